@@ -1,0 +1,81 @@
+# Two commands from a bare clone: `make demo` and `make test`. Both install what is missing (tools/bootstrap), build, and
+# are quick when nothing changed. Everything is written inside build/, except system packages.
+#   CINGULUM_CUDA=OFF, CINGULUM_WEBGPU=OFF   leave a backend out
+#   CINGULUM_CUDA_ARCHS="75-virtual;90-real" architectures of the CUDA code
+#   WERROR=ON                                warnings are errors, as in CI
+#   JOBS=N                                   parallel compilations and tests
+
+CINGULUM_CUDA ?= ON
+CINGULUM_WEBGPU ?= ON
+CINGULUM_CUDA_ARCHS ?= 75-virtual;90-real
+WERROR ?= OFF
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+export CINGULUM_CUDA CINGULUM_WEBGPU
+
+BUILD := build
+CMAKE := $(BUILD)/venv/bin/cmake
+CTEST := $(BUILD)/venv/bin/ctest
+OPTIONS := -DCINGULUM_CUDA=$(CINGULUM_CUDA) -DCINGULUM_WEBGPU=$(CINGULUM_WEBGPU) \
+           "-DCINGULUM_CUDA_ARCHS=$(CINGULUM_CUDA_ARCHS)" -DCINGULUM_WERROR=$(WERROR)
+
+.PHONY: all bootstrap configure build test test-long demo docs format install dev tsan gpu-package gpu-test gpu-sanitize \
+        gpu-bench bench clean help
+.NOTPARALLEL:
+
+all: build
+
+help:
+	@sed -n 's/^# *//p;/^$$/q' Makefile
+	@echo "targets: all test test-long demo bench docs format install dev tsan gpu-package gpu-test gpu-sanitize gpu-bench clean"
+
+bootstrap:
+	@tools/bootstrap $(BUILD)
+
+configure: bootstrap
+	@$(CMAKE) --preset release $(OPTIONS) > $(BUILD)/configure.log || { cat $(BUILD)/configure.log; exit 1; }
+
+build: configure
+	@$(CMAKE) --build $(BUILD) -j $(JOBS)
+
+test: build
+	@$(CTEST) --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+# The full counts of the reliability goals, in parts of at most 45 minutes each: make test-long PART=kill
+PART ?= all
+test-long: build
+	@tools/test-long $(PART)
+
+demo: build
+	@tools/demo
+
+bench: build
+	@$(BUILD)/bin/bench_device --out $(BUILD)/bench_device.json
+
+docs: build
+	@$(BUILD)/bin/cingulum docs docs/commands
+
+format: bootstrap
+	@git ls-files -co --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i
+
+install: build
+	@$(CMAKE) --install $(BUILD) --prefix $(PREFIX)
+
+# Sanitizers: address and undefined behaviour (dev), threads (tsan).
+dev tsan: bootstrap
+	@$(CMAKE) --preset $@ > $(BUILD)/configure-$@.log || { cat $(BUILD)/configure-$@.log; exit 1; }
+	@$(CMAKE) --build --preset $@ -j $(JOBS)
+	@$(CTEST) --preset $@ -j $(JOBS)
+
+# A folder with everything that a run on a GPU machine needs (build/gpu), and what runs there.
+gpu-package: build
+	@tools/gpu-package $(BUILD)
+gpu-test:
+	@tools/gpu-test
+gpu-sanitize:
+	@tools/gpu-sanitize
+gpu-bench:
+	@tools/gpu-bench
+
+clean:
+	rm -rf build build-dev build-tsan

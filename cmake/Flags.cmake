@@ -1,0 +1,25 @@
+# The arithmetic of the bit contract, warnings, and sanitizers, each as an interface target.
+
+# No contraction, no fast-math: tests/check_contraction.py reads these back from the compile commands.
+add_library(cingulum_contract INTERFACE)
+target_compile_options(cingulum_contract INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false -prec-div=true -prec-sqrt=true -ftz=false -Xcompiler=-ffp-contract=off>)
+
+# -Wrestrict is wrong about std::string in GCC 12 (bug 105651).
+add_library(cingulum_warnings INTERFACE)
+target_compile_options(cingulum_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+  -Wno-restrict>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra -Xcudafe=--display_error_number>)
+if(CINGULUM_WERROR)
+  target_compile_options(cingulum_warnings INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
+endif()
+
+if(CINGULUM_SANITIZE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${CINGULUM_SANITIZE}>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
+  add_link_options(-fsanitize=${CINGULUM_SANITIZE})
+endif()

@@ -1,0 +1,437 @@
+#include "base/atomic_file.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "base/interrupt.hpp"
+#include "base/quantity.hpp"
+
+namespace cingulum {
+namespace {
+
+constexpr std::string_view partial_mark = ".partial-";
+constexpr mode_t default_permissions = 0666;  // less the umask
+
+// Held while leftovers are looked for and while a new partial file gets its lock: between its creation and its lock it
+// would look like a leftover.
+std::mutex creation_mutex;
+
+// Repeats a call that a signal interrupted.
+template <class Call>
+auto uninterrupted(Call&& call) {
+  while (true) {
+    const auto result = call();
+    if (result != -EINTR) return result;
+  }
+}
+
+bool not_supported(int error) {
+  return error == EINVAL || error == ENOSYS || error == ENOTSUP || error == EOPNOTSUPP;
+}
+
+bool disk_is_full(int error) {
+  return error == ENOSPC || error == EDQUOT;
+}
+
+struct PartialName {
+  std::string_view output;
+  long process = 0;
+};
+
+// "NAME.partial-PID-N"
+std::optional<PartialName> parse_partial_name(std::string_view name) {
+  const std::size_t mark = name.rfind(partial_mark);
+  if (mark == std::string_view::npos || mark == 0) return std::nullopt;
+  PartialName partial{.output = name.substr(0, mark)};
+  const std::string_view numbers = name.substr(mark + partial_mark.size());
+  const char* end = numbers.data() + numbers.size();
+  const auto process = std::from_chars(numbers.data(), end, partial.process);
+  if (process.ec != std::errc() || partial.process <= 0 || process.ptr == end || *process.ptr != '-')
+    return std::nullopt;
+  unsigned long serial = 0;
+  const auto count = std::from_chars(process.ptr + 1, end, serial);
+  if (count.ec != std::errc() || count.ptr != end) return std::nullopt;
+  return partial;
+}
+
+bool process_is_alive(long process) {
+  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;
+}
+
+// Own process numbers come back after a restart of a container; the lock tells our living files from those.
+bool writer_may_be_dead(long process) {
+  return process == ::getpid() || !process_is_alive(process);
+}
+
+bool remove_if_unlocked(FileLayer& layer, const char* path) {
+  const int descriptor = uninterrupted([&] { return layer.open_existing(path); });
+  if (descriptor < 0) return false;
+  const bool dead = uninterrupted([&] { return layer.lock(descriptor); }) == 0;
+  const bool removed = dead && uninterrupted([&] { return layer.unlink(path); }) == 0;
+  (void)layer.close(descriptor);
+  return removed;
+}
+
+int remove_leftovers(FileLayer& layer, const std::string& folder, std::string_view output) {
+  std::vector<std::string> names;
+  if (uninterrupted([&] { return layer.list_folder(folder.c_str(), names); }) < 0) return 0;
+  int removed = 0;
+  for (const std::string& name : names) {
+    const auto partial = parse_partial_name(name);
+    if (!partial || (!output.empty() && partial->output != output) || !writer_may_be_dead(partial->process)) continue;
+    if (remove_if_unlocked(layer, (folder + "/" + name).c_str())) ++removed;
+  }
+  return removed;
+}
+
+struct Target {
+  std::string path;    // behind symbolic links
+  std::string folder;  // "." when the path names none
+  std::string name;
+  bool exists = false;
+  mode_t permissions = default_permissions;
+};
+
+Result<Target> examine_target(FileLayer& layer, const std::string& shown, bool force) {
+  if (shown.empty()) return fail(ErrorKind::invalid_argument, "writing: the name of the output is empty");
+  if (shown.find('\0') != std::string::npos) {
+    return fail(ErrorKind::invalid_argument, "writing: the name of the output contains a zero byte");
+  }
+  Target target;
+  target.path = shown;
+  FileState state;
+  const auto look = [&] { return uninterrupted([&] { return layer.state(target.path.c_str(), state); }); };
+  int error = -look();
+  if (error == 0 && state.kind == FileKind::link) {
+    error = -uninterrupted([&] { return layer.resolve(shown.c_str(), target.path); });
+    if (error == ENOENT)
+      return fail(ErrorKind::not_found, "writing {}: it is a link to a file that is not there", shown);
+    if (error == 0) error = -look();
+  }
+  if (error != 0) return fail(ErrorKind::io, "writing {}: {}", shown, system_error_text(error));
+  switch (state.kind) {
+    case FileKind::absent: break;
+    case FileKind::regular:
+      if (!force) return fail(ErrorKind::already_exists, "writing {}: it exists; use --force to replace it", shown);
+      target.exists = true;
+      // What was private stays private.
+      target.permissions = state.permissions;
+      break;
+    case FileKind::folder: return fail(ErrorKind::already_exists, "writing {}: it is a folder", shown);
+    case FileKind::link:
+    case FileKind::other: return fail(ErrorKind::already_exists, "writing {}: it is not a regular file", shown);
+  }
+  const std::size_t slash = target.path.rfind('/');
+  target.name = slash == std::string::npos ? target.path : target.path.substr(slash + 1);
+  target.folder = slash == std::string::npos ? "." : slash == 0 ? "/" : target.path.substr(0, slash);
+  if (target.name.empty()) return fail(ErrorKind::invalid_argument, "writing {}: the name ends with a slash", shown);
+  return target;
+}
+
+// Free space is a help for people; a file system that does not say is no obstacle.
+std::optional<std::uint64_t> free_bytes(FileLayer& layer, const std::string& folder) {
+  std::uint64_t bytes = 0;
+  if (uninterrupted([&] { return layer.free_bytes(folder.c_str(), bytes); }) != 0) return std::nullopt;
+  return bytes;
+}
+
+tl::unexpected<Error> full_disk(const std::string& shown, const std::string& folder, std::string_view cause,
+                                std::string_view at_least, std::uint64_t needed,
+                                std::optional<std::uint64_t> available) {
+  return fail(ErrorKind::io, "writing {}: {}: {}{} needed, {} free in {}; make room or write elsewhere", shown, cause,
+              at_least, format_bytes(needed), available ? format_bytes(*available) : "unknown", folder);
+}
+
+Status check_space(FileLayer& layer, const std::string& shown, const std::string& folder,
+                   std::uint64_t expected_bytes) {
+  if (expected_bytes == 0) return {};
+  const auto available = free_bytes(layer, folder);
+  if (!available || *available >= expected_bytes) return {};
+  return full_disk(shown, folder, "not enough space", "", expected_bytes, available);
+}
+
+tl::unexpected<Error> create_failure(const std::string& shown, const std::string& folder, int error) {
+  if (error == ENOENT) return fail(ErrorKind::not_found, "writing {}: the folder {} does not exist", shown, folder);
+  if (error == ENOTDIR) return fail(ErrorKind::not_found, "writing {}: {} is not a folder", shown, folder);
+  return fail(ErrorKind::io, "writing {}: creating a file in {}: {}", shown, folder, system_error_text(error));
+}
+
+}  // namespace
+
+struct AtomicFile::State {
+  enum class Phase { writing, committed, discarded };
+
+  State(FileLayer& used_layer, const WriteOptions& write_options, std::string shown_path, Target output)
+      : layer(used_layer), options(write_options), shown(std::move(shown_path)), target(std::move(output)) {}
+  ~State() { discard(); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  FileLayer& layer;
+  WriteOptions options;
+  std::string shown;
+  Target target;
+  std::string partial;
+  int descriptor = -1;
+  bool partial_is_there = false;
+  int registration = -1;
+  Phase phase = Phase::writing;
+  std::vector<std::byte> buffer;
+  std::size_t buffered = 0;
+  std::uint64_t flushed = 0;
+
+  [[nodiscard]] Status create_partial();
+  [[nodiscard]] Status check_writing() const;
+  [[nodiscard]] Status write_all(const std::byte* data, std::size_t size);
+  [[nodiscard]] Status flush();
+  [[nodiscard]] Status append(std::span<const std::byte> bytes);
+  [[nodiscard]] Status write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+  [[nodiscard]] Status commit();
+  [[nodiscard]] int give_final_name();
+  [[nodiscard]] tl::unexpected<Error> give_up(int error);
+  void forget_partial() noexcept;
+  void discard() noexcept;
+};
+
+Status AtomicFile::State::create_partial() {
+  static std::atomic<unsigned long> serial{0};
+  const std::lock_guard lock(creation_mutex);
+  if (options.remove_leftovers) remove_leftovers(layer, target.folder, target.name);
+  CGL_TRY(check_space(layer, shown, target.folder, options.expected_bytes));
+  while (true) {
+    partial = fmt::format("{}{}{}-{}", target.path, partial_mark, ::getpid(), serial.fetch_add(1));
+    descriptor = uninterrupted([&] { return layer.create(partial.c_str(), target.permissions); });
+    if (descriptor >= 0) break;
+    // Another container with our process number writes the same output: take the next name.
+    if (descriptor != -EEXIST) return create_failure(shown, target.folder, -descriptor);
+  }
+  partial_is_there = true;
+  registration = register_partial_file(partial.c_str());
+  // File systems without locks exist; leftovers stay there, because the living cannot be told from the dead.
+  (void)uninterrupted([&] { return layer.lock(descriptor); });
+  return {};
+}
+
+Status AtomicFile::State::check_writing() const {
+  if (phase == Phase::writing) return {};
+  return fail(ErrorKind::invalid_state, "writing {}: {}", shown,
+              phase == Phase::committed ? "the file is complete already" : "it was given up after an earlier failure");
+}
+
+// The partial file goes first: the free space in the message is what a new attempt would find.
+tl::unexpected<Error> AtomicFile::State::give_up(int error) {
+  const std::uint64_t written = flushed + buffered;
+  discard();
+  if (!disk_is_full(error)) return fail(ErrorKind::io, "writing {}: {}", shown, system_error_text(error));
+  const bool total_known = options.expected_bytes >= written;
+  return full_disk(shown, target.folder, system_error_text(error), total_known ? "" : "at least ",
+                   std::max(options.expected_bytes, written), free_bytes(layer, target.folder));
+}
+
+Status AtomicFile::State::write_all(const std::byte* data, std::size_t size) {
+  while (size > 0) {
+    const ssize_t written = uninterrupted([&] { return layer.write(descriptor, data, size); });
+    // Nothing written and no error: going on could go on for ever.
+    if (written <= 0) return give_up(written < 0 ? static_cast<int>(-written) : EIO);
+    data += written;
+    size -= static_cast<std::size_t>(written);
+    flushed += static_cast<std::uint64_t>(written);
+  }
+  return {};
+}
+
+Status AtomicFile::State::flush() {
+  const std::size_t size = std::exchange(buffered, 0);
+  return write_all(buffer.data(), size);
+}
+
+Status AtomicFile::State::append(std::span<const std::byte> bytes) {
+  CGL_TRY(check_writing());
+  while (!bytes.empty()) {
+    if (buffered == 0 && bytes.size() >= buffer.size()) return write_all(bytes.data(), bytes.size());
+    const std::size_t count = std::min(bytes.size(), buffer.size() - buffered);
+    std::memcpy(buffer.data() + buffered, bytes.data(), count);
+    buffered += count;
+    bytes = bytes.subspan(count);
+    if (buffered == buffer.size()) CGL_TRY(flush());
+  }
+  return {};
+}
+
+Status AtomicFile::State::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  CGL_TRY(check_writing());
+  const std::uint64_t size = flushed + buffered;
+  if (offset > size || bytes.size() > size - offset) {
+    return fail(ErrorKind::invalid_argument, "writing {}: bytes {} to {} are beyond the {} that were appended", shown,
+                offset, offset + bytes.size(), size);
+  }
+  if (offset >= flushed) {
+    if (!bytes.empty()) std::memcpy(buffer.data() + (offset - flushed), bytes.data(), bytes.size());
+    return {};
+  }
+  CGL_TRY(flush());
+  while (!bytes.empty()) {
+    const ssize_t written =
+        uninterrupted([&] { return layer.write_at(descriptor, bytes.data(), bytes.size(), offset); });
+    if (written <= 0) return give_up(written < 0 ? static_cast<int>(-written) : EIO);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+  return {};
+}
+
+// 0 or an errno; keeps account of whether the partial name is still there.
+int AtomicFile::State::give_final_name() {
+  const char* from = partial.c_str();
+  const char* to = target.path.c_str();
+  const auto rename = [&] {
+    const int error = -uninterrupted([&] { return layer.rename(from, to); });
+    partial_is_there = error != 0;
+    return error;
+  };
+  if (options.force) return rename();
+
+  const int renamed = -uninterrupted([&] { return layer.rename_no_replace(from, to); });
+  partial_is_there = renamed != 0;
+  if (!not_supported(renamed)) return renamed;
+  const int linked = -uninterrupted([&] { return layer.link(from, to); });
+  if (linked == 0) {
+    // When this fails the destructor tries once more.
+    partial_is_there = uninterrupted([&] { return layer.unlink(from); }) != 0;
+    return 0;
+  }
+  if (!not_supported(linked) && linked != EPERM && linked != EMLINK) return linked;
+  // Neither is there (some network and removable file systems): two writers at the same moment could pass this check.
+  FileState state;
+  const int looked = -uninterrupted([&] { return layer.state(to, state); });
+  if (looked != 0) return looked;
+  if (state.kind != FileKind::absent) return EEXIST;
+  return rename();
+}
+
+Status AtomicFile::State::commit() {
+  CGL_TRY(check_writing());
+  CGL_TRY(flush());
+  if (options.sync) {
+    // Not repeated after a failure other than EINTR: the kernel may have dropped the data and would report success.
+    if (const int error = -uninterrupted([&] { return layer.sync(descriptor); }); error != 0) return give_up(error);
+  }
+  // On Linux a close that a signal interrupted has closed the file.
+  const int closed = -layer.close(std::exchange(descriptor, -1));
+  if (closed != 0 && closed != EINTR) return give_up(closed);
+
+  if (const int error = give_final_name(); error != 0) {
+    if (error != EEXIST) return give_up(error);
+    discard();
+    return fail(ErrorKind::already_exists,
+                "writing {}: it was made by another program meanwhile; use --force to replace it", shown);
+  }
+  if (!partial_is_there) forget_partial();
+  phase = Phase::committed;
+  if (!options.sync) return {};
+
+  const int error = -uninterrupted([&] { return layer.sync_folder(target.folder.c_str()); });
+  // Some file systems have no such call, and a folder without read permission cannot be opened for it.
+  if (error == 0 || not_supported(error) || error == EACCES) return {};
+  if (target.exists) {
+    return fail(ErrorKind::io,
+                "writing {}: the new content is complete, but syncing the folder {} failed ({}): a power failure may "
+                "bring the old content back",
+                shown, target.folder, system_error_text(error));
+  }
+  (void)uninterrupted([&] { return layer.unlink(target.path.c_str()); });
+  return fail(ErrorKind::io, "writing {}: syncing the folder {}: {}", shown, target.folder, system_error_text(error));
+}
+
+void AtomicFile::State::forget_partial() noexcept {
+  unregister_partial_file(std::exchange(registration, -1));
+}
+
+void AtomicFile::State::discard() noexcept {
+  if (descriptor >= 0) (void)layer.close(std::exchange(descriptor, -1));
+  if (partial_is_there) (void)uninterrupted([&] { return layer.unlink(partial.c_str()); });
+  partial_is_there = false;
+  forget_partial();
+  buffered = 0;
+  if (phase == Phase::writing) phase = Phase::discarded;
+}
+
+Status check_output(const std::filesystem::path& path, const WriteOptions& options) {
+  return catch_out_of_memory([&]() -> Status {
+    FileLayer& layer = options.layer != nullptr ? *options.layer : FileLayer::system();
+    CGL_TRY_ASSIGN(const Target target, examine_target(layer, path.native(), options.force));
+    FileState folder;
+    const int error = -uninterrupted([&] { return layer.state(target.folder.c_str(), folder); });
+    if (error != 0) return create_failure(path.native(), target.folder, error);
+    if (folder.kind == FileKind::absent) return create_failure(path.native(), target.folder, ENOENT);
+    return check_space(layer, path.native(), target.folder, options.expected_bytes);
+  });
+}
+
+int remove_dead_partial_files(const std::filesystem::path& folder, std::string_view name, FileLayer& layer) {
+  const std::lock_guard lock(creation_mutex);
+  return remove_leftovers(layer, folder.native(), name);
+}
+
+AtomicFile::AtomicFile(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+AtomicFile::AtomicFile(AtomicFile&&) noexcept = default;
+AtomicFile& AtomicFile::operator=(AtomicFile&&) noexcept = default;
+AtomicFile::~AtomicFile() = default;
+
+Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path, const WriteOptions& options) {
+  return catch_out_of_memory([&]() -> Result<AtomicFile> {
+    FileLayer& layer = options.layer != nullptr ? *options.layer : FileLayer::system();
+    CGL_TRY_ASSIGN(Target target, examine_target(layer, path.native(), options.force));
+    auto state = std::make_unique<State>(layer, options, path.native(), std::move(target));
+    state->buffer.resize(std::max<std::size_t>(1, options.buffer_bytes));
+    CGL_TRY(state->create_partial());
+    return AtomicFile(std::move(state));
+  });
+}
+
+Status AtomicFile::append(std::span<const std::byte> bytes) {
+  return catch_out_of_memory([&] { return state_->append(bytes); });
+}
+
+Status AtomicFile::append(std::string_view text) {
+  return append(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+Status AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  return catch_out_of_memory([&] { return state_->write_at(offset, bytes); });
+}
+
+std::uint64_t AtomicFile::size() const noexcept {
+  return state_->flushed + state_->buffered;
+}
+
+Status AtomicFile::commit() {
+  return catch_out_of_memory([&] { return state_->commit(); });
+}
+
+void AtomicFile::discard() noexcept {
+  state_->discard();
+}
+
+Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                             WriteOptions options) {
+  options.expected_bytes = bytes.size();
+  options.buffer_bytes = 1;  // the bytes are in memory already
+  CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path, options));
+  CGL_TRY(file.append(bytes));
+  return file.commit();
+}
+
+Status write_file_atomically(const std::filesystem::path& path, std::string_view text, WriteOptions options) {
+  return write_file_atomically(path, std::as_bytes(std::span(text.data(), text.size())), options);
+}
+
+}  // namespace cingulum

@@ -1,0 +1,77 @@
+// The one file writer. It writes beside the final name (NAME.partial-PID-N), syncs the data, renames, and syncs the
+// folder: whoever looks under the final name finds the old content or the complete new one, whatever happens in between
+// (error, full disk, Ctrl-C, kill -9, power loss). Every output of Cingulum goes through it; it knows nothing of
+// formats.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file_layer.hpp"
+#include "base/result.hpp"
+
+namespace cingulum {
+
+struct WriteOptions {
+  bool force = false;                                // replace an existing file
+  bool sync = true;                                  // false: scratch files, no promise at power loss
+  std::uint64_t expected_bytes = 0;                  // when known: refused at once where it does not fit
+  std::size_t buffer_bytes = std::size_t{1} << 20U;  // the memory that a stream of any length takes
+  bool remove_leftovers = true;                      // false: the caller cleans its folder of many files once
+  FileLayer* layer = nullptr;                        // default: the system's
+};
+
+// The check that comes before the work: the output may be created (its folder exists, nothing is under the name that
+// may not be replaced). AtomicFile::create and commit check again.
+[[nodiscard]] Status check_output(const std::filesystem::path& path, const WriteOptions& options = {});
+
+// Removes the partial files in `folder` whose writers are dead: those of the output `name`, or of any when it is empty.
+// A writer is dead when its process is gone and nobody holds the file's lock, so that writers in other containers and
+// on other hosts that share the folder are not disturbed. What cannot be removed is left; the value is what was
+// removed.
+int remove_dead_partial_files(const std::filesystem::path& folder, std::string_view name,
+                              FileLayer& layer = FileLayer::system());
+
+class AtomicFile {
+ public:
+  // Refuses an existing file without `force`, and always what is not a regular file; a symbolic link is followed.
+  // Removes partial files of the same name whose processes are dead.
+  [[nodiscard]] static Result<AtomicFile> create(const std::filesystem::path& path, const WriteOptions& options = {});
+
+  AtomicFile(AtomicFile&&) noexcept;
+  AtomicFile& operator=(AtomicFile&&) noexcept;
+  ~AtomicFile();  // without commit nothing is left
+
+  // Buffered. After a failure the partial file is gone and every further call fails.
+  [[nodiscard]] Status append(std::span<const std::byte> bytes);
+  [[nodiscard]] Status append(std::string_view text);
+
+  // Overwrites bytes that were appended before: headers whose counts are known at the end.
+  [[nodiscard]] Status write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+
+  [[nodiscard]] std::uint64_t size() const noexcept;
+
+  // Gives the file its final name. When this fails nothing is under that name that was not there before, with one
+  // exception that the message states: an old file was replaced by the complete new one, and syncing the folder failed.
+  [[nodiscard]] Status commit();
+
+  void discard() noexcept;
+
+ private:
+  struct State;
+  explicit AtomicFile(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
+
+[[nodiscard]] Status write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                                           WriteOptions options = {});
+[[nodiscard]] Status write_file_atomically(const std::filesystem::path& path, std::string_view text,
+                                           WriteOptions options = {});
+
+}  // namespace cingulum

@@ -1,0 +1,32 @@
+#include "base/edit_distance.hpp"
+
+#include <gtest/gtest.h>
+
+namespace cingulum {
+namespace {
+
+const std::vector<std::string> verbs = {"devices", "settings", "selfcheck", "track", "cache"};
+
+TEST(EditDistance, counts_insertions_deletions_replacements_and_swaps) {
+  EXPECT_EQ(edit_distance("", ""), 0U);
+  EXPECT_EQ(edit_distance("abc", ""), 3U);
+  EXPECT_EQ(edit_distance("", "abc"), 3U);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+  EXPECT_EQ(edit_distance("devcies", "devices"), 1U);
+  EXPECT_EQ(edit_distance("ca", "abc"), 3U);  // optimal string alignment; the unrestricted distance would be 2
+}
+
+TEST(NearestName, finds_typing_mistakes_and_beginnings_and_nothing_far) {
+  EXPECT_EQ(nearest_name("devcies", verbs), "devices");
+  EXPECT_EQ(nearest_name("trak", verbs), "track");
+  EXPECT_EQ(nearest_name("set", verbs), "settings");
+  EXPECT_EQ(nearest_name("tractography", verbs), "");
+  EXPECT_EQ(nearest_name("x", verbs), "");
+  EXPECT_EQ(nearest_name("", verbs), "");
+  EXPECT_EQ(nearest_name(std::string(100000, 'x'), verbs), "");
+  EXPECT_EQ(did_you_mean("trak", verbs), "; did you mean 'track'?");
+  EXPECT_EQ(did_you_mean("zzz", verbs), "");
+}
+
+}  // namespace
+}  // namespace cingulum

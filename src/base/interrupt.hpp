@@ -1,0 +1,31 @@
+// Ctrl-C and its relatives. The program's entry installs the handlers; work polls interrupt_requested() and returns
+// ErrorKind::interrupted; AtomicFile registers its partial files so that even the second, impatient Ctrl-C leaves none.
+// A library user who never installs the handlers keeps their own signals.
+#pragma once
+
+#include "base/result.hpp"
+
+namespace cingulum {
+
+// SIGINT, SIGTERM and SIGHUP: the first sets the flag; the second removes the registered files, gives the terminal back
+// and ends the process with exit code 130. Signals that the parent had set to be ignored (nohup, background jobs of a
+// shell) stay ignored. SIGPIPE is ignored: writers see EPIPE.
+[[nodiscard]] Status install_interrupt_handlers();
+
+[[nodiscard]] bool interrupt_requested() noexcept;
+
+// For tests, and for programs that have another way to be stopped.
+void request_interrupt() noexcept;
+void clear_interrupt() noexcept;
+
+// An error of kind interrupted when a stop was requested: CGL_TRY(check_interrupt());
+[[nodiscard]] Status check_interrupt();
+
+constexpr int interrupted_exit_code = 130;
+
+// A file that the second signal removes. The path is kept until unregister. When all places are taken the file is not
+// registered (-1): it would be left behind as a partial file, which the next run removes.
+[[nodiscard]] int register_partial_file(const char* path) noexcept;
+void unregister_partial_file(int registration) noexcept;
+
+}  // namespace cingulum

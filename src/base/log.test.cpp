@@ -1,0 +1,106 @@
+#include "base/log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <thread>
+#include <vector>
+
+namespace cingulum {
+namespace {
+
+// A stream into a string, with the pieces that single writes carried.
+struct Captured {
+  explicit Captured(bool terminal = false, std::size_t columns = 80)
+      : stream([this](std::string_view text) { pieces.emplace_back(text); }, terminal, [columns] { return columns; }) {}
+
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    for (const std::string& piece : pieces) all += piece;
+    return all;
+  }
+
+  std::vector<std::string> pieces;  // guarded by the stream's own lock
+  TalkStream stream;
+};
+
+TEST(Log, prefixes_lines_and_names_warnings_and_debugging) {
+  Captured captured;
+  Log log(captured.stream);
+  log.set_level(LogLevel::debug);
+  log.set_prefix("cingulum track");
+  log.print(LogLevel::error, "a {}", 1);
+  log.print(LogLevel::warning, "b");
+  log.print(LogLevel::info, "c");
+  log.print(LogLevel::debug, "d");
+  EXPECT_EQ(captured.text(),
+            "cingulum track: a 1\ncingulum track: warning: b\ncingulum track: c\ncingulum track: debug: d\n");
+}
+
+TEST(Log, shows_only_its_level_and_what_is_graver) {
+  Captured captured;
+  Log log(captured.stream);
+  log.set_level(LogLevel::warning);
+  log.print(LogLevel::info, "hidden");
+  log.print(LogLevel::warning, "shown");
+  log.print(LogLevel::error, "shown too");
+  EXPECT_EQ(captured.text(), "cingulum: warning: shown\ncingulum: shown too\n");
+}
+
+TEST(Log, lets_no_control_character_reach_the_terminal) {
+  Captured captured;
+  Log log(captured.stream);
+  log.print(LogLevel::error, "reading {}", "a\x1b[2J\rb\x7f");
+  EXPECT_EQ(captured.text(), "cingulum: reading a\\x1b[2J\\x0db\\x7f\n");
+}
+
+TEST(Log, writes_whole_lines_from_many_threads) {
+  Captured captured;
+  Log log(captured.stream);
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 4; ++thread) {
+      threads.emplace_back([&log, thread] {
+        for (int i = 0; i < 500; ++i) log.print(LogLevel::info, "thread {} line {} end", thread, i);
+      });
+    }
+  }
+  EXPECT_EQ(captured.pieces.size(), 2000U);
+  for (const std::string& piece : captured.pieces) {
+    EXPECT_TRUE(piece.starts_with("cingulum: thread ") && piece.ends_with(" end\n")) << piece;
+  }
+}
+
+TEST(TalkStream, moves_the_status_line_out_of_the_way_of_lines) {
+  Captured captured(true);
+  captured.stream.set_status("50%");
+  captured.stream.write_line("hello");
+  captured.stream.set_status("60%");
+  captured.stream.clear_status();
+  captured.stream.write_line("bye");
+  EXPECT_EQ(captured.pieces,
+            (std::vector<std::string>{"50%", "\r\x1b[Khello\n50%", "\r\x1b[K60%", "\r\x1b[K", "bye\n"}));
+}
+
+TEST(TalkStream, cuts_the_status_to_the_width_less_one_column) {
+  Captured captured(true, 10);
+  captured.stream.set_status("0123456789abc");
+  EXPECT_EQ(captured.text(), "012345678");
+}
+
+TEST(TalkStream, shows_no_status_where_there_is_no_terminal) {
+  Captured captured(false);
+  captured.stream.set_status("50%");
+  captured.stream.clear_status();
+  EXPECT_EQ(captured.text(), "");
+}
+
+TEST(LogLevel, names_lead_back_to_levels) {
+  for (const LogLevel level : {LogLevel::error, LogLevel::warning, LogLevel::info, LogLevel::debug}) {
+    EXPECT_EQ(log_level_from_name(log_level_name(level)), level);
+  }
+  EXPECT_EQ(log_level_from_name("loud"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace cingulum

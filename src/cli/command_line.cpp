@@ -1,0 +1,224 @@
+#include "cli/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/edit_distance.hpp"
+#include "cli/argument_value.hpp"
+
+namespace cingulum {
+namespace {
+
+// The words of one argument as they were given; a flag has one empty word for each time.
+struct GivenWords {
+  Argument argument;
+  std::vector<std::string> words;
+};
+
+tl::unexpected<Error> misuse(std::string message) {
+  return tl::make_unexpected(Error(ErrorKind::invalid_argument, std::move(message)));
+}
+
+std::string see_help(const Verb& verb) {
+  return fmt::format("see 'cingulum {} --help'", verb.name);
+}
+
+// "-o,--out" for CLI11; a positional argument is its bare name.
+std::string cli11_name(const Argument& argument) {
+  if (argument.positional) return argument.name;
+  if (argument.letter == 0) return "--" + argument.name;
+  return fmt::format("-{},--{}", argument.letter, argument.name);
+}
+
+tl::unexpected<Error> unexpected_word(const Verb& verb, const std::vector<GivenWords>& given,
+                                      const std::vector<std::string>& extras) {
+  const auto looks_like_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
+  const auto option = std::find_if(extras.begin(), extras.end(), looks_like_option);
+  if (option == extras.end())
+    return misuse(fmt::format("unexpected argument '{}'; {}", extras.front(), see_help(verb)));
+  const std::string name = option->substr(0, option->find('='));
+  std::vector<std::string> names;
+  for (const GivenWords& entry : given) {
+    if (!entry.argument.positional) names.push_back("--" + entry.argument.name);
+  }
+  // A single dash before a whole word is a habit from other programs.
+  const std::string sought = name.starts_with("--") ? name : "-" + name;
+  const std::string suggestion = did_you_mean(sought, names);
+  return misuse(fmt::format("unknown option '{}'{}", name, suggestion.empty() ? "; " + see_help(verb) : suggestion));
+}
+
+// CLI11 speaks of missing values in its own words: "--out: 1 required TEXT missing".
+tl::unexpected<Error> translate(const Verb& verb, const std::vector<GivenWords>& given, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  for (const GivenWords& entry : given) {
+    const std::string name = shown_name(entry.argument);
+    if (entry.argument.positional || text.find(name) == std::string::npos) continue;
+    if (entry.argument.type == ArgumentType::flag) return misuse(fmt::format("{} takes no value", name));
+    return misuse(fmt::format("{} needs a value ({})", name, shown_metavar(entry.argument)));
+  }
+  return misuse(fmt::format("{}; {}", text, see_help(verb)));
+}
+
+Status split_words(const Verb& verb, std::span<const std::string> words, std::vector<GivenWords>& given) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  std::vector<CLI::Option*> flags(given.size(), nullptr);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Argument& argument = given[i].argument;
+    if (argument.type == ArgumentType::flag) {
+      flags[i] = app.add_flag(cli11_name(argument));
+      continue;
+    }
+    app.add_option(cli11_name(argument), given[i].words)
+        ->expected(argument.positional && argument.repeatable ? -1 : 1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(argument.positional && argument.repeatable);
+  }
+  try {
+    // CLI11 takes the words from the back.
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::ParseError& error) {
+    return translate(verb, given, error);
+  }
+  if (const std::vector<std::string> extras = app.remaining(); !extras.empty()) {
+    return unexpected_word(verb, given, extras);
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (flags[i] == nullptr) continue;
+    // CLI11 lets a flag carry a value: --json=3.
+    const auto& results = flags[i]->results();
+    if (!std::all_of(results.begin(), results.end(), [](const std::string& result) { return result == "true"; })) {
+      return misuse(fmt::format("{} takes no value", shown_name(given[i].argument)));
+    }
+    given[i].words.resize(results.size());
+  }
+  return {};
+}
+
+// The nearest name in the same folder, for a file that is not there.
+std::string nearest_file(const std::filesystem::path& path) {
+  constexpr int most_entries = 10000;
+  const std::filesystem::path folder = path.parent_path();
+  std::error_code error;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, error);
+  for (int i = 0; !error && i < most_entries && entry != std::filesystem::directory_iterator(); ++i) {
+    names.push_back(entry->path().filename().native());
+    entry.increment(error);
+  }
+  const std::string nearest = nearest_name(path.filename().native(), names);
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", (folder / nearest).native());
+}
+
+Status check_files(const Argument& argument, const std::vector<std::string>& words, bool force) {
+  for (const std::string& word : words) {
+    if (argument.type == ArgumentType::file_in) {
+      std::error_code error;
+      if (!std::filesystem::exists(word, error)) {
+        return misuse(fmt::format("{} '{}': {}{}", shown_name(argument), word,
+                                  error ? system_error_text(error.value()) : "no such file", nearest_file(word)));
+      }
+    } else if (argument.type == ArgumentType::file_out) {
+      if (Status status = check_output(word, {.force = force}); !status) {
+        if (status.error().kind() == ErrorKind::out_of_memory) return status;
+        return misuse(fmt::format("{}: {}", shown_name(argument), status.error().message()));
+      }
+    }
+  }
+  return {};
+}
+
+Result<std::vector<ParsedArguments::Value>> parse_words(const Verb& verb, const GivenWords& given) {
+  const Argument& argument = given.argument;
+  if (argument.type == ArgumentType::flag) return std::vector<ParsedArguments::Value>{!given.words.empty()};
+  if (given.words.empty() && argument.required) {
+    return misuse(fmt::format("{} is missing; {}",
+                              argument.positional ? shown_name(argument)
+                                                  : fmt::format("{} {}", shown_name(argument), shown_metavar(argument)),
+                              see_help(verb)));
+  }
+  if (given.words.size() > 1 && !argument.repeatable) {
+    return misuse(fmt::format("{} is given {} times; it takes one value", shown_name(argument), given.words.size()));
+  }
+  std::vector<ParsedArguments::Value> values;
+  for (const std::string& word : given.words) {
+    CGL_TRY_ASSIGN(auto value, parse_value(argument, word));
+    values.push_back(std::move(value));
+  }
+  if (values.empty() && !argument.default_text.empty()) {
+    CGL_TRY_ASSIGN(auto value, parse_value(argument, argument.default_text));
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+Result<ParsedArguments> parse(const Verb& verb, std::span<const std::string> words) {
+  std::vector<GivenWords> given;
+  for (Argument& argument : all_arguments(verb)) given.push_back({std::move(argument), {}});
+  CGL_TRY(split_words(verb, words, given));
+
+  ParsedArguments parsed;
+  for (GivenWords& entry : given) {
+    CGL_TRY_ASSIGN(auto values, parse_words(verb, entry));
+    parsed.set(entry.argument.name, std::move(values), !entry.words.empty());
+  }
+  if (parsed.flag("quiet") && parsed.flag("verbose")) return misuse("--quiet and --verbose contradict each other");
+  const bool force = parsed.has("force") && parsed.flag("force");
+  for (const GivenWords& entry : given) CGL_TRY(check_files(entry.argument, entry.words, force));
+  return parsed;
+}
+
+ProgressStyle progress_style(const std::string& name) {
+  if (name == "bar") return ProgressStyle::bar;
+  if (name == "lines") return ProgressStyle::lines;
+  if (name == "json") return ProgressStyle::json;
+  if (name == "none") return ProgressStyle::silent;
+  return ProgressStyle::automatic;
+}
+
+}  // namespace
+
+bool asks_for_help(std::span<const std::string> words) {
+  for (const std::string& word : words) {
+    if (word == "--") return false;
+    if (word == "--help" || word == "-h") return true;
+  }
+  return false;
+}
+
+Result<ParsedArguments> parse_command_line(const Verb& verb, std::span<const std::string> words) {
+  return catch_out_of_memory([&] { return parse(verb, words); });
+}
+
+Result<CommonValues> common_values(const Verb& verb, const ParsedArguments& arguments, const Settings& settings) {
+  return catch_out_of_memory([&]() -> Result<CommonValues> {
+    const auto takes = [&](CommonOption option) {
+      return std::find(verb.common.begin(), verb.common.end(), option) != verb.common.end();
+    };
+    CommonValues values;
+    values.quiet = arguments.flag("quiet");
+    values.verbose = arguments.flag("verbose");
+    if (takes(CommonOption::device)) {
+      if (arguments.given("device")) {
+        values.devices = arguments.devices("device");
+      } else {
+        CGL_TRY_ASSIGN(values.devices, settings.devices());
+      }
+    }
+    if (arguments.given("threads")) {
+      values.threads = static_cast<int>(arguments.integer("threads"));
+    } else if (verb.needs_settings) {
+      CGL_TRY_ASSIGN(values.threads, settings.threads());
+    }
+    if (takes(CommonOption::force)) values.force = arguments.flag("force");
+    if (takes(CommonOption::json)) values.json = arguments.flag("json");
+    if (takes(CommonOption::progress)) values.progress = progress_style(arguments.text("progress"));
+    if (takes(CommonOption::seed)) values.seed = arguments.key("seed");
+    return values;
+  });
+}
+
+}  // namespace cingulum

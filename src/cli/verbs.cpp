@@ -1,0 +1,20 @@
+#include "cli/verbs.hpp"
+
+namespace cingulum {
+
+// One line per verb, each defined in the file of its name.
+Verb devices_verb();
+Verb selfcheck_verb();
+Verb cache_verb();
+Verb settings_verb();
+Verb completion_verb();
+Verb docs_verb();
+Verb help_verb();
+
+std::vector<Verb> all_verbs() {
+  return {
+      devices_verb(), selfcheck_verb(), cache_verb(), settings_verb(), completion_verb(), docs_verb(), help_verb(),
+  };
+}
+
+}  // namespace cingulum

@@ -1,0 +1,37 @@
+// CUDA C++ compiled at run time: NVRTC's machine code, from the cache or new, loaded into the runtime.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "device/cuda/cuda_device.hpp"
+
+namespace cingulum {
+
+class CudaKernel final : public Kernel {
+ public:
+  CudaKernel(CudaDevice& device, const KernelSource& source, CompilationReport report, cudaLibrary_t library,
+             cudaKernel_t kernel)
+      : Kernel(device, source, std::move(report)), library_(library), kernel_(kernel) {}
+  ~CudaKernel() override { static_cast<void>(cudaLibraryUnload(library_)); }
+
+  // Compares the declared parameters with those of the compiled function.
+  [[nodiscard]] Status check_parameters() const;
+  [[nodiscard]] Status launch(const LaunchShape& shape, std::span<const KernelArgument> arguments, cudaStream_t stream);
+
+ private:
+  cudaLibrary_t library_;
+  cudaKernel_t kernel_;
+  std::uint32_t shared_bytes_allowed_ = 48u << 10;  // more than this must be asked for once
+};
+
+// `cache` may be null.
+[[nodiscard]] Result<std::unique_ptr<Kernel>> compile_cuda_kernel(CudaDevice& device, const KernelSource& source,
+                                                                  const std::optional<std::filesystem::path>& nvrtc_path,
+                                                                  const KernelCache* cache);
+
+}  // namespace cingulum

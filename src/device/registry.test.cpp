@@ -1,0 +1,63 @@
+#include "device/registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include "device/selfcheck.hpp"
+#include "support/each_device.hpp"
+
+namespace cingulum {
+namespace {
+
+using testing::fails_with;
+using testing::registry;
+
+TEST(Registry, lists_the_backends_in_order_and_each_has_devices_or_a_reason) {
+  const auto backends = registry().backends();
+  ASSERT_EQ(backends.size(), 3u);
+  EXPECT_EQ(backends[0].backend, Backend::cuda);
+  EXPECT_EQ(backends[1].backend, Backend::webgpu);
+  EXPECT_EQ(backends[2].backend, Backend::cpu);
+  for (const BackendReport& report : backends) {
+    EXPECT_EQ(report.devices.empty(), !report.absent_reason.empty()) << backend_name(report.backend);
+    int index = 0;
+    for (const auto& device : report.devices) EXPECT_EQ(device->description().index, index++);
+  }
+  EXPECT_EQ(backends[2].devices.size(), 1u);
+}
+
+TEST(Registry, names_of_other_programs_are_understood) {
+  ASSERT_OK_AND_ASSIGN(Device * cpu, registry().select_one("numba"));
+  EXPECT_EQ(cpu->id(), "cpu");
+  ASSERT_OK_AND_ASSIGN(Device * best, registry().select_one("auto"));
+  EXPECT_FALSE(best->capabilities().software) << "an emulated GPU is never chosen by itself";
+  ASSERT_OK_AND_ASSIGN(const auto list, registry().select("cpu,auto"));
+  EXPECT_EQ(list, (std::vector<Device*>{cpu, best}));
+}
+
+TEST(Registry, a_device_may_be_named_twice) {
+  ASSERT_OK_AND_ASSIGN(const auto list, registry().select("cpu,cpu"));
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0], list[1]);
+  EXPECT_TRUE(fails_with(registry().select_one("cpu,cpu"), ErrorKind::invalid_argument, "2 devices"));
+}
+
+TEST(Registry, unknown_and_absent_devices_are_refused_with_the_list_of_those_there_are) {
+  EXPECT_TRUE(fails_with(registry().select("quantum"), ErrorKind::invalid_argument, "cpu"));
+  EXPECT_TRUE(fails_with(registry().select("cpu:7"), ErrorKind::invalid_argument, "available: auto"));
+  for (const BackendReport& report : registry().backends()) {
+    if (!report.devices.empty()) continue;
+    EXPECT_TRUE(fails_with(registry().select(backend_name(report.backend)), ErrorKind::unavailable, report.absent_reason));
+  }
+}
+
+class Selfcheck : public testing::EachDevice {};
+CGL_FOR_EACH_DEVICE(Selfcheck);
+
+TEST_P(Selfcheck, every_item_has_the_bits_of_the_cpu) {
+  ASSERT_OK_AND_ASSIGN(const SelfcheckResult result, run_selfcheck(device(), 300001));
+  EXPECT_EQ(result.items, 300001u);
+  EXPECT_EQ(result.equal, result.items);
+}
+
+}  // namespace
+}  // namespace cingulum

@@ -1,0 +1,22 @@
+// WGSL text that is part of the library: the numerics mirror (src/numerics/wgsl) and kernels. WGSL has no includes, so a
+// kernel is the mirror followed by its own text. Plain text: needs no WebGPU.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace cingulum {
+
+// How the 32 lanes of lane sums and choices talk to each other.
+enum class LaneForm {
+  workgroup,  // through workgroup memory: works everywhere
+  subgroup,   // by subgroup operations: needs the feature and subgroups of exactly 32
+};
+
+// A file by its name; empty if there is none.
+[[nodiscard]] std::string_view embedded_shader(std::string_view file_name);
+
+// Every function of numerics/wgsl in one text.
+[[nodiscard]] std::string numerics_wgsl(LaneForm form = LaneForm::workgroup);
+
+}  // namespace cingulum

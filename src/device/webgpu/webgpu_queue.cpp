@@ -1,0 +1,352 @@
+#include "device/webgpu/webgpu_queue.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <list>
+#include <vector>
+
+#include "device/webgpu/webgpu_kernel.hpp"
+
+namespace cingulum {
+namespace {
+
+// Larger transfers go in pieces, so that staging memory stays bounded.
+constexpr std::uint64_t piece_bytes = std::uint64_t{32} << 20;
+constexpr std::uint64_t pattern_bytes = std::uint64_t{1} << 20;
+
+constexpr std::uint64_t round_down(std::uint64_t value) { return value & ~std::uint64_t{3}; }
+constexpr std::uint64_t round_up(std::uint64_t value) { return (value + 3) & ~std::uint64_t{3}; }
+constexpr bool is_whole(std::uint64_t value) { return value % 4 == 0; }
+
+WGPUBuffer handle_of(const Buffer& buffer) { return static_cast<const WebgpuBuffer&>(buffer).handle(); }
+
+// A download on its way: device -> staging buffer -> (mapped) -> host memory.
+struct PendingDownload {
+  enum class State { mapping, mapped, failed };
+  WgpuHandle<WGPUBuffer> staging;
+  std::uint64_t staged_bytes = 0;
+  std::uint64_t skip = 0;  // bytes of the staging buffer before the first wanted one
+  std::span<std::byte> to;
+  std::atomic<State> state{State::mapping};
+};
+
+// What a queue shares with its events: the downloads that have not arrived.
+class Downloads {
+ public:
+  explicit Downloads(WebgpuDevice& device) : device_(device) {}
+
+  // Queues the copy to a staging buffer and its mapping.
+  Status start(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset);
+
+  // Blocks until everything submitted so far is done and all downloads have arrived.
+  Status finish() {
+    const WgpuLibrary& wgpu = device_.library();
+    wgpu.wgpuDevicePoll(device_.handle(), 1, nullptr);
+    CGL_TRY(device_.take_uncaptured_error());
+    Status status;
+    for (; !pending_.empty(); pending_.pop_front()) {
+      PendingDownload& download = *pending_.front();
+      while (download.state.load(std::memory_order_acquire) == PendingDownload::State::mapping) {
+        wgpu.wgpuDevicePoll(device_.handle(), 1, nullptr);
+      }
+      if (download.state.load() == PendingDownload::State::failed) {
+        if (status) status = fail(ErrorKind::device, "device {}: a download could not be mapped", device_.id());
+        continue;
+      }
+      const void* const data = wgpu.wgpuBufferGetConstMappedRange(download.staging.get(), 0, download.staged_bytes);
+      std::memcpy(download.to.data(), static_cast<const std::byte*>(data) + download.skip, download.to.size());
+      wgpu.wgpuBufferUnmap(download.staging.get());
+    }
+    return status;
+  }
+
+ private:
+  WebgpuDevice& device_;
+  std::list<std::unique_ptr<PendingDownload>> pending_;
+};
+
+// Records commands with `record(encoder)` and submits them.
+template <class Record>
+Result<WGPUSubmissionIndex> submit(WebgpuDevice& device, std::string_view what, Record&& record) {
+  const WgpuLibrary& wgpu = device.library();
+  return device.checked(what, [&] {
+    const WgpuHandle<WGPUCommandEncoder> encoder(wgpu.wgpuDeviceCreateCommandEncoder(device.handle(), nullptr),
+                                                 wgpu.wgpuCommandEncoderRelease);
+    record(encoder.get());
+    const WgpuHandle<WGPUCommandBuffer> commands(wgpu.wgpuCommandEncoderFinish(encoder.get(), nullptr),
+                                                 wgpu.wgpuCommandBufferRelease);
+    const WGPUCommandBuffer list[] = {commands.get()};
+    return wgpu.wgpuQueueSubmitForIndex(device.queue_handle(), 1, list);
+  });
+}
+
+Status copy_words(WebgpuDevice& device, WGPUBuffer to, std::uint64_t to_offset, WGPUBuffer from,
+                  std::uint64_t from_offset, std::uint64_t bytes) {
+  CGL_TRY(submit(device, "copying", [&](WGPUCommandEncoder encoder) {
+    device.library().wgpuCommandEncoderCopyBufferToBuffer(encoder, from, from_offset, to, to_offset, bytes);
+  }).map([](WGPUSubmissionIndex) {}));
+  return {};
+}
+
+Status Downloads::start(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset) {
+  const WgpuLibrary& wgpu = device_.library();
+  auto download = std::make_unique<PendingDownload>();
+  const std::uint64_t first = round_down(offset);
+  download->staged_bytes = round_up(offset + to.size()) - first;
+  download->skip = offset - first;
+  download->to = to;
+  CGL_TRY_ASSIGN(download->staging,
+                 device_.create_buffer(download->staged_bytes, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst,
+                                       "staging a download"));
+  CGL_TRY(copy_words(device_, download->staging.get(), 0, from, first, download->staged_bytes));
+  WGPUBufferMapCallbackInfo callback = WGPU_BUFFER_MAP_CALLBACK_INFO_INIT;
+  callback.mode = WGPUCallbackMode_AllowSpontaneous;
+  callback.userdata1 = download.get();
+  callback.callback = [](WGPUMapAsyncStatus status, WGPUStringView, void* arrived, void*) {
+    static_cast<PendingDownload*>(arrived)->state.store(
+        status == WGPUMapAsyncStatus_Success ? PendingDownload::State::mapped : PendingDownload::State::failed,
+        std::memory_order_release);
+  };
+  wgpu.wgpuBufferMapAsync(download->staging.get(), WGPUMapMode_Read, 0, download->staged_bytes, callback);
+  pending_.push_back(std::move(download));
+  return {};
+}
+
+// A timestamp written by the device where it can, else nothing but a place in the order.
+class WebgpuEvent final : public Event {
+ public:
+  WebgpuEvent(WebgpuDevice& device, std::shared_ptr<Downloads> downloads)
+      : device_(device), downloads_(std::move(downloads)) {}
+
+  Status record() {
+    const WgpuLibrary& wgpu = device_.library();
+    if (device_.capabilities().device_timestamps) {
+      WGPUQuerySetDescriptor descriptor = WGPU_QUERY_SET_DESCRIPTOR_INIT;
+      descriptor.type = WGPUQueryType_Timestamp;
+      descriptor.count = 1;
+      CGL_TRY_ASSIGN(query_, device_.checked("recording an event", [&] {
+        return WgpuHandle<WGPUQuerySet>(wgpu.wgpuDeviceCreateQuerySet(device_.handle(), &descriptor),
+                                        wgpu.wgpuQuerySetRelease);
+      }));
+    }
+    CGL_TRY_ASSIGN(index_, submit(device_, "recording an event", [&](WGPUCommandEncoder encoder) {
+                     if (query_) wgpu.wgpuCommandEncoderWriteTimestamp(encoder, query_.get(), 0);
+                   }));
+    WGPUQueueWorkDoneCallbackInfo callback = WGPU_QUEUE_WORK_DONE_CALLBACK_INFO_INIT;
+    callback.mode = WGPUCallbackMode_AllowSpontaneous;
+    // The event may be gone when the callback comes: the flag is shared with it.
+    callback.userdata1 = new std::shared_ptr<std::atomic<bool>>(done_);
+    callback.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void* flag, void*) {
+      const std::unique_ptr<std::shared_ptr<std::atomic<bool>>> owned(
+          static_cast<std::shared_ptr<std::atomic<bool>>*>(flag));
+      (*owned)->store(true);
+    };
+    wgpu.wgpuQueueOnSubmittedWorkDone(device_.queue_handle(), callback);
+    return {};
+  }
+
+  [[nodiscard]] Result<bool> done() override {
+    if (!done_->load()) device_.library().wgpuDevicePoll(device_.handle(), 0, nullptr);
+    return done_->load();
+  }
+
+  [[nodiscard]] Status wait() override {
+    device_.library().wgpuDevicePoll(device_.handle(), 1, &index_);
+    return downloads_->finish();
+  }
+
+  [[nodiscard]] Result<double> milliseconds_since(const Event& earlier) const override {
+    const auto* other = dynamic_cast<const WebgpuEvent*>(&earlier);
+    if (other == nullptr || &other->device_ != &device_) {
+      return fail(ErrorKind::invalid_argument, "timing: the events belong to different devices");
+    }
+    if (!device_.capabilities().device_timestamps) {
+      return fail(ErrorKind::unavailable, "device {}: the adapter has no timestamps", device_.id());
+    }
+    CGL_TRY_ASSIGN(const std::uint64_t start, other->ticks());
+    CGL_TRY_ASSIGN(const std::uint64_t end, ticks());
+    const double nanoseconds_per_tick = device_.library().wgpuQueueGetTimestampPeriod(device_.queue_handle());
+    return (static_cast<double>(end) - static_cast<double>(start)) * nanoseconds_per_tick * 1e-6;
+  }
+
+ private:
+  [[nodiscard]] Result<std::uint64_t> ticks() const {
+    CGL_TRY_ASSIGN(const auto resolved,
+                   device_.create_buffer(8, WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc, "reading a timestamp"));
+    CGL_TRY(submit(device_, "reading a timestamp", [&](WGPUCommandEncoder encoder) {
+      device_.library().wgpuCommandEncoderResolveQuerySet(encoder, query_.get(), 0, 1, resolved.get(), 0);
+    }).map([](WGPUSubmissionIndex) {}));
+    std::uint64_t value = 0;
+    Downloads download(device_);
+    CGL_TRY(download.start(std::as_writable_bytes(std::span(&value, 1)), resolved.get(), 0));
+    CGL_TRY(download.finish());
+    return value;
+  }
+
+  WebgpuDevice& device_;
+  std::shared_ptr<Downloads> downloads_;
+  WgpuHandle<WGPUQuerySet> query_;
+  WGPUSubmissionIndex index_ = 0;
+  std::shared_ptr<std::atomic<bool>> done_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+class WebgpuQueue final : public Queue {
+ public:
+  explicit WebgpuQueue(WebgpuDevice& device)
+      : Queue(device), device_(device), wgpu_(device.library()), downloads_(std::make_shared<Downloads>(device)) {}
+  ~WebgpuQueue() override {
+    // Host memory of unfinished downloads may go with our caller: nothing may be written to it later.
+    static_cast<void>(downloads_->finish());
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<Event>> record() override {
+    auto event = std::make_unique<WebgpuEvent>(device_, downloads_);
+    CGL_TRY(event->record());
+    return event;
+  }
+  // All work of a WebGPU device is in one order: what was submitted before runs before.
+  [[nodiscard]] Status wait_for(Event&) override { return {}; }
+  [[nodiscard]] Status synchronise() override { return downloads_->finish(); }
+
+ protected:
+  Status do_upload(Buffer& to, std::uint64_t offset, std::span<const std::byte> from) override {
+    const std::uint64_t end = offset + from.size();
+    // Padding after the buffer's own end may be overwritten; other partial words keep their neighbours.
+    const bool whole_end = is_whole(end) || end == to.bytes();
+    if (is_whole(offset) && whole_end) {
+      const std::uint64_t whole = round_down(from.size());
+      for (std::uint64_t done = 0; done < whole; done += piece_bytes) {
+        const std::uint64_t count = std::min(piece_bytes, whole - done);
+        CGL_TRY(write_words(to, offset + done, from.subspan(done, count)));
+        // Each piece is staged by wgpu until it is submitted.
+        if (whole > piece_bytes) CGL_TRY(flush());
+      }
+      if (whole == from.size()) return {};
+      std::byte last[4] = {};
+      std::memcpy(last, from.data() + whole, from.size() - whole);
+      return write_words(to, offset + whole, last);
+    }
+    return rewrite_words(to, offset, from.size(), [&](std::span<std::byte> target, std::uint64_t done) {
+      std::memcpy(target.data(), from.data() + done, target.size());
+    });
+  }
+
+  Status do_download(std::span<std::byte> to, const Buffer& from, std::uint64_t offset) override {
+    for (std::uint64_t done = 0; done < to.size(); done += piece_bytes) {
+      CGL_TRY(downloads_->start(to.subspan(done, std::min<std::uint64_t>(piece_bytes, to.size() - done)),
+                                handle_of(from), offset + done));
+    }
+    return {};
+  }
+
+  Status do_copy(Buffer& to, std::uint64_t to_offset, const Buffer& from, std::uint64_t from_offset,
+                 std::uint64_t bytes) override {
+    const bool to_end = is_whole(bytes) || to_offset + bytes == to.bytes();
+    const bool from_end = is_whole(bytes) || round_up(from_offset + bytes) <= from.bytes() + 3;
+    if (is_whole(to_offset) && is_whole(from_offset) && to_end && from_end) {
+      const std::uint64_t words = round_up(bytes);
+      if (&to != &from) return copy_words(device_, handle_of(to), to_offset, handle_of(from), from_offset, words);
+      // WebGPU refuses a copy within one buffer: it goes through a second one.
+      CGL_TRY_ASSIGN(const auto between, device_.create_buffer(words, WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst,
+                                                               "copying within a buffer"));
+      CGL_TRY(copy_words(device_, between.get(), 0, handle_of(from), from_offset, words));
+      return copy_words(device_, handle_of(to), to_offset, between.get(), 0, words);
+    }
+    std::vector<std::byte> bytes_between(std::min(bytes, piece_bytes));
+    for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
+      const auto piece = std::span(bytes_between).first(std::min(piece_bytes, bytes - done));
+      CGL_TRY(do_download(piece, from, from_offset + done));
+      CGL_TRY(synchronise());
+      CGL_TRY(do_upload(to, to_offset + done, piece));
+    }
+    return {};
+  }
+
+  Status do_fill(Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::byte value) override {
+    const std::uint64_t end = offset + bytes;
+    if (!is_whole(offset) || !(is_whole(end) || end == to.bytes())) {
+      return rewrite_words(to, offset, bytes, [&](std::span<std::byte> target, std::uint64_t) {
+        std::fill(target.begin(), target.end(), value);
+      });
+    }
+    const std::uint64_t words = round_up(bytes);
+    if (value == std::byte{0}) {
+      return submit(device_, "filling", [&](WGPUCommandEncoder encoder) {
+               wgpu_.wgpuCommandEncoderClearBuffer(encoder, handle_of(to), offset, words);
+             }).map([](WGPUSubmissionIndex) {});
+    }
+    const std::uint64_t pattern_size = std::min(words, pattern_bytes);
+    CGL_TRY_ASSIGN(const auto pattern, device_.create_buffer(
+                                           pattern_size, WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, "filling"));
+    const std::vector<std::byte> values(pattern_size, value);
+    wgpu_.wgpuQueueWriteBuffer(device_.queue_handle(), pattern.get(), 0, values.data(), values.size());
+    return submit(device_, "filling", [&](WGPUCommandEncoder encoder) {
+             for (std::uint64_t done = 0; done < words; done += pattern_size) {
+               wgpu_.wgpuCommandEncoderCopyBufferToBuffer(encoder, pattern.get(), 0, handle_of(to), offset + done,
+                                                          std::min(pattern_size, words - done));
+             }
+           }).map([](WGPUSubmissionIndex) {});
+  }
+
+  Status do_launch(Kernel& kernel, const LaunchShape& shape, std::span<const KernelArgument> arguments) override {
+    auto& compiled = static_cast<WebgpuKernel&>(kernel);
+    CGL_TRY_ASSIGN(const auto bind_group, compiled.bind(arguments));
+    return submit(device_, "launching " + kernel.name(), [&](WGPUCommandEncoder encoder) {
+             const WgpuHandle<WGPUComputePassEncoder> pass(wgpu_.wgpuCommandEncoderBeginComputePass(encoder, nullptr),
+                                                           wgpu_.wgpuComputePassEncoderRelease);
+             wgpu_.wgpuComputePassEncoderSetPipeline(pass.get(), compiled.pipeline());
+             wgpu_.wgpuComputePassEncoderSetBindGroup(pass.get(), 0, bind_group.get(), 0, nullptr);
+             wgpu_.wgpuComputePassEncoderDispatchWorkgroups(pass.get(), shape.grid[0], shape.grid[1], shape.grid[2]);
+             wgpu_.wgpuComputePassEncoderEnd(pass.get());
+           }).map([](WGPUSubmissionIndex) {});
+  }
+
+ private:
+  Status write_words(Buffer& to, std::uint64_t offset, std::span<const std::byte> from) {
+    return device_
+        .checked("uploading",
+                 [&] {
+                   wgpu_.wgpuQueueWriteBuffer(device_.queue_handle(), handle_of(to), offset, from.data(), from.size());
+                   return true;
+                 })
+        .map([](bool) {});
+  }
+
+  // Submits what wgpu has staged and waits for it.
+  Status flush() {
+    CGL_TRY(submit(device_, "uploading", [](WGPUCommandEncoder) {}).map([](WGPUSubmissionIndex) {}));
+    wgpu_.wgpuDevicePoll(device_.handle(), 1, nullptr);
+    return {};
+  }
+
+  // The slow way for ranges that begin or end inside a word: read the words, change the bytes, write the words.
+  template <class Change>
+  Status rewrite_words(Buffer& to, std::uint64_t offset, std::uint64_t bytes, Change&& change) {
+    const std::uint64_t padded = static_cast<WebgpuBuffer&>(to).padded_bytes();
+    std::vector<std::byte> words(std::min(round_up(bytes) + 4, piece_bytes + 4));
+    for (std::uint64_t done = 0; done < bytes;) {
+      const std::uint64_t begin = offset + done;
+      const std::uint64_t count = std::min(piece_bytes - begin % 4, bytes - done);
+      const std::uint64_t first = round_down(begin);
+      const std::uint64_t last = std::min(round_up(begin + count), padded);
+      const auto piece = std::span(words).first(last - first);
+      CGL_TRY(downloads_->start(piece, handle_of(to), first));
+      CGL_TRY(synchronise());
+      change(piece.subspan(begin - first, count), done);
+      CGL_TRY(write_words(to, first, piece));
+      done += count;
+    }
+    return {};
+  }
+
+  WebgpuDevice& device_;
+  const WgpuLibrary& wgpu_;
+  std::shared_ptr<Downloads> downloads_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Queue>> make_webgpu_queue(WebgpuDevice& device) { return std::make_unique<WebgpuQueue>(device); }
+
+}  // namespace cingulum

@@ -1,0 +1,128 @@
+// The 32 lanes of the contract in plain C++, and the list of primitives that every kind of lanes offers: lane_sum.hpp,
+// choose.hpp and mirror_sum.hpp are written on them once. This is the reference; lanes_avx2.hpp is the fast one for
+// hosts, lanes_warp.cuh the one for CUDA, wgsl/lanes_workgroup.wgsl and wgsl/lanes_subgroup.wgsl those for WebGPU.
+// A `Float` or `Word` holds one number per lane; plain float and uint32 are the same for all lanes.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/portable.hpp"
+
+namespace cingulum::numerics {
+
+inline constexpr std::uint32_t lane_count = 32;
+
+// How many rows of 32 slots hold `slots` slots; slot 32 row + lane belongs to that lane.
+CGL_HD constexpr std::uint32_t row_count(std::uint32_t slots) { return (slots + (lane_count - 1u)) / lane_count; }
+
+struct PortableLanes {
+  struct Float {
+    float lane[lane_count];
+  };
+  struct Word {
+    std::uint32_t lane[lane_count];
+  };
+  struct Mask {
+    bool lane[lane_count];
+  };
+
+  static CGL_HD Float broadcast(float value) {
+    return each<Float>([&](std::uint32_t) { return value; });
+  }
+  static CGL_HD Word broadcast(std::uint32_t value) {
+    return each<Word>([&](std::uint32_t) { return value; });
+  }
+
+  // 32 contiguous floats.
+  static CGL_HD Float load(const float* first) {
+    return each<Float>([&](std::uint32_t l) { return first[l]; });
+  }
+  // Row `row` of `slots`; slots from `count` on are not read and hold +0.0.
+  static CGL_HD Float load_row(const float* slots, std::uint32_t row, std::uint32_t count) {
+    const std::uint32_t first = lane_count * row;
+    return each<Float>([&](std::uint32_t l) { return first + l < count ? slots[first + l] : 0.0f; });
+  }
+  static CGL_HD void store(float* first, const Float& a) {
+    for (std::uint32_t l = 0; l < lane_count; ++l) first[l] = a.lane[l];
+  }
+  // The numbers of the slots of a row.
+  static CGL_HD Word slots_of_row(std::uint32_t row) {
+    return each<Word>([&](std::uint32_t l) { return lane_count * row + l; });
+  }
+
+  static CGL_HD Float add(const Float& a, const Float& b) {
+    return each<Float>([&](std::uint32_t l) { return a.lane[l] + b.lane[l]; });
+  }
+  static CGL_HD Float subtract(const Float& a, const Float& b) {
+    return each<Float>([&](std::uint32_t l) { return a.lane[l] - b.lane[l]; });
+  }
+  static CGL_HD Float multiply(const Float& a, const Float& b) {
+    return each<Float>([&](std::uint32_t l) { return a.lane[l] * b.lane[l]; });
+  }
+
+  static CGL_HD Mask greater(const Float& a, const Float& b) {
+    return each<Mask>([&](std::uint32_t l) { return a.lane[l] > b.lane[l]; });
+  }
+  static CGL_HD Mask equal(const Float& a, const Float& b) {
+    return each<Mask>([&](std::uint32_t l) { return a.lane[l] == b.lane[l]; });
+  }
+  static CGL_HD Mask less(const Word& a, const Word& b) {
+    return each<Mask>([&](std::uint32_t l) { return a.lane[l] < b.lane[l]; });
+  }
+  static CGL_HD Mask both(const Mask& a, const Mask& b) {
+    return each<Mask>([&](std::uint32_t l) { return a.lane[l] && b.lane[l]; });
+  }
+  static CGL_HD Mask either(const Mask& a, const Mask& b) {
+    return each<Mask>([&](std::uint32_t l) { return a.lane[l] || b.lane[l]; });
+  }
+  static CGL_HD Float select(const Mask& mask, const Float& if_set, const Float& otherwise) {
+    return each<Float>([&](std::uint32_t l) { return mask.lane[l] ? if_set.lane[l] : otherwise.lane[l]; });
+  }
+  static CGL_HD Word select(const Mask& mask, const Word& if_set, const Word& otherwise) {
+    return each<Word>([&](std::uint32_t l) { return mask.lane[l] ? if_set.lane[l] : otherwise.lane[l]; });
+  }
+  // Bit l is set where lane l's mask is.
+  static CGL_HD std::uint32_t ballot(const Mask& mask) {
+    std::uint32_t bits = 0;
+    for (std::uint32_t l = 0; l < lane_count; ++l) bits |= (mask.lane[l] ? 1u : 0u) << l;
+    return bits;
+  }
+
+  // Lane l receives the value of lane l xor distance; the distance is a power of two below 32.
+  template <std::uint32_t distance>
+  static CGL_HD Float exchange(const Float& a) {
+    return each<Float>([&](std::uint32_t l) { return a.lane[l ^ distance]; });
+  }
+  template <std::uint32_t distance>
+  static CGL_HD Word exchange(const Word& a) {
+    return each<Word>([&](std::uint32_t l) { return a.lane[l ^ distance]; });
+  }
+  // a[l - distance] + a[l] where that lane exists, else a[l].
+  template <std::uint32_t distance>
+  static CGL_HD Float add_from_below(const Float& a) {
+    return each<Float>([&](std::uint32_t l) { return l >= distance ? a.lane[l - distance] + a.lane[l] : a.lane[l]; });
+  }
+  // The value of one lane, for all.
+  static CGL_HD float get(const Float& a, std::uint32_t lane) { return a.lane[lane]; }
+  static CGL_HD std::uint32_t get(const Word& a, std::uint32_t lane) { return a.lane[lane]; }
+
+  // The tree of the lane sum. Only lane 0's result is wanted, so each level needs only the lower lanes.
+  static CGL_HD float fold_sum(const Float& partial) {
+    Float p = partial;
+    for (std::uint32_t distance = 16; distance != 0u; distance /= 2u) {
+      for (std::uint32_t l = 0; l < distance; ++l) p.lane[l] = p.lane[l] + p.lane[l ^ distance];
+    }
+    return p.lane[0];
+  }
+
+ private:
+  CGL_HD_GENERIC
+  template <class Result, class Value>
+  static CGL_HD Result each(Value&& value) {
+    Result result;
+    for (std::uint32_t l = 0; l < lane_count; ++l) result.lane[l] = value(l);
+    return result;
+  }
+};
+
+}  // namespace cingulum::numerics

@@ -1,0 +1,72 @@
+// The 32 lanes of the contract as a CUDA warp: a `Float` is this thread's number. The same primitives as
+// lanes_portable.hpp, which states what each does. All 32 threads of the warp call each function together; the threads
+// of the block are numbered along x, a multiple of 32 of them.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/lanes_portable.hpp"
+
+namespace cingulum::numerics {
+
+struct WarpLanes {
+  using Float = float;
+  using Word = std::uint32_t;
+  using Mask = bool;
+
+  static constexpr unsigned whole_warp = 0xffffffffu;
+
+  static __device__ std::uint32_t lane_index() { return threadIdx.x % lane_count; }
+
+  static __device__ Float broadcast(float value) { return value; }
+  static __device__ Word broadcast(std::uint32_t value) { return value; }
+  static __device__ Float load(const float* first) { return first[lane_index()]; }
+  static __device__ Float load_row(const float* slots, std::uint32_t row, std::uint32_t count) {
+    const std::uint32_t slot = lane_count * row + lane_index();
+    return slot < count ? slots[slot] : 0.0f;
+  }
+  static __device__ void store(float* first, Float a) { first[lane_index()] = a; }
+  static __device__ Word slots_of_row(std::uint32_t row) { return lane_count * row + lane_index(); }
+
+  static __device__ Float add(Float a, Float b) { return a + b; }
+  static __device__ Float subtract(Float a, Float b) { return a - b; }
+  static __device__ Float multiply(Float a, Float b) { return a * b; }
+  static __device__ Mask greater(Float a, Float b) { return a > b; }
+  static __device__ Mask equal(Float a, Float b) { return a == b; }
+  static __device__ Mask less(Word a, Word b) { return a < b; }
+  static __device__ Mask both(Mask a, Mask b) { return a && b; }
+  static __device__ Mask either(Mask a, Mask b) { return a || b; }
+  static __device__ Float select(Mask mask, Float if_set, Float otherwise) { return mask ? if_set : otherwise; }
+  static __device__ Word select(Mask mask, Word if_set, Word otherwise) { return mask ? if_set : otherwise; }
+  static __device__ std::uint32_t ballot(Mask mask) { return __ballot_sync(whole_warp, mask); }
+
+  template <std::uint32_t distance>
+  static __device__ Float exchange(Float a) {
+    return __shfl_xor_sync(whole_warp, a, distance);
+  }
+  template <std::uint32_t distance>
+  static __device__ Word exchange(Word a) {
+    return __shfl_xor_sync(whole_warp, a, distance);
+  }
+  template <std::uint32_t distance>
+  static __device__ Float add_from_below(Float a) {
+    const float below = __shfl_up_sync(whole_warp, a, distance);
+    return lane_index() >= distance ? below + a : a;
+  }
+  static __device__ float get(Float a, std::uint32_t lane) {
+    return __shfl_sync(whole_warp, a, static_cast<int>(lane));
+  }
+  static __device__ std::uint32_t get(Word a, std::uint32_t lane) {
+    return __shfl_sync(whole_warp, a, static_cast<int>(lane));
+  }
+
+  // Addition commutes, so every lane ends with the bits of lane 0.
+  static __device__ float fold_sum(Float partial) {
+    float p = partial;
+#pragma unroll
+    for (int distance = 16; distance != 0; distance /= 2) p = p + __shfl_xor_sync(whole_warp, p, distance);
+    return p;
+  }
+};
+
+}  // namespace cingulum::numerics

@@ -1,0 +1,283 @@
+// Goal R10: allocation n fails, for every n, in parsing settings, parsing a command line and writing a file. Each time
+// the answer is an Error, nothing is leaked, and the next attempt works. The counting operator new needs a program of
+// its own.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/atomic_file.hpp"
+#include "base/read_file.hpp"
+#include "base/settings.hpp"
+#include "base/thread_pool.hpp"
+#include "cli/command_line.hpp"
+#include "cli/program.hpp"
+#include "cli/verbs.hpp"
+
+namespace {
+
+// Only this thread counts and fails while `counting` is set.
+thread_local bool counting = false;
+thread_local std::size_t allocations = 0;
+thread_local std::size_t failing_allocation = 0;  // counted from 1; 0: none fails
+thread_local long live = 0;
+
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
+  if (counting) {
+    ++allocations;
+    if (allocations == failing_allocation) return nullptr;
+  }
+  const std::size_t rounded = (std::max<std::size_t>(size, 1) + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded);
+  if (counting && memory != nullptr) ++live;
+  return memory;
+}
+
+void* allocate_or_throw(std::size_t size, std::size_t alignment) {
+  if (void* memory = allocate(size, alignment)) return memory;
+  throw std::bad_alloc();
+}
+
+void release(void* memory) noexcept {
+  if (counting && memory != nullptr) --live;
+  std::free(memory);
+}
+
+constexpr std::size_t usual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return allocate_or_throw(size, usual);
+}
+void* operator new[](std::size_t size) {
+  return allocate_or_throw(size, usual);
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size, usual);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size, usual);
+}
+void operator delete(void* memory) noexcept {
+  release(memory);
+}
+void operator delete[](void* memory) noexcept {
+  release(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  release(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  release(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  release(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  release(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  release(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  release(memory);
+}
+
+namespace cingulum {
+namespace {
+
+struct Attempt {
+  bool succeeded = false;
+  bool out_of_memory = false;
+  std::size_t allocations = 0;
+  long leaked = 0;
+};
+
+// One run of `body` (it returns a Status) with allocation n failing.
+template <class Body>
+Attempt attempt(std::size_t n, Body& body) {
+  Attempt result;
+  allocations = 0;
+  live = 0;
+  failing_allocation = n;
+  counting = true;
+  {
+    const Status status = body();
+    result.succeeded = status.has_value();
+    result.out_of_memory = !status && status.error().kind() == ErrorKind::out_of_memory;
+  }
+  counting = false;
+  result.allocations = allocations;
+  result.leaked = live;
+  return result;
+}
+
+// Runs `body` with the first, second, third, ... allocation failing, until a run needs fewer.
+template <class Body>
+void expect_errors_for_every_allocation(Body body, std::size_t at_least) {
+  (void)body();  // what is made once and kept (tables, locales) is made now
+  for (std::size_t n = 1;; ++n) {
+    SCOPED_TRACE("allocation " + std::to_string(n));
+    const Attempt result = attempt(n, body);
+    ASSERT_EQ(result.leaked, 0);
+    if (result.allocations < n) {
+      EXPECT_TRUE(result.succeeded);
+      EXPECT_GE(n, at_least);
+      return;
+    }
+    // A failure may be absorbed where the allocation only served tidiness; otherwise it is named as what it is.
+    ASSERT_TRUE(result.succeeded || result.out_of_memory);
+  }
+}
+
+class OutOfMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "cingulum-test-XXXXXX").native();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_), {}));
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(OutOfMemory, while_settings_are_parsed_is_an_error) {
+  ASSERT_EQ(::setenv("CINGULUM_DEVICE", "cuda:0,cuda:1,webgpu,cpu-which-is-no-device-name", 1), 0);
+  ASSERT_EQ(::setenv("CINGULUM_CACHE_LIMIT", "12.5 GiB", 1), 0);
+  expect_errors_for_every_allocation(
+      []() -> Status {
+        CGL_TRY_ASSIGN(const Settings settings, Settings::from_environment());
+        // The message of a malformed setting is made of memory, too.
+        const Status status = settings.check();
+        if (!status && status.error().kind() != ErrorKind::out_of_memory) return {};
+        return status;
+      },
+      6);
+  ::unsetenv("CINGULUM_DEVICE");
+  ::unsetenv("CINGULUM_CACHE_LIMIT");
+}
+
+TEST_F(OutOfMemory, while_a_command_line_is_parsed_is_an_error) {
+  const std::string input = folder_ / "an-input-file-with-a-long-name.nii.gz";
+  std::ofstream(input) << "x";
+  Verb verb{.name = "demonstrate", .summary = "take arguments of every kind", .description = ""};
+  verb.arguments = {
+      {.name = "input", .type = ArgumentType::file_in, .positional = true, .required = true},
+      {.name = "out", .type = ArgumentType::file_out, .letter = 'o', .required = true},
+      {.name = "step-size", .type = ArgumentType::length, .range = {.minimum = 0, .above = true}},
+      {.name = "max-angle", .type = ArgumentType::angle, .range = {.minimum = 0, .maximum = 90}, .default_text = "60"},
+      {.name = "label", .repeatable = true},
+      {.name = "mode", .type = ArgumentType::choice, .default_text = "fast", .choices = {"fast", "slow"}}};
+  verb.common = {CommonOption::device, CommonOption::threads, CommonOption::force, CommonOption::seed};
+  const std::vector<std::string> words = {input,
+                                          "--out",
+                                          folder_ / "output-with-a-long-name.trx",
+                                          "--step-size",
+                                          "0.5vox",
+                                          "--label",
+                                          "a label that does not fit a short string",
+                                          "--label=b",
+                                          "--device",
+                                          "cuda:0,cpu",
+                                          "--force",
+                                          "--seed",
+                                          "0xfeedfeedfeedfeed"};
+  expect_errors_for_every_allocation(
+      [&]() -> Status {
+        CGL_TRY_ASSIGN(const ParsedArguments arguments, parse_command_line(verb, words));
+        return arguments.length("step-size") == Length{0.5, LengthUnit::voxel}
+                   ? Status{}
+                   : Status(tl::make_unexpected(Error(ErrorKind::corrupt, "wrong")));
+      },
+      100);
+}
+
+TEST_F(OutOfMemory, while_a_misused_command_line_is_reported_is_an_error) {
+  const Verb verb{.name = "demonstrate", .summary = "", .description = "", .common = {CommonOption::threads}};
+  const std::vector<std::string> words = {"--thraeds", "4"};
+  expect_errors_for_every_allocation(
+      [&]() -> Status {
+        const auto parsed = parse_command_line(verb, words);
+        if (parsed) return tl::make_unexpected(Error(ErrorKind::corrupt, "accepted"));
+        return parsed.error().kind() == ErrorKind::out_of_memory ? Status(tl::make_unexpected(parsed.error()))
+                                                                 : Status{};
+      },
+      50);
+}
+
+TEST_F(OutOfMemory, while_a_file_is_written_is_an_error_and_leaves_no_partial_file) {
+  const std::filesystem::path path = folder_ / "an-output-file-with-a-long-name.bin";
+  expect_errors_for_every_allocation(
+      [&]() -> Status {
+        const auto write = [&]() -> Status {
+          CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path, {.force = true, .sync = false, .buffer_bytes = 16}));
+          for (int i = 0; i < 10; ++i) CGL_TRY(file.append("0123456789"));
+          CGL_TRY(file.write_at(0, std::as_bytes(std::span("HEAD", 4))));
+          return file.commit();
+        };
+        Status status = write();
+        counting = false;
+        EXPECT_LE(files(), 1U);
+        counting = true;
+        return status;
+      },
+      5);
+}
+
+TEST_F(OutOfMemory, while_a_refused_output_is_reported_is_an_error) {
+  const std::filesystem::path path = folder_ / "an-existing-file-with-a-long-name.bin";
+  std::ofstream(path) << "x";
+  expect_errors_for_every_allocation(
+      [&]() -> Status {
+        const Status status = check_output(path);
+        return !status && status.error().kind() == ErrorKind::already_exists ? Status{} : status;
+      },
+      2);
+}
+
+TEST_F(OutOfMemory, while_a_file_is_read_is_an_error) {
+  const std::filesystem::path path = folder_ / "an-input-file-with-a-long-name.bin";
+  std::ofstream(path) << std::string(10000, 'x');
+  expect_errors_for_every_allocation([&] { return read_file(path).map([](auto&&) {}); }, 2);
+}
+
+// Without --json: the destructors of nlohmann's json allocate, and end the process when they cannot.
+TEST_F(OutOfMemory, anywhere_in_the_program_ends_with_exit_code_1) {
+  TalkStream stream([](std::string_view) {}, false, [] { return std::size_t{80}; });
+  Log log(stream);
+  Program program{.verbs = all_verbs(),
+                  .settings = Settings::from_variables({{"HOME", "/home/somebody-with-a-long-name"}}),
+                  .output = [](std::string_view) {},
+                  .log = log};
+  const std::vector<std::vector<std::string>> lines = {{"settings"}, {"help", "completion"}, {"completion", "bash"}};
+  for (const std::vector<std::string>& words : lines) {
+    expect_errors_for_every_allocation(
+        [&]() -> Status {
+          const int code = run_program(program, words);
+          if (code == 0) return {};
+          return tl::make_unexpected(Error(code == 1 ? ErrorKind::out_of_memory : ErrorKind::corrupt, ""));
+        },
+        100);
+  }
+}
+
+}  // namespace
+}  // namespace cingulum

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Checks the direction of dependence between the folders of src/ by their #include lines.
+
+    base <- device <- ring <- {tract, oct} <- cli;  numerics uses none and is used by all;
+    formats and zarr use base;  dmri uses numerics, base, formats.
+Only files under */cuda and */webgpu include a header of CUDA or WebGPU. Exits with 1 and the offending lines when broken.
+"""
+import argparse
+import pathlib
+import re
+import sys
+
+# folder -> the folders it may include, besides itself
+ALLOWED = {
+    "base": set(),
+    "numerics": set(),
+    "device": {"base", "numerics"},
+    "ring": {"base", "numerics", "device"},
+    "formats": {"base"},
+    "zarr": {"base"},
+    "dmri": {"base", "numerics", "formats"},
+    "tract": {"base", "numerics", "device", "ring", "formats", "dmri"},
+    "oct": {"base", "numerics", "device", "ring", "zarr"},
+    "cli": {"base", "numerics", "device", "ring", "formats", "zarr", "dmri", "tract", "oct"},
+}
+# zarr/direct reads into device memory.
+ALLOWED_SUBFOLDER = {"zarr/direct": {"base", "device"}}
+
+VENDOR = re.compile(r"^(cuda.*\.h|nvrtc\.h|nvml\.h|cufile\.h|webgpu\.h|wgpu\.h|cub/.*|cuda/.*|cooperative_groups.*)$")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def check(source: pathlib.Path) -> list[str]:
+    problems = []
+    for path in sorted(source.rglob("*")):
+        if path.suffix not in {".hpp", ".cpp", ".cu", ".cuh"} or not path.is_file():
+            continue
+        relative = path.relative_to(source)
+        folder = relative.parts[0]
+        test = path.name.endswith(".test.cpp")
+        in_backend = any(part in {"cuda", "webgpu"} for part in relative.parts[:-1]) or path.suffix in {".cu", ".cuh"}
+        if folder not in ALLOWED:
+            problems.append(f"{relative}: the folder src/{folder} is not in the plan of tests/check_includes.py")
+            continue
+        allowed = ALLOWED_SUBFOLDER.get("/".join(relative.parts[:2]), ALLOWED[folder]) | {folder}
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            kind, target = match.groups()
+            where = f"{relative}:{number}: includes {target}"
+            if VENDOR.match(target) and not in_backend:
+                problems.append(f"{where}: only files under cuda/ and webgpu/ include a vendor's header")
+            if kind != '"':
+                continue
+            first = target.split("/")[0]
+            if first == "support" and test:
+                continue
+            if first == "cingulum_build_info.hpp" and folder == "cli":
+                continue
+            if first not in ALLOWED:
+                problems.append(f"{where}: includes are written from src/, as \"{folder}/...\"")
+            elif first not in allowed:
+                problems.append(f"{where}: {folder} may use {', '.join(sorted(allowed - {folder})) or 'nothing'}")
+            elif any(f"/{backend}/" in target for backend in ("cuda", "webgpu")) and not in_backend:
+                problems.append(f"{where}: a backend's header outside its folder")
+    return problems
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source", type=pathlib.Path, help="the folder src/")
+    found = check(parser.parse_args().source)
+    print("\n".join(found) if found else "the direction of dependence holds")
+    sys.exit(1 if found else 0)
