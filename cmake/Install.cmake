@@ -5,9 +5,6 @@ install(TARGETS cingulum EXPORT cingulumTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY src/base src/numerics src/device DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cingulum
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "cuda" EXCLUDE PATTERN "webgpu" EXCLUDE)
-if(CINGULUM_WEBGPU)
-  install(FILES ${CINGULUM_WGPU_STAGED} DESTINATION ${CMAKE_INSTALL_LIBDIR})
-endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cingulum)
 install(EXPORT cingulumTargets NAMESPACE cingulum:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/cingulumConfig.cmake.in ${CMAKE_BINARY_DIR}/generated/cingulumConfig.cmake

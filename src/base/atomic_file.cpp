@@ -1,37 +1,19 @@
 #include "base/atomic_file.hpp"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "base/interrupt.hpp"
+#include "base/partial_file.hpp"
 #include "base/quantity.hpp"
 
 namespace cingulum {
 namespace {
 
-constexpr std::string_view partial_mark = ".partial-";
 constexpr mode_t default_permissions = 0666;  // less the umask
-
-// Held while leftovers are looked for and while a new partial file gets its lock: between its creation and its lock it
-// would look like a leftover.
-std::mutex creation_mutex;
-
-// Repeats a call that a signal interrupted.
-template <class Call>
-auto uninterrupted(Call&& call) {
-  while (true) {
-    const auto result = call();
-    if (result != -EINTR) return result;
-  }
-}
 
 bool not_supported(int error) {
   return error == EINVAL || error == ENOSYS || error == ENOTSUP || error == EOPNOTSUPP;
@@ -39,57 +21,6 @@ bool not_supported(int error) {
 
 bool disk_is_full(int error) {
   return error == ENOSPC || error == EDQUOT;
-}
-
-struct PartialName {
-  std::string_view output;
-  long process = 0;
-};
-
-// "NAME.partial-PID-N"
-std::optional<PartialName> parse_partial_name(std::string_view name) {
-  const std::size_t mark = name.rfind(partial_mark);
-  if (mark == std::string_view::npos || mark == 0) return std::nullopt;
-  PartialName partial{.output = name.substr(0, mark)};
-  const std::string_view numbers = name.substr(mark + partial_mark.size());
-  const char* end = numbers.data() + numbers.size();
-  const auto process = std::from_chars(numbers.data(), end, partial.process);
-  if (process.ec != std::errc() || partial.process <= 0 || process.ptr == end || *process.ptr != '-')
-    return std::nullopt;
-  unsigned long serial = 0;
-  const auto count = std::from_chars(process.ptr + 1, end, serial);
-  if (count.ec != std::errc() || count.ptr != end) return std::nullopt;
-  return partial;
-}
-
-bool process_is_alive(long process) {
-  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;
-}
-
-// Own process numbers come back after a restart of a container; the lock tells our living files from those.
-bool writer_may_be_dead(long process) {
-  return process == ::getpid() || !process_is_alive(process);
-}
-
-bool remove_if_unlocked(FileLayer& layer, const char* path) {
-  const int descriptor = uninterrupted([&] { return layer.open_existing(path); });
-  if (descriptor < 0) return false;
-  const bool dead = uninterrupted([&] { return layer.lock(descriptor); }) == 0;
-  const bool removed = dead && uninterrupted([&] { return layer.unlink(path); }) == 0;
-  (void)layer.close(descriptor);
-  return removed;
-}
-
-int remove_leftovers(FileLayer& layer, const std::string& folder, std::string_view output) {
-  std::vector<std::string> names;
-  if (uninterrupted([&] { return layer.list_folder(folder.c_str(), names); }) < 0) return 0;
-  int removed = 0;
-  for (const std::string& name : names) {
-    const auto partial = parse_partial_name(name);
-    if (!partial || (!output.empty() && partial->output != output) || !writer_may_be_dead(partial->process)) continue;
-    if (remove_if_unlocked(layer, (folder + "/" + name).c_str())) ++removed;
-  }
-  return removed;
 }
 
 struct Target {
@@ -197,26 +128,16 @@ struct AtomicFile::State {
   [[nodiscard]] Status commit();
   [[nodiscard]] int give_final_name();
   [[nodiscard]] tl::unexpected<Error> give_up(int error);
-  void forget_partial() noexcept;
   void discard() noexcept;
 };
 
 Status AtomicFile::State::create_partial() {
-  static std::atomic<unsigned long> serial{0};
-  const std::lock_guard lock(creation_mutex);
-  if (options.remove_leftovers) remove_leftovers(layer, target.folder, target.name);
+  if (options.remove_leftovers) remove_dead_partial_files(target.folder, target.name, layer);
   CGL_TRY(check_space(layer, shown, target.folder, options.expected_bytes));
-  while (true) {
-    partial = fmt::format("{}{}{}-{}", target.path, partial_mark, ::getpid(), serial.fetch_add(1));
-    descriptor = uninterrupted([&] { return layer.create(partial.c_str(), target.permissions); });
-    if (descriptor >= 0) break;
-    // Another container with our process number writes the same output: take the next name.
-    if (descriptor != -EEXIST) return create_failure(shown, target.folder, -descriptor);
-  }
+  descriptor = create_partial_file(layer, target.path, target.permissions, partial);
+  if (descriptor < 0) return create_failure(shown, target.folder, -descriptor);
   partial_is_there = true;
   registration = register_partial_file(partial.c_str());
-  // File systems without locks exist; leftovers stay there, because the living cannot be told from the dead.
-  (void)uninterrupted([&] { return layer.lock(descriptor); });
   return {};
 }
 
@@ -334,7 +255,6 @@ Status AtomicFile::State::commit() {
     return fail(ErrorKind::already_exists,
                 "writing {}: it was made by another program meanwhile; use --force to replace it", shown);
   }
-  if (!partial_is_there) forget_partial();
   phase = Phase::committed;
   if (!options.sync) return {};
 
@@ -351,15 +271,11 @@ Status AtomicFile::State::commit() {
   return fail(ErrorKind::io, "writing {}: syncing the folder {}: {}", shown, target.folder, system_error_text(error));
 }
 
-void AtomicFile::State::forget_partial() noexcept {
-  unregister_partial_file(std::exchange(registration, -1));
-}
-
 void AtomicFile::State::discard() noexcept {
   if (descriptor >= 0) (void)layer.close(std::exchange(descriptor, -1));
   if (partial_is_there) (void)uninterrupted([&] { return layer.unlink(partial.c_str()); });
   partial_is_there = false;
-  forget_partial();
+  unregister_partial_file(std::exchange(registration, -1));
   buffered = 0;
   if (phase == Phase::writing) phase = Phase::discarded;
 }
@@ -374,11 +290,6 @@ Status check_output(const std::filesystem::path& path, const WriteOptions& optio
     if (folder.kind == FileKind::absent) return create_failure(path.native(), target.folder, ENOENT);
     return check_space(layer, path.native(), target.folder, options.expected_bytes);
   });
-}
-
-int remove_dead_partial_files(const std::filesystem::path& folder, std::string_view name, FileLayer& layer) {
-  const std::lock_guard lock(creation_mutex);
-  return remove_leftovers(layer, folder.native(), name);
 }
 
 AtomicFile::AtomicFile(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}

@@ -31,13 +31,6 @@ struct WriteOptions {
 // may not be replaced). AtomicFile::create and commit check again.
 [[nodiscard]] Status check_output(const std::filesystem::path& path, const WriteOptions& options = {});
 
-// Removes the partial files in `folder` whose writers are dead: those of the output `name`, or of any when it is empty.
-// A writer is dead when its process is gone and nobody holds the file's lock, so that writers in other containers and
-// on other hosts that share the folder are not disturbed. What cannot be removed is left; the value is what was
-// removed.
-int remove_dead_partial_files(const std::filesystem::path& folder, std::string_view name,
-                              FileLayer& layer = FileLayer::system());
-
 class AtomicFile {
  public:
   // Refuses an existing file without `force`, and always what is not a regular file; a symbolic link is followed.

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "base/faulty_file_layer.hpp"
+#include "base/partial_file.hpp"
 #include "base/temporary_folder.hpp"
 
 namespace cingulum {

@@ -21,6 +21,8 @@ TEST(NearestName, finds_typing_mistakes_and_beginnings_and_nothing_far) {
   EXPECT_EQ(nearest_name("trak", verbs), "track");
   EXPECT_EQ(nearest_name("set", verbs), "settings");
   EXPECT_EQ(nearest_name("tractography", verbs), "");
+  EXPECT_EQ(nearest_name("abcdyz", std::vector<std::string>{"abcdef"}), "abcdef");
+  EXPECT_EQ(nearest_name("abcxyz", std::vector<std::string>{"abcdef"}), "");
   EXPECT_EQ(nearest_name("x", verbs), "");
   EXPECT_EQ(nearest_name("", verbs), "");
   EXPECT_EQ(nearest_name(std::string(100000, 'x'), verbs), "");

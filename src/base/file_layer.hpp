@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -53,6 +54,15 @@ class FileLayer {
   // Opens an existing file, for lock() only; the value is its descriptor.
   [[nodiscard]] virtual int open_existing(const char* path) = 0;
 };
+
+// Repeats a call of a file layer that a signal interrupted.
+template <class Call>
+auto uninterrupted(Call&& call) {
+  while (true) {
+    const auto result = call();
+    if (result != -EINTR) return result;
+  }
+}
 
 // The system's words for an error number: "no space left on device".
 [[nodiscard]] std::string system_error_text(int error_number);

@@ -79,15 +79,15 @@ template <class Body>
 #define CGL_CONCAT(a, b) CGL_CONCAT_INNER(a, b)
 
 // Returns the failure of `expression` (a Status) from the enclosing function, or goes on.
-#define CGL_TRY(expression)                                                                              \
-  do {                                                                                                   \
+#define CGL_TRY(expression)                                                                                     \
+  do {                                                                                                          \
     if (auto cgl_status = (expression); !cgl_status) return tl::make_unexpected(std::move(cgl_status.error())); \
   } while (false)
 
 // CGL_TRY_ASSIGN(auto value, expression): the same for a Result<T>; `value` receives the T.
 #define CGL_TRY_ASSIGN(declaration, expression) \
   CGL_TRY_ASSIGN_INNER(CGL_CONCAT(cgl_result_, __LINE__), declaration, expression)
-#define CGL_TRY_ASSIGN_INNER(result, declaration, expression)       \
-  auto result = (expression);                                       \
+#define CGL_TRY_ASSIGN_INNER(result, declaration, expression)         \
+  auto result = (expression);                                         \
   if (!result) return tl::make_unexpected(std::move(result.error())); \
   declaration = std::move(*result)

@@ -77,15 +77,32 @@ TEST(ThreadPool, runs_nested_loops_in_the_thread_of_the_piece) {
   const auto pool = pool_of(4);
   std::atomic<int> foreign{0};
   std::atomic<int> visits{0};
-  pool->parallel_for(16, 1, [&](std::size_t, std::size_t) {
+  // Two pieces leave two threads idle, which would take part in the slow inner loops if they could.
+  pool->parallel_for(2, 1, [&](std::size_t, std::size_t) {
     const auto outer = std::this_thread::get_id();
-    pool->parallel_for(16, 1, [&](std::size_t, std::size_t) {
+    pool->parallel_for(8, 1, [&](std::size_t, std::size_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
       if (std::this_thread::get_id() != outer) ++foreign;
       ++visits;
     });
   });
   EXPECT_EQ(foreign, 0);
-  EXPECT_EQ(visits, 256);
+  EXPECT_EQ(visits, 16);
+}
+
+TEST(ThreadPool, returns_only_when_the_last_piece_of_another_thread_is_done) {
+  const auto pool = pool_of(2);
+  const auto caller = std::this_thread::get_id();
+  std::atomic<int> begun{0};
+  std::atomic<int> ended{0};
+  pool->parallel_for(2, 1, [&](std::size_t, std::size_t) {
+    ++begun;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (begun < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    if (std::this_thread::get_id() != caller) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ++ended;
+  });
+  EXPECT_EQ(ended, 2);
 }
 
 TEST(ThreadPool, serves_several_callers_at_once) {

@@ -32,12 +32,16 @@ std::string cli11_name(const Argument& argument) {
   return fmt::format("-{},--{}", argument.letter, argument.name);
 }
 
-tl::unexpected<Error> unexpected_word(const Verb& verb, const std::vector<GivenWords>& given,
-                                      const std::vector<std::string>& extras) {
+// `extras` are the words that no argument took, with the "--" among them, if one was given.
+Status check_extras(const Verb& verb, const std::vector<GivenWords>& given, const std::vector<std::string>& extras) {
   const auto looks_like_option = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
-  const auto option = std::find_if(extras.begin(), extras.end(), looks_like_option);
-  if (option == extras.end())
-    return misuse(fmt::format("unexpected argument '{}'; {}", extras.front(), see_help(verb)));
+  const auto mark = std::find(extras.begin(), extras.end(), "--");
+  const auto option = std::find_if(extras.begin(), mark, looks_like_option);
+  if (option == mark) {
+    const auto word = extras.begin() != mark ? extras.begin() : mark == extras.end() ? mark : mark + 1;
+    if (word == extras.end()) return {};
+    return misuse(fmt::format("unexpected argument '{}'; {}", *word, see_help(verb)));
+  }
   const std::string name = option->substr(0, option->find('='));
   std::vector<std::string> names;
   for (const GivenWords& entry : given) {
@@ -83,9 +87,7 @@ Status split_words(const Verb& verb, std::span<const std::string> words, std::ve
   } catch (const CLI::ParseError& error) {
     return translate(verb, given, error);
   }
-  if (const std::vector<std::string> extras = app.remaining(); !extras.empty()) {
-    return unexpected_word(verb, given, extras);
-  }
+  CGL_TRY(check_extras(verb, given, app.remaining()));
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (flags[i] == nullptr) continue;
     // CLI11 lets a flag carry a value: --json=3.

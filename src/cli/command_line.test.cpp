@@ -84,6 +84,8 @@ TEST(CommandLine, missing_and_superfluous_words_are_named) {
   EXPECT_EQ(error_of(verb, {"--out", "x"}), "INPUT is missing; see 'cingulum demo --help'");
   EXPECT_EQ(error_of(verb, {"a"}), "--out FILE is missing; see 'cingulum demo --help'");
   EXPECT_EQ(error_of(verb, {"a", "b", "--out", "x"}), "unexpected argument 'b'; see 'cingulum demo --help'");
+  EXPECT_EQ(error_of(verb, {"a", "--out", "x", "--", "-b"}), "unexpected argument '-b'; see 'cingulum demo --help'");
+  EXPECT_EQ(parsed(verb, {"--out", "x", "--", "-a"}).text("inputs"), "-a");
   EXPECT_EQ(error_of(verb, {"a", "--out"}), "--out needs a value (FILE)");
   EXPECT_EQ(error_of(verb, {"a", "--out", "x", "--out", "y"}), "--out is given 2 times; it takes one value");
 }

@@ -17,8 +17,8 @@ Status check_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t byt
 
 Status check_device(const Queue& queue, const Buffer& buffer, std::string_view operation) {
   if (&queue.device() != &buffer.device()) {
-    return fail(ErrorKind::invalid_argument, "{}: a buffer of {} was given to a queue of {}; use copy_between", operation,
-                buffer.device().id(), queue.device().id());
+    return fail(ErrorKind::invalid_argument, "{}: a buffer of {} was given to a queue of {}; use copy_between",
+                operation, buffer.device().id(), queue.device().id());
   }
   return {};
 }
@@ -55,8 +55,8 @@ Status Queue::copy(Buffer& to, std::uint64_t to_offset, const Buffer& from, std:
   CGL_TRY(check_range(to, to_offset, bytes, "copy to"));
   CGL_TRY(check_range(from, from_offset, bytes, "copy from"));
   if (&to == &from && to_offset < from_offset + bytes && from_offset < to_offset + bytes && bytes != 0) {
-    return fail(ErrorKind::invalid_argument, "copy: the ranges at {} and {} of {} bytes in one buffer overlap", to_offset,
-                from_offset, bytes);
+    return fail(ErrorKind::invalid_argument, "copy: the ranges at {} and {} of {} bytes in one buffer overlap",
+                to_offset, from_offset, bytes);
   }
   if (bytes == 0) return {};
   return do_copy(to, to_offset, from, from_offset, bytes);
@@ -86,8 +86,9 @@ Result<std::unique_ptr<Buffer>> Device::allocate(std::uint64_t bytes) {
   if (bytes == 0) return fail(ErrorKind::invalid_argument, "device {}: a buffer needs at least one byte", id());
   const std::uint64_t largest = capabilities().largest_buffer_bytes;
   if (largest != 0 && bytes > largest) {
-    return fail(ErrorKind::out_of_memory, "device {}: a buffer of {} was asked for, the largest possible is {}; split it",
-                id(), format_bytes(bytes), format_bytes(largest));
+    return fail(ErrorKind::out_of_memory,
+                "device {}: a buffer of {} was asked for, the largest possible is {}; split it", id(),
+                format_bytes(bytes), format_bytes(largest));
   }
   CGL_TRY(budget_.charge(id(), bytes));
   BudgetCharge charge(budget_, bytes);
@@ -122,7 +123,9 @@ Result<MemoryState> Device::memory() const {
   return state;
 }
 
-bool Device::can_copy_directly_to(const Device& other) const { return &other == this; }
+bool Device::can_copy_directly_to(const Device& other) const {
+  return &other == this;
+}
 
 Status copy_between(Queue& to_queue, Buffer& to, std::uint64_t to_offset, Queue& from_queue, const Buffer& from,
                     std::uint64_t from_offset, std::uint64_t bytes) {

@@ -75,7 +75,8 @@ TEST_P(DeviceMemory, random_uploads_copies_and_fills_at_any_offset_equal_a_host_
         break;
       }
       case 1: {
-        const bool overlap = to == from && to_offset < from_offset + bytes && from_offset < to_offset + bytes && bytes > 0;
+        const bool overlap =
+            to == from && to_offset < from_offset + bytes && from_offset < to_offset + bytes && bytes > 0;
         const Status copied = queue().copy(*buffers[to], to_offset, *buffers[from], from_offset, bytes);
         if (overlap) {
           EXPECT_TRUE(fails_with(copied, ErrorKind::invalid_argument, "overlap"));
@@ -111,7 +112,8 @@ TEST_P(DeviceMemory, ranges_outside_a_buffer_are_refused_with_the_numbers) {
   std::vector<std::byte> data(8);
   EXPECT_TRUE(fails_with(queue().upload(*buffer, 9, data), ErrorKind::invalid_argument, "bytes 9 to 17"));
   EXPECT_TRUE(fails_with(queue().download(data, *buffer, 17), ErrorKind::invalid_argument, "outside a buffer of 16"));
-  EXPECT_TRUE(fails_with(queue().fill(*buffer, 8, ~std::uint64_t{0}, std::byte{1}), ErrorKind::invalid_argument, "outside"));
+  EXPECT_TRUE(
+      fails_with(queue().fill(*buffer, 8, ~std::uint64_t{0}, std::byte{1}), ErrorKind::invalid_argument, "outside"));
   EXPECT_TRUE(fails_with(queue().copy(*buffer, 0, *buffer, 8, 9), ErrorKind::invalid_argument, "copy from"));
   ASSERT_OK(queue().upload(*buffer, 16, {}));
 }

@@ -1,5 +1,5 @@
-// Ordinary host memory, aligned for vector registers and page-sized copies: what the CPU device hands out and what every
-// backend uses for HostMemoryKind::pageable.
+// Ordinary host memory, aligned for vector registers and page-sized copies: what the CPU device hands out and what
+// every backend uses for HostMemoryKind::pageable.
 #pragma once
 
 #include <cstdint>

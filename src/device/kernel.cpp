@@ -36,8 +36,9 @@ Status check_buffer(const Kernel& kernel, const KernelParameter& parameter, cons
   const std::uint64_t largest = kernel.device().capabilities().largest_binding_bytes;
   const std::uint64_t bytes = argument.buffer->bytes() - argument.offset;
   if (largest != 0 && bytes > largest) {
-    return fail(ErrorKind::invalid_argument, "launching {}: argument '{}' spans {}, {} binds at most {}; split the buffer",
-                kernel.name(), parameter.name, format_bytes(bytes), kernel.device().id(), format_bytes(largest));
+    return fail(ErrorKind::invalid_argument,
+                "launching {}: argument '{}' spans {}, {} binds at most {}; split the buffer", kernel.name(),
+                parameter.name, format_bytes(bytes), kernel.device().id(), format_bytes(largest));
   }
   return {};
 }
@@ -61,8 +62,8 @@ Status check_shape(const Kernel& kernel, const LaunchShape& shape) {
     threads *= shape.block[axis];
   }
   if (can.max_threads_per_block != 0 && threads > can.max_threads_per_block) {
-    return fail(ErrorKind::invalid_argument, "launching {}: {} threads in a block, {} allows {}", kernel.name(), threads,
-                kernel.device().id(), can.max_threads_per_block);
+    return fail(ErrorKind::invalid_argument, "launching {}: {} threads in a block, {} allows {}", kernel.name(),
+                threads, kernel.device().id(), can.max_threads_per_block);
   }
   if (kernel.fixed_block()[0] != 0 && kernel.fixed_block() != shape.block) {
     const auto& fixed = kernel.fixed_block();
@@ -125,8 +126,9 @@ Status check_launch(const Kernel& kernel, const LaunchShape& shape, std::span<co
       }
       CGL_TRY(check_buffer(kernel, parameters[i], *buffer));
     } else if (buffer != nullptr || kind_of(arguments[i]) != parameters[i].kind) {
-      return fail(ErrorKind::invalid_argument, "launching {}: argument '{}' is a {}, the kernel takes {}", kernel.name(),
-                  parameters[i].name, buffer != nullptr ? "buffer" : parameter_kind_name(kind_of(arguments[i])),
+      return fail(ErrorKind::invalid_argument, "launching {}: argument '{}' is a {}, the kernel takes {}",
+                  kernel.name(), parameters[i].name,
+                  buffer != nullptr ? "buffer" : parameter_kind_name(kind_of(arguments[i])),
                   parameter_kind_name(parameters[i].kind));
     }
   }

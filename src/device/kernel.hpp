@@ -5,8 +5,8 @@
 // How parameters reach the code:
 //   CUDA C++  the parameters of the __global__ function, in order: a pointer per buffer, a value per scalar.
 //   WGSL      buffers are @group(0) @binding(0), (1), ... in order of declaration (var<storage, read> for `in`,
-//             var<storage, read_write> else); all scalars together are one uniform struct at the next binding, in order,
-//             each of 4 bytes (i32, u32, f32).
+//             var<storage, read_write> else); all scalars together are one uniform struct at the next binding, in
+//             order, each of 4 bytes (i32, u32, f32).
 //   native    the function reads them from its BlockContext by position.
 #pragma once
 
@@ -33,7 +33,9 @@ enum class KernelLanguage { cuda_cpp, wgsl, native };
 enum class ParameterKind { buffer_in, buffer_out, buffer_inout, i32, u32, f32, i64, u64, f64 };
 
 [[nodiscard]] std::string_view parameter_kind_name(ParameterKind kind);
-[[nodiscard]] constexpr bool is_buffer(ParameterKind kind) { return kind <= ParameterKind::buffer_inout; }
+[[nodiscard]] constexpr bool is_buffer(ParameterKind kind) {
+  return kind <= ParameterKind::buffer_inout;
+}
 
 struct KernelParameter {
   std::string name;
@@ -55,8 +57,9 @@ using KernelArgument =
 
 struct LaunchShape {
   std::array<std::uint32_t, 3> grid{1, 1, 1};  // blocks (workgroups)
-  std::array<std::uint32_t, 3> block{1, 1, 1};  // threads in a block; WGSL fixes them in the source, and both must agree
-  std::uint32_t shared_bytes = 0;              // CUDA's dynamic shared memory, the CPU block's scratch
+  std::array<std::uint32_t, 3> block{1, 1,
+                                     1};  // threads in a block; WGSL fixes them in the source, and both must agree
+  std::uint32_t shared_bytes = 0;         // CUDA's dynamic shared memory, the CPU block's scratch
 };
 
 // What a native (CPU) kernel sees: one block of the grid.

@@ -137,10 +137,12 @@ TEST_P(Kernels, a_buffer_argument_may_start_inside_its_buffer) {
 TEST_P(Kernels, wrong_arguments_are_refused_by_name_before_anything_runs) {
   auto wrong = arguments(1.0f, 0);
   wrong.pop_back();
-  EXPECT_TRUE(fails_with(queue().launch(*kernel_, shape, wrong), ErrorKind::invalid_argument, "4 arguments were given, it takes 5"));
+  EXPECT_TRUE(fails_with(queue().launch(*kernel_, shape, wrong), ErrorKind::invalid_argument,
+                         "4 arguments were given, it takes 5"));
   wrong = arguments(1.0f, 0);
   wrong[2] = 1.0;
-  EXPECT_TRUE(fails_with(queue().launch(*kernel_, shape, wrong), ErrorKind::invalid_argument, "'scale' is a f64, the kernel takes f32"));
+  EXPECT_TRUE(fails_with(queue().launch(*kernel_, shape, wrong), ErrorKind::invalid_argument,
+                         "'scale' is a f64, the kernel takes f32"));
   wrong[2] = argument(*input_);
   EXPECT_TRUE(fails_with(queue().launch(*kernel_, shape, wrong), ErrorKind::invalid_argument, "'scale' is a buffer"));
   wrong = arguments(1.0f, 0);
@@ -157,7 +159,8 @@ TEST_P(Kernels, buffers_of_another_device_are_refused) {
   ASSERT_OK_AND_ASSIGN(const auto elsewhere, (*other)->allocate(count * sizeof(float)));
   auto wrong = arguments(1.0f, 0);
   wrong[0] = argument(*elsewhere);
-  EXPECT_TRUE(fails_with(queue().launch(*kernel_, shape, wrong), ErrorKind::invalid_argument, "lies on " + (*other)->id()));
+  EXPECT_TRUE(
+      fails_with(queue().launch(*kernel_, shape, wrong), ErrorKind::invalid_argument, "lies on " + (*other)->id()));
 }
 
 TEST_P(Kernels, shapes_beyond_the_limits_are_refused_with_the_limit) {
@@ -166,14 +169,17 @@ TEST_P(Kernels, shapes_beyond_the_limits_are_refused_with_the_limit) {
   EXPECT_TRUE(fails_with(queue().launch(*kernel_, wrong, arguments(1, 0)), ErrorKind::invalid_argument, "threads"));
   wrong = shape;
   wrong.grid = {16, 0, 1};
-  EXPECT_TRUE(fails_with(queue().launch(*kernel_, wrong, arguments(1, 0)), ErrorKind::invalid_argument, "at least one"));
+  EXPECT_TRUE(
+      fails_with(queue().launch(*kernel_, wrong, arguments(1, 0)), ErrorKind::invalid_argument, "at least one"));
   wrong = shape;
   wrong.shared_bytes = 1u << 30;
-  EXPECT_TRUE(fails_with(queue().launch(*kernel_, wrong, arguments(1, 0)), ErrorKind::invalid_argument, "shared memory"));
+  EXPECT_TRUE(
+      fails_with(queue().launch(*kernel_, wrong, arguments(1, 0)), ErrorKind::invalid_argument, "shared memory"));
   if (is(Backend::webgpu)) {
     wrong = shape;
     wrong.block = {32, 1, 1};
-    EXPECT_TRUE(fails_with(queue().launch(*kernel_, wrong, arguments(1, 0)), ErrorKind::invalid_argument, "@workgroup_size(64, 1, 1)"));
+    EXPECT_TRUE(fails_with(queue().launch(*kernel_, wrong, arguments(1, 0)), ErrorKind::invalid_argument,
+                           "@workgroup_size(64, 1, 1)"));
   }
 }
 

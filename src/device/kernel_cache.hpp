@@ -1,7 +1,7 @@
-// Compiled kernels kept on disk between runs. An entry is found by everything that decides the code (source, entry point,
-// options, architecture, driver, toolkit), is written beside and renamed, carries a checksum, and is removed when it is
-// damaged: what does not check out is compiled again, never loaded. The least recently used entries go first when the
-// limit is passed; use is remembered by the file's time, so a hit rewrites no index.
+// Compiled kernels kept on disk between runs. An entry is found by everything that decides the code (source, entry
+// point, options, architecture, driver, toolkit), is written beside and renamed, carries a checksum, and is removed
+// when it is damaged: what does not check out is compiled again, never loaded. The least recently used entries go first
+// when the limit is passed; use is remembered by the file's time, so a hit rewrites no index.
 #pragma once
 
 #include <cstddef>

@@ -14,10 +14,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::byte> code(std::size_t size, int value = 7) { return std::vector<std::byte>(size, static_cast<std::byte>(value)); }
+std::vector<std::byte> code(std::size_t size, int value = 7) {
+  return std::vector<std::byte>(size, static_cast<std::byte>(value));
+}
 
 KernelCacheKey key(std::string source) {
-  return {.source = std::move(source), .entry_point = "f", .options = {"-a", "-b"}, .architecture = "sm_90", .driver = "13.0", .toolkit = "13.0"};
+  return {.source = std::move(source),
+          .entry_point = "f",
+          .options = {"-a", "-b"},
+          .architecture = "sm_90",
+          .driver = "13.0",
+          .toolkit = "13.0"};
 }
 
 TEST(KernelCache, gives_back_what_was_stored_also_to_another_run) {

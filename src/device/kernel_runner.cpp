@@ -3,7 +3,8 @@
 namespace cingulum {
 
 Status KernelRegistry::add(std::string name, std::shared_ptr<Kernel> kernel, bool overwrite) {
-  if (name.empty() || kernel == nullptr) return fail(ErrorKind::invalid_argument, "registering a kernel: no name or no kernel");
+  if (name.empty() || kernel == nullptr)
+    return fail(ErrorKind::invalid_argument, "registering a kernel: no name or no kernel");
   const std::lock_guard lock(mutex_);
   if (!overwrite && kernels_.contains(name)) {
     return fail(ErrorKind::already_exists, "registering kernel '{}': the name is taken", name);
@@ -51,7 +52,8 @@ Result<KernelExecution> KernelRunner::run(std::string_view name, const LaunchSha
     }
     return {};
   }();
-  execution.host_milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  execution.host_milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   execution.succeeded = status.has_value();
   if (!status) execution.error = status.error().message();
   if (history_limit_ > 0) {

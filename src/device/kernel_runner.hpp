@@ -1,6 +1,6 @@
-// Kernels by name, and what became of their launches. A KernelRegistry maps names to kernels; a KernelRunner launches by
-// name on a queue, waits, and keeps a bounded history of executions with their times. For users who write kernels at run
-// time; the trackers launch their own.
+// Kernels by name, and what became of their launches. A KernelRegistry maps names to kernels; a KernelRunner launches
+// by name on a queue, waits, and keeps a bounded history of executions with their times. For users who write kernels at
+// run time; the trackers launch their own.
 #pragma once
 
 #include <chrono>
@@ -40,7 +40,7 @@ struct KernelExecution {
   std::string kernel;
   LaunchShape shape;
   std::chrono::system_clock::time_point started;
-  double host_milliseconds = 0;            // from the launch call to the end of the work
+  double host_milliseconds = 0;               // from the launch call to the end of the work
   std::optional<double> device_milliseconds;  // between events on the device, where it has timestamps
   bool succeeded = false;
   std::string error;
@@ -48,12 +48,14 @@ struct KernelExecution {
 
 class KernelRunner {
  public:
-  explicit KernelRunner(Queue& queue, std::size_t history_limit = 1024) : queue_(queue), history_limit_(history_limit) {}
+  explicit KernelRunner(Queue& queue, std::size_t history_limit = 1024)
+      : queue_(queue), history_limit_(history_limit) {}
 
   [[nodiscard]] KernelRegistry& registry() { return registry_; }
 
   // Launches and waits. A failure is recorded and returned.
-  Result<KernelExecution> run(std::string_view name, const LaunchShape& shape, std::span<const KernelArgument> arguments);
+  Result<KernelExecution> run(std::string_view name, const LaunchShape& shape,
+                              std::span<const KernelArgument> arguments);
 
   // The most recent executions, oldest first: at most `limit` (0: all that are kept), of one kernel if named.
   [[nodiscard]] std::vector<KernelExecution> history(std::size_t limit = 0, std::string_view kernel = {}) const;

@@ -41,7 +41,9 @@ class MemoryBudget {
 class BudgetCharge {
  public:
   BudgetCharge(MemoryBudget& budget, std::uint64_t bytes) : budget_(&budget), bytes_(bytes) {}
-  BudgetCharge(BudgetCharge&& other) noexcept : budget_(other.budget_), bytes_(other.bytes_) { other.budget_ = nullptr; }
+  BudgetCharge(BudgetCharge&& other) noexcept : budget_(other.budget_), bytes_(other.bytes_) {
+    other.budget_ = nullptr;
+  }
   BudgetCharge& operator=(BudgetCharge&&) = delete;
   BudgetCharge(const BudgetCharge&) = delete;
   BudgetCharge& operator=(const BudgetCharge&) = delete;

@@ -174,9 +174,9 @@ class PoolCore : public std::enable_shared_from_this<PoolCore<Block>> {
   [[nodiscard]] Status check_limit(std::uint64_t more_bytes) const {
     const std::uint64_t total = statistics_.used_bytes + statistics_.kept_bytes;
     if (!statistics_.limit_bytes || total + more_bytes <= *statistics_.limit_bytes) return {};
-    return fail(ErrorKind::out_of_memory, "pool on {}: {} more needed, {} in use and {} kept of a limit of {}", device_id_,
-                format_bytes(more_bytes), format_bytes(statistics_.used_bytes), format_bytes(statistics_.kept_bytes),
-                format_bytes(*statistics_.limit_bytes));
+    return fail(ErrorKind::out_of_memory, "pool on {}: {} more needed, {} in use and {} kept of a limit of {}",
+                device_id_, format_bytes(more_bytes), format_bytes(statistics_.used_bytes),
+                format_bytes(statistics_.kept_bytes), format_bytes(*statistics_.limit_bytes));
   }
 
   std::string device_id_;
@@ -223,7 +223,9 @@ template class PooledBlock<PinnedBlock>;
 
 DevicePool::DevicePool(Device& device, std::optional<std::uint64_t> limit_bytes)
     : device_(device), core_(std::make_shared<PoolCore<DeviceBlock>>(device, limit_bytes)) {}
-DevicePool::~DevicePool() { core_->close(); }
+DevicePool::~DevicePool() {
+  core_->close();
+}
 
 Result<std::vector<DeviceBlock>> DevicePool::make_block(std::uint64_t class_bytes) {
   auto buffer = device_.allocate(class_bytes);
@@ -260,13 +262,21 @@ Result<std::uint64_t> DevicePool::trim(std::uint64_t keep_bytes) {
   });
 }
 
-void DevicePool::set_limit(std::optional<std::uint64_t> bytes) { core_->set_limit(bytes); }
-PoolHold DevicePool::hold() { return core_->hold(); }
-PoolStatistics DevicePool::statistics() const { return core_->statistics(); }
+void DevicePool::set_limit(std::optional<std::uint64_t> bytes) {
+  core_->set_limit(bytes);
+}
+PoolHold DevicePool::hold() {
+  return core_->hold();
+}
+PoolStatistics DevicePool::statistics() const {
+  return core_->statistics();
+}
 
 PinnedPool::PinnedPool(Device& device, HostMemoryKind kind, std::optional<std::uint64_t> limit_bytes)
     : device_(device), kind_(kind), core_(std::make_shared<PoolCore<PinnedBlock>>(device, limit_bytes)) {}
-PinnedPool::~PinnedPool() { core_->close(); }
+PinnedPool::~PinnedPool() {
+  core_->close();
+}
 
 Result<std::vector<PinnedBlock>> PinnedPool::make_arena(std::uint64_t class_bytes) {
   const std::uint64_t bytes = arena_bytes_for(class_bytes);
@@ -302,8 +312,14 @@ Result<std::uint64_t> PinnedPool::trim() {
   });
 }
 
-void PinnedPool::set_limit(std::optional<std::uint64_t> bytes) { core_->set_limit(bytes); }
-PoolHold PinnedPool::hold() { return core_->hold(); }
-PoolStatistics PinnedPool::statistics() const { return core_->statistics(); }
+void PinnedPool::set_limit(std::optional<std::uint64_t> bytes) {
+  core_->set_limit(bytes);
+}
+PoolHold PinnedPool::hold() {
+  return core_->hold();
+}
+PoolStatistics PinnedPool::statistics() const {
+  return core_->statistics();
+}
 
 }  // namespace cingulum

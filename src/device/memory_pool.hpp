@@ -1,5 +1,5 @@
-// Pools that keep memory instead of freeing it. Freeing blocks while a persistent kernel runs, and allocating costs tens
-// of microseconds: whoever works in rounds takes memory here. Blocks are kept by size class and handed out again;
+// Pools that keep memory instead of freeing it. Freeing blocks while a persistent kernel runs, and allocating costs
+// tens of microseconds: whoever works in rounds takes memory here. Blocks are kept by size class and handed out again;
 // trimming gives unused blocks back, but never while someone holds the pool still (a persistent kernel is running).
 // All members may be called from any thread.
 #pragma once

@@ -108,7 +108,8 @@ TEST_P(Pools, blocks_may_outlive_their_pool) {
 }
 
 TEST_P(Pools, pinned_blocks_are_cut_from_arenas_apart_and_usable) {
-  const HostMemoryKind kind = device().capabilities().pinned_host_memory ? HostMemoryKind::pinned : HostMemoryKind::pageable;
+  const HostMemoryKind kind =
+      device().capabilities().pinned_host_memory ? HostMemoryKind::pinned : HostMemoryKind::pageable;
   PinnedPool pool(device(), kind);
   std::vector<PooledBlock<PinnedBlock>> blocks;
   std::set<const std::byte*> starts;
@@ -122,7 +123,8 @@ TEST_P(Pools, pinned_blocks_are_cut_from_arenas_apart_and_usable) {
   EXPECT_EQ(starts.size(), 100u);
   for (int i = 0; i < 100; ++i) {
     const auto& bytes = blocks[static_cast<std::size_t>(i)]->bytes;
-    EXPECT_TRUE(std::all_of(bytes.begin(), bytes.end(), [&](std::byte value) { return value == static_cast<std::byte>(i); }));
+    EXPECT_TRUE(
+        std::all_of(bytes.begin(), bytes.end(), [&](std::byte value) { return value == static_cast<std::byte>(i); }));
   }
   const PoolStatistics statistics = pool.statistics();
   EXPECT_EQ(statistics.used_bytes, 100u * 128u);

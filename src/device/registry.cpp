@@ -88,15 +88,16 @@ Result<Device*> DeviceRegistry::find(std::string_view name) const {
   } else {
     // "cuda" is "cuda:0"; any other name is an id.
     found = first([&](const Device& device) {
-      return device.id() == name || (device.description().index == 0 && backend_name(device.description().backend) == name);
+      return device.id() == name ||
+             (device.description().index == 0 && backend_name(device.description().backend) == name);
     });
   }
   if (found != nullptr) return found;
 
   for (const BackendReport& report : backends_) {
     if (report.devices.empty() && name.starts_with(backend_name(report.backend))) {
-      return fail(ErrorKind::unavailable, "device '{}' is not available: {} (available: {})", name, report.absent_reason,
-                  available());
+      return fail(ErrorKind::unavailable, "device '{}' is not available: {} (available: {})", name,
+                  report.absent_reason, available());
     }
   }
   if (name == "gpu" || name == "metal") {

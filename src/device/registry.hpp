@@ -1,5 +1,5 @@
-// Which devices there are. One explicit list of backends (registry.cpp), in order of preference, each probed at run time;
-// a backend that has no device says why. The verbs and the trackers get their devices here and nowhere else.
+// Which devices there are. One explicit list of backends (registry.cpp), in order of preference, each probed at run
+// time; a backend that has no device says why. The verbs and the trackers get their devices here and nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ struct ProbeOptions {
 
 class DeviceRegistry {
  public:
-  // Probes all backends. A backend that is not there is a reason in its report, not an error. Vendor libraries are opened
-  // once in a process: later probes keep those of the first.
+  // Probes all backends. A backend that is not there is a reason in its report, not an error. Vendor libraries are
+  // opened once in a process: later probes keep those of the first.
   [[nodiscard]] static Result<DeviceRegistry> probe(const ProbeOptions& options = {});
 
   [[nodiscard]] std::span<const BackendReport> backends() const { return backends_; }

@@ -46,7 +46,8 @@ TEST(Registry, unknown_and_absent_devices_are_refused_with_the_list_of_those_the
   EXPECT_TRUE(fails_with(registry().select("cpu:7"), ErrorKind::invalid_argument, "available: auto"));
   for (const BackendReport& report : registry().backends()) {
     if (!report.devices.empty()) continue;
-    EXPECT_TRUE(fails_with(registry().select(backend_name(report.backend)), ErrorKind::unavailable, report.absent_reason));
+    EXPECT_TRUE(
+        fails_with(registry().select(backend_name(report.backend)), ErrorKind::unavailable, report.absent_reason));
   }
 }
 

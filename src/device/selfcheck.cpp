@@ -64,7 +64,8 @@ Result<SelfcheckResult> run_selfcheck(Device& device, std::uint32_t items) {
     for (std::uint32_t i = 0; i < items; ++i) {
       std::array<std::uint32_t, selfcheck_words> expected{};
       selfcheck_item(i, expected.data());
-      if (std::equal(expected.begin(), expected.end(), words.begin() + std::ptrdiff_t{selfcheck_words} * i)) ++result.equal;
+      if (std::equal(expected.begin(), expected.end(), words.begin() + std::ptrdiff_t{selfcheck_words} * i))
+        ++result.equal;
     }
     return result;
   });

@@ -11,7 +11,7 @@ namespace cingulum {
 
 struct SelfcheckResult {
   std::uint32_t items = 0;
-  std::uint32_t equal = 0;         // items whose words all have the CPU's bits
+  std::uint32_t equal = 0;          // items whose words all have the CPU's bits
   double compute_milliseconds = 0;  // on the device, transfers not counted
 };
 

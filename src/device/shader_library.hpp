@@ -1,5 +1,5 @@
-// WGSL text that is part of the library: the numerics mirror (src/numerics/wgsl) and kernels. WGSL has no includes, so a
-// kernel is the mirror followed by its own text. Plain text: needs no WebGPU.
+// WGSL text that is part of the library: the numerics mirror (src/numerics/wgsl) and kernels. WGSL has no includes, so
+// a kernel is the mirror followed by its own text. Plain text: needs no WebGPU.
 #pragma once
 
 #include <string>

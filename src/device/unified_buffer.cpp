@@ -32,7 +32,8 @@ Result<std::uint64_t> bytes_of(ElementType type, std::span<const std::int64_t> s
   }
   std::uint64_t bytes = type.bytes();
   for (const std::int64_t extent : shape) {
-    if (extent <= 0) return fail(ErrorKind::invalid_argument, "an extent of {} in a shape; extents are at least 1", extent);
+    if (extent <= 0)
+      return fail(ErrorKind::invalid_argument, "an extent of {} in a shape; extents are at least 1", extent);
     const auto count = static_cast<std::uint64_t>(extent);
     if (bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / count) {
       return fail(ErrorKind::invalid_argument, "a shape of more than 2^63 bytes");
@@ -77,7 +78,8 @@ std::string_view buffer_state_name(BufferState state) {
 }
 
 struct UnifiedBuffer::Storage {
-  Storage(Queue& on, ElementType elements, std::vector<std::int64_t> extents, std::uint64_t all_bytes, HostMemoryKind kind)
+  Storage(Queue& on, ElementType elements, std::vector<std::int64_t> extents, std::uint64_t all_bytes,
+          HostMemoryKind kind)
       : queue(on), type(elements), shape(std::move(extents)), bytes(all_bytes), host_kind(kind) {}
 
   Queue& queue;
@@ -132,12 +134,14 @@ Result<UnifiedBuffer> UnifiedBuffer::create(Queue& queue, ElementType type, std:
 Result<UnifiedBuffer> UnifiedBuffer::from_dlpack(Queue& queue, DLManagedTensor* tensor) {
   if (tensor == nullptr) return fail(ErrorKind::invalid_argument, "DLPack: there is no tensor");
   const DLTensor& source = tensor->dl_tensor;
-  if (source.dtype.lanes != 1) return fail(ErrorKind::invalid_argument, "DLPack: vector elements ({} lanes)", source.dtype.lanes);
+  if (source.dtype.lanes != 1)
+    return fail(ErrorKind::invalid_argument, "DLPack: vector elements ({} lanes)", source.dtype.lanes);
   const ElementType type{static_cast<ElementType::Code>(source.dtype.code), source.dtype.bits};
   if (source.ndim < 0 || (source.ndim > 0 && source.shape == nullptr) || source.data == nullptr) {
     return fail(ErrorKind::invalid_argument, "DLPack: the tensor has no shape or no data");
   }
-  if (!is_contiguous(source)) return fail(ErrorKind::invalid_argument, "DLPack: the tensor is not contiguous; copy it first");
+  if (!is_contiguous(source))
+    return fail(ErrorKind::invalid_argument, "DLPack: the tensor is not contiguous; copy it first");
   return catch_out_of_memory([&]() -> Result<UnifiedBuffer> {
     CGL_TRY_ASSIGN(UnifiedBuffer buffer, create(queue, type, {source.shape, source.shape + source.ndim}));
     Storage& storage = *buffer.storage_;
@@ -147,15 +151,16 @@ Result<UnifiedBuffer> UnifiedBuffer::from_dlpack(Queue& queue, DLManagedTensor* 
     const bool on_device =
         own && own->type == static_cast<std::int32_t>(source.device.device_type) && own->id == source.device.device_id;
     if (!on_host && !on_device) {
-      return fail(ErrorKind::invalid_argument, "DLPack: the tensor lies on device type {} number {}, not on the host or {}",
+      return fail(ErrorKind::invalid_argument,
+                  "DLPack: the tensor lies on device type {} number {}, not on the host or {}",
                   static_cast<int>(source.device.device_type), source.device.device_id, queue.device().id());
     }
     if (on_device || storage.shared()) {
       storage.device = std::make_unique<BorrowedBuffer>(queue.device(), data, storage.bytes);
     }
     if (on_host && !storage.shared()) storage.borrowed_host = data;
-    storage.state = storage.shared() ? BufferState::synchronised
-                                     : (on_host ? BufferState::host_only : BufferState::device_only);
+    storage.state =
+        storage.shared() ? BufferState::synchronised : (on_host ? BufferState::host_only : BufferState::device_only);
     storage.tensor.reset(tensor);  // last: on failure it stays the caller's
     return buffer;
   });
@@ -165,15 +170,33 @@ UnifiedBuffer::UnifiedBuffer(UnifiedBuffer&&) noexcept = default;
 UnifiedBuffer& UnifiedBuffer::operator=(UnifiedBuffer&&) noexcept = default;
 UnifiedBuffer::~UnifiedBuffer() = default;
 
-Device& UnifiedBuffer::device() const { return storage_->queue.device(); }
-ElementType UnifiedBuffer::type() const { return storage_->type; }
-std::span<const std::int64_t> UnifiedBuffer::shape() const { return storage_->shape; }
-std::uint64_t UnifiedBuffer::size() const { return storage_->bytes / storage_->type.bytes(); }
-std::uint64_t UnifiedBuffer::bytes() const { return storage_->bytes; }
-BufferState UnifiedBuffer::state() const { return storage_->state; }
-std::uint64_t UnifiedBuffer::uploads() const { return storage_->uploads; }
-std::uint64_t UnifiedBuffer::downloads() const { return storage_->downloads; }
-void* UnifiedBuffer::host_data() const { return storage_->host_pointer(); }
+Device& UnifiedBuffer::device() const {
+  return storage_->queue.device();
+}
+ElementType UnifiedBuffer::type() const {
+  return storage_->type;
+}
+std::span<const std::int64_t> UnifiedBuffer::shape() const {
+  return storage_->shape;
+}
+std::uint64_t UnifiedBuffer::size() const {
+  return storage_->bytes / storage_->type.bytes();
+}
+std::uint64_t UnifiedBuffer::bytes() const {
+  return storage_->bytes;
+}
+BufferState UnifiedBuffer::state() const {
+  return storage_->state;
+}
+std::uint64_t UnifiedBuffer::uploads() const {
+  return storage_->uploads;
+}
+std::uint64_t UnifiedBuffer::downloads() const {
+  return storage_->downloads;
+}
+void* UnifiedBuffer::host_data() const {
+  return storage_->host_pointer();
+}
 
 // With one memory for both sides there is nothing to disagree about: every state but uninitialised is synchronised.
 void UnifiedBuffer::set_state(BufferState state) {
@@ -217,7 +240,8 @@ Status UnifiedBuffer::ensure_device_memory() {
 }
 
 Status UnifiedBuffer::allocate(bool host, bool device) {
-  if (is_allocated()) return fail(ErrorKind::invalid_state, "the buffer is already allocated ({})", buffer_state_name(state()));
+  if (is_allocated())
+    return fail(ErrorKind::invalid_state, "the buffer is already allocated ({})", buffer_state_name(state()));
   if (!host && !device) return fail(ErrorKind::invalid_argument, "allocate neither on the host nor on the device");
   if (host) CGL_TRY(ensure_host_memory());
   if (device) CGL_TRY(ensure_device_memory());
@@ -288,8 +312,12 @@ Result<DeviceView> UnifiedBuffer::open_device(AccessGuard::Side side) {
   return DeviceView{AccessGuard(storage_->counts, side), storage_->device.get()};
 }
 
-Result<DeviceView> UnifiedBuffer::device_read() { return open_device(AccessGuard::Side::device_read); }
-Result<DeviceView> UnifiedBuffer::device_write() { return open_device(AccessGuard::Side::device_write); }
+Result<DeviceView> UnifiedBuffer::device_read() {
+  return open_device(AccessGuard::Side::device_read);
+}
+Result<DeviceView> UnifiedBuffer::device_write() {
+  return open_device(AccessGuard::Side::device_write);
+}
 
 Status UnifiedBuffer::copy_from(std::span<const std::byte> from) {
   if (from.size() != bytes()) {
@@ -323,7 +351,8 @@ Status UnifiedBuffer::mark_host_dirty() {
   CGL_TRY(check_access(AccessGuard::Side::host_write));
   if (host_data() == nullptr) return fail(ErrorKind::invalid_state, "mark_host_dirty: there is no host copy");
   if (state() == BufferState::device_dirty) {
-    return fail(ErrorKind::invalid_state, "mark_host_dirty: the device copy is dirty too, one of the two would be lost");
+    return fail(ErrorKind::invalid_state,
+                "mark_host_dirty: the device copy is dirty too, one of the two would be lost");
   }
   set_state(storage_->device == nullptr ? BufferState::host_only : BufferState::host_dirty);
   return {};
@@ -333,7 +362,8 @@ Status UnifiedBuffer::mark_device_dirty() {
   CGL_TRY(check_access(AccessGuard::Side::device_write));
   if (storage_->device == nullptr) return fail(ErrorKind::invalid_state, "mark_device_dirty: there is no device copy");
   if (state() == BufferState::host_dirty) {
-    return fail(ErrorKind::invalid_state, "mark_device_dirty: the host copy is dirty too, one of the two would be lost");
+    return fail(ErrorKind::invalid_state,
+                "mark_device_dirty: the host copy is dirty too, one of the two would be lost");
   }
   set_state(host_data() == nullptr ? BufferState::device_only : BufferState::device_dirty);
   return {};
@@ -345,8 +375,8 @@ Result<DLManagedTensor*> UnifiedBuffer::to_dlpack(Side side) {
   void* const data = side == Side::host ? host_data() : storage_->device->device_pointer();
   const auto& own = device().description().dlpack;
   if (data == nullptr || (side == Side::device && !own)) {
-    return fail(ErrorKind::unavailable, "DLPack: memory of {} has no address that others could use; export the host side",
-                device().id());
+    return fail(ErrorKind::unavailable,
+                "DLPack: memory of {} has no address that others could use; export the host side", device().id());
   }
   // The tensor shares the storage, so the memory lives as long as the last of the two.
   struct Export {

@@ -1,7 +1,8 @@
-// An array with a copy on the host and a copy on a device, whose agreement is tracked. Callers say what they are about to
-// do (read or write, on the host or on the device) and get a view; copies are made when they are needed and only then.
-// What is dirty follows from the access, so it cannot be forgotten, and accesses that would contradict each other are
-// refused while a view is held. On a device that shares the host's memory there is one copy and nothing is ever copied.
+// An array with a copy on the host and a copy on a device, whose agreement is tracked. Callers say what they are about
+// to do (read or write, on the host or on the device) and get a view; copies are made when they are needed and only
+// then. What is dirty follows from the access, so it cannot be forgotten, and accesses that would contradict each other
+// are refused while a view is held. On a device that shares the host's memory there is one copy and nothing is ever
+// copied.
 //
 //   state           host copy  device copy
 //   uninitialised   none       none
@@ -121,8 +122,8 @@ class UnifiedBuffer {
   // Reads, as host_read does.
   [[nodiscard]] Status copy_to(std::span<std::byte> bytes);
 
-  // For code that wrote through pointers it got elsewhere. Refused when the other side is dirty: one of the two would be
-  // lost.
+  // For code that wrote through pointers it got elsewhere. Refused when the other side is dirty: one of the two would
+  // be lost.
   [[nodiscard]] Status mark_host_dirty();
   [[nodiscard]] Status mark_device_dirty();
 

@@ -53,7 +53,8 @@ TEST_P(UnifiedBuffers, know_their_shape_and_refuse_shapes_that_cannot_be) {
   const ElementType type = element_type_of<float>();
   EXPECT_TRUE(fails_with(UnifiedBuffer::create(queue(), type, {3, 0}), ErrorKind::invalid_argument, "extent of 0"));
   EXPECT_TRUE(fails_with(UnifiedBuffer::create(queue(), type, {-1}), ErrorKind::invalid_argument, "extent of -1"));
-  EXPECT_TRUE(fails_with(UnifiedBuffer::create(queue(), type, {1LL << 40, 1LL << 40}), ErrorKind::invalid_argument, "2^63"));
+  EXPECT_TRUE(
+      fails_with(UnifiedBuffer::create(queue(), type, {1LL << 40, 1LL << 40}), ErrorKind::invalid_argument, "2^63"));
 }
 
 TEST_P(UnifiedBuffers, before_allocation_nothing_can_be_read_written_or_marked) {
@@ -197,7 +198,8 @@ TEST_P(UnifiedBuffers, refuse_marks_that_would_lose_the_other_sides_data) {
 TEST_P(UnifiedBuffers, refuse_views_of_another_type_and_copies_of_another_size) {
   UnifiedBuffer buffer = make();
   ASSERT_OK(buffer.allocate());
-  EXPECT_TRUE(fails_with(buffer.host_read<double>(), ErrorKind::invalid_argument, "float64 elements on a buffer of float32"));
+  EXPECT_TRUE(
+      fails_with(buffer.host_read<double>(), ErrorKind::invalid_argument, "float64 elements on a buffer of float32"));
   EXPECT_TRUE(fails_with(buffer.host_write<std::int32_t>(), ErrorKind::invalid_argument, "int32"));
   std::vector<std::byte> bytes(buffer.bytes() + 1);
   EXPECT_TRUE(fails_with(buffer.copy_from(bytes), ErrorKind::invalid_argument, "401 bytes into a buffer of 400"));

@@ -15,17 +15,29 @@ inline constexpr std::uint32_t smallest_normal_bits = 0x00800000u;
 inline constexpr std::uint32_t largest_finite_bits = 0x7f7fffffu;
 
 // The bits without the sign. Magnitudes are ordered as integers, NaN above infinity.
-CGL_HD constexpr std::uint32_t magnitude_bits(float value) { return float_bits(value) & ~sign_bit; }
-CGL_HD constexpr bool is_negative(float value) { return (float_bits(value) & sign_bit) != 0u; }
-CGL_HD constexpr bool is_nan(float value) { return magnitude_bits(value) > infinity_bits; }
-CGL_HD constexpr bool is_infinite(float value) { return magnitude_bits(value) == infinity_bits; }
-CGL_HD constexpr bool is_finite(float value) { return magnitude_bits(value) < infinity_bits; }
+CGL_HD constexpr std::uint32_t magnitude_bits(float value) {
+  return float_bits(value) & ~sign_bit;
+}
+CGL_HD constexpr bool is_negative(float value) {
+  return (float_bits(value) & sign_bit) != 0u;
+}
+CGL_HD constexpr bool is_nan(float value) {
+  return magnitude_bits(value) > infinity_bits;
+}
+CGL_HD constexpr bool is_infinite(float value) {
+  return magnitude_bits(value) == infinity_bits;
+}
+CGL_HD constexpr bool is_finite(float value) {
+  return magnitude_bits(value) < infinity_bits;
+}
 CGL_HD constexpr bool is_subnormal(float value) {
   // Zero wraps around to the largest integer.
   return magnitude_bits(value) - 1u < smallest_normal_bits - 1u;
 }
 
-CGL_HD constexpr float absolute(float value) { return bits_float(magnitude_bits(value)); }
+CGL_HD constexpr float absolute(float value) {
+  return bits_float(magnitude_bits(value));
+}
 
 // The value, or `limit` with its sign where the magnitude is greater; NaN counts as greater than everything.
 // `limit` is positive.

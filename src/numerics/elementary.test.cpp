@@ -86,10 +86,18 @@ constexpr double arc_cosine_bound = 1.0;
 constexpr double logarithm_bound = 1.0;
 constexpr double exponential_bound = 1.0;
 
-TEST(Elementary, sine_stays_within_its_bound) { expect_below(sine_error(quick_stride), sine_bound); }
-TEST(Elementary, cosine_stays_within_its_bound) { expect_below(cosine_error(quick_stride), cosine_bound); }
-TEST(Elementary, arc_cosine_stays_within_its_bound) { expect_below(arc_cosine_error(quick_stride), arc_cosine_bound); }
-TEST(Elementary, logarithm_stays_within_its_bound) { expect_below(logarithm_error(quick_stride), logarithm_bound); }
+TEST(Elementary, sine_stays_within_its_bound) {
+  expect_below(sine_error(quick_stride), sine_bound);
+}
+TEST(Elementary, cosine_stays_within_its_bound) {
+  expect_below(cosine_error(quick_stride), cosine_bound);
+}
+TEST(Elementary, arc_cosine_stays_within_its_bound) {
+  expect_below(arc_cosine_error(quick_stride), arc_cosine_bound);
+}
+TEST(Elementary, logarithm_stays_within_its_bound) {
+  expect_below(logarithm_error(quick_stride), logarithm_bound);
+}
 TEST(Elementary, exponential_stays_within_its_bound) {
   expect_below(exponential_error(quick_stride), exponential_bound);
 }
@@ -102,11 +110,21 @@ class ElementaryExhaustive : public ::testing::Test {
   }
 };
 
-TEST_F(ElementaryExhaustive, sine_exhaustive) { expect_below(sine_error(1), sine_bound); }
-TEST_F(ElementaryExhaustive, cosine_exhaustive) { expect_below(cosine_error(1), cosine_bound); }
-TEST_F(ElementaryExhaustive, arc_cosine_exhaustive) { expect_below(arc_cosine_error(1), arc_cosine_bound); }
-TEST_F(ElementaryExhaustive, logarithm_exhaustive) { expect_below(logarithm_error(1), logarithm_bound); }
-TEST_F(ElementaryExhaustive, exponential_exhaustive) { expect_below(exponential_error(1), exponential_bound); }
+TEST_F(ElementaryExhaustive, sine_exhaustive) {
+  expect_below(sine_error(1), sine_bound);
+}
+TEST_F(ElementaryExhaustive, cosine_exhaustive) {
+  expect_below(cosine_error(1), cosine_bound);
+}
+TEST_F(ElementaryExhaustive, arc_cosine_exhaustive) {
+  expect_below(arc_cosine_error(1), arc_cosine_bound);
+}
+TEST_F(ElementaryExhaustive, logarithm_exhaustive) {
+  expect_below(logarithm_error(1), logarithm_bound);
+}
+TEST_F(ElementaryExhaustive, exponential_exhaustive) {
+  expect_below(exponential_error(1), exponential_bound);
+}
 
 TEST(Elementary, sine_and_cosine_together_have_the_bits_of_each_alone) {
   const SignedUpTo domain{300.0f};

@@ -15,10 +15,18 @@ inline constexpr std::uint64_t infinity_bits64 = 0x7ff0000000000000u;
 inline constexpr std::uint64_t smallest_normal_bits64 = 0x0010000000000000u;
 inline constexpr std::uint64_t largest_finite_bits64 = 0x7fefffffffffffffu;
 
-CGL_HD constexpr std::uint64_t magnitude_bits(double value) { return float_bits(value) & ~sign_bit64; }
-CGL_HD constexpr bool is_negative(double value) { return (float_bits(value) & sign_bit64) != 0u; }
-CGL_HD constexpr bool is_finite(double value) { return magnitude_bits(value) < infinity_bits64; }
-CGL_HD constexpr double absolute(double value) { return bits_float(magnitude_bits(value)); }
+CGL_HD constexpr std::uint64_t magnitude_bits(double value) {
+  return float_bits(value) & ~sign_bit64;
+}
+CGL_HD constexpr bool is_negative(double value) {
+  return (float_bits(value) & sign_bit64) != 0u;
+}
+CGL_HD constexpr bool is_finite(double value) {
+  return magnitude_bits(value) < infinity_bits64;
+}
+CGL_HD constexpr double absolute(double value) {
+  return bits_float(magnitude_bits(value));
+}
 
 CGL_HD constexpr double clamp_magnitude(double value, double limit) {
   const std::uint64_t limit_bits = float_bits(limit);
@@ -84,8 +92,12 @@ CGL_HD inline SineCosine<double> sine_cosine(double x) {
   return {sine_value, cosine_value};
 }
 
-CGL_HD inline double sine(double x) { return sine_cosine(x).sine; }
-CGL_HD inline double cosine(double x) { return sine_cosine(x).cosine; }
+CGL_HD inline double sine(double x) {
+  return sine_cosine(x).sine;
+}
+CGL_HD inline double cosine(double x) {
+  return sine_cosine(x).cosine;
+}
 
 CGL_HD inline double arc_sine_excess(double z) {
   double p = 0x1.0b4b5735907a0p-5;

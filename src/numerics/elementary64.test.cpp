@@ -24,7 +24,9 @@ constexpr std::uint64_t quick_count = 1u << 20;
 constexpr std::uint64_t long_count = 1u << 29;
 
 // Weyl's sequence of the golden ratio: fills [0, 1) evenly and hits no lattice of the doubles.
-double evenly_spread(std::uint64_t i) { return static_cast<double>((i * 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53; }
+double evenly_spread(std::uint64_t i) {
+  return static_cast<double>((i * 0x9e3779b97f4a7c15u) >> 11) * 0x1p-53;
+}
 
 // Even i: spread over [-largest, largest]. Odd i: over the exponents, from `largest` downwards.
 struct Spread {
@@ -77,11 +79,21 @@ void expect_below(LargestError<double> found, double bound) {
 
 constexpr double bound = 1.0;
 
-TEST(Elementary64, sine_stays_within_its_bound) { expect_below(sine_error(quick_count), bound); }
-TEST(Elementary64, cosine_stays_within_its_bound) { expect_below(cosine_error(quick_count), bound); }
-TEST(Elementary64, arc_cosine_stays_within_its_bound) { expect_below(arc_cosine_error(quick_count), bound); }
-TEST(Elementary64, logarithm_stays_within_its_bound) { expect_below(logarithm_error(quick_count), bound); }
-TEST(Elementary64, exponential_stays_within_its_bound) { expect_below(exponential_error(quick_count), bound); }
+TEST(Elementary64, sine_stays_within_its_bound) {
+  expect_below(sine_error(quick_count), bound);
+}
+TEST(Elementary64, cosine_stays_within_its_bound) {
+  expect_below(cosine_error(quick_count), bound);
+}
+TEST(Elementary64, arc_cosine_stays_within_its_bound) {
+  expect_below(arc_cosine_error(quick_count), bound);
+}
+TEST(Elementary64, logarithm_stays_within_its_bound) {
+  expect_below(logarithm_error(quick_count), bound);
+}
+TEST(Elementary64, exponential_stays_within_its_bound) {
+  expect_below(exponential_error(quick_count), bound);
+}
 
 // 2^64 arguments cannot be tried; these are 2^29 spread ones.
 class Elementary64Exhaustive : public ::testing::Test {
@@ -92,11 +104,21 @@ class Elementary64Exhaustive : public ::testing::Test {
   }
 };
 
-TEST_F(Elementary64Exhaustive, sine_exhaustive) { expect_below(sine_error(long_count), bound); }
-TEST_F(Elementary64Exhaustive, cosine_exhaustive) { expect_below(cosine_error(long_count), bound); }
-TEST_F(Elementary64Exhaustive, arc_cosine_exhaustive) { expect_below(arc_cosine_error(long_count), bound); }
-TEST_F(Elementary64Exhaustive, logarithm_exhaustive) { expect_below(logarithm_error(long_count), bound); }
-TEST_F(Elementary64Exhaustive, exponential_exhaustive) { expect_below(exponential_error(long_count), bound); }
+TEST_F(Elementary64Exhaustive, sine_exhaustive) {
+  expect_below(sine_error(long_count), bound);
+}
+TEST_F(Elementary64Exhaustive, cosine_exhaustive) {
+  expect_below(cosine_error(long_count), bound);
+}
+TEST_F(Elementary64Exhaustive, arc_cosine_exhaustive) {
+  expect_below(arc_cosine_error(long_count), bound);
+}
+TEST_F(Elementary64Exhaustive, logarithm_exhaustive) {
+  expect_below(logarithm_error(long_count), bound);
+}
+TEST_F(Elementary64Exhaustive, exponential_exhaustive) {
+  expect_below(exponential_error(long_count), bound);
+}
 
 TEST(Elementary64, special_arguments_give_what_the_float32_functions_give) {
   constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -49,7 +49,9 @@ CGL_HD constexpr std::uint32_t float_bits_to_half(std::uint32_t bits) {
   return sign | (kept + (up ? 1u : 0u));
 }
 
-CGL_HD constexpr float half_to_float(std::uint16_t half) { return bits_float(half_to_float_bits(half)); }
+CGL_HD constexpr float half_to_float(std::uint16_t half) {
+  return bits_float(half_to_float_bits(half));
+}
 CGL_HD constexpr std::uint16_t float_to_half(float value) {
   return static_cast<std::uint16_t>(float_bits_to_half(float_bits(value)));
 }

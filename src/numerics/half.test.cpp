@@ -18,9 +18,13 @@ std::uint16_t compiler_float_to_half(float value) {
   return __builtin_bit_cast(std::uint16_t, static_cast<CompilerHalf>(value));
 }
 
-float compiler_half_to_float(std::uint16_t half) { return static_cast<float>(__builtin_bit_cast(CompilerHalf, half)); }
+float compiler_half_to_float(std::uint16_t half) {
+  return static_cast<float>(__builtin_bit_cast(CompilerHalf, half));
+}
 
-bool half_is_nan(std::uint16_t half) { return (half & 0x7fffu) > 0x7c00u; }
+bool half_is_nan(std::uint16_t half) {
+  return (half & 0x7fffu) > 0x7c00u;
+}
 
 // 1 where the two disagree; any two NaN agree.
 double disagreement(float value) {
@@ -57,7 +61,9 @@ TEST(Half, every_half_survives_the_way_to_float_and_back) {
   }
 }
 
-TEST(Half, floats_become_the_half_that_the_compiler_gives) { expect_agreement_with_stride(4099); }
+TEST(Half, floats_become_the_half_that_the_compiler_gives) {
+  expect_agreement_with_stride(4099);
+}
 
 TEST(Half, floats_between_two_neighbouring_halves_round_to_the_nearest_even) {
   for (std::uint32_t bits = 0; bits < 0x7c00u; ++bits) {

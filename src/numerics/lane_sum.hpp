@@ -1,6 +1,7 @@
-// The lane sum of the contract, section 2: slot i belongs to lane i mod 32, each lane adds its slots in ascending order,
-// a tree of five levels adds the lanes. Called for whatever is spread over directions, gradients or triangles.
-// `Lanes` is PortableLanes, Avx2Lanes or WarpLanes; the result is the same bits on each. Mirrored by wgsl/lane_sum.wgsl.
+// The lane sum of the contract, section 2: slot i belongs to lane i mod 32, each lane adds its slots in ascending
+// order, a tree of five levels adds the lanes. Called for whatever is spread over directions, gradients or triangles.
+// `Lanes` is PortableLanes, Avx2Lanes or WarpLanes; the result is the same bits on each. Mirrored by
+// wgsl/lane_sum.wgsl.
 #pragma once
 
 #include <cstdint>

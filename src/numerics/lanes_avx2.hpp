@@ -33,8 +33,8 @@ struct Avx2Lanes {
     return {{v, v, v, v}};
   }
   static Float load(const float* first) {
-    return {{_mm256_loadu_ps(first), _mm256_loadu_ps(first + 8), _mm256_loadu_ps(first + 16),
-             _mm256_loadu_ps(first + 24)}};
+    return {
+        {_mm256_loadu_ps(first), _mm256_loadu_ps(first + 8), _mm256_loadu_ps(first + 16), _mm256_loadu_ps(first + 24)}};
   }
   static Float load_row(const float* slots, std::uint32_t row, std::uint32_t count) {
     const std::uint32_t first = lane_count * row;
@@ -94,8 +94,8 @@ struct Avx2Lanes {
   }
   static Word select(const Mask& mask, const Word& if_set, const Word& otherwise) {
     return each<Word>([&](int i) {
-      return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(otherwise.part[i]),
-                                                  _mm256_castsi256_ps(if_set.part[i]), mask.part[i]));
+      return _mm256_castps_si256(
+          _mm256_blendv_ps(_mm256_castsi256_ps(otherwise.part[i]), _mm256_castsi256_ps(if_set.part[i]), mask.part[i]));
     });
   }
   static std::uint32_t ballot(const Mask& mask) {

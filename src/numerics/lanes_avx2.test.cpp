@@ -24,6 +24,8 @@ class Avx2LanesOnThisCpu : public ::testing::Test {
 
 #else
 
-TEST(Avx2Lanes, are_tested) { GTEST_SKIP() << "compiled without -mavx2"; }
+TEST(Avx2Lanes, are_tested) {
+  GTEST_SKIP() << "compiled without -mavx2";
+}
 
 #endif

@@ -13,7 +13,9 @@ namespace cingulum::numerics {
 inline constexpr std::uint32_t lane_count = 32;
 
 // How many rows of 32 slots hold `slots` slots; slot 32 row + lane belongs to that lane.
-CGL_HD constexpr std::uint32_t row_count(std::uint32_t slots) { return (slots + (lane_count - 1u)) / lane_count; }
+CGL_HD constexpr std::uint32_t row_count(std::uint32_t slots) {
+  return (slots + (lane_count - 1u)) / lane_count;
+}
 
 struct PortableLanes {
   struct Float {

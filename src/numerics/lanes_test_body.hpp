@@ -21,7 +21,9 @@ namespace {
 
 using Slots = std::vector<float>;
 
-std::uint32_t size_of(const Slots& slots) { return static_cast<std::uint32_t>(slots.size()); }
+std::uint32_t size_of(const Slots& slots) {
+  return static_cast<std::uint32_t>(slots.size());
+}
 
 auto rows_of(const Slots& slots) {
   return [&slots](std::uint32_t row) { return TestedLanes::load_row(slots.data(), row, size_of(slots)); };
@@ -185,7 +187,7 @@ CGL_LANES_TEST(the_only_weight_is_always_chosen) {
   }
 }
 
-// Lane 1 adds 2^24 and 1 as lanes 1 and 2 of different trees: the scan goes up and down again by one unit.
+// Ones beside 2^24 are lost or kept according to the tree that adds them, so x[l] can be below x[l - 1].
 CGL_LANES_TEST(choice_survives_a_scan_that_is_not_monotone) {
   std::mt19937 generator(5);
   int falls = 0;

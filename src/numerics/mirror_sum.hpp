@@ -4,9 +4,9 @@
 // or WarpLanes. Mirrored by wgsl/mirror_sum.wgsl.
 //
 // Layout. The coefficients are sorted by mirror class A, B, C, D, within a class by their index in the file
-// (sort_by_mirror_class); n is their number. The matrix holds for orbit o = 32 group + lane and sorted coefficient j the
-// value of that harmonic at the orbit's first member at [(32 n) group + 32 j + lane]; orbits past the last are zero.
-// Member q of orbit o, in the order (x,y,z), (x,y,-z), (x,-y,z), (-x,y,z), has slot 128 group + 32 q + lane.
+// (sort_by_mirror_class); n is their number. The matrix holds for orbit o = 32 group + lane and sorted coefficient j
+// the value of that harmonic at the orbit's first member at [(32 n) group + 32 j + lane]; orbits past the last are
+// zero. Member q of orbit o, in the order (x,y,z), (x,y,-z), (x,-y,z), (-x,y,z), has slot 128 group + 32 q + lane.
 #pragma once
 
 #include <cstddef>

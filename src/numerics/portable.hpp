@@ -21,16 +21,32 @@
 namespace cingulum::numerics {
 
 // __builtin_bit_cast rather than std::bit_cast: the latter is a host function to nvcc unless a flag relaxes that.
-CGL_HD constexpr std::uint32_t float_bits(float value) { return __builtin_bit_cast(std::uint32_t, value); }
-CGL_HD constexpr float bits_float(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
-CGL_HD constexpr std::uint64_t float_bits(double value) { return __builtin_bit_cast(std::uint64_t, value); }
-CGL_HD constexpr double bits_float(std::uint64_t bits) { return __builtin_bit_cast(double, bits); }
+CGL_HD constexpr std::uint32_t float_bits(float value) {
+  return __builtin_bit_cast(std::uint32_t, value);
+}
+CGL_HD constexpr float bits_float(std::uint32_t bits) {
+  return __builtin_bit_cast(float, bits);
+}
+CGL_HD constexpr std::uint64_t float_bits(double value) {
+  return __builtin_bit_cast(std::uint64_t, value);
+}
+CGL_HD constexpr double bits_float(std::uint64_t bits) {
+  return __builtin_bit_cast(double, bits);
+}
 
-CGL_HD inline float floor_of(float value) { return ::floorf(value); }
-CGL_HD inline double floor_of(double value) { return ::floor(value); }
+CGL_HD inline float floor_of(float value) {
+  return ::floorf(value);
+}
+CGL_HD inline double floor_of(double value) {
+  return ::floor(value);
+}
 
-CGL_HD inline float root(float value) { return ::sqrtf(value); }
-CGL_HD inline double root(double value) { return ::sqrt(value); }
+CGL_HD inline float root(float value) {
+  return ::sqrtf(value);
+}
+CGL_HD inline double root(double value) {
+  return ::sqrt(value);
+}
 
 // The upper 32 bits of the 64-bit product.
 CGL_HD constexpr std::uint32_t high_product(std::uint32_t a, std::uint32_t b) {

@@ -50,11 +50,17 @@ CGL_HD constexpr std::uint32_t random_word(PhiloxKey key, const DrawCounter& cou
 }
 
 // In [0, 1), a multiple of 2^-24; exact.
-CGL_HD constexpr float uniform_from_word(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
-CGL_HD constexpr double uniform64_from_word(std::uint32_t word) { return static_cast<double>(word >> 8) * 0x1p-24; }
+CGL_HD constexpr float uniform_from_word(std::uint32_t word) {
+  return static_cast<float>(word >> 8) * 0x1p-24f;
+}
+CGL_HD constexpr double uniform64_from_word(std::uint32_t word) {
+  return static_cast<double>(word >> 8) * 0x1p-24;
+}
 
 // In [0, n), n > 0.
-CGL_HD constexpr std::uint32_t integer_from_word(std::uint32_t word, std::uint32_t n) { return high_product(word, n); }
+CGL_HD constexpr std::uint32_t integer_from_word(std::uint32_t word, std::uint32_t n) {
+  return high_product(word, n);
+}
 
 template <class Real>
 struct NormalPair {
@@ -98,8 +104,7 @@ CGL_HD constexpr std::uint32_t bootstrap_pick_of_gradient(PhiloxKey key, const D
                                                           std::uint32_t gradient, std::uint32_t count) {
   const std::uint32_t lane = gradient % 32u;
   const std::uint32_t row = gradient / 32u;
-  const PhiloxBlock block =
-      random_block(key, counter, lane + 32u * (row / bootstrap_picks_per_block));
+  const PhiloxBlock block = random_block(key, counter, lane + 32u * (row / bootstrap_picks_per_block));
   return bootstrap_pick(block, row % bootstrap_picks_per_block, count);
 }
 

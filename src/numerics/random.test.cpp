@@ -10,12 +10,8 @@
 namespace cingulum::numerics {
 namespace {
 
-constexpr DrawCounter example{.index = 7,
-                              .purpose = DrawPurpose::step,
-                              .initial_direction = 3,
-                              .half = 1,
-                              .step = 41,
-                              .attempt = 5};
+constexpr DrawCounter example{
+    .index = 7, .purpose = DrawPurpose::step, .initial_direction = 3, .half = 1, .step = 41, .attempt = 5};
 
 TEST(Random, counter_words_are_laid_out_as_the_contract_says) {
   const PhiloxBlock words = counter_words(example, 9);

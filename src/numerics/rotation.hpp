@@ -101,8 +101,8 @@ CGL_HD inline FrameStep propagate_frame(const Frame& frame, float k1, float k2, 
   const float along = sine_value * inverse;
   const float aside = versine * inverse;
   const Vec3 displacement = combine(frame.tangent, along, frame.normal, u1 * aside, frame.binormal, u2 * aside);
-  const Vec3 tangent = normalise(combine(frame.tangent, 1.0f - versine, frame.normal, u1 * sine_value, frame.binormal,
-                                         u2 * sine_value));
+  const Vec3 tangent =
+      normalise(combine(frame.tangent, 1.0f - versine, frame.normal, u1 * sine_value, frame.binormal, u2 * sine_value));
   const Vec3 normal = combine(frame.tangent, -(u1 * sine_value), frame.normal, 1.0f - (u1 * u1) * versine,
                               frame.binormal, -((u1 * u2) * versine));
   return {displacement, straighten(tangent, normal)};

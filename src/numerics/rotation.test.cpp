@@ -21,7 +21,9 @@ Vec3 random_direction(std::uint32_t i) {
   return normalise(Vec3{a.first, a.second, b.first});
 }
 
-Vec3d widen(Vec3 v) { return {v.x, v.y, v.z}; }
+Vec3d widen(Vec3 v) {
+  return {v.x, v.y, v.z};
+}
 
 void expect_near(Vec3 a, Vec3 b, float allowed = tolerance) {
   EXPECT_NEAR(a.x, b.x, allowed);

@@ -41,7 +41,9 @@ CGL_HD constexpr int coefficient_count(int degree, bool full) {
 }
 
 // l ascending, within l m from -l to l.
-CGL_HD constexpr int coefficient_index(int l, int m, bool full) { return full ? l * l + l + m : l * (l + 1) / 2 + m; }
+CGL_HD constexpr int coefficient_index(int l, int m, bool full) {
+  return full ? l * l + l + m : l * (l + 1) / 2 + m;
+}
 
 CGL_HD constexpr HarmonicIndex harmonic_of_coefficient(int index, bool full) {
   const int step = full ? 1 : 2;
@@ -64,10 +66,10 @@ CGL_HD constexpr int phase_sign(HarmonicConvention convention, int m) {
 
 // Classes of even-degree harmonics under the mirrors x, y, z (contract, section 2).
 enum class MirrorClass : std::uint32_t {
-  even_in_all = 0,   // A
-  odd_in_x_y = 1,    // B
-  odd_in_x_z = 2,    // C
-  odd_in_y_z = 3,    // D
+  even_in_all = 0,  // A
+  odd_in_x_y = 1,   // B
+  odd_in_x_z = 2,   // C
+  odd_in_y_z = 3,   // D
 };
 
 // Of a harmonic of even l. cos(m phi) is even in y and has the sign (-1)^m under x; sin(m phi) is odd in y and has

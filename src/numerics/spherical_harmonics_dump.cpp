@@ -20,10 +20,9 @@ int main() {
     double wide[largest_coefficient_count];
     float single[largest_coefficient_count];
     evaluate_harmonics(basis, direction, wide);
-    evaluate_harmonics(basis,
-                       Vec3{static_cast<float>(direction.x), static_cast<float>(direction.y),
-                            static_cast<float>(direction.z)},
-                       single);
+    evaluate_harmonics(
+        basis, Vec3{static_cast<float>(direction.x), static_cast<float>(direction.y), static_cast<float>(direction.z)},
+        single);
     const int count = coefficient_count(degree, basis.full);
     for (int i = 0; i < count; ++i) std::printf("%.17g ", wide[i]);
     for (int i = 0; i < count; ++i) std::printf("%.9g%c", static_cast<double>(single[i]), i + 1 < count ? ' ' : '\n');

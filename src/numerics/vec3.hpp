@@ -1,6 +1,6 @@
-// Vectors of three numbers, with sums taken in sequence x, y, z. Used by everything geometric; float in tracking, double
-// in set-up. Mirrored by wgsl/vec3.wgsl on vec3<f32>, where the built-ins dot, cross and normalize are not used: their
-// rounding is the driver's.
+// Vectors of three numbers, with sums taken in sequence x, y, z. Used by everything geometric; float in tracking,
+// double in set-up. Mirrored by wgsl/vec3.wgsl on vec3<f32>, where the built-ins dot, cross and normalize are not used:
+// their rounding is the driver's.
 #pragma once
 
 #include "numerics/portable.hpp"

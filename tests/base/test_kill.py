@@ -1,7 +1,7 @@
 """Goals R7, R9 and R22 on a real file system: kill -9 and Ctrl-C at random moments, and a disk that is really full.
 
-The program kill_writer is named by the variable KILL_WRITER; CINGULUM_KILLS is the number of kills (40 unless set; the
-long tier takes 1000). The random moments follow from KILL_SEED, which is printed.
+The program kill_writer is named by the variable CINGULUM_KILL_WRITER; CINGULUM_KILLS is the number of kills (40 unless
+set; the long tier takes 1000). The random moments follow from CINGULUM_KILL_SEED, which is printed.
 """
 
 import fcntl
@@ -16,9 +16,9 @@ import time
 import unittest
 from pathlib import Path
 
-WRITER = os.environ.get("KILL_WRITER", "build/bin/kill_writer")
+WRITER = os.environ.get("CINGULUM_KILL_WRITER", "build/bin/kill_writer")
 KILLS = int(os.environ.get("CINGULUM_KILLS", "40"))
-SEED = int(os.environ.get("KILL_SEED", str(random.randrange(2**32))))
+SEED = int(os.environ.get("CINGULUM_KILL_SEED", str(random.randrange(2**32))))
 SIZE = 6_000_000
 
 
@@ -38,9 +38,12 @@ class Killed(unittest.TestCase):
         contents = [content(0), content(1)]
         with tempfile.TemporaryDirectory(prefix="cingulum-test-") as folder:
             path = Path(folder) / "out.bin"
-            begin = time.monotonic()
-            self.assertEqual(write(path, 0).returncode, 0)
-            duration = time.monotonic() - begin
+            durations = []
+            for _ in range(5):
+                begin = time.monotonic()
+                self.assertEqual(write(path, 0).returncode, 0)
+                durations.append(time.monotonic() - begin)
+            duration = sorted(durations)[2]
             before = 0
             counts = {"old": 0, "new": 0, "leftovers": 0}
             for _ in range(KILLS):
@@ -101,7 +104,7 @@ class Terminal:
 
 
 class Interrupted(unittest.TestCase):
-    size = 600_000  # about 0.1 s in the slow modes
+    size = 2_400_000  # about 0.4 s in the slow modes
 
     def stop(self, mode, presses, choose):
         """Presses Ctrl-C at a random moment; the exit code."""
@@ -109,7 +112,7 @@ class Interrupted(unittest.TestCase):
             path = Path(folder) / "out.bin"
             path.write_bytes(b"old")
             terminal = Terminal([WRITER, str(path), str(self.size), "1", mode])
-            time.sleep(choose.uniform(0.01, 0.25))
+            time.sleep(choose.uniform(0, 0.4))
             for _ in range(presses):
                 terminal.press_ctrl_c()
                 time.sleep(0.02)
@@ -119,7 +122,8 @@ class Interrupted(unittest.TestCase):
             self.assertEqual(os.listdir(folder), ["out.bin"], f"{mode}, exit code {code}")
             if code == 0:
                 self.assertEqual(found, self.expected)
-            last_line = shown.split(b"\n")[-1].split(b"\r")[-1]
+            # The terminal shows the key itself as ^C.
+            last_line = shown.split(b"\n")[-1].split(b"\r")[-1].replace(b"^C", b"")
             self.assertIn(last_line, [b"", b"\x1b[K"], f"the bar stands on the terminal: {shown!r}")
             return code
 

@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned warps_per_block = 4;
 
 template <class Case>
-__global__ void __launch_bounds__(warps_per_block * numerics::lane_count)
+__global__ void __launch_bounds__(warps_per_block* numerics::lane_count)
     run_lane_case(const float* input, float* output, std::uint32_t count) {
   const std::uint32_t item = blockIdx.x * warps_per_block + threadIdx.x / numerics::lane_count;
   if (item >= count) return;  // whole warps leave together

@@ -1,9 +1,10 @@
 // The functions that 32 lanes compute together, as cases: words in, words out, the same on PortableLanes, Avx2Lanes, a
-// CUDA warp and a WGSL workgroup or subgroup of 32. One item is computed by one warp, workgroup or host call; every lane
-// writes what it sees, so that a result that only some lanes have shows.
+// CUDA warp and a WGSL workgroup or subgroup of 32. One item is computed by one warp, workgroup or host call; every
+// lane writes what it sees, so that a result that only some lanes have shows.
 //
 // Layout: item i has its in_words words at input[i in_words], its out_words at output[i out_words].
-//   lane_sum, maximum, choose_by_weight: word 0 number of slots (0 to 736), word 1 the draw u (float), words 2 and on the
+//   lane_sum, maximum, choose_by_weight: word 0 number of slots (0 to 736), word 1 the draw u (float), words 2 and on
+//   the
 //     slots (float). The words past the slots hold a NaN, which must not be seen.
 //   mirror_sum: word 0 the degree (even, 0 to 12), words 1 to 91 the coefficients sorted by class, then 91 rows of 32
 //     matrix entries.
@@ -93,7 +94,7 @@ using LaneCases = std::tuple<LaneSumCase, MaximumCase, ChooseByWeightCase, Mirro
 
 inline constexpr int lane_case_count = static_cast<int>(std::tuple_size_v<LaneCases>);
 
-// ---- for harnesses ----
+// What harnesses use.
 
 // A case on one item of words, on the host.
 template <class Case, class Lanes>
@@ -124,12 +125,12 @@ const std::vector<LaneCaseEntry>& lane_cases();
 enum class WgslLanes { workgroup, subgroup };
 
 // Entry point `main` with the bindings input (0), output (1) and uniforms (2: count: u32, negative_zero: f32), one
-// workgroup of 32 per item; dispatch at most 65535 items in x and further ones in y: item = x + 65535 y. To be put after
-// all files of src/numerics/wgsl (with the lane file of that kind) and lane_cases.wgsl.
+// workgroup of 32 per item; dispatch at most 65535 items in x and further ones in y: item = x + 65535 y. To be put
+// after all files of src/numerics/wgsl (with the lane file of that kind) and lane_cases.wgsl.
 std::string wgsl_entry(const LaneCaseEntry& entry, WgslLanes lanes);
 
-// Runs a case on the current CUDA device: `input` and `output` are device pointers, `stream` a cudaStream_t. Returns the
-// cudaError_t of the launch. Defined in lane_cases.cu.
+// Runs a case on the current CUDA device: `input` and `output` are device pointers, `stream` a cudaStream_t. Returns
+// the cudaError_t of the launch. Defined in lane_cases.cu.
 int launch_lane_case(int case_index, const std::uint32_t* input, std::uint32_t* output, std::uint32_t count,
                      void* stream);
 

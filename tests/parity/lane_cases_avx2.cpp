@@ -12,17 +12,22 @@ namespace {
 
 template <std::size_t... index>
 LaneCaseRun run_of(int case_index, std::index_sequence<index...>) {
-  constexpr LaneCaseRun all[] = {&run_lane_case_on_words<std::tuple_element_t<index, LaneCases>, numerics::Avx2Lanes>...};
+  constexpr LaneCaseRun all[] = {
+      &run_lane_case_on_words<std::tuple_element_t<index, LaneCases>, numerics::Avx2Lanes>...};
   return all[case_index];
 }
 
 }  // namespace
 
-LaneCaseRun avx2_lane_case(int case_index) { return run_of(case_index, std::make_index_sequence<lane_case_count>()); }
+LaneCaseRun avx2_lane_case(int case_index) {
+  return run_of(case_index, std::make_index_sequence<lane_case_count>());
+}
 
 #else
 
-LaneCaseRun avx2_lane_case(int) { return nullptr; }
+LaneCaseRun avx2_lane_case(int) {
+  return nullptr;
+}
 
 #endif
 

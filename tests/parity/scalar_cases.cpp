@@ -9,7 +9,9 @@ namespace {
 
 // Any float result but these is the same on every device: WGSL may flush subnormal numbers and assume there is no
 // infinity.
-bool normal_or_zero(float value) { return numerics::is_finite(value) && !numerics::is_subnormal(value); }
+bool normal_or_zero(float value) {
+  return numerics::is_finite(value) && !numerics::is_subnormal(value);
+}
 
 class ArgumentSource {
  public:
@@ -105,8 +107,9 @@ class ArgumentSource {
     std::vector<float> magnitudes{0.0f, least, most, static_cast<float>(domain.most), 0.5f, 1.0f, 1.5f, 2.0f, 3.0f};
     for (int exponent = -126; exponent <= 127; ++exponent) {
       const float power = std::ldexp(1.0f, exponent);
-      magnitudes.insert(magnitudes.end(), {power, bits_float(float_bits(power) - 1u), bits_float(float_bits(power) + 1u),
-                                           bits_float(float_bits(power) | 0x400000u)});
+      magnitudes.insert(magnitudes.end(),
+                        {power, bits_float(float_bits(power) - 1u), bits_float(float_bits(power) + 1u),
+                         bits_float(float_bits(power) | 0x400000u)});
     }
     // Odd multiples of pi/4 and of ln 2 / 2, where reductions change their branch.
     for (int i = 1; i < 330; ++i) {
@@ -183,8 +186,8 @@ std::vector<std::uint32_t> make_arguments(std::size_t count, std::uint64_t seed,
 
 template <class Case>
 ScalarCaseEntry make_entry() {
-  return {Case::name, Case::in_words, Case::out_words, Case::has_wgsl, Case::float_outputs,
-          &Case::run, &make_arguments<Case>};
+  return {Case::name,          Case::in_words, Case::out_words,      Case::has_wgsl,
+          Case::float_outputs, &Case::run,     &make_arguments<Case>};
 }
 
 template <std::size_t... index>
@@ -205,7 +208,9 @@ bool Quotient::wgsl_accepts(const std::uint32_t* in) {
   return bits_float(in[1]) != 0.0f && normal_or_zero(quotient) && (quotient != 0.0f || bits_float(in[0]) == 0.0f);
 }
 
-bool Root::wgsl_accepts(const std::uint32_t* in) { return bits_float(in[0]) >= 0.0f; }
+bool Root::wgsl_accepts(const std::uint32_t* in) {
+  return bits_float(in[0]) >= 0.0f;
+}
 
 const std::vector<ScalarCaseEntry>& scalar_cases() {
   static const std::vector<ScalarCaseEntry> entries = make_entries(std::make_index_sequence<scalar_case_count>());

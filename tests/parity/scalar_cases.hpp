@@ -50,14 +50,24 @@ struct WordDomain {
   std::uint32_t count = 0;
 };
 
-constexpr WordDomain floating(double least, double most) { return {WordDomain::Kind::floating, least, most}; }
-constexpr WordDomain any_floating(double least, double most) { return {WordDomain::Kind::any_floating, least, most}; }
-constexpr WordDomain any_word() { return {WordDomain::Kind::word}; }
+constexpr WordDomain floating(double least, double most) {
+  return {WordDomain::Kind::floating, least, most};
+}
+constexpr WordDomain any_floating(double least, double most) {
+  return {WordDomain::Kind::any_floating, least, most};
+}
+constexpr WordDomain any_word() {
+  return {WordDomain::Kind::word};
+}
 constexpr WordDomain below(std::uint32_t count, std::uint32_t first = 0) {
   return {WordDomain::Kind::below, 0, 0, first, count};
 }
-constexpr WordDomain wide(double least, double most) { return {WordDomain::Kind::wide, least, most}; }
-constexpr WordDomain wide_high() { return {WordDomain::Kind::wide_high}; }
+constexpr WordDomain wide(double least, double most) {
+  return {WordDomain::Kind::wide, least, most};
+}
+constexpr WordDomain wide_high() {
+  return {WordDomain::Kind::wide_high};
+}
 
 // What all cases have unless they say otherwise.
 struct ScalarCase {
@@ -67,7 +77,7 @@ struct ScalarCase {
   static constexpr bool float_outputs = true;
 };
 
-// ---- exact.wgsl against the compiler's own operations ----
+// The operations of exact.wgsl against the compiler's own.
 
 struct ProductThenSum : ScalarCase {
   static constexpr const char* name = "product_then_sum";
@@ -105,12 +115,10 @@ struct HighProduct : ScalarCase {
   static constexpr int in_words = 2, out_words = 1;
   static constexpr bool float_outputs = false;
   static constexpr WordDomain domain[] = {any_word(), any_word()};
-  static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) {
-    out[0] = numerics::high_product(in[0], in[1]);
-  }
+  static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) { out[0] = numerics::high_product(in[0], in[1]); }
 };
 
-// ---- classify ----
+// Functions of classify.hpp.
 
 struct Classify : ScalarCase {
   static constexpr const char* name = "classify";
@@ -162,7 +170,7 @@ struct FlushTiny : ScalarCase {
   }
 };
 
-// ---- half ----
+// Functions of half.hpp.
 
 struct HalfToFloat : ScalarCase {
   static constexpr const char* name = "half_to_float";
@@ -180,7 +188,7 @@ struct FloatToHalf : ScalarCase {
   static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) { out[0] = numerics::float_bits_to_half(in[0]); }
 };
 
-// ---- philox and random ----
+// Functions of philox.hpp and random.hpp.
 
 struct Philox : ScalarCase {
   static constexpr const char* name = "philox";
@@ -203,7 +211,7 @@ struct Draw : ScalarCase {
   static constexpr const char* name = "draw";
   static constexpr int in_words = 10, out_words = 3;
   static constexpr bool float_outputs = false;
-  static constexpr WordDomain domain[] = {any_word(), any_word(), any_word(),   below(256),      below(1u << 23),
+  static constexpr WordDomain domain[] = {any_word(), any_word(), any_word(),   below(256),       below(1u << 23),
                                           below(2),   any_word(), below(65536), below(4 * 65536), below(100000, 1)};
   static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) {
     const std::uint32_t word = numerics::random_word({in[0], in[1]}, counter_from_words(in), in[8]);
@@ -235,7 +243,7 @@ struct BootstrapPick : ScalarCase {
   }
 };
 
-// ---- elementary ----
+// Functions of elementary.hpp.
 
 struct Sine : ScalarCase {
   static constexpr const char* name = "sine";
@@ -299,7 +307,7 @@ struct Exponential : ScalarCase {
   }
 };
 
-// ---- float64: host and CUDA ----
+// Functions in float64, which host and CUDA have.
 
 CGL_HD constexpr double double_from_words(const std::uint32_t* in) {
   return bits_float((static_cast<std::uint64_t>(in[1]) << 32) | in[0]);
@@ -387,7 +395,7 @@ struct Normals64 : WideCase {
   }
 };
 
-// ---- vec3 and rotation ----
+// Functions of vec3.hpp and rotation.hpp.
 
 CGL_HD constexpr numerics::Vec3 vec3_from_words(const std::uint32_t* in) {
   return {bits_float(in[0]), bits_float(in[1]), bits_float(in[2])};
@@ -405,13 +413,14 @@ CGL_HD constexpr void frame_to_words(const numerics::Frame& frame, std::uint32_t
   vec3_to_words(frame.binormal, out + 6);
 }
 
-constexpr WordDomain component() { return floating(0x1p-20, 4); }
+constexpr WordDomain component() {
+  return floating(0x1p-20, 4);
+}
 
 struct DotAndCross : ScalarCase {
   static constexpr const char* name = "dot_and_cross";
   static constexpr int in_words = 6, out_words = 5;
-  static constexpr WordDomain domain[] = {component(), component(), component(),
-                                          component(), component(), component()};
+  static constexpr WordDomain domain[] = {component(), component(), component(), component(), component(), component()};
   static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) {
     const numerics::Vec3 a = vec3_from_words(in), b = vec3_from_words(in + 3);
     out[0] = float_bits(dot(a, b));
@@ -442,8 +451,9 @@ struct AnyPerpendicular : ScalarCase {
 struct QuaternionRotation : ScalarCase {
   static constexpr const char* name = "quaternion_rotation";
   static constexpr int in_words = 8, out_words = 11;
-  static constexpr WordDomain domain[] = {component(),  component(), component(), floating(0x1p-10, 500),
-                                          floating(0x1p-10, 500), component(), component(), component()};
+  static constexpr WordDomain domain[] = {
+      component(), component(), component(), floating(0x1p-10, 500), floating(0x1p-10, 500),
+      component(), component(), component()};
   static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) {
     const numerics::Vec3 axis = numerics::normalise(vec3_from_words(in)), v = vec3_from_words(in + 5);
     const numerics::Quaternion first = numerics::quaternion_about(axis, bits_float(in[3]));
@@ -464,8 +474,7 @@ struct QuaternionRotation : ScalarCase {
 struct TransportFrame : ScalarCase {
   static constexpr const char* name = "transport_frame";
   static constexpr int in_words = 6, out_words = 9;
-  static constexpr WordDomain domain[] = {component(), component(), component(),
-                                          component(), component(), component()};
+  static constexpr WordDomain domain[] = {component(), component(), component(), component(), component(), component()};
   static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) {
     const numerics::Frame frame = numerics::frame_with_tangent(numerics::normalise(vec3_from_words(in)));
     frame_to_words(numerics::transport_frame(frame, numerics::normalise(vec3_from_words(in + 3))), out);
@@ -486,9 +495,11 @@ struct PropagateFrame : ScalarCase {
   }
 };
 
-// ---- trilinear ----
+// Functions of trilinear.hpp.
 
-constexpr WordDomain coordinate() { return floating(0x1p-20, 310); }
+constexpr WordDomain coordinate() {
+  return floating(0x1p-20, 310);
+}
 
 struct TrilinearCellCase : ScalarCase {
   static constexpr const char* name = "trilinear_cell";
@@ -527,14 +538,14 @@ struct TrilinearSample : ScalarCase {
   }
 };
 
-// ---- spherical harmonics ----
+// Functions of spherical_harmonics.hpp.
 
 // Words 0 to 2 a vector, normalised here; 3 the convention; 4 the degree; 5 whether full; 6 which 16 coefficients.
 struct SphericalHarmonics : ScalarCase {
   static constexpr const char* name = "spherical_harmonics";
   static constexpr int in_words = 7, out_words = 16;
-  static constexpr WordDomain domain[] = {floating(0x1p-8, 1), floating(0x1p-8, 1), floating(0x1p-8, 1), below(3),
-                                          below(13),           below(2),            below(11)};
+  static constexpr WordDomain domain[] = {
+      floating(0x1p-8, 1), floating(0x1p-8, 1), floating(0x1p-8, 1), below(3), below(13), below(2), below(11)};
   static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) {
     const bool full = in[5] != 0u;
     const int degree = static_cast<int>(full ? in[4] : in[4] & ~1u);
@@ -575,7 +586,7 @@ using ScalarCases =
 
 inline constexpr int scalar_case_count = static_cast<int>(std::tuple_size_v<ScalarCases>);
 
-// ---- for harnesses ----
+// What harnesses use.
 
 // A case without its type. Defined in scalar_cases.cpp, in the order of ScalarCases.
 struct ScalarCaseEntry {
@@ -599,8 +610,8 @@ const std::vector<ScalarCaseEntry>& scalar_cases();
 // scalar_cases.wgsl.
 std::string wgsl_entry(const ScalarCaseEntry& entry);
 
-// Runs a case on the current CUDA device: `input` and `output` are device pointers, `stream` a cudaStream_t. Returns the
-// cudaError_t of the launch. Defined in scalar_cases.cu.
+// Runs a case on the current CUDA device: `input` and `output` are device pointers, `stream` a cudaStream_t. Returns
+// the cudaError_t of the launch. Defined in scalar_cases.cu.
 int launch_scalar_case(int case_index, const std::uint32_t* input, std::uint32_t* output, std::uint32_t count,
                        void* stream);
 

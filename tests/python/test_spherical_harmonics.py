@@ -54,8 +54,8 @@ class SphericalHarmonics(unittest.TestCase):
         expected = dipys(function, legacy, degree, full, points)
         self.assertEqual(wide.shape, expected.shape)
         # DIPY goes through angles, which costs it some digits near the poles.
-        np.testing.assert_allclose(wide, expected, rtol=0, atol=1e-13)
-        np.testing.assert_allclose(single, expected, rtol=0, atol=2e-5)
+        np.testing.assert_allclose(wide, expected, rtol=0, atol=3e-14)
+        np.testing.assert_allclose(single, expected, rtol=0, atol=4e-6)
 
     def test_even_bases_equal_those_of_dipy(self):
         for name in CONVENTIONS:

@@ -1,5 +1,6 @@
 // Runs a test body once for every device. The suites that use it are parameterised by a device's name; a device that is
-// not on this machine is skipped with the reason, or, where CINGULUM_REQUIRE_DEVICES names it (as the GPU runs do), fails.
+// not on this machine is skipped with the reason, or, where CINGULUM_REQUIRE_DEVICES names it (as the GPU runs do),
+// fails.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,12 +16,13 @@ namespace cingulum::testing {
 // One registry for all tests of a program: opening devices is slow.
 inline const DeviceRegistry& registry() {
   static const Result<DeviceRegistry> devices = [] {
-    return Settings::from_environment().and_then(
-        [](const Settings& settings) { return ProbeOptions::from_settings(settings); }).and_then([](ProbeOptions options) {
-      // Tests bring caches of their own.
-      options.kernel_cache_dir.reset();
-      return DeviceRegistry::probe(options);
-    });
+    return Settings::from_environment()
+        .and_then([](const Settings& settings) { return ProbeOptions::from_settings(settings); })
+        .and_then([](ProbeOptions options) {
+          // Tests bring caches of their own.
+          options.kernel_cache_dir.reset();
+          return DeviceRegistry::probe(options);
+        });
   }();
   if (!devices) {
     ADD_FAILURE() << devices.error().message();
@@ -82,20 +84,21 @@ template <class T>
 #define CGL_FOR_EACH_DEVICE(suite) CGL_FOR_DEVICES(suite, "cpu", "cuda", "webgpu")
 
 // The same for some devices only, where the others lack what is tested by their nature.
-#define CGL_FOR_DEVICES(suite, ...)                                             \
-  INSTANTIATE_TEST_SUITE_P(On, suite, ::testing::Values(__VA_ARGS__), \
-                           [](const ::testing::TestParamInfo<const char*>& device) { return std::string(device.param); })
+#define CGL_FOR_DEVICES(suite, ...)              \
+  INSTANTIATE_TEST_SUITE_P(                      \
+      On, suite, ::testing::Values(__VA_ARGS__), \
+      [](const ::testing::TestParamInfo<const char*>& device) { return std::string(device.param); })
 
-#define ASSERT_OK(expression)                                                    \
-  do {                                                                           \
-    const auto& cgl_result = (expression);                                       \
+#define ASSERT_OK(expression)                                                           \
+  do {                                                                                  \
+    const auto& cgl_result = (expression);                                              \
     ASSERT_TRUE(cgl_result.has_value()) << ::cingulum::testing::message_of(cgl_result); \
   } while (false)
 
 // ASSERT_OK_AND_ASSIGN(auto value, expression)
 #define ASSERT_OK_AND_ASSIGN(declaration, expression) \
   ASSERT_OK_AND_ASSIGN_INNER(CGL_CONCAT(cgl_test_result_, __LINE__), declaration, expression)
-#define ASSERT_OK_AND_ASSIGN_INNER(result, declaration, expression)              \
-  auto result = (expression);                                                    \
-  ASSERT_TRUE(result.has_value()) << ::cingulum::testing::message_of(result);    \
+#define ASSERT_OK_AND_ASSIGN_INNER(result, declaration, expression)           \
+  auto result = (expression);                                                 \
+  ASSERT_TRUE(result.has_value()) << ::cingulum::testing::message_of(result); \
   declaration = std::move(*result)

@@ -180,7 +180,9 @@ Result<std::unique_ptr<CpuDevice>> CpuDevice::create(int threads) {
   });
 }
 
-Result<std::unique_ptr<Queue>> CpuDevice::create_queue() { return std::make_unique<CpuQueue>(*this); }
+Result<std::unique_ptr<Queue>> CpuDevice::create_queue() {
+  return std::make_unique<CpuQueue>(*this);
+}
 
 Result<std::unique_ptr<Kernel>> CpuDevice::compile(const KernelSource& source) {
   CGL_TRY(check_source(*this, source, KernelLanguage::native));
@@ -203,8 +205,8 @@ Result<std::unique_ptr<Buffer>> CpuDevice::do_allocate(std::uint64_t bytes) {
   return catch_out_of_memory([&]() -> Result<std::unique_ptr<Buffer>> {
     AlignedBytes memory = allocate_aligned(bytes);
     if (memory == nullptr) {
-      return fail(ErrorKind::out_of_memory, "device cpu: {} needed, {} free; process less at a time", format_bytes(bytes),
-                  format_bytes(available_memory_bytes().value_or(0)));
+      return fail(ErrorKind::out_of_memory, "device cpu: {} needed, {} free; process less at a time",
+                  format_bytes(bytes), format_bytes(available_memory_bytes().value_or(0)));
     }
     return std::make_unique<CpuBuffer>(*this, std::move(memory), bytes);
   });

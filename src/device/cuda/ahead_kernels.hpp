@@ -1,5 +1,5 @@
-// Launchers of the kernels that nvcc compiles ahead. Their .cu files hold the kernel and the launch, nothing else, so that
-// nvcc sees no more of the host code than it must.
+// Launchers of the kernels that nvcc compiles ahead. Their .cu files hold the kernel and the launch, nothing else, so
+// that nvcc sees no more of the host code than it must.
 #pragma once
 
 #include <cuda_runtime_api.h>

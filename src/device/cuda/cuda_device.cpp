@@ -40,7 +40,9 @@ class CudaHostMemory final : public HostMemory {
   void* device_address_;
 };
 
-std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
 
 int attribute(cudaDeviceAttr which, int ordinal) {
   int value = 0;
@@ -121,16 +123,22 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(int ordinal, int driver_v
   return device;
 }
 
-Status CudaDevice::make_current() const { return cuda_status(cudaSetDevice(ordinal()), "device {}: making it current", id()); }
+Status CudaDevice::make_current() const {
+  return cuda_status(cudaSetDevice(ordinal()), "device {}: making it current", id());
+}
 
-Result<std::unique_ptr<Queue>> CudaDevice::create_queue() { return make_cuda_queue(*this); }
+Result<std::unique_ptr<Queue>> CudaDevice::create_queue() {
+  return make_cuda_queue(*this);
+}
 
 Result<std::unique_ptr<Kernel>> CudaDevice::compile(const KernelSource& source) {
   CGL_TRY(check_source(*this, source, KernelLanguage::cuda_cpp));
   return compile_cuda_kernel(*this, source, options_.nvrtc_library, cache_ ? &*cache_ : nullptr);
 }
 
-DeviceReading CudaDevice::read_sensors() { return read_nvml_sensors(bus_id_, options_.nvml_library); }
+DeviceReading CudaDevice::read_sensors() {
+  return read_nvml_sensors(bus_id_, options_.nvml_library);
+}
 
 bool CudaDevice::can_copy_directly_to(const Device& other) const {
   if (&other == this) return true;
@@ -147,8 +155,9 @@ Result<std::unique_ptr<Buffer>> CudaDevice::do_allocate(std::uint64_t bytes) {
   if (code == cudaErrorMemoryAllocation) {
     static_cast<void>(cudaGetLastError());
     const auto driver = driver_memory();
-    return fail(ErrorKind::out_of_memory, "device {}: {} needed, {} free of {}; ask for less at a time or use --device cpu",
-                id(), format_bytes(bytes), driver ? format_bytes(driver->free_bytes.value_or(0)) : "an unknown amount",
+    return fail(ErrorKind::out_of_memory,
+                "device {}: {} needed, {} free of {}; ask for less at a time or use --device cpu", id(),
+                format_bytes(bytes), driver ? format_bytes(driver->free_bytes.value_or(0)) : "an unknown amount",
                 driver ? format_bytes(driver->total_bytes) : "an unknown amount");
   }
   CGL_TRY(cuda_status(code, "device {}: allocating {}", id(), format_bytes(bytes)));
@@ -161,8 +170,8 @@ Result<std::unique_ptr<HostMemory>> CudaDevice::do_allocate_host(std::uint64_t b
   void* memory = nullptr;
   const bool mapped = kind == HostMemoryKind::mapped;
   const unsigned flags = cudaHostAllocPortable | (mapped ? cudaHostAllocMapped : cudaHostAllocDefault);
-  CGL_TRY(cuda_status(cudaHostAlloc(&memory, bytes, flags),
-                      "device {}: {} of {} host memory", id(), format_bytes(bytes), host_memory_kind_name(kind)));
+  CGL_TRY(cuda_status(cudaHostAlloc(&memory, bytes, flags), "device {}: {} of {} host memory", id(),
+                      format_bytes(bytes), host_memory_kind_name(kind)));
   void* device_address = nullptr;
   if (mapped) {
     const Status status =

@@ -67,7 +67,8 @@ Result<std::unique_ptr<Kernel>> compile_cuda_kernel(CudaDevice& device, const Ke
     CGL_TRY_ASSIGN(compiled, compile_cuda_source(*nvrtc, source, architecture));
     report.log = compiled->log;
     if (cache != nullptr) {
-      if (const Status stored = cache->store(key, pack(*compiled)); !stored) log_warning("{}", stored.error().message());
+      if (const Status stored = cache->store(key, pack(*compiled)); !stored)
+        log_warning("{}", stored.error().message());
     }
   }
 
@@ -91,8 +92,9 @@ Status CudaKernel::check_parameters() const {
   std::size_t size = 0;
   while (cudaFuncGetParamInfo(kernel_, count, &offset, &size) == cudaSuccess) {
     if (count < parameters().size() && size != size_of(parameters()[count].kind)) {
-      return fail(ErrorKind::invalid_argument, "compiling {}: parameter '{}' is declared {} ({} bytes), the function's has {}",
-                  name(), parameters()[count].name, parameter_kind_name(parameters()[count].kind),
+      return fail(ErrorKind::invalid_argument,
+                  "compiling {}: parameter '{}' is declared {} ({} bytes), the function's has {}", name(),
+                  parameters()[count].name, parameter_kind_name(parameters()[count].kind),
                   size_of(parameters()[count].kind), size);
     }
     ++count;

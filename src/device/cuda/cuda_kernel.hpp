@@ -30,8 +30,8 @@ class CudaKernel final : public Kernel {
 };
 
 // `cache` may be null.
-[[nodiscard]] Result<std::unique_ptr<Kernel>> compile_cuda_kernel(CudaDevice& device, const KernelSource& source,
-                                                                  const std::optional<std::filesystem::path>& nvrtc_path,
-                                                                  const KernelCache* cache);
+[[nodiscard]] Result<std::unique_ptr<Kernel>> compile_cuda_kernel(
+    CudaDevice& device, const KernelSource& source, const std::optional<std::filesystem::path>& nvrtc_path,
+    const KernelCache* cache);
 
 }  // namespace cingulum

@@ -18,7 +18,9 @@ class CudaEvent final : public Event {
     CGL_TRY(cuda_status(code, "device {}: querying an event", device_.id()));
     return true;
   }
-  [[nodiscard]] Status wait() override { return cuda_status(cudaEventSynchronize(event_), "device {}: waiting for an event", device_.id()); }
+  [[nodiscard]] Status wait() override {
+    return cuda_status(cudaEventSynchronize(event_), "device {}: waiting for an event", device_.id());
+  }
   [[nodiscard]] Result<double> milliseconds_since(const Event& earlier) const override {
     const auto* other = dynamic_cast<const CudaEvent*>(&earlier);
     if (other == nullptr || &other->device_ != &device_) {
@@ -30,7 +32,6 @@ class CudaEvent final : public Event {
   }
 
  private:
-
   CudaDevice& device_;
   cudaEvent_t event_;
 };
@@ -110,8 +111,8 @@ Result<std::unique_ptr<Queue>> make_cuda_queue(CudaDevice& device) {
   CGL_TRY(device.make_current());
   cudaStream_t stream = nullptr;
   // Non-blocking: never waits for, nor is waited for by, the legacy default stream (persistent kernels depend on it).
-  CGL_TRY(cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-                      "device {}: making a queue", device.id()));
+  CGL_TRY(
+      cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "device {}: making a queue", device.id()));
   return std::make_unique<CudaQueue>(device, stream);
 }
 

@@ -81,7 +81,8 @@ DeviceReading read_nvml_sensors(const std::string& bus_id, const std::optional<s
     reading.temperature_celsius = value;
   }
   if (nvml->nvmlDeviceGetPowerUsage(device, &value) == nvml_success) reading.power_watts = value / 1000.0;
-  if (nvml->nvmlDeviceGetPowerManagementLimit(device, &value) == nvml_success) reading.power_limit_watts = value / 1000.0;
+  if (nvml->nvmlDeviceGetPowerManagementLimit(device, &value) == nvml_success)
+    reading.power_limit_watts = value / 1000.0;
   return reading;
 }
 

@@ -93,12 +93,14 @@ const Result<NvrtcLibrary>& NvrtcLibrary::get(const std::optional<std::filesyste
 }
 
 const std::vector<std::string>& contract_nvrtc_options() {
-  static const std::vector<std::string> options = {"--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false"};
+  static const std::vector<std::string> options = {"--fmad=false", "--prec-div=true", "--prec-sqrt=true",
+                                                   "--ftz=false"};
   return options;
 }
 
 std::vector<std::string> nvrtc_options(const KernelSource& source, const std::string& architecture) {
-  std::vector<std::string> options = {"--std=c++20", "--gpu-architecture=" + architecture, "--extra-device-vectorization"};
+  std::vector<std::string> options = {"--std=c++20", "--gpu-architecture=" + architecture,
+                                      "--extra-device-vectorization"};
   options.insert(options.end(), source.options.begin(), source.options.end());
   // Last, so that nothing before can loosen them.
   if (source.contract_arithmetic) {
@@ -119,9 +121,8 @@ Result<CompiledCuda> compile_cuda_source(const NvrtcLibrary& nvrtc, const Kernel
   }
   Program program(nvrtc);
   const std::string file_name = source.name + ".cu";
-  CGL_TRY(program.check(nvrtc.nvrtcCreateProgram(program.address(), source.text.c_str(), file_name.c_str(), 0, nullptr,
-                                                 nullptr),
-                        doing));
+  CGL_TRY(program.check(
+      nvrtc.nvrtcCreateProgram(program.address(), source.text.c_str(), file_name.c_str(), 0, nullptr, nullptr), doing));
   CGL_TRY(program.check(nvrtc.nvrtcAddNameExpression(program.get(), source.name.c_str()), doing));
   const std::vector<std::string> options = nvrtc_options(source, architecture);
   std::vector<const char*> option_texts;

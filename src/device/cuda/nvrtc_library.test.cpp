@@ -29,27 +29,33 @@ KernelSource source(std::string text, std::string name = "f") {
 }
 
 TEST_F(Nvrtc, compiles_for_the_architecture_and_finds_templates_by_their_expression) {
-  ASSERT_OK_AND_ASSIGN(const CompiledCuda plain,
-                       compile_cuda_source(*nvrtc_, source("extern \"C\" __global__ void f(float* x) { *x = 1; }"), "sm_90"));
+  ASSERT_OK_AND_ASSIGN(
+      const CompiledCuda plain,
+      compile_cuda_source(*nvrtc_, source("extern \"C\" __global__ void f(float* x) { *x = 1; }"), "sm_90"));
   EXPECT_EQ(plain.symbol, "f");
   EXPECT_GT(plain.code.size(), 100u);
   ASSERT_OK_AND_ASSIGN(
       const CompiledCuda instance,
-      compile_cuda_source(*nvrtc_, source("template <class T> __global__ void g(T* x) { *x = 1; }", "g<double>"), "sm_90"));
+      compile_cuda_source(*nvrtc_, source("template <class T> __global__ void g(T* x) { *x = 1; }", "g<double>"),
+                          "sm_90"));
   EXPECT_NE(instance.symbol.find("g"), std::string::npos);
 }
 
 TEST_F(Nvrtc, failures_carry_the_compilers_words_with_the_users_line) {
-  const auto result = compile_cuda_source(*nvrtc_, source("\n\nextern \"C\" __global__ void f() {\n  undeclared = 1;\n}\n"), "sm_90");
+  const auto result =
+      compile_cuda_source(*nvrtc_, source("\n\nextern \"C\" __global__ void f() {\n  undeclared = 1;\n}\n"), "sm_90");
   EXPECT_TRUE(testing::fails_with(result, ErrorKind::compilation, "f.cu(4): error"));
   EXPECT_TRUE(testing::fails_with(result, ErrorKind::compilation, "undeclared"));
-  EXPECT_TRUE(testing::fails_with(compile_cuda_source(*nvrtc_, source("__global__ void g() {}"), "sm_90"), ErrorKind::compilation, "f"));
-  EXPECT_TRUE(testing::fails_with(compile_cuda_source(*nvrtc_, source("__global__ void f() {}"), "sm_1"), ErrorKind::compilation, "sm_1"));
+  EXPECT_TRUE(testing::fails_with(compile_cuda_source(*nvrtc_, source("__global__ void g() {}"), "sm_90"),
+                                  ErrorKind::compilation, "f"));
+  EXPECT_TRUE(testing::fails_with(compile_cuda_source(*nvrtc_, source("__global__ void f() {}"), "sm_1"),
+                                  ErrorKind::compilation, "sm_1"));
 }
 
 TEST_F(Nvrtc, warnings_are_kept_in_the_log) {
-  ASSERT_OK_AND_ASSIGN(const CompiledCuda compiled,
-                       compile_cuda_source(*nvrtc_, source("extern \"C\" __global__ void f() { int unused; }"), "sm_90"));
+  ASSERT_OK_AND_ASSIGN(
+      const CompiledCuda compiled,
+      compile_cuda_source(*nvrtc_, source("extern \"C\" __global__ void f() { int unused; }"), "sm_90"));
   EXPECT_NE(compiled.log.find("unused"), std::string::npos) << compiled.log;
 }
 

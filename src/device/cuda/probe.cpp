@@ -19,7 +19,9 @@ struct Driver {
   int version = 0;
 };
 
-std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
 
 Result<Driver> open_driver(const std::optional<std::filesystem::path>& override_path) {
   // A library named by a setting is found again by the runtime, because the loader knows it by its own name

@@ -4,7 +4,10 @@
 namespace cingulum {
 
 BackendReport probe_webgpu(const ProbeOptions&) {
-  return {.backend = Backend::webgpu, .absent_reason = "this build has no WebGPU (CINGULUM_WEBGPU=OFF)", .library = {}, .devices = {}};
+  return {.backend = Backend::webgpu,
+          .absent_reason = "this build has no WebGPU (CINGULUM_WEBGPU=OFF)",
+          .library = {},
+          .devices = {}};
 }
 
 }  // namespace cingulum

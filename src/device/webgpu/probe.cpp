@@ -10,7 +10,9 @@ namespace {
 
 // Mesa asks Wayland for a display, and libwayland complains on stderr when this variable is not set. Nothing is shown
 // here, so any folder will do.
-void silence_wayland() { setenv("XDG_RUNTIME_DIR", "/nonexistent", 0); }
+void silence_wayland() {
+  setenv("XDG_RUNTIME_DIR", "/nonexistent", 0);
+}
 
 }  // namespace
 
@@ -40,8 +42,8 @@ BackendReport probe_webgpu(const ProbeOptions& options) {
   std::vector<WGPUAdapter> adapters(library->wgpuInstanceEnumerateAdapters(instance.get(), &which, nullptr));
   adapters.resize(library->wgpuInstanceEnumerateAdapters(instance.get(), &which, adapters.data()));
   for (WGPUAdapter adapter : adapters) {
-    auto device = WebgpuDevice::create(*library, {adapter, library->wgpuAdapterRelease},
-                                       static_cast<int>(report.devices.size()));
+    auto device =
+        WebgpuDevice::create(*library, {adapter, library->wgpuAdapterRelease}, static_cast<int>(report.devices.size()));
     if (device) {
       report.devices.push_back(std::move(*device));
     } else {

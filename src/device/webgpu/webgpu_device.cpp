@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/quantity.hpp"
 #include "device/host_memory.hpp"
+#include "device/shader_library.hpp"
 #include "device/webgpu/webgpu_kernel.hpp"
 #include "device/webgpu/webgpu_queue.hpp"
 
@@ -37,14 +38,10 @@ DeviceDescription describe(const WgpuLibrary& library, WGPUAdapter adapter, cons
   description.kernel_code = "compiled by the driver from WGSL";
   DeviceCapabilities& can = description.capabilities;
   can.software = info.adapterType == WGPUAdapterType_CPU;
-  can.subgroups =
-      library.wgpuAdapterHasFeature(adapter, static_cast<WGPUFeatureName>(WGPUNativeFeature_Subgroup)) != 0;
-  if (can.subgroups) {
-    can.subgroup_min = info.subgroupMinSize;
-    can.subgroup_max = info.subgroupMaxSize;
-  }
-  can.device_timestamps = library.wgpuAdapterHasFeature(
-                              adapter, static_cast<WGPUFeatureName>(WGPUNativeFeature_TimestampQueryInsideEncoders)) != 0;
+  can.subgroups = library.wgpuAdapterHasFeature(adapter, static_cast<WGPUFeatureName>(WGPUNativeFeature_Subgroup)) != 0;
+  can.device_timestamps =
+      library.wgpuAdapterHasFeature(adapter,
+                                    static_cast<WGPUFeatureName>(WGPUNativeFeature_TimestampQueryInsideEncoders)) != 0;
   library.wgpuAdapterInfoFreeMembers(info);
   can.shared_bytes = limits.maxComputeWorkgroupStorageSize;
   can.max_threads_per_block = limits.maxComputeInvocationsPerWorkgroup;
@@ -64,7 +61,8 @@ struct ScopeError {
   std::string message;
 };
 
-void receive_scope_error(WGPUPopErrorScopeStatus status, WGPUErrorType type, WGPUStringView message, void* error, void*) {
+void receive_scope_error(WGPUPopErrorScopeStatus status, WGPUErrorType type, WGPUStringView message, void* error,
+                         void*) {
   auto& received = *static_cast<ScopeError*>(error);
   if (status == WGPUPopErrorScopeStatus_Success) received.type = type;
   received.message = wgpu_text(message);
@@ -85,7 +83,39 @@ Result<std::unique_ptr<WebgpuDevice>> WebgpuDevice::create(const WgpuLibrary& li
   DeviceDescription description = describe(library, adapter.get(), limits, index);
   std::unique_ptr<WebgpuDevice> device(new WebgpuDevice(library, std::move(description), std::move(adapter)));
   CGL_TRY(device->open(limits));
+  device->measure_subgroups();
   return device;
+}
+
+// Subgroups are used only where their lanes are known to follow the invocations in order; anything else, a probe that
+// does not compile included, counts as no subgroups.
+void WebgpuDevice::measure_subgroups() {
+  DeviceCapabilities& can = mutable_description().capabilities;
+  if (!can.subgroups) return;
+  std::array<std::uint32_t, 3> words{~0u, 0, 0};  // smallest, largest, disorder
+  const Status measured = [&]() -> Status {
+    KernelSource source;
+    source.name = "subgroup_probe";
+    source.language = KernelLanguage::wgsl;
+    source.text = embedded_shader("subgroup_probe.wgsl");
+    source.parameters = {{"probe", ParameterKind::buffer_inout}};
+    CGL_TRY_ASSIGN(const auto kernel, compile(source));
+    CGL_TRY_ASSIGN(const auto queue, create_queue());
+    CGL_TRY_ASSIGN(const auto buffer, allocate(sizeof words));
+    CGL_TRY(upload(*queue, *buffer, std::span<const std::uint32_t>(words)));
+    const std::array<KernelArgument, 1> arguments = {argument(*buffer)};
+    CGL_TRY(queue->launch(*kernel, {{16, 1, 1}, {64, 1, 1}, 0}, arguments));
+    CGL_TRY(download(*queue, std::span<std::uint32_t>(words), *buffer));
+    return queue->synchronise();
+  }();
+  can.subgroups = measured && words[2] == 0 && words[0] > 1 && words[0] <= words[1];
+  if (!can.subgroups) {
+    log_debug("device {}: subgroups are not used: {}", id(),
+              measured ? "their lanes do not follow the invocations" : measured.error().message());
+    return;
+  }
+  can.subgroup_min = words[0];
+  can.subgroup_max = words[1];
 }
 
 WebgpuDevice::~WebgpuDevice() {
@@ -112,8 +142,8 @@ Status WebgpuDevice::open(const WGPULimits& limits) {
   };
   descriptor.deviceLostCallbackInfo.mode = WGPUCallbackMode_AllowSpontaneous;
   descriptor.deviceLostCallbackInfo.userdata1 = this;
-  descriptor.deviceLostCallbackInfo.callback = [](WGPUDevice const*, WGPUDeviceLostReason reason, WGPUStringView message,
-                                                  void* self, void*) {
+  descriptor.deviceLostCallbackInfo.callback = [](WGPUDevice const*, WGPUDeviceLostReason reason,
+                                                  WGPUStringView message, void* self, void*) {
     if (reason == WGPUDeviceLostReason_Destroyed) return;
     static_cast<WebgpuDevice*>(self)->keep_error(ErrorKind::device, "device lost: " + wgpu_text(message));
   };
@@ -185,7 +215,9 @@ Result<WgpuHandle<WGPUBuffer>> WebgpuDevice::create_buffer(std::uint64_t bytes, 
   return created;
 }
 
-Result<std::unique_ptr<Queue>> WebgpuDevice::create_queue() { return make_webgpu_queue(*this); }
+Result<std::unique_ptr<Queue>> WebgpuDevice::create_queue() {
+  return make_webgpu_queue(*this);
+}
 
 Result<std::unique_ptr<Kernel>> WebgpuDevice::compile(const KernelSource& source) {
   CGL_TRY(check_source(*this, source, KernelLanguage::wgsl));
@@ -204,7 +236,8 @@ Result<std::unique_ptr<Buffer>> WebgpuDevice::do_allocate(std::uint64_t bytes) {
                               "allocating " + format_bytes(bytes));
   if (!buffer) {
     // Whatever wgpu calls it, a well-formed request that fails is a lack of memory.
-    return fail(ErrorKind::out_of_memory, "{}; {} are in use by this program; ask for less at a time or use --device cpu",
+    return fail(ErrorKind::out_of_memory,
+                "{}; {} are in use by this program; ask for less at a time or use --device cpu",
                 buffer.error().message(), format_bytes(budget().used_bytes() - bytes));
   }
   return std::make_unique<WebgpuBuffer>(*this, std::move(*buffer), bytes);
@@ -214,7 +247,9 @@ Result<std::unique_ptr<HostMemory>> WebgpuDevice::do_allocate_host(std::uint64_t
   return allocate_ordinary_host_memory(bytes, kind);
 }
 
-Result<Device::DriverMemory> WebgpuDevice::driver_memory() const { return DriverMemory{0, std::nullopt}; }
+Result<Device::DriverMemory> WebgpuDevice::driver_memory() const {
+  return DriverMemory{0, std::nullopt};
+}
 
 WebgpuBuffer::~WebgpuBuffer() {
   // Gives the memory back as soon as submitted work is done, instead of when the last reference inside wgpu goes.

@@ -52,6 +52,7 @@ class WebgpuDevice final : public Device {
   WebgpuDevice(const WgpuLibrary& library, DeviceDescription description, WgpuHandle<WGPUAdapter> adapter)
       : Device(std::move(description)), library_(library), adapter_(std::move(adapter)) {}
   [[nodiscard]] Status open(const WGPULimits& limits);
+  void measure_subgroups();
   void push_scopes();
   [[nodiscard]] Status pop_scopes(std::string_view what);
   void keep_error(ErrorKind kind, std::string message);

@@ -14,8 +14,7 @@ class WgpuHandle {
   using Release = void (*)(Object);
   WgpuHandle() = default;
   WgpuHandle(Object object, Release release) : object_(object), release_(release) {}
-  WgpuHandle(WgpuHandle&& other) noexcept
-      : object_(std::exchange(other.object_, nullptr)), release_(other.release_) {}
+  WgpuHandle(WgpuHandle&& other) noexcept : object_(std::exchange(other.object_, nullptr)), release_(other.release_) {}
   WgpuHandle& operator=(WgpuHandle&& other) noexcept {
     std::swap(object_, other.object_);
     std::swap(release_, other.release_);

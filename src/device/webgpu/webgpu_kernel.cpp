@@ -12,7 +12,9 @@ namespace {
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
 // The text with comments replaced by spaces. Block comments of WGSL nest.
 std::string without_comments(std::string_view text) {
@@ -85,15 +87,14 @@ Result<std::array<std::uint32_t, 3>> find_workgroup_size(std::string_view wgsl, 
   }
   // The attributes of a function stand between the end of the previous declaration and its `fn`.
   const std::size_t previous = text.find_last_of(";}", function);
-  const std::string_view attributes =
-      text.substr(previous == std::string_view::npos ? 0 : previous + 1,
-                  function - (previous == std::string_view::npos ? 0 : previous + 1));
+  const std::string_view attributes = text.substr(previous == std::string_view::npos ? 0 : previous + 1,
+                                                  function - (previous == std::string_view::npos ? 0 : previous + 1));
   constexpr std::string_view keyword = "@workgroup_size";
   std::array<std::uint32_t, 3> size{1, 1, 1};
   std::size_t at = attributes.find(keyword);
   const auto malformed = [&] {
-    return fail(ErrorKind::compilation, "compiling {}: the entry point needs @compute @workgroup_size(...) with literal numbers",
-                name);
+    return fail(ErrorKind::compilation,
+                "compiling {}: the entry point needs @compute @workgroup_size(...) with literal numbers", name);
   };
   if (at == std::string_view::npos) return malformed();
   std::string_view rest = attributes.substr(at + keyword.size());

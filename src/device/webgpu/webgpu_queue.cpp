@@ -15,11 +15,19 @@ namespace {
 constexpr std::uint64_t piece_bytes = std::uint64_t{32} << 20;
 constexpr std::uint64_t pattern_bytes = std::uint64_t{1} << 20;
 
-constexpr std::uint64_t round_down(std::uint64_t value) { return value & ~std::uint64_t{3}; }
-constexpr std::uint64_t round_up(std::uint64_t value) { return (value + 3) & ~std::uint64_t{3}; }
-constexpr bool is_whole(std::uint64_t value) { return value % 4 == 0; }
+constexpr std::uint64_t round_down(std::uint64_t value) {
+  return value & ~std::uint64_t{3};
+}
+constexpr std::uint64_t round_up(std::uint64_t value) {
+  return (value + 3) & ~std::uint64_t{3};
+}
+constexpr bool is_whole(std::uint64_t value) {
+  return value % 4 == 0;
+}
 
-WGPUBuffer handle_of(const Buffer& buffer) { return static_cast<const WebgpuBuffer&>(buffer).handle(); }
+WGPUBuffer handle_of(const Buffer& buffer) {
+  return static_cast<const WebgpuBuffer&>(buffer).handle();
+}
 
 // A download on its way: device -> staging buffer -> (mapped) -> host memory.
 struct PendingDownload {
@@ -84,8 +92,8 @@ Result<WGPUSubmissionIndex> submit(WebgpuDevice& device, std::string_view what, 
 Status copy_words(WebgpuDevice& device, WGPUBuffer to, std::uint64_t to_offset, WGPUBuffer from,
                   std::uint64_t from_offset, std::uint64_t bytes) {
   CGL_TRY(submit(device, "copying", [&](WGPUCommandEncoder encoder) {
-    device.library().wgpuCommandEncoderCopyBufferToBuffer(encoder, from, from_offset, to, to_offset, bytes);
-  }).map([](WGPUSubmissionIndex) {}));
+            device.library().wgpuCommandEncoderCopyBufferToBuffer(encoder, from, from_offset, to, to_offset, bytes);
+          }).map([](WGPUSubmissionIndex) {}));
   return {};
 }
 
@@ -172,11 +180,11 @@ class WebgpuEvent final : public Event {
 
  private:
   [[nodiscard]] Result<std::uint64_t> ticks() const {
-    CGL_TRY_ASSIGN(const auto resolved,
-                   device_.create_buffer(8, WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc, "reading a timestamp"));
+    CGL_TRY_ASSIGN(const auto resolved, device_.create_buffer(8, WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc,
+                                                              "reading a timestamp"));
     CGL_TRY(submit(device_, "reading a timestamp", [&](WGPUCommandEncoder encoder) {
-      device_.library().wgpuCommandEncoderResolveQuerySet(encoder, query_.get(), 0, 1, resolved.get(), 0);
-    }).map([](WGPUSubmissionIndex) {}));
+              device_.library().wgpuCommandEncoderResolveQuerySet(encoder, query_.get(), 0, 1, resolved.get(), 0);
+            }).map([](WGPUSubmissionIndex) {}));
     std::uint64_t value = 0;
     Downloads download(device_);
     CGL_TRY(download.start(std::as_writable_bytes(std::span(&value, 1)), resolved.get(), 0));
@@ -272,34 +280,42 @@ class WebgpuQueue final : public Queue {
     }
     const std::uint64_t words = round_up(bytes);
     if (value == std::byte{0}) {
-      return submit(device_, "filling", [&](WGPUCommandEncoder encoder) {
-               wgpu_.wgpuCommandEncoderClearBuffer(encoder, handle_of(to), offset, words);
-             }).map([](WGPUSubmissionIndex) {});
+      return submit(device_, "filling",
+                    [&](WGPUCommandEncoder encoder) {
+                      wgpu_.wgpuCommandEncoderClearBuffer(encoder, handle_of(to), offset, words);
+                    })
+          .map([](WGPUSubmissionIndex) {});
     }
     const std::uint64_t pattern_size = std::min(words, pattern_bytes);
-    CGL_TRY_ASSIGN(const auto pattern, device_.create_buffer(
-                                           pattern_size, WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, "filling"));
+    CGL_TRY_ASSIGN(const auto pattern,
+                   device_.create_buffer(pattern_size, WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, "filling"));
     const std::vector<std::byte> values(pattern_size, value);
     wgpu_.wgpuQueueWriteBuffer(device_.queue_handle(), pattern.get(), 0, values.data(), values.size());
-    return submit(device_, "filling", [&](WGPUCommandEncoder encoder) {
-             for (std::uint64_t done = 0; done < words; done += pattern_size) {
-               wgpu_.wgpuCommandEncoderCopyBufferToBuffer(encoder, pattern.get(), 0, handle_of(to), offset + done,
-                                                          std::min(pattern_size, words - done));
-             }
-           }).map([](WGPUSubmissionIndex) {});
+    return submit(device_, "filling",
+                  [&](WGPUCommandEncoder encoder) {
+                    for (std::uint64_t done = 0; done < words; done += pattern_size) {
+                      wgpu_.wgpuCommandEncoderCopyBufferToBuffer(encoder, pattern.get(), 0, handle_of(to),
+                                                                 offset + done, std::min(pattern_size, words - done));
+                    }
+                  })
+        .map([](WGPUSubmissionIndex) {});
   }
 
   Status do_launch(Kernel& kernel, const LaunchShape& shape, std::span<const KernelArgument> arguments) override {
     auto& compiled = static_cast<WebgpuKernel&>(kernel);
     CGL_TRY_ASSIGN(const auto bind_group, compiled.bind(arguments));
-    return submit(device_, "launching " + kernel.name(), [&](WGPUCommandEncoder encoder) {
-             const WgpuHandle<WGPUComputePassEncoder> pass(wgpu_.wgpuCommandEncoderBeginComputePass(encoder, nullptr),
-                                                           wgpu_.wgpuComputePassEncoderRelease);
-             wgpu_.wgpuComputePassEncoderSetPipeline(pass.get(), compiled.pipeline());
-             wgpu_.wgpuComputePassEncoderSetBindGroup(pass.get(), 0, bind_group.get(), 0, nullptr);
-             wgpu_.wgpuComputePassEncoderDispatchWorkgroups(pass.get(), shape.grid[0], shape.grid[1], shape.grid[2]);
-             wgpu_.wgpuComputePassEncoderEnd(pass.get());
-           }).map([](WGPUSubmissionIndex) {});
+    return submit(device_, "launching " + kernel.name(),
+                  [&](WGPUCommandEncoder encoder) {
+                    const WgpuHandle<WGPUComputePassEncoder> pass(
+                        wgpu_.wgpuCommandEncoderBeginComputePass(encoder, nullptr),
+                        wgpu_.wgpuComputePassEncoderRelease);
+                    wgpu_.wgpuComputePassEncoderSetPipeline(pass.get(), compiled.pipeline());
+                    wgpu_.wgpuComputePassEncoderSetBindGroup(pass.get(), 0, bind_group.get(), 0, nullptr);
+                    wgpu_.wgpuComputePassEncoderDispatchWorkgroups(pass.get(), shape.grid[0], shape.grid[1],
+                                                                   shape.grid[2]);
+                    wgpu_.wgpuComputePassEncoderEnd(pass.get());
+                  })
+        .map([](WGPUSubmissionIndex) {});
   }
 
  private:
@@ -347,6 +363,8 @@ class WebgpuQueue final : public Queue {
 
 }  // namespace
 
-Result<std::unique_ptr<Queue>> make_webgpu_queue(WebgpuDevice& device) { return std::make_unique<WebgpuQueue>(device); }
+Result<std::unique_ptr<Queue>> make_webgpu_queue(WebgpuDevice& device) {
+  return std::make_unique<WebgpuQueue>(device);
+}
 
 }  // namespace cingulum

@@ -1,0 +1,46 @@
+"""Installs into an empty prefix, builds an outside project with find_package(cingulum) against it, and runs both programs.
+Build folder in BUILD, CMake in CMAKE."""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BUILD = os.environ["BUILD"]
+CMAKE = os.environ["CMAKE"]
+HAS_WEBGPU = os.environ.get("CINGULUM_TEST_WEBGPU", "1") != "0"
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def run(*words):
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise AssertionError(f"{' '.join(words)}\n{result.stdout}\n{result.stderr}")
+    return result.stdout
+
+
+class Install(unittest.TestCase):
+    def test_an_outside_project_finds_builds_and_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            prefix = pathlib.Path(folder) / "prefix"
+            run(CMAKE, "--install", BUILD, "--prefix", str(prefix))
+            names = {path.name for path in prefix.rglob("*")}
+            self.assertIn("LICENSE", names)
+            libraries = next(path.parent for path in prefix.rglob("libcingulum.*"))
+            if HAS_WEBGPU:
+                self.assertTrue(any(libraries.glob("libwgpu_native.*")), "wgpu-native lies beside the library")
+            self.assertIn("cpu", run(str(prefix / "bin" / "cingulum"), "devices"))
+
+            outside = pathlib.Path(folder) / "outside"
+            run(CMAKE, "-S", str(HERE / "outside_project"), "-B", str(outside), f"-DCMAKE_PREFIX_PATH={prefix}",
+                "-DCMAKE_BUILD_TYPE=Release")
+            run(CMAKE, "--build", str(outside))
+            answers = dict(line.split() for line in run(str(outside / "outside")).splitlines())
+            self.assertEqual(set(answers.values()), {"equal"})
+            self.assertIn("cpu", answers)
+            if HAS_WEBGPU:
+                self.assertIn("webgpu:0", answers, "the outside program finds the wgpu-native of the prefix")
+
+
+if __name__ == "__main__":
+    unittest.main()
