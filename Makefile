@@ -38,7 +38,9 @@ configure: bootstrap
 build: configure
 	@$(CMAKE) --build $(BUILD) -j $(JOBS)
 
+# The list of devices comes first: it says why tests of an absent one are skipped.
 test: build
+	@$(BUILD)/bin/cingulum devices
 	@$(CTEST) --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 # The full counts of the reliability goals, in parts of at most 45 minutes each: make test-long PART=kill

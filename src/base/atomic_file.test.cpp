@@ -10,9 +10,9 @@
 
 #include <numeric>
 
-#include "base/faulty_file_layer.hpp"
 #include "base/partial_file.hpp"
-#include "base/temporary_folder.hpp"
+#include "support/faulty_file_layer.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace cingulum {
 namespace {

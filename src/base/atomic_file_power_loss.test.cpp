@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/atomic_file.hpp"
-#include "base/faulty_file_layer.hpp"
-#include "base/temporary_folder.hpp"
+#include "support/faulty_file_layer.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace cingulum {
 namespace {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/atomic_file.hpp"
-#include "base/temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace cingulum {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "base/temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace cingulum {
 namespace {

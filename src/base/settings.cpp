@@ -209,12 +209,23 @@ Status Settings::check() const {
   return {};
 }
 
+namespace {
+
+// Variables that the Makefile, the build and the tests read; the program does not.
+bool is_build_or_test_variable(std::string_view name) {
+  return name == "CINGULUM_CUDA" || name == "CINGULUM_WEBGPU" || name == "CINGULUM_CUDA_ARCHS" ||
+         name.starts_with("CINGULUM_TEST_");
+}
+
+}  // namespace
+
 std::vector<std::string> Settings::warnings() const {
   std::vector<std::string_view> names;
   for (const SettingInfo& info : list) names.push_back(info.name);
   std::vector<std::string> texts;
   for (const auto& [name, value] : variables_) {
     if (!name.starts_with(name_prefix) || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (is_build_or_test_variable(name)) continue;
     texts.push_back(fmt::format("{} is not a setting{}", name, did_you_mean(name, names)));
   }
   return texts;

@@ -106,6 +106,16 @@ TEST(Settings, are_read_from_the_environment) {
   EXPECT_EQ(*settings->threads(), 3);
 }
 
+TEST(Settings, do_not_warn_of_variables_of_the_build_and_the_tests) {
+  const Settings settings = Settings::from_variables({{"CINGULUM_CUDA", "OFF"},
+                                                      {"CINGULUM_CUDA_ARCHS", "90"},
+                                                      {"CINGULUM_TEST_DATA", "x"},
+                                                      {"CINGULUM_DEVIC", "cpu"}});
+  const auto warnings = settings.warnings();
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("CINGULUM_DEVICE"), std::string::npos);
+}
+
 TEST(SettingList, names_each_setting_once_and_explains_it) {
   std::set<std::string_view> names;
   for (const SettingInfo& info : setting_list()) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace cingulum {
 namespace {

@@ -28,7 +28,7 @@ KernelCacheKey key(std::string source) {
 }
 
 TEST(KernelCache, gives_back_what_was_stored_also_to_another_run) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   ASSERT_OK(KernelCache(folder.path() / "deep" / "cache", 1 << 20).store(key("one"), code(1000)));
   const KernelCache again(folder.path() / "deep" / "cache", 1 << 20);
   EXPECT_EQ(again.load(key("one")), code(1000));
@@ -55,7 +55,7 @@ TEST(KernelCache, every_field_of_the_key_counts_and_fields_do_not_run_together) 
 
 // Every single-bit flip of an entry, and every truncation, is found: the entry is not loaded, and it is gone.
 TEST(KernelCache, a_damaged_entry_is_never_loaded) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const KernelCache cache(folder.path(), 1 << 20);
   ASSERT_OK(cache.store(key("one"), code(40)));
   const fs::path file = fs::directory_iterator(folder.path())->path();
@@ -80,7 +80,7 @@ TEST(KernelCache, a_damaged_entry_is_never_loaded) {
 }
 
 TEST(KernelCache, the_least_recently_used_entries_go_first_when_the_limit_is_passed) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const KernelCache cache(folder.path(), 3500);
   for (const char* name : {"a", "b", "c"}) {
     ASSERT_OK(cache.store(key(name), code(1000)));
@@ -98,7 +98,7 @@ TEST(KernelCache, the_least_recently_used_entries_go_first_when_the_limit_is_pas
 }
 
 TEST(KernelCache, clearing_removes_entries_and_nothing_else) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const KernelCache cache(folder.path(), 1 << 20);
   ASSERT_OK(cache.store(key("a"), code(10)));
   ASSERT_OK(cache.store(key("b"), code(10)));
@@ -109,7 +109,7 @@ TEST(KernelCache, clearing_removes_entries_and_nothing_else) {
 }
 
 TEST(KernelCache, a_folder_that_cannot_be_made_is_an_error_that_names_it) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   std::ofstream(folder.path() / "file") << "in the way";
   const KernelCache cache(folder.path() / "file" / "cache", 1 << 20);
   EXPECT_TRUE(testing::fails_with(cache.store(key("a"), code(10)), ErrorKind::io, "cache"));

@@ -105,8 +105,8 @@ TEST(Elementary, exponential_stays_within_its_bound) {
 class ElementaryExhaustive : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* wanted = std::getenv("CINGULUM_LONG");
-    if (wanted == nullptr || wanted[0] != '1') GTEST_SKIP() << "takes minutes; set CINGULUM_LONG=1";
+    const char* wanted = std::getenv("CINGULUM_TEST_LONG");
+    if (wanted == nullptr || wanted[0] != '1') GTEST_SKIP() << "takes minutes; set CINGULUM_TEST_LONG=1";
   }
 };
 

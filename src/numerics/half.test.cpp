@@ -79,8 +79,8 @@ TEST(Half, floats_between_two_neighbouring_halves_round_to_the_nearest_even) {
 }
 
 TEST(HalfExhaustive, all_floats_exhaustive) {
-  const char* wanted = std::getenv("CINGULUM_LONG");
-  if (wanted == nullptr || wanted[0] != '1') GTEST_SKIP() << "takes minutes; set CINGULUM_LONG=1";
+  const char* wanted = std::getenv("CINGULUM_TEST_LONG");
+  if (wanted == nullptr || wanted[0] != '1') GTEST_SKIP() << "takes minutes; set CINGULUM_TEST_LONG=1";
   expect_agreement_with_stride(1);
 }
 

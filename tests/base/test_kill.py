@@ -1,7 +1,7 @@
 """Goals R7, R9 and R22 on a real file system: kill -9 and Ctrl-C at random moments, and a disk that is really full.
 
-The program kill_writer is named by the variable CINGULUM_KILL_WRITER; CINGULUM_KILLS is the number of kills (40 unless
-set; the long tier takes 1000). The random moments follow from CINGULUM_KILL_SEED, which is printed.
+The program kill_writer is named by the variable CINGULUM_TEST_KILL_WRITER; CINGULUM_TEST_KILLS is the number of kills (40 unless
+set; the long tier takes 1000). The random moments follow from CINGULUM_TEST_KILL_SEED, which is printed.
 """
 
 import fcntl
@@ -16,9 +16,9 @@ import time
 import unittest
 from pathlib import Path
 
-WRITER = os.environ.get("CINGULUM_KILL_WRITER", "build/bin/kill_writer")
-KILLS = int(os.environ.get("CINGULUM_KILLS", "40"))
-SEED = int(os.environ.get("CINGULUM_KILL_SEED", str(random.randrange(2**32))))
+WRITER = os.environ.get("CINGULUM_TEST_KILL_WRITER", "build/bin/kill_writer")
+KILLS = int(os.environ.get("CINGULUM_TEST_KILLS", "40"))
+SEED = int(os.environ.get("CINGULUM_TEST_KILL_SEED", str(random.randrange(2**32))))
 SIZE = 6_000_000
 
 

@@ -1,5 +1,5 @@
 // Every function that numerics shares between backends, on every device: the words of the host, bit for bit. For each
-// function 100 000 random arguments and all edge arguments; CINGULUM_PARITY_COUNT sets another number.
+// function 100 000 random arguments and all edge arguments; CINGULUM_TEST_PARITY_COUNT sets another number.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::uint64_t seed = 20261115;
 constexpr std::size_t piece_bytes = std::size_t{48} << 20;
 
 std::size_t random_count() {
-  const char* const text = std::getenv("CINGULUM_PARITY_COUNT");
+  const char* const text = std::getenv("CINGULUM_TEST_PARITY_COUNT");
   return text == nullptr ? 100000 : std::strtoull(text, nullptr, 10);
 }
 

@@ -1,7 +1,7 @@
 """Our real spherical harmonics against DIPY's, in every convention, even and full bases.
 
-CINGULUM_SH_DUMP names the program built from src/numerics/spherical_harmonics_dump.cpp.
-Run: CINGULUM_SH_DUMP=build/bin/spherical_harmonics_dump python3 -m unittest tests/python/test_spherical_harmonics.py
+CINGULUM_TEST_SH_DUMP names the program built from src/numerics/spherical_harmonics_dump.cpp.
+Run: CINGULUM_TEST_SH_DUMP=build/bin/spherical_harmonics_dump python3 -m unittest tests/python/test_spherical_harmonics.py
 """
 
 import os
@@ -30,7 +30,7 @@ def directions():
 
 def ours(convention, degree, full, points):
     lines = "".join(f"{convention} {degree} {int(full)} {x!r} {y!r} {z!r}\n" for x, y, z in points.tolist())
-    program = os.environ["CINGULUM_SH_DUMP"]
+    program = os.environ["CINGULUM_TEST_SH_DUMP"]
     answer = subprocess.run([program], input=lines, capture_output=True, text=True, check=True).stdout
     values = np.array([line.split() for line in answer.splitlines()], dtype=float)
     half = values.shape[1] // 2
@@ -45,7 +45,7 @@ def dipys(function, legacy, degree, full, points):
         return function(degree, theta, phi, full_basis=full, legacy=legacy)[0]
 
 
-@unittest.skipUnless(os.environ.get("CINGULUM_SH_DUMP"), "CINGULUM_SH_DUMP does not name the program")
+@unittest.skipUnless(os.environ.get("CINGULUM_TEST_SH_DUMP"), "CINGULUM_TEST_SH_DUMP does not name the program")
 class SphericalHarmonics(unittest.TestCase):
     def compare(self, name, degree, full):
         convention, function, legacy = CONVENTIONS[name]
@@ -70,7 +70,7 @@ class SphericalHarmonics(unittest.TestCase):
                     self.compare(name, degree, full=True)
 
     def test_an_impossible_basis_is_refused(self):
-        program = os.environ["CINGULUM_SH_DUMP"]
+        program = os.environ["CINGULUM_TEST_SH_DUMP"]
         answer = subprocess.run([program], input="0 3 0 0 0 1\n", capture_output=True, text=True, check=False)
         self.assertEqual(answer.returncode, 2)
         self.assertIn("degree 3", answer.stderr)

@@ -1,5 +1,5 @@
 // Runs a test body once for every device. The suites that use it are parameterised by a device's name; a device that is
-// not on this machine is skipped with the reason, or, where CINGULUM_REQUIRE_DEVICES names it (as the GPU runs do),
+// not on this machine is skipped with the reason, or, where CINGULUM_TEST_DEVICES names it (as the GPU runs do),
 // fails.
 #pragma once
 
@@ -32,7 +32,7 @@ inline const DeviceRegistry& registry() {
 }
 
 inline bool is_required(const std::string& name) {
-  const char* const required = std::getenv("CINGULUM_REQUIRE_DEVICES");
+  const char* const required = std::getenv("CINGULUM_TEST_DEVICES");
   return required != nullptr && ("," + std::string(required) + ",").find("," + name + ",") != std::string::npos;
 }
 

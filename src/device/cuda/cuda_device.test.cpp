@@ -41,7 +41,7 @@ float run_twice(Device& device, Kernel& kernel) {
 }
 
 TEST_P(Cuda, compiles_once_and_takes_the_code_from_the_cache_until_it_is_damaged) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   ProbeOptions options;
   options.kernel_cache_dir = folder.path();
   ASSERT_OK_AND_ASSIGN(const auto fresh, CudaDevice::create(0, 13000, options));

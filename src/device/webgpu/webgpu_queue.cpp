@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <list>
 #include <vector>
@@ -11,8 +12,10 @@
 namespace cingulum {
 namespace {
 
-// Larger transfers go in pieces, so that staging memory stays bounded.
-constexpr std::uint64_t piece_bytes = std::uint64_t{32} << 20;
+// Larger transfers go in pieces, so that staging memory stays bounded and copies overlap with the host's part.
+constexpr std::uint64_t piece_bytes = std::uint64_t{4} << 20;
+// wgpu stages uploads by itself and each piece is waited for, so fewer and larger ones are better.
+constexpr std::uint64_t upload_piece_bytes = std::uint64_t{32} << 20;
 constexpr std::uint64_t pattern_bytes = std::uint64_t{1} << 20;
 
 constexpr std::uint64_t round_down(std::uint64_t value) {
@@ -33,45 +36,84 @@ WGPUBuffer handle_of(const Buffer& buffer) {
 struct PendingDownload {
   enum class State { mapping, mapped, failed };
   WgpuHandle<WGPUBuffer> staging;
-  std::uint64_t staged_bytes = 0;
-  std::uint64_t skip = 0;  // bytes of the staging buffer before the first wanted one
+  std::uint64_t capacity = 0;      // of the staging buffer
+  std::uint64_t staged_bytes = 0;  // of it in use
+  std::uint64_t skip = 0;          // bytes before the first wanted one
   std::span<std::byte> to;
   std::atomic<State> state{State::mapping};
 };
 
-// What a queue shares with its events: the downloads that have not arrived.
+// What a queue shares with its events: the downloads that have not arrived, and staging buffers for the next ones.
+// Making a staging buffer costs more than using it, so they are used again; what is on its way at once is bounded.
 class Downloads {
  public:
   explicit Downloads(WebgpuDevice& device) : device_(device) {}
 
-  // Queues the copy to a staging buffer and its mapping.
+  // Queues the copy to a staging buffer and its mapping. Waits for older downloads when too much is on its way.
   Status start(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset);
 
   // Blocks until everything submitted so far is done and all downloads have arrived.
   Status finish() {
-    const WgpuLibrary& wgpu = device_.library();
-    wgpu.wgpuDevicePoll(device_.handle(), 1, nullptr);
-    CGL_TRY(device_.take_uncaptured_error());
+    device_.library().wgpuDevicePoll(device_.handle(), 1, nullptr);
     Status status;
-    for (; !pending_.empty(); pending_.pop_front()) {
-      PendingDownload& download = *pending_.front();
-      while (download.state.load(std::memory_order_acquire) == PendingDownload::State::mapping) {
-        wgpu.wgpuDevicePoll(device_.handle(), 1, nullptr);
-      }
-      if (download.state.load() == PendingDownload::State::failed) {
-        if (status) status = fail(ErrorKind::device, "device {}: a download could not be mapped", device_.id());
-        continue;
-      }
-      const void* const data = wgpu.wgpuBufferGetConstMappedRange(download.staging.get(), 0, download.staged_bytes);
-      std::memcpy(download.to.data(), static_cast<const std::byte*>(data) + download.skip, download.to.size());
-      wgpu.wgpuBufferUnmap(download.staging.get());
+    // All of them, whatever happens: the host memory of a download may go after this returns.
+    while (!pending_.empty()) {
+      Status arrived = finish_oldest();
+      if (status) status = std::move(arrived);
     }
+    if (Status uncaptured = device_.take_uncaptured_error(); status) status = std::move(uncaptured);
     return status;
   }
 
  private:
+  // 16 pieces in flight keep the bus busy; the rest of a large download waits for its turn.
+  static constexpr std::uint64_t most_pending_bytes = 16 * piece_bytes;
+  static constexpr std::uint64_t smallest_staging_bytes = std::uint64_t{64} << 10;
+
+  struct Staging {
+    WgpuHandle<WGPUBuffer> buffer;
+    std::uint64_t capacity;
+  };
+
+  Result<Staging> take_staging(std::uint64_t bytes) {
+    const auto fits =
+        std::find_if(free_.begin(), free_.end(), [&](const Staging& one) { return one.capacity >= bytes; });
+    if (fits != free_.end()) {
+      Staging staging = std::move(*fits);
+      free_.erase(fits);
+      return staging;
+    }
+    const std::uint64_t capacity = std::max(smallest_staging_bytes, std::bit_ceil(bytes));
+    CGL_TRY_ASSIGN(auto buffer, device_.create_buffer(capacity, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst,
+                                                      "staging a download"));
+    return Staging{std::move(buffer), capacity};
+  }
+
+  Status finish_oldest() {
+    const WgpuLibrary& wgpu = device_.library();
+    const std::unique_ptr<PendingDownload> download = std::move(pending_.front());
+    pending_.pop_front();
+    pending_bytes_ -= download->capacity;
+    while (download->state.load(std::memory_order_acquire) == PendingDownload::State::mapping) {
+      wgpu.wgpuDevicePoll(device_.handle(), 1, nullptr);
+    }
+    if (download->state.load() == PendingDownload::State::failed) {
+      return fail(ErrorKind::device, "device {}: a download could not be mapped", device_.id());
+    }
+    const void* const data = wgpu.wgpuBufferGetConstMappedRange(download->staging.get(), 0, download->staged_bytes);
+    std::memcpy(download->to.data(), static_cast<const std::byte*>(data) + download->skip, download->to.size());
+    wgpu.wgpuBufferUnmap(download->staging.get());
+    // Sorted by size, so that the smallest that fits is found first.
+    const auto place = std::find_if(free_.begin(), free_.end(),
+                                    [&](const Staging& one) { return one.capacity >= download->capacity; });
+    free_.insert(place, Staging{std::move(download->staging), download->capacity});
+    return {};
+  }
+
   WebgpuDevice& device_;
   std::list<std::unique_ptr<PendingDownload>> pending_;
+  std::uint64_t pending_bytes_ = 0;
+  std::vector<Staging> free_;
 };
 
 // Records commands with `record(encoder)` and submits them.
@@ -104,9 +146,10 @@ Status Downloads::start(std::span<std::byte> to, WGPUBuffer from, std::uint64_t 
   download->staged_bytes = round_up(offset + to.size()) - first;
   download->skip = offset - first;
   download->to = to;
-  CGL_TRY_ASSIGN(download->staging,
-                 device_.create_buffer(download->staged_bytes, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst,
-                                       "staging a download"));
+  while (!pending_.empty() && pending_bytes_ + download->staged_bytes > most_pending_bytes) CGL_TRY(finish_oldest());
+  CGL_TRY_ASSIGN(Staging staging, take_staging(download->staged_bytes));
+  download->staging = std::move(staging.buffer);
+  download->capacity = staging.capacity;
   CGL_TRY(copy_words(device_, download->staging.get(), 0, from, first, download->staged_bytes));
   WGPUBufferMapCallbackInfo callback = WGPU_BUFFER_MAP_CALLBACK_INFO_INIT;
   callback.mode = WGPUCallbackMode_AllowSpontaneous;
@@ -117,6 +160,7 @@ Status Downloads::start(std::span<std::byte> to, WGPUBuffer from, std::uint64_t 
         std::memory_order_release);
   };
   wgpu.wgpuBufferMapAsync(download->staging.get(), WGPUMapMode_Read, 0, download->staged_bytes, callback);
+  pending_bytes_ += download->capacity;
   pending_.push_back(std::move(download));
   return {};
 }
@@ -224,11 +268,11 @@ class WebgpuQueue final : public Queue {
     const bool whole_end = is_whole(end) || end == to.bytes();
     if (is_whole(offset) && whole_end) {
       const std::uint64_t whole = round_down(from.size());
-      for (std::uint64_t done = 0; done < whole; done += piece_bytes) {
-        const std::uint64_t count = std::min(piece_bytes, whole - done);
+      for (std::uint64_t done = 0; done < whole; done += upload_piece_bytes) {
+        const std::uint64_t count = std::min(upload_piece_bytes, whole - done);
         CGL_TRY(write_words(to, offset + done, from.subspan(done, count)));
         // Each piece is staged by wgpu until it is submitted.
-        if (whole > piece_bytes) CGL_TRY(flush());
+        if (whole > upload_piece_bytes) CGL_TRY(flush());
       }
       if (whole == from.size()) return {};
       std::byte last[4] = {};
