@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/quantity.hpp"
+#include "device/borrowed_buffer.hpp"
 
 namespace cingulum {
 namespace {
@@ -107,6 +108,14 @@ Result<std::unique_ptr<HostMemory>> Device::allocate_host(std::uint64_t bytes, H
     return fail(ErrorKind::unavailable, "device {}: no mapped host memory here; ask for pinned or pageable", id());
   }
   return do_allocate_host(bytes, kind);
+}
+
+Result<std::unique_ptr<Buffer>> Device::buffer_over(HostMemory& memory) {
+  if (memory.device_pointer() == nullptr) {
+    return fail(ErrorKind::invalid_argument, "device {}: {} host memory is not mapped: kernels cannot address it", id(),
+                host_memory_kind_name(memory.kind()));
+  }
+  return std::make_unique<BorrowedBuffer>(*this, memory.device_pointer(), memory.bytes().size());
 }
 
 Result<MemoryState> Device::memory() const {

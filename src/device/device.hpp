@@ -148,6 +148,8 @@ class Device {
   // Memory of at least one byte. A refusal says what is needed, what there is and the way out.
   [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::uint64_t bytes);
   [[nodiscard]] Result<std::unique_ptr<HostMemory>> allocate_host(std::uint64_t bytes, HostMemoryKind kind);
+  // Mapped host memory as a buffer, so that kernels take it as an argument. `memory` outlives the buffer.
+  [[nodiscard]] Result<std::unique_ptr<Buffer>> buffer_over(HostMemory& memory);
   [[nodiscard]] Result<MemoryState> memory() const;
   // The account of what this Device has handed out, with its limit and the tests' failure injection.
   [[nodiscard]] MemoryBudget& budget() { return budget_; }

@@ -134,6 +134,22 @@ TEST_P(Kernels, a_buffer_argument_may_start_inside_its_buffer) {
   EXPECT_TRUE(fails_with(queue().launch(*kernel_, shape, shifted), ErrorKind::invalid_argument, "inside the buffer"));
 }
 
+TEST_P(Kernels, write_into_mapped_host_memory_where_there_is_such) {
+  if (!device().capabilities().mapped_host_memory) {
+    ASSERT_OK_AND_ASSIGN(const auto pageable, device().allocate_host(4096, HostMemoryKind::pageable));
+    EXPECT_TRUE(fails_with(device().buffer_over(*pageable), ErrorKind::invalid_argument, "not mapped"));
+    return;
+  }
+  ASSERT_OK_AND_ASSIGN(const auto memory, device().allocate_host(count * sizeof(float), HostMemoryKind::mapped));
+  ASSERT_OK_AND_ASSIGN(const auto buffer, device().buffer_over(*memory));
+  auto into_host = arguments(2.0f, 1);
+  into_host[1] = argument(*buffer);
+  ASSERT_OK(queue().launch(*kernel_, shape, into_host));
+  ASSERT_OK(queue().synchronise());
+  const auto* const values = reinterpret_cast<const float*>(memory->bytes().data());
+  for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(values[i], 2.0f * static_cast<float>(i) + 1.0f);
+}
+
 TEST_P(Kernels, wrong_arguments_are_refused_by_name_before_anything_runs) {
   auto wrong = arguments(1.0f, 0);
   wrong.pop_back();

@@ -6,18 +6,10 @@
 #include <cstring>
 #include <limits>
 
+#include "device/borrowed_buffer.hpp"
+
 namespace cingulum {
 namespace {
-
-// Memory of someone else's tensor, as a Buffer of the device it lies on. The tensor itself is kept by the storage.
-class BorrowedBuffer final : public Buffer {
- public:
-  BorrowedBuffer(Device& device, void* memory, std::uint64_t bytes) : Buffer(device, bytes), memory_(memory) {}
-  [[nodiscard]] void* device_pointer() const override { return memory_; }
-
- private:
-  void* memory_;
-};
 
 struct TensorDeleter {
   void operator()(DLManagedTensor* tensor) const {
@@ -104,6 +96,17 @@ struct UnifiedBuffer::Storage {
     return shared() && device != nullptr ? device->device_pointer() : nullptr;
   }
   [[nodiscard]] std::span<std::byte> host_bytes() const { return {static_cast<std::byte*>(host_pointer()), bytes}; }
+
+  // The last upload, while it may still be reading the host copy.
+  std::unique_ptr<Event> upload;
+  Status wait_for_upload() {
+    if (upload == nullptr) return {};
+    const std::unique_ptr<Event> event = std::move(upload);
+    return event->wait();
+  }
+
+  // The copies end before their memory goes.
+  ~Storage() { static_cast<void>(wait_for_upload()); }
 };
 
 AccessGuard::AccessGuard(std::shared_ptr<Counts> counts, Side side) : counts_(std::move(counts)), side_(side) {
@@ -279,8 +282,8 @@ Status UnifiedBuffer::ensure_on_device() {
   if (state() != BufferState::host_only && state() != BufferState::host_dirty) return {};
   CGL_TRY(ensure_device_memory());
   CGL_TRY(storage_->queue.upload(*storage_->device, 0, storage_->host_bytes()));
-  // The host copy may be written again right after this returns.
-  CGL_TRY(storage_->queue.synchronise());
+  // Not waited for: work on the queue comes after it, and whoever writes the host copy waits first.
+  CGL_TRY_ASSIGN(storage_->upload, storage_->queue.record());
   ++storage_->uploads;
   set_state(BufferState::synchronised);
   return {};
@@ -297,6 +300,7 @@ Result<AccessGuard> UnifiedBuffer::open_host(AccessGuard::Side side) {
   CGL_TRY(check_access(side));
   CGL_TRY(ensure_on_host());
   if (side == AccessGuard::Side::host_write) {
+    CGL_TRY(storage_->wait_for_upload());
     // Without a device copy there is nothing that could be old.
     set_state(storage_->device == nullptr ? BufferState::host_only : BufferState::host_dirty);
   }
@@ -325,6 +329,7 @@ Status UnifiedBuffer::copy_from(std::span<const std::byte> from) {
   }
   if (is_allocated()) CGL_TRY(check_access(AccessGuard::Side::host_write));
   CGL_TRY(ensure_host_memory());
+  CGL_TRY(storage_->wait_for_upload());
   std::memcpy(host_data(), from.data(), from.size());
   set_state(storage_->device == nullptr ? BufferState::host_only : BufferState::host_dirty);
   return {};
@@ -333,6 +338,7 @@ Status UnifiedBuffer::copy_from(std::span<const std::byte> from) {
 Status UnifiedBuffer::fill(std::byte value) {
   if (is_allocated()) CGL_TRY(check_access(AccessGuard::Side::host_write));
   CGL_TRY(ensure_host_memory());
+  CGL_TRY(storage_->wait_for_upload());
   std::memset(host_data(), std::to_integer<int>(value), bytes());
   set_state(storage_->device == nullptr ? BufferState::host_only : BufferState::host_dirty);
   return {};
@@ -372,6 +378,8 @@ Status UnifiedBuffer::mark_device_dirty() {
 Result<DLManagedTensor*> UnifiedBuffer::to_dlpack(Side side) {
   CGL_TRY(check_access(side == Side::host ? AccessGuard::Side::host_read : AccessGuard::Side::device_read));
   CGL_TRY(side == Side::host ? ensure_on_host() : ensure_on_device());
+  // Others know nothing of our queue.
+  CGL_TRY(storage_->queue.synchronise());
   void* const data = side == Side::host ? host_data() : storage_->device->device_pointer();
   const auto& own = device().description().dlpack;
   if (data == nullptr || (side == Side::device && !own)) {

@@ -3,6 +3,7 @@
 #include <dlpack/dlpack.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -136,6 +137,29 @@ TEST_P(UnifiedBuffers, go_through_every_transition_of_the_table) {
     EXPECT_EQ(view.elements[99], 8.0f);
   }
   EXPECT_EQ(buffer.state(), synchronised);
+}
+
+TEST_P(UnifiedBuffers, an_upload_under_way_is_not_disturbed_by_the_next_write) {
+  UnifiedBuffer buffer = make({4 << 20});
+  ASSERT_OK(buffer.allocate());
+  for (int round = 1; round <= 20; ++round) {
+    {
+      ASSERT_OK_AND_ASSIGN(const auto view, buffer.host_write<float>());
+      std::fill(view.elements.begin(), view.elements.end(), static_cast<float>(round));
+    }
+    ASSERT_OK_AND_ASSIGN(const auto copy, device().allocate(buffer.bytes()));
+    {
+      ASSERT_OK_AND_ASSIGN(const auto view, buffer.device_read());
+      ASSERT_OK(queue().copy(*copy, 0, *view.buffer, 0, buffer.bytes()));
+    }
+    // At once, while the upload may be running.
+    ASSERT_OK(buffer.fill(std::byte{0}));
+    std::vector<float> values(buffer.size());
+    ASSERT_OK(download(queue(), std::span(values), *copy));
+    ASSERT_OK(queue().synchronise());
+    ASSERT_TRUE(
+        std::all_of(values.begin(), values.end(), [&](float value) { return value == static_cast<float>(round); }));
+  }
 }
 
 TEST_P(UnifiedBuffers, copy_only_when_a_side_is_old) {

@@ -57,12 +57,15 @@ int attribute(cudaDeviceAttr which, int ordinal) {
 Result<std::string> describe_kernel_code() {
   cudaFuncAttributes attributes{};
   CGL_TRY(cuda_status(read_probe_kernel_attributes(attributes), "looking at the compiled kernels"));
-  // The build's list, "75-virtual,90-real"; an entry without a suffix is both.
+  // The build's list, "75-virtual,90-real"; an entry without a suffix is both. Machine code that was compiled ahead is
+  // of a real architecture in it and of that architecture's own PTX.
   constexpr std::string_view compiled = CINGULUM_CUDA_ARCHS_TEXT;
   const std::string number = std::to_string(attributes.binaryVersion);
+  bool ahead = false;
   for (std::size_t at = compiled.find(number); at != std::string_view::npos; at = compiled.find(number, at + 1)) {
-    if (!compiled.substr(at + number.size()).starts_with("-virtual")) return fmt::format("sm_{} binary", number);
+    ahead = ahead || !compiled.substr(at + number.size()).starts_with("-virtual");
   }
+  if (ahead && attributes.ptxVersion == attributes.binaryVersion) return fmt::format("sm_{} binary", number);
   return fmt::format("compiled by the driver for sm_{} from PTX of compute_{}", number, attributes.ptxVersion);
 }
 
