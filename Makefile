@@ -14,6 +14,8 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export CINGULUM_CUDA CINGULUM_WEBGPU
 
 BUILD := build
+# Mesa keeps compiled shaders; nothing is written outside the clone.
+export MESA_SHADER_CACHE_DIR := $(CURDIR)/$(BUILD)/mesa
 CMAKE := $(BUILD)/venv/bin/cmake
 CTEST := $(BUILD)/venv/bin/ctest
 OPTIONS := -DCINGULUM_CUDA=$(CINGULUM_CUDA) -DCINGULUM_WEBGPU=$(CINGULUM_WEBGPU) \
@@ -65,7 +67,7 @@ install: build
 
 # Sanitizers: address and undefined behaviour (dev), threads (tsan).
 dev tsan: bootstrap
-	@$(CMAKE) --preset $@ > $(BUILD)/configure-$@.log || { cat $(BUILD)/configure-$@.log; exit 1; }
+	@$(CMAKE) --preset $@ -DCINGULUM_WEBGPU=$(CINGULUM_WEBGPU) > $(BUILD)/configure-$@.log || { cat $(BUILD)/configure-$@.log; exit 1; }
 	@$(CMAKE) --build --preset $@ -j $(JOBS)
 	@$(CTEST) --preset $@ -j $(JOBS)
 

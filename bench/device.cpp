@@ -3,10 +3,9 @@
 // a memcpy on one core.
 //   bench_device [--out FILE.json] [--bytes N] [--repetitions N]
 #include <cstring>
-#include <fstream>
-#include <iostream>
 #include <span>
 
+#include "base/atomic_file.hpp"
 #include "bench/device_ceiling.hpp"
 #include "bench/measure.hpp"
 #include "cli/version.hpp"
@@ -14,6 +13,8 @@
 
 namespace cingulum::bench {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string out;
@@ -207,9 +208,16 @@ Options parse(int count, char** words) {
       std::exit(2);
     }
     const char* const value = words[++i];
-    if (word == "--out") options.out = value;
-    if (word == "--bytes") options.bytes = std::strtoull(value, nullptr, 10);
-    if (word == "--repetitions") options.repetitions = std::max(3, std::atoi(value));
+    if (word == "--out") {
+      options.out = value;
+    } else if (word == "--bytes") {
+      options.bytes = std::strtoull(value, nullptr, 10);
+    } else if (word == "--repetitions") {
+      options.repetitions = std::max(3, std::atoi(value));
+    } else {
+      fmt::print(stderr, "bench_device: unknown option {}\n", word);
+      std::exit(2);
+    }
   }
   return options;
 }
@@ -219,11 +227,10 @@ int run(const Options& options) {
   ProbeOptions probe = require(ProbeOptions::from_settings(settings));
   probe.kernel_cache_dir.reset();
   const DeviceRegistry registry = require(DeviceRegistry::probe(probe));
-  nlohmann::ordered_json report = {
-      {"bench", "device"}, {"build", version_text()}, {"devices", nlohmann::ordered_json::array()}};
+  Json report = {{"bench", "device"}, {"build", version_text()}, {"devices", Json::array()}};
   for (Device* device : registry.devices()) {
     fmt::print("{}: {} ({})\n", device->id(), device->description().name, device->description().driver);
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    Json rows = Json::array();
     for (const Row& row : DeviceBench(*device, options).run()) {
       fmt::print("{}\n", to_text(row));
       rows.push_back(to_json(row));
@@ -236,7 +243,12 @@ int run(const Options& options) {
   for (const BackendReport& backend : registry.backends()) {
     if (backend.devices.empty()) fmt::print("no {}: {}\n", backend_name(backend.backend), backend.absent_reason);
   }
-  if (!options.out.empty()) std::ofstream(options.out) << report.dump(2) << "\n";
+  if (!options.out.empty()) {
+    WriteOptions replace;
+    replace.force = true;
+    require(
+        write_file_atomically(options.out, report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", replace));
+  }
   return 0;
 }
 

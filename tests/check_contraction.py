@@ -4,8 +4,9 @@
 1. Every compile command of src/ and of the parity tests carries the contract's flags, and none that loosens them.
 2. No host object of theirs holds a fused multiply-add instruction.
 3. The PTX of every CUDA object has only operations that round to nearest, no fma, no flushing of subnormals, no
-   approximate division or root. (Machine code of exactly rounded division and root uses fused instructions inside;
-   PTX does not, and ptxas keeps the roundings that PTX names.)
+   approximate division or root.
+4. In its machine code fused instructions stand only in functions that divide or take roots: exact division and root are
+   themselves made of them.
 The detectors are first tried on code that is contracted on purpose: a check that cannot fail proves nothing.
 """
 import argparse
@@ -21,12 +22,16 @@ HOST_FUSED = re.compile(r"\b(vfn?m(add|sub)(addsub|subadd)?\d*[ps][sdh]|vfmaddsu
 PTX_FORBIDDEN = re.compile(
     r"\b(fma\.|mad\.(rn|rz|rm|rp)\.f|[a-z0-9.]+\.ftz\b|div\.(approx|full)|sqrt\.approx|rsqrt|rcp\.approx|sin\.|cos\.|lg2\.|ex2\.)"
 )
+SASS_FUNCTION = re.compile(r"^\s*Function : (\S+)")
+SASS_FUSED = re.compile(r"\b(FFMA|DFMA)\b")
+SASS_DIVIDES = re.compile(r"\bMUFU\.(RCP|RSQ)")  # the start of every division and root
 CXX_NEEDED = ["-ffp-contract=off"]
 CUDA_NEEDED = ["-fmad=false", "-prec-div=true", "-prec-sqrt=true", "-ftz=false"]
 FORBIDDEN = re.compile(r"-ffast-math|-Ofast|-funsafe|-fassociative|use_fast_math|-ffp-contract=(fast|on)|-fmad=true|-prec-\w+=false|-ftz=true")
 
 CONTRACTED_CPP = "float f(float a, float b, float c) { return a * b + c; }\n"
-CONTRACTED_CU = "__global__ void f(float* x) { x[0] = x[1] * x[2] + x[3]; x[4] = x[5] / x[6]; }\n"
+CONTRACTED_CU = "__global__ void f(float* x) { x[0] = x[1] * x[2] + x[3]; }\n"
+DIVIDING_CU = "__global__ void f(float* x) { x[0] = x[1] * x[2] + x[3]; x[4] = x[5] / sqrtf(x[6]); }\n"
 
 
 def run(command, **options):
@@ -50,6 +55,26 @@ def ptx_forbidden(text):
     return sorted(set(match.group(0) for line in lines for match in PTX_FORBIDDEN.finditer(line)))
 
 
+def sass_fused(cuobjdump, path):
+    """Functions of an object that hold fused instructions without dividing or taking roots."""
+    functions = {}
+    name = None
+    for line in run([cuobjdump, "-sass", str(path)]).splitlines():
+        if match := SASS_FUNCTION.match(line):
+            name = match.group(1)
+            functions[name] = [False, False]
+        elif name:
+            functions[name][0] |= bool(SASS_FUSED.search(line))
+            functions[name][1] |= bool(SASS_DIVIDES.search(line))
+    return functions, sorted(name for name, (fused, divides) in functions.items() if fused and not divides)
+
+
+def cubin_of(nvcc, arguments, source, folder):
+    out = folder / "out.cubin"
+    run([nvcc, *arguments, "-arch=sm_90", "-cubin", "-o", str(out), str(source)])
+    return out
+
+
 def strip_for_ptx(words):
     """The options of a compile command without output, input and code generation."""
     kept, skip = [], False
@@ -66,7 +91,7 @@ def strip_for_ptx(words):
     return kept
 
 
-def prove_the_detectors(compiler, nvcc):
+def prove_the_detectors(compiler, nvcc, cuobjdump):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "f.cpp").write_text(CONTRACTED_CPP)
@@ -81,8 +106,13 @@ def prove_the_detectors(compiler, nvcc):
             (folder / "f.cu").write_text(CONTRACTED_CU)
             if "fma." not in ptx_forbidden(ptx_of(nvcc, ["-use_fast_math"], folder / "f.cu")):
                 return "the PTX detector does not see a contraction that is there"
+            if not sass_fused(cuobjdump, cubin_of(nvcc, [], folder / "f.cu", folder))[1]:
+                return "the detector of machine code does not see a contraction that is there"
+            (folder / "f.cu").write_text(DIVIDING_CU)
             if found := ptx_forbidden(ptx_of(nvcc, CUDA_NEEDED, folder / "f.cu")):
                 return f"the contract's flags leave {found} in PTX"
+            if found := sass_fused(cuobjdump, cubin_of(nvcc, CUDA_NEEDED, folder / "f.cu", folder))[1]:
+                return f"the contract's flags leave fused instructions in {found}"
     return None
 
 
@@ -95,9 +125,10 @@ def main():
     arguments = parser.parse_args()
 
     problems = []
-    if problem := prove_the_detectors(arguments.cxx, arguments.nvcc):
+    cuobjdump = str(pathlib.Path(arguments.nvcc).parent / "cuobjdump") if arguments.nvcc else ""
+    if problem := prove_the_detectors(arguments.cxx, arguments.nvcc, cuobjdump):
         problems.append(problem)
-    host_objects = cuda_objects = 0
+    host_objects = cuda_objects = kernels = 0
     source = arguments.source.resolve()
     for entry in json.loads((arguments.build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"]).resolve()
@@ -106,6 +137,7 @@ def main():
         words = shlex.split(entry["command"])
         name = path.relative_to(source)
         is_cuda = path.suffix == ".cu"
+        output = pathlib.Path(entry["directory"]) / words[words.index("-o") + 1]
         for needed in CUDA_NEEDED if is_cuda else CXX_NEEDED:
             if needed not in words:
                 problems.append(f"{name}: compiled without {needed}")
@@ -115,14 +147,18 @@ def main():
             cuda_objects += 1
             if found := ptx_forbidden(ptx_of(words[0], strip_for_ptx(words), path)):
                 problems.append(f"{name}: its PTX has {', '.join(found)}")
+            functions, found = sass_fused(cuobjdump, output)
+            kernels += len(functions)
+            if found:
+                problems.append(f"{name}: fused instructions without a division in {', '.join(found)}")
         else:
-            output = pathlib.Path(entry["directory"]) / words[words.index("-o") + 1]
             host_objects += 1
             if found := host_fused(output):
                 problems.append(f"{name}: its object has {', '.join(found)}")
-    if host_objects == 0 or (arguments.nvcc and cuda_objects == 0):
-        problems.append(f"nothing was looked at: {host_objects} host objects, {cuda_objects} CUDA objects")
-    print("\n".join(problems) if problems else f"no contraction in {host_objects} host and {cuda_objects} CUDA objects")
+    if host_objects == 0 or (arguments.nvcc and (cuda_objects == 0 or kernels == 0)):
+        problems.append(f"nothing was looked at: {host_objects} host objects, {cuda_objects} CUDA objects, {kernels} kernels")
+    success = f"no contraction in {host_objects} host and {cuda_objects} CUDA objects with {kernels} kernels"
+    print("\n".join(problems) if problems else success)
     return 1 if problems else 0
 
 

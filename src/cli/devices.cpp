@@ -87,6 +87,7 @@ void print_json(const DeviceRegistry& registry, VerbContext& context) {
     backends.push_back({{"name", backend_name(report.backend)},
                         {"library", report.library.empty() ? Json() : Json(report.library)},
                         {"devices", report.devices.size()},
+                        {"failures", report.failures},
                         {"absent_because", report.devices.empty() ? Json(report.absent_reason) : Json()}});
   }
   Json best = nullptr;
@@ -130,6 +131,7 @@ void print_table(const DeviceRegistry& registry, VerbContext& context) {
   }
   for (const BackendReport& report : registry.backends()) {
     if (report.devices.empty()) context.print_format("no {}: {}\n", backend_name(report.backend), report.absent_reason);
+    for (const std::string& failure : report.failures) context.print_format("could not be opened: {}\n", failure);
   }
   if (const auto chosen = registry.select_one("auto"))
     context.print_format("--device auto takes {}\n", (*chosen)->id());

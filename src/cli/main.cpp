@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +33,16 @@ int finish_stdout(int exit_code) {
   return exit_code == 0 ? 1 : exit_code;
 }
 
+// Mesa asks Wayland for a display, and libwayland complains on stderr when this variable is not set. Nothing is shown
+// here, so any folder will do. The environment belongs to the process, hence not in the library.
+void silence_wayland() {
+  setenv("XDG_RUNTIME_DIR", "/nonexistent", 0);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
+  silence_wayland();
   const auto run = [&]() -> Result<int> {
     CGL_TRY(install_interrupt_handlers());
     CGL_TRY_ASSIGN(Settings settings, Settings::from_environment());

@@ -30,9 +30,9 @@ Status run_selfcheck_verb(const ParsedArguments& arguments, VerbContext& context
   const auto items = static_cast<std::uint32_t>(arguments.integer("items"));
   CGL_TRY_ASSIGN(const ProbeOptions options, ProbeOptions::from_settings(context.settings()));
   CGL_TRY_ASSIGN(const DeviceRegistry registry, DeviceRegistry::probe(options));
-  // Without --device, every device that there is.
+  // Without --device or CINGULUM_DEVICE, every device that there is.
   std::vector<Device*> devices = registry.devices();
-  if (arguments.given("device")) {
+  if (arguments.given("device") || context.settings().given(Setting::device)) {
     CGL_TRY_ASSIGN(devices, registry.select(join(context.common().devices)));
   }
   std::vector<Row> rows;
@@ -41,9 +41,10 @@ Status run_selfcheck_verb(const ParsedArguments& arguments, VerbContext& context
   }
 
   std::string differing;
+  std::string failing;
   for (const Row& row : rows) {
-    if (!row.result || row.result->equal != row.result->items)
-      differing += (differing.empty() ? "" : ", ") + row.device;
+    if (!row.result) failing += (failing.empty() ? "" : "; ") + row.result.error().message();
+    if (row.result && row.result->equal != row.result->items) differing += (differing.empty() ? "" : ", ") + row.device;
   }
   if (context.common().json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -75,6 +76,7 @@ Status run_selfcheck_verb(const ParsedArguments& arguments, VerbContext& context
     }
     context.print(table.text());
   }
+  if (!failing.empty()) return fail(ErrorKind::device, "{}", failing);
   if (!differing.empty()) return fail(ErrorKind::device, "not the CPU's bits on: {}", differing);
   return {};
 }
@@ -95,7 +97,7 @@ Verb selfcheck_verb() {
                      .type = ArgumentType::integer,
                      .help = "how many results to compare on each device",
                      .metavar = "N",
-                     .range = {.minimum = 1, .maximum = 4194240},
+                     .range = {.minimum = 1, .maximum = selfcheck_most_items},
                      .default_text = "1000000"}},
       .common = {CommonOption::device, CommonOption::json},
       .examples = {{"cingulum selfcheck", "all devices"},

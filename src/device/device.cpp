@@ -39,14 +39,14 @@ Status Queue::upload(Buffer& to, std::uint64_t offset, std::span<const std::byte
   CGL_TRY(check_device(*this, to, "upload"));
   CGL_TRY(check_range(to, offset, from.size(), "upload"));
   if (from.empty()) return {};
-  return do_upload(to, offset, from);
+  return catch_out_of_memory([&] { return do_upload(to, offset, from); });
 }
 
 Status Queue::download(std::span<std::byte> to, const Buffer& from, std::uint64_t offset) {
   CGL_TRY(check_device(*this, from, "download"));
   CGL_TRY(check_range(from, offset, to.size(), "download"));
   if (to.empty()) return {};
-  return do_download(to, from, offset);
+  return catch_out_of_memory([&] { return do_download(to, from, offset); });
 }
 
 Status Queue::copy(Buffer& to, std::uint64_t to_offset, const Buffer& from, std::uint64_t from_offset,
@@ -60,14 +60,14 @@ Status Queue::copy(Buffer& to, std::uint64_t to_offset, const Buffer& from, std:
                 to_offset, from_offset, bytes);
   }
   if (bytes == 0) return {};
-  return do_copy(to, to_offset, from, from_offset, bytes);
+  return catch_out_of_memory([&] { return do_copy(to, to_offset, from, from_offset, bytes); });
 }
 
 Status Queue::fill(Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::byte value) {
   CGL_TRY(check_device(*this, to, "fill"));
   CGL_TRY(check_range(to, offset, bytes, "fill"));
   if (bytes == 0) return {};
-  return do_fill(to, offset, bytes, value);
+  return catch_out_of_memory([&] { return do_fill(to, offset, bytes, value); });
 }
 
 Status Queue::launch(Kernel& kernel, const LaunchShape& shape, std::span<const KernelArgument> arguments) {
@@ -76,7 +76,11 @@ Status Queue::launch(Kernel& kernel, const LaunchShape& shape, std::span<const K
                 kernel.device().id(), device().id());
   }
   CGL_TRY(check_launch(kernel, shape, arguments));
-  return do_launch(kernel, shape, arguments);
+  return catch_out_of_memory([&] { return do_launch(kernel, shape, arguments); });
+}
+
+Result<std::unique_ptr<Event>> Queue::record() {
+  return catch_out_of_memory([&] { return do_record(); });
 }
 
 Status Queue::do_copy_to_peer(Buffer&, std::uint64_t, const Buffer&, std::uint64_t, std::uint64_t) {
@@ -93,7 +97,7 @@ Result<std::unique_ptr<Buffer>> Device::allocate(std::uint64_t bytes) {
   }
   CGL_TRY(budget_.charge(id(), bytes));
   BudgetCharge charge(budget_, bytes);
-  auto buffer = do_allocate(bytes);
+  auto buffer = catch_out_of_memory([&] { return do_allocate(bytes); });
   // From here on the buffer's destructor refunds.
   if (buffer) charge.release();
   return buffer;
@@ -107,13 +111,28 @@ Result<std::unique_ptr<HostMemory>> Device::allocate_host(std::uint64_t bytes, H
   if (kind == HostMemoryKind::mapped && !capabilities().mapped_host_memory) {
     return fail(ErrorKind::unavailable, "device {}: no mapped host memory here; ask for pinned or pageable", id());
   }
-  return do_allocate_host(bytes, kind);
+  return catch_out_of_memory([&] { return do_allocate_host(bytes, kind); });
+}
+
+Result<std::unique_ptr<Queue>> Device::create_queue() {
+  return catch_out_of_memory([&] { return do_create_queue(); });
+}
+
+Result<std::unique_ptr<Kernel>> Device::compile(const KernelSource& source) {
+  return catch_out_of_memory([&]() -> Result<std::unique_ptr<Kernel>> {
+    CGL_TRY(check_source(*this, source, kernel_language()));
+    return do_compile(source);
+  });
 }
 
 Result<std::unique_ptr<Buffer>> Device::buffer_over(HostMemory& memory) {
-  if (memory.device_pointer() == nullptr) {
+  if (memory.device_pointer() == nullptr || !capabilities().mapped_host_memory) {
     return fail(ErrorKind::invalid_argument, "device {}: {} host memory is not mapped: kernels cannot address it", id(),
                 host_memory_kind_name(memory.kind()));
+  }
+  if (&memory.device() != this) {
+    return fail(ErrorKind::invalid_argument, "device {}: the host memory was mapped for {}", id(),
+                memory.device().id());
   }
   return std::make_unique<BorrowedBuffer>(*this, memory.device_pointer(), memory.bytes().size());
 }

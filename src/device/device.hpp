@@ -59,15 +59,18 @@ class HostMemory {
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
 
+  [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
   [[nodiscard]] HostMemoryKind kind() const { return kind_; }
   // The address by which kernels see mapped memory; null for the other kinds.
   [[nodiscard]] virtual void* device_pointer() const { return nullptr; }
 
  protected:
-  HostMemory(std::span<std::byte> bytes, HostMemoryKind kind) : bytes_(bytes), kind_(kind) {}
+  HostMemory(const Device& device, std::span<std::byte> bytes, HostMemoryKind kind)
+      : device_(device), bytes_(bytes), kind_(kind) {}
 
  private:
+  const Device& device_;
   std::span<std::byte> bytes_;
   HostMemoryKind kind_;
 };
@@ -108,7 +111,7 @@ class Queue {
   // Arguments are checked against the kernel's parameters before anything is queued.
   [[nodiscard]] Status launch(Kernel& kernel, const LaunchShape& shape, std::span<const KernelArgument> arguments);
 
-  [[nodiscard]] virtual Result<std::unique_ptr<Event>> record() = 0;
+  [[nodiscard]] Result<std::unique_ptr<Event>> record();
   // Work queued after this waits for the event, which may belong to another queue of the same device.
   [[nodiscard]] virtual Status wait_for(Event& event) = 0;
   [[nodiscard]] virtual Status synchronise() = 0;
@@ -116,7 +119,9 @@ class Queue {
  protected:
   explicit Queue(Device& device) : device_(device) {}
 
-  // Ranges and arguments are valid, sizes are not zero.
+  // What the backends do. Ranges and arguments are valid, sizes are not zero; std::bad_alloc may be thrown and becomes
+  // an error above.
+  [[nodiscard]] virtual Result<std::unique_ptr<Event>> do_record() = 0;
   [[nodiscard]] virtual Status do_upload(Buffer& to, std::uint64_t offset, std::span<const std::byte> from) = 0;
   [[nodiscard]] virtual Status do_download(std::span<std::byte> to, const Buffer& from, std::uint64_t offset) = 0;
   [[nodiscard]] virtual Status do_copy(Buffer& to, std::uint64_t to_offset, const Buffer& from,
@@ -148,15 +153,16 @@ class Device {
   // Memory of at least one byte. A refusal says what is needed, what there is and the way out.
   [[nodiscard]] Result<std::unique_ptr<Buffer>> allocate(std::uint64_t bytes);
   [[nodiscard]] Result<std::unique_ptr<HostMemory>> allocate_host(std::uint64_t bytes, HostMemoryKind kind);
-  // Mapped host memory as a buffer, so that kernels take it as an argument. `memory` outlives the buffer.
+  // Mapped host memory of this device as a buffer, so that kernels take it as an argument. `memory` outlives the
+  // buffer.
   [[nodiscard]] Result<std::unique_ptr<Buffer>> buffer_over(HostMemory& memory);
   [[nodiscard]] Result<MemoryState> memory() const;
   // The account of what this Device has handed out, with its limit and the tests' failure injection.
   [[nodiscard]] MemoryBudget& budget() { return budget_; }
 
-  [[nodiscard]] virtual Result<std::unique_ptr<Queue>> create_queue() = 0;
+  [[nodiscard]] Result<std::unique_ptr<Queue>> create_queue();
   // Compiles source (CUDA C++ on CUDA, WGSL on WebGPU) or wraps a registered native function (CPU).
-  [[nodiscard]] virtual Result<std::unique_ptr<Kernel>> compile(const KernelSource& source) = 0;
+  [[nodiscard]] Result<std::unique_ptr<Kernel>> compile(const KernelSource& source);
   [[nodiscard]] virtual DeviceReading read_sensors() = 0;
   // Whether memory can go to `other` without passing through the host.
   [[nodiscard]] virtual bool can_copy_directly_to(const Device& other) const;
@@ -165,6 +171,10 @@ class Device {
   explicit Device(DeviceDescription description) : description_(std::move(description)) {}
   [[nodiscard]] DeviceDescription& mutable_description() { return description_; }
 
+  // What the backends do; std::bad_alloc may be thrown and becomes an error above.
+  [[nodiscard]] virtual Result<std::unique_ptr<Queue>> do_create_queue() = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Kernel>> do_compile(const KernelSource& source) = 0;
+  [[nodiscard]] virtual KernelLanguage kernel_language() const = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<Buffer>> do_allocate(std::uint64_t bytes) = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<HostMemory>> do_allocate_host(std::uint64_t bytes,
                                                                              HostMemoryKind kind) = 0;

@@ -181,10 +181,12 @@ TEST_P(DeviceMemory, host_memory_of_each_kind_is_given_or_refused_as_the_capabil
     std::fill((*memory)->bytes().begin(), (*memory)->bytes().end(), std::byte{42});
     ASSERT_OK_AND_ASSIGN(const auto buffer, device().allocate(100000));
     ASSERT_OK(queue().upload(*buffer, 0, (*memory)->bytes()));
-    std::fill((*memory)->bytes().begin(), (*memory)->bytes().end(), std::byte{0});
     ASSERT_OK(queue().synchronise());
+    std::fill((*memory)->bytes().begin(), (*memory)->bytes().end(), std::byte{0});
     ASSERT_OK(queue().download((*memory)->bytes(), *buffer, 0));
     ASSERT_OK(queue().synchronise());
+    const auto bytes = (*memory)->bytes();
+    EXPECT_TRUE(std::all_of(bytes.begin(), bytes.end(), [](std::byte value) { return value == std::byte{42}; }));
   }
 }
 
@@ -205,6 +207,27 @@ TEST_P(DeviceMemory, an_event_waited_for_means_that_downloads_before_it_have_arr
   if (elapsed) {
     EXPECT_GE(*elapsed, 0.0);
     EXPECT_LT(*elapsed, 60000.0);
+  }
+}
+
+TEST_P(DeviceMemory, an_event_that_is_done_means_that_downloads_before_it_have_arrived) {
+  ASSERT_OK_AND_ASSIGN(const auto buffer, device().allocate(4));
+  ASSERT_OK(queue().fill(*buffer, 0, 4, std::byte{7}));
+  std::byte received{0};
+  ASSERT_OK(queue().download(std::span(&received, 1), *buffer, 0));
+  ASSERT_OK_AND_ASSIGN(const auto event, queue().record());
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const bool done, event->done());
+    if (done) break;
+  }
+  EXPECT_EQ(received, std::byte{7});
+}
+
+TEST_P(DeviceMemory, mapped_memory_of_another_device_is_refused) {
+  for (Device* other : testing::registry().devices()) {
+    if (other == &device() || !other->capabilities().mapped_host_memory) continue;
+    ASSERT_OK_AND_ASSIGN(const auto foreign, other->allocate_host(4096, HostMemoryKind::mapped));
+    EXPECT_FALSE(device().buffer_over(*foreign)) << other->id();
   }
 }
 

@@ -9,8 +9,8 @@ constexpr std::uint64_t alignment_bytes = 256;  // the offset alignment of kerne
 
 class OrdinaryHostMemory final : public HostMemory {
  public:
-  OrdinaryHostMemory(AlignedBytes memory, std::uint64_t bytes, HostMemoryKind kind)
-      : HostMemory({memory.get(), bytes}, kind), memory_(std::move(memory)) {}
+  OrdinaryHostMemory(const Device& device, AlignedBytes memory, std::uint64_t bytes, HostMemoryKind kind)
+      : HostMemory(device, {memory.get(), bytes}, kind), memory_(std::move(memory)) {}
   [[nodiscard]] void* device_pointer() const override {
     return kind() == HostMemoryKind::mapped ? memory_.get() : nullptr;
   }
@@ -27,14 +27,14 @@ AlignedBytes allocate_aligned(std::uint64_t bytes) {
   return AlignedBytes(static_cast<std::byte*>(std::aligned_alloc(alignment_bytes, rounded)));
 }
 
-Result<std::unique_ptr<HostMemory>> allocate_ordinary_host_memory(std::uint64_t bytes, HostMemoryKind kind) {
+Result<std::unique_ptr<HostMemory>> allocate_ordinary_host_memory(const Device& device, std::uint64_t bytes,
+                                                                  HostMemoryKind kind) {
   AlignedBytes memory = allocate_aligned(bytes);
   if (memory == nullptr) {
-    return fail(ErrorKind::out_of_memory, "{} of host memory could not be allocated", format_bytes(bytes));
+    return fail(ErrorKind::out_of_memory, "{} of host memory could not be allocated; ask for less at a time",
+                format_bytes(bytes));
   }
-  return catch_out_of_memory([&]() -> Result<std::unique_ptr<HostMemory>> {
-    return std::make_unique<OrdinaryHostMemory>(std::move(memory), bytes, kind);
-  });
+  return std::make_unique<OrdinaryHostMemory>(device, std::move(memory), bytes, kind);
 }
 
 }  // namespace cingulum

@@ -21,7 +21,8 @@ using AlignedBytes = std::unique_ptr<std::byte[], FreeDeleter>;
 
 // `kind` is what the result calls itself. For `mapped`, the device pointer is the host pointer: for devices that are
 // the host.
-[[nodiscard]] Result<std::unique_ptr<HostMemory>> allocate_ordinary_host_memory(std::uint64_t bytes,
+[[nodiscard]] Result<std::unique_ptr<HostMemory>> allocate_ordinary_host_memory(const Device& device,
+                                                                                std::uint64_t bytes,
                                                                                 HostMemoryKind kind);
 
 }  // namespace cingulum

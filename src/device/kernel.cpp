@@ -11,6 +11,7 @@ namespace {
 
 // The alignment at which every backend accepts a buffer that starts inside another: WebGPU's default limit.
 constexpr std::uint64_t buffer_offset_alignment = 256;
+constexpr std::uint64_t most_blocks = std::uint64_t{1} << 62;
 
 ParameterKind kind_of(const KernelArgument& argument) {
   // Order of the variant's members after the buffer.
@@ -46,6 +47,7 @@ Status check_buffer(const Kernel& kernel, const KernelParameter& parameter, cons
 Status check_shape(const Kernel& kernel, const LaunchShape& shape) {
   const DeviceCapabilities& can = kernel.device().capabilities();
   std::uint64_t threads = 1;
+  std::uint64_t blocks = 1;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (shape.grid[axis] == 0 || shape.block[axis] == 0) {
       return fail(ErrorKind::invalid_argument, "launching {}: grid and block need at least one along each axis",
@@ -60,6 +62,12 @@ Status check_shape(const Kernel& kernel, const LaunchShape& shape) {
                   shape.block[axis], axis, kernel.device().id(), can.max_block[axis]);
     }
     threads *= shape.block[axis];
+    if (blocks > most_blocks / shape.grid[axis]) {
+      return fail(ErrorKind::invalid_argument,
+                  "launching {}: a grid of {} x {} x {} blocks is more than can be counted", kernel.name(),
+                  shape.grid[0], shape.grid[1], shape.grid[2]);
+    }
+    blocks *= shape.grid[axis];
   }
   if (can.max_threads_per_block != 0 && threads > can.max_threads_per_block) {
     return fail(ErrorKind::invalid_argument, "launching {}: {} threads in a block, {} allows {}", kernel.name(),

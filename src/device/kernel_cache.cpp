@@ -53,7 +53,11 @@ std::optional<std::vector<std::byte>> KernelCache::load(const KernelCacheKey& ke
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   auto content = read_file(path, largest_entry_bytes);
-  if (content && content->size() > header_bytes) {
+  if (!content) {
+    log_debug("kernel cache: {}", content.error().message());
+    return std::nullopt;
+  }
+  if (content->size() > header_bytes) {
     const auto code = std::span<const std::byte>(*content).subspan(header_bytes);
     if (std::memcmp(content->data(), header(key.digest(), code).data(), header_bytes) == 0) {
       fs::last_write_time(path, fs::file_time_type::clock::now(), error);
@@ -86,7 +90,8 @@ Status KernelCache::store(const KernelCacheKey& key, std::span<const std::byte> 
 std::vector<KernelCache::Entry> KernelCache::entries() const {
   std::vector<Entry> found;
   std::error_code error;
-  for (const auto& file : fs::directory_iterator(folder_, error)) {
+  for (fs::directory_iterator file_at(folder_, error), end; !error && file_at != end; file_at.increment(error)) {
+    const fs::directory_entry& file = *file_at;
     std::error_code file_error;
     if (file.path().extension() != extension) continue;
     const auto bytes = file.file_size(file_error);

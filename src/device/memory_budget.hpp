@@ -1,6 +1,7 @@
 // The account of one device's memory in this process: what is handed out, the peak, an optional limit, and a hook by
-// which a test makes the n-th allocation fail. Every backend's allocations pass through it, so limits and failure tests
-// are written once and hold for CPU, CUDA and WebGPU alike.
+// which a test makes the n-th allocation fail. Every buffer that a Device hands out passes through it, so limits and
+// failure tests are written once and hold for CPU, CUDA and WebGPU alike. A backend's own staging, which is bounded (64
+// MiB a queue on WebGPU), is not counted.
 #pragma once
 
 #include <atomic>

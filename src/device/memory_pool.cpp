@@ -15,6 +15,14 @@ constexpr std::uint64_t smallest_device_block = 512;
 constexpr std::uint64_t smallest_pinned_block = 64;
 constexpr std::uint64_t largest_slab_block = std::uint64_t{64} << 10;
 constexpr std::uint64_t arena_bytes = std::uint64_t{2} << 20;
+// Larger requests cannot be rounded up to a block; no machine has that much.
+constexpr std::uint64_t largest_request = std::uint64_t{1} << 60;
+
+Status check_request(const Device& device, std::uint64_t bytes) {
+  if (bytes == 0) return fail(ErrorKind::invalid_argument, "pool on {}: a block needs at least one byte", device.id());
+  if (bytes <= largest_request) return {};
+  return fail(ErrorKind::out_of_memory, "pool on {}: {} were asked for in one block", device.id(), format_bytes(bytes));
+}
 
 // What a pool allocates to serve a request of a pinned class: an arena of many small blocks, or one large block.
 std::uint64_t arena_bytes_for(std::uint64_t class_bytes) {
@@ -51,14 +59,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore<Block>> {
       if (!size_class.free.empty()) {
         ++statistics_.reused;
       } else {
-        CGL_TRY(check_limit(make_bytes));
-        lock.unlock();
-        CGL_TRY_ASSIGN(std::vector<Block> made, make());
-        lock.lock();
-        keep(class_bytes, std::move(made));
+        CGL_TRY(grow(lock, class_bytes, make_bytes, make));
       }
-      // Giving a block back must not fail: its place is made now.
-      size_class.free.reserve(size_class.free.size() + size_class.on_loan + 1);
       Block block = std::move(size_class.free.back());
       size_class.free.pop_back();
       ++size_class.on_loan;
@@ -72,16 +74,9 @@ class PoolCore : public std::enable_shared_from_this<PoolCore<Block>> {
   template <class Make>
   Status reserve(std::uint64_t class_bytes, std::uint64_t make_bytes, std::uint64_t count, Make&& make) {
     return catch_out_of_memory([&]() -> Status {
-      for (std::uint64_t made = 0; made < count;) {
-        {
-          const std::lock_guard lock(mutex_);
-          CGL_TRY(check_limit(make_bytes));
-        }
-        CGL_TRY_ASSIGN(std::vector<Block> blocks, make());
-        made += blocks.size();
-        const std::lock_guard lock(mutex_);
-        keep(class_bytes, std::move(blocks));
-      }
+      std::unique_lock lock(mutex_);
+      const std::size_t before = classes_[class_bytes].made;
+      while (classes_[class_bytes].made - before < count) CGL_TRY(grow(lock, class_bytes, make_bytes, make));
       return {};
     });
   }
@@ -105,10 +100,7 @@ class PoolCore : public std::enable_shared_from_this<PoolCore<Block>> {
     std::vector<Block> freed;  // destroyed outside the lock: freeing may wait for the device
     std::uint64_t freed_bytes = 0;
     const std::lock_guard lock(mutex_);
-    if (holders_ > 0) {
-      return fail(ErrorKind::invalid_state, "pool on {}: it is held still (a persistent kernel runs), nothing is freed",
-                  device_id_);
-    }
+    CGL_TRY(check_not_held("nothing is freed"));
     for (auto entry = classes_.rbegin(); entry != classes_.rend(); ++entry) {
       auto& blocks = entry->second.free;
       const auto first = choose(entry->first, blocks);
@@ -131,11 +123,12 @@ class PoolCore : public std::enable_shared_from_this<PoolCore<Block>> {
   }
 
   PoolHold hold() {
-    const std::lock_guard lock(mutex_);
-    auto self = this->shared_from_this();
-    ++holders_;
-    return PoolHold(std::shared_ptr<void>(nullptr, [self](void*) {
-      const std::lock_guard release_lock(self->mutex_);
+    {
+      const std::lock_guard lock(mutex_);
+      ++holders_;
+    }
+    return PoolHold(std::shared_ptr<void>(nullptr, [self = this->shared_from_this()](void*) {
+      const std::lock_guard lock(self->mutex_);
       --self->holders_;
     }));
   }
@@ -156,10 +149,30 @@ class PoolCore : public std::enable_shared_from_this<PoolCore<Block>> {
   struct SizeClass {
     std::vector<Block> free;
     std::size_t on_loan = 0;
+    std::size_t made = 0;
   };
 
+  // Makes blocks, unlocked meanwhile. Their bytes are counted before, so that threads that grow at once keep the limit.
+  template <class Make>
+  Status grow(std::unique_lock<std::mutex>& lock, std::uint64_t class_bytes, std::uint64_t make_bytes, Make&& make) {
+    CGL_TRY(check_not_held("nothing is allocated; reserve before"));
+    CGL_TRY(check_limit(make_bytes));
+    growing_bytes_ += make_bytes;
+    lock.unlock();
+    auto made = catch_out_of_memory([&] { return make(); });
+    lock.lock();
+    growing_bytes_ -= make_bytes;
+    if (!made) return tl::make_unexpected(std::move(made.error()));
+    keep(class_bytes, std::move(*made));
+    return {};
+  }
+
   void keep(std::uint64_t class_bytes, std::vector<Block> blocks) {
-    auto& free = classes_[class_bytes].free;
+    SizeClass& size_class = classes_[class_bytes];
+    size_class.made += blocks.size();
+    auto& free = size_class.free;
+    // Giving a block back must not fail: the places of those on loan are made with those of the new ones.
+    free.reserve(free.size() + blocks.size() + size_class.on_loan);
     free.insert(free.end(), std::make_move_iterator(blocks.begin()), std::make_move_iterator(blocks.end()));
     statistics_.kept_bytes += blocks.size() * class_bytes;
     statistics_.kept_blocks += blocks.size();
@@ -171,18 +184,26 @@ class PoolCore : public std::enable_shared_from_this<PoolCore<Block>> {
     statistics_.kept_blocks -= count;
   }
 
+  [[nodiscard]] Status check_not_held(std::string_view consequence) const {
+    if (holders_ == 0) return {};
+    return fail(ErrorKind::invalid_state, "pool on {}: it is held still (a persistent kernel runs), {}", device_id_,
+                consequence);
+  }
+
   [[nodiscard]] Status check_limit(std::uint64_t more_bytes) const {
-    const std::uint64_t total = statistics_.used_bytes + statistics_.kept_bytes;
-    if (!statistics_.limit_bytes || total + more_bytes <= *statistics_.limit_bytes) return {};
+    const std::uint64_t total = statistics_.used_bytes + statistics_.kept_bytes + growing_bytes_;
+    const std::uint64_t limit = statistics_.limit_bytes.value_or(largest_request);
+    if (more_bytes <= limit && total <= limit - more_bytes) return {};
     return fail(ErrorKind::out_of_memory, "pool on {}: {} more needed, {} in use and {} kept of a limit of {}",
                 device_id_, format_bytes(more_bytes), format_bytes(statistics_.used_bytes),
-                format_bytes(statistics_.kept_bytes), format_bytes(*statistics_.limit_bytes));
+                format_bytes(statistics_.kept_bytes), format_bytes(limit));
   }
 
   std::string device_id_;
   std::mutex mutex_;  // guards everything below
   std::map<std::uint64_t, SizeClass> classes_;
   PoolStatistics statistics_;
+  std::uint64_t growing_bytes_ = 0;  // being allocated right now
   int holders_ = 0;
   bool closed_ = false;
 };
@@ -240,12 +261,13 @@ Result<std::vector<DeviceBlock>> DevicePool::make_block(std::uint64_t class_byte
 }
 
 Result<PooledBlock<DeviceBlock>> DevicePool::acquire(std::uint64_t bytes) {
-  if (bytes == 0) return fail(ErrorKind::invalid_argument, "pool on {}: a block needs at least one byte", device_.id());
+  CGL_TRY(check_request(device_, bytes));
   const std::uint64_t class_bytes = device_block_bytes(bytes);
   return core_->acquire(class_bytes, class_bytes, [&] { return make_block(class_bytes); });
 }
 
 Status DevicePool::reserve(std::uint64_t bytes, std::uint64_t count) {
+  CGL_TRY(check_request(device_, bytes));
   const std::uint64_t class_bytes = device_block_bytes(bytes);
   return core_->reserve(class_bytes, class_bytes, count, [&] { return make_block(class_bytes); });
 }
@@ -291,12 +313,13 @@ Result<std::vector<PinnedBlock>> PinnedPool::make_arena(std::uint64_t class_byte
 }
 
 Result<PooledBlock<PinnedBlock>> PinnedPool::acquire(std::uint64_t bytes) {
-  if (bytes == 0) return fail(ErrorKind::invalid_argument, "pool on {}: a block needs at least one byte", device_.id());
+  CGL_TRY(check_request(device_, bytes));
   const std::uint64_t class_bytes = pinned_block_bytes(bytes);
   return core_->acquire(class_bytes, arena_bytes_for(class_bytes), [&] { return make_arena(class_bytes); });
 }
 
 Status PinnedPool::reserve(std::uint64_t bytes, std::uint64_t count) {
+  CGL_TRY(check_request(device_, bytes));
   const std::uint64_t class_bytes = pinned_block_bytes(bytes);
   return core_->reserve(class_bytes, arena_bytes_for(class_bytes), count, [&] { return make_arena(class_bytes); });
 }

@@ -59,7 +59,7 @@ class PooledBlock {
   std::uint64_t class_bytes_ = 0;
 };
 
-// While one lives, its pool gives nothing back to the device.
+// While one lives, its pool neither allocates nor trims: what was reserved before is all there is.
 class PoolHold {
  public:
   explicit PoolHold(std::shared_ptr<void> hold) : hold_(std::move(hold)) {}

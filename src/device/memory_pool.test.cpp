@@ -67,6 +67,8 @@ TEST_P(Pools, trimming_gives_memory_back_to_the_device_but_not_while_the_pool_is
   {
     const PoolHold hold = pool.hold();
     EXPECT_TRUE(fails_with(pool.trim(), ErrorKind::invalid_state, "held still"));
+    EXPECT_TRUE(fails_with(pool.acquire(777777), ErrorKind::invalid_state, "reserve before"));
+    ASSERT_OK(pool.acquire(4096));
     EXPECT_EQ(device().budget().used_bytes(), base + kept);
   }
   ASSERT_OK_AND_ASSIGN(const std::uint64_t freed, pool.trim(2 * 4096));
@@ -74,6 +76,16 @@ TEST_P(Pools, trimming_gives_memory_back_to_the_device_but_not_while_the_pool_is
   EXPECT_EQ(device().budget().used_bytes(), base + 2 * 4096);
   ASSERT_OK(pool.trim());
   EXPECT_EQ(device().budget().used_bytes(), base);
+}
+
+TEST_P(Pools, requests_that_no_machine_could_serve_are_refused_with_their_size) {
+  DevicePool device_pool(device());
+  PinnedPool pinned_pool(device(), HostMemoryKind::pageable);
+  for (const std::uint64_t bytes : {(std::uint64_t{1} << 62) + 1, (std::uint64_t{1} << 63) + 1, ~std::uint64_t{0}}) {
+    EXPECT_TRUE(fails_with(device_pool.acquire(bytes), ErrorKind::out_of_memory, "in one block"));
+    EXPECT_TRUE(fails_with(pinned_pool.acquire(bytes), ErrorKind::out_of_memory, "in one block"));
+    EXPECT_TRUE(fails_with(device_pool.reserve(bytes, 1), ErrorKind::out_of_memory, "in one block"));
+  }
 }
 
 TEST_P(Pools, a_limit_is_kept_and_named) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.hpp"
 #include "device/backends.hpp"
 #include "device/cpu/cpu_device.hpp"
 
@@ -32,7 +33,12 @@ Result<ProbeOptions> ProbeOptions::from_settings(const Settings& settings) {
   CGL_TRY_ASSIGN(options.nvrtc_library, settings.library(Setting::nvrtc_library));
   CGL_TRY_ASSIGN(options.nvml_library, settings.library(Setting::nvml_library));
   CGL_TRY_ASSIGN(options.wgpu_library, settings.library(Setting::wgpu_library));
-  CGL_TRY_ASSIGN(options.kernel_cache_dir, settings.cache_dir());
+  // Without a home there is no cache, and everything else works.
+  if (auto folder = settings.cache_dir()) {
+    options.kernel_cache_dir = std::move(*folder);
+  } else {
+    log_debug("compiled kernels are not kept: {}", folder.error().message());
+  }
   CGL_TRY_ASSIGN(options.kernel_cache_limit_bytes, settings.cache_limit_bytes());
   return options;
 }
@@ -86,10 +92,9 @@ Result<Device*> DeviceRegistry::find(std::string_view name) const {
   } else if (name == "metal") {
     found = first([](const Device& device) { return device.description().architecture == "metal"; });
   } else {
-    // "cuda" is "cuda:0"; any other name is an id.
+    // "cuda" is the first CUDA device; any other name is an id.
     found = first([&](const Device& device) {
-      return device.id() == name ||
-             (device.description().index == 0 && backend_name(device.description().backend) == name);
+      return device.id() == name || backend_name(device.description().backend) == name;
     });
   }
   if (found != nullptr) return found;

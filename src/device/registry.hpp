@@ -19,8 +19,9 @@ namespace cingulum {
 
 struct BackendReport {
   Backend backend;
-  std::string absent_reason;  // why it has no device; empty where it has some
-  std::string library;        // what was opened, with its version
+  std::string absent_reason;               // why it has no device; empty where it has some
+  std::vector<std::string> failures = {};  // devices that are there and could not be opened
+  std::string library;                     // what was opened, with its version
   std::vector<std::unique_ptr<Device>> devices;
 };
 
@@ -35,7 +36,7 @@ struct ProbeOptions {
   std::optional<std::filesystem::path> wgpu_library;
   // Where compiled kernels are kept between runs; absent: they are not.
   std::optional<std::filesystem::path> kernel_cache_dir;
-  std::uint64_t kernel_cache_limit_bytes = std::uint64_t{256} << 20;
+  std::uint64_t kernel_cache_limit_bytes = 0;
 
   [[nodiscard]] static Result<ProbeOptions> from_settings(const Settings& settings);
 };

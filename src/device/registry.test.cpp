@@ -60,5 +60,39 @@ TEST_P(Selfcheck, every_item_has_the_bits_of_the_cpu) {
   EXPECT_EQ(result.equal, result.items);
 }
 
+// R13: with a share of the memory that a job needs it runs, or is refused with the numbers, and a smaller one runs
+// after.
+TEST_P(Selfcheck, with_less_memory_than_needed_is_refused_and_a_smaller_one_runs) {
+  constexpr std::uint32_t items = 100000;
+  constexpr std::uint64_t need = items * 16;
+  const std::uint64_t base = device().budget().used_bytes();
+  for (const std::uint64_t percent : {100u, 50u, 20u, 5u, 1u}) {
+    device().budget().set_limit(base + need * percent / 100);
+    const auto result = run_selfcheck(device(), items);
+    if (percent == 100) {
+      ASSERT_OK(result);
+      EXPECT_EQ(result->equal, items);
+    } else {
+      EXPECT_TRUE(fails_with(result, ErrorKind::out_of_memory, "1.5 MiB needed"));
+    }
+    ASSERT_OK_AND_ASSIGN(const SelfcheckResult smaller, run_selfcheck(device(), items / 100));
+    EXPECT_EQ(smaller.equal, smaller.items);
+  }
+  device().budget().set_limit(std::nullopt);
+  for (std::uint64_t n = 1; n <= 2; ++n) {
+    device().budget().fail_nth_allocation(n);
+    const auto result = run_selfcheck(device(), 1000);
+    device().budget().fail_nth_allocation(0);
+    EXPECT_EQ(result.has_value(), n > 1) << testing::message_of(result);
+  }
+  EXPECT_EQ(device().budget().used_bytes(), base);
+}
+
+TEST(SelfcheckLimits, more_items_than_a_launch_can_count_are_refused) {
+  ASSERT_OK_AND_ASSIGN(Device * cpu, registry().select_one("cpu"));
+  EXPECT_TRUE(fails_with(run_selfcheck(*cpu, 0), ErrorKind::invalid_argument, "1 to"));
+  EXPECT_TRUE(fails_with(run_selfcheck(*cpu, ~0u), ErrorKind::invalid_argument, "1 to"));
+}
+
 }  // namespace
 }  // namespace cingulum

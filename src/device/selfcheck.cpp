@@ -46,7 +46,9 @@ Status queue_selfcheck(Queue& queue, Buffer& output, std::uint32_t items) {
 }  // namespace
 
 Result<SelfcheckResult> run_selfcheck(Device& device, std::uint32_t items) {
-  if (items == 0) return fail(ErrorKind::invalid_argument, "selfcheck: at least one item is needed");
+  if (items == 0 || items > selfcheck_most_items) {
+    return fail(ErrorKind::invalid_argument, "selfcheck: {} items; accepted is 1 to {}", items, selfcheck_most_items);
+  }
   return catch_out_of_memory([&]() -> Result<SelfcheckResult> {
     std::vector<std::uint32_t> words(std::size_t{selfcheck_words} * items);
     CGL_TRY_ASSIGN(const auto queue, device.create_queue());

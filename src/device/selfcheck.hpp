@@ -9,6 +9,9 @@
 
 namespace cingulum {
 
+// 65535 workgroups of 64, the largest launch that every WebGPU device accepts.
+inline constexpr std::uint32_t selfcheck_most_items = 65535 * 64;
+
 struct SelfcheckResult {
   std::uint32_t items = 0;
   std::uint32_t equal = 0;          // items whose words all have the CPU's bits

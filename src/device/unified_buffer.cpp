@@ -139,14 +139,25 @@ Result<UnifiedBuffer> UnifiedBuffer::from_dlpack(Queue& queue, DLManagedTensor* 
   const DLTensor& source = tensor->dl_tensor;
   if (source.dtype.lanes != 1)
     return fail(ErrorKind::invalid_argument, "DLPack: vector elements ({} lanes)", source.dtype.lanes);
+  if (source.dtype.code != kDLInt && source.dtype.code != kDLUInt && source.dtype.code != kDLFloat &&
+      source.dtype.code != kDLComplex) {
+    return fail(ErrorKind::invalid_argument, "DLPack: elements of type code {} are not supported", source.dtype.code);
+  }
   const ElementType type{static_cast<ElementType::Code>(source.dtype.code), source.dtype.bits};
   if (source.ndim < 0 || (source.ndim > 0 && source.shape == nullptr) || source.data == nullptr) {
     return fail(ErrorKind::invalid_argument, "DLPack: the tensor has no shape or no data");
   }
+  const std::span<const std::int64_t> shape(source.shape, static_cast<std::size_t>(source.ndim));
+  CGL_TRY(bytes_of(type, shape).map([](std::uint64_t) {}));
+  // Complex numbers are aligned as their halves are.
+  if ((reinterpret_cast<std::uintptr_t>(source.data) + source.byte_offset) % std::min<std::size_t>(type.bytes(), 8) !=
+      0) {
+    return fail(ErrorKind::invalid_argument, "DLPack: the elements are not aligned");
+  }
   if (!is_contiguous(source))
     return fail(ErrorKind::invalid_argument, "DLPack: the tensor is not contiguous; copy it first");
   return catch_out_of_memory([&]() -> Result<UnifiedBuffer> {
-    CGL_TRY_ASSIGN(UnifiedBuffer buffer, create(queue, type, {source.shape, source.shape + source.ndim}));
+    CGL_TRY_ASSIGN(UnifiedBuffer buffer, create(queue, type, {shape.begin(), shape.end()}));
     Storage& storage = *buffer.storage_;
     auto* const data = static_cast<std::byte*>(source.data) + source.byte_offset;
     const auto& own = queue.device().description().dlpack;
@@ -238,16 +249,24 @@ Status UnifiedBuffer::ensure_host_memory() {
 Status UnifiedBuffer::ensure_device_memory() {
   Storage& storage = *storage_;
   if (storage.device != nullptr) return {};
-  CGL_TRY_ASSIGN(storage.device, device().allocate(storage.bytes));
-  return storage.queue.fill(*storage.device, 0, storage.bytes, std::byte{0});
+  CGL_TRY_ASSIGN(auto memory, device().allocate(storage.bytes));
+  CGL_TRY(storage.queue.fill(*memory, 0, storage.bytes, std::byte{0}));
+  storage.device = std::move(memory);
+  return {};
 }
 
 Status UnifiedBuffer::allocate(bool host, bool device) {
   if (is_allocated())
     return fail(ErrorKind::invalid_state, "the buffer is already allocated ({})", buffer_state_name(state()));
   if (!host && !device) return fail(ErrorKind::invalid_argument, "allocate neither on the host nor on the device");
-  if (host) CGL_TRY(ensure_host_memory());
+  // The device first: it is the one that refuses, and nothing is kept then.
   if (device) CGL_TRY(ensure_device_memory());
+  if (host) {
+    if (Status status = ensure_host_memory(); !status) {
+      storage_->device.reset();
+      return status;
+    }
+  }
   set_state(host && device ? BufferState::synchronised : (host ? BufferState::host_only : BufferState::device_only));
   return {};
 }
@@ -267,7 +286,7 @@ Status UnifiedBuffer::free() {
 }
 
 Status UnifiedBuffer::ensure_on_host() {
-  if (!is_allocated()) return check_access(AccessGuard::Side::host_read);
+  CGL_TRY(check_access(AccessGuard::Side::host_read));
   if (state() != BufferState::device_only && state() != BufferState::device_dirty) return {};
   CGL_TRY(ensure_host_memory());
   CGL_TRY(storage_->queue.download(storage_->host_bytes(), *storage_->device, 0));
@@ -278,12 +297,17 @@ Status UnifiedBuffer::ensure_on_host() {
 }
 
 Status UnifiedBuffer::ensure_on_device() {
-  if (!is_allocated()) return check_access(AccessGuard::Side::device_read);
+  CGL_TRY(check_access(AccessGuard::Side::device_read));
   if (state() != BufferState::host_only && state() != BufferState::host_dirty) return {};
   CGL_TRY(ensure_device_memory());
   CGL_TRY(storage_->queue.upload(*storage_->device, 0, storage_->host_bytes()));
   // Not waited for: work on the queue comes after it, and whoever writes the host copy waits first.
-  CGL_TRY_ASSIGN(storage_->upload, storage_->queue.record());
+  auto event = storage_->queue.record();
+  if (!event) {
+    static_cast<void>(storage_->queue.synchronise());
+    return tl::make_unexpected(std::move(event.error()));
+  }
+  storage_->upload = std::move(*event);
   ++storage_->uploads;
   set_state(BufferState::synchronised);
   return {};

@@ -58,11 +58,11 @@ class CpuQueue final : public Queue {
  public:
   explicit CpuQueue(CpuDevice& device) : Queue(device), cpu_(device) {}
 
-  [[nodiscard]] Result<std::unique_ptr<Event>> record() override { return std::make_unique<CpuEvent>(); }
   [[nodiscard]] Status wait_for(Event& event) override { return event.wait(); }
   [[nodiscard]] Status synchronise() override { return {}; }
 
  protected:
+  Result<std::unique_ptr<Event>> do_record() override { return std::make_unique<CpuEvent>(); }
   Status do_upload(Buffer& to, std::uint64_t offset, std::span<const std::byte> from) override {
     std::memcpy(address(to, offset), from.data(), from.size());
     return {};
@@ -84,7 +84,7 @@ class CpuQueue final : public Queue {
     const NativeKernel function = static_cast<CpuKernel&>(kernel).function();
     const std::uint64_t row = shape.grid[0];
     const std::uint64_t plane = row * shape.grid[1];
-    return catch_out_of_memory([&]() -> Status {
+    try {
       cpu_.thread_pool().parallel_for(plane * shape.grid[2], 0, [&](std::size_t begin, std::size_t end) {
         std::vector<std::byte> scratch(shape.shared_bytes);
         for (std::uint64_t i = begin; i < end; ++i) {
@@ -95,7 +95,13 @@ class CpuQueue final : public Queue {
         }
       });
       return {};
-    });
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      return fail(ErrorKind::device, "device cpu: kernel {}: {}", kernel.name(), error.what());
+    } catch (...) {
+      return fail(ErrorKind::device, "device cpu: kernel {} threw something that is not an exception", kernel.name());
+    }
   }
 
  private:
@@ -180,12 +186,11 @@ Result<std::unique_ptr<CpuDevice>> CpuDevice::create(int threads) {
   });
 }
 
-Result<std::unique_ptr<Queue>> CpuDevice::create_queue() {
+Result<std::unique_ptr<Queue>> CpuDevice::do_create_queue() {
   return std::make_unique<CpuQueue>(*this);
 }
 
-Result<std::unique_ptr<Kernel>> CpuDevice::compile(const KernelSource& source) {
-  CGL_TRY(check_source(*this, source, KernelLanguage::native));
+Result<std::unique_ptr<Kernel>> CpuDevice::do_compile(const KernelSource& source) {
   return std::make_unique<CpuKernel>(*this, source);
 }
 
@@ -202,19 +207,17 @@ DeviceReading CpuDevice::read_sensors() {
 }
 
 Result<std::unique_ptr<Buffer>> CpuDevice::do_allocate(std::uint64_t bytes) {
-  return catch_out_of_memory([&]() -> Result<std::unique_ptr<Buffer>> {
-    AlignedBytes memory = allocate_aligned(bytes);
-    if (memory == nullptr) {
-      return fail(ErrorKind::out_of_memory, "device cpu: {} needed, {} free; process less at a time",
-                  format_bytes(bytes), format_bytes(available_memory_bytes().value_or(0)));
-    }
-    return std::make_unique<CpuBuffer>(*this, std::move(memory), bytes);
-  });
+  AlignedBytes memory = allocate_aligned(bytes);
+  if (memory == nullptr) {
+    return fail(ErrorKind::out_of_memory, "device cpu: {} needed, {} free; process less at a time", format_bytes(bytes),
+                format_bytes(available_memory_bytes().value_or(0)));
+  }
+  return std::make_unique<CpuBuffer>(*this, std::move(memory), bytes);
 }
 
 Result<std::unique_ptr<HostMemory>> CpuDevice::do_allocate_host(std::uint64_t bytes, HostMemoryKind kind) {
   // Every host memory is as good as pinned to a device that is the host, and kernels address it as it is.
-  return allocate_ordinary_host_memory(bytes, kind);
+  return allocate_ordinary_host_memory(*this, bytes, kind);
 }
 
 Result<Device::DriverMemory> CpuDevice::driver_memory() const {

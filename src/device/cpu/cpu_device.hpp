@@ -15,12 +15,13 @@ class CpuDevice final : public Device {
   // `threads` 0 takes all cores.
   [[nodiscard]] static Result<std::unique_ptr<CpuDevice>> create(int threads = 0);
 
-  [[nodiscard]] Result<std::unique_ptr<Queue>> create_queue() override;
-  [[nodiscard]] Result<std::unique_ptr<Kernel>> compile(const KernelSource& source) override;
   [[nodiscard]] DeviceReading read_sensors() override;
   [[nodiscard]] ThreadPool& thread_pool() { return *pool_; }
 
  protected:
+  [[nodiscard]] Result<std::unique_ptr<Queue>> do_create_queue() override;
+  [[nodiscard]] Result<std::unique_ptr<Kernel>> do_compile(const KernelSource& source) override;
+  [[nodiscard]] KernelLanguage kernel_language() const override { return KernelLanguage::native; }
   [[nodiscard]] Result<std::unique_ptr<Buffer>> do_allocate(std::uint64_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<HostMemory>> do_allocate_host(std::uint64_t bytes, HostMemoryKind kind) override;
   [[nodiscard]] Result<DriverMemory> driver_memory() const override;

@@ -14,35 +14,41 @@
 namespace cingulum {
 namespace {
 
+// Unified addressing: cudaFree finds the device by the pointer.
+struct DeviceDeleter {
+  void operator()(void* memory) const { static_cast<void>(cudaFree(memory)); }
+};
+using DeviceMemory = std::unique_ptr<void, DeviceDeleter>;
+
+struct HostDeleter {
+  void operator()(void* memory) const { static_cast<void>(cudaFreeHost(memory)); }
+};
+using PinnedMemory = std::unique_ptr<void, HostDeleter>;
+
 class CudaBuffer final : public Buffer {
  public:
-  CudaBuffer(CudaDevice& device, void* memory, std::uint64_t bytes)
-      : Buffer(device, bytes), memory_(memory), charge_(device.budget(), bytes) {}
-  ~CudaBuffer() override {
-    // Unified addressing: cudaFree finds the device by the pointer.
-    static_cast<void>(cudaFree(memory_));
-  }
-  [[nodiscard]] void* device_pointer() const override { return memory_; }
+  CudaBuffer(CudaDevice& device, DeviceMemory memory, std::uint64_t bytes)
+      : Buffer(device, bytes), memory_(std::move(memory)), charge_(device.budget(), bytes) {}
+  [[nodiscard]] void* device_pointer() const override { return memory_.get(); }
 
  private:
-  void* memory_;
+  DeviceMemory memory_;
   BudgetCharge charge_;
 };
 
 class CudaHostMemory final : public HostMemory {
  public:
-  CudaHostMemory(std::span<std::byte> bytes, HostMemoryKind kind, void* device_address)
-      : HostMemory(bytes, kind), device_address_(device_address) {}
-  ~CudaHostMemory() override { static_cast<void>(cudaFreeHost(bytes().data())); }
+  CudaHostMemory(const Device& device, PinnedMemory memory, std::uint64_t bytes, HostMemoryKind kind,
+                 void* device_address)
+      : HostMemory(device, {static_cast<std::byte*>(memory.get()), bytes}, kind),
+        memory_(std::move(memory)),
+        device_address_(device_address) {}
   [[nodiscard]] void* device_pointer() const override { return device_address_; }
 
  private:
+  PinnedMemory memory_;
   void* device_address_;
 };
-
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
 
 int attribute(cudaDeviceAttr which, int ordinal) {
   int value = 0;
@@ -51,6 +57,15 @@ int attribute(cudaDeviceAttr which, int ordinal) {
     return 0;
   }
   return value;
+}
+
+bool can_access_peer(int ordinal, int other) {
+  int possible = 0;
+  if (cudaDeviceCanAccessPeer(&possible, ordinal, other) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return false;
+  }
+  return possible != 0;
 }
 
 // How kernels that were compiled ahead came to run on the current device.
@@ -85,7 +100,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(int ordinal, int driver_v
   description.name = properties.name;
   description.architecture = fmt::format("sm_{}{}", properties.major, properties.minor);
   description.driver =
-      fmt::format("CUDA driver {}, runtime {}", version_text(driver_version), version_text(runtime_version));
+      fmt::format("CUDA driver {}, runtime {}", cuda_version_text(driver_version), cuda_version_text(runtime_version));
   CGL_TRY_ASSIGN(description.kernel_code, describe_kernel_code());
   description.dlpack = DlpackDevice{kDLCUDA, ordinal};
   DeviceCapabilities& can = description.capabilities;
@@ -108,10 +123,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(int ordinal, int driver_v
   int count = 0;
   CGL_TRY(cuda_status(cudaGetDeviceCount(&count), "device cuda:{}: opening", ordinal));
   for (int other = 0; other < count; ++other) {
-    int possible = 0;
-    if (other != ordinal && cudaDeviceCanAccessPeer(&possible, ordinal, other) == cudaSuccess && possible != 0) {
-      can.peer_copies = true;
-    }
+    if (other != ordinal && can_access_peer(ordinal, other)) can.peer_copies = true;
   }
   // A driver that ends long kernels (a display is attached) makes persistent ones impossible.
   can.persistent_kernels = attribute(cudaDevAttrKernelExecTimeout, ordinal) == 0;
@@ -130,12 +142,11 @@ Status CudaDevice::make_current() const {
   return cuda_status(cudaSetDevice(ordinal()), "device {}: making it current", id());
 }
 
-Result<std::unique_ptr<Queue>> CudaDevice::create_queue() {
+Result<std::unique_ptr<Queue>> CudaDevice::do_create_queue() {
   return make_cuda_queue(*this);
 }
 
-Result<std::unique_ptr<Kernel>> CudaDevice::compile(const KernelSource& source) {
-  CGL_TRY(check_source(*this, source, KernelLanguage::cuda_cpp));
+Result<std::unique_ptr<Kernel>> CudaDevice::do_compile(const KernelSource& source) {
   return compile_cuda_kernel(*this, source, options_.nvrtc_library, cache_ ? &*cache_ : nullptr);
 }
 
@@ -147,8 +158,7 @@ bool CudaDevice::can_copy_directly_to(const Device& other) const {
   if (&other == this) return true;
   const auto* peer = dynamic_cast<const CudaDevice*>(&other);
   if (peer == nullptr) return false;
-  int possible = 0;
-  return cudaDeviceCanAccessPeer(&possible, ordinal(), peer->ordinal()) == cudaSuccess && possible != 0;
+  return can_access_peer(ordinal(), peer->ordinal());
 }
 
 Result<std::unique_ptr<Buffer>> CudaDevice::do_allocate(std::uint64_t bytes) {
@@ -164,27 +174,24 @@ Result<std::unique_ptr<Buffer>> CudaDevice::do_allocate(std::uint64_t bytes) {
                 driver ? format_bytes(driver->total_bytes) : "an unknown amount");
   }
   CGL_TRY(cuda_status(code, "device {}: allocating {}", id(), format_bytes(bytes)));
-  return std::make_unique<CudaBuffer>(*this, memory, bytes);
+  return std::make_unique<CudaBuffer>(*this, DeviceMemory(memory), bytes);
 }
 
 Result<std::unique_ptr<HostMemory>> CudaDevice::do_allocate_host(std::uint64_t bytes, HostMemoryKind kind) {
-  if (kind == HostMemoryKind::pageable) return allocate_ordinary_host_memory(bytes, kind);
+  if (kind == HostMemoryKind::pageable) return allocate_ordinary_host_memory(*this, bytes, kind);
   CGL_TRY(make_current());
-  void* memory = nullptr;
   const bool mapped = kind == HostMemoryKind::mapped;
   const unsigned flags = cudaHostAllocPortable | (mapped ? cudaHostAllocMapped : cudaHostAllocDefault);
-  CGL_TRY(cuda_status(cudaHostAlloc(&memory, bytes, flags), "device {}: {} of {} host memory", id(),
+  void* address = nullptr;
+  const cudaError_t code = cudaHostAlloc(&address, bytes, flags);
+  PinnedMemory memory(address);
+  CGL_TRY(cuda_status(code, "device {}: {} of {} host memory; ask for less at a time or for pageable memory", id(),
                       format_bytes(bytes), host_memory_kind_name(kind)));
   void* device_address = nullptr;
   if (mapped) {
-    const Status status =
-        cuda_status(cudaHostGetDevicePointer(&device_address, memory, 0), "device {}: mapping host memory", id());
-    if (!status) {
-      static_cast<void>(cudaFreeHost(memory));
-      return tl::make_unexpected(status.error());
-    }
+    CGL_TRY(cuda_status(cudaHostGetDevicePointer(&device_address, address, 0), "device {}: mapping host memory", id()));
   }
-  return std::make_unique<CudaHostMemory>(std::span(static_cast<std::byte*>(memory), bytes), kind, device_address);
+  return std::make_unique<CudaHostMemory>(*this, std::move(memory), bytes, kind, device_address);
 }
 
 Result<Device::DriverMemory> CudaDevice::driver_memory() const {

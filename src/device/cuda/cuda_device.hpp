@@ -18,8 +18,6 @@ class CudaDevice final : public Device {
   [[nodiscard]] static Result<std::unique_ptr<CudaDevice>> create(int ordinal, int driver_version,
                                                                   const ProbeOptions& options);
 
-  [[nodiscard]] Result<std::unique_ptr<Queue>> create_queue() override;
-  [[nodiscard]] Result<std::unique_ptr<Kernel>> compile(const KernelSource& source) override;
   [[nodiscard]] DeviceReading read_sensors() override;
   [[nodiscard]] bool can_copy_directly_to(const Device& other) const override;
 
@@ -28,6 +26,9 @@ class CudaDevice final : public Device {
   [[nodiscard]] Status make_current() const;
 
  protected:
+  [[nodiscard]] Result<std::unique_ptr<Queue>> do_create_queue() override;
+  [[nodiscard]] Result<std::unique_ptr<Kernel>> do_compile(const KernelSource& source) override;
+  [[nodiscard]] KernelLanguage kernel_language() const override { return KernelLanguage::cuda_cpp; }
   [[nodiscard]] Result<std::unique_ptr<Buffer>> do_allocate(std::uint64_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<HostMemory>> do_allocate_host(std::uint64_t bytes, HostMemoryKind kind) override;
   [[nodiscard]] Result<DriverMemory> driver_memory() const override;

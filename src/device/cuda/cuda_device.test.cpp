@@ -44,6 +44,7 @@ TEST_P(Cuda, compiles_once_and_takes_the_code_from_the_cache_until_it_is_damaged
   const TemporaryFolder folder;
   ProbeOptions options;
   options.kernel_cache_dir = folder.path();
+  options.kernel_cache_limit_bytes = 1 << 20;
   ASSERT_OK_AND_ASSIGN(const auto fresh, CudaDevice::create(0, 13000, options));
   for (const bool expected : {false, true, true}) {
     ASSERT_OK_AND_ASSIGN(const auto kernel, fresh->compile(source()));

@@ -1,5 +1,6 @@
 #include "device/cuda/cuda_kernel.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <vector>
@@ -18,6 +19,12 @@ std::size_t size_of(ParameterKind kind) {
     case ParameterKind::f32: return 4;
     default: return 8;  // pointers and 64-bit scalars
   }
+}
+
+bool includes_headers(const KernelSource& source) {
+  return std::any_of(source.options.begin(), source.options.end(), [](const std::string& option) {
+    return option.starts_with("-I") || option.find("include") != std::string::npos;
+  });
 }
 
 // An entry of the cache: the symbol, a zero, the machine code.
@@ -58,6 +65,8 @@ Result<std::unique_ptr<Kernel>> compile_cuda_kernel(CudaDevice& device, const Ke
   CompilationReport report;
   report.target = fmt::format("{} by nvrtc {}", architecture, nvrtc->version);
 
+  // Headers that are included are not part of the key: such code is compiled every time.
+  if (includes_headers(source)) cache = nullptr;
   std::optional<CompiledCuda> compiled;
   if (cache != nullptr) {
     if (const auto kept = cache->load(key)) compiled = unpack(*kept);
@@ -76,12 +85,12 @@ Result<std::unique_ptr<Kernel>> compile_cuda_kernel(CudaDevice& device, const Ke
   cudaLibrary_t library = nullptr;
   CGL_TRY(cuda_status(cudaLibraryLoadData(&library, compiled->code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
                       "device {}: loading kernel {}", device.id(), source.name));
+  CudaKernel::Library owner(library);
   cudaKernel_t kernel = nullptr;
-  const Status found = cuda_status(cudaLibraryGetKernel(&kernel, library, compiled->symbol.c_str()),
-                                   "device {}: finding kernel {}", device.id(), source.name);
+  CGL_TRY(cuda_status(cudaLibraryGetKernel(&kernel, library, compiled->symbol.c_str()), "device {}: finding kernel {}",
+                      device.id(), source.name));
   report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  auto result = std::make_unique<CudaKernel>(device, source, std::move(report), library, kernel);
-  CGL_TRY(found);
+  auto result = std::make_unique<CudaKernel>(device, source, std::move(report), std::move(owner), kernel);
   CGL_TRY(result->check_parameters());
   return result;
 }

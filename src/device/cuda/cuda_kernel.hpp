@@ -3,10 +3,12 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 
 #include "device/cuda/cuda_device.hpp"
 
@@ -14,19 +16,23 @@ namespace cingulum {
 
 class CudaKernel final : public Kernel {
  public:
-  CudaKernel(CudaDevice& device, const KernelSource& source, CompilationReport report, cudaLibrary_t library,
+  struct LibraryDeleter {
+    void operator()(cudaLibrary_t library) const { static_cast<void>(cudaLibraryUnload(library)); }
+  };
+  using Library = std::unique_ptr<std::remove_pointer_t<cudaLibrary_t>, LibraryDeleter>;
+
+  CudaKernel(CudaDevice& device, const KernelSource& source, CompilationReport report, Library library,
              cudaKernel_t kernel)
-      : Kernel(device, source, std::move(report)), library_(library), kernel_(kernel) {}
-  ~CudaKernel() override { static_cast<void>(cudaLibraryUnload(library_)); }
+      : Kernel(device, source, std::move(report)), library_(std::move(library)), kernel_(kernel) {}
 
   // Compares the declared parameters with those of the compiled function.
   [[nodiscard]] Status check_parameters() const;
   [[nodiscard]] Status launch(const LaunchShape& shape, std::span<const KernelArgument> arguments, cudaStream_t stream);
 
  private:
-  cudaLibrary_t library_;
+  Library library_;
   cudaKernel_t kernel_;
-  std::uint32_t shared_bytes_allowed_ = 48u << 10;  // more than this must be asked for once
+  std::atomic<std::uint32_t> shared_bytes_allowed_{48u << 10};  // more than this must be asked for once
 };
 
 // `cache` may be null.

@@ -21,4 +21,9 @@ template <class... Args>
   return cuda_failure(code, fmt::format(doing, std::forward<Args>(args)...));
 }
 
+// 13000 is "13.0".
+[[nodiscard]] inline std::string cuda_version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
 }  // namespace cingulum

@@ -19,10 +19,6 @@ struct Driver {
   int version = 0;
 };
 
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
 Result<Driver> open_driver(const std::optional<std::filesystem::path>& override_path) {
   // A library named by a setting is found again by the runtime, because the loader knows it by its own name
   // (libcuda.so.1) once it is loaded.
@@ -44,7 +40,7 @@ Result<Driver> open_driver(const std::optional<std::filesystem::path>& override_
   constexpr int needed_version = CUDART_VERSION / 1000 * 1000;
   if (driver.version < needed_version) {
     return fail(ErrorKind::unavailable, "the driver ({}) is for CUDA {}, {} or newer is needed: update the driver",
-                file.path(), version_text(driver.version), version_text(needed_version));
+                file.path(), cuda_version_text(driver.version), cuda_version_text(needed_version));
   }
   if (const DriverResult code = init(0); code != driver_success) {
     if (code == driver_no_device) return fail(ErrorKind::unavailable, "the driver finds no GPU");
@@ -64,7 +60,7 @@ BackendReport probe_cuda(const ProbeOptions& options) {
     report.absent_reason = driver.error().message();
     return report;
   }
-  report.library = fmt::format("{} (CUDA {})", driver->path, version_text(driver->version));
+  report.library = fmt::format("{} (CUDA {})", driver->path, cuda_version_text(driver->version));
   int count = 0;
   if (const Status counted = cuda_status(cudaGetDeviceCount(&count), "counting GPUs"); !counted) {
     report.absent_reason = counted.error().message();
@@ -75,11 +71,11 @@ BackendReport probe_cuda(const ProbeOptions& options) {
     if (device) {
       report.devices.push_back(std::move(*device));
     } else {
-      report.absent_reason = device.error().message();
+      report.failures.push_back(device.error().message());
     }
   }
   if (count == 0) report.absent_reason = "the driver finds no GPU";
-  if (!report.devices.empty()) report.absent_reason.clear();
+  if (report.devices.empty() && !report.failures.empty()) report.absent_reason = report.failures.front();
   return report;
 }
 

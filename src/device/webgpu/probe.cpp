@@ -1,20 +1,10 @@
 // Finds the adapters of wgpu-native and opens a device on each.
-#include <cstdlib>
 #include <vector>
 
 #include "device/backends.hpp"
 #include "device/webgpu/webgpu_device.hpp"
 
 namespace cingulum {
-namespace {
-
-// Mesa asks Wayland for a display, and libwayland complains on stderr when this variable is not set. Nothing is shown
-// here, so any folder will do.
-void silence_wayland() {
-  setenv("XDG_RUNTIME_DIR", "/nonexistent", 0);
-}
-
-}  // namespace
 
 BackendReport probe_webgpu(const ProbeOptions& options) {
   BackendReport report{.backend = Backend::webgpu, .absent_reason = {}, .library = {}, .devices = {}};
@@ -25,7 +15,6 @@ BackendReport probe_webgpu(const ProbeOptions& options) {
   }
   report.library = fmt::format("{} (wgpu-native {})", library->path, library->version);
 
-  silence_wayland();
   // OpenGL is left out: it lacks what the kernels need, and would list each GPU twice.
   WGPUInstanceExtras extras{};
   extras.chain.sType = static_cast<WGPUSType>(WGPUSType_InstanceExtras);
@@ -47,11 +36,11 @@ BackendReport probe_webgpu(const ProbeOptions& options) {
     if (device) {
       report.devices.push_back(std::move(*device));
     } else {
-      report.absent_reason = device.error().message();
+      report.failures.push_back(device.error().message());
     }
   }
   if (adapters.empty()) report.absent_reason = "wgpu-native finds no adapter (no Vulkan or Metal driver)";
-  if (!report.devices.empty()) report.absent_reason.clear();
+  if (report.devices.empty() && !report.failures.empty()) report.absent_reason = report.failures.front();
   return report;
 }
 

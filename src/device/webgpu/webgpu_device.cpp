@@ -47,8 +47,9 @@ DeviceDescription describe(const WgpuLibrary& library, WGPUAdapter adapter, cons
   can.max_threads_per_block = limits.maxComputeInvocationsPerWorkgroup;
   can.max_block = {limits.maxComputeWorkgroupSizeX, limits.maxComputeWorkgroupSizeY, limits.maxComputeWorkgroupSizeZ};
   can.max_grid.fill(limits.maxComputeWorkgroupsPerDimension);
-  can.largest_buffer_bytes = limits.maxBufferSize;
-  can.largest_binding_bytes = limits.maxStorageBufferBindingSize;
+  // Sizes are rounded up to whole words.
+  can.largest_buffer_bytes = limits.maxBufferSize / 4 * 4;
+  can.largest_binding_bytes = limits.maxStorageBufferBindingSize / 4 * 4;
   can.max_bindings = limits.maxStorageBuffersPerShaderStage;
   can.runtime_compiler = true;
   can.runtime_compiler_note = "WGSL by wgpu-native " + library.version;
@@ -138,14 +139,16 @@ Status WebgpuDevice::open(const WGPULimits& limits) {
   descriptor.uncapturedErrorCallbackInfo.userdata1 = this;
   descriptor.uncapturedErrorCallbackInfo.callback = [](WGPUDevice const*, WGPUErrorType type, WGPUStringView message,
                                                        void* self, void*) {
-    static_cast<WebgpuDevice*>(self)->keep_error(kind_of(type), wgpu_text(message));
+    auto* const device = static_cast<WebgpuDevice*>(self);
+    device->keep_error(device->uncaptured_, kind_of(type), wgpu_text(message));
   };
   descriptor.deviceLostCallbackInfo.mode = WGPUCallbackMode_AllowSpontaneous;
   descriptor.deviceLostCallbackInfo.userdata1 = this;
   descriptor.deviceLostCallbackInfo.callback = [](WGPUDevice const*, WGPUDeviceLostReason reason,
                                                   WGPUStringView message, void* self, void*) {
     if (reason == WGPUDeviceLostReason_Destroyed) return;
-    static_cast<WebgpuDevice*>(self)->keep_error(ErrorKind::device, "device lost: " + wgpu_text(message));
+    auto* const device = static_cast<WebgpuDevice*>(self);
+    device->keep_error(device->lost_, ErrorKind::device, "the device is lost: " + wgpu_text(message));
   };
 
   struct Answer {
@@ -189,9 +192,15 @@ Status WebgpuDevice::pop_scopes(std::string_view what) {
   return status;
 }
 
-void WebgpuDevice::keep_error(ErrorKind kind, std::string message) {
+void WebgpuDevice::keep_error(std::optional<Error>& place, ErrorKind kind, std::string message) {
   const std::lock_guard lock(error_mutex_);
-  if (!uncaptured_) uncaptured_.emplace(kind, fmt::format("device {}: {}", id(), message));
+  if (!place) place.emplace(kind, fmt::format("device {}: {}", id(), message));
+}
+
+Status WebgpuDevice::check_not_lost() {
+  const std::lock_guard lock(error_mutex_);
+  if (!lost_) return {};
+  return tl::make_unexpected(*lost_);
 }
 
 Status WebgpuDevice::take_uncaptured_error() {
@@ -215,12 +224,11 @@ Result<WgpuHandle<WGPUBuffer>> WebgpuDevice::create_buffer(std::uint64_t bytes, 
   return created;
 }
 
-Result<std::unique_ptr<Queue>> WebgpuDevice::create_queue() {
+Result<std::unique_ptr<Queue>> WebgpuDevice::do_create_queue() {
   return make_webgpu_queue(*this);
 }
 
-Result<std::unique_ptr<Kernel>> WebgpuDevice::compile(const KernelSource& source) {
-  CGL_TRY(check_source(*this, source, KernelLanguage::wgsl));
+Result<std::unique_ptr<Kernel>> WebgpuDevice::do_compile(const KernelSource& source) {
   return compile_wgsl(*this, source);
 }
 
@@ -244,7 +252,7 @@ Result<std::unique_ptr<Buffer>> WebgpuDevice::do_allocate(std::uint64_t bytes) {
 }
 
 Result<std::unique_ptr<HostMemory>> WebgpuDevice::do_allocate_host(std::uint64_t bytes, HostMemoryKind kind) {
-  return allocate_ordinary_host_memory(bytes, kind);
+  return allocate_ordinary_host_memory(*this, bytes, kind);
 }
 
 Result<Device::DriverMemory> WebgpuDevice::driver_memory() const {

@@ -19,8 +19,6 @@ class WebgpuDevice final : public Device {
                                                                     WgpuHandle<WGPUAdapter> adapter, int index);
   ~WebgpuDevice() override;
 
-  [[nodiscard]] Result<std::unique_ptr<Queue>> create_queue() override;
-  [[nodiscard]] Result<std::unique_ptr<Kernel>> compile(const KernelSource& source) override;
   [[nodiscard]] DeviceReading read_sensors() override;
 
   [[nodiscard]] const WgpuLibrary& library() const { return library_; }
@@ -40,10 +38,15 @@ class WebgpuDevice final : public Device {
   [[nodiscard]] Result<WgpuHandle<WGPUBuffer>> create_buffer(std::uint64_t bytes, WGPUBufferUsage usage,
                                                              std::string_view what);
 
-  // The first error that reached no scope (a failed submission, a lost device) since the last call.
+  // The first error that reached no scope since the last call.
   [[nodiscard]] Status take_uncaptured_error();
+  // A lost device stays lost: every further call on it fails with this.
+  [[nodiscard]] Status check_not_lost();
 
  protected:
+  [[nodiscard]] Result<std::unique_ptr<Queue>> do_create_queue() override;
+  [[nodiscard]] Result<std::unique_ptr<Kernel>> do_compile(const KernelSource& source) override;
+  [[nodiscard]] KernelLanguage kernel_language() const override { return KernelLanguage::wgsl; }
   [[nodiscard]] Result<std::unique_ptr<Buffer>> do_allocate(std::uint64_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<HostMemory>> do_allocate_host(std::uint64_t bytes, HostMemoryKind kind) override;
   [[nodiscard]] Result<DriverMemory> driver_memory() const override;
@@ -55,7 +58,7 @@ class WebgpuDevice final : public Device {
   void measure_subgroups();
   void push_scopes();
   [[nodiscard]] Status pop_scopes(std::string_view what);
-  void keep_error(ErrorKind kind, std::string message);
+  void keep_error(std::optional<Error>& place, ErrorKind kind, std::string message);
 
   const WgpuLibrary& library_;
   WgpuHandle<WGPUAdapter> adapter_;
@@ -64,6 +67,7 @@ class WebgpuDevice final : public Device {
   std::mutex scope_mutex_;  // error scopes belong to the device, not to a thread
   std::mutex error_mutex_;
   std::optional<Error> uncaptured_;
+  std::optional<Error> lost_;
 };
 
 class WebgpuBuffer final : public Buffer {

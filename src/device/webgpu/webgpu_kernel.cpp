@@ -16,6 +16,24 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+// Bytes of the UTF-8 sequence at the start of `text`; 0 where there is none (RFC 3629: shortest form, no surrogates).
+std::size_t utf8_sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0u) == 0x80u; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return continues(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f)) return 0;
+    return continues(1) && continues(2) ? 3 : 0;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    if ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f)) return 0;
+    return continues(1) && continues(2) && continues(3) ? 4 : 0;
+  }
+  return 0;
+}
+
 // The text with comments replaced by spaces. Block comments of WGSL nest.
 std::string without_comments(std::string_view text) {
   std::string plain(text);
@@ -68,6 +86,23 @@ std::uint32_t word_of(const KernelArgument& argument) {
       argument);
 }
 
+// WebGPU lets a buffer be read by several arguments of a launch or be written by one, not both.
+Status check_aliases(const Kernel& kernel, std::span<const KernelArgument> arguments) {
+  const auto& parameters = kernel.parameters();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto* a = std::get_if<BufferArgument>(&arguments[i]);
+      const auto* b = std::get_if<BufferArgument>(&arguments[j]);
+      if (a == nullptr || b == nullptr || a->buffer != b->buffer) continue;
+      if (parameters[i].kind == ParameterKind::buffer_in && parameters[j].kind == ParameterKind::buffer_in) continue;
+      return fail(ErrorKind::invalid_argument,
+                  "launching {}: '{}' and '{}' are one buffer and one of them is written; WebGPU wants two",
+                  kernel.name(), parameters[j].name, parameters[i].name);
+    }
+  }
+  return {};
+}
+
 WGPUBindGroupLayoutEntry layout_entry(std::uint32_t binding, WGPUBufferBindingType type) {
   WGPUBindGroupLayoutEntry entry = WGPU_BIND_GROUP_LAYOUT_ENTRY_INIT;
   entry.binding = binding;
@@ -77,6 +112,35 @@ WGPUBindGroupLayoutEntry layout_entry(std::uint32_t binding, WGPUBufferBindingTy
 }
 
 }  // namespace
+
+Status check_wgsl_text(std::string_view wgsl, std::string_view name) {
+  // Far above what people and generators write, far below what overflows the parser's stack (between 1000 and 3000).
+  constexpr int deepest_nesting = 256;
+  int line = 1;
+  int depth = 0;
+  int operators = 0;  // unary operators nest too: a run of them counts as depth
+  for (std::size_t i = 0; i < wgsl.size();) {
+    const std::size_t length = utf8_sequence_length(wgsl.substr(i));
+    if (length == 0) {
+      return fail(ErrorKind::compilation, "compiling {}: line {}: the text is not UTF-8", name, line);
+    }
+    const char c = wgsl[i];
+    i += length;
+    if (c == '\n') ++line;
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (c == '-' || c == '!' || c == '~' || c == '&' || c == '*') {
+      ++operators;
+    } else if (!is_space(c)) {
+      operators = 0;
+    }
+    if (depth + operators > deepest_nesting) {
+      return fail(ErrorKind::compilation, "compiling {}: line {}: nested more than {} deep", name, line,
+                  deepest_nesting);
+    }
+  }
+  return {};
+}
 
 Result<std::array<std::uint32_t, 3>> find_workgroup_size(std::string_view wgsl, std::string_view name) {
   const std::string plain = without_comments(wgsl);
@@ -121,6 +185,7 @@ Result<std::array<std::uint32_t, 3>> find_workgroup_size(std::string_view wgsl, 
 Result<std::unique_ptr<Kernel>> compile_wgsl(WebgpuDevice& device, const KernelSource& source) {
   const auto start = std::chrono::steady_clock::now();
   const WgpuLibrary& wgpu = device.library();
+  CGL_TRY(check_wgsl_text(source.text, source.name));
 
   WebgpuKernel::Objects objects;
   std::vector<WGPUBindGroupLayoutEntry> entries;
@@ -194,6 +259,7 @@ Result<std::unique_ptr<Kernel>> compile_wgsl(WebgpuDevice& device, const KernelS
 
 Result<WgpuHandle<WGPUBindGroup>> WebgpuKernel::bind(std::span<const KernelArgument> arguments) {
   const WgpuLibrary& wgpu = webgpu_.library();
+  CGL_TRY(check_aliases(*this, arguments));
   std::vector<WGPUBindGroupEntry> entries;
   std::vector<std::uint32_t> words;
   for (const KernelArgument& argument : arguments) {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <list>
+#include <mutex>
 #include <vector>
 
 #include "device/webgpu/webgpu_kernel.hpp"
@@ -49,11 +50,18 @@ class Downloads {
  public:
   explicit Downloads(WebgpuDevice& device) : device_(device) {}
 
-  // Queues the copy to a staging buffer and its mapping. Waits for older downloads when too much is on its way.
-  Status start(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset);
+  // Queues the copy to a staging buffer and its mapping. Waits for older downloads when too much is on its way. On
+  // failure all that was started has arrived: nothing will be written to the caller's memory later.
+  Status start(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset) {
+    Status status = start_one(to, from, offset);
+    if (!status) static_cast<void>(finish());
+    return status;
+  }
 
   // Blocks until everything submitted so far is done and all downloads have arrived.
   Status finish() {
+    const std::lock_guard lock(mutex_);
+    CGL_TRY(device_.check_not_lost());
     device_.library().wgpuDevicePoll(device_.handle(), 1, nullptr);
     Status status;
     // All of them, whatever happens: the host memory of a download may go after this returns.
@@ -66,6 +74,8 @@ class Downloads {
   }
 
  private:
+  Status start_one(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset);
+
   // 16 pieces in flight keep the bus busy; the rest of a large download waits for its turn.
   static constexpr std::uint64_t most_pending_bytes = 16 * piece_bytes;
   static constexpr std::uint64_t smallest_staging_bytes = std::uint64_t{64} << 10;
@@ -95,6 +105,7 @@ class Downloads {
     pending_.pop_front();
     pending_bytes_ -= download->capacity;
     while (download->state.load(std::memory_order_acquire) == PendingDownload::State::mapping) {
+      CGL_TRY(device_.check_not_lost());
       wgpu.wgpuDevicePoll(device_.handle(), 1, nullptr);
     }
     if (download->state.load() == PendingDownload::State::failed) {
@@ -111,24 +122,27 @@ class Downloads {
   }
 
   WebgpuDevice& device_;
+  std::mutex mutex_;  // guards everything below
   std::list<std::unique_ptr<PendingDownload>> pending_;
   std::uint64_t pending_bytes_ = 0;
   std::vector<Staging> free_;
 };
 
-// Records commands with `record(encoder)` and submits them.
+// Records commands with `record(encoder)` and submits them. Finished and submitted in two steps: wgpu-native aborts the
+// process when it is given commands that it has already refused.
 template <class Record>
 Result<WGPUSubmissionIndex> submit(WebgpuDevice& device, std::string_view what, Record&& record) {
   const WgpuLibrary& wgpu = device.library();
-  return device.checked(what, [&] {
+  CGL_TRY(device.check_not_lost());
+  CGL_TRY_ASSIGN(const auto commands, device.checked(what, [&] {
     const WgpuHandle<WGPUCommandEncoder> encoder(wgpu.wgpuDeviceCreateCommandEncoder(device.handle(), nullptr),
                                                  wgpu.wgpuCommandEncoderRelease);
     record(encoder.get());
-    const WgpuHandle<WGPUCommandBuffer> commands(wgpu.wgpuCommandEncoderFinish(encoder.get(), nullptr),
-                                                 wgpu.wgpuCommandBufferRelease);
-    const WGPUCommandBuffer list[] = {commands.get()};
-    return wgpu.wgpuQueueSubmitForIndex(device.queue_handle(), 1, list);
-  });
+    return WgpuHandle<WGPUCommandBuffer>(wgpu.wgpuCommandEncoderFinish(encoder.get(), nullptr),
+                                         wgpu.wgpuCommandBufferRelease);
+  }));
+  const WGPUCommandBuffer list[] = {commands.get()};
+  return device.checked(what, [&] { return wgpu.wgpuQueueSubmitForIndex(device.queue_handle(), 1, list); });
 }
 
 Status copy_words(WebgpuDevice& device, WGPUBuffer to, std::uint64_t to_offset, WGPUBuffer from,
@@ -139,7 +153,8 @@ Status copy_words(WebgpuDevice& device, WGPUBuffer to, std::uint64_t to_offset, 
   return {};
 }
 
-Status Downloads::start(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset) {
+Status Downloads::start_one(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset) {
+  const std::lock_guard lock(mutex_);
   const WgpuLibrary& wgpu = device_.library();
   auto download = std::make_unique<PendingDownload>();
   const std::uint64_t first = round_down(offset);
@@ -199,14 +214,21 @@ class WebgpuEvent final : public Event {
   }
 
   [[nodiscard]] Result<bool> done() override {
+    CGL_TRY(device_.check_not_lost());
     if (!done_->load()) device_.library().wgpuDevicePoll(device_.handle(), 0, nullptr);
-    return done_->load();
+    if (!done_->load()) return false;
+    // Done means arrived.
+    CGL_TRY(downloads_->finish());
+    return true;
   }
 
   [[nodiscard]] Status wait() override {
+    CGL_TRY(device_.check_not_lost());
     device_.library().wgpuDevicePoll(device_.handle(), 1, &index_);
     return downloads_->finish();
   }
+
+  [[nodiscard]] bool belongs_to(const WebgpuDevice& device) const { return &device_ == &device; }
 
   [[nodiscard]] Result<double> milliseconds_since(const Event& earlier) const override {
     const auto* other = dynamic_cast<const WebgpuEvent*>(&earlier);
@@ -252,16 +274,22 @@ class WebgpuQueue final : public Queue {
     static_cast<void>(downloads_->finish());
   }
 
-  [[nodiscard]] Result<std::unique_ptr<Event>> record() override {
+  [[nodiscard]] Status wait_for(Event& event) override {
+    // All work of a WebGPU device is in one order: what was submitted before runs before.
+    const auto* const own = dynamic_cast<const WebgpuEvent*>(&event);
+    return own != nullptr && own->belongs_to(device_) ? Status{} : event.wait();
+  }
+  [[nodiscard]] Status synchronise() override {
+    if (unsubmitted_bytes_ > 0) CGL_TRY(flush());
+    return downloads_->finish();
+  }
+
+ protected:
+  Result<std::unique_ptr<Event>> do_record() override {
     auto event = std::make_unique<WebgpuEvent>(device_, downloads_);
     CGL_TRY(event->record());
     return event;
   }
-  // All work of a WebGPU device is in one order: what was submitted before runs before.
-  [[nodiscard]] Status wait_for(Event&) override { return {}; }
-  [[nodiscard]] Status synchronise() override { return downloads_->finish(); }
-
- protected:
   Status do_upload(Buffer& to, std::uint64_t offset, std::span<const std::byte> from) override {
     const std::uint64_t end = offset + from.size();
     // Padding after the buffer's own end may be overwritten; other partial words keep their neighbours.
@@ -269,10 +297,7 @@ class WebgpuQueue final : public Queue {
     if (is_whole(offset) && whole_end) {
       const std::uint64_t whole = round_down(from.size());
       for (std::uint64_t done = 0; done < whole; done += upload_piece_bytes) {
-        const std::uint64_t count = std::min(upload_piece_bytes, whole - done);
-        CGL_TRY(write_words(to, offset + done, from.subspan(done, count)));
-        // Each piece is staged by wgpu until it is submitted.
-        if (whole > upload_piece_bytes) CGL_TRY(flush());
+        CGL_TRY(write_words(to, offset + done, from.subspan(done, std::min(upload_piece_bytes, whole - done))));
       }
       if (whole == from.size()) return {};
       std::byte last[4] = {};
@@ -347,6 +372,8 @@ class WebgpuQueue final : public Queue {
 
   Status do_launch(Kernel& kernel, const LaunchShape& shape, std::span<const KernelArgument> arguments) override {
     auto& compiled = static_cast<WebgpuKernel&>(kernel);
+    // The scalars' block serves all launches of a kernel: nobody may write it between ours and the submission.
+    const std::lock_guard lock(compiled.launch_mutex());
     CGL_TRY_ASSIGN(const auto bind_group, compiled.bind(arguments));
     return submit(device_, "launching " + kernel.name(),
                   [&](WGPUCommandEncoder encoder) {
@@ -364,17 +391,24 @@ class WebgpuQueue final : public Queue {
 
  private:
   Status write_words(Buffer& to, std::uint64_t offset, std::span<const std::byte> from) {
-    return device_
-        .checked("uploading",
-                 [&] {
-                   wgpu_.wgpuQueueWriteBuffer(device_.queue_handle(), handle_of(to), offset, from.data(), from.size());
-                   return true;
-                 })
-        .map([](bool) {});
+    CGL_TRY(device_.check_not_lost());
+    CGL_TRY(device_
+                .checked("uploading",
+                         [&] {
+                           wgpu_.wgpuQueueWriteBuffer(device_.queue_handle(), handle_of(to), offset, from.data(),
+                                                      from.size());
+                           return true;
+                         })
+                .map([](bool) {}));
+    // wgpu stages what is written until the next submission: it must not pile up.
+    unsubmitted_bytes_ += from.size();
+    if (unsubmitted_bytes_ >= upload_piece_bytes) return flush();
+    return {};
   }
 
   // Submits what wgpu has staged and waits for it.
   Status flush() {
+    unsubmitted_bytes_ = 0;
     CGL_TRY(submit(device_, "uploading", [](WGPUCommandEncoder) {}).map([](WGPUSubmissionIndex) {}));
     wgpu_.wgpuDevicePoll(device_.handle(), 1, nullptr);
     return {};
@@ -403,6 +437,7 @@ class WebgpuQueue final : public Queue {
   WebgpuDevice& device_;
   const WgpuLibrary& wgpu_;
   std::shared_ptr<Downloads> downloads_;
+  std::uint64_t unsubmitted_bytes_ = 0;
 };
 
 }  // namespace
