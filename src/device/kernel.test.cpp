@@ -78,6 +78,7 @@ class Kernels : public testing::EachDevice {
       auto allocated = device().allocate(count * sizeof(float));
       ASSERT_TRUE(allocated);
       *buffer = std::move(*allocated);
+      ASSERT_OK(queue().fill(**buffer, 0, (*buffer)->bytes(), std::byte{0}));
     }
     std::vector<float> values(count);
     std::iota(values.begin(), values.end(), 0.0f);
