@@ -2,13 +2,12 @@
 # are quick when nothing changed. Everything is written inside build/, except system packages.
 #   CINGULUM_CUDA=OFF, CINGULUM_WEBGPU=OFF   leave a backend out
 #   CINGULUM_CUDA_ARCHS="75-virtual;90-real" architectures of the CUDA code
-#   WERROR=ON                                warnings are errors, as in CI
+#   WERROR=ON|OFF                            whether warnings are errors, as in CI; remembered by the build folder
 #   JOBS=N                                   parallel compilations and tests
 
 CINGULUM_CUDA ?= ON
 CINGULUM_WEBGPU ?= ON
 CINGULUM_CUDA_ARCHS ?= 75-virtual;90-real
-WERROR ?= OFF
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export CINGULUM_CUDA CINGULUM_WEBGPU
@@ -19,7 +18,7 @@ export MESA_SHADER_CACHE_DIR := $(CURDIR)/$(BUILD)/mesa
 CMAKE := $(BUILD)/venv/bin/cmake
 CTEST := $(BUILD)/venv/bin/ctest
 OPTIONS := -DCINGULUM_CUDA=$(CINGULUM_CUDA) -DCINGULUM_WEBGPU=$(CINGULUM_WEBGPU) \
-           "-DCINGULUM_CUDA_ARCHS=$(CINGULUM_CUDA_ARCHS)" -DCINGULUM_WERROR=$(WERROR)
+           "-DCINGULUM_CUDA_ARCHS=$(CINGULUM_CUDA_ARCHS)" $(if $(WERROR),-DCINGULUM_WERROR=$(WERROR))
 
 .PHONY: all bootstrap configure build test test-long demo docs format install dev tsan gpu-package gpu-test gpu-sanitize \
         gpu-bench bench clean help

@@ -20,9 +20,15 @@ constexpr std::uint64_t seed = 20261115;
 // Arguments of one launch; larger sets go in pieces, so that they fit the smallest binding (128 MiB on lavapipe).
 constexpr std::size_t piece_bytes = std::size_t{48} << 20;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t default_count = 5000;  // sanitizers look at code, not at numbers, and are slow
+#else
+constexpr std::size_t default_count = 100000;
+#endif
+
 std::size_t random_count() {
   const char* const text = std::getenv("CINGULUM_TEST_PARITY_COUNT");
-  return text == nullptr ? 100000 : std::strtoull(text, nullptr, 10);
+  return text == nullptr ? default_count : std::strtoull(text, nullptr, 10);
 }
 
 bool same(std::uint32_t a, std::uint32_t b, bool are_floats) {
