@@ -46,6 +46,7 @@ struct PendingDownload {
 
 // What a queue shares with its events: the downloads that have not arrived, and staging buffers for the next ones.
 // Making a staging buffer costs more than using it, so they are used again; what is on its way at once is bounded.
+// Locked, since an event may be waited for in another thread than its queue's.
 class Downloads {
  public:
   explicit Downloads(WebgpuDevice& device) : device_(device) {}
@@ -61,9 +62,8 @@ class Downloads {
   // Blocks until everything submitted so far is done and all downloads have arrived.
   Status finish() {
     const std::lock_guard lock(mutex_);
-    CGL_TRY(device_.check_not_lost());
-    device_.library().wgpuDevicePoll(device_.handle(), 1, nullptr);
-    Status status;
+    Status status = device_.check_not_lost();
+    if (status) device_.library().wgpuDevicePoll(device_.handle(), 1, nullptr);
     // All of them, whatever happens: the host memory of a download may go after this returns.
     while (!pending_.empty()) {
       Status arrived = finish_oldest();
@@ -101,11 +101,15 @@ class Downloads {
 
   Status finish_oldest() {
     const WgpuLibrary& wgpu = device_.library();
-    const std::unique_ptr<PendingDownload> download = std::move(pending_.front());
+    std::unique_ptr<PendingDownload> download = std::move(pending_.front());
     pending_.pop_front();
     pending_bytes_ -= download->capacity;
     while (download->state.load(std::memory_order_acquire) == PendingDownload::State::mapping) {
-      CGL_TRY(device_.check_not_lost());
+      if (Status lost = device_.check_not_lost(); !lost) {
+        // Left alive on purpose: wgpu may still call back. Nothing is written to the host any more.
+        static_cast<void>(download.release());
+        return lost;
+      }
       wgpu.wgpuDevicePoll(device_.handle(), 1, nullptr);
     }
     if (download->state.load() == PendingDownload::State::failed) {
