@@ -81,13 +81,14 @@ class PoolCore : public std::enable_shared_from_this<PoolCore<Block>> {
     });
   }
 
+  // Allocates nothing, so that it cannot fail: keep() made room.
   void give_back(std::uint64_t class_bytes, Block block) noexcept {
     const std::lock_guard lock(mutex_);
-    SizeClass& size_class = classes_[class_bytes];
-    --size_class.on_loan;
     statistics_.used_bytes -= class_bytes;
     --statistics_.used_blocks;
     if (closed_) return;
+    SizeClass& size_class = classes_.find(class_bytes)->second;
+    --size_class.on_loan;
     size_class.free.push_back(std::move(block));
     statistics_.kept_bytes += class_bytes;
     ++statistics_.kept_blocks;
@@ -113,11 +114,12 @@ class PoolCore : public std::enable_shared_from_this<PoolCore<Block>> {
     return freed_bytes;
   }
 
-  void close() {
+  // Called by the pool's destructor: allocates nothing.
+  void close() noexcept {
     std::map<std::uint64_t, SizeClass> freed;
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    for (auto& [class_bytes, size_class] : classes_) std::swap(freed[class_bytes].free, size_class.free);
+    freed.swap(classes_);
     statistics_.kept_bytes = 0;
     statistics_.kept_blocks = 0;
   }

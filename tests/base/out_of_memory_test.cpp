@@ -1,6 +1,6 @@
-// Goal R10: allocation n fails, for every n, in parsing settings, parsing a command line and writing a file. Each time
-// the answer is an Error, nothing is leaked, and the next attempt works. The counting operator new needs a program of
-// its own.
+// Goal R10: allocation n fails, for every n, in parsing settings, parsing a command line, writing a file, and using a
+// device. Each time the answer is an Error, nothing is leaked, and the next attempt works. The counting operator new
+// needs a program of its own.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,6 +19,9 @@
 #include "cli/command_line.hpp"
 #include "cli/program.hpp"
 #include "cli/verbs.hpp"
+#include "device/cpu/cpu_device.hpp"
+#include "device/memory_pool.hpp"
+#include "device/unified_buffer.hpp"
 
 namespace {
 
@@ -260,6 +263,39 @@ TEST_F(OutOfMemory, while_a_file_is_read_is_an_error) {
 }
 
 // Without --json: the destructors of nlohmann's json allocate, and end the process when they cannot.
+void add_one(const BlockContext& block) {
+  for (float& value : block.buffer<float>(0)) value += 1.0f;
+}
+
+TEST_F(OutOfMemory, while_a_device_is_used_is_an_error) {
+  KernelSource source;
+  source.name = "a_kernel_with_a_name_that_does_not_fit_a_short_string";
+  source.native = add_one;
+  source.parameters = {{"values", ParameterKind::buffer_inout}};
+  const std::vector<std::int64_t> shape = {16, 16};
+  expect_errors_for_every_allocation(
+      [&]() -> Status {
+        CGL_TRY_ASSIGN(const auto device, CpuDevice::create(1));
+        CGL_TRY_ASSIGN(const auto queue, device->create_queue());
+        CGL_TRY_ASSIGN(const auto buffer, device->allocate(4096));
+        CGL_TRY(queue->fill(*buffer, 0, 4096, std::byte{0}));
+        CGL_TRY_ASSIGN(const auto kernel, device->compile(source));
+        const KernelArgument arguments[] = {argument(*buffer)};
+        CGL_TRY(queue->launch(*kernel, {{1, 1, 1}, {1, 1, 1}, 64}, arguments));
+        CGL_TRY_ASSIGN(const auto event, queue->record());
+        CGL_TRY(event->wait());
+        // What is made by value or constructor may throw; what answers with a Result may not.
+        return catch_out_of_memory([&]() -> Status {
+          CGL_TRY_ASSIGN(UnifiedBuffer unified, UnifiedBuffer::create(*queue, element_type_of<float>(), shape));
+          CGL_TRY(unified.allocate());
+          CGL_TRY(unified.synchronise());
+          DevicePool pool(*device);
+          return pool.acquire(1000).map([](auto&&) {});
+        });
+      },
+      10);
+}
+
 TEST_F(OutOfMemory, anywhere_in_the_program_ends_with_exit_code_1) {
   TalkStream stream([](std::string_view) {}, false, [] { return std::size_t{80}; });
   Log log(stream);
