@@ -217,6 +217,15 @@ void UnifiedBuffer::set_state(BufferState state) {
   storage_->state = storage_->shared() && state != BufferState::uninitialised ? BufferState::synchronised : state;
 }
 
+// A side without a twin has nothing that could be old.
+void UnifiedBuffer::set_written_on_host() {
+  set_state(storage_->device == nullptr ? BufferState::host_only : BufferState::host_dirty);
+}
+
+void UnifiedBuffer::set_written_on_device() {
+  set_state(host_data() == nullptr ? BufferState::device_only : BufferState::device_dirty);
+}
+
 Status UnifiedBuffer::check_type(ElementType wanted) const {
   if (wanted == type()) return {};
   return fail(ErrorKind::invalid_argument, "a view of {} elements on a buffer of {}", wanted.name(), type().name());
@@ -325,8 +334,7 @@ Result<AccessGuard> UnifiedBuffer::open_host(AccessGuard::Side side) {
   CGL_TRY(ensure_on_host());
   if (side == AccessGuard::Side::host_write) {
     CGL_TRY(storage_->wait_for_upload());
-    // Without a device copy there is nothing that could be old.
-    set_state(storage_->device == nullptr ? BufferState::host_only : BufferState::host_dirty);
+    set_written_on_host();
   }
   return AccessGuard(storage_->counts, side);
 }
@@ -335,7 +343,7 @@ Result<DeviceView> UnifiedBuffer::open_device(AccessGuard::Side side) {
   CGL_TRY(check_access(side));
   CGL_TRY(ensure_on_device());
   if (side == AccessGuard::Side::device_write) {
-    set_state(storage_->host_pointer() == nullptr ? BufferState::device_only : BufferState::device_dirty);
+    set_written_on_device();
   }
   return DeviceView{AccessGuard(storage_->counts, side), storage_->device.get()};
 }
@@ -347,24 +355,27 @@ Result<DeviceView> UnifiedBuffer::device_write() {
   return open_device(AccessGuard::Side::device_write);
 }
 
+// Before a write of the whole host copy, which needs no old data.
+Status UnifiedBuffer::begin_host_overwrite() {
+  if (is_allocated()) CGL_TRY(check_access(AccessGuard::Side::host_write));
+  CGL_TRY(ensure_host_memory());
+  return storage_->wait_for_upload();
+}
+
 Status UnifiedBuffer::copy_from(std::span<const std::byte> from) {
   if (from.size() != bytes()) {
     return fail(ErrorKind::invalid_argument, "copy_from: {} bytes into a buffer of {}", from.size(), bytes());
   }
-  if (is_allocated()) CGL_TRY(check_access(AccessGuard::Side::host_write));
-  CGL_TRY(ensure_host_memory());
-  CGL_TRY(storage_->wait_for_upload());
+  CGL_TRY(begin_host_overwrite());
   std::memcpy(host_data(), from.data(), from.size());
-  set_state(storage_->device == nullptr ? BufferState::host_only : BufferState::host_dirty);
+  set_written_on_host();
   return {};
 }
 
 Status UnifiedBuffer::fill(std::byte value) {
-  if (is_allocated()) CGL_TRY(check_access(AccessGuard::Side::host_write));
-  CGL_TRY(ensure_host_memory());
-  CGL_TRY(storage_->wait_for_upload());
+  CGL_TRY(begin_host_overwrite());
   std::memset(host_data(), std::to_integer<int>(value), bytes());
-  set_state(storage_->device == nullptr ? BufferState::host_only : BufferState::host_dirty);
+  set_written_on_host();
   return {};
 }
 
@@ -384,7 +395,7 @@ Status UnifiedBuffer::mark_host_dirty() {
     return fail(ErrorKind::invalid_state,
                 "mark_host_dirty: the device copy is dirty too, one of the two would be lost");
   }
-  set_state(storage_->device == nullptr ? BufferState::host_only : BufferState::host_dirty);
+  set_written_on_host();
   return {};
 }
 
@@ -395,7 +406,7 @@ Status UnifiedBuffer::mark_device_dirty() {
     return fail(ErrorKind::invalid_state,
                 "mark_device_dirty: the host copy is dirty too, one of the two would be lost");
   }
-  set_state(host_data() == nullptr ? BufferState::device_only : BufferState::device_dirty);
+  set_written_on_device();
   return {};
 }
 

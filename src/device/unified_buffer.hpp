@@ -147,7 +147,10 @@ class UnifiedBuffer {
   [[nodiscard]] void* host_data() const;
   [[nodiscard]] Status ensure_host_memory();
   [[nodiscard]] Status ensure_device_memory();
+  [[nodiscard]] Status begin_host_overwrite();
   void set_state(BufferState state);
+  void set_written_on_host();
+  void set_written_on_device();
 
   std::shared_ptr<Storage> storage_;
 };

@@ -151,10 +151,12 @@ Result<WGPUSubmissionIndex> submit(WebgpuDevice& device, std::string_view what, 
 
 Status copy_words(WebgpuDevice& device, WGPUBuffer to, std::uint64_t to_offset, WGPUBuffer from,
                   std::uint64_t from_offset, std::uint64_t bytes) {
-  CGL_TRY(submit(device, "copying", [&](WGPUCommandEncoder encoder) {
-            device.library().wgpuCommandEncoderCopyBufferToBuffer(encoder, from, from_offset, to, to_offset, bytes);
-          }).map([](WGPUSubmissionIndex) {}));
-  return {};
+  return submit(device, "copying",
+                [&](WGPUCommandEncoder encoder) {
+                  device.library().wgpuCommandEncoderCopyBufferToBuffer(encoder, from, from_offset, to, to_offset,
+                                                                        bytes);
+                })
+      .map([](WGPUSubmissionIndex) {});
 }
 
 Status Downloads::start_one(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset) {
@@ -292,6 +294,7 @@ class WebgpuQueue final : public Queue {
   Result<std::unique_ptr<Event>> do_record() override {
     auto event = std::make_unique<WebgpuEvent>(device_, downloads_);
     CGL_TRY(event->record());
+    unsubmitted_bytes_ = 0;
     return event;
   }
   Status do_upload(Buffer& to, std::uint64_t offset, std::span<const std::byte> from) override {
@@ -353,25 +356,21 @@ class WebgpuQueue final : public Queue {
     }
     const std::uint64_t words = round_up(bytes);
     if (value == std::byte{0}) {
-      return submit(device_, "filling",
-                    [&](WGPUCommandEncoder encoder) {
-                      wgpu_.wgpuCommandEncoderClearBuffer(encoder, handle_of(to), offset, words);
-                    })
-          .map([](WGPUSubmissionIndex) {});
+      return submit_work("filling", [&](WGPUCommandEncoder encoder) {
+        wgpu_.wgpuCommandEncoderClearBuffer(encoder, handle_of(to), offset, words);
+      });
     }
     const std::uint64_t pattern_size = std::min(words, pattern_bytes);
     CGL_TRY_ASSIGN(const auto pattern,
                    device_.create_buffer(pattern_size, WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, "filling"));
     const std::vector<std::byte> values(pattern_size, value);
     wgpu_.wgpuQueueWriteBuffer(device_.queue_handle(), pattern.get(), 0, values.data(), values.size());
-    return submit(device_, "filling",
-                  [&](WGPUCommandEncoder encoder) {
-                    for (std::uint64_t done = 0; done < words; done += pattern_size) {
-                      wgpu_.wgpuCommandEncoderCopyBufferToBuffer(encoder, pattern.get(), 0, handle_of(to),
-                                                                 offset + done, std::min(pattern_size, words - done));
-                    }
-                  })
-        .map([](WGPUSubmissionIndex) {});
+    return submit_work("filling", [&](WGPUCommandEncoder encoder) {
+      for (std::uint64_t done = 0; done < words; done += pattern_size) {
+        wgpu_.wgpuCommandEncoderCopyBufferToBuffer(encoder, pattern.get(), 0, handle_of(to), offset + done,
+                                                   std::min(pattern_size, words - done));
+      }
+    });
   }
 
   Status do_launch(Kernel& kernel, const LaunchShape& shape, std::span<const KernelArgument> arguments) override {
@@ -379,18 +378,14 @@ class WebgpuQueue final : public Queue {
     // The scalars' block serves all launches of a kernel: nobody may write it between ours and the submission.
     const std::lock_guard lock(compiled.launch_mutex());
     CGL_TRY_ASSIGN(const auto bind_group, compiled.bind(arguments));
-    return submit(device_, "launching " + kernel.name(),
-                  [&](WGPUCommandEncoder encoder) {
-                    const WgpuHandle<WGPUComputePassEncoder> pass(
-                        wgpu_.wgpuCommandEncoderBeginComputePass(encoder, nullptr),
-                        wgpu_.wgpuComputePassEncoderRelease);
-                    wgpu_.wgpuComputePassEncoderSetPipeline(pass.get(), compiled.pipeline());
-                    wgpu_.wgpuComputePassEncoderSetBindGroup(pass.get(), 0, bind_group.get(), 0, nullptr);
-                    wgpu_.wgpuComputePassEncoderDispatchWorkgroups(pass.get(), shape.grid[0], shape.grid[1],
-                                                                   shape.grid[2]);
-                    wgpu_.wgpuComputePassEncoderEnd(pass.get());
-                  })
-        .map([](WGPUSubmissionIndex) {});
+    return submit_work("launching " + kernel.name(), [&](WGPUCommandEncoder encoder) {
+      const WgpuHandle<WGPUComputePassEncoder> pass(wgpu_.wgpuCommandEncoderBeginComputePass(encoder, nullptr),
+                                                    wgpu_.wgpuComputePassEncoderRelease);
+      wgpu_.wgpuComputePassEncoderSetPipeline(pass.get(), compiled.pipeline());
+      wgpu_.wgpuComputePassEncoderSetBindGroup(pass.get(), 0, bind_group.get(), 0, nullptr);
+      wgpu_.wgpuComputePassEncoderDispatchWorkgroups(pass.get(), shape.grid[0], shape.grid[1], shape.grid[2]);
+      wgpu_.wgpuComputePassEncoderEnd(pass.get());
+    });
   }
 
  private:
@@ -410,10 +405,17 @@ class WebgpuQueue final : public Queue {
     return {};
   }
 
+  // A submission takes the uploads that wgpu has staged along.
+  template <class Record>
+  Status submit_work(std::string_view what, Record&& record) {
+    CGL_TRY(submit(device_, what, std::forward<Record>(record)).map([](WGPUSubmissionIndex) {}));
+    unsubmitted_bytes_ = 0;
+    return {};
+  }
+
   // Submits what wgpu has staged and waits for it.
   Status flush() {
-    unsubmitted_bytes_ = 0;
-    CGL_TRY(submit(device_, "uploading", [](WGPUCommandEncoder) {}).map([](WGPUSubmissionIndex) {}));
+    CGL_TRY(submit_work("uploading", [](WGPUCommandEncoder) {}));
     wgpu_.wgpuDevicePoll(device_.handle(), 1, nullptr);
     return {};
   }
