@@ -1,4 +1,4 @@
-# Finds what is linked (fmt, tl::expected, nlohmann::json, CLI11, xxHash, DLPack, GoogleTest) and the two GPU toolkits:
+# Finds what is linked (fmt, tl::expected, nlohmann::json, CLI11, xxHash, DLPack, ISA-L, zlib, Eigen, GoogleTest) and the two GPU toolkits:
 # an nvcc of the machine or of the bootstrap's Python environment, and the headers and library of wgpu-native.
 
 find_package(Threads REQUIRED)
@@ -8,6 +8,10 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_library(XXHASH_LIBRARY xxhash REQUIRED)
+find_path(ISAL_INCLUDE_DIR isa-l.h REQUIRED)  # the fastest inflate that streams
+find_library(ISAL_LIBRARY isal REQUIRED)
+find_package(ZLIB REQUIRED)                   # deflate whose bytes do not depend on the CPU
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)   # set-up of the models only: contract, section 6
 find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
 if(BUILD_TESTING)
   find_package(GTest REQUIRED)

@@ -47,16 +47,6 @@ bool is_contiguous(const DLTensor& tensor) {
 
 }  // namespace
 
-std::string ElementType::name() const {
-  switch (code) {
-    case Code::integer: return fmt::format("int{}", bits);
-    case Code::unsigned_integer: return fmt::format("uint{}", bits);
-    case Code::floating: return fmt::format("float{}", bits);
-    case Code::complex: return fmt::format("complex{}", bits);
-  }
-  return fmt::format("code {} of {} bits", static_cast<int>(code), bits);
-}
-
 std::string_view buffer_state_name(BufferState state) {
   switch (state) {
     case BufferState::uninitialised: return "uninitialised";

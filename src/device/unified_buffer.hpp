@@ -24,7 +24,7 @@
 
 #include "base/result.hpp"
 #include "device/device.hpp"
-#include "device/element_type.hpp"
+#include "base/element_type.hpp"
 
 struct DLManagedTensor;  // dlpack/dlpack.h
 

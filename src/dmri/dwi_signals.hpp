@@ -1,0 +1,33 @@
+// The signals of a diffusion series inside a mask, a record per voxel: what the models fit. Read from NIfTI volume by
+// volume, so that nothing outside the mask is ever held.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "formats/image_geometry.hpp"
+
+namespace cingulum {
+
+struct DwiSignals {
+  ImageGeometry geometry;
+  std::vector<std::uint32_t> voxels;  // indices of the voxels of the mask, ascending
+  std::size_t volumes = 0;            // numbers per voxel
+  std::vector<float> values;          // voxels.size() x volumes
+  std::size_t replaced = 0;           // values that were not finite and became 0: contract, section 1
+
+  [[nodiscard]] std::span<const float> record(std::size_t voxel) const {
+    return std::span(values).subspan(voxel * volumes, volumes);
+  }
+};
+
+// Only the given volumes (ascending; empty: all). `mask` has one entry per voxel of the image.
+[[nodiscard]] Result<DwiSignals> read_dwi_signals(const std::filesystem::path& series,
+                                                  std::span<const std::uint8_t> mask,
+                                                  std::span<const std::size_t> volumes = {});
+
+}  // namespace cingulum

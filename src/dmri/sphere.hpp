@@ -1,0 +1,41 @@
+// Sets of directions with the graph that joins neighbours: our own spheres by name, others from a file. Called by the
+// models (constraints, ODFs), peaks and the trackers. The tables behind the names are made by tools/make_spheres.py.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "numerics/vec3.hpp"
+
+namespace cingulum {
+
+struct Sphere {
+  std::string name;
+  // On the half sphere each direction stands for itself and its opposite; kept are z > 0, or z = 0 and y > 0, or
+  // z = y = 0 and x > 0. Edges of a half sphere may lead to the opposite of a vertex.
+  bool half = true;
+  // Directions come in slot order of the contract's mirror sum, empty slots left out.
+  bool mirror_symmetric = false;
+  std::vector<numerics::Vec3d> directions;
+  std::vector<std::array<std::uint32_t, 2>> edges;  // each once, the lower index first, ascending
+  std::vector<std::uint32_t> neighbour_offsets;     // size() + 1
+  std::vector<std::uint32_t> neighbours;            // of each vertex, ascending
+
+  [[nodiscard]] std::size_t size() const { return directions.size(); }
+};
+
+// mirror321 (the default), mirror406, mirror501, repulsion724 (362 directions), repulsion362 (181); with "-full" the
+// whole sphere. "default" = mirror321, "small" = repulsion362.
+[[nodiscard]] Result<Sphere> named_sphere(std::string_view name);
+[[nodiscard]] std::vector<std::string> sphere_names();
+// One "x y z" per line; antipodal pairs are recognised and halved unless `full`. The graph is the convex hull's.
+[[nodiscard]] Result<Sphere> read_sphere(const std::filesystem::path& path, bool full);
+[[nodiscard]] Result<Sphere> make_sphere(std::string name, std::vector<numerics::Vec3d> directions, bool full);
+// A name or, where there is no such name, a file.
+[[nodiscard]] Result<Sphere> sphere_by_name_or_file(const std::string& text);
+
+}  // namespace cingulum

@@ -1,0 +1,108 @@
+// A fixed number of independent numbers that go through the same operations: a voxel per lane. Model kernels are
+// templates over their number type and take `double` (CUDA, tests) or `Pack<double, 8>` (host): every lane does exactly
+// what the scalar would, so the result does not depend on the register width. CGL_SIMD_CLONES compiles a host function
+// for several instruction sets, the best chosen when the program starts; everything it calls must be inline, which
+// `flatten` sees to. Host only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "numerics/portable.hpp"
+
+// Sanitizers cannot run the resolvers that choose a clone; they get the baseline, which has the same results.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__) && !defined(__CUDACC__)
+#define CGL_SIMD_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), flatten))
+#else
+#define CGL_SIMD_CLONES
+#endif
+#define CGL_INLINE inline __attribute__((always_inline))
+
+namespace cingulum::numerics {
+
+template <class Real, int Width>
+struct Pack {
+  typedef Real Vector __attribute__((vector_size(Width * sizeof(Real))));
+  using Integer = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
+  typedef Integer IntegerVector __attribute__((vector_size(Width * sizeof(Real))));
+  static constexpr int width = Width;
+
+  Vector lanes;
+
+  // A comparison: all bits of a lane are set where it holds.
+  struct Mask {
+    IntegerVector lanes;
+    friend CGL_INLINE Mask operator&(Mask a, Mask b) { return {a.lanes & b.lanes}; }
+    friend CGL_INLINE Mask operator|(Mask a, Mask b) { return {a.lanes | b.lanes}; }
+    friend CGL_INLINE Mask operator!(Mask a) { return {~a.lanes}; }
+  };
+
+  Pack() = default;
+  CGL_INLINE Pack(Real value) {
+    for (int i = 0; i < Width; ++i) lanes[i] = value;
+  }
+  // (GCC takes a constructor from the vector type for one from the number type.)
+  static CGL_INLINE Pack of(Vector vector) {
+    Pack result;
+    result.lanes = vector;
+    return result;
+  }
+  static CGL_INLINE Pack load(const Real* from) {
+    Pack result;
+    __builtin_memcpy(&result.lanes, from, sizeof(Vector));
+    return result;
+  }
+  CGL_INLINE void store(Real* to) const { __builtin_memcpy(to, &lanes, sizeof(Vector)); }
+
+  friend CGL_INLINE Pack operator+(Pack a, Pack b) { return of(a.lanes + b.lanes); }
+  friend CGL_INLINE Pack operator-(Pack a, Pack b) { return of(a.lanes - b.lanes); }
+  friend CGL_INLINE Pack operator*(Pack a, Pack b) { return of(a.lanes * b.lanes); }
+  friend CGL_INLINE Pack operator/(Pack a, Pack b) { return of(a.lanes / b.lanes); }
+  friend CGL_INLINE Pack operator-(Pack a) { return of(-a.lanes); }
+  friend CGL_INLINE Mask operator<(Pack a, Pack b) { return {a.lanes < b.lanes}; }
+  friend CGL_INLINE Mask operator<=(Pack a, Pack b) { return {a.lanes <= b.lanes}; }
+  friend CGL_INLINE Mask operator>(Pack a, Pack b) { return {a.lanes > b.lanes}; }
+  friend CGL_INLINE Mask operator>=(Pack a, Pack b) { return {a.lanes >= b.lanes}; }
+};
+
+template <class Real, int Width>
+CGL_INLINE Pack<Real, Width> select(typename Pack<Real, Width>::Mask mask, Pack<Real, Width> yes,
+                                    Pack<Real, Width> no) {
+  return Pack<Real, Width>::of(mask.lanes ? yes.lanes : no.lanes);
+}
+CGL_HD inline float select(bool mask, float yes, float no) {
+  return mask ? yes : no;
+}
+CGL_HD inline double select(bool mask, double yes, double no) {
+  return mask ? yes : no;
+}
+
+template <class Mask>
+CGL_INLINE auto any_lane(Mask mask) -> decltype(mask.lanes[0], bool()) {
+  bool any = false;
+  for (std::size_t i = 0; i < sizeof(mask.lanes) / sizeof(mask.lanes[0]); ++i) any = any || mask.lanes[i] != 0;
+  return any;
+}
+CGL_HD inline bool any_lane(bool mask) {
+  return mask;
+}
+
+// A scalar function in every lane.
+template <class Real, int Width, class Function>
+CGL_INLINE Pack<Real, Width> each_lane(Pack<Real, Width> a, Function function) {
+  Pack<Real, Width> result;
+  for (int i = 0; i < Width; ++i) result.lanes[i] = function(a.lanes[i]);
+  return result;
+}
+
+template <class Real, int Width>
+CGL_INLINE Pack<Real, Width> root(Pack<Real, Width> a) {
+  return each_lane(a, [](Real x) {
+    if constexpr (sizeof(Real) == 4) return __builtin_sqrtf(x);
+    return static_cast<Real>(__builtin_sqrt(x));
+  });
+}
+
+}  // namespace cingulum::numerics
