@@ -17,14 +17,6 @@ CGL_INLINE Number kernel(Number a, Number b, Number c) {
   return select(sum > Number(0), root(sum) / (b - c), -sum * a);
 }
 
-template <class Real, int Width>
-CGL_SIMD_CLONES void run_packed(const Real* a, const Real* b, const Real* c, Real* out, std::size_t count) {
-  using Number = Pack<Real, Width>;
-  for (std::size_t i = 0; i < count; i += Width) {
-    kernel(Number::load(a + i), Number::load(b + i), Number::load(c + i)).store(out + i);
-  }
-}
-
 template <class Real>
 std::vector<Real> random_numbers(std::size_t count, std::uint32_t stream) {
   std::vector<Real> numbers(count);
@@ -35,24 +27,37 @@ std::vector<Real> random_numbers(std::size_t count, std::uint32_t stream) {
   return numbers;
 }
 
-template <class Real, int Width>
-void expect_lanes_equal_scalars() {
+template <class Real>
+void expect_lanes_equal_scalars(SimdLevel level) {
+  if (level > best_simd_level()) GTEST_SKIP() << "this CPU does not have the instruction set";
   constexpr std::size_t count = 1 << 14;
   const auto a = random_numbers<Real>(count, 1);
   const auto b = random_numbers<Real>(count, 2);
   const auto c = random_numbers<Real>(count, 3);
   std::vector<Real> packed(count);
-  run_packed<Real, Width>(a.data(), b.data(), c.data(), packed.data(), count);
+  with_packs<Real>(
+      [&]<class Number>() {
+        for (std::size_t i = 0; i < count; i += Number::width) {
+          kernel(Number::load(&a[i]), Number::load(&b[i]), Number::load(&c[i])).store(&packed[i]);
+        }
+      },
+      level);
   for (std::size_t i = 0; i < count; ++i) {
     ASSERT_EQ(float_bits(packed[i]), float_bits(kernel(a[i], b[i], c[i]))) << "lane " << i;
   }
 }
 
-TEST(Pack, every_lane_does_what_the_scalar_does) {
-  expect_lanes_equal_scalars<double, 2>();
-  expect_lanes_equal_scalars<double, 8>();
-  expect_lanes_equal_scalars<float, 4>();
-  expect_lanes_equal_scalars<float, 16>();
+TEST(Pack, every_lane_does_what_the_scalar_does_in_baseline_code) {
+  expect_lanes_equal_scalars<double>(SimdLevel::baseline);
+  expect_lanes_equal_scalars<float>(SimdLevel::baseline);
+}
+TEST(Pack, every_lane_does_what_the_scalar_does_in_avx2_code) {
+  expect_lanes_equal_scalars<double>(SimdLevel::avx2);
+  expect_lanes_equal_scalars<float>(SimdLevel::avx2);
+}
+TEST(Pack, every_lane_does_what_the_scalar_does_in_avx512_code) {
+  expect_lanes_equal_scalars<double>(SimdLevel::avx512);
+  expect_lanes_equal_scalars<float>(SimdLevel::avx512);
 }
 
 TEST(Pack, a_mask_chooses_lane_by_lane) {
