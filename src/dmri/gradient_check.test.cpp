@@ -158,7 +158,7 @@ bool is_same_reading(const GradientCheck& result, GradientFrame a, GradientFrame
 }
 
 void expect_every_frame_told_apart(const std::array<Vec3d, 3>& axes, Noise noise) {
-  const Series series = make_series(axes, {1.5, 2, 2.6}, curved_bundles(), noise);
+  const Series series = make_series(axes, {2, 2.4, 3.2}, curved_bundles(), noise);
   constexpr GradientFrame frames[] = {GradientFrame::fsl, GradientFrame::voxel, GradientFrame::world};
   for (const GradientFrame truth : frames) {
     const GradientTable table = table_in_frame(series, axes, truth);
