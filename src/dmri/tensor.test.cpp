@@ -233,6 +233,25 @@ TEST(tensor, signals_that_are_zero_negative_or_no_number_count_as_the_smallest) 
   for (const float value : a->v1) EXPECT_TRUE(std::isfinite(value));
 }
 
+TEST(tensor, where_the_weights_leave_nothing_to_solve_ols_stands_and_is_counted) {
+  const Scheme scheme = make_scheme(1000);
+  DwiSignals signals = random_signals(scheme, 3, 5);
+  // Voxel 1: only b0 and the directions near z keep a signal, which is too few for seven unknowns.
+  const std::array<double, 6> d = {0.07, 0.07, 1e-4, 0, 0, 0};
+  for (std::size_t i = 0; i < signals.volumes; ++i) {
+    signals.values[signals.volumes + i] =
+        static_cast<float>(signal_of(d, 1e30, scheme.b_values[i], scheme.directions[i]));
+  }
+  const auto pool = make_pool(1);
+  const auto wls = fit_tensors(signals, scheme.b_values, scheme.directions, {}, *pool);
+  const auto ols = fit_tensors(signals, scheme.b_values, scheme.directions, {.method = TensorMethod::ols}, *pool);
+  ASSERT_TRUE(wls && ols);
+  EXPECT_EQ(wls->unsolvable, 1U);
+  for (std::size_t j = 6; j < 12; ++j) EXPECT_EQ(wls->tensor[j], ols->tensor[j]);
+  EXPECT_NE(wls->tensor[0], ols->tensor[0]);
+  EXPECT_NE(wls->tensor[12], ols->tensor[12]);
+}
+
 TEST(tensor, schemes_that_do_not_determine_a_tensor_are_refused) {
   const auto pool = make_pool(1);
   const auto message = [&](const Scheme& scheme) {
