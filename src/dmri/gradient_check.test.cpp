@@ -234,6 +234,18 @@ TEST(gradient_check, a_straight_bundle_along_an_axis_does_not_tell_flips_apart) 
   }
 }
 
+TEST(gradient_check, steps_are_taken_in_millimetres) {
+  // An oblique bundle in voxels four times as high as wide: steps counted in voxels would leave it.
+  std::vector<CurvePoint> line;
+  for (double t = -40; t < 40; t += 0.5) {
+    line.push_back({{t * std::sqrt(0.5), 0, t * std::sqrt(0.5)}, {std::sqrt(0.5), 0, std::sqrt(0.5)}});
+  }
+  const auto axes = all_orientations()[0];
+  const Series series = make_series(axes, {1.5, 1.5, 6}, line);
+  const GradientCheck result = check(series, table_in_frame(series, axes, GradientFrame::fsl), GradientFrame::fsl);
+  EXPECT_GT(result.readings[result.used].coherence, 0.75);
+}
+
 TEST(gradient_check, the_scores_do_not_depend_on_threads) {
   const auto axes = all_orientations()[0];
   const Series series = make_series(axes, {2, 2, 2}, curved_bundles(), {.sigma = 30});
