@@ -128,6 +128,18 @@ Result<Json> run(const std::vector<std::string>& words) {
   if (mode == "read-float" && words.size() == 3) return read<float>(words[1], words[2]);
   if (mode == "read-many" && words.size() == 1) return read_many();
   if (mode == "write" && words.size() == 4) return write(words[1], words[2], words[3]);
+  if (mode == "directions" && words.size() == 5) {
+    CGL_TRY_ASSIGN(const NiftiReader reader, NiftiReader::open(words[1]));
+    CGL_TRY_ASSIGN(const GradientTable table, read_fsl_gradients(words[3], words[4]));
+    const GradientFrame frame = words[2] == "fsl"     ? GradientFrame::fsl
+                                : words[2] == "voxel" ? GradientFrame::voxel
+                                                      : GradientFrame::world;
+    Json json = Json::array();
+    for (const auto& vector : directions_in_image_axes(table, frame, reader.header().geometry.voxel_to_world)) {
+      json.push_back({vector.x, vector.y, vector.z});
+    }
+    return json;
+  }
   if (mode == "sidecar") {
     for (std::size_t i = 1; i < words.size(); ++i) {
       CGL_TRY(write_sidecar(words[i], Json::object(), {.force = true, .sync = false}));
