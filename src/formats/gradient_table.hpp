@@ -3,8 +3,10 @@
 // directions in image axes.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -44,12 +46,14 @@ constexpr double default_b0_threshold = 50;  // b <= this is a b0
 [[nodiscard]] Result<GradientTable> read_mrtrix_gradients(const std::filesystem::path& table);
 [[nodiscard]] Result<GradientTable> parse_fsl_gradients(std::string_view bvals, std::string_view bvecs);
 [[nodiscard]] Result<GradientTable> parse_mrtrix_gradients(std::string_view table);
+// Half of an FSL pair: b-values without vectors, each checked.
+[[nodiscard]] Result<std::vector<double>> parse_bvals(std::string_view text);
 
 [[nodiscard]] std::string format_bvals(const GradientTable& table);
 [[nodiscard]] std::string format_bvecs(const GradientTable& table);         // three rows
 [[nodiscard]] std::string format_mrtrix_table(const GradientTable& table);  // vectors must be `world`
 
-// Unit vectors in image axes (i, j, k); zero for b0. `frame` replaces the table's own.
+// Unit vectors in image axes (i, j, k); zero where the table has no direction. `frame` replaces the table's own.
 [[nodiscard]] std::vector<numerics::Vec3d> directions_in_image_axes(const GradientTable& table, GradientFrame frame,
                                                                     const Affine& voxel_to_world);
 
