@@ -6,7 +6,9 @@ namespace cingulum {
 Verb devices_verb();
 Verb selfcheck_verb();
 Verb cache_verb();
+Verb info_verb();
 Verb convert_verb();
+Verb verify_verb();
 Verb settings_verb();
 Verb completion_verb();
 Verb docs_verb();
@@ -14,8 +16,8 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      devices_verb(),  convert_verb(),    selfcheck_verb(), cache_verb(),
-      settings_verb(), completion_verb(), docs_verb(),      help_verb(),
+      devices_verb(), info_verb(),     convert_verb(),    verify_verb(), selfcheck_verb(),
+      cache_verb(),   settings_verb(), completion_verb(), docs_verb(),   help_verb(),
   };
 }
 
