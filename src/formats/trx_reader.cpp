@@ -341,7 +341,7 @@ Status TrxReader::take_field(const TrxFile& file, std::string_view kind, std::ui
 }
 
 Result<bool> TrxReader::read_batch(TractogramBatch& batch, std::size_t max_points, bool as_float) {
-  batch.clear();
+  batch.offsets.assign(1, 0);
   batch.point_data.resize(point_streams_.size());
   batch.streamline_data.resize(streamline_streams_.size());
   const std::uint64_t first = next_streamline_;
@@ -367,7 +367,7 @@ Result<bool> TrxReader::read_batch(TractogramBatch& batch, std::size_t max_point
   };
   const Bytes positions = positions_.take(points * 3 * layout_.position_type.bytes());
   positions_.add_to_crc(positions);
-  decode_positions(positions, layout_.position_type, as_float, batch);
+  decode_positions(positions, layout_.position_type, as_float, 0, batch);
   for (std::size_t i = 0; i < point_streams_.size(); ++i) read_field(point_streams_[i], points, batch.point_data[i]);
   for (std::size_t i = 0; i < streamline_streams_.size(); ++i) {
     read_field(streamline_streams_[i], streamlines, batch.streamline_data[i]);

@@ -465,6 +465,20 @@ class Conversion(Case):
             sidecar.pop("run"), again.pop("run")
             self.assertEqual(again, sidecar)
 
+    def test_verify_finds_every_edit_by_the_sidecar(self):
+        (self.folder / "a.trx").write_bytes(dict(hostile_trx.odd_but_good())["plain"])
+        generator = np.random.default_rng(5)
+        for name in ("b.trk", "b.tck", "b.trx"):
+            path = self.folder / name
+            self.convert(self.folder / "a.trx", name)
+            self.assertEqual(run("verify", path).returncode, 0)
+            good = path.read_bytes()
+            for _ in range(20):
+                edited = bytearray(good)
+                edited[generator.integers(len(good))] ^= int(generator.integers(1, 256))
+                path.write_bytes(edited)
+                self.assertEqual(run("verify", path).returncode, 1)
+
     def test_an_existing_output_is_refused_without_force(self):
         (self.folder / "a.trx").write_bytes(dict(hostile_trx.odd_but_good())["plain"])
         for target in ("b.trx", "b.trk", "b.tck", "b.trx.d"):
