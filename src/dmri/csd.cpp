@@ -138,22 +138,23 @@ CGL_INLINE int count_bits(const CsdView& view, const std::uint64_t* bits) {
   return count;
 }
 
-// Terms of `Terms` directions, one after the other in each entry.
+// Terms of `Terms` directions, one after the other in each entry: +h h' with `columns` at h, -h h' with it at -h.
 template <int Terms>
-CGL_INLINE void add_directions(const CsdView& view, const int* direction, const double* sign, double* gram) {
-  FixedArray<const double*, Terms> h;
-#pragma GCC unroll 8
-  for (int t = 0; t < Terms; ++t) h[t] = view.constraint + direction[t] * view.stride;
+CGL_INLINE void add_directions(const CsdView& view, const double* const* rows, const double* const* columns,
+                               double* gram) {
   for (int block = 0; block < view.stride; block += 8) {  // of columns
-    FixedArray<Pack8, Terms> columns;
+    FixedArray<Pack8, Terms> column;
 #pragma GCC unroll 8
-    for (int t = 0; t < Terms; ++t) columns[t] = Pack8::load(h[t] + block) * Pack8(sign[t]);
-    for (int row = block; row < view.count; ++row) {
-      double* const entries = gram + padded_row_offset(row) + block;
-      Pack8 sum = Pack8::load(entries);
+    for (int t = 0; t < Terms; ++t) column[t] = Pack8::load(columns[t] + block);
+    for (int row_block = block; row_block < view.count; row_block += 8) {
+      double* entries = gram + padded_row_offset(row_block) + block;
+      const int end = row_block + 8 < view.count ? row_block + 8 : view.count;
+      for (int row = row_block; row < end; ++row, entries += row_block + 8) {
+        Pack8 sum = Pack8::load(entries);
 #pragma GCC unroll 8
-      for (int t = 0; t < Terms; ++t) sum = sum + columns[t] * Pack8(h[t][row]);
-      sum.store(entries);
+        for (int t = 0; t < Terms; ++t) sum = sum + column[t] * Pack8(rows[t][row]);
+        sum.store(entries);
+      }
     }
   }
 }
@@ -174,8 +175,8 @@ CGL_INLINE void change_gram(const CsdView& view, const std::uint64_t* small, con
     __builtin_memcpy(gram, from_none ? view.gram : view.gram_all,
                      static_cast<std::size_t>(padded_row_offset(view.stride)) * sizeof(double));
   }
-  int directions[most_terms];
-  double signs[most_terms];
+  const double* rows[most_terms];
+  const double* columns[most_terms];
   int waiting = 0;
   for (int w = 0; w < words; ++w) {
     const int valid = view.directions - 64 * w;
@@ -183,17 +184,18 @@ CGL_INLINE void change_gram(const CsdView& view, const std::uint64_t* small, con
     const std::uint64_t was = from_before ? before[w] : (from_none ? 0 : all);
     for (std::uint64_t rest = small[w] ^ was; rest != 0; rest &= rest - 1) {
       const int bit = std::countr_zero(rest);
-      directions[waiting] = 64 * w + bit;
-      signs[waiting] = (small[w] >> bit & 1) != 0 ? 1.0 : -1.0;
+      const int offset = (64 * w + bit) * view.stride;
+      rows[waiting] = view.constraint + offset;
+      columns[waiting] = ((small[w] >> bit & 1) != 0 ? view.constraint : view.negated_constraint) + offset;
       if (++waiting == most_terms) {
-        add_directions<most_terms>(view, directions, signs, gram);
+        add_directions<most_terms>(view, rows, columns, gram);
         waiting = 0;
       }
     }
   }
   int done = 0;
-  for (; done + 4 <= waiting; done += 4) add_directions<4>(view, directions + done, signs + done, gram);
-  for (; done < waiting; ++done) add_directions<1>(view, directions + done, signs + done, gram);
+  for (; done + 4 <= waiting; done += 4) add_directions<4>(view, rows + done, columns + done, gram);
+  for (; done < waiting; ++done) add_directions<1>(view, rows + done, columns + done, gram);
 }
 
 // Lays the systems of all slots side by side, solves them and hands the solutions back. True where a lane failed.
@@ -388,10 +390,12 @@ Result<CsdModel> CsdModel::create(std::span<const Vec3d> directions, std::span<c
   const int direction_stride = (model.directions_ + 63) / 64 * 64;
   model.amplitudes_ = AlignedNumbers(static_cast<std::size_t>(count * direction_stride));
   model.constraint_ = AlignedNumbers(constraint.size() * stride_size);
+  model.negated_constraint_ = AlignedNumbers(constraint.size() * stride_size);
   for (std::size_t d = 0; d < constraint.size(); ++d) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
       model.amplitudes_[i * static_cast<std::size_t>(direction_stride) + d] = basis_matrix.at(d, i);
       model.constraint_[d * stride_size + i] = scale * basis_matrix.at(d, i);
+      model.negated_constraint_[d * stride_size + i] = -(scale * basis_matrix.at(d, i));
     }
   }
   model.threshold_factor_ = options.tau * along_z[0];
@@ -425,6 +429,7 @@ CsdView CsdModel::view() const {
           .start = start_.data(),
           .amplitudes = amplitudes_.data(),
           .constraint = constraint_.data(),
+          .negated_constraint = negated_constraint_.data(),
           .gram = gram_.data(),
           .gram_all = gram_all_.data()};
 }

@@ -51,6 +51,7 @@ class CsdModel {
   AlignedNumbers start_;
   AlignedNumbers amplitudes_;
   AlignedNumbers constraint_;
+  AlignedNumbers negated_constraint_;
   AlignedNumbers gram_;
   AlignedNumbers gram_all_;
 };

@@ -37,6 +37,7 @@ struct CsdView {
   const double* start;       // (X'X)^-1 X', gradients x stride
   const double* amplitudes;  // basis at the directions, count x direction_stride
   const double* constraint;  // lambda-scaled basis, directions x stride
+  const double* negated_constraint;
   const double* gram;        // X'X, padded triangle
   const double* gram_all;    // X'X + sum over all directions of h h', padded triangle
 };
