@@ -1,8 +1,6 @@
-// A fixed number of independent numbers that go through the same operations: a voxel per lane. Model kernels are
-// templates over their number type and take `double` (CUDA, tests) or `Pack<double, 8>` (host): every lane does exactly
-// what the scalar would, so the result does not depend on the register width. CGL_SIMD_CLONES compiles a host function
-// for several instruction sets, the best chosen when the program starts; everything it calls must be inline, which
-// `flatten` sees to. Host only.
+// A few independent numbers that go through the same operations: a voxel per lane. Model kernels are templates over
+// their number type and take `double` (CUDA, tests) or a `Pack` of the width of this machine's registers (with_packs):
+// every lane does exactly what the scalar would, so the result does not depend on the width. Host only.
 #pragma once
 
 #include <cstddef>
@@ -107,6 +105,53 @@ CGL_INLINE Pack<Real, Width> root(Pack<Real, Width> a) {
     if constexpr (sizeof(Real) == 4) return __builtin_sqrtf(x);
     return static_cast<Real>(__builtin_sqrt(x));
   });
+}
+
+// The instruction sets that host code is compiled for besides the baseline.
+enum class SimdLevel { baseline, avx2, avx512 };
+
+#if defined(__x86_64__) && defined(__GNUC__)
+inline SimdLevel best_simd_level() {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("bmi2") &&
+      __builtin_cpu_supports("fma")) {
+    return SimdLevel::avx512;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma")) {
+    return SimdLevel::avx2;
+  }
+  return SimdLevel::baseline;
+}
+#define CGL_TARGET_AVX2 __attribute__((target("arch=x86-64-v3"), flatten, noinline))
+#define CGL_TARGET_AVX512 __attribute__((target("arch=x86-64-v4"), flatten, noinline))
+#else
+inline SimdLevel best_simd_level() {
+  return SimdLevel::baseline;
+}
+#define CGL_TARGET_AVX2
+#define CGL_TARGET_AVX512
+#endif
+
+template <class Real, class Body>
+CGL_TARGET_AVX512 void call_with_avx512_packs(Body& body) {
+  body.template operator()<Pack<Real, 64 / sizeof(Real)>>();
+}
+template <class Real, class Body>
+CGL_TARGET_AVX2 void call_with_avx2_packs(Body& body) {
+  body.template operator()<Pack<Real, 32 / sizeof(Real)>>();
+}
+
+// Calls body.operator()<Pack<Real, Width>>() with the width of the registers, compiled for them. All that the body
+// calls is inlined into it; what cannot be (a function of another file) is compiled for the baseline.
+//   with_packs<double>([&]<class Number>() { for (...; i += Number::width) kernel(Number::load(a + i)).store(b + i);
+//   });
+template <class Real, class Body>
+void with_packs(Body&& body, SimdLevel level = best_simd_level()) {
+  switch (level) {
+    case SimdLevel::avx512: return call_with_avx512_packs<Real>(body);
+    case SimdLevel::avx2: return call_with_avx2_packs<Real>(body);
+    case SimdLevel::baseline: return body.template operator()<Pack<Real, 16 / sizeof(Real)>>();
+  }
 }
 
 }  // namespace cingulum::numerics
