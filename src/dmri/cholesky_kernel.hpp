@@ -1,6 +1,6 @@
 // Cholesky factor and solution of one small symmetric positive definite system, for `double` or a pack of eight systems
-// at once. Every entry of the factor is one sequential sum, ascending in the inner index, whatever the tiles: scalar and
-// packed results agree in bits, and so will CUDA's. Called by the CSD fit.
+// at once. Every entry of the factor is one sequential sum, ascending in the inner index, whatever the tiles: scalar
+// and packed results agree in bits, and so will CUDA's. Called by the CSD fit.
 #pragma once
 
 #include <cstddef>
@@ -124,8 +124,7 @@ CGL_HD CGL_INLINE void factor_cholesky(int size, Number* triangle, Number* inver
       for (int column = 0; column < whole; column += 4) factor_tile<3, 4>(triangle, inverse_diagonal, whole, column);
       factor_diagonal_tile<3>(triangle, inverse_diagonal, whole, failed);
       break;
-    default:
-      break;
+    default: break;
   }
 }
 

@@ -15,12 +15,9 @@ using numerics::Vec3d;
 
 namespace {
 
-using Pack8 = numerics::Pack<double, 8>;
-using Vector8 = Pack8::Vector;
-using Bits8 = Pack8::IntegerVector;
 using EigenMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-constexpr int lanes = 8;
+constexpr int most_lanes = 8;
 
 // A voxel on its way through the iterations. The Gram matrix is kept per voxel and changed only by the directions whose
 // state changes; eight of them are laid side by side for the solution.
@@ -39,11 +36,11 @@ struct Slot {
 
 struct Workspace {
   explicit Workspace(const CsdView& view)
-      : numbers(static_cast<std::size_t>(lanes) *
+      : numbers(static_cast<std::size_t>(most_lanes) *
                 static_cast<std::size_t>(padded_row_offset(view.stride) + 2 * view.stride)),
-        triangle(static_cast<std::size_t>(lanes * triangle_index(view.stride, 0))),
-        inverse_diagonal(static_cast<std::size_t>(lanes * view.stride)),
-        solution(static_cast<std::size_t>(lanes * view.stride)) {
+        triangle(static_cast<std::size_t>(most_lanes * triangle_index(view.stride, 0))),
+        inverse_diagonal(static_cast<std::size_t>(most_lanes * view.stride)),
+        solution(static_cast<std::size_t>(most_lanes * view.stride)) {
     double* next = numbers.data();
     for (Slot& slot : slots) {
       slot.gram = next;
@@ -53,14 +50,13 @@ struct Workspace {
       slot.solution = next;
       next += view.stride;
       // Lanes without a voxel are solved along with the others.
-      std::memcpy(slot.gram, view.gram,
-                  static_cast<std::size_t>(padded_row_offset(view.stride)) * sizeof(double));
+      std::memcpy(slot.gram, view.gram, static_cast<std::size_t>(padded_row_offset(view.stride)) * sizeof(double));
     }
   }
 
-  Slot slots[lanes];
+  Slot slots[most_lanes];
   AlignedNumbers numbers;
-  // Eight systems side by side: entry e of lane l at 8 e + l. (Not vectors of packs: those are aligned for the
+  // A system per lane, side by side: entry e of lane l at width e + l. (Not vectors of packs: those are aligned for the
   // baseline's registers only.)
   AlignedNumbers triangle;
   AlignedNumbers inverse_diagonal;
@@ -74,59 +70,96 @@ struct Counts {
   std::uint64_t iterations = 0;
 };
 
-// Rows and columns of an 8 x 8 block change places.
-CGL_INLINE void transpose(Vector8* rows) {
-  Vector8 a[8], b[8];
+// Rows and columns of a square block change places.
+template <class Number>
+CGL_INLINE void transpose(typename Number::Vector* rows) {
+  using Vector = typename Number::Vector;
+  using Bits = typename Number::IntegerVector;
+  if constexpr (Number::width == 2) {
+    const Vector first = rows[0];
+    rows[0] = __builtin_shuffle(first, rows[1], Bits{0, 2});
+    rows[1] = __builtin_shuffle(first, rows[1], Bits{1, 3});
+  } else if constexpr (Number::width == 4) {
+    Vector a[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i += 2) {
+      a[i] = __builtin_shuffle(rows[i], rows[i + 1], Bits{0, 4, 2, 6});
+      a[i + 1] = __builtin_shuffle(rows[i], rows[i + 1], Bits{1, 5, 3, 7});
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      rows[i] = __builtin_shuffle(a[i], a[i + 2], Bits{0, 1, 4, 5});
+      rows[i + 2] = __builtin_shuffle(a[i], a[i + 2], Bits{2, 3, 6, 7});
+    }
+  } else {
+    static_assert(Number::width == 8);
+    Vector a[8], b[8];
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; i += 2) {
-    a[i] = __builtin_shuffle(rows[i], rows[i + 1], Bits8{0, 8, 2, 10, 4, 12, 6, 14});
-    a[i + 1] = __builtin_shuffle(rows[i], rows[i + 1], Bits8{1, 9, 3, 11, 5, 13, 7, 15});
-  }
+    for (int i = 0; i < 8; i += 2) {
+      a[i] = __builtin_shuffle(rows[i], rows[i + 1], Bits{0, 8, 2, 10, 4, 12, 6, 14});
+      a[i + 1] = __builtin_shuffle(rows[i], rows[i + 1], Bits{1, 9, 3, 11, 5, 13, 7, 15});
+    }
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; i += 4) {
-    b[i] = __builtin_shuffle(a[i], a[i + 2], Bits8{0, 1, 8, 9, 4, 5, 12, 13});
-    b[i + 1] = __builtin_shuffle(a[i + 1], a[i + 3], Bits8{0, 1, 8, 9, 4, 5, 12, 13});
-    b[i + 2] = __builtin_shuffle(a[i], a[i + 2], Bits8{2, 3, 10, 11, 6, 7, 14, 15});
-    b[i + 3] = __builtin_shuffle(a[i + 1], a[i + 3], Bits8{2, 3, 10, 11, 6, 7, 14, 15});
-  }
+    for (int i = 0; i < 8; i += 4) {
+      b[i] = __builtin_shuffle(a[i], a[i + 2], Bits{0, 1, 8, 9, 4, 5, 12, 13});
+      b[i + 1] = __builtin_shuffle(a[i + 1], a[i + 3], Bits{0, 1, 8, 9, 4, 5, 12, 13});
+      b[i + 2] = __builtin_shuffle(a[i], a[i + 2], Bits{2, 3, 10, 11, 6, 7, 14, 15});
+      b[i + 3] = __builtin_shuffle(a[i + 1], a[i + 3], Bits{2, 3, 10, 11, 6, 7, 14, 15});
+    }
 #pragma GCC unroll 8
-  for (int i = 0; i < 4; ++i) {
-    rows[i] = __builtin_shuffle(b[i], b[i + 4], Bits8{0, 1, 2, 3, 8, 9, 10, 11});
-    rows[i + 4] = __builtin_shuffle(b[i], b[i + 4], Bits8{4, 5, 6, 7, 12, 13, 14, 15});
+    for (int i = 0; i < 4; ++i) {
+      rows[i] = __builtin_shuffle(b[i], b[i + 4], Bits{0, 1, 2, 3, 8, 9, 10, 11});
+      rows[i + 4] = __builtin_shuffle(b[i], b[i + 4], Bits{4, 5, 6, 7, 12, 13, 14, 15});
+    }
   }
 }
 
+template <class Number>
 CGL_INLINE void project(const CsdView& view, const double* matrix, const float* signal, const std::uint32_t* volumes,
                         double* result) {
-  for (int i = 0; i < view.stride; i += 8) {
-    Pack8 sum(0.0);
+  for (int i = 0; i < view.stride; i += Number::width) {
+    Number sum(0.0);
     for (int g = 0; g < view.gradients; ++g) {
-      sum = sum + Pack8::load(matrix + g * view.stride + i) * Pack8(static_cast<double>(signal[volumes[g]]));
+      sum = sum + Number::load(matrix + g * view.stride + i) * Number(static_cast<double>(signal[volumes[g]]));
     }
     sum.store(result + i);
   }
 }
 
-// The amplitudes of 64 directions at a time, compared and gathered into one word.
+// The amplitudes of 64 directions, eight packs at a time, compared and gathered into one word.
+template <class Number>
 CGL_INLINE void find_small(const CsdView& view, const double* coefficients, int count, double threshold,
                            std::uint64_t* small) {
+  using Bits = typename Number::IntegerVector;
+  constexpr int packs = 8;
+  constexpr int together = packs * Number::width;
+  static_assert(64 % together == 0);
+  Bits lane_bits = {};
+#pragma GCC unroll 8
+  for (int l = 0; l < Number::width; ++l) lane_bits[l] = std::int64_t{1} << l;
+  const Number limit(threshold);
   for (int word = 0; word < view.direction_stride / 64; ++word) {
-    const double* const table = view.amplitudes + 64 * word;
-    Pack8 sum[8];
+    Bits found = {};
+    for (int part = 0; part < 64; part += together) {
+      const double* const table = view.amplitudes + 64 * word + part;
+      Number sum[packs];
 #pragma GCC unroll 8
-    for (int p = 0; p < 8; ++p) sum[p] = Pack8(0.0);
-    for (int i = 0; i < count; ++i) {
-      const Pack8 value(coefficients[i]);
+      for (int p = 0; p < packs; ++p) sum[p] = Number(0.0);
+      for (int i = 0; i < count; ++i) {
+        const Number value(coefficients[i]);
 #pragma GCC unroll 8
-      for (int p = 0; p < 8; ++p) sum[p] = sum[p] + Pack8::load(table + i * view.direction_stride + 8 * p) * value;
+        for (int p = 0; p < packs; ++p) {
+          sum[p] = sum[p] + Number::load(table + i * view.direction_stride + Number::width * p) * value;
+        }
+      }
+#pragma GCC unroll 8
+      for (int p = 0; p < packs; ++p) {
+        found |= (sum[p] < limit).lanes & (lane_bits << (part + Number::width * p));
+      }
     }
-    Bits8 found = {};
-    const Bits8 lane_bits = {1, 2, 4, 8, 16, 32, 64, 128};
-#pragma GCC unroll 8
-    for (int p = 0; p < 8; ++p) found |= (sum[p] < Pack8(threshold)).lanes & (lane_bits << (8 * p));
     std::uint64_t bits = 0;
 #pragma GCC unroll 8
-    for (int l = 0; l < 8; ++l) bits |= static_cast<std::uint64_t>(found[l]);
+    for (int l = 0; l < Number::width; ++l) bits |= static_cast<std::uint64_t>(found[l]);
     const int valid = view.directions - 64 * word;
     small[word] = valid >= 64 ? bits : bits & ((std::uint64_t{1} << valid) - 1);
   }
@@ -139,26 +172,27 @@ CGL_INLINE int count_bits(const CsdView& view, const std::uint64_t* bits) {
 }
 
 // Terms of `Terms` directions, one after the other in each entry: +h h' with `columns` at h, -h h' with it at -h.
-template <int Terms>
+template <class Number, int Terms>
 CGL_INLINE void add_directions(const CsdView& view, const double* const* rows, const double* const* columns,
                                double* gram) {
-  for (int block = 0; block < view.stride; block += 8) {  // of columns
-    FixedArray<Pack8, Terms> column;
+  for (int first = 0; first < view.stride; first += Number::width) {  // column of a pack
+    FixedArray<Number, Terms> column;
 #pragma GCC unroll 8
-    for (int t = 0; t < Terms; ++t) column[t] = Pack8::load(columns[t] + block);
-    for (int row_block = block; row_block < view.count; row_block += 8) {
-      double* entries = gram + padded_row_offset(row_block) + block;
+    for (int t = 0; t < Terms; ++t) column[t] = Number::load(columns[t] + first);
+    for (int row_block = first - first % 8; row_block < view.count; row_block += 8) {
+      double* entries = gram + padded_row_offset(row_block) + first;
       const int end = row_block + 8 < view.count ? row_block + 8 : view.count;
       for (int row = row_block; row < end; ++row, entries += row_block + 8) {
-        Pack8 sum = Pack8::load(entries);
+        Number sum = Number::load(entries);
 #pragma GCC unroll 8
-        for (int t = 0; t < Terms; ++t) sum = sum + column[t] * Pack8(rows[t][row]);
+        for (int t = 0; t < Terms; ++t) sum = sum + column[t] * Number(rows[t][row]);
         sum.store(entries);
       }
     }
   }
 }
 
+template <class Number>
 CGL_INLINE void change_gram(const CsdView& view, const std::uint64_t* small, const std::uint64_t* before,
                             double* gram) {
   constexpr int most_terms = 8;
@@ -188,52 +222,57 @@ CGL_INLINE void change_gram(const CsdView& view, const std::uint64_t* small, con
       rows[waiting] = view.constraint + offset;
       columns[waiting] = ((small[w] >> bit & 1) != 0 ? view.constraint : view.negated_constraint) + offset;
       if (++waiting == most_terms) {
-        add_directions<most_terms>(view, rows, columns, gram);
+        add_directions<Number, most_terms>(view, rows, columns, gram);
         waiting = 0;
       }
     }
   }
   int done = 0;
-  for (; done + 4 <= waiting; done += 4) add_directions<4>(view, rows + done, columns + done, gram);
-  for (; done < waiting; ++done) add_directions<1>(view, rows + done, columns + done, gram);
+  for (; done + 4 <= waiting; done += 4) add_directions<Number, 4>(view, rows + done, columns + done, gram);
+  for (; done < waiting; ++done) add_directions<Number, 1>(view, rows + done, columns + done, gram);
 }
 
-// Lays the systems of all slots side by side, solves them and hands the solutions back. True where a lane failed.
+// Lays the systems of all slots side by side, solves them and hands the solutions back; tells which lanes failed.
+template <class Number>
 CGL_INLINE void solve_slots(const CsdView& view, Workspace& work, bool* failed_lanes) {
-  Pack8* const triangle = reinterpret_cast<Pack8*>(work.triangle.data());
-  Pack8* const inverse_diagonal = reinterpret_cast<Pack8*>(work.inverse_diagonal.data());
-  Pack8* const solution = reinterpret_cast<Pack8*>(work.solution.data());
+  using Vector = typename Number::Vector;
+  constexpr int width = Number::width;
+  Number* const triangle = reinterpret_cast<Number*>(work.triangle.data());
+  Number* const inverse_diagonal = reinterpret_cast<Number*>(work.inverse_diagonal.data());
+  Number* const solution = reinterpret_cast<Number*>(work.solution.data());
   for (int row = 0; row < view.count; ++row) {
-    for (int block = 0; block <= row; block += 8) {
-      Vector8 entries[8];
+    for (int first = 0; first <= row; first += width) {
+      FixedArray<Vector, width> entries;
 #pragma GCC unroll 8
-      for (int l = 0; l < 8; ++l) entries[l] = Pack8::load(work.slots[l].gram + padded_row_offset(row) + block).lanes;
-      transpose(entries);
+      for (int l = 0; l < width; ++l) {
+        entries[l] = Number::load(work.slots[l].gram + padded_row_offset(row) + first).lanes;
+      }
+      transpose<Number>(entries);
       // Entries beyond the diagonal land where the next row will be written.
 #pragma GCC unroll 8
-      for (int c = 0; c < 8; ++c) triangle[triangle_index(row, block + c)] = Pack8::of(entries[c]);
+      for (int c = 0; c < width; ++c) triangle[triangle_index(row, first + c)] = Number::of(entries[c]);
     }
   }
-  for (int block = 0; block < view.stride; block += 8) {
-    Vector8 entries[8];
+  for (int first = 0; first < view.stride; first += width) {
+    FixedArray<Vector, width> entries;
 #pragma GCC unroll 8
-    for (int l = 0; l < 8; ++l) entries[l] = Pack8::load(work.slots[l].right_side + block).lanes;
-    transpose(entries);
+    for (int l = 0; l < width; ++l) entries[l] = Number::load(work.slots[l].right_side + first).lanes;
+    transpose<Number>(entries);
 #pragma GCC unroll 8
-    for (int c = 0; c < 8; ++c) solution[block + c] = Pack8::of(entries[c]);
+    for (int c = 0; c < width; ++c) solution[first + c] = Number::of(entries[c]);
   }
-  Pack8 failed(0.0);
+  Number failed(0.0);
   factor_cholesky(view.count, triangle, inverse_diagonal, failed);
   solve_cholesky(view.count, triangle, inverse_diagonal, solution);
-  for (int block = 0; block < view.stride; block += 8) {
-    Vector8 entries[8];
+  for (int first = 0; first < view.stride; first += width) {
+    FixedArray<Vector, width> entries;
 #pragma GCC unroll 8
-    for (int c = 0; c < 8; ++c) entries[c] = solution[block + c].lanes;
-    transpose(entries);
+    for (int c = 0; c < width; ++c) entries[c] = solution[first + c].lanes;
+    transpose<Number>(entries);
 #pragma GCC unroll 8
-    for (int l = 0; l < 8; ++l) Pack8::of(entries[l]).store(work.slots[l].solution + block);
+    for (int l = 0; l < width; ++l) Number::of(entries[l]).store(work.slots[l].solution + first);
   }
-  for (int l = 0; l < 8; ++l) failed_lanes[l] = failed.lanes[l] != 0.0;
+  for (int l = 0; l < width; ++l) failed_lanes[l] = failed.lanes[l] != 0.0;
 }
 
 struct Piece {
@@ -251,48 +290,52 @@ CGL_INLINE void store(const CsdView& view, const Piece& piece, const Slot& slot,
 }
 
 // Takes voxels of the piece until one needs iterations; false when none is left.
+template <class Number>
 CGL_INLINE bool fill(const CsdView& view, const Piece& piece, std::size_t& next, Slot& slot, Counts& counts) {
   while (next < piece.end) {
     slot.voxel = next++;
     const float* const signal = piece.signals + slot.voxel * piece.stride;
-    project(view, view.start, signal, piece.volumes, slot.solution);
+    project<Number>(view, view.start, signal, piece.volumes, slot.solution);
     slot.threshold = view.threshold_factor * slot.solution[0];
     slot.iterations = 0;
     slot.first = true;
-    find_small(view, slot.solution, view.low_order_count, slot.threshold, slot.small);
-    if (count_bits(view, slot.small) == 0) find_small(view, slot.solution, view.count, slot.threshold, slot.small);
+    find_small<Number>(view, slot.solution, view.low_order_count, slot.threshold, slot.small);
+    if (count_bits(view, slot.small) == 0)
+      find_small<Number>(view, slot.solution, view.count, slot.threshold, slot.small);
     if (count_bits(view, slot.small) == 0 || view.iterations == 0) {
       counts.unconstrained += 1;
       store(view, piece, slot, false);
       continue;
     }
-    project(view, view.projection, signal, piece.volumes, slot.right_side);
+    project<Number>(view, view.projection, signal, piece.volumes, slot.right_side);
     return slot.active = true;
   }
   return slot.active = false;
 }
 
-CGL_SIMD_CLONES void fit_piece(const CsdView& view, const Piece& piece, Workspace& work, Counts& counts) {
+template <class Number>
+CGL_INLINE void fit_piece(const CsdView& view, const Piece& piece, Workspace& work, Counts& counts) {
   std::size_t next = piece.begin;
   int active = 0;
-  for (Slot& slot : work.slots) active += fill(view, piece, next, slot, counts) ? 1 : 0;
+  const std::span<Slot> slots(work.slots, Number::width);
+  for (Slot& slot : slots) active += fill<Number>(view, piece, next, slot, counts) ? 1 : 0;
   const int words = view.direction_stride / 64;
   while (active > 0) {
-    for (Slot& slot : work.slots) {
+    for (Slot& slot : slots) {
       if (!slot.active) continue;
-      change_gram(view, slot.small, slot.first ? nullptr : slot.before, slot.gram);
+      change_gram<Number>(view, slot.small, slot.first ? nullptr : slot.before, slot.gram);
       slot.first = false;
       ++slot.iterations;
     }
-    bool failed[lanes];
-    solve_slots(view, work, failed);
-    for (int l = 0; l < lanes; ++l) {
-      Slot& slot = work.slots[l];
+    bool failed[most_lanes];
+    solve_slots<Number>(view, work, failed);
+    for (std::size_t l = 0; l < slots.size(); ++l) {
+      Slot& slot = slots[l];
       if (!slot.active) continue;
       bool ended = failed[l];
       if (!ended) {
         for (int w = 0; w < words; ++w) slot.before[w] = slot.small[w];
-        find_small(view, slot.solution, view.count, slot.threshold, slot.small);
+        find_small<Number>(view, slot.solution, view.count, slot.threshold, slot.small);
         bool equal = true;
         for (int w = 0; w < words; ++w) equal = equal && slot.before[w] == slot.small[w];
         if (!equal && slot.iterations == view.iterations) ++counts.not_converged;
@@ -303,7 +346,7 @@ CGL_SIMD_CLONES void fit_piece(const CsdView& view, const Piece& piece, Workspac
       if (!ended) continue;
       counts.iterations += static_cast<std::uint64_t>(slot.iterations);
       store(view, piece, slot, failed[l]);
-      if (!fill(view, piece, next, slot, counts)) --active;
+      if (!fill<Number>(view, piece, next, slot, counts)) --active;
     }
   }
 }
@@ -333,8 +376,9 @@ Result<CsdModel> CsdModel::create(std::span<const Vec3d> directions, std::span<c
                 numerics::largest_harmonic_degree);
   }
   if (directions.empty() || constraint.empty()) {
-    return fail(ErrorKind::invalid_argument, "csd: {} gradient directions and {} constraint directions; both are needed",
-                directions.size(), constraint.size());
+    return fail(ErrorKind::invalid_argument,
+                "csd: {} gradient directions and {} constraint directions; both are needed", directions.size(),
+                constraint.size());
   }
   if (constraint.size() > static_cast<std::size_t>(csd_largest_directions)) {
     return fail(ErrorKind::invalid_argument, "csd: {} constraint directions, at most {} are supported",
@@ -436,7 +480,7 @@ CsdView CsdModel::view() const {
 
 CsdFit fit_csd(const CsdModel& model, std::span<const float> signals, std::size_t stride,
                std::span<const std::uint32_t> volumes, ThreadPool& pool,
-               const std::function<void(std::size_t)>& advance) {
+               const std::function<void(std::size_t)>& advance, numerics::SimdLevel level) {
   const CsdView view = model.view();
   const std::size_t voxels = stride == 0 ? 0 : signals.size() / stride;
   CsdFit fit;
@@ -449,7 +493,7 @@ CsdFit fit_csd(const CsdModel& model, std::span<const float> signals, std::size_
     Workspace work(view);
     Counts counts;
     const Piece piece = {signals.data(), stride, volumes.data(), fit.coefficients.data(), begin, end};
-    fit_piece(view, piece, work, counts);
+    numerics::with_packs<double>([&]<class Number>() { fit_piece<Number>(view, piece, work, counts); }, level);
     unconstrained += counts.unconstrained;
     not_converged += counts.not_converged;
     not_solvable += counts.not_solvable;

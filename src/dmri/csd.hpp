@@ -13,6 +13,7 @@
 #include "base/thread_pool.hpp"
 #include "dmri/aligned_numbers.hpp"
 #include "dmri/csd_kernel.hpp"
+#include "numerics/pack.hpp"
 #include "numerics/spherical_harmonics.hpp"
 #include "numerics/vec3.hpp"
 
@@ -65,10 +66,11 @@ struct CsdFit {
 };
 
 // `signals` holds `stride` numbers per voxel; `volumes` are the positions of the diffusion-weighted ones, in the order
-// of the model's directions. The result does not depend on threads or on which voxels are fitted together.
-// `advance` is called with the number of voxels done, from any thread.
+// of the model's directions. The result does not depend on threads, on which voxels are fitted together or on the
+// instruction set. `advance` is called with the number of voxels done, from any thread.
 [[nodiscard]] CsdFit fit_csd(const CsdModel& model, std::span<const float> signals, std::size_t stride,
                              std::span<const std::uint32_t> volumes, ThreadPool& pool,
-                             const std::function<void(std::size_t)>& advance = {});
+                             const std::function<void(std::size_t)>& advance = {},
+                             numerics::SimdLevel level = numerics::best_simd_level());
 
 }  // namespace cingulum

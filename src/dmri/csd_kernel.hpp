@@ -12,7 +12,7 @@
 namespace cingulum {
 
 // Rows of coefficients are padded to eight, sets of directions to 64, with zeros.
-inline constexpr int csd_largest_count = 96;        // degree 12: 91
+inline constexpr int csd_largest_count = 96;         // degree 12: 91
 inline constexpr int csd_largest_directions = 1536;  // 724 points on the whole sphere and more
 
 CGL_HD constexpr int padded_count(int count) {
@@ -38,8 +38,8 @@ struct CsdView {
   const double* amplitudes;  // basis at the directions, count x direction_stride
   const double* constraint;  // lambda-scaled basis, directions x stride
   const double* negated_constraint;
-  const double* gram;        // X'X, padded triangle
-  const double* gram_all;    // X'X + sum over all directions of h h', padded triangle
+  const double* gram;      // X'X, padded triangle
+  const double* gram_all;  // X'X + sum over all directions of h h', padded triangle
 };
 
 enum class CsdEnd : std::uint8_t { unconstrained = 0, converged = 1, iterations_spent = 2, not_solvable = 3 };
@@ -80,8 +80,8 @@ CGL_HD inline void csd_add_direction(const CsdView& view, int direction, double 
 }
 
 // The Gram matrix of the constrained system for the set `small`. It starts from what needs fewer changes: the one of
-// the set before (`before`; null at first), of no direction, or of all directions, in this order among equals, and takes
-// the changes in ascending order.
+// the set before (`before`; null at first), of no direction, or of all directions, in this order among equals, and
+// takes the changes in ascending order.
 CGL_HD inline void csd_change_gram(const CsdView& view, const std::uint64_t* small, const std::uint64_t* before,
                                    double* gram) {
   const int words = view.direction_stride / 64;

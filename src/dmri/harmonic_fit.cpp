@@ -87,10 +87,9 @@ DenseMatrix hat_matrix(const DenseMatrix& basis_matrix) {
   const Eigen::JacobiSVD<Eigen::MatrixXd> svd(view(basis_matrix), Eigen::ComputeThinU);
   // Columns of U whose singular value is zero span nothing that the basis expresses.
   const Eigen::VectorXd values = svd.singularValues();
-  const double cutoff = values.size() > 0
-                            ? values(0) * std::numeric_limits<double>::epsilon() *
-                                  static_cast<double>(std::max(basis_matrix.rows, basis_matrix.columns))
-                            : 0;
+  const double cutoff = values.size() > 0 ? values(0) * std::numeric_limits<double>::epsilon() *
+                                                static_cast<double>(std::max(basis_matrix.rows, basis_matrix.columns))
+                                          : 0;
   Index rank = 0;
   while (rank < values.size() && values(rank) > cutoff) ++rank;
   const EigenMatrix u = svd.matrixU().leftCols(rank);

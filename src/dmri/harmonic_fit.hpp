@@ -21,8 +21,8 @@ namespace cingulum {
 // P_l(0): 1, 0, -1/2, 0, 3/8, ...
 [[nodiscard]] double legendre_at_zero(int l);
 
-// (B'B + lambda L^2)^-1 B' with L = -l(l + 1), coefficients x directions: Descoteaux et al., Magn. Reson. Med. 58, 2007,
-// eq. 11. Computed through the pseudo-inverse of B over sqrt(lambda) L, which is defined where B lacks rank.
+// (B'B + lambda L^2)^-1 B' with L = -l(l + 1), coefficients x directions: Descoteaux et al., Magn. Reson. Med. 58,
+// 2007, eq. 11. Computed through the pseudo-inverse of B over sqrt(lambda) L, which is defined where B lacks rank.
 [[nodiscard]] DenseMatrix regularised_inverse(const DenseMatrix& basis_matrix, numerics::HarmonicBasis basis,
                                               double lambda);
 
@@ -33,7 +33,7 @@ namespace cingulum {
 [[nodiscard]] DenseMatrix hat_matrix(const DenseMatrix& basis_matrix);
 
 struct ResidualMatrix {
-  DenseMatrix matrix;         // directions x directions
+  DenseMatrix matrix;          // directions x directions
   std::size_t exact_rows = 0;  // directions that the fit reproduces exactly (leverage 1)
 };
 
