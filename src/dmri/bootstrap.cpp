@@ -16,7 +16,6 @@ struct Input {
   std::size_t stride;
   std::span<const std::uint32_t> volumes;
   std::span<const std::uint32_t> b0_volumes;
-  double min_signal;
 };
 
 template <class Number>
@@ -36,12 +35,8 @@ CGL_INLINE void prepare_piece(const BootstrapMatrices& matrices, const Input& in
     scatter_records(result, coefficients, voxels.coefficients.data() + first * coefficients, coefficients, count);
     multiply(matrices.residual.values.data(), directions, directions, signal, result);
     scatter_records(result, directions, voxels.residuals.data() + first * directions, directions, count);
-    const Number least(input.min_signal);
-    const auto clipped = [&](std::uint32_t volume) {
-      return numerics::select(record[volume] > least, record[volume], least);
-    };
-    Number sum = clipped(input.b0_volumes[0]);
-    for (std::size_t i = 1; i < input.b0_volumes.size(); ++i) sum = sum + clipped(input.b0_volumes[i]);
+    Number sum = record[input.b0_volumes[0]];
+    for (std::size_t i = 1; i < input.b0_volumes.size(); ++i) sum = sum + record[input.b0_volumes[i]];
     const Number b0 = sum / Number(static_cast<double>(input.b0_volumes.size()));
     scatter_records(&b0, 1, voxels.b0.data() + first, 1, count);
   }
@@ -62,9 +57,8 @@ Result<BootstrapMatrices> make_bootstrap_matrices(std::span<const numerics::Vec3
   return result;
 }
 
-Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices, double min_signal,
-                                          std::span<const float> signals, std::size_t stride,
-                                          std::span<const std::uint32_t> volumes,
+Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices, std::span<const float> signals,
+                                          std::size_t stride, std::span<const std::uint32_t> volumes,
                                           std::span<const std::uint32_t> b0_volumes, ThreadPool& pool,
                                           numerics::SimdLevel level) {
   if (volumes.size() != matrices.residual.rows) {
@@ -81,7 +75,7 @@ Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices, dou
   voxels.coefficients.resize(count * voxels.coefficient_count);
   voxels.residuals.resize(count * voxels.direction_count);
   voxels.b0.resize(count);
-  const Input input = {signals.data(), stride, volumes, b0_volumes, min_signal};
+  const Input input = {signals.data(), stride, volumes, b0_volumes};
   pool.parallel_for(count, 512, [&](std::size_t begin, std::size_t end) {
     if (interrupt_requested()) return;
     AlignedNumbers memory(8 * (stride + volumes.size() + std::max(voxels.coefficient_count, volumes.size())));

@@ -33,10 +33,10 @@ struct BootstrapVoxels {
   std::size_t direction_count = 0;
   std::vector<float> coefficients;  // c = B^+ s, voxels x coefficient_count
   std::vector<float> residuals;     // r = R s, voxels x direction_count
-  std::vector<float> b0;            // mean of the b0 volumes, each raised to min_signal first
+  std::vector<float> b0;            // mean of the b0 volumes
 };
 
-[[nodiscard]] Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices, double min_signal,
+[[nodiscard]] Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices,
                                                         std::span<const float> signals, std::size_t stride,
                                                         std::span<const std::uint32_t> volumes,
                                                         std::span<const std::uint32_t> b0_volumes, ThreadPool& pool,
