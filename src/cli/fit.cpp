@@ -15,6 +15,7 @@
 #include "dmri/fit_folder.hpp"
 #include "dmri/harmonic_fit.hpp"
 #include "dmri/median_otsu.hpp"
+#include "dmri/peaks.hpp"
 #include "dmri/q_ball.hpp"
 #include "dmri/response.hpp"
 #include "dmri/sphere.hpp"
@@ -244,27 +245,56 @@ int degree_of(FitRun& run, const FitInput& input, int usual) {
   return degree;
 }
 
-// Amplitudes and peaks, where asked for.
+Result<Sphere> sphere_of_functions(const ParsedArguments& arguments) {
+  const std::string& name = arguments.text("sphere");
+  if (!arguments.flag("full-sphere")) return sphere_by_name_or_file(name);
+  if (auto named = named_sphere(name + "-full")) return named;
+  return read_sphere(name, true);
+}
+
+// Amplitudes and peaks, where asked for. Peaks are found a block of voxels at a time: amplitudes of all voxels are held
+// only where they are written.
 Status write_functions(FitRun& run, const FitInput& input, numerics::HarmonicBasis basis,
                        std::span<const float> coefficients) {
-  const bool wants_odf = run.arguments.flag("odf");
-  if (!wants_odf) return {};
-  std::string name = run.arguments.text("sphere");
-  if (run.arguments.flag("full-sphere") && !fs::exists(name)) name += "-full";
-  CGL_TRY_ASSIGN(const Sphere sphere, run.arguments.flag("full-sphere") && fs::exists(name)
-                                          ? read_sphere(name, true)
-                                          : sphere_by_name_or_file(name));
-  const bool clip = !run.arguments.flag("keep-negative");
-  const auto amplitudes = sample_harmonics(basis, coefficients, sphere.directions, clip, run.pool);
+  const auto peak_count = static_cast<std::uint32_t>(run.arguments.integer("peaks"));
+  if (!run.arguments.flag("odf") && peak_count == 0) return {};
+  CGL_TRY_ASSIGN(const Sphere sphere, sphere_of_functions(run.arguments));
   Json more = frame_facts(input);
   more["sphere"] = sphere.name;
   more["half_sphere"] = sphere.half;
-  more["negative_amplitudes"] = clip ? "set to zero" : "kept";
-  CGL_TRY(run.folder.write_map("odf", amplitudes, sphere.size(), "amplitudes on the directions of odf_directions.txt",
-                               run.pool, more));
-  std::string text;
-  for (const Vec3d& d : sphere.directions) text += fmt::format("{} {} {}\n", d.x, d.y, d.z);
-  return run.folder.write_text("odf_directions.txt", text, "directions of odf.nii.gz, one per volume");
+  if (run.arguments.flag("odf")) {
+    const bool clip = !run.arguments.flag("keep-negative");
+    const auto amplitudes = sample_harmonics(basis, coefficients, sphere.directions, clip, run.pool);
+    Json odf_facts = more;
+    odf_facts["negative_amplitudes"] = clip ? "set to zero" : "kept";
+    CGL_TRY(run.folder.write_map("odf", amplitudes, sphere.size(), "amplitudes on the directions of odf_directions.txt",
+                                 run.pool, odf_facts));
+    std::string text;
+    for (const Vec3d& d : sphere.directions) text += fmt::format("{} {} {}\n", d.x, d.y, d.z);
+    CGL_TRY(run.folder.write_text("odf_directions.txt", text, "directions of odf.nii.gz, one per volume"));
+  }
+  if (peak_count == 0) return {};
+  PeakOptions options;
+  options.relative_threshold = run.arguments.real("relative-peak-threshold");
+  options.min_separation_deg = run.arguments.real("min-separation-angle");
+  options.max_peaks = peak_count;
+  CGL_TRY_ASSIGN(const PeakFinder finder, PeakFinder::create(sphere, options));
+  const auto count = static_cast<std::size_t>(numerics::coefficient_count(basis.degree, basis.full));
+  constexpr std::size_t block = 8192;
+  std::vector<float> peaks;
+  peaks.reserve(input.signals.voxels.size() * 3 * peak_count);
+  for (std::size_t first = 0; first < input.signals.voxels.size(); first += block) {
+    CGL_TRY(check_interrupt());
+    const std::size_t voxels = std::min(block, input.signals.voxels.size() - first);
+    const auto amplitudes =
+        sample_harmonics(basis, coefficients.subspan(first * count, voxels * count), sphere.directions, true, run.pool);
+    const auto found = finder.peak_vectors(amplitudes, run.pool);
+    peaks.insert(peaks.end(), found.begin(), found.end());
+  }
+  more["relative_peak_threshold"] = options.relative_threshold;
+  more["min_separation_angle_deg"] = options.min_separation_deg;
+  return run.folder.write_map("peaks", peaks, 3 * std::size_t{peak_count},
+                              "directions of the peaks, strongest first, as long as their amplitude", run.pool, more);
 }
 
 Status fit_dti(FitRun& run, const FitInput& input) {
@@ -576,6 +606,21 @@ Verb fit_verb() {
            {.name = "full-sphere", .type = ArgumentType::flag, .help = "the whole sphere rather than one half"},
            {.name = "odf", .type = ArgumentType::flag, .help = "write amplitudes on the sphere, odf.nii.gz"},
            {.name = "keep-negative", .type = ArgumentType::flag, .help = "do not raise negative amplitudes to zero"},
+           {.name = "peaks",
+            .type = ArgumentType::integer,
+            .help = "write this many peaks per voxel, peaks.nii.gz: 3 volumes each",
+            .range = {.minimum = 0, .maximum = 100},
+            .default_text = "0"},
+           {.name = "relative-peak-threshold",
+            .type = ArgumentType::real,
+            .help = "smallest peak, as a share of the greatest",
+            .range = {.minimum = 0, .maximum = 1},
+            .default_text = "0.25"},
+           {.name = "min-separation-angle",
+            .type = ArgumentType::angle,
+            .help = "smallest angle between peaks",
+            .range = {.minimum = 0, .maximum = 90},
+            .default_text = "25"},
            {.name = "fit-method",
             .type = ArgumentType::choice,
             .help = "least squares of dti: ordinary or weighted",

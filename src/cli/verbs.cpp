@@ -7,6 +7,7 @@ Verb fit_verb();
 Verb devices_verb();
 Verb selfcheck_verb();
 Verb cache_verb();
+Verb convert_verb();
 Verb settings_verb();
 Verb completion_verb();
 Verb docs_verb();
@@ -14,8 +15,8 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      fit_verb(),      devices_verb(),    selfcheck_verb(), cache_verb(),
-      settings_verb(), completion_verb(), docs_verb(),      help_verb(),
+      convert_verb(),  fit_verb(),        devices_verb(), selfcheck_verb(), cache_verb(),
+      settings_verb(), completion_verb(), docs_verb(),    help_verb(),
   };
 }
 
