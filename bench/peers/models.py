@@ -31,13 +31,14 @@ table = gradient_table(gradients[:, 3], bvecs=gradients[:, :3], b0_threshold=50)
 zonal = np.loadtxt(os.path.join(folder, "response.txt"))
 
 
-def seconds_of(body):
-    times = []
+def measure(name, body):
+    elapsed, processor = [], []
     for _ in range(repetitions):
-        start = time.perf_counter()
+        start, start_processor = time.perf_counter(), time.process_time()
         body()
-        times.append(time.perf_counter() - start)
-    return times
+        elapsed.append(time.perf_counter() - start)
+        processor.append(time.process_time() - start_processor)
+    report[name + "_s"], report[name + "_processor_s"] = elapsed, processor
 
 
 def parallel_engines():
@@ -56,10 +57,10 @@ deconvolution = ConstrainedSphericalDeconvModel(table, AxSymShResponse(1.0, zona
 tensor = TensorModel(table, fit_method="WLS")
 TensorModel(table, fit_method="WLS").fit(data[:2])
 report = {"dipy": dipy.__version__, "numpy": np.__version__, "threads": threads, "parallel_engines": parallel_engines()}
-report["csd_s"] = seconds_of(lambda: deconvolution.fit(data))
+measure("csd", lambda: deconvolution.fit(data))
 for engine in report["parallel_engines"][:1]:
     report["csd_parallel_engine"] = engine
-    report["csd_parallel_s"] = seconds_of(lambda: deconvolution.fit(data, engine=engine, n_jobs=threads))
+    measure("csd_parallel", lambda: deconvolution.fit(data, engine=engine, n_jobs=threads))
 
 
 def fit_tensor():
@@ -67,6 +68,6 @@ def fit_tensor():
     return fit.fa, fit.md, fit.ad, fit.rd, fit.directions
 
 
-report["dti_wls_s"] = seconds_of(fit_tensor)
+measure("dti_wls", fit_tensor)
 report["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 print(json.dumps(report))
