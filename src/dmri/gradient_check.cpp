@@ -17,7 +17,7 @@ using Matrix = std::array<double, 9>;
 
 constexpr double least_fa = 0.25;
 constexpr double step_edges[] = {2, 3};  // step lengths in mean voxel edges: long enough to leave a thin bundle
-constexpr std::int64_t block_edge = 8;   // voxels
+constexpr std::int64_t block_edge = 4;   // voxels
 constexpr std::size_t least_voxels = 100;
 constexpr std::size_t least_blocks = 6;
 constexpr double largest_b_value = 1600;
