@@ -7,7 +7,9 @@ Verb fit_verb();
 Verb devices_verb();
 Verb selfcheck_verb();
 Verb cache_verb();
+Verb info_verb();
 Verb convert_verb();
+Verb verify_verb();
 Verb settings_verb();
 Verb completion_verb();
 Verb docs_verb();
@@ -15,8 +17,8 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      convert_verb(),  fit_verb(),        devices_verb(), selfcheck_verb(), cache_verb(),
-      settings_verb(), completion_verb(), docs_verb(),    help_verb(),
+      info_verb(),  convert_verb(),  verify_verb(),     fit_verb(),  devices_verb(), selfcheck_verb(),
+      cache_verb(), settings_verb(), completion_verb(), docs_verb(), help_verb(),
   };
 }
 

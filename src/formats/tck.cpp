@@ -99,6 +99,7 @@ Result<TckHeader> parse_header(Bytes file) {
         return corrupt("header: '{}' is no 'key: value'", line.substr(0, 60));
       if (colon != std::string_view::npos) key = std::string(trimmed(line.substr(0, colon)));
       const std::string_view value = colon == std::string_view::npos ? line : trimmed(line.substr(colon + 1));
+      if (key.empty()) return corrupt("header: '{}' has no key", line.substr(0, 60));
       CGL_TRY(take_line(key, value, header));
     }
     at = end + 1;

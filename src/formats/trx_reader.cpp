@@ -50,6 +50,7 @@ Result<ArrayName> parse_array_name(std::string_view path) {
   if ((parts.size() != 2 && parts.size() != 3) || parts[0].empty()) {
     return corrupt("'{}': an array is named NAME.TYPE or NAME.COLUMNS.TYPE", path);
   }
+  if (const Status named = check_trx_name("array", parts[0]); !named) return corrupt("{}", named.error().message());
   ArrayName result{.name = std::string(parts[0])};
   const auto type = element_type_from_name(parts.back());
   if (!type) return corrupt("'{}': the type '{}' is not known", path, parts.back());
@@ -263,6 +264,9 @@ Status TrxReader::interpret() {
       if (file.bytes.size() != name.columns * name.type.bytes()) {
         return corrupt("'{}' has {} bytes, {} columns of {} need {}", file.name, file.bytes.size(), name.columns,
                        name.type.name(), name.columns * name.type.bytes());
+      }
+      if (const Status named = check_trx_name("group", rest.substr(0, second)); !named) {
+        return corrupt("{}", named.error().message());
       }
       group_data_files_.emplace_back(std::string(rest.substr(0, second)), &file);
     } else if (file.name != "header.json") {
