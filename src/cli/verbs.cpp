@@ -4,6 +4,7 @@ namespace cingulum {
 
 // One line per verb, each defined in the file of its name.
 Verb phantom_verb();
+Verb score_verb();
 Verb devices_verb();
 Verb selfcheck_verb();
 Verb cache_verb();
@@ -14,8 +15,8 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      phantom_verb(),  devices_verb(),    selfcheck_verb(), cache_verb(),
-      settings_verb(), completion_verb(), docs_verb(),      help_verb(),
+      phantom_verb(),  score_verb(),      devices_verb(), selfcheck_verb(), cache_verb(),
+      settings_verb(), completion_verb(), docs_verb(),    help_verb(),
   };
 }
 
