@@ -8,6 +8,7 @@ Verb score_verb();
 Verb devices_verb();
 Verb selfcheck_verb();
 Verb cache_verb();
+Verb convert_verb();
 Verb settings_verb();
 Verb completion_verb();
 Verb docs_verb();
@@ -15,8 +16,8 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      phantom_verb(),  score_verb(),      devices_verb(), selfcheck_verb(), cache_verb(),
-      settings_verb(), completion_verb(), docs_verb(),    help_verb(),
+      phantom_verb(), score_verb(),    devices_verb(),    convert_verb(), selfcheck_verb(),
+      cache_verb(),   settings_verb(), completion_verb(), docs_verb(),    help_verb(),
   };
 }
 
