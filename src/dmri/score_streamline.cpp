@@ -10,6 +10,8 @@ using numerics::Vec3d;
 
 namespace {
 
+// Coordinates beyond belong to no phantom, and a segment to them would have no end of pieces.
+constexpr double farthest_mm = 1e4;
 constexpr double degrees_per_radian = 57.295779513082323;
 
 // Calls body(middle, length, unit direction) for pieces of at most `longest` mm.
@@ -132,7 +134,9 @@ Judgement StreamlineJudge::judge(std::span<const float> values, JudgeHistograms&
   points.reserve(values.size() / 3);
   for (std::size_t i = 0; i + 2 < values.size(); i += 3) {
     const Vec3d point{values[i], values[i + 1], values[i + 2]};
-    if (!numerics::is_finite(point.x) || !numerics::is_finite(point.y) || !numerics::is_finite(point.z)) {
+    const bool sound = numerics::absolute(point.x) <= farthest_mm && numerics::absolute(point.y) <= farthest_mm &&
+                       numerics::absolute(point.z) <= farthest_mm;
+    if (!sound) {
       judgement.not_finite = true;
       return judgement;
     }
