@@ -98,7 +98,7 @@ TEST(PhantomSignal, fractions_add_up_to_the_volumes_of_the_tubes) {
       for (const VoxelBundle& content : field.contents)
         volumes[content.bundle] += content.fraction * edges[0] * edges[1] * edges[2];
       for (std::size_t b = 0; b < volumes.size(); ++b) {
-        EXPECT_NEAR(volumes[b] / field.bundles[b].volume_mm3(), 1, 0.01) << preset << " " << field.bundles[b].name();
+        EXPECT_NEAR(volumes[b] / field.bundles[b].volume_mm3(), 1, 0.02) << preset << " " << field.bundles[b].name();
       }
     }
   }
@@ -122,7 +122,7 @@ TEST(PhantomSignal, pure_voxels_measure_as_the_formulas_say) {
         EXPECT_EQ(values[v], 0.0f);
       }
     }
-    EXPECT_GT(fibre, 200u);
+    EXPECT_GT(fibre, 100u);
     EXPECT_GT(grey, 10000u);
     EXPECT_GT(air, 1000u);
   }
