@@ -2,24 +2,29 @@
 
 namespace cingulum {
 
-// One line per verb, each defined in the file of its name.
+// Each defined in the file of its name; in the order in which help lists them: data first, then the machine, then the
+// program itself.
 Verb fit_verb();
-Verb devices_verb();
-Verb selfcheck_verb();
-Verb cache_verb();
+Verb phantom_verb();
+Verb score_verb();
 Verb info_verb();
 Verb convert_verb();
 Verb verify_verb();
+Verb devices_verb();
+Verb selfcheck_verb();
+Verb cache_verb();
 Verb settings_verb();
 Verb completion_verb();
 Verb docs_verb();
 Verb help_verb();
 
 std::vector<Verb> all_verbs() {
-  return {
-      info_verb(),  convert_verb(),  verify_verb(),     fit_verb(),  devices_verb(), selfcheck_verb(),
-      cache_verb(), settings_verb(), completion_verb(), docs_verb(), help_verb(),
-  };
+  std::vector<Verb> verbs;
+  for (Verb (*const verb)() : {fit_verb, phantom_verb, score_verb, info_verb, convert_verb, verify_verb, devices_verb,
+                               selfcheck_verb, cache_verb, settings_verb, completion_verb, docs_verb, help_verb}) {
+    verbs.push_back(verb());
+  }
+  return verbs;
 }
 
 }  // namespace cingulum
