@@ -1,0 +1,42 @@
+// Where streamlines begin: positions in voxel space (centre of a voxel = integer), each a function of its global index,
+// so that any range of seeds can be made anywhere in any order. Random, per voxel, on a grid, or given. Called by the
+// trackers' drivers; the trackers get ranges.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "formats/image_geometry.hpp"
+#include "numerics/philox.hpp"
+#include "numerics/vec3.hpp"
+
+namespace cingulum {
+
+class Seeds {
+ public:
+  virtual ~Seeds() = default;
+  // Number of seeds; unlimited (--select) seeds answer 2^32.
+  [[nodiscard]] virtual std::uint64_t count() const = 0;
+  // Positions of seeds first .. first + positions.size() - 1.
+  virtual void fill(std::uint64_t first, std::span<numerics::Vec3> positions) const = 0;
+};
+
+// `count` seeds, each in a voxel of `mask` (one byte per voxel) drawn evenly, at a random place in it. count 0: without
+// end.
+[[nodiscard]] Result<std::unique_ptr<Seeds>> random_seeds(const ImageGeometry& geometry,
+                                                          std::span<const std::uint8_t> mask, std::uint64_t count,
+                                                          numerics::PhiloxKey key);
+[[nodiscard]] Result<std::unique_ptr<Seeds>> random_seeds_per_voxel(const ImageGeometry& geometry,
+                                                                    std::span<const std::uint8_t> mask,
+                                                                    std::uint32_t per_voxel, numerics::PhiloxKey key);
+// per_axis^3 in each voxel, evenly spaced.
+[[nodiscard]] Result<std::unique_ptr<Seeds>> grid_seeds(const ImageGeometry& geometry,
+                                                        std::span<const std::uint8_t> mask,
+                                                        std::array<std::uint32_t, 3> per_axis);
+[[nodiscard]] Result<std::unique_ptr<Seeds>> listed_seeds(std::vector<numerics::Vec3> positions_voxel);
+
+}  // namespace cingulum
