@@ -26,11 +26,7 @@ class Finisher {
  public:
   Finisher(const ImageGeometry& geometry, const TrackingRunOptions& options, bool wide_index, TractogramWriter& writer,
            TrackingStatistics& statistics)
-      : geometry_(geometry),
-        options_(options),
-        wide_index_(wide_index),
-        writer_(writer),
-        statistics_(statistics) {}
+      : geometry_(geometry), options_(options), wide_index_(wide_index), writer_(writer), statistics_(statistics) {}
 
   // Whether `select` streamlines were kept.
   [[nodiscard]] bool full() const { return options_.select > 0 && statistics_.kept >= options_.select; }
@@ -81,8 +77,8 @@ class Finisher {
       if (options_.double_positions) {
         out_.positions64.insert(out_.positions64.end(), {point.x, point.y, point.z});
       } else {
-        out_.positions.insert(out_.positions.end(), {static_cast<float>(point.x), static_cast<float>(point.y),
-                                                     static_cast<float>(point.z)});
+        out_.positions.insert(out_.positions.end(),
+                              {static_cast<float>(point.x), static_cast<float>(point.y), static_cast<float>(point.z)});
       }
     }
     out_.offsets.push_back(out_.offsets.back() + world_.size());
@@ -212,7 +208,8 @@ Result<TrackingStatistics> run_tracking(Tracker& tracker, const Seeds& seeds, co
       if (progress != nullptr) progress->advance(range.count);
       first += range.count;
       if (!options.fixed_chunks && seconds < good_while_seconds / 2) range_seeds = std::min(chunk, range_seeds * 2);
-      if (!options.fixed_chunks && seconds > good_while_seconds * 2) range_seeds = std::max<std::uint64_t>(range_seeds / 2, 1);
+      if (!options.fixed_chunks && seconds > good_while_seconds * 2)
+        range_seeds = std::max<std::uint64_t>(range_seeds / 2, 1);
     }
     CGL_TRY(wait());
     if (!outcome) {
