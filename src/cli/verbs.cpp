@@ -10,10 +10,11 @@ Verb settings_verb();
 Verb completion_verb();
 Verb docs_verb();
 Verb help_verb();
+Verb compare_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      devices_verb(), selfcheck_verb(), cache_verb(), settings_verb(), completion_verb(), docs_verb(), help_verb(),
+      devices_verb(), selfcheck_verb(), cache_verb(), settings_verb(), completion_verb(), docs_verb(), help_verb(), compare_verb(),
   };
 }
 
