@@ -5,8 +5,11 @@
 //   dmri_probe tensor SIGNALS VOLUMES GRADIENTS ols|wls MIN_SIGNAL THREADS OUT
 //     SIGNALS: float32, a record of VOLUMES per voxel; GRADIENTS: text, "x y z b" per line. OUT: float32 arrays one
 //     after the other: tensor, eigenvalues, v1, fa, md, rd, s0, colour. Prints the seconds of the fit.
+//   dmri_probe mask VOLUME NX NY NZ RADIUS PASSES DILATIONS FINALISE THREADS OUT
+//     VOLUME: float64, x fastest; OUT: bytes. Prints seconds and threshold.
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -20,6 +23,7 @@
 
 #include "base/read_file.hpp"
 #include "base/thread_pool.hpp"
+#include "dmri/median_otsu.hpp"
 #include "dmri/sphere.hpp"
 #include "dmri/tensor.hpp"
 
@@ -99,12 +103,26 @@ Status probe_tensor(const Arguments& arguments) {
   return {};
 }
 
+Status probe_mask(const Arguments& arguments) {
+  CGL_TRY_ASSIGN(const auto volume, read_numbers<double>(arguments[0]));
+  const std::array<std::int64_t, 3> size = {std::stol(arguments[1]), std::stol(arguments[2]), std::stol(arguments[3])};
+  const MedianOtsuOptions options = {std::stoi(arguments[4]), std::stoi(arguments[5]), std::stoi(arguments[6]),
+                                     arguments[7] == "1"};
+  CGL_TRY_ASSIGN(const auto pool, ThreadPool::create(std::stoi(arguments[8])));
+  const auto start = std::chrono::steady_clock::now();
+  CGL_TRY_ASSIGN(const BrainMask mask, median_otsu(volume, size, options, *pool));
+  fmt::print("{} {}\n", seconds_since(start), mask.threshold);
+  std::ofstream out(arguments[9], std::ios::binary);
+  append_numbers(out, mask.mask);
+  return {};
+}
+
 struct Probe {
   std::string_view name;
   std::size_t least_arguments;
   Status (*run)(const Arguments&);
 };
-constexpr Probe probes[] = {{"sphere", 1, probe_sphere}, {"tensor", 7, probe_tensor}};
+constexpr Probe probes[] = {{"sphere", 1, probe_sphere}, {"tensor", 7, probe_tensor}, {"mask", 10, probe_mask}};
 
 }  // namespace
 }  // namespace cingulum
