@@ -54,8 +54,8 @@ struct BootstrapOptions {
   double lambda = 0.006;
   double min_signal = 1;  // signals below it are raised to it, b0 signals before they are averaged
 };
-// `signals` are the raw signals of all volumes. `gradients` are unit vectors in image axes, one per volume; `is_b0` says
-// which volumes have none. Parallel over voxels.
+// `signals` are the raw signals of all volumes. `gradients` are unit vectors in image axes, one per volume; `is_b0`
+// says which volumes have none. Parallel over voxels.
 [[nodiscard]] Result<Field> make_bootstrap_field(const ImageGeometry& geometry, std::span<const float> stop_map,
                                                  const VoxelRecords& signals,
                                                  std::span<const numerics::Vec3d> gradients,
