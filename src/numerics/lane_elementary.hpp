@@ -20,8 +20,8 @@ CGL_HD inline typename Lanes::Float lane_logarithm(const typename Lanes::Float& 
   const auto number = [](float value) { return Lanes::broadcast(value); };
   const auto word = [](std::uint32_t value) { return Lanes::broadcast(value); };
   Word bits = Lanes::bits_of(x);
-  const Word replaced = Lanes::select(Lanes::less(word(sign_bit - 1u), bits), word(smallest_normal_bits),
-                                      word(largest_finite_bits));
+  const Word replaced =
+      Lanes::select(Lanes::less(word(sign_bit - 1u), bits), word(smallest_normal_bits), word(largest_finite_bits));
   bits = Lanes::select(Lanes::less(word(infinity_bits - 1u), bits), replaced, bits);
   bits = Lanes::select(Lanes::less(bits, word(smallest_normal_bits)), word(smallest_normal_bits), bits);
   const Word shifted = Lanes::add(bits, word(0x3f800000u - root_half_bits));
@@ -39,8 +39,7 @@ CGL_HD inline typename Lanes::Float lane_logarithm(const typename Lanes::Float& 
   next(0x1.99a4b6p-3f);
   next(-0x1.000006p-2f);
   next(0x1.555548p-2f);
-  const Float curve =
-      Lanes::subtract(Lanes::multiply(Lanes::multiply(f, z), p), Lanes::multiply(number(0.5f), z));
+  const Float curve = Lanes::subtract(Lanes::multiply(Lanes::multiply(f, z), p), Lanes::multiply(number(0.5f), z));
   const Float whole = Lanes::multiply(k, number(0x1.62e4p-1f));
   const Float head = Lanes::add(whole, f);
   const Float rest = Lanes::subtract(f, Lanes::subtract(head, whole));
@@ -89,11 +88,9 @@ CGL_HD inline LaneSineCosine<Lanes> lane_sine_cosine(const typename Lanes::Float
   const Word bits = Lanes::bits_of(x);
   const Word magnitude = Lanes::bits_and(bits, word(~sign_bit));
   const Word limit_bits = word(float_bits(largest_angle));
-  const Float limited = Lanes::float_of_bits(
-      Lanes::select(Lanes::less(limit_bits, magnitude), Lanes::bits_or(Lanes::bits_and(bits, word(sign_bit)), limit_bits),
-                    bits));
-  const Float k =
-      Lanes::floor_of_lanes(Lanes::add(Lanes::multiply(limited, number(0x1.45f306p-1f)), number(0.5f)));
+  const Float limited = Lanes::float_of_bits(Lanes::select(
+      Lanes::less(limit_bits, magnitude), Lanes::bits_or(Lanes::bits_and(bits, word(sign_bit)), limit_bits), bits));
+  const Float k = Lanes::floor_of_lanes(Lanes::add(Lanes::multiply(limited, number(0x1.45f306p-1f)), number(0.5f)));
   const Float coarse = Lanes::subtract(limited, Lanes::multiply(k, number(0x1.921ep+0f)));
   const Float correction = Lanes::multiply(k, number(0x1.b544p-16f));
   const Float remainder = Lanes::subtract(coarse, correction);
@@ -105,8 +102,7 @@ CGL_HD inline LaneSineCosine<Lanes> lane_sine_cosine(const typename Lanes::Float
   p = Lanes::add(Lanes::multiply(p, z), number(-0x1.a00f7cp-13f));
   p = Lanes::add(Lanes::multiply(p, z), number(0x1.111108p-7f));
   p = Lanes::add(Lanes::multiply(p, z), number(-0x1.555556p-3f));
-  const Float s =
-      Lanes::add(remainder, Lanes::add(tail, Lanes::multiply(Lanes::multiply(remainder, z), p)));
+  const Float s = Lanes::add(remainder, Lanes::add(tail, Lanes::multiply(Lanes::multiply(remainder, z), p)));
   Float q = number(0x1.99eaf8p-16f);
   q = Lanes::add(Lanes::multiply(q, z), number(-0x1.6c0c32p-10f));
   q = Lanes::add(Lanes::multiply(q, z), number(0x1.55554ap-5f));
@@ -118,12 +114,11 @@ CGL_HD inline LaneSineCosine<Lanes> lane_sine_cosine(const typename Lanes::Float
   const typename Lanes::Mask swapped = Lanes::less(word(0u), Lanes::bits_and(quadrant, word(1u)));
   // Bit 1 of the quadrant, and of the quadrant plus one, moved to the place of the sign.
   const Word sine_sign = Lanes::template shift_left<30>(Lanes::bits_and(quadrant, word(2u)));
-  const Word cosine_sign =
-      Lanes::template shift_left<30>(Lanes::bits_and(Lanes::add(quadrant, word(1u)), word(2u)));
-  const Float sine_value = Lanes::float_of_bits(
-      Lanes::bits_xor(Lanes::bits_of(Lanes::select(swapped, c, s)), sine_sign));
-  const Float cosine_value = Lanes::float_of_bits(
-      Lanes::bits_xor(Lanes::bits_of(Lanes::select(swapped, s, c)), cosine_sign));
+  const Word cosine_sign = Lanes::template shift_left<30>(Lanes::bits_and(Lanes::add(quadrant, word(1u)), word(2u)));
+  const Float sine_value =
+      Lanes::float_of_bits(Lanes::bits_xor(Lanes::bits_of(Lanes::select(swapped, c, s)), sine_sign));
+  const Float cosine_value =
+      Lanes::float_of_bits(Lanes::bits_xor(Lanes::bits_of(Lanes::select(swapped, s, c)), cosine_sign));
   return {Lanes::select(Lanes::less(magnitude, word(0x39800000u)), x, sine_value), cosine_value};
 }
 

@@ -52,9 +52,8 @@ struct Avx512Lanes {
   }
   static void barrier() {}
   static Word slots_of_row(std::uint32_t row) {
-    const __m512i low =
-        _mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                         _mm512_set1_epi32(static_cast<std::int32_t>(lane_count * row)));
+    const __m512i low = _mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                         _mm512_set1_epi32(static_cast<std::int32_t>(lane_count * row)));
     return {{low, _mm512_add_epi32(low, _mm512_set1_epi32(16))}};
   }
 
@@ -158,8 +157,7 @@ struct Avx512Lanes {
     return each<Float>([&](int i) { return _mm512_mask_blend_ps(mask.part[i], otherwise.part[i], if_set.part[i]); });
   }
   static Word select(const Mask& mask, const Word& if_set, const Word& otherwise) {
-    return each<Word>(
-        [&](int i) { return _mm512_mask_blend_epi32(mask.part[i], otherwise.part[i], if_set.part[i]); });
+    return each<Word>([&](int i) { return _mm512_mask_blend_epi32(mask.part[i], otherwise.part[i], if_set.part[i]); });
   }
   static Mask mask_of_bits(std::uint32_t bits) {
     return {{static_cast<__mmask16>(bits), static_cast<__mmask16>(bits >> 16)}};
@@ -179,8 +177,11 @@ struct Avx512Lanes {
 
   template <std::uint32_t distance>
   static Float exchange(const Float& a) {
-    if constexpr (distance == 16) return {{a.part[1], a.part[0]}};
-    return each<Float>([&](int i) { return exchange_within<distance>(a.part[i]); });
+    if constexpr (distance == 16) {
+      return {{a.part[1], a.part[0]}};
+    } else {
+      return each<Float>([&](int i) { return exchange_within<distance>(a.part[i]); });
+    }
   }
   template <std::uint32_t distance>
   static Word exchange(const Word& a) {

@@ -135,7 +135,8 @@ struct PortableLanes {
     return each<Float>([&](std::uint32_t l) { return static_cast<float>(static_cast<std::int32_t>(a.lane[l])); });
   }
   static CGL_HD Word integer_of_float(const Float& a) {
-    return each<Word>([&](std::uint32_t l) { return static_cast<std::uint32_t>(static_cast<std::int32_t>(a.lane[l])); });
+    return each<Word>(
+        [&](std::uint32_t l) { return static_cast<std::uint32_t>(static_cast<std::int32_t>(a.lane[l])); });
   }
 
   static CGL_HD Mask greater(const Float& a, const Float& b) {

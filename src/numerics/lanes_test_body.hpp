@@ -305,12 +305,12 @@ CGL_LANES_TEST(operations_on_single_lanes_equal_the_scalar_ones) {
     for (std::uint32_t l = 0; l < 32; ++l) {
       a[l] = l % 7 == 0 ? -0.0f : number(generator);
       b[l] = l % 5 == 0 ? a[l] : (l % 7 == 1 ? 0.0f : number(generator));
-      word[l] = generator();
-      index[l] = generator() % 64u;
+      word[l] = static_cast<std::uint32_t>(generator());
+      index[l] = static_cast<std::uint32_t>(generator() % 64u);
     }
     for (std::uint32_t i = 0; i < 64; ++i) {
       table[i] = number(generator);
-      words[i] = generator();
+      words[i] = static_cast<std::uint32_t>(generator());
     }
     const auto fa = Lanes::load(a), fb = Lanes::load(b);
     const auto to_word = [](const std::uint32_t* from) {
@@ -384,7 +384,7 @@ CGL_LANES_TEST(logarithm_sine_and_cosine_have_the_bits_of_the_scalar_functions) 
   for (int round = 0; round < 20000; ++round) {
     float x[32];
     for (std::uint32_t l = 0; l < 32; ++l) {
-      const std::uint32_t word = generator();
+      const auto word = static_cast<std::uint32_t>(generator());
       // All bit patterns, and numbers of the size that occurs.
       x[l] = l % 2 == 0 ? bits_float(word) : (static_cast<float>(word >> 8) * 0x1p-24f - 0.5f) * 20.0f;
     }

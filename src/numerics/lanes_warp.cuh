@@ -58,9 +58,7 @@ struct WarpLanes {
   static __device__ Word bits_of(Float a) { return float_bits(a); }
   static __device__ Float float_of_bits(Word a) { return bits_float(a); }
   static __device__ Float float_of_integer(Word a) { return static_cast<float>(static_cast<std::int32_t>(a)); }
-  static __device__ Word integer_of_float(Float a) {
-    return static_cast<std::uint32_t>(static_cast<std::int32_t>(a));
-  }
+  static __device__ Word integer_of_float(Float a) { return static_cast<std::uint32_t>(static_cast<std::int32_t>(a)); }
   static __device__ Mask at_least(Float a, Float b) { return a >= b; }
   static __device__ Mask greater(Float a, Float b) { return a > b; }
   static __device__ Mask equal(Float a, Float b) { return a == b; }

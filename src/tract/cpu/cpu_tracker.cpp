@@ -51,7 +51,8 @@ struct GroupResult {
 
 struct Workspace {
   Workspace(const TrackingInput& input)
-      : slab(input), directions(3 * most_initial_directions),
+      : slab(input),
+        directions(3 * most_initial_directions),
         along(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps})),
         against(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps})) {}
 
@@ -153,8 +154,7 @@ class CpuTracker final : public Tracker {
     const auto seed = static_cast<std::uint32_t>(index);
     const float xyz[3] = {position.x, position.y, position.z};
     const Slab& slab = workspace.slab.slab();
-    InitialDirections initial =
-        kernels_.initial_directions(input_, slab, seed, xyz, workspace.directions.data());
+    InitialDirections initial = kernels_.initial_directions(input_, slab, seed, xyz, workspace.directions.data());
     if (initial.seed_reason != 0u) {
       ++counts.seeds_outside;
       return;
@@ -174,7 +174,11 @@ class CpuTracker final : public Tracker {
       }
       const HalfEnd end = kernels_.track_half(input_, slab, seed, d, 0, xyz, direction, workspace.along.get());
       counts.steps += start.steps + end.steps;
-      result.lines.push_back({index, d, start.points, result.points.size() / 3, start.points + 1 + end.points,
+      result.lines.push_back({index,
+                              d,
+                              start.points,
+                              result.points.size() / 3,
+                              start.points + 1 + end.points,
                               {static_cast<std::uint8_t>(start.reason), static_cast<std::uint8_t>(end.reason)}});
       for (std::size_t i = start.points; i > 0; --i) {
         const float* point = workspace.against.get() + 3 * (i - 1);
@@ -219,8 +223,8 @@ class CpuTracker final : public Tracker {
     pool_.parallel_for(count, 256, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         const GroupResult::Line& line = *sources[i].line;
-        std::memcpy(batch.points.data() + 3 * batch.offsets[i],
-                    sources[i].group->points.data() + 3 * line.first_point, 3 * sizeof(float) * line.points);
+        std::memcpy(batch.points.data() + 3 * batch.offsets[i], sources[i].group->points.data() + 3 * line.first_point,
+                    3 * sizeof(float) * line.points);
       }
     });
     batch.steps = total.steps;

@@ -123,8 +123,7 @@ void place_sphere(const Field& field, KernelTables& tables) {
     for (std::size_t vertex = 0; vertex < sphere.size(); ++vertex) {
       const std::uint32_t at = sphere.neighbour_offsets[vertex] + column;
       if (at >= sphere.neighbour_offsets[vertex + 1]) continue;
-      tables.neighbours[padded * column + tables.slot_of_vertex[vertex]] =
-          tables.slot_of_vertex[sphere.neighbours[at]];
+      tables.neighbours[padded * column + tables.slot_of_vertex[vertex]] = tables.slot_of_vertex[sphere.neighbours[at]];
     }
   }
 }
@@ -221,14 +220,10 @@ TrackingInput make_tracking_input(const TrackingPlan& plan, const Field& field, 
   input.plan = plan;
   input.field = {static_cast<std::uint32_t>(field.kind), field.channels, field.stride, field.record_of_voxel.data(),
                  field.records.data()};
-  input.sphere = {tables.rows,
-                  field.sphere.half ? 1u : 0u,
-                  tables.degree,
-                  tables.occupied.data(),
-                  tables.x.data(),
-                  tables.y.data(),
-                  tables.z.data(),
-                  tables.neighbours.data()};
+  input.sphere = {tables.rows,     field.sphere.half ? 1u : 0u,
+                  tables.degree,   tables.occupied.data(),
+                  tables.x.data(), tables.y.data(),
+                  tables.z.data(), tables.neighbours.data()};
   if (samples_series(field)) {
     input.harmonics.coefficients = static_cast<std::uint32_t>(tables.place.size());
     input.harmonics.degree = static_cast<std::uint32_t>(field.degree);
@@ -240,9 +235,9 @@ TrackingInput make_tracking_input(const TrackingPlan& plan, const Field& field, 
     input.harmonics.recurrence = tables.recurrence.data();
   }
   if (field.kind == FieldKind::bootstrap) {
-    input.bootstrap = {field.bootstrap.csa ? 1u : 0u,   field.bootstrap.gradients, tables.boot_rows,
-                       tables.boot_basis.data(),        tables.boot_fit.data(),    tables.level.data(),
-                       tables.residual_scale.data(),    tables.inverse_scale_sum};
+    input.bootstrap = {field.bootstrap.csa ? 1u : 0u, field.bootstrap.gradients, tables.boot_rows,
+                       tables.boot_basis.data(),      tables.boot_fit.data(),    tables.level.data(),
+                       tables.residual_scale.data(),  tables.inverse_scale_sum};
   }
   return input;
 }
@@ -250,8 +245,7 @@ TrackingInput make_tracking_input(const TrackingPlan& plan, const Field& field, 
 SlabMemory::SlabMemory(const TrackingInput& input) {
   const std::size_t record = std::size_t{lane_count} * numerics::row_count(input.field.channels + 1u);
   const std::size_t values = std::size_t{lane_count} * input.sphere.rows;
-  const std::size_t signal =
-      std::size_t{lane_count} * input.bootstrap.rows * (input.harmonics.degree / 2u + 1u);
+  const std::size_t signal = std::size_t{lane_count} * input.bootstrap.rows * (input.harmonics.degree / 2u + 1u);
   constexpr std::size_t coefficients = 96;
   floats_.resize(record + values + signal + coefficients);
   words_.resize(values + most_initial_directions);

@@ -1,6 +1,6 @@
 // What kernels read, built once per run on the host from plan and field: the sphere in slots with its neighbours, the
-// matrices of series and bootstrap in rows of lanes, the disc of ptt. The CPU tracker points its TrackingInput here; the
-// trackers of devices upload the same arrays.
+// matrices of series and bootstrap in rows of lanes, the disc of ptt. The CPU tracker points its TrackingInput here;
+// the trackers of devices upload the same arrays.
 #pragma once
 
 #include <cstdint>

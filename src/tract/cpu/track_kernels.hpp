@@ -13,11 +13,10 @@ struct CpuKernels {
   // kernel/track.hpp; positions and directions are x y z.
   InitialDirections (*initial_directions)(const TrackingInput& input, const Slab& slab, std::uint32_t seed,
                                           const float* position, float* directions);
-  HalfEnd (*track_half)(const TrackingInput& input, const Slab& slab, std::uint32_t seed,
-                        std::uint32_t direction_index, std::uint32_t half, const float* position, const float* ahead,
-                        float* points);
-  // One step from a fixed point, for tests of distributions and for the bench: reads the record at `position` and writes
-  // the direction; false where there is none.
+  HalfEnd (*track_half)(const TrackingInput& input, const Slab& slab, std::uint32_t seed, std::uint32_t direction_index,
+                        std::uint32_t half, const float* position, const float* ahead, float* points);
+  // One step from a fixed point, for tests of distributions and for the bench: reads the record at `position` and
+  // writes the direction; false where there is none.
   bool (*next_direction)(const TrackingInput& input, const Slab& slab, std::uint32_t seed, std::uint32_t step,
                          const float* position, const float* ahead, float* direction);
 };

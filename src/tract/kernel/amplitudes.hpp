@@ -17,8 +17,7 @@ namespace cingulum::kernel {
 // Cosines between a direction and the slots of a row, without the sign on half spheres.
 CGL_HD_GENERIC
 template <class Lanes>
-CGL_HD inline typename Lanes::Float row_cosines(const SphereView& sphere, std::uint32_t row,
-                                                numerics::Vec3 direction) {
+CGL_HD inline typename Lanes::Float row_cosines(const SphereView& sphere, std::uint32_t row, numerics::Vec3 direction) {
   const std::uint32_t at = numerics::lane_count * row;
   const typename Lanes::Float x = Lanes::multiply(Lanes::load(sphere.x + at), Lanes::broadcast(direction.x));
   const typename Lanes::Float y = Lanes::multiply(Lanes::load(sphere.y + at), Lanes::broadcast(direction.y));
@@ -67,8 +66,8 @@ CGL_HD inline void sample_series(const HarmonicView& harmonics, std::uint32_t ro
                                  Take&& take) {
   const std::size_t block = std::size_t{numerics::lane_count} * harmonics.coefficients;
   if (harmonics.mirror != 0u) {
-    const numerics::MirrorClassSizes sizes{{harmonics.class_sizes[0], harmonics.class_sizes[1],
-                                            harmonics.class_sizes[2], harmonics.class_sizes[3]}};
+    const numerics::MirrorClassSizes sizes{
+        {harmonics.class_sizes[0], harmonics.class_sizes[1], harmonics.class_sizes[2], harmonics.class_sizes[3]}};
     for (std::uint32_t group = 0; group < rows / 4u; ++group) {
       const numerics::MirrorMembers<Lanes> members =
           numerics::mirror_sum<Lanes>(sizes, harmonics.matrix + block * group, coefficients);
@@ -129,8 +128,8 @@ CGL_HD inline void apply_threshold(const SphereView& sphere, const Slab& slab, f
   for (std::uint32_t row = 0; row < sphere.rows; ++row) {
     const std::uint32_t at = numerics::lane_count * row;
     const typename Lanes::Float value = Lanes::load(slab.values + at);
-    Lanes::store(slab.values + at, Lanes::select(Lanes::at_least(value, Lanes::broadcast(threshold)), value,
-                                                 Lanes::broadcast(0.0f)));
+    Lanes::store(slab.values + at,
+                 Lanes::select(Lanes::at_least(value, Lanes::broadcast(threshold)), value, Lanes::broadcast(0.0f)));
   }
   Lanes::barrier();
 }

@@ -43,11 +43,11 @@ CGL_HD inline typename Lanes::Word picks_of_row(const numerics::LaneBlocks<Lanes
   if (i == 1u) return Lanes::high_product_with(Lanes::bits_and(blocks.word[1], high), gradients);
   if (i == 2u) return Lanes::high_product_with(Lanes::bits_and(blocks.word[2], high), gradients);
   if (i == 3u) return Lanes::high_product_with(Lanes::bits_and(blocks.word[3], high), gradients);
-  const Word joined = Lanes::bits_or(
-      Lanes::bits_or(Lanes::template shift_left<24>(Lanes::bits_and(blocks.word[0], low)),
-                     Lanes::template shift_left<16>(Lanes::bits_and(blocks.word[1], low))),
-      Lanes::bits_or(Lanes::template shift_left<8>(Lanes::bits_and(blocks.word[2], low)),
-                     Lanes::bits_and(blocks.word[3], low)));
+  const Word joined =
+      Lanes::bits_or(Lanes::bits_or(Lanes::template shift_left<24>(Lanes::bits_and(blocks.word[0], low)),
+                                    Lanes::template shift_left<16>(Lanes::bits_and(blocks.word[1], low))),
+                     Lanes::bits_or(Lanes::template shift_left<8>(Lanes::bits_and(blocks.word[2], low)),
+                                    Lanes::bits_and(blocks.word[3], low)));
   return Lanes::high_product_with(joined, gradients);
 }
 
@@ -97,22 +97,21 @@ CGL_HD inline void fit_odf(const TrackingInput& input, const Slab& slab, const n
       signal = Lanes::add(signal, Lanes::gather(residuals, picks_of_row<Lanes>(blocks, row, boot.gradients)));
     } else {
       const Float residual = Lanes::add(Lanes::load_row(residuals, row, boot.gradients), Lanes::broadcast(centre));
-      signal = Lanes::add(
-          signal, Lanes::multiply(Lanes::load(boot.residual_scale + numerics::lane_count * row), residual));
+      signal =
+          Lanes::add(signal, Lanes::multiply(Lanes::load(boot.residual_scale + numerics::lane_count * row), residual));
     }
     const Float s = Lanes::divide(Lanes::greater_of(signal, Lanes::broadcast(least)), b0);
     const typename Lanes::Mask exists = Lanes::less(Lanes::slots_of_row(row), end);
     float* store = slab.signal + numerics::lane_count * row;
     if (boot.csa != 0u) {
-      const Float limited =
-          Lanes::lesser_of(Lanes::greater_of(s, Lanes::broadcast(0.001f)), Lanes::broadcast(0.999f));
+      const Float limited = Lanes::lesser_of(Lanes::greater_of(s, Lanes::broadcast(0.001f)), Lanes::broadcast(0.999f));
       const Float inner = numerics::lane_logarithm<Lanes>(limited);
       Lanes::store(store, Lanes::select(exists, numerics::lane_logarithm<Lanes>(Lanes::subtract(zero, inner)), zero));
       continue;
     }
     const Float log = numerics::lane_logarithm<Lanes>(s);
-    const Float g = Lanes::multiply(
-        Lanes::multiply(Lanes::subtract(zero, log), Lanes::add(Lanes::broadcast(1.5f), log)), s);
+    const Float g =
+        Lanes::multiply(Lanes::multiply(Lanes::subtract(zero, log), Lanes::add(Lanes::broadcast(1.5f), log)), s);
     const Float four_g = Lanes::multiply(Lanes::broadcast(4.0f), g);
     for (std::uint32_t level = 0; level < levels; ++level) {
       const Float factor = Lanes::broadcast(static_cast<float>(2u * level * (2u * level + 1u)));
@@ -141,17 +140,16 @@ CGL_HD inline std::uint32_t sample_peaks(const TrackingInput& input, const Slab&
                                          const numerics::Vec3* ahead, std::uint32_t limit) {
   fit_odf<Lanes>(input, slab, counter, resample);
   const bool weighted = ahead != nullptr && input.plan.angular_weight != 0.0f;
-  sample_series<Lanes>(input.harmonics, input.sphere.rows, slab.coefficients,
-                       [&](std::uint32_t row, typename Lanes::Float value) {
-                         if (weighted) {
-                           const typename Lanes::Float cosine =
-                               Lanes::magnitude(row_cosines<Lanes>(input.sphere, row, *ahead));
-                           value = Lanes::multiply(
-                               value, Lanes::add(Lanes::broadcast(1.0f - input.plan.angular_weight),
-                                                 Lanes::multiply(Lanes::broadcast(input.plan.angular_weight), cosine)));
-                         }
-                         Lanes::store(slab.values + numerics::lane_count * row, value);
-                       });
+  sample_series<Lanes>(
+      input.harmonics, input.sphere.rows, slab.coefficients, [&](std::uint32_t row, typename Lanes::Float value) {
+        if (weighted) {
+          const typename Lanes::Float cosine = Lanes::magnitude(row_cosines<Lanes>(input.sphere, row, *ahead));
+          value =
+              Lanes::multiply(value, Lanes::add(Lanes::broadcast(1.0f - input.plan.angular_weight),
+                                                Lanes::multiply(Lanes::broadcast(input.plan.angular_weight), cosine)));
+        }
+        Lanes::store(slab.values + numerics::lane_count * row, value);
+      });
   Lanes::barrier();
   return find_peaks<Lanes>(input, slab, limit);
 }

@@ -53,9 +53,8 @@ CGL_HD inline numerics::Vec3 refine_maximum(const HarmonicView& harmonics, const
     x = Lanes::multiply(x, scale);
     y = Lanes::multiply(y, scale);
     z = Lanes::multiply(z, scale);
-    const Float f = series_at<Lanes>(harmonics, x, y, z, [&](int index) {
-      return Lanes::broadcast(coefficients[harmonics.place[index]]);
-    });
+    const Float f = series_at<Lanes>(harmonics, x, y, z,
+                                     [&](int index) { return Lanes::broadcast(coefficients[harmonics.place[index]]); });
     const float f0 = Lanes::get(f, 0u);
     const float right = Lanes::get(f, 1u);
     const float left = Lanes::get(f, 2u);
@@ -90,8 +89,8 @@ CGL_HD inline Step det_step(const TrackingInput& input, const Slab& slab, numeri
   const float threshold = fill_amplitudes<Lanes>(input, slab, &ahead);
   const numerics::SlotMaximum best =
       numerics::maximum<Lanes>(numerics::lane_count * sphere.rows, [&](std::uint32_t row) {
-        const typename Lanes::Mask in_cone = Lanes::at_least(row_cosines<Lanes>(sphere, row, ahead),
-                                                             Lanes::broadcast(input.plan.cos_max_angle));
+        const typename Lanes::Mask in_cone =
+            Lanes::at_least(row_cosines<Lanes>(sphere, row, ahead), Lanes::broadcast(input.plan.cos_max_angle));
         return Lanes::select(in_cone, Lanes::load(slab.values + numerics::lane_count * row), Lanes::broadcast(0.0f));
       });
   if (!(best.value > 0.0f && best.value >= threshold)) return no_step();

@@ -41,7 +41,8 @@ inline void fill_series_table(int degree, float* table) {
       *table++ = static_cast<float>(alpha);
       *table++ = static_cast<float>(inverse_square(l) + inverse_square(l + 1));
       // gamma multiplies p_(l-2), which for the first l is zero.
-      *table++ = l == first ? 0.0f : static_cast<float>(alpha * numerics::root(inverse_square(l) * inverse_square(l - 1)));
+      *table++ =
+          l == first ? 0.0f : static_cast<float>(alpha * numerics::root(inverse_square(l) * inverse_square(l - 1)));
     }
   }
 }
@@ -87,8 +88,7 @@ CGL_HD inline typename Lanes::Float series_at(const HarmonicView& harmonics, con
       total = of_cosine;
       continue;
     }
-    total = Lanes::add(
-        total, Lanes::add(Lanes::multiply(cosine_part, of_cosine), Lanes::multiply(sine_part, of_sine)));
+    total = Lanes::add(total, Lanes::add(Lanes::multiply(cosine_part, of_cosine), Lanes::multiply(sine_part, of_sine)));
   }
   return total;
 }

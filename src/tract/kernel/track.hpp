@@ -114,8 +114,7 @@ CGL_HD inline InitialDirections find_initial_directions(const TrackingInput& inp
   return {count, 0u};
 }
 
-CGL_HD inline numerics::Vec3 moved_by(const TrackingPlan& plan, numerics::Vec3 position,
-                                      numerics::Vec3 displacement) {
+CGL_HD inline numerics::Vec3 moved_by(const TrackingPlan& plan, numerics::Vec3 position, numerics::Vec3 displacement) {
   return {position.x + displacement.x * plan.step_in_voxels[0], position.y + displacement.y * plan.step_in_voxels[1],
           position.z + displacement.z * plan.step_in_voxels[2]};
 }

@@ -29,9 +29,9 @@ struct FieldView {
 // included, where a series is sampled on a mirror-symmetric sphere. Arrays have 32 * rows entries, empty ones 0.
 struct SphereView {
   std::uint32_t rows;
-  std::uint32_t half;              // each direction stands for its opposite, too
-  std::uint32_t degree;            // columns of `neighbours`
-  const std::uint32_t* occupied;   // per row, a bit per slot
+  std::uint32_t half;             // each direction stands for its opposite, too
+  std::uint32_t degree;           // columns of `neighbours`
+  const std::uint32_t* occupied;  // per row, a bit per slot
   const float* x;
   const float* y;
   const float* z;
