@@ -235,8 +235,8 @@ VoxelOverlap voxel_overlap(const std::vector<std::uint32_t>& a, const std::vecto
   VoxelOverlap overlap;
   double visits_a = 0, visits_b = 0, shared_a = 0, shared_b = 0;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    overlap.voxels_a += a[i] > 0 ? 1 : 0;
-    overlap.voxels_b += b[i] > 0 ? 1 : 0;
+    overlap.voxels_a += a[i] > 0 ? 1U : 0U;
+    overlap.voxels_b += b[i] > 0 ? 1U : 0U;
     visits_a += a[i];
     visits_b += b[i];
     if (a[i] == 0 || b[i] == 0) continue;
