@@ -7,16 +7,17 @@
 //     after the other: tensor, eigenvalues, v1, fa, md, rd, s0, colour. Prints the seconds of the fit.
 //   dmri_probe mask VOLUME NX NY NZ RADIUS PASSES DILATIONS FINALISE THREADS OUT
 //     VOLUME: float64, x fastest; OUT: bytes. Prints seconds and threshold.
+//   dmri_probe peaks SPHERE VALUES THRESHOLD SEPARATION_DEG MAX OUT
+//     VALUES: float32, a record per voxel; OUT: int32, MAX vertices per voxel, -1 where there are fewer.
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "base/read_file.hpp"
 #include "base/thread_pool.hpp"
 #include "dmri/median_otsu.hpp"
+#include "dmri/peaks.hpp"
 #include "dmri/sphere.hpp"
 #include "dmri/tensor.hpp"
 
@@ -117,12 +119,33 @@ Status probe_mask(const Arguments& arguments) {
   return {};
 }
 
+Status probe_peaks(const Arguments& arguments) {
+  CGL_TRY_ASSIGN(const Sphere sphere, sphere_by_name_or_file(arguments[0]));
+  CGL_TRY_ASSIGN(const auto values, read_numbers<float>(arguments[1]));
+  const PeakOptions options = {std::stod(arguments[2]), std::stod(arguments[3]),
+                               static_cast<std::uint32_t>(std::stoul(arguments[4]))};
+  CGL_TRY_ASSIGN(const PeakFinder finder, PeakFinder::create(sphere, options));
+  std::vector<std::uint32_t> candidates;
+  std::vector<std::uint32_t> peaks(options.max_peaks);
+  std::vector<std::int32_t> found;
+  for (std::size_t first = 0; first < values.size(); first += sphere.size()) {
+    const std::uint32_t count = finder.find(std::span(values).subspan(first, sphere.size()), candidates, peaks);
+    for (std::uint32_t i = 0; i < options.max_peaks; ++i) {
+      found.push_back(i < count ? static_cast<std::int32_t>(peaks[i]) : -1);
+    }
+  }
+  std::ofstream out(arguments[5], std::ios::binary);
+  append_numbers(out, found);
+  return {};
+}
+
 struct Probe {
   std::string_view name;
   std::size_t least_arguments;
   Status (*run)(const Arguments&);
 };
-constexpr Probe probes[] = {{"sphere", 1, probe_sphere}, {"tensor", 7, probe_tensor}, {"mask", 10, probe_mask}};
+constexpr Probe probes[] = {
+    {"sphere", 1, probe_sphere}, {"tensor", 7, probe_tensor}, {"mask", 10, probe_mask}, {"peaks", 6, probe_peaks}};
 
 }  // namespace
 }  // namespace cingulum
