@@ -91,7 +91,8 @@ TEST_F(comparison, groups_have_their_own_maps) {
   const auto summary = summarise_tractogram(path, grid(), 0).value();
   ASSERT_EQ(summary.group_density.size(), 2u);
   EXPECT_EQ(summary.group_density.at("both"), summary.density);
-  EXPECT_EQ(voxel_overlap(summary.group_density.at("left"), summary.density).shared, 3u);  // z from 1 to 4 mm: voxels 5, 6, 7
+  EXPECT_EQ(voxel_overlap(summary.group_density.at("left"), summary.density).shared,
+            3u);  // z from 1 to 4 mm: voxels 5, 6, 7
 }
 
 TEST_F(comparison, equal_files_have_no_difference_and_the_first_one_is_named) {
