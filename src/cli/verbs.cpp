@@ -8,6 +8,7 @@ Verb selfcheck_verb();
 Verb convert_verb();
 Verb fit_verb();
 Verb phantom_verb();
+Verb score_verb();
 Verb compare_verb();
 Verb cache_verb();
 Verb settings_verb();
@@ -17,8 +18,8 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      devices_verb(), selfcheck_verb(), convert_verb(),    fit_verb(),  phantom_verb(), compare_verb(),
-      cache_verb(),   settings_verb(),  completion_verb(), docs_verb(), help_verb(),
+      devices_verb(), selfcheck_verb(), convert_verb(),  fit_verb(),        phantom_verb(), score_verb(),
+      compare_verb(), cache_verb(),     settings_verb(), completion_verb(), docs_verb(),    help_verb(),
   };
 }
 
