@@ -1,5 +1,6 @@
 // From what models fitted or files hold to the Field that trackers read: directions brought into image axes and into
-// one basis, the stopping map appended, numbers that backends must not see replaced and counted (contract, section 1).
+// one basis, the stopping map appended, numbers that backends must not see replaced and counted (contract, section 1:
+// what is not finite or beyond 2^60, and what is below 2^-40 of the largest).
 // Called by the command line and Python. Nothing is fitted here but the bootstrap's coefficients.
 #pragma once
 
@@ -46,10 +47,9 @@ struct BootstrapOptions {
   bool csa = false;  // else OPDT
   int degree = 4;
   double lambda = 0.006;
-  double min_signal = 1;  // signals below it are raised to it, b0 signals before they are averaged
 };
 // `signals` are the raw signals of all volumes. `gradients` are unit vectors in image axes, one per volume; `is_b0`
-// says which volumes have none. Parallel over voxels.
+// says which volumes have none. Signals below the plan's smallest are raised to it by the kernel.
 [[nodiscard]] Result<Field> make_bootstrap_field(const ImageGeometry& geometry, std::span<const float> stop_map,
                                                  const VoxelRecords& signals,
                                                  std::span<const numerics::Vec3d> gradients,
