@@ -97,10 +97,7 @@ Result<FibreResponse> find_response(const FitInput& input, const FieldRequest& r
 
 Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResponse& response, ThreadPool& pool,
                                           Progress& progress, Json& facts) {
-  std::vector<double> weighted_b;
-  for (const std::uint32_t position : input.selection.weighted) {
-    weighted_b.push_back(input.selection.b_values[position]);
-  }
+  const std::vector<double> weighted_b = input.selection.of_weighted(input.selection.b_values);
   int degree = input.degree;
   if (!response.eigenvalues && response.zonal.size() < static_cast<std::size_t>(degree / 2 + 1)) {
     degree = 2 * (static_cast<int>(response.zonal.size()) - 1);
@@ -256,12 +253,13 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
     for (const std::string& warning : selection.warnings) log_warning("{}", warning);
     std::vector<std::uint8_t> everywhere(static_cast<std::size_t>(geometry.voxel_count()), 1);
     restrict_signals(series.signals, selection.volumes, everywhere);
+    std::vector<Vec3d> directions;
+    for (const std::size_t volume : selection.volumes) directions.push_back(series.directions[volume]);
     FitInput input = {.signals = series.signals,
                       .selection = selection,
-                      .directions = {},
-                      .weighted_directions = selection.of_weighted(std::span<const Vec3d>(series.directions)),
+                      .directions = directions,
+                      .weighted_directions = selection.of_weighted(directions),
                       .degree = 0};
-    for (const std::size_t volume : selection.volumes) input.directions.push_back(series.directions[volume]);
     input.degree = degree_for_directions(request.degree, input.weighted_directions.size());
     if (input.degree < request.degree) {
       log_warning("--sh-order {}: {} directions suffice for {} only", request.degree, input.weighted_directions.size(),
@@ -292,10 +290,8 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
     if (request.bootstrap) {
       std::vector<std::uint8_t> is_b0(selection.volumes.size(), 0);
       for (const std::uint32_t position : selection.b0) is_b0[position] = 1;
-      const BootstrapOptions options = {.csa = request.model == FieldModel::csa,
-                                        .degree = input.degree,
-                                        .lambda = request.smoothing,
-                                        .min_signal = request.min_signal};
+      const BootstrapOptions options = {
+          .csa = request.model == FieldModel::csa, .degree = input.degree, .lambda = request.smoothing};
       CGL_TRY_ASSIGN(prepared.field,
                      make_bootstrap_field(geometry, stop_map,
                                           {series.signals.voxels, series.signals.volumes, series.signals.values},
