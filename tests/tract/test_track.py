@@ -191,7 +191,7 @@ class SelectionAndSeeds(WithPhantom):
             self.assertEqual(reasons[0], 0)
         # Ends of a tractogram as seeds: two each.
         result = track_json(*self.data, "--dg", "det", "--seed-ends", self.folder / "listed.trx", "--min-length", 0,
-                            "--fa-threshold", "0.2", "--out", self.folder / "ends.trx")
+                            "--out", self.folder / "ends.trx")
         self.assertEqual(result["result"]["seeds"], 4)
         done = track(*self.data, "--nseeds", 3, "--directions", self.folder / "directions.txt", "--out",
                      self.folder / "not.trx", check=False)
@@ -365,9 +365,11 @@ class EndsAndData(WithPhantom):
 
 class Interruption(WithPhantom):
     def start(self, *words):
-        return subprocess.Popen([PROGRAM, "track", *map(str, self.data), "--dg", "prob", "--nseeds", "4000000",
+        return subprocess.Popen([PROGRAM, "track", *map(str, self.data), "--dg", "prob", "--nseeds", "400000",
                                  "--chunk-size", "500", "--progress", "json", *map(str, words)],
-                                stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+                                stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+                                # a shell's background job has the signal ignored
+                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
     def interrupt(self, process):
         for line in process.stderr:
