@@ -6,7 +6,10 @@ namespace cingulum {
 Verb devices_verb();
 Verb selfcheck_verb();
 Verb convert_verb();
+Verb fit_verb();
 Verb phantom_verb();
+Verb score_verb();
+Verb track_verb();
 Verb compare_verb();
 Verb cache_verb();
 Verb settings_verb();
@@ -16,8 +19,8 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      devices_verb(), selfcheck_verb(), convert_verb(),    phantom_verb(), compare_verb(),
-      cache_verb(),   settings_verb(),  completion_verb(), docs_verb(),    help_verb(),
+      devices_verb(), selfcheck_verb(), convert_verb(),  fit_verb(),        phantom_verb(), score_verb(), track_verb(),
+      compare_verb(), cache_verb(),     settings_verb(), completion_verb(), docs_verb(),    help_verb(),
   };
 }
 

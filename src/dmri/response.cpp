@@ -111,7 +111,7 @@ Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeS
   }
   if (response.voxels < least_response_voxels) {
     return fail(
-        ErrorKind::invalid_argument,
+        ErrorKind::not_found,
         "estimating the response: {} of the {} voxels of the mask in the box of radius {} around voxel ({}) have "
         "FA above {}, at least {} are needed; use a lower --response-fa, a larger --response-radius, another "
         "--response-centre, or --response FILE",

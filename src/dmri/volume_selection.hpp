@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -22,11 +21,11 @@ struct VolumeSelection {
   std::optional<GradientShell> shell;   // the one that was taken; none when all volumes were
   std::vector<std::string> warnings;
 
-  // Entries of a list over the whole series that belong to the weighted volumes, in order.
+  // Of a list with an entry per volume of the selection: the entries of the diffusion-weighted ones.
   template <class T>
-  [[nodiscard]] std::vector<T> of_weighted(std::span<const T> series) const {
+  [[nodiscard]] std::vector<T> of_weighted(const std::vector<T>& list) const {
     std::vector<T> result;
-    for (const std::uint32_t position : weighted) result.push_back(series[volumes[position]]);
+    for (const std::uint32_t position : weighted) result.push_back(list[position]);
     return result;
   }
 };

@@ -10,6 +10,7 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "dmri/sphere.hpp"
+#include "dmri/tensor.hpp"
 #include "formats/image_geometry.hpp"
 #include "numerics/spherical_harmonics.hpp"
 #include "numerics/vec3.hpp"
@@ -27,13 +28,6 @@ struct VoxelRecords {
 
 // In which axes directions are written.
 enum class DirectionFrame : std::uint32_t { image, world };
-
-// In which order a file has the six numbers of a tensor.
-enum class TensorOrder : std::uint32_t {
-  mrtrix,  // Dxx Dyy Dzz Dxy Dxz Dyz
-  dipy,    // Dxx Dxy Dyy Dxz Dyz Dzz (lower triangle, row by row)
-  fsl,     // Dxx Dxy Dxz Dyy Dyz Dzz (upper triangle, row by row)
-};
 
 // `stop_map` has a number per voxel of the geometry, x fastest. All builders fail where sizes do not fit together.
 // A number per direction of `sphere`, in its order.

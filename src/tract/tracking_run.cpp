@@ -8,6 +8,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/quantity.hpp"
+#include "formats/linearise.hpp"
 
 namespace cingulum {
 namespace {
@@ -42,14 +43,25 @@ class Finisher {
       take(batch, s);
       if (full()) {
         statistics_.seeds = last_seed + 1;
-        return out_.streamline_count() > 0 ? writer_.append(out_) : Status{};
+        return write();
       }
     }
     statistics_.seeds = batch.seeds.first + batch.seeds.count;
-    return out_.streamline_count() > 0 ? writer_.append(out_) : Status{};
+    return write();
   }
 
  private:
+  [[nodiscard]] Status write() {
+    if (out_.streamline_count() == 0) return {};
+    if (options_.linearise_mm > 0) {
+      TractogramLayout layout;
+      if (options_.save_seeds) layout.streamline_fields = seed_fields(wide_index_ ? most_seeds + 1 : 0);
+      CGL_TRY_ASSIGN(out_, linearise(out_, layout, {.tolerance_mm = options_.linearise_mm}));
+    }
+    statistics_.points_written += out_.point_count();
+    return writer_.append(out_);
+  }
+
   void take(const StreamlineBatch& batch, std::size_t s) {
     ++statistics_.streamlines;
     const StreamlineCut cut = cut_at_stop_regions(options_.selection.regions.stop, batch, s);
@@ -72,7 +84,6 @@ class Finisher {
       world_.push_back(geometry_.voxel_to_world.apply({points[i], points[i + 1], points[i + 2]}));
     }
     const Vec3d seed = world_[cut.seed_point];
-    if (options_.linearise_mm > 0) linearise();
     for (const Vec3d& point : world_) {
       if (options_.double_positions) {
         out_.positions64.insert(out_.positions64.end(), {point.x, point.y, point.z});
@@ -82,7 +93,6 @@ class Finisher {
       }
     }
     out_.offsets.push_back(out_.offsets.back() + world_.size());
-    statistics_.points_written += world_.size();
     if (!options_.save_seeds) return;
     if (wide_index_) {
       append_bytes(out_.streamline_data[0], batch.seed_index[s]);
@@ -94,8 +104,6 @@ class Finisher {
     append_bytes(out_.streamline_data[2], static_cast<std::uint8_t>(cut.end_reason));
   }
 
-  void linearise();
-
   const ImageGeometry& geometry_;
   const TrackingRunOptions& options_;
   const bool wide_index_;
@@ -104,8 +112,6 @@ class Finisher {
   TractogramBatch out_;
   std::vector<Vec3d> world_;
 };
-
-void Finisher::linearise() {}
 
 bool needs_wide_index(std::uint64_t seeds) {
   return seeds > std::uint64_t{std::numeric_limits<std::uint32_t>::max()} + 1;

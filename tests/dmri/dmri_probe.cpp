@@ -9,6 +9,8 @@
 //     VOLUME: float64, x fastest; OUT: bytes. Prints seconds and threshold.
 //   dmri_probe peaks SPHERE VALUES THRESHOLD SEPARATION_DEG MAX OUT
 //     VALUES: float32, a record per voxel; OUT: int32, MAX vertices per voxel, -1 where there are fewer.
+//   dmri_probe gradients SERIES BVAL BVEC MASK FRAME THREADS
+//     text: seconds, verdict, better frame or -, voxels, blocks; then a line per reading; then the message
 #include <fmt/format.h>
 
 #include <array>
@@ -24,10 +26,14 @@
 
 #include "base/read_file.hpp"
 #include "base/thread_pool.hpp"
+#include "dmri/dwi_signals.hpp"
+#include "dmri/gradient_check.hpp"
 #include "dmri/median_otsu.hpp"
 #include "dmri/peaks.hpp"
 #include "dmri/sphere.hpp"
 #include "dmri/tensor.hpp"
+#include "formats/gradient_table.hpp"
+#include "formats/nifti.hpp"
 
 namespace cingulum {
 namespace {
@@ -139,13 +145,37 @@ Status probe_peaks(const Arguments& arguments) {
   return {};
 }
 
+Status probe_gradients(const Arguments& arguments) {
+  CGL_TRY_ASSIGN(const GradientTable table, read_fsl_gradients(arguments[1], arguments[2]));
+  ImageGeometry geometry;
+  CGL_TRY_ASSIGN(const auto mask, read_mask(arguments[3], geometry));
+  CGL_TRY_ASSIGN(const DwiSignals signals, read_dwi_signals(arguments[0], mask));
+  GradientFrame frame = GradientFrame::fsl;
+  for (const GradientFrame one : {GradientFrame::voxel, GradientFrame::world}) {
+    if (arguments[4] == gradient_frame_name(one)) frame = one;
+  }
+  CGL_TRY_ASSIGN(const auto pool, ThreadPool::create(std::stoi(arguments[5])));
+  const auto start = std::chrono::steady_clock::now();
+  CGL_TRY_ASSIGN(const GradientCheck check, check_gradients(signals, table, frame, *pool));
+  fmt::print("{:.3f} {} {} {} {}\n", seconds_since(start), gradient_verdict_name(check.verdict),
+             check.better_frame ? gradient_frame_name(*check.better_frame) : "-", check.voxels, check.blocks);
+  for (const GradientReading& reading : check.readings) {
+    fmt::print("{:.4f} {:+.4f} {:+.1f} {}\n", reading.coherence, reading.gain, reading.standard_errors, reading.name);
+  }
+  fmt::print("{}\n", check.message);
+  return {};
+}
+
 struct Probe {
   std::string_view name;
   std::size_t least_arguments;
   Status (*run)(const Arguments&);
 };
-constexpr Probe probes[] = {
-    {"sphere", 1, probe_sphere}, {"tensor", 7, probe_tensor}, {"mask", 10, probe_mask}, {"peaks", 6, probe_peaks}};
+constexpr Probe probes[] = {{"sphere", 1, probe_sphere},
+                            {"tensor", 7, probe_tensor},
+                            {"mask", 10, probe_mask},
+                            {"peaks", 6, probe_peaks},
+                            {"gradients", 6, probe_gradients}};
 
 }  // namespace
 }  // namespace cingulum
