@@ -226,7 +226,9 @@ class TrackBench {
   void measure_ceilings() {
     std::vector<float> memory(std::size_t{1} << 27, 1.0f);  // 512 MiB, beyond every cache
     double sum = 0;
-    const Spread reading = measure_seconds(1, 3, [&] {
+    std::vector<double> reading;
+    for (int repetition = 0; repetition < 4; ++repetition) {
+      const double begun = processor_seconds();
       std::mutex mutex;
       pool_->parallel_for(memory.size(), std::size_t{1} << 20, [&](std::size_t begin, std::size_t end) {
         float part[16] = {};
@@ -236,8 +238,9 @@ class TrackBench {
         const std::lock_guard lock(mutex);
         sum += static_cast<double>(std::accumulate(part, part + 16, 0.0f));
       });
-    });
-    read_bytes_per_second_ = 4.0 * static_cast<double>(memory.size()) / reading.low;
+      reading.push_back((processor_seconds() - begun) / options_.threads);
+    }
+    read_bytes_per_second_ = 4.0 * static_cast<double>(memory.size()) / spread_of(reading).low;
     double operations = 0;
     double keep = 0;
     const double start = processor_seconds();
