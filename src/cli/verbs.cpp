@@ -4,9 +4,11 @@ namespace cingulum {
 
 // Each defined in the file of its name; in the order in which help lists them: data first, then the machine, then the
 // program itself.
+Verb track_verb();
 Verb fit_verb();
 Verb phantom_verb();
 Verb score_verb();
+Verb compare_verb();
 Verb info_verb();
 Verb convert_verb();
 Verb verify_verb();
@@ -20,8 +22,9 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   std::vector<Verb> verbs;
-  for (Verb (*const verb)() : {fit_verb, phantom_verb, score_verb, info_verb, convert_verb, verify_verb, devices_verb,
-                               selfcheck_verb, cache_verb, settings_verb, completion_verb, docs_verb, help_verb}) {
+  for (Verb (*const verb)() :
+       {track_verb, fit_verb, phantom_verb, score_verb, compare_verb, info_verb, convert_verb, verify_verb,
+        devices_verb, selfcheck_verb, cache_verb, settings_verb, completion_verb, docs_verb, help_verb}) {
     verbs.push_back(verb());
   }
   return verbs;

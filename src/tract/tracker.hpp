@@ -1,0 +1,60 @@
+// The seam between a run and the device that tracks: a Tracker takes ranges of seeds and gives back their streamlines.
+// One implementation per backend (cpu/, later cuda/ and webgpu/), all with the same bits. Called by the run's driver,
+// which orders, selects and writes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "tract/field.hpp"
+#include "tract/seeds.hpp"
+#include "tract/tracking_plan.hpp"
+
+namespace cingulum {
+
+struct SeedRange {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+// The streamlines of consecutive seeds, ordered by seed, then initial direction. Points are voxel coordinates in
+// float32; from the end of the half that starts against the initial direction, through the seed, to the end of the
+// other half.
+struct StreamlineBatch {
+  SeedRange seeds;
+  std::vector<std::uint64_t> offsets = {0};  // streamlines + 1, in points
+  std::vector<float> points;                 // x y z
+  std::vector<std::uint64_t> seed_index;     // per streamline
+  std::vector<std::uint32_t> seed_point;     // per streamline: which of its points is the seed
+  std::vector<std::uint8_t> end_reason;      // per streamline: 2, start and end (EndReason)
+  std::uint64_t steps = 0;                   // direction getter calls
+  std::uint64_t seeds_outside = 0;           // seeds where the stopping map or the image forbids to start
+  std::uint64_t seeds_without_direction = 0;
+
+  [[nodiscard]] std::size_t streamline_count() const { return offsets.size() - 1; }
+};
+
+// Initial directions given by the user: unit vectors in image axes, one per seed, by global seed index.
+struct GivenDirections {
+  std::vector<numerics::Vec3> directions;
+};
+
+class Tracker {
+ public:
+  virtual ~Tracker() = default;
+  // Whether this backend can run it; the failure says why not.
+  [[nodiscard]] virtual Status supports(const TrackingPlan& plan, const Field& field) const = 0;
+  // Keeps references: plan, field and seeds outlive the tracker.
+  [[nodiscard]] virtual Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
+                                       const GivenDirections* directions) = 0;
+  // Tracks a range and replaces the content of `batch`. The result depends on plan, field and seeds alone.
+  [[nodiscard]] virtual Status track(SeedRange range, StreamlineBatch& batch) = 0;
+};
+
+[[nodiscard]] std::unique_ptr<Tracker> make_cpu_tracker(ThreadPool& pool);
+
+}  // namespace cingulum
