@@ -1,0 +1,13 @@
+// CRC-32 as zip and gzip use it (polynomial 0x04c11db7, reflected), by the vector instructions of ISA-L.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace cingulum {
+
+// Of `bytes` after what `previous` is the CRC of; 0 is the CRC of nothing.
+[[nodiscard]] std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t previous = 0) noexcept;
+
+}  // namespace cingulum

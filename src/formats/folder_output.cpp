@@ -1,0 +1,196 @@
+#include "formats/folder_output.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+namespace cingulum {
+namespace {
+
+constexpr std::string_view partial_mark = ".partial-";
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// The process that made NAME.partial-PID-N.
+std::optional<long> process_of(std::string_view entry, std::string_view name) {
+  if (!entry.starts_with(name) || !entry.substr(name.size()).starts_with(partial_mark)) return std::nullopt;
+  const std::string_view numbers = entry.substr(name.size() + partial_mark.size());
+  long process = 0;
+  const char* const end = numbers.data() + numbers.size();
+  const auto parsed = std::from_chars(numbers.data(), end, process);
+  if (parsed.ec != std::errc() || process <= 0 || parsed.ptr == end || *parsed.ptr != '-') return std::nullopt;
+  return process;
+}
+
+void remove_dead_folders(const std::filesystem::path& parent, std::string_view name) {
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(parent, error); !error && entry != std::filesystem::end(entry);
+       entry.increment(error)) {
+    const auto process = process_of(entry->path().filename().native(), name);
+    if (!process || ::kill(static_cast<pid_t>(*process), 0) == 0 || errno != ESRCH) continue;
+    std::error_code ignored;
+    if (entry->symlink_status(ignored).type() == std::filesystem::file_type::directory) {
+      std::filesystem::remove_all(entry->path(), ignored);
+    }
+  }
+}
+
+int exchange(const char* a, const char* b) {
+#if defined(__linux__)
+  return ::renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0 ? 0 : errno;
+#else
+  (void)a;
+  (void)b;
+  return ENOSYS;
+#endif
+}
+
+}  // namespace
+
+struct FolderOutput::State {
+  State(FileLayer& used_layer, WriteOptions write_options, std::string output)
+      : layer(used_layer), options(write_options), target(std::move(output)) {}
+  ~State() {
+    std::error_code ignored;
+    if (partial_is_there) std::filesystem::remove_all(partial, ignored);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  FileLayer& layer;
+  WriteOptions options;
+  std::string target;
+  std::string parent;
+  std::string partial;
+  bool partial_is_there = false;
+  bool replaces = false;
+  std::set<std::string> folders = {""};
+
+  [[nodiscard]] tl::unexpected<Error> failure(int error) const {
+    return fail(ErrorKind::io, "writing {}: {}", target, system_error_text(error));
+  }
+  [[nodiscard]] Status make_partial();
+  [[nodiscard]] Status commit();
+};
+
+Status FolderOutput::State::make_partial() {
+  FileState state;
+  if (const int error = -uninterrupted([&] { return layer.state(target.c_str(), state); }); error != 0) {
+    return failure(error);
+  }
+  if (state.kind != FileKind::absent) {
+    if (!options.force) {
+      return fail(ErrorKind::already_exists, "writing {}: it exists; use --force to replace it", target);
+    }
+    std::error_code ignored;
+    const bool is_trx =
+        state.kind == FileKind::folder && (std::filesystem::is_regular_file(target + "/header.json", ignored) ||
+                                           std::filesystem::is_empty(target, ignored));
+    if (!is_trx) {
+      return fail(ErrorKind::already_exists, "writing {}: it is not a TRX folder, and only that is replaced", target);
+    }
+    replaces = true;
+  }
+  remove_dead_folders(parent, std::filesystem::path(target).filename().native());
+  static std::atomic<unsigned long> serial{0};
+  while (true) {
+    partial = fmt::format("{}{}{}-{}", target, partial_mark, ::getpid(), serial.fetch_add(1));
+    if (::mkdir(partial.c_str(), 0777) == 0) break;
+    if (errno == EEXIST) continue;
+    if (errno == ENOENT) return fail(ErrorKind::not_found, "writing {}: the folder {} does not exist", target, parent);
+    return failure(errno);
+  }
+  partial_is_there = true;
+  return {};
+}
+
+Status FolderOutput::State::commit() {
+  if (options.sync) {
+    for (const std::string& folder : folders) {
+      const std::string path = folder.empty() ? partial : partial + "/" + folder;
+      const int error = -uninterrupted([&] { return layer.sync_folder(path.c_str()); });
+      if (error != 0 && error != EINVAL && error != ENOTSUP && error != EACCES) return failure(error);
+    }
+  }
+  if (replaces) {
+    int error = exchange(partial.c_str(), target.c_str());
+    if (error == EINVAL || error == ENOSYS || error == ENOTSUP) {
+      const std::string aside = partial + "-old";
+      error = -uninterrupted([&] { return layer.rename(target.c_str(), aside.c_str()); });
+      if (error == 0) {
+        error = -uninterrupted([&] { return layer.rename(partial.c_str(), target.c_str()); });
+        if (error != 0) {
+          (void)uninterrupted([&] { return layer.rename(aside.c_str(), target.c_str()); });
+        } else {
+          partial = aside;
+        }
+      }
+    }
+    if (error != 0) return failure(error);
+    // What is under the partial name now is the old folder: the destructor removes it.
+  } else {
+    int error = -uninterrupted([&] { return layer.rename_no_replace(partial.c_str(), target.c_str()); });
+    if (error == EINVAL || error == ENOSYS || error == ENOTSUP) {
+      // Replaces an empty folder at most.
+      error = -uninterrupted([&] { return layer.rename(partial.c_str(), target.c_str()); });
+    }
+    if (error == EEXIST || error == ENOTEMPTY || error == ENOTDIR) {
+      return fail(ErrorKind::already_exists,
+                  "writing {}: it was made by another program meanwhile; use --force to replace it", target);
+    }
+    if (error != 0) return failure(error);
+    partial_is_there = false;
+  }
+  if (!options.sync) return {};
+  const int error = -uninterrupted([&] { return layer.sync_folder(parent.c_str()); });
+  if (error == 0 || error == EINVAL || error == ENOTSUP || error == EACCES) return {};
+  return fail(ErrorKind::io,
+              "writing {}: it is complete, but syncing the folder {} failed ({}): a power failure may undo it", target,
+              parent, system_error_text(error));
+}
+
+FolderOutput::FolderOutput(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+FolderOutput::FolderOutput(FolderOutput&&) noexcept = default;
+FolderOutput& FolderOutput::operator=(FolderOutput&&) noexcept = default;
+FolderOutput::~FolderOutput() = default;
+
+Result<FolderOutput> FolderOutput::create(const std::filesystem::path& path, const WriteOptions& options) {
+  FileLayer& layer = options.layer != nullptr ? *options.layer : FileLayer::system();
+  auto state = std::make_unique<State>(layer, options, without_trailing_slashes(path.native()));
+  state->parent = std::filesystem::path(state->target).parent_path().native();
+  if (state->parent.empty()) state->parent = ".";
+  CGL_TRY(state->make_partial());
+  return FolderOutput(std::move(state));
+}
+
+Result<AtomicFile> FolderOutput::create_file(const std::string& name) {
+  for (std::size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
+    const std::string folder = name.substr(0, slash);
+    if (!state_->folders.insert(folder).second) continue;
+    if (::mkdir((state_->partial + "/" + folder).c_str(), 0777) != 0) return state_->failure(errno);
+  }
+  WriteOptions options = state_->options;
+  options.force = false;
+  options.remove_leftovers = false;
+  options.expected_bytes = 0;
+  return AtomicFile::create(state_->partial + "/" + name, options);
+}
+
+Status FolderOutput::commit() {
+  return state_->commit();
+}
+
+}  // namespace cingulum

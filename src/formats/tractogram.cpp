@@ -1,0 +1,72 @@
+#include "formats/tractogram.hpp"
+
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "formats/file_bytes.hpp"
+#include "formats/trx.hpp"
+#include "formats/zip_archive.hpp"
+
+namespace cingulum {
+
+void TractogramBatch::clear() {
+  offsets.assign(1, 0);
+  positions.clear();
+  positions64.clear();
+  for (auto& data : point_data) data.clear();
+  for (auto& data : streamline_data) data.clear();
+}
+
+Result<std::unique_ptr<TractogramReader>> TractogramReader::open(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return open_trx_folder(path);
+  CGL_TRY_ASSIGN(FileBytes file, FileBytes::map(path));
+  if (looks_like_zip(file.bytes())) return open_trx(path.native(), std::move(file));
+  return fail(ErrorKind::corrupt, "reading {}: it is neither TRX nor TRK nor TCK (the first bytes are of none of them)",
+              path.native());
+}
+
+Result<Tractogram> read_tractogram(const std::filesystem::path& path) {
+  CGL_TRY_ASSIGN(const std::unique_ptr<TractogramReader> reader, TractogramReader::open(path));
+  Tractogram result;
+  // One batch is everything; its checksums are verified with its last byte.
+  CGL_TRY(reader->next(result.streamlines, std::numeric_limits<std::size_t>::max(), true));
+  CGL_TRY_ASSIGN(result.groups, reader->groups());
+  result.layout = reader->layout();
+  return result;
+}
+
+Result<std::unique_ptr<TractogramWriter>> TractogramWriter::create(const std::filesystem::path& path,
+                                                                   const TractogramLayout& layout,
+                                                                   const WriteOptions& options) {
+  switch (layout.format) {
+    case TractogramFormat::trx:
+    case TractogramFormat::trx_folder: return create_trx_writer(path, layout, options);
+    case TractogramFormat::trk:
+    case TractogramFormat::tck: break;
+  }
+  return fail(ErrorKind::unavailable, "writing {}: not supported", path.native());
+}
+
+Result<TractogramFormat> format_of_name(const std::filesystem::path& path) {
+  const std::string& name = path.native();
+  if (name.ends_with(".trk")) return TractogramFormat::trk;
+  if (name.ends_with(".tck")) return TractogramFormat::tck;
+  if (name.ends_with(".trx")) return TractogramFormat::trx;
+  if (name.ends_with("/") || name.ends_with(".trx.d")) return TractogramFormat::trx_folder;
+  return fail(ErrorKind::invalid_argument,
+              "{}: the name of a tractogram ends in .trk, .tck, .trx, or in / or .trx.d for a TRX folder", name);
+}
+
+std::string_view tractogram_format_name(TractogramFormat format) {
+  switch (format) {
+    case TractogramFormat::trk: return "TRK";
+    case TractogramFormat::tck: return "TCK";
+    case TractogramFormat::trx: return "TRX";
+    case TractogramFormat::trx_folder: return "TRX folder";
+  }
+  return "unknown";
+}
+
+}  // namespace cingulum

@@ -1,0 +1,147 @@
+#include "formats/tractogram_batch.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "numerics/half.hpp"
+
+namespace cingulum {
+namespace {
+
+constexpr std::uint64_t magnitude_bits64 = 0x7fffffffffffffffU;
+constexpr std::uint64_t infinity_bits64 = 0x7ff0000000000000U;
+
+bool is_finite(double value) {
+  return (std::bit_cast<std::uint64_t>(value) & magnitude_bits64) < infinity_bits64;
+}
+
+Status check_fields(std::string_view kind, const std::vector<DataField>& fields,
+                    const std::vector<std::vector<std::byte>>& data, std::size_t rows) {
+  if (fields.size() != data.size()) {
+    return fail(ErrorKind::invalid_argument, "a batch has {} {} fields, the layout {}", data.size(), kind,
+                fields.size());
+  }
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::size_t row_bytes = fields[i].type.bytes() * static_cast<std::size_t>(fields[i].columns);
+    if (row_bytes == 0 || data[i].size() % row_bytes != 0 || data[i].size() / row_bytes != rows) {
+      return fail(ErrorKind::invalid_argument, "a batch's {} field '{}' has {} bytes, {} rows of {} were expected",
+                  kind, fields[i].name, data[i].size(), rows, row_bytes);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_batch(const TractogramLayout& layout, const TractogramBatch& batch) {
+  if (batch.offsets.empty() || batch.offsets.front() != 0) {
+    return fail(ErrorKind::invalid_argument, "a batch's offsets must start with 0");
+  }
+  for (std::size_t i = 1; i < batch.offsets.size(); ++i) {
+    if (batch.offsets[i] < batch.offsets[i - 1]) {
+      return fail(ErrorKind::invalid_argument, "a batch's offset {} decreases from {} to {}", i, batch.offsets[i - 1],
+                  batch.offsets[i]);
+    }
+  }
+  if (!batch.positions.empty() && !batch.positions64.empty()) {
+    return fail(ErrorKind::invalid_argument, "a batch has positions as float and as double");
+  }
+  const std::size_t numbers = batch.positions.size() + batch.positions64.size();
+  if (numbers % 3 != 0 || numbers / 3 != batch.offsets.back()) {
+    return fail(ErrorKind::invalid_argument, "a batch has {} coordinates for {} points", numbers, batch.offsets.back());
+  }
+  CGL_TRY(check_fields("per-point", layout.point_fields, batch.point_data, batch.point_count()));
+  return check_fields("per-streamline", layout.streamline_fields, batch.streamline_data, batch.streamline_count());
+}
+
+std::uint16_t double_to_half(double value) noexcept {
+  auto nearest = static_cast<float>(value);
+  if (is_finite(value) && static_cast<double>(nearest) != value) {
+    // Rounding to odd keeps in the last place that something was cut off, so that the second rounding is the only one.
+    auto bits = std::bit_cast<std::uint32_t>(nearest);
+    const bool away_from_zero = std::fabs(static_cast<double>(nearest)) > std::fabs(value);
+    if (away_from_zero) bits -= 1;
+    nearest = std::bit_cast<float>(bits | 1U);
+  }
+  return numerics::float_to_half(nearest);
+}
+
+Status encode_positions(const TractogramBatch& batch, std::size_t first, std::size_t count, ElementType type,
+                        std::vector<std::byte>& out) {
+  const bool doubles = !batch.positions64.empty();
+  const std::size_t begin = out.size();
+  out.resize(begin + count * type.bytes());
+  const auto put = [&](std::size_t i, auto value) {
+    std::memcpy(out.data() + begin + i * sizeof(value), &value, sizeof(value));
+  };
+  if (type == float32_type && !doubles) {
+    if (count > 0) std::memcpy(out.data() + begin, batch.positions.data() + first, count * sizeof(float));
+    return {};
+  }
+  if (type == float64_type && doubles) {
+    if (count > 0) std::memcpy(out.data() + begin, batch.positions64.data() + first, count * sizeof(double));
+    return {};
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = doubles ? batch.positions64[first + i] : static_cast<double>(batch.positions[first + i]);
+    if (type == float64_type) {
+      put(i, value);
+    } else if (type == float32_type) {
+      put(i, static_cast<float>(value));
+    } else {
+      const std::uint16_t half = double_to_half(value);
+      if ((half & 0x7fffU) == 0x7c00U && is_finite(value)) {
+        return fail(ErrorKind::invalid_argument, "the coordinate {} mm is too large for float16 (65504); use float32",
+                    value);
+      }
+      put(i, half);
+    }
+  }
+  return {};
+}
+
+void decode_positions(std::span<const std::byte> bytes, ElementType type, bool as_float, TractogramBatch& batch) {
+  const std::size_t count = bytes.size() / type.bytes();
+  if (type == float64_type && !as_float) {
+    const std::size_t begin = batch.positions64.size();
+    batch.positions64.resize(begin + count);
+    if (count > 0) std::memcpy(batch.positions64.data() + begin, bytes.data(), bytes.size());
+    return;
+  }
+  const std::size_t begin = batch.positions.size();
+  batch.positions.resize(begin + count);
+  float* const out = batch.positions.data() + begin;
+  if (type == float32_type) {
+    if (count > 0) std::memcpy(out, bytes.data(), bytes.size());
+  } else if (type == float64_type) {
+    for (std::size_t i = 0; i < count; ++i) {
+      double value;
+      std::memcpy(&value, bytes.data() + i * sizeof(value), sizeof(value));
+      out[i] = static_cast<float>(value);
+    }
+  } else {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint16_t half;
+      std::memcpy(&half, bytes.data() + i * sizeof(half), sizeof(half));
+      out[i] = numerics::half_to_float(half);
+    }
+  }
+}
+
+std::optional<ElementType> element_type_from_name(std::string_view name) {
+  using Code = ElementType::Code;
+  if (name == "bit" || name == "bool") return ElementType{Code::unsigned_integer, 8};
+  for (const int bits : {8, 16, 32, 64, 128}) {
+    for (const Code code : {Code::integer, Code::unsigned_integer, Code::floating, Code::complex}) {
+      const bool exists = code == Code::complex    ? bits >= 64
+                          : code == Code::floating ? bits >= 16 && bits <= 64
+                                                   : bits <= 64;
+      const ElementType type{code, static_cast<std::uint8_t>(bits)};
+      if (exists && type.name() == name) return type;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace cingulum

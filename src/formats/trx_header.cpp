@@ -1,0 +1,145 @@
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "formats/trx.hpp"
+
+namespace cingulum {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t largest_header = std::size_t{64} << 20U;
+constexpr int deepest_header = 64;
+
+template <class... Args>
+tl::unexpected<Error> corrupt(fmt::format_string<Args...> text, Args&&... args) {
+  return fail(ErrorKind::corrupt, text, std::forward<Args>(args)...);
+}
+
+// Before parsing, so that nesting costs nothing.
+Status check_depth(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+      continue;
+    }
+    if (c == '"') in_string = true;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > deepest_header) {
+      return corrupt("json nested deeper than {} levels at byte {}", deepest_header, i);
+    }
+  }
+  return {};
+}
+
+Result<const Json*> member(const Json& header, const char* name) {
+  const auto found = header.find(name);
+  if (found == header.end()) return corrupt("{} is missing", name);
+  return &*found;
+}
+
+Result<std::uint64_t> count_from(const Json& value, const char* name) {
+  // Others write 12.0.
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    if (number >= 0 && number <= 9007199254740992.0 && number == std::floor(number)) {
+      return static_cast<std::uint64_t>(number);
+    }
+  }
+  if (value.is_number_unsigned()) return value.get<std::uint64_t>();
+  if (value.is_number_integer() && value.get<std::int64_t>() >= 0)
+    return static_cast<std::uint64_t>(value.get<std::int64_t>());
+  return corrupt("{} is {}, not a whole number of zero or more", name, value.dump().substr(0, 60));
+}
+
+}  // namespace
+
+Result<TrxHeader> parse_trx_header(std::string_view text) {
+  if (text.size() > largest_header)
+    return corrupt("json of {} bytes is too large ({} at most)", text.size(), largest_header);
+  CGL_TRY(check_depth(text));
+  const Json header = Json::parse(text, nullptr, false);
+  if (header.is_discarded()) return corrupt("it is not valid json");
+  if (!header.is_object()) return corrupt("it is not a json object");
+
+  TrxHeader result;
+  CGL_TRY_ASSIGN(const Json* streamlines, member(header, "NB_STREAMLINES"));
+  CGL_TRY_ASSIGN(result.streamlines, count_from(*streamlines, "NB_STREAMLINES"));
+  CGL_TRY_ASSIGN(const Json* points, member(header, "NB_VERTICES"));
+  CGL_TRY_ASSIGN(result.points, count_from(*points, "NB_VERTICES"));
+
+  CGL_TRY_ASSIGN(const Json* dimensions, member(header, "DIMENSIONS"));
+  if (!dimensions->is_array() || dimensions->size() != 3) return corrupt("DIMENSIONS does not have 3 numbers");
+  for (std::size_t i = 0; i < 3; ++i) {
+    CGL_TRY_ASSIGN(const std::uint64_t size, count_from((*dimensions)[i], "an entry of DIMENSIONS"));
+    if (size == 0 || size > 0x7fffffff) return corrupt("DIMENSIONS has the size {}", size);
+    result.reference.size[i] = static_cast<std::int64_t>(size);
+  }
+
+  CGL_TRY_ASSIGN(const Json* affine, member(header, "VOXEL_TO_RASMM"));
+  std::array<double, 16> numbers = {};
+  std::size_t found = 0;
+  const auto take = [&](const Json& value) {
+    if (found == numbers.size() || !value.is_number()) return false;
+    numbers[found] = value.get<double>();
+    return std::isfinite(numbers[found++]);
+  };
+  bool good = affine->is_array() && (affine->size() == 4 || affine->size() == 16);
+  if (good) {
+    for (const Json& row : *affine) {
+      if (affine->size() == 16) {
+        good = good && take(row);
+        continue;
+      }
+      good = good && row.is_array() && row.size() == 4;
+      if (good) {
+        for (const Json& value : row) good = good && take(value);
+      }
+    }
+  }
+  if (!good || found != 16) return corrupt("VOXEL_TO_RASMM is not a 4 x 4 matrix of finite numbers");
+  if (numbers[12] != 0 || numbers[13] != 0 || numbers[14] != 0 || numbers[15] != 1) {
+    return corrupt("the last row of VOXEL_TO_RASMM is {} {} {} {}, not 0 0 0 1", numbers[12], numbers[13], numbers[14],
+                   numbers[15]);
+  }
+  for (std::size_t i = 0; i < 12; ++i) result.reference.voxel_to_world.rows[i] = numbers[i];
+  return result;
+}
+
+std::string format_trx_header(const TrxHeader& header, std::size_t padded_to) {
+  const auto& affine = header.reference.voxel_to_world;
+  Json rows = Json::array();
+  for (int row = 0; row < 3; ++row) {
+    rows.push_back({affine.at(row, 0), affine.at(row, 1), affine.at(row, 2), affine.at(row, 3)});
+  }
+  rows.push_back({0.0, 0.0, 0.0, 1.0});
+  Json json;
+  json["DIMENSIONS"] = {header.reference.size[0], header.reference.size[1], header.reference.size[2]};
+  json["VOXEL_TO_RASMM"] = rows;
+  json["NB_STREAMLINES"] = header.streamlines;
+  json["NB_VERTICES"] = header.points;
+  std::string text = json.dump();
+  if (text.size() < padded_to) text.insert(text.size() - 1, padded_to - text.size(), ' ');
+  return text;
+}
+
+Status check_trx_name(std::string_view kind, std::string_view name) {
+  bool good = !name.empty() && name.size() <= 200;
+  for (const char c : name) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '.' || c == '/' || c == '\\' || c == ':')
+      good = false;
+  }
+  if (good) return {};
+  return fail(ErrorKind::invalid_argument,
+              "the {} name '{}' cannot be stored in TRX: dots, slashes, backslashes, colons and control characters are "
+              "not allowed, and 1 to 200 bytes are",
+              kind, name);
+}
+
+}  // namespace cingulum
