@@ -3,8 +3,10 @@
 // directions in image axes.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -49,7 +51,7 @@ constexpr double default_b0_threshold = 50;  // b <= this is a b0
 [[nodiscard]] std::string format_bvecs(const GradientTable& table);         // three rows
 [[nodiscard]] std::string format_mrtrix_table(const GradientTable& table);  // vectors must be `world`
 
-// Unit vectors in image axes (i, j, k); zero for b0. `frame` replaces the table's own.
+// Unit vectors in image axes (i, j, k); zero where the table has no direction. `frame` replaces the table's own.
 [[nodiscard]] std::vector<numerics::Vec3d> directions_in_image_axes(const GradientTable& table, GradientFrame frame,
                                                                     const Affine& voxel_to_world);
 

@@ -3,6 +3,7 @@
 // odd but readable give warnings, never a guess without one. It knows nothing of what the numbers mean.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -17,6 +18,8 @@
 #include "formats/image_geometry.hpp"
 
 namespace cingulum {
+
+class ByteStream;
 
 enum class AffineSource { sform, qform, pixdim };
 
@@ -51,20 +54,27 @@ struct NiftiHeader {
 class NiftiReader {
  public:
   [[nodiscard]] static Result<NiftiReader> open(const std::filesystem::path& path);
+  // The same for bytes in memory, which belong to the caller; `name` stands in messages.
+  [[nodiscard]] static Result<NiftiReader> open_memory(std::span<const std::byte> bytes, std::string name);
   NiftiReader(NiftiReader&&) noexcept;
   NiftiReader& operator=(NiftiReader&&) noexcept;
   ~NiftiReader();
 
+  // Its warnings may grow at the end of the data.
   [[nodiscard]] const NiftiHeader& header() const noexcept;
   // The next volume (voxel_count values), scaled. `values` has exactly that size. After the last volume the rest of the
   // stream is read so that gzip's checksum is verified.
   [[nodiscard]] Status next_volume(std::span<float> values);
   [[nodiscard]] Status next_volume(std::span<double> values);
   [[nodiscard]] std::int64_t volumes_read() const noexcept;
+  // Reads what is left without converting it: whether the file is complete, and gzip's checksum.
+  [[nodiscard]] Status verify();
 
  private:
   struct State;
   explicit NiftiReader(std::unique_ptr<State> state) noexcept;
+  [[nodiscard]] static Result<NiftiReader> open_stream(std::unique_ptr<ByteStream> stream, bool compressed,
+                                                       std::uint64_t file_bytes, std::string name);
   std::unique_ptr<State> state_;
 };
 
@@ -81,6 +91,7 @@ struct Image {
 };
 
 [[nodiscard]] Result<Image> read_image(const std::filesystem::path& path);
+[[nodiscard]] Result<Image> read_image(NiftiReader& reader);  // from its next volume on
 // One volume (a fourth axis of length 1 is accepted); true where the value is above zero.
 [[nodiscard]] Result<std::vector<std::uint8_t>> read_mask(const std::filesystem::path& path, ImageGeometry& geometry);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "base/atomic_file.hpp"
 #include "base/result.hpp"

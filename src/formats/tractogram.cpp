@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "formats/file_bytes.hpp"
+#include "formats/tck.hpp"
+#include "formats/trk.hpp"
 #include "formats/trx.hpp"
 #include "formats/zip_archive.hpp"
 
@@ -23,6 +25,8 @@ Result<std::unique_ptr<TractogramReader>> TractogramReader::open(const std::file
   if (std::filesystem::is_directory(path, error)) return open_trx_folder(path);
   CGL_TRY_ASSIGN(FileBytes file, FileBytes::map(path));
   if (looks_like_zip(file.bytes())) return open_trx(path.native(), std::move(file));
+  if (looks_like_trk(file.bytes())) return open_trk(path.native(), std::move(file));
+  if (looks_like_tck(file.bytes())) return open_tck(path.native(), std::move(file));
   return fail(ErrorKind::corrupt, "reading {}: it is neither TRX nor TRK nor TCK (the first bytes are of none of them)",
               path.native());
 }
@@ -43,10 +47,10 @@ Result<std::unique_ptr<TractogramWriter>> TractogramWriter::create(const std::fi
   switch (layout.format) {
     case TractogramFormat::trx:
     case TractogramFormat::trx_folder: return create_trx_writer(path, layout, options);
-    case TractogramFormat::trk:
-    case TractogramFormat::tck: break;
+    case TractogramFormat::trk: return create_trk_writer(path, layout, options);
+    case TractogramFormat::tck: return create_tck_writer(path, layout, options);
   }
-  return fail(ErrorKind::unavailable, "writing {}: not supported", path.native());
+  return fail(ErrorKind::invalid_argument, "writing {}: no such format", path.native());
 }
 
 Result<TractogramFormat> format_of_name(const std::filesystem::path& path) {

@@ -1,0 +1,196 @@
+#include "formats/byte_stream.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/file_layer.hpp"
+#include "base/interrupt.hpp"
+
+namespace cingulum {
+
+Result<InputFile> InputFile::open(const std::filesystem::path& path) {
+  // O_NONBLOCK: a pipe without a writer is refused below instead of waited for. It changes nothing for a regular file.
+  int opened = -1;
+  do {
+    opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  } while (opened < 0 && errno == EINTR);
+  if (opened < 0) {
+    const int error = errno;
+    return fail(error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, "{}",
+                system_error_text(error));
+  }
+  InputFile file(opened, 0);
+  struct stat status {};
+  if (::fstat(opened, &status) != 0) return fail(ErrorKind::io, "{}", system_error_text(errno));
+  if (S_ISDIR(status.st_mode)) return fail(ErrorKind::io, "it is a folder");
+  if (!S_ISREG(status.st_mode)) {
+    return fail(ErrorKind::io, "it is not a regular file, whose size could be checked; copy it to one first");
+  }
+  file.size_ = static_cast<std::uint64_t>(status.st_size);
+  return file;
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+
+InputFile& InputFile::operator=(InputFile&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<std::size_t> InputFile::read_at(std::uint64_t offset, std::span<std::byte> to) const {
+  std::size_t filled = 0;
+  while (filled < to.size()) {
+    const ssize_t got =
+        ::pread(descriptor_, to.data() + filled, to.size() - filled, static_cast<off_t>(offset + filled));
+    if (got < 0 && errno == EINTR) {
+      CGL_TRY(check_interrupt());
+      continue;
+    }
+    if (got < 0) return fail(ErrorKind::io, "at byte {}: {}", offset + filled, system_error_text(errno));
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  return filled;
+}
+
+Result<std::size_t> FileStream::read(std::span<std::byte> to) {
+  CGL_TRY_ASSIGN(const std::size_t got, file_.read_at(offset_, to));
+  offset_ += got;
+  return got;
+}
+
+Result<std::size_t> MemoryStream::read(std::span<std::byte> to) {
+  const std::size_t count = std::min(to.size(), rest_.size());
+  if (count > 0) std::memcpy(to.data(), rest_.data(), count);
+  rest_ = rest_.subspan(count);
+  return count;
+}
+
+namespace {
+
+// Blocks go round: the thread fills a free one, the reader empties a full one. An empty block is the last.
+class ReadAheadStream final : public ByteStream {
+ public:
+  explicit ReadAheadStream(std::unique_ptr<ByteStream> source) : source_(std::move(source)) {
+    for (Block& block : blocks_) block.bytes.resize(block_bytes);
+  }
+  ~ReadAheadStream() override {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  // False where the system has no thread left; `source` is then untouched and given back.
+  [[nodiscard]] bool start() {
+    try {
+      thread_ = std::thread([this] { fill_blocks(); });
+    } catch (const std::system_error&) {
+      return false;
+    }
+    return true;
+  }
+  [[nodiscard]] std::unique_ptr<ByteStream> take_source() { return std::move(source_); }
+
+  [[nodiscard]] Result<std::size_t> read(std::span<std::byte> to) override {
+    while (true) {
+      Block& block = blocks_[reading_ % block_count];
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return written_ > reading_; });
+      }
+      // From here the block is the reader's until reading_ moves on.
+      if (taken_ == block.filled) {
+        if (block.failure) return tl::make_unexpected(*block.failure);
+        if (block.last) return std::size_t{0};
+        taken_ = 0;
+        {
+          const std::lock_guard lock(mutex_);
+          ++reading_;
+        }
+        changed_.notify_all();
+        continue;
+      }
+      const std::size_t count = std::min(to.size(), block.filled - taken_);
+      std::memcpy(to.data(), block.bytes.data() + taken_, count);
+      taken_ += count;
+      return count;
+    }
+  }
+
+ private:
+  static constexpr std::size_t block_bytes = std::size_t{1} << 20U;
+  static constexpr std::size_t block_count = 4;
+
+  struct Block {
+    std::vector<std::byte> bytes;
+    std::size_t filled = 0;
+    bool last = false;
+    std::optional<Error> failure;
+  };
+
+  void fill_blocks() {
+    while (true) {
+      Block* block = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return stopping_ || written_ - reading_ < block_count; });
+        if (stopping_) return;
+        block = &blocks_[written_ % block_count];
+      }
+      const auto got = source_->read(block->bytes);
+      block->filled = got ? *got : 0;
+      if (!got) block->failure = got.error();
+      block->last = block->filled == 0;
+      const bool last = block->last;
+      {
+        const std::lock_guard lock(mutex_);
+        ++written_;
+      }
+      changed_.notify_all();
+      if (last) return;
+    }
+  }
+
+  std::unique_ptr<ByteStream> source_;
+  std::array<Block, block_count> blocks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t written_ = 0;  // blocks that the thread has filled; guarded by mutex_
+  std::size_t reading_ = 0;  // blocks that the reader has emptied; written by the reader under mutex_
+  bool stopping_ = false;    // guarded by mutex_
+  std::size_t taken_ = 0;    // bytes of the block being read; the reader's own
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteStream> read_ahead(std::unique_ptr<ByteStream> source) {
+  auto ahead = std::make_unique<ReadAheadStream>(std::move(source));
+  if (!ahead->start()) return ahead->take_source();
+  return ahead;
+}
+
+}  // namespace cingulum

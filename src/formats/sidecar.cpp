@@ -1,0 +1,162 @@
+#include "formats/sidecar.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <vector>
+
+#include "base/hash.hpp"
+#include "base/interrupt.hpp"
+#include "base/read_file.hpp"
+#include "formats/byte_stream.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t largest_json_bytes = std::uint64_t{64} << 20U;
+constexpr int deepest_json = 64;
+
+Result<std::uint64_t> add_content(Hash128& hash, const fs::path& path) {
+  CGL_TRY_ASSIGN(const InputFile file, InputFile::open(path));
+  std::vector<std::byte> block(std::size_t{1} << 20U);
+  std::uint64_t offset = 0;
+  while (true) {
+    CGL_TRY(check_interrupt());
+    CGL_TRY_ASSIGN(const std::size_t got, file.read_at(offset, block));
+    if (got == 0) return offset;
+    hash.add(std::span(block).first(got));
+    offset += got;
+  }
+}
+
+struct Content {
+  std::string hash;
+  std::uint64_t bytes = 0;
+};
+
+// Names, sizes and bytes of the files of a folder, each name ended by a zero, so that no two folders give one sequence.
+Result<Content> folder_content(const fs::path& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  fs::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (!entry->is_directory()) names.push_back(entry->path().lexically_relative(folder).generic_string());
+  }
+  if (error) return fail(ErrorKind::io, "{}", error.message());
+  std::sort(names.begin(), names.end());
+  Hash128 hash;
+  Content content;
+  for (const std::string& name : names) {
+    hash.add(name);
+    hash.add(std::string_view("\0", 1));
+    Hash128 inner;
+    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_context(add_content(inner, folder / name), "{}", name));
+    hash.add(fmt::format("{}\n{}\n", bytes, inner.hex()));
+    content.bytes += bytes;
+  }
+  content.hash = hash.hex();
+  return content;
+}
+
+Result<Content> content_of(const fs::path& file) {
+  return catch_out_of_memory([&]() -> Result<Content> {
+    std::error_code ignored;
+    if (fs::is_directory(file, ignored)) return folder_content(file);
+    Hash128 hash;
+    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_content(hash, file));
+    return Content{hash.hex(), bytes};
+  });
+}
+
+// The parser works by recursion: the depth is looked at first.
+Status check_depth(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+      continue;
+    }
+    if (c == '"') in_string = true;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > deepest_json) {
+      return fail(ErrorKind::corrupt, "JSON: more than {} levels at byte {}", deepest_json, i);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+fs::path sidecar_path(const fs::path& file) {
+  fs::path path = file;
+  // "a.trx.d/" names the folder a.trx.d.
+  if (!path.has_filename()) path = path.parent_path();
+  path += ".json";
+  return path;
+}
+
+Result<std::string> hash_of_file(const fs::path& file) {
+  CGL_TRY_ASSIGN(Content content, add_context(content_of(file), "hashing {}", file.native()));
+  return std::move(content.hash);
+}
+
+Result<nlohmann::ordered_json> parse_json(std::string_view text) {
+  return catch_out_of_memory([&]() -> Result<nlohmann::ordered_json> {
+    if (text.size() > largest_json_bytes) {
+      return fail(ErrorKind::corrupt, "JSON: {} bytes are above the limit of {}", text.size(), largest_json_bytes);
+    }
+    CGL_TRY(check_depth(text));
+    try {
+      return nlohmann::ordered_json::parse(text.begin(), text.end());
+    } catch (const nlohmann::json::parse_error& error) {
+      return fail(ErrorKind::corrupt, "JSON: not well-formed at byte {}", error.byte);
+    } catch (const nlohmann::json::exception& error) {
+      return fail(ErrorKind::corrupt, "JSON: {}", error.what());
+    }
+  });
+}
+
+Status write_sidecar(const fs::path& file, const nlohmann::ordered_json& content, const WriteOptions& options) {
+  return catch_out_of_memory([&]() -> Status {
+    CGL_TRY_ASSIGN(const Content found, add_context(content_of(file), "hashing {}", file.native()));
+    nlohmann::ordered_json json = content.is_object() ? content : nlohmann::ordered_json::object();
+    const fs::path named = file.has_filename() ? file : file.parent_path();
+    json["file"] = named.filename().native();
+    json["bytes"] = found.bytes;
+    json["xxh3_128"] = found.hash;
+    const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return write_file_atomically(sidecar_path(file), text, options);
+  });
+}
+
+Result<nlohmann::ordered_json> read_sidecar(const fs::path& file) {
+  const fs::path path = sidecar_path(file);
+  CGL_TRY_ASSIGN(const std::string text, read_text_file(path, largest_json_bytes));
+  return add_context(parse_json(text), "reading {}", path.native());
+}
+
+nlohmann::ordered_json run_facts(int threads, double seconds) {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  std::array<char, 32> time{};
+  if (::gmtime_r(&now, &utc) != nullptr) (void)std::strftime(time.data(), time.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return {{"version", CINGULUM_VERSION_TEXT},
+          {"threads", threads},
+          {"seconds", seconds},
+          {"host", std::string(host.data())},
+          {"finished", std::string(time.data())}};
+}
+
+}  // namespace cingulum

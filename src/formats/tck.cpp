@@ -1,0 +1,418 @@
+#include "formats/tck.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "formats/byte_order.hpp"
+#include "formats/tractogram_batch.hpp"
+
+namespace cingulum {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr std::string_view magic = "mrtrix tracks";
+constexpr std::size_t largest_header = std::size_t{64} << 20U;
+constexpr int count_digits = 20;
+constexpr std::size_t data_alignment = 64;
+
+template <class... Args>
+tl::unexpected<Error> corrupt(fmt::format_string<Args...> text, Args&&... args) {
+  return fail(ErrorKind::corrupt, text, std::forward<Args>(args)...);
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blank = " \t\r\n\v\f";
+  const std::size_t begin = text.find_first_not_of(blank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
+}
+
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value);
+  if (text.empty() || parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return value;
+}
+
+struct TckHeader {
+  std::uint64_t text_bytes = 0;  // to the end of the line END
+  std::optional<std::uint64_t> data_offset;
+  std::optional<std::string> datatype;
+  std::optional<std::uint64_t> count;
+  std::vector<std::pair<std::string, std::string>> notes;
+  std::vector<std::string> warnings;
+};
+
+Status take_line(std::string_view key, std::string_view value, TckHeader& header) {
+  if (key == "file") {
+    if (header.data_offset) return corrupt("header: 'file' comes twice");
+    const std::size_t space = value.find_first_of(" \t");
+    const std::string_view name = value.substr(0, space);
+    if (name != ".") return corrupt("header: the data lie in another file ('{}'), which is not supported", name);
+    const auto offset = space == std::string_view::npos ? std::nullopt : parse_count(trimmed(value.substr(space)));
+    if (!offset) return corrupt("header: 'file: {}' names no offset", value);
+    header.data_offset = *offset;
+  } else if (key == "datatype") {
+    if (header.datatype) return corrupt("header: 'datatype' comes twice");
+    header.datatype = std::string(value);
+  } else if (key == "count") {
+    header.count = parse_count(value);
+    if (!header.count) header.warnings.push_back(fmt::format("header: the count '{}' is not a number", value));
+  } else {
+    header.notes.emplace_back(std::string(key), std::string(value));
+  }
+  return {};
+}
+
+Result<TckHeader> parse_header(Bytes file) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), std::min(file.size(), largest_header));
+  if (!text.starts_with(magic)) return corrupt("it does not begin with '{}'", magic);
+  TckHeader header;
+  std::string key;
+  std::size_t at = magic.size();
+  // What follows the magic words on their line may be blanks only.
+  bool first = true;
+  while (true) {
+    const std::size_t end = text.find('\n', at);
+    const bool last = end == std::string_view::npos;
+    const std::string_view line = trimmed(text.substr(at, last ? std::string_view::npos : end - at));
+    if (std::exchange(first, false)) {
+      if (last || !line.empty()) return corrupt("the first line is not '{}'", magic);
+    } else if (line == "END") {
+      header.text_bytes = last ? text.size() : end + 1;
+      return header;
+    } else if (last) {
+      return corrupt("the header of {} bytes has no line END: the file is cut off or damaged", text.size());
+    } else if (!line.empty()) {
+      const std::size_t colon = line.find(':');
+      // A line without a colon continues the value before it.
+      if (colon == std::string_view::npos && key.empty())
+        return corrupt("header: '{}' is no 'key: value'", line.substr(0, 60));
+      if (colon != std::string_view::npos) key = std::string(trimmed(line.substr(0, colon)));
+      const std::string_view value = colon == std::string_view::npos ? line : trimmed(line.substr(colon + 1));
+      CGL_TRY(take_line(key, value, header));
+    }
+    at = end + 1;
+  }
+}
+
+enum class Mark { point, streamline_end, file_end, damaged };
+
+template <class Bits>
+Mark classify(Bits x, Bits y, Bits z) {
+  constexpr Bits exponent = sizeof(Bits) == 4 ? Bits{0x7f800000U} : static_cast<Bits>(0x7ff0000000000000U);
+  constexpr Bits magnitude = static_cast<Bits>(~Bits{0}) >> 1U;
+  if ((x & exponent) != exponent && (y & exponent) != exponent && (z & exponent) != exponent) return Mark::point;
+  const auto is_nan = [&](Bits b) { return (b & magnitude) > exponent; };
+  const auto is_infinite = [&](Bits b) { return (b & magnitude) == exponent; };
+  if (is_nan(x) && is_nan(y) && is_nan(z)) return Mark::streamline_end;
+  if (is_infinite(x) && is_infinite(y) && is_infinite(z)) return Mark::file_end;
+  return Mark::damaged;
+}
+
+class TckReader final : public TractogramReader {
+ public:
+  explicit TckReader(std::string shown) : shown_(std::move(shown)) { layout_.format = TractogramFormat::tck; }
+
+  [[nodiscard]] Status open(FileBytes file);
+
+  const TractogramLayout& layout() const override { return layout_; }
+  Result<bool> next(TractogramBatch& batch, std::size_t max_points, bool as_float) override {
+    return add_context(catch_out_of_memory([&] { return read_batch(batch, max_points, as_float); }), "reading {}",
+                       shown_);
+  }
+  Result<std::vector<TractogramGroup>> groups() override { return std::vector<TractogramGroup>{}; }
+  // There is no checksum: the marks are walked through.
+  Status verify() override {
+    std::size_t at = 0;
+    bool ended = false;
+    while (!ended) {
+      auto found = find_mark(at);
+      if (!found) return add_context(Status(tl::make_unexpected(std::move(found.error()))), "verifying {}", shown_);
+      ended = found->mark == Mark::file_end;
+      at = found->triplet + 1;
+    }
+    return {};
+  }
+
+ private:
+  struct Found {
+    std::size_t triplet;
+    Mark mark;
+  };
+  [[nodiscard]] Result<Found> find_mark(std::size_t from) const;
+  template <class Bits>
+  [[nodiscard]] Result<Found> find_mark_of(std::size_t from) const;
+  [[nodiscard]] Result<bool> read_batch(TractogramBatch& batch, std::size_t max_points, bool as_float);
+
+  std::string shown_;
+  TractogramLayout layout_;
+  FileBytes file_;
+  Bytes data_;
+  std::size_t data_offset_ = 0;
+  std::optional<std::uint64_t> claimed_count_;
+  bool big_endian_ = false;
+  bool wide_ = false;
+  std::size_t next_triplet_ = 0;
+  std::uint64_t streamlines_read_ = 0;
+  bool ended_ = false;
+};
+
+Status TckReader::open(FileBytes file) {
+  file_ = std::move(file);
+  CGL_TRY_ASSIGN(TckHeader header, parse_header(file_.bytes()));
+  layout_.warnings = std::move(header.warnings);
+  layout_.notes = std::move(header.notes);
+  claimed_count_ = header.count;
+  if (header.count && *header.count <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    layout_.streamline_count = static_cast<std::int64_t>(*header.count);
+  }
+  if (!header.datatype) {
+    layout_.warnings.emplace_back("header: there is no datatype; Float32LE is assumed");
+    header.datatype = "Float32LE";
+  }
+  const std::string& type = *header.datatype;
+  if (type == "Float32" || type == "Float64") {
+    layout_.warnings.push_back(fmt::format("header: datatype {} does not name a byte order; LE is assumed", type));
+  } else if (type != "Float32LE" && type != "Float32BE" && type != "Float64LE" && type != "Float64BE") {
+    return corrupt("header: datatype '{}' is not supported (known: Float32LE, Float32BE, Float64LE, Float64BE)", type);
+  }
+  wide_ = type.starts_with("Float64");
+  big_endian_ = type.ends_with("BE");
+  layout_.position_type = wide_ ? float64_type : float32_type;
+  if (!header.data_offset) {
+    layout_.warnings.emplace_back("header: there is no 'file: . OFFSET'; data are taken to follow END");
+    header.data_offset = header.text_bytes;
+  }
+  const std::size_t size = file_.bytes().size();
+  if (*header.data_offset < header.text_bytes || *header.data_offset > size) {
+    return corrupt("header: data at byte {} lie inside the header of {} bytes or beyond the file of {}",
+                   *header.data_offset, header.text_bytes, size);
+  }
+  data_offset_ = static_cast<std::size_t>(*header.data_offset);
+  data_ = file_.bytes().subspan(data_offset_);
+  const std::size_t triplet_bytes = wide_ ? 24 : 12;
+  if (data_.size() % triplet_bytes != 0 || data_.empty()) {
+    return corrupt("{} bytes of data from byte {} to {} are not whole triplets of {}: the file is cut off or damaged",
+                   data_.size(), data_offset_, size, triplet_bytes);
+  }
+  return {};
+}
+
+template <class Bits>
+Result<TckReader::Found> TckReader::find_mark_of(std::size_t from) const {
+  const std::size_t triplets = data_.size() / (3 * sizeof(Bits));
+  for (std::size_t i = from; i < triplets; ++i) {
+    std::array<Bits, 3> bits;
+    std::memcpy(bits.data(), data_.data() + i * sizeof(bits), sizeof(bits));
+    if (big_endian_) {
+      for (Bits& b : bits) b = swap_bytes(b);
+    }
+    const Mark mark = classify(bits[0], bits[1], bits[2]);
+    if (mark == Mark::point) continue;
+    const std::size_t at = data_offset_ + i * sizeof(bits);
+    if (mark == Mark::damaged) {
+      return corrupt("the triplet at byte {} is neither a point nor a mark: some of its numbers are not finite", at);
+    }
+    if (mark == Mark::file_end && i != from) {
+      return corrupt("the end mark at byte {} comes in the middle of a streamline of {} points", at, i - from);
+    }
+    if (mark == Mark::file_end && i + 1 != triplets) {
+      return corrupt("{} bytes follow the end mark at byte {}", (triplets - i - 1) * sizeof(bits), at);
+    }
+    return Found{i, mark};
+  }
+  return corrupt(
+      "the data end at byte {} without the end mark (a triplet of infinity): the file is cut off, at least {} bytes "
+      "are "
+      "missing",
+      data_offset_ + data_.size(), 3 * sizeof(Bits));
+}
+
+Result<TckReader::Found> TckReader::find_mark(std::size_t from) const {
+  return wide_ ? find_mark_of<std::uint64_t>(from) : find_mark_of<std::uint32_t>(from);
+}
+
+Result<bool> TckReader::read_batch(TractogramBatch& batch, std::size_t max_points, bool as_float) {
+  batch.clear();
+  batch.point_data.clear();
+  batch.streamline_data.clear();
+  const std::size_t triplet_bytes = wide_ ? 24 : 12;
+  std::vector<std::byte> swapped;
+  while (!ended_) {
+    CGL_TRY_ASSIGN(const Found found, find_mark(next_triplet_));
+    if (found.mark == Mark::file_end) {
+      ended_ = true;
+      if (claimed_count_ && *claimed_count_ != streamlines_read_) {
+        layout_.warnings.push_back(
+            fmt::format("the header counts {} streamlines, the file has {}", *claimed_count_, streamlines_read_));
+      }
+      layout_.streamline_count = static_cast<std::int64_t>(streamlines_read_);
+      break;
+    }
+    const std::size_t points = found.triplet - next_triplet_;
+    Bytes bytes = data_.subspan(next_triplet_ * triplet_bytes, points * triplet_bytes);
+    if (big_endian_) {
+      swapped.assign(bytes.begin(), bytes.end());
+      swap_in_place(swapped, triplet_bytes / 3);
+      bytes = swapped;
+    }
+    decode_positions(bytes, layout_.position_type, as_float, batch);
+    batch.offsets.push_back(batch.offsets.back() + points);
+    next_triplet_ = found.triplet + 1;
+    ++streamlines_read_;
+    if (batch.point_count() >= max_points || batch.streamline_count() >= max_points) break;
+  }
+  return batch.streamline_count() > 0;
+}
+
+class TckWriter final : public TractogramWriter {
+ public:
+  TckWriter(std::string shown, TractogramLayout layout, AtomicFile file)
+      : shown_(std::move(shown)), layout_(std::move(layout)), file_(std::move(file)) {}
+
+  [[nodiscard]] Status begin();
+  Status append(const TractogramBatch& batch) override {
+    return catch_out_of_memory([&] { return finish(append_batch(batch)); });
+  }
+  Status add_group(TractogramGroup group) override {
+    return finish(fail(ErrorKind::invalid_argument, "TCK has no groups ('{}')", group.name));
+  }
+  Status commit() override {
+    return catch_out_of_memory([&] { return finish(write_end()); });
+  }
+
+ private:
+  // A failure leaves nothing behind and ends the writer.
+  [[nodiscard]] Status finish(Status status) {
+    if (status) return status;
+    file_.discard();
+    if (status.error().message().starts_with("writing ")) return status;
+    return add_context(std::move(status), "writing {}", shown_);
+  }
+  [[nodiscard]] Status append_batch(const TractogramBatch& batch);
+  [[nodiscard]] Status write_end();
+  void put_triplet(double value) {
+    for (int i = 0; i < 3; ++i) {
+      if (layout_.position_type == float64_type) {
+        put(value);
+      } else {
+        put(static_cast<float>(value));
+      }
+    }
+  }
+  template <class T>
+  void put(T value) {
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+
+  std::string shown_;
+  TractogramLayout layout_;
+  AtomicFile file_;
+  std::vector<std::byte> bytes_;
+  std::size_t count_offset_ = 0;
+  std::uint64_t streamlines_ = 0;
+};
+
+Status TckWriter::begin() {
+  std::string text(magic);
+  text += "\ncount: ";
+  count_offset_ = text.size();
+  text.append(count_digits, '0');
+  text += layout_.position_type == float64_type ? "\ndatatype: Float64LE\n" : "\ndatatype: Float32LE\n";
+  for (const auto& [key, value] : layout_.notes) {
+    const bool ours = key == "count" || key == "datatype" || key == "file";
+    if (ours || key.empty() || key.find_first_of(":\n") != std::string::npos || trimmed(key) != key ||
+        value.find('\n') != std::string::npos || trimmed(value) != value) {
+      return fail(ErrorKind::invalid_argument, "the note '{}: {}' cannot be a line of a TCK header", key, value);
+    }
+    text += fmt::format("{}: {}\n", key, value);
+  }
+  constexpr std::size_t rest = std::string_view("file: . \nEND\n").size() + 20;
+  std::size_t offset = text.size() + rest;
+  offset += (data_alignment - offset % data_alignment) % data_alignment;
+  text += fmt::format("file: . {}\nEND\n", offset);
+  text.append(offset - text.size(), '\0');
+  return file_.append(text);
+}
+
+Status TckWriter::append_batch(const TractogramBatch& batch) {
+  CGL_TRY(check_batch(layout_, batch));
+  for (std::size_t i = 0; i < batch.streamline_count(); ++i) {
+    const auto first = static_cast<std::size_t>(batch.offsets[i] * 3);
+    const auto count = static_cast<std::size_t>(batch.offsets[i + 1] * 3) - first;
+    const auto finite = [](auto value) { return std::isfinite(value); };
+    const bool good =
+        batch.positions64.empty()
+            ? std::all_of(batch.positions.data() + first, batch.positions.data() + first + count, finite)
+            : std::all_of(batch.positions64.data() + first, batch.positions64.data() + first + count, [&](double v) {
+                return layout_.position_type == float64_type ? std::isfinite(v) : std::isfinite(static_cast<float>(v));
+              });
+    if (!good) {
+      return fail(ErrorKind::invalid_argument,
+                  "streamline {} has a coordinate that is not finite; TCK ends streamlines with such numbers",
+                  streamlines_ + i);
+    }
+    CGL_TRY(encode_positions(batch, first, count, layout_.position_type, bytes_));
+    put_triplet(std::numeric_limits<double>::quiet_NaN());
+    constexpr std::size_t piece = std::size_t{1} << 18U;
+    if (bytes_.size() < piece) continue;
+    CGL_TRY(file_.append(bytes_));
+    bytes_.clear();
+  }
+  streamlines_ += batch.streamline_count();
+  CGL_TRY(file_.append(bytes_));
+  bytes_.clear();
+  return {};
+}
+
+Status TckWriter::write_end() {
+  bytes_.clear();
+  put_triplet(std::numeric_limits<double>::infinity());
+  CGL_TRY(file_.append(bytes_));
+  const std::string count = fmt::format("{:0{}}", streamlines_, count_digits);
+  CGL_TRY(file_.write_at(count_offset_, std::as_bytes(std::span(count))));
+  return file_.commit();
+}
+
+}  // namespace
+
+bool looks_like_tck(std::span<const std::byte> file) {
+  return file.size() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0;
+}
+
+Result<std::unique_ptr<TractogramReader>> open_tck(std::string shown, FileBytes file) {
+  return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramReader>> {
+    auto reader = std::make_unique<TckReader>(shown);
+    CGL_TRY(add_context(reader->open(std::move(file)), "reading {}", shown));
+    return reader;
+  });
+}
+
+Result<std::unique_ptr<TractogramWriter>> create_tck_writer(const std::filesystem::path& path,
+                                                            const TractogramLayout& layout,
+                                                            const WriteOptions& options) {
+  return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramWriter>> {
+    if (!layout.point_fields.empty() || !layout.streamline_fields.empty()) {
+      return fail(ErrorKind::invalid_argument, "writing {}: TCK has no fields", path.native());
+    }
+    TractogramLayout own = layout;
+    if (own.position_type != float64_type) own.position_type = float32_type;
+    CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path, options));
+    auto writer = std::make_unique<TckWriter>(path.native(), std::move(own), std::move(file));
+    CGL_TRY(writer->begin());
+    return writer;
+  });
+}
+
+}  // namespace cingulum
