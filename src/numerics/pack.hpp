@@ -38,8 +38,12 @@ struct Pack {
   };
 
   Pack() = default;
+  // Through memory: GCC makes one instruction of it. Vector expressions it lowers for the baseline before it inlines them
+  // into a clone, a piece per lane.
   CGL_INLINE Pack(Real value) {
-    for (int i = 0; i < Width; ++i) lanes[i] = value;
+    Real copies[static_cast<unsigned>(Width)];
+    for (int i = 0; i < Width; ++i) copies[i] = value;
+    __builtin_memcpy(&lanes, copies, sizeof(Vector));
   }
   // (GCC takes a constructor from the vector type for one from the number type.)
   static CGL_INLINE Pack of(Vector vector) {

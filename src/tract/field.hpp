@@ -1,6 +1,6 @@
 // What is tracked: one record of float32 numbers per voxel, the value of the stopping map last. Built from model fits
-// or from files (field_*.cpp), read by every tracker, the same bytes for each. Voxels that are not stored read as
-// zeros.
+// or from files (field_builders.hpp), read by every tracker, the same bytes for each. Voxels that are not stored read
+// as zeros.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,9 @@ struct BootstrapMatrices {
   std::uint32_t coefficients = 0;
   std::vector<float> basis;  // B: gradients x coefficients
   std::vector<float> fit;    // coefficients x gradients: F invB (OPDT: c = fit u_l; CSA: c = fit ln(-ln s))
+  // sqrt(1 - h_ii) of each gradient: from it and the record the signal itself comes back, which the seed needs (see
+  // kernel/boot.hpp).
+  std::vector<float> residual_scale;
 };
 
 struct Field {
@@ -36,9 +39,13 @@ struct Field {
   std::uint32_t channels = 0;                  // numbers per record before the stopping value
   std::uint32_t stride = 0;                    // floats from record to record, at least channels + 1
   std::vector<std::uint32_t> record_of_voxel;  // 0: not stored, reads as the first record, which is all zero
+  // record_count() * stride numbers and then record_padding more, so that kernels may read whole rows of lanes.
   std::vector<float> records;
   BootstrapMatrices bootstrap;
   std::uint64_t replaced = 0;  // numbers that were not finite or too small and became zero
+
+  [[nodiscard]] std::size_t record_count() const { return (records.size() - record_padding) / stride; }
+  static constexpr std::size_t record_padding = 32;
 };
 
 }  // namespace cingulum

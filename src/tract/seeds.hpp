@@ -3,6 +3,7 @@
 // trackers' drivers; the trackers get ranges.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -38,5 +39,21 @@ class Seeds {
                                                         std::span<const std::uint8_t> mask,
                                                         std::array<std::uint32_t, 3> per_axis);
 [[nodiscard]] Result<std::unique_ptr<Seeds>> listed_seeds(std::vector<numerics::Vec3> positions_voxel);
+
+// The random counter holds the seed's index in 32 bits.
+constexpr std::uint64_t most_seeds = std::uint64_t{1} << 32U;
+
+enum class SeedSpace { voxel, world };
+
+// One "x y z" per line, separated by blanks or commas; what follows a # is left out. World positions (RAS+ in mm) are
+// mapped into voxel space in float64 and rounded once.
+[[nodiscard]] Result<std::vector<numerics::Vec3>> read_seed_positions(const std::filesystem::path& path,
+                                                                      SeedSpace space, const ImageGeometry& geometry);
+// The first and the last point of every streamline, in this order; a streamline of one point gives one.
+[[nodiscard]] Result<std::vector<numerics::Vec3>> seed_positions_of_ends(const std::filesystem::path& tractogram,
+                                                                         const ImageGeometry& geometry);
+// Initial directions, written like seeds: unit vectors in image axes; those of world space are turned.
+[[nodiscard]] Result<std::vector<numerics::Vec3>> read_directions(const std::filesystem::path& path, SeedSpace space,
+                                                                  const ImageGeometry& geometry);
 
 }  // namespace cingulum

@@ -3,8 +3,10 @@
 // by the command line and by Python, read by the trackers. It holds no data and knows no device.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -17,6 +19,7 @@ namespace cingulum {
 
 enum class Getter : std::uint32_t { boot, prob, ptt, det, closest, tensor };
 [[nodiscard]] std::string_view getter_name(Getter getter);
+[[nodiscard]] Result<Getter> getter_from_name(std::string_view name);
 
 enum class BootRetry : std::uint32_t {
   no_peak,           // DIPY: sample until one has a peak, then test the angle once
@@ -33,6 +36,7 @@ enum class EndReason : std::uint8_t {
   stop_region = 5,  // a region given by --stop was entered
   outside_mask = 6,
 };
+constexpr std::size_t end_reason_count = 7;
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);
 
 // As the user gave it; defaults are those of the command line.

@@ -1,0 +1,43 @@
+// Which streamlines of a tracker are kept, and which part of each: stop regions cut both halves, then length and
+// regions are judged on what is left. Called by the run's driver on each streamline of a batch; the answer depends on
+// the streamline alone, so it is the same for every device, chunk and number of threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "formats/image_geometry.hpp"
+#include "tract/regions.hpp"
+#include "tract/tracker.hpp"
+
+namespace cingulum {
+
+struct SelectionRules {
+  double min_length_mm = 0;
+  double max_length_mm = 1e6;
+  // Both limits give way by this much: points are float32, and a streamline of exactly the limit must not depend on
+  // their rounding. A thousandth of a step.
+  double tolerance_mm = 0;
+  RegionRules regions = {};
+};
+
+enum class Verdict { kept, too_short, too_long, region_rules };
+
+// What is left of a streamline after the stop regions.
+struct StreamlineCut {
+  std::size_t first_point = 0;  // in the batch
+  std::size_t point_count = 0;
+  std::size_t seed_point = 0;  // counted from first_point
+  EndReason start_reason = EndReason::none;
+  EndReason end_reason = EndReason::none;
+};
+
+[[nodiscard]] StreamlineCut cut_at_stop_regions(const std::vector<Region>& stop, const StreamlineBatch& batch,
+                                                std::size_t streamline);
+
+// Sum of the segments in sequence, the points mapped to world space in float64. `points` are x y z in voxel space.
+[[nodiscard]] double length_in_mm(std::span<const float> points, const Affine& voxel_to_world);
+
+[[nodiscard]] Verdict judge(const SelectionRules& rules, std::span<const float> points, double length_mm);
+
+}  // namespace cingulum

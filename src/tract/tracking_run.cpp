@@ -1,0 +1,230 @@
+#include "tract/tracking_run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <limits>
+
+#include "base/interrupt.hpp"
+#include "base/quantity.hpp"
+
+namespace cingulum {
+namespace {
+
+using numerics::Vec3d;
+
+template <class T>
+void append_bytes(std::vector<std::byte>& bytes, const T& value) {
+  const std::size_t at = bytes.size();
+  bytes.resize(at + sizeof(T));
+  std::memcpy(bytes.data() + at, &value, sizeof(T));
+}
+
+// Judges the streamlines of one batch after the other, in order, and writes those that are kept.
+class Finisher {
+ public:
+  Finisher(const ImageGeometry& geometry, const TrackingRunOptions& options, bool wide_index, TractogramWriter& writer,
+           TrackingStatistics& statistics)
+      : geometry_(geometry),
+        options_(options),
+        wide_index_(wide_index),
+        writer_(writer),
+        statistics_(statistics) {}
+
+  // Whether `select` streamlines were kept.
+  [[nodiscard]] bool full() const { return options_.select > 0 && statistics_.kept >= options_.select; }
+
+  [[nodiscard]] Status finish(const StreamlineBatch& batch) {
+    if (full()) return {};
+    out_.clear();
+    if (options_.save_seeds) out_.streamline_data.resize(3);
+    std::uint64_t last_seed = std::numeric_limits<std::uint64_t>::max();
+    for (std::size_t s = 0; s < batch.streamline_count(); ++s) {
+      if (batch.seed_index[s] != last_seed) ++statistics_.seeds_with_streamlines;
+      last_seed = batch.seed_index[s];
+      take(batch, s);
+      if (full()) {
+        statistics_.seeds = last_seed + 1;
+        return out_.streamline_count() > 0 ? writer_.append(out_) : Status{};
+      }
+    }
+    statistics_.seeds = batch.seeds.first + batch.seeds.count;
+    return out_.streamline_count() > 0 ? writer_.append(out_) : Status{};
+  }
+
+ private:
+  void take(const StreamlineBatch& batch, std::size_t s) {
+    ++statistics_.streamlines;
+    const StreamlineCut cut = cut_at_stop_regions(options_.selection.regions.stop, batch, s);
+    const std::span<const float> points = std::span(batch.points).subspan(3 * cut.first_point, 3 * cut.point_count);
+    const double length = length_in_mm(points, geometry_.voxel_to_world);
+    switch (judge(options_.selection, points, length)) {
+      case Verdict::too_short: ++statistics_.too_short; return;
+      case Verdict::too_long: ++statistics_.too_long; return;
+      case Verdict::region_rules: ++statistics_.refused_by_regions; return;
+      case Verdict::kept: break;
+    }
+    ++statistics_.kept;
+    statistics_.points += cut.point_count;
+    ++statistics_.end_reasons[static_cast<std::size_t>(cut.start_reason)];
+    ++statistics_.end_reasons[static_cast<std::size_t>(cut.end_reason)];
+    statistics_.lengths.add(length);
+
+    world_.clear();
+    for (std::size_t i = 0; i < points.size(); i += 3) {
+      world_.push_back(geometry_.voxel_to_world.apply({points[i], points[i + 1], points[i + 2]}));
+    }
+    const Vec3d seed = world_[cut.seed_point];
+    if (options_.linearise_mm > 0) linearise();
+    for (const Vec3d& point : world_) {
+      if (options_.double_positions) {
+        out_.positions64.insert(out_.positions64.end(), {point.x, point.y, point.z});
+      } else {
+        out_.positions.insert(out_.positions.end(), {static_cast<float>(point.x), static_cast<float>(point.y),
+                                                     static_cast<float>(point.z)});
+      }
+    }
+    out_.offsets.push_back(out_.offsets.back() + world_.size());
+    statistics_.points_written += world_.size();
+    if (!options_.save_seeds) return;
+    if (wide_index_) {
+      append_bytes(out_.streamline_data[0], batch.seed_index[s]);
+    } else {
+      append_bytes(out_.streamline_data[0], static_cast<std::uint32_t>(batch.seed_index[s]));
+    }
+    for (const double x : {seed.x, seed.y, seed.z}) append_bytes(out_.streamline_data[1], static_cast<float>(x));
+    append_bytes(out_.streamline_data[2], static_cast<std::uint8_t>(cut.start_reason));
+    append_bytes(out_.streamline_data[2], static_cast<std::uint8_t>(cut.end_reason));
+  }
+
+  void linearise();
+
+  const ImageGeometry& geometry_;
+  const TrackingRunOptions& options_;
+  const bool wide_index_;
+  TractogramWriter& writer_;
+  TrackingStatistics& statistics_;
+  TractogramBatch out_;
+  std::vector<Vec3d> world_;
+};
+
+void Finisher::linearise() {}
+
+bool needs_wide_index(std::uint64_t seeds) {
+  return seeds > std::uint64_t{std::numeric_limits<std::uint32_t>::max()} + 1;
+}
+
+std::string note_of(const TrackingStatistics& statistics, const TrackingRunOptions& options) {
+  std::string note =
+      fmt::format("{} streamlines, {} kept", format_count(statistics.streamlines), format_count(statistics.kept));
+  if (options.select > 0) note += fmt::format(" of {}", format_count(options.select));
+  return note;
+}
+
+}  // namespace
+
+void LengthHistogram::add(double length_mm) {
+  if (bins_.empty()) bins_.resize(most_bins);
+  const double bin = length_mm / bin_mm;
+  const auto index = bin < static_cast<double>(most_bins - 1) ? static_cast<std::size_t>(bin) : most_bins - 1;
+  ++bins_[index];
+  smallest_ = count_ == 0 || length_mm < smallest_ ? length_mm : smallest_;
+  largest_ = length_mm > largest_ ? length_mm : largest_;
+  sum_ += length_mm;
+  ++count_;
+}
+
+double LengthHistogram::quantile_mm(double share) const {
+  if (count_ == 0) return 0;
+  const double wanted = share * static_cast<double>(count_);
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < bins_.size(); ++i) {
+    below += bins_[i];
+    if (static_cast<double>(below) >= wanted && below > 0) {
+      const double middle = (static_cast<double>(i) + 0.5) * bin_mm;
+      return std::clamp(middle, smallest_, largest_);
+    }
+  }
+  return largest_;
+}
+
+std::vector<DataField> seed_fields(std::uint64_t seeds) {
+  const ElementType index =
+      needs_wide_index(seeds) ? element_type_of<std::uint64_t>() : element_type_of<std::uint32_t>();
+  return {{.name = "seed_index", .type = index, .columns = 1},
+          {.name = "seed_point", .type = element_type_of<float>(), .columns = 3},
+          {.name = "end_reason", .type = element_type_of<std::uint8_t>(), .columns = 2}};
+}
+
+Result<TrackingStatistics> run_tracking(Tracker& tracker, const Seeds& seeds, const ImageGeometry& geometry,
+                                        const TrackingRunOptions& options, TractogramWriter& writer,
+                                        Progress* progress) {
+  return catch_out_of_memory([&]() -> Result<TrackingStatistics> {
+    using Clock = std::chrono::steady_clock;
+    std::uint64_t total = seeds.count();
+    if (options.select > 0) {
+      const std::uint64_t thousandfold =
+          options.select > most_seeds / 1000 ? most_seeds : options.select * std::uint64_t{1000};
+      total = std::min(total, options.max_seeds > 0 ? options.max_seeds : thousandfold);
+    }
+    if (total > most_seeds) {
+      return fail(ErrorKind::invalid_argument, "tracking {} seeds: a run takes at most 2^32", format_count(total));
+    }
+    TrackingStatistics statistics;
+    Finisher finisher(geometry, options, needs_wide_index(seeds.count()), writer, statistics);
+    // A range takes long enough to keep all threads busy, and short enough to answer to Ctrl-C and to show progress.
+    constexpr std::uint64_t first_range = 2048;
+    constexpr double good_while_seconds = 0.5;
+    const std::uint64_t chunk = std::max<std::uint64_t>(options.chunk_seeds, 1);
+    std::uint64_t range_seeds = options.fixed_chunks ? chunk : std::min(chunk, first_range);
+
+    std::array<StreamlineBatch, 2> batches;
+    std::future<Status> finishing;
+    const auto wait = [&]() -> Status { return finishing.valid() ? finishing.get() : Status{}; };
+    Status outcome;
+    std::size_t current = 0;
+    for (std::uint64_t first = 0; first < total;) {
+      const SeedRange range = {.first = first, .count = std::min(range_seeds, total - first)};
+      StreamlineBatch& batch = batches[current];
+      const auto begin = Clock::now();
+      outcome = check_interrupt();
+      if (outcome) outcome = tracker.track(range, batch);
+      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      if (Status finished = wait(); !finished) return tl::make_unexpected(std::move(finished.error()));
+      if (!outcome || finisher.full()) break;
+      statistics.tracking_seconds += seconds;
+      statistics.steps += batch.steps;
+      statistics.seeds_tracked += range.count;
+      statistics.seeds_outside += batch.seeds_outside;
+      statistics.seeds_without_direction += batch.seeds_without_direction;
+      if (progress != nullptr) progress->set_note(note_of(statistics, options));
+      const auto finish = [&finisher, &batch]() -> Status {
+        return catch_out_of_memory([&] { return finisher.finish(batch); });
+      };
+      if (options.overlap) {
+        finishing = std::async(std::launch::async, finish);
+        current = 1 - current;
+      } else {
+        CGL_TRY(finish());
+        if (finisher.full()) break;
+      }
+      if (progress != nullptr) progress->advance(range.count);
+      first += range.count;
+      if (!options.fixed_chunks && seconds < good_while_seconds / 2) range_seeds = std::min(chunk, range_seeds * 2);
+      if (!options.fixed_chunks && seconds > good_while_seconds * 2) range_seeds = std::max<std::uint64_t>(range_seeds / 2, 1);
+    }
+    CGL_TRY(wait());
+    if (!outcome) {
+      if (outcome.error().kind() != ErrorKind::interrupted || !options.keep_partial) {
+        return tl::make_unexpected(std::move(outcome.error()));
+      }
+      statistics.interrupted = true;
+    }
+    statistics.select_reached = options.select == 0 || statistics.kept >= options.select;
+    if (progress != nullptr) progress->set_note(note_of(statistics, options));
+    return statistics;
+  });
+}
+
+}  // namespace cingulum
