@@ -5,6 +5,7 @@ namespace cingulum {
 // One line per verb, each defined in the file of its name.
 Verb devices_verb();
 Verb selfcheck_verb();
+Verb report_verb();
 Verb cache_verb();
 Verb settings_verb();
 Verb completion_verb();
@@ -13,7 +14,8 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      devices_verb(), selfcheck_verb(), cache_verb(), settings_verb(), completion_verb(), docs_verb(), help_verb(),
+      devices_verb(),  selfcheck_verb(),  report_verb(), cache_verb(),
+      settings_verb(), completion_verb(), docs_verb(),   help_verb(),
   };
 }
 

@@ -336,7 +336,7 @@ Picture draw_streamlines(const DrawnStreamlines& streamlines, ViewSide side, con
 
 void draw_orientation(Picture& picture, ViewSide side) {
   const SideLetters letters = side_letters(side);
-  const double height = std::max(9.0, picture.width * 0.021);
+  const double height = std::max(9.0, std::max(picture.width, picture.height) * 0.021);
   const double margin = height * 0.8;
   const double middle_x = picture.width / 2.0;
   const double middle_y = picture.height / 2.0;
@@ -352,10 +352,10 @@ void draw_orientation(Picture& picture, ViewSide side) {
   write(middle_x - width_of(letters.bottom) * 0.4, picture.height - margin, letters.bottom, vertical);
 }
 
-void draw_scale_bar(Picture& picture, double mm_per_pixel) {
-  const double height = std::max(8.0, picture.width * 0.016);
+void draw_scale_bar(Picture& picture, double mm_per_pixel, double share) {
+  const double height = std::max(8.0, picture.width * share * 0.066);
   const double margin = height * 1.3;
-  const double length_mm = round_down_to_125(picture.width * 0.24 * mm_per_pixel);
+  const double length_mm = round_down_to_125(picture.width * share * mm_per_pixel);
   const double length_pixels = length_mm / mm_per_pixel;
   const std::string text = length_mm >= 10 ? fmt::format("{:g} cm", length_mm / 10) : fmt::format("{:g} mm", length_mm);
   const double x = picture.width - margin - length_pixels;

@@ -67,7 +67,8 @@ constexpr double view_line_pixels = 1.35;
 
 // The letters of the four directions at the edges, each in the colour of its axis, and a scale bar.
 void draw_orientation(Picture& picture, ViewSide side);
-void draw_scale_bar(Picture& picture, double mm_per_pixel);
+// At most `share` of the picture's width, a round length.
+void draw_scale_bar(Picture& picture, double mm_per_pixel, double share = 0.24);
 
 // The colour of a direction: the components' magnitudes times the axes' colours.
 [[nodiscard]] Colour direction_colour(numerics::Vec3d direction);

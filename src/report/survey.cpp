@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -59,6 +60,11 @@ class RankSearch {
   std::map<std::uint32_t, std::vector<std::uint64_t>> lower_counts_;
   std::uint64_t values_ = 0;
 };
+
+// Coordinates near the end of float32's range make lengths beyond it.
+float as_float(double length) {
+  return static_cast<float>(std::min<double>(length, std::numeric_limits<float>::max()));
+}
 
 struct Quantile {
   std::uint64_t rank = 0;
@@ -221,7 +227,7 @@ Result<TractogramSurvey> survey_in_two_passes(const std::filesystem::path& path,
         lengths.smallest_mm = ranks.values() == 0 ? length : std::min(lengths.smallest_mm, length);
         lengths.largest_mm = std::max(lengths.largest_mm, length);
         lengths.total_mm += length;
-        ranks.count_first(static_cast<float>(length));
+        ranks.count_first(as_float(length));
       }
       if (reasons) {
         const std::vector<std::byte>& codes = batch.streamline_data[*reasons];
@@ -265,7 +271,7 @@ Result<TractogramSurvey> survey_in_two_passes(const std::filesystem::path& path,
     for (std::size_t line = 0; line < batch.streamline_count(); ++line) {
       if (measures.not_finite[line] != 0) continue;
       const double length = measures.length_mm[line];
-      ranks.count_second(static_cast<float>(length));
+      ranks.count_second(as_float(length));
       const double bin =
           std::min(length / survey.histogram.bin_mm, static_cast<double>(survey.histogram.counts.size() - 1));
       ++survey.histogram.counts[static_cast<std::size_t>(bin)];

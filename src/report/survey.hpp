@@ -30,7 +30,7 @@ struct LengthSummary {
 };
 
 // counts[i] streamlines have i * bin_mm <= length < (i + 1) * bin_mm.
-struct LengthHistogram {
+struct LengthBins {
   double bin_mm = 1;
   std::vector<std::uint64_t> counts;
 };
@@ -52,7 +52,7 @@ struct TractogramSurvey {
   std::uint64_t points = 0;
   std::uint64_t not_finite = 0;  // streamlines with a NaN or an infinity: in no length, picture or map
   LengthSummary lengths;
-  LengthHistogram histogram;
+  LengthBins histogram;
   std::optional<EndReasonCounts> end_reasons;  // where the file has end_reason per streamline
   WorldBox box;                                // of the finite streamlines
   DrawnStreamlines drawn;

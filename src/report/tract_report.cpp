@@ -1,0 +1,351 @@
+#include "report/tract_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/quantity.hpp"
+#include "formats/nifti.hpp"
+#include "formats/sidecar.hpp"
+#include "report/density_picture.hpp"
+#include "report/html_text.hpp"
+#include "report/report_page.hpp"
+#include "report/streamline_view.hpp"
+#include "report/survey.hpp"
+#include "tract/tracking_plan.hpp"
+
+namespace cingulum {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int density_pixels = 480;
+constexpr std::size_t most_table_rows = 400;
+constexpr std::size_t most_value_bytes = 600;
+
+std::string shortened(std::string text) {
+  if (text.size() <= most_value_bytes) return text;
+  text.resize(most_value_bytes);
+  return text + " ...";
+}
+
+std::string scalar_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// One row for each leaf, named by the way to it: "ptt.probe_length_mm". Arrays of plain values are one leaf.
+void append_rows(const Json& value, const std::string& name, std::vector<TableRow>& rows) {
+  if (rows.size() >= most_table_rows) return;
+  const bool plain_array = value.is_array() && std::none_of(value.begin(), value.end(),
+                                                            [](const Json& entry) { return entry.is_structured(); });
+  if (value.is_structured() && !plain_array && !value.empty()) {
+    std::size_t index = 0;
+    for (const auto& [key, entry] : value.items()) {
+      const std::string step = value.is_object() ? key : std::to_string(++index);
+      append_rows(entry, name.empty() ? step : name + "." + step, rows);
+    }
+    return;
+  }
+  if (!plain_array) {
+    rows.push_back({name, shortened(value.is_structured() ? "none" : scalar_text(value))});
+    return;
+  }
+  std::string text;
+  for (const Json& entry : value) {
+    text += (text.empty() ? "" : ", ") + scalar_text(entry);
+    if (text.size() > most_value_bytes) break;
+  }
+  rows.push_back({name, shortened(text)});
+}
+
+// The first member of this name, at any depth, that `accepted` likes.
+template <class Accepted>
+const Json* find_member(const Json& value, std::string_view name, Accepted&& accepted) {
+  if (!value.is_structured()) return nullptr;
+  if (value.is_object()) {
+    const auto found = value.find(std::string(name));
+    if (found != value.end() && accepted(*found)) return &*found;
+  }
+  for (const auto& entry : value) {
+    if (const Json* found = find_member(entry, name, accepted)) return found;
+  }
+  return nullptr;
+}
+
+std::string spaces_for_underscores(std::string text) {
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+std::vector<CountedReason> end_reasons_of(const TractogramSurvey& survey, const Json& sidecar) {
+  std::vector<CountedReason> reasons;
+  if (survey.end_reasons) {
+    for (std::size_t code = 0; code < survey.end_reasons->start.size(); ++code) {
+      const std::uint64_t start = survey.end_reasons->start[code];
+      const std::uint64_t end = survey.end_reasons->end[code];
+      if (start + end == 0) continue;
+      const std::string name = code < end_reason_count ? std::string(end_reason_name(static_cast<EndReason>(code)))
+                                                       : fmt::format("code {}", code);
+      reasons.push_back(
+          {spaces_for_underscores(name), start + end, fmt::format("{} at the start, {} at the end", start, end)});
+    }
+  } else if (const Json* counts = find_member(sidecar, "end_reasons", [](const Json& value) {
+               return value.is_object() && !value.empty() &&
+                      std::all_of(value.begin(), value.end(), [](const Json& n) { return n.is_number_unsigned(); });
+             })) {
+    for (const auto& [name, count] : counts->items()) {
+      if (count.get<std::uint64_t>() > 0) {
+        reasons.push_back({spaces_for_underscores(name), count.get<std::uint64_t>(), ""});
+      }
+    }
+  }
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const CountedReason& a, const CountedReason& b) { return a.count > b.count; });
+  return reasons;
+}
+
+// The sidecar where there is one that can be read; a damaged one is a warning, not the end of the report.
+Json read_sidecar_of(const std::filesystem::path& tracks, std::vector<std::string>& warnings) {
+  auto sidecar = read_sidecar(tracks);
+  if (sidecar) return *sidecar;
+  if (sidecar.error().kind() != ErrorKind::not_found) warnings.push_back(sidecar.error().message());
+  return Json::object();
+}
+
+void fill_from_sidecar(const Json& sidecar, const std::string& hash, ReportContent& content) {
+  if (!sidecar.is_object()) return;
+  for (const auto& [key, value] : sidecar.items()) {
+    if (key == "inputs" || key == "input") {
+      append_rows(value, "", content.inputs);
+    } else if (key == "run") {
+      append_rows(value, "", content.run);
+    } else if (key == "xxh3_128") {
+      if (value != hash) {
+        content.warnings.push_back(
+            fmt::format("the sidecar was written for a file with the hash {}; this one has {}: the tractogram changed "
+                        "since, or the sidecar belongs to another",
+                        shortened(scalar_text(value)), hash));
+      }
+    } else if (key != "file" && key != "bytes") {
+      append_rows(value, key, content.parameters);
+    }
+  }
+}
+
+std::string geometry_text(const ImageGeometry& geometry) {
+  const auto edges = geometry.voxel_mm();
+  return fmt::format("{} x {} x {} voxels of {:.4g} x {:.4g} x {:.4g} mm, {}", geometry.size[0], geometry.size[1],
+                     geometry.size[2], edges[0], edges[1], edges[2], geometry.axis_codes());
+}
+
+std::string field_names(const std::vector<DataField>& fields) {
+  std::string text;
+  for (const DataField& field : fields) {
+    text += fmt::format("{}{} ({} x {})", text.empty() ? "" : ", ", field.name, field.columns, field.type.name());
+  }
+  return shortened(text.empty() ? "none" : text);
+}
+
+void fill_file_table(const ReportRequest& request, const TractogramSurvey& survey, const std::string& hash,
+                     ReportContent& content) {
+  const TractogramLayout& layout = survey.layout;
+  content.file.push_back({"name", request.tracks.filename().string()});
+  content.file.push_back({"format", std::string(tractogram_format_name(layout.format))});
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(request.tracks, error);
+  if (!error) content.file.push_back({"size", fmt::format("{} ({} bytes)", format_bytes(bytes), bytes)});
+  content.file.push_back({"XXH3-128", hash});
+  content.file.push_back({"positions", layout.position_type.name()});
+  content.file.push_back({"reference grid", layout.reference ? geometry_text(*layout.reference) : "none"});
+  content.file.push_back({"data per point", field_names(layout.point_fields)});
+  content.file.push_back({"data per streamline", field_names(layout.streamline_fields)});
+  content.file.push_back({"bounding box", fmt::format("x {:.1f} to {:.1f}, y {:.1f} to {:.1f}, z {:.1f} to {:.1f} mm",
+                                                      survey.box.low.x, survey.box.high.x, survey.box.low.y,
+                                                      survey.box.high.y, survey.box.low.z, survey.box.high.z)});
+  for (const auto& [key, value] : layout.notes) {
+    if (content.file.size() < most_table_rows) content.file.push_back({key, shortened(value)});
+  }
+}
+
+Figure millimetres(std::string name, double value, std::string label) {
+  return {std::move(name), fmt::format("{:.17g}", value), fmt::format("{:.1f} mm", value), std::move(label)};
+}
+
+Figure counted(std::string name, std::uint64_t value, std::string label) {
+  return {std::move(name), std::to_string(value), html_count(value), std::move(label)};
+}
+
+void fill_figures(const TractogramSurvey& survey, const Json& sidecar, ReportContent& content) {
+  auto& figures = content.figures;
+  figures.push_back(counted("streamlines", survey.streamlines, "streamlines"));
+  figures.push_back(counted("points", survey.points, "points"));
+  if (const Json* seeds = find_member(sidecar, "seeds", [](const Json& value) { return value.is_number_unsigned(); })) {
+    figures.push_back(counted("seeds", seeds->get<std::uint64_t>(), "seeds"));
+  }
+  figures.push_back(millimetres("mean_length_mm", survey.lengths.mean_mm, "mean length"));
+  figures.push_back(millimetres("median_length_mm", survey.lengths.median_mm, "median length"));
+  figures.push_back(
+      {"length_quartiles_mm",
+       fmt::format("{:.17g} {:.17g}", survey.lengths.lower_quartile_mm, survey.lengths.upper_quartile_mm),
+       fmt::format("{:.0f} to {:.0f} mm", survey.lengths.lower_quartile_mm, survey.lengths.upper_quartile_mm),
+       "middle half of lengths"});
+  figures.push_back({"total_length_mm", fmt::format("{:.17g}", survey.lengths.total_mm),
+                     fmt::format("{:.1f} m", survey.lengths.total_mm / 1000), "total length"});
+  figures.push_back(counted("visited_voxels", survey.density->visited_voxels(), "voxels visited"));
+}
+
+// The three views at one scale, cut to their content and set side by side on a common middle line.
+Picture views_side_by_side(const std::vector<NamedPicture>& plain_views, double mm_per_pixel) {
+  std::vector<Picture> cropped;
+  int width = 0, height = 0;
+  for (const NamedPicture& view : plain_views) {
+    cropped.push_back(crop_to_content(view.picture, std::max(14, view.picture.width / 26)));
+    width += cropped.back().width;
+    height = std::max(height, cropped.back().height);
+  }
+  Picture all(width, height);
+  int x = 0;
+  for (std::size_t i = 0; i < cropped.size(); ++i) {
+    Picture column(cropped[i].width, height);
+    paste(column, cropped[i], 0, (height - cropped[i].height) / 2);
+    draw_orientation(column, all_view_sides[i]);
+    paste(all, column, x, 0);
+    x += column.width;
+  }
+  draw_scale_bar(all, mm_per_pixel, 0.08);
+  return all;
+}
+
+void fill_views(const ReportRequest& request, const TractogramSurvey& survey, ThreadPool& pool, ReportContent& content,
+                std::vector<NamedPicture>& pictures) {
+  if (survey.drawn.positions.empty()) {
+    content.views_note = "There is no streamline to draw.";
+    return;
+  }
+  const WorldBox box = bounding_box(survey.drawn);
+  constexpr std::array<std::string_view, 3> captions = {"sagittal, seen from the left", "coronal, seen from behind",
+                                                        "axial, seen from above"};
+  std::vector<NamedPicture> plain;
+  double mm_per_pixel = 1;
+  for (std::size_t i = 0; i < all_view_sides.size(); ++i) {
+    const ViewSide side = all_view_sides[i];
+    const ViewFrame frame = frame_around(box, side, request.picture_pixels);
+    Picture picture = draw_streamlines(survey.drawn, side, frame, pool);
+    plain.push_back({fmt::format("{}.png", view_side_name(side)), picture});
+    mm_per_pixel = frame.mm_per_pixel;
+    draw_orientation(picture, side);
+    draw_scale_bar(picture, mm_per_pixel);
+    pictures.push_back({plain.back().name, picture});
+    content.views.push_back({std::move(picture), std::string(captions[i])});
+  }
+  pictures.push_back({"views.png", views_side_by_side(plain, mm_per_pixel)});
+  if (survey.drawn_every > 1) {
+    content.views_note = fmt::format("Every {}th streamline is drawn: {} of {}.", survey.drawn_every,
+                                     html_count(survey.drawn.streamline_count()), html_count(survey.streamlines));
+  }
+}
+
+void fill_density(const TractogramSurvey& survey, const std::optional<Anatomy>& anatomy, ReportContent& content,
+                  std::vector<NamedPicture>& pictures) {
+  const DensityMap& density = *survey.density;
+  content.density_scale = density_scale(density);
+  for (const ViewSide side : all_view_sides) {
+    const std::string name(view_side_name(side));
+    DensityPicture slice =
+        draw_density_slice(density, content.density_scale, anatomy ? &*anatomy : nullptr, side, density_pixels);
+    constexpr std::string_view axis_letters = "xyz";
+    const std::size_t world_axis = side == ViewSide::sagittal ? 0 : side == ViewSide::coronal ? 1 : 2;
+    pictures.push_back({fmt::format("density-{}.png", name), slice.picture});
+    content.density_slices.push_back(
+        {std::move(slice.picture),
+         fmt::format("{} slice {} of {}, {} = {:.1f} mm", name, slice.slice, density.geometry().size[slice.axis],
+                     axis_letters[world_axis], slice.position_mm)});
+    Picture projection = draw_density_projection(density, content.density_scale, side, density_pixels);
+    pictures.push_back({fmt::format("density-projection-{}.png", name), projection});
+    content.density_projections.push_back({std::move(projection), name});
+  }
+  content.density_note = fmt::format(
+      "Streamlines per voxel by exact traversal, each counted once in a voxel; the largest is {}. The map is on {} "
+      "({}).",
+      html_count(density.largest()), survey.density_grid, geometry_text(density.geometry()));
+}
+
+Json summary_of(const ReportRequest& request, const TractogramSurvey& survey, const ReportContent& content) {
+  const LengthSummary& lengths = survey.lengths;
+  Json json = {{"tracks", request.tracks.string()},
+               {"format", tractogram_format_name(survey.layout.format)},
+               {"streamlines", survey.streamlines},
+               {"points", survey.points},
+               {"not_finite", survey.not_finite},
+               {"mean_length_mm", lengths.mean_mm},
+               {"median_length_mm", lengths.median_mm},
+               {"length_quartiles_mm", {lengths.lower_quartile_mm, lengths.upper_quartile_mm}},
+               {"smallest_length_mm", lengths.smallest_mm},
+               {"largest_length_mm", lengths.largest_mm},
+               {"total_length_mm", lengths.total_mm},
+               {"length_histogram", {{"bin_mm", survey.histogram.bin_mm}, {"counts", survey.histogram.counts}}},
+               {"drawn", survey.drawn.streamline_count()},
+               {"drawn_every", survey.drawn_every},
+               {"density",
+                {{"grid", survey.density->geometry().size},
+                 {"visited_voxels", survey.density->visited_voxels()},
+                 {"largest", survey.density->largest()}}}};
+  Json reasons = Json::object();
+  for (const CountedReason& reason : content.end_reasons) reasons[reason.name] = reason.count;
+  json["end_reasons"] = reasons;
+  return json;
+}
+
+}  // namespace
+
+Result<Report> make_report(const ReportRequest& request, ThreadPool& pool,
+                           const std::function<void(std::uint64_t)>& advance) {
+  ReportContent content;
+  SurveyOptions options;
+  options.max_drawn = request.max_streamlines;
+  std::optional<Anatomy> anatomy;
+  if (request.anatomy) {
+    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(*request.anatomy));
+    options.density_grid = reader.header().geometry;
+    // The grid is judged before memory is asked for.
+    CGL_TRY(DensityMap::create(*options.density_grid).map([](DensityMap&&) {}));
+    std::vector<float> values(static_cast<std::size_t>(options.density_grid->voxel_count()));
+    CGL_TRY(reader.next_volume(std::span<float>(values)));
+    if (reader.header().volume_count() > 1) {
+      content.warnings.push_back(fmt::format("{} has {} volumes; the first is shown",
+                                             request.anatomy->filename().string(), reader.header().volume_count()));
+    }
+    anatomy = make_anatomy(std::move(values));
+  }
+  CGL_TRY_ASSIGN(TractogramSurvey survey, survey_tractogram(request.tracks, options, pool, advance));
+  CGL_TRY_ASSIGN(const std::string hash, hash_of_file(request.tracks));
+  const Json sidecar = read_sidecar_of(request.tracks, content.warnings);
+  content.title = request.tracks.filename().string();
+  content.subtitle = fmt::format("{} tractogram{}", tractogram_format_name(survey.layout.format),
+                                 survey.layout.reference ? ", " + geometry_text(*survey.layout.reference) : "");
+  content.warnings.insert(content.warnings.end(), survey.warnings.begin(), survey.warnings.end());
+  content.lengths = survey.histogram;
+  content.median_length_mm = survey.lengths.median_mm;
+  content.end_reasons = end_reasons_of(survey, sidecar);
+  fill_from_sidecar(sidecar, hash, content);
+  fill_file_table(request, survey, hash, content);
+  fill_figures(survey, sidecar, content);
+  std::vector<NamedPicture> pictures;
+  fill_views(request, survey, pool, content, pictures);
+  fill_density(survey, anatomy, content, pictures);
+  if (sidecar.is_object() && sidecar.contains("run")) {
+    content.commands.emplace_back("Make the tractogram again, the same to the bit",
+                                  "cingulum track --from " + shell_word(sidecar_path(request.tracks).string()) +
+                                      " --out again" + request.tracks.extension().string());
+  }
+  if (!request.command.empty()) content.commands.emplace_back("Make this report again", request.command);
+  CGL_TRY_ASSIGN(std::string page, report_page(content));
+  Json summary = summary_of(request, survey, content);
+  return Report{std::move(page), std::move(pictures), std::move(summary), std::move(*survey.density),
+                std::move(content.warnings)};
+}
+
+}  // namespace cingulum
