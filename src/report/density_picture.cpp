@@ -116,13 +116,54 @@ std::int64_t middle_slice(const DensityMap& density, std::size_t axis) {
   return geometry.size[axis] - 1;
 }
 
-double mm_per_pixel(const ImageGeometry& geometry, int pixels) {
+// The part of the grid that pictures show, in voxels, both ends included.
+struct ShownBox {
+  std::array<std::int64_t, 3> low = {};
+  std::array<std::int64_t, 3> high = {};
+};
+
+ShownBox whole_grid(const ImageGeometry& geometry) {
+  return {{0, 0, 0}, {geometry.size[0] - 1, geometry.size[1] - 1, geometry.size[2] - 1}};
+}
+
+// The visited voxels and a margin around them.
+ShownBox visited_box(const DensityMap& density) {
+  const ImageGeometry& geometry = density.geometry();
+  ShownBox box = {geometry.size, {-1, -1, -1}};
+  std::size_t index = 0;
+  std::array<std::int64_t, 3> voxel = {};
+  for (voxel[2] = 0; voxel[2] < geometry.size[2]; ++voxel[2]) {
+    for (voxel[1] = 0; voxel[1] < geometry.size[1]; ++voxel[1]) {
+      for (voxel[0] = 0; voxel[0] < geometry.size[0]; ++voxel[0]) {
+        if (density.counts()[index++] == 0) continue;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          box.low[axis] = std::min(box.low[axis], voxel[axis]);
+          box.high[axis] = std::max(box.high[axis], voxel[axis]);
+        }
+      }
+    }
+  }
+  if (box.high[0] < 0) return whole_grid(geometry);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    box.low[axis] = std::max<std::int64_t>(0, box.low[axis] - 2);
+    box.high[axis] = std::min(geometry.size[axis] - 1, box.high[axis] + 2);
+  }
+  return box;
+}
+
+double mm_per_pixel(const ImageGeometry& geometry, const ShownBox& box, int pixels) {
   const auto edges = geometry.voxel_mm();
   double largest = 1e-6;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    largest = std::max(largest, edges[axis] * static_cast<double>(geometry.size[axis]));
+    largest = std::max(largest, edges[axis] * static_cast<double>(box.high[axis] - box.low[axis] + 1));
   }
-  return largest / (pixels * 0.9);
+  return largest / (pixels * 0.88);
+}
+
+// Where the middle of the box lies along an axis of the picture, in voxels from its beginning.
+double box_middle(const ImageGeometry& geometry, const ShownBox& box, ImageDirection direction) {
+  const double middle = static_cast<double>(box.low[direction.axis] + box.high[direction.axis]) / 2;
+  return direction.reversed ? static_cast<double>(geometry.size[direction.axis] - 1) - middle : middle;
 }
 
 std::uint8_t mix(double below, double above, double share) {
@@ -133,15 +174,17 @@ Colour mix(Colour below, Colour above, double share) {
   return {mix(below.red, above.red, share), mix(below.green, above.green, share), mix(below.blue, above.blue, share)};
 }
 
-Picture draw_plane(const Plane& plane, const ImageGeometry& geometry, ViewSide side, int pixels) {
+Picture draw_plane(const Plane& plane, const ImageGeometry& geometry, const ShownBox& box, ViewSide side, int pixels) {
   Picture picture(pixels, pixels);
-  const double scale = mm_per_pixel(geometry, pixels);
+  const double scale = mm_per_pixel(geometry, box, pixels);
+  const PlaneAxes axes = plane_axes(geometry, side);
+  const double middle_column = box_middle(geometry, box, axes.right);
+  const double middle_row = box_middle(geometry, box, axes.down);
   for (int y = 0; y < pixels; ++y) {
-    const double row = ((y + 0.5) - pixels / 2.0) * scale / plane.row_mm + static_cast<double>(plane.rows) / 2 - 0.5;
+    const double row = ((y + 0.5) - pixels / 2.0) * scale / plane.row_mm + middle_row;
     if (row < -0.5 || row >= static_cast<double>(plane.rows) - 0.5) continue;
     for (int x = 0; x < pixels; ++x) {
-      const double column =
-          ((x + 0.5) - pixels / 2.0) * scale / plane.column_mm + static_cast<double>(plane.columns) / 2 - 0.5;
+      const double column = ((x + 0.5) - pixels / 2.0) * scale / plane.column_mm + middle_column;
       if (column < -0.5 || column >= static_cast<double>(plane.columns) - 0.5) continue;
       Colour colour = picture_background;
       if (!plane.grey.empty()) {
@@ -220,7 +263,8 @@ DensityPicture draw_density_slice(const DensityMap& density, const DensityScale&
     plane.grey[place] =
         numerics::is_finite(value) ? std::clamp((static_cast<double>(value) - anatomy->black) / range, 0.0, 1.0) : 0;
   });
-  result.picture = draw_plane(plane, geometry, side, pixels);
+  result.picture =
+      draw_plane(plane, geometry, anatomy != nullptr ? whole_grid(geometry) : visited_box(density), side, pixels);
   std::array<double, 3> middle = {static_cast<double>(geometry.size[0] - 1) / 2,
                                   static_cast<double>(geometry.size[1] - 1) / 2,
                                   static_cast<double>(geometry.size[2] - 1) / 2};
@@ -242,7 +286,7 @@ Picture draw_density_projection(const DensityMap& density, const DensityScale& s
     });
   }
   for (std::size_t place = 0; place < largest.size(); ++place) plane.density[place] = scale.share(largest[place]);
-  return draw_plane(plane, geometry, side, pixels);
+  return draw_plane(plane, geometry, visited_box(density), side, pixels);
 }
 
 }  // namespace cingulum
