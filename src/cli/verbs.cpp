@@ -3,9 +3,10 @@
 namespace cingulum {
 
 // One line per verb, each defined in the file of its name.
+Verb phantom_verb();
+Verb report_verb();
 Verb devices_verb();
 Verb selfcheck_verb();
-Verb report_verb();
 Verb cache_verb();
 Verb settings_verb();
 Verb completion_verb();
@@ -14,8 +15,8 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      devices_verb(),  selfcheck_verb(),  report_verb(), cache_verb(),
-      settings_verb(), completion_verb(), docs_verb(),   help_verb(),
+      phantom_verb(),  report_verb(),     devices_verb(), selfcheck_verb(), cache_verb(),
+      settings_verb(), completion_verb(), docs_verb(),    help_verb(),
   };
 }
 
