@@ -37,10 +37,10 @@ h3 { font-size: .95rem; margin: 1.4rem 0 .5rem; color: var(--soft); font-weight:
 .note { color: var(--soft); font-size: .9rem; margin: .5rem 0 0; max-width: 75ch; }
 .warning { background: var(--warn); border-left: 4px solid var(--warn-line); padding: .6rem .9rem; margin: 1rem 0 0;
   border-radius: 4px; overflow-wrap: anywhere; }
-dl.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: .8rem; margin: 1.6rem 0 0; }
+dl.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(152px, 1fr)); gap: .8rem; margin: 1.6rem 0 0; }
 dl.figures div { background: var(--sheet); border: 1px solid var(--line); border-radius: 10px; padding: .8rem 1rem; }
 dl.figures dt { color: var(--soft); font-size: .82rem; }
-dl.figures dd { margin: .1rem 0 0; font-size: 1.4rem; font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+dl.figures dd { margin: .1rem 0 0; font-size: 1.3rem; font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .pictures { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: .8rem; }
 figure { margin: 0; }
 figure img { width: 100%; height: auto; display: block; border-radius: 10px; background: #0b0e14; }

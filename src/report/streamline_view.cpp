@@ -89,6 +89,11 @@ std::uint8_t to_byte(float value) {
   return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 1.0F) * 255.0F + 0.5F);
 }
 
+// Of a number above -1000; without a call of the library in the innermost loops.
+int floor_to_int(float value) {
+  return static_cast<int>(value + 1000.0F) - 1000;
+}
+
 struct Brush {
   float radius;     // subpixels
   float radius_mm;  // how far the middle of a tube stands out
@@ -102,8 +107,8 @@ void draw_tube(Canvas& canvas, const ProjectedPoint& a, const ProjectedPoint& b,
   if (!(bottom >= static_cast<float>(row_begin)) || !(top <= static_cast<float>(row_end))) return;
   if (std::max(a.x, b.x) + brush.radius < 0 || std::min(a.x, b.x) - brush.radius > static_cast<float>(canvas.width))
     return;
-  const int y_begin = std::max(row_begin, static_cast<int>(std::floor(top)));
-  const int y_end = std::min(row_end, static_cast<int>(std::floor(bottom)) + 1);
+  const int y_begin = static_cast<int>(std::max(static_cast<float>(row_begin), top));
+  const int y_end = std::min(row_end, static_cast<int>(std::min(static_cast<float>(row_end), bottom)) + 1);
   const float dx = b.x - a.x;
   const float dy = b.y - a.y;
   const float square = dx * dx + dy * dy;
@@ -122,8 +127,8 @@ void draw_tube(Canvas& canvas, const ProjectedPoint& a, const ProjectedPoint& b,
     const float x0 = a.x + t_low * dx;
     const float x1 = a.x + t_high * dx;
     const float limit = static_cast<float>(canvas.width);
-    const int x_begin = static_cast<int>(std::clamp(std::floor(std::min(x0, x1) - brush.radius), 0.0F, limit));
-    const int x_end = static_cast<int>(std::clamp(std::floor(std::max(x0, x1) + brush.radius) + 1, 0.0F, limit));
+    const int x_begin = static_cast<int>(std::clamp(std::min(x0, x1) - brush.radius, 0.0F, limit));
+    const int x_end = static_cast<int>(std::clamp(std::max(x0, x1) + brush.radius + 1, 0.0F, limit));
     for (int x = x_begin; x < x_end; ++x) {
       const float ex = static_cast<float>(x) + 0.5F - a.x;
       const float ey = centre_y - a.y;
@@ -191,8 +196,8 @@ float occlusion(const Canvas& canvas, int x, int y, float mm_per_subpixel) {
     float covered = 0;
     for (std::size_t k = 0; k < 8; ++k) {
       const auto& direction = ring_directions[8 * ring + k];
-      const int sx = x + static_cast<int>(std::floor(direction[0] * radius + 0.5F));
-      const int sy = y + static_cast<int>(std::floor(direction[1] * radius + 0.5F));
+      const int sx = x + floor_to_int(direction[0] * radius + 0.5F);
+      const int sy = y + floor_to_int(direction[1] * radius + 0.5F);
       if (sx < 0 || sy < 0 || sx >= canvas.width || sy >= canvas.height) continue;
       const float other = canvas.depth[canvas.index(sx, sy)];
       const float in_front = (own - other) / radius_mm;
@@ -222,7 +227,7 @@ void resolve_rows(const Canvas& canvas, const ViewFrame& frame, Picture& picture
           if (canvas.depth[i] != empty_depth) {
             const float far_share = std::clamp((canvas.depth[i] - near_mm) / range_mm, 0.0F, 1.0F);
             const float shade = 1.0F - occlusion(canvas, cx, cy, mm_per_subpixel);
-            const float light = (1.0F - 0.55F * far_share) * (0.18F + 0.82F * shade * shade);
+            const float light = (1.0F - 0.45F * far_share) * (0.2F + 0.8F * shade * shade);
             for (std::size_t c = 0; c < 3; ++c) {
               value[c] = ground[c] + (static_cast<float>(canvas.colour[i][c]) / 255.0F - ground[c]) * light;
             }
