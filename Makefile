@@ -21,14 +21,14 @@ OPTIONS := -DCINGULUM_CUDA=$(CINGULUM_CUDA) -DCINGULUM_WEBGPU=$(CINGULUM_WEBGPU)
            "-DCINGULUM_CUDA_ARCHS=$(CINGULUM_CUDA_ARCHS)" $(if $(WERROR),-DCINGULUM_WERROR=$(WERROR))
 
 .PHONY: all bootstrap configure build test test-long demo docs format install dev tsan gpu-package gpu-test gpu-sanitize \
-        gpu-bench bench clean help
+        gpu-bench bench fuzz clean help
 .NOTPARALLEL:
 
 all: build
 
 help:
 	@sed -n 's/^# *//p;/^$$/q' Makefile
-	@echo "targets: all test test-long demo bench docs format install dev tsan gpu-package gpu-test gpu-sanitize gpu-bench clean"
+	@echo "targets: all test test-long demo bench fuzz docs format install dev tsan gpu-package gpu-test gpu-sanitize gpu-bench clean"
 
 bootstrap:
 	@tools/bootstrap $(BUILD)
@@ -70,6 +70,10 @@ dev tsan: bootstrap
 	@$(CMAKE) --build --preset $@ -j $(JOBS)
 	@$(CTEST) --preset $@ -j $(JOBS)
 
+# Every parser on mutated files: FUZZ_SECONDS=60 each.
+fuzz: bootstrap
+	@tools/fuzz
+
 # A folder with everything that a run on a GPU machine needs (build/gpu), and what runs there.
 gpu-package: build
 	@tools/gpu-package $(BUILD)
@@ -81,4 +85,4 @@ gpu-bench:
 	@tools/gpu-bench
 
 clean:
-	rm -rf build build-dev build-tsan
+	rm -rf build build-dev build-tsan build-fuzz

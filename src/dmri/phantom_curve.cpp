@@ -21,7 +21,7 @@ struct Derivatives {
   Vec3d second;
 };
 
-Derivatives evaluate(const CurvePiece& piece, double u) {
+inline Derivatives evaluate(const CurvePiece& piece, double u) {
   if (piece.kind == CurvePiece::Kind::cubic) {
     return {piece.a + u * (piece.b + u * (piece.c + u * piece.d)), piece.b + u * (2.0 * piece.c + (3.0 * u) * piece.d),
             2.0 * piece.c + (6.0 * u) * piece.d};
@@ -203,7 +203,7 @@ CurveFoot Curve::refine(Vec3d point, std::size_t nearest) const {
     const double moved = numerics::absolute(next - u);
     u = next;
     at = evaluate(piece, u);
-    if (moved <= 1e-13) break;
+    if (moved <= 1e-8) break;  // Newton squares its error: the next step would not be seen
   }
   foot.u = u;
   foot.distance = numerics::length(point - at.position);

@@ -262,11 +262,12 @@ Status PhantomWriter::write_series(const ProgressOptions& progress_options) {
   series_type_ = element_type_of<float>();
   if (request_.type == SeriesType::int16 || (request_.type == SeriesType::automatic && noise.sigma > 0)) {
     series_type_ = element_type_of<std::int16_t>();
-    // The normals of the noise are below 5.8. A power of two makes every stored number exact when it is read.
+    // The normals of the noise are below 5.8. A power of two makes every stored number exact when it is read; rounding
+    // adds at most a hundredth of the noise.
     const double largest =
         std::max({request_.signals.white_s0, request_.signals.grey_s0, request_.signals.fluid_s0}) + 6 * noise.sigma;
     slope_ = 0x1p-6;
-    while (largest / slope_ > 32767) slope_ *= 2;
+    while (noise.sigma > 64 * slope_ || largest / slope_ > 32767) slope_ *= 2;
   }
   NiftiWriteOptions options;
   options.file = options_;

@@ -30,7 +30,7 @@ namespace cingulum {
 
 enum class SeriesType {
   automatic,  // int16 where there is noise, else float32
-  int16,      // scaled by a power of two of at most 1/64
+  int16,      // scaled by a power of two, 1/32 of the noise or finer
   float32,
 };
 

@@ -157,9 +157,15 @@ Status FolderOutput::State::commit() {
   if (!options.sync) return {};
   const int error = -uninterrupted([&] { return layer.sync_folder(parent.c_str()); });
   if (error == 0 || error == EINVAL || error == ENOTSUP || error == EACCES) return {};
-  return fail(ErrorKind::io,
-              "writing {}: it is complete, but syncing the folder {} failed ({}): a power failure may undo it", target,
-              parent, system_error_text(error));
+  if (replaces) {
+    return fail(
+        ErrorKind::io,
+        "writing {}: the new folder is complete, but syncing the folder {} failed ({}): a power failure may bring "
+        "the old one back",
+        target, parent, system_error_text(error));
+  }
+  partial_is_there = uninterrupted([&] { return layer.rename(target.c_str(), partial.c_str()); }) == 0;
+  return fail(ErrorKind::io, "writing {}: syncing the folder {}: {}", target, parent, system_error_text(error));
 }
 
 FolderOutput::FolderOutput(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}

@@ -54,6 +54,8 @@ class GzipStream final : public ByteStream {
 
  private:
   static constexpr std::size_t input_bytes = std::size_t{256} << 10U;
+  // The decoder takes up to 8 bytes in advance; at the end of a member they are read again.
+  static constexpr std::size_t held_bytes = 8;
 
   [[nodiscard]] Status step(std::span<std::byte> to, std::size_t& filled) {
     if (!in_member_) {
@@ -69,11 +71,12 @@ class GzipStream final : public ByteStream {
   // At least `count` unused bytes in input_, fewer only at the end of the file.
   [[nodiscard]] Status provide(std::size_t count) {
     while (filled_ - used_ < count && !input_ended_) {
-      if (used_ > 0) {
-        std::memmove(input_.data(), input_.data() + used_, filled_ - used_);
-        input_offset_ += used_;
-        filled_ -= used_;
-        used_ = 0;
+      if (used_ > held_bytes) {
+        const std::size_t dropped = used_ - held_bytes;
+        std::memmove(input_.data(), input_.data() + dropped, filled_ - dropped);
+        input_offset_ += dropped;
+        filled_ -= dropped;
+        used_ -= dropped;
       }
       CGL_TRY_ASSIGN(const std::size_t got, compressed_->read(std::span(input_).subspan(filled_)));
       filled_ += got;

@@ -129,6 +129,10 @@ Result<Kind> find_kind(std::span<const std::byte> bytes) {
                   "it is the header of a pair of .hdr and .img files, which is not read; convert the pair to one .nii");
     }
     if (!has_text(bytes, 4, "n+2\0"sv)) break;
+    if (bytes.size() < nifti1_header_bytes) {
+      return fail(ErrorKind::corrupt, "it ends at byte {} inside the header of {} bytes", bytes.size(),
+                  nifti2_header_bytes);
+    }
     if (!has_text(bytes, 8, "\r\n\032\n"sv)) {
       return fail(ErrorKind::corrupt,
                   "byte 8: the line ends of the NIfTI-2 magic are altered, as by a transfer as text");
@@ -328,6 +332,11 @@ Affine affine_of_quaternion(const Fields& fields, const Places& places, const st
 
 bool is_usable(const Affine& affine) {
   if (!affine.is_finite()) return false;
+  for (int c = 0; c < 3; ++c) {
+    const double square = dot(Vec3d{affine.at(0, c), affine.at(1, c), affine.at(2, c)},
+                              Vec3d{affine.at(0, c), affine.at(1, c), affine.at(2, c)});
+    if (!(square > 0 && std::isfinite(square))) return false;
+  }
   const double determinant = affine.determinant();
   return std::isfinite(determinant) && determinant != 0;
 }

@@ -1,10 +1,13 @@
 #include "formats/tractogram.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <system_error>
 #include <utility>
 
+#include "formats/byte_stream.hpp"
 #include "formats/file_bytes.hpp"
+#include "formats/gzip.hpp"
 #include "formats/tck.hpp"
 #include "formats/trk.hpp"
 #include "formats/trx.hpp"
@@ -20,10 +23,41 @@ void TractogramBatch::clear() {
   for (auto& data : streamline_data) data.clear();
 }
 
+namespace {
+
+// The unpacked bytes, in memory. Tractograms hardly shrink: what grows beyond this bound is damaged or means harm.
+Result<FileBytes> unpack_gzip(const FileBytes& file) {
+  constexpr std::uint64_t free_of_ratio = std::uint64_t{64} << 20U;
+  constexpr std::uint64_t largest_ratio = 16;
+  const std::uint64_t limit = free_of_ratio + largest_ratio * file.bytes().size();
+  CGL_TRY_ASSIGN(const std::unique_ptr<ByteStream> stream, open_gzip(std::make_unique<MemoryStream>(file.bytes())));
+  std::vector<std::byte> content;
+  std::size_t filled = 0;
+  while (true) {
+    constexpr std::size_t least_room = std::size_t{1} << 20U;
+    if (filled == content.size()) content.resize(std::max(least_room, filled + filled / 2));
+    CGL_TRY_ASSIGN(const std::size_t got, stream->read(std::span(content).subspan(filled)));
+    if (got == 0) break;
+    filled += got;
+    if (filled > limit) {
+      return fail(ErrorKind::corrupt, "gzip: {} bytes unpack to more than {}; unpack it with gunzip if this is meant",
+                  file.bytes().size(), limit);
+    }
+  }
+  content.resize(filled);
+  return FileBytes::own(std::move(content));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<TractogramReader>> TractogramReader::open(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return open_trx_folder(path);
   CGL_TRY_ASSIGN(FileBytes file, FileBytes::map(path));
+  if (is_gzip(file.bytes())) {
+    CGL_TRY_ASSIGN(file,
+                   add_context(catch_out_of_memory([&] { return unpack_gzip(file); }), "reading {}", path.native()));
+  }
   if (looks_like_zip(file.bytes())) return open_trx(path.native(), std::move(file));
   if (looks_like_trk(file.bytes())) return open_trk(path.native(), std::move(file));
   if (looks_like_tck(file.bytes())) return open_tck(path.native(), std::move(file));

@@ -2,87 +2,209 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "formats/tractogram.hpp"
 #include "formats/tractogram_batch.hpp"
+#include "numerics/half.hpp"
 #include "support/each_device.hpp"
+#include "support/example_tractogram.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum {
 namespace {
 
-template <class T>
-std::vector<std::byte> bytes_of(const std::vector<T>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
-TractogramLayout example_layout() {
-  TractogramLayout layout;
-  layout.reference =
-      ImageGeometry{.size = {10, 20, 30}, .voxel_to_world = {{-2, 0, 0, 90, 0, 2, 0.1, -126, 0, 0, 2, -72}}};
-  layout.point_fields = {{.name = "fa", .type = float32_type, .columns = 1},
-                         {.name = "direction", .type = float64_type, .columns = 3}};
-  layout.streamline_fields = {{.name = "seed_index", .type = element_type_of<std::uint32_t>(), .columns = 1}};
-  return layout;
-}
-
-// Streamlines of 3, 0, 1 and 2 points.
-TractogramBatch example_batch() {
-  TractogramBatch batch;
-  batch.offsets = {0, 3, 3, 4, 6};
-  for (int i = 0; i < 18; ++i) batch.positions.push_back(static_cast<float>(i) * 1.37f - 4.0f);
-  batch.point_data = {bytes_of(std::vector<float>{0, 1, 2, 3, 4, 5}), bytes_of(std::vector<double>(18, 0.25))};
-  batch.streamline_data = {bytes_of(std::vector<std::uint32_t>{7, 8, 9, 10})};
-  return batch;
-}
-
-Status write_example(const std::filesystem::path& path, TractogramLayout layout) {
-  CGL_TRY_ASSIGN(layout.format, format_of_name(path));
-  CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(path, layout, {}));
-  TractogramGroup group{
-      .name = "left", .streamlines = {0, 3}, .fields = {{.name = "volume", .type = float32_type}}, .data = {}};
-  group.data = {bytes_of(std::vector<float>{12.5f})};
-  CGL_TRY(writer->add_group(std::move(group)));
-  CGL_TRY(writer->append(example_batch()));
-  CGL_TRY(writer->add_group({.name = "none", .streamlines = {}, .fields = {}, .data = {}}));
-  return writer->commit();
-}
+using testing::bytes_of;
+using testing::example_batch;
+using testing::example_groups;
+using testing::example_layout;
+using testing::fails_with;
+using testing::write_example;
 
 void expect_example(const Tractogram& read) {
-  const TractogramBatch expected = example_batch();
-  EXPECT_EQ(read.streamlines.offsets, expected.offsets);
-  EXPECT_EQ(read.streamlines.positions, expected.positions);
-  EXPECT_EQ(read.layout.reference, example_layout().reference);
-  ASSERT_EQ(read.groups.size(), 2u);
-  EXPECT_EQ(read.layout.streamline_count, 4);
-  EXPECT_EQ(read.layout.point_count, 6);
+  EXPECT_EQ(read.streamlines.offsets, example_batch().offsets);
+  EXPECT_EQ(read.streamlines.positions, example_batch().positions);
+  EXPECT_EQ(read.layout.reference, testing::example_reference());
+  EXPECT_EQ(read.layout.streamline_count, 5);
+  EXPECT_EQ(read.layout.point_count, 46);
+  ASSERT_EQ(read.groups.size(), 2U);
 }
 
 TEST(Trx, what_is_written_is_read_again) {
   const TemporaryFolder folder;
-  ASSERT_OK(write_example(folder / "a.trx", example_layout()));
+  ASSERT_OK(write_example(folder / "a.trx", TractogramFormat::trx));
   ASSERT_OK_AND_ASSIGN(const Tractogram read, read_tractogram(folder / "a.trx"));
   expect_example(read);
-  EXPECT_EQ(read.layout.point_fields, example_layout().point_fields);
+  EXPECT_EQ(read.layout.point_fields, example_layout(TractogramFormat::trx).point_fields);
+  EXPECT_EQ(read.layout.streamline_fields, example_layout(TractogramFormat::trx).streamline_fields);
   EXPECT_EQ(read.streamlines.point_data, example_batch().point_data);
   EXPECT_EQ(read.streamlines.streamline_data, example_batch().streamline_data);
   EXPECT_EQ(read.groups[0].name, "left");
-  EXPECT_EQ(read.groups[0].streamlines, (std::vector<std::uint32_t>{0, 3}));
-  EXPECT_EQ(read.groups[0].data.at(0), bytes_of(std::vector<float>{12.5f}));
+  EXPECT_EQ(read.groups[0].streamlines, example_groups()[0].streamlines);
+  EXPECT_EQ(read.groups[0].fields, example_groups()[0].fields);
+  EXPECT_EQ(read.groups[0].data, example_groups()[0].data);
   ASSERT_OK_AND_ASSIGN(const auto reader, TractogramReader::open(folder / "a.trx"));
   EXPECT_TRUE(reader->verify());
 }
 
 TEST(Trx, a_folder_is_written_and_read_again) {
   const TemporaryFolder folder;
-  ASSERT_OK(write_example(folder / "a.trx.d", example_layout()));
+  ASSERT_OK(write_example(folder / "a.trx.d", TractogramFormat::trx_folder));
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.trx.d"});
   ASSERT_OK_AND_ASSIGN(const Tractogram read, read_tractogram(folder / "a.trx.d"));
   expect_example(read);
-  EXPECT_FALSE(write_example(folder / "a.trx.d", example_layout()));
+  EXPECT_TRUE(fails_with(write_example(folder / "a.trx.d", TractogramFormat::trx_folder), ErrorKind::already_exists,
+                         "--force"));
+  ASSERT_OK(write_example(folder / "a.trx.d", TractogramFormat::trx_folder, {.force = true}));
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a.trx.d"});
+}
+
+TEST(Trx, a_folder_that_is_not_trx_is_never_replaced) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "photos");
+  folder.put("photos/one.jpg", "x");
+  EXPECT_TRUE(fails_with(write_example(folder / "photos", TractogramFormat::trx_folder, {.force = true}),
+                         ErrorKind::already_exists, "not a TRX folder"));
+  EXPECT_EQ(folder.content("photos/one.jpg"), "x");
+}
+
+TEST(Trx, nothing_is_left_without_commit) {
+  const TemporaryFolder folder;
+  for (const TractogramFormat format :
+       {TractogramFormat::trx, TractogramFormat::trx_folder, TractogramFormat::trk, TractogramFormat::tck}) {
+    ASSERT_OK_AND_ASSIGN(const auto writer, TractogramWriter::create(folder / "a", example_layout(format), {}));
+    ASSERT_OK(writer->append(example_batch(format != TractogramFormat::tck)));
+  }
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(Trx, half_precision_rounds_to_nearest_even_once) {
+  const TemporaryFolder folder;
+  ASSERT_OK(write_example(folder / "a.trx", TractogramFormat::trx, {}, float16_type));
+  ASSERT_OK_AND_ASSIGN(const Tractogram read, read_tractogram(folder / "a.trx"));
+  const auto expected = example_batch().positions;
+  ASSERT_EQ(read.streamlines.positions.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(read.streamlines.positions[i], numerics::half_to_float(numerics::float_to_half(expected[i])));
+  }
+  // Just above the middle of 1 and the next half: by way of float it would be exactly the middle, and go down to even.
+  EXPECT_EQ(double_to_half(1.0 + 0x1p-11 + 0x1p-40), 0x3c01);
+  EXPECT_EQ(double_to_half(1.0 + 0x1p-11), 0x3c00);
+  EXPECT_EQ(double_to_half(-(1.0 + 0x1p-11 + 0x1p-40)), 0xbc01);
+  EXPECT_EQ(double_to_half(1.0 + 0x1p-11 - 0x1p-40), 0x3c00);
+  EXPECT_EQ(double_to_half(1e-300), 0);
+  EXPECT_EQ(double_to_half(1e300), 0x7c00);
+}
+
+TEST(Trx, a_position_beyond_half_precision_is_refused) {
+  const TemporaryFolder folder;
+  TractogramLayout layout;
+  layout.reference = testing::example_reference();
+  layout.position_type = float16_type;
+  ASSERT_OK_AND_ASSIGN(const auto writer, TractogramWriter::create(folder / "a.trx", layout, {}));
+  TractogramBatch batch;
+  batch.offsets = {0, 1};
+  batch.positions = {70000, 0, 0};
+  EXPECT_TRUE(fails_with(writer->append(batch), ErrorKind::invalid_argument, "too large for float16"));
+  EXPECT_TRUE(fails_with(writer->commit(), ErrorKind::invalid_state, "earlier failure"));
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(Trx, positions_of_every_type_keep_their_bits) {
+  const TemporaryFolder folder;
+  TractogramBatch batch;
+  batch.offsets = {0, 2};
+  batch.positions64 = {0.1, 1e-7, 3.0, -44.25, 1.0 / 3, 1e5};
+  TractogramLayout layout;
+  layout.reference = testing::example_reference();
+  layout.position_type = float64_type;
+  ASSERT_OK_AND_ASSIGN(const auto writer, TractogramWriter::create(folder / "a.trx", layout, {}));
+  ASSERT_OK(writer->append(batch));
+  ASSERT_OK(writer->commit());
+  ASSERT_OK_AND_ASSIGN(const auto reader, TractogramReader::open(folder / "a.trx"));
+  TractogramBatch read;
+  ASSERT_OK(reader->next(read, 10, false));
+  EXPECT_EQ(read.positions64, batch.positions64);
+  EXPECT_TRUE(read.positions.empty());
+}
+
+TEST(Trx, an_empty_tractogram_is_written_and_read) {
+  const TemporaryFolder folder;
+  for (const TractogramFormat format :
+       {TractogramFormat::trx, TractogramFormat::trx_folder, TractogramFormat::trk, TractogramFormat::tck}) {
+    const std::string name = "empty" + std::to_string(static_cast<int>(format));
+    ASSERT_OK_AND_ASSIGN(const auto writer, TractogramWriter::create(folder / name, example_layout(format), {}));
+    ASSERT_OK(writer->commit());
+    ASSERT_OK_AND_ASSIGN(const Tractogram read, read_tractogram(folder / name));
+    EXPECT_EQ(read.streamlines.streamline_count(), 0U);
+    EXPECT_EQ(read.streamlines.point_count(), 0U);
+  }
+}
+
+TEST(Trx, batches_and_groups_that_do_not_fit_are_refused) {
+  const TemporaryFolder folder;
+  const auto with_writer = [&](auto&& act) -> Status {
+    CGL_TRY_ASSIGN(const auto writer,
+                   TractogramWriter::create(folder / "a.trx", example_layout(TractogramFormat::trx), {}));
+    return act(*writer);
+  };
+  const auto append = [&](auto&& spoil) {
+    return with_writer([&](TractogramWriter& writer) {
+      TractogramBatch batch = example_batch();
+      spoil(batch);
+      return writer.append(batch);
+    });
+  };
+  EXPECT_TRUE(append([](TractogramBatch&) {}));
+  EXPECT_TRUE(
+      fails_with(append([](TractogramBatch& b) { b.offsets[2] = 2; }), ErrorKind::invalid_argument, "decreases"));
+  EXPECT_TRUE(
+      fails_with(append([](TractogramBatch& b) { b.offsets[0] = 1; }), ErrorKind::invalid_argument, "start with 0"));
+  EXPECT_TRUE(fails_with(append([](TractogramBatch& b) { b.positions.pop_back(); }), ErrorKind::invalid_argument,
+                         "coordinates"));
+  EXPECT_TRUE(fails_with(append([](TractogramBatch& b) { b.point_data[1].pop_back(); }), ErrorKind::invalid_argument,
+                         "direction"));
+  EXPECT_TRUE(fails_with(append([](TractogramBatch& b) { b.streamline_data.pop_back(); }), ErrorKind::invalid_argument,
+                         "fields"));
+  EXPECT_TRUE(fails_with(with_writer([](TractogramWriter& writer) -> Status {
+                           CGL_TRY(writer.add_group({.name = "far", .streamlines = {5}, .fields = {}, .data = {}}));
+                           CGL_TRY(writer.append(example_batch()));
+                           return writer.commit();
+                         }),
+                         ErrorKind::invalid_argument, "streamline 5"));
+  for (const char* name : {"", "a.b", "a/b", "..", "a\\b", "a\nb", "c:d"}) {
+    EXPECT_TRUE(fails_with(with_writer([&](TractogramWriter& writer) {
+                             return writer.add_group({.name = name, .streamlines = {}, .fields = {}, .data = {}});
+                           }),
+                           ErrorKind::invalid_argument, "name"));
+  }
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(Trx, headers_say_what_is_wrong_with_them) {
+  const std::string affine = "\"VOXEL_TO_RASMM\":[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]";
+  const std::string rest = ",\"DIMENSIONS\":[1,2,3],\"NB_STREAMLINES\":4,\"NB_VERTICES\":5}";
+  ASSERT_OK_AND_ASSIGN(const TrxHeader header, parse_trx_header("{" + affine + rest));
+  EXPECT_EQ(header.streamlines, 4U);
+  EXPECT_EQ(header.points, 5U);
+  EXPECT_EQ(header.reference.size, (std::array<std::int64_t, 3>{1, 2, 3}));
+  EXPECT_TRUE(parse_trx_header("{\"VOXEL_TO_RASMM\":[1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1]" + rest));
+  const auto refused = [](const std::string& text, const char* why) {
+    return fails_with(parse_trx_header(text), ErrorKind::corrupt, why);
+  };
+  EXPECT_TRUE(refused("", "JSON"));
+  EXPECT_TRUE(refused("[]", "not a json object"));
+  EXPECT_TRUE(refused("{" + affine + "}", "NB_STREAMLINES is missing"));
+  EXPECT_TRUE(refused("{\"VOXEL_TO_RASMM\":[[1,0,0],[0,1,0],[0,0,1]]" + rest, "4 x 4"));
+  EXPECT_TRUE(refused("{\"VOXEL_TO_RASMM\":[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,1,1]]" + rest, "last row"));
+  EXPECT_TRUE(refused("{" + affine + ",\"DIMENSIONS\":[1,2],\"NB_STREAMLINES\":4,\"NB_VERTICES\":5}", "DIMENSIONS"));
+  EXPECT_TRUE(refused("{" + affine + ",\"DIMENSIONS\":[1,2,0],\"NB_STREAMLINES\":4,\"NB_VERTICES\":5}", "size 0"));
+  EXPECT_TRUE(refused("{" + affine + ",\"DIMENSIONS\":[1,2,3],\"NB_STREAMLINES\":-4,\"NB_VERTICES\":5}", "-4"));
+  EXPECT_TRUE(
+      refused("{" + affine + ",\"DIMENSIONS\":[1,2,3],\"NB_STREAMLINES\":\"4\",\"NB_VERTICES\":5}", "whole number"));
+  EXPECT_TRUE(refused(std::string(100, '['), "64 levels"));
+  // Room for any counts: the same length.
+  EXPECT_EQ(
+      format_trx_header({.reference = {}, .streamlines = 0, .points = 0}, 400).size(),
+      format_trx_header({.reference = {}, .streamlines = ~std::uint64_t{0}, .points = ~std::uint64_t{0}}, 400).size());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "formats/sidecar.hpp"
 #include "formats/trx.hpp"
 
 namespace cingulum {
@@ -9,33 +10,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t largest_header = std::size_t{64} << 20U;
-constexpr int deepest_header = 64;
-
 template <class... Args>
 tl::unexpected<Error> corrupt(fmt::format_string<Args...> text, Args&&... args) {
   return fail(ErrorKind::corrupt, text, std::forward<Args>(args)...);
-}
-
-// Before parsing, so that nesting costs nothing.
-Status check_depth(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-      continue;
-    }
-    if (c == '"') in_string = true;
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > deepest_header) {
-      return corrupt("json nested deeper than {} levels at byte {}", deepest_header, i);
-    }
-  }
-  return {};
 }
 
 Result<const Json*> member(const Json& header, const char* name) {
@@ -61,11 +38,7 @@ Result<std::uint64_t> count_from(const Json& value, const char* name) {
 }  // namespace
 
 Result<TrxHeader> parse_trx_header(std::string_view text) {
-  if (text.size() > largest_header)
-    return corrupt("json of {} bytes is too large ({} at most)", text.size(), largest_header);
-  CGL_TRY(check_depth(text));
-  const Json header = Json::parse(text, nullptr, false);
-  if (header.is_discarded()) return corrupt("it is not valid json");
+  CGL_TRY_ASSIGN(const Json header, parse_json(text));
   if (!header.is_object()) return corrupt("it is not a json object");
 
   TrxHeader result;

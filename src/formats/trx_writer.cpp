@@ -13,8 +13,6 @@
 namespace cingulum {
 namespace {
 
-// The memory that each array after the positions may take before it goes to a temporary file.
-constexpr std::size_t spool_memory_bytes = std::size_t{1} << 20U;
 constexpr std::size_t positions_alignment = 64;
 // Numbers converted at a time.
 constexpr std::size_t conversion_numbers = std::size_t{1} << 16U;
@@ -36,12 +34,14 @@ class TrxContainer {
 
 class ZipContainer final : public TrxContainer {
  public:
-  ZipContainer(ZipWriter zip, std::vector<std::string> names, FileLayer& layer, const std::string& output)
-      : zip_(std::move(zip)), names_(std::move(names)), layer_(layer), output_(output) {
+  // Each array after the positions may take `spool_bytes` of memory before it goes to a temporary file.
+  ZipContainer(ZipWriter zip, std::vector<std::string> names, FileLayer& layer, const std::string& output,
+               std::size_t spool_bytes)
+      : zip_(std::move(zip)), names_(std::move(names)), layer_(layer), output_(output), spool_bytes_(spool_bytes) {
     // Behind a symbolic link, as the output itself.
     std::string resolved;
     if (uninterrupted([&] { return layer_.resolve(output_.c_str(), resolved); }) == 0) output_ = resolved;
-    for (std::size_t i = 1; i < names_.size(); ++i) spools_.emplace_back(layer_, output_, spool_memory_bytes);
+    for (std::size_t i = 1; i < names_.size(); ++i) spools_.emplace_back(layer_, output_, spool_bytes_);
   }
 
   Status begin(const TrxHeader& empty) {
@@ -66,7 +66,7 @@ class ZipContainer final : public TrxContainer {
 
   Status add_file(std::string name, std::span<const std::byte> bytes) override {
     names_.push_back(std::move(name));
-    return spools_.emplace_back(layer_, output_, spool_memory_bytes).append(bytes);
+    return spools_.emplace_back(layer_, output_, spool_bytes_).append(bytes);
   }
 
   Status commit(const TrxHeader& header) override {
@@ -86,6 +86,7 @@ class ZipContainer final : public TrxContainer {
   std::vector<std::string> names_;
   FileLayer& layer_;
   std::string output_;
+  std::size_t spool_bytes_;
   std::vector<Spool> spools_;
   std::size_t header_bytes_ = 0;
 };
@@ -273,7 +274,8 @@ Result<std::unique_ptr<TractogramWriter>> create(const std::filesystem::path& pa
   } else {
     CGL_TRY_ASSIGN(ZipWriter zip, ZipWriter::create(path, options));
     FileLayer& layer = options.layer != nullptr ? *options.layer : FileLayer::system();
-    auto archive = std::make_unique<ZipContainer>(std::move(zip), std::move(names), layer, path.native());
+    auto archive = std::make_unique<ZipContainer>(std::move(zip), std::move(names), layer, path.native(),
+                                                  std::max<std::size_t>(1, options.buffer_bytes));
     CGL_TRY(archive->begin({.reference = *layout.reference, .streamlines = 0, .points = 0}));
     container = std::move(archive);
   }

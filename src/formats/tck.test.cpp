@@ -1,0 +1,142 @@
+#include "formats/tck.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "formats/byte_order.hpp"
+#include "support/each_device.hpp"
+#include "support/example_tractogram.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace cingulum {
+namespace {
+
+using testing::fails_with;
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+std::vector<std::byte> tck(const std::string& header, const std::vector<float>& numbers, bool big_endian = false) {
+  std::vector<std::byte> bytes(header.size() + numbers.size() * 4);
+  std::memcpy(bytes.data(), header.data(), header.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    store(bytes, header.size() + i * 4, big_endian ? swap_bytes(numbers[i]) : numbers[i]);
+  }
+  return bytes;
+}
+
+Result<Tractogram> read(std::vector<std::byte> bytes, std::vector<std::string>* warnings = nullptr) {
+  CGL_TRY_ASSIGN(const auto reader, open_tck("a.tck", FileBytes::own(std::move(bytes))));
+  auto result = testing::read_all(*reader, 3);
+  if (warnings != nullptr) *warnings = reader->layout().warnings;
+  return result;
+}
+
+const std::vector<float> two_streamlines = {1, 2, 3, 4,   5,   6,   nan,      nan,      nan,
+                                            7, 8, 9, nan, nan, nan, infinity, infinity, infinity};
+
+TEST(Tck, streamlines_are_read_in_both_byte_orders) {
+  for (const bool big : {false, true}) {
+    std::string text =
+        std::string("mrtrix tracks\ndatatype: Float32") + (big ? "BE" : "LE") + "\ncount: 2\nfile: . 70\nEND\n";
+    text.resize(70, ' ');
+    std::vector<std::string> warnings;
+    ASSERT_OK_AND_ASSIGN(const Tractogram found, read(tck(text, two_streamlines, big), &warnings));
+    EXPECT_EQ(found.streamlines.offsets, (std::vector<std::uint64_t>{0, 2, 3}));
+    EXPECT_EQ(found.streamlines.positions, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+    EXPECT_TRUE(warnings.empty());
+  }
+}
+
+TEST(Tck, header_lines_are_kept_in_order_and_continued_lines_repeat_their_key) {
+  std::string text =
+      "mrtrix tracks   \ncommand_history: a\n b c\n\nroi: seed x:y\nroi: stop z\ndatatype: Float32LE\nfile: . "
+      "120\nEND\n";
+  text.resize(120, ' ');
+  std::vector<std::string> warnings;
+  ASSERT_OK_AND_ASSIGN(const Tractogram found, read(tck(text, two_streamlines), &warnings));
+  using Note = std::pair<std::string, std::string>;
+  EXPECT_EQ(found.layout.notes,
+            (std::vector<Note>{
+                {"command_history", "a"}, {"command_history", "b c"}, {"roi", "seed x:y"}, {"roi", "stop z"}}));
+}
+
+TEST(Tck, a_wrong_count_is_a_warning) {
+  std::string text = "mrtrix tracks\ndatatype: Float32LE\ncount: 3\nfile: . 70\nEND\n";
+  text.resize(70, ' ');
+  std::vector<std::string> warnings;
+  ASSERT_OK(read(tck(text, two_streamlines), &warnings));
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("counts 3 streamlines, the file has 2"), std::string::npos);
+}
+
+TEST(Tck, missing_datatype_and_offset_are_assumed_with_a_warning) {
+  std::vector<std::string> warnings;
+  ASSERT_OK(read(tck("mrtrix tracks\nEND\n", two_streamlines), &warnings));
+  EXPECT_EQ(warnings.size(), 2U);
+}
+
+TEST(Tck, malformed_files_are_refused_with_the_reason) {
+  const auto refused = [](const std::string& header, const std::vector<float>& numbers, const char* why) {
+    return fails_with(read(tck(header, numbers)), ErrorKind::corrupt, why);
+  };
+  const std::string good = "mrtrix tracks\nEND\n";
+  EXPECT_TRUE(refused("mrtrix track\nEND\n", two_streamlines, "does not begin"));
+  EXPECT_TRUE(refused("mrtrix tracks or not\nEND\n", two_streamlines, "first line"));
+  EXPECT_TRUE(refused("mrtrix tracks\ndatatype: Float32LE\n", {}, "no line END"));
+  EXPECT_TRUE(refused("mrtrix tracks\nno colon\nEND\n", two_streamlines, "key: value"));
+  EXPECT_TRUE(refused("mrtrix tracks\ndatatype: Int16\nEND\n", two_streamlines, "Int16"));
+  EXPECT_TRUE(refused("mrtrix tracks\nfile: other.dat 0\nEND\n", two_streamlines, "another file"));
+  EXPECT_TRUE(refused("mrtrix tracks\nfile: .\nEND\n", two_streamlines, "no offset"));
+  EXPECT_TRUE(refused("mrtrix tracks\nfile: . 3\nEND\n", two_streamlines, "inside the header"));
+  EXPECT_TRUE(refused("mrtrix tracks\nfile: . 18446744073709551615\nEND\n", two_streamlines, "beyond the file"));
+  EXPECT_TRUE(refused("mrtrix tracks\nfile: . 99999999999999999999\nEND\n", two_streamlines, "no offset"));
+  EXPECT_TRUE(refused(good, {}, "whole triplets"));
+  EXPECT_TRUE(refused(good, {1, 2}, "whole triplets"));
+  EXPECT_TRUE(refused(good, {1, 2, 3}, "without the end mark"));
+  EXPECT_TRUE(refused(good, {1, 2, 3, nan, nan, nan}, "without the end mark"));
+  EXPECT_TRUE(refused(good, {1, 2, 3, infinity, infinity, infinity}, "middle of a streamline"));
+  EXPECT_TRUE(refused(good, {1, nan, 3, nan, nan, nan, infinity, infinity, infinity}, "neither a point nor a mark"));
+  EXPECT_TRUE(refused(good, {infinity, infinity, infinity, 1, 2, 3}, "follow the end mark"));
+}
+
+TEST(Tck, written_files_hold_count_notes_and_doubles) {
+  const TemporaryFolder folder;
+  TractogramLayout layout;
+  layout.format = TractogramFormat::tck;
+  layout.position_type = testing::double_type;
+  layout.notes = {{"method", "iFOD2"}, {"roi", "seed a"}, {"roi", "stop b"}};
+  ASSERT_OK_AND_ASSIGN(const auto writer, TractogramWriter::create(folder / "a.tck", layout, {}));
+  TractogramBatch batch;
+  batch.offsets = {0, 1, 1, 2};
+  batch.positions64 = {0.1, 0.2, 0.3, 1e-9, 2, 3};
+  ASSERT_OK(writer->append(batch));
+  ASSERT_OK(writer->commit());
+  EXPECT_NE(folder.content("a.tck").find("count: 00000000000000000003\n"), std::string::npos);
+  ASSERT_OK_AND_ASSIGN(const auto reader, TractogramReader::open(folder / "a.tck"));
+  EXPECT_EQ(reader->layout().notes, layout.notes);
+  EXPECT_EQ(reader->layout().streamline_count, 3);
+  ASSERT_OK_AND_ASSIGN(const Tractogram found, testing::read_all(*reader, 100));
+  EXPECT_EQ(found.streamlines.positions64, batch.positions64);
+  EXPECT_EQ(found.streamlines.offsets, batch.offsets);
+}
+
+TEST(Tck, numbers_that_would_be_marks_and_notes_that_would_be_lines_are_refused) {
+  const TemporaryFolder folder;
+  TractogramLayout layout;
+  layout.format = TractogramFormat::tck;
+  ASSERT_OK_AND_ASSIGN(const auto writer, TractogramWriter::create(folder / "a.tck", layout, {}));
+  TractogramBatch batch;
+  batch.offsets = {0, 1};
+  batch.positions = {1, nan, 2};
+  EXPECT_TRUE(fails_with(writer->append(batch), ErrorKind::invalid_argument, "not finite"));
+  layout.notes = {{"a", "b\nEND"}};
+  EXPECT_FALSE(TractogramWriter::create(folder / "b.tck", layout, {}));
+  layout.notes = {{"count", "7"}};
+  EXPECT_FALSE(TractogramWriter::create(folder / "b.tck", layout, {}));
+  EXPECT_TRUE(folder.names().empty());
+}
+
+}  // namespace
+}  // namespace cingulum

@@ -1,0 +1,198 @@
+#include "formats/trk.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "formats/byte_order.hpp"
+#include "formats/tractogram_batch.hpp"
+#include "support/each_device.hpp"
+#include "support/example_tractogram.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace cingulum {
+namespace {
+
+using testing::fails_with;
+
+std::vector<std::byte> file_bytes(const TemporaryFolder& folder, std::string_view name) {
+  const std::string text = folder.content(name);
+  std::vector<std::byte> bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return bytes;
+}
+
+std::vector<std::byte> one_point(const TemporaryFolder& folder, const ImageGeometry& reference,
+                                 std::vector<float> point) {
+  TractogramLayout layout;
+  layout.format = TractogramFormat::trk;
+  layout.reference = reference;
+  TractogramBatch batch;
+  batch.offsets = {0, point.size() / 3};
+  batch.positions = std::move(point);
+  const auto write = [&]() -> Status {
+    CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(folder / "a.trk", layout, {.force = true}));
+    CGL_TRY(writer->append(batch));
+    return writer->commit();
+  };
+  const Status status = write();
+  EXPECT_TRUE(status) << testing::message_of(status);
+  return file_bytes(folder, "a.trk");
+}
+
+TEST(Trk, the_centre_of_the_first_voxel_lies_half_a_voxel_from_the_corner) {
+  const TemporaryFolder folder;
+  const ImageGeometry reference{.size = {10, 11, 12}, .voxel_to_world = {{2, 0, 0, -90, 0, 3, 0, -126, 0, 0, 4, -72}}};
+  const auto bytes = one_point(folder, reference, {-90, -126, -72});
+  EXPECT_EQ(load<float>(bytes, 1004), 1.0F);
+  EXPECT_EQ(load<float>(bytes, 1008), 1.5F);
+  EXPECT_EQ(load<float>(bytes, 1012), 2.0F);
+  EXPECT_EQ(load<std::int32_t>(bytes, 988), 1);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data() + 948), 3), "RAS");
+}
+
+TEST(Trk, flipped_axes_run_along_the_voxels) {
+  const TemporaryFolder folder;
+  const ImageGeometry reference{.size = {10, 11, 12}, .voxel_to_world = {{-2, 0, 0, 90, 0, 2, 0, -126, 0, 0, 2, -72}}};
+  const auto bytes = one_point(folder, reference, {86, -126, -72});
+  EXPECT_EQ(load<float>(bytes, 1004), 5.0F);  // voxel 2, centre
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data() + 948), 3), "LAS");
+}
+
+TEST(Trk, a_voxel_order_other_than_the_affine_s_turns_the_axes_round) {
+  const TemporaryFolder folder;
+  const ImageGeometry reference{.size = {10, 11, 12}, .voxel_to_world = {{2, 0, 0, -90, 0, 2, 0, -126, 0, 0, 2, -72}}};
+  auto bytes = one_point(folder, reference, {-90, -126, -72});
+  std::memcpy(bytes.data() + 948, "LPS", 3);
+  ASSERT_OK_AND_ASSIGN(const auto reader, open_trk("a", FileBytes::own(bytes)));
+  TractogramBatch batch;
+  ASSERT_OK(reader->next(batch, 10, true));
+  // Half a voxel from the corner of the last voxel of x and y.
+  EXPECT_EQ(batch.positions, (std::vector<float>{-90 + 2 * 9, -126 + 2 * 10, -72}));
+}
+
+TEST(Trk, positions_come_back_bit_for_bit_through_doubles) {
+  const TemporaryFolder folder;
+  ASSERT_OK(testing::write_example(folder / "a.trk", TractogramFormat::trk));
+  // Read as doubles and written again: the same file.
+  ASSERT_OK_AND_ASSIGN(const auto reader, TractogramReader::open(folder / "a.trk"));
+  TractogramLayout layout = reader->layout();
+  ASSERT_OK_AND_ASSIGN(const auto writer, TractogramWriter::create(folder / "b.trk", layout, {}));
+  TractogramBatch batch;
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const bool more, reader->next(batch, 10, false));
+    if (!more) break;
+    ASSERT_OK(writer->append(batch));
+  }
+  ASSERT_OK(writer->commit());
+  EXPECT_EQ(folder.content("a.trk"), folder.content("b.trk"));
+}
+
+TEST(Trk, positions_read_lie_within_a_rounding_of_what_was_written) {
+  const TemporaryFolder folder;
+  ASSERT_OK(testing::write_example(folder / "a.trk", TractogramFormat::trk));
+  ASSERT_OK_AND_ASSIGN(const Tractogram read, read_tractogram(folder / "a.trk"));
+  const auto expected = testing::example_batch().positions;
+  ASSERT_EQ(read.streamlines.positions.size(), expected.size());
+  // The file holds float32 of up to 200 mm from the corner, each good to 2^-18 mm; three of them and the affine's
+  // float32 make the sum.
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(read.streamlines.positions[i], expected[i], 3e-5) << i;
+}
+
+TEST(Trk, fields_come_back_as_float32) {
+  const TemporaryFolder folder;
+  ASSERT_OK(testing::write_example(folder / "a.trk", TractogramFormat::trk));
+  ASSERT_OK_AND_ASSIGN(const Tractogram read, read_tractogram(folder / "a.trk"));
+  ASSERT_EQ(read.layout.point_fields.size(), 2U);
+  EXPECT_EQ(read.layout.point_fields[1], (DataField{.name = "direction", .type = float32_type, .columns = 3}));
+  EXPECT_EQ(read.streamlines.point_data[0], testing::example_batch().point_data[0]);
+  ASSERT_EQ(read.layout.streamline_fields.size(), 2U);
+  EXPECT_EQ(read.streamlines.streamline_data[0], testing::bytes_of(std::vector<float>{1000, 1001, 1002, 1003, 1004}));
+  EXPECT_EQ(read.streamlines.streamline_data[1], testing::bytes_of(std::vector<float>{0, 1, 1, 2, 2, 3, 3, 4, 4, 5}));
+}
+
+TEST(Trk, both_byte_orders_give_the_same_tractogram) {
+  const TemporaryFolder folder;
+  ASSERT_OK(testing::write_example(folder / "a.trk", TractogramFormat::trk));
+  auto bytes = file_bytes(folder, "a.trk");
+  ASSERT_OK_AND_ASSIGN(const auto little, open_trk("a", FileBytes::own(bytes)));
+  ASSERT_OK_AND_ASSIGN(const Tractogram expected, testing::read_all(*little, 1000));
+  const auto swap = [&](std::size_t at, std::size_t count, std::size_t size) {
+    swap_in_place(std::span(bytes).subspan(at, count * size), size);
+  };
+  swap(6, 3, 2);
+  swap(12, 6, 4);
+  swap(36, 1, 2);
+  swap(238, 1, 2);
+  swap(440, 16, 4);
+  swap(956, 6, 4);
+  swap(988, 3, 4);
+  swap(1000, (bytes.size() - 1000) / 4, 4);
+  ASSERT_OK_AND_ASSIGN(const auto big, open_trk("a", FileBytes::own(bytes)));
+  ASSERT_OK_AND_ASSIGN(const Tractogram found, testing::read_all(*big, 1000));
+  EXPECT_TRUE(testing::same_tractogram(found, expected));
+}
+
+TEST(Trk, a_count_of_zero_means_to_the_end_of_the_file) {
+  const TemporaryFolder folder;
+  ASSERT_OK(testing::write_example(folder / "a.trk", TractogramFormat::trk));
+  auto bytes = file_bytes(folder, "a.trk");
+  store(bytes, 988, std::int32_t{0});
+  ASSERT_OK_AND_ASSIGN(const auto reader, open_trk("a", FileBytes::own(bytes)));
+  EXPECT_EQ(reader->layout().streamline_count, -1);
+  ASSERT_OK_AND_ASSIGN(const Tractogram read, testing::read_all(*reader, 10));
+  EXPECT_EQ(read.streamlines.streamline_count(), 5U);
+  EXPECT_EQ(reader->layout().streamline_count, 5);
+}
+
+TEST(Trk, forged_numbers_are_refused) {
+  const TemporaryFolder folder;
+  ASSERT_OK(testing::write_example(folder / "a.trk", TractogramFormat::trk));
+  const auto good = file_bytes(folder, "a.trk");
+  const auto with = [&](std::size_t at, auto value) -> Status {
+    auto bytes = good;
+    store(bytes, at, value);
+    CGL_TRY_ASSIGN(const auto reader, open_trk("a", FileBytes::own(bytes)));
+    CGL_TRY(testing::read_all(*reader, 10));
+    return {};
+  };
+  EXPECT_TRUE(with(988, std::int32_t{5}));
+  EXPECT_TRUE(fails_with(with(988, std::int32_t{-1}), ErrorKind::corrupt, "-1 streamlines"));
+  EXPECT_TRUE(fails_with(with(988, std::int32_t{0x7fffffff}), ErrorKind::corrupt, "too few"));
+  EXPECT_TRUE(fails_with(with(988, std::int32_t{6}), ErrorKind::corrupt, "streamline 5"));
+  EXPECT_TRUE(fails_with(with(1000, std::int32_t{-5}), ErrorKind::corrupt, "-5 points"));
+  EXPECT_TRUE(fails_with(with(1000, std::int32_t{0x7fffffff}), ErrorKind::corrupt, "2147483647 points"));
+  EXPECT_TRUE(fails_with(with(36, std::int16_t{-1}), ErrorKind::corrupt, "-1 scalars"));
+  EXPECT_TRUE(fails_with(with(36, std::int16_t{2}), ErrorKind::corrupt, "need more than the 2"));
+  EXPECT_TRUE(fails_with(with(992, std::int32_t{7}), ErrorKind::corrupt, "version 7"));
+  EXPECT_TRUE(fails_with(with(996, std::int32_t{999}), ErrorKind::corrupt, "not 1000"));
+  EXPECT_TRUE(fails_with(with(948, std::uint32_t{0x53535353}), ErrorKind::corrupt, "voxel order"));
+  EXPECT_TRUE(fails_with(with(440, std::nanf("")), ErrorKind::corrupt, "vox_to_ras"));
+  EXPECT_TRUE(fails_with(with(12, std::nanf("")), ErrorKind::corrupt, "voxel size"));
+}
+
+TEST(Trk, fields_that_do_not_fit_the_header_are_refused) {
+  EXPECT_TRUE(check_trk_field({.name = std::string(20, 'a'), .type = float32_type, .columns = 1}));
+  EXPECT_TRUE(check_trk_field({.name = std::string(18, 'a'), .type = float32_type, .columns = 3}));
+  EXPECT_TRUE(fails_with(check_trk_field({.name = std::string(19, 'a'), .type = float32_type, .columns = 3}),
+                         ErrorKind::invalid_argument, "20 bytes"));
+  EXPECT_TRUE(fails_with(check_trk_field({.name = "\xe2\x82\xac", .type = float32_type, .columns = 1}),
+                         ErrorKind::invalid_argument, "Latin-1"));
+}
+
+TEST(Trk, axes_are_found_for_oblique_and_permuted_affines) {
+  ASSERT_OK_AND_ASSIGN(const auto oblique, orientation_of(testing::example_reference().voxel_to_world));
+  EXPECT_EQ(oblique[0].world_axis, 0);
+  EXPECT_EQ(oblique[0].direction, -1);
+  EXPECT_EQ(oblique[1].world_axis, 1);
+  EXPECT_EQ(oblique[2].world_axis, 2);
+  ASSERT_OK_AND_ASSIGN(const auto permuted, orientation_of({{0, 0, -3, 1, 2, 0, 0, 1, 0, -1, 0, 1}}));
+  EXPECT_EQ(permuted[0].world_axis, 1);
+  EXPECT_EQ(permuted[1].world_axis, 2);
+  EXPECT_EQ(permuted[1].direction, -1);
+  EXPECT_EQ(permuted[2].world_axis, 0);
+  EXPECT_TRUE(fails_with(orientation_of({{1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 1, 0}}), ErrorKind::corrupt, "singular"));
+}
+
+}  // namespace
+}  // namespace cingulum
