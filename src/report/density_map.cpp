@@ -1,6 +1,7 @@
 #include "report/density_map.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 
@@ -11,16 +12,20 @@ namespace {
 
 using numerics::Vec3d;
 
-// Shortens the segment to the part inside [low, high] along one axis; false where none is left. `enter` and `leave`
-// are shares of the whole segment.
-bool clip(double from, double to, double low, double high, double& enter, double& leave) {
-  const double extent = to - from;
-  if (extent == 0) return from >= low && from <= high;
-  const double at_low = (low - from) / extent;
-  const double at_high = (high - from) / extent;
-  enter = std::max(enter, std::min(at_low, at_high));
-  leave = std::min(leave, std::max(at_low, at_high));
-  return enter <= leave;
+// Cuts a segment to the slab [low, high] along one axis; false where nothing is left. The coordinate that is cut is set
+// to the slab's face itself, so that segments of any length stay exact along it.
+bool cut_to_slab(std::array<double, 3>& from, std::array<double, 3>& to, std::size_t axis, double low, double high) {
+  if ((from[axis] < low && to[axis] < low) || (from[axis] > high && to[axis] > high)) return false;
+  const auto cut = [&](std::array<double, 3>& moved, const std::array<double, 3>& other, double face) {
+    const double t = (face - moved[axis]) / (other[axis] - moved[axis]);
+    for (std::size_t a = 0; a < 3; ++a) moved[a] += (other[a] - moved[a]) * t;
+    moved[axis] = face;
+  };
+  if (from[axis] < low) cut(from, to, low);
+  if (from[axis] > high) cut(from, to, high);
+  if (to[axis] < low) cut(to, from, low);
+  if (to[axis] > high) cut(to, from, high);
+  return true;
 }
 
 }  // namespace
@@ -68,11 +73,11 @@ void DensityMap::collect_voxels(std::span<const float> positions, std::vector<st
       traverse_voxels(from, to, visit);
     } else {
       // Only the part inside is walked: what lies outside may be as long as it likes.
-      double enter = 0, leave = 1;
-      if (clip(from.x, to.x, -0.5, high.x, enter, leave) && clip(from.y, to.y, -0.5, high.y, enter, leave) &&
-          clip(from.z, to.z, -0.5, high.z, enter, leave)) {
-        const Vec3d extent = to - from;
-        traverse_voxels(enter > 0 ? from + extent * enter : from, leave < 1 ? from + extent * leave : to, visit);
+      std::array<double, 3> begin = {from.x, from.y, from.z};
+      std::array<double, 3> end = {to.x, to.y, to.z};
+      if (cut_to_slab(begin, end, 0, -0.5, high.x) && cut_to_slab(begin, end, 1, -0.5, high.y) &&
+          cut_to_slab(begin, end, 2, -0.5, high.z)) {
+        traverse_voxels({begin[0], begin[1], begin[2]}, {end[0], end[1], end[2]}, visit);
       }
     }
     from = to;

@@ -158,7 +158,7 @@ TEST(DensityMap, slices_show_the_same_world_for_every_order_of_axes) {
   for (const auto& rows : affines) {
     ImageGeometry grid = grid_of(11, 11, 11);
     grid.voxel_to_world.rows = rows;
-    const DensityMap map = density_of(grid, batch_of({{{8, 8, 8}, {8, 8, 4}, {-2, -2, 0}}}));
+    const DensityMap map = density_of(grid, batch_of({{{8.1, 7.7, 8.3}, {7.9, 8.2, 3.7}, {-2.3, -1.6, 0.45}}}));
     const DensityScale scale = density_scale(map);
     std::vector<std::uint8_t> all;
     for (const ViewSide side : all_view_sides) {

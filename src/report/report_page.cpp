@@ -45,6 +45,7 @@ dl.figures dd { margin: .1rem 0 0; font-size: 1.3rem; font-weight: 600; font-var
 figure { margin: 0; }
 figure img { width: 100%; height: auto; display: block; border-radius: 10px; background: #0b0e14; }
 figcaption { color: var(--soft); font-size: .86rem; padding: .35rem .1rem 0; }
+.note + .charts { margin-top: .9rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(480px, 100%), 1fr)); gap: .8rem; align-items: start; }
 .sheet { background: var(--sheet); border: 1px solid var(--line); border-radius: 10px; padding: 1rem 1.1rem; min-width: 0; }
 .sheet h3 { margin-top: 0; }
@@ -74,6 +75,15 @@ pre { background: var(--sheet); border: 1px solid var(--line); border-radius: 10
 .scale { display: flex; align-items: center; gap: .6rem; color: var(--soft); font-size: .86rem; margin-top: .7rem; }
 .scale span.ramp { height: 10px; width: 220px; border-radius: 5px; }
 .swatch { display: inline-block; width: .75em; height: .75em; border-radius: 50%; margin: 0 .3em 0 .9em; }
+ul.bundles { list-style: none; margin: 0; columns: 3 300px; column-gap: 2rem; font-size: .84rem; }
+ul.bundles li { display: grid; grid-template-columns: minmax(0, 1.3fr) minmax(0, 1fr) 3.6rem; gap: .6rem; align-items: center;
+  break-inside: avoid; padding: .1rem 0; }
+ul.bundles .name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+ul.bundles .pair { background: var(--track); border-radius: 3px; overflow: hidden; display: block; height: 11px; }
+ul.bundles i { display: block; }
+ul.bundles .found { background: var(--good); height: 7px; }
+ul.bundles .beyond { background: var(--bad); height: 4px; }
+ul.bundles .value { text-align: right; font-variant-numeric: tabular-nums; }
 footer { color: var(--soft); font-size: .85rem; margin-top: 3rem; }
 @media (max-width: 760px) {
   .pictures { grid-template-columns: 1fr; }
@@ -198,46 +208,44 @@ std::string score_part(const ScorePart& score) {
   std::string html =
       fmt::format("<section id=\"score\">\n<h2>Score</h2>\n<p class=\"note\">{}</p>\n<div class=\"charts\">\n",
                   html_text(score.truth));
-  html +=
-      "<div class=\"sheet scroll\"><table>\n<thead><tr><th>measure</th><th class=\"number\">value</th>"
-      "<th class=\"number\">95 % interval</th></tr></thead>\n<tbody>\n";
-  for (const ScoreRow& row : score.rows) {
-    html += fmt::format("<tr><th title=\"{}\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n",
-                        html_text(row.meaning), html_text(row.name), html_text(row.value), html_text(row.interval));
-  }
-  html += "</tbody></table></div>\n";
-  if (!score.bundles.empty()) {
-    BarChart overlap{.bars = {}, .full = 1, .style_class = "bar-good", .description = "overlap of each true bundle"};
-    BarChart overreach{.bars = {}, .full = 1, .style_class = "bar-bad", .description = "overreach of each true bundle"};
-    for (const BundleRow& bundle : score.bundles) {
-      Bar bar = {.label = bundle.name, .value = bundle.overlap, .value_text = percent(bundle.overlap)};
-      if (bundle.overlap_interval) {
-        bar.low = bundle.overlap_interval->first;
-        bar.high = bundle.overlap_interval->second;
-      }
-      overlap.bars.push_back(bar);
-      overreach.bars.push_back(
-          {.label = bundle.name, .value = bundle.overreach, .value_text = percent(bundle.overreach)});
-    }
-    html += "<div class=\"sheet\"><h3>Overlap: the share of the bundle's voxels that was found</h3>\n" +
-            bar_svg(overlap) + "</div>\n";
-    html += "<div class=\"sheet\"><h3>Overreach: voxels outside the bundle, as a share of its size</h3>\n" +
-            bar_svg(overreach) + "</div>\n";
+  // Two tables beside each other where there is room.
+  const std::size_t half = (score.rows.size() + 1) / 2;
+  for (std::size_t begin = 0; begin < score.rows.size(); begin += half) {
     html +=
-        "<div class=\"sheet scroll\"><table>\n<thead><tr><th>bundle</th><th class=\"number\">valid streamlines</th>"
-        "<th class=\"number\">overlap</th><th class=\"number\">overreach</th><th "
-        "class=\"number\">F1</th></tr></thead>\n"
-        "<tbody>\n";
-    for (const BundleRow& bundle : score.bundles) {
-      html += fmt::format(
-          "<tr><th>{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>"
-          "<td class=\"number\">{:.3f}</td></tr>\n",
-          html_text(bundle.name), html_count(bundle.streamlines), percent(bundle.overlap), percent(bundle.overreach),
-          bundle.f1);
+        "<div class=\"sheet scroll\"><table>\n<thead><tr><th>measure</th><th class=\"number\">value</th>"
+        "<th class=\"number\">95 % interval</th></tr></thead>\n<tbody>\n";
+    for (std::size_t i = begin; i < std::min(begin + half, score.rows.size()); ++i) {
+      const ScoreRow& row = score.rows[i];
+      html += fmt::format("<tr><th title=\"{}\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n",
+                          html_text(row.meaning), html_text(row.name), html_text(row.value), html_text(row.interval));
     }
     html += "</tbody></table></div>\n";
   }
-  return html + "</div>\n</section>\n";
+  html += "</div>\n";
+  if (!score.bundles.empty()) {
+    html +=
+        "<h3>Bundles: the share of each one's voxels that was found (green), and voxels outside it as a share of its "
+        "size (orange)</h3>\n<ul class=\"bundles sheet\">\n";
+    for (const BundleRow& bundle : score.bundles) {
+      html += fmt::format(
+          "<li title=\"{0}: {1} valid streamlines, overlap {2}, overreach {3}, F1 {4:.3f}\"><span "
+          "class=\"name\">{0}</span>"
+          "<span class=\"pair\"><i class=\"found\" style=\"width:{5:.1f}%\"></i><i class=\"beyond\" "
+          "style=\"width:{6:.1f}%\"></i></span><span class=\"value\">{2}</span></li>\n",
+          html_text(bundle.name), html_count(bundle.streamlines), percent(bundle.overlap), percent(bundle.overreach),
+          bundle.f1, 100 * std::clamp(bundle.overlap, 0.0, 1.0), 100 * std::clamp(bundle.overreach, 0.0, 1.0));
+    }
+    html += "</ul>\n";
+  }
+  if (!score.false_connections.empty()) {
+    html += "<h3>The most frequent false connections</h3>\n<div class=\"sheet scroll\"><table><tbody>\n";
+    for (const TableRow& row : score.false_connections) {
+      html +=
+          fmt::format("<tr><th>{}</th><td class=\"number\">{}</td></tr>\n", html_text(row.key), html_text(row.value));
+    }
+    html += "</tbody></table></div>\n";
+  }
+  return html + "</section>\n";
 }
 
 std::string table_part(std::string_view id, std::string_view title, const std::vector<TableRow>& rows) {

@@ -54,13 +54,13 @@ struct BundleRow {
   double overlap = 0;
   double overreach = 0;
   double f1 = 0;
-  std::optional<std::pair<double, double>> overlap_interval = {};
 };
 
 struct ScorePart {
   std::string truth;  // what it was judged by
   std::vector<ScoreRow> rows;
   std::vector<BundleRow> bundles;
+  std::vector<TableRow> false_connections;
 };
 
 struct ReportContent {

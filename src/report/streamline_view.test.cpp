@@ -58,8 +58,8 @@ TEST(StreamlineView, what_is_nearer_hides_what_is_behind) {
   const auto pool = threads(1);
   for (const bool near_first : {true, false}) {
     DrawnStreamlines lines;
-    const auto near = [&] { add_line(lines, {{-20, 0, 10}, {20, 0, 10}}); };   // above: near in the axial view
-    const auto far = [&] { add_line(lines, {{0, -20, -10}, {0, 20, -10}}); };  // below
+    const auto near = [&] { add_line(lines, {{-20, -0.5F, 10}, {20, -0.5F, 10}}); };  // above: near in the axial view
+    const auto far = [&] { add_line(lines, {{0, -20, -10}, {0, 20, -10}}); };         // below
     if (near_first) near();
     far();
     if (!near_first) near();
@@ -68,11 +68,11 @@ TEST(StreamlineView, what_is_nearer_hides_what_is_behind) {
   // From behind, y is depth: the line at y = -10 is in front of the one at y = 10.
   DrawnStreamlines lines;
   add_line(lines, {{0, 10, -20}, {0, 10, 20}});
-  add_line(lines, {{-20, -10, 0}, {20, -10, 0}});
+  add_line(lines, {{-20, -10, -0.5F}, {20, -10, -0.5F}});
   EXPECT_TRUE(is_mostly(draw_streamlines(lines, ViewSide::coronal, small_frame(), *pool).at(30, 30), &Colour::red));
   // From the left, x is depth: the line at x = -10 is in front.
   DrawnStreamlines sides;
-  add_line(sides, {{-10, 0, -20}, {-10, 0, 20}});
+  add_line(sides, {{-10, -0.5F, -20}, {-10, -0.5F, 20}});
   add_line(sides, {{10, -20, 0}, {10, 20, 0}});
   EXPECT_TRUE(is_mostly(draw_streamlines(sides, ViewSide::sagittal, small_frame(), *pool).at(30, 30), &Colour::blue));
 }

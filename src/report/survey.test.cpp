@@ -158,7 +158,7 @@ TEST(TractReport, an_empty_tractogram_has_a_page) {
 TEST(TractReport, the_page_does_not_depend_on_the_number_of_threads) {
   const TemporaryFolder folder;
   std::vector<Line> lines;
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 100; ++i) {
     Line line;
     for (int k = 0; k < 10; ++k) {
       line.positions.push_back(static_cast<float>((i * 37 + k * 11) % 19));

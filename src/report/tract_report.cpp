@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "base/quantity.hpp"
+#include "dmri/score.hpp"
 #include "formats/nifti.hpp"
 #include "formats/sidecar.hpp"
+#include "numerics/elementary64.hpp"
 #include "report/density_picture.hpp"
 #include "report/html_text.hpp"
 #include "report/report_page.hpp"
@@ -197,6 +199,70 @@ void fill_figures(const TractogramSurvey& survey, const Json& sidecar, ReportCon
   figures.push_back(counted("visited_voxels", survey.density->visited_voxels(), "voxels visited"));
 }
 
+std::string interval_text(const Estimate& estimate, double factor, std::string_view format) {
+  if (!numerics::is_finite(estimate.low) || !numerics::is_finite(estimate.high)) return "";
+  return fmt::format("{} to {}", fmt::format(fmt::runtime(format), factor * estimate.low),
+                     fmt::format(fmt::runtime(format), factor * estimate.high));
+}
+
+void add_estimate(ScorePart& part, std::string name, const Estimate& estimate, double factor, std::string_view format,
+                  std::string_view unit, std::string meaning, bool intervals) {
+  std::string value = numerics::is_finite(estimate.value)
+                          ? fmt::format(fmt::runtime(format), factor * estimate.value) + std::string(unit)
+                          : std::string("not defined");
+  part.rows.push_back({std::move(name), std::move(value), intervals ? interval_text(estimate, factor, format) : "",
+                       std::move(meaning)});
+}
+
+ScorePart score_part(const Score& score) {
+  ScorePart part;
+  const bool intervals = score.replicates > 0;
+  part.truth = fmt::format(
+      "Against the truth of the phantom '{}': {} streamlines, {} true bundles, ends judged within {:.2g} mm.{}",
+      score.preset, html_count(score.streamlines), score.bundles.size(), score.end_tolerance_mm,
+      intervals ? fmt::format(" Intervals by bootstrap over streamlines, {} replicates.", score.replicates) : "");
+  const auto share = [&](std::string name, const Estimate& estimate, std::string meaning) {
+    add_estimate(part, std::move(name), estimate, 100, "{:.1f}", " %", std::move(meaning), intervals);
+  };
+  const auto number = [&](std::string name, const Estimate& estimate, std::string_view format, std::string_view unit,
+                          std::string meaning) {
+    add_estimate(part, std::move(name), estimate, 1, format, unit, std::move(meaning), intervals);
+  };
+  share("valid", score.valid, "both ends in the end regions of one bundle, inside it on the way");
+  share("wrong path", score.wrong_path, "the ends of one bundle, but not inside it on the way");
+  share("invalid", score.invalid, "the ends of two different bundles");
+  share("no connection", score.no_connection, "an end outside every end region");
+  share("valid of connections", score.valid_of_connections, "valid / (valid + invalid)");
+  part.rows.push_back(
+      {"bundles found", fmt::format("{} of {}", score.bundles_found, score.bundles.size()),
+       intervals ? interval_text(score.bundles_found_share, static_cast<double>(score.bundles.size()), "{:.0f}") : "",
+       "true bundles with at least one valid streamline"});
+  part.rows.push_back(
+      {"false pairs of regions", html_count(score.invalid_bundles), "", "distinct invalid connections"});
+  share("overlap", score.any.overlap, "mean over all true bundles of the share of voxels found");
+  share("overreach", score.any.overreach, "mean over all true bundles of voxels outside, as a share of the bundle");
+  number("F1", score.any.f1, "{:.3f}", "", "harmonic mean of precision and overlap, over all true bundles");
+  number("angular error", score.angular_error_deg, "{:.2f}", " degrees", "to the true direction, inside bundles");
+  number("distance to the tube", score.distance_mm, "{:.2f}", " mm", "of valid streamlines, 0 inside");
+  number("connectivity correlation", score.connectivity_correlation, "{:.3f}", "",
+         "Pearson's r between found and true weights of connections");
+  share("commissural", score.commissural, "streamlines that cross the midline");
+  for (const BundleScore& bundle : score.bundles) {
+    part.bundles.push_back({bundle.name, bundle.valid_count, bundle.any.overlap, bundle.any.overreach, bundle.any.f1});
+  }
+  constexpr std::size_t most_false = 10;
+  for (const FalseConnection& connection : score.false_connections) {
+    if (part.false_connections.size() == most_false) break;
+    part.false_connections.push_back({connection.from + " - " + connection.to, html_count(connection.count)});
+  }
+  return part;
+}
+
+Json estimate_json(const Estimate& estimate) {
+  const auto or_null = [](double value) { return numerics::is_finite(value) ? Json(value) : Json(); };
+  return {{"value", or_null(estimate.value)}, {"low", or_null(estimate.low)}, {"high", or_null(estimate.high)}};
+}
+
 // The three views at one scale, cut to their content and set side by side on a common middle line.
 Picture views_side_by_side(const std::vector<NamedPicture>& plain_views, double mm_per_pixel) {
   std::vector<Picture> cropped;
@@ -336,6 +402,13 @@ Result<Report> make_report(const ReportRequest& request, ThreadPool& pool,
   std::vector<NamedPicture> pictures;
   fill_views(request, survey, pool, content, pictures);
   fill_density(survey, anatomy, content, pictures);
+  std::optional<Score> score;
+  if (request.truth) {
+    ProgressOptions silent;
+    silent.style = ProgressStyle::silent;
+    CGL_TRY_ASSIGN(score, score_tractogram(request.tracks, *request.truth, {}, pool, silent));
+    content.score = score_part(*score);
+  }
   if (sidecar.is_object() && sidecar.contains("run")) {
     content.commands.emplace_back("Make the tractogram again, the same to the bit",
                                   "cingulum track --from " + shell_word(sidecar_path(request.tracks).string()) +
@@ -344,6 +417,15 @@ Result<Report> make_report(const ReportRequest& request, ThreadPool& pool,
   if (!request.command.empty()) content.commands.emplace_back("Make this report again", request.command);
   CGL_TRY_ASSIGN(std::string page, report_page(content));
   Json summary = summary_of(request, survey, content);
+  if (score) {
+    summary["score"] = {{"valid", estimate_json(score->valid)},
+                        {"invalid", estimate_json(score->invalid)},
+                        {"no_connection", estimate_json(score->no_connection)},
+                        {"bundles_found", score->bundles_found},
+                        {"overlap", estimate_json(score->any.overlap)},
+                        {"overreach", estimate_json(score->any.overreach)},
+                        {"f1", estimate_json(score->any.f1)}};
+  }
   return Report{std::move(page), std::move(pictures), std::move(summary), std::move(*survey.density),
                 std::move(content.warnings)};
 }
