@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/interrupt.hpp"
 #include "dmri/harmonic_fit.hpp"
 #include "numerics/pack.hpp"
 
@@ -478,7 +479,7 @@ CsdView CsdModel::view() const {
           .gram_all = gram_all_.data()};
 }
 
-CsdFit fit_csd(const CsdModel& model, std::span<const float> signals, std::size_t stride,
+Result<CsdFit> fit_csd(const CsdModel& model, std::span<const float> signals, std::size_t stride,
                std::span<const std::uint32_t> volumes, ThreadPool& pool,
                const std::function<void(std::size_t)>& advance, numerics::SimdLevel level) {
   const CsdView view = model.view();
@@ -490,6 +491,7 @@ CsdFit fit_csd(const CsdModel& model, std::span<const float> signals, std::size_
   // Large enough that the lanes left empty at the end of a piece do not matter.
   constexpr std::size_t grain = 1024;
   pool.parallel_for(voxels, grain, [&](std::size_t begin, std::size_t end) {
+    if (interrupt_requested()) return;
     Workspace work(view);
     Counts counts;
     const Piece piece = {signals.data(), stride, volumes.data(), fit.coefficients.data(), begin, end};
@@ -500,6 +502,7 @@ CsdFit fit_csd(const CsdModel& model, std::span<const float> signals, std::size_
     iterations += counts.iterations;
     if (advance) advance(end - begin);
   });
+  CGL_TRY(check_interrupt());
   fit.unconstrained = unconstrained;
   fit.not_converged = not_converged;
   fit.not_solvable = not_solvable;

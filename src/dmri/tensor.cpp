@@ -25,8 +25,9 @@ struct DesignTables {
 Result<DesignTables> prepare_design(std::span<const double> b_values, std::span<const numerics::Vec3d> directions,
                                     const TensorFitOptions& options) {
   const std::size_t volumes = b_values.size();
+  const auto is_used = [&](std::size_t i) { return options.use_volume.empty() || options.use_volume[i] != 0; };
   double largest_b = 0;
-  for (const double b : b_values) largest_b = std::max(largest_b, b);
+  for (std::size_t i = 0; i < volumes; ++i) largest_b = is_used(i) ? std::max(largest_b, b_values[i]) : largest_b;
   if (!(largest_b > 0) || !numerics::is_finite(largest_b)) {
     return fail(ErrorKind::invalid_argument,
                 "fitting tensors: the largest b-value is {}; diffusion weighting is needed", largest_b);
@@ -34,7 +35,12 @@ Result<DesignTables> prepare_design(std::span<const double> b_values, std::span<
   DesignTables tables;
   double largest_entry = 1;
   Eigen::Matrix<double, Eigen::Dynamic, tensor_unknowns> matrix(static_cast<Eigen::Index>(volumes), tensor_unknowns);
+  // The row of a volume that is left out is zero, and so is its column of the inverse.
+  matrix.setZero();
+  std::size_t used = 0;
   for (std::size_t i = 0; i < volumes; ++i) {
+    if (!is_used(i)) continue;
+    ++used;
     const numerics::Vec3d g = directions[i];
     const double b = b_values[i];
     const double outer[6] = {g.x * g.x, g.y * g.y, g.z * g.z, 2 * g.x * g.y, 2 * g.x * g.z, 2 * g.y * g.z};
@@ -52,9 +58,10 @@ Result<DesignTables> prepare_design(std::span<const double> b_values, std::span<
         "six directions that do not lie on one cone",
         volumes, decomposition.rank());
   }
-  const Eigen::MatrixXd inverse = decomposition.solve(
+  Eigen::MatrixXd inverse = decomposition.solve(
       Eigen::MatrixXd::Identity(static_cast<Eigen::Index>(volumes), static_cast<Eigen::Index>(volumes)));
   for (Eigen::Index i = 0; i < matrix.rows(); ++i) {
+    if (!is_used(static_cast<std::size_t>(i))) inverse.col(i).setZero();
     for (int j = 0; j < tensor_unknowns; ++j) {
       tables.rows.push_back(matrix(i, j));
       tables.inverse.push_back(inverse(j, i));
@@ -131,6 +138,10 @@ Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double>
   if (b_values.size() != signals.volumes || directions.size() != signals.volumes) {
     return fail(ErrorKind::invalid_argument, "fitting tensors: {} volumes, but {} b-values and {} directions",
                 signals.volumes, b_values.size(), directions.size());
+  }
+  if (!options.use_volume.empty() && options.use_volume.size() != signals.volumes) {
+    return fail(ErrorKind::invalid_argument, "fitting tensors: {} volumes, but {} are chosen from", signals.volumes,
+                options.use_volume.size());
   }
   if (!(options.min_signal > 0)) {
     return fail(ErrorKind::invalid_argument, "fitting tensors: the smallest signal is {}; it must be above 0",

@@ -22,6 +22,7 @@ enum class TensorMethod { ols, wls };
 struct TensorFitOptions {
   TensorMethod method = TensorMethod::wls;
   double min_signal = 1e-4;  // smaller signals, and those that are no numbers, count as this; above 0
+  std::span<const std::uint8_t> use_volume = {};  // 0 for volumes that are left out; empty: all are used
 };
 
 // Each vector has its components for one voxel together, voxels in the order of DwiSignals::voxels.

@@ -252,6 +252,34 @@ TEST(tensor, schemes_that_do_not_determine_a_tensor_are_refused) {
   EXPECT_NE(short_table.error().message().find("but 5 b-values"), std::string::npos);
 }
 
+TEST(tensor, volumes_that_are_left_out_do_not_count) {
+  const Scheme scheme = make_scheme(1000);
+  const DwiSignals all = random_signals(scheme, 20, 6);
+  std::vector<std::uint8_t> use(all.volumes, 1);
+  Scheme fewer;
+  DwiSignals some;
+  some.voxels = all.voxels;
+  for (const std::size_t left_out : {1U, 7U, 20U}) use[left_out] = 0;
+  for (std::size_t i = 0; i < all.volumes; ++i) {
+    if (use[i] == 0) continue;
+    fewer.b_values.push_back(scheme.b_values[i]);
+    fewer.directions.push_back(scheme.directions[i]);
+  }
+  some.volumes = fewer.b_values.size();
+  for (std::size_t voxel = 0; voxel < all.voxels.size(); ++voxel) {
+    for (std::size_t i = 0; i < all.volumes; ++i) {
+      if (use[i] != 0) some.values.push_back(all.record(voxel)[i]);
+    }
+  }
+  const auto pool = make_pool(1);
+  for (const TensorMethod method : {TensorMethod::ols, TensorMethod::wls}) {
+    const auto a = fit_tensors(all, scheme.b_values, scheme.directions, {.method = method, .use_volume = use}, *pool);
+    const auto b = fit_tensors(some, fewer.b_values, fewer.directions, {.method = method}, *pool);
+    ASSERT_TRUE(a && b);
+    for (std::size_t i = 0; i < a->tensor.size(); ++i) EXPECT_NEAR(a->tensor[i], b->tensor[i], 1e-9);
+  }
+}
+
 TEST(tensor, orders_of_the_components_are_those_of_mrtrix_dipy_and_fsl) {
   const std::vector<float> ours = {1, 2, 3, 12, 13, 23};  // xx yy zz xy xz yz
   std::vector<float> tensors = ours;

@@ -52,6 +52,14 @@ struct Avx2Lanes {
   static void store(float* first, const Float& a) {
     for (int i = 0; i < 4; ++i) _mm256_storeu_ps(first + 8 * i, a.part[i]);
   }
+  static Float gather(const float* table, const Word& index) {
+    return each<Float>([&](int i) { return _mm256_i32gather_ps(table, index.part[i], 4); });
+  }
+  static Word gather(const std::uint32_t* table, const Word& index) {
+    return each<Word>(
+        [&](int i) { return _mm256_i32gather_epi32(reinterpret_cast<const int*>(table), index.part[i], 4); });
+  }
+  static void barrier() {}
   static Word slots_of_row(std::uint32_t row) {
     const __m256i low = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
                                          _mm256_set1_epi32(static_cast<std::int32_t>(lane_count * row)));
@@ -69,6 +77,78 @@ struct Avx2Lanes {
     return each<Float>([&](int i) { return _mm256_mul_ps(a.part[i], b.part[i]); });
   }
 
+  static Float divide(const Float& a, const Float& b) {
+    return each<Float>([&](int i) { return _mm256_div_ps(a.part[i], b.part[i]); });
+  }
+  static Float square_root(const Float& a) {
+    return each<Float>([&](int i) { return _mm256_sqrt_ps(a.part[i]); });
+  }
+  static Float floor_of_lanes(const Float& a) {
+    return each<Float>([&](int i) { return _mm256_floor_ps(a.part[i]); });
+  }
+  static Float magnitude(const Float& a) {
+    const __m256 without_sign = _mm256_castsi256_ps(_mm256_set1_epi32(INT32_MAX));
+    return each<Float>([&](int i) { return _mm256_and_ps(a.part[i], without_sign); });
+  }
+  // The instructions give the second operand unless the first is greater (less): exactly the rule.
+  static Float greater_of(const Float& a, const Float& b) {
+    return each<Float>([&](int i) { return _mm256_max_ps(a.part[i], b.part[i]); });
+  }
+  static Float lesser_of(const Float& a, const Float& b) {
+    return each<Float>([&](int i) { return _mm256_min_ps(a.part[i], b.part[i]); });
+  }
+
+  static Word add(const Word& a, const Word& b) {
+    return each<Word>([&](int i) { return _mm256_add_epi32(a.part[i], b.part[i]); });
+  }
+  static Word subtract(const Word& a, const Word& b) {
+    return each<Word>([&](int i) { return _mm256_sub_epi32(a.part[i], b.part[i]); });
+  }
+  static Word multiply(const Word& a, const Word& b) {
+    return each<Word>([&](int i) { return _mm256_mullo_epi32(a.part[i], b.part[i]); });
+  }
+  static Word high_product_with(const Word& a, std::uint32_t b) {
+    // The products of even lanes and of odd lanes, 64 bits each; their upper words, put together.
+    const __m256i factor = _mm256_set1_epi32(static_cast<std::int32_t>(b));
+    return each<Word>([&](int i) {
+      const __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(a.part[i], factor), 32);
+      const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a.part[i], 32), factor);
+      return _mm256_blend_epi32(even, odd, 0xaa);
+    });
+  }
+  static Word bits_and(const Word& a, const Word& b) {
+    return each<Word>([&](int i) { return _mm256_and_si256(a.part[i], b.part[i]); });
+  }
+  static Word bits_or(const Word& a, const Word& b) {
+    return each<Word>([&](int i) { return _mm256_or_si256(a.part[i], b.part[i]); });
+  }
+  static Word bits_xor(const Word& a, const Word& b) {
+    return each<Word>([&](int i) { return _mm256_xor_si256(a.part[i], b.part[i]); });
+  }
+  template <int by>
+  static Word shift_left(const Word& a) {
+    return each<Word>([&](int i) { return _mm256_slli_epi32(a.part[i], by); });
+  }
+  template <int by>
+  static Word shift_right(const Word& a) {
+    return each<Word>([&](int i) { return _mm256_srli_epi32(a.part[i], by); });
+  }
+  static Word bits_of(const Float& a) {
+    return each<Word>([&](int i) { return _mm256_castps_si256(a.part[i]); });
+  }
+  static Float float_of_bits(const Word& a) {
+    return each<Float>([&](int i) { return _mm256_castsi256_ps(a.part[i]); });
+  }
+  static Float float_of_integer(const Word& a) {
+    return each<Float>([&](int i) { return _mm256_cvtepi32_ps(a.part[i]); });
+  }
+  static Word integer_of_float(const Float& a) {
+    return each<Word>([&](int i) { return _mm256_cvttps_epi32(a.part[i]); });
+  }
+
+  static Mask at_least(const Float& a, const Float& b) {
+    return each<Mask>([&](int i) { return _mm256_cmp_ps(a.part[i], b.part[i], _CMP_GE_OQ); });
+  }
   static Mask greater(const Float& a, const Float& b) {
     return each<Mask>([&](int i) { return _mm256_cmp_ps(a.part[i], b.part[i], _CMP_GT_OQ); });
   }
@@ -98,6 +178,21 @@ struct Avx2Lanes {
           _mm256_blendv_ps(_mm256_castsi256_ps(otherwise.part[i]), _mm256_castsi256_ps(if_set.part[i]), mask.part[i]));
     });
   }
+  static Mask mask_of_bits(std::uint32_t bits) {
+    const __m256i spread = _mm256_set1_epi32(static_cast<std::int32_t>(bits));
+    const __m256i low = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    return {{has_bit(spread, low), has_bit(spread, _mm256_slli_epi32(low, 8)),
+             has_bit(spread, _mm256_slli_epi32(low, 16)), has_bit(spread, _mm256_slli_epi32(low, 24))}};
+  }
+  template <class Predicate>
+  static std::uint32_t filter(std::uint32_t bits, Predicate&& predicate) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t left = bits; left != 0u; left &= left - 1u) {
+      const std::uint32_t lane = lowest_set_bit(left);
+      kept |= (predicate(lane) ? 1u : 0u) << lane;
+    }
+    return kept;
+  }
   static std::uint32_t ballot(const Mask& mask) {
     std::uint32_t bits = 0;
     for (int i = 0; i < 4; ++i) bits |= static_cast<std::uint32_t>(_mm256_movemask_ps(mask.part[i])) << (8 * i);
@@ -119,12 +214,18 @@ struct Avx2Lanes {
   }
   template <std::uint32_t distance>
   static Float add_from_below(const Float& a) {
-    // Through memory: the shift crosses registers, and the scan has only five of these.
-    alignas(32) float lane[lane_count];
-    for (int i = 0; i < 4; ++i) _mm256_store_ps(lane + 8 * i, a.part[i]);
-    alignas(32) float sum[lane_count];
-    for (std::uint32_t l = 0; l < lane_count; ++l) sum[l] = l >= distance ? lane[l - distance] + lane[l] : lane[l];
-    return load(sum);
+    if constexpr (distance >= 8) {
+      constexpr int parts = static_cast<int>(distance / 8);
+      return each<Float>([&](int i) { return i >= parts ? _mm256_add_ps(a.part[i - parts], a.part[i]) : a.part[i]; });
+    } else {
+      // Lanes without a lane below keep what they have: adding a zero would turn -0.0 over.
+      constexpr int without = (1 << distance) - 1;
+      return {{_mm256_blend_ps(_mm256_add_ps(moved_up<distance>(_mm256_setzero_ps(), a.part[0]), a.part[0]), a.part[0],
+                               without),
+               _mm256_add_ps(moved_up<distance>(a.part[0], a.part[1]), a.part[1]),
+               _mm256_add_ps(moved_up<distance>(a.part[1], a.part[2]), a.part[2]),
+               _mm256_add_ps(moved_up<distance>(a.part[2], a.part[3]), a.part[3])}};
+    }
   }
   static float get(const Float& a, std::uint32_t lane) {
     alignas(32) float lanes[lane_count];
@@ -150,6 +251,19 @@ struct Avx2Lanes {
   template <class Result, class Part>
   static Result each(Part&& part) {
     return {{part(0), part(1), part(2), part(3)}};
+  }
+
+  static __m256 has_bit(__m256i bits, __m256i bit) {
+    return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(bits, bit), bit));
+  }
+
+  // The eight lanes that end `distance` lanes before the end of `here`, `below` being the register before it.
+  template <std::uint32_t distance>
+  static __m256 moved_up(__m256 below, __m256 here) {
+    const __m256i middle = _mm256_permute2x128_si256(_mm256_castps_si256(below), _mm256_castps_si256(here), 0x21);
+    if constexpr (distance == 4) return _mm256_castsi256_ps(middle);
+    return _mm256_castsi256_ps(
+        _mm256_alignr_epi8(_mm256_castps_si256(here), middle, 16 - 4 * static_cast<int>(distance)));
   }
 
   template <std::uint32_t distance>

@@ -47,6 +47,15 @@ struct PortableLanes {
   static CGL_HD void store(float* first, const Float& a) {
     for (std::uint32_t l = 0; l < lane_count; ++l) first[l] = a.lane[l];
   }
+  // table[index] of each lane.
+  static CGL_HD Float gather(const float* table, const Word& index) {
+    return each<Float>([&](std::uint32_t l) { return table[index.lane[l]]; });
+  }
+  static CGL_HD Word gather(const std::uint32_t* table, const Word& index) {
+    return each<Word>([&](std::uint32_t l) { return table[index.lane[l]]; });
+  }
+  // What one lane stored before, every lane may load after. Stands where lanes exchange through memory.
+  static CGL_HD void barrier() {}
   // The numbers of the slots of a row.
   static CGL_HD Word slots_of_row(std::uint32_t row) {
     return each<Word>([&](std::uint32_t l) { return lane_count * row + l; });
@@ -61,9 +70,80 @@ struct PortableLanes {
   static CGL_HD Float multiply(const Float& a, const Float& b) {
     return each<Float>([&](std::uint32_t l) { return a.lane[l] * b.lane[l]; });
   }
+  static CGL_HD Float divide(const Float& a, const Float& b) {
+    return each<Float>([&](std::uint32_t l) { return a.lane[l] / b.lane[l]; });
+  }
+  static CGL_HD Float square_root(const Float& a) {
+    return each<Float>([&](std::uint32_t l) { return root(a.lane[l]); });
+  }
+  static CGL_HD Float floor_of_lanes(const Float& a) {
+    return each<Float>([&](std::uint32_t l) { return floor_of(a.lane[l]); });
+  }
+  // Without the sign bit.
+  static CGL_HD Float magnitude(const Float& a) {
+    return each<Float>([&](std::uint32_t l) { return bits_float(float_bits(a.lane[l]) & 0x7fffffffu); });
+  }
+
+  // a where a > b, else b; and the same for a < b.
+  static CGL_HD Float greater_of(const Float& a, const Float& b) {
+    return each<Float>([&](std::uint32_t l) { return a.lane[l] > b.lane[l] ? a.lane[l] : b.lane[l]; });
+  }
+  static CGL_HD Float lesser_of(const Float& a, const Float& b) {
+    return each<Float>([&](std::uint32_t l) { return a.lane[l] < b.lane[l] ? a.lane[l] : b.lane[l]; });
+  }
+
+  // Words modulo 2^32.
+  static CGL_HD Word add(const Word& a, const Word& b) {
+    return each<Word>([&](std::uint32_t l) { return a.lane[l] + b.lane[l]; });
+  }
+  static CGL_HD Word subtract(const Word& a, const Word& b) {
+    return each<Word>([&](std::uint32_t l) { return a.lane[l] - b.lane[l]; });
+  }
+  static CGL_HD Word multiply(const Word& a, const Word& b) {
+    return each<Word>([&](std::uint32_t l) { return a.lane[l] * b.lane[l]; });
+  }
+  // The upper 32 bits of the product with one number.
+  static CGL_HD Word high_product_with(const Word& a, std::uint32_t b) {
+    return each<Word>([&](std::uint32_t l) { return high_product(a.lane[l], b); });
+  }
+  static CGL_HD Word bits_and(const Word& a, const Word& b) {
+    return each<Word>([&](std::uint32_t l) { return a.lane[l] & b.lane[l]; });
+  }
+  static CGL_HD Word bits_or(const Word& a, const Word& b) {
+    return each<Word>([&](std::uint32_t l) { return a.lane[l] | b.lane[l]; });
+  }
+  static CGL_HD Word bits_xor(const Word& a, const Word& b) {
+    return each<Word>([&](std::uint32_t l) { return a.lane[l] ^ b.lane[l]; });
+  }
+  template <int by>
+  static CGL_HD Word shift_left(const Word& a) {
+    return each<Word>([&](std::uint32_t l) { return a.lane[l] << by; });
+  }
+  template <int by>
+  static CGL_HD Word shift_right(const Word& a) {
+    return each<Word>([&](std::uint32_t l) { return a.lane[l] >> by; });
+  }
+  static CGL_HD Word bits_of(const Float& a) {
+    return each<Word>([&](std::uint32_t l) { return float_bits(a.lane[l]); });
+  }
+  static CGL_HD Float float_of_bits(const Word& a) {
+    return each<Float>([&](std::uint32_t l) { return bits_float(a.lane[l]); });
+  }
+  // The word as a signed integer, rounded to float; and a float of magnitude below 2^31 as such an integer, towards
+  // zero.
+  static CGL_HD Float float_of_integer(const Word& a) {
+    return each<Float>([&](std::uint32_t l) { return static_cast<float>(static_cast<std::int32_t>(a.lane[l])); });
+  }
+  static CGL_HD Word integer_of_float(const Float& a) {
+    return each<Word>(
+        [&](std::uint32_t l) { return static_cast<std::uint32_t>(static_cast<std::int32_t>(a.lane[l])); });
+  }
 
   static CGL_HD Mask greater(const Float& a, const Float& b) {
     return each<Mask>([&](std::uint32_t l) { return a.lane[l] > b.lane[l]; });
+  }
+  static CGL_HD Mask at_least(const Float& a, const Float& b) {
+    return each<Mask>([&](std::uint32_t l) { return a.lane[l] >= b.lane[l]; });
   }
   static CGL_HD Mask equal(const Float& a, const Float& b) {
     return each<Mask>([&](std::uint32_t l) { return a.lane[l] == b.lane[l]; });
@@ -82,6 +162,21 @@ struct PortableLanes {
   }
   static CGL_HD Word select(const Mask& mask, const Word& if_set, const Word& otherwise) {
     return each<Word>([&](std::uint32_t l) { return mask.lane[l] ? if_set.lane[l] : otherwise.lane[l]; });
+  }
+  // The mask whose ballot is `bits`.
+  static CGL_HD Mask mask_of_bits(std::uint32_t bits) {
+    return each<Mask>([&](std::uint32_t l) { return ((bits >> l) & 1u) != 0u; });
+  }
+  // The bits of the lanes, among those of `bits`, for which predicate(lane) holds; it is asked for no others.
+  CGL_HD_GENERIC
+  template <class Predicate>
+  static CGL_HD std::uint32_t filter(std::uint32_t bits, Predicate&& predicate) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t left = bits; left != 0u; left &= left - 1u) {
+      const std::uint32_t lane = lowest_set_bit(left);
+      kept |= (predicate(lane) ? 1u : 0u) << lane;
+    }
+    return kept;
   }
   // Bit l is set where lane l's mask is.
   static CGL_HD std::uint32_t ballot(const Mask& mask) {

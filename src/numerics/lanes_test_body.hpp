@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "numerics/choose.hpp"
+#include "numerics/lane_elementary.hpp"
 #include "numerics/lane_sum.hpp"
 #include "numerics/mirror_sum.hpp"
 #include "numerics/random.hpp"
@@ -290,6 +291,126 @@ CGL_LANES_TEST(mirror_sum_adds_each_class_in_sequence) {
     ASSERT_EQ(TestedLanes::get(members.member[1], l), a - c);
     ASSERT_EQ(TestedLanes::get(members.member[2], l), b + d);
     ASSERT_EQ(TestedLanes::get(members.member[3], l), b - d);
+  }
+}
+
+// Every primitive that works lane by lane, against the scalar operation it stands for.
+CGL_LANES_TEST(operations_on_single_lanes_equal_the_scalar_ones) {
+  using Lanes = TestedLanes;
+  std::mt19937 generator(8);
+  for (int round = 0; round < 50; ++round) {
+    float a[32], b[32], table[64];
+    std::uint32_t word[32], index[32], words[64];
+    std::uniform_real_distribution<float> number(-100.0f, 100.0f);
+    for (std::uint32_t l = 0; l < 32; ++l) {
+      a[l] = l % 7 == 0 ? -0.0f : number(generator);
+      b[l] = l % 5 == 0 ? a[l] : (l % 7 == 1 ? 0.0f : number(generator));
+      word[l] = static_cast<std::uint32_t>(generator());
+      index[l] = static_cast<std::uint32_t>(generator() % 64u);
+    }
+    for (std::uint32_t i = 0; i < 64; ++i) {
+      table[i] = number(generator);
+      words[i] = static_cast<std::uint32_t>(generator());
+    }
+    const auto fa = Lanes::load(a), fb = Lanes::load(b);
+    const auto to_word = [](const std::uint32_t* from) {
+      float bits[32];
+      for (std::uint32_t l = 0; l < 32; ++l) bits[l] = bits_float(from[l] & 0x3fffffffu);
+      return Lanes::bits_of(Lanes::load(bits));
+    };
+    const auto w = to_word(word), v = to_word(words), at = to_word(index);
+    for (std::uint32_t l = 0; l < 32; ++l) {
+      const std::uint32_t x = word[l] & 0x3fffffffu, y = words[l] & 0x3fffffffu;
+      const auto bits = [&](const Lanes::Float& f) { return float_bits(Lanes::get(f, l)); };
+      ASSERT_EQ(bits(Lanes::divide(fa, fb)) & 0x7fffffffu, float_bits(a[l] / b[l]) & 0x7fffffffu);
+      ASSERT_EQ(bits(Lanes::square_root(Lanes::magnitude(fa))), float_bits(root(absolute(a[l]))));
+      ASSERT_EQ(bits(Lanes::floor_of_lanes(fa)), float_bits(floor_of(a[l])));
+      ASSERT_EQ(bits(Lanes::magnitude(fa)), float_bits(absolute(a[l])));
+      ASSERT_EQ(bits(Lanes::greater_of(fa, fb)), float_bits(a[l] > b[l] ? a[l] : b[l]));
+      ASSERT_EQ(bits(Lanes::lesser_of(fa, fb)), float_bits(a[l] < b[l] ? a[l] : b[l]));
+      ASSERT_EQ(bits(Lanes::gather(table, at)), float_bits(table[index[l]]));
+      ASSERT_EQ(Lanes::get(Lanes::gather(words, at), l), words[index[l]]);
+      ASSERT_EQ(Lanes::get(Lanes::add(w, v), l), x + y);
+      ASSERT_EQ(Lanes::get(Lanes::subtract(w, v), l), x - y);
+      ASSERT_EQ(Lanes::get(Lanes::multiply(w, v), l), x * y);
+      ASSERT_EQ(Lanes::get(Lanes::high_product_with(Lanes::multiply(w, v), 0xd2511f53u), l),
+                high_product(x * y, 0xd2511f53u));
+      ASSERT_EQ(Lanes::get(Lanes::bits_and(w, v), l), x & y);
+      ASSERT_EQ(Lanes::get(Lanes::bits_or(w, v), l), x | y);
+      ASSERT_EQ(Lanes::get(Lanes::bits_xor(w, v), l), x ^ y);
+      ASSERT_EQ(Lanes::get(Lanes::template shift_left<5>(w), l), x << 5);
+      ASSERT_EQ(Lanes::get(Lanes::template shift_right<5>(Lanes::multiply(w, v)), l), (x * y) >> 5);
+      ASSERT_EQ(bits(Lanes::float_of_bits(w)), x);
+      ASSERT_EQ(Lanes::get(Lanes::float_of_integer(Lanes::multiply(w, v)), l),
+                static_cast<float>(static_cast<std::int32_t>(x * y)));
+      ASSERT_EQ(Lanes::get(Lanes::integer_of_float(fa), l),
+                static_cast<std::uint32_t>(static_cast<std::int32_t>(a[l])));
+      ASSERT_EQ(((Lanes::ballot(Lanes::at_least(fa, fb)) >> l) & 1u) != 0u, a[l] >= b[l]);
+    }
+    ASSERT_EQ(Lanes::ballot(Lanes::mask_of_bits(word[0])), word[0]);
+    std::uint32_t asked = 0;
+    ASSERT_EQ(Lanes::filter(word[0],
+                            [&](std::uint32_t lane) {
+                              asked |= 1u << lane;
+                              return lane % 3 == 0;
+                            }),
+              word[0] & 0x49249249u);
+    ASSERT_EQ(asked, word[0]);
+  }
+}
+
+CGL_LANES_TEST(adding_from_below_keeps_the_bits_of_lanes_without_a_lane_below) {
+  using Lanes = TestedLanes;
+  const Slots slots = rough_slots(32, 5, 0.0);
+  const auto check = [&]<std::uint32_t distance>() {
+    Slots a = slots;
+    for (std::size_t l = 0; l < distance; ++l) a[l] = -0.0f;
+    const auto sum = Lanes::template add_from_below<distance>(Lanes::load(a.data()));
+    for (std::uint32_t l = 0; l < 32; ++l) {
+      const float truth = l >= distance ? a[l - distance] + a[l] : a[l];
+      ASSERT_EQ(float_bits(Lanes::get(sum, l)), float_bits(truth)) << distance << " " << l;
+    }
+  };
+  check.template operator()<1>();
+  check.template operator()<2>();
+  check.template operator()<4>();
+  check.template operator()<8>();
+  check.template operator()<16>();
+}
+
+CGL_LANES_TEST(logarithm_sine_and_cosine_have_the_bits_of_the_scalar_functions) {
+  using Lanes = TestedLanes;
+  std::mt19937 generator(11);
+  for (int round = 0; round < 20000; ++round) {
+    float x[32];
+    for (std::uint32_t l = 0; l < 32; ++l) {
+      const auto word = static_cast<std::uint32_t>(generator());
+      // All bit patterns, and numbers of the size that occurs.
+      x[l] = l % 2 == 0 ? bits_float(word) : (static_cast<float>(word >> 8) * 0x1p-24f - 0.5f) * 20.0f;
+    }
+    const auto logarithms = lane_logarithm<Lanes>(Lanes::load(x));
+    const auto circle = lane_sine_cosine<Lanes>(Lanes::load(x));
+    for (std::uint32_t l = 0; l < 32; ++l) {
+      const SineCosine<float> truth = sine_cosine(x[l]);
+      ASSERT_EQ(float_bits(Lanes::get(logarithms, l)), float_bits(logarithm(x[l]))) << x[l];
+      ASSERT_EQ(float_bits(Lanes::get(circle.cosine, l)), float_bits(truth.cosine)) << x[l];
+      ASSERT_EQ(float_bits(Lanes::get(circle.sine, l)), float_bits(truth.sine)) << x[l];
+    }
+  }
+}
+
+CGL_LANES_TEST(philox_gives_each_lane_its_block) {
+  using Lanes = TestedLanes;
+  const DrawCounter counter{77u, DrawPurpose::step, 3u, 1u, 12u, 4u};
+  const PhiloxKey key = philox_key(0x123456789abcdefull);
+  const PhiloxBlock first = counter_words(counter, 0u);
+  const auto blocks = lane_philox4x32_10<Lanes>(
+      {{Lanes::broadcast(first.word[0]), Lanes::broadcast(first.word[1]), Lanes::broadcast(first.word[2]),
+        Lanes::add(Lanes::broadcast(first.word[3]), Lanes::slots_of_row(0u))}},
+      key.low, key.high);
+  for (std::uint32_t l = 0; l < 32; ++l) {
+    const PhiloxBlock truth = random_block(key, counter, l);
+    for (int i = 0; i < 4; ++i) ASSERT_EQ(Lanes::get(blocks.word[i], l), truth.word[i]);
   }
 }
 

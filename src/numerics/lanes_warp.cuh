@@ -26,11 +26,40 @@ struct WarpLanes {
     return slot < count ? slots[slot] : 0.0f;
   }
   static __device__ void store(float* first, Float a) { first[lane_index()] = a; }
+  static __device__ Float gather(const float* table, Word index) { return table[index]; }
+  static __device__ Word gather(const std::uint32_t* table, Word index) { return table[index]; }
+  static __device__ void barrier() { __syncwarp(whole_warp); }
   static __device__ Word slots_of_row(std::uint32_t row) { return lane_count * row + lane_index(); }
 
   static __device__ Float add(Float a, Float b) { return a + b; }
   static __device__ Float subtract(Float a, Float b) { return a - b; }
   static __device__ Float multiply(Float a, Float b) { return a * b; }
+  static __device__ Float divide(Float a, Float b) { return a / b; }
+  static __device__ Float square_root(Float a) { return root(a); }
+  static __device__ Float floor_of_lanes(Float a) { return floor_of(a); }
+  static __device__ Float magnitude(Float a) { return bits_float(float_bits(a) & 0x7fffffffu); }
+  static __device__ Float greater_of(Float a, Float b) { return a > b ? a : b; }
+  static __device__ Float lesser_of(Float a, Float b) { return a < b ? a : b; }
+  static __device__ Word add(Word a, Word b) { return a + b; }
+  static __device__ Word subtract(Word a, Word b) { return a - b; }
+  static __device__ Word multiply(Word a, Word b) { return a * b; }
+  static __device__ Word high_product_with(Word a, std::uint32_t b) { return high_product(a, b); }
+  static __device__ Word bits_and(Word a, Word b) { return a & b; }
+  static __device__ Word bits_or(Word a, Word b) { return a | b; }
+  static __device__ Word bits_xor(Word a, Word b) { return a ^ b; }
+  template <int by>
+  static __device__ Word shift_left(Word a) {
+    return a << by;
+  }
+  template <int by>
+  static __device__ Word shift_right(Word a) {
+    return a >> by;
+  }
+  static __device__ Word bits_of(Float a) { return float_bits(a); }
+  static __device__ Float float_of_bits(Word a) { return bits_float(a); }
+  static __device__ Float float_of_integer(Word a) { return static_cast<float>(static_cast<std::int32_t>(a)); }
+  static __device__ Word integer_of_float(Float a) { return static_cast<std::uint32_t>(static_cast<std::int32_t>(a)); }
+  static __device__ Mask at_least(Float a, Float b) { return a >= b; }
   static __device__ Mask greater(Float a, Float b) { return a > b; }
   static __device__ Mask equal(Float a, Float b) { return a == b; }
   static __device__ Mask less(Word a, Word b) { return a < b; }
@@ -38,6 +67,11 @@ struct WarpLanes {
   static __device__ Mask either(Mask a, Mask b) { return a || b; }
   static __device__ Float select(Mask mask, Float if_set, Float otherwise) { return mask ? if_set : otherwise; }
   static __device__ Word select(Mask mask, Word if_set, Word otherwise) { return mask ? if_set : otherwise; }
+  static __device__ Mask mask_of_bits(std::uint32_t bits) { return ((bits >> lane_index()) & 1u) != 0u; }
+  template <class Predicate>
+  static __device__ std::uint32_t filter(std::uint32_t bits, Predicate&& predicate) {
+    return __ballot_sync(whole_warp, mask_of_bits(bits) && predicate(lane_index()));
+  }
   static __device__ std::uint32_t ballot(Mask mask) { return __ballot_sync(whole_warp, mask); }
 
   template <std::uint32_t distance>

@@ -20,7 +20,7 @@ enum class FieldKind : std::uint32_t {
 };
 
 // The matrices of the bootstrap getter, float32, the set-up in float64 (tractography.md 1.4 and 7.3).
-struct BootstrapMatrices {
+struct BootstrapTables {
   bool csa = false;  // else OPDT
   std::uint32_t gradients = 0;
   std::uint32_t coefficients = 0;
@@ -41,7 +41,7 @@ struct Field {
   std::vector<std::uint32_t> record_of_voxel;  // 0: not stored, reads as the first record, which is all zero
   // record_count() * stride numbers and then record_padding more, so that kernels may read whole rows of lanes.
   std::vector<float> records;
-  BootstrapMatrices bootstrap;
+  BootstrapTables bootstrap;
   std::uint64_t replaced = 0;  // numbers that were not finite or too small and became zero
 
   [[nodiscard]] std::size_t record_count() const { return (records.size() - record_padding) / stride; }

@@ -1,5 +1,6 @@
 // From what models fitted or files hold to the Field that trackers read: directions brought into image axes and into
-// one basis, the stopping map appended, numbers that backends must not see replaced and counted (contract, section 1).
+// one basis, the stopping map appended, numbers that backends must not see replaced and counted (contract, section 1:
+// what is not finite or beyond 2^60, and what is below 2^-40 of the largest).
 // Called by the command line and Python. Nothing is fitted here but the bootstrap's coefficients.
 #pragma once
 
@@ -9,6 +10,7 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "dmri/sphere.hpp"
+#include "dmri/tensor.hpp"
 #include "formats/image_geometry.hpp"
 #include "numerics/spherical_harmonics.hpp"
 #include "numerics/vec3.hpp"
@@ -26,13 +28,6 @@ struct VoxelRecords {
 
 // In which axes directions are written.
 enum class DirectionFrame : std::uint32_t { image, world };
-
-// In which order a file has the six numbers of a tensor.
-enum class TensorOrder : std::uint32_t {
-  mrtrix,  // Dxx Dyy Dzz Dxy Dxz Dyz
-  dipy,    // Dxx Dxy Dyy Dxz Dyz Dzz (lower triangle, row by row)
-  fsl,     // Dxx Dxy Dxz Dyy Dyz Dzz (upper triangle, row by row)
-};
 
 // `stop_map` has a number per voxel of the geometry, x fastest. All builders fail where sizes do not fit together.
 // A number per direction of `sphere`, in its order.
@@ -52,10 +47,9 @@ struct BootstrapOptions {
   bool csa = false;  // else OPDT
   int degree = 4;
   double lambda = 0.006;
-  double min_signal = 1;  // signals below it are raised to it, b0 signals before they are averaged
 };
-// `signals` are the raw signals of all volumes. `gradients` are unit vectors in image axes, one per volume; `is_b0` says
-// which volumes have none. Parallel over voxels.
+// `signals` are the raw signals of all volumes. `gradients` are unit vectors in image axes, one per volume; `is_b0`
+// says which volumes have none. Signals below the plan's smallest are raised to it by the kernel.
 [[nodiscard]] Result<Field> make_bootstrap_field(const ImageGeometry& geometry, std::span<const float> stop_map,
                                                  const VoxelRecords& signals,
                                                  std::span<const numerics::Vec3d> gradients,

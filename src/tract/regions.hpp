@@ -58,10 +58,10 @@ class Region {
 [[nodiscard]] bool is_sphere_text(const std::string& text);
 
 struct RegionRules {
-  std::vector<Region> include;          // every one is met, in any order
-  std::vector<Region> include_ordered;  // met one after the other, in this order or from the other end
-  std::vector<Region> exclude;          // none is met
-  std::vector<Region> stop;             // tracking ends where one is entered
+  std::vector<Region> include = {};          // every one is met, in any order
+  std::vector<Region> include_ordered = {};  // met one after the other, in this order or from the other end
+  std::vector<Region> exclude = {};          // none is met
+  std::vector<Region> stop = {};             // tracking ends where one is entered
 
   [[nodiscard]] bool judges() const { return !include.empty() || !include_ordered.empty() || !exclude.empty(); }
 };

@@ -48,7 +48,7 @@ TEST(regions, a_mask_is_met_between_points_not_only_at_points) {
 TEST(regions, a_mask_on_another_grid_is_met_in_world_space) {
   const auto tracking = grid(20, 20, 20, 2);
   auto fine = grid(80, 80, 80, 0.5);
-  fine.voxel_to_world.at(0, 3) = 1;  // fine voxel i lies at 0.5 i + 1 mm
+  fine.voxel_to_world.at(0, 3) = 1;                                   // fine voxel i lies at 0.5 i + 1 mm
   const Region region = box(fine, {14, 0, 0}, {14, 0, 0}, tracking);  // world x in [7.75, 8.25), y and z in [-.25, .25)
   EXPECT_TRUE(region.contains({4, 0, 0}));
   EXPECT_FALSE(region.contains({4.125, 0, 0}));
@@ -60,7 +60,7 @@ TEST(regions, a_sphere_is_met_within_its_radius_in_mm) {
   const auto g = grid(20, 20, 20, 2);
   const Region sphere = read_region("10, 2, 0, 1.5", g).value();
   EXPECT_TRUE(sphere.meets({0, 1, 0}, {9, 1, 0}));
-  EXPECT_TRUE(sphere.meets({0, 0.25, 0}, {9, 0.25, 0}));    // touches at 1.5 mm
+  EXPECT_TRUE(sphere.meets({0, 0.25, 0}, {9, 0.25, 0}));  // touches at 1.5 mm
   EXPECT_FALSE(sphere.meets({0, 0.24, 0}, {9, 0.24, 0}));
   EXPECT_FALSE(sphere.meets({0, 1, 0}, {4, 1, 0}));
   EXPECT_FALSE(read_region("10,2,0,0", g));
@@ -141,7 +141,7 @@ TEST(regions, a_seed_inside_a_stop_region_may_leave_it_and_stops_when_it_comes_b
   for (int i = 8; i >= 0; --i) there_and_back.insert(there_and_back.end(), {static_cast<float>(i), 0, 0});
   const Region around_seed = box(g, {0, 0, 0}, {3, 0, 0}, g);
   EXPECT_EQ(stop_point({around_seed}, there_and_back, 1, +1), 15u);  // 9 + 6: x = 3 on the way back
-  const Region sphere = read_region("2,0,0,3", g).value();         // world: x up to 5 mm, voxel 2.5
+  const Region sphere = read_region("2,0,0,3", g).value();           // world: x up to 5 mm, voxel 2.5
   EXPECT_EQ(stop_point({sphere}, there_and_back, 1, +1), 16u);
 }
 

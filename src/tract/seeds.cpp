@@ -132,8 +132,7 @@ class PerVoxelSeeds final : public Seeds {
   void fill(std::uint64_t first, std::span<Vec3> positions) const override {
     for (std::size_t i = 0; i < positions.size(); ++i) {
       const std::uint64_t seed = first + i;
-      positions[i] =
-          voxels_.place(static_cast<std::size_t>(seed / per_voxel_), jitter_of(seed_block(key_, seed)));
+      positions[i] = voxels_.place(static_cast<std::size_t>(seed / per_voxel_), jitter_of(seed_block(key_, seed)));
     }
   }
 
@@ -146,7 +145,9 @@ class PerVoxelSeeds final : public Seeds {
 class GridSeeds final : public Seeds {
  public:
   GridSeeds(VoxelList voxels, std::array<std::uint32_t, 3> per_axis)
-      : voxels_(std::move(voxels)), per_axis_(per_axis), per_voxel_(std::uint64_t{per_axis[0]} * per_axis[1] * per_axis[2]) {}
+      : voxels_(std::move(voxels)),
+        per_axis_(per_axis),
+        per_voxel_(std::uint64_t{per_axis[0]} * per_axis[1] * per_axis[2]) {}
 
   [[nodiscard]] std::uint64_t count() const override { return per_voxel_ * voxels_.size(); }
   void fill(std::uint64_t first, std::span<Vec3> positions) const override {
@@ -245,9 +246,8 @@ Result<std::unique_ptr<Seeds>> random_seeds(const ImageGeometry& geometry, std::
   return std::make_unique<RandomSeeds>(std::move(voxels), count == 0 ? most_seeds : count, key);
 }
 
-Result<std::unique_ptr<Seeds>> random_seeds_per_voxel(const ImageGeometry& geometry,
-                                                      std::span<const std::uint8_t> mask, std::uint32_t per_voxel,
-                                                      numerics::PhiloxKey key) {
+Result<std::unique_ptr<Seeds>> random_seeds_per_voxel(const ImageGeometry& geometry, std::span<const std::uint8_t> mask,
+                                                      std::uint32_t per_voxel, numerics::PhiloxKey key) {
   CGL_TRY_ASSIGN(VoxelList voxels, VoxelList::of_mask(geometry, mask));
   CGL_TRY(product_of(voxels.size(), per_voxel));
   return std::make_unique<PerVoxelSeeds>(std::move(voxels), per_voxel, key);

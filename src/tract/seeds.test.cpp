@@ -40,9 +40,9 @@ std::size_t voxel_index_of(Vec3 p) {
 }
 
 struct TemporaryFile {
-  std::filesystem::path path = std::filesystem::path(::testing::TempDir()) /
-                               (std::string("seeds_") +
-                                ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".txt");
+  std::filesystem::path path =
+      std::filesystem::path(::testing::TempDir()) /
+      (std::string("seeds_") + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".txt");
   explicit TemporaryFile(const std::string& text) { std::ofstream(path) << text; }
   ~TemporaryFile() { std::filesystem::remove(path); }
 };

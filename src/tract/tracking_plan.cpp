@@ -47,8 +47,8 @@ Status check_options(const TrackingOptions& options) {
   CGL_TRY(check("max-angle", options.max_angle_deg,
                 {.minimum = 0, .maximum = 90, .above_minimum = true, .unit = "degrees"}));
   CGL_TRY(check("min-length", options.min_length_mm, not_negative_mm));
-  CGL_TRY(check("max-length", options.max_length_mm,
-                {.minimum = 0, .maximum = 1e6, .above_minimum = true, .unit = "mm"}));
+  CGL_TRY(
+      check("max-length", options.max_length_mm, {.minimum = 0, .maximum = 1e6, .above_minimum = true, .unit = "mm"}));
   if (options.min_length_mm > options.max_length_mm) {
     return fail(ErrorKind::invalid_argument, "--min-length {} mm: accepted is at most --max-length, {} mm",
                 options.min_length_mm, options.max_length_mm);
@@ -57,8 +57,7 @@ Status check_options(const TrackingOptions& options) {
   CGL_TRY(check("pmf-threshold", options.relative_threshold, share));
   CGL_TRY(check("pmf-threshold-absolute", options.absolute_threshold, {.minimum = 0, .maximum = 1e30}));
   CGL_TRY(check("relative-peak-threshold", options.relative_peak_threshold, share));
-  CGL_TRY(check("min-separation-angle", options.min_separation_deg,
-                {.minimum = 0, .maximum = 90, .unit = "degrees"}));
+  CGL_TRY(check("min-separation-angle", options.min_separation_deg, {.minimum = 0, .maximum = 90, .unit = "degrees"}));
   CGL_TRY(check("max-directions", options.max_directions, {.minimum = 0, .maximum = most_initial_directions}));
   CGL_TRY(check("angular-weight", options.angular_weight, share));
   // Attempts and tries stand in 16 bits of the random counter.
@@ -89,8 +88,8 @@ Status check_geometry(const ImageGeometry& geometry) {
                   geometry.size[0], geometry.size[1], geometry.size[2], longest_axis - 1);
     }
   }
-  const double voxels =
-      static_cast<double>(geometry.size[0]) * static_cast<double>(geometry.size[1]) * static_cast<double>(geometry.size[2]);
+  const double voxels = static_cast<double>(geometry.size[0]) * static_cast<double>(geometry.size[1]) *
+                        static_cast<double>(geometry.size[2]);
   if (voxels >= 0x1p32) {
     return fail(ErrorKind::invalid_argument, "an image of {} x {} x {} voxels: accepted is fewer than 2^32 in all",
                 geometry.size[0], geometry.size[1], geometry.size[2]);
@@ -114,7 +113,8 @@ Result<Getter> getter_from_name(std::string_view name) {
   for (std::size_t i = 0; i < getter_names.size(); ++i) {
     if (getter_names[i] == name) return static_cast<Getter>(i);
   }
-  return fail(ErrorKind::invalid_argument, "direction getter '{}': accepted is {}", name, fmt::join(getter_names, ", "));
+  return fail(ErrorKind::invalid_argument, "direction getter '{}': accepted is {}", name,
+              fmt::join(getter_names, ", "));
 }
 
 std::string_view end_reason_name(EndReason reason) {

@@ -8,6 +8,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/quantity.hpp"
+#include "formats/linearise.hpp"
 
 namespace cingulum {
 namespace {
@@ -26,11 +27,7 @@ class Finisher {
  public:
   Finisher(const ImageGeometry& geometry, const TrackingRunOptions& options, bool wide_index, TractogramWriter& writer,
            TrackingStatistics& statistics)
-      : geometry_(geometry),
-        options_(options),
-        wide_index_(wide_index),
-        writer_(writer),
-        statistics_(statistics) {}
+      : geometry_(geometry), options_(options), wide_index_(wide_index), writer_(writer), statistics_(statistics) {}
 
   // Whether `select` streamlines were kept.
   [[nodiscard]] bool full() const { return options_.select > 0 && statistics_.kept >= options_.select; }
@@ -46,14 +43,25 @@ class Finisher {
       take(batch, s);
       if (full()) {
         statistics_.seeds = last_seed + 1;
-        return out_.streamline_count() > 0 ? writer_.append(out_) : Status{};
+        return write();
       }
     }
     statistics_.seeds = batch.seeds.first + batch.seeds.count;
-    return out_.streamline_count() > 0 ? writer_.append(out_) : Status{};
+    return write();
   }
 
  private:
+  [[nodiscard]] Status write() {
+    if (out_.streamline_count() == 0) return {};
+    if (options_.linearise_mm > 0) {
+      TractogramLayout layout;
+      if (options_.save_seeds) layout.streamline_fields = seed_fields(wide_index_ ? most_seeds + 1 : 0);
+      CGL_TRY_ASSIGN(out_, linearise(out_, layout, {.tolerance_mm = options_.linearise_mm}));
+    }
+    statistics_.points_written += out_.point_count();
+    return writer_.append(out_);
+  }
+
   void take(const StreamlineBatch& batch, std::size_t s) {
     ++statistics_.streamlines;
     const StreamlineCut cut = cut_at_stop_regions(options_.selection.regions.stop, batch, s);
@@ -76,17 +84,15 @@ class Finisher {
       world_.push_back(geometry_.voxel_to_world.apply({points[i], points[i + 1], points[i + 2]}));
     }
     const Vec3d seed = world_[cut.seed_point];
-    if (options_.linearise_mm > 0) linearise();
     for (const Vec3d& point : world_) {
       if (options_.double_positions) {
         out_.positions64.insert(out_.positions64.end(), {point.x, point.y, point.z});
       } else {
-        out_.positions.insert(out_.positions.end(), {static_cast<float>(point.x), static_cast<float>(point.y),
-                                                     static_cast<float>(point.z)});
+        out_.positions.insert(out_.positions.end(),
+                              {static_cast<float>(point.x), static_cast<float>(point.y), static_cast<float>(point.z)});
       }
     }
     out_.offsets.push_back(out_.offsets.back() + world_.size());
-    statistics_.points_written += world_.size();
     if (!options_.save_seeds) return;
     if (wide_index_) {
       append_bytes(out_.streamline_data[0], batch.seed_index[s]);
@@ -98,8 +104,6 @@ class Finisher {
     append_bytes(out_.streamline_data[2], static_cast<std::uint8_t>(cut.end_reason));
   }
 
-  void linearise();
-
   const ImageGeometry& geometry_;
   const TrackingRunOptions& options_;
   const bool wide_index_;
@@ -108,8 +112,6 @@ class Finisher {
   TractogramBatch out_;
   std::vector<Vec3d> world_;
 };
-
-void Finisher::linearise() {}
 
 bool needs_wide_index(std::uint64_t seeds) {
   return seeds > std::uint64_t{std::numeric_limits<std::uint32_t>::max()} + 1;
@@ -212,7 +214,8 @@ Result<TrackingStatistics> run_tracking(Tracker& tracker, const Seeds& seeds, co
       if (progress != nullptr) progress->advance(range.count);
       first += range.count;
       if (!options.fixed_chunks && seconds < good_while_seconds / 2) range_seeds = std::min(chunk, range_seeds * 2);
-      if (!options.fixed_chunks && seconds > good_while_seconds * 2) range_seeds = std::max<std::uint64_t>(range_seeds / 2, 1);
+      if (!options.fixed_chunks && seconds > good_while_seconds * 2)
+        range_seeds = std::max<std::uint64_t>(range_seeds / 2, 1);
     }
     CGL_TRY(wait());
     if (!outcome) {

@@ -47,7 +47,8 @@ class AnalyticTracker final : public Tracker {
         const auto before = static_cast<int>(seed % 17);
         const auto after = static_cast<int>(seed / 3 % 13);
         for (int n = -before; n <= after; ++n) {
-          batch.points.insert(batch.points.end(), {p.x + 0.25f * static_cast<float>(n), p.y + static_cast<float>(direction), p.z});
+          batch.points.insert(batch.points.end(),
+                              {p.x + 0.25f * static_cast<float>(n), p.y + static_cast<float>(direction), p.z});
         }
         batch.offsets.push_back(batch.points.size() / 3);
         batch.seed_index.push_back(seed);

@@ -5,23 +5,35 @@
 //   dmri_probe tensor SIGNALS VOLUMES GRADIENTS ols|wls MIN_SIGNAL THREADS OUT
 //     SIGNALS: float32, a record of VOLUMES per voxel; GRADIENTS: text, "x y z b" per line. OUT: float32 arrays one
 //     after the other: tensor, eigenvalues, v1, fa, md, rd, s0, colour. Prints the seconds of the fit.
+//   dmri_probe mask VOLUME NX NY NZ RADIUS PASSES DILATIONS FINALISE THREADS OUT
+//     VOLUME: float64, x fastest; OUT: bytes. Prints seconds and threshold.
+//   dmri_probe peaks SPHERE VALUES THRESHOLD SEPARATION_DEG MAX OUT
+//     VALUES: float32, a record per voxel; OUT: int32, MAX vertices per voxel, -1 where there are fewer.
+//   dmri_probe gradients SERIES BVAL BVEC MASK FRAME THREADS
+//     text: seconds, verdict, better frame or -, voxels, blocks; then a line per reading; then the message
 #include <fmt/format.h>
 
-#include <charconv>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/read_file.hpp"
 #include "base/thread_pool.hpp"
+#include "dmri/dwi_signals.hpp"
+#include "dmri/gradient_check.hpp"
+#include "dmri/median_otsu.hpp"
+#include "dmri/peaks.hpp"
 #include "dmri/sphere.hpp"
 #include "dmri/tensor.hpp"
+#include "formats/gradient_table.hpp"
+#include "formats/nifti.hpp"
 
 namespace cingulum {
 namespace {
@@ -99,12 +111,71 @@ Status probe_tensor(const Arguments& arguments) {
   return {};
 }
 
+Status probe_mask(const Arguments& arguments) {
+  CGL_TRY_ASSIGN(const auto volume, read_numbers<double>(arguments[0]));
+  const std::array<std::int64_t, 3> size = {std::stol(arguments[1]), std::stol(arguments[2]), std::stol(arguments[3])};
+  const MedianOtsuOptions options = {std::stoi(arguments[4]), std::stoi(arguments[5]), std::stoi(arguments[6]),
+                                     arguments[7] == "1"};
+  CGL_TRY_ASSIGN(const auto pool, ThreadPool::create(std::stoi(arguments[8])));
+  const auto start = std::chrono::steady_clock::now();
+  CGL_TRY_ASSIGN(const BrainMask mask, median_otsu(volume, size, options, *pool));
+  fmt::print("{} {}\n", seconds_since(start), mask.threshold);
+  std::ofstream out(arguments[9], std::ios::binary);
+  append_numbers(out, mask.mask);
+  return {};
+}
+
+Status probe_peaks(const Arguments& arguments) {
+  CGL_TRY_ASSIGN(const Sphere sphere, sphere_by_name_or_file(arguments[0]));
+  CGL_TRY_ASSIGN(const auto values, read_numbers<float>(arguments[1]));
+  const PeakOptions options = {std::stod(arguments[2]), std::stod(arguments[3]),
+                               static_cast<std::uint32_t>(std::stoul(arguments[4]))};
+  CGL_TRY_ASSIGN(const PeakFinder finder, PeakFinder::create(sphere, options));
+  std::vector<std::uint32_t> candidates;
+  std::vector<std::uint32_t> peaks(options.max_peaks);
+  std::vector<std::int32_t> found;
+  for (std::size_t first = 0; first < values.size(); first += sphere.size()) {
+    const std::uint32_t count = finder.find(std::span(values).subspan(first, sphere.size()), candidates, peaks);
+    for (std::uint32_t i = 0; i < options.max_peaks; ++i) {
+      found.push_back(i < count ? static_cast<std::int32_t>(peaks[i]) : -1);
+    }
+  }
+  std::ofstream out(arguments[5], std::ios::binary);
+  append_numbers(out, found);
+  return {};
+}
+
+Status probe_gradients(const Arguments& arguments) {
+  CGL_TRY_ASSIGN(const GradientTable table, read_fsl_gradients(arguments[1], arguments[2]));
+  ImageGeometry geometry;
+  CGL_TRY_ASSIGN(const auto mask, read_mask(arguments[3], geometry));
+  CGL_TRY_ASSIGN(const DwiSignals signals, read_dwi_signals(arguments[0], mask));
+  GradientFrame frame = GradientFrame::fsl;
+  for (const GradientFrame one : {GradientFrame::voxel, GradientFrame::world}) {
+    if (arguments[4] == gradient_frame_name(one)) frame = one;
+  }
+  CGL_TRY_ASSIGN(const auto pool, ThreadPool::create(std::stoi(arguments[5])));
+  const auto start = std::chrono::steady_clock::now();
+  CGL_TRY_ASSIGN(const GradientCheck check, check_gradients(signals, table, frame, *pool));
+  fmt::print("{:.3f} {} {} {} {}\n", seconds_since(start), gradient_verdict_name(check.verdict),
+             check.better_frame ? gradient_frame_name(*check.better_frame) : "-", check.voxels, check.blocks);
+  for (const GradientReading& reading : check.readings) {
+    fmt::print("{:.4f} {:+.4f} {:+.1f} {}\n", reading.coherence, reading.gain, reading.standard_errors, reading.name);
+  }
+  fmt::print("{}\n", check.message);
+  return {};
+}
+
 struct Probe {
   std::string_view name;
   std::size_t least_arguments;
   Status (*run)(const Arguments&);
 };
-constexpr Probe probes[] = {{"sphere", 1, probe_sphere}, {"tensor", 7, probe_tensor}};
+constexpr Probe probes[] = {{"sphere", 1, probe_sphere},
+                            {"tensor", 7, probe_tensor},
+                            {"mask", 10, probe_mask},
+                            {"peaks", 6, probe_peaks},
+                            {"gradients", 6, probe_gradients}};
 
 }  // namespace
 }  // namespace cingulum

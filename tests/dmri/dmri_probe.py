@@ -48,3 +48,11 @@ def fit_tensor(signals, b_values, vectors, method, min_signal=1e-4, threads=2):
         position += count * width
     assert position == len(numbers)
     return maps, [float(word) for word in text.split()]
+
+
+def brain_mask(volume, radius=4, passes=4, dilations=0, finalise=False, threads=2):
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = os.path.join(folder, "volume"), os.path.join(folder, "out")
+        volume.astype(float).ravel("F").tofile(source)
+        run("mask", source, *volume.shape, radius, passes, dilations, int(finalise), threads, out)
+        return np.fromfile(out, np.uint8).reshape(volume.shape, order="F") > 0

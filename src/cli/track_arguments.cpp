@@ -1,0 +1,440 @@
+#include "cli/track_arguments.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/read_file.hpp"
+#include "cli/argument_value.hpp"
+#include "formats/sidecar.hpp"
+#include "tract/regions.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Value = ParsedArguments::Value;
+
+// On which the result does not depend: they belong to the run.
+constexpr std::array<std::string_view, 16> run_options = {
+    "device", "ngpus",   "chunk-size", "threads",       "force",        "json",      "progress", "quiet",
+    "help",   "verbose", "out",        "output-prefix", "write-method", "cache-dir", "from",     "keep-partial"};
+
+bool belongs_to_run(std::string_view name) {
+  return std::find(run_options.begin(), run_options.end(), name) != run_options.end();
+}
+
+bool is_region_option(std::string_view name) {
+  return name == "include" || name == "include-ordered" || name == "exclude" || name == "stop";
+}
+
+std::string text_of(const Value& value) {
+  struct Text {
+    std::string operator()(const std::string& text) const { return text; }
+    std::string operator()(std::int64_t number) const { return fmt::format("{}", number); }
+    std::string operator()(std::uint64_t number) const { return fmt::format("{}", number); }
+    std::string operator()(double number) const { return fmt::format("{}", number); }
+    std::string operator()(const Length& length) const {
+      return fmt::format("{}{}", length.value, length.unit == LengthUnit::voxel ? "vox" : "mm");
+    }
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(const std::vector<std::string>& list) const {
+      return fmt::format("{}", fmt::join(list, ","));
+    }
+  };
+  return std::visit(Text{}, value);
+}
+
+// Whether a value of the option names a file that is read.
+bool names_file(const Argument& argument, const std::string& text) {
+  if (argument.type == ArgumentType::file_in) return true;
+  if (is_region_option(argument.name)) return !is_sphere_text(text);
+  std::error_code ignored;
+  return argument.name == "sphere" && fs::is_regular_file(text, ignored);
+}
+
+Argument file(std::string name, std::string help) {
+  return {.name = std::move(name), .type = ArgumentType::file_in, .help = std::move(help), .metavar = "FILE"};
+}
+
+Argument region(std::string name, std::string help) {
+  return {.name = std::move(name),
+          .type = ArgumentType::text,
+          .help = std::move(help) +
+                  ": an image whose voxels above zero are the region, or a sphere x,y,z,r in mm of "
+                  "world space; may be repeated",
+          .metavar = "REGION",
+          .repeatable = true};
+}
+
+Argument flag(std::string name, std::string help) {
+  return {.name = std::move(name), .type = ArgumentType::flag, .help = std::move(help)};
+}
+
+Argument whole(std::string name, std::string help, double minimum, double maximum, std::string default_text = {}) {
+  return {.name = std::move(name),
+          .type = ArgumentType::integer,
+          .help = std::move(help),
+          .range = {.minimum = minimum, .maximum = maximum},
+          .default_text = std::move(default_text)};
+}
+
+Argument share(std::string name, std::string help, std::string default_text) {
+  return {.name = std::move(name),
+          .type = ArgumentType::real,
+          .help = std::move(help),
+          .range = {.minimum = 0, .maximum = 1},
+          .default_text = std::move(default_text)};
+}
+
+Argument millimetres(std::string name, std::string help, std::string default_text = {}) {
+  return {.name = std::move(name),
+          .type = ArgumentType::length,
+          .help = std::move(help),
+          .unit = "mm",
+          .range = {.minimum = 0},
+          .default_text = std::move(default_text)};
+}
+
+Argument choice(std::string name, std::string help, std::vector<std::string> choices, std::string default_text = {}) {
+  return {.name = std::move(name),
+          .type = ArgumentType::choice,
+          .help = std::move(help),
+          .default_text = std::move(default_text),
+          .choices = std::move(choices)};
+}
+
+void add_input_arguments(std::vector<Argument>& list) {
+  list.push_back({.name = "data",
+                  .type = ArgumentType::file_in,
+                  .help = "the diffusion series; b-values, b-vectors, mask and seed mask may follow it in this order. "
+                          "With no data at all the phantom `brain` is made and tracked",
+                  .metavar = "DWI",
+                  .positional = true,
+                  .repeatable = true});
+  list.push_back(file("bvals", "b-values in FSL's layout; unless given DWI's name with .bval"));
+  list.push_back(file("bvecs", "b-vectors in FSL's layout; unless given DWI's name with .bvec"));
+  list.push_back(file("grad", "gradient table of MRtrix3 (x y z b per line), instead of --bvals and --bvecs"));
+  list.push_back(choice("bvec-frame",
+                        "axes of the b-vectors; unless given fsl, and the run stops when another reading is clearly "
+                        "better; auto takes the better one",
+                        {"fsl", "voxel", "world", "auto"}));
+  list.push_back({.name = "b0-threshold",
+                  .type = ArgumentType::real,
+                  .help = "volumes with b of at most this have no diffusion weighting",
+                  .unit = "s/mm^2",
+                  .range = {.minimum = 0},
+                  .default_text = "50"});
+  list.push_back({.name = "shell",
+                  .type = ArgumentType::real,
+                  .help = "b-value of the shell to fit; the highest unless given",
+                  .unit = "s/mm^2",
+                  .range = {.minimum = 0, .above = true}});
+  list.push_back(file("mask", "brain mask; unless given one is made by median Otsu and written beside the output"));
+  list.push_back(file("sf", "track amplitudes: a volume per direction of --sphere, in image axes"));
+  list.push_back(file("sh", "track even spherical harmonics"));
+  list.push_back(file("peaks", "track peaks: three volumes each, length = amplitude"));
+  list.push_back(file("tensor", "track tensors: six volumes"));
+  list.push_back(choice("sh-basis", "basis of --sh; unless given what its sidecar says, else tournier07",
+                        {"tournier07", "descoteaux07", "descoteaux07-legacy"}));
+  list.push_back(choice("frame",
+                        "axes of the directions in --sh, --peaks or --tensor; unless given what the sidecar says, else "
+                        "world for what MRtrix3 writes and image for the rest",
+                        {"image", "world"}));
+  list.push_back(choice("tensor-order",
+                        "order of the six numbers of --tensor; unless given as in its sidecar, else mrtrix",
+                        {"mrtrix", "dipy", "fsl"}));
+}
+
+void add_model_arguments(std::vector<Argument>& list) {
+  list.push_back(
+      choice("dg",
+             "direction getter: residual bootstrap, probabilistic, parallel transport, deterministic (largest "
+             "in the cone), closest peak, principal direction of the tensor",
+             {"boot", "prob", "ptt", "det", "closest", "tensor"}, "boot"));
+  list.push_back(choice("model", "what is fitted to the series: opdt for boot, dti for tensor, csd for the others",
+                        {"default", "opdt", "csa", "csd", "dti"}, "default"));
+  list.push_back({.name = "sphere",
+                  .type = ArgumentType::text,
+                  .help = "directions: default (mirror321), small (181), mirror406, mirror501, repulsion724, or a file "
+                          "with x y z per line",
+                  .metavar = "NAME",
+                  .default_text = "default"});
+  list.push_back(flag("full-sphere", "directions and their opposites are different: asymmetric ODFs"));
+  list.push_back(
+      whole("sh-order", "degree of the spherical harmonics: 4 for opdt and csa, 8 for csd unless given", 2, 12));
+  list.push_back({.name = "sm-lambda",
+                  .type = ArgumentType::real,
+                  .help = "smoothing of opdt and csa (Laplace-Beltrami)",
+                  .range = {.minimum = 0},
+                  .default_text = "0.006"});
+  list.push_back({.name = "min-signal",
+                  .type = ArgumentType::real,
+                  .help = "smaller signals count as this; opdt, csa and boot",
+                  .range = {.minimum = 0, .above = true},
+                  .default_text = "1"});
+  list.push_back(
+      file("response", "csd: response of a single fibre (l1 l2 l3 S0, or zonal coefficients); estimated unless given"));
+  list.push_back(
+      flag("amplitudes",
+           "sample csd, opdt, csa or --sh once on the sphere, clipped at zero, and interpolate amplitudes, as "
+           "cuslines and DIPY do; otherwise the series is interpolated and evaluated at every step"));
+}
+
+void add_tracking_arguments(std::vector<Argument>& list) {
+  list.push_back({.name = "step-size",
+                  .type = ArgumentType::length,
+                  .help = "length of a step",
+                  .unit = "vox",
+                  .range = {.minimum = 0, .above = true},
+                  .default_text = "0.5"});
+  list.push_back({.name = "max-angle",
+                  .type = ArgumentType::angle,
+                  .help = "largest angle between steps",
+                  .range = {.minimum = 0, .maximum = 90, .above = true},
+                  .default_text = "60"});
+  list.push_back({.name = "fa-threshold",
+                  .type = ArgumentType::real,
+                  .help = "tracked where the stopping map (FA) is above this",
+                  .default_text = "0.1"});
+  list.push_back(file("stop-map", "any scalar map instead of FA"));
+  list.push_back(
+      {.name = "stop-threshold", .type = ArgumentType::real, .help = "the same as --fa-threshold, for any map"});
+  list.push_back(
+      share("relative-peak-threshold", "peaks below this share of the greatest are no initial directions", "0.25"));
+  list.push_back({.name = "min-separation-angle",
+                  .type = ArgumentType::angle,
+                  .help = "smallest angle between peaks",
+                  .range = {.minimum = 0, .maximum = 90},
+                  .default_text = "45"});
+  list.push_back(
+      share("pmf-threshold", "prob, det, ptt: amplitudes below this share of the greatest count as zero", "0.1"));
+  list.push_back({.name = "pmf-threshold-absolute",
+                  .type = ArgumentType::real,
+                  .help = "prob, det, ptt: amplitudes below this count as zero",
+                  .range = {.minimum = 0},
+                  .default_text = "0"});
+  list.push_back(
+      whole("max-directions", "initial directions per seed, the strongest; all (at most 32) unless given", 1, 32));
+  list.push_back(file("directions", "initial direction of each seed, one x y z per line, in the axes of --seed-space"));
+  list.push_back(flag("one-sided", "track along the initial direction only"));
+  list.push_back(
+      share("angular-weight", "w: amplitudes count (1 - w) + w |cos| of the angle to the direction of travel", "0"));
+  list.push_back(
+      flag("no-refine", "det from spherical harmonics: directions of the sphere, without refinement between them"));
+  list.push_back(flag("rk4", "tensor: fourth-order Runge-Kutta steps"));
+  list.push_back(whole("boot-attempts", "boot: samples per step at most", 1, 65535, "5"));
+  list.push_back(
+      choice("boot-retry",
+             "boot: another sample when the last had no peak (DIPY), or also when its nearest peak was out of "
+             "the cone (cuslines)",
+             {"no-peak", "no-peak-or-angle"}, "no-peak"));
+  list.push_back(flag("boot-seed", "boot: resample at the seed, too"));
+  list.push_back(millimetres("ptt-probe-length", "ptt: length of the probe; two smallest voxel edges unless given"));
+  list.push_back(millimetres("ptt-probe-radius", "ptt: radius of the circle of probes", "0"));
+  list.push_back(whole("ptt-probe-quality", "ptt: points along a probe, its beginning counted", 2, 64, "7"));
+  list.push_back(whole("ptt-probe-count", "ptt: probes on the circle", 1, 64, "1"));
+  list.push_back({.name = "ptt-exponent",
+                  .type = ArgumentType::real,
+                  .help = "ptt: support is the mean amplitude along the probe to this power",
+                  .range = {.minimum = 0, .above = true},
+                  .default_text = "1"});
+  list.push_back(millimetres("ptt-min-radius", "ptt: smallest radius of curvature; from step and angle unless given"));
+  list.push_back(flag("ptt-weak-links", "ptt: amplitudes below the threshold along the probe do not end it"));
+  list.push_back(whole("ptt-tries", "ptt: candidates per internal step", 1, 65535, "100"));
+  list.push_back(whole("ptt-substeps", "ptt: arcs per step; 1 as DIPY, 20 as cuslines", 1, 1000, "1"));
+}
+
+void add_seed_arguments(std::vector<Argument>& list) {
+  list.push_back(file("seed-mask", "where seeds lie; unless given in the mask where the stopping map passes"));
+  list.push_back(whole("nseeds", "seeds at random places of the seed mask", 1, 4294967296.0, "100000"));
+  list.push_back(whole("seeds-per-voxel", "seeds at random places in every voxel of the seed mask", 1, 4294967296.0));
+  list.push_back({.name = "seed-grid",
+                  .type = ArgumentType::text,
+                  .help = "seeds on a grid in every voxel of the seed mask: 2 for 2 x 2 x 2, or 2x2x1",
+                  .metavar = "N"});
+  list.push_back(file("seed-file", "seeds from a text file, one x y z per line"));
+  list.push_back(file("seed-ends", "seeds at both ends of the streamlines of a tractogram"));
+  list.push_back(choice("seed-space", "space of --seed-file and --directions", {"world", "voxel"}, "world"));
+  list.push_back({.name = "seed-seed",
+                  .type = ArgumentType::key,
+                  .help = "key of the random places of seeds; that of --seed unless given",
+                  .metavar = "KEY"});
+}
+
+void add_selection_arguments(std::vector<Argument>& list) {
+  list.push_back(
+      whole("select", "keep this many: seeds are drawn until so many streamlines are kept", 1, 4294967296.0));
+  list.push_back(whole("max-seeds", "with --select: seeds at most; 1000 times --select unless given", 1, 4294967296.0));
+  list.push_back(millimetres("min-length", "shorter streamlines are left out", "2"));
+  list.push_back(millimetres("max-length", "longer streamlines are left out; a half ends there", "500"));
+  list.push_back(region("include", "streamlines that do not meet it are left out"));
+  list.push_back(region("include-ordered", "as --include, and all of these in the order given (from either end)"));
+  list.push_back(region("exclude", "streamlines that meet it are left out"));
+  list.push_back(region("stop", "streamlines end where they enter it; the segment that enters is kept"));
+}
+
+void add_output_arguments(std::vector<Argument>& list) {
+  list.push_back({.name = "out",
+                  .type = ArgumentType::file_out,
+                  .help =
+                      "tractogram to write, by its extension: .trx, .trk or .tck; tracks.trx unless given here or by "
+                      "--output-prefix",
+                  .metavar = "FILE",
+                  .letter = 'o'});
+  list.push_back({.name = "output-prefix",
+                  .type = ArgumentType::text,
+                  .help = "the output is PREFIX.trx, PREFIX.trk or PREFIX.tck",
+                  .metavar = "PREFIX"});
+  list.push_back(choice("write-method", "format with --output-prefix", {"trx", "trk", "tck"}, "trx"));
+  list.push_back(flag("save-seeds", "write seed_index, seed_point and end_reason of every streamline (TRX)"));
+  list.push_back(flag("float16", "positions in half precision (TRX)"));
+  list.push_back(millimetres("linearise", "leave out points that lie within this of the line between those that stay"));
+  list.push_back(flag("keep-partial", "on Ctrl-C keep a valid file of the seeds that were finished"));
+  list.push_back(file("from", "repeat the run of a sidecar (FILE.trx.json); options given beside it take precedence"));
+  list.push_back({.name = "cache-dir",
+                  .type = ArgumentType::text,
+                  .help = "folder in which the phantom of a run without data is kept; beside the output unless given",
+                  .metavar = "FOLDER"});
+  list.push_back(
+      {.name = "device",
+       .type = ArgumentType::text,
+       .help = "where to track: auto, cpu (or numba, its name in cuslines); cuda, webgpu, metal and gpu will follow",
+       .metavar = "DEVICE",
+       .default_text = "auto"});
+  list.push_back(whole("ngpus", "number of GPUs; the CPU does not look at it", 1, 64, "1"));
+  list.push_back(
+      whole("chunk-size", "seeds tracked at a time, at most; the result does not depend on it", 1, 1e9, "25000"));
+}
+
+}  // namespace
+
+std::vector<Argument> track_arguments() {
+  std::vector<Argument> list;
+  add_input_arguments(list);
+  add_model_arguments(list);
+  add_tracking_arguments(list);
+  add_seed_arguments(list);
+  add_selection_arguments(list);
+  add_output_arguments(list);
+  return list;
+}
+
+Json options_for_sidecar(const Verb& verb, const ParsedArguments& arguments) {
+  Json options = Json::object();
+  Json given = Json::array();
+  for (const Argument& argument : all_arguments(verb)) {
+    if (belongs_to_run(argument.name)) continue;
+    if (arguments.given(argument.name)) given.push_back(argument.name);
+    if (argument.type == ArgumentType::flag) {
+      options[argument.name] = arguments.flag(argument.name);
+      continue;
+    }
+    const std::vector<Value>& values = arguments.values(argument.name);
+    if (values.empty()) continue;
+    if (!argument.repeatable) {
+      options[argument.name] = text_of(values.front());
+      continue;
+    }
+    Json list = Json::array();
+    for (const Value& value : values) list.push_back(text_of(value));
+    options[argument.name] = std::move(list);
+  }
+  return {{"options", std::move(options)}, {"given", std::move(given)}};
+}
+
+Result<Json> input_facts(const Verb& verb, const ParsedArguments& arguments) {
+  Json inputs = Json::array();
+  for (const Argument& argument : all_arguments(verb)) {
+    if (belongs_to_run(argument.name)) continue;
+    for (const std::string& text : arguments.texts(argument.name)) {
+      if (!names_file(argument, text)) continue;
+      CGL_TRY_ASSIGN(std::string hash, hash_of_file(text));
+      std::error_code ignored;
+      inputs.push_back({{"option", argument.name}, {"path", text}, {"xxh3_128", std::move(hash)}});
+    }
+  }
+  return inputs;
+}
+
+Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path& sidecar,
+                                               const ParsedArguments& command_line) {
+  CGL_TRY_ASSIGN(const std::string text, read_text_file(sidecar));
+  CGL_TRY_ASSIGN(const Json json, add_context(parse_json(text), "reading {}", sidecar.string()));
+  const auto damaged = [&](std::string_view what) {
+    return fail(ErrorKind::corrupt, "reading {}: {}; it is not a sidecar of `cingulum track`", sidecar.string(), what);
+  };
+  if (!json.is_object() || !json.contains("arguments") || !json["arguments"].is_object()) {
+    return damaged("there is no 'arguments'");
+  }
+  const Json& stored = json["arguments"];
+  if (!stored.contains("options") || !stored["options"].is_object() || !stored.contains("given") ||
+      !stored["given"].is_array()) {
+    return damaged("'arguments' has no 'options' and 'given'");
+  }
+  fs::path folder;
+  if (json.contains("run") && json["run"].is_object() && json["run"].contains("folder") &&
+      json["run"]["folder"].is_string()) {
+    folder = json["run"]["folder"].get<std::string>();
+  }
+  const auto find_file = [&](const std::string& name) -> std::string {
+    std::error_code ignored;
+    const fs::path path = name;
+    if (path.is_absolute() || fs::exists(path, ignored) || folder.empty()) return name;
+    const fs::path there = folder / path;
+    return fs::exists(there, ignored) ? there.string() : name;
+  };
+
+  const auto& given_names = stored["given"];
+  ParsedArguments result;
+  for (const Argument& argument : all_arguments(verb)) {
+    const std::string& name = argument.name;
+    if (command_line.given(name) || belongs_to_run(name) || !stored["options"].contains(name)) {
+      result.set(name, command_line.values(name), command_line.given(name));
+      continue;
+    }
+    const Json& option = stored["options"][name];
+    const bool was_given = std::any_of(given_names.begin(), given_names.end(),
+                                       [&](const Json& other) { return other.is_string() && other == name; });
+    std::vector<Value> values;
+    if (argument.type == ArgumentType::flag) {
+      if (!option.is_boolean()) return damaged(fmt::format("option '{}' is not true or false", name));
+      values.emplace_back(option.get<bool>());
+    } else {
+      const Json list = option.is_array() ? option : Json::array({option});
+      for (const Json& entry : list) {
+        if (!entry.is_string()) return damaged(fmt::format("option '{}' is not a text", name));
+        std::string word = entry.get<std::string>();
+        const std::string found = find_file(word);
+        if (names_file(argument, found)) word = found;
+        CGL_TRY_ASSIGN(Value value, add_context(parse_value(argument, word), "reading {}", sidecar.string()));
+        values.push_back(std::move(value));
+      }
+    }
+    result.set(name, std::move(values), was_given);
+  }
+
+  // The inputs must be those of the run.
+  if (json.contains("inputs") && json["inputs"].is_array()) {
+    for (const Json& input : json["inputs"]) {
+      if (!input.is_object() || !input.contains("path") || !input["path"].is_string() || !input.contains("option") ||
+          !input["option"].is_string() || !input.contains("xxh3_128") || !input["xxh3_128"].is_string()) {
+        return damaged("an entry of 'inputs' has no option, path and hash");
+      }
+      if (command_line.given(input["option"].get<std::string>())) continue;
+      const std::string path = find_file(input["path"].get<std::string>());
+      std::error_code ignored;
+      if (!fs::exists(path, ignored)) {
+        return fail(ErrorKind::not_found, "repeating the run of {}: its input {} is not there", sidecar.string(), path);
+      }
+      CGL_TRY_ASSIGN(const std::string hash, hash_of_file(path));
+      if (hash != input["xxh3_128"].get<std::string>()) {
+        return fail(ErrorKind::corrupt, "repeating the run of {}: its input {} has changed (hash {}, was {})",
+                    sidecar.string(), path, hash, input["xxh3_128"].get<std::string>());
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace cingulum

@@ -1,0 +1,251 @@
+// The tracker of the CPU: the reference that devices must equal. Seeds are worked on along a space-filling curve, in
+// small groups that go to whichever thread is free; what each thread found is put in the order of the seeds at the end.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/interrupt.hpp"
+#include "tract/cpu/tables.hpp"
+#include "tract/cpu/track_kernels.hpp"
+#include "tract/tracker.hpp"
+
+namespace cingulum {
+namespace {
+
+// Few enough that the last groups end together, enough that taking one costs nothing.
+constexpr std::size_t seeds_per_group = 16;
+
+// The bits of x, y and z by turns: neighbours on this curve are neighbours in space (Morton 1966).
+std::uint64_t spread_bits(std::uint64_t value) {
+  value &= 0x1fffff;
+  value = (value | (value << 32)) & 0x1f00000000ffffull;
+  value = (value | (value << 16)) & 0x1f0000ff0000ffull;
+  value = (value | (value << 8)) & 0x100f00f00f00f00full;
+  value = (value | (value << 4)) & 0x10c30c30c30c30c3ull;
+  return (value | (value << 2)) & 0x1249249249249249ull;
+}
+
+std::uint64_t morton_code(numerics::Vec3 position) {
+  const auto voxel = [](float coordinate) {
+    return static_cast<std::uint64_t>(numerics::float_to_uint32(numerics::floor_of(coordinate + 0.5f)));
+  };
+  return spread_bits(voxel(position.x)) | (spread_bits(voxel(position.y)) << 1) | (spread_bits(voxel(position.z)) << 2);
+}
+
+// What one group of seeds gave, streamline after streamline.
+struct GroupResult {
+  struct Line {
+    std::uint64_t seed_index;
+    std::uint32_t direction_index;
+    std::uint32_t seed_point;
+    std::uint64_t first_point;
+    std::uint32_t points;
+    std::uint8_t reasons[2];
+  };
+  std::vector<Line> lines;
+  std::vector<float> points;
+};
+
+struct Workspace {
+  Workspace(const TrackingInput& input)
+      : slab(input),
+        directions(3 * most_initial_directions),
+        along(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps})),
+        against(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps})) {}
+
+  SlabMemory slab;
+  std::vector<float> directions;
+  std::unique_ptr<float[]> along;
+  std::unique_ptr<float[]> against;
+};
+
+struct Counts {
+  std::uint64_t steps = 0;
+  std::uint64_t seeds_outside = 0;
+  std::uint64_t seeds_without_direction = 0;
+};
+
+class CpuTracker final : public Tracker {
+ public:
+  explicit CpuTracker(ThreadPool& pool) : pool_(pool) {}
+
+  [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
+    return catch_out_of_memory([&]() -> Status {
+      CGL_TRY(make_kernel_tables(plan, field));
+      return {};
+    });
+  }
+
+  [[nodiscard]] Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
+                               const GivenDirections* directions) override {
+    return catch_out_of_memory([&]() -> Status {
+      CGL_TRY_ASSIGN(tables_, make_kernel_tables(plan, field));
+      if (directions != nullptr && directions->directions.size() != seeds.count()) {
+        return fail(ErrorKind::invalid_argument, "{} initial directions for {} seeds", directions->directions.size(),
+                    seeds.count());
+      }
+      input_ = make_tracking_input(plan, field, tables_);
+      seeds_ = &seeds;
+      directions_ = directions;
+      workspaces_.clear();
+      return {};
+    });
+  }
+
+  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override {
+    return catch_out_of_memory([&] { return track_range(range, batch); });
+  }
+
+ private:
+  Status track_range(SeedRange range, StreamlineBatch& batch) {
+    if (seeds_ == nullptr) return fail(ErrorKind::invalid_state, "tracking before prepare");
+    if (range.first + range.count > seeds_->count() || range.first + range.count > std::uint64_t{1} << 32) {
+      return fail(ErrorKind::invalid_argument, "seeds {} to {} of {} (and of 2^32 at most)", range.first,
+                  range.first + range.count, seeds_->count());
+    }
+    std::vector<numerics::Vec3> positions(range.count);
+    seeds_->fill(range.first, positions);
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> order(range.count);
+    for (std::size_t i = 0; i < range.count; ++i) {
+      order[i] = {morton_code(positions[i]), static_cast<std::uint32_t>(i)};
+    }
+    std::sort(order.begin(), order.end());
+
+    std::mutex mutex;
+    std::vector<std::unique_ptr<GroupResult>> results;
+    Counts total;
+    pool_.parallel_for(range.count, seeds_per_group, [&](std::size_t begin, std::size_t end) {
+      if (interrupt_requested()) return;
+      std::unique_ptr<Workspace> workspace = take_workspace();
+      auto result = std::make_unique<GroupResult>();
+      Counts counts;
+      for (std::size_t i = begin; i < end; ++i) {
+        track_seed(range.first + order[i].second, positions[order[i].second], *workspace, *result, counts);
+      }
+      const std::scoped_lock lock(mutex, workspace_mutex_);
+      workspaces_.push_back(std::move(workspace));
+      results.push_back(std::move(result));
+      total.steps += counts.steps;
+      total.seeds_outside += counts.seeds_outside;
+      total.seeds_without_direction += counts.seeds_without_direction;
+    });
+    CGL_TRY(check_interrupt());
+    assemble(range, results, total, batch);
+    return {};
+  }
+
+  std::unique_ptr<Workspace> take_workspace() {
+    {
+      const std::lock_guard lock(workspace_mutex_);
+      if (!workspaces_.empty()) {
+        std::unique_ptr<Workspace> workspace = std::move(workspaces_.back());
+        workspaces_.pop_back();
+        return workspace;
+      }
+    }
+    return std::make_unique<Workspace>(input_);
+  }
+
+  void track_seed(std::uint64_t index, numerics::Vec3 position, Workspace& workspace, GroupResult& result,
+                  Counts& counts) const {
+    const auto seed = static_cast<std::uint32_t>(index);
+    const float xyz[3] = {position.x, position.y, position.z};
+    const Slab& slab = workspace.slab.slab();
+    InitialDirections initial = kernels_.initial_directions(input_, slab, seed, xyz, workspace.directions.data());
+    if (initial.seed_reason != 0u) {
+      ++counts.seeds_outside;
+      return;
+    }
+    if (directions_ != nullptr) {
+      const numerics::Vec3 given = directions_->directions[index];
+      std::memcpy(workspace.directions.data(), &given, sizeof(given));
+      initial.count = 1;
+    }
+    if (initial.count == 0u) ++counts.seeds_without_direction;
+    for (std::uint32_t d = 0; d < initial.count; ++d) {
+      const float* direction = &workspace.directions[3 * std::size_t{d}];
+      const float opposite[3] = {-direction[0], -direction[1], -direction[2]};
+      HalfEnd start{0, 0, static_cast<std::uint32_t>(EndReason::none)};
+      if (input_.plan.one_sided == 0u) {
+        start = kernels_.track_half(input_, slab, seed, d, 1, xyz, opposite, workspace.against.get());
+      }
+      const HalfEnd end = kernels_.track_half(input_, slab, seed, d, 0, xyz, direction, workspace.along.get());
+      counts.steps += start.steps + end.steps;
+      result.lines.push_back({index,
+                              d,
+                              start.points,
+                              result.points.size() / 3,
+                              start.points + 1 + end.points,
+                              {static_cast<std::uint8_t>(start.reason), static_cast<std::uint8_t>(end.reason)}});
+      for (std::size_t i = start.points; i > 0; --i) {
+        const float* point = workspace.against.get() + 3 * (i - 1);
+        result.points.insert(result.points.end(), point, point + 3);
+      }
+      result.points.insert(result.points.end(), xyz, xyz + 3);
+      result.points.insert(result.points.end(), workspace.along.get(),
+                           workspace.along.get() + 3 * std::size_t{end.points});
+    }
+  }
+
+  void assemble(SeedRange range, const std::vector<std::unique_ptr<GroupResult>>& results, const Counts& total,
+                StreamlineBatch& batch) const {
+    struct Source {
+      const GroupResult* group;
+      const GroupResult::Line* line;
+    };
+    std::vector<Source> sources;
+    for (const auto& result : results) {
+      for (const GroupResult::Line& line : result->lines) sources.push_back({result.get(), &line});
+    }
+    std::sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) {
+      if (a.line->seed_index != b.line->seed_index) return a.line->seed_index < b.line->seed_index;
+      return a.line->direction_index < b.line->direction_index;
+    });
+    const std::size_t count = sources.size();
+    batch.seeds = range;
+    batch.offsets.resize(count + 1);
+    batch.seed_index.resize(count);
+    batch.seed_point.resize(count);
+    batch.end_reason.resize(2 * count);
+    batch.offsets[0] = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const GroupResult::Line& line = *sources[i].line;
+      batch.offsets[i + 1] = batch.offsets[i] + line.points;
+      batch.seed_index[i] = line.seed_index;
+      batch.seed_point[i] = line.seed_point;
+      batch.end_reason[2 * i] = line.reasons[0];
+      batch.end_reason[2 * i + 1] = line.reasons[1];
+    }
+    batch.points.resize(3 * batch.offsets[count]);
+    pool_.parallel_for(count, 256, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const GroupResult::Line& line = *sources[i].line;
+        std::memcpy(batch.points.data() + 3 * batch.offsets[i], sources[i].group->points.data() + 3 * line.first_point,
+                    3 * sizeof(float) * line.points);
+      }
+    });
+    batch.steps = total.steps;
+    batch.seeds_outside = total.seeds_outside;
+    batch.seeds_without_direction = total.seeds_without_direction;
+  }
+
+  ThreadPool& pool_;
+  const CpuKernels& kernels_ = best_cpu_kernels();
+  KernelTables tables_;
+  TrackingInput input_{};
+  const Seeds* seeds_ = nullptr;
+  const GivenDirections* directions_ = nullptr;
+  std::mutex workspace_mutex_;
+  std::vector<std::unique_ptr<Workspace>> workspaces_;  // those that no thread uses; guarded by workspace_mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<Tracker> make_cpu_tracker(ThreadPool& pool) {
+  return std::make_unique<CpuTracker>(pool);
+}
+
+}  // namespace cingulum

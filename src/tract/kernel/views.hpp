@@ -1,0 +1,112 @@
+// What the kernels of every backend read, as plain pointers and counts: the field, the sphere in slots, the matrices of
+// spherical harmonics and of the bootstrap, and the working memory of one streamline. Made by each backend's tracker
+// (cpu/tables.hpp on the host); nothing here owns memory or has a function with code, so that files compiled for
+// different instruction sets share it.
+#pragma once
+
+#include <cstdint>
+
+#include "tract/tracking_plan.hpp"
+
+namespace cingulum {
+
+// FieldKind as the numbers that views carry.
+inline constexpr std::uint32_t field_of_amplitudes = 0;
+inline constexpr std::uint32_t field_of_harmonics = 1;
+inline constexpr std::uint32_t field_of_bootstrap = 2;
+inline constexpr std::uint32_t field_of_peaks = 3;
+inline constexpr std::uint32_t field_of_tensors = 4;
+
+struct FieldView {
+  std::uint32_t kind;      // FieldKind
+  std::uint32_t channels;  // the stopping value is the number after them
+  std::uint32_t stride;
+  const std::uint32_t* record_of_voxel;
+  const float* records;  // readable for 32 floats past the last record
+};
+
+// Directions in slots: the vertices themselves for amplitudes, the slots of the contract's mirror sum, empty ones
+// included, where a series is sampled on a mirror-symmetric sphere. Arrays have 32 * rows entries, empty ones 0.
+struct SphereView {
+  std::uint32_t rows;
+  std::uint32_t half;             // each direction stands for its opposite, too
+  std::uint32_t degree;           // columns of `neighbours`
+  const std::uint32_t* occupied;  // per row, a bit per slot
+  const float* x;
+  const float* y;
+  const float* z;
+  const std::uint32_t* neighbours;  // [(32 * rows) * column + slot]; the slot itself where it has fewer
+};
+
+// Where even series are sampled. With `mirror` the matrix is laid out as numerics/mirror_sum.hpp says; else the value
+// of harmonic j at slot 32 row + lane is at [(32 n) row + 32 j + lane], n = coefficients, and sums run over j.
+struct HarmonicView {
+  std::uint32_t coefficients;
+  std::uint32_t degree;
+  std::uint32_t mirror;
+  std::uint32_t class_sizes[4];
+  const float* matrix;
+  const std::uint32_t* place;  // where the record has coefficient i of descoteaux07_legacy
+  const float* recurrence;     // kernel/series.hpp
+};
+
+// The bootstrap's matrices over gradients, in rows of 32 with zeros past the last.
+struct BootstrapView {
+  std::uint32_t csa;
+  std::uint32_t gradients;
+  std::uint32_t rows;
+  const float* basis;           // [(32 n) row + 32 j + lane], j the coefficient's index in the record
+  const float* fit;             // [(32 rows) j + 32 row + lane], j as the sphere's matrix has it
+  const std::uint32_t* level;   // l / 2 of coefficient j of `fit`
+  const float* residual_scale;  // 32 * rows
+  float inverse_scale_sum;      // 1 / sum of residual_scale
+};
+
+// Points of the unit disc of curvatures whose supports bound the rejection (kernel/ptt.hpp).
+struct DiscView {
+  std::uint32_t count;  // at most 32
+  const float* k1;      // 32 entries
+  const float* k2;
+};
+
+// Which vertices can be nearest to a direction: the sphere's cube map. Of face f, cell (i, j) the list begins at
+// first[(f * cells + j) * cells + i] in `slots` and ends where the next begins.
+struct NearestView {
+  std::uint32_t cells;  // along an edge of a face
+  const std::uint32_t* first;
+  const std::uint32_t* slots;
+};
+
+struct TrackingInput {
+  TrackingPlan plan;
+  FieldView field;
+  SphereView sphere;
+  HarmonicView harmonics;
+  BootstrapView bootstrap;
+  DiscView disc;
+  NearestView nearest;
+};
+
+// The working memory of one streamline; on a GPU it lies in shared memory. Counts in floats or words.
+struct Slab {
+  float* record;             // 32 * rows of channels + 1
+  float* values;             // 32 * sphere rows
+  std::uint32_t* survivors;  // 32 * sphere rows
+  std::uint32_t* peaks;      // most_initial_directions
+  float* signal;             // bootstrap: 32 * rows * (degree / 2 + 1)
+  float* coefficients;       // bootstrap: 96
+};
+
+// What became of one half.
+struct HalfEnd {
+  std::uint32_t points;  // kept, the seed not counted
+  std::uint32_t steps;   // directions asked for
+  std::uint32_t reason;  // EndReason
+};
+
+struct InitialDirections {
+  std::uint32_t count;
+  std::uint32_t seed_reason;  // EndReason::none, or why no streamline may start here
+};
+
+}  // namespace cingulum

@@ -1,0 +1,354 @@
+"""OPDT, CSA, CSD and responses of `cingulum fit` against DIPY on real and synthetic data, and against MRtrix3's reader.
+
+Tolerances are relative to the largest coefficient of the voxel (our files are float32, so about 1e-7 is the floor).
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+import warnings
+
+import nibabel as nib
+import numpy as np
+from dipy.core.gradients import gradient_table
+from dipy.data import get_sphere, small_sphere
+from dipy.reconst.csdeconv import (AxSymShResponse, ConstrainedSphericalDeconvModel, auto_response_ssst,
+                                   response_from_mask_ssst)
+from dipy.reconst.shm import CsaOdfModel, OpdtModel, sh_to_sf
+
+PROGRAM = os.environ["CINGULUM"]
+DATA = os.environ.get("CINGULUM_TEST_DATA", "")
+warnings.simplefilter("ignore")
+
+
+def run_fit(*arguments, check=True):
+    result = subprocess.run([PROGRAM, "fit", *map(str, arguments)], capture_output=True, text=True)
+    if check and result.returncode != 0:
+        raise AssertionError(result.stderr)
+    return result
+
+
+def load(path):
+    return np.asarray(nib.load(path).dataobj, dtype=float)
+
+
+def relative_error(ours, theirs):
+    """Per voxel: the largest difference over the largest magnitude."""
+    scale = np.abs(theirs).max(-1)
+    return np.abs(ours - theirs).max(-1) / np.where(scale > 0, scale, 1)
+
+
+class Series:
+    """A series in files, its gradients as DIPY sees them, and a mask."""
+
+    def __init__(self, folder, data, affine, b_values, vectors, mask):
+        self.folder, self.data, self.mask = folder, data.astype(np.float32), mask.astype(bool)
+        self.b_values, self.vectors = b_values, vectors
+        self.table = gradient_table(b_values, bvecs=vectors, b0_threshold=50)
+        nib.save(nib.Nifti1Image(self.data, affine), self.path("dwi.nii.gz"))
+        nib.save(nib.Nifti1Image(mask.astype(np.uint8), affine), self.path("mask.nii.gz"))
+        np.savetxt(self.path("dwi.bval"), b_values[None], fmt="%.17g")
+        np.savetxt(self.path("dwi.bvec"), vectors.T, fmt="%.17g")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def fit(self, model, out, *more):
+        """In the axes and the basis of DIPY, so that coefficients can be compared one by one."""
+        run_fit(self.path("dwi.nii.gz"), "--bvals", self.path("dwi.bval"), "--bvecs", self.path("dwi.bvec"),
+                "--mask", self.path("mask.nii.gz"), "--bvec-frame", "voxel", "--sh-basis", "descoteaux07-legacy",
+                "--frame", "image", "--model", model, "--out", self.path(out), "--quiet", *more)
+        return self.path(out)
+
+
+def directions(count, seed):
+    """Evenly spread on the sphere, turned at random."""
+    golden = np.pi * (3 - np.sqrt(5))
+    z = 1 - (np.arange(count) + 0.5) / count
+    r = np.sqrt(1 - z ** 2)
+    points = np.column_stack([r * np.cos(golden * np.arange(count)), r * np.sin(golden * np.arange(count)), z])
+    q, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))
+    return points @ q.T
+
+
+def synthetic(folder, seed=1, b=3000.0, shape=(12, 11, 10), count=64):
+    """Crossings of two fibres with noise, and in the middle single fibres for the response."""
+    rng = np.random.default_rng(seed)
+    print("synthetic data, seed", seed)
+    vectors = np.vstack([np.zeros((3, 3)), directions(count, seed)])
+    b_values = np.r_[0, 0, 0, np.full(count, b)]
+    fibres = rng.normal(size=shape + (2, 3))
+    fibres /= np.linalg.norm(fibres, axis=-1, keepdims=True)
+    share = rng.uniform(0.3, 1, shape)
+    share[3:9, 3:9, 3:8] = 1
+    cosine = np.einsum("...fi,gi->...fg", fibres, vectors)
+    signal = np.exp(-b_values * (0.3e-3 + 1.4e-3 * cosine ** 2))
+    data = 500 * (share[..., None] * signal[..., 0, :] + (1 - share[..., None]) * signal[..., 1, :])
+    data = np.abs(data + rng.normal(scale=10, size=data.shape))
+    return Series(folder, data, np.diag([2, 2, 2, 1.0]), b_values, vectors, np.ones(shape))
+
+
+def real(folder):
+    path = os.path.join(DATA, "dwi-1p8mm-64dir")
+    if not DATA or not os.path.isdir(path):
+        raise unittest.SkipTest("CINGULUM_TEST_DATA has no dwi-1p8mm-64dir")
+    box = (slice(40, 88), slice(44, 84), slice(37, 42))
+    image = nib.load(os.path.join(path, "dwi.nii.gz"))
+    mask = load(os.path.join(path, "mask_dipy_otsu.nii.gz"))[box]
+    return Series(folder, np.asarray(image.dataobj[box], dtype=np.float32), image.affine,
+                  np.loadtxt(os.path.join(path, "dwi.bval")).ravel(),
+                  np.loadtxt(os.path.join(path, "dwi.bvec")).T, mask)
+
+
+def multi_shell(folder):
+    path = os.path.join(DATA, "dwi-2slices-multishell")
+    if not DATA or not os.path.isdir(path):
+        raise unittest.SkipTest("CINGULUM_TEST_DATA has no dwi-2slices-multishell")
+    image = nib.load(os.path.join(path, "b1k_b2k_example_slices_24_38.nii.gz"))
+    mask = load(os.path.join(path, "b1k_b2k_example_slices_24_38_mask.nii.gz"))
+    box = (slice(20, 84), slice(20, 84), slice(None))
+    return Series(folder, np.asarray(image.dataobj[box], dtype=np.float32), image.affine,
+                  np.loadtxt(os.path.join(path, "b1k_b2k.bval")).ravel(),
+                  np.loadtxt(os.path.join(path, "b1k_b2k.bvec")).T, mask.reshape(image.shape[:3])[box])
+
+
+class Models(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def check_q_ball(self, series, model, dipy_model, volumes=None, more=()):
+        volumes = slice(None) if volumes is None else volumes
+        out = series.fit(model, model, "--sh-order", 4, *more)
+        expected = dipy_model.fit(series.data[..., volumes], mask=series.mask)
+        ours = load(os.path.join(out, "sh.nii.gz"))[series.mask]
+        # DIPY normalises in float32.
+        self.assertLess(relative_error(ours, expected.shm_coeff[series.mask]).max(), 2e-5)
+        np.testing.assert_allclose(load(os.path.join(out, "gfa.nii.gz"))[series.mask], expected.gfa[series.mask],
+                                   atol=2e-5)
+        self.assertEqual(np.abs(load(os.path.join(out, "sh.nii.gz"))[~series.mask]).max(initial=0), 0)
+
+    def test_opdt_equals_dipy_on_real_data(self):
+        series = real(self.folder)
+        self.check_q_ball(series, "opdt", OpdtModel(series.table, 4, smooth=0.006, min_signal=1),
+                          more=("--min-signal", 1))
+
+    def test_csa_equals_dipy_on_real_data(self):
+        series = real(self.folder)
+        self.check_q_ball(series, "csa", CsaOdfModel(series.table, 4, smooth=0.006, min_signal=1),
+                          more=("--min-signal", 1))
+
+    def test_opdt_and_csa_equal_dipy_on_synthetic_data_with_the_defaults(self):
+        series = synthetic(self.folder)
+        self.check_q_ball(series, "opdt", OpdtModel(series.table, 4))
+        self.check_q_ball(series, "csa", CsaOdfModel(series.table, 4))
+
+    def test_one_shell_of_many_is_taken_whole(self):
+        series = multi_shell(self.folder)
+        for shell in (1000, 2000):
+            keep = np.nonzero((series.b_values <= 50) | (np.abs(series.b_values - shell) < 300))[0]
+            self.assertGreater(len(keep), 30)
+            table = gradient_table(series.b_values[keep], bvecs=series.vectors[keep], b0_threshold=50)
+            shutil.rmtree(series.path("opdt"), ignore_errors=True)
+            self.check_q_ball(series, "opdt", OpdtModel(table, 4), keep, ("--shell", shell))
+            with open(series.path("opdt/fit.json")) as file:
+                facts = json.load(file)
+            self.assertEqual(facts["parameters"]["volumes"], len(keep))
+        run = run_fit(series.path("dwi.nii.gz"), "--bvals", series.path("dwi.bval"), "--bvecs",
+                      series.path("dwi.bvec"), "--mask", series.path("mask.nii.gz"), "--bvec-frame", "voxel",
+                      "--model", "csa", "--out", series.path("highest"))
+        self.assertIn("the highest", run.stderr)
+        with open(series.path("highest/fit.json")) as file:
+            self.assertAlmostEqual(json.load(file)["parameters"]["shell"]["b_value"], 2000, delta=60)
+
+    def sphere_file(self, sphere):
+        path = os.path.join(self.folder, "sphere.txt")
+        np.savetxt(path, sphere.vertices, fmt="%.17g")
+        return path
+
+    def check_csd(self, series, degree, tolerance, response=None):
+        """CSD of DIPY on the same response and directions; returns the share of voxels within the tolerance."""
+        if response is None:
+            response, _ = auto_response_ssst(series.table, series.data, roi_radii=10, fa_thr=0.7)
+        with open(series.path("given.txt"), "w") as file:
+            file.write(" ".join(repr(float(x)) for x in (*response[0], response[1])) + "\n")
+        out = series.fit("csd", f"csd{degree}", "--sh-order", degree, "--csd-sphere", self.sphere_file(small_sphere),
+                         "--response", series.path("given.txt"))
+        model = ConstrainedSphericalDeconvModel(series.table, response, sh_order_max=degree)
+        expected = model.fit(series.data, mask=series.mask).shm_coeff[series.mask]
+        ours = load(os.path.join(out, "fod.nii.gz"))[series.mask]
+        error = relative_error(ours, expected)
+        print(f"csd degree {degree}: median {np.median(error):.1e}, largest {error.max():.1e}")
+        return (error < tolerance).mean()
+
+    def test_csd_equals_dipy_on_synthetic_data(self):
+        series = synthetic(self.folder)
+        for degree in (8, 6):
+            # Each voxel's constraints are a set; one rounding at its border would change it. None does here.
+            self.assertEqual(self.check_csd(series, degree, 1e-6), 1.0)
+
+    def test_csd_equals_dipy_on_real_data(self):
+        series = real(self.folder)
+        series.mask[:, :, 1:] = False
+        nib.save(nib.Nifti1Image(series.mask.astype(np.uint8), nib.load(series.path("dwi.nii.gz")).affine),
+                 series.path("mask.nii.gz"))
+        self.assertGreater(self.check_csd(series, 8, 1e-5, ((1.5e-3, 3.4e-4, 3.4e-4), 300.0)), 0.999)
+
+    def test_a_whole_sphere_constrains_as_its_half(self):
+        series = synthetic(self.folder, seed=5, shape=(6, 5, 4))
+        with open(series.path("given.txt"), "w") as file:
+            file.write("0.0017 0.0003 0.0003 500\n")
+        full = get_sphere(name="symmetric362")
+        more = ("--response", series.path("given.txt"), "--csd-sphere")
+        half = load(series.fit("csd", "half", *more, self.sphere_file(small_sphere)) + "/fod.nii.gz")
+        model = ConstrainedSphericalDeconvModel(series.table, (np.array([0.0017, 0.0003, 0.0003]), 500.0),
+                                                reg_sphere=full, sh_order_max=8)
+        expected = model.fit(series.data).shm_coeff
+        self.assertLess(relative_error(half, expected).max(), 1e-6)
+
+    def test_responses_from_files_are_those_of_dipy(self):
+        series = synthetic(self.folder, seed=3, shape=(6, 5, 4))
+        zonal = [900.0, -500.0, 200.0, -60.0, 12.0]
+        np.savetxt(series.path("zonal.txt"), [zonal])
+        out = series.fit("csd", "zonal", "--response", series.path("zonal.txt"), "--csd-sphere",
+                         self.sphere_file(small_sphere))
+        model = ConstrainedSphericalDeconvModel(series.table, AxSymShResponse(500, np.array(zonal)), sh_order_max=8)
+        expected = model.fit(series.data).shm_coeff
+        self.assertLess(relative_error(load(out + "/fod.nii.gz"), expected).max(), 1e-6)
+        np.testing.assert_allclose(np.loadtxt(out + "/response_zonal.txt"), zonal)
+
+    def test_the_automatic_response_is_that_of_dipy(self):
+        for make in (lambda folder: synthetic(folder, b=1500.0), real):
+            folder = tempfile.mkdtemp(dir=self.folder)
+            try:
+                series = make(folder)
+            except unittest.SkipTest:
+                continue
+            series.mask[:] = True
+            nib.save(nib.Nifti1Image(series.mask.astype(np.uint8), nib.load(series.path("dwi.nii.gz")).affine),
+                     series.path("mask.nii.gz"))
+            for radius, fa in ((10, 0.7), (2, 0.5)):
+                (values, s0), _ = auto_response_ssst(series.table, series.data, roi_radii=radius, fa_thr=fa)
+                shutil.rmtree(series.path("auto"), ignore_errors=True)
+                out = series.fit("csd", "auto", "--response-radius", radius, "--response-fa", fa, "--sh-order", 4)
+                np.testing.assert_allclose(np.loadtxt(out + "/response.txt"), [*values, s0], rtol=1e-5)
+
+    def test_too_few_voxels_for_a_response_are_refused_with_advice(self):
+        series = synthetic(self.folder, shape=(6, 5, 4))
+        run = run_fit(series.path("dwi.nii.gz"), "--bvals", series.path("dwi.bval"), "--bvecs",
+                      series.path("dwi.bvec"), "--mask", series.path("mask.nii.gz"), "--bvec-frame", "voxel",
+                      "--model", "csd", "--response-fa", 0.999, "--out", series.path("none"), check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("--response-fa", run.stderr)
+        self.assertFalse(os.path.exists(series.path("none/fit.json")))
+
+    def test_the_order_is_lowered_with_a_warning(self):
+        series = synthetic(self.folder, shape=(6, 5, 4), count=20)
+        run = run_fit(series.path("dwi.nii.gz"), "--bvals", series.path("dwi.bval"), "--bvecs",
+                      series.path("dwi.bvec"), "--mask", series.path("mask.nii.gz"), "--bvec-frame", "voxel",
+                      "--model", "opdt", "--sh-order", 8, "--out", series.path("low"), "--json")
+        self.assertIn("lowered to 4", run.stderr)
+        self.assertEqual(json.loads(run.stdout)["parameters"]["sh_order"], 4)
+        self.assertEqual(nib.load(series.path("low/sh.nii.gz")).shape[3], 15)
+
+    def test_amplitudes_and_peaks_agree_with_the_coefficients(self):
+        series = synthetic(self.folder, shape=(6, 5, 4))
+        with open(series.path("given.txt"), "w") as file:
+            file.write("0.0017 0.0003 0.0003 500\n")
+        out = series.fit("csd", "csd", "--response", series.path("given.txt"), "--odf", "--sphere", "repulsion724")
+        points = np.loadtxt(out + "/odf_directions.txt")
+        self.assertEqual(points.shape, (362, 3))
+        from dipy.core.sphere import Sphere
+        expected = sh_to_sf(load(out + "/fod.nii.gz"), Sphere(xyz=points), sh_order_max=8,
+                            basis_type="descoteaux07", legacy=True)
+        np.testing.assert_allclose(load(out + "/odf.nii.gz"), np.maximum(expected, 0), atol=1e-6)
+        self.assertLess(expected.min(), -1e-3)
+
+    @unittest.skipUnless(shutil.which("sh2amp"), "MRtrix3 is not installed")
+    def test_mrtrix_reads_the_same_amplitudes_in_scanner_axes(self):
+        """An oblique image with a negative determinant: MRtrix3 samples our file in world axes."""
+        series = synthetic(self.folder, seed=7, shape=(6, 5, 4))
+        turn, _ = np.linalg.qr(np.random.default_rng(11).normal(size=(3, 3)))
+        if np.linalg.det(turn) > 0:
+            turn[:, 0] *= -1
+        affine = np.eye(4)
+        affine[:3, :3] = turn * [2, 2.5, 3]
+        affine[:3, 3] = [-10, 5, 7]
+        for name in ("dwi.nii.gz", "mask.nii.gz"):
+            image = nib.load(series.path(name))
+            nib.save(nib.Nifti1Image(np.asarray(image.dataobj), affine), series.path(name))
+        with open(series.path("given.txt"), "w") as file:
+            file.write("0.0017 0.0003 0.0003 500\n")
+        common = (series.path("dwi.nii.gz"), "--bvals", series.path("dwi.bval"), "--bvecs", series.path("dwi.bvec"),
+                  "--mask", series.path("mask.nii.gz"), "--bvec-frame", "voxel", "--model", "csd", "--response",
+                  series.path("given.txt"), "--quiet")
+        run_fit(*common, "--out", series.path("world"))
+        run_fit(*common, "--out", series.path("image"), "--sh-basis", "descoteaux07", "--frame", "image")
+        with open(series.path("world/fod.nii.gz.json")) as file:
+            facts = json.load(file)["spherical_harmonics"]
+        self.assertEqual((facts["basis"], facts["frame"]), ("tournier07", "world"))
+        in_image = directions(50, 2)
+        in_world = in_image @ turn.T
+        azimuth = np.arctan2(in_world[:, 1], in_world[:, 0])
+        inclination = np.arccos(np.clip(in_world[:, 2], -1, 1))
+        np.savetxt(series.path("directions.txt"), np.column_stack([azimuth, inclination]), fmt="%.17g")
+        subprocess.run(["sh2amp", series.path("world/fod.nii.gz"), series.path("directions.txt"),
+                        series.path("amp.nii"), "-quiet"], check=True)
+        from dipy.core.sphere import Sphere
+        expected = sh_to_sf(load(series.path("image/fod.nii.gz")), Sphere(xyz=in_image), sh_order_max=8,
+                            basis_type="descoteaux07", legacy=False)
+        mrtrix = load(series.path("amp.nii"))
+        if mrtrix.shape != expected.shape:
+            self.fail(f"shapes {mrtrix.shape} and {expected.shape}")
+        # MRtrix3 may store the axes in another order; the affine tells.
+        order = nib.orientations.ornt_transform(nib.io_orientation(nib.load(series.path("amp.nii")).affine),
+                                                nib.io_orientation(affine))
+        mrtrix = nib.orientations.apply_orientation(mrtrix, order)
+        np.testing.assert_allclose(mrtrix, expected, atol=2e-5)
+
+    def test_the_result_does_not_depend_on_threads(self):
+        series = synthetic(self.folder, shape=(12, 13, 14))
+        with open(series.path("given.txt"), "w") as file:
+            file.write("0.0017 0.0003 0.0003 500\n")
+        for model, name in (("csd", "fod"), ("opdt", "sh"), ("csa", "sh"), ("dti", "tensor")):
+            more = ("--response", series.path("given.txt")) if model == "csd" else ()
+            files = []
+            for threads in (1, 2, 8):
+                out = series.fit(model, f"{model}{threads}", "--threads", threads, *more)
+                with open(f"{out}/{name}.nii.gz", "rb") as file:
+                    files.append(file.read())
+            self.assertEqual(files[0], files[1])
+            self.assertEqual(files[0], files[2])
+
+    def test_grids_and_counts_that_disagree_are_named(self):
+        series = synthetic(self.folder, shape=(6, 5, 4))
+        nib.save(nib.Nifti1Image(np.ones((6, 5, 3), np.uint8), np.eye(4)), series.path("small.nii.gz"))
+        common = (series.path("dwi.nii.gz"), "--bvecs", series.path("dwi.bvec"), "--model", "dti", "--bvec-frame",
+                  "voxel")
+        run = run_fit(*common, "--bvals", series.path("dwi.bval"), "--mask", series.path("small.nii.gz"), "--out",
+                      series.path("x"), check=False)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("4", run.stderr)
+        self.assertIn("3", run.stderr)
+        np.savetxt(series.path("short.bval"), series.b_values[None, :-1])
+        np.savetxt(series.path("short.bvec"), series.vectors.T[:, :-1])
+        run = run_fit(series.path("dwi.nii.gz"), "--bvals", series.path("short.bval"), "--bvecs",
+                      series.path("short.bvec"), "--model", "dti", "--mask", series.path("mask.nii.gz"), "--out",
+                      series.path("x"), check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("67 volumes", run.stderr)
+        self.assertIn("66 b-values", run.stderr)
+
+    def test_an_existing_fit_is_refused_without_force(self):
+        series = synthetic(self.folder, shape=(6, 5, 4))
+        series.fit("opdt", "out")
+        with self.assertRaisesRegex(AssertionError, "--force"):
+            series.fit("opdt", "out")
+        series.fit("opdt", "out", "--force")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
