@@ -37,10 +37,10 @@ h3 { font-size: .95rem; margin: 1.4rem 0 .5rem; color: var(--soft); font-weight:
 .note { color: var(--soft); font-size: .9rem; margin: .5rem 0 0; max-width: 75ch; }
 .warning { background: var(--warn); border-left: 4px solid var(--warn-line); padding: .6rem .9rem; margin: 1rem 0 0;
   border-radius: 4px; overflow-wrap: anywhere; }
-dl.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(152px, 1fr)); gap: .8rem; margin: 1.6rem 0 0; }
-dl.figures div { background: var(--sheet); border: 1px solid var(--line); border-radius: 10px; padding: .8rem 1rem; }
+dl.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(138px, 1fr)); gap: .7rem; margin: 1.6rem 0 0; }
+dl.figures div { background: var(--sheet); border: 1px solid var(--line); border-radius: 10px; padding: .75rem .9rem; }
 dl.figures dt { color: var(--soft); font-size: .82rem; }
-dl.figures dd { margin: .1rem 0 0; font-size: 1.3rem; font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+dl.figures dd { margin: .1rem 0 0; font-size: 1.2rem; font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .pictures { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: .8rem; }
 figure { margin: 0; }
 figure img { width: 100%; height: auto; display: block; border-radius: 10px; background: #0b0e14; }
@@ -84,6 +84,11 @@ ul.bundles i { display: block; }
 ul.bundles .found { background: var(--good); height: 7px; }
 ul.bundles .beyond { background: var(--bad); height: 4px; }
 ul.bundles .value { text-align: right; font-variant-numeric: tabular-nums; }
+dl.pairs { margin: 0; columns: 3 300px; column-gap: 2rem; font-size: .84rem; }
+dl.pairs div { display: grid; grid-template-columns: minmax(0, 1.1fr) minmax(0, 1fr); gap: .6rem; break-inside: avoid;
+  padding: .12rem 0; border-bottom: 1px solid var(--line); }
+dl.pairs dt { color: var(--soft); overflow-wrap: anywhere; }
+dl.pairs dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 footer { color: var(--soft); font-size: .85rem; margin-top: 3rem; }
 @media (max-width: 760px) {
   .pictures { grid-template-columns: 1fr; }
@@ -157,7 +162,7 @@ std::string end_reasons_chart(const std::vector<CountedReason>& reasons) {
     const double share = total > 0 ? static_cast<double>(reason.count) / static_cast<double>(total) : 0;
     chart.bars.push_back({.label = reason.name,
                           .value = static_cast<double>(reason.count),
-                          .value_text = fmt::format("{}  {}", html_count(reason.count), percent(share)),
+                          .value_text = fmt::format("{}, {}", html_count(reason.count), percent(share)),
                           .tooltip = reason.detail});
   }
   return bar_svg(chart);
@@ -248,14 +253,24 @@ std::string score_part(const ScorePart& score) {
   return html + "</section>\n";
 }
 
-std::string table_part(std::string_view id, std::string_view title, const std::vector<TableRow>& rows) {
+std::string table_part(std::string_view title, const std::vector<TableRow>& rows) {
   if (rows.empty()) return {};
-  std::string html = fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n<div class=\"sheet scroll\"><table><tbody>\n", id,
-                                 html_text(title));
+  std::string html =
+      fmt::format("<section>\n<h2>{}</h2>\n<div class=\"sheet scroll\"><table><tbody>\n", html_text(title));
   for (const TableRow& row : rows) {
     html += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", html_text(row.key), html_text(row.value));
   }
   return html + "</tbody></table></div>\n</section>\n";
+}
+
+// Many short rows, in columns.
+std::string pairs_part(std::string_view title, const std::vector<TableRow>& rows) {
+  if (rows.empty()) return {};
+  std::string html = fmt::format("<section>\n<h2>{}</h2>\n<dl class=\"pairs sheet\">\n", html_text(title));
+  for (const TableRow& row : rows) {
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(row.key), html_text(row.value));
+  }
+  return html + "</dl>\n</section>\n";
 }
 
 std::string commands_part(const ReportContent& content) {
@@ -286,10 +301,9 @@ Result<std::string> report_page(const ReportContent& content) {
   html += charts_part(content);
   html += density;
   if (content.score) html += score_part(*content.score);
-  html += table_part("parameters", "Parameters", content.parameters);
-  html += table_part("inputs", "Inputs", content.inputs);
-  html += table_part("file", "File", content.file);
-  html += table_part("run", "Run", content.run);
+  for (const auto& [title, rows] : content.tables) html += pairs_part(title, rows);
+  html += table_part("Inputs", content.inputs);
+  html += table_part("File", content.file);
   html += commands_part(content);
   html += "<footer>Made by Cingulum. The same tractogram gives the same page.</footer>\n</main>\n</body>\n</html>\n";
   return html;

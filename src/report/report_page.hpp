@@ -78,10 +78,10 @@ struct ReportContent {
   DensityScale density_scale;
   std::string density_note;
   std::optional<ScorePart> score;
-  std::vector<TableRow> file;                                 // what the tractogram's file says of itself
-  std::vector<TableRow> parameters;                           // of the run that made it
-  std::vector<TableRow> inputs;                               // of that run
-  std::vector<TableRow> run;                                  // where and when
+  std::vector<TableRow> file;  // what the tractogram's file says of itself
+  // From the sidecar of the run that made it, one table each: title and rows.
+  std::vector<std::pair<std::string, std::vector<TableRow>>> tables;
+  std::vector<TableRow> inputs;                               // path and hash
   std::vector<std::pair<std::string, std::string>> commands;  // what it does, the command line
 };
 

@@ -114,6 +114,7 @@ void draw_tube(Canvas& canvas, const ProjectedPoint& a, const ProjectedPoint& b,
   const float square = dx * dx + dy * dy;
   const float inverse_square = square > 0 ? 1.0F / square : 0.0F;
   const float radius_square = brush.radius * brush.radius;
+  const float nearest = std::min(a.depth, b.depth) - brush.radius_mm;
   for (int y = y_begin; y < y_end; ++y) {
     const float centre_y = static_cast<float>(y) + 0.5F;
     // The part of the axis within a radius of this row bounds the columns.
@@ -130,6 +131,8 @@ void draw_tube(Canvas& canvas, const ProjectedPoint& a, const ProjectedPoint& b,
     const int x_begin = static_cast<int>(std::clamp(std::min(x0, x1) - brush.radius, 0.0F, limit));
     const int x_end = static_cast<int>(std::clamp(std::max(x0, x1) + brush.radius + 1, 0.0F, limit));
     for (int x = x_begin; x < x_end; ++x) {
+      const std::size_t i = canvas.index(x, y);
+      if (!(nearest < canvas.depth[i])) continue;
       const float ex = static_cast<float>(x) + 0.5F - a.x;
       const float ey = centre_y - a.y;
       const float t = std::clamp((ex * dx + ey * dy) * inverse_square, 0.0F, 1.0F);
@@ -139,7 +142,6 @@ void draw_tube(Canvas& canvas, const ProjectedPoint& a, const ProjectedPoint& b,
       if (distance_square > radius_square) continue;
       const float bulge = std::sqrt(1.0F - distance_square / radius_square);
       const float depth = a.depth + t * (b.depth - a.depth) - brush.radius_mm * bulge;
-      const std::size_t i = canvas.index(x, y);
       // Among equals the earlier one stays.
       if (!(depth < canvas.depth[i])) continue;
       canvas.depth[i] = depth;

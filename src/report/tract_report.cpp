@@ -35,6 +35,7 @@ std::string shortened(std::string text) {
 
 std::string scalar_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -82,6 +83,17 @@ std::string spaces_for_underscores(std::string text) {
   return text;
 }
 
+// As the sidecar names the code, else as we do.
+std::string end_reason_text(std::size_t code, const Json& sidecar) {
+  if (const Json* codes =
+          find_member(sidecar, "end_reason_codes", [](const Json& value) { return value.is_object(); })) {
+    const auto named = codes->find(std::to_string(code));
+    if (named != codes->end() && named->is_string()) return shortened(named->get<std::string>());
+  }
+  if (code < end_reason_count) return std::string(end_reason_name(static_cast<EndReason>(code)));
+  return fmt::format("code {}", code);
+}
+
 std::vector<CountedReason> end_reasons_of(const TractogramSurvey& survey, const Json& sidecar) {
   std::vector<CountedReason> reasons;
   if (survey.end_reasons) {
@@ -89,8 +101,7 @@ std::vector<CountedReason> end_reasons_of(const TractogramSurvey& survey, const 
       const std::uint64_t start = survey.end_reasons->start[code];
       const std::uint64_t end = survey.end_reasons->end[code];
       if (start + end == 0) continue;
-      const std::string name = code < end_reason_count ? std::string(end_reason_name(static_cast<EndReason>(code)))
-                                                       : fmt::format("code {}", code);
+      const std::string name = end_reason_text(code, sidecar);
       reasons.push_back(
           {spaces_for_underscores(name), start + end, fmt::format("{} at the start, {} at the end", start, end)});
     }
@@ -117,13 +128,30 @@ Json read_sidecar_of(const std::filesystem::path& tracks, std::vector<std::strin
   return Json::object();
 }
 
+// One row per input: its path, and its hash behind the name of the option that gave it.
+void append_inputs(const Json& inputs, std::vector<TableRow>& rows) {
+  const auto text_of = [](const Json& object, const char* name) {
+    const auto found = object.find(name);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  if (!inputs.is_array()) return append_rows(inputs, "", rows);
+  for (const Json& input : inputs) {
+    if (!input.is_object() || text_of(input, "path").empty()) {
+      append_rows(input, "", rows);
+    } else if (rows.size() < most_table_rows) {
+      rows.push_back({shortened(text_of(input, "path")),
+                      shortened(fmt::format("{} {}", text_of(input, "option"), text_of(input, "xxh3_128")))});
+    }
+  }
+}
+
+// Options as they were given come first, without the path to them; what follows from them keeps the sidecar's order.
 void fill_from_sidecar(const Json& sidecar, const std::string& hash, ReportContent& content) {
   if (!sidecar.is_object()) return;
+  std::vector<TableRow> others;
   for (const auto& [key, value] : sidecar.items()) {
-    if (key == "inputs" || key == "input") {
-      append_rows(value, "", content.inputs);
-    } else if (key == "run") {
-      append_rows(value, "", content.run);
+    if (key == "inputs") {
+      append_inputs(value, content.inputs);
     } else if (key == "xxh3_128") {
       if (value != hash) {
         content.warnings.push_back(
@@ -131,10 +159,21 @@ void fill_from_sidecar(const Json& sidecar, const std::string& hash, ReportConte
                         "since, or the sidecar belongs to another",
                         shortened(scalar_text(value)), hash));
       }
-    } else if (key != "file" && key != "bytes") {
-      append_rows(value, key, content.parameters);
+    } else if (key == "arguments" && value.is_object() && value.contains("options")) {
+      std::vector<TableRow> rows;
+      append_rows(value["options"], "", rows);
+      content.tables.emplace_back("Options", std::move(rows));
+    } else if (value.is_object() && key != "end_reason_codes") {
+      std::vector<TableRow> rows;
+      append_rows(value, "", rows);
+      std::string title = spaces_for_underscores(key);
+      if (!title.empty() && title[0] >= 'a' && title[0] <= 'z') title[0] = static_cast<char>(title[0] - 'a' + 'A');
+      content.tables.emplace_back(std::move(title), std::move(rows));
+    } else if (key != "file" && key != "bytes" && key != "end_reason_codes") {
+      append_rows(value, key, others);
     }
   }
+  if (!others.empty()) content.tables.emplace_back("Further", std::move(others));
 }
 
 std::string geometry_text(const ImageGeometry& geometry) {
@@ -309,7 +348,7 @@ void fill_views(const ReportRequest& request, const TractogramSurvey& survey, Th
   }
   pictures.push_back({"views.png", views_side_by_side(plain, mm_per_pixel)});
   if (survey.drawn_every > 1) {
-    content.views_note = fmt::format("Every {}th streamline is drawn: {} of {}.", survey.drawn_every,
+    content.views_note = fmt::format("One streamline in {} is drawn: {} of {}.", survey.drawn_every,
                                      html_count(survey.drawn.streamline_count()), html_count(survey.streamlines));
   }
 }
