@@ -286,8 +286,8 @@ class Density(WithFolder):
     @unittest.skipUnless(shutil.which("tckmap"), "MRtrix3 is not installed")
     def test_visited_voxels_equal_mrtrix(self):
         """tckmap -precise gives the length of streamlines in each voxel: above zero exactly where we count. It joins
-        points by splines, so the streamlines are straight. Its plain map counts streamlines along resampled points and
-        may miss a voxel that is only grazed: it never exceeds ours."""
+        points by splines, so the streamlines are straight. Its plain map counts streamlines along resampled points (50
+        to a step here) and may miss a voxel that is only grazed: it never exceeds ours."""
         affine = np.diag([1.5, 1.5, 2.0, 1.0])
         shape = (16, 16, 12)
         rng = np.random.default_rng(6)
@@ -306,9 +306,9 @@ class Density(WithFolder):
         self.assertLess(np.count_nonzero((length_map > 0) & (length_map < 1e-3)), 10)
         np.testing.assert_array_equal(counted[length_map > 1e-3] > 0, True)
         self.assertLess(np.count_nonzero(counted[length_map == 0]), 3)
-        plain = tckmap()
+        plain = tckmap("-upsample", "50")
         self.assertTrue((plain <= counted).all())
-        self.assertGreater(plain.sum(), 0.9 * counted.sum())
+        self.assertGreater(plain.sum(), 0.97 * counted.sum())
 
 
 class PageItself(WithFolder):
