@@ -762,6 +762,8 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   Progress progress("tracking", run_options.select > 0 ? 0 : seeds->count(), "seeds", context.progress_options());
   CGL_TRY_ASSIGN(const TrackingStatistics statistics,
                  run_tracking(*tracker, *seeds, data.geometry, run_options, *writer, &progress));
+  // What is finished is written in full; another Ctrl-C asks anew.
+  if (statistics.interrupted) clear_interrupt();
   CGL_TRY(writer->commit());
   progress.finish();
   timing.track_seconds = seconds_since(track_begin);

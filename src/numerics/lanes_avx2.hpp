@@ -1,5 +1,6 @@
-// The 32 lanes of the contract as four registers of eight, for hosts with AVX2. The same primitives as
-// lanes_portable.hpp, which states what each does; include it only from files compiled with -mavx2.
+// The 32 lanes of the contract as four registers of eight (one register for work that each lane does alone), for hosts
+// with AVX2. The same primitives as lanes_portable.hpp, which states what each does; include it only from files
+// compiled with -mavx2.
 #pragma once
 
 #if defined(__AVX2__)
@@ -12,29 +13,33 @@
 
 namespace cingulum::numerics {
 
-struct Avx2Lanes {
+template <unsigned registers>
+struct Avx2LanesOf {
+  static constexpr std::uint32_t width = 8 * registers;
+  static constexpr int parts = static_cast<int>(registers);
+  using Narrow = Avx2LanesOf<1>;
+
   // part[i] holds lanes 8i to 8i + 7.
   struct Float {
-    __m256 part[4];
+    __m256 part[registers];
   };
   struct Word {
-    __m256i part[4];
+    __m256i part[registers];
   };
   struct Mask {
-    __m256 part[4];
+    __m256 part[registers];
   };
 
   static Float broadcast(float value) {
     const __m256 v = _mm256_set1_ps(value);
-    return {{v, v, v, v}};
+    return each<Float>([&](int) { return v; });
   }
   static Word broadcast(std::uint32_t value) {
     const __m256i v = _mm256_set1_epi32(static_cast<std::int32_t>(value));
-    return {{v, v, v, v}};
+    return each<Word>([&](int) { return v; });
   }
   static Float load(const float* first) {
-    return {
-        {_mm256_loadu_ps(first), _mm256_loadu_ps(first + 8), _mm256_loadu_ps(first + 16), _mm256_loadu_ps(first + 24)}};
+    return each<Float>([&](int i) { return _mm256_loadu_ps(first + 8 * i); });
   }
   static Float load_row(const float* slots, std::uint32_t row, std::uint32_t count) {
     const std::uint32_t first = lane_count * row;
@@ -43,14 +48,14 @@ struct Avx2Lanes {
     const Word numbers = slots_of_row(row);
     const __m256i end = _mm256_set1_epi32(static_cast<std::int32_t>(count));
     Float result;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < parts; ++i) {
       const __m256i wanted = _mm256_cmpgt_epi32(end, numbers.part[i]);
       result.part[i] = _mm256_maskload_ps(slots + first + 8 * i, wanted);
     }
     return result;
   }
   static void store(float* first, const Float& a) {
-    for (int i = 0; i < 4; ++i) _mm256_storeu_ps(first + 8 * i, a.part[i]);
+    for (int i = 0; i < parts; ++i) _mm256_storeu_ps(first + 8 * i, a.part[i]);
   }
   static Float gather(const float* table, const Word& index) {
     return each<Float>([&](int i) { return _mm256_i32gather_ps(table, index.part[i], 4); });
@@ -59,12 +64,18 @@ struct Avx2Lanes {
     return each<Word>(
         [&](int i) { return _mm256_i32gather_epi32(reinterpret_cast<const int*>(table), index.part[i], 4); });
   }
+  template <class Function>
+  static Float map(const Float& a, Function&& function) {
+    alignas(32) float lanes[width];
+    store(lanes, a);
+    for (std::uint32_t l = 0; l < width; ++l) lanes[l] = function(lanes[l]);
+    return load(lanes);
+  }
   static void barrier() {}
   static Word slots_of_row(std::uint32_t row) {
     const __m256i low = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
                                          _mm256_set1_epi32(static_cast<std::int32_t>(lane_count * row)));
-    return {{low, _mm256_add_epi32(low, _mm256_set1_epi32(8)), _mm256_add_epi32(low, _mm256_set1_epi32(16)),
-             _mm256_add_epi32(low, _mm256_set1_epi32(24))}};
+    return each<Word>([&](int i) { return _mm256_add_epi32(low, _mm256_set1_epi32(8 * i)); });
   }
 
   static Float add(const Float& a, const Float& b) {
@@ -181,8 +192,7 @@ struct Avx2Lanes {
   static Mask mask_of_bits(std::uint32_t bits) {
     const __m256i spread = _mm256_set1_epi32(static_cast<std::int32_t>(bits));
     const __m256i low = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    return {{has_bit(spread, low), has_bit(spread, _mm256_slli_epi32(low, 8)),
-             has_bit(spread, _mm256_slli_epi32(low, 16)), has_bit(spread, _mm256_slli_epi32(low, 24))}};
+    return each<Mask>([&](int i) { return has_bit(spread, _mm256_slli_epi32(low, 8 * i)); });
   }
   template <class Predicate>
   static std::uint32_t filter(std::uint32_t bits, Predicate&& predicate) {
@@ -195,7 +205,7 @@ struct Avx2Lanes {
   }
   static std::uint32_t ballot(const Mask& mask) {
     std::uint32_t bits = 0;
-    for (int i = 0; i < 4; ++i) bits |= static_cast<std::uint32_t>(_mm256_movemask_ps(mask.part[i])) << (8 * i);
+    for (int i = 0; i < parts; ++i) bits |= static_cast<std::uint32_t>(_mm256_movemask_ps(mask.part[i])) << (8 * i);
     return bits;
   }
 
@@ -215,8 +225,8 @@ struct Avx2Lanes {
   template <std::uint32_t distance>
   static Float add_from_below(const Float& a) {
     if constexpr (distance >= 8) {
-      constexpr int parts = static_cast<int>(distance / 8);
-      return each<Float>([&](int i) { return i >= parts ? _mm256_add_ps(a.part[i - parts], a.part[i]) : a.part[i]; });
+      constexpr int below = static_cast<int>(distance / 8);
+      return each<Float>([&](int i) { return i >= below ? _mm256_add_ps(a.part[i - below], a.part[i]) : a.part[i]; });
     } else {
       // Lanes without a lane below keep what they have: adding a zero would turn -0.0 over.
       constexpr int without = (1 << distance) - 1;
@@ -228,13 +238,13 @@ struct Avx2Lanes {
     }
   }
   static float get(const Float& a, std::uint32_t lane) {
-    alignas(32) float lanes[lane_count];
-    for (int i = 0; i < 4; ++i) _mm256_store_ps(lanes + 8 * i, a.part[i]);
+    alignas(32) float lanes[width];
+    for (int i = 0; i < parts; ++i) _mm256_store_ps(lanes + 8 * i, a.part[i]);
     return lanes[lane];
   }
   static std::uint32_t get(const Word& a, std::uint32_t lane) {
-    alignas(32) std::uint32_t lanes[lane_count];
-    for (int i = 0; i < 4; ++i) _mm256_store_si256(reinterpret_cast<__m256i*>(lanes + 8 * i), a.part[i]);
+    alignas(32) std::uint32_t lanes[width];
+    for (int i = 0; i < parts; ++i) _mm256_store_si256(reinterpret_cast<__m256i*>(lanes + 8 * i), a.part[i]);
     return lanes[lane];
   }
 
@@ -250,7 +260,9 @@ struct Avx2Lanes {
  private:
   template <class Result, class Part>
   static Result each(Part&& part) {
-    return {{part(0), part(1), part(2), part(3)}};
+    Result result;
+    for (int i = 0; i < parts; ++i) result.part[i] = part(i);
+    return result;
   }
 
   static __m256 has_bit(__m256i bits, __m256i bit) {
@@ -273,6 +285,8 @@ struct Avx2Lanes {
     if constexpr (distance == 1) return _mm256_permute_ps(a, 0xb1);
   }
 };
+
+using Avx2Lanes = Avx2LanesOf<4>;
 
 }  // namespace cingulum::numerics
 

@@ -1,5 +1,6 @@
-// The 32 lanes of the contract as two registers of sixteen, for hosts with AVX-512 (F, DQ, BW, VL). The same primitives
-// as lanes_portable.hpp, which states what each does; include it only from files compiled with these flags.
+// The 32 lanes of the contract as two registers of sixteen (one for work that each lane does alone), for hosts with
+// AVX-512 (F, DQ, BW, VL). The same primitives as lanes_portable.hpp, which states what each does; include it only from
+// files compiled with these flags.
 #pragma once
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
@@ -12,37 +13,44 @@
 
 namespace cingulum::numerics {
 
-struct Avx512Lanes {
+template <unsigned registers>
+struct Avx512LanesOf {
+  static constexpr std::uint32_t width = 16 * registers;
+  static constexpr int parts = static_cast<int>(registers);
+  using Narrow = Avx512LanesOf<1>;
+
   // part[i] holds lanes 16i to 16i + 15.
   struct Float {
-    __m512 part[2];
+    __m512 part[registers];
   };
   struct Word {
-    __m512i part[2];
+    __m512i part[registers];
   };
   struct Mask {
-    __mmask16 part[2];
+    __mmask16 part[registers];
   };
 
   static Float broadcast(float value) {
     const __m512 v = _mm512_set1_ps(value);
-    return {{v, v}};
+    return each<Float>([&](int) { return v; });
   }
   static Word broadcast(std::uint32_t value) {
     const __m512i v = _mm512_set1_epi32(static_cast<std::int32_t>(value));
-    return {{v, v}};
+    return each<Word>([&](int) { return v; });
   }
-  static Float load(const float* first) { return {{_mm512_loadu_ps(first), _mm512_loadu_ps(first + 16)}}; }
+  static Float load(const float* first) {
+    return each<Float>([&](int i) { return _mm512_loadu_ps(first + 16 * i); });
+  }
   static Float load_row(const float* slots, std::uint32_t row, std::uint32_t count) {
     const std::uint32_t first = lane_count * row;
     if (first + lane_count <= count) return load(slots + first);
     const std::uint32_t wanted = count > first ? 0xffffffffu >> (lane_count - (count - first)) : 0u;
-    return {{_mm512_maskz_loadu_ps(static_cast<__mmask16>(wanted), slots + first),
-             _mm512_maskz_loadu_ps(static_cast<__mmask16>(wanted >> 16), slots + first + 16)}};
+    return each<Float>([&](int i) {
+      return _mm512_maskz_loadu_ps(static_cast<__mmask16>(wanted >> (16 * i)), slots + first + 16 * i);
+    });
   }
   static void store(float* first, const Float& a) {
-    _mm512_storeu_ps(first, a.part[0]);
-    _mm512_storeu_ps(first + 16, a.part[1]);
+    for (int i = 0; i < parts; ++i) _mm512_storeu_ps(first + 16 * i, a.part[i]);
   }
   static Float gather(const float* table, const Word& index) {
     return each<Float>([&](int i) { return _mm512_i32gather_ps(index.part[i], table, 4); });
@@ -50,11 +58,18 @@ struct Avx512Lanes {
   static Word gather(const std::uint32_t* table, const Word& index) {
     return each<Word>([&](int i) { return _mm512_i32gather_epi32(index.part[i], table, 4); });
   }
+  template <class Function>
+  static Float map(const Float& a, Function&& function) {
+    alignas(64) float lanes[width];
+    store(lanes, a);
+    for (std::uint32_t l = 0; l < width; ++l) lanes[l] = function(lanes[l]);
+    return load(lanes);
+  }
   static void barrier() {}
   static Word slots_of_row(std::uint32_t row) {
     const __m512i low = _mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
                                          _mm512_set1_epi32(static_cast<std::int32_t>(lane_count * row)));
-    return {{low, _mm512_add_epi32(low, _mm512_set1_epi32(16))}};
+    return each<Word>([&](int i) { return _mm512_add_epi32(low, _mm512_set1_epi32(16 * i)); });
   }
 
   static Float add(const Float& a, const Float& b) {
@@ -160,7 +175,7 @@ struct Avx512Lanes {
     return each<Word>([&](int i) { return _mm512_mask_blend_epi32(mask.part[i], otherwise.part[i], if_set.part[i]); });
   }
   static Mask mask_of_bits(std::uint32_t bits) {
-    return {{static_cast<__mmask16>(bits), static_cast<__mmask16>(bits >> 16)}};
+    return each<Mask>([&](int i) { return static_cast<__mmask16>(bits >> (16 * i)); });
   }
   template <class Predicate>
   static std::uint32_t filter(std::uint32_t bits, Predicate&& predicate) {
@@ -172,7 +187,9 @@ struct Avx512Lanes {
     return kept;
   }
   static std::uint32_t ballot(const Mask& mask) {
-    return static_cast<std::uint32_t>(mask.part[0]) | (static_cast<std::uint32_t>(mask.part[1]) << 16);
+    std::uint32_t bits = 0;
+    for (int i = 0; i < parts; ++i) bits |= static_cast<std::uint32_t>(mask.part[i]) << (16 * i);
+    return bits;
   }
 
   template <std::uint32_t distance>
@@ -203,15 +220,13 @@ struct Avx512Lanes {
     }
   }
   static float get(const Float& a, std::uint32_t lane) {
-    alignas(64) float lanes[lane_count];
-    _mm512_store_ps(lanes, a.part[0]);
-    _mm512_store_ps(lanes + 16, a.part[1]);
+    alignas(64) float lanes[width];
+    store(lanes, a);
     return lanes[lane];
   }
   static std::uint32_t get(const Word& a, std::uint32_t lane) {
-    alignas(64) std::uint32_t lanes[lane_count];
-    _mm512_store_si512(lanes, a.part[0]);
-    _mm512_store_si512(lanes + 16, a.part[1]);
+    alignas(64) std::uint32_t lanes[width];
+    for (int i = 0; i < parts; ++i) _mm512_store_si512(lanes + 16 * i, a.part[i]);
     return lanes[lane];
   }
 
@@ -226,7 +241,9 @@ struct Avx512Lanes {
  private:
   template <class Result, class Part>
   static Result each(Part&& part) {
-    return {{part(0), part(1)}};
+    Result result;
+    for (int i = 0; i < parts; ++i) result.part[i] = part(i);
+    return result;
   }
 
   template <std::uint32_t distance>
@@ -237,6 +254,8 @@ struct Avx512Lanes {
     if constexpr (distance == 1) return _mm512_permute_ps(a, 0xb1);
   }
 };
+
+using Avx512Lanes = Avx512LanesOf<2>;
 
 }  // namespace cingulum::numerics
 

@@ -17,15 +17,21 @@ CGL_HD constexpr std::uint32_t row_count(std::uint32_t slots) {
   return (slots + (lane_count - 1u)) / lane_count;
 }
 
-struct PortableLanes {
+// `count` is 32 but for work that each lane does alone (ptt): there a kind offers Narrow, as many lanes as one register
+// holds, without the primitives that cross lanes.
+template <std::uint32_t count>
+struct PortableLanesOf {
+  static constexpr std::uint32_t width = count;
+  using Narrow = PortableLanesOf<8>;
+
   struct Float {
-    float lane[lane_count];
+    float lane[count];
   };
   struct Word {
-    std::uint32_t lane[lane_count];
+    std::uint32_t lane[count];
   };
   struct Mask {
-    bool lane[lane_count];
+    bool lane[count];
   };
 
   static CGL_HD Float broadcast(float value) {
@@ -35,17 +41,17 @@ struct PortableLanes {
     return each<Word>([&](std::uint32_t) { return value; });
   }
 
-  // 32 contiguous floats.
+  // Contiguous floats, one per lane.
   static CGL_HD Float load(const float* first) {
     return each<Float>([&](std::uint32_t l) { return first[l]; });
   }
-  // Row `row` of `slots`; slots from `count` on are not read and hold +0.0.
-  static CGL_HD Float load_row(const float* slots, std::uint32_t row, std::uint32_t count) {
+  // Row `row` of `slots`; slots from `end` on are not read and hold +0.0.
+  static CGL_HD Float load_row(const float* slots, std::uint32_t row, std::uint32_t end) {
     const std::uint32_t first = lane_count * row;
-    return each<Float>([&](std::uint32_t l) { return first + l < count ? slots[first + l] : 0.0f; });
+    return each<Float>([&](std::uint32_t l) { return first + l < end ? slots[first + l] : 0.0f; });
   }
   static CGL_HD void store(float* first, const Float& a) {
-    for (std::uint32_t l = 0; l < lane_count; ++l) first[l] = a.lane[l];
+    for (std::uint32_t l = 0; l < count; ++l) first[l] = a.lane[l];
   }
   // table[index] of each lane.
   static CGL_HD Float gather(const float* table, const Word& index) {
@@ -53,6 +59,12 @@ struct PortableLanes {
   }
   static CGL_HD Word gather(const std::uint32_t* table, const Word& index) {
     return each<Word>([&](std::uint32_t l) { return table[index.lane[l]]; });
+  }
+  // A scalar function of each lane's number.
+  CGL_HD_GENERIC
+  template <class Function>
+  static CGL_HD Float map(const Float& a, Function&& function) {
+    return each<Float>([&](std::uint32_t l) { return function(a.lane[l]); });
   }
   // What one lane stored before, every lane may load after. Stands where lanes exchange through memory.
   static CGL_HD void barrier() {}
@@ -181,7 +193,7 @@ struct PortableLanes {
   // Bit l is set where lane l's mask is.
   static CGL_HD std::uint32_t ballot(const Mask& mask) {
     std::uint32_t bits = 0;
-    for (std::uint32_t l = 0; l < lane_count; ++l) bits |= (mask.lane[l] ? 1u : 0u) << l;
+    for (std::uint32_t l = 0; l < count; ++l) bits |= (mask.lane[l] ? 1u : 0u) << l;
     return bits;
   }
 
@@ -217,9 +229,11 @@ struct PortableLanes {
   template <class Result, class Value>
   static CGL_HD Result each(Value&& value) {
     Result result;
-    for (std::uint32_t l = 0; l < lane_count; ++l) result.lane[l] = value(l);
+    for (std::uint32_t l = 0; l < count; ++l) result.lane[l] = value(l);
     return result;
   }
 };
+
+using PortableLanes = PortableLanesOf<lane_count>;
 
 }  // namespace cingulum::numerics

@@ -13,6 +13,8 @@ struct WarpLanes {
   using Float = float;
   using Word = std::uint32_t;
   using Mask = bool;
+  using Narrow = WarpLanes;
+  static constexpr std::uint32_t width = lane_count;
 
   static constexpr unsigned whole_warp = 0xffffffffu;
 
@@ -28,6 +30,10 @@ struct WarpLanes {
   static __device__ void store(float* first, Float a) { first[lane_index()] = a; }
   static __device__ Float gather(const float* table, Word index) { return table[index]; }
   static __device__ Word gather(const std::uint32_t* table, Word index) { return table[index]; }
+  template <class Function>
+  static __device__ Float map(Float a, Function&& function) {
+    return function(a);
+  }
   static __device__ void barrier() { __syncwarp(whole_warp); }
   static __device__ Word slots_of_row(std::uint32_t row) { return lane_count * row + lane_index(); }
 
