@@ -64,6 +64,15 @@ struct Avx2LanesOf {
     return each<Word>(
         [&](int i) { return _mm256_i32gather_epi32(reinterpret_cast<const int*>(table), index.part[i], 4); });
   }
+  static Float gather_number(const float* table, const Word& row, std::uint32_t stride, const Word& column,
+                             bool small) {
+    if (small) return gather(table, add(multiply(row, broadcast(stride)), column));
+    float lanes[width];
+    for (std::uint32_t l = 0; l < width; ++l) {
+      lanes[l] = table[static_cast<std::uint64_t>(get(row, l)) * stride + get(column, l)];
+    }
+    return load(lanes);
+  }
   template <class Function>
   static Float map(const Float& a, Function&& function) {
     alignas(32) float lanes[width];
@@ -71,6 +80,13 @@ struct Avx2LanesOf {
     for (std::uint32_t l = 0; l < width; ++l) lanes[l] = function(lanes[l]);
     return load(lanes);
   }
+  template <class Body>
+  static void each_lane(std::uint32_t bits, Body&& body) {
+    for (std::uint32_t l = 0; l < width; ++l) {
+      if (((bits >> l) & 1u) != 0u) body(l);
+    }
+  }
+  static float own(const Float& a, std::uint32_t lane) { return get(a, lane); }
   static void barrier() {}
   static Word slots_of_row(std::uint32_t row) {
     const __m256i low = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),

@@ -60,12 +60,27 @@ struct PortableLanesOf {
   static CGL_HD Word gather(const std::uint32_t* table, const Word& index) {
     return each<Word>([&](std::uint32_t l) { return table[index.lane[l]]; });
   }
+  // table[row * stride + column] of each lane; `small` says that the table has fewer than 2^31 numbers.
+  static CGL_HD Float gather_number(const float* table, const Word& row, std::uint32_t stride, const Word& column,
+                                    bool) {
+    return each<Float>(
+        [&](std::uint32_t l) { return table[static_cast<std::uint64_t>(row.lane[l]) * stride + column.lane[l]]; });
+  }
   // A scalar function of each lane's number.
   CGL_HD_GENERIC
   template <class Function>
   static CGL_HD Float map(const Float& a, Function&& function) {
     return each<Float>([&](std::uint32_t l) { return function(a.lane[l]); });
   }
+  // Calls body(lane) for each lane of `bits`; own(a, lane) is that lane's number.
+  CGL_HD_GENERIC
+  template <class Body>
+  static CGL_HD void each_lane(std::uint32_t bits, Body&& body) {
+    for (std::uint32_t l = 0; l < count; ++l) {
+      if (((bits >> l) & 1u) != 0u) body(l);
+    }
+  }
+  static CGL_HD float own(const Float& a, std::uint32_t lane) { return a.lane[lane]; }
   // What one lane stored before, every lane may load after. Stands where lanes exchange through memory.
   static CGL_HD void barrier() {}
   // The numbers of the slots of a row.

@@ -13,6 +13,7 @@
 
 #include "numerics/choose.hpp"
 #include "numerics/lane_elementary.hpp"
+#include "numerics/lane_rotation.hpp"
 #include "numerics/lane_sum.hpp"
 #include "numerics/mirror_sum.hpp"
 #include "numerics/random.hpp"
@@ -330,6 +331,12 @@ CGL_LANES_TEST(operations_on_single_lanes_equal_the_scalar_ones) {
       ASSERT_EQ(bits(Lanes::lesser_of(fa, fb)), float_bits(a[l] < b[l] ? a[l] : b[l]));
       ASSERT_EQ(bits(Lanes::gather(table, at)), float_bits(table[index[l]]));
       ASSERT_EQ(Lanes::get(Lanes::gather(words, at), l), words[index[l]]);
+      const auto column = Lanes::bits_and(at, Lanes::broadcast(7u));
+      const auto row = Lanes::template shift_right<3>(at);
+      ASSERT_EQ(bits(Lanes::gather_number(table, row, 8u, column, true)), float_bits(table[index[l]]));
+      ASSERT_EQ(bits(Lanes::gather_number(table, row, 8u, column, false)), float_bits(table[index[l]]));
+      ASSERT_EQ(bits(Lanes::map(fa, [](float value) { return value * 3.0f; })), float_bits(a[l] * 3.0f));
+      ASSERT_EQ(float_bits(Lanes::own(fa, l)), float_bits(a[l]));
       ASSERT_EQ(Lanes::get(Lanes::add(w, v), l), x + y);
       ASSERT_EQ(Lanes::get(Lanes::subtract(w, v), l), x - y);
       ASSERT_EQ(Lanes::get(Lanes::multiply(w, v), l), x * y);
@@ -411,6 +418,37 @@ CGL_LANES_TEST(philox_gives_each_lane_its_block) {
   for (std::uint32_t l = 0; l < 32; ++l) {
     const PhiloxBlock truth = random_block(key, counter, l);
     for (int i = 0; i < 4; ++i) ASSERT_EQ(Lanes::get(blocks.word[i], l), truth.word[i]);
+  }
+}
+
+CGL_LANES_TEST(frames_are_propagated_with_the_bits_of_the_scalar_function) {
+  using Lanes = TestedLanes::Narrow;
+  std::mt19937 generator(21);
+  std::uniform_real_distribution<float> number(-1.0f, 1.0f);
+  for (int round = 0; round < 300; ++round) {
+    const Frame frame = straighten(normalise(Vec3{number(generator), number(generator), number(generator)}),
+                                   {number(generator), number(generator), number(generator)});
+    float k1[32], k2[32];
+    for (std::uint32_t l = 0; l < 32; ++l) {
+      k1[l] = l % 4 == 3 ? 1e-5f * number(generator) : 4.0f * number(generator);
+      k2[l] = l % 4 == 3 ? 0.0f : 4.0f * number(generator);
+    }
+    const auto arc = lane_arc<Lanes>(Lanes::load(k1), Lanes::load(k2), 0.3f);
+    auto step = lane_propagate<Lanes>(spread<Lanes>(frame), arc);
+    step = lane_propagate<Lanes>(step.frame, arc);
+    for (std::uint32_t l = 0; l < Lanes::width; ++l) {
+      const FrameStep once = propagate_frame(frame, k1[l], k2[l], 0.3f);
+      const FrameStep truth = propagate_frame(once.frame, k1[l], k2[l], 0.3f);
+      const auto expect_equal = [&](const LaneVec3<Lanes>& found, Vec3 wanted) {
+        ASSERT_EQ(float_bits(Lanes::get(found.x, l)), float_bits(wanted.x));
+        ASSERT_EQ(float_bits(Lanes::get(found.y, l)), float_bits(wanted.y));
+        ASSERT_EQ(float_bits(Lanes::get(found.z, l)), float_bits(wanted.z));
+      };
+      expect_equal(step.displacement, truth.displacement);
+      expect_equal(step.frame.tangent, truth.frame.tangent);
+      expect_equal(step.frame.normal, truth.frame.normal);
+      expect_equal(step.frame.binormal, truth.frame.binormal);
+    }
   }
 }
 

@@ -30,10 +30,18 @@ struct WarpLanes {
   static __device__ void store(float* first, Float a) { first[lane_index()] = a; }
   static __device__ Float gather(const float* table, Word index) { return table[index]; }
   static __device__ Word gather(const std::uint32_t* table, Word index) { return table[index]; }
+  static __device__ Float gather_number(const float* table, Word row, std::uint32_t stride, Word column, bool) {
+    return table[static_cast<std::uint64_t>(row) * stride + column];
+  }
   template <class Function>
   static __device__ Float map(Float a, Function&& function) {
     return function(a);
   }
+  template <class Body>
+  static __device__ void each_lane(std::uint32_t bits, Body&& body) {
+    if (mask_of_bits(bits)) body(lane_index());
+  }
+  static __device__ float own(Float a, std::uint32_t) { return a; }
   static __device__ void barrier() { __syncwarp(whole_warp); }
   static __device__ Word slots_of_row(std::uint32_t row) { return lane_count * row + lane_index(); }
 

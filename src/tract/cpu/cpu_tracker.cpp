@@ -73,10 +73,7 @@ class CpuTracker final : public Tracker {
   explicit CpuTracker(ThreadPool& pool) : pool_(pool) {}
 
   [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
-    return catch_out_of_memory([&]() -> Status {
-      CGL_TRY(make_kernel_tables(plan, field));
-      return {};
-    });
+    return check_plan_and_field(plan, field);
   }
 
   [[nodiscard]] Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,

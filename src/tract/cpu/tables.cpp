@@ -1,8 +1,9 @@
 #include "tract/cpu/tables.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 
+#include "numerics/elementary64.hpp"
 #include "numerics/mirror_sum.hpp"
 #include "numerics/spherical_harmonics.hpp"
 #include "tract/kernel/series.hpp"
@@ -197,9 +198,92 @@ Status place_bootstrap(const Field& field, KernelTables& tables) {
   return {};
 }
 
+constexpr std::uint32_t disc_points = 32;
+
+// Points that cover the unit disc evenly: radius sqrt((i + 1/2) / n), each turned by the golden angle against the one
+// before (Vogel, Math. Biosci. 44, 1979).
+void place_disc(KernelTables& tables) {
+  constexpr double golden_angle = 0x1.3331febfa4bfbp+1;  // pi (3 - sqrt(5))
+  for (std::uint32_t i = 0; i < disc_points; ++i) {
+    const double radius = numerics::root((i + 0.5) / disc_points);
+    const double angle = golden_angle * i;
+    tables.disc_k1.push_back(static_cast<float>(radius * numerics::cosine(angle)));
+    tables.disc_k2.push_back(static_cast<float>(radius * numerics::sine(angle)));
+  }
+}
+
+constexpr std::uint32_t cells_per_edge = 32;
+
+// The direction of the cube's surface at (u, v) of a face; faces 3 to 5 are opposite to 0 to 2.
+numerics::Vec3d on_cube(std::uint32_t face, double u, double v) {
+  const double major = face < 3 ? 1 : -1;
+  switch (face % 3) {
+    case 0: return {major, u * major, v * major};
+    case 1: return {u * major, major, v * major};
+    default: return {u * major, v * major, major};
+  }
+}
+
+// A slot is left out of a cell when another is nearer at all four corners: cosines are linear in the direction, so it
+// is then nearer everywhere in the cell. Corners are moved outwards a little, for directions that rounding puts into
+// the neighbouring cell, and ties within rounding are kept.
+void place_nearest(const Field& field, KernelTables& tables) {
+  const std::uint32_t faces = field.sphere.half ? 3 : 6;
+  std::vector<std::vector<std::uint32_t>> lists;
+  std::vector<std::array<double, 4>> cosines;
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t face = 0; face < faces; ++face) {
+    for (std::uint32_t j = 0; j < cells_per_edge; ++j) {
+      for (std::uint32_t i = 0; i < cells_per_edge; ++i) {
+        constexpr double margin = 1e-4;
+        numerics::Vec3d corners[4];
+        for (std::uint32_t corner = 0; corner < 4; ++corner) {
+          const double across = (corner & 1) != 0 ? i + 1 + margin : i - margin;
+          const double up = (corner & 2) != 0 ? j + 1 + margin : j - margin;
+          corners[corner] =
+              numerics::normalise(on_cube(face, 2 * across / cells_per_edge - 1, 2 * up / cells_per_edge - 1));
+        }
+        const numerics::Vec3d centre = numerics::normalise((corners[0] + corners[1]) + (corners[2] + corners[3]));
+        cosines.clear();
+        slots.clear();
+        for (std::uint32_t slot = 0; slot < tables.x.size(); ++slot) {
+          if (((tables.occupied[slot / lane_count] >> (slot % lane_count)) & 1u) == 0) continue;
+          numerics::Vec3d v{static_cast<double>(tables.x[slot]), static_cast<double>(tables.y[slot]),
+                            static_cast<double>(tables.z[slot])};
+          if (field.sphere.half && numerics::dot(v, centre) < 0) v = -v;
+          slots.push_back(slot);
+          cosines.push_back({numerics::dot(v, corners[0]), numerics::dot(v, corners[1]), numerics::dot(v, corners[2]),
+                             numerics::dot(v, corners[3])});
+        }
+        // Most are beaten by the one nearest to the cell's middle.
+        const auto sum = [](const std::array<double, 4>& c) { return (c[0] + c[1]) + (c[2] + c[3]); };
+        const std::array<double, 4> middle = *std::max_element(
+            cosines.begin(), cosines.end(), [&](const auto& a, const auto& b) { return sum(a) < sum(b); });
+        std::vector<std::uint32_t> list;
+        for (std::size_t a = 0; a < slots.size(); ++a) {
+          const auto beaten = [&](const std::array<double, 4>& other) {
+            constexpr double tie = 1e-6;
+            return other[0] > cosines[a][0] + tie && other[1] > cosines[a][1] + tie && other[2] > cosines[a][2] + tie &&
+                   other[3] > cosines[a][3] + tie;
+          };
+          if (beaten(middle) || std::any_of(cosines.begin(), cosines.end(), beaten)) continue;
+          list.push_back(slots[a]);
+        }
+        tables.nearest_capacity = std::max(tables.nearest_capacity, static_cast<std::uint32_t>(list.size()));
+        lists.push_back(std::move(list));
+      }
+    }
+  }
+  for (const std::vector<std::uint32_t>& list : lists) {
+    for (std::uint32_t n = 0; n < tables.nearest_capacity; ++n) {
+      tables.nearest.push_back(n < list.size() ? list[n] : list[0]);
+    }
+  }
+}
+
 }  // namespace
 
-Result<KernelTables> make_kernel_tables(const TrackingPlan& plan, const Field& field) {
+Status check_plan_and_field(const TrackingPlan& plan, const Field& field) {
   CGL_TRY(check_getter(plan, field));
   CGL_TRY(check_field(field));
   if (plan.size.x != field.geometry.size[0] || plan.size.y != field.geometry.size[1] ||
@@ -208,18 +292,31 @@ Result<KernelTables> make_kernel_tables(const TrackingPlan& plan, const Field& f
                 plan.size.x, plan.size.y, plan.size.z, field.geometry.size[0], field.geometry.size[1],
                 field.geometry.size[2]);
   }
+  return {};
+}
+
+Result<KernelTables> make_kernel_tables(const TrackingPlan& plan, const Field& field) {
+  CGL_TRY(check_plan_and_field(plan, field));
   KernelTables tables;
   if (has_sphere(field)) place_sphere(field, tables);
   if (samples_series(field)) place_harmonics(field, tables);
   if (field.kind == FieldKind::bootstrap) CGL_TRY(place_bootstrap(field, tables));
+  if (static_cast<Getter>(plan.getter) == Getter::ptt) {
+    place_disc(tables);
+    if (field.kind == FieldKind::amplitudes) place_nearest(field, tables);
+  }
   return tables;
 }
 
 TrackingInput make_tracking_input(const TrackingPlan& plan, const Field& field, const KernelTables& tables) {
   TrackingInput input{};
   input.plan = plan;
-  input.field = {static_cast<std::uint32_t>(field.kind), field.channels, field.stride, field.record_of_voxel.data(),
-                 field.records.data()};
+  input.field = {static_cast<std::uint32_t>(field.kind),
+                 field.channels,
+                 field.stride,
+                 field.record_of_voxel.data(),
+                 field.records.data(),
+                 field.records.size() < (std::size_t{1} << 31) ? 1u : 0u};
   input.sphere = {tables.rows,     field.sphere.half ? 1u : 0u,
                   tables.degree,   tables.occupied.data(),
                   tables.x.data(), tables.y.data(),
@@ -239,6 +336,8 @@ TrackingInput make_tracking_input(const TrackingPlan& plan, const Field& field, 
                        tables.boot_basis.data(),      tables.boot_fit.data(),    tables.level.data(),
                        tables.residual_scale.data(),  tables.inverse_scale_sum};
   }
+  input.disc = {static_cast<std::uint32_t>(tables.disc_k1.size()), tables.disc_k1.data(), tables.disc_k2.data()};
+  input.nearest = {cells_per_edge, tables.nearest_capacity, tables.nearest.data()};
   return input;
 }
 
@@ -247,12 +346,14 @@ SlabMemory::SlabMemory(const TrackingInput& input) {
   const std::size_t values = std::size_t{lane_count} * input.sphere.rows;
   const std::size_t signal = std::size_t{lane_count} * input.bootstrap.rows * (input.harmonics.degree / 2u + 1u);
   constexpr std::size_t coefficients = 96;
-  floats_.resize(record + values + signal + coefficients);
+  const std::size_t probe = input.disc.count > 0 && input.field.kind == field_of_harmonics ? 32 * std::size_t{96} : 0;
+  floats_.resize(record + values + signal + coefficients + probe);
   words_.resize(values + most_initial_directions);
   slab_.record = floats_.data();
   slab_.values = slab_.record + record;
   slab_.signal = slab_.values + values;
   slab_.coefficients = slab_.signal + signal;
+  slab_.probe = slab_.coefficients + coefficients;
   slab_.survivors = words_.data();
   slab_.peaks = slab_.survivors + values;
 }

@@ -27,9 +27,13 @@ struct KernelTables {
   std::vector<float> boot_basis, boot_fit, residual_scale;
   std::vector<std::uint32_t> level;
   float inverse_scale_sum = 0;
+  std::vector<float> disc_k1, disc_k2;
+  std::uint32_t nearest_capacity = 0;
+  std::vector<std::uint32_t> nearest;
 };
 
 // Fails where plan and field do not fit each other.
+[[nodiscard]] Status check_plan_and_field(const TrackingPlan& plan, const Field& field);
 [[nodiscard]] Result<KernelTables> make_kernel_tables(const TrackingPlan& plan, const Field& field);
 
 // Views of tables and field, which must outlive them.

@@ -16,6 +16,7 @@
 #include "tract/kernel/det.hpp"
 #include "tract/kernel/find_peaks.hpp"
 #include "tract/kernel/prob.hpp"
+#include "tract/kernel/ptt.hpp"
 #include "tract/kernel/sample.hpp"
 #include "tract/kernel/step.hpp"
 #include "tract/kernel/tensor.hpp"
@@ -119,6 +120,37 @@ CGL_HD inline numerics::Vec3 moved_by(const TrackingPlan& plan, numerics::Vec3 p
           position.z + displacement.z * plan.step_in_voxels[2]};
 }
 
+// ptt: `ptt_substeps` arcs per step; the stopping map is asked after each, points are kept after the last.
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline HalfEnd track_ptt_half(const TrackingInput& input, const Slab& slab, std::uint32_t seed,
+                                     std::uint32_t direction_index, std::uint32_t half, numerics::Vec3 position,
+                                     numerics::Vec3 ahead, float* points) {
+  const TrackingPlan& plan = input.plan;
+  const float arc_mm = plan.step_mm / static_cast<float>(plan.ptt_substeps);
+  numerics::Frame frame = initial_frame(plan.key, seed, direction_index, half, ahead);
+  read_record<Lanes>(input, slab, position);
+  std::uint32_t internal = 0;
+  for (std::uint32_t step = 0; step < plan.max_steps; ++step) {
+    for (std::uint32_t substep = 0; substep < plan.ptt_substeps; ++substep, ++internal) {
+      const numerics::DrawCounter counter{seed, numerics::DrawPurpose::step, direction_index, half, internal, 0u};
+      const Curvature curvature = draw_curvature<Lanes>(input, slab, counter, position, frame);
+      if (!curvature.found) return {step, internal + 1u, static_cast<std::uint32_t>(EndReason::no_direction)};
+      const numerics::FrameStep next = numerics::propagate_frame(frame, curvature.k1, curvature.k2, arc_mm);
+      frame = next.frame;
+      position = {position.x + next.displacement.x * plan.voxels_per_mm[0],
+                  position.y + next.displacement.y * plan.voxels_per_mm[1],
+                  position.z + next.displacement.z * plan.voxels_per_mm[2]};
+      const EndReason reason = enter_point<Lanes>(input, slab, position);
+      if (reason != EndReason::none) return {step, internal + 1u, static_cast<std::uint32_t>(reason)};
+    }
+    points[3u * step] = position.x;
+    points[3u * step + 1u] = position.y;
+    points[3u * step + 2u] = position.z;
+  }
+  return {plan.max_steps, internal, static_cast<std::uint32_t>(EndReason::max_length)};
+}
+
 // From the seed, which was found good, heading `ahead`. Writes x y z of each point after the seed; the point at which
 // the streamline ended is not kept. `half` is 0 along the initial direction, 1 against it.
 CGL_HD_GENERIC
@@ -126,6 +158,9 @@ template <class Lanes>
 CGL_HD inline HalfEnd track_half(const TrackingInput& input, const Slab& slab, std::uint32_t seed,
                                  std::uint32_t direction_index, std::uint32_t half, numerics::Vec3 position,
                                  numerics::Vec3 ahead, float* points) {
+  if (static_cast<Getter>(input.plan.getter) == Getter::ptt) {
+    return track_ptt_half<Lanes>(input, slab, seed, direction_index, half, position, ahead, points);
+  }
   read_record<Lanes>(input, slab, position);
   for (std::uint32_t step = 0; step < input.plan.max_steps; ++step) {
     const numerics::DrawCounter counter{seed, numerics::DrawPurpose::step, direction_index, half, step, 0u};

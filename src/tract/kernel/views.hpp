@@ -22,7 +22,8 @@ struct FieldView {
   std::uint32_t channels;  // the stopping value is the number after them
   std::uint32_t stride;
   const std::uint32_t* record_of_voxel;
-  const float* records;  // readable for 32 floats past the last record
+  const float* records;    // readable for 32 floats past the last record
+  std::uint32_t is_small;  // below 2^31 numbers: 32 bits address them all
 };
 
 // Directions in slots: the vertices themselves for amplitudes, the slots of the contract's mirror sum, empty ones
@@ -64,17 +65,18 @@ struct BootstrapView {
 
 // Points of the unit disc of curvatures whose supports bound the rejection (kernel/ptt.hpp).
 struct DiscView {
-  std::uint32_t count;  // at most 32
+  std::uint32_t count;  // a multiple of every kind's narrow lanes: 32
   const float* k1;      // 32 entries
   const float* k2;
 };
 
-// Which vertices can be nearest to a direction: the sphere's cube map. Of face f, cell (i, j) the list begins at
-// first[(f * cells + j) * cells + i] in `slots` and ends where the next begins.
+// Which slots can be nearest to a direction: a cube map. A direction belongs to the face of its largest component (on
+// half spheres the faces of its opposite are the same, so three suffice); the other two, divided by it, lie in [-1, 1]
+// and give a cell. Each cell has `capacity` slots, ascending, the first repeated where there are fewer.
 struct NearestView {
   std::uint32_t cells;  // along an edge of a face
-  const std::uint32_t* first;
-  const std::uint32_t* slots;
+  std::uint32_t capacity;
+  const std::uint32_t* slots;  // [((face * cells + j) * cells + i) * capacity + n]
 };
 
 struct TrackingInput {
@@ -95,6 +97,7 @@ struct Slab {
   std::uint32_t* peaks;      // most_initial_directions
   float* signal;             // bootstrap: 32 * rows * (degree / 2 + 1)
   float* coefficients;       // bootstrap: 96
+  float* probe;              // ptt on series: 32 * 96
 };
 
 // What became of one half.

@@ -1,0 +1,320 @@
+// ptt: parallel transport tractography (Aydogan and Shi, IEEE TMI 40, 2021). A streamline carries a frame (tangent,
+// normal, binormal) and goes along arcs of constant curvature (k1, k2), drawn anew at each internal step. The support
+// of a pair is the mean amplitude along a probe that such an arc would take, raised to an exponent; pairs are drawn in
+// proportion to it.
+//
+// Amplitude at a position along a tangent: of a spherical function, that of the nearest direction of the sphere (the
+// largest cosine, without its sign on half spheres; among equals the lowest slot), interpolated; of a series, the
+// interpolated series at the tangent itself. Below zero, and outside of the image, it is zero. An amplitude counts as
+// weak below the greater of the relative threshold times the largest amplitude over the sphere at the streamline's own
+// position, and the absolute threshold. A probe whose mean is weak has no support; unless weak links are allowed,
+// neither has one with a weak amplitude anywhere.
+//
+// Pairs are drawn by rejection: uniform in the disc of radius ptt_max_curvature, accepted with probability support over
+// bound, the first accepted of at most ptt_tries. The bound is the largest support of the 32 points of the disc that
+// DiscView has, times bound_margin: with it, rejection gives the wanted distribution wherever no support exceeds the
+// bound, and cuts the excess off elsewhere (ptt.test.cpp measures the distribution).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "numerics/elementary.hpp"
+#include "numerics/lane_elementary.hpp"
+#include "numerics/lane_rotation.hpp"
+#include "numerics/lanes_portable.hpp"
+#include "numerics/portable.hpp"
+#include "numerics/random.hpp"
+#include "numerics/rotation.hpp"
+#include "numerics/trilinear.hpp"
+#include "numerics/vec3.hpp"
+#include "tract/kernel/amplitudes.hpp"
+#include "tract/kernel/sample.hpp"
+#include "tract/kernel/series.hpp"
+#include "tract/kernel/views.hpp"
+
+namespace cingulum::kernel {
+
+inline constexpr float bound_margin = 1.1f;
+inline constexpr std::uint32_t probe_stride = 96;  // of slab.probe, numbers per lane
+
+// The slot whose direction is nearest to each lane's unit vector.
+CGL_HD_GENERIC
+template <class Group>
+CGL_HD inline typename Group::Word nearest_slots(const TrackingInput& input, const numerics::LaneVec3<Group>& v) {
+  using Float = typename Group::Float;
+  using Word = typename Group::Word;
+  const NearestView& nearest = input.nearest;
+  const SphereView& sphere = input.sphere;
+  const Float x = Group::magnitude(v.x);
+  const Float y = Group::magnitude(v.y);
+  const Float z = Group::magnitude(v.z);
+  const typename Group::Mask along_x = Group::both(Group::at_least(x, y), Group::at_least(x, z));
+  const typename Group::Mask along_y = Group::at_least(y, z);
+  const Float major = Group::select(along_x, v.x, Group::select(along_y, v.y, v.z));
+  const Float first = Group::select(along_x, v.y, v.x);
+  const Float second = Group::select(along_x, v.z, Group::select(along_y, v.z, v.y));
+  Word face =
+      Group::select(along_x, Group::broadcast(0u), Group::select(along_y, Group::broadcast(1u), Group::broadcast(2u)));
+  if (sphere.half == 0u) {
+    const typename Group::Mask negative = Group::greater(Group::broadcast(0.0f), major);
+    face = Group::add(face, Group::select(negative, Group::broadcast(3u), Group::broadcast(0u)));
+  }
+  const auto cell = [&](const Float& minor) {
+    const Float scaled = Group::multiply(Group::add(Group::divide(minor, major), Group::broadcast(1.0f)),
+                                         Group::broadcast(0.5f * static_cast<float>(nearest.cells)));
+    const Float last = Group::broadcast(static_cast<float>(nearest.cells - 1u));
+    return Group::integer_of_float(Group::lesser_of(Group::greater_of(scaled, Group::broadcast(0.0f)), last));
+  };
+  const Word cells = Group::broadcast(nearest.cells);
+  const Word row = Group::add(Group::multiply(face, cells), cell(second));
+  Word at = Group::multiply(Group::add(Group::multiply(row, cells), cell(first)), Group::broadcast(nearest.capacity));
+  Word best = Group::broadcast(0u);
+  Float best_cosine = Group::broadcast(-2.0f);
+  for (std::uint32_t n = 0; n < nearest.capacity; ++n) {
+    const Word slot = Group::gather(nearest.slots, at);
+    at = Group::add(at, Group::broadcast(1u));
+    Float cosine = numerics::lane_dot<Group>(
+        {Group::gather(sphere.x, slot), Group::gather(sphere.y, slot), Group::gather(sphere.z, slot)}, v);
+    if (sphere.half != 0u) cosine = Group::magnitude(cosine);
+    const typename Group::Mask better = Group::greater(cosine, best_cosine);
+    best = Group::select(better, slot, best);
+    best_cosine = Group::select(better, cosine, best_cosine);
+  }
+  return best;
+}
+
+template <class Group>
+struct LaneAxisCell {
+  typename Group::Word low, high;
+  typename Group::Float low_weight, high_weight;
+};
+
+// numerics::axis_cell of each lane; positions are below 2^24.
+CGL_HD_GENERIC
+template <class Group>
+CGL_HD inline LaneAxisCell<Group> lane_axis_cell(const typename Group::Float& position, std::uint32_t size) {
+  using Float = typename Group::Float;
+  const Float zero = Group::broadcast(0.0f);
+  const Float last = Group::broadcast(static_cast<float>(size - 1u));
+  const Float below = Group::floor_of_lanes(position);
+  const Float high_weight = Group::subtract(position, below);
+  const Float above = Group::add(below, Group::broadcast(1.0f));
+  return {Group::integer_of_float(Group::lesser_of(Group::greater_of(below, zero), last)),
+          Group::integer_of_float(Group::lesser_of(Group::greater_of(above, zero), last)),
+          Group::subtract(Group::broadcast(1.0f), high_weight), high_weight};
+}
+
+// Bits of the lanes whose position lies in the image (numerics::is_outside).
+CGL_HD_GENERIC
+template <class Group>
+CGL_HD inline typename Group::Mask lanes_inside(numerics::GridSize size, const numerics::LaneVec3<Group>& position) {
+  const auto inside = [](const typename Group::Float& p, std::uint32_t extent) {
+    return Group::both(
+        Group::at_least(p, Group::broadcast(-0.5f)),
+        Group::greater(Group::broadcast(static_cast<float>(extent)), Group::add(p, Group::broadcast(0.5f))));
+  };
+  return Group::both(Group::both(inside(position.x, size.x), inside(position.y, size.y)), inside(position.z, size.z));
+}
+
+// The amplitude at each lane's position along its tangent.
+CGL_HD_GENERIC
+template <class Group>
+CGL_HD inline typename Group::Float amplitudes_along(const TrackingInput& input, const Slab& slab,
+                                                     const numerics::LaneVec3<Group>& position,
+                                                     const numerics::LaneVec3<Group>& tangent) {
+  using Float = typename Group::Float;
+  using Word = typename Group::Word;
+  const FieldView& field = input.field;
+  const numerics::GridSize size = input.plan.size;
+  const typename Group::Mask inside = lanes_inside<Group>(size, position);
+  const Float zero = Group::broadcast(0.0f);
+  const std::uint32_t bits = Group::ballot(inside);
+  if (bits == 0u) return zero;
+  if (field.kind == field_of_harmonics) {
+    Group::each_lane(bits, [&](std::uint32_t lane) {
+      const Corners corners = corners_at(
+          field, size, {Group::own(position.x, lane), Group::own(position.y, lane), Group::own(position.z, lane)});
+      float* result = slab.probe + std::size_t{probe_stride} * lane;
+      for (std::uint32_t c = 0; c < field.channels; ++c) result[c] = interpolate_channel(corners, c);
+    });
+    const Word first = Group::multiply(Group::slots_of_row(0u), Group::broadcast(probe_stride));
+    const Float value = series_at<Group>(input.harmonics, tangent.x, tangent.y, tangent.z, [&](int index) {
+      return Group::gather(slab.probe + input.harmonics.place[index], first);
+    });
+    return Group::select(inside, Group::greater_of(value, zero), zero);
+  }
+  const Word slot = nearest_slots<Group>(input, tangent);
+  const LaneAxisCell<Group> x = lane_axis_cell<Group>(position.x, size.x);
+  const LaneAxisCell<Group> y = lane_axis_cell<Group>(position.y, size.y);
+  const LaneAxisCell<Group> z = lane_axis_cell<Group>(position.z, size.z);
+  Float sum = zero;
+  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+    const Word cx = (corner & 1u) != 0u ? x.high : x.low;
+    const Word cy = (corner & 2u) != 0u ? y.high : y.low;
+    const Word cz = (corner & 4u) != 0u ? z.high : z.low;
+    const Float weight = Group::multiply(Group::multiply((corner & 1u) != 0u ? x.high_weight : x.low_weight,
+                                                         (corner & 2u) != 0u ? y.high_weight : y.low_weight),
+                                         (corner & 4u) != 0u ? z.high_weight : z.low_weight);
+    const Word row = Group::add(cy, Group::multiply(Group::broadcast(size.y), cz));
+    const Word voxel = Group::add(cx, Group::multiply(Group::broadcast(size.x), row));
+    const Word record = Group::gather(field.record_of_voxel, voxel);
+    const Float value = Group::gather_number(field.records, record, field.stride, slot, field.is_small != 0u);
+    const Float term = Group::multiply(weight, value);
+    sum = corner == 0u ? term : Group::add(sum, term);
+  }
+  return Group::select(inside, Group::greater_of(sum, zero), zero);
+}
+
+// The mean over the parallel probes around the curve; `weak` receives whether one of them is below the threshold.
+CGL_HD_GENERIC
+template <class Group>
+CGL_HD inline typename Group::Float probe_amplitudes(const TrackingInput& input, const Slab& slab,
+                                                     const numerics::LaneVec3<Group>& position,
+                                                     const numerics::LaneFrame<Group>& frame, float threshold,
+                                                     typename Group::Mask& strong) {
+  using Float = typename Group::Float;
+  const TrackingPlan& plan = input.plan;
+  const Float least = Group::broadcast(threshold);
+  if (plan.ptt_probe_count <= 1u) {
+    const Float value = amplitudes_along<Group>(input, slab, position, frame.tangent);
+    strong = Group::at_least(value, least);
+    return value;
+  }
+  constexpr float two_pi = 0x1.921fb6p+2f;
+  Float sum = Group::broadcast(0.0f);
+  strong = Group::mask_of_bits(0xffffffffu);
+  for (std::uint32_t c = 0; c < plan.ptt_probe_count; ++c) {
+    const numerics::SineCosine<float> at =
+        numerics::sine_cosine((two_pi * static_cast<float>(c)) / static_cast<float>(plan.ptt_probe_count));
+    const numerics::LaneVec3<Group> offset = numerics::lane_add<Group>(
+        numerics::lane_scale<Group>(frame.normal, Group::broadcast(plan.ptt_probe_radius_mm * at.cosine)),
+        numerics::lane_scale<Group>(frame.binormal, Group::broadcast(plan.ptt_probe_radius_mm * at.sine)));
+    const numerics::LaneVec3<Group> beside{
+        Group::add(position.x, Group::multiply(offset.x, Group::broadcast(plan.voxels_per_mm[0]))),
+        Group::add(position.y, Group::multiply(offset.y, Group::broadcast(plan.voxels_per_mm[1]))),
+        Group::add(position.z, Group::multiply(offset.z, Group::broadcast(plan.voxels_per_mm[2])))};
+    const Float value = amplitudes_along<Group>(input, slab, beside, frame.tangent);
+    strong = Group::both(strong, Group::at_least(value, least));
+    sum = c == 0u ? value : Group::add(sum, value);
+  }
+  return Group::divide(sum, Group::broadcast(static_cast<float>(plan.ptt_probe_count)));
+}
+
+// What all probes of one internal step share.
+struct ProbeStart {
+  numerics::Vec3 position;
+  numerics::Frame frame;
+  float amplitude;  // at the position, along the tangent
+  float threshold;  // below it an amplitude is weak
+};
+
+// The supports of each lane's curvatures; zero for lanes that are not in `bits`.
+CGL_HD_GENERIC
+template <class Group>
+CGL_HD inline typename Group::Float supports(const TrackingInput& input, const Slab& slab, const ProbeStart& start,
+                                             const typename Group::Float& k1, const typename Group::Float& k2,
+                                             std::uint32_t bits) {
+  using Float = typename Group::Float;
+  const TrackingPlan& plan = input.plan;
+  const numerics::LaneArc<Group> arc = numerics::lane_arc<Group>(k1, k2, plan.ptt_probe_step_mm);
+  numerics::LaneFrame<Group> frame = numerics::spread<Group>(start.frame);
+  numerics::LaneVec3<Group> position = numerics::spread<Group>(start.position);
+  Float sum = Group::broadcast(start.amplitude);
+  typename Group::Mask alive = Group::mask_of_bits(bits);
+  for (std::uint32_t q = 1; q < plan.ptt_probe_quality; ++q) {
+    const numerics::LaneFrameStep<Group> next = numerics::lane_propagate<Group>(frame, arc);
+    frame = next.frame;
+    position.x = Group::add(position.x, Group::multiply(next.displacement.x, Group::broadcast(plan.voxels_per_mm[0])));
+    position.y = Group::add(position.y, Group::multiply(next.displacement.y, Group::broadcast(plan.voxels_per_mm[1])));
+    position.z = Group::add(position.z, Group::multiply(next.displacement.z, Group::broadcast(plan.voxels_per_mm[2])));
+    typename Group::Mask strong;
+    sum = Group::add(sum, probe_amplitudes<Group>(input, slab, position, frame, start.threshold, strong));
+    if (plan.ptt_weak_links == 0u) {
+      alive = Group::both(alive, strong);
+      if (Group::ballot(alive) == 0u) return Group::broadcast(0.0f);
+    }
+  }
+  Float mean = Group::multiply(sum, Group::broadcast(1.0f / static_cast<float>(plan.ptt_probe_quality)));
+  alive = Group::both(alive, Group::both(Group::at_least(mean, Group::broadcast(start.threshold)),
+                                         Group::greater(mean, Group::broadcast(0.0f))));
+  if (plan.ptt_exponent_is_one == 0u) {
+    mean = Group::map(
+        mean, [&](float value) { return numerics::exponential(plan.ptt_exponent * numerics::logarithm(value)); });
+  }
+  return Group::select(alive, mean, Group::broadcast(0.0f));
+}
+
+struct Curvature {
+  bool found;
+  float k1;
+  float k2;
+};
+
+// The pair for one internal step; the record at `position` lies in the slab.
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline Curvature draw_curvature(const TrackingInput& input, const Slab& slab,
+                                       const numerics::DrawCounter& counter, numerics::Vec3 position,
+                                       const numerics::Frame& frame) {
+  using Group = typename Lanes::Narrow;
+  using Float = typename Group::Float;
+  const TrackingPlan& plan = input.plan;
+  constexpr float two_pi = 0x1.921fb6p+2f;
+  constexpr std::uint32_t all = Group::width == 32u ? 0xffffffffu : (1u << (Group::width % 32u)) - 1u;
+  ProbeStart start{position, frame, 0.0f, fill_amplitudes<Lanes>(input, slab, nullptr)};
+  typename Group::Mask strong;
+  const Float here = probe_amplitudes<Group>(input, slab, numerics::spread<Group>(position),
+                                             numerics::spread<Group>(frame), start.threshold, strong);
+  start.amplitude = Group::get(here, 0u);
+  if (plan.ptt_weak_links == 0u && (Group::ballot(strong) & 1u) == 0u) return {false, 0.0f, 0.0f};
+  float bound = 0.0f;
+  for (std::uint32_t first = 0; first < input.disc.count; first += Group::width) {
+    const Float limit = Group::broadcast(plan.ptt_max_curvature);
+    const Float of_disc =
+        supports<Group>(input, slab, start, Group::multiply(Group::load(input.disc.k1 + first), limit),
+                        Group::multiply(Group::load(input.disc.k2 + first), limit), all);
+    const float greatest = greatest_of_lanes<Group>(of_disc);
+    if (greatest > bound) bound = greatest;
+  }
+  if (!(bound > 0.0f)) return {false, 0.0f, 0.0f};
+  const Float scaled_bound = Group::broadcast(bound * bound_margin);
+  const numerics::PhiloxBlock words = numerics::counter_words(counter, 0u);
+  for (std::uint32_t first = 0; first < plan.ptt_tries; first += Group::width) {
+    const typename Group::Word attempt = Group::add(Group::slots_of_row(0u), Group::broadcast(first));
+    const numerics::LaneBlocks<Group> draws = numerics::lane_philox4x32_10<Group>(
+        {{Group::broadcast(words.word[0]), Group::broadcast(words.word[1]), Group::broadcast(words.word[2]),
+          Group::template shift_left<16>(attempt)}},
+        plan.key.low, plan.key.high);
+    const auto uniform = [&](int i) {
+      return Group::multiply(Group::float_of_integer(Group::template shift_right<8>(draws.word[i])),
+                             Group::broadcast(0x1p-24f));
+    };
+    const Float radius = Group::multiply(Group::broadcast(plan.ptt_max_curvature), Group::square_root(uniform(0)));
+    const numerics::LaneSineCosine<Group> angle =
+        numerics::lane_sine_cosine<Group>(Group::multiply(Group::broadcast(two_pi), uniform(1)));
+    const Float k1 = Group::multiply(radius, angle.cosine);
+    const Float k2 = Group::multiply(radius, angle.sine);
+    const std::uint32_t bits = Group::ballot(Group::less(attempt, Group::broadcast(plan.ptt_tries))) & all;
+    const Float support = supports<Group>(input, slab, start, k1, k2, bits);
+    const std::uint32_t accepted =
+        Group::ballot(Group::greater(support, Group::multiply(uniform(2), scaled_bound))) & bits;
+    if (accepted == 0u) continue;
+    const std::uint32_t lane = numerics::lowest_set_bit(accepted);
+    return {true, Group::get(k1, lane), Group::get(k2, lane)};
+  }
+  return {false, 0.0f, 0.0f};
+}
+
+// The frame at the seed: the tangent is the initial direction, the normal turned about it at random.
+CGL_HD inline numerics::Frame initial_frame(numerics::PhiloxKey key, std::uint32_t seed, std::uint32_t direction_index,
+                                            std::uint32_t half, numerics::Vec3 tangent) {
+  constexpr float two_pi = 0x1.921fb6p+2f;
+  const numerics::DrawCounter counter{seed, numerics::DrawPurpose::initial_direction, direction_index, half, 0u, 0u};
+  const numerics::SineCosine<float> angle =
+      numerics::sine_cosine(two_pi * numerics::uniform_from_word(numerics::random_word(key, counter, 0u)));
+  const numerics::Frame frame = numerics::frame_with_tangent(tangent);
+  return numerics::straighten(tangent, frame.normal * angle.cosine + frame.binormal * angle.sine);
+}
+
+}  // namespace cingulum::kernel
