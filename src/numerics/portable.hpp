@@ -13,12 +13,9 @@
 // Before a template that is host or device code according to its arguments; nvcc would warn of the combination that is
 // never called.
 #define CGL_HD_GENERIC _Pragma("nv_exec_check_disable")
-// Before a loop of at most eight rounds that is to become straight code.
-#define CGL_UNROLL _Pragma("unroll")
 #else
 #define CGL_HD
 #define CGL_HD_GENERIC
-#define CGL_UNROLL _Pragma("GCC unroll 8")
 #endif
 
 namespace cingulum::numerics {
