@@ -9,6 +9,7 @@ Verb fit_verb();
 Verb phantom_verb();
 Verb score_verb();
 Verb compare_verb();
+Verb report_verb();
 Verb info_verb();
 Verb convert_verb();
 Verb verify_verb();
@@ -23,7 +24,7 @@ Verb help_verb();
 std::vector<Verb> all_verbs() {
   std::vector<Verb> verbs;
   for (Verb (*const verb)() :
-       {track_verb, fit_verb, phantom_verb, score_verb, compare_verb, info_verb, convert_verb, verify_verb,
+       {track_verb, fit_verb, phantom_verb, score_verb, compare_verb, report_verb, info_verb, convert_verb, verify_verb,
         devices_verb, selfcheck_verb, cache_verb, settings_verb, completion_verb, docs_verb, help_verb}) {
     verbs.push_back(verb());
   }
