@@ -378,6 +378,24 @@ class EndsAndData(WithPhantom):
         self.assertIn("gradient_check", sidecar["model"])
 
 
+class Memory(WithPhantom):
+    def peak_bytes(self, seeds, out):
+        process = subprocess.Popen([PROGRAM, "track", *map(str, self.data), "--dg", "prob", "--nseeds", str(seeds),
+                                    "--chunk-size", "1000", "--progress", "none", "--quiet", "--threads", "2", "--out",
+                                    str(out)], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss * 1024
+
+    def test_it_does_not_grow_with_the_number_of_streamlines(self):
+        few = self.peak_bytes(2000, self.folder / "little.trx")
+        many = self.peak_bytes(40000, self.folder / "much.trx")
+        written = (self.folder / "much.trx").stat().st_size
+        self.assertGreater(written, 15e6)
+        self.assertLess(many - few, written / 4, f"{few} and {many} bytes for a file of {written}")
+
+
 class Interruption(WithPhantom):
     def start(self, *words):
         return subprocess.Popen([PROGRAM, "track", *map(str, self.data), "--dg", "prob", "--nseeds", "400000",
