@@ -124,6 +124,26 @@ class Reproducibility(WithPhantom):
         self.assertLess(same, len(results["c"][0]) / 2)
 
 
+class FromFits(WithPhantom):
+    def test_tracking_a_series_is_tracking_its_fit(self):
+        words = [self.phantom / "dwi.nii.gz", "--bvals", self.phantom / "dwi.bval", "--bvecs", self.phantom / "dwi.bvec",
+                 "--bvec-frame", "fsl", "--mask", self.phantom / "mask.nii.gz", "--frame", "image", "--quiet"]
+        run("fit", *words, "--model", "csd", "--sh-basis", "descoteaux07-legacy", "--out", self.folder / "csd")
+        run("fit", *words, "--model", "dti", "--out", self.folder / "dti")
+        stop = ["--mask", self.phantom / "mask.nii.gz", "--stop-map", self.folder / "dti" / "fa.nii.gz",
+                "--stop-threshold", "0.25"]
+        for getter, field in (("det", ["--sh", self.folder / "csd" / "fod.nii.gz"]),
+                              ("prob", ["--sh", self.folder / "csd" / "fod.nii.gz"]),
+                              ("ptt", ["--sh", self.folder / "csd" / "fod.nii.gz"]),
+                              ("tensor", ["--tensor", self.folder / "dti" / "tensor.nii.gz"])):
+            rest = ["--dg", getter, "--nseeds", 60 if getter == "ptt" else 300]
+            track(*self.data, *rest, "--out", self.folder / f"series-{getter}.trx")
+            track(*field, *stop, *rest, "--out", self.folder / f"fit-{getter}.trx")
+            self.assertGreater(len(read_lines(self.folder / f"fit-{getter}.trx")), 20)
+            self.assertEqual((self.folder / f"series-{getter}.trx").read_bytes(),
+                             (self.folder / f"fit-{getter}.trx").read_bytes(), getter)
+
+
 class SelectionAndSeeds(WithPhantom):
     def test_select_gives_the_first_streamlines_that_pass(self):
         rules = ["--dg", "prob", "--min-length", 20, "--include", "0,0,0,8", "--save-seeds"]
