@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the corpus of the image targets: small good files, odd ones and broken ones. The same bytes at every run.
 
-    fuzz/make_corpus.py      writes fuzz/corpus/{nifti,gzip,gradients,sidecar}
+    fuzz/make_corpus.py      writes fuzz/corpus/{nifti,gzip,gradients,sidecar,spheres}
 Inputs that fuzzing found are added by hand, named found-*, and are left alone.
 """
 import gzip
@@ -157,10 +157,33 @@ def sidecar_corpus():
     put("sidecar", "escapes.json", '["\\u0000\\ud83d\\ude00\\/\\\\\\""]')
 
 
+def spheres_corpus():
+    axes = "1 0 0\n0 1 0\n0 0 1\n"
+    opposites = "-1 0 0\n0 -1 0\n0 0 -1\n"
+    put("spheres", "octahedron", axes + opposites)
+    put("spheres", "half", "# three\n" + axes)
+    put("spheres", "windows", (axes + opposites).replace("\n", "\r\n").replace(" ", "\t"))
+    cube = [point for point in itertools.product((-1, 0, 1), repeat=3) if any(point)]
+    put("spheres", "cube", "".join("{} {} {}\n".format(*point) for point in cube))  # many points on one circle
+    put("spheres", "prism", "".join(f"{np.cos(t):.9f} {np.sin(t):.9f} {z}\n" for t in np.arange(0, 6.2, 0.4)
+                                    for z in (-0.5, 0.5)))
+    rng = np.random.default_rng(4)
+    put("spheres", "random", "".join("{:.7g} {:.7g} {:.7g}\n".format(*point) for point in rng.normal(size=(40, 3))))
+    cluster = np.array([0.3, -0.2, 0.9]) + rng.normal(size=(12, 3)) * 3e-5
+    put("spheres", "cluster", axes + opposites + "".join("{:.12g} {:.12g} {:.12g}\n".format(*p) for p in cluster))
+    put("spheres", "bad-plane", "1 0 0\n0 1 0\n1 1 0\n1 -1 0\n")
+    put("spheres", "bad-twice", axes + "2 0 0\n")
+    put("spheres", "bad-word", axes + "0 0 one\n")
+    put("spheres", "bad-count", axes + "1 2\n")
+    put("spheres", "bad-numbers", "nan 0 1\n1e308 1e308 1e308\n1e-308 0 0\ninf 0 0\n")
+    put("spheres", "bad-empty", "")
+
+
 if __name__ == "__main__":
     nifti_corpus()
     gzip_corpus()
     gradients_corpus()
     sidecar_corpus()
+    spheres_corpus()
     files = [path for path in CORPUS.rglob("*") if path.is_file()]
     print(f"{len(files)} files, {sum(path.stat().st_size for path in files)} bytes")

@@ -62,6 +62,12 @@ void* operator new(std::size_t size) {
 void* operator new[](std::size_t size) {
   return operator new(size);
 }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return counted_allocation(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return counted_allocation(size);
+}
 void operator delete(void* memory) noexcept {
   counted_free(memory);
 }
@@ -72,6 +78,12 @@ void operator delete(void* memory, std::size_t) noexcept {
   counted_free(memory);
 }
 void operator delete[](void* memory, std::size_t) noexcept {
+  counted_free(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  counted_free(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
   counted_free(memory);
 }
 

@@ -13,6 +13,7 @@
 #include "dmri/csd.hpp"
 #include "dmri/dwi_signals.hpp"
 #include "dmri/fit_folder.hpp"
+#include "dmri/gradient_check.hpp"
 #include "dmri/harmonic_fit.hpp"
 #include "dmri/median_otsu.hpp"
 #include "dmri/peaks.hpp"
@@ -56,6 +57,7 @@ struct FitRun {
   Json parameters = Json::object();
   Json results = Json::object();
   std::vector<std::string> warnings = {};
+  std::optional<BrainMask> made_mask = {};  // written with the results
 
   void warn(std::string text) {
     log_warning("{}", text);
@@ -132,13 +134,10 @@ Result<std::vector<std::uint8_t>> make_mask(FitRun& run, const GradientTable& ta
   }
   divide_sum(sum, count);
   CGL_TRY_ASSIGN(BrainMask brain, median_otsu(sum, geometry.size, {}, run.pool));
-  CGL_TRY(run.folder.write_mask(
-      geometry, brain.mask,
-      {{"made_by", "cingulum fit"}, {"meaning", "brain mask by median Otsu"}, {"threshold", brain.threshold}},
-      run.pool));
-  run.warn(fmt::format("no --mask: a brain mask of {} voxels was made by median Otsu and written to {}",
+  run.warn(fmt::format("no --mask: a brain mask of {} voxels was made by median Otsu, to be written to {}",
                        format_count(brain.voxels), (run.folder.path() / "mask.nii.gz").string()));
-  return std::move(brain.mask);
+  run.made_mask = std::move(brain);
+  return run.made_mask->mask;
 }
 
 Result<std::vector<std::uint8_t>> take_mask(FitRun& run, const ImageGeometry& geometry, const GradientTable& table,
@@ -149,6 +148,42 @@ Result<std::vector<std::uint8_t>> take_mask(FitRun& run, const ImageGeometry& ge
   CGL_TRY_ASSIGN(auto mask, read_mask(path, mask_geometry));
   CGL_TRY(check_same_grid(mask_geometry, "the mask " + path, geometry, "the series " + run.arguments.text("dwi")));
   return mask;
+}
+
+// The frame that the b-vectors are in: as given; by the coherence of fibres with auto; otherwise that of the format,
+// and the run ends where another is clearly better.
+Result<GradientFrame> settle_frame(FitRun& run, const GradientTable& table, const FitInput& input) {
+  const std::string wanted = run.arguments.given("bvec-frame") ? run.arguments.text("bvec-frame") : "";
+  GradientFrame frame = table.frame;
+  if (wanted == "voxel") frame = GradientFrame::voxel;
+  if (wanted == "world") frame = GradientFrame::world;
+  if (wanted == "fsl") frame = GradientFrame::fsl;
+  GradientTable selected;
+  selected.frame = table.frame;
+  for (const std::size_t volume : input.selection.volumes) {
+    selected.b_values.push_back(table.b_values[volume]);
+    selected.vectors.push_back(table.vectors[volume]);
+  }
+  const auto checked = check_gradients(input.signals, selected, frame, run.pool);
+  if (!checked) {
+    if (checked.error().kind() == ErrorKind::interrupted) return tl::make_unexpected(checked.error());
+    log_debug("no gradient check: {}", checked.error().message());
+    return frame;
+  }
+  run.parameters["gradient_check"] = {
+      {"verdict", gradient_verdict_name(checked->verdict)}, {"voxels", checked->voxels}, {"message", checked->message}};
+  if (checked->verdict != GradientVerdict::another_is_better) {
+    log_debug("gradient check: {}", checked->message);
+    return frame;
+  }
+  if (wanted == "auto" && checked->better_frame) {
+    log_info("--bvec-frame auto: {} rather than {}", gradient_frame_name(*checked->better_frame),
+             gradient_frame_name(frame));
+    return *checked->better_frame;
+  }
+  if (wanted.empty() || wanted == "auto") return fail(ErrorKind::corrupt, "{}", checked->message);
+  run.warn(checked->message);
+  return frame;
 }
 
 Result<FitInput> read_input(FitRun& run) {
@@ -181,11 +216,7 @@ Result<FitInput> read_input(FitRun& run) {
         fmt::format("{} values of {} were not finite and count as 0", format_count(input.signals.replaced), series));
   }
 
-  GradientFrame frame = table.frame;
-  const std::string& wanted = arguments.text("bvec-frame");
-  if (wanted == "voxel") frame = GradientFrame::voxel;
-  if (wanted == "world") frame = GradientFrame::world;
-  if (wanted == "fsl") frame = GradientFrame::fsl;
+  CGL_TRY_ASSIGN(const GradientFrame frame, settle_frame(run, table, input));
   const auto all = directions_in_image_axes(table, frame, geometry.voxel_to_world);
   for (const std::size_t volume : input.selection.volumes) input.image_directions.push_back(all[volume]);
   for (const std::uint32_t position : input.selection.weighted) {
@@ -229,7 +260,8 @@ Status describe(FitRun& run, const FitInput& input) {
                 {"replaced_values", input.signals.replaced},
                 {"warnings", run.warnings}};
   run.folder.describe(input.signals.geometry, input.signals.voxels, std::move(facts));
-  return {};
+  if (!run.made_mask) return {};
+  return run.folder.write_mask(run.made_mask->mask, {{"threshold", run.made_mask->threshold}}, run.pool);
 }
 
 // --sh-order, lowered with a warning where the directions do not determine its coefficients.
@@ -464,8 +496,8 @@ Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
     CGL_TRY(fit_opdt_or_csa(run, input));
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  run.results["run"] = run_facts(context.common().threads, seconds);
-  CGL_TRY(run.folder.finish(run.results));
+  const Json facts = run_facts(context.common().threads, seconds);
+  CGL_TRY(run.folder.finish(run.results, facts));
   if (context.common().json) {
     const Json json = {
         {"out", run.folder.path().string()}, {"model", input.model},   {"voxels", input.signals.voxels.size()},
@@ -510,8 +542,7 @@ Verb fit_verb() {
             .help =
                 "axes of the b-vectors: fsl (image axes, x negated when the determinant of the affine is positive), "
                 "voxel (image axes), world (scanner axes), auto (the one with the most coherent fibres). A table of "
-                "--grad is world unless said otherwise",
-            .default_text = "fsl",
+                "--grad is world, FSL files are fsl unless said otherwise",
             .choices = {"fsl", "voxel", "world", "auto"}},
            {.name = "mask", .type = ArgumentType::file_in, .help = "brain mask, NIfTI, voxels above zero"},
            {.name = "model",

@@ -182,8 +182,9 @@ Status run_score(const ParsedArguments& arguments, VerbContext& context) {
   const std::string& tractogram = arguments.text("tracks");
   CGL_TRY_ASSIGN(const Score score, score_tractogram(tractogram, truth, options, *pool, context.progress_options()));
   if (score.not_finite_count > 0) {
-    log_warning("{} streamlines have coordinates that are not numbers; they count as no connection",
-                format_count(score.not_finite_count));
+    log_warning(
+        "{} streamlines have coordinates that are not numbers or farther than 10 m; they count as no connection",
+        format_count(score.not_finite_count));
   }
   if (context.common().json) {
     context.print(

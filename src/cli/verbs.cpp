@@ -5,7 +5,9 @@ namespace cingulum {
 // One line per verb, each defined in the file of its name.
 Verb devices_verb();
 Verb selfcheck_verb();
+Verb info_verb();
 Verb convert_verb();
+Verb verify_verb();
 Verb fit_verb();
 Verb phantom_verb();
 Verb score_verb();
@@ -19,8 +21,9 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   return {
-      devices_verb(), selfcheck_verb(), convert_verb(),  fit_verb(),        phantom_verb(), score_verb(), track_verb(),
-      compare_verb(), cache_verb(),     settings_verb(), completion_verb(), docs_verb(),    help_verb(),
+      devices_verb(), selfcheck_verb(), info_verb(),       convert_verb(), verify_verb(),
+      fit_verb(),     phantom_verb(),   score_verb(),      track_verb(),   compare_verb(),
+      cache_verb(),   settings_verb(),  completion_verb(), docs_verb(),    help_verb(),
   };
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "dmri/unroll.hpp"
 #include "numerics/pack.hpp"
 #include "numerics/portable.hpp"
 
@@ -24,38 +25,38 @@ using FixedArray = T[static_cast<unsigned>(Count)];
 template <int Rows, int Columns, class Number>
 CGL_HD CGL_INLINE void factor_tile(Number* triangle, const Number* inverse_diagonal, int row, int column) {
   FixedArray<FixedArray<Number, Columns>, Rows> sum;
-#pragma GCC unroll 4
+  CGL_UNROLL_8
   for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int c = 0; c < Columns; ++c) sum[r][c] = triangle[triangle_index(row + r, column + c)];
   }
   FixedArray<const Number*, Rows> left;
   FixedArray<const Number*, Columns> right;
-#pragma GCC unroll 4
+  CGL_UNROLL_8
   for (int r = 0; r < Rows; ++r) left[r] = triangle + triangle_index(row + r, 0);
-#pragma GCC unroll 4
+  CGL_UNROLL_8
   for (int c = 0; c < Columns; ++c) right[c] = triangle + triangle_index(column + c, 0);
   for (int k = 0; k < column; ++k) {
     FixedArray<Number, Columns> factor;
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int c = 0; c < Columns; ++c) factor[c] = right[c][k];
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int r = 0; r < Rows; ++r) {
       const Number value = left[r][k];
-#pragma GCC unroll 4
+      CGL_UNROLL_8
       for (int c = 0; c < Columns; ++c) sum[r][c] = sum[r][c] - value * factor[c];
     }
   }
-#pragma GCC unroll 4
+  CGL_UNROLL_8
   for (int c = 0; c < Columns; ++c) {
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int k = 0; k < c; ++k) {
       const Number factor = right[c][column + k];
-#pragma GCC unroll 4
+      CGL_UNROLL_8
       for (int r = 0; r < Rows; ++r) sum[r][c] = sum[r][c] - sum[r][k] * factor;
     }
     const Number scale = inverse_diagonal[column + c];
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int r = 0; r < Rows; ++r) {
       sum[r][c] = sum[r][c] * scale;
       triangle[triangle_index(row + r, column + c)] = sum[r][c];
@@ -67,35 +68,35 @@ CGL_HD CGL_INLINE void factor_tile(Number* triangle, const Number* inverse_diago
 template <int Rows, class Number>
 CGL_HD CGL_INLINE void factor_diagonal_tile(Number* triangle, Number* inverse_diagonal, int row, Number& failed) {
   FixedArray<FixedArray<Number, Rows>, Rows> sum;
-#pragma GCC unroll 4
+  CGL_UNROLL_8
   for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int c = 0; c <= r; ++c) sum[r][c] = triangle[triangle_index(row + r, row + c)];
   }
   for (int k = 0; k < row; ++k) {
     FixedArray<Number, Rows> value;
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int r = 0; r < Rows; ++r) value[r] = triangle[triangle_index(row + r, k)];
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 4
+      CGL_UNROLL_8
       for (int c = 0; c <= r; ++c) sum[r][c] = sum[r][c] - value[r] * value[c];
     }
   }
-#pragma GCC unroll 4
+  CGL_UNROLL_8
   for (int c = 0; c < Rows; ++c) {
     Number pivot = sum[c][c];
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int k = 0; k < c; ++k) pivot = pivot - sum[c][k] * sum[c][k];
     const auto positive = pivot > Number(0.0);
     failed = numerics::select(positive, failed, Number(1.0));
     pivot = numerics::root(numerics::select(positive, pivot, Number(1.0)));
     const Number scale = Number(1.0) / pivot;
     inverse_diagonal[row + c] = scale;
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int r = c + 1; r < Rows; ++r) {
       Number entry = sum[r][c];
-#pragma GCC unroll 4
+      CGL_UNROLL_8
       for (int k = 0; k < c; ++k) entry = entry - sum[r][k] * sum[c][k];
       sum[r][c] = entry * scale;
       triangle[triangle_index(row + r, row + c)] = sum[r][c];
@@ -132,16 +133,16 @@ CGL_HD CGL_INLINE void factor_cholesky(int size, Number* triangle, Number* inver
 template <int Rows, class Number>
 CGL_HD CGL_INLINE void substitute_forward(const Number* triangle, const Number* inverse_diagonal, Number* x, int row) {
   FixedArray<Number, Rows> sum;
-#pragma GCC unroll 4
+  CGL_UNROLL_8
   for (int r = 0; r < Rows; ++r) sum[r] = x[row + r];
   for (int k = 0; k < row; ++k) {
     const Number value = x[k];
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int r = 0; r < Rows; ++r) sum[r] = sum[r] - triangle[triangle_index(row + r, k)] * value;
   }
-#pragma GCC unroll 4
+  CGL_UNROLL_8
   for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int k = 0; k < r; ++k) sum[r] = sum[r] - triangle[triangle_index(row + r, row + k)] * sum[k];
     sum[r] = sum[r] * inverse_diagonal[row + r];
     x[row + r] = sum[r];
@@ -153,16 +154,16 @@ template <int Rows, class Number>
 CGL_HD CGL_INLINE void substitute_backward(const Number* triangle, const Number* inverse_diagonal, int size, Number* x,
                                            int row) {
   FixedArray<Number, Rows> sum;
-#pragma GCC unroll 4
+  CGL_UNROLL_8
   for (int r = 0; r < Rows; ++r) sum[r] = x[row + r];
   for (int k = size - 1; k >= row + Rows; --k) {
     const Number value = x[k];
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int r = 0; r < Rows; ++r) sum[r] = sum[r] - triangle[triangle_index(k, row + r)] * value;
   }
-#pragma GCC unroll 4
+  CGL_UNROLL_8
   for (int r = Rows - 1; r >= 0; --r) {
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int k = Rows - 1; k > r; --k) sum[r] = sum[r] - triangle[triangle_index(row + k, row + r)] * sum[k];
     sum[r] = sum[r] * inverse_diagonal[row + r];
     x[row + r] = sum[r];

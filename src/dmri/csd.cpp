@@ -8,6 +8,7 @@
 
 #include "base/interrupt.hpp"
 #include "dmri/harmonic_fit.hpp"
+#include "dmri/unroll.hpp"
 #include "numerics/pack.hpp"
 
 namespace cingulum {
@@ -82,12 +83,12 @@ CGL_INLINE void transpose(typename Number::Vector* rows) {
     rows[1] = __builtin_shuffle(first, rows[1], Bits{1, 3});
   } else if constexpr (Number::width == 4) {
     Vector a[4];
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (int i = 0; i < 4; i += 2) {
       a[i] = __builtin_shuffle(rows[i], rows[i + 1], Bits{0, 4, 2, 6});
       a[i + 1] = __builtin_shuffle(rows[i], rows[i + 1], Bits{1, 5, 3, 7});
     }
-#pragma GCC unroll 2
+    CGL_UNROLL_8
     for (int i = 0; i < 2; ++i) {
       rows[i] = __builtin_shuffle(a[i], a[i + 2], Bits{0, 1, 4, 5});
       rows[i + 2] = __builtin_shuffle(a[i], a[i + 2], Bits{2, 3, 6, 7});
@@ -95,19 +96,19 @@ CGL_INLINE void transpose(typename Number::Vector* rows) {
   } else {
     static_assert(Number::width == 8);
     Vector a[8], b[8];
-#pragma GCC unroll 8
+    CGL_UNROLL_8
     for (int i = 0; i < 8; i += 2) {
       a[i] = __builtin_shuffle(rows[i], rows[i + 1], Bits{0, 8, 2, 10, 4, 12, 6, 14});
       a[i + 1] = __builtin_shuffle(rows[i], rows[i + 1], Bits{1, 9, 3, 11, 5, 13, 7, 15});
     }
-#pragma GCC unroll 8
+    CGL_UNROLL_8
     for (int i = 0; i < 8; i += 4) {
       b[i] = __builtin_shuffle(a[i], a[i + 2], Bits{0, 1, 8, 9, 4, 5, 12, 13});
       b[i + 1] = __builtin_shuffle(a[i + 1], a[i + 3], Bits{0, 1, 8, 9, 4, 5, 12, 13});
       b[i + 2] = __builtin_shuffle(a[i], a[i + 2], Bits{2, 3, 10, 11, 6, 7, 14, 15});
       b[i + 3] = __builtin_shuffle(a[i + 1], a[i + 3], Bits{2, 3, 10, 11, 6, 7, 14, 15});
     }
-#pragma GCC unroll 8
+    CGL_UNROLL_8
     for (int i = 0; i < 4; ++i) {
       rows[i] = __builtin_shuffle(b[i], b[i + 4], Bits{0, 1, 2, 3, 8, 9, 10, 11});
       rows[i + 4] = __builtin_shuffle(b[i], b[i + 4], Bits{4, 5, 6, 7, 12, 13, 14, 15});
@@ -136,7 +137,7 @@ CGL_INLINE void find_small(const CsdView& view, const double* coefficients, int 
   constexpr int together = packs * Number::width;
   static_assert(64 % together == 0);
   Bits lane_bits = {};
-#pragma GCC unroll 8
+  CGL_UNROLL_8
   for (int l = 0; l < Number::width; ++l) lane_bits[l] = std::int64_t{1} << l;
   const Number limit(threshold);
   for (int word = 0; word < view.direction_stride / 64; ++word) {
@@ -144,22 +145,22 @@ CGL_INLINE void find_small(const CsdView& view, const double* coefficients, int 
     for (int part = 0; part < 64; part += together) {
       const double* const table = view.amplitudes + 64 * word + part;
       Number sum[packs];
-#pragma GCC unroll 8
+      CGL_UNROLL_8
       for (int p = 0; p < packs; ++p) sum[p] = Number(0.0);
       for (int i = 0; i < count; ++i) {
         const Number value(coefficients[i]);
-#pragma GCC unroll 8
+        CGL_UNROLL_8
         for (int p = 0; p < packs; ++p) {
           sum[p] = sum[p] + Number::load(table + i * view.direction_stride + Number::width * p) * value;
         }
       }
-#pragma GCC unroll 8
+      CGL_UNROLL_8
       for (int p = 0; p < packs; ++p) {
         found |= (sum[p] < limit).lanes & (lane_bits << (part + Number::width * p));
       }
     }
     std::uint64_t bits = 0;
-#pragma GCC unroll 8
+    CGL_UNROLL_8
     for (int l = 0; l < Number::width; ++l) bits |= static_cast<std::uint64_t>(found[l]);
     const int valid = view.directions - 64 * word;
     small[word] = valid >= 64 ? bits : bits & ((std::uint64_t{1} << valid) - 1);
@@ -178,14 +179,14 @@ CGL_INLINE void add_directions(const CsdView& view, const double* const* rows, c
                                double* gram) {
   for (int first = 0; first < view.stride; first += Number::width) {  // column of a pack
     FixedArray<Number, Terms> column;
-#pragma GCC unroll 8
+    CGL_UNROLL_8
     for (int t = 0; t < Terms; ++t) column[t] = Number::load(columns[t] + first);
     for (int row_block = first - first % 8; row_block < view.count; row_block += 8) {
       double* entries = gram + padded_row_offset(row_block) + first;
       const int end = row_block + 8 < view.count ? row_block + 8 : view.count;
       for (int row = row_block; row < end; ++row, entries += row_block + 8) {
         Number sum = Number::load(entries);
-#pragma GCC unroll 8
+        CGL_UNROLL_8
         for (int t = 0; t < Terms; ++t) sum = sum + column[t] * Number(rows[t][row]);
         sum.store(entries);
       }
@@ -244,22 +245,22 @@ CGL_INLINE void solve_slots(const CsdView& view, Workspace& work, bool* failed_l
   for (int row = 0; row < view.count; ++row) {
     for (int first = 0; first <= row; first += width) {
       FixedArray<Vector, width> entries;
-#pragma GCC unroll 8
+      CGL_UNROLL_8
       for (int l = 0; l < width; ++l) {
         entries[l] = Number::load(work.slots[l].gram + padded_row_offset(row) + first).lanes;
       }
       transpose<Number>(entries);
       // Entries beyond the diagonal land where the next row will be written.
-#pragma GCC unroll 8
+      CGL_UNROLL_8
       for (int c = 0; c < width; ++c) triangle[triangle_index(row, first + c)] = Number::of(entries[c]);
     }
   }
   for (int first = 0; first < view.stride; first += width) {
     FixedArray<Vector, width> entries;
-#pragma GCC unroll 8
+    CGL_UNROLL_8
     for (int l = 0; l < width; ++l) entries[l] = Number::load(work.slots[l].right_side + first).lanes;
     transpose<Number>(entries);
-#pragma GCC unroll 8
+    CGL_UNROLL_8
     for (int c = 0; c < width; ++c) solution[first + c] = Number::of(entries[c]);
   }
   Number failed(0.0);
@@ -267,10 +268,10 @@ CGL_INLINE void solve_slots(const CsdView& view, Workspace& work, bool* failed_l
   solve_cholesky(view.count, triangle, inverse_diagonal, solution);
   for (int first = 0; first < view.stride; first += width) {
     FixedArray<Vector, width> entries;
-#pragma GCC unroll 8
+    CGL_UNROLL_8
     for (int c = 0; c < width; ++c) entries[c] = solution[first + c].lanes;
     transpose<Number>(entries);
-#pragma GCC unroll 8
+    CGL_UNROLL_8
     for (int l = 0; l < width; ++l) Number::of(entries[l]).store(work.slots[l].solution + first);
   }
   for (int l = 0; l < width; ++l) failed_lanes[l] = failed.lanes[l] != 0.0;
@@ -480,8 +481,8 @@ CsdView CsdModel::view() const {
 }
 
 Result<CsdFit> fit_csd(const CsdModel& model, std::span<const float> signals, std::size_t stride,
-               std::span<const std::uint32_t> volumes, ThreadPool& pool,
-               const std::function<void(std::size_t)>& advance, numerics::SimdLevel level) {
+                       std::span<const std::uint32_t> volumes, ThreadPool& pool,
+                       const std::function<void(std::size_t)>& advance, numerics::SimdLevel level) {
   const CsdView view = model.view();
   const std::size_t voxels = stride == 0 ? 0 : signals.size() / stride;
   CsdFit fit;

@@ -13,9 +13,7 @@ namespace {
 
 constexpr const char* summary_name = "fit.json";
 
-}  // namespace
-
-Status FitFolder::check(const fs::path& folder, const WriteOptions& options) {
+Status check_folder(const fs::path& folder, const WriteOptions& options) {
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
   if (fs::exists(status)) {
@@ -36,19 +34,25 @@ Status FitFolder::check(const fs::path& folder, const WriteOptions& options) {
   return {};
 }
 
+}  // namespace
+
 Result<FitFolder> FitFolder::create(fs::path folder, const WriteOptions& options) {
-  CGL_TRY(check(folder, options));
-  std::error_code error;
-  fs::create_directory(folder, error);
-  if (error) return fail(ErrorKind::io, "making the folder {}: {}", folder.string(), error.message());
-  if (options.force) {
-    fs::remove(folder / summary_name, error);
-    if (error) return fail(ErrorKind::io, "removing {}: {}", (folder / summary_name).string(), error.message());
-  }
+  CGL_TRY(check_folder(folder, options));
   FitFolder result;
   result.folder_ = std::move(folder);
   result.options_ = options;
   return result;
+}
+
+Status FitFolder::make_folder() {
+  if (made_) return {};
+  std::error_code error;
+  fs::create_directory(folder_, error);
+  if (error) return fail(ErrorKind::io, "making the folder {}: {}", folder_.string(), error.message());
+  fs::remove(folder_ / summary_name, error);
+  if (error) return fail(ErrorKind::io, "removing {}: {}", (folder_ / summary_name).string(), error.message());
+  made_ = true;
+  return {};
 }
 
 void FitFolder::describe(const ImageGeometry& geometry, std::vector<std::uint32_t> voxels, Json facts) {
@@ -59,6 +63,7 @@ void FitFolder::describe(const ImageGeometry& geometry, std::vector<std::uint32_
 
 Status FitFolder::write_map(const std::string& name, std::span<const float> records, std::size_t columns,
                             std::string_view meaning, ThreadPool& pool, const Json& more) {
+  CGL_TRY(make_folder());
   const fs::path path = folder_ / (name + ".nii.gz");
   NiftiWriteOptions options;
   options.file = options_;
@@ -82,8 +87,8 @@ Status FitFolder::write_map(const std::string& name, std::span<const float> reco
   return {};
 }
 
-Status FitFolder::write_mask(const ImageGeometry& geometry, std::span<const std::uint8_t> mask, const Json& facts,
-                             ThreadPool& pool) {
+Status FitFolder::write_mask(std::span<const std::uint8_t> mask, const Json& more, ThreadPool& pool) {
+  CGL_TRY(make_folder());
   const fs::path path = folder_ / "mask.nii.gz";
   NiftiWriteOptions options;
   options.file = options_;
@@ -91,22 +96,28 @@ Status FitFolder::write_mask(const ImageGeometry& geometry, std::span<const std:
   options.description = "cingulum fit: mask";
   options.pool = &pool;
   const std::vector<float> values(mask.begin(), mask.end());
-  CGL_TRY(write_image(path, geometry, 1, values, options));
-  CGL_TRY(write_sidecar(path, facts, options_));
+  CGL_TRY(write_image(path, geometry_, 1, values, options));
+  Json sidecar = facts_;
+  sidecar["meaning"] = "brain mask by median Otsu";
+  for (const auto& [key, value] : more.items()) sidecar[key] = value;
+  CGL_TRY(write_sidecar(path, sidecar, options_));
   files_.push_back({{"file", "mask.nii.gz"}, {"volumes", 1}, {"meaning", "brain mask by median Otsu"}});
   return {};
 }
 
 Status FitFolder::write_text(const std::string& name, std::string_view text, std::string_view meaning) {
+  CGL_TRY(make_folder());
   CGL_TRY(write_file_atomically(folder_ / name, text, options_));
   files_.push_back({{"file", name}, {"meaning", meaning}});
   return {};
 }
 
-Status FitFolder::finish(const Json& results) {
+Status FitFolder::finish(const Json& results, const Json& run) {
+  CGL_TRY(make_folder());
   Json summary = facts_;
   summary["results"] = results;
   summary["files"] = files_;
+  summary["run"] = run;
   return write_file_atomically(folder_ / summary_name,
                                summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", options_);
 }

@@ -20,11 +20,9 @@ namespace cingulum {
 
 class FitFolder {
  public:
-  // Refuses a folder that holds a fit (fit.json) without options.force; with it the old fit.json goes first. Makes the
-  // folder where there is none; its parent must exist.
+  // Refuses a folder that holds a fit (fit.json) without options.force, what is not a folder, and one whose parent is
+  // not there. The folder is made, and the old fit.json removed, with the first file.
   [[nodiscard]] static Result<FitFolder> create(std::filesystem::path folder, const WriteOptions& options);
-  // The check alone, before the work.
-  [[nodiscard]] static Status check(const std::filesystem::path& folder, const WriteOptions& options);
 
   // `facts` is what every sidecar of the fit says; `voxels` are the indices of the records, ascending.
   void describe(const ImageGeometry& geometry, std::vector<std::uint32_t> voxels, nlohmann::ordered_json facts);
@@ -33,17 +31,20 @@ class FitFolder {
   [[nodiscard]] Status write_map(const std::string& name, std::span<const float> records, std::size_t columns,
                                  std::string_view meaning, ThreadPool& pool, const nlohmann::ordered_json& more = {});
   // The mask itself: uint8.
-  [[nodiscard]] Status write_mask(const ImageGeometry& geometry, std::span<const std::uint8_t> mask,
-                                  const nlohmann::ordered_json& facts, ThreadPool& pool);
+  [[nodiscard]] Status write_mask(std::span<const std::uint8_t> mask, const nlohmann::ordered_json& more,
+                                  ThreadPool& pool);
   [[nodiscard]] Status write_text(const std::string& name, std::string_view text, std::string_view meaning);
-  // fit.json: the facts, the files, and `results`.
-  [[nodiscard]] Status finish(const nlohmann::ordered_json& results);
+  // fit.json: the facts, the files, `results`, and `run`, which alone may differ between equal runs.
+  [[nodiscard]] Status finish(const nlohmann::ordered_json& results, const nlohmann::ordered_json& run);
 
   [[nodiscard]] const std::filesystem::path& path() const { return folder_; }
   [[nodiscard]] const nlohmann::ordered_json& files() const { return files_; }
 
  private:
+  [[nodiscard]] Status make_folder();
+
   std::filesystem::path folder_;
+  bool made_ = false;
   WriteOptions options_;
   ImageGeometry geometry_;
   std::vector<std::uint32_t> voxels_;

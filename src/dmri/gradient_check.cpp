@@ -17,7 +17,7 @@ using Matrix = std::array<double, 9>;
 
 constexpr double least_fa = 0.25;
 constexpr double step_edges[] = {2, 3};  // step lengths in mean voxel edges: long enough to leave a thin bundle
-constexpr std::int64_t block_edge = 8;   // voxels
+constexpr std::int64_t block_edge = 4;   // voxels
 constexpr std::size_t least_voxels = 100;
 constexpr std::size_t least_blocks = 6;
 constexpr double largest_b_value = 1600;
@@ -191,9 +191,9 @@ void step_values(const Fibres& fibres, std::size_t fibre, const Matrix& to_image
     std::int64_t end[3];
     bool inside = true;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const double position = start[axis] + turn[axis] * length_mm / fibres.voxel_mm[axis];
-      end[axis] = static_cast<std::int64_t>(numerics::floor_of(position + 0.5));
-      inside = inside && end[axis] >= 0 && end[axis] < fibres.size[axis];
+      const double position = start[axis] + turn[axis] * length_mm / fibres.voxel_mm[axis] + 0.5;
+      inside = inside && position >= 0 && position < static_cast<double>(fibres.size[axis]);
+      end[axis] = inside ? static_cast<std::int64_t>(numerics::floor_of(position)) : 0;
     }
     values[i] = left_the_image;
     if (!inside) continue;

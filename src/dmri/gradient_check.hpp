@@ -36,9 +36,9 @@ enum class GradientVerdict {
 [[nodiscard]] std::string_view gradient_verdict_name(GradientVerdict verdict);
 
 // A reading is clearly better than another when its coherence is greater by this share of it, and by this many standard
-// errors (of blocks of 8 x 8 x 8 voxels). Evidence: docs/models-tensor.md.
+// errors (of blocks of 4 x 4 x 4 voxels). Evidence: docs/models-tensor.md.
 constexpr double clear_gain = 0.04;
-constexpr double clear_standard_errors = 4.5;
+constexpr double clear_standard_errors = 5;
 
 struct GradientReading {
   std::string name;                   // "fsl", "voxel", "world" or "voxel with (x, y, z) read as (-x, z, y)"

@@ -158,7 +158,7 @@ bool is_same_reading(const GradientCheck& result, GradientFrame a, GradientFrame
 }
 
 void expect_every_frame_told_apart(const std::array<Vec3d, 3>& axes, Noise noise) {
-  const Series series = make_series(axes, {1.5, 2, 2.6}, curved_bundles(), noise);
+  const Series series = make_series(axes, {2, 2.4, 3.2}, curved_bundles(), noise);
   constexpr GradientFrame frames[] = {GradientFrame::fsl, GradientFrame::voxel, GradientFrame::world};
   for (const GradientFrame truth : frames) {
     const GradientTable table = table_in_frame(series, axes, truth);
@@ -232,6 +232,18 @@ TEST(gradient_check, a_straight_bundle_along_an_axis_does_not_tell_flips_apart) 
   for (const GradientFrame used : {GradientFrame::fsl, GradientFrame::voxel, GradientFrame::world}) {
     EXPECT_NE(check(series, table, used).verdict, GradientVerdict::another_is_better);
   }
+}
+
+TEST(gradient_check, steps_are_taken_in_millimetres) {
+  // An oblique bundle in voxels four times as high as wide: steps counted in voxels would leave it.
+  std::vector<CurvePoint> line;
+  for (double t = -40; t < 40; t += 0.5) {
+    line.push_back({{t * std::sqrt(0.5), 0, t * std::sqrt(0.5)}, {std::sqrt(0.5), 0, std::sqrt(0.5)}});
+  }
+  const auto axes = all_orientations()[0];
+  const Series series = make_series(axes, {1.5, 1.5, 6}, line);
+  const GradientCheck result = check(series, table_in_frame(series, axes, GradientFrame::fsl), GradientFrame::fsl);
+  EXPECT_GT(result.readings[result.used].coherence, 0.75);
 }
 
 TEST(gradient_check, the_scores_do_not_depend_on_threads) {

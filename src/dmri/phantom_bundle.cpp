@@ -119,7 +119,7 @@ double Bundle::volume_mm3() const {
   return pi * sum;
 }
 
-BundlePlace Bundle::place(Vec3d, const CurveFoot& foot) const {
+BundlePlace Bundle::place_of(const CurveFoot& foot) const {
   BundlePlace place;
   place.foot = foot;
   place.distance = foot.distance;

@@ -62,8 +62,9 @@ class Bundle {
   [[nodiscard]] double cross_section_mm2() const;
   [[nodiscard]] double volume_mm3() const;  // of the tube: the integral of pi rho^2 (Pappus)
 
-  [[nodiscard]] BundlePlace place(numerics::Vec3d point, const CurveFoot& foot) const;
-  [[nodiscard]] BundlePlace place(numerics::Vec3d point) const { return place(point, curve_.foot(point)); }
+  // Of the point whose foot this is.
+  [[nodiscard]] BundlePlace place_of(const CurveFoot& foot) const;
+  [[nodiscard]] BundlePlace place(numerics::Vec3d point) const { return place_of(curve_.foot(point)); }
   // The direction of the fibre through the point, a unit vector from the start to the end. With x(s) the centre line, T
   // its tangent, k its curvature vector and o = p - x the offset, the offset curve x + rho(s) (u N + w B) in a
   // rotation-minimising frame has the derivative T (1 - k . o) + rho'/rho o.

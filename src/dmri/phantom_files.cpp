@@ -263,7 +263,7 @@ Status PhantomWriter::write_series(const ProgressOptions& progress_options) {
   if (request_.type == SeriesType::int16 || (request_.type == SeriesType::automatic && noise.sigma > 0)) {
     series_type_ = element_type_of<std::int16_t>();
     // The normals of the noise are below 5.8. A power of two makes every stored number exact when it is read; rounding
-    // adds at most a hundredth of the noise.
+    // adds less than a hundredth of the noise (rms).
     const double largest =
         std::max({request_.signals.white_s0, request_.signals.grey_s0, request_.signals.fluid_s0}) + 6 * noise.sigma;
     slope_ = 0x1p-6;

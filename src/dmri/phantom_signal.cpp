@@ -101,12 +101,12 @@ class VoxelSampler {
     const Vec3d centre =
         voxel_to_world_.apply({static_cast<double>(x), static_cast<double>(y), static_cast<double>(z)});
     const double half_diagonal = half_diagonal_mm(field_.grid.canonical);
-    find_candidates(centre, half_diagonal);
+    find_candidates(centre);
     find_regions(centre, half_diagonal);
     const int n = field_.subsamples;
     const double share = 1.0 / (static_cast<double>(n) * n * n);
     std::uint32_t white_count = 0, grey_count = 0, fluid_count = 0;
-    if (used_ == 0 && open_regions_ == 0) {
+    if (used_ == 0 && open_.empty()) {
       const auto all = static_cast<std::uint32_t>(n * n * n);
       if (base_ == Tissue::grey_matter) grey_count = all;
       if (base_ == Tissue::fluid) fluid_count = all;
@@ -143,13 +143,13 @@ class VoxelSampler {
   [[nodiscard]] static double margin_mm(const ImageGeometry& geometry) { return 1.8 * half_diagonal_mm(geometry); }
 
  private:
-  void find_candidates(Vec3d centre, double) {
+  void find_candidates(Vec3d centre) {
     used_ = 0;
     const double margin = margin_mm(field_.grid.canonical);
     for (const BundleIndex::Entry& entry : index_.near(centre)) {
       const Bundle& bundle = field_.bundles[entry.bundle];
       const CurveFoot foot = bundle.curve().foot(centre, entry.first_sample, entry.last_sample);
-      const BundlePlace place = bundle.place(centre, foot);
+      const BundlePlace place = bundle.place_of(foot);
       if (place.distance > place.radius + margin) continue;
       if (used_ == candidates_.size()) candidates_.emplace_back();
       Candidate& candidate = candidates_[used_++];
@@ -162,7 +162,6 @@ class VoxelSampler {
 
   void find_regions(Vec3d centre, double half_diagonal) {
     base_ = Tissue::air;
-    open_regions_ = 0;
     open_.clear();
     for (const RegionTest& test : regions_) {
       const auto answer = test.ball(centre, half_diagonal);
@@ -173,7 +172,6 @@ class VoxelSampler {
         open_.push_back(test.region);
       }
     }
-    open_regions_ = open_.size();
   }
 
   [[nodiscard]] Tissue tissue_at(Vec3d point) const {
@@ -191,7 +189,7 @@ class VoxelSampler {
       const Bundle& bundle = field_.bundles[candidate.bundle];
       const CurveFoot foot = bundle.curve().foot_near(point, candidate.hint);
       if (foot.beyond || foot.distance > bundle.largest_radius()) continue;
-      const BundlePlace place = bundle.place(point, foot);
+      const BundlePlace place = bundle.place_of(foot);
       if (!place.inside) continue;
       ++tubes;
       ++candidate.inside;
@@ -237,7 +235,6 @@ class VoxelSampler {
   std::vector<Candidate*> touched_;
   Tissue base_ = Tissue::air;
   std::vector<const TissueRegion*> open_;
-  std::size_t open_regions_ = 0;
 };
 
 }  // namespace

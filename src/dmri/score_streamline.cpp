@@ -10,6 +10,8 @@ using numerics::Vec3d;
 
 namespace {
 
+// Coordinates beyond belong to no phantom, and a segment to them would have no end of pieces.
+constexpr double farthest_mm = 1e4;
 constexpr double degrees_per_radian = 57.295779513082323;
 
 // Calls body(middle, length, unit direction) for pieces of at most `longest` mm.
@@ -69,7 +71,7 @@ BundlePlace StreamlineJudge::place(Vec3d point, std::uint32_t bundle) const {
   // Without an entry the point is farther than rho + v/2, and how far is asked of the whole centre line.
   const CurveFoot foot =
       entry != nullptr ? curve.foot(point, entry->first_sample, entry->last_sample) : curve.foot(point);
-  return bundles_[bundle].place(point, foot);
+  return bundles_[bundle].place_of(foot);
 }
 
 void StreamlineJudge::end_regions(std::span<const Vec3d> from_end, std::vector<EndRegion>& regions) const {
@@ -77,7 +79,7 @@ void StreamlineJudge::end_regions(std::span<const Vec3d> from_end, std::vector<E
   const auto look = [&](Vec3d point) {
     for (const BundleIndex::Entry& entry : index_.near(point)) {
       const Bundle& bundle = bundles_[entry.bundle];
-      const BundlePlace at = bundle.place(point, bundle.curve().foot(point, entry.first_sample, entry.last_sample));
+      const BundlePlace at = bundle.place_of(bundle.curve().foot(point, entry.first_sample, entry.last_sample));
       if (!at.at_start && !at.at_end) continue;
       const std::uint32_t region = 2 * entry.bundle + (at.at_end ? 1 : 0);
       const bool known =
@@ -114,7 +116,7 @@ void StreamlineJudge::measure_angles(std::span<const Vec3d> points, Judgement& j
     double best = -1;
     for (const BundleIndex::Entry& entry : index_.near(middle)) {
       const Bundle& bundle = bundles_[entry.bundle];
-      const BundlePlace at = bundle.place(middle, bundle.curve().foot(middle, entry.first_sample, entry.last_sample));
+      const BundlePlace at = bundle.place_of(bundle.curve().foot(middle, entry.first_sample, entry.last_sample));
       if (!at.inside) continue;
       best = std::max(best, numerics::absolute(dot(bundle.direction(middle, at), unit)));
     }
@@ -132,7 +134,9 @@ Judgement StreamlineJudge::judge(std::span<const float> values, JudgeHistograms&
   points.reserve(values.size() / 3);
   for (std::size_t i = 0; i + 2 < values.size(); i += 3) {
     const Vec3d point{values[i], values[i + 1], values[i + 2]};
-    if (!numerics::is_finite(point.x) || !numerics::is_finite(point.y) || !numerics::is_finite(point.z)) {
+    const bool sound = numerics::absolute(point.x) <= farthest_mm && numerics::absolute(point.y) <= farthest_mm &&
+                       numerics::absolute(point.z) <= farthest_mm;
+    if (!sound) {
       judgement.not_finite = true;
       return judgement;
     }

@@ -39,7 +39,7 @@ struct Judgement {
   Bundle::Section start_section;
   Bundle::Section end_section;
   bool crosses_middle = false;  // its ends lie on different sides of x = 0
-  bool not_finite = false;      // a coordinate is not a number: no connection
+  bool not_finite = false;      // a coordinate is not a number, or farther than 10 m: no connection
 };
 
 // Lengths by value, for medians and percentiles. Integer weights: the order of adding does not matter.

@@ -233,6 +233,32 @@ TEST(tensor, signals_that_are_zero_negative_or_no_number_count_as_the_smallest) 
   for (const float value : a->v1) EXPECT_TRUE(std::isfinite(value));
 }
 
+TEST(tensor, equations_without_a_solution_are_told_and_give_no_change) {
+  std::mt19937 random(12);
+  std::normal_distribution<double> normal;
+  for (const int rank : {7, 6, 3, 1, 0}) {
+    double a[tensor_product_count] = {};
+    double solution[7];
+    for (double& entry : solution) entry = normal(random);
+    double full[7][7] = {};
+    for (int r = 0; r < rank; ++r) {
+      double v[7];
+      for (double& entry : v) entry = normal(random);
+      for (int j = 0; j < 7; ++j) {
+        for (int k = 0; k < 7; ++k) full[j][k] += v[j] * v[k];
+      }
+    }
+    double x[7] = {};
+    for (int j = 0; j < 7; ++j) {
+      for (int k = 0; k < 7; ++k) x[j] += full[j][k] * solution[k];
+      for (int k = 0; k <= j; ++k) a[j * (j + 1) / 2 + k] = full[j][k];
+    }
+    const double good = solve_symmetric(a, x);
+    EXPECT_EQ(good, rank == 7 ? 1.0 : 0.0);
+    for (int j = 0; j < 7; ++j) EXPECT_NEAR(x[j], rank == 7 ? solution[j] : 0.0, 1e-6);
+  }
+}
+
 TEST(tensor, schemes_that_do_not_determine_a_tensor_are_refused) {
   const auto pool = make_pool(1);
   const auto message = [&](const Scheme& scheme) {

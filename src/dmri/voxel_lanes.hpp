@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "dmri/unroll.hpp"
 #include "numerics/pack.hpp"
 
 namespace cingulum {
@@ -40,14 +41,14 @@ CGL_HD CGL_INLINE void multiply(const double* matrix, std::size_t rows, std::siz
   for (; r + 4 <= rows; r += 4) {
     const double* const m = matrix + r * columns;
     Number sum[4];
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (std::size_t k = 0; k < 4; ++k) sum[k] = Number(m[k * columns]) * vector[0];
     for (std::size_t c = 1; c < columns; ++c) {
       const Number value = vector[c];
-#pragma GCC unroll 4
+      CGL_UNROLL_8
       for (std::size_t k = 0; k < 4; ++k) sum[k] = sum[k] + Number(m[k * columns + c]) * value;
     }
-#pragma GCC unroll 4
+    CGL_UNROLL_8
     for (std::size_t k = 0; k < 4; ++k) result[r + k] = sum[k];
   }
   for (; r < rows; ++r) {

@@ -160,9 +160,9 @@ class ReadAheadStream final : public ByteStream {
         if (stopping_) return;
         block = &blocks_[written_ % block_count];
       }
-      const auto got = source_->read(block->bytes);
+      auto got = catch_out_of_memory([&] { return source_->read(block->bytes); });
       block->filled = got ? *got : 0;
-      if (!got) block->failure = got.error();
+      if (!got) block->failure.emplace(std::move(got.error()));
       block->last = block->filled == 0;
       const bool last = block->last;
       {

@@ -133,12 +133,9 @@ std::string_view gradient_frame_name(GradientFrame frame) {
   return "unknown";
 }
 
-Result<GradientTable> parse_fsl_gradients(std::string_view bvals, std::string_view bvecs) {
-  return catch_out_of_memory([&]() -> Result<GradientTable> {
-    CGL_TRY_ASSIGN(const std::vector<Row> value_rows, parse_rows(bvals, "b-values"));
-    CGL_TRY_ASSIGN(const std::vector<Row> vector_rows, parse_rows(bvecs, "b-vectors"));
-    GradientTable table;
-    table.frame = GradientFrame::fsl;
+Result<std::vector<double>> parse_bvals(std::string_view text) {
+  return catch_out_of_memory([&]() -> Result<std::vector<double>> {
+    CGL_TRY_ASSIGN(const std::vector<Row> value_rows, parse_rows(text, "b-values"));
     std::vector<double> values;
     for (const Row& row : value_rows) values.insert(values.end(), row.numbers.begin(), row.numbers.end());
     if (values.empty()) return fail(ErrorKind::corrupt, "b-values: there is no number in it");
@@ -146,6 +143,17 @@ Result<GradientTable> parse_fsl_gradients(std::string_view bvals, std::string_vi
       return fail(ErrorKind::corrupt, "b-values: {} numbers in {} lines are neither one row nor one column",
                   values.size(), value_rows.size());
     }
+    for (std::size_t i = 0; i < values.size(); ++i) CGL_TRY(check_b_value(values[i], i));
+    return values;
+  });
+}
+
+Result<GradientTable> parse_fsl_gradients(std::string_view bvals, std::string_view bvecs) {
+  return catch_out_of_memory([&]() -> Result<GradientTable> {
+    CGL_TRY_ASSIGN(const std::vector<double> values, parse_bvals(bvals));
+    CGL_TRY_ASSIGN(const std::vector<Row> vector_rows, parse_rows(bvecs, "b-vectors"));
+    GradientTable table;
+    table.frame = GradientFrame::fsl;
     const std::size_t count = values.size();
     const auto all_have = [&](std::size_t numbers) {
       return std::all_of(vector_rows.begin(), vector_rows.end(),

@@ -46,6 +46,8 @@ constexpr double default_b0_threshold = 50;  // b <= this is a b0
 [[nodiscard]] Result<GradientTable> read_mrtrix_gradients(const std::filesystem::path& table);
 [[nodiscard]] Result<GradientTable> parse_fsl_gradients(std::string_view bvals, std::string_view bvecs);
 [[nodiscard]] Result<GradientTable> parse_mrtrix_gradients(std::string_view table);
+// Half of an FSL pair: b-values without vectors, each checked.
+[[nodiscard]] Result<std::vector<double>> parse_bvals(std::string_view text);
 
 [[nodiscard]] std::string format_bvals(const GradientTable& table);
 [[nodiscard]] std::string format_bvecs(const GradientTable& table);         // three rows

@@ -101,12 +101,21 @@ CGL_INLINE double rounded(double x) {
 
 template <class Stored>
 CGL_INLINE Stored to_stored(double value) {
+  constexpr double lowest = static_cast<double>(std::numeric_limits<Stored>::lowest());
   if constexpr (std::is_floating_point_v<Stored>) {
     return static_cast<Stored>(value);
+  } else if constexpr (sizeof(Stored) <= 4) {
+    // Without branches, so that it is done for many at once. The ends are whole numbers: clamping first is the same.
+    constexpr double highest = static_cast<double>(std::numeric_limits<Stored>::max());
+    constexpr double shift = 0x1.8p52;  // as in rounded(), for either sign
+    double whole = value == value ? value : 0.0;
+    whole = whole < lowest ? lowest : whole;
+    whole = whole > highest ? highest : whole;
+    whole = (whole + shift) - shift;
+    return static_cast<Stored>(static_cast<std::conditional_t<sizeof(Stored) < 4, std::int32_t, std::int64_t>>(whole));
   } else {
     // One above the largest is a power of two, which a double holds exactly.
     constexpr double above = 2.0 * static_cast<double>(std::uint64_t{1} << (std::numeric_limits<Stored>::digits - 1));
-    constexpr double lowest = static_cast<double>(std::numeric_limits<Stored>::lowest());
     const double whole = rounded(value);
     if (!(whole >= lowest)) return whole < lowest ? std::numeric_limits<Stored>::lowest() : Stored{0};  // else NaN
     if (whole >= above) return std::numeric_limits<Stored>::max();
@@ -117,22 +126,22 @@ CGL_INLINE Stored to_stored(double value) {
 template <class Stored, class Value>
 CGL_INLINE void encode_type(const SampleFormat& format, const Value* values, std::size_t count, std::byte* stored) {
   const double slope = format.slope, intercept = format.intercept;
-  const bool scaled = slope != 1.0 || intercept != 0.0;
-  for (std::size_t i = 0; i < count; ++i) {
-    Stored number;
-    if constexpr (std::is_floating_point_v<Stored>) {
-      number = scaled ? static_cast<Stored>((static_cast<double>(values[i]) - intercept) / slope)
-                      : static_cast<Stored>(values[i]);
-    } else {
-      const double value = static_cast<double>(values[i]);
-      number = to_stored<Stored>(scaled ? (value - intercept) / slope : value);
-    }
+  const auto put = [&](std::size_t i, Stored number) {
     std::memcpy(stored + i * sizeof(Stored), &number, sizeof(Stored));
+  };
+  if (slope != 1.0 || intercept != 0.0) {
+    for (std::size_t i = 0; i < count; ++i) {
+      put(i, to_stored<Stored>((static_cast<double>(values[i]) - intercept) / slope));
+    }
+  } else if constexpr (std::is_floating_point_v<Stored>) {
+    for (std::size_t i = 0; i < count; ++i) put(i, static_cast<Stored>(values[i]));
+  } else {
+    for (std::size_t i = 0; i < count; ++i) put(i, to_stored<Stored>(static_cast<double>(values[i])));
   }
 }
 
 template <class Value>
-void encode_any(const SampleFormat& format, const Value* values, std::size_t count, std::byte* stored) {
+CGL_INLINE void encode_any(const SampleFormat& format, const Value* values, std::size_t count, std::byte* stored) {
   using Code = ElementType::Code;
   switch (format.type.code) {
     case Code::integer:
@@ -153,6 +162,16 @@ void encode_any(const SampleFormat& format, const Value* values, std::size_t cou
       if (format.type.bits == 32) return encode_type<float>(format, values, count, stored);
       return encode_type<double>(format, values, count, stored);
   }
+}
+
+CGL_SIMD_CLONES void encode_from_float(const SampleFormat& format, const float* values, std::size_t count,
+                                       std::byte* stored) {
+  encode_any(format, values, count, stored);
+}
+
+CGL_SIMD_CLONES void encode_from_double(const SampleFormat& format, const double* values, std::size_t count,
+                                        std::byte* stored) {
+  encode_any(format, values, count, stored);
 }
 
 }  // namespace
@@ -176,12 +195,12 @@ void decode_samples(const SampleFormat& format, std::span<const std::byte> store
 
 void encode_samples(const SampleFormat& format, std::span<const float> values, std::span<std::byte> stored) {
   assert(is_real_sample(format.type) && stored.size() == values.size() * format.type.bytes());
-  encode_any(format, values.data(), values.size(), stored.data());
+  encode_from_float(format, values.data(), values.size(), stored.data());
 }
 
 void encode_samples(const SampleFormat& format, std::span<const double> values, std::span<std::byte> stored) {
   assert(is_real_sample(format.type) && stored.size() == values.size() * format.type.bytes());
-  encode_any(format, values.data(), values.size(), stored.data());
+  encode_from_double(format, values.data(), values.size(), stored.data());
 }
 
 }  // namespace cingulum

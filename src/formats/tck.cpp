@@ -99,6 +99,7 @@ Result<TckHeader> parse_header(Bytes file) {
         return corrupt("header: '{}' is no 'key: value'", line.substr(0, 60));
       if (colon != std::string_view::npos) key = std::string(trimmed(line.substr(0, colon)));
       const std::string_view value = colon == std::string_view::npos ? line : trimmed(line.substr(colon + 1));
+      if (key.empty()) return corrupt("header: '{}' has no key", line.substr(0, 60));
       CGL_TRY(take_line(key, value, header));
     }
     at = end + 1;
@@ -108,8 +109,24 @@ Result<TckHeader> parse_header(Bytes file) {
 enum class Mark { point, streamline_end, file_end, damaged };
 
 template <class Bits>
+constexpr Bits exponent_of = sizeof(Bits) == 4 ? Bits{0x7f800000U} : static_cast<Bits>(0x7ff0000000000000U);
+
+// Triplets that are looked at together: where all numbers are finite there is no mark.
+constexpr std::size_t finite_block = 16;
+
+// `exponent` in the byte order of the file.
+template <class Bits>
+bool block_is_finite(const std::byte* triplets, Bits exponent) {
+  std::array<Bits, 3 * finite_block> bits;
+  std::memcpy(bits.data(), triplets, sizeof(bits));
+  Bits found = 0;
+  for (const Bits b : bits) found |= static_cast<Bits>((b & exponent) == exponent ? 1 : 0);
+  return found == 0;
+}
+
+template <class Bits>
 Mark classify(Bits x, Bits y, Bits z) {
-  constexpr Bits exponent = sizeof(Bits) == 4 ? Bits{0x7f800000U} : static_cast<Bits>(0x7ff0000000000000U);
+  constexpr Bits exponent = exponent_of<Bits>;
   constexpr Bits magnitude = static_cast<Bits>(~Bits{0}) >> 1U;
   if ((x & exponent) != exponent && (y & exponent) != exponent && (z & exponent) != exponent) return Mark::point;
   const auto is_nan = [&](Bits b) { return (b & magnitude) > exponent; };
@@ -211,7 +228,12 @@ Status TckReader::open(FileBytes file) {
 template <class Bits>
 Result<TckReader::Found> TckReader::find_mark_of(std::size_t from) const {
   const std::size_t triplets = data_.size() / (3 * sizeof(Bits));
+  constexpr Bits exponent = exponent_of<Bits>;
+  const Bits mask = big_endian_ ? swap_bytes(exponent) : exponent;
   for (std::size_t i = from; i < triplets; ++i) {
+    while (triplets - i >= finite_block && block_is_finite(data_.data() + i * 3 * sizeof(Bits), mask))
+      i += finite_block;
+    if (i == triplets) break;
     std::array<Bits, 3> bits;
     std::memcpy(bits.data(), data_.data() + i * sizeof(bits), sizeof(bits));
     if (big_endian_) {
@@ -266,7 +288,7 @@ Result<bool> TckReader::read_batch(TractogramBatch& batch, std::size_t max_point
       swap_in_place(swapped, triplet_bytes / 3);
       bytes = swapped;
     }
-    decode_positions(bytes, layout_.position_type, as_float, batch);
+    decode_positions(bytes, layout_.position_type, as_float, batch.point_count() * 3, batch);
     batch.offsets.push_back(batch.offsets.back() + points);
     next_triplet_ = found.triplet + 1;
     ++streamlines_read_;

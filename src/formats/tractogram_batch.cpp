@@ -1,5 +1,7 @@
 #include "formats/tractogram_batch.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -14,6 +16,40 @@ constexpr std::uint64_t infinity_bits64 = 0x7ff0000000000000U;
 
 bool is_finite(double value) {
   return (std::bit_cast<std::uint64_t>(value) & magnitude_bits64) < infinity_bits64;
+}
+
+// The same bits as numerics::half_to_float, without a branch, so that the compiler uses vectors. The exponent is moved
+// by an exact product, which makes subnormal halves normal too; infinity and NaN get theirs back.
+void decode_halves(const std::byte* in, std::size_t count, float* out) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t half;
+    std::memcpy(&half, in + i * sizeof(half), sizeof(half));
+    const std::uint32_t magnitude = (std::uint32_t{half} & 0x7fffU) << 13U;
+    const std::uint32_t sign = (std::uint32_t{half} & 0x8000U) << 16U;
+    const auto moved = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
+    const std::uint32_t is_special = 0U - static_cast<std::uint32_t>(magnitude >= 0x0f800000U);
+    const std::uint32_t bits = sign | moved | (is_special & 0x7f800000U);
+    std::memcpy(out + i, &bits, sizeof(bits));
+  }
+}
+
+constexpr std::size_t half_block = 16;
+
+// A block of numbers that are all normal as halves: the middle part of numerics::float_bits_to_half. False, and nothing
+// that counts is written, where one is not.
+bool encode_normal_halves(const float* values, std::byte* out) {
+  std::array<std::uint32_t, half_block> bits;
+  std::memcpy(bits.data(), values, sizeof(bits));
+  std::array<std::uint16_t, half_block> halves;
+  std::uint32_t outside = 0;
+  for (std::size_t i = 0; i < half_block; ++i) {
+    const std::uint32_t magnitude = bits[i] & 0x7fffffffU;
+    const std::uint32_t rounded = magnitude + 0xfffU + ((magnitude >> 13U) & 1U);
+    halves[i] = static_cast<std::uint16_t>(((bits[i] >> 16U) & 0x8000U) | ((rounded - 0x38000000U) >> 13U));
+    outside |= static_cast<std::uint32_t>(magnitude - 0x38800000U >= 0x477ff000U - 0x38800000U);
+  }
+  std::memcpy(out, halves.data(), sizeof(halves));
+  return outside == 0;
 }
 
 Status check_fields(std::string_view kind, const std::vector<DataField>& fields,
@@ -83,6 +119,30 @@ Status encode_positions(const TractogramBatch& batch, std::size_t first, std::si
     if (count > 0) std::memcpy(out.data() + begin, batch.positions64.data() + first, count * sizeof(double));
     return {};
   }
+  const auto too_large = [](double value) {
+    return fail(ErrorKind::invalid_argument, "the coordinate {} mm is too large for float16 (65504); use float32",
+                value);
+  };
+  constexpr std::uint16_t half_infinity = 0x7c00;
+  if (type == float16_type && !doubles) {
+    for (std::size_t i = 0; i < count;) {
+      const float* const values = batch.positions.data() + first + i;
+      if (count - i >= half_block && encode_normal_halves(values, out.data() + begin + i * sizeof(std::uint16_t))) {
+        i += half_block;
+        continue;
+      }
+      const std::size_t end = std::min(count, i + half_block);
+      for (; i < end; ++i) {
+        const float value = batch.positions[first + i];
+        const std::uint16_t half = numerics::float_to_half(value);
+        if ((half & 0x7fffU) == half_infinity && is_finite(static_cast<double>(value))) {
+          return too_large(static_cast<double>(value));
+        }
+        put(i, half);
+      }
+    }
+    return {};
+  }
   for (std::size_t i = 0; i < count; ++i) {
     const double value = doubles ? batch.positions64[first + i] : static_cast<double>(batch.positions[first + i]);
     if (type == float64_type) {
@@ -91,29 +151,34 @@ Status encode_positions(const TractogramBatch& batch, std::size_t first, std::si
       put(i, static_cast<float>(value));
     } else {
       const std::uint16_t half = double_to_half(value);
-      if ((half & 0x7fffU) == 0x7c00U && is_finite(value)) {
-        return fail(ErrorKind::invalid_argument, "the coordinate {} mm is too large for float16 (65504); use float32",
-                    value);
-      }
+      if ((half & 0x7fffU) == half_infinity && is_finite(value)) return too_large(value);
       put(i, half);
     }
   }
   return {};
 }
 
-void decode_positions(std::span<const std::byte> bytes, ElementType type, bool as_float, TractogramBatch& batch) {
+std::span<const std::byte> positions_as_stored(const TractogramBatch& batch, ElementType type) {
+  if (type == float32_type && batch.positions64.empty()) return std::as_bytes(std::span(batch.positions));
+  if (type == float64_type && batch.positions.empty()) return std::as_bytes(std::span(batch.positions64));
+  return {};
+}
+
+void decode_positions(std::span<const std::byte> bytes, ElementType type, bool as_float, std::size_t first,
+                      TractogramBatch& batch) {
   const std::size_t count = bytes.size() / type.bytes();
-  if (type == float64_type && !as_float) {
-    const std::size_t begin = batch.positions64.size();
-    batch.positions64.resize(begin + count);
-    if (count > 0) std::memcpy(batch.positions64.data() + begin, bytes.data(), bytes.size());
+  const bool doubles = type == float64_type && !as_float;
+  // Resizing without clearing first: what is overwritten next is not set to zero before.
+  batch.positions64.resize(doubles ? first + count : 0);
+  batch.positions.resize(doubles ? 0 : first + count);
+  if (count == 0) return;
+  if (doubles) {
+    std::memcpy(batch.positions64.data() + first, bytes.data(), bytes.size());
     return;
   }
-  const std::size_t begin = batch.positions.size();
-  batch.positions.resize(begin + count);
-  float* const out = batch.positions.data() + begin;
+  float* const out = batch.positions.data() + first;
   if (type == float32_type) {
-    if (count > 0) std::memcpy(out, bytes.data(), bytes.size());
+    std::memcpy(out, bytes.data(), bytes.size());
   } else if (type == float64_type) {
     for (std::size_t i = 0; i < count; ++i) {
       double value;
@@ -121,11 +186,7 @@ void decode_positions(std::span<const std::byte> bytes, ElementType type, bool a
       out[i] = static_cast<float>(value);
     }
   } else {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint16_t half;
-      std::memcpy(&half, bytes.data() + i * sizeof(half), sizeof(half));
-      out[i] = numerics::half_to_float(half);
-    }
+    decode_halves(bytes.data(), count, out);
   }
 }
 

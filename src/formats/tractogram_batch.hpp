@@ -32,8 +32,13 @@ constexpr ElementType float64_type = {ElementType::Code::floating, 64};
 [[nodiscard]] Status encode_positions(const TractogramBatch& batch, std::size_t first, std::size_t count,
                                       ElementType type, std::vector<std::byte>& out);
 
-// Numbers of `type`, little-endian, at the end of the batch's positions: doubles for float64 unless `as_float`.
-void decode_positions(std::span<const std::byte> bytes, ElementType type, bool as_float, TractogramBatch& batch);
+// The bytes of the batch's positions where they are those of a file of `type` already; empty otherwise.
+[[nodiscard]] std::span<const std::byte> positions_as_stored(const TractogramBatch& batch, ElementType type);
+
+// Puts numbers of `type`, little-endian, into the batch's positions from `first` on, which become the last: doubles for
+// float64 unless `as_float`.
+void decode_positions(std::span<const std::byte> bytes, ElementType type, bool as_float, std::size_t first,
+                      TractogramBatch& batch);
 
 // "int8" ... "float64", "complex64", "complex128"; also "bit" and "bool", which are uint8 of 0 and 1.
 [[nodiscard]] std::optional<ElementType> element_type_from_name(std::string_view name);

@@ -324,34 +324,53 @@ Result<std::optional<TrkReader::Record>> TrkReader::find_record(std::size_t at, 
 
 void TrkReader::copy_record(const Record& record, bool as_float, TractogramBatch& batch) const {
   const std::size_t stride = (3 + scalar_columns_) * sizeof(float);
-  const auto copy = [&](std::vector<std::byte>& to, std::size_t from, std::size_t columns) {
+  const std::byte* const file = file_.bytes().data();
+  const auto number_at = [&](std::size_t at) {
+    float value;
+    std::memcpy(&value, file + at, sizeof(value));
+    return static_cast<double>(big_endian_ ? swap_bytes(value) : value);
+  };
+  const Affine to_world = to_world_;
+  const auto transform = [&](auto* out) {
+    using Number = std::remove_pointer_t<decltype(out)>;
+    for (std::size_t i = 0; i < record.points; ++i) {
+      const std::size_t at = record.begin + i * stride;
+      const double x = number_at(at);
+      const double y = number_at(at + 4);
+      const double z = number_at(at + 8);
+      for (std::size_t row = 0; row < 3; ++row) {
+        const double* const m = to_world.rows.data() + row * 4;
+        // As Affine::apply.
+        out[i * 3 + row] = static_cast<Number>(((m[0] * x + m[1] * y) + m[2] * z) + m[3]);
+      }
+    }
+  };
+  const std::size_t first = batch.point_count() * 3;
+  if (as_float) {
+    batch.positions.resize(first + record.points * 3);
+    transform(batch.positions.data() + first);
+  } else {
+    batch.positions64.resize(first + record.points * 3);
+    transform(batch.positions64.data() + first);
+  }
+  const auto copy = [&](std::vector<std::byte>& to, std::size_t from, std::size_t rows, std::size_t columns) {
+    const std::size_t row_bytes = columns * sizeof(float);
     const std::size_t begin = to.size();
-    const Bytes bytes = file_.bytes().subspan(from, columns * sizeof(float));
-    to.insert(to.end(), bytes.begin(), bytes.end());
+    to.resize(begin + rows * row_bytes);
+    for (std::size_t i = 0; i < rows; ++i)
+      std::memcpy(to.data() + begin + i * row_bytes, file + from + i * stride, row_bytes);
     if (big_endian_) swap_in_place(std::span(to).subspan(begin), sizeof(float));
   };
-  for (std::size_t i = 0; i < record.points; ++i) {
-    const std::size_t at = record.begin + i * stride;
-    const Vec3d world =
-        to_world_.apply({static_cast<double>(number<float>(at)), static_cast<double>(number<float>(at + 4)),
-                         static_cast<double>(number<float>(at + 8))});
-    if (as_float) {
-      batch.positions.insert(batch.positions.end(),
-                             {static_cast<float>(world.x), static_cast<float>(world.y), static_cast<float>(world.z)});
-    } else {
-      batch.positions64.insert(batch.positions64.end(), {world.x, world.y, world.z});
-    }
-    std::size_t column = at + 3 * sizeof(float);
-    for (std::size_t f = 0; f < layout_.point_fields.size(); ++f) {
-      const auto columns = static_cast<std::size_t>(layout_.point_fields[f].columns);
-      copy(batch.point_data[f], column, columns);
-      column += columns * sizeof(float);
-    }
+  std::size_t column = record.begin + 3 * sizeof(float);
+  for (std::size_t f = 0; f < layout_.point_fields.size(); ++f) {
+    const auto columns = static_cast<std::size_t>(layout_.point_fields[f].columns);
+    copy(batch.point_data[f], column, record.points, columns);
+    column += columns * sizeof(float);
   }
-  std::size_t column = record.begin + record.points * stride;
+  column = record.begin + record.points * stride;
   for (std::size_t f = 0; f < layout_.streamline_fields.size(); ++f) {
     const auto columns = static_cast<std::size_t>(layout_.streamline_fields[f].columns);
-    copy(batch.streamline_data[f], column, columns);
+    copy(batch.streamline_data[f], column, 1, columns);
     column += columns * sizeof(float);
   }
 }
@@ -441,13 +460,6 @@ class TrkWriter final : public TractogramWriter {
     CGL_TRY(file_.write_at(at_count, std::as_bytes(std::span(&count, 1))));
     return file_.commit();
   }
-  template <class T>
-  void put(T value) {
-    const std::size_t at = bytes_.size();
-    bytes_.resize(at + sizeof(T));
-    std::memcpy(bytes_.data() + at, &value, sizeof(T));
-  }
-
   std::string shown_;
   TractogramLayout layout_;
   AtomicFile file_;
@@ -526,13 +538,22 @@ Status TrkWriter::append_batch(const TractogramBatch& batch) {
     return fail(ErrorKind::invalid_argument, "TRK counts to 2147483647 streamlines; use TRX");
   }
   const bool doubles = !batch.positions64.empty();
-  const auto put_fields = [&](const std::vector<DataField>& fields, const std::vector<std::vector<std::byte>>& data,
-                              std::size_t row) {
+  const Affine to_trackvis = to_trackvis_;
+  std::size_t point_columns = 3;
+  for (const DataField& field : layout_.point_fields) point_columns += static_cast<std::size_t>(field.columns);
+  std::size_t streamline_columns = 0;
+  for (const DataField& field : layout_.streamline_fields)
+    streamline_columns += static_cast<std::size_t>(field.columns);
+  const auto put_fields = [](const std::vector<DataField>& fields, const std::vector<std::vector<std::byte>>& data,
+                             std::size_t row, std::byte* out) {
     for (std::size_t f = 0; f < fields.size(); ++f) {
       const auto columns = static_cast<std::size_t>(fields[f].columns);
       const std::size_t size = fields[f].type.bytes();
       const std::byte* const at = data[f].data() + row * columns * size;
-      for (std::size_t c = 0; c < columns; ++c) put(as_float32(at + c * size, fields[f].type));
+      for (std::size_t c = 0; c < columns; ++c, out += sizeof(float)) {
+        const float value = as_float32(at + c * size, fields[f].type);
+        std::memcpy(out, &value, sizeof(value));
+      }
     }
   };
   for (std::size_t i = 0; i < batch.streamline_count(); ++i) {
@@ -541,19 +562,30 @@ Status TrkWriter::append_batch(const TractogramBatch& batch) {
       return fail(ErrorKind::invalid_argument, "streamline {} has {} points, more than TRK can hold", streamlines_ + i,
                   points);
     }
-    put(static_cast<std::int32_t>(points));
-    for (auto p = static_cast<std::size_t>(batch.offsets[i]); p < batch.offsets[i + 1]; ++p) {
+    const auto first = static_cast<std::size_t>(batch.offsets[i]);
+    const auto count = static_cast<std::size_t>(points);
+    const std::size_t begin = bytes_.size();
+    bytes_.resize(begin + sizeof(std::int32_t) + (count * point_columns + streamline_columns) * sizeof(float));
+    std::byte* out = bytes_.data() + begin;
+    const auto stored_count = static_cast<std::int32_t>(points);
+    std::memcpy(out, &stored_count, sizeof(stored_count));
+    out += sizeof(stored_count);
+    for (std::size_t p = first; p < first + count; ++p) {
       const Vec3d world =
           doubles ? Vec3d{batch.positions64[p * 3], batch.positions64[p * 3 + 1], batch.positions64[p * 3 + 2]}
                   : Vec3d{static_cast<double>(batch.positions[p * 3]), static_cast<double>(batch.positions[p * 3 + 1]),
                           static_cast<double>(batch.positions[p * 3 + 2])};
-      const Vec3d position = to_trackvis_.apply(world);
-      put(static_cast<float>(position.x));
-      put(static_cast<float>(position.y));
-      put(static_cast<float>(position.z));
-      put_fields(layout_.point_fields, batch.point_data, p);
+      std::array<float, 3> position;
+      for (std::size_t row = 0; row < 3; ++row) {
+        const double* const m = to_trackvis.rows.data() + row * 4;
+        // As Affine::apply.
+        position[row] = static_cast<float>(((m[0] * world.x + m[1] * world.y) + m[2] * world.z) + m[3]);
+      }
+      std::memcpy(out, position.data(), sizeof(position));
+      put_fields(layout_.point_fields, batch.point_data, p, out + sizeof(position));
+      out += point_columns * sizeof(float);
     }
-    put_fields(layout_.streamline_fields, batch.streamline_data, i);
+    put_fields(layout_.streamline_fields, batch.streamline_data, i, out);
     constexpr std::size_t piece = std::size_t{1} << 18U;
     if (bytes_.size() < piece) continue;
     CGL_TRY(file_.append(bytes_));

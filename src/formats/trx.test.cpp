@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstring>
+
 #include "formats/tractogram.hpp"
 #include "formats/tractogram_batch.hpp"
 #include "numerics/half.hpp"
@@ -92,6 +95,33 @@ TEST(Trx, half_precision_rounds_to_nearest_even_once) {
   EXPECT_EQ(double_to_half(1.0 + 0x1p-11 - 0x1p-40), 0x3c00);
   EXPECT_EQ(double_to_half(1e-300), 0);
   EXPECT_EQ(double_to_half(1e300), 0x7c00);
+}
+
+TEST(Trx, all_halves_and_what_lies_between_them_convert_as_numerics_says) {
+  std::vector<std::byte> bytes(std::size_t{2} << 16U);
+  for (std::uint32_t half = 0; half < 0x10000U; ++half) {
+    const auto value = static_cast<std::uint16_t>(half);
+    std::memcpy(bytes.data() + half * 2, &value, sizeof(value));
+  }
+  TractogramBatch batch;
+  decode_positions(bytes, float16_type, true, 0, batch);
+  ASSERT_EQ(batch.positions.size(), 0x10000U);
+  for (std::uint32_t half = 0; half < 0x10000U; ++half) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(batch.positions[half]), numerics::half_to_float_bits(half)) << half;
+  }
+  // Ordinary numbers, ties, subnormals and the largest, in one stream, so that blocks of both kinds come.
+  batch.positions.clear();
+  for (std::uint32_t bits = 0x32000000U; bits < 0x477ff000U; bits += 0x2b7U) {
+    batch.positions.push_back(std::bit_cast<float>(bits | (bits % 3 == 0 ? 0x80000000U : 0U)));
+    if (bits % 1000 == 0) batch.positions.push_back(std::bit_cast<float>((bits & 0xffffe000U) | 0x1000U));
+  }
+  std::vector<std::byte> encoded;
+  ASSERT_OK(encode_positions(batch, 0, batch.positions.size(), float16_type, encoded));
+  for (std::size_t i = 0; i < batch.positions.size(); ++i) {
+    std::uint16_t half;
+    std::memcpy(&half, encoded.data() + i * 2, sizeof(half));
+    ASSERT_EQ(half, numerics::float_to_half(batch.positions[i])) << batch.positions[i];
+  }
 }
 
 TEST(Trx, a_position_beyond_half_precision_is_refused) {

@@ -51,7 +51,8 @@ Result<TrxHeader> parse_trx_header(std::string_view text) {
   if (!dimensions->is_array() || dimensions->size() != 3) return corrupt("DIMENSIONS does not have 3 numbers");
   for (std::size_t i = 0; i < 3; ++i) {
     CGL_TRY_ASSIGN(const std::uint64_t size, count_from((*dimensions)[i], "an entry of DIMENSIONS"));
-    if (size == 0 || size > 0x7fffffff) return corrupt("DIMENSIONS has the size {}", size);
+    // The specification's uint16.
+    if (size == 0 || size > 0xffff) return corrupt("DIMENSIONS has the size {}, not 1 to 65535", size);
     result.reference.size[i] = static_cast<std::int64_t>(size);
   }
 

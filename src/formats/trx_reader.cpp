@@ -50,6 +50,7 @@ Result<ArrayName> parse_array_name(std::string_view path) {
   if ((parts.size() != 2 && parts.size() != 3) || parts[0].empty()) {
     return corrupt("'{}': an array is named NAME.TYPE or NAME.COLUMNS.TYPE", path);
   }
+  if (const Status named = check_trx_name("array", parts[0]); !named) return corrupt("{}", named.error().message());
   ArrayName result{.name = std::string(parts[0])};
   const auto type = element_type_from_name(parts.back());
   if (!type) return corrupt("'{}': the type '{}' is not known", path, parts.back());
@@ -264,6 +265,9 @@ Status TrxReader::interpret() {
         return corrupt("'{}' has {} bytes, {} columns of {} need {}", file.name, file.bytes.size(), name.columns,
                        name.type.name(), name.columns * name.type.bytes());
       }
+      if (const Status named = check_trx_name("group", rest.substr(0, second)); !named) {
+        return corrupt("{}", named.error().message());
+      }
       group_data_files_.emplace_back(std::string(rest.substr(0, second)), &file);
     } else if (file.name != "header.json") {
       layout_.warnings.push_back(fmt::format("'{}' is not part of the TRX format and was left out", file.name));
@@ -337,7 +341,7 @@ Status TrxReader::take_field(const TrxFile& file, std::string_view kind, std::ui
 }
 
 Result<bool> TrxReader::read_batch(TractogramBatch& batch, std::size_t max_points, bool as_float) {
-  batch.clear();
+  batch.offsets.assign(1, 0);
   batch.point_data.resize(point_streams_.size());
   batch.streamline_data.resize(streamline_streams_.size());
   const std::uint64_t first = next_streamline_;
@@ -363,7 +367,7 @@ Result<bool> TrxReader::read_batch(TractogramBatch& batch, std::size_t max_point
   };
   const Bytes positions = positions_.take(points * 3 * layout_.position_type.bytes());
   positions_.add_to_crc(positions);
-  decode_positions(positions, layout_.position_type, as_float, batch);
+  decode_positions(positions, layout_.position_type, as_float, 0, batch);
   for (std::size_t i = 0; i < point_streams_.size(); ++i) read_field(point_streams_[i], points, batch.point_data[i]);
   for (std::size_t i = 0; i < streamline_streams_.size(); ++i) {
     read_field(streamline_streams_[i], streamlines, batch.streamline_data[i]);

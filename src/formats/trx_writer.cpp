@@ -168,8 +168,15 @@ class TrxWriter final : public TractogramWriter {
     return container_->append(1, std::as_bytes(std::span(&offset, 1)));
   }
 
-  [[nodiscard]] Status append_batch(const TractogramBatch& batch) {
-    CGL_TRY(check_batch(layout_, batch));
+  [[nodiscard]] Status append_positions(const TractogramBatch& batch) {
+    // In pieces that stay in the cache between checksum and copy.
+    constexpr std::size_t piece_bytes = std::size_t{1} << 18U;
+    for (std::span<const std::byte> rest = positions_as_stored(batch, layout_.position_type); !rest.empty();) {
+      const auto piece = rest.first(std::min(piece_bytes, rest.size()));
+      CGL_TRY(container_->append(0, piece));
+      rest = rest.subspan(piece.size());
+      if (rest.empty()) return {};
+    }
     const std::size_t numbers = batch.point_count() * 3;
     for (std::size_t first = 0; first < numbers; first += conversion_numbers) {
       converted_.clear();
@@ -177,6 +184,12 @@ class TrxWriter final : public TractogramWriter {
                                converted_));
       CGL_TRY(container_->append(0, converted_));
     }
+    return {};
+  }
+
+  [[nodiscard]] Status append_batch(const TractogramBatch& batch) {
+    CGL_TRY(check_batch(layout_, batch));
+    CGL_TRY(append_positions(batch));
     absolute_offsets_.clear();
     for (std::size_t i = 1; i < batch.offsets.size(); ++i)
       absolute_offsets_.push_back(header_.points + batch.offsets[i]);

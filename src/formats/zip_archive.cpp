@@ -310,11 +310,11 @@ Result<std::vector<ZipEntry>> read_zip_directory(std::span<const std::byte> file
     CGL_TRY(check_local_header(file, header_offset, central, directory.offset, entry));
     if (entry.deflated) inflated_bytes += entry.bytes;
     // Also the limit on memory: what was packed with zeros must be unpacked by the user first.
-    constexpr std::uint64_t free_of_ratio = std::uint64_t{64} << 20U;
-    constexpr std::uint64_t largest_ratio = 16;
+    constexpr std::uint64_t free_of_ratio = std::uint64_t{16} << 20U;
+    constexpr std::uint64_t largest_ratio = 8;
     if (inflated_bytes > free_of_ratio && inflated_bytes - free_of_ratio > largest_ratio * file.size()) {
       return corrupt(
-          "zip: entry '{}': the deflated entries say they unpack to {} bytes or more, over {} times the file's {}; "
+          "zip: entry '{}': the deflated entries say they unpack to {} bytes or more, far over {} times the file's {}; "
           "unpack it into a folder if this is meant",
           entry.name, inflated_bytes, largest_ratio, file.size());
     }
@@ -408,7 +408,8 @@ Result<std::vector<std::byte>> inflate_entry(std::span<const std::byte> file, co
   if (filled != entry.bytes) {
     return corrupt("zip: entry '{}' unpacks to {} bytes, the directory says {}", entry.name, filled, entry.bytes);
   }
-  if (!rest.empty() || state->avail_in != 0) {
+  // Whole bytes that the decoder has taken in and not used count too.
+  if (!rest.empty() || state->avail_in != 0 || state->read_in_length >= 8) {
     return corrupt("zip: entry '{}': bytes follow its deflated data", entry.name);
   }
   content.resize(filled);

@@ -1,7 +1,7 @@
 // Reading zip archives (APPNOTE 6.3) that may be hostile: the directory is believed only where it agrees with the local
 // headers and with the size of the file. Stored and deflated entries, zip64. Used for TRX. Refused: names that leave
 // the folder, duplicates, overlaps, encryption, links, other methods, several disks, data before the archive, two
-// possible ends, sizes beyond the file or 1 TB, deflated sizes beyond 16 times the file and 64 MB in all.
+// possible ends, sizes beyond the file or 1 TB, deflated sizes beyond 8 times the file and 16 MB in all.
 #pragma once
 
 #include <cstddef>

@@ -254,7 +254,7 @@ class Models(unittest.TestCase):
         self.assertEqual(json.loads(run.stdout)["parameters"]["sh_order"], 4)
         self.assertEqual(nib.load(series.path("low/sh.nii.gz")).shape[3], 15)
 
-    def test_amplitudes_and_peaks_agree_with_the_coefficients(self):
+    def test_amplitudes_agree_with_the_coefficients(self):
         series = synthetic(self.folder, shape=(6, 5, 4))
         with open(series.path("given.txt"), "w") as file:
             file.write("0.0017 0.0003 0.0003 500\n")
@@ -342,12 +342,69 @@ class Models(unittest.TestCase):
         self.assertIn("67 volumes", run.stderr)
         self.assertIn("66 b-values", run.stderr)
 
+    def test_a_wrong_frame_of_the_vectors_stops_the_run_and_auto_takes_the_right_one(self):
+        path = os.path.join(DATA, "dwi-1p8mm-64dir")
+        if not DATA or not os.path.isdir(path):
+            self.skipTest("CINGULUM_TEST_DATA has no dwi-1p8mm-64dir")
+        common = (f"{path}/dwi.nii.gz", "--bvals", f"{path}/dwi.bval", "--bvecs", f"{path}/dwi.bvec", "--mask",
+                  f"{path}/mask_dipy_otsu.nii.gz", "--model", "opdt", "--out", os.path.join(self.folder, "out"))
+        run = run_fit(*common, check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("--bvec-frame voxel", run.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "out")))
+        run = run_fit(*common, "--bvec-frame", "auto", "--json")
+        self.assertEqual(json.loads(run.stdout)["parameters"]["bvec_frame"], "voxel")
+
+    def test_without_a_mask_one_is_made_and_written(self):
+        shape = (24, 24, 20)
+        series = synthetic(self.folder, shape=shape)
+        series.data[:3], series.data[-3:], series.data[:, :3], series.data[:, -3:] = 5, 5, 5, 5
+        nib.save(nib.Nifti1Image(series.data, np.diag([2, 2, 2, 1.0])), series.path("dwi.nii.gz"))
+        run = run_fit(series.path("dwi.nii.gz"), "--bvals", series.path("dwi.bval"), "--bvecs",
+                      series.path("dwi.bvec"), "--bvec-frame", "voxel", "--model", "dti", "--out", series.path("out"))
+        self.assertIn("mask.nii.gz", run.stderr)
+        mask = load(series.path("out/mask.nii.gz"))
+        self.assertEqual(mask[12, 12, 10], 1)
+        self.assertEqual(mask[0, 0, 0], 0)
+        self.assertEqual((load(series.path("out/s0.nii.gz")) != 0).sum(), mask.sum())
+
     def test_an_existing_fit_is_refused_without_force(self):
         series = synthetic(self.folder, shape=(6, 5, 4))
         series.fit("opdt", "out")
         with self.assertRaisesRegex(AssertionError, "--force"):
             series.fit("opdt", "out")
         series.fit("opdt", "out", "--force")
+
+    def test_equal_runs_give_equal_bytes_but_for_the_member_run(self):
+        series = synthetic(self.folder, shape=(6, 5, 4))
+        first, second = series.fit("csa", "a", "--peaks", 2), series.fit("csa", "b", "--peaks", 2)
+        names = sorted(os.listdir(first))
+        self.assertEqual(names, sorted(os.listdir(second)))
+        self.assertIn("peaks.nii.gz", names)
+        for name in names:
+            with open(f"{first}/{name}", "rb") as a, open(f"{second}/{name}", "rb") as b:
+                one, two = a.read(), b.read()
+            if name == "fit.json":
+                one, two = json.loads(one), json.loads(two)
+                one.pop("run"), two.pop("run")
+            self.assertEqual(one, two, name)
+
+    def test_peaks_are_as_long_as_their_amplitude(self):
+        series = synthetic(self.folder, shape=(6, 5, 4))
+        with open(series.path("given.txt"), "w") as file:
+            file.write("0.0017 0.0003 0.0003 500\n")
+        out = series.fit("csd", "peaks", "--response", series.path("given.txt"), "--peaks", 3)
+        peaks = load(out + "/peaks.nii.gz").reshape(6, 5, 4, 3, 3)
+        lengths = np.linalg.norm(peaks, axis=-1)
+        self.assertTrue((np.diff(lengths, axis=-1) <= 0).all())
+        self.assertTrue((lengths[..., 0] > 0).all())
+        from dipy.core.sphere import Sphere
+        fod = load(out + "/fod.nii.gz")
+        for voxel in np.ndindex(6, 5, 4):
+            direction = peaks[voxel][0] / lengths[voxel][0]
+            value = sh_to_sf(fod[voxel], Sphere(xyz=direction[None]), sh_order_max=8, basis_type="descoteaux07",
+                             legacy=True)
+            self.assertAlmostEqual(value[0], lengths[voxel][0], places=5)
 
 
 if __name__ == "__main__":

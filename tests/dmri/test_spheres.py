@@ -57,7 +57,8 @@ class Spheres(unittest.TestCase):
             self.assertEqual(edges, edge_set(Sphere(xyz=full).edges), name)
 
     def test_edges_of_dipys_spheres_given_as_files_are_dipys(self):
-        for name in ["repulsion100", "repulsion200", "repulsion724", "symmetric362", "symmetric642"]:
+        for name in ["repulsion100", "repulsion200", "repulsion724", "symmetric362", "symmetric642",
+                     "symmetric724"]:
             sphere = get_sphere(name=name)
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "sphere.txt")

@@ -3,10 +3,12 @@
 //   image_dump read-float FILE RAW     the same through float32
 //   image_dump read-many               lines "FILE<TAB>RAW" on stdin, one line of JSON each ("error" when refused)
 //   image_dump write SPEC RAW FILE     writes float64 values of RAW as the JSON file SPEC says
+//   image_dump sidecar FILE...         writes FILE.json with the hash of FILE
 //   image_dump fsl BVALS BVECS | mrtrix TABLE    b-values and vectors as JSON
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -126,6 +128,24 @@ Result<Json> run(const std::vector<std::string>& words) {
   if (mode == "read-float" && words.size() == 3) return read<float>(words[1], words[2]);
   if (mode == "read-many" && words.size() == 1) return read_many();
   if (mode == "write" && words.size() == 4) return write(words[1], words[2], words[3]);
+  if (mode == "directions" && words.size() == 5) {
+    CGL_TRY_ASSIGN(const NiftiReader reader, NiftiReader::open(words[1]));
+    CGL_TRY_ASSIGN(const GradientTable table, read_fsl_gradients(words[3], words[4]));
+    const GradientFrame frame = words[2] == "fsl"     ? GradientFrame::fsl
+                                : words[2] == "voxel" ? GradientFrame::voxel
+                                                      : GradientFrame::world;
+    Json json = Json::array();
+    for (const auto& vector : directions_in_image_axes(table, frame, reader.header().geometry.voxel_to_world)) {
+      json.push_back({vector.x, vector.y, vector.z});
+    }
+    return json;
+  }
+  if (mode == "sidecar") {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      CGL_TRY(write_sidecar(words[i], Json::object(), {.force = true, .sync = false}));
+    }
+    return Json();
+  }
   if (mode == "fsl" && words.size() == 3) {
     CGL_TRY_ASSIGN(const GradientTable table, read_fsl_gradients(words[1], words[2]));
     return to_json(table);

@@ -1,0 +1,464 @@
+// The models beside DIPY and MRtrix3 on the same data and as many threads: constrained spherical deconvolution at
+// degree 8 and tensors by weighted least squares, in voxels per second; and the peak memory of `cingulum fit` beside
+// twice its input plus output. Data: crossings of two fibres with Rician noise (SNR 30), 64 directions at b = 3000 and
+// 3 b0.
+//   bench_models [--out FILE.json] [--voxels N] [--threads N] [--repetitions N] [--python PROGRAM] [--no-peers]
+// DIPY's fit alone is timed, as ours; MRtrix3 can be timed only from file to file, and so is `cingulum fit` for it.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+
+#include "base/atomic_file.hpp"
+#include "base/read_file.hpp"
+#include "base/thread_pool.hpp"
+#include "bench/measure.hpp"
+#include "cli/version.hpp"
+#include "dmri/csd.hpp"
+#include "dmri/harmonic_fit.hpp"
+#include "dmri/response.hpp"
+#include "dmri/sphere.hpp"
+#include "dmri/tensor.hpp"
+#include "formats/nifti.hpp"
+
+#ifndef CINGULUM_BENCH_PYTHON
+#define CINGULUM_BENCH_PYTHON "python3"
+#endif
+
+namespace cingulum::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using numerics::Vec3d;
+
+struct Options {
+  std::string out;
+  std::int64_t voxels = 30000;
+  int threads = 2;
+  int repetitions = 5;
+  std::string python = CINGULUM_BENCH_PYTHON;
+  bool peers = true;
+};
+
+template <class T>
+T require(Result<T> result) {
+  if (!result) {
+    fmt::print(stderr, "bench_models: {}\n", result.error().message());
+    std::exit(1);
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+struct Scene {
+  DwiSignals signals;
+  std::vector<double> b_values;
+  std::vector<Vec3d> directions;  // zero for b0
+  std::vector<Vec3d> weighted_directions;
+  std::vector<std::uint32_t> weighted;
+  std::vector<double> zonal;
+};
+
+constexpr int b0_count = 3;
+constexpr int direction_count = 64;
+constexpr double b_value = 3000;
+constexpr int degree = 8;
+
+double fibre_signal(Vec3d gradient, Vec3d fibre) {
+  const double cosine = dot(gradient, fibre);
+  return std::exp(-b_value * (0.3e-3 + 1.4e-3 * cosine * cosine));
+}
+
+Scene make_scene(std::int64_t voxels) {
+  Scene scene;
+  for (int i = 0; i < b0_count; ++i) {
+    scene.b_values.push_back(0);
+    scene.directions.push_back({0, 0, 0});
+  }
+  const double golden = 3.141592653589793 * (3 - std::sqrt(5.0));
+  for (int i = 0; i < direction_count; ++i) {
+    const double z = 1 - (i + 0.5) / direction_count;
+    const double r = std::sqrt(1 - z * z);
+    scene.weighted.push_back(static_cast<std::uint32_t>(scene.directions.size()));
+    scene.b_values.push_back(b_value);
+    scene.directions.push_back({r * std::cos(golden * i), r * std::sin(golden * i), z});
+    scene.weighted_directions.push_back(scene.directions.back());
+  }
+  FibreResponse response;
+  response.eigenvalues = {1.7e-3, 0.3e-3, 0.3e-3};
+  response.s0 = 300;
+  scene.zonal = require(
+      zonal_response(response, std::vector<double>(direction_count, b_value), scene.weighted_directions, degree));
+  scene.signals.geometry.size = {voxels / 100, 10, 10};
+  scene.signals.volumes = scene.directions.size();
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform(0.3, 1);
+  const auto direction = [&] { return normalise(Vec3d{normal(random), normal(random), normal(random)}); };
+  for (std::int64_t v = 0; v < scene.signals.geometry.voxel_count(); ++v) {
+    scene.signals.voxels.push_back(static_cast<std::uint32_t>(v));
+    const Vec3d first = direction();
+    const Vec3d second = direction();
+    const double share = uniform(random);
+    for (std::size_t i = 0; i < scene.directions.size(); ++i) {
+      const Vec3d g = scene.directions[i];
+      const double signal =
+          i < b0_count ? 300 : 300 * (share * fibre_signal(g, first) + (1 - share) * fibre_signal(g, second));
+      const double real = signal + 10 * normal(random);
+      const double imaginary = 10 * normal(random);
+      scene.signals.values.push_back(static_cast<float>(std::sqrt(real * real + imaginary * imaginary)));
+    }
+  }
+  return scene;
+}
+
+void write_scene(const Scene& scene, const fs::path& folder) {
+  const auto voxels = static_cast<std::size_t>(scene.signals.geometry.voxel_count());
+  std::vector<float> volumes(voxels * scene.signals.volumes);
+  for (std::size_t v = 0; v < voxels; ++v) {
+    for (std::size_t i = 0; i < scene.signals.volumes; ++i) {
+      volumes[i * voxels + v] = scene.signals.values[v * scene.signals.volumes + i];
+    }
+  }
+  NiftiWriteOptions options;
+  options.file.force = true;
+  require(write_image(folder / "dwi.nii", scene.signals.geometry, static_cast<std::int64_t>(scene.signals.volumes),
+                      volumes, options));
+  require(write_image(folder / "mask.nii", scene.signals.geometry, 1, std::vector<float>(voxels, 1.0f), options));
+  std::string table;
+  for (std::size_t i = 0; i < scene.directions.size(); ++i) {
+    const Vec3d g = scene.directions[i];
+    table += fmt::format("{} {} {} {}\n", g.x, g.y, g.z, scene.b_values[i]);
+  }
+  require(write_file_atomically(folder / "gradients.b", table));
+  require(write_file_atomically(folder / "response.txt", format_zonal_response(scene.zonal)));
+}
+
+// Elapsed times and, since other programs may share the cores, the processor's time of all threads.
+struct Times {
+  Spread elapsed;
+  Spread processor;
+};
+
+double processor_seconds(const struct rusage& usage) {
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double own_processor_seconds() {
+  struct rusage usage = {};
+  (void)::getrusage(RUSAGE_SELF, &usage);
+  return processor_seconds(usage);
+}
+
+template <class Body>
+Times measure_times(int repetitions, Body&& body) {
+  std::vector<double> processor;
+  const Spread elapsed = measure_seconds(1, repetitions, [&] {
+    const double before = own_processor_seconds();
+    body();
+    processor.push_back(own_processor_seconds() - before);
+  });
+  processor.erase(processor.begin());  // the warm-up
+  return {elapsed, spread_of(processor)};
+}
+
+struct ChildRun {
+  double seconds = 0;
+  double processor_seconds = 0;
+  std::uint64_t peak_bytes = 0;
+  bool succeeded = false;
+};
+
+// Standard output goes to `output`.
+ChildRun run_child(const std::vector<std::string>& words, const fs::path& output) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const auto start = std::chrono::steady_clock::now();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int file = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (file >= 0) ::dup2(file, STDOUT_FILENO);
+    ::execvp(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  struct rusage usage = {};
+  if (child < 0 || ::wait4(child, &status, 0, &usage) != child) return {};
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {seconds, processor_seconds(usage), static_cast<std::uint64_t>(usage.ru_maxrss) * 1024,
+          WIFEXITED(status) && WEXITSTATUS(status) == 0};
+}
+
+class ModelsBench {
+ public:
+  explicit ModelsBench(Options options)
+      : options_(std::move(options)),
+        scene_(make_scene(options_.voxels)),
+        pool_(require(ThreadPool::create(options_.threads))) {
+    std::string pattern = (fs::temp_directory_path() / "cingulum-bench-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) {
+      fmt::print(stderr, "bench_models: no temporary folder\n");
+      std::exit(1);
+    }
+    folder_ = pattern;
+    write_scene(scene_, folder_);
+    program_ = fs::read_symlink("/proc/self/exe").parent_path() / "cingulum";
+  }
+  ~ModelsBench() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  ModelsBench(const ModelsBench&) = delete;
+  ModelsBench& operator=(const ModelsBench&) = delete;
+
+  Json run() {
+    fmt::print("{} voxels, {} directions at b = {} and {} b0, {} threads\n", voxels(), direction_count, b_value,
+               b0_count, options_.threads);
+    Json report = {
+        {"bench", "models"},  {"build", version_text()}, {"voxels", voxels()},         {"directions", direction_count},
+        {"b_value", b_value}, {"degree", degree},        {"threads", options_.threads}};
+    const Times csd = measure_csd();
+    const Times dti = measure_dti();
+    add("csd, fit alone", csd);
+    add("dti wls, fit alone", dti);
+    const Times csd_files =
+        measure_program({program_.string(), "fit", file("dwi.nii"), "--grad", file("gradients.b"), "--mask",
+                         file("mask.nii"), "--model", "csd", "--response", file("response.txt"), "--out", file("csd"),
+                         "--force", "--quiet", "--threads", std::to_string(options_.threads), "--bvec-frame", "world"},
+                        "cingulum fit --model csd, file to file");
+    const Times dti_files =
+        measure_program({program_.string(), "fit", file("dwi.nii"), "--grad", file("gradients.b"), "--mask",
+                         file("mask.nii"), "--model", "dti", "--out", file("dti"), "--force", "--quiet", "--threads",
+                         std::to_string(options_.threads), "--bvec-frame", "world"},
+                        "cingulum fit --model dti, file to file");
+    if (options_.peers) {
+      compare_with_dipy(csd, dti, report);
+      compare_with_mrtrix(csd_files, dti_files);
+    }
+    measure_memory(report);
+    report["rows"] = rows_;
+    report["ratios"] = ratios_;
+    return report;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t voxels() const { return scene_.signals.geometry.voxel_count(); }
+  [[nodiscard]] std::string file(const std::string& name) const { return (folder_ / name).string(); }
+
+  void add(const std::string& scenario, const Times& times) {
+    const auto count = static_cast<double>(voxels());
+    const Spread& seconds = times.elapsed;
+    const Row row = {
+        scenario,
+        "kvox/s",
+        {count / seconds.median * 1e-3, count / seconds.high * 1e-3, count / seconds.low * 1e-3, seconds.repetitions},
+        "",
+        0};
+    fmt::print("{}\n", to_text(row));
+    rows_.push_back(to_json(row));
+    rows_.back()["processor_us_per_voxel"] = times.processor.median / count * 1e6;
+  }
+
+  void add_ratio(const std::string& name, const Times& ours, const Times& theirs, double goal) {
+    const double elapsed = theirs.elapsed.median / ours.elapsed.median;
+    const double processor = theirs.processor.median / ours.processor.median;
+    fmt::print("  {:<52} {:>9.1f} x elapsed, {:.1f} x processor time{}\n", name, elapsed, processor,
+               goal > 0 ? fmt::format(" (goal {} x)", goal) : "");
+    ratios_.push_back({{"name", name}, {"elapsed", elapsed}, {"processor", processor}});
+    if (goal > 0) {
+      ratios_.back()["goal"] = goal;
+      ratios_.back()["reached"] = elapsed >= goal;
+    }
+  }
+
+  Times measure_csd() {
+    const Sphere sphere = require(named_sphere("repulsion362"));
+    return measure_times(options_.repetitions, [&] {
+      // The set-up belongs to the time.
+      const CsdModel model = require(CsdModel::create(scene_.weighted_directions, scene_.zonal, sphere.directions, {}));
+      (void)require(fit_csd(model, scene_.signals.values, scene_.signals.volumes, scene_.weighted, *pool_));
+    });
+  }
+
+  Times measure_dti() {
+    return measure_times(options_.repetitions, [&] {
+      (void)require(fit_tensors(scene_.signals, scene_.b_values, scene_.directions, {}, *pool_));
+    });
+  }
+
+  Times measure_program(const std::vector<std::string>& words, const std::string& scenario) {
+    std::vector<double> seconds, processor;
+    for (int i = 0; i < options_.repetitions; ++i) {
+      const ChildRun run = run_child(words, folder_ / "stdout");
+      if (!run.succeeded) {
+        fmt::print(stderr, "bench_models: {} failed\n", words[0]);
+        return {};
+      }
+      seconds.push_back(run.seconds);
+      processor.push_back(run.processor_seconds);
+    }
+    const Times times = {spread_of(seconds), spread_of(processor)};
+    add(scenario, times);
+    return times;
+  }
+
+  static Times times_of(const Json& found, const std::string& name) {
+    return {spread_of(found[name + "_s"].get<std::vector<double>>()),
+            spread_of(found[name + "_processor_s"].get<std::vector<double>>())};
+  }
+
+  void compare_with_dipy(const Times& csd, const Times& dti, Json& report) {
+    const fs::path script = fs::path(CINGULUM_BENCH_SOURCE) / "peers" / "models.py";
+    const ChildRun run =
+        run_child({options_.python, script.string(), folder_.string(), std::to_string(options_.threads), "2"},
+                  folder_ / "dipy.json");
+    if (!run.succeeded) {
+      fmt::print("  no DIPY: {} {} failed\n", options_.python, script.string());
+      return;
+    }
+    const Json found = Json::parse(require(read_text_file(folder_ / "dipy.json")));
+    report["dipy"] = found;
+    const Times their_csd = times_of(found, "csd");
+    const Times their_dti = times_of(found, "dti_wls");
+    const std::string version = found["dipy"].get<std::string>();
+    add("DIPY " + version + " csd, fit alone", their_csd);
+    add("DIPY " + version + " dti wls, fit alone", their_dti);
+    if (found.contains("csd_parallel_s")) {
+      const Times parallel = times_of(found, "csd_parallel");
+      add("DIPY csd, " + found["csd_parallel_engine"].get<std::string>(), parallel);
+      add_ratio("csd over parallel DIPY", csd, parallel, 10);
+    }
+    add_ratio("csd over DIPY", csd, their_csd, 10);
+    add_ratio("dti wls over DIPY", dti, their_dti, 10);
+  }
+
+  void compare_with_mrtrix(const Times& csd, const Times& dti) {
+    if (!run_child({"dwi2fod", "-version"}, folder_ / "stdout").succeeded) {
+      fmt::print("  no MRtrix3: dwi2fod is not on the path\n");
+      return;
+    }
+    const std::string threads = std::to_string(options_.threads);
+    const Times their_csd = measure_program(
+        {"dwi2fod", "csd", file("dwi.nii"), file("response.txt"), file("fod.nii"), "-grad", file("gradients.b"),
+         "-mask", file("mask.nii"), "-lmax", "8", "-nthreads", threads, "-quiet", "-force"},
+        "MRtrix3 dwi2fod csd, file to file");
+    const Times their_dti =
+        measure_program({"dwi2tensor", file("dwi.nii"), file("tensor.nii"), "-grad", file("gradients.b"), "-mask",
+                         file("mask.nii"), "-nthreads", threads, "-quiet", "-force"},
+                        "MRtrix3 dwi2tensor, file to file");
+    add_ratio("csd over MRtrix3, file to file", csd, their_csd, 5);
+    add_ratio("dti over MRtrix3 dwi2tensor, file to file", dti, their_dti, 0);
+  }
+
+  // Peak memory of the program for a whole-brain number of voxels, beside twice what it reads and writes.
+  void measure_memory(Json& report) {
+    constexpr std::int64_t many = 300000;
+    const Scene scene = make_scene(many);
+    const fs::path folder = folder_ / "large";
+    fs::create_directory(folder);
+    write_scene(scene, folder);
+    for (const std::string model : {"csd", "dti"}) {
+      std::vector<std::string> words = {program_.string(),
+                                        "fit",
+                                        (folder / "dwi.nii").string(),
+                                        "--grad",
+                                        (folder / "gradients.b").string(),
+                                        "--mask",
+                                        (folder / "mask.nii").string(),
+                                        "--model",
+                                        model,
+                                        "--out",
+                                        (folder / model).string(),
+                                        "--quiet",
+                                        "--threads",
+                                        std::to_string(options_.threads),
+                                        "--bvec-frame",
+                                        "world"};
+      if (model == "csd") words.insert(words.end(), {"--response", (folder / "response.txt").string()});
+      const ChildRun run = run_child(words, folder_ / "stdout");
+      const auto count = static_cast<std::uint64_t>(many);
+      const std::uint64_t input = count * 4 * (direction_count + b0_count);
+      const std::uint64_t output = count * 4 * (model == "csd" ? 45 : 17);
+      const double share = static_cast<double>(run.peak_bytes) / static_cast<double>(2 * (input + output));
+      fmt::print("  {:<52} {:>9.1f} MB  {:.0f} % of twice input plus output ({:.1f} MB)\n",
+                 "peak memory, " + model + ", 300 000 voxels", static_cast<double>(run.peak_bytes) * 1e-6, 100 * share,
+                 2e-6 * static_cast<double>(input + output));
+      report["memory"].push_back({{"model", model},
+                                  {"voxels", many},
+                                  {"peak_bytes", run.peak_bytes},
+                                  {"input_bytes", input},
+                                  {"output_bytes", output},
+                                  {"share_of_twice_input_plus_output", share},
+                                  {"seconds", run.seconds}});
+    }
+  }
+
+  Options options_;
+  Scene scene_;
+  std::unique_ptr<ThreadPool> pool_;
+  fs::path folder_;
+  fs::path program_;
+  Json rows_ = Json::array();
+  Json ratios_ = Json::array();
+};
+
+Options parse(int count, char** words) {
+  Options options;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    if (word == "--no-peers") {
+      options.peers = false;
+      continue;
+    }
+    if (i + 1 == count) {
+      fmt::print(stderr,
+                 "usage: bench_models [--out FILE.json] [--voxels N] [--threads N] [--repetitions N] "
+                 "[--python PROGRAM] [--no-peers]\n");
+      std::exit(2);
+    }
+    const char* const value = words[++i];
+    if (word == "--out") {
+      options.out = value;
+    } else if (word == "--voxels") {
+      options.voxels = std::max(100, std::atoi(value));
+    } else if (word == "--threads") {
+      options.threads = std::max(1, std::atoi(value));
+    } else if (word == "--repetitions") {
+      options.repetitions = std::max(1, std::atoi(value));
+    } else if (word == "--python") {
+      options.python = value;
+    } else {
+      fmt::print(stderr, "bench_models: unknown option {}\n", word);
+      std::exit(2);
+    }
+  }
+  return options;
+}
+
+int run(const Options& options) {
+  const Json report = ModelsBench(options).run();
+  if (!options.out.empty()) {
+    WriteOptions replace;
+    replace.force = true;
+    require(
+        write_file_atomically(options.out, report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", replace));
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace cingulum::bench
+
+int main(int count, char** words) {
+  return cingulum::bench::run(cingulum::bench::parse(count, words));
+}

@@ -1,0 +1,113 @@
+#include "formats/verify.hpp"
+
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "base/interrupt.hpp"
+#include "base/read_file.hpp"
+#include "formats/byte_stream.hpp"
+#include "formats/content_kind.hpp"
+#include "formats/gzip.hpp"
+#include "formats/nifti.hpp"
+#include "formats/sidecar.hpp"
+#include "formats/tractogram.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<bool> compare_with_sidecar(const fs::path& path) {
+  const auto sidecar = read_sidecar(path);
+  if (!sidecar && sidecar.error().kind() == ErrorKind::not_found) return false;
+  if (!sidecar) return tl::make_unexpected(sidecar.error());
+  const std::string where = sidecar_path(path).native();
+  if (!sidecar->is_object() || !sidecar->contains("xxh3_128")) return false;
+  const auto& stored = (*sidecar)["xxh3_128"];
+  if (!stored.is_string()) return fail(ErrorKind::corrupt, "{}: xxh3_128 is not a text", where);
+  CGL_TRY_ASSIGN(const std::string found, hash_of_file(path));
+  if (stored == found) return true;
+  std::string sizes;
+  std::error_code error;
+  const auto& bytes = sidecar->contains("bytes") ? (*sidecar)["bytes"] : nlohmann::ordered_json();
+  if (bytes.is_number_unsigned() && !fs::is_directory(path, error)) {
+    sizes = fmt::format("; {} bytes then, {} now", bytes.get<std::uint64_t>(), fs::file_size(path, error));
+  }
+  return fail(ErrorKind::corrupt, "{}: it is not the file that was written: its hash is {}, {} says {}{}",
+              path.native(), found, where, stored.get<std::string>(), sizes);
+}
+
+Result<bool> begins_as_gzip(const fs::path& path) {
+  CGL_TRY_ASSIGN(const InputFile file, InputFile::open(path));
+  std::array<std::byte, 2> begin{};
+  CGL_TRY_ASSIGN(const std::size_t got, file.read_at(0, begin));
+  return is_gzip(std::span(begin).first(got));
+}
+
+Status read_gzip_to_its_end(const fs::path& path) {
+  CGL_TRY_ASSIGN(InputFile file, InputFile::open(path));
+  CGL_TRY_ASSIGN(const auto stream, open_gzip(std::make_unique<FileStream>(std::move(file))));
+  std::vector<std::byte> block(std::size_t{1} << 20U);
+  while (true) {
+    CGL_TRY(check_interrupt());
+    CGL_TRY_ASSIGN(const std::size_t got, stream->read(block));
+    if (got == 0) return {};
+  }
+}
+
+Status read_tractogram_to_its_end(TractogramReader& reader) {
+  CGL_TRY(reader.verify());
+  TractogramBatch batch;
+  while (true) {
+    CGL_TRY(check_interrupt());
+    CGL_TRY_ASSIGN(const bool more, reader.next(batch, default_batch_points, true));
+    if (!more) return {};
+  }
+}
+
+}  // namespace
+
+Result<Verification> verify_file(const fs::path& path) {
+  return catch_out_of_memory([&]() -> Result<Verification> {
+    Verification found;
+    CGL_TRY_ASSIGN(const bool by_sidecar, compare_with_sidecar(path));
+    if (by_sidecar) found.checksums.push_back("sidecar XXH3-128");
+    CGL_TRY_ASSIGN(const ContentKind kind, find_content_kind(path));
+    if (kind == ContentKind::folder) return found;
+    std::error_code ignored;
+    bool compressed = false;
+    if (!fs::is_directory(path, ignored)) {
+      CGL_TRY_ASSIGN(compressed, begins_as_gzip(path));
+    }
+    switch (kind) {
+      case ContentKind::nifti: {
+        CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(path));
+        CGL_TRY(reader.verify());
+        found.complete = true;
+        break;
+      }
+      case ContentKind::tractogram: {
+        CGL_TRY_ASSIGN(const auto reader, TractogramReader::open(path));
+        CGL_TRY(read_tractogram_to_its_end(*reader));
+        if (reader->layout().format == TractogramFormat::trx) found.checksums.push_back("zip CRC-32");
+        found.complete = true;
+        break;
+      }
+      case ContentKind::json: {
+        CGL_TRY_ASSIGN(const std::string text, read_text_file(path));
+        CGL_TRY(add_context(parse_json(text), "reading {}", path.native()));
+        found.complete = true;
+        break;
+      }
+      default:
+        if (compressed) CGL_TRY(add_context(read_gzip_to_its_end(path), "reading {}", path.native()));
+        break;
+    }
+    if (compressed) found.checksums.push_back("gzip CRC-32");
+    return found;
+  });
+}
+
+}  // namespace cingulum
