@@ -3,13 +3,35 @@
 // as zeros.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "dmri/sphere.hpp"
 #include "formats/image_geometry.hpp"
 
 namespace cingulum {
+
+// Memory that begins on a cache line, so that no register's worth of a record lies on two.
+template <class T>
+struct CacheLineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t line_bytes{64};
+
+  CacheLineAllocator() = default;
+  template <class U>
+  CacheLineAllocator(const CacheLineAllocator<U>&) noexcept {}
+  [[nodiscard]] T* allocate(std::size_t count) {
+    if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_array_new_length();
+    return static_cast<T*>(::operator new(count * sizeof(T), line_bytes));
+  }
+  void deallocate(T* memory, std::size_t) noexcept { ::operator delete(memory, line_bytes); }
+  template <class U>
+  friend bool operator==(const CacheLineAllocator&, const CacheLineAllocator<U>&) noexcept {
+    return true;
+  }
+};
 
 enum class FieldKind : std::uint32_t {
   amplitudes,  // SF: a number per direction of the sphere, in slot order (empty slots of mirror spheres not stored)
@@ -40,7 +62,7 @@ struct Field {
   std::uint32_t stride = 0;                    // floats from record to record, at least channels + 1
   std::vector<std::uint32_t> record_of_voxel;  // 0: not stored, reads as the first record, which is all zero
   // record_count() * stride numbers and then record_padding more, so that kernels may read whole rows of lanes.
-  std::vector<float> records;
+  std::vector<float, CacheLineAllocator<float>> records;
   BootstrapTables bootstrap;
   std::uint64_t replaced = 0;  // numbers that were not finite or too small and became zero
 

@@ -13,8 +13,11 @@
 namespace cingulum {
 namespace {
 
-// Records begin on 16 bytes, so that devices may read four numbers at once.
-constexpr std::uint32_t stride_multiple = 4;
+// Records begin on cache lines; short ones on 16 bytes, so that devices may read four numbers at once.
+constexpr std::uint32_t stride_for(std::size_t numbers) {
+  const std::size_t multiple = numbers > 16 ? 16 : 4;
+  return static_cast<std::uint32_t>((numbers + multiple - 1) / multiple * multiple);
+}
 // Sums of products of larger numbers could leave the range of float32.
 constexpr float largest_magnitude = 0x1p60f;
 
@@ -68,7 +71,7 @@ Field store_records(FieldKind kind, const ImageGeometry& geometry, std::span<con
   field.kind = kind;
   field.geometry = geometry;
   field.channels = static_cast<std::uint32_t>(channels);
-  field.stride = (field.channels + 1 + stride_multiple - 1) / stride_multiple * stride_multiple;
+  field.stride = stride_for(channels + 1);
   field.record_of_voxel.assign(static_cast<std::size_t>(geometry.voxel_count()), 0);
   field.records.assign((voxels.size() + 1) * field.stride + Field::record_padding, 0.0f);
   float unit = 0x1p-86f;

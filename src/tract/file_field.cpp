@@ -6,6 +6,7 @@
 #include "dmri/tensor_kernel.hpp"
 #include "formats/sidecar.hpp"
 #include "numerics/classify.hpp"
+#include "numerics/elementary64.hpp"
 #include "tract/field_builders.hpp"
 
 namespace cingulum {
@@ -63,6 +64,17 @@ Gathered gather(const Image& image, std::span<const std::uint8_t> mask, std::spa
     for (std::size_t i = 0; i < volumes; ++i) gathered.values.push_back(image.values[i * count + v]);
   }
   return gathered;
+}
+
+bool axes_are_those_of_the_world(const ImageGeometry& geometry) {
+  const auto edges = geometry.voxel_mm();
+  for (int row = 0; row < 3; ++row) {
+    for (int column = 0; column < 3; ++column) {
+      const double cosine = geometry.voxel_to_world.at(row, column) / edges[static_cast<std::size_t>(column)];
+      if (!(numerics::absolute(cosine - (row == column ? 1.0 : 0.0)) < 1e-6)) return false;
+    }
+  }
+  return true;
 }
 
 // Non-finite numbers are counted and replaced by the builders; sampling comes before them.
@@ -171,9 +183,12 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
                       "--sphere",
                       file.request.path.string(), volumes, sphere.name, sphere.size());
         }
-        if (file.frame != "image") {
-          return fail(ErrorKind::invalid_argument, "--sf {}: amplitudes are read in image axes, not in '{}'",
-                      file.request.path.string(), file.frame);
+        if (file.frame != "image" && !axes_are_those_of_the_world(geometry)) {
+          return fail(
+              ErrorKind::invalid_argument,
+              "--sf {}: its directions are in world axes, amplitudes are tracked in image axes; fit with --frame "
+              "image, or give the harmonics by --sh",
+              file.request.path.string());
         }
         facts["model"] = "sf";
         CGL_TRY_ASSIGN(prepared.field, make_amplitude_field(geometry, stop_map, records, std::move(sphere)));

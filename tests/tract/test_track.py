@@ -124,6 +124,26 @@ class Reproducibility(WithPhantom):
         self.assertLess(same, len(results["c"][0]) / 2)
 
 
+class FromFits(WithPhantom):
+    def test_tracking_a_series_is_tracking_its_fit(self):
+        words = [self.phantom / "dwi.nii.gz", "--bvals", self.phantom / "dwi.bval", "--bvecs", self.phantom / "dwi.bvec",
+                 "--bvec-frame", "fsl", "--mask", self.phantom / "mask.nii.gz", "--frame", "image", "--quiet"]
+        run("fit", *words, "--model", "csd", "--sh-basis", "descoteaux07-legacy", "--out", self.folder / "csd")
+        run("fit", *words, "--model", "dti", "--out", self.folder / "dti")
+        stop = ["--mask", self.phantom / "mask.nii.gz", "--stop-map", self.folder / "dti" / "fa.nii.gz",
+                "--stop-threshold", "0.25"]
+        for getter, field in (("det", ["--sh", self.folder / "csd" / "fod.nii.gz"]),
+                              ("prob", ["--sh", self.folder / "csd" / "fod.nii.gz"]),
+                              ("ptt", ["--sh", self.folder / "csd" / "fod.nii.gz"]),
+                              ("tensor", ["--tensor", self.folder / "dti" / "tensor.nii.gz"])):
+            rest = ["--dg", getter, "--nseeds", 60 if getter == "ptt" else 300]
+            track(*self.data, *rest, "--out", self.folder / f"series-{getter}.trx")
+            track(*field, *stop, *rest, "--out", self.folder / f"fit-{getter}.trx")
+            self.assertGreater(len(read_lines(self.folder / f"fit-{getter}.trx")), 20)
+            self.assertEqual((self.folder / f"series-{getter}.trx").read_bytes(),
+                             (self.folder / f"fit-{getter}.trx").read_bytes(), getter)
+
+
 class SelectionAndSeeds(WithPhantom):
     def test_select_gives_the_first_streamlines_that_pass(self):
         rules = ["--dg", "prob", "--min-length", 20, "--include", "0,0,0,8", "--save-seeds"]
@@ -376,6 +396,24 @@ class EndsAndData(WithPhantom):
         sidecar = json.loads((self.folder / "frame.trx.json").read_text())
         self.assertEqual(sidecar["model"]["bvec_frame"], "fsl")
         self.assertIn("gradient_check", sidecar["model"])
+
+
+class Memory(WithPhantom):
+    def peak_bytes(self, seeds, out):
+        process = subprocess.Popen([PROGRAM, "track", *map(str, self.data), "--dg", "prob", "--nseeds", str(seeds),
+                                    "--chunk-size", "1000", "--progress", "none", "--quiet", "--threads", "2", "--out",
+                                    str(out)], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss * 1024
+
+    def test_it_does_not_grow_with_the_number_of_streamlines(self):
+        few = self.peak_bytes(2000, self.folder / "little.trx")
+        many = self.peak_bytes(40000, self.folder / "much.trx")
+        written = (self.folder / "much.trx").stat().st_size
+        self.assertGreater(written, 15e6)
+        self.assertLess(many - few, written / 4, f"{few} and {many} bytes for a file of {written}")
 
 
 class Interruption(WithPhantom):

@@ -63,6 +63,26 @@ CGL_HD inline const float* nearest_record(const FieldView& field, numerics::Grid
   return field.records + static_cast<std::size_t>(field.record_of_voxel[voxel]) * field.stride;
 }
 
+// Asks for the records around a position that is likely to be read next, while there is other work to do. A hint: it
+// changes no result, and a backend may leave it out.
+CGL_HD inline void expect_records(const FieldView& field, numerics::GridSize size, numerics::Vec3 now,
+                                  numerics::Vec3 next) {
+#if !defined(__CUDA_ARCH__)
+  constexpr std::uint32_t line_floats = 16;
+  if (field.channels < 8u * line_floats || numerics::is_outside(next, size)) return;
+  const Corners here = corners_at(field, size, now);
+  const Corners there = corners_at(field, size, next);
+  for (int corner = 0; corner < 8; ++corner) {
+    bool read_already = false;
+    for (int other = 0; other < 8; ++other) read_already = read_already || there.record[corner] == here.record[other];
+    if (read_already) continue;
+    for (std::uint32_t at = 0; at <= field.channels; at += line_floats) {
+      __builtin_prefetch(there.record[corner] + at, 0, 2);
+    }
+  }
+#endif
+}
+
 // Fills slab.record and returns the stopping value. Peaks are not interpolated: the record is the nearest voxel's, as
 // FACT has it (Mori et al., Ann. Neurol. 45, 1999).
 CGL_HD_GENERIC

@@ -164,6 +164,7 @@ CGL_HD inline HalfEnd track_half(const TrackingInput& input, const Slab& slab, s
   read_record<Lanes>(input, slab, position);
   for (std::uint32_t step = 0; step < input.plan.max_steps; ++step) {
     const numerics::DrawCounter counter{seed, numerics::DrawPurpose::step, direction_index, half, step, 0u};
+    expect_records(input.field, input.plan.size, position, moved_by(input.plan, position, ahead));
     const Step next = next_step<Lanes>(input, slab, counter, position, ahead);
     if (!next.found) return {step, step + 1u, static_cast<std::uint32_t>(EndReason::no_direction)};
     ahead = next.direction;
