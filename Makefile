@@ -52,8 +52,12 @@ test-long: build
 demo: build
 	@tools/demo
 
+# Each scenario with its ceiling and its peers in the same run; JSON in build/.
 bench: build
 	@$(BUILD)/bin/bench_device --out $(BUILD)/bench_device.json
+	@$(BUILD)/bin/bench_formats_images --peer $(BUILD)/venv/bin/python --out $(BUILD)/bench_formats_images.json
+	@$(BUILD)/bin/bench_formats_tractograms --peer $(BUILD)/venv/bin/python --out $(BUILD)/bench_formats_tractograms.json
+	@$(BUILD)/bin/bench_models --out $(BUILD)/bench_models.json
 
 docs: build
 	@$(BUILD)/bin/cingulum docs docs/commands

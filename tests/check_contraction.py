@@ -25,7 +25,7 @@ PTX_FORBIDDEN = re.compile(
 SASS_FUNCTION = re.compile(r"^\s*Function : (\S+)")
 SASS_FUSED = re.compile(r"\b(FFMA|DFMA)\b")
 SASS_DIVIDES = re.compile(r"\bMUFU\.(RCP|RSQ)")  # the start of every division and root
-CXX_NEEDED = ["-ffp-contract=off"]
+CXX_NEEDED = ["-ffp-contract=off", "-fno-tree-slp-vectorize"]
 CUDA_NEEDED = ["-fmad=false", "-prec-div=true", "-prec-sqrt=true", "-ftz=false"]
 FORBIDDEN = re.compile(r"-ffast-math|-Ofast|-funsafe|-fassociative|use_fast_math|-ffp-contract=(fast|on)|-fmad=true|-prec-\w+=false|-ftz=true")
 

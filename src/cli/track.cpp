@@ -5,6 +5,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/quantity.hpp"
+#include "base/read_file.hpp"
 #include "cli/table.hpp"
 #include "cli/track_arguments.hpp"
 #include "cli/verb.hpp"
@@ -41,6 +42,7 @@ struct SeriesPaths {
   fs::path mask;       // empty: to be made
   fs::path seed_mask;  // empty: where the stopping map passes
   bool phantom = false;
+  std::vector<FoundInput> found;  // no option names them
 };
 
 // What is tracked, and where.
@@ -152,7 +154,8 @@ Result<SeriesPaths> series_paths(const ParsedArguments& arguments, const fs::pat
              .grad = {},
              .mask = folder / "mask.nii.gz",
              .seed_mask = {},
-             .phantom = true};
+             .phantom = true,
+             .found = {}};
     if (arguments.given("mask")) paths.mask = arguments.text("mask");
     if (arguments.given("seed-mask")) paths.seed_mask = arguments.text("seed-mask");
     return paths;
@@ -175,6 +178,7 @@ Result<SeriesPaths> series_paths(const ParsedArguments& arguments, const fs::pat
     std::error_code ignored;
     if (fs::exists(path, ignored)) {
       log_info("--{} {}", option, path.string());
+      paths.found.push_back({option, path});
       return {};
     }
     return fail(ErrorKind::invalid_argument, "--{} is missing, and there is no {}", option, path.string());
@@ -679,6 +683,18 @@ void print_result(const TrackingStatistics& statistics, const fs::path& out, con
                        static_cast<double>(statistics.points) / seconds / 1e6);
 }
 
+// A repeated run without data must find the phantom that it had.
+Status check_phantom(const ParsedArguments& command_line, const fs::path& dwi, const std::string& hash) {
+  if (!command_line.given("from")) return {};
+  CGL_TRY_ASSIGN(const std::string text, read_text_file(command_line.text("from")));
+  CGL_TRY_ASSIGN(const Json json, parse_json(text));
+  if (!json.contains("phantom") || !json["phantom"].is_object()) return {};
+  const Json& stored = json["phantom"].value("dwi_xxh3_128", Json());
+  if (stored.is_string() && stored.get<std::string>() == hash) return {};
+  return fail(ErrorKind::corrupt, "repeating the run of {}: the phantom {} is another than it had; remove its folder",
+              command_line.text("from"), dwi.string());
+}
+
 Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   const auto begin = Clock::now();
   const Verb verb = track_verb();
@@ -705,7 +721,8 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   TrackingData data;
   fs::path name_of_data;
   fs::path seed_mask = arguments.given("seed-mask") ? fs::path(arguments.text("seed-mask")) : fs::path();
-  bool phantom = false;
+  std::vector<FoundInput> found;
+  std::string phantom_hash;
   if (is_field_file_run(arguments)) {
     CGL_TRY_ASSIGN(data, prepare_file(arguments, getter, context));
     name_of_data = "the tracked image";
@@ -714,7 +731,11 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
     CGL_TRY_ASSIGN(data, prepare_series(arguments, paths, getter, out, context));
     name_of_data = paths.dwi;
     seed_mask = paths.seed_mask;
-    phantom = paths.phantom;
+    found = paths.found;
+    if (paths.phantom) {
+      CGL_TRY_ASSIGN(phantom_hash, hash_of_file(paths.dwi));
+      CGL_TRY(check_phantom(command_line, paths.dwi, phantom_hash));
+    }
   }
   const double smallest_edge = data.geometry.smallest_edge_mm();
   CGL_TRY_ASSIGN(const TrackingOptions options, tracking_options(arguments, getter, smallest_edge));
@@ -770,8 +791,8 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
 
   Json sidecar = {{"made_by", "cingulum track"}};
   sidecar["arguments"] = options_for_sidecar(verb, arguments);
-  CGL_TRY_ASSIGN(sidecar["inputs"], input_facts(verb, arguments));
-  if (phantom) sidecar["data"] = "phantom brain";
+  CGL_TRY_ASSIGN(sidecar["inputs"], input_facts(verb, arguments, found));
+  if (!phantom_hash.empty()) sidecar["phantom"] = {{"preset", "brain"}, {"dwi_xxh3_128", phantom_hash}};
   sidecar["model"] = data.prepared.facts;
   const Field& field = data.prepared.field;
   sidecar["field"] = {{"kind", field_kind_name(field.kind)}, {"channels", field.channels},

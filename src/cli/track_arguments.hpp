@@ -22,7 +22,14 @@ namespace cingulum {
 [[nodiscard]] Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const std::filesystem::path& sidecar,
                                                              const ParsedArguments& given);
 
-// The files that the result depends on, by option: {"option", "path", "bytes", "xxh3_128"} each.
-[[nodiscard]] Result<nlohmann::ordered_json> input_facts(const Verb& verb, const ParsedArguments& arguments);
+// A file that the result depends on though no option names it: b-values found beside the series.
+struct FoundInput {
+  std::string option;
+  std::filesystem::path path;
+};
+
+// The files that the result depends on, by option: {"option", "path", "xxh3_128"} each.
+[[nodiscard]] Result<nlohmann::ordered_json> input_facts(const Verb& verb, const ParsedArguments& arguments,
+                                                         const std::vector<FoundInput>& found);
 
 }  // namespace cingulum

@@ -4,8 +4,8 @@ namespace cingulum {
 
 // Each defined in the file of its name; in the order in which help lists them: data first, then the machine, then the
 // program itself.
-Verb fit_verb();
 Verb track_verb();
+Verb fit_verb();
 Verb phantom_verb();
 Verb score_verb();
 Verb compare_verb();
@@ -24,7 +24,7 @@ Verb help_verb();
 std::vector<Verb> all_verbs() {
   std::vector<Verb> verbs;
   for (Verb (*const verb)() :
-       {fit_verb, track_verb, phantom_verb, score_verb, compare_verb, report_verb, info_verb, convert_verb, verify_verb,
+       {track_verb, fit_verb, phantom_verb, score_verb, compare_verb, report_verb, info_verb, convert_verb, verify_verb,
         devices_verb, selfcheck_verb, cache_verb, settings_verb, completion_verb, docs_verb, help_verb}) {
     verbs.push_back(verb());
   }

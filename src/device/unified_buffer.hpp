@@ -22,9 +22,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/element_type.hpp"
 #include "base/result.hpp"
 #include "device/device.hpp"
-#include "base/element_type.hpp"
 
 struct DLManagedTensor;  // dlpack/dlpack.h
 

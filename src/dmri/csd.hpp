@@ -69,8 +69,8 @@ struct CsdFit {
 // of the model's directions. The result does not depend on threads, on which voxels are fitted together or on the
 // instruction set. `advance` is called with the number of voxels done, from any thread.
 [[nodiscard]] Result<CsdFit> fit_csd(const CsdModel& model, std::span<const float> signals, std::size_t stride,
-                             std::span<const std::uint32_t> volumes, ThreadPool& pool,
-                             const std::function<void(std::size_t)>& advance = {},
-                             numerics::SimdLevel level = numerics::best_simd_level());
+                                     std::span<const std::uint32_t> volumes, ThreadPool& pool,
+                                     const std::function<void(std::size_t)>& advance = {},
+                                     numerics::SimdLevel level = numerics::best_simd_level());
 
 }  // namespace cingulum

@@ -5,16 +5,10 @@
 
 #include <cstdint>
 
+#include "dmri/unroll.hpp"
 #include "numerics/elementary64.hpp"
 #include "numerics/pack.hpp"
 #include "numerics/portable.hpp"
-
-// Loops over the unknowns are unrolled in full, so that their arrays live in registers.
-#if defined(__CUDACC__)
-#define CGL_UNROLL _Pragma("unroll")
-#else
-#define CGL_UNROLL _Pragma("GCC unroll 28")
-#endif
 
 namespace cingulum {
 
@@ -70,34 +64,34 @@ CGL_HD inline Number solve_symmetric(Number (&a)[tensor_product_count], Number (
   using numerics::select;
   Number good = Number(1.0);
   Number inverse_pivot[tensor_unknowns];
-  CGL_UNROLL
+  CGL_UNROLL_28
   for (int j = 0; j < tensor_unknowns; ++j) {
     const int row_j = j * (j + 1) / 2;
     const Number least = a[row_j + j] * Number(0x1p-44);
     Number pivot = a[row_j + j];
-    CGL_UNROLL
+    CGL_UNROLL_28
     for (int k = 0; k < j; ++k) pivot = pivot - a[row_j + k] * a[row_j + k];
     const auto is_good = pivot > least;
     good = select(is_good, good, Number(0.0));
     inverse_pivot[j] = Number(1.0) / root(select(is_good, pivot, Number(1.0)));
-    CGL_UNROLL
+    CGL_UNROLL_28
     for (int i = j + 1; i < tensor_unknowns; ++i) {
       const int row_i = i * (i + 1) / 2;
       Number sum = a[row_i + j];
-      CGL_UNROLL
+      CGL_UNROLL_28
       for (int k = 0; k < j; ++k) sum = sum - a[row_i + k] * a[row_j + k];
       a[row_i + j] = sum * inverse_pivot[j];
     }
   }
-  CGL_UNROLL
+  CGL_UNROLL_28
   for (int j = 0; j < tensor_unknowns; ++j) {
-    CGL_UNROLL
+    CGL_UNROLL_28
     for (int k = 0; k < j; ++k) x[j] = x[j] - a[j * (j + 1) / 2 + k] * x[k];
     x[j] = x[j] * inverse_pivot[j];
   }
-  CGL_UNROLL
+  CGL_UNROLL_28
   for (int j = tensor_unknowns - 1; j >= 0; --j) {
-    CGL_UNROLL
+    CGL_UNROLL_28
     for (int k = j + 1; k < tensor_unknowns; ++k) x[j] = x[j] - a[k * (k + 1) / 2 + j] * x[k];
     x[j] = x[j] * inverse_pivot[j];
   }
@@ -205,7 +199,7 @@ CGL_HD inline TensorEstimate<Number> fit_tensor(const TensorDesign& design, LogS
   for (std::uint32_t i = 0; i < design.volumes; ++i) {
     const Number y = log_signal(i);
     const double* column = design.inverse + tensor_unknowns * i;
-    CGL_UNROLL
+    CGL_UNROLL_28
     for (int j = 0; j < tensor_unknowns; ++j) unknowns[j] = unknowns[j] + Number(column[j]) * y;
   }
   TensorEstimate<Number> result;
@@ -219,15 +213,15 @@ CGL_HD inline TensorEstimate<Number> fit_tensor(const TensorDesign& design, LogS
       const double* row = design.rows + tensor_unknowns * i;
       const double* products = design.products + tensor_product_count * i;
       Number attenuation = unknowns[0] * Number(row[0]);  // ln S / S0
-      CGL_UNROLL
+      CGL_UNROLL_28
       for (int j = 1; j < 6; ++j) attenuation = attenuation + unknowns[j] * Number(row[j]);
       const Number residual = log_signal(i) - (attenuation + unknowns[6]);
       // Relative to S0, which cancels.
       const Number weight = exponential(attenuation + attenuation);
       const Number weighted_residual = weight * residual;
-      CGL_UNROLL
+      CGL_UNROLL_28
       for (int j = 0; j < tensor_product_count; ++j) normal[j] = normal[j] + weight * Number(products[j]);
-      CGL_UNROLL
+      CGL_UNROLL_28
       for (int j = 0; j < tensor_unknowns; ++j) change[j] = change[j] + weighted_residual * Number(row[j]);
     }
     result.solvable = solve_symmetric(normal, change);

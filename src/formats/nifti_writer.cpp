@@ -16,9 +16,8 @@ constexpr std::size_t block_samples = std::size_t{1} << 16U;
 static_assert(std::endian::native == std::endian::little, "voxels are written in the order of the machine");
 constexpr std::int64_t longest_nifti1_axis = 32767;
 
-// The number that float32 holds instead of `value`. A function of its own, never inlined: where two neighbours go from
-// double to float and back, the SLP vectorizer of GCC 12.2 leaves both conversions out.
-[[gnu::noinline]] double as_float32_holds(double value) {
+// The number that float32 holds instead of `value`.
+double as_float32_holds(double value) {
   return static_cast<double>(static_cast<float>(value));
 }
 

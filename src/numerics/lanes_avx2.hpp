@@ -18,6 +18,8 @@ struct Avx2LanesOf {
   static constexpr std::uint32_t width = 8 * registers;
   static constexpr int parts = static_cast<int>(registers);
   using Narrow = Avx2LanesOf<1>;
+  static constexpr bool serial = true;
+  using Wide = Avx2LanesOf<4>;
 
   // part[i] holds lanes 8i to 8i + 7.
   struct Float {

@@ -18,6 +18,8 @@ struct Avx512LanesOf {
   static constexpr std::uint32_t width = 16 * registers;
   static constexpr int parts = static_cast<int>(registers);
   using Narrow = Avx512LanesOf<1>;
+  static constexpr bool serial = true;
+  using Wide = Avx512LanesOf<2>;
 
   // part[i] holds lanes 16i to 16i + 15.
   struct Float {

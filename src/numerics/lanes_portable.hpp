@@ -23,6 +23,9 @@ template <std::uint32_t count>
 struct PortableLanesOf {
   static constexpr std::uint32_t width = count;
   using Narrow = PortableLanesOf<8>;
+  // Lanes of a warp run together; elsewhere each_lane is a loop, whose body may use all lanes for the one.
+  static constexpr bool serial = true;
+  using Wide = PortableLanesOf<32>;
 
   struct Float {
     float lane[count];

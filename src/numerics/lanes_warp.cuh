@@ -14,6 +14,8 @@ struct WarpLanes {
   using Word = std::uint32_t;
   using Mask = bool;
   using Narrow = WarpLanes;
+  static constexpr bool serial = false;
+  using Wide = WarpLanes;
   static constexpr std::uint32_t width = lane_count;
 
   static constexpr unsigned whole_warp = 0xffffffffu;

@@ -38,8 +38,8 @@ struct Pack {
   };
 
   Pack() = default;
-  // Through memory: GCC makes one instruction of it. Vector expressions it lowers for the baseline before it inlines them
-  // into a clone, a piece per lane.
+  // Through memory: GCC makes one instruction of it. Vector expressions it lowers for the baseline before it inlines
+  // them into a clone, a piece per lane.
   CGL_INLINE Pack(Real value) {
     Real copies[static_cast<unsigned>(Width)];
     for (int i = 0; i < Width; ++i) copies[i] = value;

@@ -55,7 +55,7 @@ class RealSeries(unittest.TestCase):
             else:
                 model = []
             result = track_json(DATA / "dwi.nii.gz", "--mask", self.mask, "--bvec-frame", "voxel", "--dg", getter,
-                                "--nseeds", 100000 if LONG else 300, "--save-seeds", "--out", out, *model)
+                                "--nseeds", 20000 if LONG else 300, "--save-seeds", "--out", out, *model)
             facts, run = result["result"], result["run"]
             rows.append((getter, facts["kept"], facts["points"], facts["mean_length_mm"], facts["median_length_mm"],
                          run["prepare_seconds"], run["tracking_and_writing_seconds"]))

@@ -96,6 +96,21 @@ class Reproducibility(WithPhantom):
         self.assertEqual(done.returncode, 1)
         self.assertIn("not a sidecar", done.stderr)
 
+    def test_files_found_beside_the_series_are_inputs_too(self):
+        series = self.folder / "own.nii.gz"
+        shutil.copy(self.phantom / "dwi.nii.gz", series)
+        for ending in ("bval", "bvec"):
+            shutil.copy(self.phantom / f"dwi.{ending}", self.folder / f"own.{ending}")
+        out = self.folder / "own.trx"
+        track(series, *self.data[1:], "--nseeds", 20, "--out", out)
+        options = {entry["option"] for entry in json.loads((self.folder / "own.trx.json").read_text())["inputs"]}
+        self.assertEqual(options, {"data", "bvals", "bvecs", "mask"})
+        text = (self.folder / "own.bvec").read_text()
+        (self.folder / "own.bvec").write_text(text.replace("1", "2", 1))
+        done = track("--from", str(out) + ".json", "--out", self.folder / "not.trx", check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("own.bvec has changed", done.stderr)
+
     def test_the_key_changes_streamlines_and_the_seeds_key_their_places(self):
         words = [*self.data, "--dg", "prob", "--nseeds", 50, "--save-seeds"]
         results = {}

@@ -136,7 +136,11 @@ CGL_HD inline typename Group::Float amplitudes_along(const TrackingInput& input,
       const Corners corners = corners_at(
           field, size, {Group::own(position.x, lane), Group::own(position.y, lane), Group::own(position.z, lane)});
       float* result = slab.probe + std::size_t{probe_stride} * lane;
-      for (std::uint32_t c = 0; c < field.channels; ++c) result[c] = interpolate_channel(corners, c);
+      if constexpr (Group::serial) {
+        interpolate_channels<typename Group::Wide>(corners, 0u, field.channels, result);
+      } else {
+        for (std::uint32_t c = 0; c < field.channels; ++c) result[c] = interpolate_channel(corners, c);
+      }
     });
     const Word first = Group::multiply(Group::slots_of_row(0u), Group::broadcast(probe_stride));
     const Float value = series_at<Group>(input.harmonics, tangent.x, tangent.y, tangent.z, [&](int index) {

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""DIPY and MRtrix3 on the data of bench_track: the same function, seeds, mask, stopping map, step and angle.
+
+    track.py sphere FOLDER                                  writes the directions of DIPY's default half sphere
+    track.py track FOLDER THREADS ANGLE THRESHOLD OUT [ONLY]  tracks and writes what it measured as JSON
+
+A rate is points over processor time divided by the threads that the peer can use (DIPY's bootstrap: one).
+Getters that are slow take the first seeds only; their number stands in the row.
+"""
+import json
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+
+def processor_seconds():
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+class Peers:
+    def __init__(self, folder, threads, angle, threshold, only):
+        import nibabel as nib
+
+        self.nib = nib
+        self.folder, self.threads, self.angle, self.threshold, self.only = folder, threads, angle, threshold, only
+        fa = nib.load(folder / "dti" / "fa.nii.gz")
+        self.affine, self.fa = fa.affine, np.asarray(fa.dataobj, dtype=np.float64)
+        self.mask = np.asarray(nib.load(folder / "phantom" / "mask.nii.gz").dataobj) > 0
+        self.fa[~self.mask] = 0
+        self.edges = np.linalg.norm(self.affine[:3, :3], axis=0)
+        self.step = 0.5 * self.edges.min()
+        voxels = np.loadtxt(folder / "seeds.txt")
+        self.world = voxels @ self.affine[:3, :3].T + self.affine[:3, 3]
+        self.rows = {}
+
+    def wanted(self, name):
+        return self.only in name
+
+    def add(self, name, lines, seconds, wall, threads, seeds):
+        lengths = np.array([np.linalg.norm(np.diff(line, axis=0), axis=1).sum() for line in lines])
+        points = int(sum(len(line) for line in lines))
+        kept = [line for line, length in zip(lines, lengths) if length >= 2]
+        path = self.folder / (name.replace(" ", "-") + ".tck")
+        self.nib.streamlines.save(self.nib.streamlines.Tractogram(kept, affine_to_rasmm=np.eye(4)), str(path))
+        self.rows[name] = {
+            "points_per_s_M": points / (seconds / threads) * 1e-6,
+            "processor_s": seconds, "wall_s": wall, "threads": threads, "seeds": seeds, "points": points,
+            "kept": len(kept), "mean_length_mm": float(lengths[lengths >= 2].mean()) if len(kept) else 0.0,
+            "file": str(path),
+        }
+
+    def measure(self, name, threads, seeds, body):
+        if not self.wanted(name):
+            return
+        start, wall = processor_seconds(), time.perf_counter()
+        lines = [np.asarray(line, dtype=np.float32) for line in body()]
+        self.add(name, lines, processor_seconds() - start, time.perf_counter() - wall, threads, seeds)
+
+    def dipy(self):
+        from dipy.data import default_sphere
+        from dipy.reconst.shm import sh_to_sf
+        from dipy.tracking import tracker
+        from dipy.tracking.stopping_criterion import ThresholdStoppingCriterion
+
+        criterion = ThresholdStoppingCriterion(self.fa, self.threshold)
+        common = dict(min_len=2, max_len=500, step_size=self.step, max_angle=self.angle, pmf_threshold=0.1,
+                      sphere=default_sphere, random_seed=1, nbr_threads=self.threads)
+        if any(self.wanted(f"DIPY {name} on SF") for name in ("prob", "det", "ptt")):
+            # The phantom's grid is not turned: the world axes of the file are the image's.
+            sh = np.asarray(self.nib.load(self.folder / "csd" / "fod.nii.gz").dataobj, dtype=np.float64)
+            sf = np.zeros(sh.shape[:3] + (len(default_sphere.vertices),))
+            sf[self.mask] = np.maximum(
+                sh_to_sf(sh[self.mask], default_sphere, sh_order_max=8, basis_type="tournier07", legacy=False), 0)
+            n = len(self.world)
+            self.measure("DIPY prob on SF", self.threads, n, lambda: tracker.probabilistic_tracking(
+                self.world.copy(), criterion, self.affine, sf=sf, **common))
+            self.measure("DIPY det on SF", self.threads, n, lambda: tracker.deterministic_tracking(
+                self.world.copy(), criterion, self.affine, sf=sf, **common))
+            few = min(400, n)
+            self.measure("DIPY ptt on SF", self.threads, few, lambda: tracker.ptt_tracking(
+                self.world[:few].copy(), criterion, self.affine, sf=sf, probe_length=1.5, probe_quality=7, **common))
+            del sf
+        if self.wanted("DIPY boot OPDT order 4"):
+            from dipy.core.gradients import gradient_table
+            from dipy.direction import BootDirectionGetter
+            from dipy.reconst.shm import OpdtModel
+            from dipy.tracking.local_tracking import LocalTracking
+
+            image = self.nib.load(self.folder / "phantom" / "dwi.nii.gz")
+            data = np.asarray(image.dataobj, dtype=np.float64)
+            bvecs = np.loadtxt(self.folder / "phantom" / "dwi.bvec").T.copy()
+            if np.linalg.det(self.affine[:3, :3]) > 0:
+                bvecs[:, 0] *= -1
+            table = gradient_table(np.loadtxt(self.folder / "phantom" / "dwi.bval"), bvecs=bvecs)
+            model = OpdtModel(table, sh_order_max=4, smooth=0.006, min_signal=1)
+            getter = BootDirectionGetter.from_data(
+                data, model, max_angle=self.angle, sphere=default_sphere, sh_order=4, max_attempts=5,
+                relative_peak_threshold=0.25, min_separation_angle=45)
+            few = min(100, len(self.world))
+            self.measure("DIPY boot OPDT order 4", 1, few, lambda: LocalTracking(
+                getter, criterion, self.world[:few], self.affine, step_size=self.step, maxlen=500, minlen=2,
+                random_seed=1, max_cross=1))
+
+    def mrtrix(self):
+        if shutil.which("tckgen") is None:
+            return
+        passing = (self.fa > self.threshold) & self.mask
+        mask = self.folder / "passing.nii.gz"
+        self.nib.save(self.nib.Nifti1Image(passing.astype(np.uint8), self.affine), str(mask))
+        for algorithm in ("SD_STREAM", "iFOD1"):
+            name = f"MRtrix3 {algorithm}"
+            if not self.wanted(name):
+                continue
+            out = self.folder / f"{algorithm}.tck"
+            start, wall = processor_seconds(), time.perf_counter()
+            # MRtrix3 draws its own seeds: as many, in the voxels where ours lie. It stops by FOD amplitude and mask.
+            subprocess.run(
+                ["tckgen", str(self.folder / "csd" / "fod.nii.gz"), str(out), "-algorithm", algorithm, "-seed_image",
+                 str(mask), "-mask", str(mask), "-seeds", str(len(self.world)), "-select", "0", "-step",
+                 str(self.step), "-angle", str(self.angle), "-cutoff", "0.02", "-minlength", "2", "-maxlength", "500",
+                 "-nthreads", str(self.threads), "-force", "-quiet"], check=True)
+            seconds, wall = processor_seconds() - start, time.perf_counter() - wall
+            lines = [np.asarray(line) for line in self.nib.streamlines.load(str(out)).streamlines]
+            self.add(name, lines, seconds, wall, self.threads, len(self.world))
+
+
+def main():
+    folder = pathlib.Path(sys.argv[2])
+    if sys.argv[1] == "sphere":
+        from dipy.data import default_sphere
+
+        text = "".join(" ".join(repr(float(x)) for x in row) + "\n" for row in default_sphere.vertices)
+        (folder / "sphere.txt").write_text(text)
+        return
+    threads, angle, threshold, out = int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5]), sys.argv[6]
+    only = sys.argv[7] if len(sys.argv) > 7 else ""
+    peers = Peers(folder, threads, angle, threshold, only)
+    for part in (peers.dipy, peers.mrtrix):
+        try:
+            part()
+        except Exception as problem:  # what is not installed or fails is left out, the rest counts
+            print(f"{part.__name__}: {problem}", file=sys.stderr)
+    pathlib.Path(out).write_text(json.dumps(peers.rows, indent=2))
+
+
+if __name__ == "__main__":
+    main()
