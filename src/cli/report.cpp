@@ -83,7 +83,7 @@ Status run_report(const ParsedArguments& arguments, VerbContext& context) {
   // Before the work, so that it is not done in vain.
   if (arguments.given("pictures")) CGL_TRY(make_folder(arguments.text("pictures")));
 
-  Progress progress("reading", 0, "streamlines", context.progress_options());
+  Progress progress("reporting", 0, "streamlines read", context.progress_options());
   CGL_TRY_ASSIGN(const Report report,
                  make_report(request, *pool, [&](std::uint64_t streamlines) { progress.advance(streamlines); }));
   progress.finish();

@@ -191,7 +191,9 @@ Picture draw_plane(const Plane& plane, const ImageGeometry& geometry, const Show
         colour = mix(colour, {236, 238, 242}, plane.sample(plane.grey, column, row));
       }
       const double share = plane.sample(plane.density, column, row);
-      if (share > 0) colour = mix(colour, density_colour(share), std::min(1.0, 0.25 + 2.2 * share));
+      // The anatomy shines through.
+      const double opacity = plane.grey.empty() ? std::min(1.0, 0.25 + 2.2 * share) : std::min(0.78, 0.25 + share);
+      if (share > 0) colour = mix(colour, density_colour(share), opacity);
       picture.set(x, y, colour);
     }
   }

@@ -232,7 +232,7 @@ void fill_figures(const TractogramSurvey& survey, const Json& sidecar, ReportCon
       {"length_quartiles_mm",
        fmt::format("{:.17g} {:.17g}", survey.lengths.lower_quartile_mm, survey.lengths.upper_quartile_mm),
        fmt::format("{:.0f}, {:.0f} mm", survey.lengths.lower_quartile_mm, survey.lengths.upper_quartile_mm),
-       "quartiles of length"});
+       "length quartiles"});
   figures.push_back({"total_length_mm", fmt::format("{:.17g}", survey.lengths.total_mm),
                      fmt::format("{:.1f} m", survey.lengths.total_mm / 1000), "total length"});
   figures.push_back(counted("visited_voxels", survey.density->visited_voxels(), "voxels visited"));
