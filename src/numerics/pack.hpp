@@ -12,7 +12,7 @@
 // Sanitizers cannot run the resolvers that choose a clone; they get the baseline, which has the same results.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__) && !defined(__CUDACC__)
-#define CGL_SIMD_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), flatten))
+#define CGL_SIMD_CLONES __attribute__((target_clones("avx512f", "avx2", "default"), flatten))
 #else
 #define CGL_SIMD_CLONES
 #endif

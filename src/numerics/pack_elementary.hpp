@@ -53,6 +53,7 @@ template <int Width>
 CGL_INLINE Pack<double, Width> exponential(Pack<double, Width> x) {
   using Number = Pack<double, Width>;
   using Integers = typename Number::IntegerVector;
+  typedef std::uint64_t Unsigned __attribute__((vector_size(Width * sizeof(double))));
   using Numbers = typename Number::Vector;
   constexpr double one_over_ln2 = 0x1.71547652b82fep+0;
   constexpr double ln2_high = 0x1.62e42fefa2p-1;
@@ -84,7 +85,8 @@ CGL_INLINE Pack<double, Width> exponential(Pack<double, Width> x) {
   const Integers bits = (Integers)(Number(1.0) + (r + (tail + (r * r) * p))).lanes;
   const Integers power = (Integers)(k + Number(integer_shift)).lanes - integer_shift_bits;
   const Integers exponent = (bits >> 52) + power;
-  Integers result = bits + (power << 52);
+  // Unsigned, since lanes that the next two lines replace may pass the signed range.
+  Integers result = (Integers)((Unsigned)bits + ((Unsigned)power << 52));
   result = exponent > 2046 ? Integers{} + static_cast<std::int64_t>(largest_finite_bits64) : result;
   result = exponent < 1 ? Integers{} : result;
   return Number::of((Numbers)result);

@@ -186,7 +186,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("cingulum sett"), ["settings"])
         self.assertEqual(self.complete("cingulum settings --js"), ["--json"])
         self.assertEqual(self.complete("cingulum completion z"), ["zsh"])
-        self.assertEqual(self.complete("cingulum help comp"), ["completion"])
+        self.assertEqual(self.complete("cingulum help comple"), ["completion"])
         self.assertEqual(sorted(self.complete("cingulum ")), sorted([*verbs(), "--help", "--version"]))
         self.assertEqual(self.complete("cingulum nonsense x"), [])
 
