@@ -11,6 +11,15 @@ CINGULUM_CUDA_ARCHS ?= 75-virtual;90-real
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export CINGULUM_CUDA CINGULUM_WEBGPU
+# Tests run in folders of their own, so the name of the real data must not depend on where one stands. A folder that is not
+# there is said and leaves the variable empty: those tests are then skipped, each with its reason.
+ifdef CINGULUM_TEST_DATA
+ifeq ($(realpath $(CINGULUM_TEST_DATA)),)
+$(warning CINGULUM_TEST_DATA=$(CINGULUM_TEST_DATA): no such folder, tests on real data will be skipped)
+endif
+override CINGULUM_TEST_DATA := $(realpath $(CINGULUM_TEST_DATA))
+export CINGULUM_TEST_DATA
+endif
 
 BUILD := build
 # Mesa keeps compiled shaders; nothing is written outside the clone.
