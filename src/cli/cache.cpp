@@ -1,6 +1,7 @@
 // `cingulum cache`: the compiled kernels that are kept between runs.
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/verb.hpp"
 #include "device/kernel_cache.hpp"
@@ -26,7 +27,7 @@ Status run_cache(const ParsedArguments& arguments, VerbContext& context) {
                                          {"bytes", statistics.bytes},
                                          {"limit_bytes", statistics.limit_bytes},
                                          {"removed", removed}};
-    context.print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    context.print(json_text(json));
     return {};
   }
   if (arguments.flag("clear")) context.print_format("removed {} compiled kernels\n", format_count(removed));

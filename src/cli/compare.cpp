@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
@@ -142,7 +143,7 @@ Status run_compare(const ParsedArguments& arguments, VerbContext& context) {
     all.push_back(std::move(one));
   }
   if (context.common().json) {
-    context.print(json_of(all, midline).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    context.print(json_text(json_of(all, midline)));
   } else {
     print_tables(all, context);
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/interrupt.hpp"
+#include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/verb.hpp"
 #include "formats/linearise.hpp"
@@ -253,7 +254,7 @@ Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
                        {"points_read", points_read},
                        {"lost", plan.lost},
                        {"warnings", plan.warnings}};
-    context.print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    context.print(json_text(json));
     return {};
   }
   std::string text = fmt::format("{}: {}, {} streamlines, {} points", output.native(), tractogram_format_name(format),

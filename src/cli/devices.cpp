@@ -1,6 +1,7 @@
 // `cingulum devices`: what there is to compute on, with limits and sensors, and why the rest is absent.
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
@@ -92,9 +93,7 @@ void print_json(const DeviceRegistry& registry, VerbContext& context) {
   }
   Json best = nullptr;
   if (const auto chosen = registry.select_one("auto")) best = (*chosen)->id();
-  context.print(Json{{"devices", devices}, {"backends", backends}, {"auto", best}}.dump(
-                    2, ' ', false, Json::error_handler_t::replace) +
-                "\n");
+  context.print(json_text(Json{{"devices", devices}, {"backends", backends}, {"auto", best}}));
 }
 
 void print_table(const DeviceRegistry& registry, VerbContext& context) {

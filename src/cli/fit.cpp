@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/interrupt.hpp"
+#include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/verb.hpp"
 #include "dmri/csd.hpp"
@@ -503,7 +504,7 @@ Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
         {"out", run.folder.path().string()}, {"model", input.model},   {"voxels", input.signals.voxels.size()},
         {"parameters", run.parameters},      {"results", run.results}, {"files", run.folder.files()},
         {"warnings", run.warnings}};
-    context.print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    context.print(json_text(json));
     return {};
   }
   for (const Json& file : run.folder.files()) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/file_report.hpp"
 #include "cli/table.hpp"
@@ -138,7 +139,7 @@ Status run_info(const ParsedArguments& arguments, VerbContext& context) {
   }
   for (const auto& [name, message] : unreadable) show_failure(name, message);
   if (context.common().json) {
-    context.print(Json{{"files", std::move(results)}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    context.print(json_text(Json{{"files", std::move(results)}}));
   }
   if (failures == 0) return {};
   return fail(ErrorKind::corrupt, "{} of the files cannot be read", failures);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/verb.hpp"
 #include "dmri/phantom_files.hpp"
@@ -122,7 +123,7 @@ Status run_phantom(const ParsedArguments& arguments, VerbContext& context) {
                        {"tissue", summary.brain_share},
                        {"crossings", summary.crossing_share},
                        {"bytes", summary.bytes}};
-    context.print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    context.print(json_text(json));
     return {};
   }
   context.print_format("{}: {}\n", arguments.text("out"), request.model.meaning);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/json_text.hpp"
 #include "base/log.hpp"
 #include "base/quantity.hpp"
 #include "cli/verb.hpp"
@@ -92,7 +93,7 @@ Status run_report(const ParsedArguments& arguments, VerbContext& context) {
   if (arguments.given("density")) CGL_TRY(write_density(report.density, arguments.text("density"), write, *pool));
   CGL_TRY(write_file_atomically(arguments.text("out"), std::string_view(report.page), write));
   if (context.common().json) {
-    context.print(report.summary.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    context.print(json_text(report.summary));
   } else {
     print_summary(report.summary, arguments.text("out"), context);
   }

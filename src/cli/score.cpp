@@ -1,5 +1,6 @@
 // `cingulum score`: how a tractogram of a phantom stands against the truth.
 #include "dmri/score.hpp"
+#include "base/json_text.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -187,8 +188,7 @@ Status run_score(const ParsedArguments& arguments, VerbContext& context) {
         format_count(score.not_finite_count));
   }
   if (context.common().json) {
-    context.print(
-        score_json(score, tractogram, truth, options.seed).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    context.print(json_text(score_json(score, tractogram, truth, options.seed)));
     return {};
   }
   print_score(score, context);

@@ -1,5 +1,6 @@
 // `cingulum selfcheck`: computes on every device and compares the bits with the CPU's.
 #include "device/selfcheck.hpp"
+#include "base/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -59,7 +60,7 @@ Status run_selfcheck_verb(const ParsedArguments& arguments, VerbContext& context
       }
       list.push_back(std::move(entry));
     }
-    context.print(list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    context.print(json_text(list));
   } else {
     Table table({{"device"},
                  {"name"},

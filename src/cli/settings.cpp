@@ -1,4 +1,5 @@
 #include "base/settings.hpp"
+#include "base/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -45,7 +46,7 @@ void print_json(const Settings& settings, VerbContext& context) {
     list.push_back(std::move(entry));
   }
   // Values come from the environment and need not be UTF-8.
-  context.print(list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  context.print(json_text(list));
 }
 
 void print_list(const Settings& settings, VerbContext& context) {

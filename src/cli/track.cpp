@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/interrupt.hpp"
+#include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "base/read_file.hpp"
 #include "cli/table.hpp"
@@ -815,7 +816,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   }
   if (context.common().json) {
     sidecar["file"] = out.string();
-    context.print(sidecar.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    context.print(json_text(sidecar));
   } else {
     print_result(statistics, out, timing, context);
   }

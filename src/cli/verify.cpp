@@ -1,6 +1,7 @@
 // `cingulum verify`: whether files are still what was written.
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "cli/verb.hpp"
 #include "formats/verify.hpp"
 
@@ -39,7 +40,7 @@ Status run_verify(const ParsedArguments& arguments, VerbContext& context) {
   }
   if (context.common().json) {
     const Json json = {{"files", std::move(results)}, {"damaged", damaged}, {"without_checksum", without}};
-    context.print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    context.print(json_text(json));
   }
   if (damaged > 0) {
     return fail(ErrorKind::corrupt, "{} of {} {} damaged or cannot be read", damaged, paths.size(),

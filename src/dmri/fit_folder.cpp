@@ -1,6 +1,7 @@
 #include "dmri/fit_folder.hpp"
 
 #include "base/interrupt.hpp"
+#include "base/json_text.hpp"
 #include "formats/nifti.hpp"
 #include "formats/sidecar.hpp"
 
@@ -118,8 +119,7 @@ Status FitFolder::finish(const Json& results, const Json& run) {
   summary["results"] = results;
   summary["files"] = files_;
   summary["run"] = run;
-  return write_file_atomically(folder_ / summary_name,
-                               summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", options_);
+  return write_file_atomically(folder_ / summary_name, json_text(summary), options_);
 }
 
 }  // namespace cingulum

@@ -11,6 +11,7 @@
 
 #include "base/hash.hpp"
 #include "base/interrupt.hpp"
+#include "base/json_text.hpp"
 #include "base/read_file.hpp"
 #include "formats/byte_stream.hpp"
 
@@ -134,7 +135,7 @@ Status write_sidecar(const fs::path& file, const nlohmann::ordered_json& content
     json["file"] = named.filename().native();
     json["bytes"] = found.bytes;
     json["xxh3_128"] = found.hash;
-    const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    const std::string text = json_text(json);
     return write_file_atomically(sidecar_path(file), text, options);
   });
 }
