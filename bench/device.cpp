@@ -5,9 +5,9 @@
 #include <cstring>
 #include <span>
 
-#include "base/atomic_file.hpp"
 #include "bench/device_ceiling.hpp"
 #include "bench/measure.hpp"
+#include "bench/program.hpp"
 #include "cli/version.hpp"
 #include "device/registry.hpp"
 
@@ -22,31 +22,12 @@ struct Options {
   int repetitions = 20;
 };
 
-template <class T>
-T require(Result<T> result) {
-  if (!result) {
-    fmt::print(stderr, "bench_device: {}\n", result.error().message());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
-double seconds_to_gigabytes(double seconds, std::uint64_t bytes) {
-  return static_cast<double>(bytes) / seconds * 1e-9;
-}
-
-// A rate from times: the fastest times are the highest rates.
-Spread as_rate(const Spread& seconds, std::uint64_t bytes) {
-  return {seconds_to_gigabytes(seconds.median, bytes), seconds_to_gigabytes(seconds.high, bytes),
-          seconds_to_gigabytes(seconds.low, bytes), seconds.repetitions};
-}
-
 Spread as_microseconds(const Spread& seconds) {
   return {seconds.median * 1e6, seconds.low * 1e6, seconds.high * 1e6, seconds.repetitions};
 }
 
 double median_rate(const std::vector<double>& seconds, std::uint64_t bytes) {
-  return seconds.empty() ? 0 : seconds_to_gigabytes(spread_of(seconds).median, bytes);
+  return seconds.empty() ? 0 : as_rate(spread_of(seconds), bytes).median;
 }
 double median_microseconds(const std::vector<double>& seconds) {
   return seconds.empty() ? 0 : spread_of(seconds).median * 1e6;
@@ -249,12 +230,7 @@ int run(const Options& options) {
   for (const BackendReport& backend : registry.backends()) {
     if (backend.devices.empty()) fmt::print("no {}: {}\n", backend_name(backend.backend), backend.absent_reason);
   }
-  if (!options.out.empty()) {
-    WriteOptions replace;
-    replace.force = true;
-    require(
-        write_file_atomically(options.out, report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", replace));
-  }
+  write_report(options.out, report);
   return 0;
 }
 

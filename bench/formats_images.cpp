@@ -4,7 +4,6 @@
 // process's resident set.
 //   bench_formats_images [--file IMAGE.nii.gz] [--out FILE.json] [--repetitions N] [--threads N] [--peer PYTHON]
 #include <isa-l.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -18,10 +17,10 @@
 #include <string>
 #include <thread>
 
-#include "base/atomic_file.hpp"
 #include "base/quantity.hpp"
 #include "base/read_file.hpp"
 #include "bench/measure.hpp"
+#include "bench/program.hpp"
 #include "cli/version.hpp"
 #include "formats/nifti.hpp"
 #include "formats/nifti_header.hpp"
@@ -40,15 +39,6 @@ struct Options {
   int repetitions = 7;
   int threads = 0;  // of the writer; 0: all
 };
-
-template <class T>
-T require(Result<T> result) {
-  if (!result) {
-    fmt::print(stderr, "bench_formats_images: {}\n", result.error().message());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 // A head of ellipsoids in noise, as a magnitude image has it: about half of the voxels are background.
 std::vector<float> make_volume(const ImageGeometry& geometry, std::uint32_t volume) {
@@ -171,11 +161,6 @@ void reset_peak_resident() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-Spread as_rate(const Spread& seconds, std::uint64_t bytes) {
-  const auto rate = [&](double s) { return static_cast<double>(bytes) / s * 1e-9; };
-  return {rate(seconds.median), rate(seconds.high), rate(seconds.low), seconds.repetitions};
-}
-
 // Seconds of each repetition of a peer in Python; empty when it cannot be run.
 std::vector<double> ask_peer(const Options& options, const fs::path& path, std::string& name) {
   if (options.peer.empty()) return {};
@@ -196,9 +181,8 @@ std::vector<double> ask_peer(const Options& options, const fs::path& path, std::
 int run(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
   const auto pool = require(ThreadPool::create(threads));
-  std::string folder_name = (fs::temp_directory_path() / "cingulum-bench-XXXXXX").native();
-  if (::mkdtemp(folder_name.data()) == nullptr) return 1;
-  const fs::path folder = folder_name;
+  const ScratchFolder scratch;
+  const fs::path& folder = scratch.path();
   const fs::path packed = options.file.empty() ? make_series(folder, *pool) : fs::path(options.file);
 
   std::uint64_t resident_before = 0, resident_peak = 0;
@@ -289,12 +273,7 @@ int run(const Options& options) {
   fmt::print("  peak memory of reading it volume by volume: {} (a volume in float32 is {})\n",
              format_bytes(resident_peak - resident_before),
              format_bytes(static_cast<std::uint64_t>(header.geometry.voxel_count()) * 4));
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
-  if (!options.out.empty()) {
-    require(write_file_atomically(options.out, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
-                                  {.force = true}));
-  }
+  write_report(options.out, json);
   return 0;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/atomic_file.hpp"
 #include "bench/measure.hpp"
+#include "bench/program.hpp"
 #include "cli/version.hpp"
 #include "formats/tractogram.hpp"
 
@@ -32,26 +33,6 @@ struct Options {
   std::size_t points = 100;
   int repetitions = 5;
 };
-
-template <class T>
-T require(Result<T> result) {
-  if (!result) {
-    fmt::print(stderr, "bench_formats_tractograms: {}\n", result.error().message());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
-void require(bool holds, const char* what) {
-  if (holds) return;
-  fmt::print(stderr, "bench_formats_tractograms: {} failed\n", what);
-  std::exit(1);
-}
-
-Spread as_rate(const Spread& seconds, std::uint64_t bytes) {
-  const auto rate = [&](double s) { return static_cast<double>(bytes) / s * 1e-9; };
-  return {rate(seconds.median), rate(seconds.high), rate(seconds.low), seconds.repetitions};
-}
 
 // Lines that bend, in batches as a tracker gives them.
 std::vector<TractogramBatch> make_batches(const Options& options) {
@@ -124,16 +105,8 @@ struct Scenario {
 
 class TractogramBench {
  public:
-  explicit TractogramBench(const Options& options) : options_(options), batches_(make_batches(options)) {
-    folder_ = fs::path(options.folder) / ("cingulum-bench-" + std::to_string(::getpid()));
-    fs::create_directory(folder_);
-  }
-  ~TractogramBench() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  TractogramBench(const TractogramBench&) = delete;
-  TractogramBench& operator=(const TractogramBench&) = delete;
+  explicit TractogramBench(const Options& options)
+      : options_(options), batches_(make_batches(options)), folder_(options.folder) {}
 
   void measure(const Scenario& scenario) {
     TractogramLayout layout;
@@ -141,8 +114,8 @@ class TractogramBench {
     layout.position_type = {ElementType::Code::floating, static_cast<std::uint8_t>(scenario.bits)};
     layout.reference =
         ImageGeometry{.size = {96, 106, 76}, .voxel_to_world = {{-2, 0, 0, 90, 0, 2, 0.1, -106, 0, -0.1, 2, -72}}};
-    const fs::path path = folder_ / (scenario.name + ".bin");
-    const fs::path plain = folder_ / "plain.bin";
+    const fs::path path = folder_.path() / (scenario.name + ".bin");
+    const fs::path plain = folder_.path() / "plain.bin";
     write_tractogram(path, layout, batches_, false);
     const std::uint64_t bytes = fs::file_size(path);
     for (const bool sync : {false, true}) {
@@ -169,10 +142,10 @@ class TractogramBench {
          {std::pair{"a.trx", TractogramFormat::trx}, std::pair{"a.trk", TractogramFormat::trk},
           std::pair{"a.tck", TractogramFormat::tck}}) {
       layout.format = format;
-      write_tractogram(folder_ / name, layout, batches_, false);
+      write_tractogram(folder_.path() / name, layout, batches_, false);
     }
     const std::string command =
-        fmt::format("'{}' '{}/tractograms.py' '{}'", options_.peer, CINGULUM_BENCH_PEERS, folder_.native());
+        fmt::format("'{}' '{}/tractograms.py' '{}'", options_.peer, CINGULUM_BENCH_PEERS, folder_.path().native());
     std::FILE* const pipe = ::popen(command.c_str(), "r");
     require(pipe != nullptr, "starting the peer");
     std::string text;
@@ -196,7 +169,7 @@ class TractogramBench {
 
   Options options_;
   std::vector<TractogramBatch> batches_;
-  fs::path folder_;
+  ScratchFolder folder_;
   Json rows_ = Json::array();
 };
 
@@ -241,18 +214,12 @@ int run(const Options& options) {
     bench.measure(scenario);
   }
   bench.measure_peers();
-  if (!options.out.empty()) {
-    const Json report = {{"bench", "formats_tractograms"},
-                         {"build", version_text()},
-                         {"streamlines", options.streamlines},
-                         {"points_each", options.points},
-                         {"threads", 1},
-                         {"rows", bench.rows()}};
-    WriteOptions replace;
-    replace.force = true;
-    require(
-        write_file_atomically(options.out, report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", replace));
-  }
+  write_report(options.out, {{"bench", "formats_tractograms"},
+                             {"build", version_text()},
+                             {"streamlines", options.streamlines},
+                             {"points_each", options.points},
+                             {"threads", 1},
+                             {"rows", bench.rows()}});
   return 0;
 }
 

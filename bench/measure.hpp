@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -39,6 +40,12 @@ Spread measure_seconds(int warm_up, int repetitions, Body&& body) {
     if (i >= 0) seconds.push_back(std::chrono::duration<double>(end - start).count());
   }
   return spread_of(std::move(seconds));
+}
+
+// A rate in GB/s from times: the fastest times are the highest rates.
+inline Spread as_rate(const Spread& seconds, std::uint64_t bytes) {
+  const auto rate = [&](double s) { return static_cast<double>(bytes) / s * 1e-9; };
+  return {rate(seconds.median), rate(seconds.high), rate(seconds.low), seconds.repetitions};
 }
 
 // One line of a report: what was measured, in which unit, and the ceiling of the same run.

@@ -4,11 +4,6 @@
 // 3 b0.
 //   bench_models [--out FILE.json] [--voxels N] [--threads N] [--repetitions N] [--python PROGRAM] [--no-peers]
 // DIPY's fit alone is timed, as ours; MRtrix3 can be timed only from file to file, and so is `cingulum fit` for it.
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -19,6 +14,7 @@
 #include "base/read_file.hpp"
 #include "base/thread_pool.hpp"
 #include "bench/measure.hpp"
+#include "bench/program.hpp"
 #include "cli/version.hpp"
 #include "dmri/csd.hpp"
 #include "dmri/harmonic_fit.hpp"
@@ -26,10 +22,6 @@
 #include "dmri/sphere.hpp"
 #include "dmri/tensor.hpp"
 #include "formats/nifti.hpp"
-
-#ifndef CINGULUM_BENCH_PYTHON
-#define CINGULUM_BENCH_PYTHON "python3"
-#endif
 
 namespace cingulum::bench {
 namespace {
@@ -46,15 +38,6 @@ struct Options {
   std::string python = CINGULUM_BENCH_PYTHON;
   bool peers = true;
 };
-
-template <class T>
-T require(Result<T> result) {
-  if (!result) {
-    fmt::print(stderr, "bench_models: {}\n", result.error().message());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 struct Scene {
   DwiSignals signals;
@@ -146,57 +129,16 @@ struct Times {
   Spread processor;
 };
 
-double processor_seconds(const struct rusage& usage) {
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-double own_processor_seconds() {
-  struct rusage usage = {};
-  (void)::getrusage(RUSAGE_SELF, &usage);
-  return processor_seconds(usage);
-}
-
 template <class Body>
 Times measure_times(int repetitions, Body&& body) {
   std::vector<double> processor;
   const Spread elapsed = measure_seconds(1, repetitions, [&] {
-    const double before = own_processor_seconds();
+    const double before = processor_seconds();
     body();
-    processor.push_back(own_processor_seconds() - before);
+    processor.push_back(processor_seconds() - before);
   });
   processor.erase(processor.begin());  // the warm-up
   return {elapsed, spread_of(processor)};
-}
-
-struct ChildRun {
-  double seconds = 0;
-  double processor_seconds = 0;
-  std::uint64_t peak_bytes = 0;
-  bool succeeded = false;
-};
-
-// Standard output goes to `output`.
-ChildRun run_child(const std::vector<std::string>& words, const fs::path& output) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const auto start = std::chrono::steady_clock::now();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const int file = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (file >= 0) ::dup2(file, STDOUT_FILENO);
-    ::execvp(arguments[0], arguments.data());
-    ::_exit(127);
-  }
-  int status = 0;
-  struct rusage usage = {};
-  if (child < 0 || ::wait4(child, &status, 0, &usage) != child) return {};
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return {seconds, processor_seconds(usage), static_cast<std::uint64_t>(usage.ru_maxrss) * 1024,
-          WIFEXITED(status) && WEXITSTATUS(status) == 0};
 }
 
 class ModelsBench {
@@ -205,21 +147,9 @@ class ModelsBench {
       : options_(std::move(options)),
         scene_(make_scene(options_.voxels)),
         pool_(require(ThreadPool::create(options_.threads))) {
-    std::string pattern = (fs::temp_directory_path() / "cingulum-bench-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      fmt::print(stderr, "bench_models: no temporary folder\n");
-      std::exit(1);
-    }
-    folder_ = pattern;
     write_scene(scene_, folder_);
-    program_ = fs::read_symlink("/proc/self/exe").parent_path() / "cingulum";
+    program_ = own_program().parent_path() / "cingulum";
   }
-  ~ModelsBench() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  ModelsBench(const ModelsBench&) = delete;
-  ModelsBench& operator=(const ModelsBench&) = delete;
 
   Json run() {
     fmt::print("{} voxels, {} directions at b = {} and {} b0, {} threads\n", voxels(), direction_count, b_value,
@@ -406,7 +336,8 @@ class ModelsBench {
   Options options_;
   Scene scene_;
   std::unique_ptr<ThreadPool> pool_;
-  fs::path folder_;
+  ScratchFolder scratch_;
+  fs::path folder_ = scratch_.path();
   fs::path program_;
   Json rows_ = Json::array();
   Json ratios_ = Json::array();
@@ -447,12 +378,7 @@ Options parse(int count, char** words) {
 
 int run(const Options& options) {
   const Json report = ModelsBench(options).run();
-  if (!options.out.empty()) {
-    WriteOptions replace;
-    replace.force = true;
-    require(
-        write_file_atomically(options.out, report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", replace));
-  }
+  write_report(options.out, report);
   return 0;
 }
 

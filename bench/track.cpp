@@ -7,13 +7,7 @@
 // threads read a field from memory; and its multiplications and additions against what all threads reach on registers.
 // The lower of both is reported. Rates are of processor time times threads: other work on the machine does not count;
 // wall time stands beside it.
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <mutex>
 #include <numeric>
@@ -23,6 +17,7 @@
 #include "base/read_file.hpp"
 #include "base/thread_pool.hpp"
 #include "bench/measure.hpp"
+#include "bench/program.hpp"
 #include "cli/version.hpp"
 #include "dmri/score.hpp"
 #include "formats/gradient_table.hpp"
@@ -34,10 +29,6 @@
 #include "tract/file_field.hpp"
 #include "tract/seeds.hpp"
 #include "tract/tracker.hpp"
-
-#ifndef CINGULUM_BENCH_PYTHON
-#define CINGULUM_BENCH_PYTHON "python3"
-#endif
 
 namespace cingulum::bench {
 namespace {
@@ -59,37 +50,6 @@ struct Options {
 
 constexpr double stop_threshold = 0.1;
 constexpr double max_angle_deg = 60;
-
-template <class T>
-T require(Result<T> result) {
-  if (!result) {
-    fmt::print(stderr, "bench_track: {}\n", result.error().message());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
-double processor_seconds() {
-  timespec now = {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-bool run_child(const std::vector<std::string>& words, const fs::path& output) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const int file = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (file >= 0) ::dup2(file, STDOUT_FILENO);
-    ::execvp(arguments[0], arguments.data());
-    ::_exit(127);
-  }
-  int status = 0;
-  if (child < 0 || ::waitpid(child, &status, 0) != child) return false;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 // What one step of a getter costs at least.
 struct Cost {
@@ -166,15 +126,14 @@ class TrackBench {
   }
 
   void prepare_data() {
-    const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "cingulum";
+    const fs::path program = own_program().parent_path() / "cingulum";
     fs::create_directories(folder_);
     const auto make = [&](const fs::path& result, std::vector<std::string> words) {
       if (fs::exists(result)) return;
       words.insert(words.begin(), program.string());
       fmt::print("making {}\n", result.string());
-      if (!run_child(words, folder_ / "stdout")) {
-        fmt::print(stderr, "bench_track: {} failed\n", fmt::join(words, " "));
-        std::exit(1);
+      if (!run_child(words, folder_ / "stdout").succeeded) {
+        give_up(fmt::format("{} failed", fmt::join(words, " ")));
       }
     };
     const std::string phantom = (folder_ / "phantom").string();
@@ -189,7 +148,7 @@ class TrackBench {
     // The directions that DIPY tracks on: its own half sphere, or ours where there is no DIPY.
     const fs::path script = fs::path(CINGULUM_BENCH_SOURCE) / "peers" / "track.py";
     if (!fs::exists(folder_ / "sphere.txt") &&
-        !run_child({options_.python, script.string(), "sphere", folder_.string()}, folder_ / "stdout")) {
+        !run_child({options_.python, script.string(), "sphere", folder_.string()}, folder_ / "stdout").succeeded) {
       std::string text;
       for (const numerics::Vec3d& v : require(named_sphere("repulsion724")).directions) {
         text += fmt::format("{:.17g} {:.17g} {:.17g}\n", v.x, v.y, v.z);
@@ -359,7 +318,8 @@ class TrackBench {
     const fs::path result = folder_ / "peers.json";
     if (!run_child({options_.python, script.string(), "track", folder_.string(), std::to_string(options_.threads),
                     std::to_string(max_angle_deg), std::to_string(stop_threshold), result.string(), options_.only},
-                   folder_ / "stdout")) {
+                   folder_ / "stdout")
+             .succeeded) {
       fmt::print("  no peers: {} {} failed\n", options_.python, script.string());
       return Json::object();
     }
@@ -402,19 +362,18 @@ class TrackBench {
   }
 
   void write(const Json& peers) {
-    if (options_.out.empty()) return;
-    Json json = {{"bench", "track"},
-                 {"version", Json::parse(version_json(), nullptr, false)},
-                 {"kernels", best_cpu_kernels().name},
-                 {"threads", options_.threads},
-                 {"voxel_size_mm", options_.voxel_size},
-                 {"max_angle_deg", max_angle_deg},
-                 {"stop_threshold", stop_threshold},
-                 {"read_gb_per_s", read_bytes_per_second_ * 1e-9},
-                 {"operations_g_per_s", operations_per_second_ * 1e-9},
-                 {"rows", rows_},
-                 {"peers", peers}};
-    write_text(options_.out, json.dump(2) + "\n");
+    const Json json = {{"bench", "track"},
+                       {"version", Json::parse(version_json(), nullptr, false)},
+                       {"kernels", best_cpu_kernels().name},
+                       {"threads", options_.threads},
+                       {"voxel_size_mm", options_.voxel_size},
+                       {"max_angle_deg", max_angle_deg},
+                       {"stop_threshold", stop_threshold},
+                       {"read_gb_per_s", read_bytes_per_second_ * 1e-9},
+                       {"operations_g_per_s", operations_per_second_ * 1e-9},
+                       {"rows", rows_},
+                       {"peers", peers}};
+    write_report(options_.out, json);
   }
 
   Options options_;
