@@ -39,6 +39,22 @@ CGL_HD inline JacobiRotation jacobi_rotation(float p, float q, float off) {
   return {cosine, tangent * cosine, tangent};
 }
 
+// Turns the plane of the axes p and q so that the number between them becomes zero; r is the third axis. The vectors of
+// both axes turn along.
+CGL_HD inline void rotate_plane(float& pp, float& qq, float& pq, float& pr, float& qr, numerics::Vec3& p_vector,
+                                numerics::Vec3& q_vector) {
+  const JacobiRotation r = jacobi_rotation(pp, qq, pq);
+  pp = pp - r.tangent * pq;
+  qq = qq + r.tangent * pq;
+  const float to_p = r.cosine * pr - r.sine * qr;
+  qr = r.sine * pr + r.cosine * qr;
+  pr = to_p;
+  pq = 0.0f;
+  const numerics::Vec3 turned = p_vector * r.cosine - q_vector * r.sine;
+  q_vector = p_vector * r.sine + q_vector * r.cosine;
+  p_vector = turned;
+}
+
 // The unit eigenvector of the largest eigenvalue, of either sign; zero for the zero matrix.
 CGL_HD inline numerics::Vec3 principal_eigenvector(const SymmetricMatrix& matrix) {
   float largest = numerics::absolute(matrix.xx);
@@ -53,42 +69,9 @@ CGL_HD inline numerics::Vec3 principal_eigenvector(const SymmetricMatrix& matrix
   float xy = matrix.xy * scale, xz = matrix.xz * scale, yz = matrix.yz * scale;
   numerics::Vec3 v1{1.0f, 0.0f, 0.0f}, v2{0.0f, 1.0f, 0.0f}, v3{0.0f, 0.0f, 1.0f};
   for (int sweep = 0; sweep < jacobi_sweeps; ++sweep) {
-    {
-      const JacobiRotation r = jacobi_rotation(xx, yy, xy);
-      xx = xx - r.tangent * xy;
-      yy = yy + r.tangent * xy;
-      const float to_x = r.cosine * xz - r.sine * yz;
-      yz = r.sine * xz + r.cosine * yz;
-      xz = to_x;
-      xy = 0.0f;
-      const numerics::Vec3 turned = v1 * r.cosine - v2 * r.sine;
-      v2 = v1 * r.sine + v2 * r.cosine;
-      v1 = turned;
-    }
-    {
-      const JacobiRotation r = jacobi_rotation(xx, zz, xz);
-      xx = xx - r.tangent * xz;
-      zz = zz + r.tangent * xz;
-      const float to_x = r.cosine * xy - r.sine * yz;
-      yz = r.sine * xy + r.cosine * yz;
-      xy = to_x;
-      xz = 0.0f;
-      const numerics::Vec3 turned = v1 * r.cosine - v3 * r.sine;
-      v3 = v1 * r.sine + v3 * r.cosine;
-      v1 = turned;
-    }
-    {
-      const JacobiRotation r = jacobi_rotation(yy, zz, yz);
-      yy = yy - r.tangent * yz;
-      zz = zz + r.tangent * yz;
-      const float to_y = r.cosine * xy - r.sine * xz;
-      xz = r.sine * xy + r.cosine * xz;
-      xy = to_y;
-      yz = 0.0f;
-      const numerics::Vec3 turned = v2 * r.cosine - v3 * r.sine;
-      v3 = v2 * r.sine + v3 * r.cosine;
-      v2 = turned;
-    }
+    rotate_plane(xx, yy, xy, xz, yz, v1, v2);
+    rotate_plane(xx, zz, xz, xy, yz, v1, v3);
+    rotate_plane(yy, zz, yz, xy, xz, v2, v3);
   }
   numerics::Vec3 best = v1;
   float value = xx;
