@@ -11,18 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "formats/byte_order.hpp"
+#include "formats/crc32.hpp"
+
 namespace cingulum {
 namespace {
 
 constexpr std::byte magic_1{0x1f}, magic_2{0x8b};
 constexpr std::uint8_t method_deflate = 8;
 constexpr std::uint8_t flag_header_crc = 2, flag_extra = 4, flag_name = 8, flag_comment = 16, flags_reserved = 0xe0;
-
-std::uint32_t little_endian_32(const std::byte* from) {
-  std::uint32_t value = 0;
-  for (int i = 3; i >= 0; --i) value = (value << 8U) | std::to_integer<std::uint32_t>(from[i]);
-  return value;
-}
 
 std::string_view inflate_failure(int code) {
   switch (code) {
@@ -97,7 +94,7 @@ class GzipStream final : public ByteStream {
     CGL_TRY(provide(1));
     if (used_ == filled_) return ends_early("the header of a member", 1);
     const std::byte value = input_[used_++];
-    header_crc_ = static_cast<std::uint32_t>(::crc32(header_crc_, reinterpret_cast<const Bytef*>(&value), 1));
+    header_crc_ = cingulum::crc32(std::span(&value, 1), header_crc_);
     return std::to_integer<std::uint8_t>(value);
   }
 
@@ -180,7 +177,7 @@ class GzipStream final : public ByteStream {
     const int code = isal_inflate(inflate_.get());
     const std::size_t made = room - inflate_->avail_out;
     used_ = filled_ - inflate_->avail_in;
-    member_crc_ = crc32_gzip_refl(member_crc_, reinterpret_cast<std::uint8_t*>(to.data()), made);
+    member_crc_ = cingulum::crc32(to.first(made), member_crc_);
     member_size_ += made;
     total_decompressed_ += made;
     filled += made;
@@ -202,8 +199,8 @@ class GzipStream final : public ByteStream {
     CGL_TRY(provide(trailer_bytes));
     if (filled_ - used_ < trailer_bytes)
       return ends_early("the trailer of a member", trailer_bytes - (filled_ - used_));
-    const std::uint32_t stored_crc = little_endian_32(input_.data() + used_);
-    const std::uint32_t stored_size = little_endian_32(input_.data() + used_ + 4);
+    const std::uint32_t stored_crc = load<std::uint32_t>(input_, used_);
+    const std::uint32_t stored_size = load<std::uint32_t>(input_, used_ + 4);
     if (stored_crc != member_crc_) {
       return fail(ErrorKind::corrupt,
                   "gzip: byte {}: the CRC-32 is 0x{:08x}, the data give 0x{:08x}: the file is damaged", offset(),
@@ -289,8 +286,7 @@ class Encoder {
       return fail(ErrorKind::invalid_state, "compressing: zlib answered {} with {} bytes left", code, stream_.avail_in);
     }
     made_ = output_.size() - stream_.avail_out;
-    crc_ = static_cast<std::uint32_t>(
-        ::crc32(0, reinterpret_cast<const Bytef*>(piece.data()), static_cast<uInt>(piece.size())));
+    crc_ = cingulum::crc32(piece);
     return {};
   }
 
