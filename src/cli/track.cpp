@@ -9,6 +9,7 @@
 #include "base/read_file.hpp"
 #include "cli/table.hpp"
 #include "cli/track_arguments.hpp"
+#include "cli/track_devices.hpp"
 #include "cli/verb.hpp"
 #include "dmri/gradient_check.hpp"
 #include "dmri/median_otsu.hpp"
@@ -62,25 +63,6 @@ struct Timing {
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-Status check_device(const ParsedArguments& arguments, VerbContext& context) {
-  std::string name = arguments.text("device");
-  if (!arguments.given("device")) {
-    CGL_TRY_ASSIGN(const std::vector<std::string> devices, context.settings().devices());
-    name = fmt::format("{}", fmt::join(devices, ","));
-  }
-  if (name == "auto" || name == "cpu" || name == "numba") return {};
-  for (const std::string_view known : {"gpu", "cuda", "webgpu", "metal"}) {
-    if (!name.starts_with(known)) continue;
-    return fail(
-        ErrorKind::unavailable,
-        "--device {}: tracking runs on the CPU only as yet, CUDA and WebGPU will follow with the same result to "
-        "the bit; use --device cpu",
-        name);
-  }
-  return fail(ErrorKind::invalid_argument,
-              "--device '{}': accepted is auto, cpu or numba (and later cuda, webgpu, metal)", name);
 }
 
 Result<fs::path> output_path(const ParsedArguments& arguments) {
@@ -644,9 +626,10 @@ Json result_json(const TrackingStatistics& statistics, bool select) {
 }
 
 Json run_json(const TrackingStatistics& statistics, const ParsedArguments& arguments, VerbContext& context,
-              const Timing& timing, double seconds) {
+              const TrackingDevices& devices, const Timing& timing, double seconds) {
   Json run = run_facts(context.common().threads, seconds);
-  run["device"] = "cpu";
+  run["device"] = devices.names;
+  run["seeds_of_devices"] = statistics.seeds_of_trackers;
   run["chunk_size"] = arguments.integer("chunk-size");
   run["prepare_seconds"] = timing.prepare_seconds;
   run["tracking_seconds"] = statistics.tracking_seconds;
@@ -658,8 +641,8 @@ Json run_json(const TrackingStatistics& statistics, const ParsedArguments& argum
   return run;
 }
 
-void print_result(const TrackingStatistics& statistics, const fs::path& out, const Timing& timing,
-                  VerbContext& context) {
+void print_result(const TrackingStatistics& statistics, const fs::path& out, const TrackingDevices& devices,
+                  const Timing& timing, VerbContext& context) {
   Table table({{""}, {"", Align::right}});
   table.add_row({"seeds", format_count(statistics.seeds)});
   table.add_row({"streamlines", format_count(statistics.streamlines)});
@@ -678,8 +661,8 @@ void print_result(const TrackingStatistics& statistics, const fs::path& out, con
   }
   const double seconds = std::max(timing.track_seconds, 1e-9);
   context.print_format("{}\n{}", out.string(), table.text(2));
-  context.print_format("  prepared in {}, tracked and written in {} ({:.2f} M points/s)\n",
-                       format_duration(std::chrono::duration<double>(timing.prepare_seconds)),
+  context.print_format("  prepared in {}, tracked on {} and written in {} ({:.2f} M points/s)\n",
+                       format_duration(std::chrono::duration<double>(timing.prepare_seconds)), devices.names,
                        format_duration(std::chrono::duration<double>(timing.track_seconds)),
                        static_cast<double>(statistics.points) / seconds / 1e6);
 }
@@ -703,7 +686,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   if (command_line.given("from")) {
     CGL_TRY_ASSIGN(arguments, arguments_from_sidecar(verb, command_line.text("from"), command_line));
   }
-  CGL_TRY(check_device(arguments, context));
+  CGL_TRY_ASSIGN(const WantedDevices wanted, wanted_devices(arguments, context));
   CGL_TRY_ASSIGN(const Getter getter, getter_from_name(arguments.text("dg")));
   CGL_TRY_ASSIGN(const fs::path out, output_path(arguments));
   CGL_TRY_ASSIGN(const TractogramFormat format, format_of_name(out));
@@ -766,9 +749,8 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   run_options.keep_partial = arguments.flag("keep-partial");
   run_options.overlap = pool->threads() > 1;
 
-  const std::unique_ptr<Tracker> tracker = make_cpu_tracker(*pool);
-  CGL_TRY(tracker->supports(plan, data.prepared.field));
-  CGL_TRY(tracker->prepare(plan, data.prepared.field, *seeds, directions ? &*directions : nullptr));
+  CGL_TRY_ASSIGN(const TrackingDevices devices, tracking_devices(wanted, *pool, plan, data.prepared.field, *seeds,
+                                                                 directions ? &*directions : nullptr));
 
   TractogramLayout layout;
   layout.format = format;
@@ -783,7 +765,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   const auto track_begin = Clock::now();
   Progress progress("tracking", run_options.select > 0 ? 0 : seeds->count(), "seeds", context.progress_options());
   CGL_TRY_ASSIGN(const TrackingStatistics statistics,
-                 run_tracking(*tracker, *seeds, data.geometry, run_options, *writer, &progress));
+                 run_tracking(devices.pointers(), *seeds, data.geometry, run_options, *writer, &progress));
   // What is finished is written in full; another Ctrl-C asks anew.
   if (statistics.interrupted) clear_interrupt();
   CGL_TRY(writer->commit());
@@ -807,7 +789,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   }
   sidecar["end_reason_codes"] = std::move(codes);
   sidecar["result"] = result_json(statistics, run_options.select > 0);
-  sidecar["run"] = run_json(statistics, arguments, context, timing, seconds_since(begin));
+  sidecar["run"] = run_json(statistics, arguments, context, devices, timing, seconds_since(begin));
   CGL_TRY(write_sidecar(out, sidecar, write_options));
 
   if (!statistics.select_reached) {
@@ -818,7 +800,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
     sidecar["file"] = out.string();
     context.print(json_text(sidecar));
   } else {
-    print_result(statistics, out, timing, context);
+    print_result(statistics, out, devices, timing, context);
   }
   if (statistics.interrupted) {
     return fail(ErrorKind::interrupted, "stopped: {} holds the {} finished seeds of {}", out.string(),

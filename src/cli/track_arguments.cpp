@@ -296,13 +296,14 @@ void add_output_arguments(std::vector<Argument>& list) {
                   .type = ArgumentType::text,
                   .help = "folder in which the phantom of a run without data is kept; beside the output unless given",
                   .metavar = "FOLDER"});
-  list.push_back(
-      {.name = "device",
-       .type = ArgumentType::text,
-       .help = "where to track: auto, cpu (or numba, its name in cuslines); cuda, webgpu, metal and gpu will follow",
-       .metavar = "DEVICE",
-       .default_text = "auto"});
-  list.push_back(whole("ngpus", "number of GPUs; the CPU does not look at it", 1, 64, "1"));
+  list.push_back({.name = "device",
+                  .type = ArgumentType::text,
+                  .help = "where to track: auto, cpu (or numba, its name in cuslines), cuda, cuda:N, webgpu, metal, "
+                          "gpu, or a list of these "
+                          "that share the seeds; the result is the same",
+                  .metavar = "DEVICE",
+                  .default_text = "auto"});
+  list.push_back(whole("ngpus", "number of GPUs that share the seeds; the CPU does not look at it", 1, 64, "1"));
   list.push_back(
       whole("chunk-size", "seeds tracked at a time, at most; the result does not depend on it", 1, 1e9, "25000"));
 }

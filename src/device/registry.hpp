@@ -28,6 +28,7 @@ struct BackendReport {
 // What the environment and the command line say about devices.
 struct ProbeOptions {
   int cpu_threads = 0;  // 0: all cores
+  bool gpus = true;     // false: only the CPU is opened
   std::optional<std::uint64_t> memory_limit_bytes;
   // Files to open instead of searching for the vendor's libraries.
   std::optional<std::filesystem::path> cuda_library;

@@ -1,6 +1,6 @@
 // The seam between a run and the device that tracks: a Tracker takes ranges of seeds and gives back their streamlines.
-// One implementation per backend (cpu/, later cuda/ and webgpu/), all with the same bits. Called by the run's driver,
-// which orders, selects and writes.
+// One implementation per backend (cpu/, cuda/, webgpu/), all with the same bits; make_tracker (device_choice.hpp) makes
+// the one of a device. Called by the run's driver, which shares the seeds among trackers, orders, selects and writes.
 #pragma once
 
 #include <cstdint>
@@ -43,15 +43,25 @@ struct GivenDirections {
   std::vector<numerics::Vec3> directions;
 };
 
+// How a backend likes its work. Advice: the result does not depend on it.
+struct TrackerHints {
+  std::uint32_t callers = 1;  // threads that may call track() at the same time, so that copies and kernels overlap
+  std::uint64_t first_range = 2048;  // seeds of its first range; later ones follow from how long a range takes
+};
+
 class Tracker {
  public:
   virtual ~Tracker() = default;
+  // The device's id: "cpu", "cuda:0".
+  [[nodiscard]] virtual std::string name() const { return "cpu"; }
+  [[nodiscard]] virtual TrackerHints hints() const { return {}; }
   // Whether this backend can run it; the failure says why not.
   [[nodiscard]] virtual Status supports(const TrackingPlan& plan, const Field& field) const = 0;
   // Keeps references: plan, field and seeds outlive the tracker.
   [[nodiscard]] virtual Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
                                        const GivenDirections* directions) = 0;
-  // Tracks a range and replaces the content of `batch`. The result depends on plan, field and seeds alone.
+  // Tracks a range and replaces the content of `batch`. The result depends on plan, field and seeds alone. Up to
+  // hints().callers threads may call it at once, each with a batch of its own.
   [[nodiscard]] virtual Status track(SeedRange range, StreamlineBatch& batch) = 0;
 };
 

@@ -1,14 +1,12 @@
 #include "tract/tracking_run.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <future>
 #include <limits>
 
-#include "base/interrupt.hpp"
 #include "base/quantity.hpp"
 #include "formats/linearise.hpp"
+#include "tract/seed_sharing.hpp"
 
 namespace cingulum {
 namespace {
@@ -162,8 +160,14 @@ std::vector<DataField> seed_fields(std::uint64_t seeds) {
 Result<TrackingStatistics> run_tracking(Tracker& tracker, const Seeds& seeds, const ImageGeometry& geometry,
                                         const TrackingRunOptions& options, TractogramWriter& writer,
                                         Progress* progress) {
+  Tracker* const alone[] = {&tracker};
+  return run_tracking(alone, seeds, geometry, options, writer, progress);
+}
+
+Result<TrackingStatistics> run_tracking(std::span<Tracker* const> trackers, const Seeds& seeds,
+                                        const ImageGeometry& geometry, const TrackingRunOptions& options,
+                                        TractogramWriter& writer, Progress* progress) {
   return catch_out_of_memory([&]() -> Result<TrackingStatistics> {
-    using Clock = std::chrono::steady_clock;
     std::uint64_t total = seeds.count();
     if (options.select > 0) {
       const std::uint64_t thousandfold =
@@ -175,57 +179,37 @@ Result<TrackingStatistics> run_tracking(Tracker& tracker, const Seeds& seeds, co
     }
     TrackingStatistics statistics;
     Finisher finisher(geometry, options, needs_wide_index(seeds.count()), writer, statistics);
-    // A range takes long enough to keep all threads busy, and short enough to answer to Ctrl-C and to show progress.
-    constexpr std::uint64_t first_range = 2048;
-    constexpr double good_while_seconds = 0.5;
-    const std::uint64_t chunk = std::max<std::uint64_t>(options.chunk_seeds, 1);
-    std::uint64_t range_seeds = options.fixed_chunks ? chunk : std::min(chunk, first_range);
-
-    std::array<StreamlineBatch, 2> batches;
-    std::future<Status> finishing;
-    const auto wait = [&]() -> Status { return finishing.valid() ? finishing.get() : Status{}; };
-    Status outcome;
-    std::size_t current = 0;
-    for (std::uint64_t first = 0; first < total;) {
-      const SeedRange range = {.first = first, .count = std::min(range_seeds, total - first)};
-      StreamlineBatch& batch = batches[current];
-      const auto begin = Clock::now();
-      outcome = check_interrupt();
-      if (outcome) outcome = tracker.track(range, batch);
-      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-      if (Status finished = wait(); !finished) return tl::make_unexpected(std::move(finished.error()));
-      if (!outcome || finisher.full()) break;
-      statistics.tracking_seconds += seconds;
-      statistics.steps += batch.steps;
-      statistics.seeds_tracked += range.count;
-      statistics.seeds_outside += batch.seeds_outside;
-      statistics.seeds_without_direction += batch.seeds_without_direction;
-      if (progress != nullptr) progress->set_note(note_of(statistics, options));
-      const auto finish = [&finisher, &batch]() -> Status {
-        return catch_out_of_memory([&] { return finisher.finish(batch); });
-      };
-      if (options.overlap) {
-        finishing = std::async(std::launch::async, finish);
-        current = 1 - current;
-      } else {
-        CGL_TRY(finish());
-        if (finisher.full()) break;
+    CGL_TRY_ASSIGN(const std::unique_ptr<SeedSharing> sharing,
+                   SeedSharing::start(trackers, {.total = total,
+                                                 .chunk = options.chunk_seeds,
+                                                 .fixed_chunks = options.fixed_chunks,
+                                                 .overlap = options.overlap}));
+    while (!finisher.full()) {
+      auto received = sharing->next();
+      if (!received) {
+        if (received.error().kind() != ErrorKind::interrupted || !options.keep_partial) {
+          return tl::make_unexpected(std::move(received.error()));
+        }
+        statistics.interrupted = true;
+        break;
       }
-      if (progress != nullptr) progress->advance(range.count);
-      first += range.count;
-      if (!options.fixed_chunks && seconds < good_while_seconds / 2) range_seeds = std::min(chunk, range_seeds * 2);
-      if (!options.fixed_chunks && seconds > good_while_seconds * 2)
-        range_seeds = std::max<std::uint64_t>(range_seeds / 2, 1);
-    }
-    CGL_TRY(wait());
-    if (!outcome) {
-      if (outcome.error().kind() != ErrorKind::interrupted || !options.keep_partial) {
-        return tl::make_unexpected(std::move(outcome.error()));
+      std::unique_ptr<StreamlineBatch> batch = std::move(*received);
+      if (!batch) break;
+      statistics.steps += batch->steps;
+      statistics.seeds_tracked += batch->seeds.count;
+      statistics.seeds_outside += batch->seeds_outside;
+      statistics.seeds_without_direction += batch->seeds_without_direction;
+      const std::uint64_t finished = batch->seeds.count;
+      CGL_TRY(finisher.finish(*batch));
+      sharing->give_back(std::move(batch));
+      if (progress != nullptr) {
+        progress->set_note(note_of(statistics, options));
+        progress->advance(finished);
       }
-      statistics.interrupted = true;
     }
+    statistics.tracking_seconds = sharing->tracking_seconds();
+    statistics.seeds_of_trackers = sharing->seeds_of_trackers();
     statistics.select_reached = options.select == 0 || statistics.kept >= options.select;
-    if (progress != nullptr) progress->set_note(note_of(statistics, options));
     return statistics;
   });
 }

@@ -1,11 +1,11 @@
-// A run of tractography from seeds to a file: ranges of seeds go through a Tracker, its streamlines are cut, judged,
-// mapped to the world and handed to a writer in the order of the seeds. Memory is that of one range being tracked and
-// one being written. Called by `cingulum track` and Python; knows no device and no format.
+// A run of tractography from seeds to a file: ranges of seeds go through one Tracker or several, their streamlines are
+// cut, judged, mapped to the world and handed to a writer in the order of the seeds. Memory is that of the ranges being
+// tracked and one being written. Called by `cingulum track` and Python; knows no device and no format.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <functional>
+#include <span>
 #include <vector>
 
 #include "base/progress.hpp"
@@ -50,7 +50,7 @@ struct TrackingRunOptions {
   bool double_positions = false;      // give the writer float64, for a file of float16
   double linearise_mm = 0;            // leave points out that lie within this of the line between others; 0: keep all
   bool keep_partial = false;          // Ctrl-C ends the run, and what is finished counts
-  bool overlap = true;                // judge and write one range in a second thread while the next is tracked
+  bool overlap = true;                // judge and write one range while others are tracked
 };
 
 // seed_index, seed_point (world mm), end_reason (start, end): conventions.md. `seeds` decides whether 32 bits suffice.
@@ -77,10 +77,16 @@ struct TrackingStatistics {
   std::uint64_t seeds_tracked = 0;
   std::uint64_t seeds_outside = 0;
   std::uint64_t seeds_without_direction = 0;
-  double tracking_seconds = 0;  // inside Tracker::track
+  double tracking_seconds = 0;                        // during which at least one tracker was tracking
+  std::vector<std::uint64_t> seeds_of_trackers = {};  // taken by each, in their order
 };
 
-// The tracker is prepared. Writes to `writer` and leaves committing it to the caller.
+// The trackers are prepared and share the seeds (seed_sharing.hpp). Writes to `writer` and leaves committing it to the
+// caller.
+[[nodiscard]] Result<TrackingStatistics> run_tracking(std::span<Tracker* const> trackers, const Seeds& seeds,
+                                                      const ImageGeometry& geometry, const TrackingRunOptions& options,
+                                                      TractogramWriter& writer, Progress* progress);
+// With one tracker.
 [[nodiscard]] Result<TrackingStatistics> run_tracking(Tracker& tracker, const Seeds& seeds,
                                                       const ImageGeometry& geometry, const TrackingRunOptions& options,
                                                       TractogramWriter& writer, Progress* progress);

@@ -1,0 +1,100 @@
+#include "tract/device_choice.hpp"
+
+#include <algorithm>
+
+#include "tract/backends.hpp"
+
+namespace cingulum {
+namespace {
+
+Result<std::unique_ptr<Tracker>> prepared_tracker(Device& device, ThreadPool& pool, const TrackingPlan& plan,
+                                                  const Field& field, const Seeds& seeds,
+                                                  const GivenDirections* directions) {
+  CGL_TRY_ASSIGN(std::unique_ptr<Tracker> tracker, make_tracker(device, pool));
+  CGL_TRY(tracker->supports(plan, field));
+  CGL_TRY(tracker->prepare(plan, field, seeds, directions));
+  return tracker;
+}
+
+}  // namespace
+
+std::vector<Tracker*> TrackingDevices::pointers() const {
+  std::vector<Tracker*> list;
+  for (const auto& tracker : trackers) list.push_back(tracker.get());
+  return list;
+}
+
+Result<std::unique_ptr<Tracker>> make_tracker(Device& device, ThreadPool& pool) {
+  return catch_out_of_memory([&]() -> Result<std::unique_ptr<Tracker>> {
+    switch (device.description().backend) {
+      case Backend::cuda: return make_cuda_tracker(device);
+      case Backend::webgpu: return make_webgpu_tracker(device);
+      case Backend::cpu: break;
+    }
+    return make_cpu_tracker(pool);
+  });
+}
+
+Result<std::vector<Device*>> choose_devices(const DeviceRegistry& registry, std::string_view wanted,
+                                            std::uint32_t gpus) {
+  CGL_TRY_ASSIGN(std::vector<Device*> chosen, registry.select(wanted));
+  if (gpus <= 1 || chosen.size() == gpus) return chosen;
+  if (chosen.size() > 1) {
+    return fail(ErrorKind::invalid_argument, "--ngpus {}: --device {} names {} devices; leave one of the two out", gpus,
+                wanted, chosen.size());
+  }
+  const Backend backend = chosen.front()->description().backend;
+  if (backend == Backend::cpu) return chosen;
+  if (wanted.find(':') != std::string_view::npos) {
+    return fail(ErrorKind::invalid_argument, "--ngpus {}: --device {} names one device; give a list or its backend",
+                gpus, wanted);
+  }
+  chosen.clear();
+  for (Device* device : registry.devices()) {
+    if (device->description().backend == backend && !device->capabilities().software && chosen.size() < gpus) {
+      chosen.push_back(device);
+    }
+  }
+  if (chosen.size() < gpus) {
+    return fail(ErrorKind::unavailable, "--ngpus {}: there are {} GPUs of {}", gpus, chosen.size(),
+                backend_name(backend));
+  }
+  return chosen;
+}
+
+Result<TrackingDevices> prepare_trackers(const DeviceRegistry& registry, std::string_view wanted, std::uint32_t gpus,
+                                         ThreadPool& pool, const TrackingPlan& plan, const Field& field,
+                                         const Seeds& seeds, const GivenDirections* directions) {
+  return catch_out_of_memory([&]() -> Result<TrackingDevices> {
+    TrackingDevices result;
+    if (wanted == "auto" && gpus <= 1) {
+      for (Device* device : registry.devices()) {
+        if (device->capabilities().software) continue;
+        auto tracker = prepared_tracker(*device, pool, plan, field, seeds, directions);
+        // What the plan itself forbids is wrong everywhere, and the last device is the CPU, which can run the others.
+        if (!tracker &&
+            (device->description().backend == Backend::cpu || tracker.error().kind() == ErrorKind::invalid_argument)) {
+          return tl::make_unexpected(std::move(tracker.error()));
+        }
+        if (!tracker) {
+          result.passed_over.push_back(tracker.error().message());
+          continue;
+        }
+        result.names = device->id();
+        result.trackers.push_back(std::move(*tracker));
+        return result;
+      }
+      return fail(ErrorKind::unavailable, "--device auto: there is no device");
+    }
+    CGL_TRY_ASSIGN(const std::vector<Device*> devices, choose_devices(registry, wanted, gpus));
+    for (Device* device : devices) {
+      CGL_TRY_ASSIGN(auto tracker, prepared_tracker(*device, pool, plan, field, seeds, directions));
+      if (!result.names.empty()) result.names += ",";
+      result.names += device->id();
+      result.trackers.push_back(std::move(tracker));
+    }
+    return result;
+  });
+}
+
+}  // namespace cingulum
