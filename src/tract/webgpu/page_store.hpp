@@ -1,5 +1,5 @@
-// The points that the kernel wrote to pages, on the host, and their assembly into a batch in the order of the seeds. Pages
-// come in any order; each entry says what it holds (track.wgsl). Called by the WebGPU tracker.
+// The points that the kernel wrote to pages, on the host, and their assembly into a batch in the order of the seeds.
+// Pages come in any order; each entry says what it holds (track.wgsl). Called by the WebGPU tracker.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct SeedCounts {
   std::uint64_t without_direction = 0;
 };
 
-// `positions` are those of the range's seeds. Fails where the pages contradict each other: a defect of kernel or driver.
+// `positions` are those of the range's seeds. Fails where the pages contradict each other: a defect of kernel or
+// driver.
 [[nodiscard]] Status assemble_pages(const std::vector<PageBlock>& blocks, SeedRange range,
                                     const std::vector<numerics::Vec3>& positions, const SeedCounts& counts,
                                     StreamlineBatch& batch);

@@ -43,22 +43,22 @@ struct Curvature {
 
 const no_curvature = Curvature(false, 0.0, 0.0);
 
-// The pair for one internal step. Pass 0 is the disc, from which the bound comes; each further pass tries 32 pairs.
+// The pair for one internal step. Round 0 is the disc, from which the bound comes; each further round tries 32 pairs.
 fn draw_curvature(counter: DrawCounter, position: vec3<f32>, frame: Frame, threshold: f32) -> Curvature {
   let words = counter_words(counter, 0u);
   let weak_links = plan.ptt_weak_links != 0u;
   var start_amplitude = 0.0;
   var bound = 0.0;
-  for (var pass = 0u; pass <= (plan.ptt_tries + 31u) / 32u; pass++) {
+  for (var round = 0u; round <= (plan.ptt_tries + 31u) / 32u; round++) {
     var k1 = 0.0;
     var k2 = 0.0;
     var u = 0.0;
     var alive = true;
-    if (pass == 0u) {
+    if (round == 0u) {
       k1 = mul(table_number(plan.at_disc_k1 + lane_index), plan.ptt_max_curvature);
       k2 = mul(table_number(plan.at_disc_k2 + lane_index), plan.ptt_max_curvature);
     } else {
-      let attempt = 32u * (pass - 1u) + lane_index;
+      let attempt = 32u * (round - 1u) + lane_index;
       alive = attempt < plan.ptt_tries;
       let draws = philox4x32_10(vec4<u32>(words.x, words.y, words.z, attempt << 16u),
                                 vec2<u32>(plan.key_low, plan.key_high));
@@ -72,8 +72,8 @@ fn draw_curvature(counter: DrawCounter, position: vec3<f32>, frame: Frame, thres
     var at = position;
     var probe = frame;
     var sum = start_amplitude;
-    // The first point is the same for all probes: pass 0 looks at it.
-    for (var q = select(1u, 0u, pass == 0u); q < plan.ptt_probe_quality; q++) {
+    // The first point is the same for all probes: round 0 looks at it.
+    for (var q = select(1u, 0u, round == 0u); q < plan.ptt_probe_quality; q++) {
       if (alive) {
         if (q > 0u) {
           let next = lane_propagate(probe, arc);
@@ -96,7 +96,7 @@ fn draw_curvature(counter: DrawCounter, position: vec3<f32>, frame: Frame, thres
       support = exponential(mul(plan.ptt_exponent, logarithm(support)));
     }
     support = select(0.0, support, alive);
-    if (pass == 0u) {
+    if (round == 0u) {
       bound = fold_greatest(support);
       if (!(bound > 0.0)) {
         return no_curvature;

@@ -58,8 +58,8 @@ fn vec3_of_words(x: u32, y: u32, z: u32) -> vec3<f32> {
 
 // Lane i has word i of the state.
 fn load_state(at: u32) -> Streamline {
-  let from = at + 32u + 3u * lane_index;
-  initial_direction = vec3_of_words(work.words[from], work.words[from + 1u], work.words[from + 2u]);
+  let own = at + 32u + 3u * lane_index;
+  initial_direction = vec3_of_words(work.words[own], work.words[own + 1u], work.words[own + 2u]);
   let w = lanes_all(work.words[at + lane_index]);
   return Streamline(w[0], w[1], w[2], w[3], w[4], w[5], w[6], vec3_of_words(w[7], w[8], w[9]),
                     vec3_of_words(w[10], w[11], w[12]),

@@ -169,35 +169,11 @@ struct WorkgroupSizes {
 
 }  // namespace
 
-ShaderTables flatten_tables(const Field& field, const KernelTables& tables) {
-  ShaderTables flat;
-  const auto append = [&](const char* name, const auto& numbers) {
-    static_assert(sizeof(numbers[0]) == sizeof(std::uint32_t));
-    flat.offsets.emplace_back(name, static_cast<std::uint32_t>(flat.words.size()));
-    for (const auto number : numbers) flat.words.push_back(std::bit_cast<std::uint32_t>(number));
-  };
-  append("at_record_of_voxel", field.record_of_voxel);
-  append("at_occupied", tables.occupied);
-  append("at_x", tables.x);
-  append("at_y", tables.y);
-  append("at_z", tables.z);
-  append("at_neighbours", tables.neighbours);
-  append("at_matrix", tables.harmonics);
-  append("at_place", tables.place);
-  append("at_recurrence", tables.recurrence);
-  append("at_boot_basis", tables.boot_basis);
-  append("at_boot_fit", tables.boot_fit);
-  append("at_level", tables.level);
-  append("at_residual_scale", tables.residual_scale);
-  append("at_disc_k1", tables.disc_k1);
-  append("at_disc_k2", tables.disc_k2);
-  append("at_nearest", tables.nearest);
-  return flat;
-}
-
-std::vector<PlanNumber> plan_numbers(const TrackingInput& input, const ShaderTables& tables, const FieldPieces& pieces,
+std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPieces& pieces,
                                      const LaunchNumbers& launch) {
+  const TrackingInput& input = tables.input;
   const TrackingPlan& plan = input.plan;
+  const TableOffsets& at = tables.offsets;
   std::vector<PlanNumber> numbers = {
       {"negative_zero", -0.0f},
       {"seed_count", launch.seed_count},
@@ -248,8 +224,23 @@ std::vector<PlanNumber> plan_numbers(const TrackingInput& input, const ShaderTab
       {"key_high", plan.key.high},
       {"nearest_cells", input.nearest.cells},
       {"nearest_capacity", input.nearest.capacity},
+      {"at_record_of_voxel", static_cast<std::uint32_t>(tables.words.size())},
+      {"at_occupied", at.occupied},
+      {"at_x", at.sphere_x},
+      {"at_y", at.sphere_y},
+      {"at_z", at.sphere_z},
+      {"at_neighbours", at.neighbours},
+      {"at_matrix", at.harmonics},
+      {"at_place", at.place},
+      {"at_recurrence", at.recurrence},
+      {"at_boot_basis", at.boot_basis},
+      {"at_boot_fit", at.boot_fit},
+      {"at_level", at.boot_level},
+      {"at_residual_scale", at.residual_scale},
+      {"at_disc_k1", at.disc_k1},
+      {"at_disc_k2", at.disc_k2},
+      {"at_nearest", at.nearest},
   };
-  for (const auto& [name, offset] : tables.offsets) numbers.push_back({name, offset});
   for (const ShapeNumber& number : shape_numbers(input, pieces)) {
     numbers.push_back({fmt::format("shape_{}", number.name), number.value});
   }

@@ -1,26 +1,18 @@
-// The WGSL of a tracking run: the mirror of the numerics and of the kernel's headers, put together for one getter on one
-// kind of field, with the bindings and the numbers that it reads. Called by the WebGPU tracker; plain text, needs no device.
+// The WGSL of a tracking run: the mirror of the numerics and of the kernel's headers, put together for one getter on
+// one kind of field, with the bindings and the numbers that it reads. Called by the WebGPU tracker; plain text, needs
+// no device.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
 #include "device/kernel.hpp"
 #include "device/shader_library.hpp"
-#include "tract/cpu/tables.hpp"
-#include "tract/kernel/views.hpp"
+#include "tract/device_tables.hpp"
 
 namespace cingulum {
-
-// The tables of a run in one buffer of 32-bit words; offsets in words.
-struct ShaderTables {
-  std::vector<std::uint32_t> words;
-  std::vector<std::pair<std::string, std::uint32_t>> offsets;  // by their names in the WGSL
-};
-[[nodiscard]] ShaderTables flatten_tables(const Field& field, const KernelTables& tables);
 
 // How records lie in bindings.
 struct FieldPieces {
@@ -44,8 +36,9 @@ struct PlanNumber {
   KernelArgument value;  // u32 or f32
 };
 // All of them, in the order of the block. The same names in the same order for every plan.
-[[nodiscard]] std::vector<PlanNumber> plan_numbers(const TrackingInput& input, const ShaderTables& tables,
-                                                   const FieldPieces& pieces, const LaunchNumbers& launch);
+// In the buffer of tables, the numbers of records per voxel follow the words of `tables`.
+[[nodiscard]] std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPieces& pieces,
+                                                   const LaunchNumbers& launch);
 
 struct ShaderForm {
   LaneForm lanes = LaneForm::workgroup;

@@ -10,8 +10,10 @@
 
 #include "base/interrupt.hpp"
 #include "base/quantity.hpp"
+#include "numerics/lanes_portable.hpp"
 #include "tract/backends.hpp"
 #include "tract/cpu/tables.hpp"
+#include "tract/device_tables.hpp"
 #include "tract/seed_order.hpp"
 #include "tract/webgpu/page_store.hpp"
 #include "tract/webgpu/webgpu_shader.hpp"
@@ -71,14 +73,10 @@ class WebgpuTracker final : public Tracker {
         return fail(ErrorKind::invalid_argument, "{} initial directions for {} seeds", directions->directions.size(),
                     seeds.count());
       }
-      CGL_TRY_ASSIGN(const KernelTables tables, make_kernel_tables(plan, field));
-      input_ = make_tracking_input(plan, field, tables);
-      flat_ = flatten_tables(field, tables);
+      CGL_TRY_ASSIGN(device_tables_, make_device_tables(plan, field));
       pieces_ = pieces_of(field);
       CGL_TRY(compile_shader(seeds.count()));
       CGL_TRY(upload_input(field));
-      // The views point into what goes away now; from here on only their numbers are read.
-      flat_.words = {};
       seeds_ = &seeds;
       directions_ = directions;
       workspaces_.clear();
@@ -103,9 +101,10 @@ class WebgpuTracker final : public Tracker {
     const std::uint64_t most = std::min<std::uint64_t>(largest_binding() / record_bytes, ~0u);
     FieldPieces pieces;
     pieces.records_per_piece = static_cast<std::uint32_t>(std::min(most, records));
-    pieces.count = pieces.records_per_piece == 0
-                       ? ~0u
-                       : static_cast<std::uint32_t>((records + pieces.records_per_piece - 1) / pieces.records_per_piece);
+    pieces.count =
+        pieces.records_per_piece == 0
+            ? ~0u
+            : static_cast<std::uint32_t>((records + pieces.records_per_piece - 1) / pieces.records_per_piece);
     return pieces;
   }
 
@@ -114,12 +113,13 @@ class WebgpuTracker final : public Tracker {
     const FieldPieces pieces = pieces_of(field);
     if (pieces.count > bindings - bindings_besides_field) {
       const std::uint64_t bytes = std::uint64_t{field.record_count()} * field.stride * sizeof(float);
-      return fail(ErrorKind::unavailable,
-                  "device {}: the field needs {}, its kernels reach {} ({} bindings of {}); use --mask for fewer voxels, "
-                  "a smaller sphere, --sh instead of --sf, or --device cpu",
-                  device_.id(), format_bytes(bytes),
-                  format_bytes(std::uint64_t{bindings - bindings_besides_field} * largest_binding()),
-                  bindings - bindings_besides_field, format_bytes(largest_binding()));
+      return fail(
+          ErrorKind::unavailable,
+          "device {}: the field needs {}, its kernels reach {} ({} bindings of {}); use --mask for fewer voxels, "
+          "a smaller sphere, --sh instead of --sf, or --device cpu",
+          device_.id(), format_bytes(bytes),
+          format_bytes(std::uint64_t{bindings - bindings_besides_field} * largest_binding()),
+          bindings - bindings_besides_field, format_bytes(largest_binding()));
     }
     if (std::uint64_t{field.record_of_voxel.size()} * sizeof(std::uint32_t) > largest_binding() / 2) {
       return fail(ErrorKind::unavailable,
@@ -131,6 +131,7 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] Status compile_shader(std::uint64_t seeds) {
     const DeviceCapabilities& can = device_.capabilities();
+    const TrackingInput& input = device_tables_.input;
     const bool subgroups_fit = can.subgroups && can.subgroup_min == 32 && can.subgroup_max == 32 && !can.software;
     // Compiling for one shape pays when there is much to track.
     constexpr std::uint64_t many_seeds = 10'000;
@@ -139,18 +140,18 @@ class WebgpuTracker final : public Tracker {
     if (form.lanes == LaneForm::subgroup && !subgroups_fit && !(can.subgroup_min == 32 && can.subgroup_max == 32)) {
       return fail(ErrorKind::unavailable, "device {}: its subgroups are not 32 wide", device_.id());
     }
-    const std::vector<PlanNumber> numbers = plan_numbers(input_, flat_, pieces_, {});
-    TrackingShader shader = make_tracking_shader(input_, numbers, pieces_, form);
+    const std::vector<PlanNumber> numbers = plan_numbers(device_tables_, pieces_, {});
+    TrackingShader shader = make_tracking_shader(input, numbers, pieces_, form);
     if (shader.workgroup_bytes > guaranteed_workgroup_bytes && !form.specialised) {
       form.specialised = true;
-      shader = make_tracking_shader(input_, numbers, pieces_, form);
+      shader = make_tracking_shader(input, numbers, pieces_, form);
     }
     const std::uint64_t have = std::max<std::uint64_t>(guaranteed_workgroup_bytes, can.shared_bytes);
-    if (shader.workgroup_bytes > have || input_.sphere.rows > most_sphere_rows) {
+    if (shader.workgroup_bytes > have || input.sphere.rows > most_sphere_rows) {
       return fail(ErrorKind::unavailable,
                   "device {}: {} directions and records of {} numbers need {} of workgroup memory, there are {}; use a "
                   "smaller sphere, fewer gradients or --device cpu",
-                  device_.id(), numerics::lane_count * input_.sphere.rows, input_.field.channels,
+                  device_.id(), numerics::lane_count * input.sphere.rows, input.field.channels,
                   format_bytes(shader.workgroup_bytes), format_bytes(have));
     }
     CGL_TRY_ASSIGN(kernel_, device_.compile(shader.source));
@@ -159,8 +160,11 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] Status upload_input(const Field& field) {
     CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
-    CGL_TRY_ASSIGN(tables_, device_.allocate(flat_.words.size() * sizeof(std::uint32_t)));
-    CGL_TRY(upload(*queue, *tables_, std::span<const std::uint32_t>(flat_.words)));
+    const std::span<const std::uint32_t> words(device_tables_.words);
+    const std::span<const std::uint32_t> record_of_voxel(field.record_of_voxel);
+    CGL_TRY_ASSIGN(tables_, device_.allocate(words.size_bytes() + record_of_voxel.size_bytes()));
+    CGL_TRY(upload(*queue, *tables_, words));
+    CGL_TRY(upload(*queue, *tables_, record_of_voxel, words.size_bytes()));
     field_.clear();
     const std::uint64_t records = field.record_count();
     for (std::uint32_t piece = 0; piece < pieces_.count; ++piece) {
@@ -210,8 +214,9 @@ class WebgpuTracker final : public Tracker {
     const std::vector<std::uint32_t> order = order_in_space(positions);
     std::vector<PageBlock> blocks;
     SeedCounts counts;
-    CGL_TRY_ASSIGN(std::unique_ptr<Workspace> workspace,
-                   take_workspace(static_cast<std::uint32_t>(std::min<std::uint64_t>(range.count, most_seeds_at_once))));
+    CGL_TRY_ASSIGN(
+        std::unique_ptr<Workspace> workspace,
+        take_workspace(static_cast<std::uint32_t>(std::min<std::uint64_t>(range.count, most_seeds_at_once))));
     for (std::size_t first = 0; first < order.size(); first += most_seeds_at_once) {
       const std::span<const std::uint32_t> some =
           std::span(order).subspan(first, std::min<std::size_t>(most_seeds_at_once, order.size() - first));
@@ -263,7 +268,7 @@ class WebgpuTracker final : public Tracker {
       for (const auto& piece : field_) arguments.push_back(argument(*piece));
       arguments.push_back(argument(*workspace.work));
       arguments.push_back(argument(*workspace.pages));
-      for (const PlanNumber& number : plan_numbers(input_, flat_, pieces_, launch)) arguments.push_back(number.value);
+      for (const PlanNumber& number : plan_numbers(device_tables_, pieces_, launch)) arguments.push_back(number.value);
       const std::uint32_t workgroups = std::min<std::uint32_t>(workgroups_, launch.seed_count);
       const auto start = std::chrono::steady_clock::now();
       CGL_TRY(queue.fill(*workspace.work, 4 * sizeof(std::uint32_t), sizeof(std::uint32_t), std::byte{0}));
@@ -310,8 +315,7 @@ class WebgpuTracker final : public Tracker {
   WebgpuTrackerOptions options_;
   std::uint32_t workgroups_ = 0;
   std::uint32_t pages_ = 0;
-  TrackingInput input_{};
-  ShaderTables flat_;
+  DeviceTables device_tables_;
   FieldPieces pieces_;
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<Buffer> tables_;
