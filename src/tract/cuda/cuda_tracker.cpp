@@ -1,9 +1,164 @@
+// The tracker of CUDA: the pages of paged_tracker.hpp with kernels compiled ahead. Which of them runs a plan, with how
+// many threads and how much shared memory, is decided here, once per run.
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/log.hpp"
+#include "device/cuda/cuda_device.hpp"
+#include "device/cuda/cuda_queue.hpp"
+#include "device/cuda/cuda_status.hpp"
 #include "tract/backends.hpp"
+#include "tract/cuda/track_kernels.hpp"
+#include "tract/paged_tracker.hpp"
 
 namespace cingulum {
+namespace {
+
+static_assert(std::is_trivially_copyable_v<TrackingInput> && std::is_trivially_copyable_v<kernel::PagedWork>);
+
+// Chunks that run at the same time: while one is copied, another tracks and a third begins.
+constexpr std::uint32_t concurrent_chunks = 3;
+constexpr std::uint64_t first_range = 12500;
+
+// A kernel with the launch that suits this device and input.
+struct Launch {
+  const void* function = nullptr;
+  std::uint32_t threads = 0;
+  std::uint32_t blocks = 0;  // that fill the device
+  std::uint32_t shared_bytes = 0;
+  SlabMemoryOnDevice slabs{};
+  std::unique_ptr<Buffer> global;
+
+  [[nodiscard]] std::uint32_t warps() const { return threads / 32u; }
+};
+
+class CudaKernels final : public PagedKernels {
+ public:
+  explicit CudaKernels(CudaDevice& device) : device_(device) {}
+
+  [[nodiscard]] Status configure(const TrackingInput& input) override {
+    CGL_TRY(device_.make_current());
+    input_ = input;
+    // For comparisons: the kernels for all shapes where others would run.
+    const char* const forced = std::getenv("CINGULUM_TRACK_KERNELS");
+    const bool any_shape = forced != nullptr && std::string_view(forced) == "any";
+    CGL_TRY_ASSIGN(TrackKernelPair pair, pair_for(input, any_shape));
+    CGL_TRY_ASSIGN(seeds_, plan_launch(pair.seeds, kernel::slab_layout(input, true)));
+    auto halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
+    if (!halves && pair.halves.shared_slabs) {
+      // Too much for shared memory: the kernel for all shapes takes global memory.
+      CGL_TRY_ASSIGN(pair, pair_for(input, true));
+      halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
+    }
+    if (!halves) return tl::make_unexpected(std::move(halves.error()));
+    halves_ = std::move(*halves);
+    log_debug("device {}: tracking with {} blocks of {} threads, {} bytes of shared memory each{}", device_.id(),
+              halves_.blocks, halves_.threads, halves_.shared_bytes, halves_.global ? ", slabs in global memory" : "");
+    return {};
+  }
+
+  [[nodiscard]] Status find_directions(Queue& queue, const kernel::PagedWork& work) override {
+    return launch(queue, seeds_, work, work.seeds.count, "finding initial directions");
+  }
+  [[nodiscard]] Status track(Queue& queue, const kernel::PagedWork& work) override {
+    return launch(queue, halves_, work, work.halves.count, "tracking");
+  }
+  [[nodiscard]] Status compact(Queue& queue, const kernel::PagedWork& work) override {
+    CGL_TRY(device_.make_current());
+    return cuda_status(launch_compaction(input_, work, cuda_stream_of(queue)), "device {}: collecting streamlines",
+                       device_.id());
+  }
+
+ private:
+  [[nodiscard]] Result<TrackKernelPair> pair_for(const TrackingInput& input, bool any_shape) const {
+    for (const auto find : {ptt_kernels, boot_kernels, amplitude_kernels, series_kernels, vector_kernels}) {
+      const TrackKernelPair pair = find(input, any_shape);
+      if (pair.halves.function != nullptr) return pair;
+    }
+    return fail(ErrorKind::unavailable, "device {}: no kernel for this getter on this field", device_.id());
+  }
+
+  // As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
+  [[nodiscard]] Result<Launch> plan_launch(const TrackKernel& kernel, const kernel::SlabLayout& layout) const {
+    const std::uint64_t most_shared = device_.capabilities().shared_bytes;
+    const std::uint64_t slab_bytes = std::uint64_t{layout.words} * sizeof(float);
+    const std::uint64_t table_bytes = std::uint64_t{kernel.table_words(input_)} * sizeof(float);
+    Launch launch;
+    launch.function = kernel.function;
+    launch.slabs.layout = layout;
+    launch.threads = kernel.threads;
+    const auto bytes = [&] { return table_bytes + slab_bytes * launch.warps(); };
+    // Blocks share a multiprocessor, which has about a kilobyte more than the largest block may take, for each of them.
+    const auto wanted = [&] { return kernel.blocks * (bytes() + 1024); };
+    while (launch.warps() > 1 && wanted() > most_shared + 1024) launch.threads -= 32;
+    const bool in_shared = bytes() <= most_shared && launch.threads >= std::min(64u, kernel.threads);
+    if (!in_shared && kernel.shared_slabs) {
+      return fail(ErrorKind::out_of_memory, "device {}: {} bytes of shared memory are not there", device_.id(),
+                  bytes());
+    }
+    if (in_shared) {
+      launch.shared_bytes = static_cast<std::uint32_t>(bytes());
+    } else {
+      launch.threads = kernel.threads;
+    }
+    CGL_TRY(cuda_status(cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                             static_cast<int>(launch.shared_bytes)),
+                        "device {}: asking for {} bytes of shared memory", device_.id(), launch.shared_bytes));
+    int blocks = 0;
+    CGL_TRY(cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                            &blocks, launch.function, static_cast<int>(launch.threads), launch.shared_bytes),
+                        "device {}: planning a launch", device_.id()));
+    launch.blocks = static_cast<std::uint32_t>(std::max(blocks, 1)) * device_.capabilities().compute_units;
+    if (!in_shared) {
+      CGL_TRY_ASSIGN(launch.global, device_.allocate(slab_bytes * launch.warps() * launch.blocks * concurrent_chunks));
+    }
+    return launch;
+  }
+
+  Status launch(Queue& queue, const Launch& launch, const kernel::PagedWork& work, std::uint32_t items,
+                std::string_view what) {
+    CGL_TRY(device_.make_current());
+    const std::uint32_t needed = (items + launch.warps() - 1) / launch.warps();
+    SlabMemoryOnDevice slabs = launch.slabs;
+    TrackingInput input = input_;
+    kernel::PagedWork argument = work;
+    if (launch.global) slabs.global = static_cast<float*>(launch.global->device_pointer()) + lane_offset(queue, launch);
+    void* arguments[] = {&input, &argument, &slabs};
+    return cuda_status(cudaLaunchKernel(launch.function, dim3(std::clamp(needed, 1u, launch.blocks)),
+                                        dim3(launch.threads), arguments, launch.shared_bytes, cuda_stream_of(queue)),
+                       "device {}: {}", device_.id(), what);
+  }
+
+  // Launches of different queues run at the same time and must not share slabs in global memory.
+  std::size_t lane_offset(const Queue& queue, const Launch& launch) {
+    const std::lock_guard lock(mutex_);
+    auto found = std::find(queues_.begin(), queues_.end(), &queue);
+    if (found == queues_.end()) {
+      queues_.push_back(&queue);
+      found = queues_.end() - 1;
+    }
+    const auto lane = static_cast<std::size_t>(found - queues_.begin()) % concurrent_chunks;
+    return lane * launch.slabs.layout.words * launch.warps() * launch.blocks;
+  }
+
+  CudaDevice& device_;
+  TrackingInput input_{};
+  Launch seeds_, halves_;
+  std::mutex mutex_;
+  std::vector<const Queue*> queues_;  // in the order of their first launch; guarded by mutex_
+};
+
+}  // namespace
 
 Result<std::unique_ptr<Tracker>> make_cuda_tracker(Device& device) {
-  return fail(ErrorKind::unavailable, "device {}: tracking on CUDA is not there yet", device.id());
+  auto& cuda = static_cast<CudaDevice&>(device);
+  return make_paged_tracker(device, std::make_unique<CudaKernels>(cuda),
+                            {.hints = {.callers = concurrent_chunks, .first_range = first_range}});
 }
 
 }  // namespace cingulum

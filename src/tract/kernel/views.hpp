@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "tract/tracking_plan.hpp"
+#include "tract/kernel/plan.hpp"
 
 namespace cingulum {
 

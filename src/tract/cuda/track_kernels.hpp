@@ -1,0 +1,43 @@
+// The tracking kernels that nvcc compiles ahead, as the launcher sees them: for every getter and kind of field a pair
+// of kernels that runs all of it, and beside them pairs whose shapes (sphere, degree) are fixed when they are compiled.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "tract/kernel/paged_half.hpp"
+
+namespace cingulum {
+
+// Memory of the warps of a launch.
+struct SlabMemoryOnDevice {
+  kernel::SlabLayout layout;
+  float* global;  // of all warps, one slab after the other; null: shared memory
+};
+
+// What a kernel takes: (TrackingInput, PagedWork, SlabMemoryOnDevice).
+struct TrackKernel {
+  const void* function = nullptr;
+  std::uint32_t threads = 0;                                     // of a block, at most
+  std::uint32_t blocks = 0;                                      // on a multiprocessor, for which its registers suffice
+  std::uint32_t (*table_words)(const TrackingInput&) = nullptr;  // of shared memory that a block's tables take
+  bool shared_slabs = false;                                     // cannot have slabs in global memory
+};
+
+struct TrackKernelPair {
+  TrackKernel seeds;
+  TrackKernel halves;
+};
+
+// Null functions where the file has no kernel for this input. `any_shape`: the one for all shapes.
+[[nodiscard]] TrackKernelPair boot_kernels(const TrackingInput& input, bool any_shape);
+[[nodiscard]] TrackKernelPair amplitude_kernels(const TrackingInput& input, bool any_shape);
+[[nodiscard]] TrackKernelPair series_kernels(const TrackingInput& input, bool any_shape);
+[[nodiscard]] TrackKernelPair ptt_kernels(const TrackingInput& input, bool any_shape);
+[[nodiscard]] TrackKernelPair vector_kernels(const TrackingInput& input, bool any_shape);
+
+[[nodiscard]] cudaError_t launch_compaction(const TrackingInput& input, const kernel::PagedWork& work,
+                                            cudaStream_t stream);
+
+}  // namespace cingulum

@@ -1,0 +1,478 @@
+#include "tract/paged_tracker.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "base/interrupt.hpp"
+#include "tract/cpu/tables.hpp"
+#include "tract/device_tables.hpp"
+#include "tract/seed_order.hpp"
+
+namespace cingulum {
+namespace {
+
+constexpr std::uint64_t page_bytes = kernel::page_floats * sizeof(float);
+// Two words in one buffer: the queue of work, and the pages used.
+constexpr std::uint64_t counter_bytes = 256;
+constexpr std::uint64_t pages_counter_offset = 128;
+
+// Device memory that grows; what it held is lost unless it is kept.
+class Room {
+ public:
+  [[nodiscard]] Status reserve(Device& device, std::uint64_t bytes) {
+    if (buffer_ && buffer_->bytes() >= bytes) return {};
+    const std::uint64_t wanted = std::max<std::uint64_t>(buffer_ ? bytes + bytes / 2 : bytes, 256);
+    buffer_.reset();
+    auto buffer = device.allocate(wanted);
+    if (!buffer && wanted > bytes) buffer = device.allocate(bytes);
+    if (!buffer) return tl::make_unexpected(std::move(buffer.error()));
+    buffer_ = std::move(*buffer);
+    return {};
+  }
+  // Keeps the first `kept` bytes; `queue` has nothing else to do with the old memory afterwards.
+  [[nodiscard]] Status grow(Queue& queue, std::uint64_t bytes, std::uint64_t kept) {
+    CGL_TRY_ASSIGN(auto larger, queue.device().allocate(bytes));
+    if (kept > 0) CGL_TRY(queue.copy(*larger, 0, *buffer_, 0, kept));
+    CGL_TRY(queue.synchronise());
+    buffer_ = std::move(larger);
+    return {};
+  }
+  [[nodiscard]] Buffer& buffer() const { return *buffer_; }
+  template <class T>
+  [[nodiscard]] T* as(std::uint64_t offset_bytes = 0) const {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(buffer_->device_pointer()) + offset_bytes);
+  }
+
+ private:
+  std::unique_ptr<Buffer> buffer_;
+};
+
+// Host memory that the device's copies like, growing.
+class HostRoom {
+ public:
+  [[nodiscard]] Status reserve(Device& device, std::uint64_t bytes) {
+    if (memory_ && memory_->bytes().size() >= bytes) return {};
+    memory_.reset();
+    const HostMemoryKind kind =
+        device.capabilities().pinned_host_memory ? HostMemoryKind::pinned : HostMemoryKind::pageable;
+    CGL_TRY_ASSIGN(memory_, device.allocate_host(std::max<std::uint64_t>(bytes + bytes / 2, 4096), kind));
+    return {};
+  }
+  template <class T>
+  [[nodiscard]] std::span<T> as(std::size_t count, std::uint64_t offset_bytes = 0) const {
+    return {reinterpret_cast<T*>(memory_->bytes().data() + offset_bytes), count};
+  }
+
+ private:
+  std::unique_ptr<HostMemory> memory_;
+};
+
+// What one calling thread works with.
+struct Lane {
+  std::unique_ptr<Queue> queue;
+  Room counters, positions, index, directions, initial, lines, places, halves, pages, next, output_line, output_offset;
+  std::array<Room, 2> parts;
+  HostRoom up, down;
+  std::array<HostRoom, 2> parts_down;
+  std::uint32_t page_capacity = 0;
+};
+
+// The lines of a piece: in the order of work, which is that of places, and in the order of the output.
+struct PieceLines {
+  std::vector<std::uint32_t> lines;   // seed slot << direction_bits | direction
+  std::vector<std::uint32_t> output;  // which line is next in the output
+  std::uint64_t seeds_outside = 0;
+  std::uint64_t seeds_without_direction = 0;
+};
+
+class PagedTracker final : public Tracker {
+ public:
+  PagedTracker(Device& device, std::unique_ptr<PagedKernels> kernels, const PagedTrackerOptions& options)
+      : device_(device), kernels_(std::move(kernels)), options_(options) {}
+
+  [[nodiscard]] std::string name() const override { return device_.id(); }
+  [[nodiscard]] TrackerHints hints() const override { return options_.hints; }
+
+  [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
+    return check_plan_and_field(plan, field);
+  }
+
+  [[nodiscard]] Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
+                               const GivenDirections* directions) override {
+    return catch_out_of_memory([&]() -> Status {
+      seeds_ = nullptr;
+      if (directions != nullptr && directions->directions.size() != seeds.count()) {
+        return fail(ErrorKind::invalid_argument, "{} initial directions for {} seeds", directions->directions.size(),
+                    seeds.count());
+      }
+      CGL_TRY_ASSIGN(const DeviceTables tables, make_device_tables(plan, field));
+      CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
+      CGL_TRY(send(*queue, tables_, std::span<const std::uint32_t>(tables.words)));
+      CGL_TRY(send(*queue, record_of_voxel_, std::span<const std::uint32_t>(field.record_of_voxel)));
+      CGL_TRY(add_context(send(*queue, records_, std::span<const float>(field.records)),
+                          "the field of {} records does not fit", field.record_count()));
+      CGL_TRY(queue->synchronise());
+      input_ = with_pointers(tables, tables_.as<const std::uint32_t>(), record_of_voxel_.as<const std::uint32_t>(),
+                             records_.as<const float>());
+      CGL_TRY(kernels_->configure(input_));
+      seeds_ = &seeds;
+      directions_ = directions;
+      return {};
+    });
+  }
+
+  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override {
+    return catch_out_of_memory([&]() -> Status {
+      if (seeds_ == nullptr) return fail(ErrorKind::invalid_state, "tracking before prepare");
+      if (range.first + range.count > seeds_->count() || range.first + range.count > most_seeds) {
+        return fail(ErrorKind::invalid_argument, "seeds {} to {} of {} (and of 2^32 at most)", range.first,
+                    range.first + range.count, seeds_->count());
+      }
+      CGL_TRY_ASSIGN(std::unique_ptr<Lane> lane, take_lane());
+      batch.seeds = range;
+      batch.offsets.assign(1, 0);
+      batch.points.clear();
+      batch.seed_index.clear();
+      batch.seed_point.clear();
+      batch.end_reason.clear();
+      batch.steps = 0;
+      batch.seeds_outside = 0;
+      batch.seeds_without_direction = 0;
+      Status outcome = track_pieces(*lane, range, batch);
+      // Nothing may be under way in memory that the next call uses.
+      if (!outcome) static_cast<void>(lane->queue->synchronise());
+      const std::lock_guard lock(mutex_);
+      lanes_.push_back(std::move(lane));
+      return outcome;
+    });
+  }
+
+ private:
+  template <class T>
+  Status send(Queue& queue, Room& room, std::span<const T> values) {
+    CGL_TRY(room.reserve(device_, values.size_bytes()));
+    return upload(queue, room.buffer(), values);
+  }
+
+  Result<std::unique_ptr<Lane>> take_lane() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!lanes_.empty()) {
+        std::unique_ptr<Lane> lane = std::move(lanes_.back());
+        lanes_.pop_back();
+        return lane;
+      }
+    }
+    auto lane = std::make_unique<Lane>();
+    CGL_TRY_ASSIGN(lane->queue, device_.create_queue());
+    CGL_TRY(lane->counters.reserve(device_, counter_bytes));
+    return lane;
+  }
+
+  // In pieces; one for which memory does not suffice is halved.
+  Status track_pieces(Lane& lane, SeedRange range, StreamlineBatch& batch) {
+    std::uint64_t piece = std::min(range.count, options_.most_piece_seeds);
+    for (std::uint64_t done = 0; done < range.count;) {
+      CGL_TRY(check_interrupt());
+      const std::uint64_t count = std::min(piece, range.count - done);
+      Status outcome = track_piece(lane, {range.first + done, count}, batch);
+      if (!outcome && outcome.error().kind() == ErrorKind::out_of_memory && count > 1) {
+        CGL_TRY(lane.queue->synchronise());
+        piece = (count + 1) / 2;
+        continue;
+      }
+      CGL_TRY(std::move(outcome));
+      done += count;
+    }
+    return {};
+  }
+
+  // Appends to the batch, or leaves it as it was.
+  Status track_piece(Lane& lane, SeedRange range, StreamlineBatch& batch) {
+    const auto count = static_cast<std::size_t>(range.count);
+    std::vector<numerics::Vec3> positions(count);
+    seeds_->fill(range.first, positions);
+    const std::vector<std::uint32_t> order = order_in_space(positions);
+    kernel::PagedWork work{};
+    CGL_TRY(send_seeds(lane, range, positions, order, work));
+    CGL_TRY(kernels_->find_directions(*lane.queue, work));
+    CGL_TRY(lane.down.reserve(device_, count * sizeof(InitialDirections)));
+    const std::span<InitialDirections> initial = lane.down.as<InitialDirections>(count);
+    CGL_TRY(download(*lane.queue, initial, lane.initial.buffer()));
+    CGL_TRY(lane.queue->synchronise());
+    if (directions_ != nullptr) CGL_TRY(send_given_directions(lane, range, order, initial, work));
+    const PieceLines lines = list_lines(order, initial);
+    std::span<const kernel::HalfRecord> halves;
+    if (!lines.lines.empty()) {
+      CGL_TRY(send_lines(lane, lines, work));
+      CGL_TRY_ASSIGN(halves, track_halves(lane, work, lines.lines.size()));
+    }
+    return bring_back(lane, range, order, lines, halves, work, batch);
+  }
+
+  Status send_seeds(Lane& lane, SeedRange range, std::span<const numerics::Vec3> positions,
+                    std::span<const std::uint32_t> order, kernel::PagedWork& work) {
+    const std::size_t count = positions.size();
+    CGL_TRY(lane.up.reserve(device_, count * (sizeof(numerics::Vec3) + sizeof(std::uint32_t))));
+    const auto sorted = lane.up.as<numerics::Vec3>(count);
+    const auto index = lane.up.as<std::uint32_t>(count, count * sizeof(numerics::Vec3));
+    for (std::size_t i = 0; i < count; ++i) {
+      sorted[i] = positions[order[i]];
+      index[i] = static_cast<std::uint32_t>(range.first + order[i]);
+    }
+    const std::uint32_t stride = std::min(input_.plan.max_directions, most_initial_directions);
+    CGL_TRY(send(*lane.queue, lane.positions, std::span<const numerics::Vec3>(sorted)));
+    CGL_TRY(send(*lane.queue, lane.index, std::span<const std::uint32_t>(index)));
+    CGL_TRY(lane.directions.reserve(device_, count * stride * sizeof(numerics::Vec3)));
+    CGL_TRY(lane.initial.reserve(device_, count * sizeof(InitialDirections)));
+    CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, counter_bytes, std::byte{0}));
+    work.seeds = {.positions = lane.positions.as<const float>(),
+                  .index = lane.index.as<const std::uint32_t>(),
+                  .directions = lane.directions.as<float>(),
+                  .initial = lane.initial.as<InitialDirections>(),
+                  .queue = lane.counters.as<std::uint32_t>(),
+                  .count = static_cast<std::uint32_t>(count),
+                  .stride = stride};
+    return {};
+  }
+
+  // The user's directions in the place of those that were found, one for each seed that may start.
+  Status send_given_directions(Lane& lane, SeedRange range, std::span<const std::uint32_t> order,
+                               std::span<InitialDirections> initial, kernel::PagedWork& work) {
+    CGL_TRY(lane.up.reserve(device_, order.size() * sizeof(numerics::Vec3)));
+    const auto given = lane.up.as<numerics::Vec3>(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      given[i] = directions_->directions[static_cast<std::size_t>(range.first) + order[i]];
+      initial[i].count = 1;
+    }
+    work.seeds.stride = 1;
+    CGL_TRY(send(*lane.queue, lane.directions, std::span<const numerics::Vec3>(given)));
+    CGL_TRY(lane.queue->synchronise());
+    work.seeds.directions = lane.directions.as<float>();
+    return {};
+  }
+
+  static PieceLines list_lines(std::span<const std::uint32_t> order, std::span<const InitialDirections> initial) {
+    PieceLines result;
+    std::vector<std::uint32_t> slot_of_seed(order.size()), first_line(order.size());
+    for (std::uint32_t slot = 0; slot < order.size(); ++slot) {
+      slot_of_seed[order[slot]] = slot;
+      first_line[slot] = static_cast<std::uint32_t>(result.lines.size());
+      if (initial[slot].seed_reason != 0u) {
+        ++result.seeds_outside;
+        continue;
+      }
+      if (initial[slot].count == 0u) ++result.seeds_without_direction;
+      for (std::uint32_t d = 0; d < initial[slot].count; ++d) {
+        result.lines.push_back((slot << kernel::direction_bits) | d);
+      }
+    }
+    result.output.reserve(result.lines.size());
+    for (const std::uint32_t slot : slot_of_seed) {
+      const std::uint32_t count = initial[slot].seed_reason != 0u ? 0u : initial[slot].count;
+      for (std::uint32_t d = 0; d < count; ++d) result.output.push_back(first_line[slot] + d);
+    }
+    return result;
+  }
+
+  Status send_lines(Lane& lane, const PieceLines& lines, kernel::PagedWork& work) {
+    const std::size_t count = lines.lines.size();
+    CGL_TRY(lane.up.reserve(device_, count * sizeof(std::uint32_t)));
+    const auto staged = lane.up.as<std::uint32_t>(count);
+    std::copy(lines.lines.begin(), lines.lines.end(), staged.begin());
+    CGL_TRY(send(*lane.queue, lane.lines, std::span<const std::uint32_t>(staged)));
+    CGL_TRY(lane.halves.reserve(device_, 2 * count * sizeof(kernel::HalfRecord)));
+    CGL_TRY(lane.queue->fill(lane.halves.buffer(), 0, 2 * count * sizeof(kernel::HalfRecord), std::byte{0xff}));
+    CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, counter_bytes, std::byte{0}));
+    work.halves = {.lines = lane.lines.as<const std::uint32_t>(),
+                   .places = nullptr,
+                   .halves = lane.halves.as<kernel::HalfRecord>(),
+                   .queue = lane.counters.as<std::uint32_t>(),
+                   .count = static_cast<std::uint32_t>(input_.plan.one_sided != 0u ? count : 2 * count)};
+    // A guess of three pages to a half; what was needed before is there still.
+    constexpr std::uint64_t guess = 3;
+    const std::uint64_t pages = options_.first_pages > 0 ? options_.first_pages : guess * work.halves.count;
+    if (lane.page_capacity < pages) {
+      lane.page_capacity = 0;
+      CGL_TRY(lane.pages.reserve(device_, pages * page_bytes));
+      CGL_TRY(lane.next.reserve(device_, pages * sizeof(std::uint32_t)));
+      lane.page_capacity = static_cast<std::uint32_t>(
+          std::min({lane.pages.buffer().bytes() / page_bytes, lane.next.buffer().bytes() / sizeof(std::uint32_t),
+                    std::uint64_t{kernel::no_page}}));
+    }
+    work.store = store_of(lane);
+    return {};
+  }
+
+  static kernel::PageStore store_of(const Lane& lane) {
+    return {.pages = lane.pages.as<float>(),
+            .next = lane.next.as<std::uint32_t>(),
+            .used = lane.counters.as<std::uint32_t>(pages_counter_offset),
+            .capacity = lane.page_capacity};
+  }
+
+  // Until all are finished. The records stay in the lane's host memory.
+  Result<std::span<const kernel::HalfRecord>> track_halves(Lane& lane, kernel::PagedWork& work, std::size_t lines) {
+    for (;;) {
+      CGL_TRY(kernels_->track(*lane.queue, work));
+      CGL_TRY(lane.down.reserve(device_, 2 * lines * sizeof(kernel::HalfRecord)));
+      const std::span<kernel::HalfRecord> halves = lane.down.as<kernel::HalfRecord>(2 * lines);
+      CGL_TRY(download(*lane.queue, halves, lane.halves.buffer()));
+      CGL_TRY(lane.queue->synchronise());
+      CGL_TRY(check_interrupt());
+      std::vector<std::uint32_t> unfinished;
+      const std::size_t every = input_.plan.one_sided != 0u ? 2 : 1;
+      for (std::size_t place = 0; place < halves.size(); place += every) {
+        if (halves[place].reason == kernel::unfinished_half) unfinished.push_back(static_cast<std::uint32_t>(place));
+      }
+      if (unfinished.empty()) return halves;
+      CGL_TRY(make_room(lane, unfinished.size()));
+      work.store = store_of(lane);
+      CGL_TRY(send(*lane.queue, lane.places, std::span<const std::uint32_t>(unfinished)));
+      CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, sizeof(std::uint32_t), std::byte{0}));
+      CGL_TRY(lane.queue->synchronise());
+      work.halves.places = lane.places.as<const std::uint32_t>();
+      work.halves.count = static_cast<std::uint32_t>(unfinished.size());
+    }
+  }
+
+  // More pages; those that are written stay.
+  Status make_room(Lane& lane, std::size_t unfinished) {
+    const std::uint64_t old = lane.page_capacity;
+    const std::uint64_t pages =
+        std::min<std::uint64_t>(std::max<std::uint64_t>(2 * old, old + 3 * unfinished), kernel::no_page);
+    if (pages == old) {
+      return fail(ErrorKind::out_of_memory, "device {}: more than {} pages of points in one piece", device_.id(), old);
+    }
+    // Both are there before either is given up.
+    CGL_TRY(lane.next.grow(*lane.queue, pages * sizeof(std::uint32_t), old * sizeof(std::uint32_t)));
+    CGL_TRY(lane.pages.grow(*lane.queue, pages * page_bytes, old * page_bytes));
+    const std::array<std::uint32_t, 1> used = {static_cast<std::uint32_t>(old)};
+    CGL_TRY(upload(*lane.queue, lane.counters.buffer(), std::span<const std::uint32_t>(used), pages_counter_offset));
+    CGL_TRY(lane.queue->synchronise());
+    lane.page_capacity = static_cast<std::uint32_t>(pages);
+    return {};
+  }
+
+  Status bring_back(Lane& lane, SeedRange range, std::span<const std::uint32_t> order, const PieceLines& lines,
+                    std::span<const kernel::HalfRecord> halves, kernel::PagedWork& work, StreamlineBatch& batch) {
+    const std::size_t count = lines.output.size();
+    const std::size_t before = batch.streamline_count();
+    const bool one_sided = input_.plan.one_sided != 0u;
+    // Offsets first, in parts; nothing of the batch changes until memory for all of it is there.
+    std::vector<std::size_t> part_begins = {0};
+    std::vector<std::uint64_t> offsets(count + 1);
+    std::uint64_t steps = 0, largest_part = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t line = lines.output[i];
+      const std::uint64_t against = one_sided ? 0 : halves[2 * line + 1].points;
+      offsets[i + 1] = offsets[i] + against + 1 + halves[2 * line].points;
+      steps += halves[2 * line].steps + (one_sided ? 0 : halves[2 * line + 1].steps);
+      if (offsets[i + 1] - offsets[part_begins.back()] > options_.part_points && i > part_begins.back()) {
+        part_begins.push_back(i);
+      }
+      largest_part = std::max(largest_part, offsets[i + 1] - offsets[part_begins.back()]);
+    }
+    part_begins.push_back(count);
+    const std::size_t first_point = batch.points.size();
+    batch.points.resize(first_point + 3 * offsets[count]);
+    if (count > 0) {
+      Status outcome = copy_parts(lane, lines, offsets, part_begins, largest_part, work,
+                                  std::span(batch.points).subspan(first_point));
+      if (!outcome) {
+        batch.points.resize(first_point);
+        return outcome;
+      }
+    }
+    batch.offsets.reserve(before + count + 1);
+    batch.seed_index.reserve(before + count);
+    batch.seed_point.reserve(before + count);
+    batch.end_reason.reserve(2 * (before + count));
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t line = lines.output[i];
+      const std::uint32_t slot = lines.lines[line] >> kernel::direction_bits;
+      batch.offsets.push_back(first_point / 3 + offsets[i + 1]);
+      batch.seed_index.push_back(range.first + order[slot]);
+      batch.seed_point.push_back(one_sided ? 0 : halves[2 * line + 1].points);
+      batch.end_reason.push_back(one_sided ? static_cast<std::uint8_t>(EndReason::none)
+                                           : static_cast<std::uint8_t>(halves[2 * line + 1].reason));
+      batch.end_reason.push_back(static_cast<std::uint8_t>(halves[2 * line].reason));
+    }
+    batch.steps += steps;
+    batch.seeds_outside += lines.seeds_outside;
+    batch.seeds_without_direction += lines.seeds_without_direction;
+    return {};
+  }
+
+  // While one part comes from the device, the one before goes to its place.
+  Status copy_parts(Lane& lane, const PieceLines& lines, std::span<const std::uint64_t> offsets,
+                    std::span<const std::size_t> part_begins, std::uint64_t largest_part, kernel::PagedWork& work,
+                    std::span<float> points) {
+    const std::size_t count = lines.output.size();
+    CGL_TRY(lane.up.reserve(device_, 2 * count * sizeof(std::uint32_t)));
+    const auto line = lane.up.as<std::uint32_t>(count);
+    const auto offset = lane.up.as<std::uint32_t>(count, count * sizeof(std::uint32_t));
+    std::copy(lines.output.begin(), lines.output.end(), line.begin());
+    for (std::size_t part = 0; part + 1 < part_begins.size(); ++part) {
+      for (std::size_t i = part_begins[part]; i < part_begins[part + 1]; ++i) {
+        offset[i] = static_cast<std::uint32_t>(offsets[i] - offsets[part_begins[part]]);
+      }
+    }
+    CGL_TRY(send(*lane.queue, lane.output_line, std::span<const std::uint32_t>(line)));
+    CGL_TRY(send(*lane.queue, lane.output_offset, std::span<const std::uint32_t>(offset)));
+    const std::uint64_t part_bytes = 3 * sizeof(float) * largest_part;
+    for (std::size_t i = 0; i < std::min<std::size_t>(part_begins.size() - 1, 2); ++i) {
+      CGL_TRY(lane.parts[i].reserve(device_, part_bytes));
+      CGL_TRY(lane.parts_down[i].reserve(device_, part_bytes));
+    }
+    std::unique_ptr<Event> arrived;
+    std::span<const float> waiting;
+    float* to = nullptr;
+    for (std::size_t part = 0; part + 1 < part_begins.size(); ++part) {
+      const std::size_t begin = part_begins[part], end = part_begins[part + 1];
+      const Room& room = lane.parts[part % 2];
+      work.output = {.line = lane.output_line.as<const std::uint32_t>() + begin,
+                     .offset = lane.output_offset.as<const std::uint32_t>() + begin,
+                     .points = room.as<float>(),
+                     .count = static_cast<std::uint32_t>(end - begin)};
+      CGL_TRY(kernels_->compact(*lane.queue, work));
+      const std::span<float> from =
+          lane.parts_down[part % 2].as<float>(static_cast<std::size_t>(3 * (offsets[end] - offsets[begin])));
+      CGL_TRY(download(*lane.queue, from, room.buffer()));
+      CGL_TRY_ASSIGN(auto event, lane.queue->record());
+      if (arrived) CGL_TRY(take_part(*arrived, waiting, to));
+      arrived = std::move(event);
+      waiting = from;
+      to = points.data() + 3 * offsets[begin];
+    }
+    return take_part(*arrived, waiting, to);
+  }
+
+  static Status take_part(Event& arrived, std::span<const float> from, float* to) {
+    CGL_TRY(arrived.wait());
+    std::memcpy(to, from.data(), from.size_bytes());
+    return {};
+  }
+
+  Device& device_;
+  std::unique_ptr<PagedKernels> kernels_;
+  const PagedTrackerOptions options_;
+  Room tables_, record_of_voxel_, records_;
+  TrackingInput input_{};
+  const Seeds* seeds_ = nullptr;
+  const GivenDirections* directions_ = nullptr;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // those that no thread uses; guarded by mutex_
+};
+
+}  // namespace
+
+std::unique_ptr<Tracker> make_paged_tracker(Device& device, std::unique_ptr<PagedKernels> kernels,
+                                            const PagedTrackerOptions& options) {
+  return std::make_unique<PagedTracker>(device, std::move(kernels), options);
+}
+
+}  // namespace cingulum

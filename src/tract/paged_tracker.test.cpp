@@ -1,0 +1,162 @@
+// The driver of paged tracking with kernels on the host: the code of the CUDA kernels, instantiated with the portable
+// lanes, one group that does all the work. What is left to test on a GPU is the warp itself.
+#include "tract/paged_tracker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "device/cpu/cpu_device.hpp"
+#include "support/random_plan.hpp"
+
+namespace cingulum {
+namespace {
+
+struct HostMachine {
+  static std::uint32_t take(std::uint32_t* counter) { return (*counter)++; }
+};
+
+class HostKernels final : public PagedKernels {
+ public:
+  explicit HostKernels(std::uint32_t& launches) : launches_(launches) {}
+
+  [[nodiscard]] Status configure(const TrackingInput& input) override {
+    input_ = input;
+    return {};
+  }
+  [[nodiscard]] Status find_directions(Queue&, const kernel::PagedWork& work) override {
+    Memory memory(kernel::slab_layout(input_, true));
+    kernel::run_seeds<numerics::PortableLanesOf<32>, HostMachine>(input_, memory.slab, work.seeds);
+    return {};
+  }
+  [[nodiscard]] Status track(Queue&, const kernel::PagedWork& work) override {
+    ++launches_;
+    Memory memory(kernel::slab_layout(input_, false));
+    kernel::run_halves<numerics::PortableLanesOf<32>, HostMachine>(input_, memory.slab, work.seeds, work.halves,
+                                                                   work.store);
+    return {};
+  }
+  [[nodiscard]] Status compact(Queue&, const kernel::PagedWork& work) override {
+    // Lanes in an order of their own: they must not depend on each other.
+    for (std::uint32_t which = 0; which < work.output.count; ++which) {
+      for (std::uint32_t lane = 32; lane-- > 0;) {
+        kernel::compact_line(input_, work.seeds, work.halves, work.store, work.output, which, lane, 32);
+      }
+    }
+    return {};
+  }
+
+ private:
+  struct Memory {
+    explicit Memory(const kernel::SlabLayout& layout)
+        : floats(layout.words), slab(kernel::slab_at(floats.data(), layout)) {}
+    std::vector<float> floats;
+    Slab slab;
+  };
+
+  TrackingInput input_{};
+  std::uint32_t& launches_;
+};
+
+struct Setting {
+  std::unique_ptr<ThreadPool> pool = ThreadPool::create(2).value();
+  std::unique_ptr<CpuDevice> device = CpuDevice::create(1).value();
+  std::uint32_t launches = 0;
+
+  std::unique_ptr<Tracker> tracker(const PagedTrackerOptions& options) {
+    return make_paged_tracker(*device, std::make_unique<HostKernels>(launches), options);
+  }
+};
+
+std::uint32_t plan_count() {
+  return std::getenv("CINGULUM_TEST_LONG") != nullptr ? 2000 : 60;
+}
+
+TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
+  Setting setting;
+  std::uint64_t points = 0;
+  for (std::uint32_t number = 0; number < plan_count(); ++number) {
+    SCOPED_TRACE(fmt::format("plan {}", number));
+    const test::RandomPlan plan = test::random_plan(number, *setting.pool);
+    const auto tracker = setting.tracker({});
+    points += test::expect_same_as_cpu(*tracker, plan, *setting.pool);
+    if (::testing::Test::HasFailure()) break;
+  }
+  EXPECT_GT(points, 200u * plan_count());
+}
+
+TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
+  Setting setting;
+  for (std::uint32_t number = 100; number < 120; ++number) {
+    SCOPED_TRACE(fmt::format("plan {}", number));
+    const test::RandomPlan plan = test::random_plan(number, *setting.pool);
+    const auto tracker = setting.tracker({.most_piece_seeds = 1 + number % 7, .first_pages = 1, .part_points = 5});
+    const std::uint32_t before = setting.launches;
+    const std::uint64_t points = test::expect_same_as_cpu(*tracker, plan, *setting.pool);
+    if (points > 500) EXPECT_GT(setting.launches, before + 2);
+  }
+}
+
+TEST(PagedTracker, takes_smaller_pieces_when_memory_is_short) {
+  Setting setting;
+  const test::RandomPlan plan = test::random_plan(7, *setting.pool);
+  for (std::uint64_t failing = 1; failing < 40; ++failing) {
+    const auto tracker = setting.tracker({.first_pages = 4});
+    const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
+    const auto seeds = listed_seeds(plan.seeds).value();
+    const GivenDirections* const directions = plan.directions.directions.empty() ? nullptr : &plan.directions;
+    ASSERT_TRUE(tracker->prepare(numbers, plan.field, *seeds, directions));
+    const auto cpu = make_cpu_tracker(*setting.pool);
+    ASSERT_TRUE(cpu->prepare(numbers, plan.field, *seeds, directions));
+    StreamlineBatch batch, truth;
+    ASSERT_TRUE(cpu->track({0, plan.seeds.size()}, truth));
+    setting.device->budget().fail_nth_allocation(failing);
+    Status outcome = tracker->track({0, plan.seeds.size()}, batch);
+    setting.device->budget().fail_nth_allocation(0);
+    // The first allocation belongs to the lane; there is nothing smaller to ask for.
+    if (!outcome) {
+      EXPECT_EQ(outcome.error().kind(), ErrorKind::out_of_memory);
+      ASSERT_TRUE(tracker->track({0, plan.seeds.size()}, batch)) << "after a failure the tracker works";
+    }
+    EXPECT_TRUE(test::same_batch(batch, truth)) << "allocation " << failing;
+  }
+}
+
+TEST(PagedTracker, may_be_called_by_several_threads) {
+  Setting setting;
+  const test::RandomPlan plan = test::random_plan(11, *setting.pool);
+  const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
+  const auto seeds = listed_seeds(plan.seeds).value();
+  const auto tracker = setting.tracker({.hints = {.callers = 3}, .first_pages = 2});
+  ASSERT_TRUE(tracker->prepare(numbers, plan.field, *seeds, nullptr));
+  const auto cpu = make_cpu_tracker(*setting.pool);
+  ASSERT_TRUE(cpu->prepare(numbers, plan.field, *seeds, nullptr));
+  StreamlineBatch truth;
+  ASSERT_TRUE(cpu->track({0, plan.seeds.size()}, truth));
+  StreamlineBatch batches[3];
+  {
+    std::vector<std::jthread> threads;
+    for (StreamlineBatch& batch : batches) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 3; ++i) EXPECT_TRUE(tracker->track({0, plan.seeds.size()}, batch));
+      });
+    }
+  }
+  for (const StreamlineBatch& batch : batches) EXPECT_TRUE(test::same_batch(batch, truth));
+}
+
+TEST(PagedTracker, refuses_what_does_not_fit_before_work_begins) {
+  Setting setting;
+  const test::RandomPlan plan = test::random_plan(1, *setting.pool);
+  TrackingOptions other = plan.options;
+  other.getter = plan.options.getter == Getter::tensor ? Getter::boot : Getter::tensor;
+  const TrackingPlan numbers = make_tracking_plan(other, plan.field.geometry).value();
+  const auto tracker = setting.tracker({});
+  EXPECT_FALSE(tracker->supports(numbers, plan.field));
+  StreamlineBatch batch;
+  EXPECT_EQ(tracker->track({0, 1}, batch).error().kind(), ErrorKind::invalid_state);
+}
+
+}  // namespace
+}  // namespace cingulum
