@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/interrupt.hpp"
+#include "base/log.hpp"
 #include "base/quantity.hpp"
 #include "numerics/lanes_portable.hpp"
 #include "tract/backends.hpp"
@@ -155,6 +156,9 @@ class WebgpuTracker final : public Tracker {
                   format_bytes(shader.workgroup_bytes), format_bytes(have));
     }
     CGL_TRY_ASSIGN(kernel_, device_.compile(shader.source));
+    log_debug("device {}: tracking kernel {} ms, {} workgroup memory", device_.id(),
+              kernel_->report().from_cache ? 0.0 : kernel_->report().milliseconds,
+              format_bytes(shader.workgroup_bytes));
     return {};
   }
 
