@@ -152,12 +152,15 @@ struct WorkgroupSizes {
   // Rounded up, so that fields of similar shape share a module.
   WorkgroupSizes(const TrackingInput& input, bool exact) {
     const bool has_record = input.field.kind == field_of_harmonics || input.field.kind == field_of_bootstrap;
-    record = has_record ? round_up(input.field.channels, exact ? 1 : 64) : 0;
-    values = numerics::lane_count * round_up(input.sphere.rows, exact ? 1 : 4);
-    boot_rows = std::max(1u, round_up(input.bootstrap.rows, exact ? 1 : 4));
-    const std::uint32_t coefficients = std::max(1u, input.harmonics.coefficients);
-    coefficients_at_once =
-        std::min(numerics::lane_count, exact ? coefficients : std::bit_ceil(std::min(coefficients, 32u)));
+    record = has_record ? input.field.channels : 0;
+    values = numerics::lane_count * input.sphere.rows;
+    boot_rows = input.bootstrap.rows;
+    coefficients_at_once = std::min(numerics::lane_count, input.harmonics.coefficients);
+    if (exact) return;
+    record = has_record ? round_up(record, 128) : 0;
+    values = round_up(values, 384);
+    boot_rows = round_up(boot_rows, 5);
+    coefficients_at_once = numerics::lane_count;
   }
 
   [[nodiscard]] std::uint32_t bytes(const TrackingInput& input) const {
@@ -272,7 +275,8 @@ TrackingShader make_tracking_shader(const TrackingInput& input, const std::vecto
   fmt::format_to(std::back_inserter(text),
                  "const record_size = {}u;\nconst values_size = {}u;\nconst boot_rows_size = {}u;\n"
                  "const coefficients_at_once = {}u;\n",
-                 std::max(1u, sizes.record), std::max(1u, sizes.values), sizes.boot_rows, sizes.coefficients_at_once);
+                 std::max(1u, sizes.record), std::max(1u, sizes.values), std::max(1u, sizes.boot_rows),
+                 std::max(1u, sizes.coefficients_at_once));
   write_shape(text, shape_numbers(input, pieces), form.specialised);
   write_field_access(text, pieces);
   text += numerics_wgsl(form.lanes);
