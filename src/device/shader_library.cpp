@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view numerics_files[] = {
     "exact.wgsl",      "classify.wgsl", "half.wgsl",       "philox.wgsl",    "random.wgsl",
     "elementary.wgsl", "vec3.wgsl",     "rotation.wgsl",   "trilinear.wgsl", "spherical_harmonics.wgsl",
-    "lane_sum.wgsl",   "choose.wgsl",   "mirror_sum.wgsl",
+    "lane_sum.wgsl",   "choose.wgsl",   "mirror_sum.wgsl", "lane_rotation.wgsl",
 };
 
 }  // namespace

@@ -17,6 +17,15 @@ fn exchange_maximum(best: SlotMaximum, distance: u32) -> SlotMaximum {
   return SlotMaximum(lanes_exchange(best.value, distance), lanes_exchange_word(best.slot, distance));
 }
 
+// Of the lanes' own maxima the greatest, the same in all lanes.
+fn fold_maximum(own: SlotMaximum) -> SlotMaximum {
+  var best = own;
+  for (var distance = 16u; distance != 0u; distance = distance / 2u) {
+    best = greater_of(best, exchange_maximum(best, distance));
+  }
+  return SlotMaximum(lanes_get(best.value, 0u), lanes_get_word(best.slot, 0u));
+}
+
 fn maximum(slots: u32, rows: ptr<function, LaneRows>) -> SlotMaximum {
   var best = SlotMaximum(empty_slot_value, no_slot);
   for (var row = 0u; row < row_count(slots); row++) {
@@ -26,12 +35,7 @@ fn maximum(slots: u32, rows: ptr<function, LaneRows>) -> SlotMaximum {
       best = SlotMaximum(value, slot);
     }
   }
-  best = greater_of(best, exchange_maximum(best, 16u));
-  best = greater_of(best, exchange_maximum(best, 8u));
-  best = greater_of(best, exchange_maximum(best, 4u));
-  best = greater_of(best, exchange_maximum(best, 2u));
-  best = greater_of(best, exchange_maximum(best, 1u));
-  return SlotMaximum(lanes_get(best.value, 0u), lanes_get_word(best.slot, 0u));
+  return fold_maximum(best);
 }
 
 struct LaneChoice {

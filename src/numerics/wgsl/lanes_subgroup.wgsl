@@ -45,3 +45,8 @@ fn lanes_fold_sum(partial: f32) -> f32 {
   p = p + subgroupShuffleXor(p, 1u);
   return p;
 }
+
+// What lanes wrote to workgroup memory before is seen by all after.
+fn lanes_barrier() {
+  workgroupBarrier();
+}

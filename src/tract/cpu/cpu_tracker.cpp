@@ -10,6 +10,7 @@
 #include "base/interrupt.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/cpu/track_kernels.hpp"
+#include "tract/seed_order.hpp"
 #include "tract/tracker.hpp"
 
 namespace cingulum {
@@ -22,23 +23,6 @@ constexpr std::size_t seeds_per_group = 16;
 // enough that what each has read stays in the fast caches of the core until its next turn.
 constexpr std::uint32_t halves_in_turn = 3;
 static_assert(halves_in_turn <= most_halves_in_turn);
-
-// The bits of x, y and z by turns: neighbours on this curve are neighbours in space (Morton 1966).
-std::uint64_t spread_bits(std::uint64_t value) {
-  value &= 0x1fffff;
-  value = (value | (value << 32)) & 0x1f00000000ffffull;
-  value = (value | (value << 16)) & 0x1f0000ff0000ffull;
-  value = (value | (value << 8)) & 0x100f00f00f00f00full;
-  value = (value | (value << 4)) & 0x10c30c30c30c30c3ull;
-  return (value | (value << 2)) & 0x1249249249249249ull;
-}
-
-std::uint64_t morton_code(numerics::Vec3 position) {
-  const auto voxel = [](float coordinate) {
-    return static_cast<std::uint64_t>(numerics::float_to_uint32(numerics::floor_of(coordinate + 0.5f)));
-  };
-  return spread_bits(voxel(position.x)) | (spread_bits(voxel(position.y)) << 1) | (spread_bits(voxel(position.z)) << 2);
-}
 
 // What one group of seeds gave, streamline after streamline.
 struct GroupResult {

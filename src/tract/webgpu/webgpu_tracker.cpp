@@ -1,9 +1,340 @@
+#include "tract/webgpu/webgpu_tracker.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "base/interrupt.hpp"
+#include "base/quantity.hpp"
+#include "numerics/lanes_portable.hpp"
 #include "tract/backends.hpp"
+#include "tract/cpu/tables.hpp"
+#include "tract/device_tables.hpp"
+#include "tract/seed_order.hpp"
+#include "tract/webgpu/page_store.hpp"
+#include "tract/webgpu/webgpu_shader.hpp"
 
 namespace cingulum {
+namespace {
+
+constexpr std::uint32_t counter_words = 16;  // track.wgsl
+constexpr std::uint32_t state_words = 128;
+constexpr std::uint32_t seed_words = 8;
+// Of one upload; larger ranges are tracked in several.
+constexpr std::uint32_t most_seeds_at_once = 1u << 18;
+// What every WebGPU device has.
+constexpr std::uint32_t guaranteed_workgroup_bytes = 16384;
+constexpr std::uint32_t guaranteed_bindings = 8;
+constexpr std::uint32_t bindings_besides_field = 3;  // tables, work, pages
+constexpr std::uint32_t most_sphere_rows = 64;       // find_peaks.wgsl keeps a bit per row in two words
+
+// A dispatch shall end soon, so that a display stays alive and an interrupt is heard.
+constexpr double shortest_dispatch_seconds = 0.02;
+constexpr double longest_dispatch_seconds = 0.1;
+constexpr std::uint32_t first_budget = 64;
+constexpr std::uint32_t largest_budget = 1u << 16;
+
+// What one call of track() uses.
+struct Workspace {
+  std::unique_ptr<Queue> queue;
+  std::unique_ptr<Buffer> work;
+  std::unique_ptr<Buffer> pages;
+  std::uint32_t seed_capacity = 0;
+};
+
+class WebgpuTracker final : public Tracker {
+ public:
+  WebgpuTracker(Device& device, const WebgpuTrackerOptions& options) : device_(device), options_(options) {
+    const bool software = device.capabilities().software;
+    workgroups_ = options.workgroups != 0 ? options.workgroups : software ? 64 : 4096;
+    pages_ = options.pages != 0 ? options.pages : software ? 1u << 14 : 1u << 17;
+  }
+
+  [[nodiscard]] std::string name() const override { return device_.id(); }
+  [[nodiscard]] TrackerHints hints() const override {
+    // Two, so that one range is put in order on the host while the device tracks the next.
+    return device_.capabilities().software ? TrackerHints{1, 256} : TrackerHints{2, 32768};
+  }
+
+  [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
+    CGL_TRY(check_plan_and_field(plan, field));
+    return check_field_fits(field);
+  }
+
+  [[nodiscard]] Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
+                               const GivenDirections* directions) override {
+    return catch_out_of_memory([&]() -> Status {
+      CGL_TRY(supports(plan, field));
+      if (directions != nullptr && directions->directions.size() != seeds.count()) {
+        return fail(ErrorKind::invalid_argument, "{} initial directions for {} seeds", directions->directions.size(),
+                    seeds.count());
+      }
+      CGL_TRY_ASSIGN(device_tables_, make_device_tables(plan, field));
+      pieces_ = pieces_of(field);
+      CGL_TRY(compile_shader(seeds.count()));
+      CGL_TRY(upload_input(field));
+      seeds_ = &seeds;
+      directions_ = directions;
+      workspaces_.clear();
+      return {};
+    });
+  }
+
+  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override {
+    return catch_out_of_memory([&] { return track_range(range, batch); });
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t largest_binding() const {
+    const std::uint64_t adapter =
+        std::min(device_.capabilities().largest_binding_bytes, device_.capabilities().largest_buffer_bytes);
+    return options_.largest_binding_bytes != 0 ? std::min(adapter, options_.largest_binding_bytes) : adapter;
+  }
+
+  [[nodiscard]] FieldPieces pieces_of(const Field& field) const {
+    const std::uint64_t record_bytes = std::uint64_t{field.stride} * sizeof(float);
+    const std::uint64_t records = field.record_count();
+    const std::uint64_t most = std::min<std::uint64_t>(largest_binding() / record_bytes, ~0u);
+    FieldPieces pieces;
+    pieces.records_per_piece = static_cast<std::uint32_t>(std::min(most, records));
+    pieces.count =
+        pieces.records_per_piece == 0
+            ? ~0u
+            : static_cast<std::uint32_t>((records + pieces.records_per_piece - 1) / pieces.records_per_piece);
+    return pieces;
+  }
+
+  [[nodiscard]] Status check_field_fits(const Field& field) const {
+    const std::uint32_t bindings = std::max(guaranteed_bindings, device_.capabilities().max_bindings);
+    const FieldPieces pieces = pieces_of(field);
+    if (pieces.count > bindings - bindings_besides_field) {
+      const std::uint64_t bytes = std::uint64_t{field.record_count()} * field.stride * sizeof(float);
+      return fail(
+          ErrorKind::unavailable,
+          "device {}: the field needs {}, its kernels reach {} ({} bindings of {}); use --mask for fewer voxels, "
+          "a smaller sphere, --sh instead of --sf, or --device cpu",
+          device_.id(), format_bytes(bytes),
+          format_bytes(std::uint64_t{bindings - bindings_besides_field} * largest_binding()),
+          bindings - bindings_besides_field, format_bytes(largest_binding()));
+    }
+    if (std::uint64_t{field.record_of_voxel.size()} * sizeof(std::uint32_t) > largest_binding() / 2) {
+      return fail(ErrorKind::unavailable,
+                  "device {}: an image of {} voxels is beyond half of a binding of {}; crop it or use --device cpu",
+                  device_.id(), field.record_of_voxel.size(), format_bytes(largest_binding()));
+    }
+    return {};
+  }
+
+  [[nodiscard]] Status compile_shader(std::uint64_t seeds) {
+    const DeviceCapabilities& can = device_.capabilities();
+    const TrackingInput& input = device_tables_.input;
+    const bool subgroups_fit = can.subgroups && can.subgroup_min == 32 && can.subgroup_max == 32 && !can.software;
+    // Compiling for one shape pays when there is much to track.
+    constexpr std::uint64_t many_seeds = 10'000;
+    ShaderForm form{options_.lanes.value_or(subgroups_fit ? LaneForm::subgroup : LaneForm::workgroup),
+                    options_.specialised.value_or(seeds >= many_seeds)};
+    if (form.lanes == LaneForm::subgroup && !subgroups_fit && !(can.subgroup_min == 32 && can.subgroup_max == 32)) {
+      return fail(ErrorKind::unavailable, "device {}: its subgroups are not 32 wide", device_.id());
+    }
+    const std::vector<PlanNumber> numbers = plan_numbers(device_tables_, pieces_, {});
+    TrackingShader shader = make_tracking_shader(input, numbers, pieces_, form);
+    if (shader.workgroup_bytes > guaranteed_workgroup_bytes && !form.specialised) {
+      form.specialised = true;
+      shader = make_tracking_shader(input, numbers, pieces_, form);
+    }
+    const std::uint64_t have = std::max<std::uint64_t>(guaranteed_workgroup_bytes, can.shared_bytes);
+    if (shader.workgroup_bytes > have || input.sphere.rows > most_sphere_rows) {
+      return fail(ErrorKind::unavailable,
+                  "device {}: {} directions and records of {} numbers need {} of workgroup memory, there are {}; use a "
+                  "smaller sphere, fewer gradients or --device cpu",
+                  device_.id(), numerics::lane_count * input.sphere.rows, input.field.channels,
+                  format_bytes(shader.workgroup_bytes), format_bytes(have));
+    }
+    CGL_TRY_ASSIGN(kernel_, device_.compile(shader.source));
+    return {};
+  }
+
+  [[nodiscard]] Status upload_input(const Field& field) {
+    CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
+    const std::span<const std::uint32_t> words(device_tables_.words);
+    const std::span<const std::uint32_t> record_of_voxel(field.record_of_voxel);
+    CGL_TRY_ASSIGN(tables_, device_.allocate(words.size_bytes() + record_of_voxel.size_bytes()));
+    CGL_TRY(upload(*queue, *tables_, words));
+    CGL_TRY(upload(*queue, *tables_, record_of_voxel, words.size_bytes()));
+    field_.clear();
+    const std::uint64_t records = field.record_count();
+    for (std::uint32_t piece = 0; piece < pieces_.count; ++piece) {
+      const std::uint64_t first = std::uint64_t{piece} * pieces_.records_per_piece;
+      const std::uint64_t count = std::min<std::uint64_t>(pieces_.records_per_piece, records - first);
+      const std::span<const float> numbers(field.records.data() + first * field.stride, count * field.stride);
+      CGL_TRY_ASSIGN(field_.emplace_back(), device_.allocate(numbers.size_bytes()));
+      CGL_TRY(upload(*queue, *field_.back(), numbers));
+    }
+    return queue->synchronise();
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<Workspace>> take_workspace(std::uint32_t seeds) {
+    std::unique_ptr<Workspace> workspace;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!workspaces_.empty()) {
+        workspace = std::move(workspaces_.back());
+        workspaces_.pop_back();
+      }
+    }
+    if (workspace == nullptr) {
+      workspace = std::make_unique<Workspace>();
+      CGL_TRY_ASSIGN(workspace->queue, device_.create_queue());
+      CGL_TRY_ASSIGN(workspace->pages,
+                     device_.allocate(std::uint64_t{pages_} * (entry_words + page_words) * sizeof(std::uint32_t)));
+    }
+    if (workspace->seed_capacity < seeds) {
+      const std::uint32_t capacity = std::min(most_seeds_at_once, std::bit_ceil(std::max(seeds, 256u)));
+      const std::uint64_t words =
+          counter_words + std::uint64_t{workgroups_} * state_words + std::uint64_t{capacity} * seed_words;
+      workspace->work.reset();
+      CGL_TRY_ASSIGN(workspace->work, device_.allocate(words * sizeof(std::uint32_t)));
+      workspace->seed_capacity = capacity;
+    }
+    return workspace;
+  }
+
+  Status track_range(SeedRange range, StreamlineBatch& batch) {
+    if (seeds_ == nullptr) return fail(ErrorKind::invalid_state, "tracking before prepare");
+    if (range.first + range.count > seeds_->count() || range.first + range.count > std::uint64_t{1} << 32) {
+      return fail(ErrorKind::invalid_argument, "seeds {} to {} of {} (and of 2^32 at most)", range.first,
+                  range.first + range.count, seeds_->count());
+    }
+    std::vector<numerics::Vec3> positions(range.count);
+    seeds_->fill(range.first, positions);
+    const std::vector<std::uint32_t> order = order_in_space(positions);
+    std::vector<PageBlock> blocks;
+    SeedCounts counts;
+    CGL_TRY_ASSIGN(
+        std::unique_ptr<Workspace> workspace,
+        take_workspace(static_cast<std::uint32_t>(std::min<std::uint64_t>(range.count, most_seeds_at_once))));
+    for (std::size_t first = 0; first < order.size(); first += most_seeds_at_once) {
+      const std::span<const std::uint32_t> some =
+          std::span(order).subspan(first, std::min<std::size_t>(most_seeds_at_once, order.size() - first));
+      CGL_TRY(track_some(range, positions, some, *workspace, blocks, counts));
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      workspaces_.push_back(std::move(workspace));
+    }
+    return assemble_pages(blocks, range, positions, counts, batch);
+  }
+
+  Status upload_seeds(SeedRange range, const std::vector<numerics::Vec3>& positions,
+                      std::span<const std::uint32_t> some, Workspace& workspace) const {
+    const std::uint64_t at_seeds = counter_words + std::uint64_t{workgroups_} * state_words;
+    std::vector<std::uint32_t> words(some.size() * seed_words);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      std::uint32_t* const seed = &words[i * seed_words];
+      std::memcpy(seed, &positions[some[i]], sizeof(numerics::Vec3));
+      seed[3] = some[i];
+      if (directions_ != nullptr) {
+        std::memcpy(seed + 4, &directions_->directions[range.first + some[i]], sizeof(numerics::Vec3));
+      }
+    }
+    // Zeros: all counters, and every workgroup free.
+    CGL_TRY(workspace.queue->fill(*workspace.work, 0, at_seeds * sizeof(std::uint32_t), std::byte{0}));
+    CGL_TRY(upload(*workspace.queue, *workspace.work, std::span<const std::uint32_t>(words),
+                   at_seeds * sizeof(std::uint32_t)));
+    // `words` goes: the queue may read it until then.
+    return workspace.queue->synchronise();
+  }
+
+  // Dispatches until all these seeds are done; their points go to `blocks`.
+  Status track_some(SeedRange range, const std::vector<numerics::Vec3>& positions, std::span<const std::uint32_t> some,
+                    Workspace& workspace, std::vector<PageBlock>& blocks, SeedCounts& counts) {
+    Queue& queue = *workspace.queue;
+    CGL_TRY(upload_seeds(range, positions, some, workspace));
+    std::array<std::uint32_t, counter_words> counters{};
+    for (bool finished = false; !finished;) {
+      CGL_TRY(check_interrupt());
+      LaunchNumbers launch;
+      launch.seed_count = static_cast<std::uint32_t>(some.size());
+      launch.first_seed = static_cast<std::uint32_t>(range.first);
+      launch.budget = next_budget();
+      launch.page_capacity = pages_;
+      launch.at_seeds = workgroups_ * state_words;
+      launch.given_directions = directions_ != nullptr ? 1u : 0u;
+      std::vector<KernelArgument> arguments = {argument(*tables_)};
+      for (const auto& piece : field_) arguments.push_back(argument(*piece));
+      arguments.push_back(argument(*workspace.work));
+      arguments.push_back(argument(*workspace.pages));
+      for (const PlanNumber& number : plan_numbers(device_tables_, pieces_, launch)) arguments.push_back(number.value);
+      const std::uint32_t workgroups = std::min<std::uint32_t>(workgroups_, launch.seed_count);
+      const auto start = std::chrono::steady_clock::now();
+      CGL_TRY(queue.fill(*workspace.work, 4 * sizeof(std::uint32_t), sizeof(std::uint32_t), std::byte{0}));
+      CGL_TRY(queue.launch(*kernel_, {{workgroups, 1, 1}, {32, 1, 1}, 0}, arguments));
+      CGL_TRY(download(queue, std::span<std::uint32_t>(counters), *workspace.work));
+      CGL_TRY(queue.synchronise());
+      note_dispatch(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      finished = counters[0] >= launch.seed_count && counters[4] == 0;
+      const std::uint32_t used = std::min(counters[1], pages_);
+      if (finished || used > pages_ / 2) CGL_TRY(empty_pages(workspace, used, blocks));
+    }
+    counts.outside += counters[2];
+    counts.without_direction += counters[3];
+    return {};
+  }
+
+  Status empty_pages(Workspace& workspace, std::uint32_t used, std::vector<PageBlock>& blocks) const {
+    if (used == 0) return {};
+    PageBlock block;
+    block.entries.resize(std::size_t{used} * entry_words);
+    block.points = std::make_unique_for_overwrite<float[]>(std::size_t{used} * page_words);
+    Queue& queue = *workspace.queue;
+    CGL_TRY(download(queue, std::span(block.entries), *workspace.pages));
+    CGL_TRY(download(queue, std::span(block.points.get(), std::size_t{used} * page_words), *workspace.pages,
+                     std::uint64_t{pages_} * entry_words * sizeof(std::uint32_t)));
+    CGL_TRY(queue.fill(*workspace.work, sizeof(std::uint32_t), sizeof(std::uint32_t), std::byte{0}));
+    CGL_TRY(queue.synchronise());
+    blocks.push_back(std::move(block));
+    return {};
+  }
+
+  std::uint32_t next_budget() {
+    const std::lock_guard lock(mutex_);
+    return options_.budget != 0 ? options_.budget : budget_;
+  }
+
+  void note_dispatch(double seconds) {
+    const std::lock_guard lock(mutex_);
+    if (seconds < shortest_dispatch_seconds) budget_ = std::min(2 * budget_, largest_budget);
+    if (seconds > longest_dispatch_seconds) budget_ = std::max(budget_ / 2, 1u);
+  }
+
+  Device& device_;
+  WebgpuTrackerOptions options_;
+  std::uint32_t workgroups_ = 0;
+  std::uint32_t pages_ = 0;
+  DeviceTables device_tables_;
+  FieldPieces pieces_;
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Buffer> tables_;
+  std::vector<std::unique_ptr<Buffer>> field_;
+  const Seeds* seeds_ = nullptr;
+  const GivenDirections* directions_ = nullptr;
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::unique_ptr<Workspace>> workspaces_;
+  std::uint32_t budget_ = first_budget;
+};
+
+}  // namespace
+
+std::unique_ptr<Tracker> make_webgpu_tracker(Device& device, const WebgpuTrackerOptions& options) {
+  return std::make_unique<WebgpuTracker>(device, options);
+}
 
 Result<std::unique_ptr<Tracker>> make_webgpu_tracker(Device& device) {
-  return fail(ErrorKind::unavailable, "device {}: tracking on WebGPU is not there yet", device.id());
+  return make_webgpu_tracker(device, WebgpuTrackerOptions{});
 }
 
 }  // namespace cingulum

@@ -1,0 +1,10 @@
+// Mirrors the part of fill_amplitudes (src/tract/kernel/amplitudes.hpp) that samples a field of spherical harmonics.
+
+fn sampled_coefficient(j: u32) -> f32 {
+  return record[j];
+}
+
+fn fill_raw_values(corners: ptr<function, Corners>) {
+  gather_record(corners);
+  sample_series();
+}

@@ -1,0 +1,125 @@
+#include "tract/webgpu/page_store.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cingulum {
+namespace {
+
+struct Entry {
+  std::uint32_t seed;  // number within the range
+  std::uint32_t direction;
+  std::uint32_t half;
+  bool last;
+  std::uint8_t reason;
+  std::uint32_t points;
+  std::uint32_t first;
+  std::uint32_t steps;
+
+  explicit Entry(const std::uint32_t* words)
+      : seed(words[0]),
+        direction(words[1] & 31u),
+        half((words[1] >> 5) & 1u),
+        last(((words[1] >> 6) & 1u) != 0u),
+        reason(static_cast<std::uint8_t>((words[1] >> 7) & 7u)),
+        points(words[1] >> 16),
+        first(words[2]),
+        steps(words[3]) {}
+};
+
+template <class Visit>
+void each_entry(const std::vector<PageBlock>& blocks, Visit&& visit) {
+  for (const PageBlock& block : blocks) {
+    for (std::size_t page = 0; page * entry_words < block.entries.size(); ++page) {
+      visit(Entry(&block.entries[page * entry_words]), block.points.get() + page * page_words);
+    }
+  }
+}
+
+Status contradiction() {
+  return fail(ErrorKind::device, "the pages that the WebGPU device wrote contradict each other; use --device cpu");
+}
+
+}  // namespace
+
+Status assemble_pages(const std::vector<PageBlock>& blocks, SeedRange range,
+                      const std::vector<numerics::Vec3>& positions, const SeedCounts& counts, StreamlineBatch& batch) {
+  batch = StreamlineBatch{};
+  batch.seeds = range;
+  batch.seeds_outside = counts.outside;
+  batch.seeds_without_direction = counts.without_direction;
+
+  bool sound = true;
+  std::vector<std::uint32_t> first_line(range.count + 1, 0);
+  each_entry(blocks, [&](const Entry& entry, const float*) {
+    if (entry.seed >= range.count || entry.points > points_per_page) {
+      sound = false;
+      return;
+    }
+    std::uint32_t& lines = first_line[entry.seed + 1];
+    lines = std::max(lines, entry.direction + 1);
+  });
+  if (!sound) return contradiction();
+  for (std::size_t seed = 0; seed < range.count; ++seed) first_line[seed + 1] += first_line[seed];
+  const std::size_t lines = first_line[range.count];
+
+  struct Half {
+    std::uint32_t points = 0;
+    std::uint32_t found = 0;  // points in pages
+    std::uint8_t reason = 0;
+    bool ended = false;
+  };
+  std::vector<Half> halves(2 * lines);
+  each_entry(blocks, [&](const Entry& entry, const float*) {
+    Half& half = halves[2 * (first_line[entry.seed] + std::size_t{entry.direction}) + entry.half];
+    half.found += entry.points;
+    if (!entry.last) return;
+    half.points = entry.first + entry.points;
+    half.reason = entry.reason;
+    sound = sound && !half.ended;
+    half.ended = true;
+    batch.steps += entry.steps;
+  });
+  batch.offsets.resize(lines + 1);
+  batch.seed_index.resize(lines);
+  batch.seed_point.resize(lines);
+  batch.end_reason.resize(2 * lines);
+  for (std::size_t seed = 0; seed < range.count; ++seed) {
+    for (std::size_t line = first_line[seed]; line < first_line[seed + 1]; ++line) {
+      const Half& along = halves[2 * line];
+      const Half& against = halves[2 * line + 1];  // does not exist in one-sided tracking
+      sound = sound && along.ended && along.found == along.points && against.found == against.points;
+      batch.offsets[line + 1] = batch.offsets[line] + against.points + 1 + along.points;
+      batch.seed_index[line] = range.first + seed;
+      batch.seed_point[line] = against.points;
+      batch.end_reason[2 * line] = against.reason;
+      batch.end_reason[2 * line + 1] = along.reason;
+    }
+  }
+  if (!sound) return contradiction();
+
+  batch.points.resize(3 * batch.offsets[lines]);
+  for (std::size_t line = 0; line < lines; ++line) {
+    const numerics::Vec3 seed = positions[batch.seed_index[line] - range.first];
+    std::memcpy(&batch.points[3 * (batch.offsets[line] + batch.seed_point[line])], &seed, sizeof seed);
+  }
+  each_entry(blocks, [&](const Entry& entry, const float* points) {
+    const std::size_t line = first_line[entry.seed] + std::size_t{entry.direction};
+    const Half& half = halves[2 * line + entry.half];
+    if (std::uint64_t{entry.first} + entry.points > half.points) {
+      sound = false;
+      return;
+    }
+    const std::size_t seed_point = batch.offsets[line] + batch.seed_point[line];
+    if (entry.half == 0) {
+      std::copy_n(points, 3 * std::size_t{entry.points}, &batch.points[3 * (seed_point + 1 + entry.first)]);
+      return;
+    }
+    for (std::uint32_t i = 0; i < entry.points; ++i) {
+      std::copy_n(points + 3 * std::size_t{i}, 3, &batch.points[3 * (seed_point - 1 - entry.first - i)]);
+    }
+  });
+  return sound ? Status{} : contradiction();
+}
+
+}  // namespace cingulum

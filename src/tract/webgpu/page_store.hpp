@@ -1,0 +1,35 @@
+// The points that the kernel wrote to pages, on the host, and their assembly into a batch in the order of the seeds.
+// Pages come in any order; each entry says what it holds (track.wgsl). Called by the WebGPU tracker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.hpp"
+#include "tract/tracker.hpp"
+
+namespace cingulum {
+
+inline constexpr std::uint32_t points_per_page = 32;
+inline constexpr std::uint32_t entry_words = 4;
+inline constexpr std::uint32_t page_words = 3 * points_per_page;
+
+// Pages that were downloaded together.
+struct PageBlock {
+  std::vector<std::uint32_t> entries;  // entry_words each
+  std::unique_ptr<float[]> points;     // page_words each
+};
+
+struct SeedCounts {
+  std::uint64_t outside = 0;
+  std::uint64_t without_direction = 0;
+};
+
+// `positions` are those of the range's seeds. Fails where the pages contradict each other: a defect of kernel or
+// driver.
+[[nodiscard]] Status assemble_pages(const std::vector<PageBlock>& blocks, SeedRange range,
+                                    const std::vector<numerics::Vec3>& positions, const SeedCounts& counts,
+                                    StreamlineBatch& batch);
+
+}  // namespace cingulum

@@ -1,0 +1,58 @@
+// Mirrors src/tract/kernel/sample.hpp: reading the field at a point. The bindings, field_number() and the numbers of the
+// field's shape (channels(), ...) are written by webgpu_shader.cpp, since a field may lie in several bindings.
+
+const end_none = 0u;
+const end_stop_map = 1u;
+const end_outside_image = 2u;
+const end_no_direction = 3u;
+const end_max_length = 4u;
+
+fn table_number(at: u32) -> f32 {
+  return bitcast<f32>(tables[at]);
+}
+
+fn grid_size() -> vec3<u32> {
+  return vec3<u32>(plan.size_x, plan.size_y, plan.size_z);
+}
+
+// Where the records around a position begin, and their weights.
+struct Corners {
+  place: array<RecordPlace, 8>,
+  weight: array<f32, 8>,
+}
+
+fn place_of_voxel(voxel: u32) -> RecordPlace {
+  return record_place(tables[plan.at_record_of_voxel + voxel]);
+}
+
+fn corners_at(position: vec3<f32>) -> Corners {
+  let size = grid_size();
+  let cell = trilinear_cell(position, size);
+  var corners: Corners;
+  for (var corner = 0u; corner < 8u; corner++) {
+    corners.place[corner] = place_of_voxel(corner_voxel(cell, size, corner));
+    corners.weight[corner] = corner_weight(cell, corner);
+  }
+  return corners;
+}
+
+fn interpolate_channel(corners: ptr<function, Corners>, channel: u32) -> f32 {
+  var sum = mul((*corners).weight[0], field_number((*corners).place[0], channel));
+  sum = sum + mul((*corners).weight[1], field_number((*corners).place[1], channel));
+  sum = sum + mul((*corners).weight[2], field_number((*corners).place[2], channel));
+  sum = sum + mul((*corners).weight[3], field_number((*corners).place[3], channel));
+  sum = sum + mul((*corners).weight[4], field_number((*corners).place[4], channel));
+  sum = sum + mul((*corners).weight[5], field_number((*corners).place[5], channel));
+  sum = sum + mul((*corners).weight[6], field_number((*corners).place[6], channel));
+  sum = sum + mul((*corners).weight[7], field_number((*corners).place[7], channel));
+  return sum;
+}
+
+// The record of the voxel that contains the position.
+fn nearest_place(position: vec3<f32>) -> RecordPlace {
+  let size = grid_size();
+  let x = axis_cell(floor(position.x + 0.5), size.x);
+  let y = axis_cell(floor(position.y + 0.5), size.y);
+  let z = axis_cell(floor(position.z + 0.5), size.z);
+  return place_of_voxel(x.low + size.x * (y.low + size.y * z.low));
+}

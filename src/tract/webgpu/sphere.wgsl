@@ -1,0 +1,47 @@
+// Mirrors src/tract/kernel/amplitudes.hpp, what any getter on a sphere needs: cosines, directions of slots, folds, and the
+// values at the slots, of which each lane writes its own.
+
+var<workgroup> values: array<f32, values_size>;
+
+fn slot_direction(slot: u32) -> vec3<f32> {
+  return vec3<f32>(table_number(plan.at_x + slot), table_number(plan.at_y + slot), table_number(plan.at_z + slot));
+}
+
+fn is_occupied(row: u32) -> bool {
+  return ((tables[plan.at_occupied + row] >> lane_index) & 1u) != 0u;
+}
+
+// Between a direction and this lane's slot of a row, without the sign on half spheres.
+fn row_cosine(row: u32, direction: vec3<f32>) -> f32 {
+  let cosine = dot_vec3(slot_direction(32u * row + lane_index), direction);
+  return select(cosine, absolute(cosine), sphere_is_half());
+}
+
+// The slot's direction, on half spheres turned to the side of `ahead`.
+fn aligned_direction(slot: u32, ahead: vec3<f32>) -> vec3<f32> {
+  let direction = slot_direction(slot);
+  return select(direction, -direction, sphere_is_half() && dot_vec3(direction, ahead) < 0.0);
+}
+
+fn fold_greatest(value: f32) -> f32 {
+  var a = value;
+  for (var distance = 16u; distance != 0u; distance = distance / 2u) {
+    let other = lanes_exchange(a, distance);
+    a = select(other, a, a > other);
+  }
+  return lanes_get(a, 0u);
+}
+
+fn fold_least(value: f32) -> f32 {
+  var a = value;
+  for (var distance = 16u; distance != 0u; distance = distance / 2u) {
+    let other = lanes_exchange(a, distance);
+    a = select(other, a, a < other);
+  }
+  return lanes_get(a, 0u);
+}
+
+// (1 - w) + w |cos| of this lane's slot.
+fn angular_factor(row: u32, ahead: vec3<f32>) -> f32 {
+  return pin(1.0 - plan.angular_weight) + mul(plan.angular_weight, absolute(row_cosine(row, ahead)));
+}

@@ -1,0 +1,291 @@
+#include "tract/webgpu/webgpu_shader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <string_view>
+
+#include "numerics/lanes_portable.hpp"
+
+namespace cingulum {
+namespace {
+
+constexpr std::uint32_t round_up(std::uint32_t value, std::uint32_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+// A number of the field's shape that the text reads as NAME().
+struct ShapeNumber {
+  const char* name;
+  std::uint32_t value;
+  bool is_flag;
+};
+
+std::vector<ShapeNumber> shape_numbers(const TrackingInput& input, const FieldPieces& pieces) {
+  return {{"channels", input.field.channels, false},
+          {"stride", input.field.stride, false},
+          {"records_per_piece", pieces.records_per_piece, false},
+          {"sphere_rows", input.sphere.rows, false},
+          {"sphere_is_half", input.sphere.half, true},
+          {"neighbour_columns", input.sphere.degree, false},
+          {"coefficients", input.harmonics.coefficients, false},
+          {"harmonic_degree", input.harmonics.degree, false},
+          {"is_mirror", input.harmonics.mirror, true},
+          {"gradients", input.bootstrap.gradients, false},
+          {"boot_rows", input.bootstrap.rows, false},
+          {"is_csa", input.bootstrap.csa, true}};
+}
+
+// The getter's files, after those that every module has.
+std::vector<std::string_view> files_of(const TrackingInput& input) {
+  std::vector<std::string_view> files;
+  const auto add = [&](std::initializer_list<std::string_view> names) { files.insert(files.end(), names); };
+  const bool series = input.field.kind == field_of_harmonics;
+  const auto getter = static_cast<Getter>(input.plan.getter);
+  if (getter != Getter::ptt) add({"plain_half.wgsl"});
+  if (input.field.kind == field_of_tensors) {
+    add({"tensor.wgsl"});
+    return files;
+  }
+  if (input.field.kind == field_of_peaks) {
+    add({"closest_stored.wgsl"});
+    return files;
+  }
+  add({"sphere.wgsl", "find_peaks.wgsl", "nearest_peak.wgsl"});
+  if (getter == Getter::boot) {
+    add({"record.wgsl", "series_on_sphere.wgsl", "boot.wgsl"});
+    return files;
+  }
+  if (series) {
+    add({"record.wgsl", "series_on_sphere.wgsl", "amplitudes_sh.wgsl"});
+  } else {
+    add({"amplitudes_sf.wgsl"});
+  }
+  add({"amplitudes.wgsl", "initial_peaks.wgsl"});
+  const bool refines = getter == Getter::det && series && input.plan.refine != 0u;
+  switch (getter) {
+    case Getter::prob: add({"prob.wgsl"}); break;
+    case Getter::closest: add({"closest.wgsl"}); break;
+    case Getter::det:
+      if (refines) add({"series.wgsl"});
+      add({refines ? "det_refined.wgsl" : "det_vertex.wgsl", "det.wgsl"});
+      break;
+    default:
+      if (series) add({"series.wgsl"});
+      add({series ? "ptt_sh.wgsl" : "ptt_sf.wgsl", "ptt.wgsl"});
+      break;
+  }
+  return files;
+}
+
+void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces) {
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "struct Plan {{\n");
+  for (const PlanNumber& number : numbers) {
+    fmt::format_to(out, "  {}: {},\n", number.name, std::holds_alternative<float>(number.value) ? "f32" : "u32");
+  }
+  fmt::format_to(out, "}}\n@group(0) @binding(0) var<storage, read> tables: array<u32>;\n");
+  for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
+    fmt::format_to(out, "@group(0) @binding({}) var<storage, read> field_{}: array<f32>;\n", piece + 1, piece);
+  }
+  fmt::format_to(out,
+                 "@group(0) @binding({}) var<storage, read_write> work: Work;\n"
+                 "@group(0) @binding({}) var<storage, read_write> pages: array<u32>;\n"
+                 "@group(0) @binding({}) var<uniform> plan: Plan;\n",
+                 pieces.count + 1, pieces.count + 2, pieces.count + 3);
+}
+
+// Where a record begins: with one binding a place in it, with several the binding as well.
+void write_field_access(std::string& text, const FieldPieces& pieces) {
+  auto out = std::back_inserter(text);
+  if (pieces.count == 1) {
+    text += R"(
+struct RecordPlace {
+  at: u32,
+}
+fn record_place(record: u32) -> RecordPlace {
+  return RecordPlace(record * stride());
+}
+fn field_number(place: RecordPlace, channel: u32) -> f32 {
+  return field_0[place.at + channel];
+}
+)";
+    return;
+  }
+  text += R"(
+struct RecordPlace {
+  at: u32,
+  piece: u32,
+}
+fn record_place(record: u32) -> RecordPlace {
+  let piece = record / records_per_piece();
+  return RecordPlace((record - piece * records_per_piece()) * stride(), piece);
+}
+fn field_number(place: RecordPlace, channel: u32) -> f32 {
+  switch place.piece {
+)";
+  for (std::uint32_t piece = 0; piece + 1 < pieces.count; ++piece) {
+    fmt::format_to(out, "    case {}u: {{ return field_{}[place.at + channel]; }}\n", piece, piece);
+  }
+  fmt::format_to(out, "    default: {{ return field_{}[place.at + channel]; }}\n  }}\n}}\n", pieces.count - 1);
+}
+
+void write_shape(std::string& text, const std::vector<ShapeNumber>& shape, bool specialised) {
+  auto out = std::back_inserter(text);
+  for (const ShapeNumber& number : shape) {
+    const std::string value =
+        specialised ? fmt::format("{}u", number.value) : fmt::format("plan.shape_{}", number.name);
+    fmt::format_to(out, "fn {}() -> {} {{ return {}{}; }}\n", number.name, number.is_flag ? "bool" : "u32", value,
+                   number.is_flag ? " != 0u" : "");
+  }
+}
+
+// Words of workgroup memory, by the names of the arrays' sizes.
+struct WorkgroupSizes {
+  std::uint32_t record;
+  std::uint32_t values;
+  std::uint32_t boot_rows;
+  std::uint32_t coefficients_at_once;
+
+  // Rounded up, so that fields of similar shape share a module.
+  WorkgroupSizes(const TrackingInput& input, bool exact) {
+    const bool has_record = input.field.kind == field_of_harmonics || input.field.kind == field_of_bootstrap;
+    record = has_record ? round_up(input.field.channels, exact ? 1 : 64) : 0;
+    values = numerics::lane_count * round_up(input.sphere.rows, exact ? 1 : 4);
+    boot_rows = std::max(1u, round_up(input.bootstrap.rows, exact ? 1 : 4));
+    const std::uint32_t coefficients = std::max(1u, input.harmonics.coefficients);
+    coefficients_at_once =
+        std::min(numerics::lane_count, exact ? coefficients : std::bit_ceil(std::min(coefficients, 32u)));
+  }
+
+  [[nodiscard]] std::uint32_t bytes(const TrackingInput& input) const {
+    constexpr std::uint32_t lanes = 64 + 1 + 32;  // lanes_workgroup.wgsl, shared_words
+    const std::uint32_t boot = input.field.kind == field_of_bootstrap ? 96 + 33 * coefficients_at_once : 0;
+    return 4 * (lanes + record + values + boot);
+  }
+};
+
+}  // namespace
+
+std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPieces& pieces,
+                                     const LaunchNumbers& launch) {
+  const TrackingInput& input = tables.input;
+  const TrackingPlan& plan = input.plan;
+  const TableOffsets& at = tables.offsets;
+  std::vector<PlanNumber> numbers = {
+      {"negative_zero", -0.0f},
+      {"seed_count", launch.seed_count},
+      {"first_seed", launch.first_seed},
+      {"budget", launch.budget},
+      {"page_capacity", launch.page_capacity},
+      {"at_points", 4u * launch.page_capacity},
+      {"at_seeds", launch.at_seeds},
+      {"given_directions", launch.given_directions},
+      {"size_x", plan.size.x},
+      {"size_y", plan.size.y},
+      {"size_z", plan.size.z},
+      {"step_in_voxels_x", plan.step_in_voxels[0]},
+      {"step_in_voxels_y", plan.step_in_voxels[1]},
+      {"step_in_voxels_z", plan.step_in_voxels[2]},
+      {"voxels_per_mm_x", plan.voxels_per_mm[0]},
+      {"voxels_per_mm_y", plan.voxels_per_mm[1]},
+      {"voxels_per_mm_z", plan.voxels_per_mm[2]},
+      {"cos_max_angle", plan.cos_max_angle},
+      {"stop_threshold", plan.stop_threshold},
+      {"max_steps", plan.max_steps},
+      {"relative_threshold", plan.relative_threshold},
+      {"absolute_threshold", plan.absolute_threshold},
+      {"relative_peak_threshold", plan.relative_peak_threshold},
+      {"cos_min_separation", plan.cos_min_separation},
+      {"max_directions", plan.max_directions},
+      {"angular_weight", plan.angular_weight},
+      {"one_sided", plan.one_sided},
+      {"rk4", plan.rk4},
+      {"boot_attempts", plan.boot_attempts},
+      {"boot_retry_angle", plan.boot_retry_angle},
+      {"boot_seed", plan.boot_seed},
+      {"boot_min_signal", plan.boot_min_signal},
+      {"inverse_scale_sum", input.bootstrap.inverse_scale_sum},
+      {"ptt_probe_step_mm", plan.ptt_probe_step_mm},
+      {"ptt_probe_radius_mm", plan.ptt_probe_radius_mm},
+      {"ptt_probe_quality", plan.ptt_probe_quality},
+      {"ptt_inverse_quality", 1.0f / static_cast<float>(plan.ptt_probe_quality)},
+      {"ptt_probe_count", plan.ptt_probe_count},
+      {"ptt_exponent_is_one", plan.ptt_exponent_is_one},
+      {"ptt_exponent", plan.ptt_exponent},
+      {"ptt_max_curvature", plan.ptt_max_curvature},
+      {"ptt_weak_links", plan.ptt_weak_links},
+      {"ptt_tries", plan.ptt_tries},
+      {"ptt_arc_mm", plan.step_mm / static_cast<float>(plan.ptt_substeps)},
+      {"substeps", static_cast<Getter>(plan.getter) == Getter::ptt ? plan.ptt_substeps : 1u},
+      {"key_low", plan.key.low},
+      {"key_high", plan.key.high},
+      {"nearest_cells", input.nearest.cells},
+      {"nearest_capacity", input.nearest.capacity},
+      {"at_record_of_voxel", static_cast<std::uint32_t>(tables.words.size())},
+      {"at_occupied", at.occupied},
+      {"at_x", at.sphere_x},
+      {"at_y", at.sphere_y},
+      {"at_z", at.sphere_z},
+      {"at_neighbours", at.neighbours},
+      {"at_matrix", at.harmonics},
+      {"at_place", at.place},
+      {"at_recurrence", at.recurrence},
+      {"at_boot_basis", at.boot_basis},
+      {"at_boot_fit", at.boot_fit},
+      {"at_level", at.boot_level},
+      {"at_residual_scale", at.residual_scale},
+      {"at_disc_k1", at.disc_k1},
+      {"at_disc_k2", at.disc_k2},
+      {"at_nearest", at.nearest},
+  };
+  for (const ShapeNumber& number : shape_numbers(input, pieces)) {
+    numbers.push_back({fmt::format("shape_{}", number.name), number.value});
+  }
+  return numbers;
+}
+
+TrackingShader make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
+                                    const FieldPieces& pieces, const ShaderForm& form) {
+  TrackingShader shader;
+  const WorkgroupSizes sizes(input, form.specialised);
+  shader.workgroup_bytes = sizes.bytes(input);
+
+  KernelSource& source = shader.source;
+  source.name = "track";
+  source.language = KernelLanguage::wgsl;
+  source.parameters.push_back({"tables", ParameterKind::buffer_in});
+  for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
+    source.parameters.push_back({fmt::format("field_{}", piece), ParameterKind::buffer_in});
+  }
+  source.parameters.push_back({"work", ParameterKind::buffer_inout});
+  source.parameters.push_back({"pages", ParameterKind::buffer_inout});
+  for (const PlanNumber& number : numbers) {
+    source.parameters.push_back(
+        {number.name, std::holds_alternative<float>(number.value) ? ParameterKind::f32 : ParameterKind::u32});
+  }
+
+  std::string& text = source.text;
+  write_bindings(text, numbers, pieces);
+  fmt::format_to(std::back_inserter(text),
+                 "const record_size = {}u;\nconst values_size = {}u;\nconst boot_rows_size = {}u;\n"
+                 "const coefficients_at_once = {}u;\n",
+                 std::max(1u, sizes.record), std::max(1u, sizes.values), sizes.boot_rows, sizes.coefficients_at_once);
+  write_shape(text, shape_numbers(input, pieces), form.specialised);
+  write_field_access(text, pieces);
+  text += numerics_wgsl(form.lanes);
+  text += embedded_shader("sample.wgsl");
+  text += embedded_shader("step.wgsl");
+  for (const std::string_view file : files_of(input)) text += embedded_shader(file);
+  text += embedded_shader("track.wgsl");
+  fmt::format_to(std::back_inserter(text),
+                 "\n@compute @workgroup_size(32)\nfn track(@builtin(workgroup_id) workgroup: vec3<u32>, "
+                 "@builtin({}) lane: u32) {{\n  negative_zero = plan.negative_zero;\n  lane_index = lane;\n"
+                 "  track_seeds(workgroup.x);\n}}\n",
+                 form.lanes == LaneForm::workgroup ? "local_invocation_index" : "subgroup_invocation_id");
+  return shader;
+}
+
+}  // namespace cingulum

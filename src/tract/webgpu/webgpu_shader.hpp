@@ -1,0 +1,56 @@
+// The WGSL of a tracking run: the mirror of the numerics and of the kernel's headers, put together for one getter on
+// one kind of field, with the bindings and the numbers that it reads. Called by the WebGPU tracker; plain text, needs
+// no device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "device/kernel.hpp"
+#include "device/shader_library.hpp"
+#include "tract/device_tables.hpp"
+
+namespace cingulum {
+
+// How records lie in bindings.
+struct FieldPieces {
+  std::uint32_t records_per_piece = 0;
+  std::uint32_t count = 1;
+};
+
+// What changes from launch to launch.
+struct LaunchNumbers {
+  std::uint32_t seed_count = 0;
+  std::uint32_t first_seed = 0;  // the global index of seed 0
+  std::uint32_t budget = 0;      // getter calls of a workgroup
+  std::uint32_t page_capacity = 0;
+  std::uint32_t at_seeds = 0;  // in the words after the counters
+  std::uint32_t given_directions = 0;
+};
+
+// A number of the uniform block.
+struct PlanNumber {
+  std::string name;
+  KernelArgument value;  // u32 or f32
+};
+// All of them, in the order of the block. The same names in the same order for every plan.
+// In the buffer of tables, the numbers of records per voxel follow the words of `tables`.
+[[nodiscard]] std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPieces& pieces,
+                                                   const LaunchNumbers& launch);
+
+struct ShaderForm {
+  LaneForm lanes = LaneForm::workgroup;
+  // Write the field's shape into the text, so that the driver can unroll: faster, but every shape is compiled anew.
+  bool specialised = false;
+};
+
+struct TrackingShader {
+  KernelSource source;
+  std::uint32_t workgroup_bytes = 0;
+};
+[[nodiscard]] TrackingShader make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
+                                                  const FieldPieces& pieces, const ShaderForm& form);
+
+}  // namespace cingulum

@@ -1,0 +1,231 @@
+// The streamlines of WebGPU are the CPU's, bit for bit: every getter on every kind of field, whatever the bindings,
+// pages, budgets and ranges.
+#include "tract/webgpu/webgpu_tracker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "support/analytic_field.hpp"
+#include "support/each_device.hpp"
+#include "tract/seeds.hpp"
+#include "tract/tracker.hpp"
+
+namespace cingulum {
+namespace {
+
+using numerics::Vec3;
+using numerics::Vec3d;
+
+std::vector<Vec3> scattered_seeds(std::size_t count, const ImageGeometry& geometry) {
+  std::vector<Vec3> positions(count);
+  std::uint64_t state = 88172645463325252ull;
+  const auto draw = [&] {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return static_cast<float>(state >> 40) * 0x1p-24f;
+  };
+  for (Vec3& p : positions) {
+    // Some lie outside.
+    p = {draw() * static_cast<float>(geometry.size[0]) - 0.7f, draw() * static_cast<float>(geometry.size[1]) - 0.7f,
+         draw() * static_cast<float>(geometry.size[2]) - 0.7f};
+  }
+  return positions;
+}
+
+StreamlineBatch track_all(Tracker& tracker, const TrackingPlan& plan, const Field& field, const Seeds& seeds,
+                          const GivenDirections* directions = nullptr) {
+  StreamlineBatch batch;
+  const Status supported = tracker.supports(plan, field);
+  EXPECT_TRUE(supported) << testing::message_of(supported);
+  const Status prepared = tracker.prepare(plan, field, seeds, directions);
+  EXPECT_TRUE(prepared) << testing::message_of(prepared);
+  if (!prepared) return batch;
+  const Status tracked = tracker.track({0, seeds.count()}, batch);
+  EXPECT_TRUE(tracked) << testing::message_of(tracked);
+  return batch;
+}
+
+void expect_equal(const StreamlineBatch& a, const StreamlineBatch& b) {
+  ASSERT_EQ(a.offsets, b.offsets);
+  EXPECT_EQ(a.seed_index, b.seed_index);
+  EXPECT_EQ(a.seed_point, b.seed_point);
+  EXPECT_EQ(a.end_reason, b.end_reason);
+  EXPECT_EQ(a.steps, b.steps);
+  EXPECT_EQ(a.seeds_outside, b.seeds_outside);
+  EXPECT_EQ(a.seeds_without_direction, b.seeds_without_direction);
+  ASSERT_EQ(a.points.size(), b.points.size());
+  EXPECT_EQ(std::memcmp(a.points.data(), b.points.data(), a.points.size() * sizeof(float)), 0);
+}
+
+class WebgpuTracking : public testing::EachDevice {
+ protected:
+  void expect_the_cpus(const TrackingPlan& plan, const Field& field, std::vector<Vec3> positions,
+                       const WebgpuTrackerOptions& options = {}, const GivenDirections* directions = nullptr) {
+    const std::unique_ptr<Seeds> seeds = listed_seeds(std::move(positions)).value();
+    const std::unique_ptr<ThreadPool> pool = ThreadPool::create(1).value();
+    const StreamlineBatch expected = track_all(*make_cpu_tracker(*pool), plan, field, *seeds, directions);
+    EXPECT_GT(expected.steps, 0u);
+    expect_equal(expected, track_all(*make_webgpu_tracker(device(), options), plan, field, *seeds, directions));
+  }
+};
+CGL_FOR_DEVICES(WebgpuTracking, "webgpu");
+
+const ImageGeometry geometry = test::grid(9, 10, 7, {1.5, 1.25, 2});
+
+// Fibres that turn about an axis, and further ones across.
+Vec3d turning(Vec3d p) {
+  return test::unit({p.y - 4.3, 3.9 - p.x, 0.4 + 0.1 * p.z});
+}
+Vec3d across(Vec3d p) {
+  return test::unit({0.3, 1, 0.2 * (p.x - 4)});
+}
+
+float map_value(Vec3d p) {
+  return static_cast<float>(1.1 - 0.02 * numerics::dot(p - Vec3d{4, 4.5, 3}, p - Vec3d{4, 4.5, 3}));
+}
+
+double lobes(Vec3d p, Vec3d v) {
+  return std::pow(numerics::dot(v, turning(p)), 8) + 0.6 * std::pow(numerics::dot(v, across(p)), 8) + 0.02;
+}
+
+Field amplitudes(const char* sphere) {
+  return test::amplitude_field(geometry, named_sphere(sphere).value(), lobes, map_value);
+}
+
+Field harmonics(const char* sphere, int degree) {
+  return test::harmonic_field(
+      geometry, named_sphere(sphere).value(), degree,
+      [&](Vec3d p, double* c) {
+        std::fill_n(c, numerics::coefficient_count(degree, false), 0.0);
+        test::add_lobe(degree, turning(p), 1, c);
+        test::add_lobe(degree, across(p), 0.6, c);
+      },
+      map_value);
+}
+
+TrackingPlan plan_for(TrackingOptions options, const Field& field) {
+  options.max_length_mm = 20;
+  options.random_key = 0x123456789abcdef0ull;
+  return make_tracking_plan(options, field.geometry).value();
+}
+
+Field tensors() {
+  return test::tensor_field(geometry, turning, map_value);
+}
+
+Field peaks() {
+  return test::peak_field(
+      geometry, 3,
+      [](Vec3d p, Vec3d* peaks) {
+        peaks[0] = across(p) * 0.4;
+        if (p.x > 3) peaks[2] = turning(p);
+      },
+      map_value);
+}
+
+// A signal of two fibres in `gradients` directions.
+Field bootstrap(const char* sphere, std::size_t gradients, bool csa, int degree) {
+  std::vector<Vec3d> directions = {{0, 0, 0}};
+  std::vector<std::uint8_t> is_b0 = {1};
+  for (std::size_t g = 0; g < gradients; ++g) {
+    const double z = (static_cast<double>(g) + 0.5) / static_cast<double>(gradients);
+    const double angle = 2.39996322972865 * static_cast<double>(g);
+    directions.push_back({std::sqrt(1 - z * z) * std::cos(angle), std::sqrt(1 - z * z) * std::sin(angle), z});
+    is_b0.push_back(0);
+  }
+  std::uint32_t noise = 1;
+  const test::AllVoxels all(
+      geometry, directions.size(),
+      [&](Vec3d p, float* signal) {
+        signal[0] = 1000;
+        for (std::size_t g = 1; g < directions.size(); ++g) {
+          noise = noise * 1664525u + 1013904223u;
+          const double along = numerics::dot(directions[g], turning(p)),
+                       beside = numerics::dot(directions[g], across(p));
+          signal[g] = static_cast<float>(
+              1000 * (0.6 * std::exp(-0.3 - 2.4 * along * along) + 0.4 * std::exp(-0.3 - 2.4 * beside * beside)) +
+              static_cast<double>(noise >> 16) / 65536 * 60);
+        }
+      },
+      map_value);
+  return make_bootstrap_field(geometry, all.stop, all.records(), directions, is_b0, {.csa = csa, .degree = degree},
+                              named_sphere(sphere).value(), *ThreadPool::create(1).value())
+      .value();
+}
+
+TEST_P(WebgpuTracking, of_prob_has_the_cpus_bits) {
+  for (const char* sphere : {"repulsion724", "mirror321"}) {
+    const Field field = amplitudes(sphere);
+    expect_the_cpus(plan_for({.getter = Getter::prob}, field), field, scattered_seeds(12, geometry));
+  }
+  for (const char* sphere : {"repulsion724", "mirror321"}) {
+    const Field field = harmonics(sphere, 8);
+    expect_the_cpus(plan_for({.getter = Getter::prob, .angular_weight = 0.7}, field), field,
+                    scattered_seeds(12, geometry));
+  }
+}
+
+TEST_P(WebgpuTracking, of_det_has_the_cpus_bits) {
+  const Field on_sphere = amplitudes("mirror321");
+  expect_the_cpus(plan_for({.getter = Getter::det}, on_sphere), on_sphere, scattered_seeds(12, geometry));
+  for (const bool refine : {false, true}) {
+    const Field field = harmonics("mirror321", 6);
+    expect_the_cpus(plan_for({.getter = Getter::det, .refine = refine}, field), field, scattered_seeds(12, geometry));
+  }
+}
+
+TEST_P(WebgpuTracking, of_closest_has_the_cpus_bits) {
+  const Field stored = peaks();
+  expect_the_cpus(plan_for({.getter = Getter::closest}, stored), stored, scattered_seeds(16, geometry));
+  const Field on_sphere = amplitudes("mirror321");
+  expect_the_cpus(plan_for({.getter = Getter::closest, .max_directions = 1}, on_sphere), on_sphere,
+                  scattered_seeds(12, geometry));
+  const Field series = harmonics("mirror321", 4);
+  expect_the_cpus(plan_for({.getter = Getter::closest, .one_sided = true}, series), series,
+                  scattered_seeds(12, geometry));
+}
+
+TEST_P(WebgpuTracking, of_tensor_has_the_cpus_bits) {
+  const Field field = tensors();
+  for (const bool rk4 : {false, true}) {
+    expect_the_cpus(plan_for({.getter = Getter::tensor, .rk4 = rk4}, field), field, scattered_seeds(24, geometry));
+  }
+}
+
+TEST_P(WebgpuTracking, of_boot_has_the_cpus_bits) {
+  for (const bool csa : {false, true}) {
+    const Field field = bootstrap("mirror321", 64, csa, 4);
+    expect_the_cpus(plan_for({.getter = Getter::boot, .boot_seed = csa}, field), field, scattered_seeds(8, geometry));
+  }
+  const Field field = bootstrap("repulsion362", 170, false, 6);
+  expect_the_cpus(plan_for({.getter = Getter::boot,
+                            .max_angle_deg = 20,
+                            .angular_weight = 0.5,
+                            .boot_retry = BootRetry::no_peak_or_angle},
+                           field),
+                  field, scattered_seeds(6, geometry));
+}
+
+TEST_P(WebgpuTracking, of_ptt_has_the_cpus_bits) {
+  const Field on_sphere = amplitudes("mirror321");
+  expect_the_cpus(plan_for({.getter = Getter::ptt}, on_sphere), on_sphere, scattered_seeds(6, geometry));
+  const Field full = amplitudes("repulsion724");
+  expect_the_cpus(plan_for({.getter = Getter::ptt,
+                            .ptt_probe_radius_mm = 0.5,
+                            .ptt_probe_quality = 4,
+                            .ptt_probe_count = 3,
+                            .ptt_exponent = 2,
+                            .ptt_weak_links = true,
+                            .ptt_substeps = 3},
+                           full),
+                  full, scattered_seeds(4, geometry));
+  const Field series = harmonics("mirror321", 8);
+  expect_the_cpus(plan_for({.getter = Getter::ptt}, series), series, scattered_seeds(4, geometry));
+}
+
+}  // namespace
+}  // namespace cingulum
