@@ -124,8 +124,8 @@ TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
     Getter getter;
     int degree;
     const char* sphere;
-  } const shapes[] = {{Getter::boot, 4, "mirror321"},    {Getter::prob, 0, "repulsion362"},
-                      {Getter::prob, 8, "mirror321"},    {Getter::ptt, 0, "repulsion362"},
+  } const shapes[] = {{Getter::boot, 4, "mirror321"},    {Getter::prob, 0, "repulsion724"},
+                      {Getter::prob, 8, "mirror321"},    {Getter::ptt, 0, "repulsion724"},
                       {Getter::ptt, 8, "mirror321"},     {Getter::det, 8, "mirror321"},
                       {Getter::closest, 8, "mirror321"}, {Getter::boot, 6, "mirror321"}};
   for (const auto& shape : shapes) {
@@ -139,7 +139,7 @@ TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
 
 // The file that a run of these devices writes.
 std::string file_of(const test::RandomPlan& plan, const std::string& devices, std::uint64_t chunk, ThreadPool& pool) {
-  const testing::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
   const auto seeds = listed_seeds(plan.seeds).value();
   auto trackers = prepare_trackers(testing::registry(), devices, 1, pool, numbers, plan.field, *seeds, nullptr);
