@@ -1,35 +1,12 @@
-// The arguments of `cingulum track` as data, their values as text for the sidecar, and back: what `--from` repeats.
-// Called by track.cpp.
+// The arguments of `cingulum track` as data. Called by track.cpp.
 #pragma once
 
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
-#include "base/result.hpp"
 #include "cli/verb.hpp"
 
 namespace cingulum {
 
 [[nodiscard]] std::vector<Argument> track_arguments();
-
-// Every option that the result depends on: name -> text, list of texts, or true; and which of them the user gave.
-[[nodiscard]] nlohmann::ordered_json options_for_sidecar(const Verb& verb, const ParsedArguments& arguments);
-
-// The options of a sidecar, with those of the command line over them. Files with relative names are looked for in the
-// folder of the run when they are not in the present one, and must have the hash that the sidecar has.
-[[nodiscard]] Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const std::filesystem::path& sidecar,
-                                                             const ParsedArguments& given);
-
-// A file that the result depends on though no option names it: b-values found beside the series.
-struct FoundInput {
-  std::string option;
-  std::filesystem::path path;
-};
-
-// The files that the result depends on, by option: {"option", "path", "xxh3_128"} each.
-[[nodiscard]] Result<nlohmann::ordered_json> input_facts(const Verb& verb, const ParsedArguments& arguments,
-                                                         const std::vector<FoundInput>& found);
 
 }  // namespace cingulum

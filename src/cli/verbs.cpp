@@ -15,6 +15,7 @@ Verb convert_verb();
 Verb verify_verb();
 Verb devices_verb();
 Verb selfcheck_verb();
+Verb bench_verb();
 Verb cache_verb();
 Verb settings_verb();
 Verb completion_verb();
@@ -25,7 +26,7 @@ std::vector<Verb> all_verbs() {
   std::vector<Verb> verbs;
   for (Verb (*const verb)() :
        {track_verb, fit_verb, phantom_verb, score_verb, compare_verb, report_verb, info_verb, convert_verb, verify_verb,
-        devices_verb, selfcheck_verb, cache_verb, settings_verb, completion_verb, docs_verb, help_verb}) {
+        devices_verb, selfcheck_verb, bench_verb, cache_verb, settings_verb, completion_verb, docs_verb, help_verb}) {
     verbs.push_back(verb());
   }
   return verbs;

@@ -230,11 +230,11 @@ Result<Sphere> read_sphere(const std::filesystem::path& path, bool full) {
   return parse_sphere(path.string(), text, full);
 }
 
-Result<Sphere> sphere_by_name_or_file(const std::string& text) {
-  Result<Sphere> named = named_sphere(text);
+Result<Sphere> sphere_by_name_or_file(const std::string& text, bool full) {
+  Result<Sphere> named = named_sphere(full ? text + "-full" : text);
   if (named || named.error().kind() != ErrorKind::not_found) return named;
   std::error_code error;
-  if (std::filesystem::exists(text, error)) return read_sphere(text, false);
+  if (std::filesystem::exists(text, error)) return read_sphere(text, full);
   return fail(ErrorKind::not_found, "{}, nor a file of that name", named.error().message());
 }
 

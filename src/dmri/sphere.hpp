@@ -52,6 +52,6 @@ struct Sphere {
 // origin. 6 to 20 000 directions (3 on the half sphere), none given twice.
 [[nodiscard]] Result<Sphere> make_sphere(std::string name, std::vector<numerics::Vec3d> directions, bool full);
 // A name or, where there is no such name, a file.
-[[nodiscard]] Result<Sphere> sphere_by_name_or_file(const std::string& text);
+[[nodiscard]] Result<Sphere> sphere_by_name_or_file(const std::string& text, bool full = false);
 
 }  // namespace cingulum

@@ -18,6 +18,7 @@ struct Avx2LanesOf {
   static constexpr std::uint32_t width = 8 * registers;
   static constexpr int parts = static_cast<int>(registers);
   using Narrow = Avx2LanesOf<1>;
+  using Probes = Avx2LanesOf<5>;
   static constexpr bool serial = true;
   using Wide = Avx2LanesOf<4>;
 
@@ -83,9 +84,12 @@ struct Avx2LanesOf {
     return load(lanes);
   }
   template <class Body>
-  static void each_lane(std::uint32_t bits, Body&& body) {
-    for (std::uint32_t l = 0; l < width; ++l) {
-      if (((bits >> l) & 1u) != 0u) body(l);
+  static void each_lane(const Mask& mask, Body&& body) {
+    for (int i = 0; i < parts; ++i) {
+      const auto bits = static_cast<std::uint32_t>(_mm256_movemask_ps(mask.part[i]));
+      for (std::uint32_t l = 0; l < 8; ++l) {
+        if (((bits >> l) & 1u) != 0u) body(8 * static_cast<std::uint32_t>(i) + l);
+      }
     }
   }
   static float own(const Float& a, std::uint32_t lane) { return get(a, lane); }
@@ -220,6 +224,11 @@ struct Avx2LanesOf {
       kept |= (predicate(lane) ? 1u : 0u) << lane;
     }
     return kept;
+  }
+  static bool any(const Mask& mask) {
+    int bits = 0;
+    for (int i = 0; i < parts; ++i) bits |= _mm256_movemask_ps(mask.part[i]);
+    return bits != 0;
   }
   static std::uint32_t ballot(const Mask& mask) {
     std::uint32_t bits = 0;

@@ -18,6 +18,7 @@ struct Avx512LanesOf {
   static constexpr std::uint32_t width = 16 * registers;
   static constexpr int parts = static_cast<int>(registers);
   using Narrow = Avx512LanesOf<1>;
+  using Probes = Avx512LanesOf<3>;
   static constexpr bool serial = true;
   using Wide = Avx512LanesOf<2>;
 
@@ -77,9 +78,9 @@ struct Avx512LanesOf {
     return load(lanes);
   }
   template <class Body>
-  static void each_lane(std::uint32_t bits, Body&& body) {
+  static void each_lane(const Mask& mask, Body&& body) {
     for (std::uint32_t l = 0; l < width; ++l) {
-      if (((bits >> l) & 1u) != 0u) body(l);
+      if (((static_cast<std::uint32_t>(mask.part[l / 16]) >> (l % 16)) & 1u) != 0u) body(l);
     }
   }
   static float own(const Float& a, std::uint32_t lane) { return get(a, lane); }
@@ -203,6 +204,11 @@ struct Avx512LanesOf {
       kept |= (predicate(lane) ? 1u : 0u) << lane;
     }
     return kept;
+  }
+  static bool any(const Mask& mask) {
+    std::uint32_t bits = 0;
+    for (int i = 0; i < parts; ++i) bits |= static_cast<std::uint32_t>(mask.part[i]);
+    return bits != 0u;
   }
   static std::uint32_t ballot(const Mask& mask) {
     std::uint32_t bits = 0;

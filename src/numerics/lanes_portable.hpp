@@ -18,11 +18,13 @@ CGL_HD constexpr std::uint32_t row_count(std::uint32_t slots) {
 }
 
 // `count` is 32 but for work that each lane does alone (ptt): there a kind offers Narrow, as many lanes as one register
-// holds, without the primitives that cross lanes.
+// holds, and (where lanes are serial) Probes, 32 lanes and a narrow group beside them; both without the primitives that
+// cross lanes, Probes without those that take or give bits, too.
 template <std::uint32_t count>
 struct PortableLanesOf {
   static constexpr std::uint32_t width = count;
   using Narrow = PortableLanesOf<8>;
+  using Probes = PortableLanesOf<lane_count + 8>;
   // Lanes of a warp run together; elsewhere each_lane is a loop, whose body may use all lanes for the one.
   static constexpr bool serial = true;
   using Wide = PortableLanesOf<32>;
@@ -75,12 +77,12 @@ struct PortableLanesOf {
   static CGL_HD Float map(const Float& a, Function&& function) {
     return each<Float>([&](std::uint32_t l) { return function(a.lane[l]); });
   }
-  // Calls body(lane) for each lane of `bits`; own(a, lane) is that lane's number.
+  // Calls body(lane) for each lane of the mask; own(a, lane) is that lane's number.
   CGL_HD_GENERIC
   template <class Body>
-  static CGL_HD void each_lane(std::uint32_t bits, Body&& body) {
+  static CGL_HD void each_lane(const Mask& mask, Body&& body) {
     for (std::uint32_t l = 0; l < count; ++l) {
-      if (((bits >> l) & 1u) != 0u) body(l);
+      if (mask.lane[l]) body(l);
     }
   }
   static CGL_HD float own(const Float& a, std::uint32_t lane) { return a.lane[lane]; }
@@ -207,6 +209,12 @@ struct PortableLanesOf {
       kept |= (predicate(lane) ? 1u : 0u) << lane;
     }
     return kept;
+  }
+  // Whether some lane's mask is set.
+  static CGL_HD bool any(const Mask& mask) {
+    bool found = false;
+    for (std::uint32_t l = 0; l < count; ++l) found = found || mask.lane[l];
+    return found;
   }
   // Bit l is set where lane l's mask is.
   static CGL_HD std::uint32_t ballot(const Mask& mask) {

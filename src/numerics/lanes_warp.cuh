@@ -40,8 +40,8 @@ struct WarpLanes {
     return function(a);
   }
   template <class Body>
-  static __device__ void each_lane(std::uint32_t bits, Body&& body) {
-    if (mask_of_bits(bits)) body(lane_index());
+  static __device__ void each_lane(Mask mask, Body&& body) {
+    if (mask) body(lane_index());
   }
   static __device__ float own(Float a, std::uint32_t) { return a; }
   static __device__ void barrier() { __syncwarp(whole_warp); }
@@ -88,6 +88,7 @@ struct WarpLanes {
   static __device__ std::uint32_t filter(std::uint32_t bits, Predicate&& predicate) {
     return __ballot_sync(whole_warp, mask_of_bits(bits) && predicate(lane_index()));
   }
+  static __device__ bool any(Mask mask) { return __any_sync(whole_warp, mask) != 0; }
   static __device__ std::uint32_t ballot(Mask mask) { return __ballot_sync(whole_warp, mask); }
 
   template <std::uint32_t distance>

@@ -13,22 +13,25 @@
 
 namespace cingulum {
 
-// Memory that begins on a cache line, so that no register's worth of a record lies on two.
-template <class T>
-struct CacheLineAllocator {
-  using value_type = T;
-  static constexpr std::align_val_t line_bytes{64};
+// Memory that begins on a cache line, so that no register's worth of a record lies on two; where the system has them,
+// in large pages, because streamlines jump between records and every page they meet has to be looked up.
+[[nodiscard]] void* allocate_record_memory(std::size_t bytes);  // throws std::bad_alloc
+void free_record_memory(void* memory, std::size_t bytes) noexcept;
 
-  CacheLineAllocator() = default;
+template <class T>
+struct RecordAllocator {
+  using value_type = T;
+
+  RecordAllocator() = default;
   template <class U>
-  CacheLineAllocator(const CacheLineAllocator<U>&) noexcept {}
+  RecordAllocator(const RecordAllocator<U>&) noexcept {}
   [[nodiscard]] T* allocate(std::size_t count) {
     if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(::operator new(count * sizeof(T), line_bytes));
+    return static_cast<T*>(allocate_record_memory(count * sizeof(T)));
   }
-  void deallocate(T* memory, std::size_t) noexcept { ::operator delete(memory, line_bytes); }
+  void deallocate(T* memory, std::size_t count) noexcept { free_record_memory(memory, count * sizeof(T)); }
   template <class U>
-  friend bool operator==(const CacheLineAllocator&, const CacheLineAllocator<U>&) noexcept {
+  friend bool operator==(const RecordAllocator&, const RecordAllocator<U>&) noexcept {
     return true;
   }
 };
@@ -62,7 +65,7 @@ struct Field {
   std::uint32_t stride = 0;                    // floats from record to record, at least channels + 1
   std::vector<std::uint32_t> record_of_voxel;  // 0: not stored, reads as the first record, which is all zero
   // record_count() * stride numbers and then record_padding more, so that kernels may read whole rows of lanes.
-  std::vector<float, CacheLineAllocator<float>> records;
+  std::vector<float, RecordAllocator<float>> records;
   BootstrapTables bootstrap;
   std::uint64_t replaced = 0;  // numbers that were not finite or too small and became zero
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -120,8 +121,13 @@ class PagedTracker final : public Tracker {
       CGL_TRY(kernels_->configure(input_));
       seeds_ = &seeds;
       directions_ = directions;
+      kernel_nanoseconds_ = 0;
       return {};
     });
+  }
+
+  [[nodiscard]] double kernel_seconds() const override {
+    return 1e-9 * static_cast<double>(kernel_nanoseconds_.load());
   }
 
   [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override {
@@ -317,11 +323,15 @@ class PagedTracker final : public Tracker {
   // Until all are finished. The records stay in the lane's host memory.
   Result<std::span<const kernel::HalfRecord>> track_halves(Lane& lane, kernel::PagedWork& work, std::size_t lines) {
     for (;;) {
+      CGL_TRY_ASSIGN(const auto begin, lane.queue->record());
       CGL_TRY(kernels_->track(*lane.queue, work));
+      CGL_TRY_ASSIGN(const auto end, lane.queue->record());
       CGL_TRY(lane.down.reserve(device_, 2 * lines * sizeof(kernel::HalfRecord)));
       const std::span<kernel::HalfRecord> halves = lane.down.as<kernel::HalfRecord>(2 * lines);
       CGL_TRY(download(*lane.queue, halves, lane.halves.buffer()));
       CGL_TRY(lane.queue->synchronise());
+      CGL_TRY_ASSIGN(const double milliseconds, end->milliseconds_since(*begin));
+      kernel_nanoseconds_ += static_cast<std::uint64_t>(1e6 * milliseconds);
       CGL_TRY(check_interrupt());
       std::vector<std::uint32_t> unfinished;
       const std::size_t every = input_.plan.one_sided != 0u ? 2 : 1;
@@ -464,6 +474,7 @@ class PagedTracker final : public Tracker {
   TrackingInput input_{};
   const Seeds* seeds_ = nullptr;
   const GivenDirections* directions_ = nullptr;
+  std::atomic<std::uint64_t> kernel_nanoseconds_ = 0;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // those that no thread uses; guarded by mutex_
 };

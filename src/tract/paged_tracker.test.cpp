@@ -94,7 +94,9 @@ TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
     const auto tracker = setting.tracker({.most_piece_seeds = 1 + number % 7, .first_pages = 1, .part_points = 5});
     const std::uint32_t before = setting.launches;
     const std::uint64_t points = test::expect_same_as_cpu(*tracker, plan, *setting.pool);
-    if (points > 500) EXPECT_GT(setting.launches, before + 2);
+    if (points > 500) {
+      EXPECT_GT(setting.launches, before + 2);
+    }
   }
 }
 

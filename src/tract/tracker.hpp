@@ -63,6 +63,8 @@ class Tracker {
   // Tracks a range and replaces the content of `batch`. The result depends on plan, field and seeds alone. Up to
   // hints().callers threads may call it at once, each with a batch of its own.
   [[nodiscard]] virtual Status track(SeedRange range, StreamlineBatch& batch) = 0;
+  // Time that the tracking kernels of a device took since prepare, as the device measures it; 0 where none does.
+  [[nodiscard]] virtual double kernel_seconds() const { return 0; }
 };
 
 [[nodiscard]] std::unique_ptr<Tracker> make_cpu_tracker(ThreadPool& pool);

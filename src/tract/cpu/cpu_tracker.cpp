@@ -19,6 +19,11 @@ namespace {
 // Few enough that the last groups end together, enough that taking one costs nothing.
 constexpr std::size_t seeds_per_group = 16;
 
+// How many halves a thread has under way: enough that the records of one arrive while the others take a step, few
+// enough that what each has read stays in the fast caches of the core until its next turn.
+constexpr std::uint32_t halves_in_turn = 3;
+static_assert(halves_in_turn <= most_halves_in_turn);
+
 // What one group of seeds gave, streamline after streamline.
 struct GroupResult {
   struct Line {
@@ -37,13 +42,21 @@ struct Workspace {
   Workspace(const TrackingInput& input)
       : slab(input),
         directions(3 * most_initial_directions),
-        along(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps})),
-        against(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps})) {}
+        points(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps} * halves_in_turn)) {}
 
   SlabMemory slab;
   std::vector<float> directions;
-  std::unique_ptr<float[]> along;
-  std::unique_ptr<float[]> against;
+  std::unique_ptr<float[]> points;  // of the halves that are under way
+};
+
+// A streamline of a group while its halves are tracked.
+struct OpenLine {
+  std::uint64_t seed_index;
+  std::uint32_t direction_index;
+  float seed[3];
+  float direction[3];
+  HalfEnd end[2] = {};              // by half
+  std::size_t first_point[2] = {};  // in the group's points of halves
 };
 
 struct Counts {
@@ -103,9 +116,11 @@ class CpuTracker final : public Tracker {
       std::unique_ptr<Workspace> workspace = take_workspace();
       auto result = std::make_unique<GroupResult>();
       Counts counts;
+      std::vector<OpenLine> lines;
       for (std::size_t i = begin; i < end; ++i) {
-        track_seed(range.first + order[i].second, positions[order[i].second], *workspace, *result, counts);
+        start_seed(range.first + order[i].second, positions[order[i].second], *workspace, lines, counts);
       }
+      track_lines(lines, *workspace, *result, counts);
       const std::scoped_lock lock(mutex, workspace_mutex_);
       workspaces_.push_back(std::move(workspace));
       results.push_back(std::move(result));
@@ -130,12 +145,12 @@ class CpuTracker final : public Tracker {
     return std::make_unique<Workspace>(input_);
   }
 
-  void track_seed(std::uint64_t index, numerics::Vec3 position, Workspace& workspace, GroupResult& result,
+  // The lines that begin at a seed.
+  void start_seed(std::uint64_t index, numerics::Vec3 position, Workspace& workspace, std::vector<OpenLine>& lines,
                   Counts& counts) const {
-    const auto seed = static_cast<std::uint32_t>(index);
     const float xyz[3] = {position.x, position.y, position.z};
-    const Slab& slab = workspace.slab.slab();
-    InitialDirections initial = kernels_.initial_directions(input_, slab, seed, xyz, workspace.directions.data());
+    InitialDirections initial = kernels_.initial_directions(
+        input_, workspace.slab.slab(), static_cast<std::uint32_t>(index), xyz, workspace.directions.data());
     if (initial.seed_reason != 0u) {
       ++counts.seeds_outside;
       return;
@@ -148,26 +163,65 @@ class CpuTracker final : public Tracker {
     if (initial.count == 0u) ++counts.seeds_without_direction;
     for (std::uint32_t d = 0; d < initial.count; ++d) {
       const float* direction = &workspace.directions[3 * std::size_t{d}];
-      const float opposite[3] = {-direction[0], -direction[1], -direction[2]};
-      HalfEnd start{0, 0, static_cast<std::uint32_t>(EndReason::none)};
-      if (input_.plan.one_sided == 0u) {
-        start = kernels_.track_half(input_, slab, seed, d, 1, xyz, opposite, workspace.against.get());
+      lines.push_back({index, d, {xyz[0], xyz[1], xyz[2]}, {direction[0], direction[1], direction[2]}});
+    }
+  }
+
+  void track_lines(std::vector<OpenLine>& lines, Workspace& workspace, GroupResult& result, Counts& counts) const {
+    std::vector<float> points;  // of halves, one after another
+    HalfWalk walks[halves_in_turn];
+    OpenLine* line_of_walk[halves_in_turn] = {};
+    // Job 2i is the half against the direction of line i, job 2i + 1 the one along it.
+    const std::size_t jobs = 2 * lines.size();
+    std::size_t next_job = 0;
+    const auto begin_next = [&](HalfWalk& walk, OpenLine*& line, float* memory) {
+      if (input_.plan.one_sided != 0u && next_job % 2 == 0) ++next_job;
+      if (next_job >= jobs) return false;
+      line = &lines[next_job / 2];
+      const std::uint32_t half = next_job % 2 == 0 ? 1 : 0;
+      const float sign = half == 0 ? 1.0f : -1.0f;
+      const float ahead[3] = {sign * line->direction[0], sign * line->direction[1], sign * line->direction[2]};
+      kernels_.begin_half(input_, static_cast<std::uint32_t>(line->seed_index), line->direction_index, half, line->seed,
+                          ahead, memory, walk);
+      ++next_job;
+      return true;
+    };
+    std::uint32_t under_way = 0;
+    while (under_way < halves_in_turn &&
+           begin_next(walks[under_way], line_of_walk[under_way],
+                      workspace.points.get() + 3 * std::size_t{input_.plan.max_steps} * under_way)) {
+      ++under_way;
+    }
+    while (under_way > 0) {
+      const std::uint32_t ended = kernels_.advance_halves(input_, workspace.slab.slab(), walks, under_way);
+      const HalfWalk& walk = walks[ended];
+      OpenLine& line = *line_of_walk[ended];
+      line.end[walk.half] = walk.end;
+      line.first_point[walk.half] = points.size();
+      points.insert(points.end(), walk.points, walk.points + 3 * std::size_t{walk.end.points});
+      counts.steps += walk.end.steps;
+      if (!begin_next(walks[ended], line_of_walk[ended], walk.points)) {
+        --under_way;
+        walks[ended] = walks[under_way];
+        line_of_walk[ended] = line_of_walk[under_way];
       }
-      const HalfEnd end = kernels_.track_half(input_, slab, seed, d, 0, xyz, direction, workspace.along.get());
-      counts.steps += start.steps + end.steps;
-      result.lines.push_back({index,
-                              d,
+    }
+    for (const OpenLine& line : lines) {
+      const HalfEnd& start = line.end[1];
+      const HalfEnd& end = line.end[0];
+      result.lines.push_back({line.seed_index,
+                              line.direction_index,
                               start.points,
                               result.points.size() / 3,
                               start.points + 1 + end.points,
                               {static_cast<std::uint8_t>(start.reason), static_cast<std::uint8_t>(end.reason)}});
       for (std::size_t i = start.points; i > 0; --i) {
-        const float* point = workspace.against.get() + 3 * (i - 1);
+        const float* point = points.data() + line.first_point[1] + 3 * (i - 1);
         result.points.insert(result.points.end(), point, point + 3);
       }
-      result.points.insert(result.points.end(), xyz, xyz + 3);
-      result.points.insert(result.points.end(), workspace.along.get(),
-                           workspace.along.get() + 3 * std::size_t{end.points});
+      result.points.insert(result.points.end(), line.seed, line.seed + 3);
+      const float* along = points.data() + line.first_point[0];
+      result.points.insert(result.points.end(), along, along + 3 * std::size_t{end.points});
     }
   }
 

@@ -213,7 +213,7 @@ void place_disc(KernelTables& tables) {
   }
 }
 
-constexpr std::uint32_t cells_per_edge = 32;
+constexpr std::uint32_t cells_per_edge = 64;
 
 // The direction of the cube's surface at (u, v) of a face; faces 3 to 5 are opposite to 0 to 2.
 numerics::Vec3d on_cube(std::uint32_t face, double u, double v) {
@@ -347,7 +347,9 @@ SlabMemory::SlabMemory(const TrackingInput& input) {
   const std::size_t values = std::size_t{lane_count} * input.sphere.rows;
   const std::size_t signal = std::size_t{lane_count} * input.bootstrap.rows * (input.harmonics.degree / 2u + 1u);
   constexpr std::size_t coefficients = 96;
-  const std::size_t probe = input.disc.count > 0 && input.field.kind == field_of_harmonics ? 32 * std::size_t{96} : 0;
+  // Of the kind that has the most lanes in Probes.
+  constexpr std::size_t probing_lanes = 48;
+  const std::size_t probe = input.disc.count > 0 && input.field.kind == field_of_harmonics ? 96 * probing_lanes : 0;
   floats_.resize(record + values + signal + coefficients + probe);
   words_.resize(values + most_initial_directions);
   slab_.record = floats_.data();

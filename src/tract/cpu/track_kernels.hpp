@@ -8,6 +8,9 @@
 
 namespace cingulum {
 
+// How many halves may take turns.
+inline constexpr std::uint32_t most_halves_in_turn = 8;
+
 struct CpuKernels {
   const char* name;
   // kernel/track.hpp; positions and directions are x y z.
@@ -15,6 +18,11 @@ struct CpuKernels {
                                           const float* position, float* directions);
   HalfEnd (*track_half)(const TrackingInput& input, const Slab& slab, std::uint32_t seed, std::uint32_t direction_index,
                         std::uint32_t half, const float* position, const float* ahead, float* points);
+  // Halves in turn, one step each, on one slab: the records that one will read come from memory while the others work.
+  // `begin_half` prepares one; `advance_halves` goes on until one of `count` has ended and returns which.
+  void (*begin_half)(const TrackingInput& input, std::uint32_t seed, std::uint32_t direction_index, std::uint32_t half,
+                     const float* position, const float* ahead, float* points, HalfWalk& walk);
+  std::uint32_t (*advance_halves)(const TrackingInput& input, const Slab& slab, HalfWalk* walks, std::uint32_t count);
   // One step from a fixed point, for tests of distributions and for the bench: reads the record at `position` and
   // writes the direction; false where there is none.
   bool (*next_direction)(const TrackingInput& input, const Slab& slab, std::uint32_t seed, std::uint32_t step,

@@ -36,18 +36,7 @@ CGL_HD inline numerics::Vec3 aligned_direction(const SphereView& sphere, std::ui
   return sphere.half != 0u && numerics::dot(direction, ahead) < 0.0f ? -direction : direction;
 }
 
-// The same over any number of lanes, for groups that have no exchanges.
-CGL_HD_GENERIC
-template <class Group>
-CGL_HD inline float greatest_of_lanes(const typename Group::Float& values) {
-  float greatest = Group::get(values, 0u);
-  for (std::uint32_t lane = 1; lane < Group::width; ++lane) {
-    const float other = Group::get(values, lane);
-    if (other > greatest) greatest = other;
-  }
-  return greatest;
-}
-
+// The greatest, and the least, of the lanes.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline float fold_greatest(const typename Lanes::Float& values) {

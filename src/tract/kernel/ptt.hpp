@@ -69,14 +69,21 @@ CGL_HD inline typename Group::Word nearest_slots(const TrackingInput& input, con
   const Word cells = Group::broadcast(nearest.cells);
   const Word row = Group::add(Group::multiply(face, cells), cell(second));
   Word at = Group::multiply(Group::add(Group::multiply(row, cells), cell(first)), Group::broadcast(nearest.capacity));
-  Word best = Group::broadcast(0u);
-  Float best_cosine = Group::broadcast(-2.0f);
-  for (std::uint32_t n = 0; n < nearest.capacity; ++n) {
-    const Word slot = Group::gather(nearest.slots, at);
-    at = Group::add(at, Group::broadcast(1u));
-    Float cosine = numerics::lane_dot<Group>(
+  const auto cosine_with = [&](const Word& slot) {
+    const Float cosine = numerics::lane_dot<Group>(
         {Group::gather(sphere.x, slot), Group::gather(sphere.y, slot), Group::gather(sphere.z, slot)}, v);
-    if (sphere.half != 0u) cosine = Group::magnitude(cosine);
+    return sphere.half != 0u ? Group::magnitude(cosine) : cosine;
+  };
+  const Word first_slot = Group::gather(nearest.slots, at);
+  Word best = first_slot;
+  Float best_cosine = Group::broadcast(-2.0f);
+  for (std::uint32_t n = 1; n < nearest.capacity; ++n) {
+    at = Group::add(at, Group::broadcast(1u));
+    const Word slot = Group::gather(nearest.slots, at);
+    // Slots ascend, and the first stands again where there are no more.
+    if (!Group::any(Group::less(first_slot, slot))) break;
+    if (n == 1u) best_cosine = cosine_with(first_slot);
+    const Float cosine = cosine_with(slot);
     const typename Group::Mask better = Group::greater(cosine, best_cosine);
     best = Group::select(better, slot, best);
     best_cosine = Group::select(better, cosine, best_cosine);
@@ -129,10 +136,9 @@ CGL_HD inline typename Group::Float amplitudes_along(const TrackingInput& input,
   const numerics::GridSize size = input.plan.size;
   const typename Group::Mask inside = lanes_inside<Group>(size, position);
   const Float zero = Group::broadcast(0.0f);
-  const std::uint32_t bits = Group::ballot(inside);
-  if (bits == 0u) return zero;
+  if (!Group::any(inside)) return zero;
   if (field.kind == field_of_harmonics) {
-    Group::each_lane(bits, [&](std::uint32_t lane) {
+    Group::each_lane(inside, [&](std::uint32_t lane) {
       const Corners corners = corners_at(
           field, size, {Group::own(position.x, lane), Group::own(position.y, lane), Group::own(position.z, lane)});
       float* result = slab.probe + std::size_t{probe_stride} * lane;
@@ -170,7 +176,8 @@ CGL_HD inline typename Group::Float amplitudes_along(const TrackingInput& input,
   return Group::select(inside, Group::greater_of(sum, zero), zero);
 }
 
-// The mean over the parallel probes around the curve; `weak` receives whether one of them is below the threshold.
+// The mean over the parallel probes around the curve; `strong` receives whether none of them is below the
+// threshold.
 CGL_HD_GENERIC
 template <class Group>
 CGL_HD inline typename Group::Float probe_amplitudes(const TrackingInput& input, const Slab& slab,
@@ -187,7 +194,6 @@ CGL_HD inline typename Group::Float probe_amplitudes(const TrackingInput& input,
   }
   constexpr float two_pi = 0x1.921fb6p+2f;
   Float sum = Group::broadcast(0.0f);
-  strong = Group::mask_of_bits(0xffffffffu);
   for (std::uint32_t c = 0; c < plan.ptt_probe_count; ++c) {
     const numerics::SineCosine<float> at =
         numerics::sine_cosine((two_pi * static_cast<float>(c)) / static_cast<float>(plan.ptt_probe_count));
@@ -199,7 +205,8 @@ CGL_HD inline typename Group::Float probe_amplitudes(const TrackingInput& input,
         Group::add(position.y, Group::multiply(offset.y, Group::broadcast(plan.voxels_per_mm[1]))),
         Group::add(position.z, Group::multiply(offset.z, Group::broadcast(plan.voxels_per_mm[2])))};
     const Float value = amplitudes_along<Group>(input, slab, beside, frame.tangent);
-    strong = Group::both(strong, Group::at_least(value, least));
+    const typename Group::Mask as_strong = Group::at_least(value, least);
+    strong = c == 0u ? as_strong : Group::both(strong, as_strong);
     sum = c == 0u ? value : Group::add(sum, value);
   }
   return Group::divide(sum, Group::broadcast(static_cast<float>(plan.ptt_probe_count)));
@@ -213,19 +220,18 @@ struct ProbeStart {
   float threshold;  // below it an amplitude is weak
 };
 
-// The supports of each lane's curvatures; zero for lanes that are not in `bits`.
+// The supports of each lane's curvatures; zero for lanes that are not `alive`.
 CGL_HD_GENERIC
 template <class Group>
 CGL_HD inline typename Group::Float supports(const TrackingInput& input, const Slab& slab, const ProbeStart& start,
                                              const typename Group::Float& k1, const typename Group::Float& k2,
-                                             std::uint32_t bits) {
+                                             typename Group::Mask alive) {
   using Float = typename Group::Float;
   const TrackingPlan& plan = input.plan;
   const numerics::LaneArc<Group> arc = numerics::lane_arc<Group>(k1, k2, plan.ptt_probe_step_mm);
   numerics::LaneFrame<Group> frame = numerics::spread<Group>(start.frame);
   numerics::LaneVec3<Group> position = numerics::spread<Group>(start.position);
   Float sum = Group::broadcast(start.amplitude);
-  typename Group::Mask alive = Group::mask_of_bits(bits);
   for (std::uint32_t q = 1; q < plan.ptt_probe_quality; ++q) {
     const numerics::LaneFrameStep<Group> next = numerics::lane_propagate<Group>(frame, arc);
     frame = next.frame;
@@ -236,7 +242,7 @@ CGL_HD inline typename Group::Float supports(const TrackingInput& input, const S
     sum = Group::add(sum, probe_amplitudes<Group>(input, slab, position, frame, start.threshold, strong));
     if (plan.ptt_weak_links == 0u) {
       alive = Group::both(alive, strong);
-      if (Group::ballot(alive) == 0u) return Group::broadcast(0.0f);
+      if (!Group::any(alive)) return Group::broadcast(0.0f);
     }
   }
   Float mean = Group::multiply(sum, Group::broadcast(1.0f / static_cast<float>(plan.ptt_probe_quality)));
@@ -255,6 +261,45 @@ struct Curvature {
   float k2;
 };
 
+// A pair per lane, uniform in the disc, and the height at which each is tried.
+template <class Group>
+struct Candidates {
+  typename Group::Float k1, k2, height;  // height in [0, 1)
+  typename Group::Mask allowed;          // among the first ptt_tries
+};
+
+// Attempts first, first + 1, ...
+CGL_HD_GENERIC
+template <class Group>
+CGL_HD inline Candidates<Group> draw_candidates(const TrackingPlan& plan, const numerics::PhiloxBlock& words,
+                                                std::uint32_t first) {
+  using Float = typename Group::Float;
+  constexpr float two_pi = 0x1.921fb6p+2f;
+  const typename Group::Word attempt = Group::add(Group::slots_of_row(0u), Group::broadcast(first));
+  const numerics::LaneBlocks<Group> draws =
+      numerics::lane_philox4x32_10<Group>({{Group::broadcast(words.word[0]), Group::broadcast(words.word[1]),
+                                            Group::broadcast(words.word[2]), Group::template shift_left<16>(attempt)}},
+                                          plan.key.low, plan.key.high);
+  const auto uniform = [&](int i) {
+    return Group::multiply(Group::float_of_integer(Group::template shift_right<8>(draws.word[i])),
+                           Group::broadcast(0x1p-24f));
+  };
+  const Float radius = Group::multiply(Group::broadcast(plan.ptt_max_curvature), Group::square_root(uniform(0)));
+  const numerics::LaneSineCosine<Group> angle =
+      numerics::lane_sine_cosine<Group>(Group::multiply(Group::broadcast(two_pi), uniform(1)));
+  return {Group::multiply(radius, angle.cosine), Group::multiply(radius, angle.sine), uniform(2),
+          Group::less(attempt, Group::broadcast(plan.ptt_tries))};
+}
+
+// Bits of the lanes that are accepted. `bound` has the margin in it.
+CGL_HD_GENERIC
+template <class Group>
+CGL_HD inline std::uint32_t accepted_lanes(const Candidates<Group>& candidates, const typename Group::Float& support,
+                                           float bound) {
+  return Group::ballot(Group::both(
+      candidates.allowed, Group::greater(support, Group::multiply(candidates.height, Group::broadcast(bound)))));
+}
+
 // The pair for one internal step; the record at `position` lies in the slab.
 CGL_HD_GENERIC
 template <class Lanes>
@@ -264,48 +309,53 @@ CGL_HD inline Curvature draw_curvature(const TrackingInput& input, const Slab& s
   using Group = typename Lanes::Narrow;
   using Float = typename Group::Float;
   const TrackingPlan& plan = input.plan;
-  constexpr float two_pi = 0x1.921fb6p+2f;
-  constexpr std::uint32_t all = Group::width == 32u ? 0xffffffffu : (1u << (Group::width % 32u)) - 1u;
   ProbeStart start{position, frame, 0.0f, fill_amplitudes<Lanes>(input, slab, nullptr)};
   typename Group::Mask strong;
   const Float here = probe_amplitudes<Group>(input, slab, numerics::spread<Group>(position),
                                              numerics::spread<Group>(frame), start.threshold, strong);
   start.amplitude = Group::get(here, 0u);
   if (plan.ptt_weak_links == 0u && (Group::ballot(strong) & 1u) == 0u) return {false, 0.0f, 0.0f};
-  float bound = 0.0f;
-  for (std::uint32_t first = 0; first < input.disc.count; first += Group::width) {
-    const Float limit = Group::broadcast(plan.ptt_max_curvature);
-    const Float of_disc =
-        supports<Group>(input, slab, start, Group::multiply(Group::load(input.disc.k1 + first), limit),
-                        Group::multiply(Group::load(input.disc.k2 + first), limit), all);
-    const float greatest = greatest_of_lanes<Group>(of_disc);
-    if (greatest > bound) bound = greatest;
-  }
-  if (!(bound > 0.0f)) return {false, 0.0f, 0.0f};
-  const Float scaled_bound = Group::broadcast(bound * bound_margin);
   const numerics::PhiloxBlock words = numerics::counter_words(counter, 0u);
-  for (std::uint32_t first = 0; first < plan.ptt_tries; first += Group::width) {
-    const typename Group::Word attempt = Group::add(Group::slots_of_row(0u), Group::broadcast(first));
-    const numerics::LaneBlocks<Group> draws = numerics::lane_philox4x32_10<Group>(
-        {{Group::broadcast(words.word[0]), Group::broadcast(words.word[1]), Group::broadcast(words.word[2]),
-          Group::template shift_left<16>(attempt)}},
-        plan.key.low, plan.key.high);
-    const auto uniform = [&](int i) {
-      return Group::multiply(Group::float_of_integer(Group::template shift_right<8>(draws.word[i])),
-                             Group::broadcast(0x1p-24f));
-    };
-    const Float radius = Group::multiply(Group::broadcast(plan.ptt_max_curvature), Group::square_root(uniform(0)));
-    const numerics::LaneSineCosine<Group> angle =
-        numerics::lane_sine_cosine<Group>(Group::multiply(Group::broadcast(two_pi), uniform(1)));
-    const Float k1 = Group::multiply(radius, angle.cosine);
-    const Float k2 = Group::multiply(radius, angle.sine);
-    const std::uint32_t bits = Group::ballot(Group::less(attempt, Group::broadcast(plan.ptt_tries))) & all;
-    const Float support = supports<Group>(input, slab, start, k1, k2, bits);
-    const std::uint32_t accepted =
-        Group::ballot(Group::greater(support, Group::multiply(uniform(2), scaled_bound))) & bits;
-    if (accepted == 0u) continue;
+  const typename Lanes::Float limit = Lanes::broadcast(plan.ptt_max_curvature);
+  const typename Lanes::Float disc_k1 = Lanes::multiply(Lanes::load(input.disc.k1), limit);
+  const typename Lanes::Float disc_k2 = Lanes::multiply(Lanes::load(input.disc.k2), limit);
+  const auto taken = [](const Candidates<Group>& candidates, std::uint32_t accepted) -> Curvature {
     const std::uint32_t lane = numerics::lowest_set_bit(accepted);
-    return {true, Group::get(k1, lane), Group::get(k2, lane)};
+    return {true, Group::get(candidates.k1, lane), Group::get(candidates.k2, lane)};
+  };
+  std::uint32_t tried = 0;
+  float bound = 0.0f;
+  if constexpr (Lanes::serial) {
+    // The disc and the first candidates at once: what one register waits for, the others fill.
+    using Probes = typename Lanes::Probes;
+    static_assert(Probes::width == numerics::lane_count + Group::width);
+    alignas(64) float k1[Probes::width];
+    alignas(64) float k2[Probes::width];
+    alignas(64) float support[Probes::width];
+    const Candidates<Group> candidates = draw_candidates<Group>(plan, words, 0u);
+    Lanes::store(k1, disc_k1);
+    Lanes::store(k2, disc_k2);
+    Group::store(k1 + numerics::lane_count, candidates.k1);
+    Group::store(k2 + numerics::lane_count, candidates.k2);
+    const typename Probes::Mask alive =
+        Probes::less(Probes::slots_of_row(0u), Probes::broadcast(numerics::lane_count + plan.ptt_tries));
+    Probes::store(support, supports<Probes>(input, slab, start, Probes::load(k1), Probes::load(k2), alive));
+    bound = fold_greatest<Lanes>(Lanes::load(support)) * bound_margin;
+    if (!(bound > 0.0f)) return {false, 0.0f, 0.0f};
+    const std::uint32_t accepted =
+        accepted_lanes<Group>(candidates, Group::load(support + numerics::lane_count), bound);
+    if (accepted != 0u) return taken(candidates, accepted);
+    tried = Group::width;
+  } else {
+    bound = fold_greatest<Lanes>(supports<Lanes>(input, slab, start, disc_k1, disc_k2, Lanes::mask_of_bits(~0u))) *
+            bound_margin;
+    if (!(bound > 0.0f)) return {false, 0.0f, 0.0f};
+  }
+  for (std::uint32_t first = tried; first < plan.ptt_tries; first += Group::width) {
+    const Candidates<Group> candidates = draw_candidates<Group>(plan, words, first);
+    const Float support = supports<Group>(input, slab, start, candidates.k1, candidates.k2, candidates.allowed);
+    const std::uint32_t accepted = accepted_lanes<Group>(candidates, support, bound);
+    if (accepted != 0u) return taken(candidates, accepted);
   }
   return {false, 0.0f, 0.0f};
 }

@@ -44,9 +44,10 @@ CGL_HD inline Step next_step(const TrackingInput& input, const Slab& slab, const
 // record lies in the slab.
 CGL_HD_GENERIC
 template <class Lanes>
-CGL_HD inline EndReason enter_point(const TrackingInput& input, const Slab& slab, numerics::Vec3 position) {
+CGL_HD inline EndReason enter_point(const TrackingInput& input, const Slab& slab, numerics::Vec3 position,
+                                    const ExpectedRecords& expected = nothing_expected()) {
   if (numerics::is_outside(position, input.plan.size)) return EndReason::outside_image;
-  const float stop_value = read_record<Lanes>(input, slab, position);
+  const float stop_value = read_record<Lanes>(input, slab, position, expected);
   return stop_value > input.plan.stop_threshold ? EndReason::none : EndReason::stop_map;
 }
 
@@ -120,62 +121,84 @@ CGL_HD inline numerics::Vec3 moved_by(const TrackingPlan& plan, numerics::Vec3 p
           position.z + displacement.z * plan.step_in_voxels[2]};
 }
 
-// ptt: `ptt_substeps` arcs per step; the stopping map is asked after each, points are kept after the last.
-CGL_HD_GENERIC
-template <class Lanes>
-CGL_HD inline HalfEnd track_ptt_half(const TrackingInput& input, const Slab& slab, std::uint32_t seed,
-                                     std::uint32_t direction_index, std::uint32_t half, numerics::Vec3 position,
-                                     numerics::Vec3 ahead, float* points) {
-  const TrackingPlan& plan = input.plan;
-  const float arc_mm = plan.step_mm / static_cast<float>(plan.ptt_substeps);
-  numerics::Frame frame = initial_frame(plan.key, seed, direction_index, half, ahead);
-  read_record<Lanes>(input, slab, position);
-  std::uint32_t internal = 0;
-  for (std::uint32_t step = 0; step < plan.max_steps; ++step) {
-    for (std::uint32_t substep = 0; substep < plan.ptt_substeps; ++substep, ++internal) {
-      const numerics::DrawCounter counter{seed, numerics::DrawPurpose::step, direction_index, half, internal, 0u};
-      const Curvature curvature = draw_curvature<Lanes>(input, slab, counter, position, frame);
-      if (!curvature.found) return {step, internal + 1u, static_cast<std::uint32_t>(EndReason::no_direction)};
-      const numerics::FrameStep next = numerics::propagate_frame(frame, curvature.k1, curvature.k2, arc_mm);
-      frame = next.frame;
-      position = {position.x + next.displacement.x * plan.voxels_per_mm[0],
-                  position.y + next.displacement.y * plan.voxels_per_mm[1],
-                  position.z + next.displacement.z * plan.voxels_per_mm[2]};
-      const EndReason reason = enter_point<Lanes>(input, slab, position);
-      if (reason != EndReason::none) return {step, internal + 1u, static_cast<std::uint32_t>(reason)};
-    }
-    points[3u * step] = position.x;
-    points[3u * step + 1u] = position.y;
-    points[3u * step + 2u] = position.z;
+// A half before its first step. It starts at a seed that was found good, heading `ahead`.
+CGL_HD inline HalfWalk begin_half(const TrackingPlan& plan, std::uint32_t seed, std::uint32_t direction_index,
+                                  std::uint32_t half, numerics::Vec3 position, numerics::Vec3 ahead, float* points) {
+  HalfWalk walk{seed, direction_index, half, 0u, 0u, 0u, position, {ahead, ahead, ahead}, points, {0u, 0u, 0u}};
+  if (static_cast<Getter>(plan.getter) == Getter::ptt) {
+    walk.frame = initial_frame(plan.key, seed, direction_index, half, ahead);
   }
-  return {plan.max_steps, internal, static_cast<std::uint32_t>(EndReason::max_length)};
+  return walk;
 }
 
-// From the seed, which was found good, heading `ahead`. Writes x y z of each point after the seed; the point at which
-// the streamline ended is not kept. `half` is 0 along the initial direction, 1 against it.
+// The direction from where the walk stands, whose record lies in the slab, and the move along it; false where there is
+// none. ptt goes along an arc, of which a step has `ptt_substeps`.
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline bool take_step(const TrackingInput& input, const Slab& slab, HalfWalk& walk) {
+  const TrackingPlan& plan = input.plan;
+  const numerics::DrawCounter counter{
+      walk.seed, numerics::DrawPurpose::step, walk.direction_index, walk.half, walk.moves, 0u};
+  if (static_cast<Getter>(plan.getter) == Getter::ptt) {
+    const Curvature curvature = draw_curvature<Lanes>(input, slab, counter, walk.position, walk.frame);
+    if (!curvature.found) return false;
+    const numerics::FrameStep next = numerics::propagate_frame(walk.frame, curvature.k1, curvature.k2,
+                                                               plan.step_mm / static_cast<float>(plan.ptt_substeps));
+    walk.frame = next.frame;
+    walk.position = {walk.position.x + next.displacement.x * plan.voxels_per_mm[0],
+                     walk.position.y + next.displacement.y * plan.voxels_per_mm[1],
+                     walk.position.z + next.displacement.z * plan.voxels_per_mm[2]};
+    return true;
+  }
+  const Step next = next_step<Lanes>(input, slab, counter, walk.position, walk.frame.tangent);
+  if (!next.found) return false;
+  walk.frame.tangent = next.direction;
+  walk.position = moved_by(plan, walk.position, next.displacement);
+  return true;
+}
+
+// Reads the field where the last move led, keeps the point if it is one, and moves on; false when the half has ended,
+// and then walk.end says how. The point at which it ended is not kept. Reads nothing of the slab that an earlier call
+// left there, so that walks may take turns on one slab; `expected` are the records of the one whose turn is next.
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline bool advance_half(const TrackingInput& input, const Slab& slab, HalfWalk& walk,
+                                const ExpectedRecords& expected = nothing_expected()) {
+  const TrackingPlan& plan = input.plan;
+  const auto end = [&walk](std::uint32_t moves, EndReason reason) {
+    walk.end = {walk.kept, moves, static_cast<std::uint32_t>(reason)};
+    return false;
+  };
+  if (walk.moves == 0u) {
+    read_record<Lanes>(input, slab, walk.position, expected);
+  } else {
+    const EndReason reason = enter_point<Lanes>(input, slab, walk.position, expected);
+    if (reason != EndReason::none) return end(walk.moves, reason);
+    walk.arcs = walk.arcs + 1u;
+    if (static_cast<Getter>(plan.getter) != Getter::ptt || walk.arcs == plan.ptt_substeps) {
+      walk.points[3u * walk.kept] = walk.position.x;
+      walk.points[3u * walk.kept + 1u] = walk.position.y;
+      walk.points[3u * walk.kept + 2u] = walk.position.z;
+      walk.kept = walk.kept + 1u;
+      walk.arcs = 0u;
+    }
+  }
+  if (walk.kept == plan.max_steps) return end(walk.moves, EndReason::max_length);
+  if (!take_step<Lanes>(input, slab, walk)) return end(walk.moves + 1u, EndReason::no_direction);
+  walk.moves = walk.moves + 1u;
+  return true;
+}
+
+// A whole half: writes x y z of each point after the seed. `half` is 0 along the initial direction, 1 against it.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline HalfEnd track_half(const TrackingInput& input, const Slab& slab, std::uint32_t seed,
                                  std::uint32_t direction_index, std::uint32_t half, numerics::Vec3 position,
                                  numerics::Vec3 ahead, float* points) {
-  if (static_cast<Getter>(input.plan.getter) == Getter::ptt) {
-    return track_ptt_half<Lanes>(input, slab, seed, direction_index, half, position, ahead, points);
+  HalfWalk walk = begin_half(input.plan, seed, direction_index, half, position, ahead, points);
+  while (advance_half<Lanes>(input, slab, walk)) {
   }
-  read_record<Lanes>(input, slab, position);
-  for (std::uint32_t step = 0; step < input.plan.max_steps; ++step) {
-    const numerics::DrawCounter counter{seed, numerics::DrawPurpose::step, direction_index, half, step, 0u};
-    expect_records(input.field, input.plan.size, position, moved_by(input.plan, position, ahead));
-    const Step next = next_step<Lanes>(input, slab, counter, position, ahead);
-    if (!next.found) return {step, step + 1u, static_cast<std::uint32_t>(EndReason::no_direction)};
-    ahead = next.direction;
-    position = moved_by(input.plan, position, next.displacement);
-    const EndReason reason = enter_point<Lanes>(input, slab, position);
-    if (reason != EndReason::none) return {step, step + 1u, static_cast<std::uint32_t>(reason)};
-    points[3u * step] = position.x;
-    points[3u * step + 1u] = position.y;
-    points[3u * step + 2u] = position.z;
-  }
-  return {input.plan.max_steps, input.plan.max_steps, static_cast<std::uint32_t>(EndReason::max_length)};
+  return walk.end;
 }
 
 }  // namespace cingulum::kernel

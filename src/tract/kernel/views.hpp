@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "numerics/rotation.hpp"
+#include "numerics/vec3.hpp"
 #include "tract/kernel/plan.hpp"
 
 namespace cingulum {
@@ -65,7 +67,7 @@ struct BootstrapView {
 
 // Points of the unit disc of curvatures whose supports bound the rejection (kernel/ptt.hpp).
 struct DiscView {
-  std::uint32_t count;  // a multiple of every kind's narrow lanes: 32
+  std::uint32_t count;  // 32, one per lane
   const float* k1;      // 32 entries
   const float* k2;
 };
@@ -97,7 +99,7 @@ struct Slab {
   std::uint32_t* peaks;      // most_initial_directions
   float* signal;             // bootstrap: 32 * rows * (degree / 2 + 1)
   float* coefficients;       // bootstrap: 96
-  float* probe;              // ptt on series: 32 * 96
+  float* probe;              // ptt on series: 96 per lane that probes, of which a warp has 32 and the CPU up to 48
 };
 
 // What became of one half.
@@ -105,6 +107,20 @@ struct HalfEnd {
   std::uint32_t points;  // kept, the seed not counted
   std::uint32_t steps;   // directions asked for
   std::uint32_t reason;  // EndReason
+};
+
+// A half that is being tracked (kernel/track.hpp).
+struct HalfWalk {
+  std::uint32_t seed;
+  std::uint32_t direction_index;
+  std::uint32_t half;
+  std::uint32_t moves;  // made; for ptt arcs
+  std::uint32_t arcs;   // ptt: since the last point that was kept
+  std::uint32_t kept;   // points written
+  numerics::Vec3 position;
+  numerics::Frame frame;  // its tangent is where the streamline heads; the rest is ptt's
+  float* points;
+  HalfEnd end;  // once it has ended
 };
 
 struct InitialDirections {

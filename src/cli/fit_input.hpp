@@ -1,0 +1,60 @@
+// What `cingulum fit` fits: series, gradient table and mask, read, checked and in the frame of the output; and what a
+// fit keeps while it runs. Called by fit.cpp and fit_models.cpp.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "cli/verb.hpp"
+#include "dmri/dwi_signals.hpp"
+#include "dmri/fit_folder.hpp"
+#include "dmri/median_otsu.hpp"
+#include "dmri/volume_selection.hpp"
+#include "formats/image_geometry.hpp"
+#include "numerics/vec3.hpp"
+
+namespace cingulum {
+
+// What every model has been given: read, checked, and in the frame of the output.
+struct FitInput {
+  std::string model;
+  bool world = false;  // frame of directions, coefficients, tensors and peaks
+  DwiSignals signals;
+  VolumeSelection selection;
+  std::vector<numerics::Vec3d> image_directions;  // per volume of `signals`, image axes
+  std::vector<numerics::Vec3d> directions;        // the same in the output's frame
+};
+
+// Everything that the verb keeps while it runs.
+struct FitRun {
+  const ParsedArguments& arguments;
+  VerbContext& context;
+  ThreadPool& pool;
+  FitFolder folder;
+  nlohmann::ordered_json parameters = nlohmann::ordered_json::object();
+  nlohmann::ordered_json results = nlohmann::ordered_json::object();
+  std::vector<std::string> warnings = {};
+  std::optional<BrainMask> made_mask = {};  // written with the results
+
+  void warn(std::string text) {
+    log_warning("{}", text);
+    warnings.push_back(std::move(text));
+  }
+};
+
+[[nodiscard]] Result<FitInput> read_fit_input(FitRun& run);
+
+// Writes what the folder says of all its files: parameters, inputs, warnings; and the mask where one was made. Called
+// once the parameters are known and before the first map.
+[[nodiscard]] Status describe_fit(FitRun& run, const FitInput& input);
+
+// From image axes to scanner axes: along the columns of the affine, without their lengths.
+[[nodiscard]] std::vector<numerics::Vec3d> to_world(std::span<const numerics::Vec3d> directions, const Affine& affine);
+
+}  // namespace cingulum

@@ -1,0 +1,268 @@
+#include "cli/fit_models.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/interrupt.hpp"
+#include "base/quantity.hpp"
+#include "dmri/csd.hpp"
+#include "dmri/harmonic_fit.hpp"
+#include "dmri/peaks.hpp"
+#include "dmri/q_ball.hpp"
+#include "dmri/response.hpp"
+#include "dmri/sphere.hpp"
+#include "dmri/spherical_function.hpp"
+#include "dmri/tensor.hpp"
+
+namespace cingulum {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using numerics::HarmonicConvention;
+using numerics::Vec3d;
+
+std::string convention_name(HarmonicConvention convention) {
+  switch (convention) {
+    case HarmonicConvention::descoteaux07_legacy: return "descoteaux07-legacy";
+    case HarmonicConvention::descoteaux07: return "descoteaux07";
+    case HarmonicConvention::tournier07: break;
+  }
+  return "tournier07";
+}
+
+HarmonicConvention parse_convention(const std::string& name) {
+  if (name == "descoteaux07") return HarmonicConvention::descoteaux07;
+  return name == "tournier07" ? HarmonicConvention::tournier07 : HarmonicConvention::descoteaux07_legacy;
+}
+
+Json harmonics_facts(numerics::HarmonicBasis basis, const FitInput& input) {
+  return {{"spherical_harmonics",
+           {{"basis", convention_name(basis.convention)},
+            {"degree", basis.degree},
+            {"coefficients", numerics::coefficient_count(basis.degree, basis.full)},
+            {"even_only", !basis.full},
+            {"frame", input.world ? "world" : "image"}}}};
+}
+
+Json frame_facts(const FitInput& input) {
+  return {{"frame", input.world ? "world" : "image"}};
+}
+
+// --sh-order, lowered with a warning where the directions do not determine its coefficients.
+int degree_of(FitRun& run, const FitInput& input, int usual) {
+  const auto wanted = run.arguments.given("sh-order") ? static_cast<int>(run.arguments.integer("sh-order")) : usual;
+  const int degree = degree_for_directions(wanted, input.selection.weighted.size());
+  if (degree != wanted) {
+    run.warn(fmt::format("--sh-order {} needs {} directions, there are {}: lowered to {}", wanted,
+                         numerics::coefficient_count(wanted, false), input.selection.weighted.size(), degree));
+  }
+  run.parameters["sh_order"] = degree;
+  run.parameters["sh_basis"] = run.arguments.text("sh-basis");
+  return degree;
+}
+
+// Amplitudes and peaks, where asked for. Peaks are found a block of voxels at a time: amplitudes of all voxels are held
+// only where they are written.
+Status write_functions(FitRun& run, const FitInput& input, numerics::HarmonicBasis basis,
+                       std::span<const float> coefficients) {
+  const auto peak_count = static_cast<std::uint32_t>(run.arguments.integer("peaks"));
+  if (!run.arguments.flag("odf") && peak_count == 0) return {};
+  CGL_TRY_ASSIGN(const Sphere sphere,
+                 sphere_by_name_or_file(run.arguments.text("sphere"), run.arguments.flag("full-sphere")));
+  Json more = frame_facts(input);
+  more["sphere"] = sphere.name;
+  more["half_sphere"] = sphere.half;
+  if (run.arguments.flag("odf")) {
+    const bool clip = !run.arguments.flag("keep-negative");
+    const auto amplitudes = sample_harmonics(basis, coefficients, sphere.directions, clip, run.pool);
+    Json odf_facts = more;
+    odf_facts["negative_amplitudes"] = clip ? "set to zero" : "kept";
+    CGL_TRY(run.folder.write_map("odf", amplitudes, sphere.size(), "amplitudes on the directions of odf_directions.txt",
+                                 run.pool, odf_facts));
+    std::string text;
+    for (const Vec3d& d : sphere.directions) text += fmt::format("{} {} {}\n", d.x, d.y, d.z);
+    CGL_TRY(run.folder.write_text("odf_directions.txt", text, "directions of odf.nii.gz, one per volume"));
+  }
+  if (peak_count == 0) return {};
+  PeakOptions options;
+  options.relative_threshold = run.arguments.real("relative-peak-threshold");
+  options.min_separation_deg = run.arguments.real("min-separation-angle");
+  options.max_peaks = peak_count;
+  CGL_TRY_ASSIGN(const PeakFinder finder, PeakFinder::create(sphere, options));
+  const auto count = static_cast<std::size_t>(numerics::coefficient_count(basis.degree, basis.full));
+  constexpr std::size_t block = 8192;
+  std::vector<float> peaks;
+  peaks.reserve(input.signals.voxels.size() * 3 * peak_count);
+  for (std::size_t first = 0; first < input.signals.voxels.size(); first += block) {
+    CGL_TRY(check_interrupt());
+    const std::size_t voxels = std::min(block, input.signals.voxels.size() - first);
+    const auto amplitudes =
+        sample_harmonics(basis, coefficients.subspan(first * count, voxels * count), sphere.directions, true, run.pool);
+    const auto found = finder.peak_vectors(amplitudes, run.pool);
+    peaks.insert(peaks.end(), found.begin(), found.end());
+  }
+  more["relative_peak_threshold"] = options.relative_threshold;
+  more["min_separation_angle_deg"] = options.min_separation_deg;
+  return run.folder.write_map("peaks", peaks, 3 * std::size_t{peak_count},
+                              "directions of the peaks, strongest first, as long as their amplitude", run.pool, more);
+}
+
+Result<std::optional<std::array<std::int64_t, 3>>> parse_centre(const ParsedArguments& arguments) {
+  if (!arguments.given("response-centre")) return std::nullopt;
+  const std::string& text = arguments.text("response-centre");
+  std::array<std::int64_t, 3> centre = {};
+  const char* next = text.data();
+  const char* const end = text.data() + text.size();
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const auto [stop, error] = std::from_chars(next, end, centre[axis]);
+    const bool last = axis == 2;
+    if (error != std::errc() || centre[axis] < 0 || (last ? stop != end : stop == end || *stop != ',')) {
+      return fail(ErrorKind::invalid_argument, "--response-centre '{}' is not three voxel indices I,J,K", text);
+    }
+    next = last ? stop : stop + 1;
+  }
+  return centre;
+}
+
+Result<FibreResponse> take_response(FitRun& run, const FitInput& input) {
+  if (run.arguments.given("response")) return read_response(run.arguments.text("response"));
+  ResponseBox box;
+  CGL_TRY_ASSIGN(box.centre, parse_centre(run.arguments));
+  box.radius = run.arguments.integer("response-radius");
+  box.least_fa = run.arguments.real("response-fa");
+  run.parameters["response_fa"] = box.least_fa;
+  run.parameters["response_radius"] = box.radius;
+  if (box.centre) run.parameters["response_centre"] = *box.centre;
+  CGL_TRY_ASSIGN(FibreResponse response,
+                 estimate_response(input.signals, input.selection, input.image_directions, box, run.pool));
+  const auto& [l1, l2, l3] = *response.eigenvalues;
+  log_info("response from {} voxels: eigenvalues {:.3g} {:.3g} {:.3g} mm^2/s, b0 signal {:.4g}",
+           format_count(response.voxels), l1, l2, l3, response.s0);
+  return response;
+}
+
+}  // namespace
+
+Status fit_dti(FitRun& run, const FitInput& input) {
+  TensorFitOptions options;
+  options.method = run.arguments.text("fit-method") == "ols" ? TensorMethod::ols : TensorMethod::wls;
+  if (run.arguments.given("min-signal")) options.min_signal = run.arguments.real("min-signal");
+  run.parameters["fit_method"] = run.arguments.text("fit-method");
+  run.parameters["min_signal"] = options.min_signal;
+  run.parameters["tensor_order"] = run.arguments.text("tensor-order");
+  CGL_TRY_ASSIGN(const TensorOrder order, parse_tensor_order(run.arguments.text("tensor-order")));
+  Progress progress("fitting", input.signals.voxels.size(), "voxels", run.context.progress_options());
+  CGL_TRY_ASSIGN(TensorFit fit,
+                 fit_tensors(input.signals, input.selection.b_values, input.directions, options, run.pool, &progress));
+  progress.finish();
+  if (fit.unsolvable > 0) {
+    run.warn(fmt::format("{} voxels could not be weighted and have the unweighted fit", format_count(fit.unsolvable)));
+  }
+  run.results["unsolvable_voxels"] = fit.unsolvable;
+  CGL_TRY(describe_fit(run, input));
+  Json tensor_facts = frame_facts(input);
+  tensor_facts["tensor_order"] = run.arguments.text("tensor-order");
+  convert_tensors(fit.tensor, TensorOrder::mrtrix, order);
+  CGL_TRY(run.folder.write_map("tensor", fit.tensor, 6, "diffusion tensor in mm^2/s", run.pool, tensor_facts));
+  CGL_TRY(run.folder.write_map("fa", fit.fa, 1, "fractional anisotropy", run.pool));
+  CGL_TRY(run.folder.write_map("md", fit.md, 1, "mean diffusivity in mm^2/s", run.pool));
+  std::vector<float> ad(fit.size());
+  for (std::size_t v = 0; v < ad.size(); ++v) ad[v] = fit.eigenvalues[3 * v];
+  CGL_TRY(run.folder.write_map("ad", ad, 1, "axial diffusivity in mm^2/s", run.pool));
+  CGL_TRY(run.folder.write_map("rd", fit.rd, 1, "radial diffusivity in mm^2/s", run.pool));
+  CGL_TRY(run.folder.write_map("v1", fit.v1, 3, "principal direction, unit vectors", run.pool, frame_facts(input)));
+  CGL_TRY(run.folder.write_map("colour_fa", colour_fa(fit), 3, "|v1| times fractional anisotropy", run.pool,
+                               frame_facts(input)));
+  return run.folder.write_map("s0", fit.s0, 1, "signal at b = 0 that the tensor predicts", run.pool);
+}
+
+Status fit_opdt_or_csa(FitRun& run, const FitInput& input) {
+  QBallOptions options;
+  options.kind = input.model == "opdt" ? QBallModelKind::opdt : QBallModelKind::csa;
+  options.degree = degree_of(run, input, 4);
+  options.convention = parse_convention(run.arguments.text("sh-basis"));
+  options.smoothing = run.arguments.real("sm-lambda");
+  if (run.arguments.given("min-signal")) options.min_signal = run.arguments.real("min-signal");
+  run.parameters["sm_lambda"] = options.smoothing;
+  run.parameters["min_signal"] = options.min_signal;
+  CGL_TRY_ASSIGN(const QBallMatrices matrices,
+                 make_q_ball_matrices(input.selection.of_weighted(input.directions), options));
+  Progress progress("fitting", input.signals.voxels.size(), "voxels", run.context.progress_options());
+  CGL_TRY_ASSIGN(const QBallFit fit,
+                 fit_q_ball(matrices, options, input.signals.values, input.signals.volumes, input.selection.weighted,
+                            input.selection.b0, run.pool, [&](std::size_t count) { progress.advance(count); }));
+  progress.finish();
+  CGL_TRY(describe_fit(run, input));
+  CGL_TRY(run.folder.write_map("sh", fit.coefficients, matrices.linear.rows,
+                               "spherical harmonics of the orientation distribution", run.pool,
+                               harmonics_facts(matrices.basis, input)));
+  CGL_TRY(run.folder.write_map("gfa", fit.gfa, 1, "generalised fractional anisotropy", run.pool));
+  return write_functions(run, input, matrices.basis, fit.coefficients);
+}
+
+Status fit_constrained(FitRun& run, const FitInput& input) {
+  CGL_TRY_ASSIGN(const FibreResponse response, take_response(run, input));
+  CsdOptions options;
+  options.degree = degree_of(run, input, 8);
+  if (!response.eigenvalues && response.zonal.size() < static_cast<std::size_t>(options.degree / 2 + 1)) {
+    const int degree = 2 * (static_cast<int>(response.zonal.size()) - 1);
+    run.warn(fmt::format("the response has degree {}: --sh-order {} lowered to it", degree, options.degree));
+    options.degree = degree;
+    run.parameters["sh_order"] = degree;
+  }
+  options.lambda = run.arguments.real("csd-lambda");
+  options.tau = run.arguments.real("csd-tau");
+  options.iterations = static_cast<int>(run.arguments.integer("csd-iterations"));
+  options.convention = parse_convention(run.arguments.text("sh-basis"));
+  CGL_TRY_ASSIGN(const Sphere sphere, sphere_by_name_or_file(run.arguments.text("csd-sphere")));
+  run.parameters["csd_lambda"] = options.lambda;
+  run.parameters["csd_tau"] = options.tau;
+  run.parameters["csd_iterations"] = options.iterations;
+  run.parameters["csd_sphere"] = {{"name", sphere.name}, {"directions", sphere.size()}};
+
+  // The response is fitted at the gradients in image axes whatever the frame, and the constraint turns with them: the
+  // result in one frame is then the result in the other, turned.
+  const auto b_values = input.selection.of_weighted(input.selection.b_values);
+  CGL_TRY_ASSIGN(const auto zonal, zonal_response(response, b_values,
+                                                  input.selection.of_weighted(input.image_directions), options.degree));
+  const auto constraint =
+      input.world ? to_world(sphere.directions, input.signals.geometry.voxel_to_world) : sphere.directions;
+  CGL_TRY_ASSIGN(const CsdModel model,
+                 CsdModel::create(input.selection.of_weighted(input.directions), zonal, constraint, options));
+  Progress progress("deconvolving", input.signals.voxels.size(), "voxels", run.context.progress_options());
+  CGL_TRY_ASSIGN(const CsdFit fit, fit_csd(model, input.signals.values, input.signals.volumes, input.selection.weighted,
+                                           run.pool, [&](std::size_t count) { progress.advance(count); }));
+  progress.finish();
+  if (fit.not_converged > 0) {
+    run.warn(fmt::format("{} voxels did not converge in {} iterations", format_count(fit.not_converged),
+                         options.iterations));
+  }
+  if (fit.not_solvable > 0) {
+    run.warn(fmt::format("{} voxels could not be solved and are zero", format_count(fit.not_solvable)));
+  }
+  Json response_facts = {{"zonal", zonal}, {"s0", response.s0}};
+  if (response.eigenvalues) response_facts["eigenvalues"] = *response.eigenvalues;
+  if (!run.arguments.given("response")) response_facts["voxels"] = response.voxels;
+  run.results["response"] = response_facts;
+  run.results["mean_iterations"] =
+      static_cast<double>(fit.iterations) / static_cast<double>(std::max<std::size_t>(1, input.signals.voxels.size()));
+  run.results["unconstrained_voxels"] = fit.unconstrained;
+  run.results["not_converged_voxels"] = fit.not_converged;
+  run.results["not_solvable_voxels"] = fit.not_solvable;
+  CGL_TRY(describe_fit(run, input));
+  CGL_TRY(run.folder.write_map("fod", fit.coefficients, model.coefficient_count(),
+                               "spherical harmonics of the fibre orientation distribution", run.pool,
+                               harmonics_facts(model.basis(), input)));
+  if (response.eigenvalues) {
+    CGL_TRY(run.folder.write_text("response.txt", format_tensor_response(response),
+                                  "eigenvalues in mm^2/s of the response and its b0 signal"));
+  }
+  CGL_TRY(run.folder.write_text("response_zonal.txt", format_zonal_response(zonal),
+                                "zonal harmonics of the response, as MRtrix3 reads them"));
+  return write_functions(run, input, model.basis(), fit.coefficients);
+}
+
+}  // namespace cingulum

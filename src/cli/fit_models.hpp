@@ -1,0 +1,16 @@
+// The models of `cingulum fit`: each fits what was read and writes its maps into the folder.
+#pragma once
+
+#include "base/result.hpp"
+#include "cli/fit_input.hpp"
+
+namespace cingulum {
+
+[[nodiscard]] Status fit_dti(FitRun& run, const FitInput& input);
+
+[[nodiscard]] Status fit_opdt_or_csa(FitRun& run, const FitInput& input);
+
+// Constrained spherical deconvolution.
+[[nodiscard]] Status fit_constrained(FitRun& run, const FitInput& input);
+
+}  // namespace cingulum

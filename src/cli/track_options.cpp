@@ -1,0 +1,124 @@
+#include "cli/track_options.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Voxels that a streamline can read lie this far from one where the stopping map passes.
+std::int64_t reach_of(const TrackingPlan& plan) {
+  if (static_cast<Getter>(plan.getter) != Getter::ptt) return 1;
+  const double reach_mm = static_cast<double>(plan.ptt_probe_length_mm) + plan.ptt_probe_radius_mm + plan.step_mm;
+  const double voxels_per_mm = std::max(plan.voxels_per_mm[0], std::max(plan.voxels_per_mm[1], plan.voxels_per_mm[2]));
+  return 2 + static_cast<std::int64_t>(reach_mm * voxels_per_mm);
+}
+
+}  // namespace
+
+Result<fs::path> tracking_output(const ParsedArguments& arguments) {
+  if (arguments.given("out") && arguments.given("output-prefix")) {
+    return fail(ErrorKind::invalid_argument, "--out and --output-prefix both name the output; give one");
+  }
+  if (arguments.given("out")) return fs::path(arguments.text("out"));
+  if (arguments.given("output-prefix")) {
+    return fs::path(arguments.text("output-prefix") + "." + arguments.text("write-method"));
+  }
+  return fs::path("tracks.trx");
+}
+
+Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Getter getter, double smallest_edge_mm) {
+  TrackingOptions options;
+  const auto length = [&](const char* name) { return arguments.length(name).in_mm(smallest_edge_mm); };
+  const auto whole = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
+  options.getter = getter;
+  options.step_mm = length("step-size");
+  options.max_angle_deg = arguments.real("max-angle");
+  options.min_length_mm = length("min-length");
+  options.max_length_mm = length("max-length");
+  options.stop_threshold = stop_threshold(arguments);
+  options.relative_threshold = arguments.real("pmf-threshold");
+  options.absolute_threshold = arguments.real("pmf-threshold-absolute");
+  options.relative_peak_threshold = arguments.real("relative-peak-threshold");
+  options.min_separation_deg = arguments.real("min-separation-angle");
+  options.max_directions = arguments.has("max-directions") ? whole("max-directions") : 0;
+  options.angular_weight = arguments.real("angular-weight");
+  options.one_sided = arguments.flag("one-sided");
+  options.refine = !arguments.flag("no-refine");
+  options.rk4 = arguments.flag("rk4");
+  options.boot_attempts = whole("boot-attempts");
+  options.boot_retry =
+      arguments.text("boot-retry") == "no-peak-or-angle" ? BootRetry::no_peak_or_angle : BootRetry::no_peak;
+  options.boot_seed = arguments.flag("boot-seed");
+  options.boot_min_signal = arguments.real("min-signal");
+  options.ptt_probe_length_mm = arguments.has("ptt-probe-length") ? length("ptt-probe-length") : 0;
+  options.ptt_probe_radius_mm = length("ptt-probe-radius");
+  options.ptt_probe_quality = whole("ptt-probe-quality");
+  options.ptt_probe_count = whole("ptt-probe-count");
+  options.ptt_exponent = arguments.real("ptt-exponent");
+  options.ptt_min_radius_mm = arguments.has("ptt-min-radius") ? length("ptt-min-radius") : 0;
+  options.ptt_weak_links = arguments.flag("ptt-weak-links");
+  options.ptt_tries = whole("ptt-tries");
+  options.ptt_substeps = whole("ptt-substeps");
+  options.random_key = arguments.key("seed");
+  if (options.rk4 && getter != Getter::tensor) {
+    return fail(ErrorKind::invalid_argument, "--rk4: accepted with --dg tensor, not {}", getter_name(getter));
+  }
+  if (arguments.given("stop-threshold") && arguments.given("fa-threshold")) {
+    return fail(ErrorKind::invalid_argument, "--stop-threshold and --fa-threshold are the same; give one");
+  }
+  return options;
+}
+
+Result<FieldModel> choose_model(const ParsedArguments& arguments, Getter getter) {
+  const std::string& name = arguments.text("model");
+  FieldModel model = FieldModel::csd;
+  if (name == "opdt") model = FieldModel::opdt;
+  if (name == "csa") model = FieldModel::csa;
+  if (name == "dti") model = FieldModel::dti;
+  if (name == "default") {
+    model = getter == Getter::boot ? FieldModel::opdt : getter == Getter::tensor ? FieldModel::dti : FieldModel::csd;
+  }
+  const bool q_ball = model == FieldModel::opdt || model == FieldModel::csa;
+  if (getter == Getter::boot && !q_ball) {
+    return fail(ErrorKind::invalid_argument, "--model {}: accepted with --dg boot is opdt or csa", name);
+  }
+  if ((getter == Getter::tensor) != (model == FieldModel::dti)) {
+    return fail(ErrorKind::invalid_argument, "--model {} with --dg {}: dti and tensor go together", name,
+                getter_name(getter));
+  }
+  return model;
+}
+
+Result<FieldRequest> field_request(const ParsedArguments& arguments, FieldModel model, const TrackingOptions& options,
+                                   const TrackingPlan& plan) {
+  FieldRequest request;
+  request.model = model;
+  request.bootstrap = options.getter == Getter::boot;
+  request.degree = arguments.given("sh-order") ? static_cast<int>(arguments.integer("sh-order"))
+                                               : (model == FieldModel::csd ? 8 : 4);
+  if (request.degree % 2 != 0) {
+    return fail(ErrorKind::invalid_argument, "--sh-order {}: accepted is an even number from 2 to 12", request.degree);
+  }
+  request.smoothing = arguments.real("sm-lambda");
+  request.min_signal = arguments.real("min-signal");
+  if (arguments.given("shell")) request.shell = arguments.real("shell");
+  if (arguments.given("response")) request.response = arguments.text("response");
+  request.amplitudes = arguments.flag("amplitudes") || arguments.flag("full-sphere");
+  request.stop_threshold = options.stop_threshold;
+  request.reach_voxels = reach_of(plan);
+  return request;
+}
+
+Result<Sphere> tracking_sphere(const ParsedArguments& arguments) {
+  return sphere_by_name_or_file(arguments.text("sphere"), arguments.flag("full-sphere"));
+}
+
+double stop_threshold(const ParsedArguments& arguments) {
+  return arguments.given("stop-threshold") ? arguments.real("stop-threshold") : arguments.real("fa-threshold");
+}
+
+}  // namespace cingulum

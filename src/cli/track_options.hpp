@@ -1,0 +1,32 @@
+// What the arguments of `cingulum track` ask of the tracker and of the model under it: options of the plan, model,
+// sphere, stopping threshold. Combinations that cannot be are refused here.
+#pragma once
+
+#include <filesystem>
+
+#include "base/result.hpp"
+#include "cli/verb.hpp"
+#include "dmri/sphere.hpp"
+#include "tract/dwi_preparation.hpp"
+#include "tract/tracking_plan.hpp"
+
+namespace cingulum {
+
+// The output: --out, --output-prefix with --write-method, or tracks.trx.
+[[nodiscard]] Result<std::filesystem::path> tracking_output(const ParsedArguments& arguments);
+
+// Lengths in voxels are of the smallest voxel edge.
+[[nodiscard]] Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Getter getter,
+                                                       double smallest_edge_mm);
+
+[[nodiscard]] Result<FieldModel> choose_model(const ParsedArguments& arguments, Getter getter);
+
+// What is fitted to the series; `plan` says how far from a passing voxel it is read.
+[[nodiscard]] Result<FieldRequest> field_request(const ParsedArguments& arguments, FieldModel model,
+                                                 const TrackingOptions& options, const TrackingPlan& plan);
+
+[[nodiscard]] Result<Sphere> tracking_sphere(const ParsedArguments& arguments);
+
+[[nodiscard]] double stop_threshold(const ParsedArguments& arguments);
+
+}  // namespace cingulum

@@ -1,0 +1,37 @@
+// What `cingulum track` says of a run that is done: the sidecar's members and the table in the terminal.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/verb.hpp"
+#include "tract/field.hpp"
+#include "tract/tracking_plan.hpp"
+#include "tract/tracking_run.hpp"
+
+namespace cingulum {
+
+struct TrackTiming {
+  std::string device;  // or several, as --device takes them
+  double prepare_seconds = 0;
+  double track_seconds = 0;
+};
+
+[[nodiscard]] nlohmann::ordered_json field_json(const Field& field);
+
+[[nodiscard]] nlohmann::ordered_json plan_json(const TrackingPlan& plan, const TrackingOptions& options);
+
+// What the numbers of `end_reason` mean.
+[[nodiscard]] nlohmann::ordered_json end_reason_codes_json();
+
+// What is the same for equal runs.
+[[nodiscard]] nlohmann::ordered_json result_json(const TrackingStatistics& statistics, bool select);
+
+// What may differ between them.
+[[nodiscard]] nlohmann::ordered_json run_json(const TrackingStatistics& statistics, const ParsedArguments& arguments,
+                                              VerbContext& context, const TrackTiming& timing, double seconds);
+
+void print_result(const TrackingStatistics& statistics, const std::filesystem::path& out, const TrackTiming& timing,
+                  VerbContext& context);
+
+}  // namespace cingulum

@@ -1,0 +1,115 @@
+#include "cli/track_seeds.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/quantity.hpp"
+#include "cli/track_options.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<std::array<std::uint32_t, 3>> parse_grid(const std::string& text) {
+  std::vector<std::uint32_t> parts;
+  std::string_view rest = text;
+  for (;;) {
+    const std::size_t end = std::min(rest.find('x'), rest.size());
+    const auto number = parse_integer(rest.substr(0, end));
+    if (!number || *number < 1 || *number > 1000) {
+      return fail(ErrorKind::invalid_argument, "--seed-grid '{}': accepted is N or NxNxN with N from 1 to 1000", text);
+    }
+    parts.push_back(static_cast<std::uint32_t>(*number));
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (parts.size() == 1) parts.resize(3, parts[0]);
+  if (parts.size() != 3) {
+    return fail(ErrorKind::invalid_argument, "--seed-grid '{}': accepted is N or NxNxN with N from 1 to 1000", text);
+  }
+  return std::array<std::uint32_t, 3>{parts[0], parts[1], parts[2]};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
+                                          const fs::path& seed_mask, const fs::path& name_of_data) {
+  int ways = 0;
+  for (const char* name : {"seeds-per-voxel", "seed-grid", "seed-file", "seed-ends"})
+    ways += arguments.given(name) ? 1 : 0;
+  if (ways > 1 || (ways == 1 && arguments.given("nseeds"))) {
+    return fail(ErrorKind::invalid_argument,
+                "--nseeds, --seeds-per-voxel, --seed-grid, --seed-file and --seed-ends exclude each other");
+  }
+  const SeedSpace space = arguments.text("seed-space") == "voxel" ? SeedSpace::voxel : SeedSpace::world;
+  if (arguments.given("seed-file")) {
+    CGL_TRY_ASSIGN(auto positions, read_seed_positions(arguments.text("seed-file"), space, data.geometry));
+    return listed_seeds(std::move(positions));
+  }
+  if (arguments.given("seed-ends")) {
+    CGL_TRY_ASSIGN(auto positions, seed_positions_of_ends(arguments.text("seed-ends"), data.geometry));
+    return listed_seeds(std::move(positions));
+  }
+  std::vector<std::uint8_t> mask;
+  if (!seed_mask.empty()) {
+    CGL_TRY_ASSIGN(mask, read_mask_on(seed_mask, "seed-mask", data.geometry, name_of_data));
+  } else {
+    const auto threshold = static_cast<float>(stop_threshold(arguments));
+    mask.assign(data.stop_map.size(), 0);
+    for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = data.mask[i] != 0 && data.stop_map[i] > threshold ? 1 : 0;
+  }
+  const numerics::PhiloxKey key =
+      numerics::philox_key(arguments.has("seed-seed") ? arguments.key("seed-seed") : arguments.key("seed"));
+  if (arguments.given("seeds-per-voxel")) {
+    const std::int64_t per_voxel = arguments.integer("seeds-per-voxel");
+    if (per_voxel > std::int64_t{0xffffffff}) {
+      return fail(ErrorKind::invalid_argument, "--seeds-per-voxel {}: a run takes at most 2^32 seeds", per_voxel);
+    }
+    return random_seeds_per_voxel(data.geometry, mask, static_cast<std::uint32_t>(per_voxel), key);
+  }
+  if (arguments.given("seed-grid")) {
+    CGL_TRY_ASSIGN(const auto per_axis, parse_grid(arguments.text("seed-grid")));
+    return grid_seeds(data.geometry, mask, per_axis);
+  }
+  if (arguments.given("select") && arguments.given("nseeds")) {
+    return fail(ErrorKind::invalid_argument,
+                "--select draws seeds until enough streamlines are kept; limit them by --max-seeds, not by --nseeds");
+  }
+  const bool endless = arguments.given("select");
+  return random_seeds(data.geometry, mask, endless ? 0 : static_cast<std::uint64_t>(arguments.integer("nseeds")), key);
+}
+
+Result<std::optional<GivenDirections>> given_directions(const ParsedArguments& arguments, const Seeds& seeds,
+                                                        const ImageGeometry& geometry) {
+  if (!arguments.given("directions")) return std::nullopt;
+  const SeedSpace space = arguments.text("seed-space") == "voxel" ? SeedSpace::voxel : SeedSpace::world;
+  GivenDirections given;
+  CGL_TRY_ASSIGN(given.directions, read_directions(arguments.text("directions"), space, geometry));
+  if (given.directions.size() != seeds.count()) {
+    return fail(ErrorKind::invalid_argument, "--directions {}: {} directions for {} seeds; one for each is needed",
+                arguments.text("directions"), given.directions.size(), seeds.count());
+  }
+  return given;
+}
+
+Result<RegionRules> read_rules(const ParsedArguments& arguments, const ImageGeometry& geometry) {
+  RegionRules rules;
+  const auto read = [&](const char* option, std::vector<Region>& list) -> Status {
+    for (const std::string& text : arguments.texts(option)) {
+      CGL_TRY_ASSIGN(Region region, add_context(read_region(text, geometry), "--{}", option));
+      list.push_back(std::move(region));
+    }
+    return {};
+  };
+  CGL_TRY(read("include", rules.include));
+  CGL_TRY(read("include-ordered", rules.include_ordered));
+  CGL_TRY(read("exclude", rules.exclude));
+  CGL_TRY(read("stop", rules.stop));
+  return rules;
+}
+
+}  // namespace cingulum

@@ -1,0 +1,29 @@
+// Where streamlines of `cingulum track` begin, and which are kept: seeds, given initial directions and regions from the
+// arguments.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/result.hpp"
+#include "cli/track_data.hpp"
+#include "cli/verb.hpp"
+#include "tract/regions.hpp"
+#include "tract/seeds.hpp"
+#include "tract/tracker.hpp"
+
+namespace cingulum {
+
+// In `seed_mask` where it is not empty, else where the stopping map passes. `name_of_data` serves messages.
+[[nodiscard]] Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
+                                                        const std::filesystem::path& seed_mask,
+                                                        const std::filesystem::path& name_of_data);
+
+[[nodiscard]] Result<std::optional<GivenDirections>> given_directions(const ParsedArguments& arguments,
+                                                                      const Seeds& seeds,
+                                                                      const ImageGeometry& geometry);
+
+[[nodiscard]] Result<RegionRules> read_rules(const ParsedArguments& arguments, const ImageGeometry& geometry);
+
+}  // namespace cingulum

@@ -1,0 +1,112 @@
+#include "cli/track_series.hpp"
+
+#include "base/log.hpp"
+#include "dmri/phantom_files.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<fs::path> one_of(const ParsedArguments& arguments, const std::string& option,
+                        const std::vector<std::string>& data, std::size_t place) {
+  const bool positional = data.size() > place;
+  if (positional && arguments.given(option)) {
+    return fail(ErrorKind::invalid_argument, "--{} {}: argument {} after DWI already names it: {}", option,
+                arguments.text(option), place, data[place]);
+  }
+  if (positional) return fs::path(data[place]);
+  return arguments.given(option) ? fs::path(arguments.text(option)) : fs::path();
+}
+
+// The phantom of a run without data, made once and kept: the score needs its truth.
+Result<fs::path> phantom_folder(const ParsedArguments& arguments, const fs::path& out, VerbContext& context) {
+  const fs::path folder =
+      (arguments.given("cache-dir") ? fs::path(arguments.text("cache-dir")) : out.parent_path()) / "brain-phantom";
+  std::error_code ignored;
+  if (fs::exists(folder / "phantom.json", ignored)) {
+    log_info("no data given: tracking the phantom in {}", folder.string());
+    return folder;
+  }
+  log_info("no data given: making the phantom `brain` in {} and tracking it", folder.string());
+  PhantomRequest request;
+  CGL_TRY_ASSIGN(request.model, brain_phantom());
+  request.grid.voxel_mm = {request.model.voxel_mm, request.model.voxel_mm, request.model.voxel_mm};
+  CGL_TRY_ASSIGN(request.scheme, named_scheme(request.model.scheme));
+  CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
+  CGL_TRY(write_phantom(request, folder, context.write_options(), *pool, context.progress_options()));
+  return folder;
+}
+
+}  // namespace
+
+fs::path beside_series(const fs::path& series, std::string_view ending) {
+  std::string name = series.string();
+  for (const std::string_view known : {".nii.gz", ".nii"}) {
+    if (name.ends_with(known)) {
+      name.resize(name.size() - known.size());
+      break;
+    }
+  }
+  return name + std::string(ending);
+}
+
+Result<SeriesPaths> series_paths(const ParsedArguments& arguments, const fs::path& out, VerbContext& context) {
+  const std::vector<std::string> data = arguments.texts("data");
+  if (data.size() > 5) {
+    return fail(ErrorKind::invalid_argument, "{} files given: accepted are DWI BVALS BVECS MASK SEED_MASK",
+                data.size());
+  }
+  SeriesPaths paths;
+  if (data.empty()) {
+    CGL_TRY_ASSIGN(const fs::path folder, phantom_folder(arguments, out, context));
+    paths = {.dwi = folder / "dwi.nii.gz",
+             .bvals = folder / "dwi.bval",
+             .bvecs = folder / "dwi.bvec",
+             .grad = {},
+             .mask = folder / "mask.nii.gz",
+             .seed_mask = {},
+             .phantom = true,
+             .found = {}};
+    if (arguments.given("mask")) paths.mask = arguments.text("mask");
+    if (arguments.given("seed-mask")) paths.seed_mask = arguments.text("seed-mask");
+    return paths;
+  }
+  paths.dwi = data[0];
+  CGL_TRY_ASSIGN(paths.bvals, one_of(arguments, "bvals", data, 1));
+  CGL_TRY_ASSIGN(paths.bvecs, one_of(arguments, "bvecs", data, 2));
+  CGL_TRY_ASSIGN(paths.mask, one_of(arguments, "mask", data, 3));
+  CGL_TRY_ASSIGN(paths.seed_mask, one_of(arguments, "seed-mask", data, 4));
+  if (arguments.given("grad")) {
+    if (!paths.bvals.empty() || !paths.bvecs.empty()) {
+      return fail(ErrorKind::invalid_argument, "--grad and --bvals with --bvecs exclude each other");
+    }
+    paths.grad = arguments.text("grad");
+    return paths;
+  }
+  const auto find = [&](fs::path& path, const std::string& option, std::string_view ending) -> Status {
+    if (!path.empty()) return {};
+    path = beside_series(paths.dwi, ending);
+    std::error_code ignored;
+    if (fs::exists(path, ignored)) {
+      log_info("--{} {}", option, path.string());
+      paths.found.push_back({option, path});
+      return {};
+    }
+    return fail(ErrorKind::invalid_argument, "--{} is missing, and there is no {}", option, path.string());
+  };
+  CGL_TRY(find(paths.bvals, "bvals", ".bval"));
+  CGL_TRY(find(paths.bvecs, "bvecs", ".bvec"));
+  return paths;
+}
+
+Result<GradientTable> read_gradients(const SeriesPaths& paths) {
+  Result<GradientTable> table =
+      paths.grad.empty() ? read_fsl_gradients(paths.bvals, paths.bvecs) : read_mrtrix_gradients(paths.grad);
+  if (table) {
+    for (const std::string& warning : table->warnings) log_warning("{}", warning);
+  }
+  return table;
+}
+
+}  // namespace cingulum

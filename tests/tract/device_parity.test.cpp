@@ -1,0 +1,181 @@
+// Tracking on every GPU that is there equals tracking on the CPU, bit for bit: random plans (contract.md, section 7;
+// CINGULUM_TEST_PLANS sets how many), fields of the default shapes, pages that run out, several devices that share the
+// seeds of one run, and whole files.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "formats/tractogram.hpp"
+#include "support/each_device.hpp"
+#include "support/random_plan.hpp"
+#include "support/temporary_folder.hpp"
+#include "tract/device_choice.hpp"
+#include "tract/tracking_run.hpp"
+
+namespace cingulum {
+namespace {
+
+std::uint32_t number_from(const char* variable, std::uint32_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
+}
+
+class DeviceTracking : public testing::EachDevice {
+ protected:
+  void SetUp() override {
+    EachDevice::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    pool_ = ThreadPool::create(4).value();
+    auto made = make_tracker(device(), *pool_);
+    if (!made && !testing::is_required(GetParam())) GTEST_SKIP() << made.error().message();
+    ASSERT_TRUE(made) << made.error().message();
+  }
+  [[nodiscard]] std::unique_ptr<Tracker> tracker() { return make_tracker(device(), *pool_).value(); }
+  [[nodiscard]] ThreadPool& pool() { return *pool_; }
+
+ private:
+  std::unique_ptr<ThreadPool> pool_;
+};
+
+TEST_P(DeviceTracking, random_plans_have_the_bits_of_the_cpu) {
+  const std::uint32_t plans = number_from("CINGULUM_TEST_PLANS", 100);
+  const std::uint32_t first = number_from("CINGULUM_TEST_FIRST_PLAN", 0);
+  std::uint64_t points = 0;
+  int failed = 0;
+  for (std::uint32_t number = first; number < first + plans && failed < 5; ++number) {
+    SCOPED_TRACE(fmt::format("plan {}", number));
+    const test::RandomPlan plan = test::random_plan(number, pool());
+    const auto gpu = tracker();
+    const auto before = ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+    points += test::expect_same_as_cpu(*gpu, plan, pool());
+    const auto after = ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+    failed += after > before ? 1 : 0;
+  }
+  std::printf("%s: %u plans, %llu points equal\n", GetParam(), plans, static_cast<unsigned long long>(points));
+  EXPECT_GT(points, 100u * plans);
+}
+
+// A field on which kernels of fixed shapes run, more seeds than warps, given as one piece.
+test::RandomPlan large_plan(Getter getter, int degree, const char* sphere, ThreadPool& pool) {
+  test::RandomPlan plan;
+  const ImageGeometry geometry = test::grid(24, 22, 18, {1.2, 1.2, 1.5});
+  const auto axis = [](numerics::Vec3d p) {
+    return test::unit({1, 0.5 * std::sin(0.3 * p.y), 0.4 * std::cos(0.25 * p.x)});
+  };
+  const auto other = [](numerics::Vec3d p) { return test::unit({0.3 * std::sin(0.2 * p.z), 1, 0.4}); };
+  std::mt19937 generator(static_cast<unsigned>(degree) + 77);
+  const auto noise = [&](double size) { return std::normal_distribution<double>(0, size)(generator); };
+  const auto stop = [](numerics::Vec3d p) {
+    return static_cast<float>(1.3 - std::hypot(p.x - 12, p.y - 11, p.z - 9) / 10);
+  };
+  plan.options.getter = getter;
+  plan.options.random_key = 20261115;
+  if (getter == Getter::boot) {
+    std::vector<numerics::Vec3d> directions;
+    std::vector<std::uint8_t> is_b0;
+    for (int i = 0; i < 70; ++i) {
+      is_b0.push_back(i < 6 ? 1 : 0);
+      directions.push_back(test::unit({noise(1), noise(1), 0.01 + noise(1)}));
+    }
+    const test::AllVoxels signals(
+        geometry, directions.size(),
+        [&](numerics::Vec3d p, float* s) {
+          for (std::size_t i = 0; i < directions.size(); ++i) {
+            const double a = numerics::dot(axis(p), directions[i]), b = numerics::dot(other(p), directions[i]);
+            const double signal =
+                is_b0[i] != 0 ? 1 : 0.6 * std::exp(-0.6 - 2.8 * a * a) + 0.4 * std::exp(-0.6 - 2.8 * b * b);
+            s[i] = static_cast<float>(100 * signal + noise(3));
+          }
+        },
+        stop);
+    plan.field = make_bootstrap_field(geometry, signals.stop, signals.records(), directions, is_b0, {.degree = degree},
+                                      named_sphere(sphere).value(), pool)
+                     .value();
+  } else if (degree > 0) {
+    plan.field = test::harmonic_field(
+        geometry, named_sphere(sphere).value(), degree,
+        [&](numerics::Vec3d p, double* c) {
+          for (int j = 0; j < numerics::coefficient_count(degree, false); ++j) c[j] = noise(0.02);
+          test::add_lobe(degree, axis(p), 1, c);
+          test::add_lobe(degree, other(p), 0.6, c);
+        },
+        stop);
+  } else {
+    plan.field = test::amplitude_field(
+        geometry, named_sphere(sphere).value(),
+        [&](numerics::Vec3d p, numerics::Vec3d v) {
+          return std::pow(numerics::dot(v, axis(p)), 10) + 0.6 * std::pow(numerics::dot(v, other(p)), 10) + noise(0.02);
+        },
+        stop);
+  }
+  const std::uint32_t seeds = number_from("CINGULUM_TEST_SEEDS", getter == Getter::ptt ? 300 : 3000);
+  std::uniform_real_distribution<float> share(0.0f, 1.0f);
+  for (std::uint32_t i = 0; i < seeds; ++i) {
+    plan.seeds.push_back({23 * share(generator), 21 * share(generator), 17 * share(generator)});
+  }
+  plan.pieces = {seeds};
+  return plan;
+}
+
+TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
+  struct {
+    Getter getter;
+    int degree;
+    const char* sphere;
+  } const shapes[] = {{Getter::boot, 4, "mirror321"},    {Getter::prob, 0, "repulsion724"},
+                      {Getter::prob, 8, "mirror321"},    {Getter::ptt, 0, "repulsion724"},
+                      {Getter::ptt, 8, "mirror321"},     {Getter::det, 8, "mirror321"},
+                      {Getter::closest, 8, "mirror321"}, {Getter::boot, 6, "mirror321"}};
+  for (const auto& shape : shapes) {
+    SCOPED_TRACE(fmt::format("{} of degree {} on {}", getter_name(shape.getter), shape.degree, shape.sphere));
+    const test::RandomPlan plan = large_plan(shape.getter, shape.degree, shape.sphere, pool());
+    const auto gpu = tracker();
+    const std::uint64_t points = test::expect_same_as_cpu(*gpu, plan, pool());
+    EXPECT_GT(points, 5 * plan.seeds.size());
+  }
+}
+
+// The file that a run of these devices writes.
+std::string file_of(const test::RandomPlan& plan, const std::string& devices, std::uint64_t chunk, ThreadPool& pool) {
+  const TemporaryFolder folder;
+  const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
+  const auto seeds = listed_seeds(plan.seeds).value();
+  auto trackers = prepare_trackers(testing::registry(), devices, 1, pool, numbers, plan.field, *seeds, nullptr);
+  EXPECT_TRUE(trackers) << testing::message_of(trackers);
+  if (!trackers) return {};
+  TractogramLayout layout;
+  layout.format = TractogramFormat::trx;
+  layout.reference = plan.field.geometry;
+  layout.streamline_fields = seed_fields(seeds->count());
+  const std::filesystem::path path = folder.path() / "a.trx";
+  auto writer = TractogramWriter::create(path, layout, {});
+  EXPECT_TRUE(writer) << testing::message_of(writer);
+  TrackingRunOptions options;
+  options.save_seeds = true;
+  options.chunk_seeds = chunk;
+  options.fixed_chunks = true;
+  const auto statistics = run_tracking(trackers->pointers(), *seeds, plan.field.geometry, options, **writer, nullptr);
+  EXPECT_TRUE(statistics) << testing::message_of(statistics);
+  EXPECT_TRUE((*writer)->commit());
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+TEST_P(DeviceTracking, files_are_the_same_from_any_mix_of_devices_and_chunks) {
+  const test::RandomPlan plan = large_plan(Getter::prob, 8, "mirror321", pool());
+  const std::string device = GetParam();
+  const std::string truth = file_of(plan, "cpu", 25000, pool());
+  EXPECT_GT(truth.size(), 10000u);
+  for (const std::string& mix : {device, device + "," + device, device + ",cpu", std::string("cpu,cpu")}) {
+    for (const std::uint64_t chunk : {97u, 1024u, 25000u}) {
+      EXPECT_TRUE(file_of(plan, mix, chunk, pool()) == truth) << mix << " in chunks of " << chunk;
+    }
+  }
+}
+
+CGL_FOR_EACH_DEVICE(DeviceTracking);
+
+}  // namespace
+}  // namespace cingulum
