@@ -250,13 +250,14 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
   return numbers;
 }
 
-TrackingShader make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
-                                    const FieldPieces& pieces, const ShaderForm& form) {
-  TrackingShader shader;
-  const WorkgroupSizes sizes(input, form.specialised);
-  shader.workgroup_bytes = sizes.bytes(input);
+std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised) {
+  return WorkgroupSizes(input, specialised).bytes(input);
+}
 
-  KernelSource& source = shader.source;
+KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
+                                  const FieldPieces& pieces, const ShaderForm& form) {
+  const WorkgroupSizes sizes(input, form.specialised);
+  KernelSource source;
   source.name = "track";
   source.language = KernelLanguage::wgsl;
   source.parameters.push_back({"tables", ParameterKind::buffer_in});
@@ -289,7 +290,7 @@ TrackingShader make_tracking_shader(const TrackingInput& input, const std::vecto
                  "@builtin({}) lane: u32) {{\n  negative_zero = plan.negative_zero;\n  lane_index = lane;\n"
                  "  track_seeds(workgroup.x);\n}}\n",
                  form.lanes == LaneForm::workgroup ? "local_invocation_index" : "subgroup_invocation_id");
-  return shader;
+  return source;
 }
 
 }  // namespace cingulum
