@@ -23,7 +23,7 @@ class FilesOfWebgpu(unittest.TestCase):
         cls.folder = Folder()
         cls.phantom = cls.folder.phantom("phantom", "--preset", "crossing", "--voxel-size", "3")
         cls.data = [cls.phantom / "dwi.nii.gz", "--mask", cls.phantom / "mask.nii.gz", "--bvec-frame", "fsl",
-                    "--fa-threshold", "0.25", "--max-length", "30", "--save-seeds"]
+                    "--fa-threshold", "0.25", "--save-seeds"]
 
     @classmethod
     def tearDownClass(cls):
@@ -32,7 +32,7 @@ class FilesOfWebgpu(unittest.TestCase):
     def compare(self, name, words, ways):
         expected = self.folder / f"{name}-cpu.trx"
         track(*self.data, *words, "--device", "cpu", "--out", expected)
-        self.assertGreater(expected.stat().st_size, 1500)
+        self.assertGreater(expected.stat().st_size, 1500, name)
         facts = json.loads((self.folder / (expected.name + ".json")).read_text())
         for number, way in enumerate(ways):
             out = self.folder / f"{name}-{number}.trx"
@@ -44,7 +44,7 @@ class FilesOfWebgpu(unittest.TestCase):
             self.assertLessEqual(differing, {"arguments"}, "only --device and the chunk are told apart")
 
     def test_every_getter_writes_the_cpus_file(self):
-        for getter, seeds in (("prob", 10), ("boot", 6), ("ptt", 3), ("det", 8), ("closest", 8), ("tensor", 12)):
+        for getter, seeds in (("prob", 30), ("boot", 20), ("ptt", 8), ("det", 30), ("closest", 30), ("tensor", 40)):
             self.compare(getter, ["--dg", getter, "--nseeds", seeds], [["--device", "webgpu"]])
 
     def test_chunks_and_mixes_of_devices_do_not_show(self):
