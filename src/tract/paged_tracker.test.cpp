@@ -50,7 +50,9 @@ class HostKernels final : public PagedKernels {
  private:
   struct Memory {
     explicit Memory(const kernel::SlabLayout& layout)
-        : floats(layout.words), slab(kernel::slab_at(floats.data(), layout)) {}
+        : floats(layout.words + more_probes), slab(kernel::slab_at(floats.data(), layout)) {}
+    // The lanes of a host probe more candidates at once than a warp; what they need lies last.
+    static constexpr std::size_t more_probes = std::size_t{16} * kernel::probe_stride;
     std::vector<float> floats;
     Slab slab;
   };
