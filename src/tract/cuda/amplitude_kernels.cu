@@ -9,6 +9,7 @@ using Any = cuda::AnyShape<getter, field_of_amplitudes>;
 // prob on the half of repulsion724, 362 directions, without angular weight. Bound by reading records: 16 warps on a
 // multiprocessor leave their corners in its cache.
 struct Prob362 {
+  using Steps = kernel::AnySteps;
   static constexpr std::uint32_t threads = 128;
   static constexpr std::uint32_t blocks = 4;
   static constexpr bool shared_slabs = true;
