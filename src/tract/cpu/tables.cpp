@@ -342,6 +342,34 @@ TrackingInput make_tracking_input(const TrackingPlan& plan, const Field& field, 
   return input;
 }
 
+AlignedTables::AlignedTables(const KernelTables& tables, TrackingInput& input) {
+  constexpr std::size_t line_floats = 16;
+  struct Copy {
+    const std::vector<float>& from;
+    const float*& view;
+  };
+  const Copy copies[] = {{tables.x, input.sphere.x},
+                         {tables.y, input.sphere.y},
+                         {tables.z, input.sphere.z},
+                         {tables.harmonics, input.harmonics.matrix},
+                         {tables.boot_basis, input.bootstrap.basis},
+                         {tables.boot_fit, input.bootstrap.fit},
+                         {tables.residual_scale, input.bootstrap.residual_scale},
+                         {tables.disc_k1, input.disc.k1},
+                         {tables.disc_k2, input.disc.k2}};
+  const auto lines = [](const Copy& copy) { return (copy.from.size() + line_floats - 1) / line_floats * line_floats; };
+  std::size_t total = 0;
+  for (const Copy& copy : copies) total += lines(copy);
+  floats_.resize(total);
+  float* at = floats_.data();
+  for (const Copy& copy : copies) {
+    if (copy.from.empty()) continue;
+    std::copy(copy.from.begin(), copy.from.end(), at);
+    copy.view = at;
+    at += lines(copy);
+  }
+}
+
 SlabMemory::SlabMemory(const TrackingInput& input) {
   const std::size_t record = std::size_t{lane_count} * numerics::row_count(input.field.channels + 1u);
   const std::size_t values = std::size_t{lane_count} * input.sphere.rows;
