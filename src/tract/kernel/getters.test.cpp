@@ -583,6 +583,31 @@ TEST(Ptt, finds_the_nearest_direction_that_a_search_through_all_finds) {
   }
 }
 
+// At the default angle the arcs reach down to a radius of one step, around which a probe of two edges winds more than
+// half: all but a few hundredths of the disc have no support. That is no reason to end.
+TEST(Ptt, finds_an_arc_with_default_options_though_few_of_the_disc_have_support) {
+  const Sphere directions = sphere("repulsion724");
+  const Field field =
+      test::amplitude_field(test::grid(21, 21, 21), directions, [&](Vec3d, Vec3d v) { return std::pow(v.x, 40); });
+  const numerics::Frame frame = numerics::straighten(Vec3{1, 0, 0}, Vec3{0, 1, 0});
+  const Vec3 position{10, 10, 10};
+  const auto found = [&](TrackingOptions options) {
+    const Bench bench(field, options);
+    kernel::read_record<Lanes>(bench.input, bench.slab(), position);
+    int count = 0;
+    for (std::uint32_t i = 0; i < 200; ++i) {
+      count += kernel::draw_curvature<Lanes>(bench.input, bench.slab(), {i, numerics::DrawPurpose::step, 0, 0, 1, 0},
+                                             position, frame)
+                       .found
+                   ? 1
+                   : 0;
+    }
+    return count;
+  };
+  EXPECT_GE(found({.getter = Getter::ptt}), 198);
+  EXPECT_LT(found({.getter = Getter::ptt, .ptt_tries = 100}), 180);
+}
+
 // Two populations that cross: the streamline goes on along the one it came on, and its first tangent is the peak.
 TEST(Ptt, goes_straight_through_a_crossing_from_the_frame_at_the_seed) {
   const Sphere directions = sphere("repulsion724");
