@@ -479,9 +479,11 @@ Score Scorer::finish(ThreadPool& pool) const {
       score.length_median_mm = 0.5 * (score.length_median_mm + below);
     }
   }
-  score.connectivity_correlation = with_interval(state.weight_matrix_correlation(0, true), [&](std::size_t r) {
-    return state.weight_matrix_correlation(r, false);
-  });
+  // Resampling adds the scatter of Poisson counts to every entry of the matrix a second time, which lowers Pearson's r
+  // in every replicate (attenuation): the interval is centred.
+  score.connectivity_correlation =
+      with_centred_interval(state.weight_matrix_correlation(0, true), -1.0, 1.0,
+                            [&](std::size_t r) { return state.weight_matrix_correlation(r, false); });
 
   // Voxels of each bundle, then means over all bundles in each replicate.
   const std::size_t bundle_count = state.bundles.size();
