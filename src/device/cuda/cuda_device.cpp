@@ -7,9 +7,9 @@
 #include "device/cuda/cuda_kernel.hpp"
 #include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/cuda_status.hpp"
-#include "device/cuda/nvml_library.hpp"
 #include "device/cuda/nvrtc_library.hpp"
 #include "device/host_memory.hpp"
+#include "device/nvml_library.hpp"
 
 namespace cingulum {
 namespace {
