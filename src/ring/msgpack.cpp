@@ -87,15 +87,15 @@ bool is_utf8(std::string_view text) {
 
 std::string_view msgpack_kind_name(MsgpackKind kind) {
   switch (kind) {
-    case MsgpackKind::nil: return "nil";
-    case MsgpackKind::boolean: return "boolean";
-    case MsgpackKind::integer: return "integer";
-    case MsgpackKind::real: return "real number";
-    case MsgpackKind::text: return "text";
-    case MsgpackKind::binary: return "binary";
-    case MsgpackKind::array: return "list";
-    case MsgpackKind::map: return "map";
-    case MsgpackKind::extension: return "extension";
+    case MsgpackKind::nil: return "nothing";
+    case MsgpackKind::boolean: return "a boolean";
+    case MsgpackKind::integer: return "an integer";
+    case MsgpackKind::real: return "a real number";
+    case MsgpackKind::text: return "a text";
+    case MsgpackKind::binary: return "bytes";
+    case MsgpackKind::array: return "a list";
+    case MsgpackKind::map: return "a map";
+    case MsgpackKind::extension: return "an extension";
   }
   return "?";
 }
@@ -216,7 +216,7 @@ Result<MsgpackReader::Token> MsgpackReader::token() const {
   };
   const auto with_content = [&](MsgpackKind kind, std::uint64_t size) -> Result<Token> {
     if (bytes_.size() - token.content < size) {
-      return fail(ErrorKind::corrupt, "byte {}: a {} of {} bytes in a message that has {} left", offset_,
+      return fail(ErrorKind::corrupt, "byte {}: {} of {} bytes in a message that has {} left", offset_,
                   msgpack_kind_name(kind), size, bytes_.size() - token.content);
     }
     token.kind = kind;
@@ -227,7 +227,7 @@ Result<MsgpackReader::Token> MsgpackReader::token() const {
     // Each value takes a byte at least, so a count beyond the bytes left is damage and must not size anything.
     const std::uint64_t values = kind == MsgpackKind::map ? 2 * count : count;
     if (values > bytes_.size() - token.content) {
-      return fail(ErrorKind::corrupt, "byte {}: a {} of {} entries in a message that has {} bytes left", offset_,
+      return fail(ErrorKind::corrupt, "byte {}: {} of {} entries in a message that has {} bytes left", offset_,
                   msgpack_kind_name(kind), count, bytes_.size() - token.content);
     }
     token.kind = kind;
@@ -317,7 +317,7 @@ Result<MsgpackKind> MsgpackReader::peek() const {
 Result<MsgpackReader::Token> MsgpackReader::expect(MsgpackKind kind) {
   CGL_TRY_ASSIGN(const Token next, token());
   if (next.kind != kind) {
-    return fail(ErrorKind::corrupt, "byte {}: a {} where a {} is expected", offset_, msgpack_kind_name(next.kind),
+    return fail(ErrorKind::corrupt, "byte {}: {} where {} is expected", offset_, msgpack_kind_name(next.kind),
                 msgpack_kind_name(kind));
   }
   return next;
@@ -349,7 +349,7 @@ Result<double> MsgpackReader::real() {
                          : static_cast<double>(next.number);
   }
   if (next.kind != MsgpackKind::real) {
-    return fail(ErrorKind::corrupt, "byte {}: a {} where a number is expected", offset_, msgpack_kind_name(next.kind));
+    return fail(ErrorKind::corrupt, "byte {}: {} where a number is expected", offset_, msgpack_kind_name(next.kind));
   }
   offset_ = next.end();
   if (next.single) return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(next.number)));

@@ -16,6 +16,7 @@ namespace cingulum::ring {
 
 enum class MsgpackKind { nil, boolean, integer, real, text, binary, array, map, extension };
 
+// With its article, for messages: "an integer".
 [[nodiscard]] std::string_view msgpack_kind_name(MsgpackKind kind);
 
 class MsgpackWriter {

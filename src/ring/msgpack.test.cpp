@@ -72,7 +72,7 @@ TEST(msgpack, other_values_are_the_bytes_of_python) {
 }
 
 TEST(msgpack, lengths_at_the_ends_of_their_forms_read_back) {
-  for (const std::size_t size : {0, 1, 31, 32, 255, 256, 65535, 65536}) {
+  for (const std::size_t size : {0U, 1U, 31U, 32U, 255U, 256U, 65535U, 65536U}) {
     const std::string text(size, 'x');
     const auto bytes = written([&](MsgpackWriter& writer) {
       writer.text(text);
@@ -105,7 +105,7 @@ TEST(msgpack, every_cut_of_a_message_is_an_error_that_names_a_byte) {
     writer.binary(std::as_bytes(std::span("abcdefgh")));
   });
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    MsgpackReader reader(std::span(bytes).first(size));
+    MsgpackReader reader{std::span(bytes).first(size)};
     const Status status = reader.skip();
     ASSERT_FALSE(status.has_value()) << size;
     EXPECT_EQ(status.error().kind(), ErrorKind::corrupt);
@@ -118,7 +118,7 @@ TEST(msgpack, counts_beyond_the_bytes_that_are_left_are_refused_at_once) {
       {0xdd, 0xff, 0xff, 0xff, 0xff}, {0xdf, 0xff, 0xff, 0xff, 0xff}, {0xc6, 0xff, 0xff, 0xff, 0xff},
       {0xdb, 0x7f, 0xff, 0xff, 0xff}, {0xc9, 0xff, 0xff, 0xff, 0xff}, {0xc1}};
   for (const auto& bytes : damaged) {
-    MsgpackReader reader(std::as_bytes(std::span(bytes)));
+    MsgpackReader reader{std::as_bytes(std::span(bytes))};
     EXPECT_FALSE(reader.skip().has_value()) << static_cast<unsigned>(bytes[0]);
   }
 }
@@ -146,7 +146,7 @@ TEST(msgpack, a_text_must_be_utf8) {
 
 TEST(msgpack, reals_are_read_from_every_number) {
   const auto real_of = [](std::vector<unsigned char> bytes) {
-    MsgpackReader reader(std::as_bytes(std::span(bytes)));
+    MsgpackReader reader{std::as_bytes(std::span(bytes))};
     return reader.real().value();
   };
   EXPECT_EQ(real_of({0x05}), 5.0);

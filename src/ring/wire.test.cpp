@@ -198,9 +198,8 @@ TEST(wire, unknown_types_and_damage_are_named) {
   const auto field_error = [](std::string_view name, auto&& write) { return error_of(reading_with(name, write)); };
   EXPECT_TRUE(mentions(field_error("channel", [](MsgpackWriter& out) { out.integer(1LL << 40); }),
                        "field 'channel': byte 9: 1099511627776 is outside -2147483648 to 2147483647"));
-  EXPECT_TRUE(
-      mentions(field_error("channel", [](MsgpackWriter& out) { out.real(1); }), "a real number where a integer") ||
-      mentions(field_error("channel", [](MsgpackWriter& out) { out.real(1); }), "where an integer"));
+  EXPECT_TRUE(mentions(field_error("channel", [](MsgpackWriter& out) { out.real(1); }),
+                       "byte 9: a real number where an integer is expected"));
   EXPECT_TRUE(
       mentions(field_error("priority", [](MsgpackWriter& out) { out.integer(256); }), "256 is outside 0 to 255"));
   EXPECT_TRUE(mentions(field_error("priority", [](MsgpackWriter& out) { out.integer(-1); }), "-1 is outside"));

@@ -89,7 +89,7 @@ Result<Uuid> read_uuid(MsgpackReader& reader, bool bare) {
   if (bare && kind == MsgpackKind::binary) return of_binary(at);
   if (bare && kind == MsgpackKind::text) return of_text(at);
   if (kind != MsgpackKind::map) {
-    return fail(ErrorKind::corrupt, "byte {}: a {} where a UUID is expected", at, msgpack_kind_name(kind));
+    return fail(ErrorKind::corrupt, "byte {}: {} where a UUID is expected", at, msgpack_kind_name(kind));
   }
   CGL_TRY_ASSIGN(const std::uint32_t pairs, reader.map_header());
   std::optional<Uuid> found;

@@ -71,7 +71,7 @@ Result<BufferHandle> read_buffer(MsgpackReader& reader, ElementType type, WireBu
   CGL_TRY_ASSIGN(const MsgpackKind kind, reader.peek());
   if (kind == MsgpackKind::array) return read_list_into_buffer(reader, type, buffers);
   if (kind != MsgpackKind::map) {
-    return fail(ErrorKind::corrupt, "byte {}: a {} where an array is expected", at, msgpack_kind_name(kind));
+    return fail(ErrorKind::corrupt, "byte {}: {} where an array is expected", at, msgpack_kind_name(kind));
   }
   CGL_TRY_ASSIGN(const WireArray array, read_array(reader));
   if (array.type != type) {

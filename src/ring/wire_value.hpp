@@ -165,7 +165,7 @@ template <class T>
     return count;
   }
   if (kind != MsgpackKind::map) {
-    return fail(ErrorKind::corrupt, "byte {}: a {} where an array is expected", at, msgpack_kind_name(kind));
+    return fail(ErrorKind::corrupt, "byte {}: {} where an array is expected", at, msgpack_kind_name(kind));
   }
   CGL_TRY_ASSIGN(const WireArray array, read_array(reader));
   if (array.type != element_type_of<T>()) {
