@@ -1,6 +1,7 @@
-// An actor as the runtime holds it, whatever it runs on: name, state machine, failure, queues towards the host. The public
-// calls check the state (ring/life_cycle.hpp) and are safe from any thread; a backend (ring/cpu, ring/cuda) derives from
-// Actor and fills in the protected ones, which are called in legal states only, one life-cycle operation at a time.
+// An actor as the runtime holds it, whatever it runs on: name, state machine, failure, queues towards the host. The
+// public calls check the state (ring/life_cycle.hpp) and are safe from any thread; a backend (ring/cpu, ring/cuda)
+// derives from Actor and fills in the protected ones, which are called in legal states only, one life-cycle operation
+// at a time.
 #pragma once
 
 #include <atomic>
@@ -24,8 +25,8 @@ class BufferTable;
 class MessageSink {
  public:
   virtual ~MessageSink() = default;
-  // Waits for room under policy block until `deadline_ns` (steady clock), or until `stop` becomes true when it is given.
-  // `expires_ns`: when its time to live ends (no_deadline: never).
+  // Waits for room under policy block until `deadline_ns` (steady clock), or until `stop` becomes true when it is
+  // given. `expires_ns`: when its time to live ends (no_deadline: never).
   virtual PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                         const std::atomic<bool>* stop) = 0;
 };
@@ -59,8 +60,8 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
 
   [[nodiscard]] Status launch();
   [[nodiscard]] Status activate();
-  // Delivery stops: returns when the actor stands at its gate, or after `patience` while its body still works on a message
-  // that it had (it then stops at its next receive). Queued messages are kept.
+  // Delivery stops: returns when the actor stands at its gate, or after `patience` while its body still works on a
+  // message that it had (it then stops at its next receive). Queued messages are kept.
   [[nodiscard]] Status deactivate(Nanoseconds patience = std::chrono::milliseconds(100));
   [[nodiscard]] Status reactivate();
   // A body that does not return in time is an error; the actor is then `failed` and its thread is left to itself.
@@ -73,14 +74,15 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   // The next message of the output. Several host threads may call it; each message goes to one.
   [[nodiscard]] Result<Message> receive(Nanoseconds timeout = no_time_limit);
 
-  // Messages that this actor emits through `port` go to `targets`; replaces what was wired. Port 0 also takes what it sends.
-  // Allowed while created, launched or deactivated. A backend refuses what it cannot reach.
+  // Messages that this actor emits through `port` go to `targets`; replaces what was wired. Port 0 also takes what it
+  // sends. Allowed while created, launched or deactivated. A backend refuses what it cannot reach.
   [[nodiscard]] Status wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets);
 
   [[nodiscard]] ActorTelemetry telemetry() const;
 
-  // By the runtime's monitor, every few milliseconds: stalls, restarts that are due, whatever a backend does at leisure.
-  // `host_was_away`: the monitor itself was stopped since the last call, so silence of the actor means nothing.
+  // By the runtime's monitor, every few milliseconds: stalls, restarts that are due, whatever a backend does at
+  // leisure. `host_was_away`: the monitor itself was stopped since the last call, so silence of the actor means
+  // nothing.
   void supervise(std::uint64_t now_ns, bool host_was_away);
 
  protected:

@@ -1,5 +1,5 @@
-// How an actor is set up: queue sizes and policies, waiting, restart, limits. Plain values with defaults, checked once at
-// launch by check_options; the same for every backend.
+// How an actor is set up: queue sizes and policies, waiting, restart, limits. Plain values with defaults, checked once
+// at launch by check_options; the same for every backend.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace cingulum::ring {
 enum class RestartKind : std::uint8_t {
   never,            // the first failure is final
   limited,          // up to max_restarts within window, each after its back-off; then the failure is final
-  circuit_breaker,  // up to max_restarts within window; then closed to senders for cool_down, then one attempt; and so on
+  circuit_breaker,  // up to max_restarts within window; then closed to senders for cool_down, then one attempt; and so
+                    // on
 };
 
 struct RestartPolicy {
@@ -31,12 +32,12 @@ struct ActorOptions {
   std::uint32_t outbox_capacity = 4096;  // likewise
   FullPolicy inbox_policy = FullPolicy::block;
   FullPolicy outbox_policy = FullPolicy::block;
-  WaitStrategy waiting;                          // of the actor for messages and of senders for room
+  WaitStrategy waiting;  // of the actor for messages and of senders for room
   RestartPolicy restart;
   Nanoseconds stall_limit = std::chrono::milliseconds(500);  // a body away longer is reported; found within twice this
-  std::uint32_t fairness_interval = 16;          // every n-th receive begins at the next band in turn, so none starves
-  std::uint32_t latency_sample_interval = 16;    // every n-th message is stamped for the latency histogram; 0: none
-  int processor = -1;                            // pin the thread to this one; -1: none
+  std::uint32_t fairness_interval = 16;        // every n-th receive begins at the next band in turn, so none starves
+  std::uint32_t latency_sample_interval = 16;  // every n-th message is stamped for the latency histogram; 0: none
+  int processor = -1;                          // pin the thread to this one; -1: none
 };
 
 [[nodiscard]] Status check_options(std::string_view actor, const ActorOptions& options);

@@ -2,8 +2,8 @@
 // released is stale and found out, never zeros or someone else's bytes. The table may lie in memory that a device reads
 // too (BufferEntry is plain data): host threads add and release, everybody looks up.
 //
-// An entry's generation is odd while the slot is in use and grows at every add and release. Releasing while another thread
-// still uses the bytes is the users' affair: hold a reference (retain) for as long as they are used.
+// An entry's generation is odd while the slot is in use and grows at every add and release. Releasing while another
+// thread still uses the bytes is the users' affair: hold a reference (retain) for as long as they are used.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ static_assert(sizeof(BufferHandle) == 16);
 
 struct BufferEntry {
   std::uint32_t generation = 0;
-  std::uint32_t device = 0;     // 0: host memory; n + 1: device n of the runtime's list
-  std::uint64_t address = 0;    // of the bytes, in that memory
+  std::uint32_t device = 0;   // 0: host memory; n + 1: device n of the runtime's list
+  std::uint64_t address = 0;  // of the bytes, in that memory
   std::uint64_t bytes = 0;
 };
 

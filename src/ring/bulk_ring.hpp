@@ -48,7 +48,8 @@ class BulkWriter {
     return stored;
   }
 
-  // In parts, for writers of many lanes: room(n) slots may be written through slot(0..n-1), then publish(n) by one lane.
+  // In parts, for writers of many lanes: room(n) slots may be written through slot(0..n-1), then publish(n) by one
+  // lane.
   CGL_HD_GENERIC CGL_HD std::uint32_t room(std::uint32_t wanted) {
     std::uint64_t free = view_.capacity - (position_ - credit_);
     if (free < wanted) {

@@ -1,13 +1,13 @@
 // The fast ring: one writer, one reader, and the sequence inside every word of a slot. A word is 8 bytes, 4 of data and
 // 4 of sequence, so that one read tells both whether a message is there and what it says: a Message is sixteen words.
-// Each word is written and read whole, hence a slot half overwritten is seen as such. Lowest latency across a bus, and the
-// ring for drop_oldest: the writer overwrites, the reader sees by a newer sequence that it was lapped, skips to the oldest
-// message that can still be there and counts what it lost. The writer never writes the reader's line.
+// Each word is written and read whole, hence a slot half overwritten is seen as such. Lowest latency across a bus, and
+// the ring for drop_oldest: the writer overwrites, the reader sees by a newer sequence that it was lapped, skips to the
+// oldest message that can still be there and counts what it lost. The writer never writes the reader's line.
 //
 // Protocol: the words are stored relaxed except the last (release) and loaded relaxed except the last (acquire), which
 // also hands over what the message refers to (buffers). Without overwriting the writer needs credit: it reads
-// reader->position only when the ring seems full. The sequence of all words of position p is full_sequence(p / capacity).
-// A writer uses either try_put or put_over on one ring, never both.
+// reader->position only when the ring seems full. The sequence of all words of position p is full_sequence(p /
+// capacity). A writer uses either try_put or put_over on one ring, never both.
 #pragma once
 
 #include <cstring>
@@ -69,8 +69,8 @@ CGL_HD std::int32_t load_words(const FastSlot<T>& slot, T& value, std::uint32_t 
   return ahead;
 }
 
-// Of a reader that was overtaken at `position`: the slot holds a message at least `ahead / 2` laps younger, so the writer
-// has reached position + laps * capacity and everything up to (laps - 1) * capacity behind it is gone.
+// Of a reader that was overtaken at `position`: the slot holds a message at least `ahead / 2` laps younger, so the
+// writer has reached position + laps * capacity and everything up to (laps - 1) * capacity behind it is gone.
 CGL_HD constexpr std::uint64_t lost_when_lapped(std::int32_t ahead, std::uint32_t capacity) {
   const auto laps = static_cast<std::uint64_t>(ahead / 2);
   return (laps - 1) * capacity + 1;
@@ -106,7 +106,8 @@ class FastWriter {
     reader_left_ = Atomics::load_relaxed(view_.reader->closed) != 0;
     return !reader_left_ && position_ - credit_ < view_.capacity;
   }
-  // For writers of many lanes, lane i storing words[i] of next_slot() with next_sequence(); then advance() on each lane.
+  // For writers of many lanes, lane i storing words[i] of next_slot() with next_sequence(); then advance() on each
+  // lane.
   [[nodiscard]] CGL_HD FastSlot<T>& next_slot() const { return view_.slots[position_ & (view_.capacity - 1)]; }
   [[nodiscard]] CGL_HD std::uint32_t next_sequence() const { return full_sequence(position_ >> lap_shift_); }
   CGL_HD void advance() { ++position_; }

@@ -2,8 +2,8 @@
 //   created --launch--> launched --activate--> active <--deactivate / reactivate--> deactivated
 //   any but terminated --terminate--> terminating --> terminated (a second terminate does nothing)
 //   active, deactivated, terminating --(the body fails for good)--> failed
-// Sending, receiving and requesting are allowed when active or deactivated; receiving also afterwards, until the handle is
-// gone, so that what an actor left behind can be read.
+// Sending, receiving and requesting are allowed when active or deactivated; receiving also afterwards, until the handle
+// is gone, so that what an actor left behind can be read.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,17 @@ namespace cingulum::ring {
 
 enum class ActorState : std::uint8_t { created, launched, active, deactivated, terminating, terminated, failed };
 
-enum class Operation : std::uint8_t { launch, activate, deactivate, reactivate, terminate, send, receive, request, wire };
+enum class Operation : std::uint8_t {
+  launch,
+  activate,
+  deactivate,
+  reactivate,
+  terminate,
+  send,
+  receive,
+  request,
+  wire
+};
 
 [[nodiscard]] std::string_view state_name(ActorState state);
 [[nodiscard]] std::string_view operation_name(Operation operation);

@@ -1,10 +1,10 @@
-// The queue before a CPU actor (and behind it, towards the host): four priority bands, each a ring with many writers and
-// one reader, with the policies for a full band, time to live, the gate of deactivation, closing and waiting. Capacity
-// counts for each band by itself, so that traffic of one band never takes the room of a more urgent one. Put and take cost
-// the same whatever is queued.
+// The queue before a CPU actor (and behind it, towards the host): four priority bands, each a ring with many writers
+// and one reader, with the policies for a full band, time to live, the gate of deactivation, closing and waiting.
+// Capacity counts for each band by itself, so that traffic of one band never takes the room of a more urgent one. Put
+// and take cost the same whatever is queued.
 //
-// Bands are taken in order of urgency, but every fairness_interval-th take begins at the next band in turn: the head of any
-// band is taken after at most 4 * fairness_interval takes. Within a band messages keep their order.
+// Bands are taken in order of urgency, but every fairness_interval-th take begins at the next band in turn: the head of
+// any band is taken after at most 4 * fairness_interval takes. Within a band messages keep their order.
 #pragma once
 
 #include <array>
@@ -93,7 +93,7 @@ class Mailbox {
   std::atomic<std::uint64_t> dropped_new_{0};
   std::atomic<std::uint64_t> expired_before_{0};  // counted by writers
 
-  alignas(line_bytes) std::atomic<std::uint32_t> gate_{0};  // odd: shut; grows with every change
+  alignas(line_bytes) std::atomic<std::uint32_t> gate_{0};       // odd: shut; grows with every change
   alignas(line_bytes) std::atomic<std::uint32_t> gate_seen_{0};  // what follows is the reader's
   std::atomic<std::uint64_t> expired_{0};
   std::atomic<std::uint64_t> peak_{0};

@@ -1,6 +1,6 @@
-// The message of the rings: 64 bytes, the same for host and device. 16 bytes of header (type, flags, correlation) and up
-// to 48 of payload; what is larger travels as a BufferHandle (ring/buffer_table.hpp) inside the payload. Actors, runtime,
-// wire format and the CUDA kernels all speak it. It knows nothing of queues.
+// The message of the rings: 64 bytes, the same for host and device. 16 bytes of header (type, flags, correlation) and
+// up to 48 of payload; what is larger travels as a BufferHandle (ring/buffer_table.hpp) inside the payload. Actors,
+// runtime, wire format and the CUDA kernels all speak it. It knows nothing of queues.
 #pragma once
 
 #include <concepts>
@@ -74,9 +74,11 @@ CGL_HD constexpr std::uint32_t fnv1a(const char* name) {
 // Pointers inside it are the author's mistake: they mean nothing on the other side.
 template <class T>
 concept MessagePayload = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> &&
-    (std::is_empty_v<T> ? 0 : sizeof(T)) <= payload_capacity && alignof(T) <= 16 && requires {
+                             (std::is_empty_v<T> ? 0 : sizeof(T)) <= payload_capacity
+                         && alignof(T) <= 16 && requires {
   { T::message_name } -> std::convertible_to<const char*>;
-} && fnv1a(T::message_name) != 0;
+}
+&&fnv1a(T::message_name) != 0;
 
 template <MessagePayload T>
 inline constexpr std::uint32_t message_type = fnv1a(T::message_name);

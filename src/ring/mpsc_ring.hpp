@@ -1,14 +1,15 @@
 // Rings with many writers and one reader, on one host or inside one GPU (they compare-and-swap, so never across a bus).
-// MpscRing refuses when full; MpscOverwritingRing is drop_oldest. Both carry the closing in the top bit of the tail word:
-// once it is set no further ticket can be drawn, so that what was accepted and what was refused is exact, and the reader
-// drains to a tail that does not move.
+// MpscRing refuses when full; MpscOverwritingRing is drop_oldest. Both carry the closing in the top bit of the tail
+// word: once it is set no further ticket can be drawn, so that what was accepted and what was refused is exact, and the
+// reader drains to a tail that does not move.
 //
 // MpscRing, after Vyukov's bounded queue, with sequences 2 lap (free) and 2 lap + 1 (full) so that capacity 1 is right:
-//   writer: sees slot sequence 2 lap (acquire), draws the ticket by compare-and-swap on the tail, writes the value, stores
+//   writer: sees slot sequence 2 lap (acquire), draws the ticket by compare-and-swap on the tail, writes the value,
+//   stores
 //           2 lap + 1 (release)
 //   reader: sees 2 lap + 1 (acquire), reads the value, stores 2 (lap + 1) (release)
-// MpscOverwritingRing: draws the ticket, waits until the previous lap's writer of the slot has finished (its last word),
-// then stores the words as in ring/fast_ring.hpp; the reader's words are never written.
+// MpscOverwritingRing: draws the ticket, waits until the previous lap's writer of the slot has finished (its last
+// word), then stores the words as in ring/fast_ring.hpp; the reader's words are never written.
 #pragma once
 
 #include "ring/fast_ring.hpp"
@@ -147,7 +148,8 @@ class MpscOverwritingRing {
     } while (!Atomics::compare_exchange(view_.tail->word, position, position + 1));
     Slot& slot = view_.slots[position & (view_.capacity - 1)];
     const std::uint32_t sequence = full_sequence(position >> lap_shift_);
-    while (sequence_ahead(sequence_of_word(Atomics::load_acquire(slot.words[Slot::word_count - 1])), sequence - 2) < 0) {
+    while (sequence_ahead(sequence_of_word(Atomics::load_acquire(slot.words[Slot::word_count - 1])), sequence - 2) <
+           0) {
       Atomics::pause();
     }
     store_words<Atomics>(slot, value, sequence);
@@ -157,8 +159,8 @@ class MpscOverwritingRing {
 
   CGL_HD_GENERIC CGL_HD GetStatus try_get(T& value) {
     for (;;) {
-      const std::int32_t ahead = load_words<Atomics>(view_.slots[head_ & (view_.capacity - 1)], value,
-                                                     full_sequence(head_ >> lap_shift_));
+      const std::int32_t ahead =
+          load_words<Atomics>(view_.slots[head_ & (view_.capacity - 1)], value, full_sequence(head_ >> lap_shift_));
       if (ahead < 0) return ended() ? GetStatus::closed : GetStatus::empty;
       if (ahead == 0) {
         ++head_;
@@ -171,7 +173,8 @@ class MpscOverwritingRing {
     }
   }
   CGL_HD_GENERIC CGL_HD bool has_message() const {
-    const std::uint64_t last = Atomics::load_acquire(view_.slots[head_ & (view_.capacity - 1)].words[Slot::word_count - 1]);
+    const std::uint64_t last =
+        Atomics::load_acquire(view_.slots[head_ & (view_.capacity - 1)].words[Slot::word_count - 1]);
     return sequence_ahead(sequence_of_word(last), full_sequence(head_ >> lap_shift_)) >= 0;
   }
   CGL_HD_GENERIC CGL_HD bool ended() const {

@@ -1,6 +1,6 @@
-// Who waits for an answer: one slot per request in flight, named by the correlation of its message (slot and generation).
-// Runtime::request opens a slot; whoever holds the answer completes it (a CPU actor's thread directly, the host side of a
-// device ring as it reads). An answer whose slot is gone is told to the caller, who counts it as late.
+// Who waits for an answer: one slot per request in flight, named by the correlation of its message (slot and
+// generation). Runtime::request opens a slot; whoever holds the answer completes it (a CPU actor's thread directly, the
+// host side of a device ring as it reads). An answer whose slot is gone is told to the caller, who counts it as late.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,8 @@ class ReplyTable {
   // All requests to `actor` that are still open; how many.
   std::uint32_t fail_all_to(std::uint16_t actor, const Error& error);
 
-  // Of the requester: waits, takes the answer and frees the slot, whatever the outcome. ErrorKind::timed_out at the deadline.
+  // Of the requester: waits, takes the answer and frees the slot, whatever the outcome. ErrorKind::timed_out at the
+  // deadline.
   [[nodiscard]] Result<Message> wait(std::uint64_t correlation, std::uint64_t deadline_ns);
   // Of the requester: whether wait would return at once.
   [[nodiscard]] bool is_done(std::uint64_t correlation) const;

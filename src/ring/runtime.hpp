@@ -1,5 +1,6 @@
-// The runtime: actors by name, from launch to shutdown, and the host's side of talking to them. Everything may be called
-// from any thread. Actors are CPU threads by launch(); other backends make their own Actor and hand it to adopt().
+// The runtime: actors by name, from launch to shutdown, and the host's side of talking to them. Everything may be
+// called from any thread. Actors are CPU threads by launch(); other backends make their own Actor and hand it to
+// adopt().
 //   auto runtime = Runtime::create().value();
 //   runtime->launch("echo", Echo{});  runtime->activate("echo");
 //   Result<Message> answer = runtime->request("echo", make_message(Ping{1}), 1s);
@@ -30,9 +31,9 @@ class Topic;
 struct RuntimeOptions {
   std::uint32_t max_requests = 4096;  // in flight at a time
   std::uint32_t max_buffers = 4096;
-  WaitStrategy waiting;               // of those who wait for answers
+  WaitStrategy waiting;  // of those who wait for answers
   Nanoseconds monitor_interval = std::chrono::milliseconds(5);
-  Schedule* schedule = nullptr;       // tests: one thread at a time, virtual time (ring/waiting.hpp); no monitor then
+  Schedule* schedule = nullptr;  // tests: one thread at a time, virtual time (ring/waiting.hpp); no monitor then
 };
 
 // An answer on its way. Dropping it gives up on the answer.
@@ -92,7 +93,8 @@ class Runtime {
   [[nodiscard]] Status activate(std::string_view name);
   [[nodiscard]] Status deactivate(std::string_view name);
   [[nodiscard]] Status reactivate(std::string_view name);
-  [[nodiscard]] Result<TerminationReport> terminate(std::string_view name, const Termination& how = {});  // and forgets it
+  [[nodiscard]] Result<TerminationReport> terminate(std::string_view name,
+                                                    const Termination& how = {});  // and forgets it
   // All, the time shared among them. Nothing can be launched afterwards. A second call does nothing.
   ShutdownReport shutdown(const Termination& how = {});
 
@@ -102,7 +104,8 @@ class Runtime {
   // correlation is the one that `message` had. An answer with mark_failed, and the actor's failure, are errors.
   [[nodiscard]] Result<Message> request(std::string_view name, const Message& message,
                                         Nanoseconds timeout = no_time_limit);
-  [[nodiscard]] Result<PendingReply> request_later(Actor& actor, const Message& message, const SendOptions& options = {});
+  [[nodiscard]] Result<PendingReply> request_later(Actor& actor, const Message& message,
+                                                   const SendOptions& options = {});
 
   // The output of each goes to the next; the last one's is read by receive.
   [[nodiscard]] Status pipeline(const std::vector<std::string>& names);

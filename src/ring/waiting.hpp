@@ -1,7 +1,7 @@
-// How host threads wait for a ring: spin, or spin a while and then park in the kernel. A Doorbell belongs to whoever reads
-// (or waits for room); the other side rings it after it has published. In spin mode ringing costs nothing. When parking it
-// costs one atomic addition on the waiter count: that addition and the waiter's own are on one word, so either the ringer
-// sees the waiter, or the waiter sees what was published; no wake-up is lost and no fence is needed.
+// How host threads wait for a ring: spin, or spin a while and then park in the kernel. A Doorbell belongs to whoever
+// reads (or waits for room); the other side rings it after it has published. In spin mode ringing costs nothing. When
+// parking it costs one atomic addition on the waiter count: that addition and the waiter's own are on one word, so
+// either the ringer sees the waiter, or the waiter sees what was published; no wake-up is lost and no fence is needed.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,9 @@ constexpr Nanoseconds no_time_limit = Nanoseconds::max();
 constexpr std::uint64_t no_deadline = ~std::uint64_t{0};
 [[nodiscard]] std::uint64_t deadline_after(std::uint64_t now_ns, Nanoseconds timeout);
 
-// Takes the place of processor and clock in tests: threads that take part run one at a time, in an order that the schedule
-// chooses, on virtual time (ring/cpu/turn_schedule.hpp). Every wait and every delivery is a point where another goes on.
+// Takes the place of processor and clock in tests: threads that take part run one at a time, in an order that the
+// schedule chooses, on virtual time (ring/cpu/turn_schedule.hpp). Every wait and every delivery is a point where
+// another goes on.
 class Schedule {
  public:
   virtual ~Schedule() = default;
