@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ring/buffer_handle.hpp"
 #include "ring/message.hpp"
 #include "ring/ring_types.hpp"
 
@@ -53,6 +54,8 @@ concept ActorContext = requires(C& context, Message& message, const Message& to_
   {context.sync()};
   // The actor's own number, as in Message::source().
   { context.self() } -> std::same_as<std::uint16_t>;
+  // The bytes behind a handle, as this actor's side addresses them; null when it is stale.
+  { context.buffer(BufferHandle{}) } -> std::same_as<void*>;
   // S& of the actor, shared by its lanes, zero bytes at the start. S is trivially copyable, at most state_capacity
   // bytes.
   { context.template state<std::uint64_t>() } -> std::same_as<std::uint64_t&>;

@@ -11,6 +11,7 @@
 
 #include "ring/actor.hpp"
 #include "ring/actor_context.hpp"
+#include "ring/buffer_table.hpp"
 #include "ring/mailbox.hpp"
 #include "ring/reply_table.hpp"
 
@@ -74,6 +75,12 @@ class CpuContext {
   [[nodiscard]] State& state() {
     static_assert(std::is_trivially_copyable_v<State> && sizeof(State) <= state_capacity && alignof(State) <= 16);
     return *reinterpret_cast<State*>(core_.state_bytes.data());
+  }
+
+  // The bytes behind a handle; null when it is stale.
+  [[nodiscard]] void* buffer(BufferHandle handle) const {
+    const std::span<const BufferEntry> entries = core_.services.buffers->entries();
+    return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), handle);
   }
 
   // The request that the body works on; 0: none. For the one who reports its failure.

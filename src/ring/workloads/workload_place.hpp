@@ -1,0 +1,58 @@
+// Where a workload runs: actors of the workloads' bodies and the memory they read, on the CPU or on a device. The
+// drivers (extended, pagerank, anomaly) are written on it once; `cingulum ring run` chooses the place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "ring/actor.hpp"
+#include "ring/buffer_handle.hpp"
+#include "ring/runtime.hpp"
+
+namespace cingulum::ring {
+
+enum class WorkloadBody { echo, sum, sum_of_squares, pagerank, anomaly };
+
+[[nodiscard]] std::string_view workload_body_name(WorkloadBody body);
+
+// Memory that host and actor both see; a message with its handle passes it on.
+struct SharedBuffer {
+  BufferHandle handle;
+  std::span<std::byte> bytes;
+};
+
+class WorkloadPlace {
+ public:
+  virtual ~WorkloadPlace() = default;
+
+  [[nodiscard]] virtual std::string name() const = 0;  // "cpu", "cuda:0"
+  [[nodiscard]] virtual Runtime& runtime() = 0;
+  // Launched and activated.
+  [[nodiscard]] virtual Result<ActorHandle> start(const std::string& name, WorkloadBody body,
+                                                  const ActorOptions& options) = 0;
+  // How many actors share a large piece of work with profit.
+  [[nodiscard]] virtual std::uint32_t useful_actors() const = 0;
+
+  [[nodiscard]] virtual Result<SharedBuffer> share(std::uint64_t bytes) = 0;
+  // A copy of `content` in the memory that is nearest to the actors, where they may also write.
+  [[nodiscard]] virtual Result<BufferHandle> keep(std::span<const std::byte> content) = 0;
+  [[nodiscard]] virtual Status fetch(BufferHandle handle, std::uint64_t offset, std::span<std::byte> bytes) = 0;
+  // What share and keep gave, when no actor uses it any more.
+  [[nodiscard]] virtual Status release(BufferHandle handle) = 0;
+};
+
+[[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_cpu_place(std::uint32_t threads);
+
+// A message whose payload begins with a BufferHandle.
+template <MessagePayload T>
+[[nodiscard]] Message make_buffer_message(const T& payload) {
+  Message message = make_message(payload);
+  message.header.flags |= mark_handle;
+  return message;
+}
+
+}  // namespace cingulum::ring
