@@ -39,10 +39,11 @@ namespace {
 
 Status run_ring(const ParsedArguments& arguments, VerbContext& context) {
   const std::string& action = arguments.text("action");
-  if (arguments.given("workload") != (action == "run")) {
-    return fail(ErrorKind::invalid_argument, action == "run"
-                                                 ? "cingulum ring run: name a workload: extended, pagerank or anomaly"
-                                                 : "a workload is for cingulum ring run");
+  if (action == "run" && !arguments.given("workload")) {
+    return fail(ErrorKind::invalid_argument, "cingulum ring run: name a workload: extended, pagerank or anomaly");
+  }
+  if (action != "run" && arguments.given("workload")) {
+    return fail(ErrorKind::invalid_argument, "cingulum ring {} takes no workload", action);
   }
   if (action == "top") return run_ring_top(arguments, context);
   if (action == "bench") return run_ring_bench(arguments, context);
