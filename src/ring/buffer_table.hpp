@@ -1,6 +1,6 @@
 // Large payloads: a table of buffers, named in messages by a handle of slot and generation. A handle whose buffer was
-// released is stale and found out, never zeros or someone else's bytes. The table may lie in memory that a device reads
-// too (BufferEntry is plain data): host threads add and release, everybody looks up.
+// released is stale and found out, never zeros or someone else's bytes. The entries may lie in memory that a device
+// reads too (ring/buffer_handle.hpp): host threads add and release, everybody looks up.
 //
 // An entry's generation is odd while the slot is in use and grows at every add and release. Releasing while another
 // thread still uses the bytes is the users' affair: hold a reference (retain) for as long as they are used.
@@ -14,33 +14,9 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "ring/atomics.hpp"
+#include "ring/buffer_handle.hpp"
 
 namespace cingulum::ring {
-
-// What travels at the start of a payload, with mark_handle set in the header.
-struct BufferHandle {
-  std::uint32_t slot = 0;
-  std::uint32_t generation = 0;  // never 0 in a valid handle
-  std::uint64_t bytes = 0;
-};
-static_assert(sizeof(BufferHandle) == 16);
-
-struct BufferEntry {
-  std::uint32_t generation = 0;
-  std::uint32_t device = 0;   // 0: host memory; n + 1: device n of the runtime's list
-  std::uint64_t address = 0;  // of the bytes, in that memory
-  std::uint64_t bytes = 0;
-};
-
-// Null when the handle is stale or was never valid. Host and device.
-CGL_HD_GENERIC template <class Atomics>
-CGL_HD void* find_buffer(const BufferEntry* entries, std::uint32_t entry_count, BufferHandle handle) {
-  if (handle.slot >= entry_count || (handle.generation & 1u) == 0) return nullptr;
-  const BufferEntry& entry = entries[handle.slot];
-  if (Atomics::load_acquire(entry.generation) != handle.generation) return nullptr;
-  return reinterpret_cast<void*>(Atomics::load_relaxed(entry.address));
-}
 
 struct BufferTableStatistics {
   std::uint64_t added = 0;

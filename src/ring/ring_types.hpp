@@ -6,6 +6,7 @@
 // It wraps after 2^31 laps and is compared by difference only. Zeroed memory is free for lap 0 and never full.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "numerics/portable.hpp"
