@@ -79,14 +79,15 @@ struct CudaMachine {
   __device__ static HostWords read_host_line(const SeatHostLine* line) {
     std::uint64_t value = 0;
     const std::uint64_t* const words = &line->command;
-    if (threadIdx.x < 2) asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(words + threadIdx.x) : "memory");
+    if (threadIdx.x < 2)
+      asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(words + threadIdx.x) : "memory");
     return {__shfl_sync(all_lanes, value, 0), __shfl_sync(all_lanes, value, 1)};
   }
 
   // Takes the slot's message to `to` when all of its words carry `sequence`, and answers 0; negative: not there yet;
   // positive: overtaken by so many sequence numbers. Sixteen lanes read sixteen words: one 128-byte request. With
-  // `line`, lanes 16 and 17 fetch the host's words in the same instruction, so that a look at the commands costs no time
-  // of its own. Words are relaxed: a message that hands over a buffer is followed by fence().
+  // `line`, lanes 16 and 17 fetch the host's words in the same instruction, so that a look at the commands costs no
+  // time of its own. Words are relaxed: a message that hands over a buffer is followed by fence().
   template <bool on_device>
   __device__ static std::int32_t read_fast(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to,
                                            const SeatHostLine* line, HostWords* words) {
@@ -141,7 +142,9 @@ struct CudaMachine {
 
   // By every thread: what it wrote before is seen by whoever sees what is written after; and it sees what others
   // published before what it has read.
-  __device__ static void fence() { __threadfence_system(); }
+  __device__ static void fence() {
+    __threadfence_system();
+  }
 
   // By all threads of the block: `count` messages from position `first` of a bulk ring, 16 bytes a thread at a time.
   __device__ static void copy_in(Message* to, const Message* slots, std::uint64_t first, std::uint32_t count,

@@ -1,11 +1,11 @@
-// The context of an actor on a resident seat: what a body (ring/actor_context.hpp) is given when it runs as a block of a
-// persistent kernel. Written once over a Machine (ring/cuda/cuda_machine.cuh, ring/resident/emulated_machine.hpp).
+// The context of an actor on a resident seat: what a body (ring/actor_context.hpp) is given when it runs as a block of
+// a persistent kernel. Written once over a Machine (ring/cuda/cuda_machine.cuh, ring/resident/emulated_machine.hpp).
 //
 // All lanes of the block run the body and call these functions together. What the first lane holds is what is sent; all
-// lanes get the same message. The first warp is the mailbox: it polls, obeys the host's commands, tells that it lives and
-// sees whether the host does; every loop that waits does all of this (look_around), so that none outlives its host. A
-// stop makes receive answer false; sends that cannot be made any more are counted as refused. Bodies return as soon as
-// receive answers false; what they must not lose lies in state<T>().
+// lanes get the same message. The first warp is the mailbox: it polls, obeys the host's commands, tells that it lives
+// and sees whether the host does; every loop that waits does all of this (look_around), so that none outlives its host.
+// A stop makes receive answer false; sends that cannot be made any more are counted as refused. Bodies return as soon
+// as receive answers false; what they must not lose lies in state<T>().
 #pragma once
 
 #include "ring/fast_ring.hpp"
@@ -59,8 +59,8 @@ class SeatContext {
   }
   // Each waiting message (at most seat_batch), one per lane, is changed by `answer(Message&)` and sent. The way of
   // streams: no barrier per message. False as in receive.
-  template <class Answer>
-  CGL_HD_GENERIC CGL_HD bool answer_batch(Answer&& answer) {
+  CGL_HD_GENERIC template <class Answer>
+  CGL_HD bool answer_batch(Answer&& answer) {
     if (stage_input(true) != GetStatus::taken) return false;
     flush();
     const std::uint32_t count = in_count_ - in_at_;
@@ -132,10 +132,10 @@ class SeatContext {
     if (Machine::in_mailbox()) look_around();
   }
   // The device's clock; every lane reads its own.
-  [[nodiscard]] CGL_HD_GENERIC CGL_HD std::uint64_t time_ns() const { return Machine::own_time_ns(); }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t time_ns() const { return Machine::own_time_ns(); }
 
-  [[nodiscard]] CGL_HD_GENERIC CGL_HD std::uint32_t lane() const { return Machine::lane(); }
-  [[nodiscard]] CGL_HD_GENERIC CGL_HD std::uint32_t lanes() const { return Machine::lanes(); }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lane() const { return Machine::lane(); }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lanes() const { return Machine::lanes(); }
   CGL_HD_GENERIC CGL_HD void sync() { Machine::block_sync(); }
 
   [[nodiscard]] CGL_HD std::uint16_t self() const { return static_cast<std::uint16_t>(shared_.plan.number); }
@@ -160,19 +160,24 @@ class SeatContext {
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
       std::uint32_t passes = 0;
+      bool voted = false;
+      std::uint64_t idle_since = 0;
       enter(SeatState::vacant);
       for (;;) {
         look();
         const SeatCommand command = command_of(command_);
-        if (leave_ != LeaveReason::none) {
+        if (leave_ != LeaveReason::none || parking_) {
           tell(Verdict::leave, 0);
           break;
         }
-        if (command == SeatCommand::run || command == SeatCommand::hold || command == SeatCommand::drain) {
+        const bool seated =
+            command == SeatCommand::run || command == SeatCommand::hold || command == SeatCommand::drain;
+        if (seated && (!voted || withdraw_vote(voted))) {
           tell(Verdict::occupy, 0);
           break;
         }
         rest(passes);
+        if (grid_.park_after_ns != 0) consider_parking(passes, idle_since, voted);
       }
     }
     Machine::block_sync();
@@ -190,19 +195,18 @@ class SeatContext {
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
       store_positions();
-      count_now();
-      Machine::store_relaxed(&seat_->device.failure, static_cast<std::uint64_t>(static_cast<std::int64_t>(code)));
-      Machine::store_relaxed(&seat_->device.drained, command_of(command_) == SeatCommand::drain ? input_.position - drain_from_ : 0);
-      Machine::store_relaxed(&seat_->device.working_on, working_on_);
+      SeatDeviceLine& line = seat_->device;
+      Machine::store_relaxed(&line.failure, static_cast<std::uint64_t>(static_cast<std::int64_t>(code)));
+      Machine::store_relaxed(&line.working_on, working_on_);
+      Machine::store_relaxed(&line.overtaken, overtaken_);
+      const bool draining = command_of(command_) == SeatCommand::drain;
+      Machine::store_relaxed(&line.drained, draining ? received_ - drain_from_ : 0);
+      // A body that was made to leave may return anything; the reason of leaving counts.
       const bool failed = code != 0 && leave_ == LeaveReason::none && !parking_;
-      if (parking_) {
-        enter(SeatState::parked);
-        tell(Verdict::leave, 0);
-      } else {
-        // A body that was told to leave may be in the middle of its work; the reason says why it ended.
-        if (leave_ == LeaveReason::none) enter(failed ? SeatState::failed : SeatState::ended);
-        tell(next_after_body(failed), 0);
-      }
+      state_ = parking_ ? SeatState::parked : failed ? SeatState::failed : SeatState::ended;
+      count_now();
+      enter(state_);
+      tell(parking_ ? Verdict::leave : next_after_body(failed), 0);
     }
     Machine::block_sync();
     const auto verdict = static_cast<Verdict>(shared_.verdict[round_]);
@@ -262,8 +266,9 @@ class SeatContext {
       busy_ns_ = 0;
       busy_cycles_ = 0;
       starts_ = 1;
+      overtaken_ = plan.fresh != 0 ? 0 : Machine::load_acquire(&seat_->device.overtaken);
       from_edge_ = false;
-      drain_from_ = input_.position;
+      drain_from_ = 0;
       if (plan.fresh == 0) {
         // After parking the counts go on.
         received_ = Machine::load_acquire(&seat_->counters.received);
@@ -271,6 +276,7 @@ class SeatContext {
         emitted_ = Machine::load_acquire(&seat_->counters.emitted);
         refused_ = Machine::load_acquire(&seat_->counters.refused);
         busy_ns_ = Machine::load_acquire(&seat_->counters.busy_ns);
+        drain_from_ = received_;
         starts_ = Machine::load_acquire(&seat_->counters.started);
       }
       enter(command_of(command_) == SeatCommand::hold ? SeatState::held : SeatState::running);
@@ -327,7 +333,7 @@ class SeatContext {
       command_ = words.command;
       const SeatCommand command = command_of(command_);
       if (command == SeatCommand::leave && leave_ == LeaveReason::none) leave_ = LeaveReason::told;
-      if (command == SeatCommand::drain) drain_from_ = input_.position - (in_count_ - in_at_);
+      if (command == SeatCommand::drain) drain_from_ = received_;
       if (state_ == SeatState::running || state_ == SeatState::held) {
         store_positions();
         if (command == SeatCommand::hold) enter(SeatState::held);
@@ -397,8 +403,8 @@ class SeatContext {
   }
 
   // One look into a fast ring. True: the message lies in the staging buffer.
-  template <bool on_device>
-  CGL_HD_GENERIC CGL_HD bool take_fast(const SeatRing& ring, Input& input, bool with_look) {
+  CGL_HD_GENERIC template <bool on_device>
+  CGL_HD bool take_fast(const SeatRing& ring, Input& input, bool with_look) {
     const auto* const slots = static_cast<const FastSlot<Message>*>(ring.slots);
     typename Machine::HostWords words = {};
     for (;;) {
@@ -409,7 +415,9 @@ class SeatContext {
       with_look = false;
       if (ahead > 0) {
         // The writer drops the oldest and has overtaken us.
-        input.position += lost_when_lapped(ahead, ring.capacity);
+        const std::uint64_t lost = lost_when_lapped(ahead, ring.capacity);
+        input.position += lost;
+        if constexpr (!on_device) overtaken_ += lost;
         continue;
       }
       if (ahead < 0) return false;
@@ -422,7 +430,8 @@ class SeatContext {
   // Nothing is delivered now: held, or ending.
   [[nodiscard]] CGL_HD bool gated() const {
     const SeatCommand command = command_of(command_);
-    return ending() || !(command == SeatCommand::run || command == SeatCommand::drain || command == SeatCommand::restart);
+    return ending() ||
+           !(command == SeatCommand::run || command == SeatCommand::drain || command == SeatCommand::restart);
   }
 
   // Waits for input and tells the block. The messages lie in in[round_], or `count` may be copied from the bulk inbox.
@@ -437,8 +446,8 @@ class SeatContext {
       bool looked = false;
       if (!gated()) {
         for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
-          if (voted && !withdraw_vote(voted)) break;
           if (take_fast<true>(plan.edges_in[i], edges_in_[i], false)) {
+            if (!claim(edges_in_[i], voted)) break;
             from_edge_ = true;
             staged_from_edge_ = static_cast<std::int32_t>(i);
             tell(Verdict::message, 1);
@@ -449,7 +458,7 @@ class SeatContext {
         const bool look_at_inbox = !from_edge_ || with_look || command_of(command_) == SeatCommand::drain;
         if (plan.inbox.kind == RingKind::fast && look_at_inbox) {
           looked = with_look;
-          if (take_fast<false>(plan.inbox, input_, with_look)) {
+          if (take_fast<false>(plan.inbox, input_, with_look) && claim(input_, voted)) {
             from_edge_ = false;
             staged_from_edge_ = -1;
             tell(Verdict::message, 1);
@@ -457,7 +466,7 @@ class SeatContext {
           }
         } else if (plan.inbox.kind == RingKind::bulk && look_at_inbox) {
           const std::uint64_t ready = Machine::load_acquire(&plan.inbox.writer->position) - input_.position;
-          if (ready != 0 && !gated()) {
+          if (ready != 0 && !gated() && (!voted || withdraw_vote(voted))) {
             from_edge_ = false;
             staged_from_edge_ = -1;
             tell(Verdict::batch, static_cast<std::uint32_t>(ready < seat_batch ? ready : seat_batch));
@@ -480,7 +489,6 @@ class SeatContext {
         continue;
       }
       if (!wait) {
-        if (voted) withdraw_vote(voted);
         tell(ending() ? Verdict::end : Verdict::nothing, 0);
         return;
       }
@@ -491,8 +499,8 @@ class SeatContext {
   }
 
   // Event mode. Blocks that are idle for long vote; the block that completes the vote closes it, and all leave. A block
-  // that finds work withdraws its vote first, unless it is closed: then the work waits for the next launch. The votes are
-  // one word of device memory: the count, or `closed`.
+  // that finds work withdraws its vote first, unless it is closed: then the work waits for the next launch. The votes
+  // are one word of device memory: the count, or `closed`.
   static constexpr std::uint64_t votes_closed = ~std::uint64_t{0};
   CGL_HD_GENERIC CGL_HD void consider_parking(std::uint32_t passes, std::uint64_t& idle_since, bool& voted) {
     if (passes % passes_per_look != 0) return;
@@ -513,6 +521,12 @@ class SeatContext {
       if (Machine::compare_exchange(grid_.votes, votes, next)) voted = true;
     }
   }
+  // A message was taken: it is ours unless the vote was closed meanwhile; then it stays in the ring.
+  CGL_HD_GENERIC CGL_HD bool claim(Input& input, bool& voted) {
+    if (!voted || withdraw_vote(voted)) return true;
+    --input.position;
+    return false;
+  }
   CGL_HD_GENERIC CGL_HD bool withdraw_vote(bool& voted) {
     for (;;) {
       const std::uint64_t votes = Machine::load_acquire(grid_.votes);
@@ -528,8 +542,8 @@ class SeatContext {
   }
 
   // Waits for room in a fast ring and writes; false: given up because the actor is to end or nobody reads.
-  template <bool on_device>
-  CGL_HD_GENERIC CGL_HD bool put_fast(const SeatRing& ring, Output& output, const Message& message) {
+  CGL_HD_GENERIC template <bool on_device>
+  CGL_HD bool put_fast(const SeatRing& ring, Output& output, const Message& message) {
     std::uint32_t passes = 0;
     while (output.position - output.credit >= ring.capacity) {
       output.credit = Machine::load_acquire(&ring.reader->position);
@@ -694,6 +708,7 @@ class SeatContext {
 
   // The mailbox's.
   std::uint64_t refused_ = 0;
+  std::uint64_t overtaken_ = 0;
   std::uint64_t command_ = 0;
   std::uint64_t host_beat_ = 0;
   std::uint64_t host_seen_ns_ = 0;

@@ -52,7 +52,7 @@ CGL_HD constexpr SeatCommand command_of(std::uint64_t word) {
 }
 
 enum class SeatState : std::uint32_t {
-  none,     // the grid has not started
+  none,  // the grid has not started
   vacant,
   running,
   held,
@@ -82,6 +82,7 @@ struct alignas(line_bytes) SeatDeviceLine {
   std::uint64_t failure;  // what the body returned
   std::uint64_t leave_reason;
   std::uint64_t drained;     // messages handled after the command to drain
+  std::uint64_t overtaken;   // messages of the inbox that were overwritten before they were read
   std::uint64_t working_on;  // correlation of the request that the body had when it returned; 0: none
 };
 
@@ -90,9 +91,9 @@ constexpr std::uint32_t body_capacity = 256;      // bytes of a body's own membe
 
 // What a seat is told once, before the command that seats an actor. Written by the host while the seat is vacant.
 struct alignas(line_bytes) SeatPlan {
-  std::uint32_t actor;  // which body of the grid's program
+  std::uint32_t actor;   // which body of the grid's program
   std::uint32_t number;  // the actor's, as in Message::source()
-  std::uint32_t fresh;  // the state is cleared before the body starts; 0 after parking
+  std::uint32_t fresh;   // the state is cleared before the body starts; 0 after parking
   std::uint32_t edges_in_count;
   std::uint32_t edges_out_count;
   std::uint32_t unused;
