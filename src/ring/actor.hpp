@@ -29,6 +29,8 @@ class MessageSink {
   // given. `expires_ns`: when its time to live ends (no_deadline: never).
   virtual PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                         const std::atomic<bool>* stop) = 0;
+  // Those who wait in put look at their `stop` again.
+  virtual void wake_writers() {}
 };
 
 struct Failure {
@@ -41,7 +43,8 @@ struct Failure {
 struct RuntimeServices {
   std::shared_ptr<ReplyTable> replies;
   std::shared_ptr<BufferTable> buffers;
-  Schedule* schedule = nullptr;  // null: threads run freely
+  Schedule* schedule = nullptr;       // null: threads run freely
+  std::shared_ptr<Doorbell> monitor;  // rung when something is due before the monitor would look by itself
 };
 
 class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
@@ -69,6 +72,8 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
 
   // ErrorKind::invalid_state, full, timed_out, closed (failed or terminated meanwhile, with the failure's text).
   [[nodiscard]] Status send(const Message& message, const SendOptions& options = {});
+  // As send, with a request's mark and correlation already in the message: Runtime::request_later.
+  [[nodiscard]] Status send_request(const Message& message, const SendOptions& options);
   // Without a text: for loops that handle the answers themselves. Not active or deactivated: closed.
   PutStatus try_send(const Message& message);
   // The next message of the output. Several host threads may call it; each message goes to one.
@@ -84,6 +89,8 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   // leisure. `host_was_away`: the monitor itself was stopped since the last call, so silence of the actor means
   // nothing.
   void supervise(std::uint64_t now_ns, bool host_was_away);
+  // When supervise is wanted at the latest.
+  [[nodiscard]] std::uint64_t next_due_ns() const;
 
  protected:
   [[nodiscard]] virtual Status do_launch() = 0;
@@ -114,8 +121,9 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   [[nodiscard]] std::uint64_t now_ns() const;
 
  private:
-  [[nodiscard]] Error closed_error(std::string_view what) const;
-  void fail_for_good(const std::string& reason);
+  [[nodiscard]] Error refusal(PutStatus status) const;
+  [[nodiscard]] Error ended_error() const;
+  [[nodiscard]] bool move_state(ActorState from, ActorState to);
 
   const std::string name_;
   const std::uint16_t number_;
@@ -131,6 +139,7 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   std::vector<std::uint64_t> recent_failures_ns_;
   std::uint64_t restart_due_ns_ = no_deadline;
   bool circuit_open_ = false;
+  ActorState resume_state_ = ActorState::active;  // where the circuit was opened
   bool stalled_ = false;
   std::uint64_t stalls_ = 0;
   std::uint64_t seen_heartbeat_ = 0;

@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "ring/actor_options.hpp"
@@ -33,6 +34,7 @@ struct MailboxOptions {
   std::uint32_t fairness_interval = 16;
   std::uint32_t latency_sample_interval = 0;
   Schedule* schedule = nullptr;
+  std::function<void(const Message&)> on_expired = {};  // by the reader, for each that outlived its time
 };
 
 class Mailbox {
@@ -52,8 +54,9 @@ class Mailbox {
   GetStatus try_take(Envelope& envelope);
   GetStatus take(Envelope& envelope, std::uint64_t deadline_ns, const std::atomic<bool>* stop = nullptr);
   std::uint32_t take_batch(Envelope* envelopes, std::uint32_t count);
-  // The reader only, gate or not: takes and throws away what is there; how many.
-  std::uint64_t clear();
+  // The reader only, gate or not: takes all that is there, and all that writers are about to finish when it is closed.
+  // How many; `each` sees them.
+  std::uint64_t clear(const std::function<void(const Message&)>& each = {});
 
   // Any thread. Shut: nothing is taken until it opens. Answers when the reader has seen it, or at the deadline.
   bool set_gate(bool open, std::uint64_t deadline_ns);
@@ -65,6 +68,8 @@ class Mailbox {
   [[nodiscard]] bool is_closed() const { return closed_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t depth() const;
   [[nodiscard]] std::uint64_t depth(Band band) const;
+  // The largest depth that the reader saw, who looks at every fairness_interval-th take; and `capacity` once it was
+  // full.
   [[nodiscard]] std::uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint32_t capacity() const { return options_.capacity; }
   // rejected, dropped_new, dropped_oldest and expired are filled in.
@@ -78,11 +83,13 @@ class Mailbox {
   using RefusingRing = MpscRing<Envelope, HostAtomics, Slot>;
   using OverwritingRing = MpscOverwritingRing<Envelope>;
   struct BandRing;
+  struct Unmap;
 
   [[nodiscard]] PutStatus try_put(const Envelope& envelope, std::uint32_t band);
-  [[nodiscard]] GetStatus take_from_band(Envelope& envelope, std::uint32_t band);
+  [[nodiscard]] bool take_from(Envelope& envelope, std::uint32_t band);
   [[nodiscard]] GetStatus take_any(Envelope& envelope);
-  [[nodiscard]] bool anything_to_do() const;
+  [[nodiscard]] bool all_ended() const;
+  void note_peak(std::uint64_t depth);
 
   const MailboxOptions options_;
   std::unique_ptr<BandRing[]> bands_;

@@ -18,7 +18,8 @@ namespace cingulum::ring {
 
 class ReplyTable {
  public:
-  explicit ReplyTable(std::uint32_t capacity, WaitStrategy waiting);
+  explicit ReplyTable(std::uint32_t capacity, WaitStrategy waiting = {}, Schedule* schedule = nullptr);
+  ~ReplyTable();
 
   // A slot for a request to `actor`. ErrorKind::full when `capacity` requests are in flight.
   [[nodiscard]] Result<std::uint64_t> open(std::uint16_t actor);
@@ -38,17 +39,16 @@ class ReplyTable {
   void abandon(std::uint64_t correlation);
 
   [[nodiscard]] std::uint32_t open_count() const;
+  // The moment `timeout` from now, on the clock that wait uses.
+  [[nodiscard]] std::uint64_t deadline(Nanoseconds timeout) const;
 
  private:
   struct Slot;
   [[nodiscard]] Slot* slot_of(std::uint64_t correlation) const;
-  [[nodiscard]] bool claim(Slot& slot, std::uint64_t correlation) const;
-  void publish(Slot& slot, std::uint64_t correlation) const;
-  void give_back(Slot& slot, std::uint64_t correlation);
+  void give_back(std::uint64_t correlation);
 
-  const std::uint32_t capacity_;
-  const WaitStrategy waiting_;
-  std::unique_ptr<Slot[]> slots_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  Schedule* const schedule_;
   mutable std::mutex mutex_;  // guards free_
   std::vector<std::uint32_t> free_;
 };

@@ -39,8 +39,9 @@ struct RuntimeOptions {
 // An answer on its way. Dropping it gives up on the answer.
 class PendingReply {
  public:
-  PendingReply(std::shared_ptr<ReplyTable> table, std::uint64_t correlation)
-      : table_(std::move(table)), correlation_(correlation) {}
+  // `restored`: the correlation that the asker's message had, and the answer will have.
+  PendingReply(std::shared_ptr<ReplyTable> table, std::uint64_t correlation, std::uint64_t restored)
+      : table_(std::move(table)), correlation_(correlation), restored_(restored) {}
   PendingReply(PendingReply&& other) noexcept = default;
   PendingReply& operator=(PendingReply&&) = delete;
   ~PendingReply() {
@@ -53,6 +54,7 @@ class PendingReply {
  private:
   std::shared_ptr<ReplyTable> table_;
   std::uint64_t correlation_;
+  std::uint64_t restored_;
 };
 
 struct ShutdownReport {
@@ -104,6 +106,7 @@ class Runtime {
   // correlation is the one that `message` had. An answer with mark_failed, and the actor's failure, are errors.
   [[nodiscard]] Result<Message> request(std::string_view name, const Message& message,
                                         Nanoseconds timeout = no_time_limit);
+  [[nodiscard]] Result<Message> request(Actor& actor, const Message& message, Nanoseconds timeout = no_time_limit);
   [[nodiscard]] Result<PendingReply> request_later(Actor& actor, const Message& message,
                                                    const SendOptions& options = {});
 
@@ -119,13 +122,19 @@ class Runtime {
 
   [[nodiscard]] BufferTable& buffers() noexcept { return *buffers_; }
   [[nodiscard]] RuntimeTelemetry telemetry() const;
+  [[nodiscard]] Result<ActorTelemetry> telemetry(std::string_view name) const;
+  // Supervises all actors once: stalls and restarts. The monitor's thread does it; under a Schedule tests do.
+  void tick();
 
  private:
   explicit Runtime(const RuntimeOptions& options);
   [[nodiscard]] Result<ActorHandle> launch_cpu(std::string name, CpuBody body, const ActorOptions& options);
   void register_cpu_body(std::string kind, CpuBody body);
   [[nodiscard]] std::shared_ptr<Topic> topic_of(std::string_view name);
+  void forget(const ActorHandle& actor);
   void monitor();
+  [[nodiscard]] std::uint64_t next_due_ns() const;
+  [[nodiscard]] std::uint64_t now_ns() const;
 
   const RuntimeOptions options_;
   const std::shared_ptr<ReplyTable> replies_;
@@ -137,6 +146,8 @@ class Runtime {
   std::map<std::string, std::shared_ptr<Topic>, std::less<>> topics_;
   std::uint16_t last_number_ = 0;
   bool ended_ = false;
+  std::uint64_t last_tick_ns_ = 0;  // of tick() only
+  const std::shared_ptr<Doorbell> monitor_bell_;
   std::atomic<bool> monitor_stop_{false};
   std::thread monitor_;
 };

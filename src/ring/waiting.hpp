@@ -35,10 +35,15 @@ constexpr std::uint64_t no_deadline = ~std::uint64_t{0};
 class Schedule {
  public:
   virtual ~Schedule() = default;
-  virtual void enter() = 0;  // by a thread of an actor, first of all: returns when it is its turn
-  virtual void leave() = 0;  // last of all
-  virtual void step() = 0;   // something was done; another may go on
-  // Nothing to do until somebody else did something or `deadline_ns` has come.
+  // By the one who is about to start a thread that takes part; the thread then calls enter with this number first of
+  // all (it returns when it is its turn) and leave last of all.
+  [[nodiscard]] virtual int announce() = 0;
+  virtual void enter(int number) = 0;
+  virtual void leave() = 0;
+  // Something was done that others may wait for.
+  virtual void step() = 0;
+  // Nothing to do until somebody did something or `deadline_ns` has come. From a thread that does not take part (the
+  // test's own) it lets the others run.
   virtual void idle(std::uint64_t deadline_ns) = 0;
   [[nodiscard]] virtual std::uint64_t now_ns() const = 0;
 };
@@ -48,12 +53,16 @@ class Doorbell {
   explicit Doorbell(WaitStrategy strategy, Schedule* schedule = nullptr) : strategy_(strategy), schedule_(schedule) {}
 
   // After publishing: wakes all who wait.
-  void ring() noexcept {
-    if (strategy_.mode == WaitMode::spin || schedule_ != nullptr) return;
+  void ring() {
+    if (schedule_ != nullptr) return schedule_->step();
+    if (strategy_.mode == WaitMode::spin) return;
     if (waiters_.fetch_add(0, std::memory_order_acq_rel) != 0) wake();
   }
   // Wakes all whatever the mode and count; for closing, stopping and failing.
-  void ring_always() noexcept { wake(); }
+  void ring_always() {
+    if (schedule_ != nullptr) schedule_->step();
+    wake();
+  }
 
   // Waits until ready() or the deadline; answers whether ready. `ready` is called again and again, by this thread only.
   template <class Ready>
@@ -75,6 +84,7 @@ template <class Ready>
 bool Doorbell::wait(Ready&& ready, std::uint64_t deadline_ns) {
   for (std::uint32_t look = 0;; ++look) {
     if (ready()) return true;
+    if (deadline_ns == 0) return false;
     if (schedule_ != nullptr) {
       if (schedule_->now_ns() >= deadline_ns) return ready();
       schedule_->idle(deadline_ns);

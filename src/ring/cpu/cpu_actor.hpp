@@ -19,6 +19,7 @@ class CpuActor final : public Actor {
 
   PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                 const std::atomic<bool>* stop) override;
+  void wake_writers() override;
 
  private:
   Status do_launch() override;
@@ -33,7 +34,10 @@ class CpuActor final : public Actor {
   void do_bury() override;
 
   Status start_thread();
-  static void run(std::shared_ptr<CpuActorCore> core, std::weak_ptr<Actor> actor);
+  static void run(const std::shared_ptr<CpuActorCore>& core, const std::weak_ptr<Actor>& weak_actor, int turn);
+  std::uint64_t discard_inbox(std::atomic<std::uint64_t>& counter);
+  void cut_wires();
+  void wake_targets();
 
   const std::shared_ptr<CpuActorCore> core_;  // shared with the thread, which may outlive an actor that gave it up
   std::thread thread_;
