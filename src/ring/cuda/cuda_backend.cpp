@@ -78,17 +78,17 @@ class CudaBackend final : public ResidentBackend {
     CGL_TRY(device_.make_current());
     auto* const source = reinterpret_cast<std::uint64_t*>(plan_memory_.host + 2048);  // pinned
     *source = value;
-    CGL_TRY(cuda_status(
-        cudaMemcpyAsync(word, source, sizeof value, cudaMemcpyHostToDevice, cuda_stream_of(*side_queue_)),
-        "device {}: storing a word", id()));
+    CGL_TRY(
+        cuda_status(cudaMemcpyAsync(word, source, sizeof value, cudaMemcpyHostToDevice, cuda_stream_of(*side_queue_)),
+                    "device {}: storing a word", id()));
     return side_queue_->synchronise();
   }
 
   [[nodiscard]] Result<std::uint32_t> most_seats(std::uint32_t lanes, std::uint32_t most_processors) override {
     CGL_TRY(device_.make_current());
     int blocks = 0;
-    CGL_TRY(cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, program_.kernel,
-                                                                      static_cast<int>(lanes), sizeof(SeatShared)),
+    CGL_TRY(cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, program_.kernel, static_cast<int>(lanes),
+                                                                      sizeof(SeatShared)),
                         "device {}: asking how many actors '{}' fit", id(), program_.name));
     const std::uint32_t resident = static_cast<std::uint32_t>(blocks) * device_.capabilities().compute_units;
     // A block takes one processor at most, wherever it lands.
@@ -106,10 +106,10 @@ class CudaBackend final : public ResidentBackend {
     hold_mapped_.emplace(mapped_pool_.hold());
     running_ = device_.blocking_calls().persistent_kernel_runs(program_.name);
     // Cooperative: refused when not all blocks run at the same time, instead of waiting for ever.
-    const Status launched = cuda_status(
-        cudaLaunchCooperativeKernel(program_.kernel, dim3(plan.seat_count), dim3(lanes), arguments, sizeof(SeatShared),
-                                    cuda_stream_of(*kernel_queue_)),
-        "device {}: launching actors '{}'", id(), program_.name);
+    const Status launched =
+        cuda_status(cudaLaunchCooperativeKernel(program_.kernel, dim3(plan.seat_count), dim3(lanes), arguments,
+                                                sizeof(SeatShared), cuda_stream_of(*kernel_queue_)),
+                    "device {}: launching actors '{}'", id(), program_.name);
     if (!launched) ended();
     return launched;
   }

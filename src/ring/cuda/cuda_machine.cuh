@@ -98,12 +98,12 @@ struct CudaMachine {
     if (at < 16 || (line != nullptr && at < 18)) {
       if constexpr (on_device) {
         if (at < 16) {
-          asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+          asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
         } else {
-          asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+          asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
         }
       } else {
-        asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+        asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
       }
     }
     if (line != nullptr) *words = {__shfl_sync(all_lanes, value, 16), __shfl_sync(all_lanes, value, 17)};
@@ -132,9 +132,9 @@ struct CudaMachine {
       const std::uint64_t value = sequenced_word(mine, sequence);
       const std::uint64_t* const address = slot->words + threadIdx.x;
       if constexpr (on_device) {
-        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value));
       } else {
-        asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+        asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(address), "l"(value));
       }
     }
     __syncwarp();

@@ -1,5 +1,5 @@
-// The actors that one persistent CUDA kernel can run: compiled ahead (ring/cuda/resident_kernel.cuh) or at run time from
-// text (ring/cuda/user_program.hpp). No CUDA header is needed to hold one.
+// The actors that one persistent CUDA kernel can run: compiled ahead (ring/cuda/resident_kernel.cuh) or at run time
+// from text (ring/cuda/user_program.hpp). No CUDA header is needed to hold one.
 #pragma once
 
 #include <memory>

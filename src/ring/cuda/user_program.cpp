@@ -35,10 +35,10 @@ template <class A, class B> concept convertible_to = __is_convertible_to(A, B);
 namespace cingulum::ring { struct HostAtomics; }
 )";
 
-constexpr const char* header_order[] = {"portable.hpp",       "message.hpp",        "ring_types.hpp",
-                                        "actor_context.hpp",  "actor_counters.hpp", "buffer_handle.hpp",
-                                        "fast_ring.hpp",      "seat_layout.hpp",    "seat_context.hpp",
-                                        "seat_loop.hpp",      "cuda_machine.cuh"};
+constexpr const char* header_order[] = {"portable.hpp",      "message.hpp",        "ring_types.hpp",
+                                        "actor_context.hpp", "actor_counters.hpp", "buffer_handle.hpp",
+                                        "fast_ring.hpp",     "seat_layout.hpp",    "seat_context.hpp",
+                                        "seat_loop.hpp",     "cuda_machine.cuh"};
 
 // Without the lines that speak to other files.
 std::string without_includes(std::string_view text) {
@@ -65,7 +65,8 @@ std::string user_program_text(const std::string& name, const std::string& text, 
   }
   std::string file;
   for (const char c : name) file += c == '"' || c == '\\' || c == '\n' ? '_' : c;
-  whole += fmt::format("namespace cingulum::ring {{\n#line 1 \"{}\"\n{}\n}}\n#line 1 \"the end of {}\"\n", file, text, file);
+  whole +=
+      fmt::format("namespace cingulum::ring {{\n#line 1 \"{}\"\n{}\n}}\n#line 1 \"the end of {}\"\n", file, text, file);
   std::string bodies;
   for (const UserActor& actor : actors) bodies += (bodies.empty() ? "" : ", ") + actor.body;
   whole += fmt::format(R"(
@@ -88,8 +89,7 @@ Result<CudaProgram> compile_cuda_program(Device& device, std::string name, const
   source.language = KernelLanguage::cuda_cpp;
   source.text = user_program_text(name, text, actors);
   source.parameters = {{"plan", ParameterKind::buffer_in}};
-  CGL_TRY_ASSIGN(std::shared_ptr<Kernel> kernel,
-                 add_context(device.compile(source), "compiling actors '{}'", name));
+  CGL_TRY_ASSIGN(std::shared_ptr<Kernel> kernel, add_context(device.compile(source), "compiling actors '{}'", name));
   const auto* const cuda = dynamic_cast<const CudaKernel*>(kernel.get());
   if (cuda == nullptr) {
     return fail(ErrorKind::invalid_argument, "compiling actors '{}': {} is not a CUDA device", name, device.id());

@@ -1,5 +1,5 @@
-// Actors from CUDA C++ text, compiled when the program runs. The text defines bodies as ring/actor_context.hpp describes
-// them; the headers of the rings are put before it, so it includes nothing:
+// Actors from CUDA C++ text, compiled when the program runs. The text defines bodies as ring/actor_context.hpp
+// describes them; the headers of the rings are put before it, so it includes nothing:
 //   struct Twice {
 //     template <class Context>
 //     __device__ int operator()(Context& context) const {

@@ -29,7 +29,7 @@ class LookAgain {
       if (looks_ % 64 == 0) std::this_thread::yield();
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(20));
-      looks_ = 2 * strategy_.spins / 64 * 64 + 63;  // the clock is asked after every sleep
+      looks_ = (2 * strategy_.spins / 64 + 1) * 64;  // the clock is asked after every sleep
     }
   }
 

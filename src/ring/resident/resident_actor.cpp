@@ -104,6 +104,7 @@ void ResidentActor::write_plan() {
 }
 
 Status ResidentActor::do_activate() {
+  const std::lock_guard life(life_mutex_);
   write_plan();
   CGL_TRY_ASSIGN(const bool sits,
                  grid_->command(*seat_, SeatCommand::run, deadline_from_now(command_patience),
@@ -117,6 +118,8 @@ Status ResidentActor::do_activate() {
 }
 
 void ResidentActor::do_gate(bool open, Nanoseconds patience) {
+  const std::lock_guard life(life_mutex_);
+  if (!seat_ || gone_) return;
   const SeatState wanted = open ? SeatState::running : SeatState::held;
   static_cast<void>(grid_->command(*seat_, open ? SeatCommand::run : SeatCommand::hold, deadline_from_now(patience),
                                    [&](SeatState state) {
@@ -131,6 +134,7 @@ void ResidentActor::close_inbox() {
 }
 
 Result<TerminationReport> ResidentActor::do_terminate(const Termination& how) {
+  const std::lock_guard life(life_mutex_);
   close_inbox();
   TerminationReport report;
   if (!seat_) return report;
@@ -175,7 +179,7 @@ std::uint64_t ResidentActor::leave_seat() {
   }
   const std::uint64_t left = written - HostAtomics::load_acquire(memory.inbox_reader.position);
   overtaken_ = HostAtomics::load_acquire(memory.device.overtaken);
-  last_counters_ = do_counters();
+  last_counters_ = counters_of_seat();
   last_counters_.in_body = 0;
   for (const std::uint32_t edge : edges_in_) static_cast<void>(grid_->close_edge_reader(edge));
   bool vacated = !activated_;
@@ -361,6 +365,11 @@ Status ResidentActor::do_wire(std::uint32_t port, std::vector<std::shared_ptr<Me
 }
 
 ActorCounters ResidentActor::do_counters() const {
+  const std::lock_guard lock(seat_mutex_);
+  return counters_of_seat();
+}
+
+ActorCounters ResidentActor::counters_of_seat() const {
   if (!seat_) return last_counters_;
   const ActorCounters& line = grid_->seat(*seat_).counters;
   ActorCounters counters;
@@ -391,17 +400,21 @@ void ResidentActor::do_telemetry(ActorTelemetry& telemetry) const {
   telemetry.loss.dead_letters = dead_letters_;
   telemetry.loss.discarded = discarded_;
   telemetry.loss.late_replies = late_replies_;
-  if (seat_) {
+  {
+    const std::lock_guard seat_lock(seat_mutex_);
     const std::lock_guard lock(input_mutex_);
-    const std::uint64_t written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
-    const std::uint64_t taken = HostAtomics::load_acquire(grid_->seat(*seat_).inbox_reader.position);
-    telemetry.inbox_depth = written - std::min(written, taken);
+    if (seat_) {
+      const std::uint64_t written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
+      const std::uint64_t taken = HostAtomics::load_acquire(grid_->seat(*seat_).inbox_reader.position);
+      telemetry.inbox_depth = written - std::min(written, taken);
+    }
   }
   const std::lock_guard lock(output_mutex_);
   telemetry.outbox_depth = queue_.size() + (counters.sent > taken_outputs_ ? counters.sent - taken_outputs_ : 0);
 }
 
 Status ResidentActor::do_restart() {
+  const std::lock_guard life(life_mutex_);
   if (!seat_ || gone_) return fail(ErrorKind::closed, "actor '{}': its grid has ended", name());
   CGL_TRY_ASSIGN(const bool runs, grid_->command(*seat_, SeatCommand::restart, deadline_from_now(command_patience),
                                                  [](SeatState state) { return state == SeatState::running; }));
@@ -411,16 +424,24 @@ Status ResidentActor::do_restart() {
 }
 
 void ResidentActor::do_bury() {
+  const std::lock_guard life(life_mutex_);
   close_inbox();
   dead_letters_ += leave_seat();
 }
 
 bool ResidentActor::serve() {
   SeatState state = SeatState::none;
+  int code = 0;
+  bool had_message = false;
+  std::uint64_t working_on = 0;
   {
     const std::lock_guard lock(seat_mutex_);
     if (!seat_ || !activated_ || gone_) return false;
     state = seat_state();
+    const SeatDeviceLine& line = grid_->seat(*seat_).device;
+    code = static_cast<int>(static_cast<std::int64_t>(HostAtomics::load_acquire(line.failure)));
+    had_message = HostAtomics::load_acquire(line.had_message) != 0;
+    working_on = HostAtomics::load_acquire(line.working_on);
   }
   bool came = false;
   if (output_mutex_.try_lock()) {
@@ -437,10 +458,8 @@ bool ResidentActor::serve() {
     }
   }
   if (state == SeatState::failed && !end_expected_ && !failure_seen_.exchange(true)) {
-    const SeatDeviceLine& line = grid_->seat(*seat_).device;
-    const int code = static_cast<int>(static_cast<std::int64_t>(HostAtomics::load_acquire(line.failure)));
-    body_failed(code, fmt::format("its body on {} returned {}", grid_->backend().id(), code),
-                HostAtomics::load_acquire(line.working_on));
+    if (had_message) ++dead_letters_;
+    body_failed(code, fmt::format("its body on {} returned {}", grid_->backend().id(), code), working_on);
   } else if (state == SeatState::ended && !end_expected_.exchange(true)) {
     body_ended();
   }

@@ -60,15 +60,17 @@ class ResidentActor final : public Actor {
   // The body has ended: outputs saved, seat and edges given back. Answers how many messages were never taken.
   std::uint64_t leave_seat();
   [[nodiscard]] SeatState seat_state() const;
+  [[nodiscard]] ActorCounters counters_of_seat() const;  // seat_mutex_ held
 
   const std::shared_ptr<ResidentGrid> grid_;
   const std::uint32_t body_;
   const std::vector<std::byte> arguments_;
   const RingKind kind_;
 
-  std::mutex seat_mutex_;  // guards the seat against being given back while it is looked at
+  std::mutex life_mutex_;  // one change of the seat's life at a time: users and the service thread both make them
+  mutable std::mutex seat_mutex_;  // guards the seat against being given back while it is looked at
   std::optional<std::uint32_t> seat_;
-  bool activated_ = false;
+  std::atomic<bool> activated_{false};
   std::atomic<bool> failure_seen_{false};
   std::atomic<bool> end_expected_{false};
   std::atomic<bool> gone_{false};

@@ -90,6 +90,7 @@ Status ResidentGrid::allocate() {
   CGL_TRY_ASSIGN(seat_memory_, backend_->allocate_mapped(options_.seats * sizeof(Seat)));
   CGL_TRY_ASSIGN(ring_memory_, backend_->allocate_mapped(options_.seats * 2 * ring_bytes));
   CGL_TRY_ASSIGN(buffer_memory_, backend_->allocate_mapped(options_.buffers * sizeof(BufferEntry)));
+  CGL_TRY_ASSIGN(scratch_memory_, backend_->allocate_mapped(options_.scratch_bytes));
   seats_ = reinterpret_cast<Seat*>(seat_memory_.host);
   buffers_ =
       std::make_unique<BufferTable>(std::span(reinterpret_cast<BufferEntry*>(buffer_memory_.host), options_.buffers));
@@ -202,6 +203,18 @@ LeaveReason ResidentGrid::leave_reason() const {
     if (reason != LeaveReason::none) return reason;
   }
   return LeaveReason::none;
+}
+
+Result<MappedMemory> ResidentGrid::scratch(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t whole = (bytes + line_bytes - 1) / line_bytes * line_bytes;
+  if (whole < bytes || whole > options_.scratch_bytes - scratch_used_) {
+    return fail(ErrorKind::full, "grid on {}: {} of mapped memory, {} are left of scratch_bytes", backend_->id(),
+                format_bytes(bytes), format_bytes(options_.scratch_bytes - scratch_used_));
+  }
+  const MappedMemory piece{scratch_memory_.host + scratch_used_, scratch_memory_.device + scratch_used_};
+  scratch_used_ += whole;
+  return piece;
 }
 
 Result<ActorHandle> ResidentGrid::launch(Runtime& runtime, std::string name, std::string_view body,

@@ -34,6 +34,7 @@ struct GridOptions {
   std::uint32_t edges = 32;            // rings between actors
   std::uint32_t edge_capacity = 256;
   std::uint32_t buffers = 1024;                           // handles in use at a time
+  std::uint64_t scratch_bytes = 1 << 20;                  // mapped memory for payloads
   Nanoseconds lease = std::chrono::seconds(10);           // a host silent for longer is taken for dead: the grid ends
   Nanoseconds time_limit{0};                              // of each launch, whatever happens; 0: none
   Mode mode = Mode::automatic;                            // automatic: event mode where the driver ends long kernels
@@ -72,6 +73,8 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
 
   // Handles that bodies of this grid can look up.
   [[nodiscard]] BufferTable& buffers() { return *buffers_; }
+  // A piece of GridOptions::scratch_bytes: memory that both sides see, for payloads. It lasts as long as the grid.
+  [[nodiscard]] Result<MappedMemory> scratch(std::uint64_t bytes);
   [[nodiscard]] const GridOptions& options() const { return options_; }
   [[nodiscard]] ResidentBackend& backend() { return *backend_; }
   [[nodiscard]] bool in_event_mode() const { return event_mode_; }
@@ -148,6 +151,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   MappedMemory seat_memory_;
   MappedMemory ring_memory_;
   MappedMemory buffer_memory_;
+  MappedMemory scratch_memory_;
   std::byte* states_ = nullptr;  // of the device
   std::uint64_t* votes_ = nullptr;
   std::unique_ptr<BufferTable> buffers_;
@@ -166,6 +170,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   std::vector<bool> taken_;
   std::vector<EdgeMemory> edges_;
   std::vector<std::uint64_t> command_numbers_;
+  std::uint64_t scratch_used_ = 0;
 
   std::atomic<bool> service_stop_{false};
   std::thread service_;

@@ -11,6 +11,13 @@
 #include "ring/fast_ring.hpp"
 #include "ring/resident/seat_layout.hpp"
 
+// A function of its own on the device: one copy serves all bodies of a program, which would each carry theirs else.
+#if defined(__CUDACC__)
+#define CGL_OWN_FUNCTION __noinline__
+#else
+#define CGL_OWN_FUNCTION
+#endif
+
 namespace cingulum::ring {
 
 // Messages that a block takes from or gives to a bulk ring at a time.
@@ -92,15 +99,10 @@ class SeatContext {
       ++sent_;
       return PutStatus::stored;
     }
-    round_ ^= 1u;
-    if (Machine::in_mailbox()) tell(put_fast<false>(outbox, output_, message) ? Verdict::room : Verdict::end, 0);
-    Machine::block_sync();
-    const bool stored = shared_.verdict[round_] == static_cast<std::uint32_t>(Verdict::room);
-    if (stored) ++sent_;
-    return stored ? PutStatus::stored : PutStatus::closed;
+    return send_fast(message);
   }
   // To every actor wired to `port`.
-  CGL_HD_GENERIC CGL_HD PutStatus emit(std::uint32_t port, const Message& message) {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus emit(std::uint32_t port, const Message& message) {
     const std::uint32_t count = port_size(port);
     if (count == 0) return PutStatus::closed;
     if (message.has(mark_handle)) hand_over();
@@ -119,7 +121,7 @@ class SeatContext {
   }
 
   // For bodies that work long between two messages: true when they are to end without draining.
-  CGL_HD_GENERIC CGL_HD bool should_stop() {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool should_stop() {
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
       look_around();
@@ -156,7 +158,7 @@ class SeatContext {
   // ---- for run_seat ----
 
   // Waits until an actor is seated (occupy, its plan in shared memory) or the block is to leave.
-  CGL_HD_GENERIC CGL_HD Verdict wait_for_actor() {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict wait_for_actor() {
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
       std::uint32_t passes = 0;
@@ -190,7 +192,7 @@ class SeatContext {
   }
 
   // The body returned `code`. Answers what is next: restart (run it again), occupy (the seat is free again) or leave.
-  CGL_HD_GENERIC CGL_HD Verdict body_returned(int code) {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict body_returned(int code) {
     flush();
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
@@ -198,6 +200,7 @@ class SeatContext {
       SeatDeviceLine& line = seat_->device;
       Machine::store_relaxed(&line.failure, static_cast<std::uint64_t>(static_cast<std::int64_t>(code)));
       Machine::store_relaxed(&line.working_on, working_on_);
+      Machine::store_relaxed(&line.had_message, has_message_ ? 1 : 0);
       Machine::store_relaxed(&line.overtaken, overtaken_);
       const bool draining = command_of(command_) == SeatCommand::drain;
       Machine::store_relaxed(&line.drained, draining ? received_ - drain_from_ : 0);
@@ -213,6 +216,8 @@ class SeatContext {
     if (verdict == Verdict::restart) {
       Machine::clear_bytes(shared_.plan.state, shared_.plan.state_bytes);
       Machine::block_sync();
+      has_message_ = false;
+      working_on_ = 0;
       if (Machine::in_mailbox()) {
         ++starts_;
         enter(SeatState::running);
@@ -242,9 +247,20 @@ class SeatContext {
     std::uint32_t lap_shift = 0;
   };
 
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus send_fast(const Message& message) {
+    round_ ^= 1u;
+    if (Machine::in_mailbox()) {
+      tell(put_fast<false>(shared_.plan.outbox, output_, message) ? Verdict::room : Verdict::end, 0);
+    }
+    Machine::block_sync();
+    const bool stored = shared_.verdict[round_] == static_cast<std::uint32_t>(Verdict::room);
+    if (stored) ++sent_;
+    return stored ? PutStatus::stored : PutStatus::closed;
+  }
   CGL_HD_GENERIC CGL_HD void deliver(Message& message) {
     message = shared_.in[in_buffer_][in_at_++];
     ++received_;
+    has_message_ = true;
     working_on_ = message.has(mark_request) ? message.header.correlation : 0;
   }
   [[nodiscard]] CGL_HD std::uint32_t port_size(std::uint32_t port) const {
@@ -252,9 +268,10 @@ class SeatContext {
   }
 
   // Once per actor on this seat (and again after parking): positions go on where the rings' lines say.
-  CGL_HD_GENERIC CGL_HD void seat_actor() {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void seat_actor() {
     if (shared_.plan.fresh != 0) Machine::clear_bytes(shared_.plan.state, shared_.plan.state_bytes);
     in_at_ = in_count_ = out_count_ = 0;
+    has_message_ = false;
     working_on_ = 0;
     received_ = sent_ = emitted_ = refused_ = 0;
     if (Machine::in_mailbox()) {
@@ -318,7 +335,7 @@ class SeatContext {
   // A look at the host's line: commands, whether the host lives, the grid's own time limit.
   CGL_HD_GENERIC CGL_HD void look() { obey(Machine::read_host_line(&seat_->host)); }
 
-  CGL_HD_GENERIC CGL_HD void obey(const typename Machine::HostWords& words) {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void obey(const typename Machine::HostWords& words) {
     const std::uint64_t now = Machine::time_ns();
     if (words.beat != host_beat_) {
       host_beat_ = words.beat;
@@ -331,6 +348,7 @@ class SeatContext {
     }
     if (words.command != command_) {
       command_ = words.command;
+      Machine::fence();  // what the host did before it gave the command is seen after it
       const SeatCommand command = command_of(command_);
       if (command == SeatCommand::leave && leave_ == LeaveReason::none) leave_ = LeaveReason::told;
       if (command == SeatCommand::drain) drain_from_ = received_;
@@ -367,7 +385,7 @@ class SeatContext {
     beat_ns_ = now;
     count_now();
   }
-  CGL_HD_GENERIC CGL_HD void count_now() {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void count_now() {
     ActorCounters& line = seat_->counters;
     Machine::store_relaxed(&line.received, received_);
     Machine::store_relaxed(&line.sent, sent_);
@@ -386,7 +404,7 @@ class SeatContext {
     Machine::store_release(&ring.reader->position, position);
   }
   // What was delivered, not what lies staged: a successor finds the rest in the ring.
-  CGL_HD_GENERIC CGL_HD void store_positions() {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void store_positions() {
     const SeatPlan& plan = shared_.plan;
     const std::uint32_t staged = in_count_ - in_at_;
     if (plan.inbox.kind != RingKind::none) {
@@ -435,14 +453,15 @@ class SeatContext {
   }
 
   // Waits for input and tells the block. The messages lie in in[round_], or `count` may be copied from the bulk inbox.
-  CGL_HD_GENERIC CGL_HD void wait_for_input(bool wait) {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void wait_for_input(bool wait) {
     const SeatPlan& plan = shared_.plan;
     std::uint32_t passes = 0;
     bool voted = false;
     bool looked_draining = false;
     std::uint64_t idle_since = 0;
     for (;;) {
-      const bool with_look = passes_since_look_++ % passes_per_look == 0;
+      // An idle seat looks every time, so that it obeys at once.
+      const bool with_look = passes_since_look_++ % passes_per_look == 0 || passes > grid_.spin_polls;
       bool looked = false;
       if (!gated()) {
         for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
@@ -509,7 +528,7 @@ class SeatContext {
     if (now - idle_since < grid_.park_after_ns && !voted) return;
     vote_to_park(voted);
   }
-  CGL_HD_GENERIC CGL_HD void vote_to_park(bool& voted) {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void vote_to_park(bool& voted) {
     for (;;) {
       const std::uint64_t votes = Machine::load_acquire(grid_.votes);
       if (votes == votes_closed) {
@@ -527,7 +546,7 @@ class SeatContext {
     --input.position;
     return false;
   }
-  CGL_HD_GENERIC CGL_HD bool withdraw_vote(bool& voted) {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool withdraw_vote(bool& voted) {
     for (;;) {
       const std::uint64_t votes = Machine::load_acquire(grid_.votes);
       if (votes == votes_closed) {
@@ -564,7 +583,7 @@ class SeatContext {
     return true;
   }
 
-  CGL_HD_GENERIC CGL_HD Verdict next_after_body(bool failed) {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict next_after_body(bool failed) {
     std::uint32_t passes = 0;
     for (;;) {
       look();
@@ -580,7 +599,11 @@ class SeatContext {
 
   // taken: in[in_buffer_][in_at_] is a message. closed: the actor is to end.
   CGL_HD_GENERIC CGL_HD GetStatus stage_input(bool wait) {
-    if (in_at_ != in_count_) return GetStatus::taken;
+    return in_at_ != in_count_ ? GetStatus::taken : refill(wait);
+  }
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION GetStatus refill(bool wait) {
+    has_message_ = false;
+    working_on_ = 0;
     flush();
     if (Machine::in_mailbox()) {
       const std::uint64_t now = Machine::cycles();
@@ -623,7 +646,7 @@ class SeatContext {
   }
 
   // What bodies sent to a bulk outbox (or by answer_batch) goes out, one release a piece.
-  CGL_HD_GENERIC CGL_HD void flush() {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void flush() {
     if (out_count_ == 0) return;
     const SeatRing& outbox = shared_.plan.outbox;
     if (outbox.kind != RingKind::bulk) {
@@ -705,6 +728,7 @@ class SeatContext {
   std::uint64_t sent_ = 0;
   std::uint64_t emitted_ = 0;
   std::uint64_t working_on_ = 0;
+  bool has_message_ = false;
 
   // The mailbox's.
   std::uint64_t refused_ = 0;

@@ -81,9 +81,10 @@ struct alignas(line_bytes) SeatDeviceLine {
   std::uint64_t state;    // SeatState; stored with release after all that belongs to it
   std::uint64_t failure;  // what the body returned
   std::uint64_t leave_reason;
-  std::uint64_t drained;     // messages handled after the command to drain
-  std::uint64_t overtaken;   // messages of the inbox that were overwritten before they were read
-  std::uint64_t working_on;  // correlation of the request that the body had when it returned; 0: none
+  std::uint64_t drained;      // messages handled after the command to drain
+  std::uint64_t overtaken;    // messages of the inbox that were overwritten before they were read
+  std::uint64_t had_message;  // whether the body had a message in hand when it returned
+  std::uint64_t working_on;   // correlation of the request that the body had when it returned; 0: none
 };
 
 constexpr std::uint32_t largest_edge_count = 16;  // from other actors, and to them
