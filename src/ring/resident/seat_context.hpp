@@ -590,7 +590,10 @@ class SeatContext {
       if (leave_ != LeaveReason::none) return Verdict::leave;
       const SeatCommand command = command_of(command_);
       if (command == SeatCommand::vacate) return Verdict::occupy;
-      if (failed && command == SeatCommand::restart) return Verdict::restart;
+      if (failed && command == SeatCommand::restart && command_ != restarted_by_) {  // each command restarts once
+        restarted_by_ = command_;
+        return Verdict::restart;
+      }
       rest(passes);
     }
   }
@@ -734,6 +737,7 @@ class SeatContext {
   std::uint64_t refused_ = 0;
   std::uint64_t overtaken_ = 0;
   std::uint64_t command_ = 0;
+  std::uint64_t restarted_by_ = 0;
   std::uint64_t host_beat_ = 0;
   std::uint64_t host_seen_ns_ = 0;
   std::uint64_t started_ns_ = 0;
