@@ -62,7 +62,7 @@ Result<AnomalyResult> run_anomaly(WorkloadPlace& place, std::span<const float> s
   CGL_TRY_ASSIGN(const SharedBuffer indices, place.share(most_listed_anomalies * sizeof(std::uint32_t)));
   const std::vector<std::byte> empty_window(options.window * sizeof(float));
   CGL_TRY_ASSIGN(const BufferHandle window, place.keep(empty_window));
-  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("detector", WorkloadBody::anomaly, {}));
+  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("detector", WorkloadBody::anomaly, Traffic::answers, {}));
   const auto start_afresh = [&]() -> Status {
     CGL_TRY(actor->send(make_buffer_message(DetectorStart{window, indices.handle})));
     return actor->receive(answer_limit).map([](const Message&) {});

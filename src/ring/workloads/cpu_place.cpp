@@ -16,7 +16,7 @@ class CpuPlace final : public WorkloadPlace {
   Runtime& runtime() override { return *runtime_; }
   std::uint32_t useful_actors() const override { return threads_; }
 
-  Result<ActorHandle> start(const std::string& name, WorkloadBody body, const ActorOptions& options) override {
+  Result<ActorHandle> start(const std::string& name, WorkloadBody body, Traffic, const ActorOptions& options) override {
     CGL_TRY_ASSIGN(ActorHandle actor, launch(name, body, options));
     CGL_TRY(actor->activate());
     return actor;
@@ -72,6 +72,14 @@ std::string_view workload_body_name(WorkloadBody body) {
     case WorkloadBody::anomaly: return "anomaly";
   }
   return "?";
+}
+
+std::vector<std::string> workload_body_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(WorkloadBody::anomaly); ++i) {
+    names.emplace_back(workload_body_name(static_cast<WorkloadBody>(i)));
+  }
+  return names;
 }
 
 Result<std::unique_ptr<WorkloadPlace>> make_cpu_place(std::uint32_t threads) {

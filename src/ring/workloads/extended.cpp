@@ -40,7 +40,7 @@ Status echo_once(Actor& actor, double value) {
 }
 
 Result<LatencyResult> measure_latency(WorkloadPlace& place, const ExtendedOptions& options) {
-  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("echo", WorkloadBody::echo, {}));
+  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("echo", WorkloadBody::echo, Traffic::answers, {}));
   for (std::uint32_t i = 0; i < options.warm_up; ++i) CGL_TRY(echo_once(*actor, i));
   std::vector<double> microseconds;
   for (std::uint32_t i = 0; i < options.latency_samples; ++i) {
@@ -73,7 +73,7 @@ Result<StreamingResult> measure_stream(WorkloadPlace& place, std::uint32_t messa
   ActorOptions options;
   options.inbox_capacity = std::bit_ceil(std::max(1024U, messages));
   options.outbox_capacity = options.inbox_capacity;
-  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("stream", WorkloadBody::sum, options));
+  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("stream", WorkloadBody::sum, Traffic::stream, options));
   CGL_TRY_ASSIGN(const SharedBuffer values, counting_numbers(place, numbers));
   const Message request = make_buffer_message(SumRequest{values.handle});
   const double expected = 0.5 * numbers * (numbers - 1.0);
@@ -102,7 +102,8 @@ Result<ConcurrencyResult> measure_concurrency(WorkloadPlace& place, std::uint32_
   constexpr double expected = (numbers - 1.0) * numbers * (2.0 * numbers - 1.0) / 6.0;
   std::vector<ActorHandle> actors;
   for (std::uint32_t i = 0; i < actor_count; ++i) {
-    CGL_TRY_ASSIGN(ActorHandle actor, place.start(fmt::format("squares-{}", i), WorkloadBody::sum_of_squares, {}));
+    CGL_TRY_ASSIGN(ActorHandle actor,
+                   place.start(fmt::format("squares-{}", i), WorkloadBody::sum_of_squares, Traffic::stream, {}));
     actors.push_back(std::move(actor));
   }
   ConcurrencyResult result;

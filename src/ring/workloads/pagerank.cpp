@@ -166,12 +166,15 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
   result.actors = options.actors != 0
                       ? options.actors
                       : static_cast<std::uint32_t>(std::min<std::uint64_t>(place.useful_actors(), worth));
+  ActorOptions small_rings;  // one message at a time
+  small_rings.inbox_capacity = 16;
+  small_rings.outbox_capacity = 16;
   std::vector<ActorHandle> actors;
   const auto stop_actors = [&] {
     for (const ActorHandle& actor : actors) static_cast<void>(place.runtime().terminate(actor->name()));
   };
   for (std::uint32_t i = 0; i < result.actors; ++i) {
-    auto actor = place.start(fmt::format("pagerank-{}", i), WorkloadBody::pagerank, {});
+    auto actor = place.start(fmt::format("pagerank-{}", i), WorkloadBody::pagerank, Traffic::answers, small_rings);
     if (!actor) {
       stop_actors();
       return tl::make_unexpected(std::move(actor.error()));

@@ -213,7 +213,7 @@ BenchRow bench_word_ping_pong(std::uint32_t round_trips) {
 Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trips) {
   ActorOptions options;
   options.waiting = spinning;
-  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("echo", WorkloadBody::echo, options));
+  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("echo", WorkloadBody::echo, Traffic::answers, options));
   std::vector<double> microseconds;
   const std::uint32_t warm_up = round_trips / 50;
   for (std::uint32_t i = 0; i < warm_up + round_trips; ++i) {
@@ -230,7 +230,7 @@ Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trip
 Result<BenchRow> bench_request(WorkloadPlace& place, std::uint32_t round_trips) {
   ActorOptions options;
   options.waiting = spinning;
-  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("echo", WorkloadBody::echo, options));
+  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("echo", WorkloadBody::echo, Traffic::answers, options));
   std::vector<double> microseconds;
   for (std::uint32_t i = 0; i < round_trips; ++i) {
     const auto start = Clock::now();
@@ -247,7 +247,8 @@ Result<BenchRow> bench_request(WorkloadPlace& place, std::uint32_t round_trips) 
 Result<BenchRow> bench_stream(WorkloadPlace& place, std::uint32_t actor_count, std::uint32_t messages) {
   std::vector<ActorHandle> actors;
   for (std::uint32_t i = 0; i < actor_count; ++i) {
-    CGL_TRY_ASSIGN(ActorHandle actor, place.start(fmt::format("stream-{}", i), WorkloadBody::echo, {}));
+    CGL_TRY_ASSIGN(ActorHandle actor,
+                   place.start(fmt::format("stream-{}", i), WorkloadBody::echo, Traffic::stream, {}));
     actors.push_back(std::move(actor));
   }
   const std::uint32_t each = messages / actor_count;
@@ -291,7 +292,7 @@ Result<BenchRow> bench_stream(WorkloadPlace& place, std::uint32_t actor_count, s
 Result<BenchRow> bench_stop(WorkloadPlace& place, std::uint32_t actor_count) {
   std::vector<ActorHandle> actors;
   for (std::uint32_t i = 0; i < actor_count; ++i) {
-    CGL_TRY_ASSIGN(ActorHandle actor, place.start(fmt::format("idle-{}", i), WorkloadBody::echo, {}));
+    CGL_TRY_ASSIGN(ActorHandle actor, place.start(fmt::format("idle-{}", i), WorkloadBody::echo, Traffic::answers, {}));
     actors.push_back(std::move(actor));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

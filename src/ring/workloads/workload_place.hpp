@@ -7,17 +7,30 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "ring/actor.hpp"
 #include "ring/buffer_handle.hpp"
 #include "ring/runtime.hpp"
 
+namespace cingulum {
+class Device;
+}
+
 namespace cingulum::ring {
+
+class ResidentGrid;
 
 enum class WorkloadBody { echo, sum, sum_of_squares, pagerank, anomaly };
 
 [[nodiscard]] std::string_view workload_body_name(WorkloadBody body);
+// All of them, in the order of the enumeration: the names of a device program's bodies.
+[[nodiscard]] std::vector<std::string> workload_body_names();
+
+// What an actor's rings are to be good at: single answers in the shortest time, or many messages.
+enum class Traffic { answers, stream };
 
 // Memory that host and actor both see; a message with its handle passes it on.
 struct SharedBuffer {
@@ -32,7 +45,7 @@ class WorkloadPlace {
   [[nodiscard]] virtual std::string name() const = 0;  // "cpu", "cuda:0"
   [[nodiscard]] virtual Runtime& runtime() = 0;
   // Launched and activated.
-  [[nodiscard]] virtual Result<ActorHandle> start(const std::string& name, WorkloadBody body,
+  [[nodiscard]] virtual Result<ActorHandle> start(const std::string& name, WorkloadBody body, Traffic traffic,
                                                   const ActorOptions& options) = 0;
   // How many actors share a large piece of work with profit.
   [[nodiscard]] virtual std::uint32_t useful_actors() const = 0;
@@ -46,6 +59,18 @@ class WorkloadPlace {
 };
 
 [[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_cpu_place(std::uint32_t threads);
+
+// A grid that stays on a GPU. ErrorKind::unavailable where CUDA is not compiled in or the device is none of CUDA's.
+struct DevicePlaceOptions {
+  std::uint32_t actors = 32;
+  std::uint32_t lanes = 256;
+  std::uint32_t ring_capacity = 4096;
+};
+[[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_cuda_place(Device& device, const DevicePlaceOptions& options);
+// Actors in a grid that is open; its program must have the workloads' bodies by workload_body_name, and `device` is the
+// one whose memory they address.
+[[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_resident_place(std::shared_ptr<ResidentGrid> grid,
+                                                                         Device& device);
 
 // A message whose payload begins with a BufferHandle.
 template <MessagePayload T>
