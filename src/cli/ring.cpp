@@ -7,19 +7,36 @@ namespace cingulum {
 
 Verb ring_verb();
 
-Result<RingProgram> start_ring_program(const std::string& what, const ParsedArguments& arguments,
-                                       VerbContext& context) {
+namespace {
+
+// The CUDA device that was asked for, or none: actors on the CPU.
+Result<Device*> choose_device(const std::string& wanted, VerbContext& context, std::unique_ptr<DeviceRegistry>& kept) {
+  if (wanted == "cpu" || wanted == "numba") return nullptr;
+  CGL_TRY_ASSIGN(const ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
+  kept = std::make_unique<DeviceRegistry>(std::move(registry));
+  CGL_TRY_ASSIGN(Device* const device, kept->select_one(wanted));
+  if (device->description().backend == Backend::cuda) return device;
+  // By `auto` a GPU that cannot hold actors is passed over.
+  if (wanted == "auto" || device->description().backend == Backend::cpu) return nullptr;
+  return fail(ErrorKind::unavailable, "actors run on cpu and on CUDA devices, not on {}", device->id());
+}
+
+}  // namespace
+
+Result<RingProgram> start_ring_program(const std::string& what, const ParsedArguments& arguments, VerbContext& context,
+                                       const ring::DevicePlaceOptions& device_options) {
   const std::vector<std::string>& devices = context.common().devices;
   if (devices.size() != 1) {
     return fail(ErrorKind::invalid_argument, "cingulum ring {}: one device at a time, {} given", what, devices.size());
   }
   RingProgram program;
-  const auto threads = static_cast<std::uint32_t>(context.common().threads);
-  if (devices[0] != "cpu" && devices[0] != "auto" && devices[0] != "numba") {
-    return fail(ErrorKind::unavailable, "cingulum ring {}: actors of this program run on cpu, '{}' was asked for", what,
-                devices[0]);
+  CGL_TRY_ASSIGN(Device* const device, choose_device(devices[0], context, program.devices));
+  if (device != nullptr) {
+    CGL_TRY_ASSIGN(program.place, ring::make_cuda_place(*device, device_options));
+  } else {
+    CGL_TRY_ASSIGN(program.place, ring::make_cpu_place(static_cast<std::uint32_t>(context.common().threads)));
   }
-  CGL_TRY_ASSIGN(program.place, ring::make_cpu_place(threads));
   if (arguments.flag("no-telemetry")) return program;
   ring::PublisherOptions options;
   options.program = "cingulum ring " + what;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/verb.hpp"
+#include "device/registry.hpp"
 #include "ring/telemetry_publisher.hpp"
 #include "ring/workloads/workload_place.hpp"
 
@@ -17,10 +18,12 @@ namespace cingulum {
 
 // What bench and run share: where actors are started, and the page on which `cingulum ring top` sees them.
 struct RingProgram {
+  std::unique_ptr<DeviceRegistry> devices;  // where the place is on one of them
   std::unique_ptr<ring::WorkloadPlace> place;
   std::unique_ptr<ring::TelemetryPublisher> publisher;  // goes before the place
 };
 [[nodiscard]] Result<RingProgram> start_ring_program(const std::string& what, const ParsedArguments& arguments,
-                                                     VerbContext& context);
+                                                     VerbContext& context,
+                                                     const ring::DevicePlaceOptions& device_options);
 
 }  // namespace cingulum

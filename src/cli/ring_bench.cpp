@@ -21,8 +21,9 @@ std::string number_text(double value) {
 Status run_ring_bench(const ParsedArguments& arguments, VerbContext& context) {
   ring::BenchOptions options;
   if (arguments.flag("quick")) options = {1000, 20000, 1000, 2, 4};
-  CGL_TRY_ASSIGN(const RingProgram program, start_ring_program("bench", arguments, context));
-  CGL_TRY_ASSIGN(const std::vector<ring::BenchRow> rows, ring::bench_cpu(*program.place, options));
+  CGL_TRY_ASSIGN(const RingProgram program,
+                 start_ring_program("bench", arguments, context, {.actors = 32, .lanes = 128}));
+  CGL_TRY_ASSIGN(const std::vector<ring::BenchRow> rows, ring::bench_place(*program.place, options));
   if (context.common().json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const ring::BenchRow& row : rows) {

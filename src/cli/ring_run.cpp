@@ -48,7 +48,8 @@ Status run_extended(const ParsedArguments& arguments, VerbContext& context) {
     options.actor_counts = {1, 2};
     options.messages_per_actor = 200;
   }
-  CGL_TRY_ASSIGN(const RingProgram program, start_ring_program("run extended", arguments, context));
+  CGL_TRY_ASSIGN(const RingProgram program,
+                 start_ring_program("run extended", arguments, context, {.actors = 8, .ring_capacity = 65536}));
   CGL_TRY_ASSIGN(const ring::ExtendedResult result, ring::run_extended(*program.place, options));
   if (context.common().json) {
     Json streaming = Json::array();
@@ -108,7 +109,8 @@ Status run_pagerank(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const std::vector<ring::Edge> edges, edges_of(arguments, nodes, context));
   ring::PageRankOptions options;
   options.actors = static_cast<std::uint32_t>(arguments.integer("actors"));
-  CGL_TRY_ASSIGN(const RingProgram program, start_ring_program("run pagerank", arguments, context));
+  CGL_TRY_ASSIGN(const RingProgram program,
+                 start_ring_program("run pagerank", arguments, context, {.actors = 128, .ring_capacity = 16}));
   CGL_TRY_ASSIGN(const ring::PageRankResult result, ring::run_pagerank(*program.place, nodes, edges, options));
   if (arguments.given("ranks")) {
     CGL_TRY(write_file_atomically(arguments.text("ranks"), std::as_bytes(std::span(result.ranks)),
@@ -151,7 +153,7 @@ Status run_anomaly(const ParsedArguments& arguments, VerbContext& context) {
   ring::AnomalyOptions options;
   options.batch = static_cast<std::uint32_t>(arguments.integer("batch"));
   options.window = static_cast<std::uint32_t>(arguments.integer("window"));
-  CGL_TRY_ASSIGN(const RingProgram program, start_ring_program("run anomaly", arguments, context));
+  CGL_TRY_ASSIGN(const RingProgram program, start_ring_program("run anomaly", arguments, context, {.actors = 1}));
   CGL_TRY_ASSIGN(const ring::AnomalyResult result, ring::run_anomaly(*program.place, signal, options));
   if (context.common().json) {
     context.print(json_text({{"workload", "anomaly"},

@@ -10,9 +10,13 @@
 #include <random>
 #include <thread>
 
+#include "device/registry.hpp"
+#include "ring/resident/emulated_backend.hpp"
+#include "ring/resident/resident_grid.hpp"
 #include "ring/workloads/anomaly.hpp"
 #include "ring/workloads/anomaly_body.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
+#include "ring/workloads/extended.hpp"
 #include "ring/workloads/pagerank.hpp"
 #include "ring/workloads/pagerank_body.hpp"
 #include "ring/workloads/workload_place.hpp"
@@ -186,6 +190,49 @@ TEST(workload_bodies, ranks_do_not_depend_on_actors) {
   for (const double rank : first) sum += rank;
   EXPECT_GT(sum, 0.9);
   EXPECT_LE(sum, 1 + 1e-12);
+}
+
+// The place that GPUs have, on a grid of threads: every workload, and the ranks of the CPU.
+TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
+  const auto registry = DeviceRegistry::probe({});
+  ASSERT_TRUE(registry.has_value()) << registry.error().message();
+  Device* const device = registry->select_one("cpu").value();
+  using Backend = EmulatedBackend<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody>;
+  GridOptions options;
+  options.seats = 2;
+  options.ring_capacity = 1024;
+  options.scratch_bytes = 1 << 20;
+  auto grid = ResidentGrid::open(std::make_unique<Backend>(workload_body_names()), options);
+  ASSERT_TRUE(grid.has_value()) << grid.error().message();
+  const auto place = make_resident_place(*grid, *device);
+  ASSERT_TRUE(place.has_value()) << place.error().message();
+  grid->reset();
+
+  ExtendedOptions extended;
+  extended.latency_samples = 50;
+  extended.warm_up = 10;
+  extended.message_counts = {100, 1000};
+  extended.number_counts = {10, 300};
+  extended.actor_counts = {1, 2};
+  extended.messages_per_actor = 200;
+  const auto extended_result = run_extended(**place, extended);
+  ASSERT_TRUE(extended_result.has_value()) << extended_result.error().message();
+
+  const auto edges = random_edges(300, 2000, 4).value();
+  const auto ranks = run_pagerank(**place, 300, edges, {.actors = 2});
+  ASSERT_TRUE(ranks.has_value()) << ranks.error().message();
+  const auto cpu_place = make_cpu_place(1).value();
+  const auto cpu_ranks = run_pagerank(*cpu_place, 300, edges, {}).value();
+  EXPECT_EQ(ranks->ranks, cpu_ranks.ranks);
+  EXPECT_EQ(ranks->steps, cpu_ranks.steps);
+
+  const std::vector<float> signal = example_signal(20000, 5);
+  const auto scores = run_anomaly(**place, signal, {.batch = 500, .runs = 2});
+  ASSERT_TRUE(scores.has_value()) << scores.error().message();
+  const auto cpu_scores = run_anomaly(*cpu_place, signal, {.batch = 500, .runs = 1}).value();
+  EXPECT_EQ(scores->anomalies, cpu_scores.anomalies);
+  EXPECT_EQ(scores->first_indices, cpu_scores.first_indices);
+  EXPECT_EQ(scores->mean_score, cpu_scores.mean_score);
 }
 
 TEST(workload_bodies, random_edges_are_distinct_and_have_no_loops) {

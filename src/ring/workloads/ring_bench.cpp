@@ -306,32 +306,32 @@ Result<BenchRow> bench_stop(WorkloadPlace& place, std::uint32_t actor_count) {
   return row;
 }
 
-Result<std::vector<BenchRow>> bench_cpu(WorkloadPlace& place, const BenchOptions& options) {
+Result<std::vector<BenchRow>> bench_place(WorkloadPlace& place, const BenchOptions& options) {
+  const bool on_cpu = place.name() == "cpu";
   std::vector<BenchRow> rows;
-  const auto limited_by = [](BenchRow row, const BenchRow& limit) {
-    row.limit_name = limit.scenario;
-    row.limit = limit.value;
-    return row;
+  const auto add = [&](Result<BenchRow> row, const BenchRow* limit) -> Status {
+    CGL_TRY(check_interrupt());
+    if (!row) return tl::make_unexpected(std::move(row.error()));
+    // A device is not measured by the limit of the CPU's threads.
+    if (on_cpu && limit != nullptr) {
+      row->limit_name = limit->scenario;
+      row->limit = limit->value;
+    }
+    rows.push_back(std::move(*row));
+    return {};
   };
   const BenchRow word = bench_word_ping_pong(options.round_trips);
-  rows.push_back(word);
-  CGL_TRY(check_interrupt());
-  CGL_TRY_ASSIGN(BenchRow trip, bench_round_trip(place, options.round_trips));
-  rows.push_back(limited_by(std::move(trip), word));
-  CGL_TRY_ASSIGN(BenchRow request, bench_request(place, options.round_trips));
-  rows.push_back(limited_by(std::move(request), word));
-  CGL_TRY_ASSIGN(BenchRow hop, bench_actor_to_actor(place, options.hops));
-  rows.push_back(limited_by(std::move(hop), word));
-  rows.push_back(bench_thread_per_message(std::min(options.round_trips / 50 + 10, 1000U)));
-  CGL_TRY(check_interrupt());
+  CGL_TRY(add(word, nullptr));
+  CGL_TRY(add(bench_round_trip(place, options.round_trips), &word));
+  CGL_TRY(add(bench_request(place, options.round_trips), &word));
+  if (on_cpu) CGL_TRY(add(bench_actor_to_actor(place, options.hops), &word));
+  CGL_TRY(add(bench_thread_per_message(std::min(options.round_trips / 50 + 10, 1000U)), nullptr));
   const BenchRow bare = bench_bare_ring(options.stream_messages);
-  rows.push_back(bare);
-  CGL_TRY_ASSIGN(BenchRow one, bench_stream(place, 1, options.stream_messages));
-  rows.push_back(limited_by(std::move(one), bare));
-  CGL_TRY_ASSIGN(BenchRow many, bench_stream(place, options.many_actors, options.stream_messages));
-  rows.push_back(limited_by(std::move(many), bare));
-  CGL_TRY_ASSIGN(BenchRow stopped, bench_stop(place, options.idle_actors));
-  rows.push_back(std::move(stopped));
+  CGL_TRY(add(bare, nullptr));
+  CGL_TRY(add(bench_stream(place, 1, options.stream_messages), &bare));
+  CGL_TRY(add(bench_stream(place, options.many_actors, options.stream_messages), &bare));
+  CGL_TRY(add(bench_stop(place, std::min(options.idle_actors, on_cpu ? options.idle_actors : place.useful_actors())),
+              nullptr));
   CGL_TRY_ASSIGN(const std::vector<BenchRow> wire, bench_wire(options.round_trips));
   rows.insert(rows.end(), wire.begin(), wire.end());
   return rows;

@@ -35,8 +35,9 @@ struct BenchOptions {
 
 // Two threads that pass a word to and fro.
 [[nodiscard]] BenchRow bench_word_ping_pong(std::uint32_t round_trips);
-// Rows through the runtime of a CPU place and the limits beside them.
-[[nodiscard]] Result<std::vector<BenchRow>> bench_cpu(WorkloadPlace& place, const BenchOptions& options);
+// All rows of a place. The limits of the CPU are measured whatever the place; those of a GPU are the business of
+// bench/ring_gpu.cpp, which has kernels for them.
+[[nodiscard]] Result<std::vector<BenchRow>> bench_place(WorkloadPlace& place, const BenchOptions& options);
 
 // For any place: through the whole runtime, every answer checked.
 [[nodiscard]] Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trips);
