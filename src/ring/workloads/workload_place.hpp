@@ -65,6 +65,7 @@ struct DevicePlaceOptions {
   std::uint32_t actors = 32;
   std::uint32_t lanes = 256;
   std::uint32_t ring_capacity = 4096;
+  Nanoseconds time_limit{0};  // of the kernel, whatever happens; 0: none
 };
 [[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_cuda_place(Device& device, const DevicePlaceOptions& options);
 // Actors in a grid that is open; its program must have the workloads' bodies by workload_body_name, and `device` is the

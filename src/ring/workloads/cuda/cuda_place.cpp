@@ -10,6 +10,7 @@ Result<std::unique_ptr<WorkloadPlace>> make_cuda_place(Device& device, const Dev
   GridOptions grid_options;
   grid_options.lanes = options.lanes;
   grid_options.ring_capacity = options.ring_capacity;
+  grid_options.time_limit = options.time_limit;
   grid_options.scratch_bytes = std::uint64_t{16} << 20U;
   CGL_TRY_ASSIGN(const std::uint32_t most, backend->most_seats(grid_options.lanes, 0));
   grid_options.seats = most < options.actors ? most : options.actors;
