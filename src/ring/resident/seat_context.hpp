@@ -24,6 +24,8 @@ namespace cingulum::ring {
 constexpr std::uint32_t seat_batch = 256;
 // Passes of the polling loop between two looks at the host's line, which lies across the bus.
 constexpr std::uint32_t passes_per_look = 8;
+// The same for an actor that hears from its neighbours: their rings answer faster than the bus.
+constexpr std::uint32_t passes_per_look_at_edges = 64;
 constexpr std::uint32_t shortest_nap_ns = 20;
 
 // The block's shared memory.
@@ -461,7 +463,8 @@ class SeatContext {
     std::uint64_t idle_since = 0;
     for (;;) {
       // An idle seat looks every time, so that it obeys at once.
-      const bool with_look = passes_since_look_++ % passes_per_look == 0 || passes > grid_.spin_polls;
+      const std::uint32_t interval = from_edge_ ? passes_per_look_at_edges : passes_per_look;
+      const bool with_look = passes_since_look_++ % interval == 0 || passes > grid_.spin_polls;
       bool looked = false;
       if (!gated()) {
         for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
