@@ -353,6 +353,31 @@ class EndsAndData(WithPhantom):
         self.assertEqual(done.returncode, 0)
         self.assertGreater(len(read_lines(self.folder / "cus.trk")), 0)
 
+    def test_defaults_are_those_of_the_conventions(self):
+        result = track_json(*self.data[:-2], "--nseeds", 20, "--out", self.folder / "defaults.trx")
+        options = result["arguments"]["options"]
+        for name, value in (("dg", "boot"), ("model", "default"), ("sphere", "default"), ("step-size", "0.5vox"),
+                            ("max-angle", "60"), ("min-signal", "1"), ("fa-threshold", "0.1"),
+                            ("relative-peak-threshold", "0.25"), ("min-separation-angle", "45"),
+                            ("sm-lambda", "0.006"), ("min-length", "2mm"), ("max-length", "500mm"),
+                            ("boot-attempts", "5"), ("boot-retry", "no-peak"), ("boot-seed", False),
+                            ("ptt-probe-quality", "7"), ("ptt-probe-count", "1"), ("ptt-exponent", "1"),
+                            ("ptt-substeps", "1"), ("seed", "0")):
+            self.assertEqual(options[name], value, name)
+        for name in ("sh-order", "seed-seed", "select", "max-seeds", "max-directions", "seed-mask"):
+            self.assertNotIn(name, options)
+        self.assertEqual((result["field"]["sphere"], result["field"]["directions"]), ("mirror321", 321))
+        self.assertEqual((result["model"]["model"], result["model"]["degree"]), ("opdt", 4))
+        self.assertEqual(result["plan"]["step_mm"], 1.25)  # half of the smallest voxel edge
+        prob = track_json(*self.data, "--dg", "prob", "--nseeds", 20, "--out", self.folder / "defaults-prob.trx")
+        self.assertEqual((prob["model"]["model"], prob["model"]["degree"]), ("csd", 8))
+        small = track_json(*self.data, "--sphere", "small", "--nseeds", 20, "--out", self.folder / "small.trx")
+        self.assertEqual(small["field"]["directions"], 181)
+        # What belongs to the run is not in the arguments of the sidecar.
+        text = " ".join(run("track", "--help").stdout.split())
+        for words in ("100000", "25000", "auto", "trx"):
+            self.assertIn(f"default {words})", text)
+
     def test_misuse_is_refused_with_option_and_reason(self):
         out = ["--out", self.folder / "none.trx"]
         for words, code, text in (
