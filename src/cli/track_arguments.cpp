@@ -246,7 +246,8 @@ void add_output_arguments(std::vector<Argument>& list) {
   list.push_back(file("from", "repeat the run of a sidecar (FILE.trx.json); options given beside it take precedence"));
   list.push_back({.name = "cache-dir",
                   .type = ArgumentType::text,
-                  .help = "folder in which the phantom of a run without data is kept; beside the output unless given",
+                  .help = "folder in which fits of series are kept and looked for, by the hashes of the inputs and all "
+                          "parameters; and the phantom of a run without data, which is beside the output unless given",
                   .metavar = "FOLDER"});
   list.push_back({.name = "device",
                   .type = ArgumentType::text,

@@ -1,8 +1,9 @@
-#include "tract/voxel_traversal.hpp"
+#include "dmri/voxel_traversal.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <set>
 #include <tuple>
@@ -119,6 +120,47 @@ TEST(voxel_traversal, stops_when_told) {
 TEST(voxel_traversal, a_point_belongs_to_the_voxel_above_a_face) {
   EXPECT_EQ(voxel_of({0.5, -0.5, 0.49999997}), (VoxelIndex{1, 0, 0}));
   EXPECT_EQ(walk({0.5, 0, 0}, {0.5, 0, 0}).size(), 1u);
+}
+
+std::vector<VoxelIndex> walk_grid(std::array<std::int64_t, 3> size, Vec3d from, Vec3d to) {
+  std::vector<VoxelIndex> voxels;
+  traverse_grid(size, from, to, [&](const VoxelIndex& voxel) { voxels.push_back(voxel); });
+  return voxels;
+}
+
+TEST(GridTraversal, it_names_the_voxels_of_the_grid_that_dense_points_meet) {
+  const std::array<std::int64_t, 3> size = {9, 7, 8};
+  std::mt19937 random(17);
+  std::uniform_real_distribution<double> place(-3, 11);
+  for (int trial = 0; trial < 500; ++trial) {
+    const Vec3d a{place(random), place(random), place(random)}, b{place(random), place(random), place(random)};
+    const std::vector<VoxelIndex> voxels = walk_grid(size, a, b);
+    std::set<Key> exact;
+    for (const VoxelIndex& voxel : voxels) exact.emplace(voxel.i, voxel.j, voxel.k);
+    EXPECT_EQ(exact.size(), voxels.size()) << "a straight segment enters a voxel once";
+    std::set<Key> dense;
+    constexpr int count = 20000;
+    for (int i = 0; i < count; ++i) {
+      if (const auto voxel = voxel_in_grid(size, a + (b - a) * ((i + 0.5) / count))) {
+        dense.emplace(voxel->i, voxel->j, voxel->k);
+      }
+    }
+    for (const Key& voxel : dense) EXPECT_TRUE(exact.count(voxel)) << "trial " << trial;
+    // What dense points miss is passed through for less than their spacing.
+    EXPECT_LE(exact.size(), dense.size() + 1) << "trial " << trial;
+  }
+}
+
+TEST(GridTraversal, corners_segments_of_no_length_and_far_ends) {
+  const std::array<std::int64_t, 3> size = {4, 4, 4};
+  EXPECT_EQ(walk_grid(size, {0, 0, 0}, {3, 3, 3}),
+            (std::vector<VoxelIndex>{{0, 0, 0}, {1, 1, 1}, {2, 2, 2}, {3, 3, 3}}));  // exactly through corners
+  EXPECT_EQ(walk_grid(size, {1, 2, 3}, {1, 2, 3}), (std::vector<VoxelIndex>{{1, 2, 3}}));
+  EXPECT_EQ(walk_grid(size, {-1e30, 0, 0}, {1e30, 0, 0}).size(), 4u);
+  EXPECT_TRUE(walk_grid(size, {10, 10, 10}, {1e30, 10, 10}).empty());
+  EXPECT_FALSE(voxel_in_grid(size, {1e30, 0, 0}));
+  EXPECT_FALSE(voxel_in_grid(size, {-0.6, 0, 0}));
+  EXPECT_EQ(voxel_in_grid(size, {3.4, -0.5, 0}), (VoxelIndex{3, 0, 0}));
 }
 
 }  // namespace

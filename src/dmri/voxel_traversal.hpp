@@ -1,6 +1,7 @@
 // Which voxels a segment passes through, and in which order: every voxel that holds a point of it. Voxels are half-open
-// boxes, [i - 0.5, i + 0.5) along each axis, so that every point belongs to exactly one. Called by regions, density
-// maps and the comparison of tractograms. The grid has no ends here: callers look up what they hold.
+// boxes, [i - 0.5, i + 0.5) along each axis, so that every point belongs to exactly one. Called by the score, regions,
+// density maps and the comparison of tractograms. traverse_voxels knows no ends of the grid: callers look up what they
+// hold; traverse_grid leaves out what lies outside.
 //
 // After Amanatides and Woo, A fast voxel traversal algorithm for ray tracing (Eurographics 1987), with the number of
 // crossings of each axis counted beforehand, so that the walk ends in the voxel of the end point whatever the rounding,
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "numerics/portable.hpp"
 #include "numerics/vec3.hpp"
@@ -72,6 +74,52 @@ void traverse_voxels(numerics::Vec3d from, numerics::Vec3d to, Visit&& visit) {
       }
     }
   }
+}
+
+[[nodiscard]] inline bool in_grid(const std::array<std::int64_t, 3>& size, const VoxelIndex& voxel) {
+  return voxel.i >= 0 && voxel.j >= 0 && voxel.k >= 0 && voxel.i < size[0] && voxel.j < size[1] && voxel.k < size[2];
+}
+
+// The voxel of a grid of this size that holds the position, which may be anywhere.
+[[nodiscard]] inline std::optional<VoxelIndex> voxel_in_grid(const std::array<std::int64_t, 3>& size,
+                                                             numerics::Vec3d position) {
+  const auto within = [](double at, std::int64_t count) { return at >= -0.5 && at < static_cast<double>(count) - 0.5; };
+  if (!within(position.x, size[0]) || !within(position.y, size[1]) || !within(position.z, size[2])) return std::nullopt;
+  const VoxelIndex voxel = voxel_of(position);
+  // A position just below the upper face may round onto it.
+  return in_grid(size, voxel) ? std::optional(voxel) : std::nullopt;
+}
+
+// Cuts a segment to the slab [low, high] along one axis; false where nothing is left. The coordinate that is cut is set
+// to the slab's face itself, so that segments of any length stay exact along it.
+[[nodiscard]] inline bool cut_to_slab(std::array<double, 3>& from, std::array<double, 3>& to, std::size_t axis,
+                                      double low, double high) {
+  if ((from[axis] < low && to[axis] < low) || (from[axis] > high && to[axis] > high)) return false;
+  const auto cut = [&](std::array<double, 3>& moved, const std::array<double, 3>& other, double face) {
+    const double t = (face - moved[axis]) / (other[axis] - moved[axis]);
+    for (std::size_t a = 0; a < 3; ++a) moved[a] += (other[a] - moved[a]) * t;
+    moved[axis] = face;
+  };
+  if (from[axis] < low) cut(from, to, low);
+  if (from[axis] > high) cut(from, to, high);
+  if (to[axis] < low) cut(to, from, low);
+  if (to[axis] > high) cut(to, from, high);
+  return true;
+}
+
+// Calls visit(VoxelIndex) for each voxel of a grid of this size that the segment passes through, in order. Only the
+// part inside is walked: what lies outside may be as long as it likes. Coordinates are finite.
+template <class Visit>
+void traverse_grid(const std::array<std::int64_t, 3>& size, numerics::Vec3d from, numerics::Vec3d to, Visit&& visit) {
+  std::array<double, 3> begin = {from.x, from.y, from.z};
+  std::array<double, 3> end = {to.x, to.y, to.z};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (!cut_to_slab(begin, end, axis, -0.5, static_cast<double>(size[axis]) - 0.5)) return;
+  }
+  traverse_voxels({begin[0], begin[1], begin[2]}, {end[0], end[1], end[2]}, [&](const VoxelIndex& voxel) {
+    if (in_grid(size, voxel)) visit(voxel);
+    return true;
+  });
 }
 
 }  // namespace cingulum
