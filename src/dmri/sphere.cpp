@@ -225,17 +225,21 @@ Result<Sphere> parse_sphere(std::string name, std::string_view text, bool full) 
 }
 
 Result<Sphere> read_sphere(const std::filesystem::path& path, bool full) {
-  constexpr std::uint64_t limit_bytes = std::uint64_t{16} << 20U;
-  CGL_TRY_ASSIGN(const std::string text, read_text_file(path, limit_bytes));
-  return parse_sphere(path.string(), text, full);
+  return catch_out_of_memory([&]() -> Result<Sphere> {
+    constexpr std::uint64_t limit_bytes = std::uint64_t{16} << 20U;
+    CGL_TRY_ASSIGN(const std::string text, read_text_file(path, limit_bytes));
+    return parse_sphere(path.string(), text, full);
+  });
 }
 
 Result<Sphere> sphere_by_name_or_file(const std::string& text, bool full) {
-  Result<Sphere> named = named_sphere(full ? text + "-full" : text);
-  if (named || named.error().kind() != ErrorKind::not_found) return named;
-  std::error_code error;
-  if (std::filesystem::exists(text, error)) return read_sphere(text, full);
-  return fail(ErrorKind::not_found, "{}, nor a file of that name", named.error().message());
+  return catch_out_of_memory([&]() -> Result<Sphere> {
+    Result<Sphere> named = named_sphere(full ? text + "-full" : text);
+    if (named || named.error().kind() != ErrorKind::not_found) return named;
+    std::error_code error;
+    if (std::filesystem::exists(text, error)) return read_sphere(text, full);
+    return fail(ErrorKind::not_found, "{}, nor a file of that name", named.error().message());
+  });
 }
 
 }  // namespace cingulum

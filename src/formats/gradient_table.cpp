@@ -214,14 +214,18 @@ Result<GradientTable> parse_mrtrix_gradients(std::string_view text) {
 }
 
 Result<GradientTable> read_fsl_gradients(const std::filesystem::path& bvals, const std::filesystem::path& bvecs) {
-  CGL_TRY_ASSIGN(const std::string values, read_text_file(bvals, table_limit_bytes));
-  CGL_TRY_ASSIGN(const std::string vectors, read_text_file(bvecs, table_limit_bytes));
-  return add_context(parse_fsl_gradients(values, vectors), "reading {} and {}", bvals.native(), bvecs.native());
+  return catch_out_of_memory([&]() -> Result<GradientTable> {
+    CGL_TRY_ASSIGN(const std::string values, read_text_file(bvals, table_limit_bytes));
+    CGL_TRY_ASSIGN(const std::string vectors, read_text_file(bvecs, table_limit_bytes));
+    return add_context(parse_fsl_gradients(values, vectors), "reading {} and {}", bvals.native(), bvecs.native());
+  });
 }
 
 Result<GradientTable> read_mrtrix_gradients(const std::filesystem::path& table) {
-  CGL_TRY_ASSIGN(const std::string text, read_text_file(table, table_limit_bytes));
-  return add_context(parse_mrtrix_gradients(text), "reading {}", table.native());
+  return catch_out_of_memory([&]() -> Result<GradientTable> {
+    CGL_TRY_ASSIGN(const std::string text, read_text_file(table, table_limit_bytes));
+    return add_context(parse_mrtrix_gradients(text), "reading {}", table.native());
+  });
 }
 
 std::string format_bvals(const GradientTable& table) {

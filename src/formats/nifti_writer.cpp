@@ -130,11 +130,13 @@ Status NiftiWriter::commit() {
 
 Status write_image(const std::filesystem::path& path, const ImageGeometry& geometry, std::int64_t volumes,
                    std::span<const float> values, const NiftiWriteOptions& options) {
-  std::vector<std::int64_t> further_axes;
-  if (volumes != 1) further_axes.push_back(volumes);
-  CGL_TRY_ASSIGN(NiftiWriter writer, NiftiWriter::create(path, geometry, std::move(further_axes), options));
-  CGL_TRY(writer.append(values));
-  return writer.commit();
+  return catch_out_of_memory([&]() -> Status {
+    std::vector<std::int64_t> further_axes;
+    if (volumes != 1) further_axes.push_back(volumes);
+    CGL_TRY_ASSIGN(NiftiWriter writer, NiftiWriter::create(path, geometry, std::move(further_axes), options));
+    CGL_TRY(writer.append(values));
+    return writer.commit();
+  });
 }
 
 }  // namespace cingulum

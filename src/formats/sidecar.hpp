@@ -23,7 +23,9 @@ namespace cingulum {
                                    const WriteOptions& options);
 // Bounded: at most 64 MB and 64 levels. not_found when there is none.
 [[nodiscard]] Result<nlohmann::ordered_json> read_sidecar(const std::filesystem::path& file);
-// Parses JSON text with the same bounds; the message names the position.
+// Parses JSON text with the same bounds; the message names the position. Out of memory is an Error here, but the
+// destructors of what comes back allocate, too, and end the process when they cannot: hold JSON only while it is small
+// and never across the reading of large data.
 [[nodiscard]] Result<nlohmann::ordered_json> parse_json(std::string_view text);
 
 // What the run was made of, for the member "run": version, threads, host, time, duration.

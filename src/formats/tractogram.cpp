@@ -64,18 +64,19 @@ Result<FileBytes> unpack_gzip(const FileBytes& file) {
 }  // namespace
 
 Result<std::unique_ptr<TractogramReader>> TractogramReader::open(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return open_trx_folder(path);
-  CGL_TRY_ASSIGN(FileBytes file, FileBytes::map(path));
-  if (is_gzip(file.bytes())) {
-    CGL_TRY_ASSIGN(file,
-                   add_context(catch_out_of_memory([&] { return unpack_gzip(file); }), "reading {}", path.native()));
-  }
-  if (looks_like_zip(file.bytes())) return open_trx(path.native(), std::move(file));
-  if (looks_like_trk(file.bytes())) return open_trk(path.native(), std::move(file));
-  if (looks_like_tck(file.bytes())) return open_tck(path.native(), std::move(file));
-  return fail(ErrorKind::corrupt, "reading {}: it is neither TRX nor TRK nor TCK (the first bytes are of none of them)",
-              path.native());
+  return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramReader>> {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) return open_trx_folder(path);
+    CGL_TRY_ASSIGN(FileBytes file, FileBytes::map(path));
+    if (is_gzip(file.bytes())) {
+      CGL_TRY_ASSIGN(file, add_context(unpack_gzip(file), "reading {}", path.native()));
+    }
+    if (looks_like_zip(file.bytes())) return open_trx(path.native(), std::move(file));
+    if (looks_like_trk(file.bytes())) return open_trk(path.native(), std::move(file));
+    if (looks_like_tck(file.bytes())) return open_tck(path.native(), std::move(file));
+    return fail(ErrorKind::corrupt,
+                "reading {}: it is neither TRX nor TRK nor TCK (the first bytes are of none of them)", path.native());
+  });
 }
 
 Result<Tractogram> read_tractogram(const std::filesystem::path& path) {
@@ -89,19 +90,21 @@ Result<Tractogram> read_tractogram(const std::filesystem::path& path) {
 }
 
 Result<Tractogram> read_tractogram(TractogramReader& reader, std::size_t max_points, bool as_float) {
-  Tractogram result;
-  result.layout = reader.layout();
-  result.streamlines.point_data.resize(result.layout.point_fields.size());
-  result.streamlines.streamline_data.resize(result.layout.streamline_fields.size());
-  TractogramBatch batch;
-  while (true) {
-    CGL_TRY_ASSIGN(const bool more, reader.next(batch, max_points, as_float));
-    if (!more) break;
-    result.streamlines.append(batch);
-  }
-  CGL_TRY_ASSIGN(result.groups, reader.groups());
-  result.layout = reader.layout();  // what is known at the end only: counts, warnings
-  return result;
+  return catch_out_of_memory([&]() -> Result<Tractogram> {
+    Tractogram result;
+    result.layout = reader.layout();
+    result.streamlines.point_data.resize(result.layout.point_fields.size());
+    result.streamlines.streamline_data.resize(result.layout.streamline_fields.size());
+    TractogramBatch batch;
+    while (true) {
+      CGL_TRY_ASSIGN(const bool more, reader.next(batch, max_points, as_float));
+      if (!more) break;
+      result.streamlines.append(batch);
+    }
+    CGL_TRY_ASSIGN(result.groups, reader.groups());
+    result.layout = reader.layout();  // what is known at the end only: counts, warnings
+    return result;
+  });
 }
 
 Result<std::unique_ptr<TractogramWriter>> TractogramWriter::create(const std::filesystem::path& path,

@@ -18,7 +18,6 @@
 namespace cingulum {
 namespace {
 
-using testing::read_all;
 using testing::same_tractogram;
 using testing::write_example;
 

@@ -86,19 +86,19 @@ Result<TrxHeader> parse_trx_header(std::string_view text) {
   return result;
 }
 
+// Written by hand: a failure to allocate inside a half-made json of nlohmann ends the process, and this one is made
+// while a file is being written.
 std::string format_trx_header(const TrxHeader& header, std::size_t padded_to) {
-  const auto& affine = header.reference.voxel_to_world;
-  Json rows = Json::array();
+  const auto number = [](double value) { return Json(value).dump(); };
+  const auto& [nx, ny, nz] = header.reference.size;
+  std::string text = fmt::format(R"({{"DIMENSIONS":[{},{},{}],"VOXEL_TO_RASMM":[)", nx, ny, nz);
+  const Affine& affine = header.reference.voxel_to_world;
   for (int row = 0; row < 3; ++row) {
-    rows.push_back({affine.at(row, 0), affine.at(row, 1), affine.at(row, 2), affine.at(row, 3)});
+    text += fmt::format("[{},{},{},{}],", number(affine.at(row, 0)), number(affine.at(row, 1)),
+                        number(affine.at(row, 2)), number(affine.at(row, 3)));
   }
-  rows.push_back({0.0, 0.0, 0.0, 1.0});
-  Json json;
-  json["DIMENSIONS"] = {header.reference.size[0], header.reference.size[1], header.reference.size[2]};
-  json["VOXEL_TO_RASMM"] = rows;
-  json["NB_STREAMLINES"] = header.streamlines;
-  json["NB_VERTICES"] = header.points;
-  std::string text = json.dump();
+  text +=
+      fmt::format(R"([0.0,0.0,0.0,1.0]],"NB_STREAMLINES":{},"NB_VERTICES":{}}})", header.streamlines, header.points);
   if (text.size() < padded_to) text.insert(text.size() - 1, padded_to - text.size(), ' ');
   return text;
 }

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file_layer.hpp"
 #include "formats/byte_order.hpp"
 #include "formats/crc32.hpp"
 #include "formats/tractogram_batch.hpp"
@@ -173,26 +174,25 @@ Status TrxReader::open_zip(FileBytes file) {
 
 // Names sorted, so that the order does not depend on the file system.
 Status TrxReader::list_folder(const std::string& relative, int depth) {
-  const std::filesystem::path folder = std::filesystem::path(shown_) / relative;
-  std::error_code error;
+  const std::string folder = relative.empty() ? shown_ : shown_ + "/" + relative;
+  // Not by std::filesystem, whose iterators end the process when memory runs out.
   std::vector<std::string> names;
-  for (auto entry = std::filesystem::directory_iterator(folder, error); !error && entry != std::filesystem::end(entry);
-       entry.increment(error)) {
-    names.push_back(entry->path().filename().native());
-  }
-  if (error) return fail(ErrorKind::io, "listing {}: {}", folder.native(), error.message());
+  const int listed = FileLayer::system().list_folder(folder.c_str(), names);
+  if (listed < 0) return fail(ErrorKind::io, "listing {}: {}", folder, system_error_text(-listed));
   std::sort(names.begin(), names.end());
   constexpr int deepest = 2;  // dpg/GROUP
   constexpr std::size_t most_files = 1000000;
   for (const std::string& name : names) {
+    if (name == "." || name == "..") continue;
     const std::string path = relative.empty() ? name : relative + "/" + name;
+    const std::string file = folder + "/" + name;
     std::error_code ignored;
-    if (std::filesystem::is_directory(folder / name, ignored)) {
+    if (std::filesystem::is_directory(file, ignored)) {
       if (depth < deepest) CGL_TRY(list_folder(path, depth + 1));
       continue;
     }
     if (files_.size() >= most_files) return corrupt("the folder has more than {} files", most_files);
-    CGL_TRY_ASSIGN(FileBytes bytes, FileBytes::map(folder / name));
+    CGL_TRY_ASSIGN(FileBytes bytes, FileBytes::map(file));
     mapped_.push_back(std::move(bytes));
     files_.push_back({.name = path, .bytes = mapped_.back().bytes(), .unverified = std::nullopt});
   }

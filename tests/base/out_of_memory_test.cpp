@@ -1,14 +1,12 @@
 // Goal R10: allocation n fails, for every n, in parsing settings, parsing a command line, writing a file, and using a
-// device. Each time the answer is an Error, nothing is leaked, and the next attempt works. The counting operator new
-// needs a program of its own.
+// device. Each time the answer is an Error, nothing is leaked, and the next attempt works. The formats are in
+// tests/formats/out_of_memory_test.cpp.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -22,131 +20,15 @@
 #include "device/cpu/cpu_device.hpp"
 #include "device/memory_pool.hpp"
 #include "device/unified_buffer.hpp"
-
-namespace {
-
-// Only this thread counts and fails while `counting` is set.
-thread_local bool counting = false;
-thread_local std::size_t allocations = 0;
-thread_local std::size_t failing_allocation = 0;  // counted from 1; 0: none fails
-thread_local long live = 0;
-
-void* allocate(std::size_t size, std::size_t alignment) noexcept {
-  if (counting) {
-    ++allocations;
-    if (allocations == failing_allocation) return nullptr;
-  }
-  const std::size_t rounded = (std::max<std::size_t>(size, 1) + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded);
-  if (counting && memory != nullptr) ++live;
-  return memory;
-}
-
-void* allocate_or_throw(std::size_t size, std::size_t alignment) {
-  if (void* memory = allocate(size, alignment)) return memory;
-  throw std::bad_alloc();
-}
-
-void release(void* memory) noexcept {
-  if (counting && memory != nullptr) --live;
-  std::free(memory);
-}
-
-constexpr std::size_t usual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  return allocate_or_throw(size, usual);
-}
-void* operator new[](std::size_t size) {
-  return allocate_or_throw(size, usual);
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size, usual);
-}
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size, usual);
-}
-void operator delete(void* memory) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory) noexcept {
-  release(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  release(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, std::align_val_t) noexcept {
-  release(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  release(memory);
-}
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
-  release(memory);
-}
+#include "support/failing_allocations.hpp"
 
 namespace cingulum {
 namespace {
 
-struct Attempt {
-  bool succeeded = false;
-  bool out_of_memory = false;
-  std::size_t allocations = 0;
-  long leaked = 0;
-};
+using testing::expect_errors_for_every_allocation;
+using testing::failing_allocations;
 
-// One run of `body` (it returns a Status) with allocation n failing.
-template <class Body>
-Attempt attempt(std::size_t n, Body& body) {
-  Attempt result;
-  allocations = 0;
-  live = 0;
-  failing_allocation = n;
-  counting = true;
-  {
-    const Status status = body();
-    result.succeeded = status.has_value();
-    result.out_of_memory = !status && status.error().kind() == ErrorKind::out_of_memory;
-  }
-  counting = false;
-  result.allocations = allocations;
-  result.leaked = live;
-  return result;
-}
-
-// Runs `body` with the first, second, third, ... allocation failing, until a run needs fewer.
-template <class Body>
-void expect_errors_for_every_allocation(Body body, std::size_t at_least) {
-  (void)body();  // what is made once and kept (tables, locales) is made now
-  for (std::size_t n = 1;; ++n) {
-    SCOPED_TRACE("allocation " + std::to_string(n));
-    const Attempt result = attempt(n, body);
-    ASSERT_EQ(result.leaked, 0);
-    if (result.allocations < n) {
-      EXPECT_TRUE(result.succeeded);
-      EXPECT_GE(n, at_least);
-      return;
-    }
-    // A failure may be absorbed where the allocation only served tidiness; otherwise it is named as what it is.
-    ASSERT_TRUE(result.succeeded || result.out_of_memory);
-  }
-}
-
-class OutOfMemory : public testing::Test {
+class OutOfMemory : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = (std::filesystem::temp_directory_path() / "cingulum-test-XXXXXX").native();
@@ -237,9 +119,9 @@ TEST_F(OutOfMemory, while_a_file_is_written_is_an_error_and_leaves_no_partial_fi
           return file.commit();
         };
         Status status = write();
-        counting = false;
+        failing_allocations().counting = false;
         EXPECT_LE(files(), 1U);
-        counting = true;
+        failing_allocations().counting = true;
         return status;
       },
       5);
