@@ -34,6 +34,8 @@ template <class Lanes>
 CGL_HD inline Step prob_step(const TrackingInput& input, const Slab& slab, const numerics::DrawCounter& counter,
                              numerics::Vec3 ahead) {
   const SphereView& sphere = input.sphere;
+  // Early: nothing waits for it, and it waits for nothing.
+  const float u = numerics::uniform_from_word(numerics::random_word(input.plan.key, counter, 0u));
   const float threshold = fill_amplitudes<Lanes>(input, slab, &ahead);
   const typename Lanes::Float zero = Lanes::broadcast(0.0f);
   typename Lanes::Float sums = zero;
@@ -48,7 +50,6 @@ CGL_HD inline Step prob_step(const TrackingInput& input, const Slab& slab, const
     Lanes::store(slab.values + at, weight);
   }
   Lanes::barrier();
-  const float u = numerics::uniform_from_word(numerics::random_word(input.plan.key, counter, 0u));
   const std::uint32_t slot = choose_stored<Lanes>(sums, slab.values, sphere.rows, u);
   if (slot == numerics::no_slot) return no_step();
   return step_along(aligned_direction(sphere, slot, ahead));

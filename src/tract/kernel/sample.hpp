@@ -18,8 +18,8 @@ struct Corners {
   float weight[8];
 };
 
-CGL_HD inline Corners corners_at(const FieldView& field, numerics::GridSize size, numerics::Vec3 position) {
-  const numerics::TrilinearCell cell = numerics::trilinear_cell(position, size);
+CGL_HD inline Corners corners_of_cell(const FieldView& field, numerics::GridSize size,
+                                      const numerics::TrilinearCell& cell) {
   Corners corners;
   for (std::uint32_t corner = 0; corner < 8u; ++corner) {
     const std::uint32_t record = field.record_of_voxel[numerics::corner_voxel(cell, size, corner)];
@@ -27,6 +27,10 @@ CGL_HD inline Corners corners_at(const FieldView& field, numerics::GridSize size
     corners.weight[corner] = numerics::corner_weight(cell, corner);
   }
   return corners;
+}
+
+CGL_HD inline Corners corners_at(const FieldView& field, numerics::GridSize size, numerics::Vec3 position) {
+  return corners_of_cell(field, size, numerics::trilinear_cell(position, size));
 }
 
 // One channel alone.
@@ -39,43 +43,31 @@ CGL_HD inline float interpolate_channel(const Corners& corners, std::uint32_t ch
 // Records that another streamline will read soon, asked for while this one works. A hint: it changes no result.
 struct ExpectedRecords {
   std::uint32_t count;
-  const float* record[8];
+  const float* record[8];  // the first `count`
 };
 
 CGL_HD inline ExpectedRecords nothing_expected() {
   return {0u, {}};
 }
 
-// All records around a position.
-CGL_HD inline ExpectedRecords records_around(const FieldView& field, numerics::GridSize size, numerics::Vec3 position) {
-  ExpectedRecords expected = nothing_expected();
-  if (numerics::is_outside(position, size)) return expected;
-  const Corners corners = corners_at(field, size, position);
-  for (std::uint32_t corner = 0; corner < 8u; ++corner) expected.record[corner] = corners.record[corner];
-  expected.count = 8u;
-  return expected;
-}
-
-// Those around `next` that are not around `now`, where the streamline read before it moved.
-CGL_HD inline ExpectedRecords new_records_around(const FieldView& field, numerics::GridSize size, numerics::Vec3 now,
-                                                 numerics::Vec3 next) {
-  ExpectedRecords expected = nothing_expected();
-  if (numerics::is_outside(next, size)) return expected;
-  const numerics::TrilinearCell old_cell = numerics::trilinear_cell(now, size);
-  const numerics::TrilinearCell cell = numerics::trilinear_cell(next, size);
-  // Corners whose voxel the old cell does not have along this axis; `high` are the corners with the axis' bit.
-  const auto fresh = [](const numerics::AxisCell& before, const numerics::AxisCell& after, std::uint32_t high) {
+// The bits of the corners of `cell` whose voxels `known` does not have.
+CGL_HD inline std::uint32_t new_corners(const numerics::TrilinearCell& known, const numerics::TrilinearCell& cell) {
+  // `high` are the corners with the axis' bit.
+  const auto along = [](const numerics::AxisCell& before, const numerics::AxisCell& after, std::uint32_t high) {
     const bool low_known = after.low == before.low || after.low == before.high;
     const bool high_known = after.high == before.low || after.high == before.high;
     return (low_known ? 0u : ~high & 0xffu) | (high_known ? 0u : high);
   };
-  const std::uint32_t wanted =
-      fresh(old_cell.x, cell.x, 0xaau) | fresh(old_cell.y, cell.y, 0xccu) | fresh(old_cell.z, cell.z, 0xf0u);
+  return along(known.x, cell.x, 0xaau) | along(known.y, cell.y, 0xccu) | along(known.z, cell.z, 0xf0u);
+}
+
+// Without branches: which corners are new cannot be guessed.
+CGL_HD inline ExpectedRecords expect_corners(const Corners& corners, std::uint32_t bits) {
+  ExpectedRecords expected;
+  expected.count = 0u;
   for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-    if (((wanted >> corner) & 1u) == 0u) continue;
-    const std::uint32_t record = field.record_of_voxel[numerics::corner_voxel(cell, size, corner)];
-    expected.record[expected.count] = field.records + static_cast<std::size_t>(record) * field.stride;
-    expected.count = expected.count + 1u;
+    expected.record[expected.count] = corners.record[corner];
+    expected.count = expected.count + ((bits >> corner) & 1u);
   }
   return expected;
 }
@@ -125,9 +117,8 @@ CGL_HD inline const float* nearest_record(const FieldView& field, numerics::Grid
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline float read_record(const TrackingInput& input, const Slab& slab, numerics::Vec3 position,
-                                const ExpectedRecords& expected = nothing_expected()) {
+                                const Corners& corners, const ExpectedRecords& expected) {
   const FieldView& field = input.field;
-  const Corners corners = corners_at(field, input.plan.size, position);
   Lanes::barrier();
   if (field.kind == field_of_peaks) {
     const float* nearest = nearest_record(field, input.plan.size, position);
@@ -140,6 +131,13 @@ CGL_HD inline float read_record(const TrackingInput& input, const Slab& slab, nu
   }
   interpolate_channels<Lanes>(corners, 0u, field.channels + 1u, slab.record, expected);
   return slab.record[field.channels];
+}
+
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline float read_record(const TrackingInput& input, const Slab& slab, numerics::Vec3 position) {
+  return read_record<Lanes>(input, slab, position, corners_at(input.field, input.plan.size, position),
+                            nothing_expected());
 }
 
 }  // namespace cingulum::kernel

@@ -45,10 +45,17 @@ CGL_HD inline Step next_step(const TrackingInput& input, const Slab& slab, const
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline EndReason enter_point(const TrackingInput& input, const Slab& slab, numerics::Vec3 position,
-                                    const ExpectedRecords& expected = nothing_expected()) {
+                                    const Corners& corners, const ExpectedRecords& expected) {
   if (numerics::is_outside(position, input.plan.size)) return EndReason::outside_image;
-  const float stop_value = read_record<Lanes>(input, slab, position, expected);
+  const float stop_value = read_record<Lanes>(input, slab, position, corners, expected);
   return stop_value > input.plan.stop_threshold ? EndReason::none : EndReason::stop_map;
+}
+
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline EndReason enter_point(const TrackingInput& input, const Slab& slab, numerics::Vec3 position) {
+  return enter_point<Lanes>(input, slab, position, corners_at(input.field, input.plan.size, position),
+                            nothing_expected());
 }
 
 // A half of the sphere of directions: z > 0, or z = 0 and y > 0, or z = y = 0 and x > 0.
@@ -159,20 +166,21 @@ CGL_HD inline bool take_step(const TrackingInput& input, const Slab& slab, HalfW
 
 // Reads the field where the last move led, keeps the point if it is one, and moves on; false when the half has ended,
 // and then walk.end says how. The point at which it ended is not kept. Reads nothing of the slab that an earlier call
-// left there, so that walks may take turns on one slab; `expected` are the records of the one whose turn is next.
+// left there, so that walks may take turns on one slab. `corners` are those of
+// walk.position (any where it lies outside), `expected` the records of the walk whose turn is next.
 CGL_HD_GENERIC
 template <class Lanes>
-CGL_HD inline bool advance_half(const TrackingInput& input, const Slab& slab, HalfWalk& walk,
-                                const ExpectedRecords& expected = nothing_expected()) {
+CGL_HD inline bool advance_half(const TrackingInput& input, const Slab& slab, HalfWalk& walk, const Corners& corners,
+                                const ExpectedRecords& expected) {
   const TrackingPlan& plan = input.plan;
   const auto end = [&walk](std::uint32_t moves, EndReason reason) {
     walk.end = {walk.kept, moves, static_cast<std::uint32_t>(reason)};
     return false;
   };
   if (walk.moves == 0u) {
-    read_record<Lanes>(input, slab, walk.position, expected);
+    read_record<Lanes>(input, slab, walk.position, corners, expected);
   } else {
-    const EndReason reason = enter_point<Lanes>(input, slab, walk.position, expected);
+    const EndReason reason = enter_point<Lanes>(input, slab, walk.position, corners, expected);
     if (reason != EndReason::none) return end(walk.moves, reason);
     walk.arcs = walk.arcs + 1u;
     if (static_cast<Getter>(plan.getter) != Getter::ptt || walk.arcs == plan.ptt_substeps) {
@@ -203,7 +211,8 @@ CGL_HD inline HalfEnd track_half(const TrackingInput& input, const Slab& slab, s
                                  std::uint32_t direction_index, std::uint32_t half, numerics::Vec3 position,
                                  numerics::Vec3 ahead, float* points) {
   HalfWalk walk = begin_half(input.plan, seed, direction_index, half, position, ahead, points);
-  while (advance_half<Lanes>(input, slab, walk)) {
+  while (advance_half<Lanes>(input, slab, walk, corners_at(input.field, input.plan.size, walk.position),
+                             nothing_expected())) {
   }
   return walk.end;
 }
