@@ -250,6 +250,15 @@ inline RandomPlan random_plan(std::uint32_t number, ThreadPool& pool) {
   return RandomPlanMaker(number).make(pool);
 }
 
+// What an adapter that a CPU emulates does in the time of a test: few seeds, short streamlines.
+inline void cut_down(RandomPlan& plan) {
+  const std::size_t seeds = std::min<std::size_t>(plan.seeds.size(), plan.options.getter == Getter::ptt ? 3 : 5);
+  plan.seeds.resize(seeds);
+  plan.directions.directions.resize(std::min(plan.directions.directions.size(), seeds));
+  plan.pieces = {seeds};
+  plan.options.max_length_mm = std::min(plan.options.max_length_mm, 12.0);
+}
+
 inline ::testing::AssertionResult same_batch(const StreamlineBatch& a, const StreamlineBatch& b) {
   if (a.offsets != b.offsets) {
     return ::testing::AssertionFailure() << a.streamline_count() << " streamlines of " << a.points.size() / 3

@@ -2,7 +2,9 @@
 // per device, no addresses, and copies in multiples of four bytes; this class hides the latter two.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +13,29 @@
 #include "device/webgpu/webgpu_handle.hpp"
 
 namespace cingulum {
+
+// What a text became: shared by all kernels that were made from it.
+struct WebgpuPipeline {
+  WgpuHandle<WGPUBindGroupLayout> layout;
+  WgpuHandle<WGPUComputePipeline> pipeline;
+  std::array<std::uint32_t, 3> workgroup;
+};
+
+// The texts compiled lately, since a driver takes seconds for a long one.
+class WebgpuPipelineCache {
+ public:
+  [[nodiscard]] std::shared_ptr<const WebgpuPipeline> find(const std::string& key);
+  void keep(std::string key, std::shared_ptr<const WebgpuPipeline> pipeline);
+
+ private:
+  static constexpr std::size_t most_entries = 64;
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const WebgpuPipeline> pipeline;
+  };
+  std::mutex mutex_;
+  std::list<Entry> entries_;  // the latest first
+};
 
 class WebgpuDevice final : public Device {
  public:
@@ -24,6 +49,7 @@ class WebgpuDevice final : public Device {
   [[nodiscard]] const WgpuLibrary& library() const { return library_; }
   [[nodiscard]] WGPUDevice handle() const { return device_.get(); }
   [[nodiscard]] WGPUQueue queue_handle() const { return queue_.get(); }
+  [[nodiscard]] WebgpuPipelineCache& pipelines() { return pipelines_; }
 
   // Runs `create` inside error scopes: what wgpu reports meanwhile becomes the Result.
   template <class Create>
@@ -64,6 +90,7 @@ class WebgpuDevice final : public Device {
   WgpuHandle<WGPUAdapter> adapter_;
   WgpuHandle<WGPUDevice> device_;
   WgpuHandle<WGPUQueue> queue_;
+  WebgpuPipelineCache pipelines_;
   std::mutex scope_mutex_;  // error scopes belong to the device, not to a thread
   std::mutex error_mutex_;
   std::optional<Error> uncaptured_;

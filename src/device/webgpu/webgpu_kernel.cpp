@@ -111,7 +111,30 @@ WGPUBindGroupLayoutEntry layout_entry(std::uint32_t binding, WGPUBufferBindingTy
   return entry;
 }
 
+// Everything that a pipeline is made from.
+std::string pipeline_key(const KernelSource& source) {
+  std::string key = source.name + "\n";
+  for (const KernelParameter& parameter : source.parameters)
+    key += static_cast<char>('0' + static_cast<int>(parameter.kind));
+  return key + "\n" + source.text;
+}
+
 }  // namespace
+
+std::shared_ptr<const WebgpuPipeline> WebgpuPipelineCache::find(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.key == key; });
+  if (found == entries_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found);
+  return entries_.front().pipeline;
+}
+
+void WebgpuPipelineCache::keep(std::string key, std::shared_ptr<const WebgpuPipeline> pipeline) {
+  const std::lock_guard lock(mutex_);
+  entries_.push_front({std::move(key), std::move(pipeline)});
+  if (entries_.size() > most_entries) entries_.pop_back();
+}
 
 Status check_wgsl_text(std::string_view wgsl, std::string_view name) {
   // Far above what people and generators write, far below what overflows the parser's stack (between 1000 and 3000).
@@ -212,6 +235,15 @@ Result<std::unique_ptr<Kernel>> compile_wgsl(WebgpuDevice& device, const KernelS
                                         "the scalars of " + source.name));
   }
 
+  CompilationReport report;
+  report.target = device.capabilities().runtime_compiler_note;
+  std::string key = pipeline_key(source);
+  objects.pipeline = device.pipelines().find(key);
+  if (objects.pipeline != nullptr) {
+    report.from_cache = true;
+    return std::make_unique<WebgpuKernel>(device, source, std::move(report), std::move(objects));
+  }
+
   const auto compilation_error = [&](const Error& error) {
     return tl::make_unexpected(Error(ErrorKind::compilation, error.message()));
   };
@@ -228,13 +260,15 @@ Result<std::unique_ptr<Kernel>> compile_wgsl(WebgpuDevice& device, const KernelS
   // After the compiler, whose message about a broken text is better than ours.
   CGL_TRY_ASSIGN(const auto workgroup, find_workgroup_size(source.text, source.name));
 
+  auto compiled = std::make_shared<WebgpuPipeline>();
+  compiled->workgroup = workgroup;
   auto pipeline = device.checked("compiling " + source.name, [&] {
     WGPUBindGroupLayoutDescriptor layout_descriptor = WGPU_BIND_GROUP_LAYOUT_DESCRIPTOR_INIT;
     layout_descriptor.entryCount = entries.size();
     layout_descriptor.entries = entries.data();
-    objects.layout = {wgpu.wgpuDeviceCreateBindGroupLayout(device.handle(), &layout_descriptor),
-                      wgpu.wgpuBindGroupLayoutRelease};
-    const WGPUBindGroupLayout layouts[] = {objects.layout.get()};
+    compiled->layout = {wgpu.wgpuDeviceCreateBindGroupLayout(device.handle(), &layout_descriptor),
+                        wgpu.wgpuBindGroupLayoutRelease};
+    const WGPUBindGroupLayout layouts[] = {compiled->layout.get()};
     WGPUPipelineLayoutDescriptor pipeline_layout_descriptor = WGPU_PIPELINE_LAYOUT_DESCRIPTOR_INIT;
     pipeline_layout_descriptor.bindGroupLayoutCount = 1;
     pipeline_layout_descriptor.bindGroupLayouts = layouts;
@@ -249,12 +283,11 @@ Result<std::unique_ptr<Kernel>> compile_wgsl(WebgpuDevice& device, const KernelS
                                            wgpu.wgpuComputePipelineRelease);
   });
   if (!pipeline) return compilation_error(pipeline.error());
-  objects.pipeline = std::move(*pipeline);
-
-  CompilationReport report;
+  compiled->pipeline = std::move(*pipeline);
+  objects.pipeline = std::move(compiled);
+  device.pipelines().keep(std::move(key), objects.pipeline);
   report.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  report.target = device.capabilities().runtime_compiler_note;
-  return std::make_unique<WebgpuKernel>(device, source, std::move(report), workgroup, std::move(objects));
+  return std::make_unique<WebgpuKernel>(device, source, std::move(report), std::move(objects));
 }
 
 Result<WgpuHandle<WGPUBindGroup>> WebgpuKernel::bind(std::span<const KernelArgument> arguments) {
@@ -286,7 +319,7 @@ Result<WgpuHandle<WGPUBindGroup>> WebgpuKernel::bind(std::span<const KernelArgum
     entries.push_back(entry);
   }
   WGPUBindGroupDescriptor descriptor = WGPU_BIND_GROUP_DESCRIPTOR_INIT;
-  descriptor.layout = objects_.layout.get();
+  descriptor.layout = objects_.pipeline->layout.get();
   descriptor.entryCount = entries.size();
   descriptor.entries = entries.data();
   return webgpu_.checked("launching " + name(), [&] {

@@ -12,16 +12,16 @@ namespace cingulum {
 class WebgpuKernel final : public Kernel {
  public:
   struct Objects {
-    WgpuHandle<WGPUBindGroupLayout> layout;
-    WgpuHandle<WGPUComputePipeline> pipeline;
+    std::shared_ptr<const WebgpuPipeline> pipeline;
     WgpuHandle<WGPUBuffer> scalars;  // the uniform block; none without scalar parameters
     std::uint64_t scalar_bytes = 0;
   };
-  WebgpuKernel(WebgpuDevice& device, const KernelSource& source, CompilationReport report,
-               std::array<std::uint32_t, 3> fixed_block, Objects objects)
-      : Kernel(device, source, std::move(report), fixed_block), webgpu_(device), objects_(std::move(objects)) {}
+  WebgpuKernel(WebgpuDevice& device, const KernelSource& source, CompilationReport report, Objects objects)
+      : Kernel(device, source, std::move(report), objects.pipeline->workgroup),
+        webgpu_(device),
+        objects_(std::move(objects)) {}
 
-  [[nodiscard]] WGPUComputePipeline pipeline() const { return objects_.pipeline.get(); }
+  [[nodiscard]] WGPUComputePipeline pipeline() const { return objects_.pipeline->pipeline.get(); }
   // Held from bind() to the submission of the launch.
   [[nodiscard]] std::mutex& launch_mutex() { return launch_mutex_; }
   // Writes the scalars and binds the buffers. Refuses one buffer as both input and output, which WebGPU forbids.

@@ -213,7 +213,7 @@ void place_disc(KernelTables& tables) {
   }
 }
 
-constexpr std::uint32_t cells_per_edge = 64;
+constexpr std::uint32_t cells_per_edge = 96;
 
 // The direction of the cube's surface at (u, v) of a face; faces 3 to 5 are opposite to 0 to 2.
 numerics::Vec3d on_cube(std::uint32_t face, double u, double v) {

@@ -1,12 +1,14 @@
 // Mirrors the part of fill_amplitudes (src/tract/kernel/amplitudes.hpp) that reads a field of amplitudes: channel = slot.
 
-fn fill_raw_values(corners: ptr<function, Corners>) {
+fn prepare_amplitudes(corners: ptr<function, Corners>) {
   lanes_barrier();
-  for (var row = 0u; row < sphere_rows(); row++) {
-    let slot = 32u * row + lane_index;
-    values[slot] = 0.0;
-    if (slot < channels()) {
-      values[slot] = interpolate_channel(corners, slot);
-    }
+}
+
+// Of this lane's slot of a row.
+fn raw_amplitude(corners: ptr<function, Corners>, row: u32) -> f32 {
+  let slot = 32u * row + lane_index;
+  if (slot < channels()) {
+    return interpolate_channel(corners, slot);
   }
+  return 0.0;
 }

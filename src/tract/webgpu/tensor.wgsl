@@ -77,21 +77,25 @@ fn principal_eigenvector(matrix: SymmetricMatrix) -> vec3<f32> {
   var v1 = vec3<f32>(1.0, zero, zero);
   var v2 = vec3<f32>(zero, 1.0, zero);
   var v3 = vec3<f32>(zero, zero, 1.0);
-  // Each turn is of the planes xy, xz, yz in this order; written as one loop, since the turn is long.
+  // The planes xy, xz, yz by turns. One loop with one call, since drivers copy the call's text.
   for (var turn = 0; turn < 3 * jacobi_sweeps; turn++) {
-    let axis = turn % 3;
-    if (axis == 0) {
-      let plane = rotate_plane(Plane(m.xx, m.yy, m.xy, m.xz, m.yz, v1, v2));
+    let axes = turn % 3;
+    var plane = Plane(m.xx, m.yy, m.xy, m.xz, m.yz, v1, v2);
+    if (axes == 1) {
+      plane = Plane(m.xx, m.zz, m.xz, m.xy, m.yz, v1, v3);
+    } else if (axes == 2) {
+      plane = Plane(m.yy, m.zz, m.yz, m.xy, m.xz, v2, v3);
+    }
+    plane = rotate_plane(plane);
+    if (axes == 0) {
       m = SymmetricMatrix(plane.pp, plane.qq, m.zz, plane.pq, plane.pr, plane.qr);
       v1 = plane.p_vector;
       v2 = plane.q_vector;
-    } else if (axis == 1) {
-      let plane = rotate_plane(Plane(m.xx, m.zz, m.xz, m.xy, m.yz, v1, v3));
+    } else if (axes == 1) {
       m = SymmetricMatrix(plane.pp, m.yy, plane.qq, plane.pr, plane.pq, plane.qr);
       v1 = plane.p_vector;
       v3 = plane.q_vector;
     } else {
-      let plane = rotate_plane(Plane(m.yy, m.zz, m.yz, m.xy, m.xz, v2, v3));
       m = SymmetricMatrix(m.xx, plane.pp, plane.qq, plane.pr, plane.qr, plane.pq);
       v2 = plane.p_vector;
       v3 = plane.q_vector;

@@ -152,12 +152,15 @@ struct WorkgroupSizes {
   // Rounded up, so that fields of similar shape share a module.
   WorkgroupSizes(const TrackingInput& input, bool exact) {
     const bool has_record = input.field.kind == field_of_harmonics || input.field.kind == field_of_bootstrap;
-    record = has_record ? round_up(input.field.channels, exact ? 1 : 64) : 0;
-    values = numerics::lane_count * round_up(input.sphere.rows, exact ? 1 : 4);
-    boot_rows = std::max(1u, round_up(input.bootstrap.rows, exact ? 1 : 4));
-    const std::uint32_t coefficients = std::max(1u, input.harmonics.coefficients);
-    coefficients_at_once =
-        std::min(numerics::lane_count, exact ? coefficients : std::bit_ceil(std::min(coefficients, 32u)));
+    record = has_record ? input.field.channels : 0;
+    values = numerics::lane_count * input.sphere.rows;
+    boot_rows = input.bootstrap.rows;
+    coefficients_at_once = std::min(numerics::lane_count, input.harmonics.coefficients);
+    if (exact) return;
+    record = has_record ? round_up(record, 128) : 0;
+    values = round_up(values, 384);
+    boot_rows = round_up(boot_rows, 5);
+    coefficients_at_once = numerics::lane_count;
   }
 
   [[nodiscard]] std::uint32_t bytes(const TrackingInput& input) const {
@@ -247,13 +250,14 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
   return numbers;
 }
 
-TrackingShader make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
-                                    const FieldPieces& pieces, const ShaderForm& form) {
-  TrackingShader shader;
-  const WorkgroupSizes sizes(input, form.specialised);
-  shader.workgroup_bytes = sizes.bytes(input);
+std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised) {
+  return WorkgroupSizes(input, specialised).bytes(input);
+}
 
-  KernelSource& source = shader.source;
+KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
+                                  const FieldPieces& pieces, const ShaderForm& form) {
+  const WorkgroupSizes sizes(input, form.specialised);
+  KernelSource source;
   source.name = "track";
   source.language = KernelLanguage::wgsl;
   source.parameters.push_back({"tables", ParameterKind::buffer_in});
@@ -272,7 +276,8 @@ TrackingShader make_tracking_shader(const TrackingInput& input, const std::vecto
   fmt::format_to(std::back_inserter(text),
                  "const record_size = {}u;\nconst values_size = {}u;\nconst boot_rows_size = {}u;\n"
                  "const coefficients_at_once = {}u;\n",
-                 std::max(1u, sizes.record), std::max(1u, sizes.values), sizes.boot_rows, sizes.coefficients_at_once);
+                 std::max(1u, sizes.record), std::max(1u, sizes.values), std::max(1u, sizes.boot_rows),
+                 std::max(1u, sizes.coefficients_at_once));
   write_shape(text, shape_numbers(input, pieces), form.specialised);
   write_field_access(text, pieces);
   text += numerics_wgsl(form.lanes);
@@ -285,7 +290,7 @@ TrackingShader make_tracking_shader(const TrackingInput& input, const std::vecto
                  "@builtin({}) lane: u32) {{\n  negative_zero = plan.negative_zero;\n  lane_index = lane;\n"
                  "  track_seeds(workgroup.x);\n}}\n",
                  form.lanes == LaneForm::workgroup ? "local_invocation_index" : "subgroup_invocation_id");
-  return shader;
+  return source;
 }
 
 }  // namespace cingulum

@@ -46,11 +46,10 @@ struct ShaderForm {
   bool specialised = false;
 };
 
-struct TrackingShader {
-  KernelSource source;
-  std::uint32_t workgroup_bytes = 0;
-};
-[[nodiscard]] TrackingShader make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
-                                                  const FieldPieces& pieces, const ShaderForm& form);
+// Workgroup memory that the text takes. Reads the counts of `input` alone.
+[[nodiscard]] std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised);
+
+[[nodiscard]] KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
+                                                const FieldPieces& pieces, const ShaderForm& form);
 
 }  // namespace cingulum

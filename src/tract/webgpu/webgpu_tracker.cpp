@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/interrupt.hpp"
+#include "base/log.hpp"
 #include "base/quantity.hpp"
 #include "numerics/lanes_portable.hpp"
 #include "tract/backends.hpp"
@@ -36,7 +38,6 @@ constexpr std::uint32_t most_sphere_rows = 64;       // find_peaks.wgsl keeps a 
 constexpr double shortest_dispatch_seconds = 0.02;
 constexpr double longest_dispatch_seconds = 0.1;
 constexpr std::uint32_t first_budget = 64;
-constexpr std::uint32_t largest_budget = 1u << 16;
 
 // What one call of track() uses.
 struct Workspace {
@@ -51,7 +52,9 @@ class WebgpuTracker final : public Tracker {
   WebgpuTracker(Device& device, const WebgpuTrackerOptions& options) : device_(device), options_(options) {
     const bool software = device.capabilities().software;
     workgroups_ = options.workgroups != 0 ? options.workgroups : software ? 64 : 4096;
-    pages_ = options.pages != 0 ? options.pages : software ? 1u << 14 : 1u << 17;
+    pages_ = options.pages != 0 ? options.pages : software ? 1u << 14 : 1u << 18;
+    // Of the pages that a dispatch can fill there should be enough, else workgroups wait for the host.
+    largest_budget_ = std::max(64u, points_per_page / 2 * (pages_ / workgroups_));
   }
 
   [[nodiscard]] std::string name() const override { return device_.id(); }
@@ -62,7 +65,8 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
     CGL_TRY(check_plan_and_field(plan, field));
-    return check_field_fits(field);
+    CGL_TRY(check_field_fits(field));
+    return check_workgroup_memory(field);
   }
 
   [[nodiscard]] Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
@@ -79,6 +83,7 @@ class WebgpuTracker final : public Tracker {
       CGL_TRY(upload_input(field));
       seeds_ = &seeds;
       directions_ = directions;
+      kernel_nanoseconds_ = 0;
       workspaces_.clear();
       return {};
     });
@@ -86,6 +91,10 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override {
     return catch_out_of_memory([&] { return track_range(range, batch); });
+  }
+
+  [[nodiscard]] double kernel_seconds() const override {
+    return 1e-9 * static_cast<double>(kernel_nanoseconds_.load());
   }
 
  private:
@@ -129,32 +138,44 @@ class WebgpuTracker final : public Tracker {
     return {};
   }
 
+  [[nodiscard]] Status check_workgroup_memory(const Field& field) const {
+    const bool series = field.kind == FieldKind::harmonics || field.kind == FieldKind::bootstrap;
+    const bool mirror = series && field.sphere.mirror_symmetric;
+    TrackingInput counts{};
+    counts.field.kind = static_cast<std::uint32_t>(field.kind);
+    counts.field.channels = field.channels;
+    counts.sphere.rows =
+        numerics::row_count(static_cast<std::uint32_t>(mirror ? field.sphere.slots.size() : field.sphere.size()));
+    counts.harmonics.coefficients = field.bootstrap.coefficients;
+    counts.bootstrap.rows = numerics::row_count(field.bootstrap.gradients);
+    const std::uint64_t need = tracking_workgroup_bytes(counts, true);
+    const std::uint64_t have = std::max<std::uint64_t>(guaranteed_workgroup_bytes, device_.capabilities().shared_bytes);
+    if (need <= have && counts.sphere.rows <= most_sphere_rows) return {};
+    return fail(
+        ErrorKind::unavailable,
+        "device {}: {} directions (at most {}) and records of {} numbers need {} of workgroup memory, there are "
+        "{}; use a smaller sphere, fewer gradients or --device cpu",
+        device_.id(), field.sphere.size(), numerics::lane_count * most_sphere_rows, field.channels, format_bytes(need),
+        format_bytes(have));
+  }
+
   [[nodiscard]] Status compile_shader(std::uint64_t seeds) {
     const DeviceCapabilities& can = device_.capabilities();
     const TrackingInput& input = device_tables_.input;
-    const bool subgroups_fit = can.subgroups && can.subgroup_min == 32 && can.subgroup_max == 32 && !can.software;
+    const bool subgroups_fit = can.subgroups && can.subgroup_min == 32 && can.subgroup_max == 32;
     // Compiling for one shape pays when there is much to track.
     constexpr std::uint64_t many_seeds = 10'000;
     ShaderForm form{options_.lanes.value_or(subgroups_fit ? LaneForm::subgroup : LaneForm::workgroup),
                     options_.specialised.value_or(seeds >= many_seeds)};
-    if (form.lanes == LaneForm::subgroup && !subgroups_fit && !(can.subgroup_min == 32 && can.subgroup_max == 32)) {
+    if (form.lanes == LaneForm::subgroup && !subgroups_fit) {
       return fail(ErrorKind::unavailable, "device {}: its subgroups are not 32 wide", device_.id());
     }
+    if (tracking_workgroup_bytes(input, form.specialised) > guaranteed_workgroup_bytes) form.specialised = true;
     const std::vector<PlanNumber> numbers = plan_numbers(device_tables_, pieces_, {});
-    TrackingShader shader = make_tracking_shader(input, numbers, pieces_, form);
-    if (shader.workgroup_bytes > guaranteed_workgroup_bytes && !form.specialised) {
-      form.specialised = true;
-      shader = make_tracking_shader(input, numbers, pieces_, form);
-    }
-    const std::uint64_t have = std::max<std::uint64_t>(guaranteed_workgroup_bytes, can.shared_bytes);
-    if (shader.workgroup_bytes > have || input.sphere.rows > most_sphere_rows) {
-      return fail(ErrorKind::unavailable,
-                  "device {}: {} directions and records of {} numbers need {} of workgroup memory, there are {}; use a "
-                  "smaller sphere, fewer gradients or --device cpu",
-                  device_.id(), numerics::lane_count * input.sphere.rows, input.field.channels,
-                  format_bytes(shader.workgroup_bytes), format_bytes(have));
-    }
-    CGL_TRY_ASSIGN(kernel_, device_.compile(shader.source));
+    CGL_TRY_ASSIGN(kernel_, device_.compile(make_tracking_shader(input, numbers, pieces_, form)));
+    const CompilationReport& report = kernel_->report();
+    log_debug("device {}: the tracking kernel was compiled in {:.0f} ms{}", device_.id(), report.milliseconds,
+              report.from_cache ? ", earlier" : "");
     return {};
   }
 
@@ -272,9 +293,15 @@ class WebgpuTracker final : public Tracker {
       const std::uint32_t workgroups = std::min<std::uint32_t>(workgroups_, launch.seed_count);
       const auto start = std::chrono::steady_clock::now();
       CGL_TRY(queue.fill(*workspace.work, 4 * sizeof(std::uint32_t), sizeof(std::uint32_t), std::byte{0}));
+      CGL_TRY_ASSIGN(const auto before, queue.record());
       CGL_TRY(queue.launch(*kernel_, {{workgroups, 1, 1}, {32, 1, 1}, 0}, arguments));
+      CGL_TRY_ASSIGN(const auto after, queue.record());
       CGL_TRY(download(queue, std::span<std::uint32_t>(counters), *workspace.work));
       CGL_TRY(queue.synchronise());
+      if (device_.capabilities().device_timestamps) {
+        CGL_TRY_ASSIGN(const double milliseconds, after->milliseconds_since(*before));
+        kernel_nanoseconds_ += static_cast<std::uint64_t>(std::max(0.0, 1e6 * milliseconds));
+      }
       note_dispatch(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       finished = counters[0] >= launch.seed_count && counters[4] == 0;
       const std::uint32_t used = std::min(counters[1], pages_);
@@ -307,7 +334,7 @@ class WebgpuTracker final : public Tracker {
 
   void note_dispatch(double seconds) {
     const std::lock_guard lock(mutex_);
-    if (seconds < shortest_dispatch_seconds) budget_ = std::min(2 * budget_, largest_budget);
+    if (seconds < shortest_dispatch_seconds) budget_ = std::min(2 * budget_, largest_budget_);
     if (seconds > longest_dispatch_seconds) budget_ = std::max(budget_ / 2, 1u);
   }
 
@@ -315,6 +342,7 @@ class WebgpuTracker final : public Tracker {
   WebgpuTrackerOptions options_;
   std::uint32_t workgroups_ = 0;
   std::uint32_t pages_ = 0;
+  std::uint32_t largest_budget_ = 0;
   DeviceTables device_tables_;
   FieldPieces pieces_;
   std::unique_ptr<Kernel> kernel_;
@@ -322,6 +350,7 @@ class WebgpuTracker final : public Tracker {
   std::vector<std::unique_ptr<Buffer>> field_;
   const Seeds* seeds_ = nullptr;
   const GivenDirections* directions_ = nullptr;
+  std::atomic<std::uint64_t> kernel_nanoseconds_ = 0;
   std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<Workspace>> workspaces_;
   std::uint32_t budget_ = first_budget;

@@ -20,8 +20,8 @@ struct WebgpuTrackerOptions {
   std::uint32_t pages = 0;                  // of 32 points; 0: as the adapter likes
   std::uint32_t workgroups = 0;             // at work at the same time
   std::uint32_t budget = 0;                 // getter calls of a workgroup in one dispatch; 0: by time
-  std::optional<LaneForm> lanes;            // none: subgroups where they are 32 wide
-  std::optional<bool> specialised;          // none: when there are many seeds
+  std::optional<LaneForm> lanes = {};       // none: subgroups where they are 32 wide
+  std::optional<bool> specialised = {};     // none: when there are many seeds
 };
 
 [[nodiscard]] std::unique_ptr<Tracker> make_webgpu_tracker(Device& device, const WebgpuTrackerOptions& options);

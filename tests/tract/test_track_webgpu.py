@@ -1,0 +1,57 @@
+"""`cingulum track --device webgpu` writes the CPU's file, byte for byte, for every getter on a phantom, in any chunks and
+beside other devices; the sidecar differs in `run` alone. On lavapipe in CI, on any adapter elsewhere."""
+import json
+import os
+import unittest
+
+from tracking import Folder, run, track
+
+REQUIRED = "webgpu" in os.environ.get("CINGULUM_TEST_DEVICES", "").split(",")
+
+
+def devices():
+    return json.loads(run("devices", "--json").stdout)["devices"]
+
+
+class FilesOfWebgpu(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        found = [device for device in devices() if device["id"].startswith("webgpu")]
+        if not found:
+            assert not REQUIRED, "webgpu is required and not there"
+            raise unittest.SkipTest("there is no WebGPU device; `cingulum devices` says why")
+        cls.folder = Folder()
+        cls.phantom = cls.folder.phantom("phantom", "--preset", "crossing", "--voxel-size", "3")
+        cls.data = [cls.phantom / "dwi.nii.gz", "--mask", cls.phantom / "mask.nii.gz", "--bvec-frame", "fsl",
+                    "--fa-threshold", "0.25", "--save-seeds"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.close()
+
+    def compare(self, name, words, ways):
+        expected = self.folder / f"{name}-cpu.trx"
+        track(*self.data, *words, "--device", "cpu", "--out", expected)
+        self.assertGreater(expected.stat().st_size, 1500, name)
+        facts = json.loads((self.folder / (expected.name + ".json")).read_text())
+        for number, way in enumerate(ways):
+            out = self.folder / f"{name}-{number}.trx"
+            track(*self.data, *words, *way, "--out", out)
+            self.assertEqual(out.read_bytes(), expected.read_bytes(), f"{name}, {way}")
+            ours = json.loads((self.folder / (out.name + ".json")).read_text())
+            self.assertIn("webgpu", json.dumps(ours["run"]))
+            differing = {key for key in facts if facts[key] != ours.get(key)} - {"run", "file"}
+            self.assertLessEqual(differing, {"arguments"}, "only --device and the chunk are told apart")
+
+    def test_every_getter_writes_the_cpus_file(self):
+        for getter, seeds in (("prob", 30), ("boot", 20), ("ptt", 8), ("det", 30), ("closest", 30), ("tensor", 40)):
+            self.compare(getter, ["--dg", getter, "--nseeds", seeds], [["--device", "webgpu"]])
+
+    def test_chunks_and_mixes_of_devices_do_not_show(self):
+        self.compare("mix", ["--dg", "tensor", "--nseeds", 60],
+                     [["--device", "webgpu", "--chunk-size", 7], ["--device", "webgpu,cpu", "--chunk-size", 11],
+                      ["--device", "webgpu,webgpu", "--chunk-size", 13]])
+
+
+if __name__ == "__main__":
+    unittest.main()
