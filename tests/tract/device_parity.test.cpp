@@ -138,9 +138,15 @@ TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
     SCOPED_TRACE(fmt::format("{} of degree {} on {}", getter_name(shape.getter), shape.degree, shape.sphere));
     test::RandomPlan plan = large_plan(shape.getter, shape.degree, shape.sphere, pool());
     if (is_emulated()) test::cut_down(plan);
-    const auto gpu = tracker();
-    const std::uint64_t points = test::expect_same_as_cpu(*gpu, plan, pool());
-    EXPECT_GT(points, 5 * plan.seeds.size());
+    // With the kernels of fixed shapes, and with those for all (CUDA).
+    for (const char* kernels : {"fixed", "any"}) {
+      ASSERT_EQ(setenv("CINGULUM_TEST_TRACK_KERNELS", kernels, 1), 0);
+      const auto gpu = tracker();
+      const std::uint64_t points = test::expect_same_as_cpu(*gpu, plan, pool());
+      EXPECT_GT(points, 5 * plan.seeds.size()) << kernels;
+      if (!is(Backend::cuda)) break;
+    }
+    unsetenv("CINGULUM_TEST_TRACK_KERNELS");
   }
 }
 
