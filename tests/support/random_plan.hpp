@@ -109,7 +109,7 @@ class RandomPlanMaker {
     if (chance(4)) options.ptt_exponent = real(0.5, 3);
     if (chance(4)) options.ptt_min_radius_mm = real(0.5, 5);
     options.ptt_weak_links = chance(2);
-    if (chance(3)) options.ptt_tries = 1 + below(150);
+    options.ptt_tries = chance(8) ? 1000 : 1 + below(150);
     if (chance(4)) options.ptt_substeps = 1 + below(4);
     if (options.getter == Getter::ptt) options.max_length_mm = std::min(options.max_length_mm, 40.0);
     options.random_key = (static_cast<std::uint64_t>(generator_()) << 32) | generator_();

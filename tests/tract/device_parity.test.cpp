@@ -34,6 +34,11 @@ class DeviceTracking : public testing::EachDevice {
   }
   [[nodiscard]] std::unique_ptr<Tracker> tracker() { return make_tracker(device(), *pool_).value(); }
   [[nodiscard]] ThreadPool& pool() { return *pool_; }
+  // More than a GPU has warps; fewer where the CPU does the work.
+  [[nodiscard]] std::uint32_t seeds(Getter getter) const {
+    const bool fast = !is(Backend::cpu) && !device().capabilities().software;
+    return number_from("CINGULUM_TEST_SEEDS", (getter == Getter::ptt ? 300u : 3000u) / (fast ? 1u : 15u));
+  }
   // By a CPU: slow, so that plans are cut down. CINGULUM_TEST_LONG=1 runs them whole there, too.
   [[nodiscard]] bool is_emulated() const {
     return is(Backend::webgpu) && device().capabilities().software && std::getenv("CINGULUM_TEST_LONG") == nullptr;
@@ -64,7 +69,7 @@ TEST_P(DeviceTracking, random_plans_have_the_bits_of_the_cpu) {
 }
 
 // A field on which kernels of fixed shapes run, more seeds than warps, given as one piece.
-test::RandomPlan large_plan(Getter getter, int degree, const char* sphere, ThreadPool& pool) {
+test::RandomPlan large_plan(Getter getter, int degree, const char* sphere, std::uint32_t seeds, ThreadPool& pool) {
   test::RandomPlan plan;
   const ImageGeometry geometry = test::grid(24, 22, 18, {1.2, 1.2, 1.5});
   const auto axis = [](numerics::Vec3d p) {
@@ -116,7 +121,6 @@ test::RandomPlan large_plan(Getter getter, int degree, const char* sphere, Threa
         },
         stop);
   }
-  const std::uint32_t seeds = number_from("CINGULUM_TEST_SEEDS", getter == Getter::ptt ? 300 : 3000);
   std::uniform_real_distribution<float> share(0.0f, 1.0f);
   for (std::uint32_t i = 0; i < seeds; ++i) {
     plan.seeds.push_back({23 * share(generator), 21 * share(generator), 17 * share(generator)});
@@ -136,11 +140,17 @@ TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
                       {Getter::closest, 8, "mirror321"}, {Getter::boot, 6, "mirror321"}};
   for (const auto& shape : shapes) {
     SCOPED_TRACE(fmt::format("{} of degree {} on {}", getter_name(shape.getter), shape.degree, shape.sphere));
-    test::RandomPlan plan = large_plan(shape.getter, shape.degree, shape.sphere, pool());
+    test::RandomPlan plan = large_plan(shape.getter, shape.degree, shape.sphere, seeds(shape.getter), pool());
     if (is_emulated()) test::cut_down(plan);
-    const auto gpu = tracker();
-    const std::uint64_t points = test::expect_same_as_cpu(*gpu, plan, pool());
-    EXPECT_GT(points, 5 * plan.seeds.size());
+    // With the kernels of fixed shapes, and with those for all (CUDA).
+    for (const char* kernels : {"fixed", "any"}) {
+      ASSERT_EQ(setenv("CINGULUM_TEST_TRACK_KERNELS", kernels, 1), 0);
+      const auto gpu = tracker();
+      const std::uint64_t points = test::expect_same_as_cpu(*gpu, plan, pool());
+      EXPECT_GT(points, 5 * plan.seeds.size()) << kernels;
+      if (!is(Backend::cuda)) break;
+    }
+    unsetenv("CINGULUM_TEST_TRACK_KERNELS");
   }
 }
 
@@ -171,7 +181,7 @@ std::string file_of(const test::RandomPlan& plan, const std::string& devices, st
 }
 
 TEST_P(DeviceTracking, files_are_the_same_from_any_mix_of_devices_and_chunks) {
-  test::RandomPlan plan = large_plan(Getter::prob, 8, "mirror321", pool());
+  test::RandomPlan plan = large_plan(Getter::prob, 8, "mirror321", seeds(Getter::prob), pool());
   if (is_emulated()) {
     plan.seeds.resize(12);
     plan.options.max_length_mm = 20;

@@ -57,6 +57,20 @@ class Reproducibility(WithPhantom):
         self.assertEqual(facts["device"], "cpu,cpu,cpu")
         self.assertEqual(sum(facts["seeds_of_devices"]), 900)
 
+    def test_bench_compares_devices_and_mixes(self):
+        out = self.folder / "bench.json"
+        done = run("bench", "track", "--dwi", self.phantom / "dwi.nii.gz", "--mask", self.phantom / "mask.nii.gz",
+                   "--devices", "cpu,cpu+cpu", "--only", "tensor", "--nseeds", 200, "--check-seeds", 40,
+                   "--repetitions", 1, "--folder", self.folder.path, "--out", out, "--progress", "none")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = json.loads(out.read_text())["rows"]
+        self.assertEqual([row["device"] for row in rows], ["cpu", "cpu,cpu"])
+        for row in rows:
+            self.assertTrue(row["equal_to_cpu"])
+            self.assertTrue(row["same_file_as_first_device"])
+            self.assertGreater(row["M_points_per_s"], 0)
+        self.assertEqual(rows[0]["streamlines"], rows[1]["streamlines"])
+
     def test_trk_and_tck_of_several_chunks_hold_every_chunk_once(self):
         words = [*self.data, "--dg", "prob", "--nseeds", 500]
         track(*words, "--out", self.folder / "all.trx", "--chunk-size", 500)

@@ -45,7 +45,7 @@ class CudaKernels final : public PagedKernels {
     CGL_TRY(device_.make_current());
     input_ = input;
     // For comparisons: the kernels for all shapes where others would run.
-    const char* const forced = std::getenv("CINGULUM_TRACK_KERNELS");
+    const char* const forced = std::getenv("CINGULUM_TEST_TRACK_KERNELS");
     const bool any_shape = forced != nullptr && std::string_view(forced) == "any";
     CGL_TRY_ASSIGN(TrackKernelPair pair, pair_for(input, any_shape));
     CGL_TRY_ASSIGN(seeds_, plan_launch(pair.seeds, kernel::slab_layout(input, true)));

@@ -283,7 +283,8 @@ CGL_HD constexpr SlabLayout slab_layout(const TrackingInput& input, bool at_seed
   layout.peaks = layout.coefficients + (input.bootstrap.rows != 0u ? whole_rows(input.harmonics.coefficients) : 0u);
   layout.probe = layout.peaks + (seeks_peaks ? most_initial_directions : 0u);
   const bool probes = !at_seeds && getter == Getter::ptt && input.field.kind == field_of_harmonics;
-  layout.words = layout.probe + (probes ? numerics::lane_count * probe_stride : 0u);
+  constexpr std::uint32_t probe_words = 97;  // kernel/ptt.hpp
+  layout.words = layout.probe + (probes ? numerics::lane_count * probe_words : 0u);
   return layout;
 }
 
