@@ -67,6 +67,7 @@ bench: build
 	@$(BUILD)/bin/bench_formats_images --peer $(BUILD)/venv/bin/python --out $(BUILD)/bench_formats_images.json
 	@$(BUILD)/bin/bench_formats_tractograms --peer $(BUILD)/venv/bin/python --out $(BUILD)/bench_formats_tractograms.json
 	@$(BUILD)/bin/bench_models --out $(BUILD)/bench_models.json
+	@$(BUILD)/bin/bench_track --data $(BUILD)/bench_track --out $(BUILD)/bench_track.json
 
 docs: build
 	@$(BUILD)/bin/cingulum docs docs/commands

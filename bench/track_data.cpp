@@ -4,6 +4,8 @@
 #include "bench/program.hpp"
 #include "formats/gradient_table.hpp"
 #include "formats/nifti.hpp"
+#include "tract/cpu/tables.hpp"
+#include "tract/cpu/track_kernels.hpp"
 #include "tract/dwi_preparation.hpp"
 #include "tract/file_field.hpp"
 
@@ -77,11 +79,29 @@ void TrackData::load(std::uint64_t seeds) {
   write_vectors(folder_ / "seeds.txt", positions);
 }
 
+void TrackData::choose_fixed_points(const Field& field) {
+  const TrackingPlan plan = require(make_tracking_plan({.getter = Getter::prob, .max_directions = 1}, geometry_));
+  const KernelTables tables = require(make_kernel_tables(plan, field));
+  const TrackingInput input = make_tracking_input(plan, field, tables);
+  const SlabMemory slab(input);
+  std::vector<numerics::Vec3> positions(seeds_->count()), chosen;
+  seeds_->fill(0, positions);
+  for (const numerics::Vec3& position : positions) {
+    const float at[3] = {position.x, position.y, position.z};
+    float direction[3 * most_initial_directions];
+    if (best_cpu_kernels().initial_directions(input, slab.slab(), 0, at, direction).count == 0) continue;
+    chosen.push_back(position);
+    fixed_directions_.directions.push_back({direction[0], direction[1], direction[2]});
+  }
+  write_vectors(folder_ / "fixed_points.txt", chosen);
+  write_vectors(folder_ / "fixed_directions.txt", fixed_directions_.directions);
+  fixed_seeds_ = require(listed_seeds(std::move(chosen)));
+}
+
 Field TrackData::amplitudes() const {
   const FieldFile file = require(
       read_field_file({.kind = FieldFileKind::harmonics, .path = folder_ / "csd/fod.nii.gz", .amplitudes = true}));
-  return require(
-             make_file_field(file, stop_map_, mask_, require(read_sphere(folder_ / "sphere.txt", false)), *pool_))
+  return require(make_file_field(file, stop_map_, mask_, require(read_sphere(folder_ / "sphere.txt", false)), *pool_))
       .field;
 }
 

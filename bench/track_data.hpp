@@ -11,6 +11,7 @@
 #include "base/thread_pool.hpp"
 #include "tract/field.hpp"
 #include "tract/seeds.hpp"
+#include "tract/tracker.hpp"
 
 namespace cingulum::bench {
 
@@ -39,6 +40,12 @@ class TrackData {
   [[nodiscard]] const Seeds& seeds() const { return *seeds_; }
   [[nodiscard]] ThreadPool& pool() const { return *pool_; }
 
+  // Points and directions from which every scenario and every peer that can be told so takes the same steps: the seeds
+  // that have a peak in `field`, and it. Written beside the seeds.
+  void choose_fixed_points(const Field& field);
+  [[nodiscard]] const Seeds& fixed_seeds() const { return *fixed_seeds_; }
+  [[nodiscard]] const GivenDirections& fixed_directions() const { return fixed_directions_; }
+
   // CSD on the directions that DIPY tracks on; its series; the bootstrap of OPDT, order 4.
   [[nodiscard]] Field amplitudes() const;
   [[nodiscard]] Field harmonics() const;
@@ -54,6 +61,8 @@ class TrackData {
   std::vector<float> stop_map_;
   std::vector<std::uint8_t> mask_;
   std::unique_ptr<Seeds> seeds_;
+  std::unique_ptr<Seeds> fixed_seeds_;
+  GivenDirections fixed_directions_;
 };
 
 // "x y z" per line, with all digits that count.

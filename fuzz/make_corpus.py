@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the corpus of the image targets: small good files, odd ones and broken ones. The same bytes at every run.
 
-    fuzz/make_corpus.py      writes fuzz/corpus/{nifti,gzip,gradients,sidecar,spheres}
+    fuzz/make_corpus.py      writes fuzz/corpus/{nifti,gzip,gradients,sidecar,spheres,phantom}
 Inputs that fuzzing found are added by hand, named found-*, and are left alone.
 """
 import gzip
@@ -179,11 +179,50 @@ def spheres_corpus():
     put("spheres", "bad-empty", "")
 
 
+def phantom_corpus():
+    line = {"cubic": [[-20, 0, 0], [40, 0, 0], [0, 0, 0], [0, 0, 0]]}
+    arc = {"helix": {"centre": [0, 0, 0], "cosine": [12, 0, 0], "sine": [0, 12, 0], "rise": [0, 0, 3],
+                     "start_angle": 0, "sweep": 2.5}}
+
+    def bundle(name="one", pieces=(line,), radius=((0, 3),), end=4.0, **more):
+        return {"name": name, "end_mm": end, "radius_mm": [list(knot) for knot in radius],
+                "centre_line": list(pieces), **more}
+
+    def text(bundles=None, **changes):
+        content = {"format": "cingulum-phantom", "version": 1, "preset": "straight",
+                   "geometry": {"size": [30, 20, 20], "voxel_to_world": [[2, 0, 0, -29], [0, 2, 0, -19], [0, 0, 2, -19]]},
+                   "bundles": [bundle()] if bundles is None else bundles}
+        content.update(changes)
+        return json.dumps({name: value for name, value in content.items() if value is not None})
+
+    put("phantom", "straight.json", text())
+    put("phantom", "helix.json", text([bundle(pieces=(arc,), radius=((0, 2), (10, 3), (25, 1.5)))]))
+    put("phantom", "two.json", text([bundle(), bundle("two", (arc,), end=1)]))
+    put("phantom", "more-members.json", text([bundle(length_mm=40, volume_mm3=1131)], noise={"snr": "inf"}, files={}))
+    put("phantom", "bad-version.json", text(version=2))
+    put("phantom", "bad-format.json", text(format="phantom"))
+    put("phantom", "bad-none.json", text([]))
+    put("phantom", "bad-twice.json", text([bundle(), bundle()]))
+    put("phantom", "bad-name.json", text([bundle("../one")]))
+    put("phantom", "bad-missing.json", text(geometry=None))
+    put("phantom", "bad-size.json", text(geometry={"size": [30, 20, 1e9], "voxel_to_world": [[1, 0, 0, 0]] * 3}))
+    put("phantom", "bad-affine.json", text(geometry={"size": [3, 2, 1], "voxel_to_world": [[1, 0, 0, 0]] * 3}))
+    put("phantom", "bad-radius.json", text([bundle(radius=((0, -1),))]))
+    put("phantom", "bad-knots.json", text([bundle(radius=((5, 1), (0, 1)))]))
+    put("phantom", "bad-wide.json", text([bundle(pieces=(arc,), radius=((0, 30),))]))
+    put("phantom", "bad-long.json", text([bundle(pieces=({"cubic": [[0, 0, 0], [1e300, 0, 0], [0, 0, 0], [0, 0, 0]]},))]))
+    put("phantom", "bad-sweep.json", text([bundle(pieces=({"helix": {**arc["helix"], "sweep": 1e12}},))]))
+    put("phantom", "bad-gap.json", text([bundle(pieces=(line, arc))]))
+    put("phantom", "bad-piece.json", text([bundle(pieces=({"spline": []},))]))
+    put("phantom", "bad-types.json", text([bundle(radius=(("a", None),))]))
+
+
 if __name__ == "__main__":
     nifti_corpus()
     gzip_corpus()
     gradients_corpus()
     sidecar_corpus()
     spheres_corpus()
+    phantom_corpus()
     files = [path for path in CORPUS.rglob("*") if path.is_file()]
     print(f"{len(files)} files, {sum(path.stat().st_size for path in files)} bytes")

@@ -13,46 +13,17 @@
 
 namespace cingulum::fuzz {
 
-struct WholeTractogram {
-  TractogramLayout layout;
-  TractogramBatch streamlines;
-  std::vector<TractogramGroup> groups;
-  std::size_t bytes = 0;
-};
-
-inline Result<WholeTractogram> read_whole(TractogramReader& reader, std::size_t max_points) {
-  WholeTractogram whole;
-  whole.layout = reader.layout();
-  TractogramBatch& all = whole.streamlines;
-  all.point_data.resize(whole.layout.point_fields.size());
-  all.streamline_data.resize(whole.layout.streamline_fields.size());
-  TractogramBatch batch;
-  while (true) {
-    CGL_TRY_ASSIGN(const bool more, reader.next(batch, max_points, false));
-    if (!more) break;
-    const std::uint64_t base = all.offsets.back();
-    for (std::size_t i = 1; i < batch.offsets.size(); ++i) all.offsets.push_back(base + batch.offsets[i]);
-    all.positions.insert(all.positions.end(), batch.positions.begin(), batch.positions.end());
-    all.positions64.insert(all.positions64.end(), batch.positions64.begin(), batch.positions64.end());
-    for (std::size_t f = 0; f < all.point_data.size(); ++f) {
-      all.point_data[f].insert(all.point_data[f].end(), batch.point_data[f].begin(), batch.point_data[f].end());
-    }
-    for (std::size_t f = 0; f < all.streamline_data.size(); ++f) {
-      all.streamline_data[f].insert(all.streamline_data[f].end(), batch.streamline_data[f].begin(),
-                                    batch.streamline_data[f].end());
-    }
-  }
-  CGL_TRY_ASSIGN(whole.groups, reader.groups());
-  whole.bytes = all.offsets.size() * 8 + all.positions.size() * 4 + all.positions64.size() * 8;
-  for (const auto& data : all.point_data) whole.bytes += data.size();
-  for (const auto& data : all.streamline_data) whole.bytes += data.size();
-  return whole;
+inline std::size_t bytes_of(const TractogramBatch& batch) {
+  std::size_t bytes = batch.offsets.size() * 8 + batch.positions.size() * 4 + batch.positions64.size() * 8;
+  for (const auto& data : batch.point_data) bytes += data.size();
+  for (const auto& data : batch.streamline_data) bytes += data.size();
+  return bytes;
 }
 
 // Larger ones would go to temporary files, which the file system in memory does not have.
 constexpr std::size_t most_bytes_to_write = std::size_t{1} << 19U;
 
-inline std::vector<std::byte> write_whole(const WholeTractogram& whole, const TractogramLayout& layout,
+inline std::vector<std::byte> write_whole(const Tractogram& whole, const TractogramLayout& layout,
                                           const std::string& path) {
   MemoryFileLayer layer;
   WriteOptions options;
@@ -79,7 +50,7 @@ bool same_numbers(const std::vector<T>& a, const std::vector<T>& b) {
   return true;
 }
 
-inline void require_same(const WholeTractogram& a, const WholeTractogram& b) {
+inline void require_same(const Tractogram& a, const Tractogram& b) {
   require(a.streamlines.offsets == b.streamlines.offsets, "the offsets have changed");
   require(same_numbers(a.streamlines.positions, b.streamlines.positions), "the positions have changed");
   require(same_numbers(a.streamlines.positions64, b.streamlines.positions64), "the positions have changed");

@@ -28,14 +28,14 @@ void try_file(std::span<const std::byte> file) {
     (void)(*reader)->verify();
     return;
   }
-  const auto whole = fuzz::read_whole(**reader, 7);
+  const auto whole = read_tractogram(**reader, 7, false);
   if (!whole) {
     fuzz::require(!(*reader)->verify(), "verify accepts what cannot be read");
     return;
   }
   const auto bytes = fuzz::write_whole(*whole, whole->layout, "/again.trx");
   auto again = fuzz::expect(open_trx("again", fuzz::copy_of(bytes)), "reading again");
-  const auto read = fuzz::expect(fuzz::read_whole(*again, 1000), "reading again");
+  const auto read = fuzz::expect(read_tractogram(*again, 1000, false), "reading again");
   fuzz::require_same(*whole, read);
   fuzz::require(read.layout.reference == whole->layout.reference, "the reference has changed");
   fuzz::require(read.layout.position_type == whole->layout.position_type, "the type has changed");

@@ -2,10 +2,13 @@
 """DIPY and MRtrix3 on the data of bench_track: the same function, seeds, mask, stopping map, step and angle.
 
     track.py sphere FOLDER                                  writes the directions of DIPY's default half sphere
-    track.py track FOLDER THREADS ANGLE THRESHOLD OUT [ONLY]  tracks and writes what it measured as JSON
+    track.py track FOLDER THREADS ANGLE THRESHOLD FEW MANY OUT [ONLY]   tracks and writes what it measured as JSON
 
 A rate is points over processor time divided by the threads that the peer can use (DIPY's bootstrap: one).
-Getters that are slow take the first seeds only; their number stands in the row.
+Getters that are slow take the first seeds only; their number stands in the row. DIPY gets its initial directions, found
+before the clock starts. Where streamlines of one tool are longer than another's, whole runs do not compare: then the
+price of a step is the difference between runs of MANY and of FEW steps, in which beginning a streamline, reading files
+and starting the program cancel.
 """
 import json
 import pathlib
@@ -25,7 +28,7 @@ def processor_seconds():
 
 
 class Peers:
-    def __init__(self, folder, threads, angle, threshold, only):
+    def __init__(self, folder, threads, angle, threshold, steps, only):
         import nibabel as nib
 
         self.nib = nib
@@ -38,6 +41,7 @@ class Peers:
         self.step = 0.5 * self.edges.min()
         voxels = np.loadtxt(folder / "seeds.txt")
         self.world = voxels @ self.affine[:3, :3].T + self.affine[:3, 3]
+        self.steps = steps
         self.rows = {}
 
     def wanted(self, name):
@@ -63,6 +67,23 @@ class Peers:
         lines = [np.asarray(line, dtype=np.float32) for line in body()]
         self.add(name, lines, processor_seconds() - start, time.perf_counter() - wall, threads, seeds)
 
+    def price_of_steps(self, name, threads, note, body):
+        """`body(steps)` tracks that many steps at most and returns how many points it made."""
+        if not self.wanted(name):
+            return
+        seconds, points = [], []
+        for steps in self.steps:
+            best = np.inf
+            for _ in range(3):
+                start = processor_seconds()
+                count = body(steps)
+                best = min(best, processor_seconds() - start)
+            seconds.append(best)
+            points.append(count)
+        self.rows[name]["fixed_points_per_s_M"] = (points[1] - points[0]) / ((seconds[1] - seconds[0]) / threads) * 1e-6
+        self.rows[name]["fixed_points"] = points[1] - points[0]
+        self.rows[name]["fixed_note"] = note
+
     def dipy(self):
         from dipy.data import default_sphere
         from dipy.reconst.shm import sh_to_sf
@@ -78,14 +99,34 @@ class Peers:
             sf = np.zeros(sh.shape[:3] + (len(default_sphere.vertices),))
             sf[self.mask] = np.maximum(
                 sh_to_sf(sh[self.mask], default_sphere, sh_order_max=8, basis_type="tournier07", legacy=False), 0)
-            n = len(self.world)
+            # The bench's points that have a peak, and its direction there.
+            points = np.loadtxt(self.folder / "fixed_points.txt") @ self.affine[:3, :3].T + self.affine[:3, 3]
+            peaks = np.loadtxt(self.folder / "fixed_directions.txt")
+            n = len(points)
             self.measure("DIPY prob on SF", self.threads, n, lambda: tracker.probabilistic_tracking(
-                self.world.copy(), criterion, self.affine, sf=sf, **common))
+                points.copy(), criterion, self.affine, seed_directions=peaks.copy(), sf=sf, **common))
             self.measure("DIPY det on SF", self.threads, n, lambda: tracker.deterministic_tracking(
-                self.world.copy(), criterion, self.affine, sf=sf, **common))
+                points.copy(), criterion, self.affine, seed_directions=peaks.copy(), sf=sf, **common))
             few = min(400, n)
             self.measure("DIPY ptt on SF", self.threads, few, lambda: tracker.ptt_tracking(
-                self.world[:few].copy(), criterion, self.affine, sf=sf, probe_length=1.5, probe_quality=7, **common))
+                points[:few].copy(), criterion, self.affine, seed_directions=peaks[:few].copy(), sf=sf,
+                probe_length=1.5, probe_quality=7, **common))
+            if self.wanted("DIPY ptt on SF"):
+                from dipy.direction import PTTDirectionGetter
+                from dipy.tracking.local_tracking import LocalTracking
+
+                # The compiled tracker leaves out what is longer than max_len and fails on very short ones; the getter
+                # in LocalTracking, compiled too but on one thread, takes the steps one is asked for.
+                getter = PTTDirectionGetter.from_pmf(
+                    sf, max_angle=self.angle, sphere=default_sphere, pmf_threshold=0.1, probe_length=1.5,
+                    probe_radius=0, probe_quality=7, probe_count=1, data_support_exponent=1)
+                some = min(1000, n)
+                self.price_of_steps(
+                    "DIPY ptt on SF", self.threads,
+                    f"from {some} of the fixed points, PTTDirectionGetter on one thread, times {self.threads}",
+                    lambda steps: sum(len(line) for line in LocalTracking(
+                        getter, criterion, points[:some], self.affine, step_size=self.step, maxlen=steps, minlen=0,
+                        random_seed=1, initial_directions=peaks[:some, None, :], unidirectional=True, return_all=True)))
             del sf
         if self.wanted("DIPY boot OPDT order 4"):
             from dipy.core.gradients import gradient_table
@@ -130,6 +171,18 @@ class Peers:
             lines = [np.asarray(line) for line in self.nib.streamlines.load(str(out)).streamlines]
             self.add(name, lines, seconds, wall, self.threads, len(self.world))
 
+            def short(steps):
+                subprocess.run(
+                    ["tckgen", str(self.folder / "csd" / "fod.nii.gz"), str(out), "-algorithm", algorithm,
+                     "-seed_image", str(mask), "-mask", str(mask), "-seeds", str(many), "-select", "0", "-step",
+                     str(self.step), "-angle", str(self.angle), "-cutoff", "0.02", "-minlength", "0", "-maxlength",
+                     str((steps + 0.01) * self.step), "-seed_unidirectional", "-nthreads", str(self.threads), "-force",
+                     "-quiet"], check=True)
+                return int(self.nib.streamlines.load(str(out)).streamlines.total_nb_rows)
+
+            many = max(20000, len(self.world))  # enough that reading the image and starting do not hide the steps
+            self.price_of_steps(name, self.threads, f"from {many} seeds of its own in the same voxels, one-sided", short)
+
 
 def main():
     folder = pathlib.Path(sys.argv[2])
@@ -139,9 +192,10 @@ def main():
         text = "".join(" ".join(repr(float(x)) for x in row) + "\n" for row in default_sphere.vertices)
         (folder / "sphere.txt").write_text(text)
         return
-    threads, angle, threshold, out = int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5]), sys.argv[6]
-    only = sys.argv[7] if len(sys.argv) > 7 else ""
-    peers = Peers(folder, threads, angle, threshold, only)
+    threads, angle, threshold = int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5])
+    steps, out = (int(sys.argv[6]), int(sys.argv[7])), sys.argv[8]
+    only = sys.argv[9] if len(sys.argv) > 9 else ""
+    peers = Peers(folder, threads, angle, threshold, steps, only)
     for part in (peers.dipy, peers.mrtrix):
         try:
             part()

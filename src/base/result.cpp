@@ -15,6 +15,9 @@ std::string_view error_kind_name(ErrorKind kind) {
     case ErrorKind::device: return "device";
     case ErrorKind::compilation: return "compilation";
     case ErrorKind::interrupted: return "interrupted";
+    case ErrorKind::timed_out: return "timed out";
+    case ErrorKind::full: return "full";
+    case ErrorKind::closed: return "closed";
   }
   return "unknown";
 }

@@ -27,6 +27,9 @@ enum class ErrorKind {
   device,         // a device or its driver reported a failure
   compilation,    // a kernel does not compile
   interrupted,    // the user asked to stop
+  timed_out,      // what was waited for did not come in the time given
+  full,           // a bounded queue or table has no room
+  closed,         // the queue or peer has ended; nothing will come any more
 };
 
 [[nodiscard]] std::string_view error_kind_name(ErrorKind kind);

@@ -105,7 +105,7 @@ Result<Settings> Settings::from_environment() {
       const std::size_t equals = text.find('=');
       if (equals == std::string_view::npos) continue;
       const std::string_view name = text.substr(0, equals);
-      if (name.starts_with(name_prefix) || name == "HOME" || name == "XDG_CACHE_HOME") {
+      if (name.starts_with(name_prefix) || name == "HOME" || name == "XDG_CACHE_HOME" || name == "XDG_RUNTIME_DIR") {
         variables.emplace_back(name, text.substr(equals + 1));
       }
     }
@@ -159,6 +159,11 @@ Result<std::filesystem::path> Settings::cache_dir() const {
     if (const auto home = variable("HOME")) return std::filesystem::path(*home) / ".cache" / "cingulum";
     return fail(ErrorKind::not_found, "no folder for the cache: HOME is not set; set CINGULUM_CACHE_DIR");
   });
+}
+
+std::string_view Settings::runtime_dir() const {
+  const auto folder = variable("XDG_RUNTIME_DIR");
+  return folder && folder->starts_with('/') ? *folder : std::string_view();
 }
 
 Result<std::uint64_t> Settings::cache_limit_bytes() const {

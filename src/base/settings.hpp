@@ -52,13 +52,15 @@ class Settings {
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
   [[nodiscard]] static Result<Settings> from_environment();
-  // For tests: exactly these variables, HOME and XDG_CACHE_HOME included.
+  // For tests: exactly these variables, HOME, XDG_CACHE_HOME and XDG_RUNTIME_DIR included.
   [[nodiscard]] static Settings from_variables(Variables variables) { return Settings(std::move(variables)); }
 
   [[nodiscard]] Result<std::vector<std::string>> devices() const;  // default {"auto"}
   [[nodiscard]] Result<int> threads() const;                       // default: the processors this process may use
   [[nodiscard]] Result<LogLevel> log_level() const;
   [[nodiscard]] Result<std::filesystem::path> cache_dir() const;
+  // $XDG_RUNTIME_DIR, where programs show each other what lasts as long as they run; empty when not set or relative.
+  [[nodiscard]] std::string_view runtime_dir() const;
   [[nodiscard]] Result<std::uint64_t> cache_limit_bytes() const;
   [[nodiscard]] Result<std::optional<std::uint64_t>> memory_limit_bytes() const;  // per device; none = all there is
   [[nodiscard]] Result<bool> no_sync() const;

@@ -278,6 +278,7 @@ class TrackBench {
       run.selection.max_length_mm = options.max_length_mm;
       run.selection.tolerance_mm = 1e-3 * static_cast<double>(plan.step_mm);
       run.chunk_seeds = chunk_seeds();
+      run.pool = &pool_;
       CGL_TRY_ASSIGN(statistics, run_tracking(trackers, *seeds_, geometry_, run, *writer, nullptr));
       CGL_TRY(writer->commit());
       if (i > 0) seconds.push_back(seconds_since(begin));

@@ -107,6 +107,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   run_options.linearise_mm = arguments.has("linearise") ? arguments.length("linearise").in_mm(smallest_edge) : 0;
   run_options.keep_partial = arguments.flag("keep-partial");
   run_options.overlap = pool->threads() > 1;
+  run_options.pool = pool;
 
   CGL_TRY_ASSIGN(const TrackingDevices devices, tracking_devices(wanted, *pool, plan, data.prepared.field, *seeds,
                                                                  directions ? &*directions : nullptr));

@@ -193,7 +193,7 @@ void add_tracking_arguments(std::vector<Argument>& list) {
                   .default_text = "1"});
   list.push_back(millimetres("ptt-min-radius", "ptt: smallest radius of curvature; from step and angle unless given"));
   list.push_back(flag("ptt-weak-links", "ptt: amplitudes below the threshold along the probe do not end it"));
-  list.push_back(whole("ptt-tries", "ptt: candidates per internal step", 1, 65535, "100"));
+  list.push_back(whole("ptt-tries", "ptt: candidates per internal step", 1, 65535, "1000"));
   list.push_back(whole("ptt-substeps", "ptt: arcs per step; 1 as DIPY, 20 as cuslines", 1, 1000, "1"));
 }
 
@@ -246,7 +246,8 @@ void add_output_arguments(std::vector<Argument>& list) {
   list.push_back(file("from", "repeat the run of a sidecar (FILE.trx.json); options given beside it take precedence"));
   list.push_back({.name = "cache-dir",
                   .type = ArgumentType::text,
-                  .help = "folder in which the phantom of a run without data is kept; beside the output unless given",
+                  .help = "folder in which fits of series are kept and looked for, by the hashes of the inputs and all "
+                          "parameters; and the phantom of a run without data, which is beside the output unless given",
                   .metavar = "FOLDER"});
   list.push_back({.name = "device",
                   .type = ArgumentType::text,

@@ -1,15 +1,18 @@
 #include "cli/track_data.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/log.hpp"
 #include "base/quantity.hpp"
+#include "cli/track_cache.hpp"
 #include "cli/track_options.hpp"
 #include "dmri/gradient_check.hpp"
 #include "dmri/median_otsu.hpp"
 #include "formats/nifti.hpp"
 #include "tract/file_field.hpp"
+#include "tract/fit_cache.hpp"
 
 namespace cingulum {
 namespace {
@@ -28,29 +31,32 @@ Result<std::vector<float>> read_stop_map(const ParsedArguments& arguments, const
   return std::move(image.values);
 }
 
-// The brain mask: given, or made and written beside the output.
-Result<std::vector<std::uint8_t>> take_mask(const SeriesPaths& paths, const GradientTable& table,
-                                            const ImageGeometry& geometry, double b0_threshold, const fs::path& out,
-                                            VerbContext& context, fs::path& made) {
-  if (!paths.mask.empty()) return read_mask_on(paths.mask, "mask", geometry, paths.dwi);
-  CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  made = beside_series(out, ".mask.nii.gz");
+// Where the mask of a run without --mask is written.
+Result<fs::path> made_mask_path(const SeriesPaths& paths, const fs::path& out, VerbContext& context) {
+  if (!paths.mask.empty()) return fs::path();
+  const fs::path made = beside_series(out, ".mask.nii.gz");
   CGL_TRY(check_output(made, context.write_options()));
-  CGL_TRY_ASSIGN(const std::vector<double> b0, mean_b0(paths.dwi, table, b0_threshold));
-  CGL_TRY_ASSIGN(BrainMask brain, median_otsu(b0, geometry.size, {}, *pool));
+  return made;
+}
+
+Status write_made_mask(const TrackingData& data, ThreadPool& pool, VerbContext& context) {
+  if (data.made_mask.empty()) return {};
   NiftiWriteOptions options;
   options.file = context.write_options();
   options.type = element_type_of<std::uint8_t>();
-  options.pool = pool;
-  std::vector<float> values(brain.mask.begin(), brain.mask.end());
-  CGL_TRY(write_image(made, geometry, 1, values, options));
-  log_info("no --mask given: {} voxels by median Otsu, written to {}", format_count(brain.voxels), made.string());
-  return std::move(brain.mask);
+  options.pool = &pool;
+  const std::vector<float> values(data.mask.begin(), data.mask.end());
+  CGL_TRY(write_image(data.made_mask, data.geometry, 1, values, options));
+  const auto voxels = static_cast<std::uint64_t>(std::count(data.mask.begin(), data.mask.end(), std::uint8_t{1}));
+  log_info("no --mask given: {} voxels by median Otsu, written to {}", format_count(voxels), data.made_mask.string());
+  return {};
 }
 
 // The frame in which b-vectors are read: given, or what the format says after the check of fibre coherence.
 Result<GradientFrame> settle_frame(const ParsedArguments& arguments, const GradientTable& table,
-                                   const DwiSignals& signals, const SeriesPaths& paths, ThreadPool& pool, Json& facts) {
+                                   const DwiSignals& signals, const SeriesPaths& paths, ThreadPool& pool,
+                                   PreparedField& prepared) {
+  Json& facts = prepared.facts;
   GradientFrame frame = table.frame;
   const std::string wanted = arguments.given("bvec-frame") ? arguments.text("bvec-frame") : "";
   if (wanted == "fsl") frame = GradientFrame::fsl;
@@ -62,7 +68,7 @@ Result<GradientFrame> settle_frame(const ParsedArguments& arguments, const Gradi
     facts["gradient_check"] = gradient_verdict_name(check.verdict);
     if (check.verdict == GradientVerdict::another_is_better) {
       if (by_hand) {
-        log_warning("{}", check.message);
+        prepared.warnings.push_back(check.message);
       } else if (wanted == "auto" && check.better_frame) {
         log_info("{}", check.message);
         frame = *check.better_frame;
@@ -75,6 +81,51 @@ Result<GradientFrame> settle_frame(const ParsedArguments& arguments, const Gradi
   }
   facts["bvec_frame"] = gradient_frame_name(frame);
   return frame;
+}
+
+// The steps that --cache-dir saves: everything that reads the volumes of the series. Fills the mask where it is made,
+// the stopping map and the field.
+Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, const GradientTable& table,
+                  const FieldRequest& request, Sphere sphere, VerbContext& context, TrackingData& data) {
+  CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
+  const double b0_threshold = arguments.real("b0-threshold");
+  if (paths.mask.empty()) {
+    CGL_TRY_ASSIGN(const std::vector<double> b0, mean_b0(paths.dwi, table, b0_threshold));
+    CGL_TRY_ASSIGN(BrainMask brain, median_otsu(b0, data.geometry.size, {}, *pool));
+    data.mask = std::move(brain.mask);
+  } else {
+    CGL_TRY_ASSIGN(data.mask, read_mask_on(paths.mask, "mask", data.geometry, paths.dwi));
+  }
+  CGL_TRY(write_made_mask(data, *pool, context));
+  CGL_TRY_ASSIGN(DwiSeries series, read_dwi_series(paths.dwi, table, table.frame, data.mask, b0_threshold));
+  PreparedField found;  // what is known before the model is fitted
+  if (series.signals.replaced > 0) {
+    found.warnings.push_back(fmt::format("{}: {} values are not finite and count as 0", paths.dwi.string(),
+                                         format_count(series.signals.replaced)));
+  }
+  CGL_TRY_ASSIGN(const GradientFrame frame, settle_frame(arguments, table, series.signals, paths, *pool, found));
+  for (const std::string& warning : found.warnings) log_warning("{}", warning);
+  series.directions = directions_in_image_axes(table, frame, data.geometry.voxel_to_world);
+
+  std::optional<TensorMaps> tensors;
+  if (!arguments.given("stop-map") || request.model == FieldModel::dti) {
+    Progress progress("fitting tensors", series.signals.voxels.size(), "voxels", context.progress_options());
+    CGL_TRY_ASSIGN(tensors, fit_tensor_maps(series, *pool, &progress));
+    progress.finish();
+  }
+  if (arguments.given("stop-map")) {
+    CGL_TRY_ASSIGN(data.stop_map, read_stop_map(arguments, data.geometry, paths.dwi));
+    for (std::size_t i = 0; i < data.mask.size(); ++i) {
+      if (data.mask[i] == 0) data.stop_map[i] = 0.0f;
+    }
+  } else {
+    data.stop_map = tensors->fa;
+  }
+  CGL_TRY_ASSIGN(data.prepared, make_dwi_field(std::move(series), data.stop_map, tensors ? &*tensors : nullptr, request,
+                                               std::move(sphere), *pool, context.progress_options()));
+  for (auto& [key, value] : found.facts.items()) data.prepared.facts[key] = std::move(value);
+  data.prepared.warnings.insert(data.prepared.warnings.begin(), found.warnings.begin(), found.warnings.end());
+  return {};
 }
 
 }  // namespace
@@ -97,7 +148,6 @@ Result<TrackingData> prepare_series(const ParsedArguments& arguments, const Seri
   CGL_TRY_ASSIGN(Sphere sphere, tracking_sphere(arguments));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   CGL_TRY_ASSIGN(const GradientTable table, read_gradients(paths));
-  const double b0_threshold = arguments.real("b0-threshold");
   TrackingData data;
   {
     CGL_TRY_ASSIGN(const NiftiReader reader, NiftiReader::open(paths.dwi));
@@ -106,34 +156,31 @@ Result<TrackingData> prepare_series(const ParsedArguments& arguments, const Seri
   }
   CGL_TRY_ASSIGN(const TrackingOptions options, tracking_options(arguments, getter, data.geometry.smallest_edge_mm()));
   CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, data.geometry));
-  CGL_TRY_ASSIGN(data.mask, take_mask(paths, table, data.geometry, b0_threshold, out, context, data.made_mask));
-  CGL_TRY_ASSIGN(DwiSeries series, read_dwi_series(paths.dwi, table, table.frame, data.mask, b0_threshold));
-  if (series.signals.replaced > 0) {
-    log_warning("{}: {} values are not finite and count as 0", paths.dwi.string(),
-                format_count(series.signals.replaced));
-  }
-  Json facts = Json::object();
-  CGL_TRY_ASSIGN(const GradientFrame frame, settle_frame(arguments, table, series.signals, paths, *pool, facts));
-  series.directions = directions_in_image_axes(table, frame, data.geometry.voxel_to_world);
-
-  std::optional<TensorMaps> tensors;
-  if (!arguments.given("stop-map") || model == FieldModel::dti) {
-    Progress progress("fitting tensors", series.signals.voxels.size(), "voxels", context.progress_options());
-    CGL_TRY_ASSIGN(tensors, fit_tensor_maps(series, *pool, &progress));
-    progress.finish();
-  }
-  if (arguments.given("stop-map")) {
-    CGL_TRY_ASSIGN(data.stop_map, read_stop_map(arguments, data.geometry, paths.dwi));
-    for (std::size_t i = 0; i < data.mask.size(); ++i) {
-      if (data.mask[i] == 0) data.stop_map[i] = 0.0f;
-    }
-  } else {
-    data.stop_map = tensors->fa;
-  }
   CGL_TRY_ASSIGN(const FieldRequest request, field_request(arguments, model, options, plan));
-  CGL_TRY_ASSIGN(data.prepared, make_dwi_field(std::move(series), data.stop_map, tensors ? &*tensors : nullptr, request,
-                                               std::move(sphere), *pool, context.progress_options()));
-  for (auto& [key, value] : facts.items()) data.prepared.facts[key] = std::move(value);
+  CGL_TRY_ASSIGN(data.made_mask, made_mask_path(paths, out, context));
+  if (!arguments.given("cache-dir")) {
+    CGL_TRY(fit_series(arguments, paths, table, request, std::move(sphere), context, data));
+    return data;
+  }
+
+  const FitCache cache(arguments.text("cache-dir"));
+  CGL_TRY_ASSIGN(const FitKey key, FitKey::create(arguments, paths, request, sphere));
+  if (auto kept = cache.load(key.json(), data.geometry, sphere)) {
+    log_info("using the fit kept in {}", cache.path_of(key.json()).string());
+    data.mask = std::move(kept->mask);
+    data.stop_map = std::move(kept->stop_map);
+    data.prepared = std::move(kept->prepared);
+    for (const std::string& warning : data.prepared.warnings) log_warning("{}", warning);
+    CGL_TRY(write_made_mask(data, *pool, context));
+    return data;
+  }
+  CGL_TRY(fit_series(arguments, paths, table, request, std::move(sphere), context, data));
+  if (!key.inputs_unchanged()) {
+    log_warning("an input has changed while it was read: the fit is not kept");
+    return data;
+  }
+  const Status stored = cache.store(key.json(), about_fit(paths, request), data.prepared, data.stop_map, data.mask);
+  if (!stored) log_warning("the fit is not kept: {}", stored.error().message());
   return data;
 }
 

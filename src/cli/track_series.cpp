@@ -1,5 +1,7 @@
 #include "cli/track_series.hpp"
 
+#include <unistd.h>
+
 #include "base/log.hpp"
 #include "dmri/phantom_files.hpp"
 
@@ -34,7 +36,16 @@ Result<fs::path> phantom_folder(const ParsedArguments& arguments, const fs::path
   request.grid.voxel_mm = {request.model.voxel_mm, request.model.voxel_mm, request.model.voxel_mm};
   CGL_TRY_ASSIGN(request.scheme, named_scheme(request.model.scheme));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  CGL_TRY(write_phantom(request, folder, context.write_options(), *pool, context.progress_options()));
+  // It appears as a whole, since another process may make it at the same time; whoever comes second takes the first's.
+  const fs::path partial = fmt::format("{}.partial-{}", folder.string(), ::getpid());
+  const auto made = write_phantom(request, partial, context.write_options(), *pool, context.progress_options());
+  std::error_code error;
+  if (made) fs::rename(partial, folder, error);
+  if (!made || error) fs::remove_all(partial, ignored);
+  if (!made) return tl::make_unexpected(made.error());
+  if (error && !fs::exists(folder / "phantom.json", ignored)) {
+    return fail(ErrorKind::io, "making the phantom {}: {}; remove what is there", folder.string(), error.message());
+  }
   return folder;
 }
 

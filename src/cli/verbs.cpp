@@ -13,6 +13,7 @@ Verb report_verb();
 Verb info_verb();
 Verb convert_verb();
 Verb verify_verb();
+Verb ring_verb();
 Verb devices_verb();
 Verb selfcheck_verb();
 Verb bench_verb();
@@ -26,7 +27,8 @@ std::vector<Verb> all_verbs() {
   std::vector<Verb> verbs;
   for (Verb (*const verb)() :
        {track_verb, fit_verb, phantom_verb, score_verb, compare_verb, report_verb, info_verb, convert_verb, verify_verb,
-        devices_verb, selfcheck_verb, bench_verb, cache_verb, settings_verb, completion_verb, docs_verb, help_verb}) {
+        ring_verb, devices_verb, selfcheck_verb, bench_verb, cache_verb, settings_verb, completion_verb, docs_verb,
+        help_verb}) {
     verbs.push_back(verb());
   }
   return verbs;

@@ -1,6 +1,5 @@
 #include "device/kernel_cache.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/atomic_file.hpp"
@@ -13,7 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view extension = ".kernel";
 // An entry is this line, the digest of its key, the hash of its code, each with a line end, then the code.
 constexpr std::string_view magic = "cingulum kernel 1";
 constexpr std::size_t hex_digits = 32;
@@ -44,12 +42,8 @@ std::string KernelCacheKey::digest() const {
   return hash.hex();
 }
 
-fs::path KernelCache::path_of(const KernelCacheKey& key) const {
-  return folder_ / (key.digest() + std::string(extension));
-}
-
 std::optional<std::vector<std::byte>> KernelCache::load(const KernelCacheKey& key) const {
-  const fs::path path = path_of(key);
+  const fs::path path = folder_.path_of(key.digest());
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   auto content = read_file(path, largest_entry_bytes);
@@ -73,62 +67,22 @@ std::optional<std::vector<std::byte>> KernelCache::load(const KernelCacheKey& ke
 Status KernelCache::store(const KernelCacheKey& key, std::span<const std::byte> code) const {
   const std::uint64_t bytes = header_bytes + code.size();
   if (code.empty() || bytes > limit_bytes_ || bytes > largest_entry_bytes) return {};
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) return fail(ErrorKind::io, "kernel cache {}: {}", folder_.string(), error.message());
-  make_room(bytes);
+  CGL_TRY(folder_.make());
+  folder_.make_room(bytes, limit_bytes_);
   // A cache can be made anew: nothing is lost with it at a power cut, so it need not wait for the disk.
   WriteOptions options;
   options.force = true;
   options.sync = false;
-  CGL_TRY_ASSIGN(auto file, AtomicFile::create(path_of(key), options));
+  CGL_TRY_ASSIGN(auto file, AtomicFile::create(folder_.path_of(key.digest()), options));
   CGL_TRY(file.append(header(key.digest(), code)));
   CGL_TRY(file.append(code));
   return file.commit();
 }
 
-std::vector<KernelCache::Entry> KernelCache::entries() const {
-  std::vector<Entry> found;
-  std::error_code error;
-  for (fs::directory_iterator file_at(folder_, error), end; !error && file_at != end; file_at.increment(error)) {
-    const fs::directory_entry& file = *file_at;
-    std::error_code file_error;
-    if (file.path().extension() != extension) continue;
-    const auto bytes = file.file_size(file_error);
-    const auto last_used = file.last_write_time(file_error);
-    if (!file_error) found.push_back({file.path(), bytes, last_used});
-  }
-  return found;
-}
-
-void KernelCache::make_room(std::uint64_t coming_bytes) const {
-  std::vector<Entry> all = entries();
-  std::uint64_t total = 0;
-  for (const Entry& entry : all) total += entry.bytes;
-  std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.last_used < b.last_used; });
-  for (const Entry& entry : all) {
-    if (total + coming_bytes <= limit_bytes_) return;
-    std::error_code error;
-    fs::remove(entry.path, error);
-    total -= entry.bytes;
-  }
-}
-
-Result<std::uint64_t> KernelCache::clear() const {
-  std::uint64_t removed = 0;
-  for (const Entry& entry : entries()) {
-    std::error_code error;
-    fs::remove(entry.path, error);
-    if (error) return fail(ErrorKind::io, "kernel cache: removing {}: {}", entry.path.string(), error.message());
-    ++removed;
-  }
-  return removed;
-}
-
 KernelCacheStatistics KernelCache::statistics() const {
   KernelCacheStatistics statistics;
   statistics.limit_bytes = limit_bytes_;
-  for (const Entry& entry : entries()) {
+  for (const CacheEntry& entry : folder_.entries()) {
     ++statistics.entries;
     statistics.bytes += entry.bytes;
   }

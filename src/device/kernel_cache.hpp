@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cache_folder.hpp"
 #include "base/result.hpp"
 
 namespace cingulum {
@@ -38,28 +39,18 @@ class KernelCache {
  public:
   // The folder is made on the first store. A limit of 0 keeps nothing.
   KernelCache(std::filesystem::path folder, std::uint64_t limit_bytes)
-      : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
+      : folder_(std::move(folder), ".kernel"), limit_bytes_(limit_bytes) {}
 
   // The code, if it is there and undamaged.
   [[nodiscard]] std::optional<std::vector<std::byte>> load(const KernelCacheKey& key) const;
   [[nodiscard]] Status store(const KernelCacheKey& key, std::span<const std::byte> code) const;
   // Number of entries removed.
-  [[nodiscard]] Result<std::uint64_t> clear() const;
+  [[nodiscard]] Result<std::uint64_t> clear() const { return folder_.clear(); }
   [[nodiscard]] KernelCacheStatistics statistics() const;
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
 
  private:
-  struct Entry {
-    std::filesystem::path path;
-    std::uint64_t bytes;
-    std::filesystem::file_time_type last_used;
-  };
-  [[nodiscard]] std::filesystem::path path_of(const KernelCacheKey& key) const;
-  [[nodiscard]] std::vector<Entry> entries() const;
-  // Removes least recently used entries until `coming_bytes` more fit.
-  void make_room(std::uint64_t coming_bytes) const;
-
-  std::filesystem::path folder_;
+  CacheFolder folder_;
   std::uint64_t limit_bytes_;
 };
 

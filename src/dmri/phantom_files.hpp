@@ -68,13 +68,4 @@ struct PhantomSummary {
 [[nodiscard]] std::vector<numerics::Vec3d> fsl_vectors(std::span<const numerics::Vec3d> world,
                                                        const Affine& voxel_to_world);
 
-struct PhantomTruth {
-  std::string preset;
-  ImageGeometry geometry;
-  std::vector<Bundle> bundles;
-};
-
-[[nodiscard]] Result<PhantomTruth> parse_phantom(std::string_view json);
-[[nodiscard]] Result<PhantomTruth> read_phantom(const std::filesystem::path& folder);
-
 }  // namespace cingulum

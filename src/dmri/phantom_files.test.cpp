@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/read_file.hpp"
+#include "dmri/phantom_description.hpp"
 #include "formats/gradient_table.hpp"
 #include "formats/nifti.hpp"
 #include "formats/tractogram.hpp"

@@ -10,7 +10,7 @@
 
 #include "dmri/score_bootstrap.hpp"
 #include "dmri/score_streamline.hpp"
-#include "dmri/score_traversal.hpp"
+#include "dmri/voxel_traversal.hpp"
 #include "formats/nifti.hpp"
 
 namespace cingulum {
@@ -346,7 +346,10 @@ void Scorer::add(const TractogramBatch& batch, ThreadPool& pool) {
     if (judgements[i].bundle != no_region) members[judgements[i].bundle].push_back(static_cast<std::uint32_t>(i));
   }
   pool.parallel_for(members.size(), 1, [&](std::size_t begin, std::size_t end) {
-    VoxelTraversal traversal(state.truth.geometry.size);
+    const ImageGeometry& geometry = state.truth.geometry;
+    const auto index_of = [&](const VoxelIndex& voxel) {
+      return static_cast<std::uint32_t>(voxel_index(geometry, voxel.i, voxel.j, voxel.k));
+    };
     std::vector<std::uint32_t> voxels;
     for (std::size_t b = begin; b < end; ++b) {
       BundleState& bundle = state.bundles[b];
@@ -367,13 +370,18 @@ void Scorer::add(const TractogramBatch& batch, ThreadPool& pool) {
         };
         const std::size_t last = points.size() / 3 - 1;
         voxels.clear();
-        for (std::size_t p = 0; p < last; ++p) traversal.append(voxel_position(p), voxel_position(p + 1), voxels);
+        for (std::size_t p = 0; p < last; ++p) {
+          traverse_grid(geometry.size, voxel_position(p), voxel_position(p + 1),
+                        [&](const VoxelIndex& voxel) { voxels.push_back(index_of(voxel)); });
+        }
         std::sort(voxels.begin(), voxels.end());
         voxels.erase(std::unique(voxels.begin(), voxels.end()), voxels.end());
         for (const std::uint32_t voxel : voxels) bundle.crossed.add(voxel, in);
         // The streamline's first point belongs to the start region or, where it runs backwards, to the end region.
         for (std::size_t which = 0; which < 2; ++which) {
-          const std::uint32_t voxel = traversal.voxel_at(voxel_position(which == 0 ? 0 : last));
+          const auto end_voxel = voxel_in_grid(geometry.size, voxel_position(which == 0 ? 0 : last));
+          if (!end_voxel) continue;
+          const std::uint32_t voxel = index_of(*end_voxel);
           const std::uint32_t region = (which == 0 ? judgement.start_region : judgement.end_region) % 2;
           const auto& true_voxels = bundle.end_voxels[region];
           const auto found = std::lower_bound(true_voxels.begin(), true_voxels.end(), voxel);
@@ -479,9 +487,11 @@ Score Scorer::finish(ThreadPool& pool) const {
       score.length_median_mm = 0.5 * (score.length_median_mm + below);
     }
   }
-  score.connectivity_correlation = with_interval(state.weight_matrix_correlation(0, true), [&](std::size_t r) {
-    return state.weight_matrix_correlation(r, false);
-  });
+  // Resampling adds the scatter of Poisson counts to every entry of the matrix a second time, which lowers Pearson's r
+  // in every replicate (attenuation): the interval is centred.
+  score.connectivity_correlation =
+      with_centred_interval(state.weight_matrix_correlation(0, true), -1.0, 1.0,
+                            [&](std::size_t r) { return state.weight_matrix_correlation(r, false); });
 
   // Voxels of each bundle, then means over all bundles in each replicate.
   const std::size_t bundle_count = state.bundles.size();

@@ -16,7 +16,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
-#include "dmri/phantom_files.hpp"
+#include "dmri/phantom_description.hpp"
 #include "formats/tractogram.hpp"
 
 namespace cingulum {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "formats/byte_order.hpp"
+#include "formats/guarded_writer.hpp"
 #include "formats/tractogram_batch.hpp"
 
 namespace cingulum {
@@ -297,32 +298,17 @@ Result<bool> TckReader::read_batch(TractogramBatch& batch, std::size_t max_point
   return batch.streamline_count() > 0;
 }
 
-class TckWriter final : public TractogramWriter {
+class TckWriter final : public GuardedWriter {
  public:
   TckWriter(std::string shown, TractogramLayout layout, AtomicFile file)
-      : shown_(std::move(shown)), layout_(std::move(layout)), file_(std::move(file)) {}
+      : GuardedWriter(std::move(shown), std::move(layout)), file_(std::move(file)) {}
 
   [[nodiscard]] Status begin();
-  Status append(const TractogramBatch& batch) override {
-    return catch_out_of_memory([&] { return finish(append_batch(batch)); });
-  }
-  Status add_group(TractogramGroup group) override {
-    return finish(fail(ErrorKind::invalid_argument, "TCK has no groups ('{}')", group.name));
-  }
-  Status commit() override {
-    return catch_out_of_memory([&] { return finish(write_end()); });
-  }
 
  private:
-  // A failure leaves nothing behind and ends the writer.
-  [[nodiscard]] Status finish(Status status) {
-    if (status) return status;
-    file_.discard();
-    if (status.error().message().starts_with("writing ")) return status;
-    return add_context(std::move(status), "writing {}", shown_);
-  }
-  [[nodiscard]] Status append_batch(const TractogramBatch& batch);
-  [[nodiscard]] Status write_end();
+  Status append_batch(const TractogramBatch& batch) override;
+  void discard() noexcept override { file_.discard(); }
+  Status write_end() override;
   void put_triplet(double value) {
     for (int i = 0; i < 3; ++i) {
       if (layout_.position_type == float64_type) {
@@ -338,8 +324,6 @@ class TckWriter final : public TractogramWriter {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
 
-  std::string shown_;
-  TractogramLayout layout_;
   AtomicFile file_;
   std::vector<std::byte> bytes_;
   std::size_t count_offset_ = 0;
@@ -432,7 +416,7 @@ Result<std::unique_ptr<TractogramWriter>> create_tck_writer(const std::filesyste
     if (own.position_type != float64_type) own.position_type = float32_type;
     CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path, options));
     auto writer = std::make_unique<TckWriter>(path.native(), std::move(own), std::move(file));
-    CGL_TRY(writer->begin());
+    CGL_TRY(name_output(writer->begin(), path.native()));
     return writer;
   });
 }

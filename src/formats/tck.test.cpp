@@ -28,7 +28,7 @@ std::vector<std::byte> tck(const std::string& header, const std::vector<float>& 
 
 Result<Tractogram> read(std::vector<std::byte> bytes, std::vector<std::string>* warnings = nullptr) {
   CGL_TRY_ASSIGN(const auto reader, open_tck("a.tck", FileBytes::own(std::move(bytes))));
-  auto result = testing::read_all(*reader, 3);
+  auto result = read_tractogram(*reader, 3, false);
   if (warnings != nullptr) *warnings = reader->layout().warnings;
   return result;
 }
@@ -117,7 +117,7 @@ TEST(Tck, written_files_hold_count_notes_and_doubles) {
   ASSERT_OK_AND_ASSIGN(const auto reader, TractogramReader::open(folder / "a.tck"));
   EXPECT_EQ(reader->layout().notes, layout.notes);
   EXPECT_EQ(reader->layout().streamline_count, 3);
-  ASSERT_OK_AND_ASSIGN(const Tractogram found, testing::read_all(*reader, 100));
+  ASSERT_OK_AND_ASSIGN(const Tractogram found, read_tractogram(*reader, 100, false));
   EXPECT_EQ(found.streamlines.positions64, batch.positions64);
   EXPECT_EQ(found.streamlines.offsets, batch.offsets);
 }

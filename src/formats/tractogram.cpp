@@ -23,6 +23,19 @@ void TractogramBatch::clear() {
   for (auto& data : streamline_data) data.clear();
 }
 
+void TractogramBatch::append(const TractogramBatch& next) {
+  const std::uint64_t base = offsets.back();
+  for (std::size_t i = 1; i < next.offsets.size(); ++i) offsets.push_back(base + next.offsets[i]);
+  positions.insert(positions.end(), next.positions.begin(), next.positions.end());
+  positions64.insert(positions64.end(), next.positions64.begin(), next.positions64.end());
+  const auto join = [](std::vector<std::vector<std::byte>>& all, const std::vector<std::vector<std::byte>>& more) {
+    all.resize(more.size());
+    for (std::size_t f = 0; f < more.size(); ++f) all[f].insert(all[f].end(), more[f].begin(), more[f].end());
+  };
+  join(point_data, next.point_data);
+  join(streamline_data, next.streamline_data);
+}
+
 namespace {
 
 // The unpacked bytes, in memory. Tractograms hardly shrink: what grows beyond this bound is damaged or means harm.
@@ -72,6 +85,22 @@ Result<Tractogram> read_tractogram(const std::filesystem::path& path) {
   CGL_TRY(reader->next(result.streamlines, std::numeric_limits<std::size_t>::max(), true));
   CGL_TRY_ASSIGN(result.groups, reader->groups());
   result.layout = reader->layout();
+  return result;
+}
+
+Result<Tractogram> read_tractogram(TractogramReader& reader, std::size_t max_points, bool as_float) {
+  Tractogram result;
+  result.layout = reader.layout();
+  result.streamlines.point_data.resize(result.layout.point_fields.size());
+  result.streamlines.streamline_data.resize(result.layout.streamline_fields.size());
+  TractogramBatch batch;
+  while (true) {
+    CGL_TRY_ASSIGN(const bool more, reader.next(batch, max_points, as_float));
+    if (!more) break;
+    result.streamlines.append(batch);
+  }
+  CGL_TRY_ASSIGN(result.groups, reader.groups());
+  result.layout = reader.layout();  // what is known at the end only: counts, warnings
   return result;
 }
 

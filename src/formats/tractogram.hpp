@@ -66,6 +66,8 @@ struct TractogramBatch {
                                         static_cast<std::size_t>(offsets[index + 1] - offsets[index]) * 3);
   }
   void clear();
+  // The streamlines of `next` behind those that are here; both have the same fields.
+  void append(const TractogramBatch& next);
 };
 
 class TractogramReader {
@@ -93,6 +95,8 @@ struct Tractogram {
   std::vector<TractogramGroup> groups;
 };
 [[nodiscard]] Result<Tractogram> read_tractogram(const std::filesystem::path& path);
+// Everything that a reader still gives, in batches of about `max_points` points, joined; `as_float` as for next().
+[[nodiscard]] Result<Tractogram> read_tractogram(TractogramReader& reader, std::size_t max_points, bool as_float);
 
 class TractogramWriter {
  public:

@@ -39,7 +39,7 @@ Result<Tractogram> read_bytes(TractogramFormat format, std::vector<std::byte> by
       : format == TractogramFormat::tck ? open_tck("cut.tck", std::move(file))
                                         : open_trx("cut.trx", std::move(file));
   if (!reader) return tl::make_unexpected(reader.error());
-  return read_all(**reader, max_points);
+  return read_tractogram(**reader, max_points, false);
 }
 
 TEST(TractogramDamage, every_flipped_bit_of_a_trx_file_is_found_or_changes_nothing) {
@@ -98,7 +98,7 @@ TEST(TractogramDamage, bytes_after_the_end_are_not_silent) {
                     : format == TractogramFormat::tck ? open_tck("a", std::move(file))
                                                       : open_trx("a", std::move(file));
       if (!reader) continue;
-      const auto read = read_all(**reader, 100);
+      const auto read = read_tractogram(**reader, 100, false);
       EXPECT_TRUE(!read || !(*reader)->layout().warnings.empty()) << tractogram_format_name(format) << " " << i;
     }
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "formats/byte_order.hpp"
+#include "formats/guarded_writer.hpp"
 #include "formats/tractogram_batch.hpp"
 #include "numerics/half.hpp"
 
@@ -430,38 +431,21 @@ float as_float32(const std::byte* at, ElementType type) {
   }
 }
 
-class TrkWriter final : public TractogramWriter {
+class TrkWriter final : public GuardedWriter {
  public:
   TrkWriter(std::string shown, TractogramLayout layout, AtomicFile file)
-      : shown_(std::move(shown)), layout_(std::move(layout)), file_(std::move(file)) {}
+      : GuardedWriter(std::move(shown), std::move(layout)), file_(std::move(file)) {}
 
   [[nodiscard]] Status begin();
-  Status append(const TractogramBatch& batch) override {
-    return catch_out_of_memory([&] { return finish(append_batch(batch)); });
-  }
-  Status add_group(TractogramGroup group) override {
-    return finish(fail(ErrorKind::invalid_argument, "TRK has no groups ('{}')", group.name));
-  }
-  Status commit() override {
-    return catch_out_of_memory([&] { return finish(write_end()); });
-  }
 
  private:
-  // A failure leaves nothing behind and ends the writer.
-  [[nodiscard]] Status finish(Status status) {
-    if (status) return status;
-    file_.discard();
-    if (status.error().message().starts_with("writing ")) return status;
-    return add_context(std::move(status), "writing {}", shown_);
-  }
-  [[nodiscard]] Status append_batch(const TractogramBatch& batch);
-  [[nodiscard]] Status write_end() {
+  Status append_batch(const TractogramBatch& batch) override;
+  void discard() noexcept override { file_.discard(); }
+  Status write_end() override {
     const auto count = static_cast<std::int32_t>(streamlines_);
     CGL_TRY(file_.write_at(at_count, std::as_bytes(std::span(&count, 1))));
     return file_.commit();
   }
-  std::string shown_;
-  TractogramLayout layout_;
   AtomicFile file_;
   Affine to_trackvis_;
   std::vector<std::byte> bytes_;
@@ -636,7 +620,7 @@ Result<std::unique_ptr<TractogramWriter>> create_trk_writer(const std::filesyste
     }
     CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path, options));
     auto writer = std::make_unique<TrkWriter>(path.native(), layout, std::move(file));
-    CGL_TRY(add_context(writer->begin(), "writing {}", path.native()));
+    CGL_TRY(name_output(writer->begin(), path.native()));
     return writer;
   });
 }

@@ -116,7 +116,7 @@ TEST(Trk, both_byte_orders_give_the_same_tractogram) {
   ASSERT_OK(testing::write_example(folder / "a.trk", TractogramFormat::trk));
   auto bytes = file_bytes(folder, "a.trk");
   ASSERT_OK_AND_ASSIGN(const auto little, open_trk("a", FileBytes::own(bytes)));
-  ASSERT_OK_AND_ASSIGN(const Tractogram expected, testing::read_all(*little, 1000));
+  ASSERT_OK_AND_ASSIGN(const Tractogram expected, read_tractogram(*little, 1000, false));
   const auto swap = [&](std::size_t at, std::size_t count, std::size_t size) {
     swap_in_place(std::span(bytes).subspan(at, count * size), size);
   };
@@ -129,7 +129,7 @@ TEST(Trk, both_byte_orders_give_the_same_tractogram) {
   swap(988, 3, 4);
   swap(1000, (bytes.size() - 1000) / 4, 4);
   ASSERT_OK_AND_ASSIGN(const auto big, open_trk("a", FileBytes::own(bytes)));
-  ASSERT_OK_AND_ASSIGN(const Tractogram found, testing::read_all(*big, 1000));
+  ASSERT_OK_AND_ASSIGN(const Tractogram found, read_tractogram(*big, 1000, false));
   EXPECT_TRUE(testing::same_tractogram(found, expected));
 }
 
@@ -140,7 +140,7 @@ TEST(Trk, a_count_of_zero_means_to_the_end_of_the_file) {
   store(bytes, 988, std::int32_t{0});
   ASSERT_OK_AND_ASSIGN(const auto reader, open_trk("a", FileBytes::own(bytes)));
   EXPECT_EQ(reader->layout().streamline_count, -1);
-  ASSERT_OK_AND_ASSIGN(const Tractogram read, testing::read_all(*reader, 10));
+  ASSERT_OK_AND_ASSIGN(const Tractogram read, read_tractogram(*reader, 10, false));
   EXPECT_EQ(read.streamlines.streamline_count(), 5U);
   EXPECT_EQ(reader->layout().streamline_count, 5);
 }
@@ -153,7 +153,7 @@ TEST(Trk, forged_numbers_are_refused) {
     auto bytes = good;
     store(bytes, at, value);
     CGL_TRY_ASSIGN(const auto reader, open_trk("a", FileBytes::own(bytes)));
-    CGL_TRY(testing::read_all(*reader, 10));
+    CGL_TRY(read_tractogram(*reader, 10, false));
     return {};
   };
   EXPECT_TRUE(with(988, std::int32_t{5}));

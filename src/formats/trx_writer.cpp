@@ -5,6 +5,7 @@
 
 #include "formats/crc32.hpp"
 #include "formats/folder_output.hpp"
+#include "formats/guarded_writer.hpp"
 #include "formats/spool.hpp"
 #include "formats/tractogram_batch.hpp"
 #include "formats/trx.hpp"
@@ -120,48 +121,27 @@ class FolderContainer final : public TrxContainer {
   std::vector<AtomicFile> files_;
 };
 
-class TrxWriter final : public TractogramWriter {
+class TrxWriter final : public GuardedWriter {
  public:
   TrxWriter(std::string shown, TractogramLayout layout, std::unique_ptr<TrxContainer> container)
-      : shown_(std::move(shown)), layout_(std::move(layout)), container_(std::move(container)) {}
+      : GuardedWriter(std::move(shown), std::move(layout)), container_(std::move(container)) {}
 
   // The offset of the first streamline.
   Status begin() { return append_offset(0); }
 
-  Status append(const TractogramBatch& batch) override {
-    return guarded([&] { return append_batch(batch); });
-  }
-  Status add_group(TractogramGroup group) override {
-    return guarded([&] { return append_group(group); });
-  }
-  Status commit() override {
-    return guarded([&]() -> Status {
-      for (const auto& [name, largest] : largest_of_group_) {
-        if (largest >= header_.streamlines) {
-          return fail(ErrorKind::invalid_argument, "the group '{}' has streamline {}, but there are {}", name, largest,
-                      header_.streamlines);
-        }
-      }
-      header_.reference = *layout_.reference;
-      CGL_TRY(container_->commit(header_));
-      container_.reset();
-      return {};
-    });
-  }
-
  private:
-  // After a failure nothing is left and every further call fails.
-  template <class Body>
-  Status guarded(Body&& body) {
-    if (!container_) {
-      return fail(ErrorKind::invalid_state, "writing {}: it is complete, or was given up after an earlier failure",
-                  shown_);
+  void discard() noexcept override { container_.reset(); }
+  Status write_end() override {
+    for (const auto& [name, largest] : largest_of_group_) {
+      if (largest >= header_.streamlines) {
+        return fail(ErrorKind::invalid_argument, "the group '{}' has streamline {}, but there are {}", name, largest,
+                    header_.streamlines);
+      }
     }
-    Status status = catch_out_of_memory(std::forward<Body>(body));
-    if (status) return status;
+    header_.reference = *layout_.reference;
+    CGL_TRY(container_->commit(header_));
     container_.reset();
-    if (status.error().message().starts_with("writing ")) return status;
-    return add_context(std::move(status), "writing {}", shown_);
+    return {};
   }
 
   [[nodiscard]] Status append_offset(std::uint64_t offset) {
@@ -187,7 +167,7 @@ class TrxWriter final : public TractogramWriter {
     return {};
   }
 
-  [[nodiscard]] Status append_batch(const TractogramBatch& batch) {
+  Status append_batch(const TractogramBatch& batch) override {
     CGL_TRY(check_batch(layout_, batch));
     CGL_TRY(append_positions(batch));
     absolute_offsets_.clear();
@@ -202,7 +182,7 @@ class TrxWriter final : public TractogramWriter {
     return {};
   }
 
-  [[nodiscard]] Status append_group(const TractogramGroup& group) {
+  Status append_group(const TractogramGroup& group) override {
     CGL_TRY(check_trx_name("group", group.name));
     if (!group_names_.insert(group.name).second) {
       return fail(ErrorKind::invalid_argument, "the group '{}' comes twice", group.name);
@@ -230,8 +210,6 @@ class TrxWriter final : public TractogramWriter {
     return {};
   }
 
-  std::string shown_;
-  TractogramLayout layout_;
   std::unique_ptr<TrxContainer> container_;
   TrxHeader header_;
   std::vector<std::byte> converted_;
@@ -302,9 +280,7 @@ Result<std::unique_ptr<TractogramWriter>> create(const std::filesystem::path& pa
 Result<std::unique_ptr<TractogramWriter>> create_trx_writer(const std::filesystem::path& path,
                                                             const TractogramLayout& layout,
                                                             const WriteOptions& options) {
-  auto writer = catch_out_of_memory([&] { return create(path, layout, options); });
-  if (writer || writer.error().message().starts_with("writing ")) return writer;
-  return add_context(std::move(writer), "writing {}", path.native());
+  return catch_out_of_memory([&] { return name_output(create(path, layout, options), path.native()); });
 }
 
 }  // namespace cingulum

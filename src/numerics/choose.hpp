@@ -86,13 +86,13 @@ struct SlotSearch {
   std::uint32_t last;
 };
 
+// Without branches: whether a weight is zero cannot be guessed.
 CGL_HD constexpr SlotSearch consider_slot(SlotSearch search, std::uint32_t slot, float weight, float threshold) {
-  search.reached = search.reached + weight;
-  if (weight > 0.0f) {
-    search.last = slot;
-    if (search.chosen == no_slot && search.reached > threshold) search.chosen = slot;
-  }
-  return search;
+  const float reached = search.reached + weight;
+  const bool positive = weight > 0.0f;
+  const bool passed = static_cast<bool>(static_cast<unsigned>(positive) & static_cast<unsigned>(reached > threshold) &
+                                        static_cast<unsigned>(search.chosen == no_slot));
+  return {reached, passed ? slot : search.chosen, positive ? slot : search.last};
 }
 
 // Weights are not negative; u is in [0, 1). A slot of weight zero is never chosen; no_slot where the total is zero.

@@ -182,10 +182,10 @@ struct Avx512LanesOf {
     return each<Mask>([&](int i) { return _mm512_cmplt_epu32_mask(a.part[i], b.part[i]); });
   }
   static Mask both(const Mask& a, const Mask& b) {
-    return each<Mask>([&](int i) { return static_cast<__mmask16>(a.part[i] & b.part[i]); });
+    return each<Mask>([&](int i) { return _kand_mask16(a.part[i], b.part[i]); });
   }
   static Mask either(const Mask& a, const Mask& b) {
-    return each<Mask>([&](int i) { return static_cast<__mmask16>(a.part[i] | b.part[i]); });
+    return each<Mask>([&](int i) { return _kor_mask16(a.part[i], b.part[i]); });
   }
   static Float select(const Mask& mask, const Float& if_set, const Float& otherwise) {
     return each<Float>([&](int i) { return _mm512_mask_blend_ps(mask.part[i], otherwise.part[i], if_set.part[i]); });
@@ -206,9 +206,9 @@ struct Avx512LanesOf {
     return kept;
   }
   static bool any(const Mask& mask) {
-    std::uint32_t bits = 0;
-    for (int i = 0; i < parts; ++i) bits |= static_cast<std::uint32_t>(mask.part[i]);
-    return bits != 0u;
+    __mmask16 all = mask.part[0];
+    for (int i = 1; i < parts; ++i) all = _kor_mask16(all, mask.part[i]);
+    return _cvtmask16_u32(all) != 0u;
   }
   static std::uint32_t ballot(const Mask& mask) {
     std::uint32_t bits = 0;

@@ -41,9 +41,9 @@ struct WarpLanes {
   }
   template <class Body>
   static __device__ void each_lane(Mask mask, Body&& body) {
-    if (mask) body(lane_index());
+    for (std::uint32_t bits = ballot(mask); bits != 0u; bits &= bits - 1u) body(lowest_set_bit(bits));
   }
-  static __device__ float own(Float a, std::uint32_t) { return a; }
+  static __device__ float own(Float a, std::uint32_t lane) { return get(a, lane); }
   static __device__ void barrier() { __syncwarp(whole_warp); }
   static __device__ Word slots_of_row(std::uint32_t row) { return lane_count * row + lane_index(); }
 

@@ -5,28 +5,12 @@
 #include <atomic>
 #include <cmath>
 
-#include "tract/voxel_traversal.hpp"
+#include "dmri/voxel_traversal.hpp"
 
 namespace cingulum {
 namespace {
 
 using numerics::Vec3d;
-
-// Cuts a segment to the slab [low, high] along one axis; false where nothing is left. The coordinate that is cut is set
-// to the slab's face itself, so that segments of any length stay exact along it.
-bool cut_to_slab(std::array<double, 3>& from, std::array<double, 3>& to, std::size_t axis, double low, double high) {
-  if ((from[axis] < low && to[axis] < low) || (from[axis] > high && to[axis] > high)) return false;
-  const auto cut = [&](std::array<double, 3>& moved, const std::array<double, 3>& other, double face) {
-    const double t = (face - moved[axis]) / (other[axis] - moved[axis]);
-    for (std::size_t a = 0; a < 3; ++a) moved[a] += (other[a] - moved[a]) * t;
-    moved[axis] = face;
-  };
-  if (from[axis] < low) cut(from, to, low);
-  if (from[axis] > high) cut(from, to, high);
-  if (to[axis] < low) cut(to, from, low);
-  if (to[axis] > high) cut(to, from, high);
-  return true;
-}
 
 }  // namespace
 
@@ -51,35 +35,16 @@ void DensityMap::collect_voxels(std::span<const float> positions, std::vector<st
   const auto voxel_position = [&](std::size_t point) {
     return world_to_voxel_.apply({positions[3 * point], positions[3 * point + 1], positions[3 * point + 2]});
   };
-  const Vec3d high = {static_cast<double>(geometry_.size[0]) - 0.5, static_cast<double>(geometry_.size[1]) - 0.5,
-                      static_cast<double>(geometry_.size[2]) - 0.5};
-  const auto inside = [&](Vec3d p) {
-    return p.x >= -0.5 && p.y >= -0.5 && p.z >= -0.5 && p.x < high.x && p.y < high.y && p.z < high.z;
-  };
   const auto visit = [&](const VoxelIndex& voxel) {
-    if (voxel.i >= 0 && voxel.j >= 0 && voxel.k >= 0 && voxel.i < geometry_.size[0] && voxel.j < geometry_.size[1] &&
-        voxel.k < geometry_.size[2]) {
-      const std::int64_t index = voxel_index(geometry_, voxel.i, voxel.j, voxel.k);
-      if (voxels.empty() || voxels.back() != index) voxels.push_back(index);
-    }
-    return true;
+    const std::int64_t index = voxel_index(geometry_, voxel.i, voxel.j, voxel.k);
+    if (voxels.empty() || voxels.back() != index) voxels.push_back(index);
   };
   if (points == 0) return;
   Vec3d from = voxel_position(0);
-  if (points == 1 && inside(from)) visit(voxel_of(from));
+  if (points == 1) traverse_grid(geometry_.size, from, from, visit);
   for (std::size_t point = 1; point < points; ++point) {
     const Vec3d to = voxel_position(point);
-    if (inside(from) && inside(to)) {
-      traverse_voxels(from, to, visit);
-    } else {
-      // Only the part inside is walked: what lies outside may be as long as it likes.
-      std::array<double, 3> begin = {from.x, from.y, from.z};
-      std::array<double, 3> end = {to.x, to.y, to.z};
-      if (cut_to_slab(begin, end, 0, -0.5, high.x) && cut_to_slab(begin, end, 1, -0.5, high.y) &&
-          cut_to_slab(begin, end, 2, -0.5, high.z)) {
-        traverse_voxels({begin[0], begin[1], begin[2]}, {end[0], end[1], end[2]}, visit);
-      }
-    }
+    traverse_grid(geometry_.size, from, to, visit);
     from = to;
   }
   std::sort(voxels.begin(), voxels.end());

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "base/interrupt.hpp"
+#include "dmri/voxel_traversal.hpp"
 #include "formats/tractogram.hpp"
 #include "tract/tracking_run.hpp"
-#include "tract/voxel_traversal.hpp"
 
 namespace cingulum {
 namespace {

@@ -8,8 +8,9 @@ namespace {
 
 constexpr std::size_t alignment_words = 32;
 
-template <class T>
-std::uint32_t append(std::vector<std::uint32_t>& words, const std::vector<T>& table) {
+template <class Table>
+std::uint32_t append(std::vector<std::uint32_t>& words, const Table& table) {
+  using T = typename Table::value_type;
   static_assert(sizeof(T) == sizeof(std::uint32_t) && std::is_trivially_copyable_v<T>);
   if (table.empty()) return 0;
   const std::size_t at = words.size();

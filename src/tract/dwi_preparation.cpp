@@ -52,6 +52,11 @@ Json list_json(std::span<const double> values) {
   return list;
 }
 
+void warn(PreparedField& prepared, std::string text) {
+  log_warning("{}", text);
+  prepared.warnings.push_back(std::move(text));
+}
+
 struct FitInput {
   DwiSignals& signals;
   const VolumeSelection& selection;
@@ -96,12 +101,13 @@ Result<FibreResponse> find_response(const FitInput& input, const FieldRequest& r
 }
 
 Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResponse& response, ThreadPool& pool,
-                                          Progress& progress, Json& facts) {
+                                          Progress& progress, PreparedField& prepared) {
+  Json& facts = prepared.facts;
   const std::vector<double> weighted_b = input.selection.of_weighted(input.selection.b_values);
   int degree = input.degree;
   if (!response.eigenvalues && response.zonal.size() < static_cast<std::size_t>(degree / 2 + 1)) {
     degree = 2 * (static_cast<int>(response.zonal.size()) - 1);
-    log_warning("the response has degree {}: --sh-order {} is lowered to it", degree, input.degree);
+    warn(prepared, fmt::format("the response has degree {}: --sh-order {} is lowered to it", degree, input.degree));
     facts["degree"] = degree;
   }
   CGL_TRY_ASSIGN(const std::vector<double> zonal,
@@ -116,7 +122,9 @@ Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResp
   CGL_TRY_ASSIGN(CsdFit fit, fit_csd(model, input.signals.values, input.signals.volumes, input.selection.weighted, pool,
                                      [&](std::size_t voxels) { progress.advance(voxels); }));
   if (fit.not_converged > 0) log_debug("CSD: {} voxels used all iterations", fit.not_converged);
-  if (fit.not_solvable > 0) log_warning("CSD: {} voxels had no solution and are zero", fit.not_solvable);
+  if (fit.not_solvable > 0) {
+    warn(prepared, fmt::format("CSD: {} voxels had no solution and are zero", fit.not_solvable));
+  }
   facts["csd_lambda"] = options.lambda;
   facts["csd_tau"] = options.tau;
   facts["csd_iterations"] = options.iterations;
@@ -250,7 +258,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
 
     CGL_TRY_ASSIGN(const VolumeSelection selection,
                    select_volumes(series.table, ShellChoice::one_shell, request.shell, series.b0_threshold));
-    for (const std::string& warning : selection.warnings) log_warning("{}", warning);
+    for (const std::string& warning : selection.warnings) warn(prepared, warning);
     std::vector<std::uint8_t> everywhere(static_cast<std::size_t>(geometry.voxel_count()), 1);
     restrict_signals(series.signals, selection.volumes, everywhere);
     std::vector<Vec3d> directions;
@@ -262,8 +270,8 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
                       .degree = 0};
     input.degree = degree_for_directions(request.degree, input.weighted_directions.size());
     if (input.degree < request.degree) {
-      log_warning("--sh-order {}: {} directions suffice for {} only", request.degree, input.weighted_directions.size(),
-                  input.degree);
+      warn(prepared, fmt::format("--sh-order {}: {} directions suffice for {} only", request.degree,
+                                 input.weighted_directions.size(), input.degree));
     }
     if (selection.b0.empty()) {
       return fail(ErrorKind::invalid_argument, "the {} model needs a volume with b of at most {} s/mm^2, there is none",
@@ -302,7 +310,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
                       "voxels", progress_options);
     Coefficients coefficients;
     if (request.model == FieldModel::csd) {
-      CGL_TRY_ASSIGN(coefficients, fit_csd_coefficients(input, response, pool, progress, facts));
+      CGL_TRY_ASSIGN(coefficients, fit_csd_coefficients(input, response, pool, progress, prepared));
     } else {
       CGL_TRY_ASSIGN(coefficients, fit_q_ball_coefficients(input, request, pool, progress));
     }

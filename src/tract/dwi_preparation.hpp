@@ -64,7 +64,8 @@ struct FieldRequest {
 
 struct PreparedField {
   Field field;
-  nlohmann::ordered_json facts;  // for the sidecar: model, degree, shell, response, ...
+  nlohmann::ordered_json facts;       // for the sidecar: model, degree, shell, response, ...
+  std::vector<std::string> warnings;  // that were logged: a kept fit repeats them
 };
 
 // The series is consumed: its memory is given back as soon as it can be. `tensors` where they were fitted before.

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "dmri/voxel_traversal.hpp"
 #include "formats/image_geometry.hpp"
 #include "numerics/vec3.hpp"
-#include "tract/voxel_traversal.hpp"
 
 namespace cingulum {
 

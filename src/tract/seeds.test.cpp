@@ -7,8 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include "dmri/voxel_traversal.hpp"
 #include "formats/tractogram.hpp"
-#include "tract/voxel_traversal.hpp"
 
 namespace cingulum {
 namespace {

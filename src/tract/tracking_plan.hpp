@@ -52,7 +52,7 @@ struct TrackingOptions {
   double ptt_exponent = 1;
   double ptt_min_radius_mm = 0;  // 0: from step and angle
   bool ptt_weak_links = false;
-  std::uint32_t ptt_tries = 100;
+  std::uint32_t ptt_tries = 1000;  // at 60 degrees a probe of two edges has support on few hundredths of the disc
   std::uint32_t ptt_substeps = 1;
   std::uint64_t random_key = 0;
 };

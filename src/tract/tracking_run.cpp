@@ -30,21 +30,36 @@ class Finisher {
   // Whether `select` streamlines were kept.
   [[nodiscard]] bool full() const { return options_.select > 0 && statistics_.kept >= options_.select; }
 
+  // In three rounds: all streamlines are judged, those that are kept are counted and get their places, their points are
+  // mapped. The first and the last are shared by the threads of the pool.
   [[nodiscard]] Status finish(const StreamlineBatch& batch) {
     if (full()) return {};
     out_.clear();
     if (options_.save_seeds) out_.streamline_data.resize(3);
+    const std::size_t count = batch.streamline_count();
+    judged_.resize(count);
+    share(count, [&](std::size_t s) { judged_[s] = judge_one(batch, s); });
+    kept_.clear();
     std::uint64_t last_seed = std::numeric_limits<std::uint64_t>::max();
-    for (std::size_t s = 0; s < batch.streamline_count(); ++s) {
+    statistics_.seeds = batch.seeds.first + batch.seeds.count;
+    for (std::size_t s = 0; s < count; ++s) {
       if (batch.seed_index[s] != last_seed) ++statistics_.seeds_with_streamlines;
       last_seed = batch.seed_index[s];
-      take(batch, s);
-      if (full()) {
-        statistics_.seeds = last_seed + 1;
-        return write();
-      }
+      count_one(s);
+      if (!full()) continue;
+      statistics_.seeds = last_seed + 1;
+      break;
     }
-    statistics_.seeds = batch.seeds.first + batch.seeds.count;
+    const std::size_t numbers = 3 * static_cast<std::size_t>(out_.offsets.back());
+    if (options_.double_positions) {
+      out_.positions64.resize(numbers);
+    } else {
+      out_.positions.resize(numbers);
+    }
+    share(kept_.size(), [&](std::size_t i) { place_one(batch, i); });
+    if (options_.save_seeds) {
+      for (const std::size_t s : kept_) add_seed_data(batch, s);
+    }
     return write();
   }
 
@@ -60,43 +75,85 @@ class Finisher {
     return writer_.append(out_);
   }
 
-  void take(const StreamlineBatch& batch, std::size_t s) {
+  struct Judged {
+    StreamlineCut cut;
+    double length = 0;
+    Verdict verdict = Verdict::kept;
+  };
+
+  template <class Body>
+  void share(std::size_t count, Body&& body) {
+    constexpr std::size_t streamlines_at_once = 256;
+    if (options_.pool == nullptr || count < 2 * streamlines_at_once) {
+      for (std::size_t i = 0; i < count; ++i) body(i);
+      return;
+    }
+    options_.pool->parallel_for(count, streamlines_at_once, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) body(i);
+    });
+  }
+
+  static std::span<const float> points_of(const StreamlineBatch& batch, const StreamlineCut& cut) {
+    return std::span(batch.points).subspan(3 * cut.first_point, 3 * cut.point_count);
+  }
+
+  [[nodiscard]] Judged judge_one(const StreamlineBatch& batch, std::size_t s) const {
+    Judged judged;
+    judged.cut = cut_at_stop_regions(options_.selection.regions.stop, batch, s);
+    const std::span<const float> points = points_of(batch, judged.cut);
+    judged.length = length_in_mm(points, geometry_.voxel_to_world);
+    judged.verdict = judge(options_.selection, points, judged.length);
+    return judged;
+  }
+
+  void count_one(std::size_t s) {
+    const Judged& judged = judged_[s];
     ++statistics_.streamlines;
-    const StreamlineCut cut = cut_at_stop_regions(options_.selection.regions.stop, batch, s);
-    const std::span<const float> points = std::span(batch.points).subspan(3 * cut.first_point, 3 * cut.point_count);
-    const double length = length_in_mm(points, geometry_.voxel_to_world);
-    switch (judge(options_.selection, points, length)) {
+    switch (judged.verdict) {
       case Verdict::too_short: ++statistics_.too_short; return;
       case Verdict::too_long: ++statistics_.too_long; return;
       case Verdict::region_rules: ++statistics_.refused_by_regions; return;
       case Verdict::kept: break;
     }
     ++statistics_.kept;
-    statistics_.points += cut.point_count;
-    ++statistics_.end_reasons[static_cast<std::size_t>(cut.start_reason)];
-    ++statistics_.end_reasons[static_cast<std::size_t>(cut.end_reason)];
-    statistics_.lengths.add(length);
+    statistics_.points += judged.cut.point_count;
+    ++statistics_.end_reasons[static_cast<std::size_t>(judged.cut.start_reason)];
+    ++statistics_.end_reasons[static_cast<std::size_t>(judged.cut.end_reason)];
+    statistics_.lengths.add(judged.length);
+    kept_.push_back(s);
+    out_.offsets.push_back(out_.offsets.back() + judged.cut.point_count);
+  }
 
-    world_.clear();
-    for (std::size_t i = 0; i < points.size(); i += 3) {
-      world_.push_back(geometry_.voxel_to_world.apply({points[i], points[i + 1], points[i + 2]}));
-    }
-    const Vec3d seed = world_[cut.seed_point];
-    for (const Vec3d& point : world_) {
+  [[nodiscard]] Vec3d world_point(const StreamlineBatch& batch, std::size_t point) const {
+    const float* const p = batch.points.data() + 3 * point;
+    return geometry_.voxel_to_world.apply({p[0], p[1], p[2]});
+  }
+
+  void place_one(const StreamlineBatch& batch, std::size_t i) {
+    const StreamlineCut& cut = judged_[kept_[i]].cut;
+    std::size_t to = 3 * static_cast<std::size_t>(out_.offsets[i]);
+    for (std::size_t p = 0; p < cut.point_count; ++p, to += 3) {
+      const Vec3d world = world_point(batch, cut.first_point + p);
       if (options_.double_positions) {
-        out_.positions64.insert(out_.positions64.end(), {point.x, point.y, point.z});
+        out_.positions64[to] = world.x;
+        out_.positions64[to + 1] = world.y;
+        out_.positions64[to + 2] = world.z;
       } else {
-        out_.positions.insert(out_.positions.end(),
-                              {static_cast<float>(point.x), static_cast<float>(point.y), static_cast<float>(point.z)});
+        out_.positions[to] = static_cast<float>(world.x);
+        out_.positions[to + 1] = static_cast<float>(world.y);
+        out_.positions[to + 2] = static_cast<float>(world.z);
       }
     }
-    out_.offsets.push_back(out_.offsets.back() + world_.size());
-    if (!options_.save_seeds) return;
+  }
+
+  void add_seed_data(const StreamlineBatch& batch, std::size_t s) {
+    const StreamlineCut& cut = judged_[s].cut;
     if (wide_index_) {
       append_bytes(out_.streamline_data[0], batch.seed_index[s]);
     } else {
       append_bytes(out_.streamline_data[0], static_cast<std::uint32_t>(batch.seed_index[s]));
     }
+    const Vec3d seed = world_point(batch, cut.first_point + cut.seed_point);
     for (const double x : {seed.x, seed.y, seed.z}) append_bytes(out_.streamline_data[1], static_cast<float>(x));
     append_bytes(out_.streamline_data[2], static_cast<std::uint8_t>(cut.start_reason));
     append_bytes(out_.streamline_data[2], static_cast<std::uint8_t>(cut.end_reason));
@@ -108,7 +165,8 @@ class Finisher {
   TractogramWriter& writer_;
   TrackingStatistics& statistics_;
   TractogramBatch out_;
-  std::vector<Vec3d> world_;
+  std::vector<Judged> judged_;
+  std::vector<std::size_t> kept_;
 };
 
 bool needs_wide_index(std::uint64_t seeds) {

@@ -10,6 +10,7 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/thread_pool.hpp"
 #include "formats/image_geometry.hpp"
 #include "formats/tractogram.hpp"
 #include "tract/seeds.hpp"
@@ -50,6 +51,7 @@ struct TrackingRunOptions {
   bool double_positions = false;      // give the writer float64, for a file of float16
   double linearise_mm = 0;            // leave points out that lie within this of the line between others; 0: keep all
   bool keep_partial = false;          // Ctrl-C ends the run, and what is finished counts
+  ThreadPool* pool = nullptr;         // shares the judging and mapping of streamlines
   bool overlap = true;                // judge and write one range while others are tracked
 };
 

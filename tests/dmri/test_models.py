@@ -14,6 +14,7 @@ import warnings
 import nibabel as nib
 import numpy as np
 from dipy.core.gradients import gradient_table
+from dipy.core.sphere import Sphere
 from dipy.data import get_sphere, small_sphere
 from dipy.reconst.csdeconv import (AxSymShResponse, ConstrainedSphericalDeconvModel, auto_response_ssst,
                                    response_from_mask_ssst)
@@ -261,11 +262,44 @@ class Models(unittest.TestCase):
         out = series.fit("csd", "csd", "--response", series.path("given.txt"), "--odf", "--sphere", "repulsion724")
         points = np.loadtxt(out + "/odf_directions.txt")
         self.assertEqual(points.shape, (362, 3))
-        from dipy.core.sphere import Sphere
         expected = sh_to_sf(load(out + "/fod.nii.gz"), Sphere(xyz=points), sh_order_max=8,
                             basis_type="descoteaux07", legacy=True)
         np.testing.assert_allclose(load(out + "/odf.nii.gz"), np.maximum(expected, 0), atol=1e-6)
         self.assertLess(expected.min(), -1e-3)
+
+    def test_the_full_sphere_has_both_ends_of_every_direction(self):
+        series = synthetic(self.folder, seed=11, shape=(6, 5, 4))
+        own = os.path.join(self.folder, "own.txt")
+        np.savetxt(own, get_sphere(name="symmetric362").vertices, fmt="%.17g")
+        for sphere, count in (("repulsion724", 724), ("default", 2 * 321), (own, 362)):
+            name = os.path.basename(sphere)
+            more = ("--odf", "--keep-negative", "--peaks", 4, "--sphere", sphere)
+            half = series.fit("opdt", f"half-{name}", *more)
+            full = series.fit("opdt", f"full-{name}", *more, "--full-sphere")
+            points, kept = np.loadtxt(full + "/odf_directions.txt"), np.loadtxt(half + "/odf_directions.txt")
+            self.assertEqual((len(kept), len(points)), (count // 2, count))
+            np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1, atol=1e-12)
+            opposite = (points @ points.T).argmin(axis=1)
+            np.testing.assert_allclose(points[opposite], -points, atol=1e-9)
+            amplitudes = load(full + "/odf.nii.gz")
+            expected = sh_to_sf(load(full + "/sh.nii.gz"), Sphere(xyz=points), sh_order_max=4,
+                                basis_type="descoteaux07", legacy=True)
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(amplitudes, expected, atol=1e-6 * scale)
+            # Even functions: both ends of an axis have the same amplitude, and the half sphere's is among them.
+            np.testing.assert_allclose(amplitudes[..., opposite], amplitudes, atol=1e-6 * scale)
+            same = (kept @ points.T).argmax(axis=1)
+            np.testing.assert_allclose(load(half + "/odf.nii.gz"), amplitudes[..., same], atol=1e-6 * scale)
+            with open(full + "/odf.nii.gz.json") as file:
+                self.assertFalse(json.load(file)["half_sphere"])
+            # Of two peaks on the half sphere the full one has four, opposite in pairs.
+            peaks = load(full + "/peaks.nii.gz").reshape(-1, 4, 3)
+            lengths = np.linalg.norm(peaks, axis=-1)
+            crossing = lengths[:, 3] > 0
+            self.assertGreater(crossing.sum(), 10)
+            for vectors in peaks[crossing]:
+                for vector in vectors:
+                    self.assertLess(np.abs(vectors + vector).sum(axis=1).min(), 1e-4 * np.abs(vectors).max())
 
     @unittest.skipUnless(shutil.which("sh2amp"), "MRtrix3 is not installed")
     def test_mrtrix_reads_the_same_amplitudes_in_scanner_axes(self):
@@ -297,7 +331,6 @@ class Models(unittest.TestCase):
         np.savetxt(series.path("directions.txt"), np.column_stack([azimuth, inclination]), fmt="%.17g")
         subprocess.run(["sh2amp", series.path("world/fod.nii.gz"), series.path("directions.txt"),
                         series.path("amp.nii"), "-quiet"], check=True)
-        from dipy.core.sphere import Sphere
         expected = sh_to_sf(load(series.path("image/fod.nii.gz")), Sphere(xyz=in_image), sh_order_max=8,
                             basis_type="descoteaux07", legacy=False)
         mrtrix = load(series.path("amp.nii"))
@@ -398,7 +431,6 @@ class Models(unittest.TestCase):
         lengths = np.linalg.norm(peaks, axis=-1)
         self.assertTrue((np.diff(lengths, axis=-1) <= 0).all())
         self.assertTrue((lengths[..., 0] > 0).all())
-        from dipy.core.sphere import Sphere
         fod = load(out + "/fod.nii.gz")
         for voxel in np.ndindex(6, 5, 4):
             direction = peaks[voxel][0] / lengths[voxel][0]

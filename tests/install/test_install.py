@@ -41,6 +41,12 @@ class Install(unittest.TestCase):
             if HAS_WEBGPU:
                 self.assertIn("webgpu:0", answers, "the outside program finds the wgpu-native of the prefix")
 
+            examples = pathlib.Path(folder) / "examples"
+            run(CMAKE, "-S", str(HERE.parents[1] / "examples"), "-B", str(examples), f"-DCMAKE_PREFIX_PATH={prefix}",
+                "-DCMAKE_BUILD_TYPE=Debug")
+            run(CMAKE, "--build", str(examples))
+            self.assertIn("stopped", run(str(examples / "example_echo")))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -92,33 +92,6 @@ inline Status write_example(const std::filesystem::path& path, TractogramFormat 
   return writer->commit();
 }
 
-// Everything that a reader gives, read in batches of `max_points`, joined.
-inline Result<Tractogram> read_all(TractogramReader& reader, std::size_t max_points, bool as_float = false) {
-  Tractogram result;
-  result.layout = reader.layout();
-  result.streamlines.point_data.resize(result.layout.point_fields.size());
-  result.streamlines.streamline_data.resize(result.layout.streamline_fields.size());
-  TractogramBatch batch;
-  while (true) {
-    CGL_TRY_ASSIGN(const bool more, reader.next(batch, max_points, as_float));
-    if (!more) break;
-    TractogramBatch& all = result.streamlines;
-    const std::uint64_t base = all.offsets.back();
-    for (std::size_t i = 1; i < batch.offsets.size(); ++i) all.offsets.push_back(base + batch.offsets[i]);
-    all.positions.insert(all.positions.end(), batch.positions.begin(), batch.positions.end());
-    all.positions64.insert(all.positions64.end(), batch.positions64.begin(), batch.positions64.end());
-    for (std::size_t f = 0; f < all.point_data.size(); ++f) {
-      all.point_data[f].insert(all.point_data[f].end(), batch.point_data[f].begin(), batch.point_data[f].end());
-    }
-    for (std::size_t f = 0; f < all.streamline_data.size(); ++f) {
-      all.streamline_data[f].insert(all.streamline_data[f].end(), batch.streamline_data[f].begin(),
-                                    batch.streamline_data[f].end());
-    }
-  }
-  CGL_TRY_ASSIGN(result.groups, reader.groups());
-  return result;
-}
-
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }

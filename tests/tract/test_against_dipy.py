@@ -11,7 +11,7 @@ from dipy.reconst.shm import sh_to_sf
 from dipy.tracking import tracker as dipy_tracker
 from dipy.tracking.stopping_criterion import ThresholdStoppingCriterion
 
-from tracking import LONG, Folder, lengths, read_trx, run, track, write_image, write_rows
+from tracking import LONG, Folder, read_trx, run, track, write_image, write_rows
 
 STEPS = 20
 THRESHOLD = 0.3
@@ -214,13 +214,22 @@ def score(path, truth, step):
                           f"{2 * step}mm").stdout)
 
 
+# quantity, and whether more of it is better
+QUANTITIES = (("valid", True), ("overlap", True), ("f1", True), ("invalid", False), ("overreach", False))
+
+
 class Scores(SharedField):
-    """Valid share, overlap, F1 not below the lower end of DIPY's 95 % interval; invalid share and overreach not above
-    its upper end. Intervals come from repeated runs of DIPY with other keys and from its bootstrap, whichever is wider."""
+    """Valid share, overlap and F1 are not below the lower end of DIPY's 95 % interval, invalid share and overreach not
+    above its upper end. The interval is that of one run of DIPY by bootstrap over its streamlines, both ends averaged
+    over its runs, so that more runs do not widen it; ours is the mean of as many runs. Deterministic getters have one.
+    """
 
     preset = ["--preset", "crossing", "--angle", "60"]
     voxel = "2"
     seed_count = 6000 if LONG else 1200
+    closest_seeds = 3000 if LONG else 300
+    ptt_seeds = 2000 if LONG else 200
+    boot_seeds = 500 if LONG else 40
     repeats = 5 if LONG else 3
 
     @classmethod
@@ -232,7 +241,7 @@ class Scores(SharedField):
                             0).astype(np.float32)
         write_image(cls.sf_path, cls.sf, cls.affine)
         cls.directions = default_sphere.vertices[np.argmax(cls.amplitudes(cls.voxels), axis=1)]
-        write_rows(cls.folder / "directions.txt", cls.directions)
+        cls.step = 0.5 * cls.edges.min()
 
     def save(self, name, lines):
         from nibabel.streamlines import Tractogram, save
@@ -241,55 +250,80 @@ class Scores(SharedField):
         save(Tractogram([np.asarray(line, dtype=np.float32) for line in lines], affine_to_rasmm=np.eye(4)), str(path))
         return path
 
-    def compare(self, name, dipy_runs, our_runs, step):
-        theirs = [score(self.save(f"{name}-dipy-{i}", lines), self.truth, step) for i, lines in enumerate(dipy_runs)]
-        ours = [score(path, self.truth, step) for path in our_runs]
-        print(f"{name}: {ours[0]['streamline_count']} streamlines, DIPY {theirs[0]['streamline_count']}; mean length "
-              f"{ours[0]['length_mean_mm']:.1f}, DIPY {theirs[0]['length_mean_mm']:.1f} mm", flush=True)
-        for quantity, sign in (("valid", 1), ("overlap", 1), ("f1", 1), ("invalid", -1), ("overreach", -1)):
-            low = min(t[quantity] for t in theirs)
-            high = max(t[quantity] for t in theirs)
-            for t in theirs:
-                interval = t.get("intervals", {}).get(quantity)
-                if interval:
-                    low, high = min(low, interval[0]), max(high, interval[1])
+    def some(self, count, *words):
+        """Our options for the first seeds with their directions. DIPY keeps streamlines of at least 2 mm / step
+        points."""
+        write_rows(self.folder / f"seeds-{count}.txt", self.voxels[:count])
+        write_rows(self.folder / f"directions-{count}.txt", self.directions[:count])
+        return ["--seed-file", self.folder / f"seeds-{count}.txt", "--seed-space", "voxel", "--directions",
+                self.folder / f"directions-{count}.txt", "--min-length", 2 - self.step, "--step-size",
+                f"{self.step}mm", *words]
+
+    def tracked(self, name, count, *words):
+        out = self.folder / f"{name}.trx"
+        track("--sf", self.sf_path, "--sphere", self.folder / "sphere.txt", "--stop-map", self.stop_path,
+              "--stop-threshold", THRESHOLD, "--pmf-threshold", PMF, *self.some(count), "--out", out, *words)
+        return out
+
+    def dipy(self, tracker, count, **options):
+        return [list(tracker(self.world[:count].copy(), self.criterion(), self.affine,
+                             seed_directions=self.directions[:count].copy(), sf=self.sf.astype(float), min_len=2,
+                             max_len=500, step_size=self.step, pmf_threshold=PMF, sphere=default_sphere,
+                             random_seed=key, nbr_threads=2, **options))
+                for key in range(1, 1 + (1 if tracker is dipy_tracker.deterministic_tracking else self.repeats))]
+
+    def compare(self, name, dipy_runs, our_runs):
+        theirs = [score(self.save(f"{name}-dipy-{i}", lines), self.truth, self.step)
+                  for i, lines in enumerate(dipy_runs)]
+        ours = [score(path, self.truth, self.step) for path in our_runs]
+        print(f"{' '.join(self.preset[1:])}, {name}: {ours[0]['streamline_count']} streamlines, DIPY "
+              f"{theirs[0]['streamline_count']}; mean length {ours[0]['length_mean_mm']:.1f}, DIPY "
+              f"{theirs[0]['length_mean_mm']:.1f} mm", flush=True)
+        worse = []
+        for quantity, more_is_better in QUANTITIES:
+            value = [t[quantity] for t in theirs]
+            ends = [t["intervals"].get(quantity) or [t[quantity]] * 2 for t in theirs]
+            low, high = np.mean([e[0] for e in ends]), np.mean([e[1] for e in ends])
             mine = float(np.mean([o[quantity] for o in ours]))
-            print(f"  {quantity}: {mine:.4f}, DIPY {np.mean([t[quantity] for t in theirs]):.4f} "
-                  f"[{low:.4f}, {high:.4f}]", flush=True)
-            if sign > 0:
-                self.assertGreaterEqual(mine, low - 1e-9, f"{name}: {quantity}")
-            else:
-                self.assertLessEqual(mine, high + 1e-9, f"{name}: {quantity}")
+            print(f"  {quantity}: {mine:.4f}, DIPY {np.mean(value):.4f} [{low:.4f}, {high:.4f}]", flush=True)
+            if (mine < low - 1e-9) if more_is_better else (mine > high + 1e-9):
+                worse.append(quantity)
+        self.assertEqual(worse, [], f"{name} on {self.preset}: beyond DIPY's interval")
+
+    def test_det_scores_as_dipy(self):
+        dipy = self.dipy(dipy_tracker.deterministic_tracking, self.seed_count, max_angle=20)
+        self.compare("det", dipy, [self.tracked("det", self.seed_count, "--dg", "det", "--no-refine", "--max-angle", 20)])
+
+    def test_closest_scores_as_dipy(self):
+        from dipy.direction import ClosestPeakDirectionGetter
+        from dipy.tracking.local_tracking import LocalTracking
+
+        count = self.closest_seeds
+        getter = ClosestPeakDirectionGetter.from_pmf(self.sf.astype(float), max_angle=30, sphere=default_sphere,
+                                                     pmf_threshold=PMF, relative_peak_threshold=0.25,
+                                                     min_separation_angle=30)
+        dipy = list(LocalTracking(getter, self.criterion(), self.world[:count], self.affine, step_size=self.step,
+                                  maxlen=500, minlen=2, return_all=True, random_seed=1,
+                                  initial_directions=self.directions[:count, None, :]))
+        ours = self.tracked("closest", count, "--dg", "closest", "--max-angle", 30, "--relative-peak-threshold", 0.25,
+                            "--min-separation-angle", 30)
+        self.compare("closest", [dipy], [ours])
 
     def test_prob_scores_as_dipy(self):
-        step = 0.5 * self.edges.min()
-        dipy = []
-        for key in range(1, 1 + self.repeats):
-            dipy.append([line for line in dipy_tracker.probabilistic_tracking(
-                self.world, self.criterion(), self.affine, seed_directions=self.directions, sf=self.sf.astype(float),
-                min_len=2, max_len=500, step_size=step, max_angle=20, pmf_threshold=PMF, sphere=default_sphere,
-                random_seed=key, nbr_threads=2)])
-        ours = [self.ours(f"prob-{key}", "--dg", "prob", "--max-angle", 20, "--step-size", f"{step}mm", "--seed", key)
+        dipy = self.dipy(dipy_tracker.probabilistic_tracking, self.seed_count, max_angle=20)
+        ours = [self.tracked(f"prob-{key}", self.seed_count, "--dg", "prob", "--max-angle", 20, "--seed", key)
                 for key in range(self.repeats)]
-        self.compare("prob", dipy, ours, step)
+        self.compare("prob", dipy, ours)
 
     def test_ptt_scores_as_dipy(self):
-        step = 0.5 * self.edges.min()
-        seeds = slice(0, len(self.world) if LONG else 250)
-        write_rows(self.folder / "fewer.txt", self.voxels[seeds])
-        write_rows(self.folder / "directions.txt", self.directions[seeds])
-        dipy = []
-        for key in range(1, 1 + self.repeats):
-            dipy.append([line for line in dipy_tracker.ptt_tracking(
-                self.world[seeds].copy(), self.criterion(), self.affine, seed_directions=self.directions[seeds].copy(),
-                sf=self.sf.astype(float), min_len=2, max_len=500, step_size=step, max_angle=20, pmf_threshold=PMF,
-                probe_length=3.0, probe_quality=7, sphere=default_sphere, random_seed=key, nbr_threads=2)])
-        ours = [self.ours(f"ptt-{key}", "--dg", "ptt", "--max-angle", 20, "--step-size", f"{step}mm", "--seed", key,
-                          "--ptt-probe-length", "3mm", "--ptt-probe-quality", 7,
-                          seeds=("--seed-file", "fewer.txt", "--seed-space", "voxel"))
+        # Ours scores higher on voxels that have not 1 mm: DIPY's probe reaches edge^2 times too far there, its
+        # curvatures are too great by the edge, and a step is added to every point (docs/tractography.md;
+        # test_draws_against_dipy.py shows the equality at 1 mm).
+        dipy = self.dipy(dipy_tracker.ptt_tracking, self.ptt_seeds, max_angle=20, probe_length=3.0, probe_quality=7)
+        ours = [self.tracked(f"ptt-{key}", self.ptt_seeds, "--dg", "ptt", "--max-angle", 20, "--seed", key,
+                             "--ptt-probe-length", "3mm", "--ptt-probe-quality", 7, "--ptt-tries", 100)
                 for key in range(self.repeats)]
-        write_rows(self.folder / "directions.txt", self.directions)
-        self.compare("ptt", dipy, ours, step)
+        self.compare("ptt", dipy, ours)
 
     def test_boot_scores_as_dipy(self):
         from dipy.core.gradients import gradient_table
@@ -297,33 +331,43 @@ class Scores(SharedField):
         from dipy.reconst.shm import OpdtModel
         from dipy.tracking.local_tracking import LocalTracking
 
-        step = 0.5 * self.edges.min()
-        count = 1000 if LONG else 40
+        count = self.boot_seeds
         image = nib.load(self.truth / "dwi.nii.gz")
         data = np.asarray(image.dataobj, dtype=np.float64)
         bvals = np.loadtxt(self.truth / "dwi.bval")
         bvecs = np.loadtxt(self.truth / "dwi.bvec").T.copy()
         if np.linalg.det(image.affine[:3, :3]) > 0:
             bvecs[:, 0] *= -1  # fsl to image axes, as which DIPY reads them
-        table = gradient_table(bvals, bvecs=bvecs)
-        model = OpdtModel(table, sh_order_max=4, smooth=0.006, min_signal=1)
+        model = OpdtModel(gradient_table(bvals, bvecs=bvecs), sh_order_max=4, smooth=0.006, min_signal=1)
         getter = BootDirectionGetter.from_data(data, model, max_angle=60, sphere=default_sphere, sh_order=4,
                                                max_attempts=5, relative_peak_threshold=0.25, min_separation_angle=45)
-        world = self.world[:count]
-        write_rows(self.folder / "boot.txt", self.voxels[:count])
-        dipy = []
-        for key in range(1, 1 + self.repeats):
-            dipy.append([line for line in LocalTracking(getter, self.criterion(), world, self.affine, step_size=step,
-                                                        maxlen=500, minlen=2, random_seed=key, max_cross=1)])
+        dipy = [list(LocalTracking(getter, self.criterion(), self.world[:count], self.affine, step_size=self.step,
+                                   maxlen=500, minlen=2, random_seed=key, max_cross=1,
+                                   initial_directions=self.directions[:count, None, :]))
+                for key in range(1, 1 + self.repeats)]
         ours = []
         for key in range(self.repeats):
             out = self.folder / f"boot-{key}.trx"
             track(self.truth / "dwi.nii.gz", "--bvec-frame", "fsl", "--mask", self.truth / "mask.nii.gz", "--stop-map",
                   self.stop_path, "--stop-threshold", THRESHOLD, "--dg", "boot", "--model", "opdt", "--sh-order", 4,
-                  "--sphere", self.folder / "sphere.txt", "--seed-file", self.folder / "boot.txt", "--seed-space",
-                  "voxel", "--max-directions", 1, "--seed", key, "--step-size", f"{step}mm", "--out", out)
+                  "--sphere", self.folder / "sphere.txt", *self.some(count), "--seed", key, "--out", out)
             ours.append(out)
-        self.compare("boot", dipy, ours, step)
+        self.compare("boot", dipy, ours)
+
+
+if LONG:
+
+    class ScoresOfArcs(Scores):
+        preset = ["--preset", "arcs"]
+
+    class ScoresOfKissingBundles(Scores):
+        preset = ["--preset", "kissing"]
+
+    class ScoresOfABottleneck(Scores):
+        preset = ["--preset", "bottleneck"]
+
+    class ScoresOfARightAngle(Scores):
+        preset = ["--preset", "crossing", "--angle", "90"]
 
 
 del SharedField

@@ -1,5 +1,5 @@
 """Directions drawn at one point, by our getters and by DIPY 1.12.1's, from the same data on the same sphere: the same
-distribution by a chi-square test, prob also against the distribution computed here."""
+distribution by a chi-square test, prob also against the distribution computed here; ptt by Kolmogorov and Smirnov's."""
 import unittest
 
 import nibabel as nib
@@ -8,9 +8,11 @@ from dipy.core.gradients import gradient_table
 from dipy.data import default_sphere
 from dipy.direction import BootDirectionGetter, ProbabilisticDirectionGetter
 from dipy.reconst.shm import OpdtModel
-from scipy.stats import chi2_contingency, chisquare
+from dipy.tracking import tracker as dipy_tracker
+from dipy.tracking.stopping_criterion import ThresholdStoppingCriterion
+from scipy.stats import chi2_contingency, chisquare, ks_2samp
 
-from tracking import Folder, read_lines, track, write_image, write_rows
+from tracking import LONG, Folder, read_lines, track, write_image, write_rows
 
 VERTICES = default_sphere.vertices
 POINT = np.float32([2.3, 2.6, 1.8]).astype(float)
@@ -135,6 +137,65 @@ class Draws(unittest.TestCase):
         self.assertGreater(p, 1e-4)
         if stops[:, 0].sum() > 20:
             self.assertGreater(chi2_contingency(stops).pvalue, 1e-4)
+
+    def first_arcs(self, edge, count):
+        """Displacements of the first step of ptt, by us and by DIPY, in an image of cubes of `edge` mm. Thresholds are
+        zero, so that both have the mean amplitude along the probe as support."""
+        shape, place = (12, 12, 12), np.float32([5.3, 5.6, 5.8]).astype(float)
+        step, probe, angle = 0.5, 1.5, 30
+        affine = np.diag([edge, edge, edge, 1.0])
+        rng = np.random.default_rng(6)
+        lobes = (VERTICES @ AXES[0]) ** 6 + 0.6 * (VERTICES @ AXES[1]) ** 8
+        # Nine tenths less on one side, so that it matters how far the probe looks.
+        side = np.where(np.arange(12) > 6, 0.1, 1.0)[:, None, None, None]
+        sf = (lobes * side * rng.uniform(0.5, 1.5, shape + (len(VERTICES),))).astype(np.float32)
+        stop = np.zeros(shape)
+        stop[4:8, 4:8, 4:8] = 1
+        path = write_image(self.folder / f"ptt-{edge}.nii", sf, affine)
+        stop_path = write_image(self.folder / f"ptt-{edge}-stop.nii", stop, affine)
+        write_rows(self.folder / "seeds.txt", np.tile(place, (count, 1)))
+        write_rows(self.folder / "directions.txt", np.tile(AHEAD, (count, 1)))
+        out = self.folder / f"ptt-{edge}.trx"
+        track("--sf", path, "--sphere", self.folder / "sphere.txt", "--stop-map", stop_path, "--stop-threshold", 0.1,
+              "--dg", "ptt", "--seed-file", self.folder / "seeds.txt", "--seed-space", "voxel", "--directions",
+              self.folder / "directions.txt", "--one-sided", "--step-size", f"{step}mm", "--max-length", f"{step}mm",
+              "--min-length", 0, "--max-angle", angle, "--ptt-probe-length", f"{probe}mm", "--ptt-weak-links",
+              "--pmf-threshold", 0, "--out", out)
+        ours = np.array([line[1].astype(float) - line[0] for line in read_lines(out) if len(line) == 2])
+        # DIPY makes its random numbers from the place of the seed: places differ by less than they matter.
+        theirs_count = count // 8
+        seeds = np.tile(place * edge, (theirs_count, 1)) + rng.uniform(-1e-4, 1e-4, (theirs_count, 3)) * edge
+        theirs = []
+        for line, seed in dipy_tracker.ptt_tracking(
+                seeds, ThresholdStoppingCriterion(stop, 0.1), affine, seed_directions=np.tile(AHEAD, (theirs_count, 1)),
+                sf=sf.astype(float), min_len=0, max_len=100, step_size=step, max_angle=angle, pmf_threshold=0,
+                probe_length=probe, probe_quality=7, sphere=default_sphere, random_seed=50000000, nbr_threads=1,
+                save_seeds=True):
+            at = int(np.argmin(np.linalg.norm(line - seed, axis=1)))
+            if at + 1 < len(line):
+                # DIPY adds a step along the initial direction to every point that it stores.
+                theirs.append(line[at + 1] - line[at] - step * AHEAD)
+        theirs = np.array(theirs)
+        self.assertTrue(np.allclose(np.linalg.norm(theirs, axis=1), step, atol=0.15 * step), "DIPY's first step has its shift")
+        return ours, theirs
+
+    def test_ptt_draws_as_dipy_where_a_voxel_has_1_mm(self):
+        # DIPY 1.12.1 moves its probe by length times edge voxels instead of length over edge, and takes curvatures per
+        # voxel for curvatures per mm: its rules are ours where an edge has 1 mm, and only there.
+        count = 60000 if LONG else 12000
+        across = np.cross(AHEAD, [0, 0, 1.0])
+        across /= np.linalg.norm(across)
+        up = np.cross(AHEAD, across)
+        for edge in (1.0, 2.0):
+            ours, theirs = self.first_arcs(edge, count)
+            self.assertGreater(len(theirs), 0.9 * count / 8)
+            p = [ks_2samp(ours @ axis, theirs @ axis).pvalue for axis in (across, up)]
+            p.append(ks_2samp(np.hypot(ours @ across, ours @ up), np.hypot(theirs @ across, theirs @ up)).pvalue)
+            print(f"ptt, edge {edge} mm: p = {p[0]:.2g} and {p[1]:.2g} sideways, {p[2]:.2g} in curvature", flush=True)
+            if edge == 1.0:
+                self.assertGreater(min(p), 1e-4)
+            else:
+                self.assertLess(min(p), 1e-6)
 
 
 if __name__ == "__main__":

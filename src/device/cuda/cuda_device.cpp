@@ -7,21 +7,29 @@
 #include "device/cuda/cuda_kernel.hpp"
 #include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/cuda_status.hpp"
-#include "device/cuda/nvml_library.hpp"
 #include "device/cuda/nvrtc_library.hpp"
 #include "device/host_memory.hpp"
+#include "device/nvml_library.hpp"
 
 namespace cingulum {
 namespace {
 
 // Unified addressing: cudaFree finds the device by the pointer.
 struct DeviceDeleter {
-  void operator()(void* memory) const { static_cast<void>(cudaFree(memory)); }
+  BlockingCalls* calls;
+  void operator()(void* memory) const {
+    calls->free_or_keep(
+        "freeing device memory", [](void* address) { static_cast<void>(cudaFree(address)); }, memory);
+  }
 };
 using DeviceMemory = std::unique_ptr<void, DeviceDeleter>;
 
 struct HostDeleter {
-  void operator()(void* memory) const { static_cast<void>(cudaFreeHost(memory)); }
+  BlockingCalls* calls;
+  void operator()(void* memory) const {
+    calls->free_or_keep(
+        "freeing pinned memory", [](void* address) { static_cast<void>(cudaFreeHost(address)); }, memory);
+  }
 };
 using PinnedMemory = std::unique_ptr<void, HostDeleter>;
 
@@ -142,6 +150,12 @@ Status CudaDevice::make_current() const {
   return cuda_status(cudaSetDevice(ordinal()), "device {}: making it current", id());
 }
 
+Status CudaDevice::synchronise_device() const {
+  CGL_TRY(blocking_calls().check("synchronising the device"));
+  CGL_TRY(make_current());
+  return cuda_status(cudaDeviceSynchronize(), "device {}: synchronising", id());
+}
+
 Result<std::unique_ptr<Queue>> CudaDevice::do_create_queue() {
   return make_cuda_queue(*this);
 }
@@ -174,7 +188,7 @@ Result<std::unique_ptr<Buffer>> CudaDevice::do_allocate(std::uint64_t bytes) {
                 driver ? format_bytes(driver->total_bytes) : "an unknown amount");
   }
   CGL_TRY(cuda_status(code, "device {}: allocating {}", id(), format_bytes(bytes)));
-  return std::make_unique<CudaBuffer>(*this, DeviceMemory(memory), bytes);
+  return std::make_unique<CudaBuffer>(*this, DeviceMemory(memory, DeviceDeleter{&blocking_calls()}), bytes);
 }
 
 Result<std::unique_ptr<HostMemory>> CudaDevice::do_allocate_host(std::uint64_t bytes, HostMemoryKind kind) {
@@ -184,7 +198,7 @@ Result<std::unique_ptr<HostMemory>> CudaDevice::do_allocate_host(std::uint64_t b
   const unsigned flags = cudaHostAllocPortable | (mapped ? cudaHostAllocMapped : cudaHostAllocDefault);
   void* address = nullptr;
   const cudaError_t code = cudaHostAlloc(&address, bytes, flags);
-  PinnedMemory memory(address);
+  PinnedMemory memory(address, HostDeleter{&blocking_calls()});
   CGL_TRY(cuda_status(code, "device {}: {} of {} host memory; ask for less at a time or for pageable memory", id(),
                       format_bytes(bytes), host_memory_kind_name(kind)));
   void* device_address = nullptr;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "device/blocking_calls.hpp"
 #include "device/device.hpp"
 #include "device/kernel_cache.hpp"
 #include "device/registry.hpp"
@@ -24,6 +25,10 @@ class CudaDevice final : public Device {
   [[nodiscard]] int ordinal() const { return description().index; }
   // Makes this device the calling thread's current one.
   [[nodiscard]] Status make_current() const;
+  // Every free, unload and wait for the whole device passes through here.
+  [[nodiscard]] BlockingCalls& blocking_calls() const { return *blocking_calls_; }
+  // Waits for all work on the device; refused while a persistent kernel runs.
+  [[nodiscard]] Status synchronise_device() const;
 
  protected:
   [[nodiscard]] Result<std::unique_ptr<Queue>> do_create_queue() override;
@@ -35,13 +40,16 @@ class CudaDevice final : public Device {
 
  private:
   CudaDevice(DeviceDescription description, ProbeOptions options)
-      : Device(std::move(description)), options_(std::move(options)) {
+      : Device(std::move(description)),
+        options_(std::move(options)),
+        blocking_calls_(std::make_unique<BlockingCalls>(id())) {
     if (options_.kernel_cache_dir) cache_.emplace(*options_.kernel_cache_dir, options_.kernel_cache_limit_bytes);
   }
 
   ProbeOptions options_;
   std::string bus_id_;  // by which NVML knows the device
   std::optional<KernelCache> cache_;
+  std::unique_ptr<BlockingCalls> blocking_calls_;
 };
 
 }  // namespace cingulum

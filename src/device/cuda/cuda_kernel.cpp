@@ -81,11 +81,12 @@ Result<std::unique_ptr<Kernel>> compile_cuda_kernel(CudaDevice& device, const Ke
     }
   }
 
+  CGL_TRY(device.blocking_calls().check("loading a kernel"));
   CGL_TRY(device.make_current());
   cudaLibrary_t library = nullptr;
   CGL_TRY(cuda_status(cudaLibraryLoadData(&library, compiled->code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
                       "device {}: loading kernel {}", device.id(), source.name));
-  CudaKernel::Library owner(library);
+  CudaKernel::Library owner(library, CudaKernel::LibraryDeleter{&device.blocking_calls()});
   cudaKernel_t kernel = nullptr;
   CGL_TRY(cuda_status(cudaLibraryGetKernel(&kernel, library, compiled->symbol.c_str()), "device {}: finding kernel {}",
                       device.id(), source.name));

@@ -17,7 +17,12 @@ namespace cingulum {
 class CudaKernel final : public Kernel {
  public:
   struct LibraryDeleter {
-    void operator()(cudaLibrary_t library) const { static_cast<void>(cudaLibraryUnload(library)); }
+    BlockingCalls* calls;
+    void operator()(cudaLibrary_t library) const {
+      calls->free_or_keep(
+          "unloading a kernel",
+          [](void* loaded) { static_cast<void>(cudaLibraryUnload(static_cast<cudaLibrary_t>(loaded))); }, library);
+    }
   };
   using Library = std::unique_ptr<std::remove_pointer_t<cudaLibrary_t>, LibraryDeleter>;
 
@@ -27,6 +32,8 @@ class CudaKernel final : public Kernel {
 
   // Compares the declared parameters with those of the compiled function.
   [[nodiscard]] Status check_parameters() const;
+  // For launches of another kind (cooperative ones).
+  [[nodiscard]] cudaKernel_t handle() const { return kernel_; }
   [[nodiscard]] Status launch(const LaunchShape& shape, std::span<const KernelArgument> arguments, cudaStream_t stream);
 
  private:

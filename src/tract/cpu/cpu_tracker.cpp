@@ -82,6 +82,7 @@ class CpuTracker final : public Tracker {
                     seeds.count());
       }
       input_ = make_tracking_input(plan, field, tables_);
+      aligned_ = AlignedTables(tables_, input_);
       seeds_ = &seeds;
       directions_ = directions;
       workspaces_.clear();
@@ -270,6 +271,7 @@ class CpuTracker final : public Tracker {
   ThreadPool& pool_;
   const CpuKernels& kernels_ = best_cpu_kernels();
   KernelTables tables_;
+  AlignedTables aligned_;
   TrackingInput input_{};
   const Seeds* seeds_ = nullptr;
   const GivenDirections* directions_ = nullptr;

@@ -213,7 +213,7 @@ void place_disc(KernelTables& tables) {
   }
 }
 
-constexpr std::uint32_t cells_per_edge = 64;
+constexpr std::uint32_t cells_per_edge = 96;
 
 // The direction of the cube's surface at (u, v) of a face; faces 3 to 5 are opposite to 0 to 2.
 numerics::Vec3d on_cube(std::uint32_t face, double u, double v) {
@@ -340,6 +340,34 @@ TrackingInput make_tracking_input(const TrackingPlan& plan, const Field& field, 
   input.disc = {static_cast<std::uint32_t>(tables.disc_k1.size()), tables.disc_k1.data(), tables.disc_k2.data()};
   input.nearest = {cells_per_edge, tables.nearest_capacity, tables.nearest.data()};
   return input;
+}
+
+AlignedTables::AlignedTables(const KernelTables& tables, TrackingInput& input) {
+  constexpr std::size_t line_floats = 16;
+  struct Copy {
+    const std::vector<float>& from;
+    const float*& view;
+  };
+  const Copy copies[] = {{tables.x, input.sphere.x},
+                         {tables.y, input.sphere.y},
+                         {tables.z, input.sphere.z},
+                         {tables.harmonics, input.harmonics.matrix},
+                         {tables.boot_basis, input.bootstrap.basis},
+                         {tables.boot_fit, input.bootstrap.fit},
+                         {tables.residual_scale, input.bootstrap.residual_scale},
+                         {tables.disc_k1, input.disc.k1},
+                         {tables.disc_k2, input.disc.k2}};
+  const auto lines = [](const Copy& copy) { return (copy.from.size() + line_floats - 1) / line_floats * line_floats; };
+  std::size_t total = 0;
+  for (const Copy& copy : copies) total += lines(copy);
+  floats_.resize(total);
+  float* at = floats_.data();
+  for (const Copy& copy : copies) {
+    if (copy.from.empty()) continue;
+    std::copy(copy.from.begin(), copy.from.end(), at);
+    copy.view = at;
+    at += lines(copy);
+  }
 }
 
 SlabMemory::SlabMemory(const TrackingInput& input) {

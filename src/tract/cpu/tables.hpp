@@ -40,6 +40,16 @@ struct KernelTables {
 [[nodiscard]] TrackingInput make_tracking_input(const TrackingPlan& plan, const Field& field,
                                                 const KernelTables& tables);
 
+// Copies of the tables that the CPU reads in whole registers, on cache lines; points the input's views at them.
+class AlignedTables {
+ public:
+  AlignedTables() = default;
+  AlignedTables(const KernelTables& tables, TrackingInput& input);
+
+ private:
+  std::vector<float, RecordAllocator<float>> floats_;
+};
+
 // Memory for one Slab.
 class SlabMemory {
  public:
@@ -47,8 +57,8 @@ class SlabMemory {
   [[nodiscard]] const Slab& slab() const { return slab_; }
 
  private:
-  std::vector<float> floats_;
-  std::vector<std::uint32_t> words_;
+  std::vector<float, RecordAllocator<float>> floats_;
+  std::vector<std::uint32_t, RecordAllocator<std::uint32_t>> words_;
   Slab slab_{};
 };
 

@@ -6,20 +6,23 @@ namespace {
 template <Getter getter>
 using Any = cuda::AnyShape<getter, field_of_amplitudes>;
 
-// prob on a half sphere of 353 to 384 directions without angular weight. Bound by reading records: 16 warps on a
+// prob on the half of repulsion724, 362 directions, without angular weight. Bound by reading records: 16 warps on a
 // multiprocessor leave their corners in its cache.
-struct Prob12Rows {
+struct Prob362 {
+  using Steps = kernel::AnySteps;
   static constexpr std::uint32_t threads = 128;
   static constexpr std::uint32_t blocks = 4;
   static constexpr bool shared_slabs = true;
+  static constexpr std::uint32_t directions = 362;
   static constexpr std::uint32_t rows = 12;
 
   static bool matches(const TrackingInput& input) {
-    return static_cast<Getter>(input.plan.getter) == Getter::prob && input.sphere.rows == rows &&
+    return static_cast<Getter>(input.plan.getter) == Getter::prob && input.field.channels == directions &&
            input.sphere.half != 0u && input.plan.angular_weight == 0.0f;
   }
   static CGL_HD void fix(TrackingInput& input) {
     Any<Getter::prob>::fix(input);
+    input.field.channels = directions;
     input.sphere.rows = rows;
     input.sphere.half = 1u;
     input.plan.angular_weight = 0.0f;
@@ -40,7 +43,7 @@ TrackKernelPair amplitude_kernels(const TrackingInput& input, bool any_shape) {
   const TrackKernel seeds = cuda::seeds_entry<Any<Getter::closest>>();
   switch (static_cast<Getter>(input.plan.getter)) {
     case Getter::prob:
-      if (!any_shape && Prob12Rows::matches(input)) return {seeds, cuda::halves_entry<Prob12Rows>()};
+      if (!any_shape && Prob362::matches(input)) return {seeds, cuda::halves_entry<Prob362>()};
       return {seeds, cuda::halves_entry<Any<Getter::prob>>()};
     case Getter::det: return {seeds, cuda::halves_entry<Any<Getter::det>>()};
     case Getter::closest: return {seeds, cuda::halves_entry<Any<Getter::closest>>()};

@@ -1,4 +1,5 @@
 #include "tract/cuda/track_kernels.cuh"
+#include "tract/kernel/boot_in_registers.hpp"
 
 namespace cingulum {
 namespace {
@@ -7,6 +8,7 @@ using Any = cuda::AnyShape<Getter::boot, field_of_bootstrap>;
 
 // Degree 4 on the sphere of 321 directions, which is the default: 15 coefficients, 93 orbits in three rows of lanes.
 struct Degree4 {
+  using Steps = kernel::BootInRegisters<4>;
   static constexpr std::uint32_t threads = 384;
   static constexpr std::uint32_t blocks = 2;
   static constexpr bool shared_slabs = true;
@@ -35,13 +37,12 @@ struct Degree4 {
     return numerics::lane_count * coefficients * input.bootstrap.rows;
   }
   static std::uint32_t table_words(const TrackingInput& input) {
-    return matrix_words + 2u * gradient_words(input) + 2u * numerics::lane_count;
+    return matrix_words + 2u * gradient_words(input) + numerics::lane_count;
   }
   static __device__ void share_tables(TrackingInput& input, float*& free) {
     input.harmonics.matrix = cuda::share(input.harmonics.matrix, matrix_words, free);
     input.bootstrap.basis = cuda::share(input.bootstrap.basis, gradient_words(input), free);
     input.bootstrap.fit = cuda::share(input.bootstrap.fit, gradient_words(input), free);
-    input.bootstrap.level = cuda::share(input.bootstrap.level, coefficients, free);
     input.sphere.occupied = cuda::share(input.sphere.occupied, rows, free);
   }
 };

@@ -106,9 +106,10 @@ class CudaKernels final : public PagedKernels {
     } else {
       launch.threads = kernel.threads;
     }
+    // All that there is: the attribute belongs to the kernel, which other trackers launch with other sizes.
     CGL_TRY(cuda_status(cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(launch.shared_bytes)),
-                        "device {}: asking for {} bytes of shared memory", device_.id(), launch.shared_bytes));
+                                             static_cast<int>(most_shared)),
+                        "device {}: asking for {} bytes of shared memory", device_.id(), most_shared));
     int blocks = 0;
     CGL_TRY(cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                             &blocks, launch.function, static_cast<int>(launch.threads), launch.shared_bytes),

@@ -8,6 +8,7 @@ using Any = cuda::AnyShape<getter, field_of_harmonics>;
 
 // prob from degree 8 on the sphere of 321 directions without angular weight: 45 coefficients, 93 orbits.
 struct ProbDegree8 {
+  using Steps = kernel::AnySteps;
   static constexpr std::uint32_t threads = 128;
   static constexpr std::uint32_t blocks = 5;
   static constexpr bool shared_slabs = true;

@@ -30,6 +30,7 @@ __device__ inline const T* share(const T* table, std::uint32_t count, float*& fr
 // All sizes as they come, slabs in shared memory or, where they do not fit, in global memory.
 template <Getter getter, std::uint32_t kind>
 struct AnyShape {
+  using Steps = kernel::AnySteps;
   static constexpr std::uint32_t threads = 128;
   static constexpr std::uint32_t blocks = 4;
   static constexpr bool shared_slabs = false;
@@ -77,8 +78,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   Shape::fix(input);
   Shape::share_tables(input, free);
   __syncthreads();
-  kernel::run_halves<numerics::WarpLanes, WarpMachine>(input, slab_of_warp<Shape>(memory, free), work.seeds,
-                                                       work.halves, work.store);
+  kernel::run_halves<numerics::WarpLanes, WarpMachine, typename Shape::Steps>(input, slab_of_warp<Shape>(memory, free),
+                                                                              work.seeds, work.halves, work.store);
 }
 
 template <class Shape>

@@ -583,6 +583,69 @@ TEST(Ptt, finds_the_nearest_direction_that_a_search_through_all_finds) {
   }
 }
 
+// A direction's amplitudes near the faces are those of its own volume in the nearest voxels, never of another direction
+// or of the opposite face; beyond the image they are zero.
+TEST(Ptt, reads_at_the_faces_of_the_image_what_its_own_direction_has_there) {
+  const Sphere directions = sphere("repulsion362");
+  // Every direction and voxel has a number of its own.
+  const auto value = [&](Vec3d at, std::size_t slot) {
+    return 1.0 + static_cast<double>(slot) + 1000 * (at.x + 5 * at.y + 25 * at.z);
+  };
+  const Field field = test::amplitude_field(test::grid(5, 5, 5), directions, [&](Vec3d at, Vec3d v) {
+    std::size_t slot = 0;
+    for (std::size_t i = 1; i < directions.size(); ++i) {
+      if (std::fabs(numerics::dot(directions.directions[i], v)) >
+          std::fabs(numerics::dot(directions.directions[slot], v))) {
+        slot = i;
+      }
+    }
+    return value(at, slot);
+  });
+  const Bench bench(field, {.getter = Getter::ptt});
+  using Group = Lanes::Narrow;
+  for (const std::size_t slot : {std::size_t{0}, directions.size() / 2, directions.size() - 1}) {
+    const Vec3d v = directions.directions[slot];
+    const numerics::LaneVec3<Group> tangent =
+        numerics::spread<Group>(Vec3{static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
+    for (const double x : {-0.75, -0.5, -0.25, 0.0, 0.4, 3.9, 4.0, 4.25, 4.75}) {
+      for (const double z : {-0.3, 2.5, 4.4}) {
+        const Vec3 position{static_cast<float>(x), 1.25f, static_cast<float>(z)};
+        const float found = Group::get(
+            kernel::amplitudes_along<Group>(bench.input, bench.slab(), numerics::spread<Group>(position), tangent), 0);
+        const bool inside = x >= -0.5 && x < 4.5;
+        // Linear in space, so that interpolation between clamped places is exact.
+        const Vec3d nearest{std::clamp(x, 0.0, 4.0), 1.25, std::clamp(z, 0.0, 4.0)};
+        EXPECT_NEAR(found, inside ? value(nearest, slot) : 0, 0.1) << x << " " << z << " slot " << slot;
+      }
+    }
+  }
+}
+
+// At the default angle the arcs reach down to a radius of one step, around which a probe of two edges winds more than
+// half: all but a few hundredths of the disc have no support. That is no reason to end.
+TEST(Ptt, finds_an_arc_with_default_options_though_few_of_the_disc_have_support) {
+  const Sphere directions = sphere("repulsion724");
+  const Field field =
+      test::amplitude_field(test::grid(21, 21, 21), directions, [&](Vec3d, Vec3d v) { return std::pow(v.x, 40); });
+  const numerics::Frame frame = numerics::straighten(Vec3{1, 0, 0}, Vec3{0, 1, 0});
+  const Vec3 position{10, 10, 10};
+  const auto found = [&](TrackingOptions options) {
+    const Bench bench(field, options);
+    kernel::read_record<Lanes>(bench.input, bench.slab(), position);
+    int count = 0;
+    for (std::uint32_t i = 0; i < 200; ++i) {
+      count += kernel::draw_curvature<Lanes>(bench.input, bench.slab(), {i, numerics::DrawPurpose::step, 0, 0, 1, 0},
+                                             position, frame)
+                       .found
+                   ? 1
+                   : 0;
+    }
+    return count;
+  };
+  EXPECT_GE(found({.getter = Getter::ptt}), 198);
+  EXPECT_LT(found({.getter = Getter::ptt, .ptt_tries = 100}), 180);
+}
+
 // Two populations that cross: the streamline goes on along the one it came on, and its first tangent is the peak.
 TEST(Ptt, goes_straight_through_a_crossing_from_the_frame_at_the_seed) {
   const Sphere directions = sphere("repulsion724");

@@ -122,9 +122,19 @@ struct PagedPoints {
   }
 };
 
+// How a step is taken: by the getter of the plan. A kernel may have another way to the same bits.
+struct AnySteps {
+  CGL_HD_GENERIC
+  template <class Lanes>
+  static CGL_HD Step step(const TrackingInput& input, const Slab& slab, const numerics::DrawCounter& counter,
+                          numerics::Vec3 position, numerics::Vec3 ahead) {
+    return next_step<Lanes>(input, slab, counter, position, ahead);
+  }
+};
+
 // kernel::track_half with another place for its points.
 CGL_HD_GENERIC
-template <class Lanes, class Points>
+template <class Lanes, class Steps, class Points>
 CGL_HD inline HalfEnd walk_half(const TrackingInput& input, const Slab& slab, std::uint32_t seed,
                                 std::uint32_t direction_index, std::uint32_t half, numerics::Vec3 position,
                                 numerics::Vec3 ahead, Points& points) {
@@ -149,7 +159,7 @@ CGL_HD inline HalfEnd walk_half(const TrackingInput& input, const Slab& slab, st
                     position.y + next.displacement.y * plan.voxels_per_mm[1],
                     position.z + next.displacement.z * plan.voxels_per_mm[2]};
       } else {
-        const Step next = next_step<Lanes>(input, slab, counter, position, frame.tangent);
+        const Step next = Steps::template step<Lanes>(input, slab, counter, position, frame.tangent);
         if (!next.found) return {step, moves, static_cast<std::uint32_t>(EndReason::no_direction)};
         frame.tangent = next.direction;
         position = moved_by(plan, position, next.displacement);
@@ -178,7 +188,7 @@ CGL_HD inline void run_seeds(const TrackingInput& input, const Slab& slab, const
 
 // One group's share of tracking.
 CGL_HD_GENERIC
-template <class Lanes, class Machine>
+template <class Lanes, class Machine, class Steps>
 CGL_HD inline void run_halves(const TrackingInput& input, const Slab& slab, const SeedList& seeds, const HalfList& list,
                               const PageStore& store) {
   for (;;) {
@@ -194,8 +204,8 @@ CGL_HD inline void run_halves(const TrackingInput& input, const Slab& slab, cons
     const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * slot + direction_index);
     const numerics::Vec3 along{d[0], d[1], d[2]};
     PagedPoints<Lanes, Machine> points = PagedPoints<Lanes, Machine>::begin(store);
-    HalfEnd end = walk_half<Lanes>(input, slab, seeds.index[slot], direction_index, half, {p[0], p[1], p[2]},
-                                   half == 0u ? along : -along, points);
+    HalfEnd end = walk_half<Lanes, Steps>(input, slab, seeds.index[slot], direction_index, half, {p[0], p[1], p[2]},
+                                          half == 0u ? along : -along, points);
     if (end.reason != unfinished_half && !points.finish(end.points)) end.reason = unfinished_half;
     list.halves[place] = {end.points, end.steps, end.reason, points.first};
     // No half after this one would find a page.
@@ -273,7 +283,8 @@ CGL_HD constexpr SlabLayout slab_layout(const TrackingInput& input, bool at_seed
   layout.peaks = layout.coefficients + (input.bootstrap.rows != 0u ? whole_rows(input.harmonics.coefficients) : 0u);
   layout.probe = layout.peaks + (seeks_peaks ? most_initial_directions : 0u);
   const bool probes = !at_seeds && getter == Getter::ptt && input.field.kind == field_of_harmonics;
-  layout.words = layout.probe + (probes ? numerics::lane_count * probe_stride : 0u);
+  constexpr std::uint32_t probe_words = 97;  // kernel/ptt.hpp
+  layout.words = layout.probe + (probes ? numerics::lane_count * probe_words : 0u);
   return layout;
 }
 

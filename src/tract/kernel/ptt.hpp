@@ -36,7 +36,9 @@
 namespace cingulum::kernel {
 
 inline constexpr float bound_margin = 1.1f;
-inline constexpr std::uint32_t probe_stride = 96;  // of slab.probe, numbers per lane
+// Of slab.probe, numbers per lane. On a warp odd, so that its lanes read from different banks.
+template <class Group>
+inline constexpr std::uint32_t probe_stride = Group::serial ? 96u : 97u;
 
 // The slot whose direction is nearest to each lane's unit vector.
 CGL_HD_GENERIC
@@ -138,17 +140,14 @@ CGL_HD inline typename Group::Float amplitudes_along(const TrackingInput& input,
   const Float zero = Group::broadcast(0.0f);
   if (!Group::any(inside)) return zero;
   if (field.kind == field_of_harmonics) {
+    Group::Wide::barrier();
     Group::each_lane(inside, [&](std::uint32_t lane) {
       const Corners corners = corners_at(
           field, size, {Group::own(position.x, lane), Group::own(position.y, lane), Group::own(position.z, lane)});
-      float* result = slab.probe + std::size_t{probe_stride} * lane;
-      if constexpr (Group::serial) {
-        interpolate_channels<typename Group::Wide>(corners, 0u, field.channels, result);
-      } else {
-        for (std::uint32_t c = 0; c < field.channels; ++c) result[c] = interpolate_channel(corners, c);
-      }
+      interpolate_channels<typename Group::Wide>(corners, 0u, field.channels,
+                                                 slab.probe + std::size_t{probe_stride<Group>} * lane);
     });
-    const Word first = Group::multiply(Group::slots_of_row(0u), Group::broadcast(probe_stride));
+    const Word first = Group::multiply(Group::slots_of_row(0u), Group::broadcast(probe_stride<Group>));
     const Float value = series_at<Group>(input.harmonics, tangent.x, tangent.y, tangent.z, [&](int index) {
       return Group::gather(slab.probe + input.harmonics.place[index], first);
     });

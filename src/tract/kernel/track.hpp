@@ -189,6 +189,13 @@ CGL_HD inline bool advance_half(const TrackingInput& input, const Slab& slab, Ha
   return true;
 }
 
+// Where a straight probe of the next step ends: what lies there is read soon.
+CGL_HD inline numerics::Vec3 probe_end(const TrackingPlan& plan, const HalfWalk& walk) {
+  const numerics::Vec3 along = walk.frame.tangent * plan.ptt_probe_length_mm;
+  return {walk.position.x + along.x * plan.voxels_per_mm[0], walk.position.y + along.y * plan.voxels_per_mm[1],
+          walk.position.z + along.z * plan.voxels_per_mm[2]};
+}
+
 // A whole half: writes x y z of each point after the seed. `half` is 0 along the initial direction, 1 against it.
 CGL_HD_GENERIC
 template <class Lanes>

@@ -1,0 +1,324 @@
+// Actors that stay on the GPU, beside what the machine gives without the runtime: round trip, streaming, many actors,
+// kernel to kernel, stopping; and launching a kernel for every piece of work as the alternative.
+//   bench_ring_gpu [--out FILE.json] [--scale SHARE]
+// Percentiles are of single exchanges; rates are the best of three runs. Every message is checked.
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <thread>
+
+#include "bench/measure.hpp"
+#include "bench/program.hpp"
+#include "bench/ring_bodies.hpp"
+#include "bench/ring_gpu_limit.hpp"
+#include "cli/version.hpp"
+#include "device/registry.hpp"
+#include "ring/cuda/cuda_backend.hpp"
+#include "ring/resident/resident_actor.hpp"
+#include "ring/resident/resident_grid.hpp"
+
+namespace cingulum::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string out;
+  double scale = 1;  // of all counts
+};
+
+Options parse(int count, char** words) {
+  Options options;
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = words[i];
+    const bool has_value = i + 1 < count;
+    if (word == "--out" && has_value) {
+      options.out = words[++i];
+    } else if (word == "--scale" && has_value) {
+      options.scale = std::strtod(words[++i], nullptr);
+    } else {
+      give_up(fmt::format("unknown argument {} (known: --out FILE, --scale SHARE)", word));
+    }
+  }
+  return options;
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Json percentiles(const std::string& scenario, std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const auto at = [&](double share) {
+    return 1e6 * seconds[static_cast<std::size_t>(share * static_cast<double>(seconds.size() - 1))];
+  };
+  Json row = {{"scenario", scenario}, {"unit", "us"},    {"samples", seconds.size()},
+              {"p50", at(0.5)},       {"p99", at(0.99)}, {"p99.9", at(0.999)},
+              {"min", at(0)},         {"max", at(1)}};
+  fmt::print("  {:<58} p50 {:8.2f}  p99 {:8.2f}  p99.9 {:8.2f} us\n", scenario, at(0.5), at(0.99), at(0.999));
+  return row;
+}
+
+Json figure(const std::string& scenario, const std::string& unit, double value) {
+  fmt::print("  {:<58} {:.3f} {}\n", scenario, value, unit);
+  return {{"scenario", scenario}, {"unit", unit}, {"value", value}};
+}
+
+ring::Message packet(std::uint64_t number) {
+  Packet made;
+  made.number = number;
+  for (std::uint64_t i = 0; i < 5; ++i) made.words[i] = number + i;
+  return ring::make_message(made);
+}
+bool is_packet(const ring::Message& message, std::uint64_t number) {
+  const auto got = ring::payload<Packet>(message);
+  return got.number == number && got.words[4] == number + 4;
+}
+
+class RingBench {
+ public:
+  RingBench(Device& device, const Options& options) : device_(device), scale_(options.scale) {
+    runtime_ = require(ring::Runtime::create());
+  }
+
+  Json run() {
+    Json rows = Json::array();
+    rows.push_back(percentiles("limit: 64 B to the GPU and back, bare kernel", raw_round_trips(scaled(98000))));
+    open(2, 32);
+    rows.push_back(percentiles("actor: send and receive, fast slots", round_trips(scaled(98000))));
+    rows.push_back(percentiles("actor: Runtime::request, fast slots", requests(scaled(98000))));
+    close();
+    rows.push_back(
+        percentiles("alternative: launch a kernel and synchronise", raw_launch_and_synchronise(scaled(20000))));
+
+    double raw = 0;
+    for (int i = 0; i < 3; ++i) raw = std::max(raw, raw_messages_per_second(scaled(4000000)));
+    rows.push_back(figure("limit: 64-B echo, one bare block, one host thread", "M/s", raw * 1e-6));
+    open(1, 256);
+    rows.push_back(figure("actor: 64-B echo, bulk ring, one host thread", "M/s", stream_one(false) * 1e-6));
+    rows.push_back(figure("actor: 64-B echo, bulk ring, sender and reader threads", "M/s", stream_one(true) * 1e-6));
+    close();
+
+    const std::uint32_t threads = std::clamp(std::thread::hardware_concurrency(), 2u, 16u);
+    open(32, 256);
+    rows.push_back(figure(fmt::format("32 actors: 64-B echo, bulk rings, {} host threads", threads), "M/s",
+                          stream_many(32, threads) * 1e-6));
+    close();
+
+    rows.push_back(figure("limit: between two bare blocks and back", "us",
+                          1e6 * raw_kernel_to_kernel_seconds(static_cast<std::uint32_t>(scaled(200000)))));
+    open(2, 32);
+    rows.push_back(figure("actors: kernel to kernel and back", "us", 1e6 * bounce(scaled(200000))));
+    close();
+
+    std::vector<double> by_terminate;
+    std::vector<double> by_close;
+    for (int i = 0; i < 10; ++i) {
+      open(32, 128);
+      launch_idle(32);
+      auto start = Clock::now();
+      for (int actor = 0; actor < 32; ++actor) {
+        static_cast<void>(require(runtime_->terminate(fmt::format("idle {}", actor))));
+      }
+      by_terminate.push_back(seconds_since(start));
+      launch_idle(32);
+      start = Clock::now();
+      require(grid_->close());
+      by_close.push_back(seconds_since(start));
+      for (int actor = 0; actor < 32; ++actor) static_cast<void>(runtime_->terminate(fmt::format("idle {}", actor)));
+      close();
+    }
+    rows.push_back(percentiles("32 idle actors: stopped together (close)", by_close));
+    rows.push_back(percentiles("32 idle actors: drained one after another (terminate)", by_terminate));
+    return rows;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t scaled(double count) const {
+    return static_cast<std::uint32_t>(std::max(100.0, count * scale_));
+  }
+  void open(std::uint32_t seats, std::uint32_t lanes) {
+    ring::GridOptions options;
+    options.seats = seats;
+    options.lanes = lanes;
+    options.time_limit = 60s;  // whatever happens
+    grid_ = require(ring::ResidentGrid::open(require(ring::make_cuda_backend(device_, bench_program())), options));
+  }
+  void close() {
+    require(grid_->close());
+    grid_.reset();
+  }
+  template <class Body>
+  std::shared_ptr<ring::ResidentActor> launch(const std::string& name, const char* body_name, ring::RingKind kind) {
+    const auto handle = require(grid_->launch(*runtime_, name, body_name, Body{}, kind));
+    return std::dynamic_pointer_cast<ring::ResidentActor>(handle);
+  }
+  void launch_idle(int count) {
+    for (int i = 0; i < count; ++i) {
+      require(launch<EchoBody>(fmt::format("idle {}", i), "echo", ring::RingKind::fast)->activate());
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+
+  std::vector<double> round_trips(std::uint32_t count) {
+    const auto echo = launch<EchoBody>("echo", "echo", ring::RingKind::fast);
+    require(echo->activate());
+    std::vector<double> seconds;
+    for (std::uint32_t i = 0; i < count + 2000; ++i) {
+      const ring::Message message = packet(i);
+      const auto start = Clock::now();
+      require(echo->send(message));
+      const ring::Message answer = require(echo->receive(1s));
+      const double took = seconds_since(start);
+      require(is_packet(answer, i), "the check of an answer");
+      if (i >= 2000) seconds.push_back(took);
+    }
+    static_cast<void>(require(runtime_->terminate("echo")));
+    return seconds;
+  }
+  std::vector<double> requests(std::uint32_t count) {
+    require(launch<EchoBody>("echo", "echo", ring::RingKind::fast)->activate());
+    std::vector<double> seconds;
+    for (std::uint32_t i = 0; i < count + 2000; ++i) {
+      const ring::Message message = packet(i);
+      const auto start = Clock::now();
+      const ring::Message answer = require(runtime_->request("echo", message, 1s));
+      const double took = seconds_since(start);
+      require(is_packet(answer, i), "the check of an answer");
+      if (i >= 2000) seconds.push_back(took);
+    }
+    static_cast<void>(require(runtime_->terminate("echo")));
+    return seconds;
+  }
+
+  // Both ends of one actor by the calling thread: writes what fits, reads what came.
+  struct Stream {
+    ring::ResidentActor* actor;
+    std::uint64_t count;
+    std::uint64_t written = 0;
+    std::uint64_t taken = 0;
+    std::vector<ring::Message> out = std::vector<ring::Message>(256);
+    std::vector<ring::Message> in = std::vector<ring::Message>(256);
+    std::uint32_t prepared = 0;
+    std::uint32_t sent = 0;
+
+    void write() {
+      if (sent == prepared && written < count) {
+        prepared = static_cast<std::uint32_t>(std::min<std::uint64_t>(out.size(), count - written));
+        for (std::uint32_t i = 0; i < prepared; ++i) out[i] = packet(written + i);
+        written += prepared;
+        sent = 0;
+      }
+      if (sent != prepared) sent += actor->put_batch(std::span(out).subspan(sent, prepared - sent));
+    }
+    void read() {
+      const std::uint32_t got = actor->take_batch(in);
+      for (std::uint32_t i = 0; i < got; ++i) require(is_packet(in[i], taken + i), "the check of a message");
+      taken += got;
+    }
+    [[nodiscard]] bool is_done() const { return taken == count; }
+  };
+
+  double stream_one(bool two_threads) {
+    const auto echo = launch<BatchEchoBody>("stream", "batch_echo", ring::RingKind::bulk);
+    require(echo->activate());
+    double best = 0;
+    for (int round = 0; round < 3; ++round) {
+      Stream stream{echo.get(), scaled(4000000)};
+      const auto start = Clock::now();
+      if (two_threads) {
+        Stream reading{echo.get(), stream.count};
+        std::thread sender([&] {
+          while (stream.written < stream.count || stream.sent != stream.prepared) stream.write();
+        });
+        while (!reading.is_done()) reading.read();
+        sender.join();
+      } else {
+        while (!stream.is_done()) {
+          stream.write();
+          stream.read();
+        }
+      }
+      best = std::max(best, static_cast<double>(stream.count) / seconds_since(start));
+    }
+    static_cast<void>(require(runtime_->terminate("stream")));
+    return best;
+  }
+  double stream_many(std::uint32_t actors, std::uint32_t threads) {
+    std::vector<std::shared_ptr<ring::ResidentActor>> handles;
+    for (std::uint32_t i = 0; i < actors; ++i) {
+      handles.push_back(launch<BatchEchoBody>(fmt::format("stream {}", i), "batch_echo", ring::RingKind::bulk));
+      require(handles.back()->activate());
+    }
+    double best = 0;
+    for (int round = 0; round < 3; ++round) {
+      std::vector<std::thread> workers;
+      const std::uint64_t each = scaled(500000);
+      const auto start = Clock::now();
+      for (std::uint32_t t = 0; t < threads; ++t) {
+        workers.emplace_back([&, t] {
+          std::vector<Stream> streams;
+          for (std::uint32_t i = t; i < actors; i += threads) streams.push_back({handles[i].get(), each});
+          for (bool done = false; !done;) {
+            done = true;
+            for (Stream& stream : streams) {
+              stream.write();
+              stream.read();
+              done = done && stream.is_done();
+            }
+          }
+        });
+      }
+      for (std::thread& worker : workers) worker.join();
+      best = std::max(best, static_cast<double>(each) * actors / seconds_since(start));
+    }
+    for (std::uint32_t i = 0; i < actors; ++i)
+      static_cast<void>(require(runtime_->terminate(fmt::format("stream {}", i))));
+    return best;
+  }
+  double bounce(std::uint64_t round_trips) {
+    const auto a = launch<BounceBody>("a", "bounce", ring::RingKind::fast);
+    const auto b = launch<BounceBody>("b", "bounce", ring::RingKind::fast);
+    require(runtime_->fan_out("a", 1, {"b"}));
+    require(runtime_->fan_out("b", 1, {"a"}));
+    require(a->activate());
+    require(b->activate());
+    double best = 1;
+    for (int round = 0; round < 3; ++round) {
+      const auto start = Clock::now();
+      require(a->send(packet(2 * round_trips)));
+      static_cast<void>(require(a->receive(20s)));
+      best = std::min(best, seconds_since(start) / static_cast<double>(round_trips));
+    }
+    static_cast<void>(require(runtime_->terminate("a", ring::Termination::discard())));
+    static_cast<void>(require(runtime_->terminate("b", ring::Termination::discard())));
+    return best;
+  }
+
+  Device& device_;
+  const double scale_;
+  std::unique_ptr<ring::Runtime> runtime_;
+  std::shared_ptr<ring::ResidentGrid> grid_;
+};
+
+int run(const Options& options) {
+  const auto registry = require(DeviceRegistry::probe());
+  Device* const device = require(registry.select_one("cuda"));
+  fmt::print("{}: {}\n", device->id(), device->description().name);
+  const Json rows = RingBench(*device, options).run();
+  write_report(options.out, {{"bench", "ring_gpu"},
+                             {"build", version_text()},
+                             {"device", device->description().name},
+                             {"driver", device->description().driver},
+                             {"rows", rows}});
+  return 0;
+}
+
+}  // namespace
+}  // namespace cingulum::bench
+
+int main(int count, char** words) {
+  return cingulum::bench::run(cingulum::bench::parse(count, words));
+}

@@ -1,0 +1,78 @@
+#include "bench/track_peers.hpp"
+
+#include <cmath>
+
+#include "base/read_file.hpp"
+#include "bench/program.hpp"
+#include "bench/track_rows.hpp"
+
+namespace cingulum::bench {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Json run_track_peers(const TrackData& data, const TrackBenchOptions& bench) {
+  const fs::path script = fs::path(CINGULUM_BENCH_PEERS) / "track.py";
+  const fs::path result = data.folder() / "peers.json";
+  if (!run_child({bench.python, script.string(), "track", data.folder().string(), std::to_string(bench.threads),
+                  std::to_string(max_angle_deg), std::to_string(stop_threshold), std::to_string(few_steps),
+                  std::to_string(many_steps), result.string(), bench.only},
+                 data.folder() / "stdout")
+           .succeeded) {
+    fmt::print("  no peers: {} {} failed\n", bench.python, script.string());
+    return Json::object();
+  }
+  Json peers = Json::parse(require(read_text_file(result)), nullptr, false);
+  if (!peers.is_object()) return Json::object();
+  for (auto& [name, row] : peers.items()) {
+    const Result<Score> score = score_tractogram(row.value("file", std::string()), data.folder() / "phantom",
+                                                 {.bootstrap = 0}, data.pool(), {});
+    if (score) row["score"] = score_json(*score);
+    fmt::print("  {:<52} {:>10.4f} M/s    {} seeds, {} kept, mean {:.1f} mm{}\n", name,
+               row.value("points_per_s_M", 0.0), row.value("seeds", 0), row.value("kept", 0),
+               row.value("mean_length_mm", 0.0),
+               score ? fmt::format(", valid {:.3f}, invalid {:.3f}, overlap {:.3f}, F1 {:.3f}", score->valid.value,
+                                   score->invalid.value, score->any.overlap.value, score->any.f1.value)
+                     : ", not scored: " + score.error().message());
+    if (row.contains("fixed_points_per_s_M")) {
+      fmt::print("      {}: {:.4f} M/s\n", row.value("fixed_note", std::string()),
+                 row["fixed_points_per_s_M"].get<double>());
+    }
+  }
+  return peers;
+}
+
+void compare_with_peers(const Json& peers, std::vector<Json>& rows) {
+  struct Pair {
+    const char* ours;
+    const char* peer;
+    double wanted;
+  };
+  for (const Pair& pair : {Pair{"prob on SF", "DIPY prob on SF", 10}, Pair{"ptt on SF", "DIPY ptt on SF", 20},
+                           Pair{"boot OPDT order 4", "DIPY boot OPDT order 4", 50},
+                           Pair{"det from SH", "MRtrix3 SD_STREAM", 3}, Pair{"prob from SH", "MRtrix3 iFOD1", 3}}) {
+    for (Json& row : rows) {
+      if (row["scenario"] != pair.ours || !peers.contains(pair.peer)) continue;
+      const Json& peer = peers[pair.peer];
+      const double whole = row["median"].get<double>() / peer["points_per_s_M"].get<double>();
+      const double lengths = row["mean_length_mm"].get<double>() / peer["mean_length_mm"].get<double>();
+      row["peer"] = pair.peer;
+      row["times_peer_whole_runs"] = whole;
+      row["mean_length_ratio"] = lengths;
+      const bool comparable = std::fabs(lengths - 1) <= 0.1;
+      double ratio = whole;
+      if (peer.contains("fixed_points_per_s_M")) {
+        const double fixed = row["fixed_points_per_s_M"].get<double>() / peer["fixed_points_per_s_M"].get<double>();
+        row["times_peer_fixed_points"] = fixed;
+        if (!comparable) ratio = fixed;
+      }
+      row["times_peer"] = ratio;
+      row["times_peer_by"] = comparable ? "whole runs" : "steps from fixed points";
+      fmt::print("  {} is {:.1f} times {} (goal {}), {}; mean lengths differ by {:+.1f} %{}\n", pair.ours, ratio,
+                 pair.peer, pair.wanted, row["times_peer_by"].get<std::string>(), 100 * (lengths - 1),
+                 comparable ? "" : fmt::format("; whole runs {:.1f} times", whole));
+    }
+  }
+}
+
+}  // namespace cingulum::bench

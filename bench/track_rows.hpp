@@ -1,0 +1,32 @@
+// One scenario of bench_track: a whole run over all seeds, and two short runs of a fixed number of steps from the same
+// points in the same directions. The difference of these is the price of steps alone, without what a streamline costs
+// to begin and without the places to which one tracker goes and another does not.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/track_data.hpp"
+#include "dmri/score.hpp"
+#include "tract/tracking_plan.hpp"
+
+namespace cingulum::bench {
+
+// Steps of the two short runs; peers take as many.
+constexpr int few_steps = 3;
+constexpr int many_steps = 13;
+
+struct Scenario {
+  std::string name;
+  TrackingOptions options;
+  double operations_per_step = 0;  // multiplications, additions and comparisons that the method needs
+};
+
+// Measures, prints and returns the row of the report. `operations_per_second` is the machine's.
+[[nodiscard]] nlohmann::ordered_json measure_scenario(const TrackData& data, const TrackBenchOptions& bench,
+                                                      const Field& field, Scenario scenario,
+                                                      double operations_per_second);
+
+[[nodiscard]] nlohmann::ordered_json score_json(const Score& score);
+
+}  // namespace cingulum::bench

@@ -1,0 +1,162 @@
+#include "ring/cpu/cpu_context.hpp"
+
+#include <algorithm>
+
+namespace cingulum::ring {
+namespace {
+
+MailboxOptions inbox_options(const ActorOptions& options, const RuntimeServices& services) {
+  MailboxOptions mailbox;
+  mailbox.capacity = options.inbox_capacity;
+  mailbox.policy = options.inbox_policy;
+  mailbox.waiting = options.waiting;
+  mailbox.fairness_interval = options.fairness_interval;
+  mailbox.latency_sample_interval = options.latency_sample_interval;
+  mailbox.schedule = services.schedule;
+  mailbox.on_expired = [replies = services.replies](const Message& message) {
+    if (replies && message.has(mark_request)) {
+      replies->fail(message.header.correlation,
+                    Error(ErrorKind::timed_out, "the request's time to live ended before the actor took it"));
+    }
+  };
+  return mailbox;
+}
+
+MailboxOptions outbox_options(const ActorOptions& options, const RuntimeServices& services) {
+  MailboxOptions mailbox;
+  mailbox.capacity = options.outbox_capacity;
+  mailbox.policy = options.outbox_policy;
+  mailbox.waiting = options.waiting;
+  mailbox.fairness_interval = options.fairness_interval;
+  mailbox.schedule = services.schedule;
+  return mailbox;
+}
+
+}  // namespace
+
+CpuActorCore::CpuActorCore(std::string actor_name, std::uint16_t actor_number,
+                           std::function<int(CpuContext&)> actor_body, const ActorOptions& options,
+                           RuntimeServices runtime_services)
+    : name(std::move(actor_name)),
+      number(actor_number),
+      body(std::move(actor_body)),
+      services(std::move(runtime_services)),
+      processor(options.processor),
+      inbox(inbox_options(options, services)),
+      outbox(outbox_options(options, services)),
+      ended(WaitStrategy{WaitMode::spin_then_park, 100}, services.schedule) {}
+
+CpuContext::CpuContext(CpuActorCore& core) : core_(core), busy_since_ns_(time_ns()) {
+  core_.state_bytes.fill(0);
+  count(core_.counters.started);
+  count(core_.counters.heartbeat);
+  HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{1});
+}
+
+CpuContext::~CpuContext() {
+  count(core_.counters.busy_ns, time_ns() - busy_since_ns_);
+  HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{0});
+}
+
+void CpuContext::begin(const Envelope& envelope, Message& message) {
+  message = envelope.message;
+  current_request_ = message.has(mark_request) ? message.header.correlation : 0;
+  has_current_ = true;
+  count(core_.counters.received);
+  count(core_.counters.heartbeat);
+  HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{1});
+  if (envelope.sent_ns != 0) {
+    const std::uint64_t now = time_ns();
+    core_.latency.record(now > envelope.sent_ns ? now - envelope.sent_ns : 0);
+  }
+}
+
+bool CpuContext::receive(Message& message) {
+  has_current_ = false;
+  current_request_ = 0;
+  Envelope envelope;
+  HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{0});
+  // Waits of a microsecond or two count as work: the clock would cost more than they last.
+  constexpr int looks_before_idle = 64;
+  GetStatus status = GetStatus::empty;
+  for (int look = 0; look < looks_before_idle; ++look) {
+    if (should_stop()) return false;
+    status = core_.inbox.try_take(envelope);
+    if (status != GetStatus::empty || core_.services.schedule != nullptr) break;
+    HostAtomics::pause();
+  }
+  if (status == GetStatus::empty) {
+    count(core_.counters.busy_ns, time_ns() - busy_since_ns_);
+    status = core_.inbox.take(envelope, no_deadline, &core_.stop);
+    busy_since_ns_ = time_ns();
+  }
+  if (status != GetStatus::taken) return false;
+  begin(envelope, message);
+  return true;
+}
+
+GetStatus CpuContext::try_receive(Message& message) {
+  if (should_stop()) return GetStatus::closed;
+  Envelope envelope;
+  const GetStatus status = core_.inbox.try_take(envelope);
+  if (status == GetStatus::taken) {
+    begin(envelope, message);
+  } else {
+    count(core_.counters.heartbeat);
+    if (status == GetStatus::empty && core_.services.schedule != nullptr) {
+      core_.services.schedule->idle(core_.services.schedule->now_ns() + 1);
+    }
+  }
+  return status;
+}
+
+PutStatus CpuContext::deliver(MessageSink& target, const Message& message) {
+  return target.put(message, no_deadline, no_deadline, &core_.stop);
+}
+
+PutStatus CpuContext::send(const Message& message) {
+  Message outgoing = message;
+  outgoing.set_source(core_.number);
+  if (outgoing.has(mark_request) && core_.services.replies) {
+    if (outgoing.header.correlation == current_request_) current_request_ = 0;
+    if (core_.services.replies->complete(outgoing.header.correlation, outgoing)) {
+      count(core_.counters.sent);
+      return PutStatus::stored;
+    }
+    core_.late_replies.fetch_add(1, std::memory_order_relaxed);
+    count(core_.counters.refused);
+    return PutStatus::closed;
+  }
+  if (core_.ports[0].load(std::memory_order_acquire) != nullptr) return emit(0, message);
+  HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{2});
+  const PutStatus status = core_.outbox.put(outgoing, no_deadline, no_deadline, &core_.stop);
+  HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{1});
+  count(status == PutStatus::stored ? core_.counters.sent : core_.counters.refused);
+  return status;
+}
+
+PutStatus CpuContext::emit(std::uint32_t port, const Message& message) {
+  const CpuActorCore::Targets* const targets =
+      port < port_count ? core_.ports[port].load(std::memory_order_acquire) : nullptr;
+  if (targets == nullptr) {
+    count(core_.counters.refused);
+    return PutStatus::closed;
+  }
+  Message outgoing = message;
+  outgoing.set_source(core_.number);
+  PutStatus worst = PutStatus::stored;
+  HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{2});
+  for (const std::shared_ptr<MessageSink>& target : *targets) {
+    const PutStatus status = deliver(*target, outgoing);
+    count(status == PutStatus::stored ? core_.counters.emitted : core_.counters.refused);
+    if (status == PutStatus::stored) continue;
+    worst = status;
+  }
+  HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{1});
+  if (worst == PutStatus::stored && outgoing.header.correlation == current_request_) {
+    current_request_ = 0;  // it is the receiver's to answer now
+  }
+  return worst;
+}
+
+}  // namespace cingulum::ring

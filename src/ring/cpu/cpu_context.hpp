@@ -1,0 +1,102 @@
+// The context of a body that runs as a CPU thread: one lane, a mailbox before it, a mailbox or other actors behind it.
+// ring/actor_context.hpp says what the calls mean.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "ring/actor.hpp"
+#include "ring/actor_context.hpp"
+#include "ring/buffer_table.hpp"
+#include "ring/mailbox.hpp"
+#include "ring/reply_table.hpp"
+
+namespace cingulum::ring {
+
+class CpuContext;
+
+// What the actor's thread and its CpuActor share.
+struct CpuActorCore {
+  using Targets = std::vector<std::shared_ptr<MessageSink>>;
+
+  CpuActorCore(std::string actor_name, std::uint16_t actor_number, std::function<int(CpuContext&)> actor_body,
+               const ActorOptions& options, RuntimeServices runtime_services);
+
+  const std::string name;
+  const std::uint16_t number;
+  const std::function<int(CpuContext&)> body;
+  const RuntimeServices services;
+  const int processor;
+
+  Mailbox inbox;
+  Mailbox outbox;
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> late_replies{0};
+  std::atomic<std::uint64_t> dead_letters{0};
+  std::atomic<std::uint64_t> discarded{0};
+  std::atomic<bool> running{false};  // a body runs, or is about to
+  Doorbell ended;                    // rings when running becomes false
+
+  // Read by the thread at any time; what was wired before is kept until the wires are cut.
+  std::array<std::atomic<const Targets*>, port_count> ports = {};
+  std::mutex wires_mutex;
+  std::vector<std::unique_ptr<const Targets>> wires;
+
+  ActorCounters counters;  // written by the thread, with relaxed stores
+  LatencyHistogram latency;
+  alignas(16) std::array<unsigned char, state_capacity> state_bytes = {};
+};
+
+class CpuContext {
+ public:
+  explicit CpuContext(CpuActorCore& core);
+  CpuContext(const CpuContext&) = delete;
+  CpuContext& operator=(const CpuContext&) = delete;
+  ~CpuContext();
+
+  [[nodiscard]] bool receive(Message& message);
+  [[nodiscard]] GetStatus try_receive(Message& message);
+  PutStatus send(const Message& message);
+  PutStatus emit(std::uint32_t port, const Message& message);
+  [[nodiscard]] bool should_stop() const { return core_.stop.load(std::memory_order_acquire); }
+  void heartbeat() { count(core_.counters.heartbeat); }
+  [[nodiscard]] std::uint64_t time_ns() const {
+    return core_.services.schedule != nullptr ? core_.services.schedule->now_ns() : steady_now_ns();
+  }
+  [[nodiscard]] std::uint32_t lane() const { return 0; }
+  [[nodiscard]] std::uint32_t lanes() const { return 1; }
+  void sync() const {}
+  [[nodiscard]] std::uint16_t self() const { return core_.number; }
+  template <class State>
+  [[nodiscard]] State& state() {
+    static_assert(std::is_trivially_copyable_v<State> && sizeof(State) <= state_capacity && alignof(State) <= 16);
+    return *reinterpret_cast<State*>(core_.state_bytes.data());
+  }
+
+  // The bytes behind a handle; null when it is stale.
+  [[nodiscard]] void* buffer(BufferHandle handle) const {
+    const std::span<const BufferEntry> entries = core_.services.buffers->entries();
+    return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), handle);
+  }
+
+  // The request that the body works on; 0: none. For the one who reports its failure.
+  [[nodiscard]] std::uint64_t current_request() const { return current_request_; }
+  [[nodiscard]] bool has_current() const { return has_current_; }
+
+ private:
+  static void count(std::uint64_t& counter, std::uint64_t by = 1) { HostAtomics::store_relaxed(counter, counter + by); }
+  void begin(const Envelope& envelope, Message& message);
+  PutStatus deliver(MessageSink& target, const Message& message);
+
+  CpuActorCore& core_;
+  std::uint64_t busy_since_ns_;
+  std::uint64_t current_request_ = 0;
+  bool has_current_ = false;
+};
+static_assert(ActorContext<CpuContext>);
+
+}  // namespace cingulum::ring

@@ -1,0 +1,16 @@
+// Resident grids on an NVIDIA GPU: mapped pinned memory, one cooperative launch, two streams that never wait for each
+// other. While the kernel runs nothing is freed or loaded (device/blocking_calls.hpp).
+#pragma once
+
+#include <memory>
+
+#include "device/device.hpp"
+#include "ring/cuda/cuda_program.hpp"
+#include "ring/resident/resident_backend.hpp"
+
+namespace cingulum::ring {
+
+// `device` is a CUDA device and outlives the backend. Give the result to ResidentGrid::open.
+[[nodiscard]] Result<std::unique_ptr<ResidentBackend>> make_cuda_backend(Device& device, CudaProgram program);
+
+}  // namespace cingulum::ring

@@ -1,0 +1,178 @@
+// What a CUDA block offers to the seat of an actor (ring/resident/seat_context.hpp): loads and stores at their scope,
+// collective copies, the block's barrier, clocks and naps. The mailbox functions are called by the first warp, all of
+// its lanes, with the same arguments; they answer all lanes alike. PTX says the instruction that is meant, and needs no
+// header of libcu++, which NVRTC would not find on a user's machine. ring/resident/emulated_machine.hpp is the same for
+// a host thread.
+#pragma once
+
+#include "ring/fast_ring.hpp"
+#include "ring/resident/seat_layout.hpp"
+
+namespace cingulum::ring {
+
+struct CudaMachine {
+  static constexpr std::uint32_t all_lanes = 0xffffffffu;
+
+  __device__ static std::uint32_t lane() { return threadIdx.x; }
+  __device__ static std::uint32_t lanes() { return blockDim.x; }
+  __device__ static bool in_mailbox() { return threadIdx.x < 32; }
+  __device__ static bool is_first() { return threadIdx.x == 0; }
+  __device__ static void block_sync() { __syncthreads(); }
+
+  // Nanoseconds of the device's clock; for all lanes of the mailbox the first lane's.
+  __device__ static std::uint64_t time_ns() { return __shfl_sync(all_lanes, own_time_ns(), 0); }
+  __device__ static std::uint64_t own_time_ns() {
+    std::uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+  }
+  __device__ static std::uint64_t cycles() {
+    return __shfl_sync(all_lanes, static_cast<unsigned long long>(clock64()), 0);
+  }
+  // Of the telemetry's clock: about a millisecond at the clock rates of GPUs.
+  static constexpr std::uint64_t cycles_per_beat = 1500000;
+  __device__ static void nap(std::uint32_t nanoseconds) { __nanosleep(nanoseconds); }
+
+  // A word of the other side; system scope serves host and device memory alike.
+  __device__ static std::uint64_t load_acquire(const std::uint64_t* word) {
+    std::uint64_t value = 0;
+    if (is_first()) asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return __shfl_sync(all_lanes, value, 0);
+  }
+  // The same by each lane for itself.
+  __device__ static std::uint64_t load_word(const std::uint64_t* word) {
+    std::uint64_t value;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+  }
+  __device__ static std::uint32_t load_word(const std::uint32_t* word) {
+    std::uint32_t value;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+    return value;
+  }
+  __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+    if (is_first()) asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    __syncwarp();
+  }
+  // After the barrier of the block this also orders what the other threads wrote (cumulativity).
+  __device__ static void store_release(std::uint64_t* word, std::uint64_t value) {
+    __syncwarp();
+    if (is_first()) asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    __syncwarp();
+  }
+  // Between the blocks of one grid, never across the bus.
+  __device__ static bool compare_exchange(std::uint64_t* word, std::uint64_t expected, std::uint64_t desired) {
+    std::uint64_t seen = 0;
+    if (is_first()) {
+      seen = atomicCAS(reinterpret_cast<unsigned long long*>(word), static_cast<unsigned long long>(expected),
+                       static_cast<unsigned long long>(desired));
+      __threadfence();
+    }
+    return __shfl_sync(all_lanes, seen, 0) == expected;
+  }
+
+  struct HostWords {
+    std::uint64_t command;
+    std::uint64_t beat;
+  };
+  // Both words by one read over the bus.
+  __device__ static HostWords read_host_line(const SeatHostLine* line) {
+    std::uint64_t value = 0;
+    const std::uint64_t* const words = &line->command;
+    if (threadIdx.x < 2)
+      asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(words + threadIdx.x) : "memory");
+    return {__shfl_sync(all_lanes, value, 0), __shfl_sync(all_lanes, value, 1)};
+  }
+
+  // Takes the slot's message to `to` when all of its words carry `sequence`, and answers 0; negative: not there yet;
+  // positive: overtaken by so many sequence numbers. Sixteen lanes read sixteen words: one 128-byte request. With
+  // `line`, lanes 16 and 17 fetch the host's words in the same instruction, so that a look at the commands costs no
+  // time of its own. Words are relaxed: a message that hands over a buffer is followed by fence().
+  template <bool on_device>
+  __device__ static std::int32_t read_fast(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to,
+                                           const SeatHostLine* line, HostWords* words) {
+    const std::uint32_t at = threadIdx.x;
+    const std::uint64_t* address = slot->words + (at & 15u);
+    if (at >= 16 && line != nullptr) address = &line->command + (at & 1u);
+    std::uint64_t value = 0;
+    if (at < 16 || (line != nullptr && at < 18)) {
+      if constexpr (on_device) {
+        if (at < 16) {
+          asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
+        } else {
+          asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
+        }
+      } else {
+        asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
+      }
+    }
+    if (line != nullptr) *words = {__shfl_sync(all_lanes, value, 16), __shfl_sync(all_lanes, value, 17)};
+    const std::int32_t ahead = at < 16 ? sequence_ahead(sequence_of_word(value), sequence) : 0;
+    if (__all_sync(all_lanes, ahead == 0)) {
+      if (at < 16) reinterpret_cast<std::uint32_t*>(to)[at] = data_of_word(value);
+      __syncwarp();
+      return 0;
+    }
+    const std::uint32_t newer = __ballot_sync(all_lanes, ahead > 0);
+    if (newer == 0) return -1;
+    return __shfl_sync(all_lanes, ahead, __ffs(static_cast<int>(newer)) - 1);
+  }
+
+  // What the first lane holds goes out: sixteen posted 8-byte stores in one request.
+  template <bool on_device>
+  __device__ static void write_fast(FastSlot<Message>* slot, std::uint32_t sequence, const Message& message) {
+    const std::uint32_t* const data = reinterpret_cast<const std::uint32_t*>(&message);
+    std::uint32_t mine = 0;
+#pragma unroll
+    for (std::uint32_t i = 0; i < 16; ++i) {
+      const std::uint32_t word = __shfl_sync(all_lanes, data[i], 0);
+      if (threadIdx.x == i) mine = word;
+    }
+    if (threadIdx.x < 16) {
+      const std::uint64_t value = sequenced_word(mine, sequence);
+      const std::uint64_t* const address = slot->words + threadIdx.x;
+      if constexpr (on_device) {
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value));
+      } else {
+        asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(address), "l"(value));
+      }
+    }
+    __syncwarp();
+  }
+
+  // By every thread: what it wrote before is seen by whoever sees what is written after; and it sees what others
+  // published before what it has read.
+  __device__ static void fence() {
+    __threadfence_system();
+  }
+
+  // By all threads of the block: `count` messages from position `first` of a bulk ring, 16 bytes a thread at a time.
+  __device__ static void copy_in(Message* to, const Message* slots, std::uint64_t first, std::uint32_t count,
+                                 std::uint32_t capacity) {
+    uint4* const out = reinterpret_cast<uint4*>(to);
+    for (std::uint32_t i = threadIdx.x; i < count * 4; i += blockDim.x) {
+      const std::uint64_t slot = (first + i / 4) & (capacity - 1);
+      out[i] = __ldcv(reinterpret_cast<const uint4*>(slots + slot) + (i & 3u));
+    }
+  }
+  __device__ static void copy_out(Message* slots, std::uint64_t first, const Message* from, std::uint32_t count,
+                                  std::uint32_t capacity) {
+    const uint4* const in = reinterpret_cast<const uint4*>(from);
+    for (std::uint32_t i = threadIdx.x; i < count * 4; i += blockDim.x) {
+      const std::uint64_t slot = (first + i / 4) & (capacity - 1);
+      reinterpret_cast<uint4*>(slots + slot)[i & 3u] = in[i];
+    }
+  }
+  // By all threads: plain words between mapped or device memory and the block's own.
+  __device__ static void copy_words(void* to, const void* from, std::uint64_t bytes) {
+    const auto* const in = static_cast<const std::uint64_t*>(from);
+    auto* const out = static_cast<std::uint64_t*>(to);
+    for (std::uint64_t i = threadIdx.x; i < bytes / 8; i += blockDim.x) out[i] = __ldcv(in + i);
+  }
+  __device__ static void clear_bytes(void* to, std::uint64_t bytes) {
+    auto* const out = static_cast<unsigned char*>(to);
+    for (std::uint64_t i = threadIdx.x; i < bytes; i += blockDim.x) out[i] = 0;
+  }
+};
+
+}  // namespace cingulum::ring

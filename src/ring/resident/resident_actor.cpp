@@ -1,0 +1,492 @@
+#include "ring/resident/resident_actor.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "ring/resident/look_again.hpp"
+
+namespace cingulum::ring {
+namespace {
+
+// How long a seat may take to see a command; it looks every few microseconds unless its body is away.
+constexpr Nanoseconds command_patience = std::chrono::seconds(2);
+
+bool is_over(SeatState state) {
+  return state == SeatState::ended || state == SeatState::failed || state == SeatState::left;
+}
+
+}  // namespace
+
+ResidentActor::ResidentActor(std::string name, std::uint16_t number, std::shared_ptr<ResidentGrid> grid,
+                             std::uint32_t body, std::span<const std::byte> arguments, RingKind kind,
+                             const ActorOptions& options, RuntimeServices services)
+    : Actor(std::move(name), number, options, services),
+      grid_(std::move(grid)),
+      body_(body),
+      arguments_(arguments.begin(), arguments.end()),
+      kind_(kind) {}
+
+ResidentActor::~ResidentActor() {
+  // A handle that goes without terminate: the seat is stopped and given back as well as it can be.
+  if (!seat_) return;
+  close_inbox();
+  if (activated_) {
+    end_expected_ = true;
+    static_cast<void>(grid_->command(*seat_, SeatCommand::stop, deadline_from_now(command_patience), is_over));
+  }
+  static_cast<void>(leave_seat());
+}
+
+SeatState ResidentActor::seat_state() const {
+  return static_cast<SeatState>(HostAtomics::load_acquire(grid_->seat(*seat_).device.state));
+}
+
+Status ResidentActor::do_launch() {
+  const ActorOptions& wanted = options();
+  const std::uint32_t most = grid_->options().ring_capacity;
+  if (wanted.inbox_capacity > most || wanted.outbox_capacity > most) {
+    return fail(ErrorKind::invalid_argument,
+                "actor '{}': an inbox of {} and an outbox of {} messages do not fit the grid's ring_capacity of {}",
+                name(), wanted.inbox_capacity, wanted.outbox_capacity, most);
+  }
+  if (kind_ == RingKind::bulk && wanted.inbox_policy == FullPolicy::drop_oldest) {
+    return fail(ErrorKind::invalid_argument, "actor '{}': drop_oldest needs a fast ring, not a bulk one", name());
+  }
+  CGL_TRY_ASSIGN(const std::uint32_t seat, grid_->take_seat(*this));
+  const auto rings = grid_->make_rings(seat, kind_, wanted.inbox_capacity, wanted.outbox_capacity);
+  Seat& memory = grid_->seat(seat);
+  if (kind_ == RingKind::fast) {
+    fast_in_ = FastWriter<Message>({reinterpret_cast<FastSlot<Message>*>(rings.inbox_slots), &memory.inbox_writer,
+                                    &memory.inbox_reader, wanted.inbox_capacity});
+    fast_out_ = FastReader<Message>({reinterpret_cast<FastSlot<Message>*>(rings.outbox_slots), &memory.outbox_writer,
+                                     &memory.outbox_reader, wanted.outbox_capacity},
+                                    0, std::max(1u, wanted.outbox_capacity / 4));
+  } else {
+    bulk_in_ = BulkWriter<Message>({reinterpret_cast<Message*>(rings.inbox_slots), &memory.inbox_writer,
+                                    &memory.inbox_reader, wanted.inbox_capacity});
+    bulk_out_ = BulkReader<Message>({reinterpret_cast<Message*>(rings.outbox_slots), &memory.outbox_writer,
+                                     &memory.outbox_reader, wanted.outbox_capacity},
+                                    0, std::max(1u, wanted.outbox_capacity / 4));
+  }
+  SeatPlan& plan = memory.plan;
+  plan = {};
+  plan.actor = body_;
+  plan.number = number();
+  plan.fresh = 1;
+  plan.inbox = rings.inbox;
+  plan.outbox = rings.outbox;
+  plan.state = grid_->state_of(seat);
+  plan.state_bytes = state_capacity;
+  std::memcpy(plan.body, arguments_.data(), arguments_.size());
+  {
+    const std::lock_guard lock(input_mutex_);
+    inbox_closed_ = false;
+  }
+  const std::lock_guard lock(output_mutex_);
+  outbox_open_ = true;
+  const std::lock_guard seat_lock(seat_mutex_);
+  seat_ = seat;
+  return {};
+}
+
+void ResidentActor::write_plan() {
+  SeatPlan& plan = grid_->seat(*seat_).plan;
+  plan.edges_in_count = static_cast<std::uint32_t>(edges_in_.size());
+  for (std::size_t i = 0; i < edges_in_.size(); ++i) plan.edges_in[i] = grid_->edge_ring(edges_in_[i]);
+  std::stable_sort(edges_out_.begin(), edges_out_.end(), [](const Edge& a, const Edge& b) { return a.port < b.port; });
+  plan.edges_out_count = static_cast<std::uint32_t>(edges_out_.size());
+  for (std::size_t i = 0; i < edges_out_.size(); ++i) plan.edges_out[i] = grid_->edge_ring(edges_out_[i].index);
+  for (std::uint32_t port = 0; port <= port_count; ++port) {
+    plan.port_start[port] = static_cast<std::uint32_t>(
+        std::count_if(edges_out_.begin(), edges_out_.end(), [&](const Edge& edge) { return edge.port < port; }));
+  }
+}
+
+Status ResidentActor::do_activate() {
+  const std::lock_guard life(life_mutex_);
+  write_plan();
+  CGL_TRY_ASSIGN(const bool sits,
+                 grid_->command(*seat_, SeatCommand::run, deadline_from_now(command_patience),
+                                [](SeatState state) { return state == SeatState::running || is_over(state); }));
+  if (!sits) {
+    return fail(ErrorKind::timed_out, "actor '{}': seat {} of {} does not answer", name(), *seat_,
+                grid_->backend().id());
+  }
+  activated_ = true;
+  return {};
+}
+
+void ResidentActor::do_gate(bool open, Nanoseconds patience) {
+  const std::lock_guard life(life_mutex_);
+  if (!seat_ || gone_) return;
+  const SeatState wanted = open ? SeatState::running : SeatState::held;
+  static_cast<void>(grid_->command(*seat_, open ? SeatCommand::run : SeatCommand::hold, deadline_from_now(patience),
+                                   [&](SeatState state) {
+                                     // A parked seat delivers nothing; it takes up the command when the grid returns.
+                                     return state == wanted || is_over(state);
+                                   }));
+}
+
+void ResidentActor::close_inbox() {
+  const std::lock_guard lock(input_mutex_);
+  inbox_closed_ = true;
+}
+
+Result<TerminationReport> ResidentActor::do_terminate(const Termination& how) {
+  const std::lock_guard life(life_mutex_);
+  close_inbox();
+  TerminationReport report;
+  if (!seat_) return report;
+  if (activated_ && !gone_) {
+    end_expected_ = true;
+    const std::uint64_t deadline = deadline_from_now(how.timeout);
+    if (!is_over(seat_state())) {
+      const bool drains = how.mode == Termination::Mode::drain;
+      auto over = [&](SeatState state) {
+        save_outputs();  // a body that waits for room in its outbox could not end
+        return is_over(state);
+      };
+      auto ended = grid_->command(*seat_, drains ? SeatCommand::drain : SeatCommand::stop, deadline, over);
+      if (ended && !*ended && drains) {
+        ended = grid_->command(*seat_, SeatCommand::stop, deadline_from_now(command_patience), over);
+      }
+      if (ended && !*ended) {
+        return fail(ErrorKind::timed_out, "actor '{}': its body does not return; its seat on {} is lost until it does",
+                    name(), grid_->backend().id());
+      }
+    }
+    report.drained = HostAtomics::load_acquire(grid_->seat(*seat_).device.drained);
+  }
+  report.dropped = leave_seat();
+  discarded_ += report.dropped;
+  return report;
+}
+
+std::uint64_t ResidentActor::leave_seat() {
+  save_outputs();
+  {
+    const std::lock_guard lock(output_mutex_);
+    outbox_open_ = false;
+  }
+  const std::lock_guard lock(seat_mutex_);
+  if (!seat_) return 0;
+  Seat& memory = grid_->seat(*seat_);
+  std::uint64_t written = 0;
+  {
+    const std::lock_guard input_lock(input_mutex_);
+    written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
+  }
+  const std::uint64_t left = written - HostAtomics::load_acquire(memory.inbox_reader.position);
+  overtaken_ = HostAtomics::load_acquire(memory.device.overtaken);
+  last_counters_ = counters_of_seat();
+  last_counters_.in_body = 0;
+  for (const std::uint32_t edge : edges_in_) static_cast<void>(grid_->close_edge_reader(edge));
+  bool vacated = !activated_;
+  if (activated_ && !gone_) {
+    const auto vacant = grid_->command(*seat_, SeatCommand::vacate, deadline_from_now(command_patience),
+                                       [](SeatState state) { return state == SeatState::vacant; });
+    vacated = vacant && *vacant;
+  }
+  // A seat that does not answer is not given to another.
+  if (vacated) grid_->give_seat(*seat_);
+  for (const std::uint32_t edge : edges_in_) grid_->release_edge_end(edge);
+  for (const Edge& edge : edges_out_) grid_->release_edge_end(edge.index);
+  edges_in_.clear();
+  edges_out_.clear();
+  seat_.reset();
+  return left;
+}
+
+PutStatus ResidentActor::try_put(const Message& message) {
+  const std::lock_guard lock(input_mutex_);
+  if (inbox_closed_) return PutStatus::closed;
+  PutStatus status = PutStatus::stored;
+  if (kind_ == RingKind::bulk) {
+    status = bulk_in_.try_put(message);
+  } else if (options().inbox_policy == FullPolicy::drop_oldest) {
+    fast_in_.put_over(message);
+  } else {
+    status = fast_in_.try_put(message);
+  }
+  if (status == PutStatus::stored) ++accepted_;
+  return status;
+}
+
+PutStatus ResidentActor::put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
+                             const std::atomic<bool>* stop) {
+  LookAgain again(options().waiting);
+  for (;;) {
+    const PutStatus status = try_put(message);
+    if (status == PutStatus::stored) {
+      if (message.has(mark_request)) {
+        grid_->expect_reply();
+      }
+      grid_->wake();
+      return status;
+    }
+    if (status == PutStatus::closed) {
+      ++rejected_;
+      return status;
+    }
+    switch (options().inbox_policy) {
+      case FullPolicy::reject: ++rejected_; return PutStatus::full;
+      case FullPolicy::drop_new: ++dropped_new_; return PutStatus::dropped_new;
+      default: break;
+    }
+    const std::uint64_t now = steady_now_ns();
+    if (now >= expires_ns) {
+      ++expired_;
+      return PutStatus::expired;
+    }
+    if (now >= deadline_ns || (stop != nullptr && stop->load(std::memory_order_acquire))) {
+      ++rejected_;
+      return now >= deadline_ns ? PutStatus::timed_out : PutStatus::closed;
+    }
+    again.pause();
+  }
+}
+
+std::uint32_t ResidentActor::put_batch(std::span<const Message> messages) {
+  const std::lock_guard lock(input_mutex_);
+  if (inbox_closed_) return 0;
+  std::uint32_t stored = 0;
+  const auto count = static_cast<std::uint32_t>(messages.size());
+  if (kind_ == RingKind::bulk) {
+    stored = bulk_in_.put_batch(messages.data(), count);
+  } else {
+    while (stored < count && fast_in_.try_put(messages[stored]) == PutStatus::stored) ++stored;
+  }
+  accepted_ += stored;
+  if (stored != 0) grid_->wake();
+  return stored;
+}
+
+bool ResidentActor::take_from_ring(Message& message) {
+  if (!outbox_open_) return false;
+  const GetStatus status = kind_ == RingKind::fast ? fast_out_.try_get(message) : bulk_out_.try_get(message);
+  if (status != GetStatus::taken) return false;
+  ++taken_outputs_;
+  return true;
+}
+
+bool ResidentActor::take_output(Message& message) {
+  if (!queue_.empty()) {
+    message = queue_.front();
+    queue_.pop_front();
+    return true;
+  }
+  while (take_from_ring(message)) {
+    if (!message.has(mark_request)) return true;
+    answer(message);
+  }
+  return false;
+}
+
+std::uint32_t ResidentActor::take_batch(std::span<Message> messages) {
+  const std::lock_guard lock(output_mutex_);
+  std::uint32_t taken = 0;
+  if (kind_ == RingKind::bulk && queue_.empty() && outbox_open_) {
+    const std::uint32_t got = bulk_out_.get_batch(messages.data(), static_cast<std::uint32_t>(messages.size()));
+    taken_outputs_ += got;
+    // Answers to requests are rare in streams: they are taken out of the batch.
+    for (std::uint32_t i = 0; i < got; ++i) {
+      if (messages[i].has(mark_request)) {
+        answer(messages[i]);
+      } else {
+        if (taken != i) messages[taken] = messages[i];
+        ++taken;
+      }
+    }
+    return taken;
+  }
+  while (taken < messages.size() && take_output(messages[taken])) ++taken;
+  return taken;
+}
+
+void ResidentActor::save_outputs() {
+  const std::lock_guard lock(output_mutex_);
+  Message message;
+  while (take_from_ring(message)) {
+    if (!message.has(mark_request)) {
+      queue_.push_back(message);
+    } else {
+      answer(message);
+    }
+  }
+}
+
+void ResidentActor::answer(const Message& reply) {
+  grid_->reply_came();
+  if (!services().replies->complete(reply.header.correlation, reply)) ++late_replies_;
+}
+
+GetStatus ResidentActor::do_receive(Message& message, std::uint64_t deadline_ns) {
+  LookAgain again(options().waiting);
+  for (;;) {
+    {
+      const std::lock_guard lock(output_mutex_);
+      if (take_output(message)) return GetStatus::taken;
+      if (!outbox_open_ || gone_) return GetStatus::closed;
+    }
+    if (again.spins_over() && steady_now_ns() >= deadline_ns) return GetStatus::timed_out;
+    again.pause();
+  }
+}
+
+Status ResidentActor::do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) {
+  if (activated_) {
+    return fail(ErrorKind::invalid_state, "actor '{}': on {} wires are laid before activation", name(),
+                grid_->backend().id());
+  }
+  std::vector<ResidentActor*> receivers;
+  for (const auto& target : targets) {
+    auto* const receiver = dynamic_cast<ResidentActor*>(target.get());
+    if (receiver == nullptr || receiver->grid_ != grid_) {
+      return fail(ErrorKind::invalid_argument,
+                  "actor '{}': port {} can only lead to actors of the same grid; let a CPU actor carry the messages",
+                  name(), port);
+    }
+    if (receiver->activated_ || receiver->edges_in_.size() == largest_edge_count) {
+      return fail(ErrorKind::invalid_state, "actor '{}': '{}' is active already or has {} wires", name(),
+                  receiver->name(), largest_edge_count);
+    }
+    receivers.push_back(receiver);
+  }
+  for (auto edge = edges_out_.begin(); edge != edges_out_.end();) {
+    if (edge->port != port) {
+      ++edge;
+      continue;
+    }
+    return fail(ErrorKind::invalid_state, "actor '{}': port {} is wired already", name(), port);
+  }
+  if (edges_out_.size() + receivers.size() > largest_edge_count) {
+    return fail(ErrorKind::full, "actor '{}': {} wires at most", name(), largest_edge_count);
+  }
+  for (ResidentActor* receiver : receivers) {
+    CGL_TRY_ASSIGN(const std::uint32_t edge, grid_->take_edge());
+    edges_out_.push_back({edge, port});
+    receiver->edges_in_.push_back(edge);
+  }
+  return {};
+}
+
+ActorCounters ResidentActor::do_counters() const {
+  const std::lock_guard lock(seat_mutex_);
+  return counters_of_seat();
+}
+
+ActorCounters ResidentActor::counters_of_seat() const {
+  if (!seat_) return last_counters_;
+  const ActorCounters& line = grid_->seat(*seat_).counters;
+  ActorCounters counters;
+  counters.received = HostAtomics::load_relaxed(line.received);
+  counters.sent = HostAtomics::load_relaxed(line.sent);
+  counters.emitted = HostAtomics::load_relaxed(line.emitted);
+  counters.refused = HostAtomics::load_relaxed(line.refused);
+  counters.heartbeat = HostAtomics::load_relaxed(line.heartbeat);
+  counters.busy_ns = HostAtomics::load_relaxed(line.busy_ns);
+  // Only a seat that runs beats.
+  counters.in_body = activated_ && seat_state() == SeatState::running ? 1 : 0;
+  counters.started = HostAtomics::load_relaxed(line.started);
+  return counters;
+}
+
+void ResidentActor::do_telemetry(ActorTelemetry& telemetry) const {
+  telemetry.backend = grid_->backend().id();
+  const ActorCounters counters = do_counters();
+  telemetry.received = counters.received;
+  telemetry.sent = counters.sent;
+  telemetry.emitted = counters.emitted;
+  telemetry.refused = counters.refused;
+  telemetry.inbox_capacity = options().inbox_capacity;
+  telemetry.loss.rejected = rejected_;
+  telemetry.loss.dropped_new = dropped_new_;
+  telemetry.loss.dropped_oldest = overtaken_;
+  telemetry.loss.expired = expired_;
+  telemetry.loss.dead_letters = dead_letters_;
+  telemetry.loss.discarded = discarded_;
+  telemetry.loss.late_replies = late_replies_;
+  {
+    const std::lock_guard seat_lock(seat_mutex_);
+    const std::lock_guard lock(input_mutex_);
+    if (seat_) {
+      const std::uint64_t written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
+      const std::uint64_t taken = HostAtomics::load_acquire(grid_->seat(*seat_).inbox_reader.position);
+      telemetry.inbox_depth = written - std::min(written, taken);
+    }
+  }
+  const std::lock_guard lock(output_mutex_);
+  telemetry.outbox_depth = queue_.size() + (counters.sent > taken_outputs_ ? counters.sent - taken_outputs_ : 0);
+}
+
+Status ResidentActor::do_restart() {
+  const std::lock_guard life(life_mutex_);
+  if (!seat_ || gone_) return fail(ErrorKind::closed, "actor '{}': its grid has ended", name());
+  CGL_TRY_ASSIGN(const bool runs, grid_->command(*seat_, SeatCommand::restart, deadline_from_now(command_patience),
+                                                 [](SeatState state) { return state == SeatState::running; }));
+  if (!runs) return fail(ErrorKind::timed_out, "actor '{}': its seat does not answer", name());
+  failure_seen_ = false;
+  return {};
+}
+
+void ResidentActor::do_bury() {
+  const std::lock_guard life(life_mutex_);
+  close_inbox();
+  dead_letters_ += leave_seat();
+}
+
+bool ResidentActor::serve() {
+  SeatState state = SeatState::none;
+  int code = 0;
+  bool had_message = false;
+  std::uint64_t working_on = 0;
+  {
+    const std::lock_guard lock(seat_mutex_);
+    if (!seat_ || !activated_ || gone_) return false;
+    state = seat_state();
+    const SeatDeviceLine& line = grid_->seat(*seat_).device;
+    code = static_cast<int>(static_cast<std::int64_t>(HostAtomics::load_acquire(line.failure)));
+    had_message = HostAtomics::load_acquire(line.had_message) != 0;
+    working_on = HostAtomics::load_acquire(line.working_on);
+  }
+  bool came = false;
+  // Who receives reads for himself; answers to requests are carried here.
+  if (grid_->expects_replies() && output_mutex_.try_lock()) {
+    const std::lock_guard lock(output_mutex_, std::adopt_lock);
+    Message message;
+    // Outputs that nobody reads stay in the ring, so that the actor feels it.
+    while (queue_.size() < options().outbox_capacity && take_from_ring(message)) {
+      came = true;
+      if (!message.has(mark_request)) {
+        queue_.push_back(message);
+      } else {
+        answer(message);
+      }
+    }
+  }
+  if (state == SeatState::failed && !end_expected_ && !failure_seen_.exchange(true)) {
+    if (had_message) ++dead_letters_;
+    body_failed(code, fmt::format("its body on {} returned {}", grid_->backend().id(), code), working_on);
+  } else if (state == SeatState::ended && !end_expected_.exchange(true)) {
+    body_ended();
+  }
+  return came;
+}
+
+bool ResidentActor::has_work_waiting() {
+  const std::lock_guard lock(seat_mutex_);
+  if (!seat_ || !activated_ || gone_ || seat_state() != SeatState::parked) return false;
+  const Seat& memory = grid_->seat(*seat_);
+  if (command_of(HostAtomics::load_acquire(memory.host.command)) == SeatCommand::hold) return false;
+  const std::lock_guard input_lock(input_mutex_);
+  const std::uint64_t written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
+  return written != HostAtomics::load_acquire(memory.inbox_reader.position);
+}
+
+void ResidentActor::grid_is_gone(const Error& why) {
+  if (gone_.exchange(true)) return;
+  body_failed(-1, why.message(), 0);
+}
+
+}  // namespace cingulum::ring

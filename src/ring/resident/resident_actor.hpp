@@ -1,0 +1,109 @@
+// An actor on a seat of a resident grid, as the runtime holds it: the host's ends of its rings, the commands of its
+// life cycle, what comes out of it. ResidentGrid::launch makes it; ring/actor.hpp says what it answers to.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "ring/bulk_ring.hpp"
+#include "ring/fast_ring.hpp"
+#include "ring/resident/resident_grid.hpp"
+
+namespace cingulum::ring {
+
+class ResidentActor final : public Actor {
+ public:
+  ResidentActor(std::string name, std::uint16_t number, std::shared_ptr<ResidentGrid> grid, std::uint32_t body,
+                std::span<const std::byte> arguments, RingKind kind, const ActorOptions& options,
+                RuntimeServices services);
+  ~ResidentActor() override;
+
+  PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
+                const std::atomic<bool>* stop) override;
+  // For streams, without waiting: how many were stored, and how many were taken. Only while active or deactivated.
+  [[nodiscard]] std::uint32_t put_batch(std::span<const Message> messages);
+  [[nodiscard]] std::uint32_t take_batch(std::span<Message> messages);
+
+  [[nodiscard]] const std::shared_ptr<ResidentGrid>& grid() const { return grid_; }
+
+ private:
+  friend class ResidentGrid;
+
+  Status do_launch() override;
+  Status do_activate() override;
+  void do_gate(bool open, Nanoseconds patience) override;
+  Result<TerminationReport> do_terminate(const Termination& how) override;
+  GetStatus do_receive(Message& message, std::uint64_t deadline_ns) override;
+  Status do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) override;
+  void do_telemetry(ActorTelemetry& telemetry) const override;
+  ActorCounters do_counters() const override;
+  Status do_restart() override;
+  void do_bury() override;
+
+  // By the grid's service thread: what the seat says, and answers on their way. True: something came.
+  bool serve();
+  void grid_is_gone(const Error& why);
+  // Event mode: messages in the inbox of a seat that is parked.
+  [[nodiscard]] bool has_work_waiting();
+
+  PutStatus try_put(const Message& message);
+  void write_plan();
+  // With output_mutex_ held: the next message for receive; answers to requests go to those who wait.
+  bool take_output(Message& message);
+  bool take_from_ring(Message& message);
+  void answer(const Message& reply);
+  // Everything that is in the outbox goes to the queue, however long it gets.
+  void save_outputs();
+  void close_inbox();
+  // The body has ended: outputs saved, seat and edges given back. Answers how many messages were never taken.
+  std::uint64_t leave_seat();
+  [[nodiscard]] SeatState seat_state() const;
+  [[nodiscard]] ActorCounters counters_of_seat() const;  // seat_mutex_ held
+
+  const std::shared_ptr<ResidentGrid> grid_;
+  const std::uint32_t body_;
+  const std::vector<std::byte> arguments_;
+  const RingKind kind_;
+
+  std::mutex life_mutex_;  // one change of the seat's life at a time: users and the service thread both make them
+  mutable std::mutex seat_mutex_;  // guards the seat against being given back while it is looked at
+  std::optional<std::uint32_t> seat_;
+  std::atomic<bool> activated_{false};
+  std::atomic<bool> failure_seen_{false};
+  std::atomic<bool> end_expected_{false};
+  std::atomic<bool> gone_{false};
+
+  mutable std::mutex input_mutex_;  // many threads send, the ring has one writer
+  bool inbox_closed_ = true;
+  FastWriter<Message> fast_in_;
+  BulkWriter<Message> bulk_in_;
+  std::uint64_t accepted_ = 0;
+  std::atomic<std::uint64_t> rejected_{0};
+  std::atomic<std::uint64_t> dropped_new_{0};
+  std::atomic<std::uint64_t> expired_{0};
+  std::atomic<std::uint64_t> overtaken_{0};
+  std::atomic<std::uint64_t> dead_letters_{0};
+  std::atomic<std::uint64_t> discarded_{0};
+  std::atomic<std::uint64_t> late_replies_{0};
+
+  mutable std::mutex output_mutex_;  // the ring has one reader
+  bool outbox_open_ = false;
+  FastReader<Message> fast_out_;
+  BulkReader<Message> bulk_out_;
+  std::deque<Message> queue_;
+  std::uint64_t taken_outputs_ = 0;
+
+  ActorCounters last_counters_;  // of a seat that was given back
+
+  struct Edge {
+    std::uint32_t index;
+    std::uint32_t port;
+  };
+  std::vector<Edge> edges_out_;
+  std::vector<std::uint32_t> edges_in_;
+};
+
+}  // namespace cingulum::ring

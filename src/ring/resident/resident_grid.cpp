@@ -1,0 +1,413 @@
+#include "ring/resident/resident_grid.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/quantity.hpp"
+#include "ring/resident/look_again.hpp"
+#include "ring/resident/resident_actor.hpp"
+
+namespace cingulum::ring {
+namespace {
+
+constexpr std::uint64_t slot_bytes = sizeof(FastSlot<Message>);  // the larger of both kinds
+constexpr Nanoseconds query_interval = std::chrono::milliseconds(10);
+// After a request the service looks without sleeping for this long.
+constexpr Nanoseconds attention = std::chrono::milliseconds(2);
+
+std::uint64_t in_ns(Nanoseconds time) {
+  return static_cast<std::uint64_t>(time.count());
+}
+
+std::string_view reason_text(LeaveReason reason) {
+  switch (reason) {
+    case LeaveReason::told: return "it was told to";
+    case LeaveReason::host_silent: return "the host was silent for longer than the lease";
+    case LeaveReason::time_limit: return "its time limit is over";
+    default: return "of an unknown reason";
+  }
+}
+
+}  // namespace
+
+Status check_options(const GridOptions& options) {
+  const auto wrong = [](std::string_view what, std::uint64_t value, std::string_view accepted) {
+    return fail(ErrorKind::invalid_argument, "grid: {} is {}, must be {}", what, value, accepted);
+  };
+  if (options.seats == 0 || options.seats > 1024) return wrong("seats", options.seats, "1 to 1024");
+  if (options.lanes == 0 || options.lanes % 32 != 0 || options.lanes > 256) {
+    return wrong("lanes", options.lanes, "32, 64, ... 256");
+  }
+  for (const std::uint32_t capacity : {options.ring_capacity, options.edge_capacity}) {
+    if (!is_power_of_two(capacity) || capacity > (1u << 20)) return wrong("a capacity", capacity, "a power of two");
+  }
+  if (options.buffers == 0) return wrong("buffers", 0, "at least 1");
+  if (options.lease < std::chrono::milliseconds(100)) {
+    return wrong("lease", in_ns(options.lease), "at least 100 ms (in nanoseconds)");
+  }
+  return {};
+}
+
+ResidentGrid::ResidentGrid(std::unique_ptr<ResidentBackend> backend, const GridOptions& options)
+    : backend_(std::move(backend)),
+      options_(options),
+      sitting_(options.seats),
+      taken_(options.seats, false),
+      command_numbers_(options.seats, 0) {
+  event_mode_ = options.mode == GridOptions::Mode::event ||
+                (options.mode == GridOptions::Mode::automatic && backend_->ends_long_kernels());
+}
+
+Result<std::shared_ptr<ResidentGrid>> ResidentGrid::open(std::unique_ptr<ResidentBackend> backend,
+                                                         const GridOptions& options) {
+  CGL_TRY(check_options(options));
+  const std::string id = backend->id();
+  CGL_TRY_ASSIGN(const std::uint32_t most, backend->most_seats(options.lanes, options.most_processors));
+  if (options.seats > most) {
+    return fail(
+        ErrorKind::invalid_argument,
+        "grid on {}: {} seats of {} lanes, of which only {} run at the same time; ask for fewer seats or lanes{}", id,
+        options.seats, options.lanes, most, options.most_processors == 0 ? "" : " or more processors");
+  }
+  if (options.mode == GridOptions::Mode::resident && backend->ends_long_kernels()) {
+    return fail(ErrorKind::unavailable,
+                "grid on {}: the driver ends kernels that run long, because a display is attached; use event mode", id);
+  }
+  std::shared_ptr<ResidentGrid> grid(new ResidentGrid(std::move(backend), options));
+  CGL_TRY(add_context(grid->allocate(), "grid on {}", id));
+  CGL_TRY(add_context(grid->start_kernel(), "grid on {}", id));
+  // The thread may be the last to let go of an actor, and with it of the grid: it holds none between two rounds.
+  grid->service_ = std::thread([weak = std::weak_ptr(grid)] {
+    for (;;) {
+      auto self = weak.lock();
+      if (self == nullptr || self->service_stop_) return;
+      const Nanoseconds rest = self->serve();
+      self.reset();
+      if (rest.count() != 0) {
+        std::this_thread::sleep_for(rest);
+      } else {
+        HostAtomics::pause();
+      }
+    }
+  });
+  return grid;
+}
+
+ResidentGrid::~ResidentGrid() {
+  static_cast<void>(close());
+}
+
+Status ResidentGrid::allocate() {
+  const std::uint64_t ring_bytes = std::uint64_t{options_.ring_capacity} * slot_bytes;
+  CGL_TRY_ASSIGN(seat_memory_, backend_->allocate_mapped(options_.seats * sizeof(Seat)));
+  CGL_TRY_ASSIGN(ring_memory_, backend_->allocate_mapped(options_.seats * 2 * ring_bytes));
+  CGL_TRY_ASSIGN(buffer_memory_, backend_->allocate_mapped(options_.buffers * sizeof(BufferEntry)));
+  CGL_TRY_ASSIGN(scratch_memory_, backend_->allocate_mapped(options_.scratch_bytes));
+  seats_ = reinterpret_cast<Seat*>(seat_memory_.host);
+  buffers_ =
+      std::make_unique<BufferTable>(std::span(reinterpret_cast<BufferEntry*>(buffer_memory_.host), options_.buffers));
+  const std::uint64_t edge_bytes = 2 * sizeof(RingLine) + std::uint64_t{options_.edge_capacity} * slot_bytes;
+  CGL_TRY_ASSIGN(std::byte* const device,
+                 backend_->allocate_device(line_bytes + std::uint64_t{options_.seats} * state_capacity +
+                                           options_.edges * edge_bytes));
+  votes_ = reinterpret_cast<std::uint64_t*>(device);
+  states_ = device + line_bytes;
+  std::byte* const first_edge = states_ + std::uint64_t{options_.seats} * state_capacity;
+  for (std::uint32_t i = 0; i < options_.edges; ++i) {
+    std::byte* const memory = first_edge + i * edge_bytes;
+    auto* const lines = reinterpret_cast<RingLine*>(memory);
+    edges_.push_back({{memory + 2 * sizeof(RingLine), lines, lines + 1, options_.edge_capacity, RingKind::fast}, 0});
+  }
+  return {};
+}
+
+Status ResidentGrid::start_kernel() {
+  if (event_mode_) {
+    CGL_TRY(backend_->clear_device(reinterpret_cast<std::byte*>(votes_), sizeof *votes_));
+    for (std::uint32_t i = 0; i < options_.seats; ++i) {
+      // Actors that were parked go on where they were.
+      const auto state = static_cast<SeatState>(HostAtomics::load_acquire(seats_[i].device.state));
+      if (state == SeatState::parked) seats_[i].plan.fresh = 0;
+    }
+  }
+  GridPlan plan = {};
+  plan.seats = reinterpret_cast<Seat*>(seat_memory_.device);
+  plan.votes = votes_;
+  plan.buffers = reinterpret_cast<const BufferEntry*>(buffer_memory_.device);
+  plan.seat_count = options_.seats;
+  plan.buffer_count = options_.buffers;
+  plan.spin_polls = options_.spin_polls;
+  plan.longest_nap_ns = options_.longest_nap_ns;
+  plan.lease_ns = in_ns(options_.lease);
+  plan.time_limit_ns = in_ns(options_.time_limit);
+  plan.park_after_ns = event_mode_ ? in_ns(options_.park_after) : 0;
+  CGL_TRY(backend_->launch(plan, options_.lanes));
+  ++launches_;
+  return {};
+}
+
+Status ResidentGrid::close(Nanoseconds timeout) {
+  if (closed_.exchange(true)) return {};
+  Status result;
+  {
+    const std::lock_guard launching(launch_mutex_);  // no launch from here on
+    if (seats_ != nullptr && launches_ != 0 && !is_lost_) {
+      for (std::uint32_t i = 0; i < options_.seats; ++i) {
+        const std::lock_guard lock(mutex_);
+        HostAtomics::store_release(seats_[i].host.command, command_word(++command_numbers_[i], SeatCommand::leave));
+      }
+    }
+  }
+  if (launches_ != 0) {
+    const std::uint64_t deadline = deadline_from_now(timeout);
+    LookAgain again(WaitStrategy{});
+    for (;;) {
+      const auto ended = backend_->has_ended();
+      if (!ended) {
+        lose(ended.error());
+        break;
+      }
+      if (*ended) break;
+      if (steady_now_ns() >= deadline) {
+        result = fail(ErrorKind::timed_out, "grid on {}: it does not end; a body does not return", backend_->id());
+        break;
+      }
+      again.pause();
+    }
+  }
+  ended_ = true;
+  service_stop_ = true;
+  if (service_.joinable()) {
+    if (service_.get_id() == std::this_thread::get_id()) {
+      service_.detach();
+    } else {
+      service_.join();
+    }
+  }
+  std::vector<std::shared_ptr<ResidentActor>> actors;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& each : sitting_) {
+      if (auto actor = each.lock()) actors.push_back(std::move(actor));
+    }
+  }
+  const Error closed(ErrorKind::closed, fmt::format("the grid on {} was closed", backend_->id()));
+  for (const auto& actor : actors) actor->grid_is_gone(closed);
+  return result;
+}
+
+std::optional<Error> ResidentGrid::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+void ResidentGrid::lose(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lost_) lost_ = error;
+  }
+  is_lost_ = true;
+}
+
+bool ResidentGrid::has_ended() {
+  if (ended_) return true;
+  const auto ended = backend_->has_ended();
+  return !ended || *ended;
+}
+
+LeaveReason ResidentGrid::leave_reason() const {
+  for (std::uint32_t i = 0; i < options_.seats; ++i) {
+    const auto reason = static_cast<LeaveReason>(HostAtomics::load_acquire(seats_[i].device.leave_reason));
+    if (reason != LeaveReason::none) return reason;
+  }
+  return LeaveReason::none;
+}
+
+Result<MappedMemory> ResidentGrid::scratch(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t whole = (bytes + line_bytes - 1) / line_bytes * line_bytes;
+  if (whole < bytes || whole > options_.scratch_bytes - scratch_used_) {
+    return fail(ErrorKind::full, "grid on {}: {} of mapped memory, {} are left of scratch_bytes", backend_->id(),
+                format_bytes(bytes), format_bytes(options_.scratch_bytes - scratch_used_));
+  }
+  const MappedMemory piece{scratch_memory_.host + scratch_used_, scratch_memory_.device + scratch_used_};
+  scratch_used_ += whole;
+  return piece;
+}
+
+Result<ActorHandle> ResidentGrid::launch(Runtime& runtime, std::string name, std::string_view body,
+                                         std::span<const std::byte> arguments, RingKind kind,
+                                         const ActorOptions& options) {
+  const std::vector<std::string>& known = backend_->actors();
+  const auto found = std::find(known.begin(), known.end(), body);
+  if (found == known.end()) {
+    return fail(ErrorKind::not_found, "launching '{}' on {}: no body '{}' in its program (it has: {})", name,
+                backend_->id(), body, fmt::join(known, ", "));
+  }
+  if (arguments.size() > body_capacity || kind == RingKind::none) {
+    return fail(ErrorKind::invalid_argument, "launching '{}': a body has at most {} bytes of members and a ring kind",
+                name, body_capacity);
+  }
+  CGL_TRY(check_options(name, options));
+  auto actor = std::make_shared<ResidentActor>(std::move(name), runtime.next_number(), shared_from_this(),
+                                               static_cast<std::uint32_t>(found - known.begin()), arguments, kind,
+                                               options, runtime.services());
+  CGL_TRY(actor->launch());
+  auto adopted = runtime.adopt(actor);
+  if (!adopted) static_cast<void>(actor->terminate(Termination::discard()));
+  return adopted;
+}
+
+Result<std::uint32_t> ResidentGrid::take_seat(ResidentActor& actor) {
+  const std::lock_guard lock(mutex_);
+  if (lost_) return tl::make_unexpected(*lost_);
+  if (closed_) return fail(ErrorKind::closed, "the grid on {} was closed", backend_->id());
+  const auto free = std::find(taken_.begin(), taken_.end(), false);
+  if (free == taken_.end()) {
+    return fail(ErrorKind::full, "launching '{}' on {}: all {} seats are taken; open the grid with more", actor.name(),
+                backend_->id(), options_.seats);
+  }
+  *free = true;
+  const auto seat = static_cast<std::uint32_t>(free - taken_.begin());
+  sitting_[seat] = std::static_pointer_cast<ResidentActor>(actor.shared_from_this());
+  return seat;
+}
+
+void ResidentGrid::give_seat(std::uint32_t seat) {
+  const std::lock_guard lock(mutex_);
+  taken_[seat] = false;
+  sitting_[seat].reset();
+}
+
+ResidentGrid::SeatRings ResidentGrid::make_rings(std::uint32_t seat, RingKind kind, std::uint32_t inbox_capacity,
+                                                 std::uint32_t outbox_capacity) {
+  const std::uint64_t ring_bytes = std::uint64_t{options_.ring_capacity} * slot_bytes;
+  const std::uint64_t offset = seat * 2 * ring_bytes;
+  SeatRings rings;
+  rings.inbox_slots = ring_memory_.host + offset;
+  rings.outbox_slots = rings.inbox_slots + ring_bytes;
+  const std::uint64_t bytes = kind == RingKind::fast ? slot_bytes : sizeof(Message);
+  std::memset(rings.inbox_slots, 0, inbox_capacity * bytes);
+  std::memset(rings.outbox_slots, 0, outbox_capacity * bytes);
+  Seat& memory = seats_[seat];
+  memory.inbox_writer = memory.inbox_reader = memory.outbox_writer = memory.outbox_reader = RingLine{};
+  memory.counters = ActorCounters{};
+  memory.device.drained = memory.device.overtaken = memory.device.working_on = memory.device.failure = 0;
+  auto* const seen = reinterpret_cast<Seat*>(seat_memory_.device) + seat;
+  rings.inbox = {ring_memory_.device + offset, &seen->inbox_writer, &seen->inbox_reader, inbox_capacity, kind};
+  rings.outbox = {ring_memory_.device + offset + ring_bytes, &seen->outbox_writer, &seen->outbox_reader,
+                  outbox_capacity, kind};
+  return rings;
+}
+
+Result<std::uint32_t> ResidentGrid::take_edge() {
+  std::uint32_t index = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto free = std::find_if(edges_.begin(), edges_.end(), [](const EdgeMemory& edge) { return edge.ends == 0; });
+    if (free == edges_.end()) {
+      return fail(ErrorKind::full, "wiring on {}: all {} edges are taken; open the grid with more", backend_->id(),
+                  options_.edges);
+    }
+    free->ends = 2;
+    index = static_cast<std::uint32_t>(free - edges_.begin());
+  }
+  const std::uint64_t bytes = 2 * sizeof(RingLine) + std::uint64_t{options_.edge_capacity} * slot_bytes;
+  CGL_TRY(backend_->clear_device(reinterpret_cast<std::byte*>(edges_[index].ring.writer), bytes));
+  return index;
+}
+
+void ResidentGrid::release_edge_end(std::uint32_t edge) {
+  const std::lock_guard lock(mutex_);
+  --edges_[edge].ends;
+}
+
+Status ResidentGrid::close_edge_reader(std::uint32_t edge) {
+  if (is_lost_) return {};
+  return backend_->store_device_word(&edges_[edge].ring.reader->closed, 1);
+}
+
+Result<std::uint64_t> ResidentGrid::give_command(std::uint32_t index, SeatCommand what) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return fail(ErrorKind::closed, "the grid on {} was closed", backend_->id());
+  const std::uint64_t word = command_word(++command_numbers_[index], what);
+  HostAtomics::store_release(seats_[index].host.command, word);
+  return word;
+}
+
+Result<std::optional<SeatState>> ResidentGrid::answer_to(std::uint32_t index, std::uint64_t word) {
+  wake();
+  const SeatDeviceLine& line = seats_[index].device;
+  const bool obeyed = HostAtomics::load_acquire(line.obeyed) == word;
+  const auto state = static_cast<SeatState>(HostAtomics::load_acquire(line.state));
+  if (is_lost_) return tl::make_unexpected(*lost());
+  if (ended_ || (obeyed && state == SeatState::left)) {
+    return fail(ErrorKind::closed, "the grid on {} has ended: {}", backend_->id(), reason_text(leave_reason()));
+  }
+  return obeyed ? std::optional(state) : std::nullopt;
+}
+
+void ResidentGrid::wake() {
+  if (!event_mode_ || is_lost_) return;
+  const std::lock_guard lock(launch_mutex_);
+  if (closed_) return;
+  const auto ended = backend_->has_ended();
+  if (!ended) {
+    lose(ended.error());
+  } else if (*ended && leave_reason() == LeaveReason::none) {
+    if (const Status started = start_kernel(); !started) lose(started.error());
+  }
+}
+
+Nanoseconds ResidentGrid::serve() {
+  const std::uint64_t beat_interval = std::min(in_ns(options_.lease) / 10, std::uint64_t{20'000'000});
+  const std::uint64_t now = steady_now_ns();
+  if (beating_ && now - last_beat_ns_ >= beat_interval) {
+    ++beats_;
+    for (std::uint32_t i = 0; i < options_.seats; ++i) HostAtomics::store_relaxed(seats_[i].host.beat, beats_);
+    last_beat_ns_ = now;
+  }
+  serve_actors();
+  if (now - last_query_ns_ >= in_ns(query_interval) && !closed_ && !ended_) {
+    last_query_ns_ = now;
+    std::optional<Error> gone;
+    const auto ended = backend_->has_ended();
+    if (!ended) {
+      lose(ended.error());
+      gone = ended.error();
+    } else if (*ended && (!event_mode_ || leave_reason() != LeaveReason::none)) {
+      gone = Error(ErrorKind::closed,
+                   fmt::format("the grid on {} has ended: {}", backend_->id(), reason_text(leave_reason())));
+    }
+    if (gone) {
+      ended_ = true;
+      std::vector<std::shared_ptr<ResidentActor>> actors;
+      {
+        const std::lock_guard lock(mutex_);
+        for (const auto& each : sitting_) {
+          if (auto actor = each.lock()) actors.push_back(std::move(actor));
+        }
+      }
+      for (const auto& actor : actors) actor->grid_is_gone(*gone);
+    }
+  }
+  if (replies_expected_.exchange(false, std::memory_order_relaxed)) last_work_ns_ = now;
+  return now - last_work_ns_ > in_ns(attention) ? Nanoseconds(std::chrono::microseconds(200)) : Nanoseconds::zero();
+}
+
+void ResidentGrid::serve_actors() {
+  for (std::uint32_t i = 0; i < options_.seats; ++i) {
+    std::shared_ptr<ResidentActor> actor;
+    {
+      const std::lock_guard lock(mutex_);
+      actor = sitting_[i].lock();
+    }
+    if (actor == nullptr) continue;
+    if (actor->serve()) last_work_ns_ = steady_now_ns();
+    // Work that came in the moment when the grid was closing for want of it.
+    if (event_mode_ && actor->has_work_waiting()) wake();
+  }
+}
+
+}  // namespace cingulum::ring

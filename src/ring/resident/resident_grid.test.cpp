@@ -1,0 +1,617 @@
+// Actors on a resident grid through the whole runtime: the same tests on the emulated grid and on CUDA. Every kernel
+// has a time limit of its own.
+#include "ring/resident/resident_grid.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "ring/resident/resident_actor.hpp"
+#include "ring/resident_bodies.hpp"
+#include "ring/resident_programs.hpp"
+#include "support/each_device.hpp"
+
+namespace cingulum::ring {
+namespace {
+
+using namespace std::chrono_literals;
+using cingulum::testing::fails_with;
+using testing::Add;
+using testing::BatchEcho;
+using testing::Bounce;
+using testing::Busy;
+using testing::Echo;
+using testing::FailEvery;
+using testing::LookUp;
+using testing::Numbered;
+using testing::numbered;
+using testing::Sum;
+using testing::Three;
+
+std::uint64_t count_from_environment(const char* name, std::uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+class ResidentGrids : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { ASSERT_OK_AND_ASSIGN(runtime_, Runtime::create()); }
+  // Skips, or fails where this device is required.
+  void open(GridOptions options = {}) {
+    auto backend = testing::make_test_backend(GetParam());
+    if (!backend) {
+      if (cingulum::testing::is_required(GetParam())) FAIL() << backend.error().message();
+      GTEST_SKIP() << backend.error().message();
+    }
+    if (options.time_limit == 0ns) options.time_limit = 20s;
+    if (is_emulated()) {
+      options.seats = std::min(options.seats, 8u);
+      options.longest_nap_ns = 50000;  // threads on few processors
+    }
+    ASSERT_OK_AND_ASSIGN(grid_, ResidentGrid::open(std::move(*backend), options));
+  }
+  void TearDown() override {
+    if (runtime_) static_cast<void>(runtime_->shutdown(Termination::discard()));
+    if (grid_) {
+      EXPECT_TRUE(grid_->close());
+    }
+  }
+  [[nodiscard]] bool is_emulated() const { return std::string_view(GetParam()) != "cuda"; }
+
+  template <class Body>
+  ActorHandle start(const std::string& name, const char* body_name, const Body& body, RingKind kind = RingKind::fast,
+                    const ActorOptions& options = {}) {
+    auto actor = grid_->launch(*runtime_, name, body_name, body, kind, options);
+    EXPECT_TRUE(actor) << (actor ? "" : actor.error().message());
+    if (!actor) return nullptr;
+    const Status active = (*actor)->activate();
+    EXPECT_TRUE(active) << (active ? "" : active.error().message());
+    return *actor;
+  }
+  static Message message(std::uint64_t number) { return make_message(numbered(number)); }
+  static std::uint64_t number_of(const Result<Message>& got) {
+    if (!got) {
+      ADD_FAILURE() << got.error().message();
+      return ~std::uint64_t{0};
+    }
+    EXPECT_TRUE(holds<Numbered>(*got));
+    const auto value = payload<Numbered>(*got);
+    EXPECT_TRUE(testing::is_whole(value)) << "message " << value.number << " is torn";
+    return value.number;
+  }
+  static bool comes_true(const std::function<bool()>& what, Nanoseconds patience = 5s) {
+    const std::uint64_t deadline = deadline_from_now(patience);
+    while (!what()) {
+      if (steady_now_ns() > deadline) return false;
+      std::this_thread::sleep_for(1ms);
+    }
+    return true;
+  }
+
+  std::unique_ptr<Runtime> runtime_;
+  std::shared_ptr<ResidentGrid> grid_;
+};
+CGL_FOR_DEVICES(ResidentGrids, "emulated", "cuda");
+
+#define OPEN(...)    \
+  open(__VA_ARGS__); \
+  if (::testing::Test::IsSkipped() || HasFatalFailure()) return
+
+TEST_P(ResidentGrids, an_echo_answers_every_message_whole_and_in_order) {
+  OPEN();
+  for (const RingKind kind : {RingKind::fast, RingKind::bulk}) {
+    const auto echo = start(kind == RingKind::fast ? "fast" : "bulk", "echo", Echo{}, kind);
+    ASSERT_TRUE(echo);
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      ASSERT_OK(echo->send(message(i)));
+      ASSERT_EQ(number_of(echo->receive(5s)), i);
+    }
+  }
+}
+
+TEST_P(ResidentGrids, requests_are_answered_by_correlation_through_the_runtime) {
+  OPEN();
+  ASSERT_TRUE(start("sum", "sum", Sum{}));
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 1; i < 100; ++i) {
+    sum += i + (i % 256) * ((i % 256) - 1) / 2;
+    ASSERT_EQ(number_of(runtime_->request("sum", message(i), 5s)), sum);
+  }
+}
+
+// Capacities down to 1, both kinds, more messages than laps of the smallest, with the reader pausing.
+TEST_P(ResidentGrids, rings_wrap_and_fill_without_loss_at_every_capacity) {
+  OPEN();
+  std::mt19937 random(7);
+  for (const RingKind kind : {RingKind::fast, RingKind::bulk}) {
+    for (const std::uint32_t capacity : {1u, 2u, 4u, 64u, 1024u}) {
+      ActorOptions options;
+      options.inbox_capacity = capacity;
+      options.outbox_capacity = capacity;
+      const std::string name = fmt::format("echo {} {}", static_cast<int>(kind), capacity);
+      const auto echo = start(name, "echo", Echo{}, kind, options);
+      ASSERT_TRUE(echo);
+      const std::uint64_t count = is_emulated() ? 2000 : 20000;
+      std::thread sender([&] {
+        for (std::uint64_t i = 0; i < count; ++i) {
+          const Status sent = echo->send(message(i), {.timeout = 10s});
+          if (!sent) {
+            ADD_FAILURE() << sent.error().message();
+            return;
+          }
+        }
+      });
+      for (std::uint64_t i = 0; i < count; ++i) {
+        const std::uint64_t number = number_of(echo->receive(10s));
+        EXPECT_EQ(number, i);
+        if (number != i) break;
+        if (random() % 512 == 0) std::this_thread::sleep_for(1ms);
+      }
+      sender.join();
+      ASSERT_OK(runtime_->terminate(name, Termination::discard()));
+    }
+  }
+}
+
+TEST_P(ResidentGrids, a_full_inbox_rejects_drops_or_times_out_and_counts_it) {
+  OPEN();
+  ActorOptions options;
+  options.inbox_capacity = 4;
+  options.inbox_policy = FullPolicy::reject;
+  const auto rejecting = start("rejecting", "echo", Echo{}, RingKind::fast, options);
+  options.inbox_policy = FullPolicy::drop_new;
+  const auto dropping = start("dropping", "echo", Echo{}, RingKind::bulk, options);
+  options.inbox_policy = FullPolicy::block;
+  const auto blocking = start("blocking", "echo", Echo{}, RingKind::fast, options);
+  options.inbox_policy = FullPolicy::drop_oldest;
+  const auto overwriting = start("overwriting", "echo", Echo{}, RingKind::fast, options);
+  for (const auto& actor : {rejecting, dropping, blocking, overwriting}) {
+    ASSERT_TRUE(actor);
+    ASSERT_OK(actor->deactivate());
+    for (std::uint64_t i = 0; i < 4; ++i) ASSERT_OK(actor->send(message(i)));
+  }
+  EXPECT_TRUE(fails_with(rejecting->send(message(4)), ErrorKind::full, "full"));
+  EXPECT_TRUE(fails_with(dropping->send(message(4)), ErrorKind::full, "dropped"));
+  EXPECT_TRUE(fails_with(blocking->send(message(4), {.timeout = 1ms}), ErrorKind::timed_out, "room"));
+  for (std::uint64_t i = 4; i < 10; ++i) ASSERT_OK(overwriting->send(message(i)));
+  EXPECT_EQ(rejecting->telemetry().loss.rejected, 1u);
+  EXPECT_EQ(dropping->telemetry().loss.dropped_new, 1u);
+  for (const auto& actor : {rejecting, dropping, blocking}) {
+    ASSERT_OK(actor->reactivate());
+    for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(number_of(actor->receive(5s)), i);
+  }
+  // Six were overwritten: the oldest that can be there is the seventh.
+  ASSERT_OK(overwriting->reactivate());
+  for (std::uint64_t i = 6; i < 10; ++i) EXPECT_EQ(number_of(overwriting->receive(5s)), i);
+  ASSERT_OK(overwriting->terminate(Termination::drain(1s)));
+  EXPECT_EQ(overwriting->telemetry().loss.dropped_oldest, 6u);
+}
+
+TEST_P(ResidentGrids, a_deactivated_actor_is_given_nothing_and_keeps_its_messages) {
+  OPEN();
+  for (const RingKind kind : {RingKind::fast, RingKind::bulk}) {
+    const auto echo = start(kind == RingKind::fast ? "fast" : "bulk", "echo", Echo{}, kind);
+    ASSERT_TRUE(echo);
+    for (int round = 0; round < 20; ++round) {
+      ASSERT_OK(echo->deactivate());
+      for (std::uint64_t i = 0; i < 10; ++i) ASSERT_OK(echo->send(message(i)));
+      EXPECT_TRUE(fails_with(echo->receive(3ms), ErrorKind::timed_out, "no message"));
+      ASSERT_OK(echo->reactivate());
+      for (std::uint64_t i = 0; i < 10; ++i) ASSERT_EQ(number_of(echo->receive(5s)), i);
+    }
+  }
+}
+
+TEST_P(ResidentGrids, terminating_drains_or_discards_and_every_message_is_accounted_for) {
+  OPEN();
+  for (const RingKind kind : {RingKind::fast, RingKind::bulk}) {
+    const std::string ring = kind == RingKind::fast ? "fast" : "bulk";
+    const auto drained = start("drained " + ring, "echo", Echo{}, kind);
+    const auto discarded = start("discarded " + ring, "echo", Echo{}, kind);
+    for (const auto& actor : {drained, discarded}) {
+      ASSERT_TRUE(actor);
+      ASSERT_OK(actor->deactivate());
+      for (std::uint64_t i = 0; i < 100; ++i) ASSERT_OK(actor->send(message(i)));
+    }
+    ASSERT_OK_AND_ASSIGN(const TerminationReport of_drained,
+                         runtime_->terminate("drained " + ring, Termination::drain(5s)));
+    EXPECT_EQ(of_drained.drained, 100u);
+    EXPECT_EQ(of_drained.dropped, 0u);
+    for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(number_of(drained->receive(1s)), i);
+    EXPECT_TRUE(fails_with(drained->receive(1s), ErrorKind::closed, "ended"));
+    ASSERT_OK_AND_ASSIGN(const TerminationReport of_discarded,
+                         runtime_->terminate("discarded " + ring, Termination::discard()));
+    EXPECT_EQ(of_discarded.drained, 0u);
+    EXPECT_EQ(of_discarded.dropped, 100u);
+    EXPECT_EQ(discarded->telemetry().loss.discarded, 100u);
+    EXPECT_TRUE(fails_with(discarded->send(message(1)), ErrorKind::invalid_state, "terminated"));
+  }
+}
+
+// Drain while nobody reads an outbox that is smaller than what is to come.
+TEST_P(ResidentGrids, draining_does_not_wait_for_someone_to_read_the_output) {
+  OPEN();
+  ActorOptions options;
+  options.outbox_capacity = 2;
+  for (const RingKind kind : {RingKind::fast, RingKind::bulk}) {
+    const std::string name = kind == RingKind::fast ? "fast" : "bulk";
+    const auto echo = start(name, "echo", Echo{}, kind, options);
+    ASSERT_TRUE(echo);
+    for (std::uint64_t i = 0; i < 500; ++i) ASSERT_OK(echo->send(message(i)));
+    ASSERT_OK(runtime_->terminate(name, Termination::drain(10s)));
+    for (std::uint64_t i = 0; i < 500; ++i) EXPECT_EQ(number_of(echo->receive(1s)), i);
+  }
+}
+
+TEST_P(ResidentGrids, a_failed_body_restarts_in_place_and_its_neighbours_go_on) {
+  OPEN();
+  ActorOptions options;
+  options.restart.kind = RestartKind::limited;
+  options.restart.max_restarts = 100000;
+  const auto failing = start("failing", "fail_every", FailEvery{10, 7}, RingKind::fast, options);
+  const auto neighbour = start("neighbour", "echo", Echo{});
+  ASSERT_TRUE(failing && neighbour);
+  const std::uint64_t count = is_emulated() ? 200 : 10000;
+  std::uint64_t expected = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    ASSERT_OK(failing->send(message(i)));
+    if (i % 10 == 9) {
+      ASSERT_OK(neighbour->send(message(i)));
+      ASSERT_EQ(number_of(neighbour->receive(5s)), i);
+      continue;
+    }
+    const std::uint64_t number = number_of(failing->receive(5s));
+    ASSERT_EQ(number, i);
+    ++expected;
+  }
+  ASSERT_TRUE(comes_true([&] { return failing->telemetry().restarts == count / 10; }))
+      << failing->telemetry().restarts << " restarts";
+  const ActorTelemetry telemetry = failing->telemetry();
+  EXPECT_EQ(telemetry.failures, count / 10);
+  EXPECT_EQ(telemetry.loss.dead_letters, count / 10);
+  EXPECT_EQ(telemetry.state, ActorState::active);
+  ASSERT_TRUE(failing->failure());
+  EXPECT_EQ(failing->failure()->code, 7);
+  ASSERT_OK_AND_ASSIGN(const TerminationReport report, failing->terminate(Termination::drain(5s)));
+  EXPECT_EQ(report.dropped, 0u);
+  EXPECT_EQ(failing->telemetry().received, count);
+  EXPECT_EQ(failing->telemetry().sent, expected);
+}
+
+TEST_P(ResidentGrids, a_final_failure_wakes_who_waits_and_counts_what_was_queued) {
+  OPEN();
+  const auto failing = start("failing", "fail_every", FailEvery{1, 42});
+  ASSERT_TRUE(failing);
+  ASSERT_OK(failing->deactivate());
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_OK(failing->send(message(i)));
+  ASSERT_OK(failing->reactivate());
+  EXPECT_TRUE(fails_with(failing->receive(5s), ErrorKind::closed, "returned 42"));
+  ASSERT_TRUE(comes_true([&] { return failing->state() == ActorState::failed; }));
+  EXPECT_TRUE(comes_true([&] { return failing->telemetry().loss.dead_letters == 5; }));
+  const auto other = start("other", "fail_every", FailEvery{1, 43});
+  EXPECT_TRUE(fails_with(runtime_->request("other", message(0), 5s), ErrorKind::closed, "43"));
+  // The seat is free again.
+  const auto echo = start("echo", "echo", Echo{});
+  ASSERT_OK(echo->send(message(3)));
+  EXPECT_EQ(number_of(echo->receive(5s)), 3u);
+}
+
+TEST_P(ResidentGrids, a_body_that_returns_by_itself_gives_its_seat_back) {
+  GridOptions options;
+  options.seats = 1;
+  OPEN(options);
+  for (int round = 0; round < 5; ++round) {
+    const std::string name = fmt::format("three {}", round);
+    const auto three = start(name, "three", Three{});
+    ASSERT_TRUE(three);
+    for (std::uint64_t i = 0; i < 3; ++i) ASSERT_OK(three->send(message(i)));
+    for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(number_of(three->receive(5s)), i);
+    ASSERT_TRUE(comes_true([&] { return three->state() == ActorState::terminated; }));
+    ASSERT_OK(runtime_->terminate(name));
+  }
+}
+
+TEST_P(ResidentGrids, a_pipeline_passes_messages_from_kernel_to_kernel) {
+  OPEN();
+  std::vector<std::string> names;
+  for (std::uint64_t stage = 0; stage < 4; ++stage) {
+    names.push_back(fmt::format("stage {}", stage));
+    ASSERT_OK(grid_->launch(*runtime_, names.back(), "add", Add{std::uint64_t{1} << (8 * stage)}));
+  }
+  ASSERT_OK(runtime_->pipeline(names));
+  for (const auto& name : names) ASSERT_OK(runtime_->activate(name));
+  const std::uint64_t count = is_emulated() ? 500 : 20000;
+  std::thread sender([&] {
+    for (std::uint64_t i = 0; i < count; ++i) static_cast<void>(runtime_->send(names.front(), message(i << 32)));
+  });
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t number = number_of(runtime_->receive(names.back(), 10s));
+    EXPECT_EQ(number, (i << 32) + 0x01010101u);
+    if (number != (i << 32) + 0x01010101u) break;
+  }
+  sender.join();
+  // In the order of the flow, so that each drains into the next.
+  for (const auto& name : names) {
+    ASSERT_OK_AND_ASSIGN(const TerminationReport report, runtime_->terminate(name, Termination::drain(5s)));
+    EXPECT_EQ(report.dropped, 0u);
+  }
+}
+
+TEST_P(ResidentGrids, two_actors_bounce_a_message_without_the_host) {
+  OPEN();
+  ASSERT_OK_AND_ASSIGN(const auto a, grid_->launch(*runtime_, "a", "bounce", Bounce{}));
+  ASSERT_OK_AND_ASSIGN(const auto b, grid_->launch(*runtime_, "b", "bounce", Bounce{}));
+  ASSERT_OK(runtime_->fan_out("a", 1, {"b"}));
+  ASSERT_OK(runtime_->fan_out("b", 1, {"a"}));
+  ASSERT_OK(a->activate());
+  ASSERT_OK(b->activate());
+  const std::uint64_t bounces = is_emulated() ? 1000 : 100000;
+  ASSERT_OK(a->send(message(bounces)));
+  // An even number ends where it began.
+  ASSERT_EQ(number_of(a->receive(10s)), 0u);
+  ASSERT_OK(a->terminate(Termination::discard()));
+  ASSERT_OK(b->terminate(Termination::discard()));
+  EXPECT_EQ(a->telemetry().emitted + b->telemetry().emitted, bounces);
+}
+
+TEST_P(ResidentGrids, one_actor_fans_out_to_several) {
+  OPEN();
+  ASSERT_OK_AND_ASSIGN(const auto source, grid_->launch(*runtime_, "source", "add", Add{1}));
+  std::vector<std::string> targets;
+  for (int i = 0; i < 3; ++i) {
+    targets.push_back(fmt::format("target {}", i));
+    ASSERT_OK(grid_->launch(*runtime_, targets.back(), "echo", Echo{}));
+  }
+  ASSERT_OK(runtime_->fan_out("source", 1, targets));
+  for (const auto& name : targets) ASSERT_OK(runtime_->activate(name));
+  ASSERT_OK(source->activate());
+  for (std::uint64_t i = 0; i < 100; ++i) ASSERT_OK(source->send(message(i)));
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(number_of(source->receive(5s)), i + 1);
+    for (const auto& name : targets) ASSERT_EQ(number_of(runtime_->receive(name, 5s)), i + 1);
+  }
+  EXPECT_TRUE(fails_with(source->wire(2, {}), ErrorKind::invalid_state, ""));
+}
+
+TEST_P(ResidentGrids, a_handle_names_a_buffer_until_it_is_released) {
+  OPEN();
+  const auto look_up = start("look up", "look_up", LookUp{});
+  ASSERT_TRUE(look_up);
+  // Mapped memory of the grid serves as a buffer that both sides see: the last page of its rings is never used here.
+  ASSERT_OK_AND_ASSIGN(const MappedMemory memory, grid_->scratch(64));
+  *reinterpret_cast<std::uint64_t*>(memory.host) = 4711;
+  ASSERT_OK_AND_ASSIGN(const BufferHandle handle, grid_->buffers().add_borrowed(memory.device, 64, 1, {}));
+  const auto ask = [&](BufferHandle which) {
+    Message asking = message(0);
+    asking.header.flags |= mark_handle;
+    std::memcpy(asking.payload, &which, sizeof which);
+    return number_of(runtime_->request("look up", asking, 5s));
+  };
+  EXPECT_EQ(ask(handle), 4711u);
+  ASSERT_OK(grid_->buffers().release(handle));
+  EXPECT_EQ(ask(handle), LookUp::stale);
+  ASSERT_OK_AND_ASSIGN(const BufferHandle again, grid_->buffers().add_borrowed(memory.device, 64, 1, {}));
+  EXPECT_EQ(again.slot, handle.slot);
+  EXPECT_EQ(ask(again), 4711u);
+  EXPECT_EQ(ask(handle), LookUp::stale) << "an old generation";
+  EXPECT_EQ(ask({1u << 30, 1, 8}), LookUp::stale) << "past the table";
+}
+
+TEST_P(ResidentGrids, a_stalled_actor_is_reported_within_twice_its_limit_and_an_idle_one_is_not) {
+  OPEN();
+  ActorOptions options;
+  options.stall_limit = 200ms;
+  const auto busy = start("busy", "busy", Busy{}, RingKind::fast, options);
+  const auto idle = start("idle", "echo", Echo{}, RingKind::fast, options);
+  ASSERT_TRUE(busy && idle);
+  ASSERT_OK(busy->send(message(100)));
+  ASSERT_EQ(number_of(busy->receive(5s)), 100u);
+  EXPECT_EQ(busy->telemetry().stalls, 0u) << "shorter than the limit";
+  const std::uint64_t start_ns = steady_now_ns();
+  ASSERT_OK(busy->send(message(1000)));
+  ASSERT_TRUE(comes_true([&] { return busy->telemetry().stalled; }));
+  EXPECT_LT(steady_now_ns() - start_ns, 1'000'000'000u);
+  ASSERT_EQ(number_of(busy->receive(5s)), 1000u);
+  EXPECT_TRUE(comes_true([&] { return !busy->telemetry().stalled; }));
+  EXPECT_EQ(busy->telemetry().stalls, 1u);
+  EXPECT_EQ(idle->telemetry().stalls, 0u);
+}
+
+TEST_P(ResidentGrids, a_host_that_falls_silent_ends_the_kernel_after_the_lease) {
+  GridOptions options;
+  options.lease = is_emulated() ? 300ms : 2s;
+  OPEN(options);
+  const auto echo = start("echo", "echo", Echo{});
+  ASSERT_TRUE(echo);
+  ASSERT_OK(echo->send(message(1)));
+  ASSERT_EQ(number_of(echo->receive(5s)), 1u);
+  // Longer than the lease, with the beat: it stays.
+  std::this_thread::sleep_for(options.lease + options.lease / 4);
+  ASSERT_FALSE(grid_->has_ended());
+  const std::uint64_t start_ns = steady_now_ns();
+  grid_->stop_beat();
+  ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }, options.lease + options.lease / 2));
+  EXPECT_GE(steady_now_ns() - start_ns + 30'000'000u, static_cast<std::uint64_t>(options.lease.count()) * 9 / 10);
+  EXPECT_EQ(grid_->leave_reason(), LeaveReason::host_silent);
+  // The host lives and is told.
+  ASSERT_TRUE(comes_true([&] { return echo->state() == ActorState::failed; }));
+  EXPECT_NE(echo->failure()->message.find("silent"), std::string::npos) << echo->failure()->message;
+  EXPECT_TRUE(fails_with(echo->receive(1s), ErrorKind::closed, "silent"));
+}
+
+TEST_P(ResidentGrids, a_grid_ends_at_its_own_time_limit) {
+  GridOptions options;
+  options.time_limit = 300ms;
+  OPEN(options);
+  const auto echo = start("echo", "echo", Echo{});
+  ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }, 2s));
+  EXPECT_EQ(grid_->leave_reason(), LeaveReason::time_limit);
+  ASSERT_TRUE(comes_true([&] { return echo->state() == ActorState::failed; }));
+}
+
+TEST_P(ResidentGrids, event_mode_leaves_the_device_when_idle_and_comes_back_with_the_next_message) {
+  GridOptions options;
+  options.mode = GridOptions::Mode::event;
+  options.park_after = 2ms;
+  options.seats = 3;
+  OPEN(options);
+  EXPECT_TRUE(grid_->in_event_mode());
+  const auto sum = start("sum", "sum", Sum{});
+  const auto echo = start("echo", "echo", Echo{}, RingKind::bulk);
+  ASSERT_TRUE(sum && echo);
+  std::uint64_t expected = 0;
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    ASSERT_OK(sum->send(message(i)));
+    expected += i + (i % 256) * ((i % 256) - 1) / 2;
+    ASSERT_EQ(number_of(sum->receive(5s)), expected) << "its state outlasts parking";
+    ASSERT_OK(echo->send(message(i)));
+    ASSERT_EQ(number_of(echo->receive(5s)), i);
+    if (i % 4 == 0) {
+      ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }));
+    }
+  }
+  EXPECT_GE(grid_->launches(), 5u);
+  EXPECT_EQ(sum->telemetry().stalls, 0u) << "parked is not stalled";
+  ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }));
+  ASSERT_OK(echo->deactivate());
+  ASSERT_OK(echo->send(message(7)));
+  ASSERT_OK(echo->reactivate());
+  EXPECT_EQ(number_of(echo->receive(5s)), 7u);
+  ASSERT_OK_AND_ASSIGN(const TerminationReport report, runtime_->terminate("sum", Termination::drain(5s)));
+  EXPECT_EQ(report.dropped, 0u);
+  EXPECT_EQ(sum->telemetry().received, 20u);
+}
+
+TEST_P(ResidentGrids, seats_are_checked_and_errors_name_what_is_wrong) {
+  GridOptions options;
+  options.seats = 2;
+  OPEN(options);
+  ASSERT_TRUE(start("a", "echo", Echo{}));
+  ASSERT_TRUE(start("b", "echo", Echo{}));
+  EXPECT_TRUE(fails_with(grid_->launch(*runtime_, "c", "echo", Echo{}), ErrorKind::full, "all 2 seats"));
+  ASSERT_OK(runtime_->terminate("a"));
+  EXPECT_TRUE(fails_with(grid_->launch(*runtime_, "c", "ecko", Echo{}), ErrorKind::not_found, "batch_echo"));
+  EXPECT_TRUE(fails_with(grid_->launch(*runtime_, "b", "echo", Echo{}), ErrorKind::already_exists, "b"));
+  ActorOptions large;
+  large.inbox_capacity = 1u << 16;
+  EXPECT_TRUE(fails_with(grid_->launch(*runtime_, "c", "echo", Echo{}, RingKind::fast, large),
+                         ErrorKind::invalid_argument, "ring_capacity"));
+  ASSERT_OK(runtime_->launch("cpu", Echo{}));
+  ASSERT_OK_AND_ASSIGN(const auto c, grid_->launch(*runtime_, "c", "echo", Echo{}));
+  ASSERT_OK_AND_ASSIGN(const auto cpu, runtime_->find("cpu"));
+  EXPECT_TRUE(fails_with(c->wire(0, {cpu}), ErrorKind::invalid_argument, "same grid"));
+  EXPECT_TRUE(fails_with(c->send(message(1)), ErrorKind::invalid_state, "launched"));
+
+  GridOptions too_many;
+  too_many.seats = 1000;
+  too_many.most_processors = 3;
+  ASSERT_OK_AND_ASSIGN(auto backend, testing::make_test_backend(GetParam()));
+  EXPECT_TRUE(fails_with(ResidentGrid::open(std::move(backend), too_many), ErrorKind::invalid_argument, "only 3"));
+}
+
+TEST_P(ResidentGrids, stopping_many_idle_actors_is_quick_and_seats_are_reused) {
+  GridOptions options;
+  options.seats = 32;
+  OPEN(options);
+  for (int round = 0; round < 3; ++round) {
+    const std::uint32_t seats = grid_->options().seats;
+    for (std::uint32_t i = 0; i < seats; ++i) ASSERT_TRUE(start(fmt::format("{}", i), "echo", Echo{}));
+    for (std::uint32_t i = 0; i < seats; ++i) {
+      ASSERT_OK(runtime_->send(fmt::format("{}", i), message(i)));
+      ASSERT_EQ(number_of(runtime_->receive(fmt::format("{}", i), 5s)), i);
+    }
+    for (std::uint32_t i = 0; i < seats; ++i) ASSERT_OK(runtime_->terminate(fmt::format("{}", i)));
+  }
+}
+
+// Random traffic with pauses, full rings, deactivations and restarts, checked message by message. The count is small by
+// default: CINGULUM_TEST_RING_MESSAGES sets it (10^9 for the goal, per ring kind, at 8 minutes).
+TEST_P(ResidentGrids, soak) {
+  GridOptions options;
+  options.time_limit = is_emulated() ? 60s : 20s;
+  const std::uint64_t count = count_from_environment("CINGULUM_TEST_RING_MESSAGES", is_emulated() ? 20000 : 500000);
+  // The kernel's own limit, which the tests keep to 20 s, follows a long soak.
+  if (count > 10'000'000) options.time_limit = std::chrono::minutes(9);
+  OPEN(options);
+  std::mt19937_64 random(20261115);
+  for (const RingKind kind : {RingKind::bulk, RingKind::fast}) {
+    const auto handle =
+        start(kind == RingKind::bulk ? "bulk" : "fast", kind == RingKind::bulk ? "batch_echo" : "echo", Echo{}, kind);
+    auto* const actor = dynamic_cast<ResidentActor*>(handle.get());
+    ASSERT_NE(actor, nullptr);
+    // Most of the messages go through the bulk ring, as in the figure; the fast one gets an eighth.
+    const std::uint64_t messages = kind == RingKind::bulk ? count : count / 8;
+    std::atomic<bool> done = false;
+    std::thread sender([&] {
+      std::vector<Message> batch(256);
+      for (std::uint64_t next = 0; next < messages && !done;) {
+        const auto size = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch.size(), messages - next));
+        for (std::uint32_t i = 0; i < size; ++i) batch[i] = message(next + i);
+        for (std::uint32_t sent = 0; sent < size && !done;) {
+          const std::uint32_t stored = actor->put_batch(std::span(batch).subspan(sent, size - sent));
+          sent += stored;
+          if (stored == 0) std::this_thread::yield();
+        }
+        next += size;
+      }
+    });
+    std::vector<Message> got(256);
+    std::uint64_t next = 0;
+    std::uint64_t wrong = 0;
+    std::uint64_t last_ns = steady_now_ns();
+    while (next < messages && wrong == 0) {
+      const std::uint32_t taken = actor->take_batch(got);
+      for (std::uint32_t i = 0; i < taken; ++i) {
+        const auto value = payload<Numbered>(got[i]);
+        wrong += value.number != next || !testing::is_whole(value);
+        ++next;
+      }
+      if (taken != 0) {
+        last_ns = steady_now_ns();
+      } else {
+        if (steady_now_ns() - last_ns > 10'000'000'000u) break;
+        std::this_thread::yield();
+      }
+      const std::uint64_t draw = random() % 20000;
+      if (draw == 0) std::this_thread::sleep_for(2ms);
+      if (draw == 1) {
+        EXPECT_TRUE(handle->deactivate());
+        EXPECT_TRUE(handle->reactivate());
+      }
+    }
+    done = true;
+    sender.join();
+    ASSERT_EQ(wrong, 0u);
+    ASSERT_EQ(next, messages);
+  }
+}
+
+TEST(ResidentGridOptions, are_checked) {
+  const auto with = [](auto change) {
+    GridOptions options;
+    change(options);
+    return check_options(options);
+  };
+  EXPECT_TRUE(check_options(GridOptions{}));
+  EXPECT_TRUE(fails_with(with([](GridOptions& o) { o.seats = 0; }), ErrorKind::invalid_argument, "seats"));
+  EXPECT_TRUE(fails_with(with([](GridOptions& o) { o.lanes = 48; }), ErrorKind::invalid_argument, "lanes"));
+  EXPECT_TRUE(fails_with(with([](GridOptions& o) { o.ring_capacity = 3; }), ErrorKind::invalid_argument, "power"));
+  EXPECT_TRUE(fails_with(with([](GridOptions& o) { o.lease = 1ms; }), ErrorKind::invalid_argument, "lease"));
+}
+
+TEST(ResidentGridModes, a_display_gpu_gets_event_mode_and_refuses_to_be_resident) {
+  GridOptions options;
+  options.longest_nap_ns = 50000;
+  options.time_limit = 20s;
+  ASSERT_OK_AND_ASSIGN(auto backend, testing::make_test_backend("emulated-display"));
+  ASSERT_OK_AND_ASSIGN(const auto grid, ResidentGrid::open(std::move(backend), options));
+  EXPECT_TRUE(grid->in_event_mode());
+  ASSERT_OK_AND_ASSIGN(backend, testing::make_test_backend("emulated-display"));
+  options.mode = GridOptions::Mode::resident;
+  EXPECT_TRUE(fails_with(ResidentGrid::open(std::move(backend), options), ErrorKind::unavailable, "event mode"));
+}
+
+}  // namespace
+}  // namespace cingulum::ring

@@ -1,0 +1,254 @@
+// The bodies of the workloads with many lanes: threads that call the context together, as the threads of a CUDA block
+// do. Every number must be that of one lane, to the bit.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "device/registry.hpp"
+#include "ring/resident/emulated_backend.hpp"
+#include "ring/resident/resident_grid.hpp"
+#include "ring/workloads/anomaly.hpp"
+#include "ring/workloads/anomaly_body.hpp"
+#include "ring/workloads/echo_and_sum.hpp"
+#include "ring/workloads/extended.hpp"
+#include "ring/workloads/pagerank.hpp"
+#include "ring/workloads/pagerank_body.hpp"
+#include "ring/workloads/workload_place.hpp"
+
+namespace cingulum::ring {
+namespace {
+
+// What the lanes of one actor share. Messages are given in order; answers are kept.
+struct Block {
+  explicit Block(std::uint32_t lane_count, BufferTable& table)
+      : lanes(lane_count), barrier(static_cast<std::ptrdiff_t>(lane_count)), buffers(table) {}
+
+  const std::uint32_t lanes;
+  std::barrier<> barrier;
+  BufferTable& buffers;
+  std::vector<Message> to_receive;
+  std::vector<Message> sent;
+  alignas(16) std::array<unsigned char, state_capacity> state = {};
+};
+
+class LaneContext {
+ public:
+  LaneContext(Block& block, std::uint32_t lane) : block_(block), lane_(lane) {}
+
+  bool receive(Message& message) {
+    sync();  // as on a device: nobody is still at work on the last message
+    if (next_ == block_.to_receive.size()) return false;
+    message = block_.to_receive[next_++];
+    sync();
+    return true;
+  }
+  PutStatus send(const Message& message) {
+    sync();
+    if (lane_ == 0) block_.sent.push_back(message);
+    sync();
+    return PutStatus::stored;
+  }
+  void* buffer(BufferHandle handle) {
+    const auto entries = block_.buffers.entries();
+    return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), handle);
+  }
+  std::uint32_t lane() const { return lane_; }
+  std::uint32_t lanes() const { return block_.lanes; }
+  void sync() { block_.barrier.arrive_and_wait(); }
+  template <class State>
+  State& state() {
+    static_assert(sizeof(State) <= state_capacity);
+    return *reinterpret_cast<State*>(block_.state.data());
+  }
+
+ private:
+  Block& block_;
+  const std::uint32_t lane_;
+  std::size_t next_ = 0;
+};
+
+// Gives the messages to the body on so many lanes; the code that all of them returned.
+template <class Body>
+int run_on_lanes(Block& block, const Body& body) {
+  std::vector<int> codes(block.lanes);
+  std::vector<std::thread> threads;
+  for (std::uint32_t lane = 0; lane < block.lanes; ++lane) {
+    threads.emplace_back([&, lane] {
+      LaneContext context(block, lane);
+      codes[lane] = body(context);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const int code : codes) EXPECT_EQ(code, codes[0]);
+  return codes[0];
+}
+
+template <class T>
+BufferHandle buffer_of(BufferTable& table, const std::vector<T>& values) {
+  const BufferHandle handle = table.add(values.size() * sizeof(T)).value();
+  if (!values.empty()) std::memcpy(table.get(handle)->data(), values.data(), values.size() * sizeof(T));
+  return handle;
+}
+
+std::vector<double> random_numbers(std::size_t count) {
+  std::mt19937_64 random(count + 1);
+  std::normal_distribution<double> draw;
+  std::vector<double> numbers(count);
+  for (double& number : numbers) number = draw(random) * std::exp(5 * draw(random));
+  return numbers;
+}
+
+TEST(workload_bodies, sums_are_the_same_bits_on_any_number_of_lanes) {
+  BufferTable table(64);
+  std::map<std::uint32_t, std::vector<double>> sums;
+  const std::vector<std::size_t> sizes = {0, 1, 2, 255, 256, 257, 1000, 4099};
+  for (const std::uint32_t lanes : {1U, 2U, 3U, 8U}) {
+    Block block(lanes, table);
+    std::vector<BufferHandle> handles;
+    for (const std::size_t size : sizes) {
+      handles.push_back(buffer_of(table, random_numbers(size)));
+      block.to_receive.push_back(make_buffer_message(SumRequest{handles.back()}));
+    }
+    ASSERT_EQ(run_on_lanes(block, SumBody<true>{}), 0);
+    ASSERT_EQ(block.sent.size(), sizes.size());
+    for (const Message& message : block.sent) sums[lanes].push_back(payload<SumReply>(message).sum);
+    EXPECT_EQ(sums[lanes], sums[1]) << lanes;
+    for (const BufferHandle& handle : handles) ASSERT_TRUE(table.release(handle).has_value());
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    long double expected = 0;
+    for (const double number : random_numbers(sizes[i])) expected += static_cast<long double>(number) * number;
+    EXPECT_NEAR(sums[1][i], static_cast<double>(expected), 1e-12 * static_cast<double>(expected));
+  }
+}
+
+TEST(workload_bodies, a_stale_buffer_is_a_failure_not_zeros) {
+  BufferTable table(4);
+  const BufferHandle handle = buffer_of(table, random_numbers(10));
+  ASSERT_TRUE(table.release(handle).has_value());
+  Block block(2, table);
+  block.to_receive = {make_buffer_message(SumRequest{handle})};
+  EXPECT_EQ(run_on_lanes(block, SumBody<false>{}), failure_stale_buffer);
+}
+
+TEST(workload_bodies, scores_are_the_same_bits_on_any_number_of_lanes) {
+  constexpr std::uint32_t batch = 700;
+  const std::vector<float> signal = example_signal(20 * batch, 3);
+  std::map<std::uint32_t, std::vector<Message>> answers;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> listed;
+  for (const std::uint32_t lanes : {1U, 3U, 8U}) {
+    BufferTable table(64);
+    Block block(lanes, table);
+    const BufferHandle window = buffer_of(table, std::vector<float>(1000));
+    const BufferHandle indices = buffer_of(table, std::vector<std::uint32_t>(most_listed_anomalies));
+    block.to_receive.push_back(make_buffer_message(DetectorStart{window, indices}));
+    for (std::uint32_t i = 0; i < 20; ++i) {
+      const std::vector<float> values(signal.begin() + i * batch, signal.begin() + (i + 1) * batch);
+      block.to_receive.push_back(make_buffer_message(SignalBatch{buffer_of(table, values), i, batch}));
+    }
+    ASSERT_EQ(run_on_lanes(block, AnomalyBody{}), 0);
+    ASSERT_EQ(block.sent.size(), 21U);
+    answers[lanes] = block.sent;
+    listed[lanes].resize(most_listed_anomalies);
+    std::memcpy(listed[lanes].data(), table.get(indices)->data(), 4 * most_listed_anomalies);
+    std::vector<float> kept(1000);
+    std::memcpy(kept.data(), table.get(window)->data(), 4000);
+    for (std::size_t i = 0; i < 1000; ++i) {
+      const std::size_t at = signal.size() - 1000 + i;
+      ASSERT_EQ(kept[at % 1000], signal[at]);  // the newest thousand, each in its place
+    }
+    for (std::size_t i = 0; i < block.sent.size(); ++i) {
+      ASSERT_EQ(std::memcmp(&answers[lanes][i], &answers[1][i], sizeof(Message)), 0) << lanes << " " << i;
+    }
+    EXPECT_EQ(listed[lanes], listed[1]);
+  }
+  EXPECT_GT(payload<BatchScores>(answers[1].back()).anomalies, 2U);
+}
+
+TEST(workload_bodies, ranks_do_not_depend_on_actors) {
+  const auto edges = random_edges(500, 3000, 4).value();
+  std::vector<double> first;
+  for (const std::uint32_t actors : {1U, 2U, 5U}) {
+    const auto place = make_cpu_place(2);
+    ASSERT_TRUE(place.has_value()) << place.error().message();
+    PageRankOptions options;
+    options.actors = actors;
+    const auto result = run_pagerank(**place, 500, edges, options);
+    ASSERT_TRUE(result.has_value()) << result.error().message();
+    EXPECT_TRUE(result->converged);
+    if (first.empty()) first = result->ranks;
+    EXPECT_EQ(result->ranks, first) << actors;
+  }
+  // Ranks hand on their mass: with an edge out of every node they would sum to one.
+  double sum = 0;
+  for (const double rank : first) sum += rank;
+  EXPECT_GT(sum, 0.9);
+  EXPECT_LE(sum, 1 + 1e-12);
+}
+
+// The place that GPUs have, on a grid of threads: every workload, and the ranks of the CPU.
+TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
+  const auto registry = DeviceRegistry::probe({});
+  ASSERT_TRUE(registry.has_value()) << registry.error().message();
+  Device* const device = registry->select_one("cpu").value();
+  using Backend = EmulatedBackend<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody>;
+  GridOptions options;
+  options.seats = 2;
+  options.ring_capacity = 1024;
+  options.scratch_bytes = 1 << 20;
+  auto grid = ResidentGrid::open(std::make_unique<Backend>(workload_body_names()), options);
+  ASSERT_TRUE(grid.has_value()) << grid.error().message();
+  const auto place = make_resident_place(*grid, *device);
+  ASSERT_TRUE(place.has_value()) << place.error().message();
+  grid->reset();
+
+  ExtendedOptions extended;
+  extended.latency_samples = 50;
+  extended.warm_up = 10;
+  extended.message_counts = {100, 1000};
+  extended.number_counts = {10, 300};
+  extended.actor_counts = {1, 2};
+  extended.messages_per_actor = 200;
+  const auto extended_result = run_extended(**place, extended);
+  ASSERT_TRUE(extended_result.has_value()) << extended_result.error().message();
+
+  const auto edges = random_edges(300, 2000, 4).value();
+  const auto ranks = run_pagerank(**place, 300, edges, {.actors = 2});
+  ASSERT_TRUE(ranks.has_value()) << ranks.error().message();
+  const auto cpu_place = make_cpu_place(1).value();
+  const auto cpu_ranks = run_pagerank(*cpu_place, 300, edges, {}).value();
+  EXPECT_EQ(ranks->ranks, cpu_ranks.ranks);
+  EXPECT_EQ(ranks->steps, cpu_ranks.steps);
+
+  const std::vector<float> signal = example_signal(20000, 5);
+  const auto scores = run_anomaly(**place, signal, {.batch = 500, .runs = 2});
+  ASSERT_TRUE(scores.has_value()) << scores.error().message();
+  const auto cpu_scores = run_anomaly(*cpu_place, signal, {.batch = 500, .runs = 1}).value();
+  EXPECT_EQ(scores->anomalies, cpu_scores.anomalies);
+  EXPECT_EQ(scores->first_indices, cpu_scores.first_indices);
+  EXPECT_EQ(scores->mean_score, cpu_scores.mean_score);
+}
+
+TEST(workload_bodies, random_edges_are_distinct_and_have_no_loops) {
+  const auto edges = random_edges(60, 1700, 9);
+  ASSERT_TRUE(edges.has_value()) << edges.error().message();
+  ASSERT_EQ(edges->size(), 1700U);
+  for (std::size_t i = 0; i < edges->size(); ++i) {
+    const Edge edge = (*edges)[i];
+    EXPECT_NE(edge.source, edge.target);
+    EXPECT_LT(std::max(edge.source, edge.target), 60U);
+    if (i > 0) {
+      EXPECT_LT(std::pair((*edges)[i - 1].source, (*edges)[i - 1].target), std::pair(edge.source, edge.target));
+    }
+  }
+  EXPECT_FALSE(random_edges(60, 1800, 9).has_value());
+}
+
+}  // namespace
+}  // namespace cingulum::ring

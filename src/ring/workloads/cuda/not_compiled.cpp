@@ -1,0 +1,9 @@
+#include "ring/workloads/workload_place.hpp"
+
+namespace cingulum::ring {
+
+Result<std::unique_ptr<WorkloadPlace>> make_cuda_place(Device&, const DevicePlaceOptions&) {
+  return fail(ErrorKind::unavailable, "actors on a GPU: this program was built without CUDA; use --device cpu");
+}
+
+}  // namespace cingulum::ring

@@ -1,0 +1,56 @@
+// Sums over the elements of a buffer by the lanes of an actor, in one order whatever the number of lanes: element i
+// belongs to strand i mod 256, a strand adds its elements in ascending order, and strands are joined pairwise (0 + 128,
+// 1 + 129,
+// ..., then 0 + 64, ...). A CPU thread and a CUDA block of any size get the same bits. Bodies of the workloads use it.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/portable.hpp"
+
+namespace cingulum::ring {
+
+constexpr std::uint32_t strand_count = 256;
+
+struct Add {
+  CGL_HD double operator()(double a, double b) const { return a + b; }
+};
+struct Maximum {
+  CGL_HD double operator()(double a, double b) const { return b > a ? b : a; }
+};
+
+// Joins term(0), ..., term(count - 1) with `join`, whose neutral element is 0 (sums; maxima of what is not negative).
+// `strands`: 256 numbers that the lanes share. By all lanes together; all get the result. Ends with the strands free.
+CGL_HD_GENERIC template <class Context, class Term, class Join>
+CGL_HD double join_over_lanes(Context& context, double* strands, std::uint32_t count, const Term& term,
+                              const Join& join) {
+  if (context.lanes() == 1) {
+    // The same additions in the order of memory.
+    for (std::uint32_t s = 0; s < strand_count; ++s) strands[s] = 0;
+    std::uint32_t i = 0;
+    for (; i + strand_count <= count; i += strand_count) {
+      for (std::uint32_t s = 0; s < strand_count; ++s) strands[s] = join(strands[s], term(i + s));
+    }
+    for (std::uint32_t s = 0; i < count; ++i, ++s) strands[s] = join(strands[s], term(i));
+    for (std::uint32_t half = strand_count / 2; half > 0; half /= 2) {
+      for (std::uint32_t s = 0; s < half; ++s) strands[s] = join(strands[s], strands[s + half]);
+    }
+    return strands[0];
+  }
+  for (std::uint32_t s = context.lane(); s < strand_count; s += context.lanes()) {
+    double sum = 0;
+    for (std::uint32_t i = s; i < count; i += strand_count) sum = join(sum, term(i));
+    strands[s] = sum;
+  }
+  context.sync();
+  for (std::uint32_t half = strand_count / 2; half > 0; half /= 2) {
+    for (std::uint32_t s = context.lane(); s < half; s += context.lanes())
+      strands[s] = join(strands[s], strands[s + half]);
+    context.sync();
+  }
+  const double result = strands[0];
+  context.sync();
+  return result;
+}
+
+}  // namespace cingulum::ring

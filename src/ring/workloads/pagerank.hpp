@@ -1,0 +1,43 @@
+// PageRank as a workload: the graph is built on the host, kept by actors (ring/workloads/pagerank_body.hpp), and
+// stepped until the ranks rest. `cingulum ring run pagerank` and its comparison with SciPy call this.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "ring/workloads/workload_place.hpp"
+
+namespace cingulum::ring {
+
+struct Edge {
+  std::uint32_t source = 0;
+  std::uint32_t target = 0;
+};
+
+// Distinct directed edges without loops. The same for the same arguments everywhere.
+[[nodiscard]] Result<std::vector<Edge>> random_edges(std::uint32_t nodes, std::uint64_t count, std::uint64_t seed);
+
+struct PageRankOptions {
+  double damping = 0.85;
+  double tolerance = 1e-6;  // on the largest change of a rank
+  std::uint32_t max_steps = 100;
+  std::uint32_t actors = 0;  // 0: as many as the place finds useful
+};
+
+struct PageRankResult {
+  std::uint32_t steps = 0;
+  bool converged = false;
+  double difference = 0;
+  std::uint32_t actors = 0;
+  double build_s = 0;    // from edges to the graph's buffer
+  double keep_s = 0;     // the buffer to where the actors are, and their first ranks
+  double iterate_s = 0;  // all steps
+  std::vector<double> ranks;
+};
+
+[[nodiscard]] Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes,
+                                                  std::span<const Edge> edges, const PageRankOptions& options);
+
+}  // namespace cingulum::ring

@@ -1,0 +1,91 @@
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "device/device.hpp"
+#include "ring/resident/resident_grid.hpp"
+#include "ring/workloads/workload_place.hpp"
+
+namespace cingulum::ring {
+namespace {
+
+struct NoArguments {};  // the workloads' bodies have no members
+
+class ResidentPlace final : public WorkloadPlace {
+ public:
+  ResidentPlace(std::shared_ptr<ResidentGrid> grid, Device& device, std::unique_ptr<Queue> queue,
+                std::unique_ptr<Runtime> runtime)
+      : device_(device), grid_(std::move(grid)), queue_(std::move(queue)), runtime_(std::move(runtime)) {}
+
+  // Actors first, then the grid, and only then memory: nothing may be freed while the kernel runs.
+  ~ResidentPlace() override {
+    runtime_->shutdown(Termination::discard());
+    static_cast<void>(grid_->close());
+    runtime_.reset();
+    grid_.reset();
+  }
+
+  std::string name() const override { return grid_->backend().id(); }
+  Runtime& runtime() override { return *runtime_; }
+  std::uint32_t useful_actors() const override { return grid_->options().seats; }
+
+  Result<ActorHandle> start(const std::string& name, WorkloadBody body, Traffic traffic,
+                            const ActorOptions& options) override {
+    ActorOptions fitting = options;
+    fitting.inbox_capacity = std::min(fitting.inbox_capacity, grid_->options().ring_capacity);
+    fitting.outbox_capacity = std::min(fitting.outbox_capacity, grid_->options().ring_capacity);
+    CGL_TRY_ASSIGN(ActorHandle actor,
+                   grid_->launch(*runtime_, name, workload_body_name(body), NoArguments{},
+                                 traffic == Traffic::stream ? RingKind::bulk : RingKind::fast, fitting));
+    CGL_TRY(actor->activate());
+    return actor;
+  }
+
+  Result<SharedBuffer> share(std::uint64_t bytes) override {
+    CGL_TRY_ASSIGN(const MappedMemory memory, grid_->scratch(bytes));
+    CGL_TRY_ASSIGN(const BufferHandle handle, grid_->buffers().add_borrowed(memory.device, bytes, 0, {}));
+    return SharedBuffer{handle, {memory.host, static_cast<std::size_t>(bytes)}};
+  }
+  Result<BufferHandle> keep(std::span<const std::byte> content) override {
+    CGL_TRY_ASSIGN(std::unique_ptr<Buffer> buffer, device_.allocate(content.size()));
+    CGL_TRY(queue_->upload(*buffer, 0, content));
+    CGL_TRY(queue_->synchronise());
+    CGL_TRY_ASSIGN(const BufferHandle handle,
+                   grid_->buffers().add_borrowed(buffer->device_pointer(), content.size(), 1, {}));
+    kept_.push_back({handle, std::move(buffer)});
+    return handle;
+  }
+  Status fetch(BufferHandle handle, std::uint64_t offset, std::span<std::byte> bytes) override {
+    for (const Kept& one : kept_) {
+      if (one.handle.slot != handle.slot || one.handle.generation != handle.generation) continue;
+      CGL_TRY(queue_->download(bytes, *one.buffer, offset));
+      return queue_->synchronise();
+    }
+    return fail(ErrorKind::not_found, "fetching from a buffer that is not kept on {}", name());
+  }
+  Status release(BufferHandle handle) override {
+    return grid_->buffers().release(handle).map([](std::uint32_t) {});
+  }
+
+ private:
+  struct Kept {
+    BufferHandle handle;
+    std::unique_ptr<Buffer> buffer;
+  };
+
+  Device& device_;
+  std::vector<Kept> kept_;  // freed after the grid has ended
+  std::shared_ptr<ResidentGrid> grid_;
+  std::unique_ptr<Queue> queue_;
+  std::unique_ptr<Runtime> runtime_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<WorkloadPlace>> make_resident_place(std::shared_ptr<ResidentGrid> grid, Device& device) {
+  CGL_TRY_ASSIGN(std::unique_ptr<Queue> queue, device.create_queue());
+  CGL_TRY_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create());
+  return std::make_unique<ResidentPlace>(std::move(grid), device, std::move(queue), std::move(runtime));
+}
+
+}  // namespace cingulum::ring

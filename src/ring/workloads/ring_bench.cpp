@@ -1,0 +1,340 @@
+#include "ring/workloads/ring_bench.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/interrupt.hpp"
+#include "ring/bulk_ring.hpp"
+#include "ring/wire.hpp"
+#include "ring/workloads/echo_and_sum.hpp"
+#include "ring/workloads/extended.hpp"
+
+namespace cingulum::ring {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr Nanoseconds answer_limit = std::chrono::seconds(30);
+constexpr WaitStrategy spinning = {WaitMode::spin, 2000};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+BenchRow latency_row(std::string scenario, std::string place, std::vector<double> microseconds) {
+  const LatencyResult latency = summarise_latency(std::move(microseconds));
+  BenchRow row;
+  row.scenario = std::move(scenario);
+  row.place = std::move(place);
+  row.unit = "us";
+  row.value = latency.p50_us;
+  row.p99 = latency.p99_us;
+  row.p999 = latency.p999_us;
+  row.best = latency.min_us;
+  return row;
+}
+
+BenchRow rate_row(std::string scenario, std::string place, std::vector<double> rates) {
+  std::sort(rates.begin(), rates.end());
+  BenchRow row;
+  row.scenario = std::move(scenario);
+  row.place = std::move(place);
+  row.unit = "messages/s";
+  row.value = rates[rates.size() / 2];
+  row.best = rates.back();
+  return row;
+}
+
+Status check_ping(const Message& answer, double value) {
+  if (holds<Ping>(answer) && payload<Ping>(answer).value == value) return {};
+  return fail(ErrorKind::corrupt, "the echo of {} came back changed", value);
+}
+
+Status stop(WorkloadPlace& place, const std::string& name) {
+  return place.runtime().terminate(name).map([](const TerminationReport&) {});
+}
+
+// Slots of 64 bytes through a bare ring from one thread to another.
+BenchRow bench_bare_ring(std::uint32_t messages) {
+  constexpr std::uint32_t capacity = 4096;
+  constexpr std::uint32_t batch = 64;
+  std::vector<double> rates;
+  for (int repetition = 0; repetition < 5; ++repetition) {
+    std::vector<Message> slots(capacity);
+    RingLine writer_line, reader_line;
+    const BulkRingView<Message> view = {slots.data(), &writer_line, &reader_line, capacity};
+    const auto start = Clock::now();
+    std::thread reader([&] {
+      BulkReader<Message> ring(view, 0, capacity / 4);
+      std::vector<Message> taken(batch);
+      for (std::uint32_t got = 0; got < messages;) {
+        const std::uint32_t count = ring.get_batch(taken.data(), batch);
+        got += count;
+        if (count == 0) std::this_thread::yield();
+      }
+    });
+    BulkWriter<Message> ring(view);
+    const std::vector<Message> sent(batch, make_message(Ping{1}));
+    for (std::uint32_t put = 0; put < messages;) {
+      const std::uint32_t count = ring.put_batch(sent.data(), std::min(batch, messages - put));
+      put += count;
+      if (count == 0) std::this_thread::yield();
+    }
+    reader.join();
+    rates.push_back(messages / seconds_since(start));
+  }
+  return rate_row("a bare ring between two threads, 64-byte slots", "cpu", std::move(rates));
+}
+
+BenchRow bench_thread_per_message(std::uint32_t rounds) {
+  std::vector<double> microseconds;
+  for (std::uint32_t i = 0; i < rounds; ++i) {
+    const auto start = Clock::now();
+    std::thread([] {}).join();
+    microseconds.push_back(1e6 * seconds_since(start));
+  }
+  return latency_row("the alternative: a thread made and joined", "cpu", std::move(microseconds));
+}
+
+// Passes a number on through port 0, counted down; at zero it goes back to who asked.
+struct HopBody {
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      if (!holds<Ping>(message)) return failure_unknown_message;
+      Ping ping = payload<Ping>(message);
+      ping.value -= 1;
+      Message next = message;
+      std::memcpy(next.payload, &ping, sizeof(ping));
+      ping.value > 0 ? context.emit(1, next) : context.send(next);
+    }
+    return 0;
+  }
+};
+
+Result<BenchRow> bench_actor_to_actor(WorkloadPlace& place, std::uint32_t hops) {
+  Runtime& runtime = place.runtime();
+  ActorOptions options;
+  options.waiting = spinning;
+  for (const char* name : {"hop-a", "hop-b"}) {
+    CGL_TRY(runtime.launch(name, HopBody{}, options).map([](const ActorHandle&) {}));
+  }
+  CGL_TRY(runtime.fan_out("hop-a", 1, {"hop-b"}));
+  CGL_TRY(runtime.fan_out("hop-b", 1, {"hop-a"}));
+  CGL_TRY(runtime.activate("hop-a"));
+  CGL_TRY(runtime.activate("hop-b"));
+  std::vector<double> microseconds;
+  for (int repetition = 0; repetition < 5; ++repetition) {
+    const auto start = Clock::now();
+    CGL_TRY(
+        runtime.request("hop-a", make_message(Ping{static_cast<double>(hops)}), answer_limit).map([](const Message&) {
+        }));
+    // Two hops are there and back.
+    microseconds.push_back(2e6 * seconds_since(start) / hops);
+  }
+  CGL_TRY(stop(place, "hop-a"));
+  CGL_TRY(stop(place, "hop-b"));
+  BenchRow row = latency_row("actor to actor and back", "cpu", std::move(microseconds));
+  row.p99 = row.p999 = 0;  // each sample is a mean over many hops
+  return row;
+}
+
+struct WirePing {
+  static constexpr const char* message_name = "WirePing";
+  double value = 0;
+};
+CGL_RING_FIELDS(WirePing, value);
+
+Result<std::vector<BenchRow>> bench_wire(std::uint32_t rounds) {
+  const WireEnvelope envelope = {.message_id = Uuid::random(), .correlation_id = std::nullopt};
+  std::vector<std::byte> bytes;
+  BenchRow encode_row;
+  encode_row.scenario = "wire format: encode a message of one number";
+  BenchRow decode_row;
+  decode_row.scenario = "wire format: decode it";
+  for (BenchRow* row : {&encode_row, &decode_row}) {
+    row->place = "cpu";
+    row->unit = "ns";
+    std::vector<double> nanoseconds;
+    for (int repetition = 0; repetition < 5; ++repetition) {
+      const auto start = Clock::now();
+      for (std::uint32_t i = 0; i < rounds; ++i) {
+        if (row == &encode_row) {
+          bytes.clear();
+          const WirePing ping{static_cast<double>(i)};
+          CGL_TRY(encode_message(wire_type<WirePing>, &ping, envelope, nullptr, bytes));
+        } else {
+          CGL_TRY(decode<WirePing>(bytes).map([](const auto&) {}));
+        }
+      }
+      nanoseconds.push_back(1e9 * seconds_since(start) / rounds);
+    }
+    std::sort(nanoseconds.begin(), nanoseconds.end());
+    row->value = nanoseconds[nanoseconds.size() / 2];
+    row->best = nanoseconds.front();
+  }
+  return std::vector<BenchRow>{encode_row, decode_row};
+}
+
+}  // namespace
+
+BenchRow bench_word_ping_pong(std::uint32_t round_trips) {
+  struct alignas(line_bytes) Line {
+    std::atomic<std::uint32_t> word{0};
+  };
+  Line there, back;
+  // A yield now and then: on fewer processors than threads the other side must get its turn.
+  const auto wait_for = [](const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+    for (std::uint32_t looks = 1; word.load(std::memory_order_acquire) != value; ++looks) {
+      looks % 2000 == 0 ? std::this_thread::yield() : HostAtomics::pause();
+    }
+  };
+  std::thread other([&] {
+    for (std::uint32_t i = 1; i <= round_trips; ++i) {
+      wait_for(there.word, i);
+      back.word.store(i, std::memory_order_release);
+    }
+  });
+  std::vector<double> microseconds;
+  for (std::uint32_t i = 1; i <= round_trips; ++i) {
+    const auto start = Clock::now();
+    there.word.store(i, std::memory_order_release);
+    wait_for(back.word, i);
+    microseconds.push_back(1e6 * seconds_since(start));
+  }
+  other.join();
+  return latency_row("a word passed between two threads and back", "cpu", std::move(microseconds));
+}
+
+Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trips) {
+  ActorOptions options;
+  options.waiting = spinning;
+  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("echo", WorkloadBody::echo, Traffic::answers, options));
+  std::vector<double> microseconds;
+  const std::uint32_t warm_up = round_trips / 50;
+  for (std::uint32_t i = 0; i < warm_up + round_trips; ++i) {
+    const auto start = Clock::now();
+    CGL_TRY(actor->send(make_message(Ping{static_cast<double>(i)})));
+    CGL_TRY_ASSIGN(const Message answer, actor->receive(answer_limit));
+    if (i >= warm_up) microseconds.push_back(1e6 * seconds_since(start));
+    CGL_TRY(check_ping(answer, i));
+  }
+  CGL_TRY(stop(place, "echo"));
+  return latency_row("round trip: send, echo actor, receive", place.name(), std::move(microseconds));
+}
+
+Result<BenchRow> bench_request(WorkloadPlace& place, std::uint32_t round_trips) {
+  ActorOptions options;
+  options.waiting = spinning;
+  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("echo", WorkloadBody::echo, Traffic::answers, options));
+  std::vector<double> microseconds;
+  for (std::uint32_t i = 0; i < round_trips; ++i) {
+    const auto start = Clock::now();
+    CGL_TRY_ASSIGN(PendingReply reply,
+                   place.runtime().request_later(*actor, make_message(Ping{static_cast<double>(i)})));
+    CGL_TRY_ASSIGN(const Message answer, reply.wait(answer_limit));
+    microseconds.push_back(1e6 * seconds_since(start));
+    CGL_TRY(check_ping(answer, i));
+  }
+  CGL_TRY(stop(place, "echo"));
+  return latency_row("request matched by correlation", place.name(), std::move(microseconds));
+}
+
+Result<BenchRow> bench_stream(WorkloadPlace& place, std::uint32_t actor_count, std::uint32_t messages) {
+  std::vector<ActorHandle> actors;
+  for (std::uint32_t i = 0; i < actor_count; ++i) {
+    CGL_TRY_ASSIGN(ActorHandle actor,
+                   place.start(fmt::format("stream-{}", i), WorkloadBody::echo, Traffic::stream, {}));
+    actors.push_back(std::move(actor));
+  }
+  const std::uint32_t each = messages / actor_count;
+  std::vector<double> rates;
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    CGL_TRY(check_interrupt());
+    std::vector<std::uint32_t> sent(actor_count), received(actor_count);
+    std::uint64_t left = std::uint64_t{each} * actor_count;
+    const auto start = Clock::now();
+    // One host thread, as much as goes in, then as much as comes out.
+    while (left > 0) {
+      std::uint32_t moved = 0;
+      for (std::uint32_t a = 0; a < actor_count; ++a) {
+        while (sent[a] < each && sent[a] - received[a] < 2048 &&
+               actors[a]->try_send(make_message(Ping{static_cast<double>(sent[a])})) == PutStatus::stored) {
+          ++sent[a];
+          ++moved;
+        }
+        while (received[a] < sent[a]) {
+          const Result<Message> answer = actors[a]->receive(Nanoseconds(0));
+          if (!answer) {
+            if (answer.error().kind() == ErrorKind::timed_out) break;
+            return tl::make_unexpected(answer.error());
+          }
+          CGL_TRY(check_ping(*answer, received[a]));
+          ++received[a];
+          ++moved;
+          --left;
+        }
+      }
+      if (moved == 0) std::this_thread::yield();
+    }
+    rates.push_back(static_cast<double>(each) * actor_count / seconds_since(start));
+  }
+  for (const ActorHandle& actor : actors) CGL_TRY(stop(place, actor->name()));
+  return rate_row(
+      actor_count == 1 ? "streaming echo, one actor" : fmt::format("streaming echo, {} actors", actor_count),
+      place.name(), std::move(rates));
+}
+
+Result<BenchRow> bench_stop(WorkloadPlace& place, std::uint32_t actor_count) {
+  std::vector<ActorHandle> actors;
+  for (std::uint32_t i = 0; i < actor_count; ++i) {
+    CGL_TRY_ASSIGN(ActorHandle actor, place.start(fmt::format("idle-{}", i), WorkloadBody::echo, Traffic::answers, {}));
+    actors.push_back(std::move(actor));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const auto start = Clock::now();
+  for (const ActorHandle& actor : actors) CGL_TRY(stop(place, actor->name()));
+  BenchRow row;
+  row.scenario = fmt::format("stop of {} idle actors", actor_count);
+  row.place = place.name();
+  row.unit = "ms";
+  row.value = row.best = 1e3 * seconds_since(start);
+  return row;
+}
+
+Result<std::vector<BenchRow>> bench_place(WorkloadPlace& place, const BenchOptions& options) {
+  const bool on_cpu = place.name() == "cpu";
+  std::vector<BenchRow> rows;
+  const auto add = [&](Result<BenchRow> row, const BenchRow* limit) -> Status {
+    CGL_TRY(check_interrupt());
+    if (!row) return tl::make_unexpected(std::move(row.error()));
+    // A device is not measured by the limit of the CPU's threads.
+    if (on_cpu && limit != nullptr) {
+      row->limit_name = limit->scenario;
+      row->limit = limit->value;
+    }
+    rows.push_back(std::move(*row));
+    return {};
+  };
+  const BenchRow word = bench_word_ping_pong(options.round_trips);
+  CGL_TRY(add(word, nullptr));
+  CGL_TRY(add(bench_round_trip(place, options.round_trips), &word));
+  CGL_TRY(add(bench_request(place, options.round_trips), &word));
+  if (on_cpu) CGL_TRY(add(bench_actor_to_actor(place, options.hops), &word));
+  CGL_TRY(add(bench_thread_per_message(std::min(options.round_trips / 50 + 10, 1000U)), nullptr));
+  const BenchRow bare = bench_bare_ring(options.stream_messages);
+  CGL_TRY(add(bare, nullptr));
+  CGL_TRY(add(bench_stream(place, 1, options.stream_messages), &bare));
+  CGL_TRY(add(bench_stream(place, options.many_actors, options.stream_messages), &bare));
+  CGL_TRY(add(bench_stop(place, std::min(options.idle_actors, on_cpu ? options.idle_actors : place.useful_actors())),
+              nullptr));
+  CGL_TRY_ASSIGN(const std::vector<BenchRow> wire, bench_wire(options.round_trips));
+  rows.insert(rows.end(), wire.begin(), wire.end());
+  return rows;
+}
+
+}  // namespace cingulum::ring

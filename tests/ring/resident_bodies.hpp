@@ -1,0 +1,175 @@
+// Bodies for the tests of resident actors, compiled for the emulated grid and for CUDA.
+#pragma once
+
+#include "ring/actor_context.hpp"
+#include "ring/buffer_handle.hpp"
+
+namespace cingulum::ring::testing {
+
+// Every word of the payload follows from the number, so that a torn message is seen.
+struct Numbered {
+  static constexpr const char* message_name = "Numbered";
+  std::uint64_t number = 0;
+  std::uint64_t words[5] = {};
+};
+CGL_HD inline std::uint64_t scramble(std::uint64_t x) {
+  x ^= x >> 31;
+  x *= 0x7fb5d329728ea185ull;
+  x ^= x >> 27;
+  return x;
+}
+CGL_HD inline Numbered numbered(std::uint64_t number) {
+  Numbered made;
+  made.number = number;
+  for (std::uint64_t i = 0; i < 5; ++i) made.words[i] = scramble(number * 5 + i);
+  return made;
+}
+CGL_HD inline bool is_whole(const Numbered& value) {
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    if (value.words[i] != scramble(value.number * 5 + i)) return false;
+  }
+  return true;
+}
+
+struct Echo {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) context.send(message);
+    return 0;
+  }
+};
+
+// One message per lane. On a grid only: CPU actors have no answer_batch.
+struct BatchEcho {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    while (context.answer_batch([](Message&) {})) {
+    }
+    return 0;
+  }
+};
+
+// Adds its own number to the payload and passes it to port 0 through send, and to port 1 where that is wired.
+struct Add {
+  std::uint64_t amount = 0;
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      Numbered value = payload<Numbered>(message);
+      value = numbered(value.number + amount);
+      Message next = make_message(value, message.header.correlation);
+      next.header.flags |= message.header.flags & mark_request;
+      context.send(next);
+      context.emit(1, next);
+    }
+    return 0;
+  }
+};
+
+// Bounces a counter through port 1 between two actors until it is zero, then tells the host.
+struct Bounce {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      const Numbered value = payload<Numbered>(message);
+      if (value.number == 0) {
+        context.send(message);
+        continue;
+      }
+      context.emit(1, make_message(numbered(value.number - 1)));
+    }
+    return 0;
+  }
+};
+
+// The sum of all numbers so far; lanes share the work of a checksum, so that they must agree.
+struct Sum {
+  struct State {
+    std::uint64_t sum;
+    std::uint64_t parts[256];
+  };
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      State& state = context.template state<State>();
+      const std::uint64_t number = payload<Numbered>(message).number;
+      // Lane l adds l, l + lanes, ... below `number % 256`: together a known sum.
+      std::uint64_t part = 0;
+      for (std::uint64_t i = context.lane(); i < number % 256; i += context.lanes()) part += i;
+      state.parts[context.lane()] = part;
+      context.sync();
+      if (context.lane() == 0) {
+        std::uint64_t whole = 0;
+        for (std::uint32_t i = 0; i < context.lanes(); ++i) whole += state.parts[i];
+        state.sum += number + whole;
+      }
+      context.sync();
+      context.send(make_reply(message, numbered(state.sum)));
+    }
+    return 0;
+  }
+};
+
+// Echoes, but returns `code` at a message whose number is a multiple of `every`.
+struct FailEvery {
+  std::uint64_t every = 1;
+  int code = 7;
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      const std::uint64_t number = payload<Numbered>(message).number;
+      if (number % every == every - 1) return code;
+      context.send(message);
+    }
+    return 0;
+  }
+};
+
+// Works for `number` milliseconds without a sign of life, then answers.
+struct Busy {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      const std::uint64_t until = context.time_ns() + payload<Numbered>(message).number * 1000000;
+      while (context.time_ns() < until) {
+      }
+      context.sync();
+      context.send(message);
+    }
+    return 0;
+  }
+};
+
+// Answers with the first word of the buffer that the message names, or with `stale`.
+struct LookUp {
+  static constexpr std::uint64_t stale = 0xdeadu;
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      BufferHandle handle;
+      memcpy(&handle, message.payload, sizeof handle);
+      const auto* const words = static_cast<const std::uint64_t*>(context.buffer(handle));
+      context.send(make_reply(message, numbered(words == nullptr ? stale : words[0])));
+    }
+    return 0;
+  }
+};
+
+// Returns by itself after three messages.
+struct Three {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    for (int i = 0; i < 3 && context.receive(message); ++i) context.send(message);
+    return 0;
+  }
+};
+
+}  // namespace cingulum::ring::testing

@@ -1,0 +1,27 @@
+#include "ring/resident_cuda_programs.hpp"
+
+#include "ring/cuda/resident_kernel.cuh"
+#include "ring/resident_bodies.hpp"
+
+namespace cingulum::ring::testing {
+
+// Ends the context at its first message.
+struct Trap {
+  template <class Context>
+  __device__ int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) __trap();
+    return 0;
+  }
+};
+
+CudaProgram cuda_test_program() {
+  return make_cuda_program<Echo, BatchEcho, Add, Bounce, Sum, FailEvery, Busy, LookUp, Three>(
+      "test actors", {"echo", "batch_echo", "add", "bounce", "sum", "fail_every", "busy", "look_up", "three"});
+}
+
+CudaProgram cuda_trapping_program() {
+  return make_cuda_program<Echo, Trap>("trapping actors", {"echo", "trap"});
+}
+
+}  // namespace cingulum::ring::testing

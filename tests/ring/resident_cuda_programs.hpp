@@ -1,0 +1,11 @@
+// The persistent kernels of the tests (resident_cuda_programs.cu).
+#pragma once
+
+#include "ring/cuda/cuda_program.hpp"
+
+namespace cingulum::ring::testing {
+
+[[nodiscard]] CudaProgram cuda_test_program();
+[[nodiscard]] CudaProgram cuda_trapping_program();
+
+}  // namespace cingulum::ring::testing

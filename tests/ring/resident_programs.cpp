@@ -1,0 +1,38 @@
+#include "ring/resident_programs.hpp"
+
+#include "ring/resident/emulated_backend.hpp"
+#include "ring/resident_bodies.hpp"
+#include "support/each_device.hpp"
+#if CINGULUM_HAS_CUDA
+#include "ring/cuda/cuda_backend.hpp"
+#include "ring/resident_cuda_programs.hpp"
+#endif
+
+namespace cingulum::ring::testing {
+
+Result<std::unique_ptr<ResidentBackend>> make_test_backend(std::string_view kind) {
+  if (kind.starts_with("emulated")) {
+    return std::unique_ptr<ResidentBackend>(
+        std::make_unique<EmulatedBackend<Echo, BatchEcho, Add, Bounce, Sum, FailEvery, Busy, LookUp, Three>>(
+            std::vector<std::string>{"echo", "batch_echo", "add", "bounce", "sum", "fail_every", "busy", "look_up",
+                                     "three"},
+            kind == "emulated-display"));
+  }
+#if CINGULUM_HAS_CUDA
+  CGL_TRY_ASSIGN(Device* const device, cingulum::testing::registry().select_one("cuda"));
+  return make_cuda_backend(*device, cuda_test_program());
+#else
+  return fail(ErrorKind::unavailable, "CUDA is not compiled in");
+#endif
+}
+
+Result<std::unique_ptr<ResidentBackend>> make_trapping_backend() {
+#if CINGULUM_HAS_CUDA
+  CGL_TRY_ASSIGN(Device* const device, cingulum::testing::registry().select_one("cuda"));
+  return make_cuda_backend(*device, cuda_trapping_program());
+#else
+  return fail(ErrorKind::unavailable, "CUDA is not compiled in");
+#endif
+}
+
+}  // namespace cingulum::ring::testing
