@@ -16,7 +16,9 @@ enum class LaneForm {
 // A file by its name; empty if there is none.
 [[nodiscard]] std::string_view embedded_shader(std::string_view file_name);
 
-// Every function of numerics/wgsl in one text.
-[[nodiscard]] std::string numerics_wgsl(LaneForm form = LaneForm::workgroup);
+// Every function of numerics/wgsl in one text. `negative_zero` is where the kernel's uniform block has -0.0
+// ("plan.negative_zero"). Without it a private variable holds the number, which the entry point sets; browsers then
+// take every product for different in each invocation, and refuse a barrier whose execution depends on one.
+[[nodiscard]] std::string numerics_wgsl(LaneForm form = LaneForm::workgroup, std::string_view negative_zero = {});
 
 }  // namespace cingulum

@@ -1,5 +1,5 @@
 // How many streamlines pass through each voxel of a grid: every streamline counts once in each voxel that a segment of
-// it enters (exact traversal, tract/voxel_traversal.hpp), however often it comes back. Filled batch by batch by the
+// it enters (exact traversal, dmri/voxel_traversal.hpp), however often it comes back. Filled batch by batch by the
 // report; memory is the grid and one streamline's voxels per thread. It draws nothing: density_picture.hpp does.
 #pragma once
 

@@ -495,6 +495,22 @@ struct PropagateFrame : ScalarCase {
   }
 };
 
+// The functions of lane_rotation.hpp: each lane has the bits of propagate_frame, for tangents that are not zero.
+struct LanePropagate : ScalarCase {
+  static constexpr const char* name = "lane_propagate";
+  static constexpr int in_words = 6, out_words = 12;
+  static constexpr WordDomain domain[] = {component(),          component(),          component(),
+                                          floating(0x1p-16, 8), floating(0x1p-16, 8), floating(0x1p-8, 2)};
+  static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) {
+    const numerics::Vec3 given = numerics::normalise(vec3_from_words(in));
+    const numerics::Vec3 tangent = numerics::dot(given, given) > 0.5f ? given : numerics::Vec3{0.0f, 0.0f, 1.0f};
+    const numerics::FrameStep step = numerics::propagate_frame(numerics::frame_with_tangent(tangent), bits_float(in[3]),
+                                                               bits_float(in[4]), bits_float(in[5]));
+    vec3_to_words(step.displacement, out);
+    frame_to_words(step.frame, out + 3);
+  }
+};
+
 // Functions of trilinear.hpp.
 
 constexpr WordDomain coordinate() {
@@ -577,12 +593,12 @@ struct HarmonicNumbering : ScalarCase {
   }
 };
 
-using ScalarCases =
-    std::tuple<ProductThenSum, Quotient, Root, HighProduct, Classify, ConvertToInteger, ClampMagnitude, FlushTiny,
-               HalfToFloat, FloatToHalf, Philox, Draw, Normals, BootstrapPick, Sine, Cosine, SineCosineTogether,
-               ArcCosine, Logarithm, Exponential, Sine64, Cosine64, ArcCosine64, Logarithm64, Exponential64, Root64,
-               Quotient64, Normals64, DotAndCross, Normalise, AnyPerpendicular, QuaternionRotation, TransportFrame,
-               PropagateFrame, TrilinearCellCase, TrilinearSample, SphericalHarmonics, HarmonicNumbering>;
+using ScalarCases = std::tuple<ProductThenSum, Quotient, Root, HighProduct, Classify, ConvertToInteger, ClampMagnitude,
+                               FlushTiny, HalfToFloat, FloatToHalf, Philox, Draw, Normals, BootstrapPick, Sine, Cosine,
+                               SineCosineTogether, ArcCosine, Logarithm, Exponential, Sine64, Cosine64, ArcCosine64,
+                               Logarithm64, Exponential64, Root64, Quotient64, Normals64, DotAndCross, Normalise,
+                               AnyPerpendicular, QuaternionRotation, TransportFrame, PropagateFrame, LanePropagate,
+                               TrilinearCellCase, TrilinearSample, SphericalHarmonics, HarmonicNumbering>;
 
 inline constexpr int scalar_case_count = static_cast<int>(std::tuple_size_v<ScalarCases>);
 

@@ -216,6 +216,18 @@ fn case_propagate_frame(a: array<u32, 16>) -> array<u32, 16> {
   return out;
 }
 
+fn case_lane_propagate(a: array<u32, 16>) -> array<u32, 16> {
+  var out: array<u32, 16>;
+  let given = normalise(vec3_from_words(a));
+  let zero = positive_zero();
+  let tangent = select(vec3<f32>(zero, zero, 1.0), given, pin(dot_vec3(given, given)) > 0.5);
+  let arc = lane_arc(bitcast<f32>(a[3]), bitcast<f32>(a[4]), bitcast<f32>(a[5]));
+  let moved = lane_propagate(frame_with_tangent(tangent), arc);
+  vec3_to_words(moved.displacement, &out, 0u);
+  frame_to_words(moved.frame, &out, 3u);
+  return out;
+}
+
 fn axis_cell_to_words(cell: AxisCell, out: ptr<function, array<u32, 16>>, at: u32) {
   (*out)[at] = cell.low;
   (*out)[at + 1u] = cell.high;

@@ -280,14 +280,14 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
                  std::max(1u, sizes.coefficients_at_once));
   write_shape(text, shape_numbers(input, pieces), form.specialised);
   write_field_access(text, pieces);
-  text += numerics_wgsl(form.lanes);
+  text += numerics_wgsl(form.lanes, "plan.negative_zero");
   text += embedded_shader("sample.wgsl");
   text += embedded_shader("step.wgsl");
   for (const std::string_view file : files_of(input)) text += embedded_shader(file);
   text += embedded_shader("track.wgsl");
   fmt::format_to(std::back_inserter(text),
                  "\n@compute @workgroup_size(32)\nfn track(@builtin(workgroup_id) workgroup: vec3<u32>, "
-                 "@builtin({}) lane: u32) {{\n  negative_zero = plan.negative_zero;\n  lane_index = lane;\n"
+                 "@builtin({}) lane: u32) {{\n  lane_index = lane;\n"
                  "  track_seeds(workgroup.x);\n}}\n",
                  form.lanes == LaneForm::workgroup ? "local_invocation_index" : "subgroup_invocation_id");
   return source;
