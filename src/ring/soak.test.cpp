@@ -23,7 +23,7 @@ std::uint64_t message_count(std::uint64_t quick) {
   const char* text = std::getenv("CINGULUM_TEST_LONG");
   if (text == nullptr || *text != '1') return quick;
   const char* count = std::getenv("CINGULUM_TEST_MESSAGES");
-  return count != nullptr ? std::strtoull(count, nullptr, 10) : 25'000'000;
+  return count != nullptr ? std::strtoull(count, nullptr, 10) : 30'000'000;
 }
 
 struct Sample {

@@ -1,0 +1,352 @@
+// Rings and CPU actors: put and get of a 64-byte message in one thread, round trips between two threads (bare rings,
+// then through the whole runtime), streaming; beside moodycamel's queues and CAF in the same run. The limit of a round
+// trip is the one of a single word bounced between the same two threads.
+//   bench_ring_cpu [--out FILE.json] [--messages N] [--repetitions N]
+// Threads are pinned to processors 0 and 1; the peers' threads are where the system puts them.
+#include <sched.h>
+
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include "bench/measure.hpp"
+#include "bench/program.hpp"
+#include "bench/ring_peers.hpp"
+#include "cli/version.hpp"
+#include "ring/bulk_ring.hpp"
+#include "ring/fast_ring.hpp"
+#include "ring/mpsc_ring.hpp"
+#include "ring/runtime.hpp"
+
+namespace cingulum::bench {
+namespace {
+
+using namespace cingulum::ring;
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::string out;
+  std::uint64_t messages = 2'000'000;
+  int repetitions = 7;
+};
+
+void pin(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(processor), &set);
+  ::sched_setaffinity(0, sizeof(set), &set);  // a wish
+}
+
+double nanoseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+constexpr std::uint32_t capacity = 1024;
+constexpr std::uint64_t warm_up = 1000;
+constexpr auto longest_series = std::chrono::seconds(5);
+
+struct BulkRing {
+  RingLine lines[2];
+  std::vector<Message> slots = std::vector<Message>(capacity);
+  BulkRingView<Message> view{slots.data(), &lines[0], &lines[1], capacity};
+  BulkWriter<Message> writer{view};
+  alignas(line_bytes) BulkReader<Message> reader{view};
+};
+struct FastRing {
+  RingLine lines[2];
+  std::vector<FastSlot<Message>> slots = std::vector<FastSlot<Message>>(capacity);
+  FastRingView<Message> view{slots.data(), &lines[0], &lines[1], capacity};
+  FastWriter<Message> writer{view};
+  alignas(line_bytes) FastReader<Message> reader{view};
+};
+struct ManyWriters {
+  MpscTail tail;
+  RingLine position;
+  std::vector<MpscSlot<Message>> slots = std::vector<MpscSlot<Message>>(capacity);
+  MpscRing<Message> ring{{slots.data(), &tail, &position, capacity}};
+};
+
+class RingBench {
+ public:
+  explicit RingBench(const Options& options) : options_(options) {}
+
+  Json run() {
+    pin(0);
+    put_and_get();
+    round_trips();
+    streaming();
+    return {{"bench", "ring_cpu"},
+            {"version", Json::parse(version_json(), nullptr, false)},
+            {"message_bytes", sizeof(Message)},
+            {"rows", rows_}};
+  }
+
+ private:
+  // `p99`: of single events; otherwise the spread over repetitions.
+  void row(const std::string& scenario, const std::string& unit, std::optional<std::vector<double>> values,
+           bool single_events = false) {
+    if (!values || values->empty()) {
+      fmt::print("  {:<58} not there when this was built\n", scenario);
+      rows_.push_back({{"scenario", scenario}, {"absent", true}});
+      return;
+    }
+    std::sort(values->begin(), values->end());
+    const auto at = [&](double share) {
+      return (*values)[static_cast<std::size_t>(share * static_cast<double>(values->size() - 1))];
+    };
+    Json json = {{"scenario", scenario}, {"unit", unit}, {"count", values->size()}};
+    if (single_events) {
+      fmt::print("  {:<58} p50 {:>9.1f}  p99 {:>9.1f}  p99.9 {:>9.1f} {}\n", scenario, at(0.5), at(0.99), at(0.999),
+                 unit);
+      json.update({{"p50", at(0.5)}, {"p99", at(0.99)}, {"p99.9", at(0.999)}, {"min", values->front()}});
+    } else {
+      fmt::print("  {:<58} {:>13.2f} {} ({:.2f} to {:.2f})\n", scenario, at(0.5), unit, values->front(),
+                 values->back());
+      json.update({{"median", at(0.5)}, {"min", values->front()}, {"max", values->back()}});
+    }
+    rows_.push_back(std::move(json));
+  }
+
+  template <class Put, class Get>
+  std::vector<double> put_get_ns(Put&& put, Get&& get) {
+    std::vector<double> ns;
+    Message message = make_message(Filling{});
+    for (int i = -1; i < options_.repetitions; ++i) {
+      const auto start = Clock::now();
+      for (std::uint64_t n = 0; n < options_.messages; ++n) {
+        message.header.correlation = n;
+        put(message);
+        get(message);
+      }
+      if (i >= 0) ns.push_back(nanoseconds_since(start) / static_cast<double>(options_.messages));
+    }
+    require(message.header.correlation == options_.messages - 1, "the last message's way through the queue");
+    return ns;
+  }
+
+  void put_and_get() {
+    fmt::print("put and get of 64 bytes in one thread\n");
+    const auto bulk = std::make_unique<BulkRing>();
+    row("bulk ring", "ns",
+        put_get_ns([&](const Message& m) { bulk->writer.try_put(m); }, [&](Message& m) { bulk->reader.try_get(m); }));
+    const auto fast = std::make_unique<FastRing>();
+    row("fast ring (sequence in every word)", "ns",
+        put_get_ns([&](const Message& m) { fast->writer.try_put(m); }, [&](Message& m) { fast->reader.try_get(m); }));
+    const auto many = std::make_unique<ManyWriters>();
+    row("ring of many writers", "ns",
+        put_get_ns([&](const Message& m) { many->ring.try_put(m); }, [&](Message& m) { many->ring.try_get(m); }));
+    MailboxOptions options;
+    options.capacity = capacity;
+    options.waiting.mode = WaitMode::spin;
+    Mailbox box(options);
+    Envelope envelope;
+    row("mailbox (bands, policies, waiting)", "ns",
+        put_get_ns([&](const Message& m) { box.put(m); },
+                   [&](Message& m) {
+                     box.try_take(envelope);
+                     m = envelope.message;
+                   }));
+    row("moodycamel ReaderWriterQueue", "ns", readerwriterqueue_put_get(options_.repetitions, options_.messages));
+    row("moodycamel ConcurrentQueue", "ns", concurrentqueue_put_get(options_.repetitions, options_.messages));
+  }
+
+  template <class Trip>
+  std::vector<double> trips(Trip&& trip) {
+    const std::uint64_t count = options_.messages / 20;
+    std::vector<double> ns;
+    ns.reserve(count);
+    // On a machine whose processors are taken a trip lasts as long as the others' turns: there is an end to it.
+    const auto end = Clock::now() + longest_series;
+    for (std::uint64_t n = 0; n < count + warm_up; ++n) {
+      const auto start = Clock::now();
+      trip();
+      if (n >= warm_up) ns.push_back(nanoseconds_since(start));
+      if (start > end && !ns.empty()) break;
+    }
+    return ns;
+  }
+
+  void round_trips() {
+    fmt::print("round trip between two threads, both spinning\n");
+    {
+      alignas(line_bytes) std::atomic<std::uint64_t> there{0};
+      alignas(line_bytes) std::atomic<std::uint64_t> back{0};
+      std::thread echo([&] {
+        pin(1);
+        for (std::uint64_t n = 1; n != 0; ++n) {
+          std::uint64_t seen = 0;
+          while ((seen = there.load(std::memory_order_acquire)) < n) HostAtomics::pause();
+          if (seen == ~std::uint64_t{0}) return;
+          back.store(n, std::memory_order_release);
+        }
+      });
+      std::uint64_t n = 0;
+      row("limit: one word there and one back", "ns", trips([&] {
+            there.store(++n, std::memory_order_release);
+            while (back.load(std::memory_order_acquire) != n) HostAtomics::pause();
+          }),
+          true);
+      there.store(~std::uint64_t{0});
+      echo.join();
+    }
+    bare_round_trips<BulkRing>("bulk rings");
+    bare_round_trips<FastRing>("fast rings");
+    actor_round_trips("actor, request through the runtime, spin", WaitMode::spin);
+    actor_round_trips("actor, request through the runtime, spin then park", WaitMode::spin_then_park);
+    row("moodycamel ReaderWriterQueue", "ns", readerwriterqueue_round_trips(options_.messages / 20), true);
+    row("CAF, request to an echo actor", "ns", caf_round_trips(options_.messages / 100), true);
+  }
+
+  template <class Ring>
+  void bare_round_trips(const std::string& name) {
+    const auto there = std::make_unique<Ring>();
+    const auto back = std::make_unique<Ring>();
+    std::thread echo([&] {
+      pin(1);
+      Message message;
+      for (GetStatus status; (status = there->reader.try_get(message)) != GetStatus::closed;) {
+        if (status == GetStatus::taken) {
+          back->writer.try_put(message);
+        } else {
+          HostAtomics::pause();
+        }
+      }
+    });
+    Message message = make_message(Filling{});
+    row(name, "ns", trips([&] {
+          there->writer.try_put(message);
+          while (back->reader.try_get(message) != GetStatus::taken) HostAtomics::pause();
+        }),
+        true);
+    there->writer.close();
+    echo.join();
+  }
+
+  struct Filling {
+    static constexpr const char* message_name = "Filling";
+    std::uint64_t words[6] = {1, 2, 3, 4, 5, 6};
+  };
+  struct Echo {
+    template <class Context>
+    int operator()(Context& context) const {
+      Message message;
+      while (context.receive(message)) context.send(message);
+      return 0;
+    }
+  };
+
+  ActorOptions actor_options(WaitMode mode) const {
+    ActorOptions options;
+    options.waiting = {mode, mode == WaitMode::spin ? 100'000u : 2000u};
+    options.processor = 1;
+    return options;
+  }
+
+  void actor_round_trips(const std::string& name, WaitMode mode) {
+    RuntimeOptions runtime_options;
+    runtime_options.waiting = {mode, mode == WaitMode::spin ? 100'000u : 2000u};
+    const auto runtime = require(Runtime::create(runtime_options));
+    const ActorHandle actor = require(runtime->launch("echo", Echo{}, actor_options(mode)));
+    require(actor->activate());
+    const Message message = make_message(Filling{});
+    row(name, "ns", trips([&] { require(runtime->request(*actor, message)); }), true);
+    const ActorTelemetry telemetry = actor->telemetry();
+    fmt::print("    send to receive: p50 {} p99 {} ns of {} samples\n", telemetry.latency.p50_ns,
+               telemetry.latency.p99_ns, telemetry.latency.count);
+  }
+
+  void streaming() {
+    fmt::print("streaming, one thread to another\n");
+    std::vector<double> bulk_rates;
+    for (int i = 0; i < options_.repetitions; ++i) {
+      const auto ring = std::make_unique<BulkRing>();
+      const auto start = Clock::now();
+      std::thread reader([&] {
+        pin(1);
+        Message message;
+        for (GetStatus status; (status = ring->reader.try_get(message)) != GetStatus::closed;) {
+          if (status == GetStatus::empty) HostAtomics::pause();
+        }
+      });
+      Message message = make_message(Filling{});
+      for (std::uint64_t n = 0; n < options_.messages;) {
+        message.header.correlation = n;
+        if (ring->writer.try_put(message) == PutStatus::stored) {
+          ++n;
+        } else {
+          HostAtomics::pause();
+        }
+      }
+      ring->writer.close();
+      reader.join();
+      bulk_rates.push_back(static_cast<double>(options_.messages) * 1e3 / nanoseconds_since(start));
+    }
+    row("bulk ring", "M/s", bulk_rates);
+
+    std::vector<double> actor_rates;
+    for (int i = 0; i < options_.repetitions; ++i) {
+      const auto runtime = require(Runtime::create());
+      const ActorHandle actor = require(runtime->launch("count", Count{}, actor_options(WaitMode::spin)));
+      require(actor->activate());
+      const Message message = make_message(Filling{});
+      const auto start = Clock::now();
+      for (std::uint64_t n = 0; n < options_.messages; ++n) require(actor->send(message));
+      const TerminationReport report = require(actor->terminate(Termination::drain(std::chrono::seconds(60))));
+      require(report.dropped == 0 && actor->telemetry().received == options_.messages, "delivery of every message");
+      actor_rates.push_back(static_cast<double>(options_.messages) * 1e3 / nanoseconds_since(start));
+    }
+    row("host to actor through the runtime", "M/s", actor_rates);
+    const auto in_millions = [](std::optional<std::vector<double>> rates) {
+      if (rates) {
+        for (double& rate : *rates) rate *= 1e-6;
+      }
+      return rates;
+    };
+    row("moodycamel ReaderWriterQueue", "M/s",
+        in_millions(readerwriterqueue_stream(options_.repetitions, options_.messages)));
+    row("moodycamel ConcurrentQueue", "M/s",
+        in_millions(concurrentqueue_stream(options_.repetitions, options_.messages)));
+    row("CAF, host to actor", "M/s", in_millions(caf_stream(options_.repetitions, options_.messages / 10)));
+  }
+
+  struct Count {
+    template <class Context>
+    int operator()(Context& context) const {
+      Message message;
+      while (context.receive(message)) {
+      }
+      return 0;
+    }
+  };
+
+  Options options_;
+  Json rows_ = Json::array();
+};
+
+Options parse(int count, char** words) {
+  Options options;
+  for (int i = 1; i + 1 < count; i += 2) {
+    const std::string word = words[i];
+    const char* const value = words[i + 1];
+    if (word == "--out") {
+      options.out = value;
+    } else if (word == "--messages") {
+      options.messages = std::max(10'000ull, std::strtoull(value, nullptr, 10));
+    } else if (word == "--repetitions") {
+      options.repetitions = std::max(1, std::atoi(value));
+    } else {
+      give_up(fmt::format("unknown option {}", word));
+    }
+  }
+  return options;
+}
+
+}  // namespace
+}  // namespace cingulum::bench
+
+int main(int count, char** words) {
+  const auto options = cingulum::bench::parse(count, words);
+  cingulum::bench::write_report(options.out, cingulum::bench::RingBench(options).run());
+  return 0;
+}
