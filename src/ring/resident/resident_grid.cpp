@@ -264,6 +264,7 @@ Result<std::uint32_t> ResidentGrid::take_seat(ResidentActor& actor) {
   const std::uint64_t deadline = deadline_from_now(std::chrono::milliseconds(500));
   for (;;) {
     bool one_is_leaving = false;
+    std::vector<std::shared_ptr<ResidentActor>> others;  // let go without the lock: an actor that goes asks for it
     {
       const std::lock_guard lock(mutex_);
       if (lost_) return tl::make_unexpected(*lost_);
@@ -276,8 +277,8 @@ Result<std::uint32_t> ResidentGrid::take_seat(ResidentActor& actor) {
         return seat;
       }
       for (const auto& each : sitting_) {
-        const auto other = each.lock();
-        const ActorState state = other == nullptr ? ActorState::terminated : other->state();
+        others.push_back(each.lock());
+        const ActorState state = others.back() == nullptr ? ActorState::terminated : others.back()->state();
         one_is_leaving = one_is_leaving || state == ActorState::terminated || state == ActorState::failed;
       }
     }
