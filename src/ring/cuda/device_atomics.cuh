@@ -34,6 +34,10 @@ struct CudaAtomics {
   static __device__ void set_bits(T& word, T bits) {
     cuda::atomic_ref<T, scope>(word).fetch_or(bits, cuda::memory_order_acq_rel);
   }
+  template <class T>
+  static __device__ T add(T& word, T by) {
+    return cuda::atomic_ref<T, scope>(word).fetch_add(by, cuda::memory_order_acq_rel);
+  }
 };
 
 using SystemAtomics = CudaAtomics<cuda::thread_scope_system>;
