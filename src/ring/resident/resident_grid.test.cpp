@@ -483,6 +483,21 @@ TEST_P(ResidentGrids, event_mode_leaves_the_device_when_idle_and_comes_back_with
   ASSERT_OK_AND_ASSIGN(const TerminationReport report, runtime_->terminate("sum", Termination::drain(5s)));
   EXPECT_EQ(report.dropped, 0u);
   EXPECT_EQ(sum->telemetry().received, 20u);
+  // A restart and then a park; stopping what is parked.
+  ActorOptions restarting;
+  restarting.restart.kind = RestartKind::limited;
+  const auto failing = start("failing", "fail_every", FailEvery{5, 7}, RingKind::fast, restarting);
+  ASSERT_TRUE(failing);
+  ASSERT_OK(failing->send(message(4)));
+  ASSERT_TRUE(comes_true([&] { return failing->telemetry().restarts == 1; }));
+  ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }));
+  ASSERT_OK(failing->send(message(5)));
+  EXPECT_EQ(number_of(failing->receive(5s)), 5u);
+  EXPECT_EQ(failing->telemetry().failures, 1u);
+  ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }));
+  ASSERT_OK(runtime_->terminate("failing", Termination::discard()));
+  ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }));
+  ASSERT_OK(runtime_->terminate("echo", Termination::discard()));
 }
 
 TEST_P(ResidentGrids, seats_are_checked_and_errors_name_what_is_wrong) {
