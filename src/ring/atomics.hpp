@@ -1,7 +1,7 @@
 // The atomic operations that the rings are written on, as a policy: rings take it as a template argument, so that the
-// same protocol runs on host threads (HostAtomics, here), on CUDA blocks (ring/cuda/device_atomics.cuh) and step by
-// step under the exhaustive interleaver of the tests. Order is always on the word itself; there are no stand-alone
-// fences (ThreadSanitizer does not see those).
+// same protocol runs on host threads (HostAtomics, here) and step by step under the exhaustive interleaver of the
+// tests. Blocks of a GPU move whole slots by warps and say the same in PTX (ring/cuda/cuda_machine.cuh). Order is
+// always on the word itself; there are no stand-alone fences (ThreadSanitizer does not see those).
 //
 // A policy has, for T = uint32_t and uint64_t, naturally aligned:
 //   T load_relaxed(const T&)      T load_acquire(const T&)

@@ -260,18 +260,34 @@ Result<ActorHandle> ResidentGrid::launch(Runtime& runtime, std::string name, std
 }
 
 Result<std::uint32_t> ResidentGrid::take_seat(ResidentActor& actor) {
-  const std::lock_guard lock(mutex_);
-  if (lost_) return tl::make_unexpected(*lost_);
-  if (closed_) return fail(ErrorKind::closed, "the grid on {} was closed", backend_->id());
-  const auto free = std::find(taken_.begin(), taken_.end(), false);
-  if (free == taken_.end()) {
-    return fail(ErrorKind::full, "launching '{}' on {}: all {} seats are taken; open the grid with more", actor.name(),
-                backend_->id(), options_.seats);
+  // An actor that has just ended is about to leave its seat: it is waited for.
+  const std::uint64_t deadline = deadline_from_now(std::chrono::milliseconds(500));
+  for (;;) {
+    bool one_is_leaving = false;
+    std::vector<std::shared_ptr<ResidentActor>> others;  // let go without the lock: an actor that goes asks for it
+    {
+      const std::lock_guard lock(mutex_);
+      if (lost_) return tl::make_unexpected(*lost_);
+      if (closed_) return fail(ErrorKind::closed, "the grid on {} was closed", backend_->id());
+      const auto free = std::find(taken_.begin(), taken_.end(), false);
+      if (free != taken_.end()) {
+        *free = true;
+        const auto seat = static_cast<std::uint32_t>(free - taken_.begin());
+        sitting_[seat] = std::static_pointer_cast<ResidentActor>(actor.shared_from_this());
+        return seat;
+      }
+      for (const auto& each : sitting_) {
+        others.push_back(each.lock());
+        const ActorState state = others.back() == nullptr ? ActorState::terminated : others.back()->state();
+        one_is_leaving = one_is_leaving || state == ActorState::terminated || state == ActorState::failed;
+      }
+    }
+    if (!one_is_leaving || steady_now_ns() > deadline) {
+      return fail(ErrorKind::full, "launching '{}' on {}: all {} seats are taken; open the grid with more",
+                  actor.name(), backend_->id(), options_.seats);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  *free = true;
-  const auto seat = static_cast<std::uint32_t>(free - taken_.begin());
-  sitting_[seat] = std::static_pointer_cast<ResidentActor>(actor.shared_from_this());
-  return seat;
 }
 
 void ResidentGrid::give_seat(std::uint32_t seat) {

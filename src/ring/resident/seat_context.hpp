@@ -27,6 +27,8 @@ constexpr std::uint32_t passes_per_look = 8;
 // The same for an actor that hears from its neighbours: their rings answer faster than the bus.
 constexpr std::uint32_t passes_per_look_at_edges = 64;
 constexpr std::uint32_t shortest_nap_ns = 20;
+constexpr std::uint32_t vacant_nap_ns = 10000;  // nobody waits for a vacant seat but the one who seats an actor
+constexpr std::uint32_t idle_passes_before_credit = 16;
 
 // The block's shared memory.
 struct SeatShared {
@@ -45,7 +47,7 @@ template <class Machine>
 class SeatContext {
  public:
   CGL_HD_GENERIC CGL_HD SeatContext(const GridPlan& grid, std::uint32_t seat, SeatShared& shared)
-      : grid_(grid), seat_(grid.seats + seat), seat_number_(seat), shared_(shared) {
+      : grid_(grid), seat_(grid.seats + seat), shared_(shared) {
     if (!Machine::in_mailbox()) return;
     started_ns_ = Machine::time_ns();
     host_seen_ns_ = started_ns_;
@@ -174,13 +176,13 @@ class SeatContext {
           tell(Verdict::leave, 0);
           break;
         }
-        const bool seated =
-            command == SeatCommand::run || command == SeatCommand::hold || command == SeatCommand::drain;
+        // Any other command comes to a seat that is occupied, if only since before it was parked.
+        const bool seated = command != SeatCommand::vacate && command != SeatCommand::leave;
         if (seated && (!voted || withdraw_vote(voted))) {
           tell(Verdict::occupy, 0);
           break;
         }
-        rest(passes);
+        rest(passes, vacant_nap_ns);
         if (grid_.park_after_ns != 0) consider_parking(passes, idle_since, voted);
       }
     }
@@ -285,6 +287,7 @@ class SeatContext {
       busy_ns_ = 0;
       busy_cycles_ = 0;
       starts_ = 1;
+      restarted_by_ = command_;  // a command from before parking has been obeyed
       overtaken_ = plan.fresh != 0 ? 0 : Machine::load_acquire(&seat_->device.overtaken);
       from_edge_ = false;
       drain_from_ = 0;
@@ -368,12 +371,13 @@ class SeatContext {
     if (passes_since_look_++ % passes_per_look == 0) look();
   }
   // Longer and longer naps; starts from the beginning with every message.
-  CGL_HD_GENERIC CGL_HD void rest(std::uint32_t& passes) {
+  CGL_HD_GENERIC CGL_HD void rest(std::uint32_t& passes) { rest(passes, grid_.longest_nap_ns); }
+  CGL_HD_GENERIC CGL_HD void rest(std::uint32_t& passes, std::uint32_t longest_ns) {
     ++passes;
     if (passes <= grid_.spin_polls) return;
     const std::uint32_t doublings = (passes - grid_.spin_polls) / 8;
-    std::uint32_t nap = doublings > 15 ? grid_.longest_nap_ns : shortest_nap_ns << doublings;
-    if (nap > grid_.longest_nap_ns) nap = grid_.longest_nap_ns;
+    std::uint32_t nap = doublings > 15 ? longest_ns : shortest_nap_ns << doublings;
+    if (nap > longest_ns) nap = longest_ns;
     if (nap != 0) Machine::nap(nap);
   }
 
@@ -405,8 +409,18 @@ class SeatContext {
     input.published = position;
     Machine::store_release(&ring.reader->position, position);
   }
+  // Readers give credit in quarters of the ring.
+  CGL_HD static constexpr std::uint32_t credit_interval(const SeatRing& ring) { return (ring.capacity + 3) / 4; }
   // What was delivered, not what lies staged: a successor finds the rest in the ring.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void store_positions() {
+    publish_taken();
+    const SeatPlan& plan = shared_.plan;
+    if (plan.outbox.kind == RingKind::fast) Machine::store_release(&plan.outbox.writer->position, output_.position);
+    for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) {
+      Machine::store_release(&plan.edges_out[i].writer->position, edges_out_[i].position);
+    }
+  }
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void publish_taken() {
     const SeatPlan& plan = shared_.plan;
     const std::uint32_t staged = in_count_ - in_at_;
     if (plan.inbox.kind != RingKind::none) {
@@ -415,10 +429,6 @@ class SeatContext {
     for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
       const bool holds_it = staged_from_edge_ == static_cast<std::int32_t>(i);
       publish(plan.edges_in[i], edges_in_[i], edges_in_[i].position - (holds_it ? staged : 0));
-    }
-    if (plan.outbox.kind == RingKind::fast) Machine::store_release(&plan.outbox.writer->position, output_.position);
-    for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) {
-      Machine::store_release(&plan.edges_out[i].writer->position, edges_out_[i].position);
     }
   }
 
@@ -443,7 +453,7 @@ class SeatContext {
       if (ahead < 0) return false;
       if (gated()) return false;
       ++input.position;
-      if (input.position - input.published >= (ring.capacity + 3) / 4) publish(ring, input, input.position - 1);
+      if (input.position - input.published >= credit_interval(ring)) publish(ring, input, input.position - 1);
       return true;
     }
   }
@@ -498,12 +508,14 @@ class SeatContext {
       }
       if (with_look && !looked) look();
       if (ending()) {
+        if (voted) withdraw_vote(voted);
         tell(Verdict::end, 0);
         return;
       }
       if (command_of(command_) == SeatCommand::drain) {
         // Everything was published before the command: a whole pass after it that finds nothing is the end.
         if (looked_draining) {
+          if (voted) withdraw_vote(voted);
           tell(Verdict::end, 0);
           return;
         }
@@ -514,7 +526,9 @@ class SeatContext {
         tell(ending() ? Verdict::end : Verdict::nothing, 0);
         return;
       }
-      if (passes == 0) store_positions();  // writers that wait for room see all of it
+      // Writers that wait for room see all of it. Not at once: a release waits for everything that is under way over
+      // the bus, and the next message may be there sooner. Small rings fill while one message is answered.
+      if (passes == (plan.inbox.capacity < 16 ? 0u : idle_passes_before_credit)) publish_taken();
       rest(passes);
       if (grid_.park_after_ns != 0) consider_parking(passes, idle_since, voted);
     }
@@ -637,7 +651,8 @@ class SeatContext {
       if (verdict == Verdict::batch) {
         // The slots of the batch before this one were handed out; those of this one are copied but still counted as
         // waiting, so that nothing is lost when the actor ends in between.
-        publish(shared_.plan.inbox, input_, input_.position);
+        const SeatRing& inbox = shared_.plan.inbox;
+        if (input_.position - input_.published >= credit_interval(inbox)) publish(inbox, input_, input_.position);
         input_.position += in_count_;
       }
       busy_since_ = Machine::cycles();
@@ -721,7 +736,6 @@ class SeatContext {
 
   const GridPlan grid_;
   Seat* const seat_;
-  const std::uint32_t seat_number_;
   SeatShared& shared_;
 
   // The same in all lanes.
