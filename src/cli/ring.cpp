@@ -44,14 +44,23 @@ Result<RingProgram> start_ring_program(const std::string& what, const ParsedArgu
   ring::PublisherOptions options;
   options.program = "cingulum ring " + what;
   CGL_TRY_ASSIGN(options.nvml_library, context.settings().library(Setting::nvml_library));
-  if (arguments.given("telemetry")) {
-    options.path = arguments.text("telemetry");
-  } else {
-    CGL_TRY_ASSIGN(options.path, ring::process_page_path(context.settings().runtime_dir()));
-  }
   ring::Runtime& runtime = program.place->runtime();
-  CGL_TRY_ASSIGN(program.publisher,
-                 ring::TelemetryPublisher::start([&runtime] { return runtime.telemetry(); }, std::move(options)));
+  const auto publish = [&]() -> Status {
+    if (arguments.given("telemetry")) {
+      options.path = arguments.text("telemetry");
+    } else {
+      CGL_TRY_ASSIGN(options.path, ring::process_page_path(context.settings().runtime_dir()));
+    }
+    CGL_TRY_ASSIGN(program.publisher,
+                   ring::TelemetryPublisher::start([&runtime] { return runtime.telemetry(); }, std::move(options)));
+    return {};
+  };
+  if (const Status published = publish(); !published) {
+    // Nobody asked for the page: to be unseen is no reason to stop.
+    if (arguments.given("telemetry")) return tl::make_unexpected(published.error());
+    context.log().print(LogLevel::warning, "`cingulum ring top` will not see this run: {}",
+                        published.error().message());
+  }
   return program;
 }
 
