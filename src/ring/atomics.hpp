@@ -1,15 +1,16 @@
 // The atomic operations that the rings are written on, as a policy: rings take it as a template argument, so that the
-// same protocol runs on host threads (HostAtomics, here), on CUDA blocks (ring/cuda/device_atomics.cuh) and step by
-// step under the exhaustive interleaver of the tests. Order is always on the word itself; there are no stand-alone
-// fences (ThreadSanitizer does not see those).
+// same protocol runs on host threads (HostAtomics, here) and step by step under the exhaustive interleaver of the
+// tests. Blocks of a GPU move whole slots by warps and say the same in PTX (ring/cuda/cuda_machine.cuh). Order is
+// always on the word itself; there are no stand-alone fences (ThreadSanitizer does not see those).
 //
 // A policy has, for T = uint32_t and uint64_t, naturally aligned:
 //   T load_relaxed(const T&)      T load_acquire(const T&)
 //   void store_relaxed(T&, T)     void store_release(T&, T)
 //   bool compare_exchange(T& word, T& expected, T desired)   acquire and release on success; may fail spuriously
 //   void set_bits(T& word, T bits)                           atomically, release
+//   T add(T& word, T by)                                     atomically, acquire and release; answers the value before
 //   void pause()                                             inside a loop that waits for another thread's word
-// compare_exchange and set_bits are used by the rings with many writers only (never across a bus: spec 8.1).
+// compare_exchange, set_bits and add are used by the rings with many writers only (never across a bus: spec 8.1).
 #pragma once
 
 #include <atomic>
@@ -51,6 +52,10 @@ struct HostAtomics {
   template <class T>
   static void set_bits(T& word, T bits) {
     std::atomic_ref<T>(word).fetch_or(bits, std::memory_order_acq_rel);
+  }
+  template <class T>
+  static T add(T& word, T by) {
+    return std::atomic_ref<T>(word).fetch_add(by, std::memory_order_acq_rel);
   }
 };
 

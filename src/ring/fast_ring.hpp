@@ -48,6 +48,13 @@ CGL_HD void store_words(FastSlot<T>& slot, const T& value, std::uint32_t sequenc
   Atomics::store_release(slot.words[count - 1], sequenced_word(data[count - 1], sequence));
 }
 
+// How far the word of a slot is ahead of what its reader expects. Words of messages have odd sequences: an even one was
+// never written (zeroed memory, whatever lap the ring begins with), hence is behind.
+CGL_HD constexpr std::int32_t word_ahead(std::uint64_t word, std::uint32_t sequence) {
+  const std::int32_t ahead = sequence_ahead(sequence_of_word(word), sequence);
+  return (ahead & 1) != 0 ? -1 : ahead;
+}
+
 // 0: `value` was read whole; negative: not there yet; positive: a word was newer by this many sequence numbers.
 CGL_HD_GENERIC template <class Atomics, class T>
 CGL_HD std::int32_t load_words(const FastSlot<T>& slot, T& value, std::uint32_t sequence) {
@@ -55,12 +62,12 @@ CGL_HD std::int32_t load_words(const FastSlot<T>& slot, T& value, std::uint32_t 
   std::uint32_t data[count];
   // The last word was stored last: while it is old, there is no need to read the others.
   const std::uint64_t last = Atomics::load_acquire(slot.words[count - 1]);
-  if (sequence_of_word(last) != sequence) return sequence_ahead(sequence_of_word(last), sequence);
+  std::int32_t ahead = word_ahead(last, sequence);
+  if (ahead != 0) return ahead;
   data[count - 1] = data_of_word(last);
-  std::int32_t ahead = 0;
   for (std::uint32_t i = 0; i + 1 < count; ++i) {
     const std::uint64_t word = Atomics::load_relaxed(slot.words[i]);
-    const std::int32_t difference = sequence_ahead(sequence_of_word(word), sequence);
+    const std::int32_t difference = word_ahead(word, sequence);
     // Across a bus words of one store may arrive in any order: an old word means not yet, unless another is newer.
     if (difference > 0 || (difference < 0 && ahead == 0)) ahead = difference;
     data[i] = data_of_word(word);

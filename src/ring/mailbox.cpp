@@ -67,7 +67,7 @@ PutStatus Mailbox::put(const Message& message, std::uint64_t deadline_ns, std::u
   Envelope envelope{message, expires_ns, 0};
   if (options_.latency_sample_interval != 0) {
     thread_local std::uint32_t until_sample = 0;
-    if (until_sample == 0) {
+    if (until_sample == 0 || until_sample > options_.latency_sample_interval) {
       until_sample = options_.latency_sample_interval;
       envelope.sent_ns = messages_.now_ns();
     }

@@ -175,7 +175,7 @@ class MpscOverwritingRing {
   CGL_HD_GENERIC CGL_HD bool has_message() const {
     const std::uint64_t last =
         Atomics::load_acquire(view_.slots[head_ & (view_.capacity - 1)].words[Slot::word_count - 1]);
-    return sequence_ahead(sequence_of_word(last), full_sequence(head_ >> lap_shift_)) >= 0;
+    return word_ahead(last, full_sequence(head_ >> lap_shift_)) >= 0;
   }
   CGL_HD_GENERIC CGL_HD bool ended() const {
     return Atomics::load_acquire(view_.tail->word) == (head_ | tail_closed_bit);

@@ -26,8 +26,8 @@ std::uint64_t deadline_after(std::uint64_t now_ns, Nanoseconds timeout) {
 #if defined(__linux__)
 
 void Doorbell::wake() noexcept {
-  rings_.fetch_add(1, std::memory_order_acq_rel);
-  ::syscall(SYS_futex, &rings_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  words_.count_ring();
+  ::syscall(SYS_futex, &words_.rings, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
 void Doorbell::park(std::uint32_t seen, std::uint64_t deadline_ns) noexcept {
@@ -36,20 +36,20 @@ void Doorbell::park(std::uint32_t seen, std::uint64_t deadline_ns) noexcept {
   until.tv_nsec = static_cast<long>(deadline_ns % 1'000'000'000u);
   // FUTEX_WAIT_BITSET takes an absolute time on the clock of steady_clock. Early returns are the caller's loop's
   // affair.
-  ::syscall(SYS_futex, &rings_, FUTEX_WAIT_BITSET_PRIVATE, seen, deadline_ns == no_deadline ? nullptr : &until, nullptr,
-            FUTEX_BITSET_MATCH_ANY);
+  ::syscall(SYS_futex, &words_.rings, FUTEX_WAIT_BITSET_PRIVATE, seen, deadline_ns == no_deadline ? nullptr : &until,
+            nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
 #else
 
 void Doorbell::wake() noexcept {
-  rings_.fetch_add(1, std::memory_order_acq_rel);
-  rings_.notify_all();
+  words_.count_ring();
+  std::atomic_ref(words_.rings).notify_all();
 }
 
 void Doorbell::park(std::uint32_t seen, std::uint64_t deadline_ns) noexcept {
   if (deadline_ns == no_deadline) {
-    rings_.wait(seen, std::memory_order_acquire);
+    std::atomic_ref(words_.rings).wait(seen, std::memory_order_acquire);
     return;
   }
   // There is no portable wait with a deadline on a word.

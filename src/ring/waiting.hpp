@@ -48,6 +48,23 @@ class Schedule {
   [[nodiscard]] virtual std::uint64_t now_ns() const = 0;
 };
 
+// The two words of a doorbell and what is done with them, apart from sleeping itself, so that the tests' interleaver
+// can go through it. A waiter: join, look once more, sleep while rings is what join answered, part. A ringer: publish,
+// then wake whoever sleeps if anyone_waits (which adds to `rings`).
+template <class Atomics>
+struct BellWords {
+  alignas(line_bytes) std::uint32_t waiters = 0;
+  std::uint32_t rings = 0;
+
+  [[nodiscard]] std::uint32_t join() {
+    Atomics::add(waiters, 1u);
+    return Atomics::load_acquire(rings);
+  }
+  void part() { Atomics::add(waiters, ~0u); }
+  [[nodiscard]] bool anyone_waits() { return Atomics::add(waiters, 0u) != 0; }
+  void count_ring() { Atomics::add(rings, 1u); }
+};
+
 class Doorbell {
  public:
   explicit Doorbell(WaitStrategy strategy, Schedule* schedule = nullptr) : strategy_(strategy), schedule_(schedule) {}
@@ -56,7 +73,7 @@ class Doorbell {
   void ring() {
     if (schedule_ != nullptr) return schedule_->step();
     if (strategy_.mode == WaitMode::spin) return;
-    if (waiters_.fetch_add(0, std::memory_order_acq_rel) != 0) wake();
+    if (words_.anyone_waits()) wake();
   }
   // Wakes all whatever the mode and count; for closing, stopping and failing.
   void ring_always() {
@@ -76,8 +93,7 @@ class Doorbell {
 
   const WaitStrategy strategy_;
   Schedule* const schedule_;
-  alignas(line_bytes) std::atomic<std::uint32_t> waiters_{0};
-  std::atomic<std::uint32_t> rings_{0};
+  BellWords<HostAtomics> words_;
 };
 
 template <class Ready>
@@ -98,11 +114,10 @@ bool Doorbell::wait(Ready&& ready, std::uint64_t deadline_ns) {
       look = 0;
       continue;
     }
-    waiters_.fetch_add(1, std::memory_order_acq_rel);
-    const std::uint32_t seen = rings_.load(std::memory_order_acquire);
+    const std::uint32_t seen = words_.join();
     const bool now_ready = ready();
     if (!now_ready) park(seen, deadline_ns);
-    waiters_.fetch_sub(1, std::memory_order_acq_rel);
+    words_.part();
     if (now_ready) return true;
   }
 }

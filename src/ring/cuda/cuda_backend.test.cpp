@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 
 #include "device/cuda/cuda_device.hpp"
+#include "ring/child/child_host.hpp"
+#include "ring/child/child_service.hpp"
 #include "ring/resident/resident_actor.hpp"
 #include "ring/resident/resident_grid.hpp"
 #include "ring/resident_bodies.hpp"
@@ -209,6 +212,48 @@ TEST_P(CudaGrids, a_lost_context_is_told_apart_reported_and_the_process_lives_on
   // Ours is untouched.
   ASSERT_OK_AND_ASSIGN(const auto grid, open());
   ASSERT_OK(grid->close());
+}
+
+// The child of the next test: the GPU's runtime, for the program that started it.
+TEST_P(CudaGrids, DISABLED_serves_a_parent) {
+  const int code = serve_parent([]() -> Result<std::unique_ptr<ChildWork>> {
+    CGL_TRY_ASSIGN(auto backend, testing::make_trapping_backend());
+    GridOptions options;
+    options.time_limit = 20s;
+    CGL_TRY_ASSIGN(auto grid, ResidentGrid::open(std::move(backend), options));
+    return child_work_of(std::move(grid));
+  });
+  ASSERT_EQ(code, child_left);
+}
+
+TEST_P(CudaGrids, in_a_child_process_gpu_work_resumes_after_a_lost_context) {
+  ChildOptions options;
+  options.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                     "--gtest_filter=On/CudaGrids.DISABLED_serves_a_parent/cuda", "--gtest_also_run_disabled_tests",
+                     "--gtest_brief=1"};
+  ASSERT_OK_AND_ASSIGN(const auto host, ChildHost::start(options));
+  struct Nothing {};
+  ActorOptions restarting;
+  restarting.restart.kind = RestartKind::limited;
+  restarting.restart.max_restarts = 10;
+  ASSERT_OK_AND_ASSIGN(const auto trap, host->launch(*runtime_, "trap", "trap", Nothing{}, RingKind::fast, restarting));
+  ASSERT_OK_AND_ASSIGN(const auto echo, host->launch(*runtime_, "echo", "echo", Nothing{}, RingKind::fast, restarting));
+  ASSERT_OK(trap->activate());
+  ASSERT_OK(echo->activate());
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_OK(runtime_->request("echo", make_message(numbered(1)), 5s));
+    EXPECT_FALSE(runtime_->request("trap", make_message(numbered(1)), 5s));
+    const auto start = std::chrono::steady_clock::now();
+    bool resumed = false;
+    while (!resumed && std::chrono::steady_clock::now() - start < 10s) {
+      resumed = runtime_->request("echo", make_message(numbered(2)), 500ms).has_value();
+    }
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    EXPECT_TRUE(resumed);
+    EXPECT_LT(seconds, 5.0);
+    std::printf("resumed after %.2f s; the child %s\n", seconds, host->last_end().c_str());
+  }
+  EXPECT_EQ(host->starts(), 4u);
 }
 
 }  // namespace

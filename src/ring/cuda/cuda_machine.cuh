@@ -107,7 +107,7 @@ struct CudaMachine {
       }
     }
     if (line != nullptr) *words = {__shfl_sync(all_lanes, value, 16), __shfl_sync(all_lanes, value, 17)};
-    const std::int32_t ahead = at < 16 ? sequence_ahead(sequence_of_word(value), sequence) : 0;
+    const std::int32_t ahead = at < 16 ? word_ahead(value, sequence) : 0;
     if (__all_sync(all_lanes, ahead == 0)) {
       if (at < 16) reinterpret_cast<std::uint32_t*>(to)[at] = data_of_word(value);
       __syncwarp();

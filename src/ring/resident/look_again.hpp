@@ -19,6 +19,8 @@ class LookAgain {
  public:
   explicit LookAgain(const WaitStrategy& strategy) : strategy_(strategy) {}
 
+  // Something came: spin again.
+  void reset() { looks_ = 0; }
   // Reading a clock costs more than a look: it is asked for when this says so.
   [[nodiscard]] bool spins_over() const { return looks_ % 64 == 0; }
   void pause() {

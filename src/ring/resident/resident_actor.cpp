@@ -219,7 +219,9 @@ PutStatus ResidentActor::put(const Message& message, std::uint64_t deadline_ns, 
   for (;;) {
     const PutStatus status = try_put(message);
     if (status == PutStatus::stored) {
-      if (message.has(mark_request)) grid_->expect_replies();
+      if (message.has(mark_request)) {
+        grid_->expect_reply();
+      }
       grid_->wake();
       return status;
     }
@@ -276,7 +278,7 @@ bool ResidentActor::take_output(Message& message) {
   }
   while (take_from_ring(message)) {
     if (!message.has(mark_request)) return true;
-    if (!services().replies->complete(message.header.correlation, message)) ++late_replies_;
+    answer(message);
   }
   return false;
 }
@@ -290,7 +292,7 @@ std::uint32_t ResidentActor::take_batch(std::span<Message> messages) {
     // Answers to requests are rare in streams: they are taken out of the batch.
     for (std::uint32_t i = 0; i < got; ++i) {
       if (messages[i].has(mark_request)) {
-        if (!services().replies->complete(messages[i].header.correlation, messages[i])) ++late_replies_;
+        answer(messages[i]);
       } else {
         if (taken != i) messages[taken] = messages[i];
         ++taken;
@@ -308,10 +310,15 @@ void ResidentActor::save_outputs() {
   while (take_from_ring(message)) {
     if (!message.has(mark_request)) {
       queue_.push_back(message);
-    } else if (!services().replies->complete(message.header.correlation, message)) {
-      ++late_replies_;
+    } else {
+      answer(message);
     }
   }
+}
+
+void ResidentActor::answer(const Message& reply) {
+  grid_->reply_came();
+  if (!services().replies->complete(reply.header.correlation, reply)) ++late_replies_;
 }
 
 GetStatus ResidentActor::do_receive(Message& message, std::uint64_t deadline_ns) {
@@ -444,7 +451,8 @@ bool ResidentActor::serve() {
     working_on = HostAtomics::load_acquire(line.working_on);
   }
   bool came = false;
-  if (output_mutex_.try_lock()) {
+  // Who receives reads for himself; answers to requests are carried here.
+  if (grid_->expects_replies() && output_mutex_.try_lock()) {
     const std::lock_guard lock(output_mutex_, std::adopt_lock);
     Message message;
     // Outputs that nobody reads stay in the ring, so that the actor feels it.
@@ -452,8 +460,8 @@ bool ResidentActor::serve() {
       came = true;
       if (!message.has(mark_request)) {
         queue_.push_back(message);
-      } else if (!services().replies->complete(message.header.correlation, message)) {
-        ++late_replies_;
+      } else {
+        answer(message);
       }
     }
   }

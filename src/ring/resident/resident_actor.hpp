@@ -54,6 +54,7 @@ class ResidentActor final : public Actor {
   // With output_mutex_ held: the next message for receive; answers to requests go to those who wait.
   bool take_output(Message& message);
   bool take_from_ring(Message& message);
+  void answer(const Message& reply);
   // Everything that is in the outbox goes to the queue, however long it gets.
   void save_outputs();
   void close_inbox();

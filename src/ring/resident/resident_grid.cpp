@@ -77,7 +77,20 @@ Result<std::shared_ptr<ResidentGrid>> ResidentGrid::open(std::unique_ptr<Residen
   std::shared_ptr<ResidentGrid> grid(new ResidentGrid(std::move(backend), options));
   CGL_TRY(add_context(grid->allocate(), "grid on {}", id));
   CGL_TRY(add_context(grid->start_kernel(), "grid on {}", id));
-  grid->service_ = std::thread([raw = grid.get()] { raw->serve(); });
+  // The thread may be the last to let go of an actor, and with it of the grid: it holds none between two rounds.
+  grid->service_ = std::thread([weak = std::weak_ptr(grid)] {
+    for (;;) {
+      auto self = weak.lock();
+      if (self == nullptr || self->service_stop_) return;
+      const Nanoseconds rest = self->serve();
+      self.reset();
+      if (rest.count() != 0) {
+        std::this_thread::sleep_for(rest);
+      } else {
+        HostAtomics::pause();
+      }
+    }
+  });
   return grid;
 }
 
@@ -165,7 +178,13 @@ Status ResidentGrid::close(Nanoseconds timeout) {
   }
   ended_ = true;
   service_stop_ = true;
-  if (service_.joinable()) service_.join();
+  if (service_.joinable()) {
+    if (service_.get_id() == std::this_thread::get_id()) {
+      service_.detach();
+    } else {
+      service_.join();
+    }
+  }
   std::vector<std::shared_ptr<ResidentActor>> actors;
   {
     const std::lock_guard lock(mutex_);
@@ -241,18 +260,34 @@ Result<ActorHandle> ResidentGrid::launch(Runtime& runtime, std::string name, std
 }
 
 Result<std::uint32_t> ResidentGrid::take_seat(ResidentActor& actor) {
-  const std::lock_guard lock(mutex_);
-  if (lost_) return tl::make_unexpected(*lost_);
-  if (closed_) return fail(ErrorKind::closed, "the grid on {} was closed", backend_->id());
-  const auto free = std::find(taken_.begin(), taken_.end(), false);
-  if (free == taken_.end()) {
-    return fail(ErrorKind::full, "launching '{}' on {}: all {} seats are taken; open the grid with more", actor.name(),
-                backend_->id(), options_.seats);
+  // An actor that has just ended is about to leave its seat: it is waited for.
+  const std::uint64_t deadline = deadline_from_now(std::chrono::milliseconds(500));
+  for (;;) {
+    bool one_is_leaving = false;
+    std::vector<std::shared_ptr<ResidentActor>> others;  // let go without the lock: an actor that goes asks for it
+    {
+      const std::lock_guard lock(mutex_);
+      if (lost_) return tl::make_unexpected(*lost_);
+      if (closed_) return fail(ErrorKind::closed, "the grid on {} was closed", backend_->id());
+      const auto free = std::find(taken_.begin(), taken_.end(), false);
+      if (free != taken_.end()) {
+        *free = true;
+        const auto seat = static_cast<std::uint32_t>(free - taken_.begin());
+        sitting_[seat] = std::static_pointer_cast<ResidentActor>(actor.shared_from_this());
+        return seat;
+      }
+      for (const auto& each : sitting_) {
+        others.push_back(each.lock());
+        const ActorState state = others.back() == nullptr ? ActorState::terminated : others.back()->state();
+        one_is_leaving = one_is_leaving || state == ActorState::terminated || state == ActorState::failed;
+      }
+    }
+    if (!one_is_leaving || steady_now_ns() > deadline) {
+      return fail(ErrorKind::full, "launching '{}' on {}: all {} seats are taken; open the grid with more",
+                  actor.name(), backend_->id(), options_.seats);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  *free = true;
-  const auto seat = static_cast<std::uint32_t>(free - taken_.begin());
-  sitting_[seat] = std::static_pointer_cast<ResidentActor>(actor.shared_from_this());
-  return seat;
 }
 
 void ResidentGrid::give_seat(std::uint32_t seat) {
@@ -341,49 +376,40 @@ void ResidentGrid::wake() {
   }
 }
 
-void ResidentGrid::serve() {
+Nanoseconds ResidentGrid::serve() {
   const std::uint64_t beat_interval = std::min(in_ns(options_.lease) / 10, std::uint64_t{20'000'000});
-  std::uint64_t last_beat = 0;
-  std::uint64_t last_query = steady_now_ns();
-  std::uint64_t beats = 0;
-  while (!service_stop_) {
-    const std::uint64_t now = steady_now_ns();
-    if (beating_ && now - last_beat >= beat_interval) {
-      ++beats;
-      for (std::uint32_t i = 0; i < options_.seats; ++i) HostAtomics::store_relaxed(seats_[i].host.beat, beats);
-      last_beat = now;
+  const std::uint64_t now = steady_now_ns();
+  if (beating_ && now - last_beat_ns_ >= beat_interval) {
+    ++beats_;
+    for (std::uint32_t i = 0; i < options_.seats; ++i) HostAtomics::store_relaxed(seats_[i].host.beat, beats_);
+    last_beat_ns_ = now;
+  }
+  serve_actors();
+  if (now - last_query_ns_ >= in_ns(query_interval) && !closed_ && !ended_) {
+    last_query_ns_ = now;
+    std::optional<Error> gone;
+    const auto ended = backend_->has_ended();
+    if (!ended) {
+      lose(ended.error());
+      gone = ended.error();
+    } else if (*ended && (!event_mode_ || leave_reason() != LeaveReason::none)) {
+      gone = Error(ErrorKind::closed,
+                   fmt::format("the grid on {} has ended: {}", backend_->id(), reason_text(leave_reason())));
     }
-    serve_actors();
-    if (now - last_query >= in_ns(query_interval) && !closed_ && !ended_) {
-      last_query = now;
-      std::optional<Error> gone;
-      const auto ended = backend_->has_ended();
-      if (!ended) {
-        lose(ended.error());
-        gone = ended.error();
-      } else if (*ended && (!event_mode_ || leave_reason() != LeaveReason::none)) {
-        gone = Error(ErrorKind::closed,
-                     fmt::format("the grid on {} has ended: {}", backend_->id(), reason_text(leave_reason())));
-      }
-      if (gone) {
-        ended_ = true;
-        std::vector<std::shared_ptr<ResidentActor>> actors;
-        {
-          const std::lock_guard lock(mutex_);
-          for (const auto& each : sitting_) {
-            if (auto actor = each.lock()) actors.push_back(std::move(actor));
-          }
+    if (gone) {
+      ended_ = true;
+      std::vector<std::shared_ptr<ResidentActor>> actors;
+      {
+        const std::lock_guard lock(mutex_);
+        for (const auto& each : sitting_) {
+          if (auto actor = each.lock()) actors.push_back(std::move(actor));
         }
-        for (const auto& actor : actors) actor->grid_is_gone(*gone);
       }
-    }
-    if (replies_expected_.exchange(false, std::memory_order_relaxed)) last_work_ns_ = now;
-    if (now - last_work_ns_ > in_ns(attention)) {
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-    } else {
-      HostAtomics::pause();
+      for (const auto& actor : actors) actor->grid_is_gone(*gone);
     }
   }
+  if (replies_expected_.exchange(false, std::memory_order_relaxed)) last_work_ns_ = now;
+  return now - last_work_ns_ > in_ns(attention) ? Nanoseconds(std::chrono::microseconds(200)) : Nanoseconds::zero();
 }
 
 void ResidentGrid::serve_actors() {

@@ -99,7 +99,8 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   ResidentGrid(std::unique_ptr<ResidentBackend> backend, const GridOptions& options);
   [[nodiscard]] Status allocate();
   [[nodiscard]] Status start_kernel();
-  void serve();
+  // One round of the service thread; answers how long it may rest.
+  Nanoseconds serve();
   void serve_actors();
 
   // For actors. The seat's memory from the host's side; rings of `kind` and `capacity` in the seat's own room, emptied.
@@ -140,7 +141,13 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   [[nodiscard]] Result<std::optional<SeatState>> answer_to(std::uint32_t seat, std::uint64_t word);
   // Event mode: there is something to do.
   void wake();
-  void expect_replies() { replies_expected_.store(true, std::memory_order_relaxed); }
+  // Requests that are not answered yet, by whichever actor of the grid.
+  void expect_reply() {
+    open_requests_.fetch_add(1, std::memory_order_relaxed);
+    replies_expected_.store(true, std::memory_order_relaxed);
+  }
+  void reply_came() { open_requests_.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] bool expects_replies() const { return open_requests_.load(std::memory_order_relaxed) > 0; }
   void lose(const Error& error);
 
   std::unique_ptr<ResidentBackend> backend_;
@@ -163,6 +170,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   std::atomic<bool> beating_{true};
   std::atomic<bool> is_lost_{false};
   std::atomic<bool> replies_expected_{false};
+  std::atomic<std::int64_t> open_requests_{0};
   std::atomic<std::uint64_t> last_work_ns_{0};
   mutable std::mutex mutex_;  // guards what follows
   std::optional<Error> lost_;
@@ -172,6 +180,9 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   std::vector<std::uint64_t> command_numbers_;
   std::uint64_t scratch_used_ = 0;
 
+  std::uint64_t last_beat_ns_ = 0;  // the service thread's own
+  std::uint64_t last_query_ns_ = 0;
+  std::uint64_t beats_ = 0;
   std::atomic<bool> service_stop_{false};
   std::thread service_;
 };

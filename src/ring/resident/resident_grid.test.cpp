@@ -133,7 +133,7 @@ TEST_P(ResidentGrids, rings_wrap_and_fill_without_loss_at_every_capacity) {
       const std::string name = fmt::format("echo {} {}", static_cast<int>(kind), capacity);
       const auto echo = start(name, "echo", Echo{}, kind, options);
       ASSERT_TRUE(echo);
-      const std::uint64_t count = is_emulated() ? 2000 : 20000;
+      const std::uint64_t count = is_emulated() ? 500 : 20000;
       std::thread sender([&] {
         for (std::uint64_t i = 0; i < count; ++i) {
           const Status sent = echo->send(message(i), {.timeout = 10s});
@@ -250,6 +250,7 @@ TEST_P(ResidentGrids, a_failed_body_restarts_in_place_and_its_neighbours_go_on) 
   ActorOptions options;
   options.restart.kind = RestartKind::limited;
   options.restart.max_restarts = 100000;
+  options.restart.max_back_off = options.restart.back_off;
   const auto failing = start("failing", "fail_every", FailEvery{10, 7}, RingKind::fast, options);
   const auto neighbour = start("neighbour", "echo", Echo{});
   ASSERT_TRUE(failing && neighbour);

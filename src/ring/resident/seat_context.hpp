@@ -24,7 +24,10 @@ namespace cingulum::ring {
 constexpr std::uint32_t seat_batch = 256;
 // Passes of the polling loop between two looks at the host's line, which lies across the bus.
 constexpr std::uint32_t passes_per_look = 8;
+// The same for an actor that hears from its neighbours: their rings answer faster than the bus.
+constexpr std::uint32_t passes_per_look_at_edges = 64;
 constexpr std::uint32_t shortest_nap_ns = 20;
+constexpr std::uint32_t idle_passes_before_credit = 16;
 
 // The block's shared memory.
 struct SeatShared {
@@ -403,8 +406,18 @@ class SeatContext {
     input.published = position;
     Machine::store_release(&ring.reader->position, position);
   }
+  // Readers give credit in quarters of the ring.
+  CGL_HD static constexpr std::uint32_t credit_interval(const SeatRing& ring) { return (ring.capacity + 3) / 4; }
   // What was delivered, not what lies staged: a successor finds the rest in the ring.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void store_positions() {
+    publish_taken();
+    const SeatPlan& plan = shared_.plan;
+    if (plan.outbox.kind == RingKind::fast) Machine::store_release(&plan.outbox.writer->position, output_.position);
+    for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) {
+      Machine::store_release(&plan.edges_out[i].writer->position, edges_out_[i].position);
+    }
+  }
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void publish_taken() {
     const SeatPlan& plan = shared_.plan;
     const std::uint32_t staged = in_count_ - in_at_;
     if (plan.inbox.kind != RingKind::none) {
@@ -413,10 +426,6 @@ class SeatContext {
     for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
       const bool holds_it = staged_from_edge_ == static_cast<std::int32_t>(i);
       publish(plan.edges_in[i], edges_in_[i], edges_in_[i].position - (holds_it ? staged : 0));
-    }
-    if (plan.outbox.kind == RingKind::fast) Machine::store_release(&plan.outbox.writer->position, output_.position);
-    for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) {
-      Machine::store_release(&plan.edges_out[i].writer->position, edges_out_[i].position);
     }
   }
 
@@ -441,7 +450,7 @@ class SeatContext {
       if (ahead < 0) return false;
       if (gated()) return false;
       ++input.position;
-      if (input.position - input.published >= (ring.capacity + 3) / 4) publish(ring, input, input.position - 1);
+      if (input.position - input.published >= credit_interval(ring)) publish(ring, input, input.position - 1);
       return true;
     }
   }
@@ -461,7 +470,8 @@ class SeatContext {
     std::uint64_t idle_since = 0;
     for (;;) {
       // An idle seat looks every time, so that it obeys at once.
-      const bool with_look = passes_since_look_++ % passes_per_look == 0 || passes > grid_.spin_polls;
+      const std::uint32_t interval = from_edge_ ? passes_per_look_at_edges : passes_per_look;
+      const bool with_look = passes_since_look_++ % interval == 0 || passes > grid_.spin_polls;
       bool looked = false;
       if (!gated()) {
         for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
@@ -511,7 +521,9 @@ class SeatContext {
         tell(ending() ? Verdict::end : Verdict::nothing, 0);
         return;
       }
-      if (passes == 0) store_positions();  // writers that wait for room see all of it
+      // Writers that wait for room see all of it. Not at once: a release waits for everything that is under way over
+      // the bus, and the next message may be there sooner. Small rings fill while one message is answered.
+      if (passes == (plan.inbox.capacity < 16 ? 0u : idle_passes_before_credit)) publish_taken();
       rest(passes);
       if (grid_.park_after_ns != 0) consider_parking(passes, idle_since, voted);
     }
@@ -634,7 +646,8 @@ class SeatContext {
       if (verdict == Verdict::batch) {
         // The slots of the batch before this one were handed out; those of this one are copied but still counted as
         // waiting, so that nothing is lost when the actor ends in between.
-        publish(shared_.plan.inbox, input_, input_.position);
+        const SeatRing& inbox = shared_.plan.inbox;
+        if (input_.position - input_.published >= credit_interval(inbox)) publish(inbox, input_, input_.position);
         input_.position += in_count_;
       }
       busy_since_ = Machine::cycles();

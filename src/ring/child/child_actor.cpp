@@ -1,0 +1,244 @@
+#include "ring/child/child_actor.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include "ring/resident/look_again.hpp"
+
+namespace cingulum::ring {
+
+ChildActor::ChildActor(std::string name, std::uint16_t number, std::shared_ptr<ChildHost> host, std::string body,
+                       std::span<const std::byte> arguments, RingKind kind, const ActorOptions& options,
+                       RuntimeServices services)
+    : Actor(std::move(name), number, options, std::move(services)),
+      host_(std::move(host)),
+      body_(std::move(body)),
+      arguments_(arguments.begin(), arguments.end()),
+      kind_(kind) {}
+
+ChildActor::~ChildActor() {
+  if (place_ < 0) return;
+  ChildRequest end = request(ChildCommand::terminate);
+  if (host_->process() > 0) static_cast<void>(host_->ask(end));
+  host_->let_go(end.actor);
+}
+
+ChildRequest ChildActor::request(ChildCommand command) const {
+  ChildRequest made;
+  made.command = command;
+  made.actor = static_cast<std::uint32_t>(place_.load());
+  made.generation = generation_;
+  made.kind = kind_;
+  made.inbox_capacity = options().inbox_capacity;
+  made.outbox_capacity = options().outbox_capacity;
+  made.stall_limit_ns = static_cast<std::uint64_t>(options().stall_limit.count());
+  std::memcpy(made.body, body_.data(), body_.size());
+  made.argument_bytes = static_cast<std::uint32_t>(arguments_.size());
+  std::memcpy(made.arguments, arguments_.data(), arguments_.size());
+  return made;
+}
+
+Status ChildActor::ask(ChildCommand command, Nanoseconds timeout) {
+  ChildRequest asking = request(command);
+  asking.timeout_ns = static_cast<std::uint64_t>(timeout.count());
+  CGL_TRY(host_->ask(asking));
+  return {};
+}
+
+Status ChildActor::do_launch() {
+  if (options().inbox_policy == FullPolicy::drop_oldest) {
+    return fail(ErrorKind::invalid_argument, "actor '{}': in a child process drop_oldest is not offered", name());
+  }
+  {
+    const std::lock_guard lock(host_->actors_mutex_);
+    const auto free = std::find(host_->taken_.begin(), host_->taken_.end(), false);
+    if (free == host_->taken_.end()) {
+      return fail(ErrorKind::full, "actor '{}': a child process has room for {}", name(), child_actor_count);
+    }
+    *free = true;
+    place_ = static_cast<std::int32_t>(free - host_->taken_.begin());
+    host_->actors_[static_cast<std::uint32_t>(place_)] = std::static_pointer_cast<ChildActor>(shared_from_this());
+  }
+  Status launched = launch_in_child();
+  if (!launched) {
+    host_->let_go(static_cast<std::uint32_t>(place_.exchange(-1)));
+  }
+  return launched;
+}
+
+Status ChildActor::launch_in_child() {
+  ++generation_;
+  accepted_ = 0;
+  ended_ = false;
+  CGL_TRY(ask(ChildCommand::launch));
+  closed_ = false;
+  return {};
+}
+
+Status ChildActor::do_activate() {
+  return ask(ChildCommand::activate);
+}
+
+void ChildActor::do_gate(bool open, Nanoseconds patience) {
+  static_cast<void>(ask(open ? ChildCommand::reactivate : ChildCommand::deactivate, patience));
+}
+
+std::uint64_t ChildActor::count_lost() {
+  const std::uint64_t received = host_->counters(static_cast<std::uint32_t>(place_)).received;
+  const std::uint64_t accepted = accepted_;
+  return accepted - std::min(accepted, received);
+}
+
+Result<TerminationReport> ChildActor::do_terminate(const Termination& how) {
+  closed_ = true;
+  TerminationReport report;
+  if (place_ < 0) return report;
+  Status result;
+  if (!ended_ && host_->process() > 0) {
+    ChildRequest asking = request(ChildCommand::terminate);
+    asking.drain = how.mode == Termination::Mode::drain ? 1 : 0;
+    asking.timeout_ns = static_cast<std::uint64_t>(how.timeout.count());
+    auto reply = host_->ask(asking);
+    if (reply) {
+      report.drained = reply->drained;
+    } else {
+      result = tl::make_unexpected(std::move(reply.error()));
+    }
+    host_->wait_until_carried();
+  }
+  report.dropped = count_lost();
+  discarded_ += report.dropped;
+  ended_ = true;
+  host_->let_go(static_cast<std::uint32_t>(place_.exchange(-1)));
+  CGL_TRY(std::move(result));
+  return report;
+}
+
+PutStatus ChildActor::put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
+                          const std::atomic<bool>* stop) {
+  LookAgain again(options().waiting);
+  for (;;) {
+    const std::int32_t place = place_;
+    if (closed_ || place < 0) {
+      ++rejected_;
+      return PutStatus::closed;
+    }
+    // The child never holds more of this actor's messages than its inbox and one fill of it.
+    const std::uint64_t received = host_->counters(static_cast<std::uint32_t>(place)).received;
+    PutStatus status = PutStatus::full;
+    if (accepted_ - std::min(accepted_.load(), received) < options().inbox_capacity) {
+      status = host_->put(message, static_cast<std::uint32_t>(place), generation_);
+    }
+    if (status == PutStatus::stored) {
+      ++accepted_;
+      return status;
+    }
+    if (status == PutStatus::full && options().inbox_policy == FullPolicy::reject) {
+      ++rejected_;
+      return status;
+    }
+    if (status == PutStatus::full && options().inbox_policy == FullPolicy::drop_new) {
+      ++dropped_new_;
+      return PutStatus::dropped_new;
+    }
+    // While a child is started again its actors wait for it, as they wait for room.
+    const std::uint64_t now = steady_now_ns();
+    if (now >= expires_ns) {
+      ++expired_;
+      return PutStatus::expired;
+    }
+    if (now >= deadline_ns || (stop != nullptr && stop->load(std::memory_order_acquire))) {
+      ++rejected_;
+      return now >= deadline_ns ? PutStatus::timed_out : PutStatus::closed;
+    }
+    again.pause();
+  }
+}
+
+GetStatus ChildActor::do_receive(Message& message, std::uint64_t deadline_ns) {
+  LookAgain again(options().waiting);
+  for (;;) {
+    {
+      const std::lock_guard lock(queue_mutex_);
+      if (!queue_.empty()) {
+        message = queue_.front();
+        queue_.pop_front();
+        return GetStatus::taken;
+      }
+      if (closed_ && ended_) return GetStatus::closed;
+    }
+    if (again.spins_over() && steady_now_ns() >= deadline_ns) return GetStatus::timed_out;
+    again.pause();
+  }
+}
+
+Status ChildActor::do_wire(std::uint32_t, std::vector<std::shared_ptr<MessageSink>>) {
+  return fail(ErrorKind::unavailable, "actor '{}': actors in a child process are not wired from outside", name());
+}
+
+ActorCounters ChildActor::do_counters() const {
+  const std::int32_t place = place_;
+  return place < 0 ? ActorCounters{} : host_->counters(static_cast<std::uint32_t>(place));
+}
+
+void ChildActor::do_telemetry(ActorTelemetry& telemetry) const {
+  telemetry.backend = "child process";
+  telemetry.loss.rejected = rejected_;
+  telemetry.loss.dropped_new = dropped_new_;
+  telemetry.loss.expired = expired_;
+  telemetry.loss.dead_letters = dead_letters_;
+  telemetry.loss.discarded = discarded_;
+  telemetry.loss.late_replies = late_replies_;
+}
+
+Status ChildActor::do_restart() {
+  if (place_ < 0) return fail(ErrorKind::closed, "actor '{}' has left its process", name());
+  CGL_TRY(launch_in_child());
+  return do_activate();
+}
+
+void ChildActor::do_bury() {
+  closed_ = true;
+  ended_ = true;
+}
+
+void ChildActor::do_supervise(std::uint64_t) {
+  // A body that never returns holds its whole device: only the end of the process frees it.
+  if (!host_->options_.end_stalled || place_ < 0 || ended_) return;
+  if (host_->counters(static_cast<std::uint32_t>(place_)).in_body == 1) host_->end_child(SIGKILL);
+}
+
+void ChildActor::take(const ChildSlot& slot) {
+  const Message& message = slot.message;
+  if (message.has(mark_control) && holds<ChildEvent>(message)) {
+    const auto event = payload<ChildEvent>(message);
+    if (event.kind == ChildEvent::lost || ended_.exchange(true)) return;
+    dead_letters_ += count_lost();
+    const std::string text(event.text, strnlen(event.text, sizeof event.text));
+    if (event.kind == ChildEvent::failed) {
+      services().replies->fail_all_to(number(),
+                                      Error(ErrorKind::closed, fmt::format("actor '{}' failed: {}", name(), text)));
+      body_failed(event.code, text, 0);
+    } else {
+      body_ended();
+    }
+    return;
+  }
+  if (message.has(mark_request)) {
+    if (!services().replies->complete(message.header.correlation, message)) ++late_replies_;
+    return;
+  }
+  const std::lock_guard lock(queue_mutex_);
+  queue_.push_back(message);
+}
+
+void ChildActor::child_ended(const std::string& how) {
+  if (place_ < 0 || ended_.exchange(true)) return;
+  dead_letters_ += count_lost();
+  const std::string text = fmt::format("the process of its device {}", how);
+  services().replies->fail_all_to(number(), Error(ErrorKind::closed, fmt::format("actor '{}': {}", name(), text)));
+  body_failed(-1, text, 0);
+}
+
+}  // namespace cingulum::ring

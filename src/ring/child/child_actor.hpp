@@ -1,0 +1,64 @@
+// An actor that runs in a child process, as the runtime of the program holds it. ChildHost::launch makes it.
+#pragma once
+
+#include <deque>
+
+#include "ring/child/child_host.hpp"
+
+namespace cingulum::ring {
+
+class ChildActor final : public Actor {
+ public:
+  ChildActor(std::string name, std::uint16_t number, std::shared_ptr<ChildHost> host, std::string body,
+             std::span<const std::byte> arguments, RingKind kind, const ActorOptions& options,
+             RuntimeServices services);
+  ~ChildActor() override;
+
+  PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
+                const std::atomic<bool>* stop) override;
+
+ private:
+  friend class ChildHost;
+
+  Status do_launch() override;
+  Status do_activate() override;
+  void do_gate(bool open, Nanoseconds patience) override;
+  Result<TerminationReport> do_terminate(const Termination& how) override;
+  GetStatus do_receive(Message& message, std::uint64_t deadline_ns) override;
+  Status do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) override;
+  void do_telemetry(ActorTelemetry& telemetry) const override;
+  ActorCounters do_counters() const override;
+  Status do_restart() override;
+  void do_bury() override;
+  void do_supervise(std::uint64_t now_ns) override;
+
+  // By the host's carrier thread.
+  void take(const ChildSlot& slot);
+  void child_ended(const std::string& how);
+
+  [[nodiscard]] Status launch_in_child();
+  [[nodiscard]] ChildRequest request(ChildCommand command) const;
+  [[nodiscard]] Status ask(ChildCommand command, Nanoseconds timeout = Nanoseconds::zero());
+  // Messages that the child's actor was given and will never handle.
+  std::uint64_t count_lost();
+
+  const std::shared_ptr<ChildHost> host_;
+  const std::string body_;
+  const std::vector<std::byte> arguments_;
+  const RingKind kind_;
+  std::atomic<std::int32_t> place_{-1};
+  std::atomic<std::uint32_t> generation_{0};
+  std::atomic<bool> closed_{true};
+  std::atomic<bool> ended_{false};
+  std::atomic<std::uint64_t> accepted_{0};  // since this launch in a child
+  std::atomic<std::uint64_t> rejected_{0};
+  std::atomic<std::uint64_t> dropped_new_{0};
+  std::atomic<std::uint64_t> expired_{0};
+  std::atomic<std::uint64_t> dead_letters_{0};
+  std::atomic<std::uint64_t> discarded_{0};
+  std::atomic<std::uint64_t> late_replies_{0};
+  std::mutex queue_mutex_;
+  std::deque<Message> queue_;
+};
+
+}  // namespace cingulum::ring

@@ -1,0 +1,226 @@
+// A device's runtime in a child process, with CPU actors in the place of a device: bodies that abort, never return or
+// fail. The child is this test program, running one test that is disabled otherwise.
+#include "ring/child/child_host.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "ring/child/child_service.hpp"
+#include "ring/resident/look_again.hpp"
+#include "ring/resident_bodies.hpp"
+#include "support/each_device.hpp"
+
+namespace cingulum::ring {
+namespace {
+
+using namespace std::chrono_literals;
+using cingulum::testing::fails_with;
+using testing::Echo;
+using testing::FailEvery;
+using testing::Numbered;
+using testing::numbered;
+using testing::Sum;
+
+struct AbortAt {
+  std::uint64_t number = 0;
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      if (payload<Numbered>(message).number == number) std::abort();
+      context.send(message);
+    }
+    return 0;
+  }
+};
+
+// Works for ever at its number: no heartbeat, no look at the stop word.
+struct EndlessAt {
+  std::uint64_t number = 0;
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      if (payload<Numbered>(message).number == number) {
+        for (std::atomic<bool> forever = true; forever;) std::this_thread::sleep_for(1ms);
+      }
+      context.send(message);
+    }
+    return 0;
+  }
+};
+
+class CpuWork final : public ChildWork {
+ public:
+  Result<ActorHandle> launch(Runtime& runtime, const std::string& name, const std::string& body,
+                             std::span<const std::byte> arguments, RingKind, const ActorOptions& options) override {
+    if (body == "echo") return runtime.launch(name, Echo{}, options);
+    if (body == "sum") return runtime.launch(name, Sum{}, options);
+    if (body == "fail_every") return runtime.launch(name, from<FailEvery>(arguments), options);
+    if (body == "abort_at") return runtime.launch(name, from<AbortAt>(arguments), options);
+    if (body == "endless_at") return runtime.launch(name, from<EndlessAt>(arguments), options);
+    if (body == "lose") lost_ = Error(ErrorKind::device, "the context is lost");
+    return fail(ErrorKind::not_found, "no body '{}'", body);
+  }
+  std::optional<Error> lost() override { return lost_; }
+
+ private:
+  template <class Body>
+  static Body from(std::span<const std::byte> bytes) {
+    Body body;
+    std::memcpy(&body, bytes.data(), std::min(sizeof body, bytes.size()));
+    return body;
+  }
+  std::optional<Error> lost_;
+};
+
+TEST(ChildProcess, DISABLED_serves) {
+  const int code = serve_parent([]() -> Result<std::unique_ptr<ChildWork>> { return std::make_unique<CpuWork>(); });
+  ASSERT_EQ(code, child_left);
+}
+
+class ChildProcesses : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(runtime_, Runtime::create());
+    start();
+  }
+  void start(bool end_stalled = false) {
+    ChildOptions options;
+    options.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                       "--gtest_filter=ChildProcess.DISABLED_serves", "--gtest_also_run_disabled_tests",
+                       "--gtest_brief=1"};
+    options.end_stalled = end_stalled;
+    ASSERT_OK_AND_ASSIGN(host_, ChildHost::start(options));
+  }
+  void TearDown() override {
+    if (runtime_) static_cast<void>(runtime_->shutdown(Termination::discard(1s)));
+  }
+  template <class Body>
+  ActorHandle run(const std::string& name, const char* body_name, const Body& body, const ActorOptions& options = {}) {
+    auto actor = host_->launch(*runtime_, name, body_name, body, RingKind::fast, options);
+    EXPECT_TRUE(actor) << (actor ? "" : actor.error().message());
+    if (!actor) return nullptr;
+    const Status active = (*actor)->activate();
+    EXPECT_TRUE(active) << (active ? "" : active.error().message());
+    return *actor;
+  }
+  static Message message(std::uint64_t number) { return make_message(numbered(number)); }
+  static std::uint64_t number_of(const Result<Message>& got) {
+    EXPECT_TRUE(got) << (got ? "" : got.error().message());
+    return got ? payload<Numbered>(*got).number : ~std::uint64_t{0};
+  }
+  static bool comes_true(const std::function<bool()>& what, Nanoseconds patience = 10s) {
+    const std::uint64_t deadline = deadline_from_now(patience);
+    while (!what()) {
+      if (steady_now_ns() > deadline) return false;
+      std::this_thread::sleep_for(1ms);
+    }
+    return true;
+  }
+  static ActorOptions restarting() {
+    ActorOptions options;
+    options.restart.kind = RestartKind::limited;
+    options.stall_limit = 200ms;
+    return options;
+  }
+
+  std::unique_ptr<Runtime> runtime_;
+  std::shared_ptr<ChildHost> host_;
+};
+
+TEST_F(ChildProcesses, messages_and_requests_go_there_and_back) {
+  const auto echo = run("echo", "echo", Echo{});
+  const auto sum = run("sum", "sum", Sum{});
+  ASSERT_TRUE(echo && sum);
+  std::uint64_t expected = 0;
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    ASSERT_OK(echo->send(message(i)));
+    ASSERT_EQ(number_of(echo->receive(5s)), i);
+    expected += i + (i % 256) * ((i % 256) - (i % 256 != 0)) / 2;
+    ASSERT_EQ(number_of(runtime_->request("sum", message(i), 5s)), expected);
+  }
+  ASSERT_OK(echo->deactivate());
+  for (std::uint64_t i = 0; i < 10; ++i) ASSERT_OK(echo->send(message(i)));
+  EXPECT_TRUE(fails_with(echo->receive(5ms), ErrorKind::timed_out, "no message"));
+  ASSERT_OK_AND_ASSIGN(const TerminationReport report, runtime_->terminate("echo", Termination::drain(5s)));
+  EXPECT_EQ(report.drained, 10u);
+  EXPECT_EQ(report.dropped, 0u);
+  for (std::uint64_t i = 0; i < 10; ++i) EXPECT_EQ(number_of(echo->receive(1s)), i);
+  EXPECT_EQ(host_->starts(), 1u);
+}
+
+TEST_F(ChildProcesses, a_body_that_ends_the_process_is_reported_and_its_actors_run_again_in_a_new_one) {
+  const auto doomed = run("doomed", "abort_at", AbortAt{13}, restarting());
+  const auto neighbour = run("neighbour", "echo", Echo{}, restarting());
+  ASSERT_TRUE(doomed && neighbour);
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_EQ(number_of(runtime_->request("doomed", message(1), 5s)), 1u);
+    const auto failed = runtime_->request("doomed", message(13), 5s);
+    EXPECT_TRUE(fails_with(failed, ErrorKind::closed, "signal 6"));
+    // Both run again within five seconds.
+    const std::uint64_t start_ns = steady_now_ns();
+    ASSERT_TRUE(comes_true([&] { return runtime_->request("doomed", message(2), 200ms).has_value(); }));
+    ASSERT_TRUE(comes_true([&] { return runtime_->request("neighbour", message(2), 200ms).has_value(); }));
+    EXPECT_LT(steady_now_ns() - start_ns, 5'000'000'000u);
+  }
+  EXPECT_EQ(host_->starts(), 4u);
+  EXPECT_EQ(doomed->telemetry().failures, 3u);
+  EXPECT_NE(doomed->failure()->message.find("signal 6"), std::string::npos);
+}
+
+TEST_F(ChildProcesses, without_a_restart_policy_the_end_is_final_and_the_program_lives_on) {
+  const auto doomed = run("doomed", "abort_at", AbortAt{13});
+  ASSERT_TRUE(doomed);
+  ASSERT_OK(doomed->send(message(13)));
+  EXPECT_TRUE(fails_with(doomed->receive(5s), ErrorKind::closed, "signal 6"));
+  EXPECT_EQ(doomed->state(), ActorState::failed);
+  EXPECT_FALSE(doomed->send(message(1)));
+  ASSERT_OK(runtime_->launch("cpu", Echo{}));
+  ASSERT_OK(runtime_->activate("cpu"));
+  EXPECT_EQ(number_of(runtime_->request("cpu", message(3), 5s)), 3u);
+}
+
+TEST_F(ChildProcesses, a_body_that_never_returns_is_ended_with_its_process_when_asked) {
+  start(true);
+  const auto endless = run("endless", "endless_at", EndlessAt{13}, restarting());
+  ASSERT_TRUE(endless);
+  ASSERT_EQ(number_of(runtime_->request("endless", message(1), 5s)), 1u);
+  const std::uint64_t start_ns = steady_now_ns();
+  EXPECT_TRUE(fails_with(runtime_->request("endless", message(13), 10s), ErrorKind::closed, "signal 9"));
+  EXPECT_LT(steady_now_ns() - start_ns, 4'000'000'000u);
+  ASSERT_TRUE(comes_true([&] { return runtime_->request("endless", message(2), 200ms).has_value(); }));
+}
+
+TEST_F(ChildProcesses, a_lost_device_is_told_apart_from_a_failed_body) {
+  const auto failing = run("failing", "fail_every", FailEvery{5, 7}, restarting());
+  ASSERT_TRUE(failing);
+  ASSERT_OK(failing->send(message(4)));
+  ASSERT_TRUE(comes_true([&] { return failing->telemetry().restarts == 1; }));
+  EXPECT_EQ(host_->starts(), 1u) << "the process goes on";
+  EXPECT_EQ(failing->failure()->code, 7);
+  ASSERT_TRUE(comes_true([&] { return runtime_->request("failing", message(1), 200ms).has_value(); }));
+  // Now the device.
+  EXPECT_FALSE(host_->launch(*runtime_, "loser", "lose", Echo{}));
+  ASSERT_TRUE(comes_true([&] { return failing->failure()->message.find("lost its device") != std::string::npos; }));
+  EXPECT_NE(host_->last_end().find("the context is lost"), std::string::npos) << host_->last_end();
+  ASSERT_TRUE(comes_true([&] { return runtime_->request("failing", message(1), 200ms).has_value(); }));
+  EXPECT_EQ(host_->starts(), 2u);
+}
+
+TEST_F(ChildProcesses, a_child_ends_with_its_parent) {
+  const auto echo = run("echo", "echo", Echo{});
+  const pid_t process = host_->process();
+  ASSERT_GT(process, 0);
+  ASSERT_OK(runtime_->terminate("echo"));
+  std::weak_ptr<ChildHost> weak = host_;
+  static_cast<void>(runtime_->shutdown(Termination::discard(1s)));
+  const_cast<ActorHandle&>(echo).reset();
+  host_.reset();
+  ASSERT_TRUE(comes_true([&] { return weak.expired() && ::kill(process, 0) != 0; }));
+}
+
+}  // namespace
+}  // namespace cingulum::ring

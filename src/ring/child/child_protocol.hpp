@@ -1,0 +1,74 @@
+// How a program and the process that holds its device talk: commands as packets over a socket, each answered; messages
+// and counters through shared memory, by the rings of ring/bulk_ring.hpp. Both sides are of one build, so the bytes are
+// those of the structs. Descriptors of the child: control_descriptor, memory_descriptor.
+#pragma once
+
+#include <cstdint>
+
+#include "ring/actor_counters.hpp"
+#include "ring/bulk_ring.hpp"
+#include "ring/message.hpp"
+#include "ring/resident/seat_layout.hpp"
+
+namespace cingulum::ring {
+
+constexpr int control_descriptor = 3;
+constexpr int memory_descriptor = 4;
+constexpr std::uint32_t child_actor_count = 64;
+constexpr std::uint32_t child_ring_capacity = 4096;
+
+struct ChildSlot {
+  Message message;
+  std::uint32_t actor = 0;
+  std::uint32_t generation =
+      0;  // of the actor's launch: what an earlier one left behind is not taken for the new one's
+  std::uint64_t unused = 0;
+};
+
+// A message of the child itself, with mark_control: an actor failed, ended, or the device is lost.
+struct ChildEvent {
+  static constexpr const char* message_name = "cingulum.ChildEvent";
+  enum Kind : std::int32_t { failed, ended, lost };
+  std::int32_t kind = failed;
+  std::int32_t code = 0;
+  char text[40] = {};
+};
+
+struct ChildMemory {
+  RingLine to_child_writer;
+  RingLine to_child_reader;
+  RingLine from_child_writer;
+  RingLine from_child_reader;
+  RingLine parent_beat;
+  RingLine child_beat;
+  ActorCounters counters[child_actor_count];  // written by the child
+  ChildSlot to_child[child_ring_capacity];
+  ChildSlot from_child[child_ring_capacity];
+};
+
+enum class ChildCommand : std::uint32_t { launch, activate, deactivate, reactivate, terminate, leave };
+
+struct ChildRequest {
+  ChildCommand command = ChildCommand::launch;
+  std::uint32_t actor = 0;
+  std::uint32_t generation = 0;
+  RingKind kind = RingKind::fast;
+  std::uint32_t inbox_capacity = 0;
+  std::uint32_t outbox_capacity = 0;
+  std::uint32_t drain = 0;
+  std::uint32_t argument_bytes = 0;
+  std::uint64_t timeout_ns = 0;
+  std::uint64_t stall_limit_ns = 0;
+  char body[64] = {};
+  unsigned char arguments[body_capacity] = {};
+};
+
+struct ChildReply {
+  std::uint32_t ok = 0;
+  std::uint32_t error_kind = 0;
+  std::uint64_t drained = 0;
+  std::uint64_t dropped = 0;
+  char text[512] = {};
+};
+
+}  // namespace cingulum::ring

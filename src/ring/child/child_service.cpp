@@ -1,0 +1,265 @@
+#include "ring/child/child_service.hpp"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <deque>
+#include <list>
+
+#include "ring/child/child_protocol.hpp"
+#include "ring/resident/resident_grid.hpp"
+
+namespace cingulum::ring {
+namespace {
+
+class GridWork final : public ChildWork {
+ public:
+  explicit GridWork(std::shared_ptr<ResidentGrid> grid) : grid_(std::move(grid)) {}
+  Result<ActorHandle> launch(Runtime& runtime, const std::string& name, const std::string& body,
+                             std::span<const std::byte> arguments, RingKind kind,
+                             const ActorOptions& options) override {
+    return grid_->launch(runtime, name, body, arguments, kind, options);
+  }
+  std::optional<Error> lost() override { return grid_->lost(); }
+
+ private:
+  std::shared_ptr<ResidentGrid> grid_;
+};
+
+class Service {
+ public:
+  Service(ChildMemory& memory, Result<std::unique_ptr<ChildWork>> work, std::unique_ptr<Runtime> runtime)
+      : memory_(memory),
+        work_(std::move(work)),
+        runtime_(std::move(runtime)),
+        in_({memory.to_child, &memory.to_child_writer, &memory.to_child_reader, child_ring_capacity}),
+        out_({memory.from_child, &memory.from_child_writer, &memory.from_child_reader, child_ring_capacity}) {}
+
+  int run() {
+    LookAgain again(WaitStrategy{WaitMode::spin_then_park, 200});
+    for (std::uint64_t round = 0;; ++round) {
+      if (HostAtomics::load_relaxed(memory_.child_beat.position) != round) {
+        HostAtomics::store_relaxed(memory_.child_beat.position, round);
+      }
+      const bool took = take_messages();
+      const bool moved = give_outputs() || took;
+      if (work_ && *work_) {
+        if (const auto lost = (*work_)->lost()) {
+          event(0, 0, {ChildEvent::lost, 0, {}}, lost->message());
+          return child_lost_device;
+        }
+      }
+      pollfd waiting{control_descriptor, POLLIN, 0};
+      if (::poll(&waiting, 1, 0) > 0) {
+        ChildRequest request;
+        const ssize_t got = ::recv(control_descriptor, &request, sizeof request, 0);
+        if (got <= 0) return child_lost_parent;
+        if (got != static_cast<ssize_t>(sizeof request)) continue;
+        const ChildReply reply = obey(request);
+        if (::send(control_descriptor, &reply, sizeof reply, MSG_NOSIGNAL) < 0) return child_lost_parent;
+        if (request.command == ChildCommand::leave) return child_left;
+      } else if (!moved) {
+        again.pause();
+        continue;
+      }
+      again.reset();
+    }
+  }
+
+ private:
+  struct Place {
+    ActorHandle actor;
+    std::uint32_t generation = 0;
+    std::deque<Message> waiting;    // for room in the actor's inbox; bounded by the parent's credit
+    std::list<PendingReply> asked;  // requests of the parent that the actor has not answered
+    bool told = false;              // its end was reported
+  };
+
+  static ChildReply refusal(const Error& error) {
+    ChildReply reply;
+    reply.error_kind = static_cast<std::uint32_t>(error.kind());
+    std::strncpy(reply.text, error.message().c_str(), sizeof reply.text - 1);
+    return reply;
+  }
+  static ChildReply answer(const Status& status) {
+    if (!status) return refusal(status.error());
+    ChildReply reply;
+    reply.ok = 1;
+    return reply;
+  }
+
+  ChildReply obey(const ChildRequest& request) {
+    if (request.command == ChildCommand::leave) return answer({});
+    if (request.actor >= child_actor_count || request.argument_bytes > body_capacity) {
+      return refusal(Error(ErrorKind::corrupt, "a command of the parent is damaged"));
+    }
+    Place& place = places_[request.actor];
+    const auto timeout = Nanoseconds(static_cast<std::int64_t>(request.timeout_ns));
+    if (request.command == ChildCommand::launch) return launch(place, request);
+    if (place.actor == nullptr) return refusal(Error(ErrorKind::not_found, "no such actor in the child"));
+    switch (request.command) {
+      case ChildCommand::activate: return answer(place.actor->activate());
+      case ChildCommand::deactivate: return answer(place.actor->deactivate(timeout));
+      case ChildCommand::reactivate: return answer(place.actor->reactivate());
+      default: break;
+    }
+    // What the parent sent before is in the ring.
+    static_cast<void>(take_messages());
+    const auto report =
+        place.actor->terminate(request.drain != 0 ? Termination::drain(timeout) : Termination::discard(timeout));
+    static_cast<void>(runtime_->terminate(place.actor->name()));
+    while (give_outputs()) {
+    }
+    count(request.actor);
+    ChildReply reply = report ? answer({}) : refusal(report.error());
+    if (report) reply.drained = report->drained;
+    place = Place{};
+    return reply;
+  }
+
+  ChildReply launch(Place& place, const ChildRequest& request) {
+    if (!work_) return refusal(work_.error());
+    if (place.actor != nullptr) {
+      static_cast<void>(place.actor->terminate(Termination::discard()));
+      static_cast<void>(runtime_->terminate(place.actor->name()));
+    }
+    place = Place{};
+    ActorOptions options;
+    options.inbox_capacity = request.inbox_capacity;
+    options.outbox_capacity = request.outbox_capacity;
+    options.stall_limit = Nanoseconds(static_cast<std::int64_t>(request.stall_limit_ns));
+    const std::string body(request.body, strnlen(request.body, sizeof request.body));
+    auto actor =
+        (*work_)->launch(*runtime_, fmt::format("{}.{}", request.actor, request.generation), body,
+                         std::as_bytes(std::span(request.arguments, request.argument_bytes)), request.kind, options);
+    if (!actor) return refusal(actor.error());
+    place.actor = *actor;
+    place.generation = request.generation;
+    return answer({});
+  }
+
+  bool take_messages() {
+    bool moved = false;
+    ChildSlot slot;
+    while (in_.try_get(slot) == GetStatus::taken) {
+      moved = true;
+      if (slot.actor >= child_actor_count) continue;
+      Place& place = places_[slot.actor];
+      if (place.actor != nullptr && place.generation == slot.generation) place.waiting.push_back(slot.message);
+    }
+    for (Place& place : places_) {
+      while (!place.waiting.empty() && hand_over(place, place.waiting.front())) {
+        place.waiting.pop_front();
+        moved = true;
+      }
+    }
+    return moved;
+  }
+
+  // False: no room now. Requests are asked again here, so that the answer finds its way back.
+  bool hand_over(Place& place, Message message) {
+    if (!message.has(mark_request)) return place.actor->try_send(message) != PutStatus::full;
+    message.header.flags &= ~static_cast<std::uint32_t>(mark_request);
+    auto pending = runtime_->request_later(*place.actor, message, {.timeout = Nanoseconds::zero()});
+    if (pending) {
+      place.asked.push_back(std::move(*pending));
+      return true;
+    }
+    const ErrorKind kind = pending.error().kind();
+    return kind != ErrorKind::full && kind != ErrorKind::timed_out;  // an actor that has ended is reported by its event
+  }
+
+  bool give_answers(Place& place, std::uint32_t index) {
+    bool moved = false;
+    for (auto pending = place.asked.begin(); pending != place.asked.end() && out_.room(1) != 0;) {
+      if (!pending->is_done()) {
+        ++pending;
+        continue;
+      }
+      auto reply = pending->wait(Nanoseconds::zero());
+      pending = place.asked.erase(pending);
+      if (!reply) continue;  // the actor failed; its event tells the parent
+      reply->header.flags |= mark_request;
+      moved = out_.try_put({*reply, index, place.generation, 0}) == PutStatus::stored || moved;
+    }
+    return moved;
+  }
+
+  bool give_outputs() {
+    bool moved = false;
+    for (std::uint32_t i = 0; i < child_actor_count; ++i) {
+      Place& place = places_[i];
+      if (place.actor == nullptr) continue;
+      while (out_.room(1) != 0) {
+        auto got = place.actor->receive(Nanoseconds::zero());
+        if (!got) break;
+        if (out_.try_put({*got, i, place.generation, 0}) != PutStatus::stored) break;
+        moved = true;
+      }
+      moved = give_answers(place, i) || moved;
+      count(i);
+      const ActorState state = place.actor->state();
+      if (!place.told && (state == ActorState::failed || state == ActorState::terminated)) {
+        place.told = true;
+        const auto failure = place.actor->failure();
+        ChildEvent told{
+            state == ActorState::failed ? ChildEvent::failed : ChildEvent::ended, failure ? failure->code : 0, {}};
+        event(i, place.generation, told, failure ? failure->message : "");
+        moved = true;
+      }
+    }
+    return moved;
+  }
+
+  void event(std::uint32_t actor, std::uint32_t generation, ChildEvent what, const std::string& text) {
+    std::strncpy(what.text, text.c_str(), sizeof what.text - 1);
+    Message message = make_message(what);
+    message.header.flags |= mark_control;
+    const std::uint64_t deadline = deadline_from_now(std::chrono::seconds(1));
+    while (out_.try_put({message, actor, generation, 0}) == PutStatus::full && steady_now_ns() < deadline) {
+      HostAtomics::pause();
+    }
+  }
+
+  void count(std::uint32_t index) {
+    const ActorTelemetry telemetry = places_[index].actor->telemetry();
+    ActorCounters& line = memory_.counters[index];
+    HostAtomics::store_relaxed(line.received, telemetry.received);
+    HostAtomics::store_relaxed(line.sent, telemetry.sent);
+    HostAtomics::store_relaxed(line.emitted, telemetry.emitted);
+    HostAtomics::store_relaxed(line.refused, telemetry.refused);
+    // The parent's supervision sees what ours has found.
+    HostAtomics::store_relaxed(line.in_body, std::uint64_t{telemetry.stalled ? 1u : 0u});
+    if (!telemetry.stalled) HostAtomics::store_relaxed(line.heartbeat, line.heartbeat + 1);
+  }
+
+  ChildMemory& memory_;
+  Result<std::unique_ptr<ChildWork>> work_;
+  std::unique_ptr<Runtime> runtime_;
+  BulkReader<ChildSlot> in_;
+  BulkWriter<ChildSlot> out_;
+  Place places_[child_actor_count];
+};
+
+}  // namespace
+
+std::unique_ptr<ChildWork> child_work_of(std::shared_ptr<ResidentGrid> grid) {
+  return std::make_unique<GridWork>(std::move(grid));
+}
+
+int serve_parent(const std::function<Result<std::unique_ptr<ChildWork>>()>& open) {
+  void* const memory = ::mmap(nullptr, sizeof(ChildMemory), PROT_READ | PROT_WRITE, MAP_SHARED, memory_descriptor, 0);
+  if (memory == MAP_FAILED) return child_lost_parent;
+  auto runtime = Runtime::create();
+  if (!runtime) return child_lost_parent;
+  const auto service = std::make_unique<Service>(*static_cast<ChildMemory*>(memory), open(), std::move(*runtime));
+  const int code = service->run();
+  // A lost device cannot be tidied up, and its driver may hang in trying.
+  if (code != child_left) ::_exit(code);
+  return code;
+}
+
+}  // namespace cingulum::ring
