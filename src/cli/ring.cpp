@@ -35,20 +35,32 @@ Result<RingProgram> start_ring_program(const std::string& what, const ParsedArgu
   if (device != nullptr) {
     CGL_TRY_ASSIGN(program.place, ring::make_cuda_place(*device, device_options));
   } else {
-    CGL_TRY_ASSIGN(program.place, ring::make_cpu_place(static_cast<std::uint32_t>(context.common().threads)));
+    // A bench shows the shortest way; elsewhere whoever waits gives the processor back.
+    const auto mode = what == "bench" ? ring::WaitMode::spin : ring::WaitMode::spin_then_park;
+    CGL_TRY_ASSIGN(program.place,
+                   ring::make_cpu_place(static_cast<std::uint32_t>(context.common().threads), {mode, 2000}));
   }
   if (arguments.flag("no-telemetry")) return program;
   ring::PublisherOptions options;
   options.program = "cingulum ring " + what;
   CGL_TRY_ASSIGN(options.nvml_library, context.settings().library(Setting::nvml_library));
-  if (arguments.given("telemetry")) {
-    options.path = arguments.text("telemetry");
-  } else {
-    CGL_TRY_ASSIGN(options.path, ring::process_page_path(context.settings().runtime_dir()));
-  }
   ring::Runtime& runtime = program.place->runtime();
-  CGL_TRY_ASSIGN(program.publisher,
-                 ring::TelemetryPublisher::start([&runtime] { return runtime.telemetry(); }, std::move(options)));
+  const auto publish = [&]() -> Status {
+    if (arguments.given("telemetry")) {
+      options.path = arguments.text("telemetry");
+    } else {
+      CGL_TRY_ASSIGN(options.path, ring::process_page_path(context.settings().runtime_dir()));
+    }
+    CGL_TRY_ASSIGN(program.publisher,
+                   ring::TelemetryPublisher::start([&runtime] { return runtime.telemetry(); }, std::move(options)));
+    return {};
+  };
+  if (const Status published = publish(); !published) {
+    // Nobody asked for the page: to be unseen is no reason to stop.
+    if (arguments.given("telemetry")) return tl::make_unexpected(published.error());
+    context.log().print(LogLevel::warning, "`cingulum ring top` will not see this run: {}",
+                        published.error().message());
+  }
   return program;
 }
 

@@ -55,7 +55,7 @@ Status run_ring_bench(const ParsedArguments& arguments, VerbContext& context) {
   for (const ring::BenchRow& row : rows) {
     table.add_row({row.scenario, row.place, number_text(row.value), number_text(row.p99), number_text(row.p999),
                    number_text(row.best), row.unit,
-                   row.limit > 0 ? fmt::format("{:.2f} x", row.value / row.limit) : std::string()});
+                   row.limit > 0 ? fmt::format("{:.3g} x", row.value / row.limit) : std::string()});
   }
   context.print(table.text());
   return {};

@@ -82,8 +82,10 @@ std::vector<std::string> workload_body_names() {
   return names;
 }
 
-Result<std::unique_ptr<WorkloadPlace>> make_cpu_place(std::uint32_t threads) {
-  CGL_TRY_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create());
+Result<std::unique_ptr<WorkloadPlace>> make_cpu_place(std::uint32_t threads, WaitStrategy waiting) {
+  RuntimeOptions options;
+  options.waiting = waiting;
+  CGL_TRY_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create(options));
   return std::make_unique<CpuPlace>(std::move(runtime), std::max(threads, 1U));
 }
 

@@ -58,7 +58,8 @@ class WorkloadPlace {
   [[nodiscard]] virtual Status release(BufferHandle handle) = 0;
 };
 
-[[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_cpu_place(std::uint32_t threads);
+// `waiting`: of those who wait for answers to requests.
+[[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_cpu_place(std::uint32_t threads, WaitStrategy waiting = {});
 
 // A grid that stays on a GPU. ErrorKind::unavailable where CUDA is not compiled in or the device is none of CUDA's.
 struct DevicePlaceOptions {
