@@ -34,6 +34,10 @@ Json run_track_peers(const TrackData& data, const TrackBenchOptions& bench) {
                score ? fmt::format(", valid {:.3f}, invalid {:.3f}, overlap {:.3f}, F1 {:.3f}", score->valid.value,
                                    score->invalid.value, score->any.overlap.value, score->any.f1.value)
                      : ", not scored: " + score.error().message());
+    if (row.contains("given_directions_points_per_s_M")) {
+      fmt::print("      with initial directions given: {:.4f} M/s\n",
+                 row["given_directions_points_per_s_M"].get<double>());
+    }
     if (row.contains("fixed_points_per_s_M")) {
       fmt::print("      {}: {:.4f} M/s\n", row.value("fixed_note", std::string()),
                  row["fixed_points_per_s_M"].get<double>());
@@ -66,11 +70,19 @@ void compare_with_peers(const Json& peers, std::vector<Json>& rows) {
         row["times_peer_fixed_points"] = fixed;
         if (!comparable) ratio = fixed;
       }
+      if (peer.contains("given_directions_points_per_s_M")) {
+        row["times_peer_given_directions"] =
+            row["median"].get<double>() / peer["given_directions_points_per_s_M"].get<double>();
+      }
       row["times_peer"] = ratio;
       row["times_peer_by"] = comparable ? "whole runs" : "steps from fixed points";
       fmt::print("  {} is {:.1f} times {} (goal {}), {}; mean lengths differ by {:+.1f} %{}\n", pair.ours, ratio,
                  pair.peer, pair.wanted, row["times_peer_by"].get<std::string>(), 100 * (lengths - 1),
                  comparable ? "" : fmt::format("; whole runs {:.1f} times", whole));
+      if (row.contains("times_peer_given_directions")) {
+        fmt::print("      {:.1f} times where the peer is given its initial directions and ours finds them\n",
+                   row["times_peer_given_directions"].get<double>());
+      }
     }
   }
 }

@@ -5,8 +5,8 @@
     track.py track FOLDER THREADS ANGLE THRESHOLD FEW MANY OUT [ONLY]   tracks and writes what it measured as JSON
 
 A rate is points over processor time divided by the threads that the peer can use (DIPY's bootstrap: one).
-Getters that are slow take the first seeds only; their number stands in the row. DIPY gets its initial directions, found
-before the clock starts. Where streamlines of one tool are longer than another's, whole runs do not compare: then the
+Getters that are slow take the first seeds only; their number stands in the row. DIPY finds
+the initial directions itself, as ours does; how fast it is when they are given stands beside it. Where streamlines of one tool are longer than another's, whole runs do not compare: then the
 price of a step is the difference between runs of MANY and of FEW steps, in which beginning a streamline, reading files
 and starting the program cancel.
 """
@@ -102,15 +102,23 @@ class Peers:
             # The bench's points that have a peak, and its direction there.
             points = np.loadtxt(self.folder / "fixed_points.txt") @ self.affine[:3, :3].T + self.affine[:3, 3]
             peaks = np.loadtxt(self.folder / "fixed_directions.txt")
-            n = len(points)
-            self.measure("DIPY prob on SF", self.threads, n, lambda: tracker.probabilistic_tracking(
-                points.copy(), criterion, self.affine, seed_directions=peaks.copy(), sf=sf, **common))
-            self.measure("DIPY det on SF", self.threads, n, lambda: tracker.deterministic_tracking(
-                points.copy(), criterion, self.affine, seed_directions=peaks.copy(), sf=sf, **common))
-            few = min(400, n)
-            self.measure("DIPY ptt on SF", self.threads, few, lambda: tracker.ptt_tracking(
-                points[:few].copy(), criterion, self.affine, seed_directions=peaks[:few].copy(), sf=sf,
-                probe_length=1.5, probe_quality=7, **common))
+            ptt = dict(probe_length=1.5, probe_quality=7)
+            for name, method, extra, limit in (
+                    ("prob", tracker.probabilistic_tracking, {}, None),
+                    ("det", tracker.deterministic_tracking, {}, None),
+                    ("ptt", tracker.ptt_tracking, ptt, 400)):
+                name, seeds, given = f"DIPY {name} on SF", self.world[:limit], points[:limit]
+
+                def track(where, directions):
+                    return method(where.copy(), criterion, self.affine, seed_directions=directions, sf=sf, **extra,
+                                  **common)
+
+                self.measure(name, self.threads, len(seeds), lambda: track(seeds, None))
+                if self.wanted(name) and limit is None:
+                    start = processor_seconds()
+                    count = sum(len(line) for line in track(given, peaks[:limit].copy()))
+                    self.rows[name]["given_directions_points_per_s_M"] = (
+                        count / ((processor_seconds() - start) / self.threads) * 1e-6)
             if self.wanted("DIPY ptt on SF"):
                 from dipy.direction import PTTDirectionGetter
                 from dipy.tracking.local_tracking import LocalTracking
@@ -120,7 +128,7 @@ class Peers:
                 getter = PTTDirectionGetter.from_pmf(
                     sf, max_angle=self.angle, sphere=default_sphere, pmf_threshold=0.1, probe_length=1.5,
                     probe_radius=0, probe_quality=7, probe_count=1, data_support_exponent=1)
-                some = min(1000, n)
+                some = min(1000, len(points))
                 self.price_of_steps(
                     "DIPY ptt on SF", self.threads,
                     f"from {some} of the fixed points, PTTDirectionGetter on one thread, times {self.threads}",
