@@ -346,6 +346,7 @@ Options parse(int count, char** words) {
 }  // namespace cingulum::bench
 
 int main(int count, char** words) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a run that is stopped has shown its rows
   const auto options = cingulum::bench::parse(count, words);
   cingulum::bench::write_report(options.out, cingulum::bench::RingBench(options).run());
   return 0;
