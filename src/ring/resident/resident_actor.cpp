@@ -178,7 +178,7 @@ std::uint64_t ResidentActor::leave_seat() {
     written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
   }
   const std::uint64_t left = written - HostAtomics::load_acquire(memory.inbox_reader.position);
-  overtaken_ = HostAtomics::load_acquire(memory.device.overtaken);
+  if (activated_) overtaken_ = HostAtomics::load_acquire(memory.device.overtaken);
   last_counters_ = counters_of_seat();
   last_counters_.in_body = 0;
   for (const std::uint32_t edge : edges_in_) static_cast<void>(grid_->close_edge_reader(edge));
@@ -377,7 +377,8 @@ ActorCounters ResidentActor::do_counters() const {
 }
 
 ActorCounters ResidentActor::counters_of_seat() const {
-  if (!seat_) return last_counters_;
+  // Until the seat has taken the actor up, its line is still the one of the actor before.
+  if (!seat_ || !activated_) return last_counters_;
   const ActorCounters& line = grid_->seat(*seat_).counters;
   ActorCounters counters;
   counters.received = HostAtomics::load_relaxed(line.received);

@@ -308,8 +308,6 @@ ResidentGrid::SeatRings ResidentGrid::make_rings(std::uint32_t seat, RingKind ki
   std::memset(rings.outbox_slots, 0, outbox_capacity * bytes);
   Seat& memory = seats_[seat];
   memory.inbox_writer = memory.inbox_reader = memory.outbox_writer = memory.outbox_reader = RingLine{};
-  memory.counters = ActorCounters{};
-  memory.device.drained = memory.device.overtaken = memory.device.working_on = memory.device.failure = 0;
   auto* const seen = reinterpret_cast<Seat*>(seat_memory_.device) + seat;
   rings.inbox = {ring_memory_.device + offset, &seen->inbox_writer, &seen->inbox_reader, inbox_capacity, kind};
   rings.outbox = {ring_memory_.device + offset + ring_bytes, &seen->outbox_writer, &seen->outbox_reader,

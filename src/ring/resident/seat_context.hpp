@@ -301,6 +301,7 @@ class SeatContext {
         drain_from_ = received_;
         starts_ = Machine::load_acquire(&seat_->counters.started);
       }
+      count_now();
       enter(command_of(command_) == SeatCommand::hold ? SeatState::held : SeatState::running);
     }
     Machine::block_sync();
@@ -389,7 +390,7 @@ class SeatContext {
     busy_cycles_ = 0;
     beat_cycles_ = cycles;
     beat_ns_ = now;
-    count_now();
+    if (state_ != SeatState::vacant) count_now();
   }
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void count_now() {
     ActorCounters& line = seat_->counters;
