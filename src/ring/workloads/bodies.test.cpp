@@ -58,6 +58,7 @@ class LaneContext {
     const auto entries = block_.buffers.entries();
     return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), handle);
   }
+  void heartbeat() {}
   std::uint32_t lane() const { return lane_; }
   std::uint32_t lanes() const { return block_.lanes; }
   void sync() { block_.barrier.arrive_and_wait(); }

@@ -29,6 +29,7 @@ CGL_HD double join_over_lanes(Context& context, double* strands, std::uint32_t c
     for (std::uint32_t s = 0; s < strand_count; ++s) strands[s] = 0;
     std::uint32_t i = 0;
     for (; i + strand_count <= count; i += strand_count) {
+      if (i % 65536 == 0) context.heartbeat();  // a single lane may be at it for long
       for (std::uint32_t s = 0; s < strand_count; ++s) strands[s] = join(strands[s], term(i + s));
     }
     for (std::uint32_t s = 0; i < count; ++i, ++s) strands[s] = join(strands[s], term(i));
