@@ -40,6 +40,10 @@ class CudaBackend final : public ResidentBackend {
     // Loading code waits for kernels to end: all of it is touched before one stays.
     cudaFuncAttributes attributes{};
     CGL_TRY(cuda_status(read_probe_kernel_attributes(attributes), "device {}: loading kernels", id()));
+    if (program_.kernel == nullptr) {
+      CGL_TRY(cuda_status(static_cast<cudaError_t>(program_.find_kernel(&program_.kernel)),
+                          "device {}: finding actors '{}'", id(), program_.name));
+    }
     CGL_TRY(cuda_status(cudaFuncGetAttributes(&attributes, program_.kernel), "device {}: loading actors '{}'", id(),
                         program_.name));
     CGL_TRY(cuda_status(cudaFuncSetAttribute(program_.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -131,7 +135,7 @@ class CudaBackend final : public ResidentBackend {
   }
 
   CudaDevice& device_;
-  const CudaProgram program_;
+  CudaProgram program_;
   std::unique_ptr<Queue> kernel_queue_;
   std::unique_ptr<Queue> side_queue_;
   DevicePool device_pool_;

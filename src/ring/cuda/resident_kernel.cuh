@@ -22,9 +22,17 @@ __global__ void __launch_bounds__(256) resident_actors(const GridPlan* plan) {
 }
 
 template <class... Bodies>
+int find_resident_kernel(const void** kernel) {
+  cudaKernel_t found = nullptr;
+  const cudaError_t code = cudaGetKernel(&found, reinterpret_cast<const void*>(&resident_actors<Bodies...>));
+  *kernel = found;
+  return static_cast<int>(code);
+}
+
+template <class... Bodies>
 CudaProgram make_cuda_program(std::string name, std::vector<std::string> actors) {
   static_assert(sizeof...(Bodies) != 0);
-  return {std::move(name), std::move(actors), reinterpret_cast<const void*>(&resident_actors<Bodies...>), nullptr};
+  return {std::move(name), std::move(actors), nullptr, &find_resident_kernel<Bodies...>, nullptr};
 }
 
 }  // namespace cingulum::ring

@@ -36,7 +36,7 @@ namespace cingulum::ring { struct HostAtomics; }
 )";
 
 constexpr const char* header_order[] = {"portable.hpp",      "message.hpp",        "ring_types.hpp",
-                                        "actor_context.hpp", "actor_counters.hpp", "buffer_handle.hpp",
+                                        "buffer_handle.hpp", "actor_context.hpp", "actor_counters.hpp",
                                         "fast_ring.hpp",     "seat_layout.hpp",    "seat_context.hpp",
                                         "seat_loop.hpp",     "cuda_machine.cuh"};
 

@@ -285,8 +285,8 @@ TEST_P(WebgpuTracking, is_the_same_from_two_threads_and_in_ranges) {
 TEST_P(WebgpuTracking, refuses_what_does_not_fit_with_need_and_have) {
   const Field field = amplitudes("repulsion724");
   const TrackingPlan plan = plan_for({.getter = Getter::prob}, field);
-  const std::unique_ptr<Tracker> tracker = make_webgpu_tracker(device(), {.largest_binding_bytes = 8192});
-  EXPECT_TRUE(testing::fails_with(tracker->supports(plan, field), ErrorKind::unavailable, "bindings of 8.0 KiB"));
+  const std::unique_ptr<Tracker> tracker = make_webgpu_tracker(device(), {.largest_binding_bytes = 1024});
+  EXPECT_TRUE(testing::fails_with(tracker->supports(plan, field), ErrorKind::unavailable, "bindings of 1.0 KiB"));
   Field many = bootstrap("mirror321", 64, false, 4);
   many.bootstrap.gradients = 100'000;
   many.channels = 15 + 1 + 100'000;
