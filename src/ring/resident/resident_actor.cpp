@@ -106,9 +106,11 @@ void ResidentActor::write_plan() {
 Status ResidentActor::do_activate() {
   const std::lock_guard life(life_mutex_);
   write_plan();
+  failures_seen_ = HostAtomics::load_acquire(grid_->seat(*seat_).device.failures);
   CGL_TRY_ASSIGN(const bool sits,
-                 grid_->command(*seat_, SeatCommand::run, deadline_from_now(command_patience),
-                                [](SeatState state) { return state == SeatState::running || is_over(state); }));
+                 grid_->command(*seat_, SeatCommand::run, deadline_from_now(command_patience), [](SeatState state) {
+                   return state == SeatState::running || state == SeatState::parked || is_over(state);
+                 }));
   if (!sits) {
     return fail(ErrorKind::timed_out, "actor '{}': seat {} of {} does not answer", name(), *seat_,
                 grid_->backend().id());
@@ -124,7 +126,7 @@ void ResidentActor::do_gate(bool open, Nanoseconds patience) {
   static_cast<void>(grid_->command(*seat_, open ? SeatCommand::run : SeatCommand::hold, deadline_from_now(patience),
                                    [&](SeatState state) {
                                      // A parked seat delivers nothing; it takes up the command when the grid returns.
-                                     return state == wanted || is_over(state);
+                                     return state == wanted || state == SeatState::parked || is_over(state);
                                    }));
 }
 
@@ -425,9 +427,8 @@ Status ResidentActor::do_restart() {
   const std::lock_guard life(life_mutex_);
   if (!seat_ || gone_) return fail(ErrorKind::closed, "actor '{}': its grid has ended", name());
   CGL_TRY_ASSIGN(const bool runs, grid_->command(*seat_, SeatCommand::restart, deadline_from_now(command_patience),
-                                                 [](SeatState state) { return state == SeatState::running; }));
+                                                 [](SeatState) { return true; }));
   if (!runs) return fail(ErrorKind::timed_out, "actor '{}': its seat does not answer", name());
-  failure_seen_ = false;
   return {};
 }
 
@@ -442,11 +443,13 @@ bool ResidentActor::serve() {
   int code = 0;
   bool had_message = false;
   std::uint64_t working_on = 0;
+  std::uint64_t failures = 0;
   {
     const std::lock_guard lock(seat_mutex_);
     if (!seat_ || !activated_ || gone_) return false;
     state = seat_state();
     const SeatDeviceLine& line = grid_->seat(*seat_).device;
+    failures = HostAtomics::load_acquire(line.failures);
     code = static_cast<int>(static_cast<std::int64_t>(HostAtomics::load_acquire(line.failure)));
     had_message = HostAtomics::load_acquire(line.had_message) != 0;
     working_on = HostAtomics::load_acquire(line.working_on);
@@ -466,7 +469,7 @@ bool ResidentActor::serve() {
       }
     }
   }
-  if (state == SeatState::failed && !end_expected_ && !failure_seen_.exchange(true)) {
+  if (state == SeatState::failed && !end_expected_ && failures_seen_.exchange(failures) != failures) {
     if (had_message) ++dead_letters_;
     body_failed(code, fmt::format("its body on {} returned {}", grid_->backend().id(), code), working_on);
   } else if (state == SeatState::ended && !end_expected_.exchange(true)) {

@@ -72,7 +72,7 @@ class ResidentActor final : public Actor {
   mutable std::mutex seat_mutex_;  // guards the seat against being given back while it is looked at
   std::optional<std::uint32_t> seat_;
   std::atomic<bool> activated_{false};
-  std::atomic<bool> failure_seen_{false};
+  std::atomic<std::uint64_t> failures_seen_{0};  // of SeatDeviceLine::failures
   std::atomic<bool> end_expected_{false};
   std::atomic<bool> gone_{false};
 

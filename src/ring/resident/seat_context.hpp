@@ -210,6 +210,7 @@ class SeatContext {
       Machine::store_relaxed(&line.drained, draining ? received_ - drain_from_ : 0);
       // A body that was made to leave may return anything; the reason of leaving counts.
       const bool failed = code != 0 && leave_ == LeaveReason::none && !parking_;
+      if (failed) Machine::store_relaxed(&line.failures, ++failures_);
       state_ = parking_ ? SeatState::parked : failed ? SeatState::failed : SeatState::ended;
       count_now();
       enter(state_);
@@ -287,6 +288,7 @@ class SeatContext {
       busy_ns_ = 0;
       busy_cycles_ = 0;
       starts_ = 1;
+      failures_ = Machine::load_acquire(&seat_->device.failures);
       restarted_by_ = command_;  // a command from before parking has been obeyed
       overtaken_ = plan.fresh != 0 ? 0 : Machine::load_acquire(&seat_->device.overtaken);
       from_edge_ = false;
@@ -756,6 +758,7 @@ class SeatContext {
   std::uint64_t overtaken_ = 0;
   std::uint64_t command_ = 0;
   std::uint64_t restarted_by_ = 0;
+  std::uint64_t failures_ = 0;
   std::uint64_t host_beat_ = 0;
   std::uint64_t host_seen_ns_ = 0;
   std::uint64_t started_ns_ = 0;

@@ -77,9 +77,10 @@ struct alignas(line_bytes) SeatHostLine {
 
 // Written by the seat alone.
 struct alignas(line_bytes) SeatDeviceLine {
-  std::uint64_t obeyed;   // the last command that was seen
-  std::uint64_t state;    // SeatState; stored with release after all that belongs to it
-  std::uint64_t failure;  // what the body returned
+  std::uint64_t obeyed;    // the last command that was seen
+  std::uint64_t state;     // SeatState; stored with release after all that belongs to it
+  std::uint64_t failures;  // how often a body on this seat has failed: a failure that follows a restart at once is seen
+  std::uint64_t failure;   // what the body returned
   std::uint64_t leave_reason;
   std::uint64_t drained;      // messages handled after the command to drain
   std::uint64_t overtaken;    // messages of the inbox that were overwritten before they were read
