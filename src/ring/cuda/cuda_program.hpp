@@ -10,7 +10,7 @@ namespace cingulum::ring {
 
 struct CudaProgram {
   std::string name;
-  std::vector<std::string> actors;      // in the order of the bodies
+  std::vector<std::string> actors;  // in the order of the bodies
   // The cudaKernel_t, or who finds it (0, or the error of the CUDA runtime). It is compiled beside the kernel: every
   // binary with CUDA code has a runtime of its own, and only that one knows the kernel by its address. What it finds is
   // the driver's and good for all of them.

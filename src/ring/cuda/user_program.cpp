@@ -35,9 +35,9 @@ template <class A, class B> concept convertible_to = __is_convertible_to(A, B);
 namespace cingulum::ring { struct HostAtomics; }
 )";
 
-constexpr const char* header_order[] = {"portable.hpp",      "message.hpp",        "ring_types.hpp",
+constexpr const char* header_order[] = {"portable.hpp",      "message.hpp",       "ring_types.hpp",
                                         "buffer_handle.hpp", "actor_context.hpp", "actor_counters.hpp",
-                                        "fast_ring.hpp",     "seat_layout.hpp",    "seat_context.hpp",
+                                        "fast_ring.hpp",     "seat_layout.hpp",   "seat_context.hpp",
                                         "seat_loop.hpp",     "cuda_machine.cuh"};
 
 // Without the lines that speak to other files.
