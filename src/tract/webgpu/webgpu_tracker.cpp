@@ -39,6 +39,34 @@ constexpr double shortest_dispatch_seconds = 0.02;
 constexpr double longest_dispatch_seconds = 0.1;
 constexpr std::uint32_t first_budget = 64;
 
+// Mesa's software adapter leaves every loop of an invocation once all of them together have gone round 65535 times
+// (the limiter of its compiler), without a word. A dispatch there must stay below.
+constexpr std::uint64_t most_software_rounds = 60000;
+
+// No fewer than the rounds of all loops in one getter call.
+std::uint64_t rounds_of_a_call(const TrackingInput& input) {
+  const TrackingPlan& plan = input.plan;
+  const auto getter = static_cast<Getter>(plan.getter);
+  const std::uint64_t rows = input.sphere.rows;
+  const std::uint64_t coefficients = input.harmonics.coefficients;
+  const std::uint64_t series = coefficients * (input.harmonics.mirror != 0u ? rows / 4 : rows);
+  const std::uint64_t peaks = rows * (input.sphere.degree + most_initial_directions);
+  const std::uint64_t at_direction = 8 + std::uint64_t{input.harmonics.degree + 1} * (input.harmonics.degree / 2 + 2);
+  // Corners, records, folds; amplitudes on the sphere; peaks at the seed.
+  std::uint64_t rounds = 128 + 2 * (input.field.channels / numerics::lane_count) + 4 * rows + series + peaks;
+  if (getter == Getter::det) rounds += 4 * at_direction;
+  if (getter == Getter::tensor) rounds += 4 * 15;
+  if (getter == Getter::boot) {
+    rounds += plan.boot_attempts * (2 * input.bootstrap.rows * coefficients + 64 + series + 4 * rows + peaks);
+  }
+  if (getter == Getter::ptt) {
+    const std::uint64_t amplitude = 10 + std::max<std::uint64_t>(at_direction, input.nearest.capacity);
+    rounds +=
+        (1 + (plan.ptt_tries + 31) / 32) * plan.ptt_probe_quality * std::max(plan.ptt_probe_count, 1u) * amplitude;
+  }
+  return rounds;
+}
+
 // What one call of track() uses.
 struct Workspace {
   std::unique_ptr<Queue> queue;
@@ -79,6 +107,7 @@ class WebgpuTracker final : public Tracker {
       }
       CGL_TRY_ASSIGN(device_tables_, make_device_tables(plan, field));
       pieces_ = pieces_of(field);
+      CGL_TRY(bound_dispatches());
       CGL_TRY(compile_shader(seeds.count()));
       CGL_TRY(upload_input(field));
       seeds_ = &seeds;
@@ -102,6 +131,20 @@ class WebgpuTracker final : public Tracker {
     const std::uint64_t adapter =
         std::min(device_.capabilities().largest_binding_bytes, device_.capabilities().largest_buffer_bytes);
     return options_.largest_binding_bytes != 0 ? std::min(adapter, options_.largest_binding_bytes) : adapter;
+  }
+
+  [[nodiscard]] Status bound_dispatches() {
+    if (!device_.capabilities().software) return {};
+    const std::uint64_t calls = most_software_rounds / rounds_of_a_call(device_tables_.input);
+    if (calls == 0) {
+      return fail(
+          ErrorKind::unavailable,
+          "device {}: a step may take more than the {} rounds of loops that a software adapter makes; use fewer "
+          "--ptt-tries or --device cpu",
+          device_.id(), most_software_rounds);
+    }
+    most_calls_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(calls, ~0u));
+    return {};
   }
 
   [[nodiscard]] FieldPieces pieces_of(const Field& field) const {
@@ -329,7 +372,7 @@ class WebgpuTracker final : public Tracker {
 
   std::uint32_t next_budget() {
     const std::lock_guard lock(mutex_);
-    return options_.budget != 0 ? options_.budget : budget_;
+    return std::min(options_.budget != 0 ? options_.budget : budget_, most_calls_);
   }
 
   void note_dispatch(double seconds) {
@@ -343,6 +386,7 @@ class WebgpuTracker final : public Tracker {
   std::uint32_t workgroups_ = 0;
   std::uint32_t pages_ = 0;
   std::uint32_t largest_budget_ = 0;
+  std::uint32_t most_calls_ = ~0u;  // in one dispatch
   DeviceTables device_tables_;
   FieldPieces pieces_;
   std::unique_ptr<Kernel> kernel_;

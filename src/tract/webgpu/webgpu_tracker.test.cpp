@@ -228,6 +228,14 @@ TEST_P(WebgpuTracking, depends_on_no_size_of_the_machinery) {
   expect_the_cpus(plan, field, seeds, {.pages = 5, .workgroups = 3, .budget = 17});
   expect_the_cpus(plan, field, seeds, {.largest_binding_bytes = field_bytes / 5 + 4 * field.stride});
   expect_the_cpus(plan, field, seeds, {.workgroups = 1, .specialised = true});
+  // ptt has the most to carry from one dispatch to the next.
+  const Field series = harmonics("mirror321", 8);
+  const TrackingPlan carried = plan_for({.getter = Getter::ptt}, series);
+  for (const std::uint32_t budget : {1u, 5u, 1000u}) {
+    SCOPED_TRACE(budget);
+    expect_the_cpus(carried, series, seeds, {.budget = budget});
+    expect_the_cpus(carried, series, seeds, {.workgroups = 1, .budget = budget});
+  }
 }
 
 TEST_P(WebgpuTracking, by_subgroups_has_the_cpus_bits) {
