@@ -13,26 +13,27 @@
 #include "tract/kernel/step.hpp"
 #include "tract/kernel/views.hpp"
 
+// Before a function with a loop over rows of lanes: all that it calls becomes part of it. A call within the loop would
+// send every register of lanes to memory and back. nvcc does so by itself.
+#if defined(__CUDACC__)
+#define CGL_WITHOUT_CALLS
+#else
+#define CGL_WITHOUT_CALLS __attribute__((flatten))
+#endif
+
 namespace cingulum::kernel {
 
-// The choice by weight of numerics/choose.hpp among amplitudes in memory; those below `least` weigh nothing.
+// The choice by weight of numerics/choose.hpp, the weights lying in memory.
 CGL_HD_GENERIC
 template <class Lanes>
-CGL_HD inline std::uint32_t choose_by_amplitude(const float* amplitudes, std::uint32_t rows, float least, float u) {
-  const typename Lanes::Float zero = Lanes::broadcast(0.0f);
-  typename Lanes::Float sums = zero;
-  for (std::uint32_t row = 0; row < rows; ++row) {
-    const typename Lanes::Float value = Lanes::load(amplitudes + numerics::lane_count * row);
-    const typename Lanes::Float weight = Lanes::select(Lanes::at_least(value, Lanes::broadcast(least)), value, zero);
-    sums = row == 0u ? weight : Lanes::add(sums, weight);
-  }
-  const numerics::LaneChoice choice = numerics::choose_lane<Lanes>(sums, u);
+CGL_HD inline std::uint32_t choose_stored(const typename Lanes::Float& lane_sums, const float* weights,
+                                          std::uint32_t rows, float u) {
+  const numerics::LaneChoice choice = numerics::choose_lane<Lanes>(lane_sums, u);
   if (!choice.found) return numerics::no_slot;
   numerics::SlotSearch search{choice.reached, numerics::no_slot, numerics::no_slot};
   for (std::uint32_t row = 0; row < rows; ++row) {
     const std::uint32_t slot = numerics::lane_count * row + choice.lane;
-    const float value = amplitudes[slot];
-    search = numerics::consider_slot(search, slot, value >= least ? value : 0.0f, choice.threshold);
+    search = numerics::consider_slot(search, slot, weights[slot], choice.threshold);
   }
   return search.chosen != numerics::no_slot ? search.chosen : search.last;
 }
@@ -41,8 +42,9 @@ CGL_HD inline std::uint32_t choose_by_amplitude(const float* amplitudes, std::ui
 // the cone does not: the first pass keeps what lies in it.
 CGL_HD_GENERIC
 template <class Lanes, class Sample>
-CGL_HD inline Step prob_step_among(const TrackingInput& input, const Slab& slab, const numerics::DrawCounter& counter,
-                                   numerics::Vec3 ahead, Sample&& sample) {
+CGL_HD CGL_WITHOUT_CALLS inline Step prob_step_among(const TrackingInput& input, const Slab& slab,
+                                                     const numerics::DrawCounter& counter, numerics::Vec3 ahead,
+                                                     Sample&& sample) {
   const SphereView& sphere = input.sphere;
   const TrackingPlan& plan = input.plan;
   // Early: nothing waits for it, and it waits for nothing.
@@ -59,8 +61,17 @@ CGL_HD inline Step prob_step_among(const TrackingInput& input, const Slab& slab,
     Lanes::store(slab.values + numerics::lane_count * row, Lanes::select(in_cone, value, zero));
   });
   Lanes::barrier();
-  const std::uint32_t slot =
-      choose_by_amplitude<Lanes>(slab.values, sphere.rows, amplitude_threshold<Lanes>(plan, best), u);
+  const typename Lanes::Float threshold = Lanes::broadcast(amplitude_threshold<Lanes>(plan, best));
+  typename Lanes::Float sums = zero;
+  for (std::uint32_t row = 0; row < sphere.rows; ++row) {
+    float* const place = slab.values + numerics::lane_count * row;
+    const typename Lanes::Float value = Lanes::load(place);
+    const typename Lanes::Float weight = Lanes::select(Lanes::at_least(value, threshold), value, zero);
+    sums = row == 0u ? weight : Lanes::add(sums, weight);
+    Lanes::store(place, weight);
+  }
+  Lanes::barrier();
+  const std::uint32_t slot = choose_stored<Lanes>(sums, slab.values, sphere.rows, u);
   if (slot == numerics::no_slot) return no_step();
   return step_along(aligned_direction(sphere, slot, ahead));
 }
@@ -82,10 +93,12 @@ CGL_HD inline Step prob_step_at(const TrackingInput& input, const Slab& slab, co
                                 const ExpectedRecords& expected, const numerics::DrawCounter& counter,
                                 numerics::Vec3 ahead) {
   return prob_step_among<Lanes>(input, slab, counter, ahead, [&](const auto& take) {
+    // Its own: for all the compiler knows, what is stored might change the others, and it would read them again.
+    const Corners around = corners;
     for (std::uint32_t row = 0; row < input.sphere.rows; ++row) {
       const std::uint32_t at = numerics::lane_count * row;
       ask_for(expected, at);
-      take(row, interpolate_row<Lanes>(corners, at));
+      take(row, interpolate_row<Lanes>(around, at));
     }
   });
 }
