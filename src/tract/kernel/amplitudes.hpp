@@ -87,39 +87,67 @@ CGL_HD inline void sample_series(const HarmonicView& harmonics, std::uint32_t ro
   }
 }
 
-// Fills slab.values from the record that lies in the slab: amplitudes cut at zero, times (1 - w) + w |cos| where a
-// direction of travel is given and w is not 0; empty slots are zero. Returns the amplitude below which none counts: the
-// greater of the relative threshold times the largest and the absolute one.
+// Calls take(row, values) for every row of slots with the function whose record lies in the slab.
+CGL_HD_GENERIC
+template <class Lanes, class Take>
+CGL_HD inline void sample_record(const TrackingInput& input, const Slab& slab, Take&& take) {
+  if (input.field.kind == field_of_harmonics) {
+    sample_series<Lanes>(input.harmonics, input.sphere.rows, slab.record, take);
+  } else {
+    for (std::uint32_t row = 0; row < input.sphere.rows; ++row) {
+      take(row, Lanes::load(slab.record + numerics::lane_count * row));
+    }
+  }
+}
+
+// Cut at zero; empty slots are zero.
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline typename Lanes::Float row_amplitudes(const SphereView& sphere, std::uint32_t row,
+                                                   const typename Lanes::Float& raw) {
+  const typename Lanes::Float zero = Lanes::broadcast(0.0f);
+  return Lanes::select(Lanes::mask_of_bits(sphere.occupied[row]), Lanes::greater_of(raw, zero), zero);
+}
+
+// Amplitudes times (1 - w) + w |cos|.
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline typename Lanes::Float weight_by_angle(float angular_weight, const typename Lanes::Float& amplitudes,
+                                                    const typename Lanes::Float& cosines) {
+  return Lanes::multiply(amplitudes,
+                         Lanes::add(Lanes::broadcast(1.0f - angular_weight),
+                                    Lanes::multiply(Lanes::broadcast(angular_weight), Lanes::magnitude(cosines))));
+}
+
+// The amplitude below which none counts: the greater of the relative threshold times the largest and the absolute one.
+// `greatest` are the largest of each lane.
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline float amplitude_threshold(const TrackingPlan& plan, const typename Lanes::Float& greatest) {
+  const float relative = plan.relative_threshold * fold_greatest<Lanes>(greatest);
+  return relative > plan.absolute_threshold ? relative : plan.absolute_threshold;
+}
+
+// Fills slab.values from the record that lies in the slab: amplitudes, weighted by the angle where a direction of
+// travel is given and w is not 0. Returns amplitude_threshold.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline float fill_amplitudes(const TrackingInput& input, const Slab& slab, const numerics::Vec3* ahead) {
   const SphereView& sphere = input.sphere;
   const TrackingPlan& plan = input.plan;
-  const typename Lanes::Float zero = Lanes::broadcast(0.0f);
-  typename Lanes::Float best = zero;
+  typename Lanes::Float best = Lanes::broadcast(0.0f);
   const bool weighted = ahead != nullptr && plan.angular_weight != 0.0f;
-  const auto take = [&](std::uint32_t row, const typename Lanes::Float& raw) {
-    typename Lanes::Float value =
-        Lanes::select(Lanes::mask_of_bits(sphere.occupied[row]), Lanes::greater_of(raw, zero), zero);
+  Lanes::barrier();
+  sample_record<Lanes>(input, slab, [&](std::uint32_t row, const typename Lanes::Float& raw) {
+    typename Lanes::Float value = row_amplitudes<Lanes>(sphere, row, raw);
     if (weighted) {
-      const typename Lanes::Float cosine = Lanes::magnitude(row_cosines<Lanes>(sphere, row, *ahead));
-      value = Lanes::multiply(value, Lanes::add(Lanes::broadcast(1.0f - plan.angular_weight),
-                                                Lanes::multiply(Lanes::broadcast(plan.angular_weight), cosine)));
+      value = weight_by_angle<Lanes>(plan.angular_weight, value, row_cosines<Lanes>(sphere, row, *ahead));
     }
     best = Lanes::greater_of(value, best);
     Lanes::store(slab.values + numerics::lane_count * row, value);
-  };
+  });
   Lanes::barrier();
-  if (input.field.kind == field_of_harmonics) {
-    sample_series<Lanes>(input.harmonics, sphere.rows, slab.record, take);
-  } else {
-    for (std::uint32_t row = 0; row < sphere.rows; ++row) {
-      take(row, Lanes::load(slab.record + numerics::lane_count * row));
-    }
-  }
-  Lanes::barrier();
-  const float relative = plan.relative_threshold * fold_greatest<Lanes>(best);
-  return relative > plan.absolute_threshold ? relative : plan.absolute_threshold;
+  return amplitude_threshold<Lanes>(plan, best);
 }
 
 // Zeros in the place of amplitudes below the threshold.

@@ -84,6 +84,19 @@ CGL_HD inline void ask_for(const ExpectedRecords& expected, std::uint32_t at) {
 #endif
 }
 
+// The 32 channels from `first` on.
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline typename Lanes::Float interpolate_row(const Corners& corners, std::uint32_t first) {
+  typename Lanes::Float sum =
+      Lanes::multiply(Lanes::broadcast(corners.weight[0]), Lanes::load(corners.record[0] + first));
+  for (int corner = 1; corner < 8; ++corner) {
+    sum = Lanes::add(
+        sum, Lanes::multiply(Lanes::broadcast(corners.weight[corner]), Lanes::load(corners.record[corner] + first)));
+  }
+  return sum;
+}
+
 // Channels first .. first + count - 1 into `result`; up to 31 further numbers, which mean nothing, are written as well.
 CGL_HD_GENERIC
 template <class Lanes>
@@ -92,13 +105,7 @@ CGL_HD inline void interpolate_channels(const Corners& corners, std::uint32_t fi
   for (std::uint32_t row = 0; row < numerics::row_count(count); ++row) {
     const std::uint32_t at = first + numerics::lane_count * row;
     ask_for(expected, at);
-    typename Lanes::Float sum =
-        Lanes::multiply(Lanes::broadcast(corners.weight[0]), Lanes::load(corners.record[0] + at));
-    for (int corner = 1; corner < 8; ++corner) {
-      sum = Lanes::add(
-          sum, Lanes::multiply(Lanes::broadcast(corners.weight[corner]), Lanes::load(corners.record[corner] + at)));
-    }
-    Lanes::store(result + numerics::lane_count * row, sum);
+    Lanes::store(result + numerics::lane_count * row, interpolate_row<Lanes>(corners, at));
   }
   Lanes::barrier();
 }

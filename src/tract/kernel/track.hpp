@@ -40,6 +40,12 @@ CGL_HD inline Step next_step(const TrackingInput& input, const Slab& slab, const
   }
 }
 
+// Whether the record is interpolated within the step, row by row where it is needed, and never lies in the slab. A walk
+// that takes its turn by advance_half does so.
+CGL_HD inline bool interpolates_in_step(const TrackingInput& input) {
+  return static_cast<Getter>(input.plan.getter) == Getter::prob && input.field.kind == field_of_amplitudes;
+}
+
 // Where a streamline may not be: outside of the image, or where the stopping map is not above its threshold. Else the
 // record lies in the slab.
 CGL_HD_GENERIC
@@ -48,6 +54,13 @@ CGL_HD inline EndReason enter_point(const TrackingInput& input, const Slab& slab
                                     const Corners& corners, const ExpectedRecords& expected) {
   if (numerics::is_outside(position, input.plan.size)) return EndReason::outside_image;
   const float stop_value = read_record<Lanes>(input, slab, position, corners, expected);
+  return stop_value > input.plan.stop_threshold ? EndReason::none : EndReason::stop_map;
+}
+
+// The same, and nothing is put into the slab.
+CGL_HD inline EndReason enter_point_alone(const TrackingInput& input, numerics::Vec3 position, const Corners& corners) {
+  if (numerics::is_outside(position, input.plan.size)) return EndReason::outside_image;
+  const float stop_value = interpolate_channel(corners, input.field.channels);
   return stop_value > input.plan.stop_threshold ? EndReason::none : EndReason::stop_map;
 }
 
@@ -138,11 +151,12 @@ CGL_HD inline HalfWalk begin_half(const TrackingPlan& plan, std::uint32_t seed, 
   return walk;
 }
 
-// The direction from where the walk stands, whose record lies in the slab, and the move along it; false where there is
-// none. ptt goes along an arc, of which a step has `ptt_substeps`.
+// The direction from where the walk stands, whose record lies in the slab unless it is interpolated in the step, and
+// the move along it; false where there is none. ptt goes along an arc, of which a step has `ptt_substeps`.
 CGL_HD_GENERIC
 template <class Lanes>
-CGL_HD inline bool take_step(const TrackingInput& input, const Slab& slab, HalfWalk& walk) {
+CGL_HD inline bool take_step(const TrackingInput& input, const Slab& slab, HalfWalk& walk, const Corners& corners,
+                             const ExpectedRecords& expected) {
   const TrackingPlan& plan = input.plan;
   const numerics::DrawCounter counter{
       walk.seed, numerics::DrawPurpose::step, walk.direction_index, walk.half, walk.moves, 0u};
@@ -157,7 +171,9 @@ CGL_HD inline bool take_step(const TrackingInput& input, const Slab& slab, HalfW
                      walk.position.z + next.displacement.z * plan.voxels_per_mm[2]};
     return true;
   }
-  const Step next = next_step<Lanes>(input, slab, counter, walk.position, walk.frame.tangent);
+  const Step next = interpolates_in_step(input)
+                        ? prob_step_at<Lanes>(input, slab, corners, expected, counter, walk.frame.tangent)
+                        : next_step<Lanes>(input, slab, counter, walk.position, walk.frame.tangent);
   if (!next.found) return false;
   walk.frame.tangent = next.direction;
   walk.position = moved_by(plan, walk.position, next.displacement);
@@ -177,10 +193,12 @@ CGL_HD inline bool advance_half(const TrackingInput& input, const Slab& slab, Ha
     walk.end = {walk.kept, moves, static_cast<std::uint32_t>(reason)};
     return false;
   };
+  const bool in_step = interpolates_in_step(input);
   if (walk.moves == 0u) {
-    read_record<Lanes>(input, slab, walk.position, corners, expected);
+    if (!in_step) read_record<Lanes>(input, slab, walk.position, corners, expected);
   } else {
-    const EndReason reason = enter_point<Lanes>(input, slab, walk.position, corners, expected);
+    const EndReason reason = in_step ? enter_point_alone(input, walk.position, corners)
+                                     : enter_point<Lanes>(input, slab, walk.position, corners, expected);
     if (reason != EndReason::none) return end(walk.moves, reason);
     walk.arcs = walk.arcs + 1u;
     if (static_cast<Getter>(plan.getter) != Getter::ptt || walk.arcs == plan.ptt_substeps) {
@@ -192,7 +210,7 @@ CGL_HD inline bool advance_half(const TrackingInput& input, const Slab& slab, Ha
     }
   }
   if (walk.kept == plan.max_steps) return end(walk.moves, EndReason::max_length);
-  if (!take_step<Lanes>(input, slab, walk)) return end(walk.moves + 1u, EndReason::no_direction);
+  if (!take_step<Lanes>(input, slab, walk, corners, expected)) return end(walk.moves + 1u, EndReason::no_direction);
   walk.moves = walk.moves + 1u;
   return true;
 }
