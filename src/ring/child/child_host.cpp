@@ -229,8 +229,8 @@ void ChildHost::carry() {
   int status = 0;
   if (::waitpid(process, &status, WNOHANG) == process) {
     static_cast<void>(carry_messages());
+    process_ = -1;
     child_ended(end_text(status));
-    process_ = -1;  // last: from now on another may be started
     return;
   }
   const std::uint64_t now = steady_now_ns();
