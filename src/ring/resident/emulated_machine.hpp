@@ -78,6 +78,7 @@ struct EmulatedMachine {
   static void write_fast(FastSlot<Message>* slot, std::uint32_t sequence, const Message& message) {
     store_words<HostAtomics>(*slot, message, sequence);
   }
+  static void copy_message(Message* to, const Message* from) { *to = *from; }
   static void fence() {}  // the words of the slots hand over here
 
   static void copy_in(Message* to, const Message* slots, std::uint64_t first, std::uint32_t count,

@@ -288,7 +288,7 @@ class SeatContext {
     return stored ? PutStatus::stored : PutStatus::closed;
   }
   CGL_HD_GENERIC CGL_HD void deliver(Message& message) {
-    message = shared_.in[in_buffer_][in_at_++];
+    Machine::copy_message(&message, &shared_.in[in_buffer_][in_at_++]);
     ++received_;
     has_message_ = true;
     working_on_ = message.has(mark_request) ? message.header.correlation : 0;
@@ -666,7 +666,8 @@ class SeatContext {
       rest(passes);
     }
     auto* const slots = static_cast<FastSlot<Message>*>(ring.slots);
-    Message own = message;
+    Message own;
+    Machine::copy_message(&own, &message);
     own.set_source(static_cast<std::uint16_t>(shared_.plan.number));
     Machine::template write_fast<on_device>(slots + (output.position & (ring.capacity - 1)),
                                             full_sequence(output.position >> output.lap_shift), own);
@@ -678,7 +679,8 @@ class SeatContext {
   CGL_HD_GENERIC template <bool on_device>
   CGL_HD bool put_at_once(const SeatRing& ring, Output& output, const Message& message) {
     if (output.position - output.credit >= ring.capacity) return false;
-    Message own = message;
+    Message own;
+    Machine::copy_message(&own, &message);
     own.set_source(static_cast<std::uint16_t>(shared_.plan.number));
     Machine::template write_fast<on_device>(
         static_cast<FastSlot<Message>*>(ring.slots) + (output.position & (ring.capacity - 1)),
