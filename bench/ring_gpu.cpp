@@ -90,6 +90,12 @@ class RingBench {
     rows.push_back(percentiles("actor: send and receive, fast slots", round_trips(scaled(98000))));
     rows.push_back(percentiles("actor: Runtime::request, fast slots", requests(scaled(98000))));
     close();
+    open(2, 32, 0);
+    rows.push_back(percentiles("variant: send and receive, no eager polls", round_trips(scaled(98000))));
+    close();
+    open(2, 128);
+    rows.push_back(percentiles("variant: send and receive, 128 lanes", round_trips(scaled(98000))));
+    close();
     rows.push_back(
         percentiles("alternative: launch a kernel and synchronise", raw_launch_and_synchronise(scaled(20000))));
 
@@ -111,6 +117,12 @@ class RingBench {
                           1e6 * raw_kernel_to_kernel_seconds(static_cast<std::uint32_t>(scaled(200000)))));
     open(2, 32);
     rows.push_back(figure("actors: kernel to kernel and back", "us", 1e6 * bounce(scaled(200000))));
+    close();
+    open(2, 32, 0);
+    rows.push_back(figure("variant: kernel to kernel, no eager polls", "us", 1e6 * bounce(scaled(200000))));
+    close();
+    open(2, 128);
+    rows.push_back(figure("variant: kernel to kernel, 128 lanes", "us", 1e6 * bounce(scaled(200000))));
     close();
 
     std::vector<double> by_terminate;
@@ -139,8 +151,9 @@ class RingBench {
   [[nodiscard]] std::uint32_t scaled(double count) const {
     return static_cast<std::uint32_t>(std::max(100.0, count * scale_));
   }
-  void open(std::uint32_t seats, std::uint32_t lanes) {
+  void open(std::uint32_t seats, std::uint32_t lanes, std::uint32_t eager_polls = ring::GridOptions{}.eager_polls) {
     ring::GridOptions options;
+    options.eager_polls = eager_polls;
     options.seats = seats;
     options.lanes = lanes;
     options.time_limit = 60s;  // whatever happens

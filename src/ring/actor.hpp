@@ -74,6 +74,10 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   [[nodiscard]] Status send(const Message& message, const SendOptions& options = {});
   // As send, with a request's mark and correlation already in the message: Runtime::request_later.
   [[nodiscard]] Status send_request(const Message& message, const SendOptions& options);
+  // By who waits for the answer to a request, before he sleeps: where answers are polled for, he does it himself for a
+  // while. Returns when the answer is there or the while is over.
+  virtual void spin_for_answer(const ReplyTable& /*replies*/, std::uint64_t /*correlation*/,
+                               std::uint64_t /*deadline_ns*/) {}
   // Without a text: for loops that handle the answers themselves. Not active or deactivated: closed.
   PutStatus try_send(const Message& message);
   // The next message of the output. Several host threads may call it; each message goes to one.

@@ -267,6 +267,7 @@ Result<Message> Runtime::request(Actor& actor, const Message& message, Nanosecon
   SendOptions options;
   options.timeout = timeout;
   CGL_TRY_ASSIGN(PendingReply pending, request_later(actor, message, options));
+  if (timeout.count() > 0) pending.spin(actor, deadline);
   Nanoseconds left = timeout;
   if (deadline != no_deadline) {
     const std::uint64_t now = now_ns();

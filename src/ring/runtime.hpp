@@ -48,6 +48,10 @@ class PendingReply {
     if (table_ != nullptr) table_->abandon(correlation_);
   }
   [[nodiscard]] bool is_done() const { return table_ != nullptr && table_->is_done(correlation_); }
+  // Before wait: Actor::spin_for_answer of the one who was asked.
+  void spin(Actor& actor, std::uint64_t deadline_ns) const {
+    if (table_ != nullptr) actor.spin_for_answer(*table_, correlation_, deadline_ns);
+  }
   // Once.
   [[nodiscard]] Result<Message> wait(Nanoseconds timeout = no_time_limit);
 

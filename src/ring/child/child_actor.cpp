@@ -70,8 +70,9 @@ Status ChildActor::do_launch() {
 Status ChildActor::launch_in_child() {
   ++generation_;
   accepted_ = 0;
-  ended_ = false;
+  ended_ = true;  // until it is there: the end of a child that goes meanwhile is not this launch's
   CGL_TRY(ask(ChildCommand::launch));
+  ended_ = false;
   closed_ = false;
   return {};
 }

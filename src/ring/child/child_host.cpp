@@ -146,6 +146,20 @@ Status ChildHost::ensure_child() {
 
 Result<ChildReply> ChildHost::ask(ChildRequest request) {
   const std::lock_guard lock(control_mutex_);
+  auto reply = ask_child(request);
+  // A child that has lost its device takes a while to go. What is launched then waits for its successor, instead of
+  // using up the restarts that its actor has.
+  if (!reply && reply.error().kind() == ErrorKind::closed && request.command == ChildCommand::launch) {
+    const std::uint64_t deadline = deadline_from_now(options_.answer_limit);
+    while (process_ > 0 && !stop_ && steady_now_ns() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (process_ <= 0) return ask_child(request);
+  }
+  return reply;
+}
+
+Result<ChildReply> ChildHost::ask_child(const ChildRequest& request) {
   CGL_TRY(ensure_child());
   if (::send(control_, &request, sizeof request, MSG_NOSIGNAL) < 0) {
     return fail(ErrorKind::closed, "the process of the device is gone: {}", std::strerror(errno));
@@ -193,7 +207,9 @@ bool ChildHost::carry_messages() {
       actor = actors_[slot.actor].lock();
       if (slot.message.has(mark_control) && holds<ChildEvent>(slot.message)) {
         const auto event = payload<ChildEvent>(slot.message);
-        if (event.kind == ChildEvent::lost) last_end_ = std::string(event.text, strnlen(event.text, sizeof event.text));
+        if (event.kind == ChildEvent::lost) {
+          last_end_ = std::string(memory_->lost_text, strnlen(memory_->lost_text, sizeof memory_->lost_text));
+        }
       }
     }
     if (actor != nullptr && actor->generation_ == slot.generation) actor->take(slot);

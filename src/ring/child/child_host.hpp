@@ -58,6 +58,7 @@ class ChildHost : public std::enable_shared_from_this<ChildHost> {
 
   [[nodiscard]] Status ensure_child();  // control_mutex_ held
   [[nodiscard]] Result<ChildReply> ask(ChildRequest request);
+  [[nodiscard]] Result<ChildReply> ask_child(const ChildRequest& request);  // control_mutex_ held
   PutStatus put(const Message& message, std::uint32_t actor, std::uint32_t generation);
   void carry();  // the thread that reads what the child sends
   bool carry_messages();

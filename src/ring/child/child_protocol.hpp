@@ -41,6 +41,7 @@ struct ChildMemory {
   RingLine from_child_reader;
   RingLine parent_beat;
   RingLine child_beat;
+  char lost_text[512];  // of ChildEvent::lost, whose own text is too short; written before that event
   ActorCounters counters[child_actor_count];  // written by the child
   ChildSlot to_child[child_ring_capacity];
   ChildSlot from_child[child_ring_capacity];

@@ -48,6 +48,7 @@ class Service {
       const bool moved = give_outputs() || took;
       if (work_ && *work_) {
         if (const auto lost = (*work_)->lost()) {
+          std::strncpy(memory_.lost_text, lost->message().c_str(), sizeof memory_.lost_text - 1);
           event(0, 0, {ChildEvent::lost, 0, {}}, lost->message());
           return child_lost_device;
         }

@@ -123,7 +123,12 @@ class CudaBackend final : public ResidentBackend {
     const cudaError_t code = cudaStreamQuery(cuda_stream_of(*kernel_queue_));
     if (code == cudaErrorNotReady) return false;
     ended();
-    CGL_TRY(cuda_status(code, "device {}: running actors '{}'", id(), program_.name));
+    if (const Status ran = cuda_status(code, "device {}: running actors '{}'", id(), program_.name); !ran) {
+      // What a kernel does wrong while it runs ends the context, whether or not the runtime still says so.
+      std::string text = ran.error().message();
+      if (text.find("context") == std::string::npos) text += "; the CUDA context of this process is lost";
+      return tl::make_unexpected(Error(ran.error().kind(), std::move(text)));
+    }
     return true;
   }
 

@@ -252,6 +252,14 @@ TEST_P(CudaGrids, in_a_child_process_gpu_work_resumes_after_a_lost_context) {
     EXPECT_TRUE(resumed);
     EXPECT_LT(seconds, 5.0);
     std::printf("resumed after %.2f s; the child %s\n", seconds, host->last_end().c_str());
+    EXPECT_NE(host->last_end().find("context"), std::string::npos) << host->last_end();
+    // The trap is back a moment after its neighbour: a request to it before would be lost, not trap.
+    const auto restarts = static_cast<std::uint64_t>(round) + 1;
+    while (trap->telemetry().restarts < restarts && std::chrono::steady_clock::now() - start < 10s) {
+      std::this_thread::sleep_for(1ms);
+    }
+    std::this_thread::sleep_for(50ms);  // restarts counts before the restart is done
+    EXPECT_EQ(host->starts(), restarts + 1);
   }
   EXPECT_EQ(host->starts(), 4u);
 }

@@ -17,6 +17,8 @@ struct CudaMachine {
   __device__ static std::uint32_t lanes() { return blockDim.x; }
   __device__ static bool in_mailbox() { return threadIdx.x < 32; }
   __device__ static bool is_first() { return threadIdx.x == 0; }
+  // The mailbox is the whole block: nobody else must be told.
+  __device__ static bool is_one_warp() { return blockDim.x <= 32; }
   __device__ static void block_sync() { __syncthreads(); }
 
   // Nanoseconds of the device's clock; for all lanes of the mailbox the first lane's.
@@ -29,6 +31,8 @@ struct CudaMachine {
   __device__ static std::uint64_t cycles() {
     return __shfl_sync(all_lanes, static_cast<unsigned long long>(clock64()), 0);
   }
+  // The same, each lane its own.
+  __device__ static std::uint64_t own_cycles() { return static_cast<std::uint64_t>(clock64()); }
   // Of the telemetry's clock: about a millisecond at the clock rates of GPUs.
   static constexpr std::uint64_t cycles_per_beat = 1500000;
   __device__ static void nap(std::uint32_t nanoseconds) { __nanosleep(nanoseconds); }
@@ -58,6 +62,12 @@ struct CudaMachine {
   __device__ static void store_release(std::uint64_t* word, std::uint64_t value) {
     __syncwarp();
     if (is_first()) asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+    __syncwarp();
+  }
+  // For blocks of the same device: does not wait for what is under way over the bus.
+  __device__ static void store_release_on_device(std::uint64_t* word, std::uint64_t value) {
+    __syncwarp();
+    if (is_first()) asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
     __syncwarp();
   }
   // Between the blocks of one grid, never across the bus.
@@ -118,6 +128,28 @@ struct CudaMachine {
     return __shfl_sync(all_lanes, ahead, __ffs(static_cast<int>(newer)) - 1);
   }
 
+  // The same again and again, at most `polls` times, and nothing between two reads. False: not there, or overtaken,
+  // which read_fast tells. Both halves of the warp read the same 128 bytes.
+  template <bool on_device>
+  __device__ static bool poll_fast(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to,
+                                   std::uint32_t polls) {
+    const std::uint64_t* const address = slot->words + (threadIdx.x & 15u);
+    for (; polls != 0; --polls) {
+      std::uint64_t value;
+      if constexpr (on_device) {
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
+      } else {
+        asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
+      }
+      if (__all_sync(all_lanes, sequence_of_word(value) == sequence)) {
+        if (threadIdx.x < 16) reinterpret_cast<std::uint32_t*>(to)[threadIdx.x] = data_of_word(value);
+        __syncwarp();
+        return true;
+      }
+    }
+    return false;
+  }
+
   // What the first lane holds goes out: sixteen posted 8-byte stores in one request.
   template <bool on_device>
   __device__ static void write_fast(FastSlot<Message>* slot, std::uint32_t sequence, const Message& message) {
@@ -138,6 +170,17 @@ struct CudaMachine {
       }
     }
     __syncwarp();
+  }
+
+  // By each lane for itself, 16 bytes at a time. The empty instructions keep both messages in memory: in registers the
+  // compiler would take the payload to pieces, byte by byte.
+  __device__ static void copy_message(Message* to, const Message* from) {
+    asm volatile("" ::"l"(from) : "memory");
+    const uint4* const in = reinterpret_cast<const uint4*>(from);
+    uint4* const out = reinterpret_cast<uint4*>(to);
+#pragma unroll
+    for (std::uint32_t i = 0; i < sizeof(Message) / sizeof(uint4); ++i) out[i] = in[i];
+    asm volatile("" ::"l"(to) : "memory");
   }
 
   // By every thread: what it wrote before is seen by whoever sees what is written after; and it sees what others

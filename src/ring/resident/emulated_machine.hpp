@@ -18,6 +18,7 @@ struct EmulatedMachine {
   static std::uint32_t lanes() { return 1; }
   static bool in_mailbox() { return true; }
   static bool is_first() { return true; }
+  static bool is_one_warp() { return true; }
   static void block_sync() {}
 
   static std::uint64_t time_ns() {
@@ -27,6 +28,7 @@ struct EmulatedMachine {
   }
   static std::uint64_t own_time_ns() { return time_ns(); }
   static std::uint64_t cycles() { return time_ns(); }
+  static std::uint64_t own_cycles() { return time_ns(); }
   static constexpr std::uint64_t cycles_per_beat = 1000000;
   // Many emulated blocks share few processors: a nap gives way.
   static void nap(std::uint32_t nanoseconds) {
@@ -44,6 +46,7 @@ struct EmulatedMachine {
   }
   static void store_relaxed(std::uint64_t* word, std::uint64_t value) { HostAtomics::store_relaxed(*word, value); }
   static void store_release(std::uint64_t* word, std::uint64_t value) { HostAtomics::store_release(*word, value); }
+  static void store_release_on_device(std::uint64_t* word, std::uint64_t value) { store_release(word, value); }
   static bool compare_exchange(std::uint64_t* word, std::uint64_t expected, std::uint64_t desired) {
     return std::atomic_ref<std::uint64_t>(*word).compare_exchange_strong(expected, desired);
   }
@@ -63,9 +66,19 @@ struct EmulatedMachine {
     return load_words<HostAtomics>(*slot, *to, sequence);
   }
   template <bool on_device>
+  static bool poll_fast(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to, std::uint32_t polls) {
+    for (; polls != 0; --polls) {
+      const std::int32_t ahead = load_words<HostAtomics>(*slot, *to, sequence);
+      if (ahead >= 0) return ahead == 0;
+      HostAtomics::pause();
+    }
+    return false;
+  }
+  template <bool on_device>
   static void write_fast(FastSlot<Message>* slot, std::uint32_t sequence, const Message& message) {
     store_words<HostAtomics>(*slot, message, sequence);
   }
+  static void copy_message(Message* to, const Message* from) { *to = *from; }
   static void fence() {}  // the words of the slots hand over here
 
   static void copy_in(Message* to, const Message* slots, std::uint64_t first, std::uint32_t count,

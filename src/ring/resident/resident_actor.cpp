@@ -11,6 +11,9 @@ namespace {
 
 // How long a seat may take to see a command; it looks every few microseconds unless its body is away.
 constexpr Nanoseconds command_patience = std::chrono::seconds(2);
+constexpr int looks_per_lock = 8;
+// So long who requests reads the outbox himself, before he leaves it to the service thread and waits.
+constexpr std::uint64_t asker_spin_ns = 50'000;
 
 bool is_over(SeatState state) {
   return state == SeatState::ended || state == SeatState::failed || state == SeatState::left;
@@ -328,8 +331,12 @@ GetStatus ResidentActor::do_receive(Message& message, std::uint64_t deadline_ns)
   for (;;) {
     {
       const std::lock_guard lock(output_mutex_);
-      if (take_output(message)) return GetStatus::taken;
-      if (!outbox_open_ || gone_) return GetStatus::closed;
+      // Several looks for one lock: an answer that comes is seen at once.
+      for (int look = 0; look < looks_per_lock; ++look) {
+        if (take_output(message)) return GetStatus::taken;
+        if (!outbox_open_ || gone_) return GetStatus::closed;
+        if (deadline_ns == 0) break;
+      }
     }
     if (again.spins_over() && steady_now_ns() >= deadline_ns) return GetStatus::timed_out;
     again.pause();
@@ -455,20 +462,8 @@ bool ResidentActor::serve() {
     working_on = HostAtomics::load_acquire(line.working_on);
   }
   bool came = false;
-  // Who receives reads for himself; answers to requests are carried here.
-  if (grid_->expects_replies() && output_mutex_.try_lock()) {
-    const std::lock_guard lock(output_mutex_, std::adopt_lock);
-    Message message;
-    // Outputs that nobody reads stay in the ring, so that the actor feels it.
-    while (queue_.size() < options().outbox_capacity && take_from_ring(message)) {
-      came = true;
-      if (!message.has(mark_request)) {
-        queue_.push_back(message);
-      } else {
-        answer(message);
-      }
-    }
-  }
+  // Who receives reads for himself, and so does who has just requested; answers to others are carried here.
+  if (grid_->expects_replies() && askers_.load(std::memory_order_relaxed) == 0) came = carry_answers();
   if (state == SeatState::failed && !end_expected_ && failures_seen_.exchange(failures) != failures) {
     if (had_message) ++dead_letters_;
     body_failed(code, fmt::format("its body on {} returned {}", grid_->backend().id(), code), working_on);
@@ -476,6 +471,33 @@ bool ResidentActor::serve() {
     body_ended();
   }
   return came;
+}
+
+bool ResidentActor::carry_answers() {
+  if (!output_mutex_.try_lock()) return false;
+  const std::lock_guard lock(output_mutex_, std::adopt_lock);
+  Message message;
+  bool came = false;
+  // Outputs that nobody reads stay in the ring, so that the actor feels it.
+  while (queue_.size() < options().outbox_capacity && take_from_ring(message)) {
+    came = true;
+    if (!message.has(mark_request)) {
+      queue_.push_back(message);
+    } else {
+      answer(message);
+    }
+  }
+  return came;
+}
+
+void ResidentActor::spin_for_answer(const ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) {
+  askers_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t until = std::min(deadline_ns, steady_now_ns() + asker_spin_ns);
+  for (std::uint32_t look = 1; !replies.is_done(correlation); ++look) {
+    static_cast<void>(carry_answers());
+    if (look % 64 == 0 && steady_now_ns() >= until) break;
+  }
+  askers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool ResidentActor::has_work_waiting() {

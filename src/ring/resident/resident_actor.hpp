@@ -43,6 +43,10 @@ class ResidentActor final : public Actor {
   Status do_restart() override;
   void do_bury() override;
 
+  void spin_for_answer(const ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) override;
+  // Answers go to those who wait, other outputs to the queue. True: something came.
+  bool carry_answers();
+
   // By the grid's service thread: what the seat says, and answers on their way. True: something came.
   bool serve();
   void grid_is_gone(const Error& why);
@@ -89,7 +93,8 @@ class ResidentActor final : public Actor {
   std::atomic<std::uint64_t> discarded_{0};
   std::atomic<std::uint64_t> late_replies_{0};
 
-  mutable std::mutex output_mutex_;  // the ring has one reader
+  std::atomic<std::uint32_t> askers_{0};  // threads inside spin_for_answer
+  mutable std::mutex output_mutex_;       // the ring has one reader
   bool outbox_open_ = false;
   FastReader<Message> fast_out_;
   BulkReader<Message> bulk_out_;

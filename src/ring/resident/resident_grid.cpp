@@ -138,6 +138,7 @@ Status ResidentGrid::start_kernel() {
   plan.seat_count = options_.seats;
   plan.buffer_count = options_.buffers;
   plan.spin_polls = options_.spin_polls;
+  plan.eager_polls = options_.eager_polls;
   plan.longest_nap_ns = options_.longest_nap_ns;
   plan.lease_ns = in_ns(options_.lease);
   plan.time_limit_ns = in_ns(options_.time_limit);
@@ -407,7 +408,8 @@ Nanoseconds ResidentGrid::serve() {
     }
   }
   if (replies_expected_.exchange(false, std::memory_order_relaxed)) last_work_ns_ = now;
-  return now - last_work_ns_ > in_ns(attention) ? Nanoseconds(std::chrono::microseconds(200)) : Nanoseconds::zero();
+  // Work may have come after `now` was read: compared without a difference, which would wrap round.
+  return now > last_work_ns_ + in_ns(attention) ? Nanoseconds(std::chrono::microseconds(200)) : Nanoseconds::zero();
 }
 
 void ResidentGrid::serve_actors() {

@@ -39,8 +39,9 @@ struct GridOptions {
   Nanoseconds time_limit{0};                              // of each launch, whatever happens; 0: none
   Mode mode = Mode::automatic;                            // automatic: event mode where the driver ends long kernels
   Nanoseconds park_after = std::chrono::milliseconds(2);  // event mode: idle for so long, the grid ends
-  std::uint32_t spin_polls = 64;                          // looks before an idle block begins to nap
-  std::uint32_t longest_nap_ns = 1000;                    // 20000 saves power
+  std::uint32_t eager_polls = 64;       // looks at the ring that spoke last before anything else is looked at; 0: none
+  std::uint32_t spin_polls = 64;        // looks before an idle block begins to nap
+  std::uint32_t longest_nap_ns = 1000;  // 20000 saves power
 };
 
 [[nodiscard]] Status check_options(const GridOptions& options);

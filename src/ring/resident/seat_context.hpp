@@ -26,6 +26,11 @@ constexpr std::uint32_t seat_batch = 256;
 constexpr std::uint32_t passes_per_look = 8;
 // The same for an actor that hears from its neighbours: their rings answer faster than the bus.
 constexpr std::uint32_t passes_per_look_at_edges = 64;
+// Looks per beat of an actor that takes one message after the other without a look at anything but their ring.
+constexpr std::uint32_t eager_looks_per_beat = 8;
+// A read over the bus takes about as long as four of device memory.
+constexpr std::uint32_t edge_polls_per_bus_poll = 4;
+constexpr std::uint32_t smallest_eager_capacity = 16;  // smaller rings need their credit at once
 constexpr std::uint32_t shortest_nap_ns = 20;
 constexpr std::uint32_t vacant_nap_ns = 10000;  // nobody waits for a vacant seat but the one who seats an actor
 constexpr std::uint32_t idle_passes_before_credit = 16;
@@ -59,6 +64,10 @@ class SeatContext {
 
   // Waits for the next message. False: the actor is to end; the body returns at once.
   CGL_HD_GENERIC CGL_HD bool receive(Message& message) {
+    if (in_at_ == in_count_ && out_count_ == 0 && take_eagerly()) {
+      deliver(message);
+      return true;
+    }
     if (stage_input(true) != GetStatus::taken) return false;
     deliver(message);
     return true;
@@ -103,25 +112,26 @@ class SeatContext {
       ++sent_;
       return PutStatus::stored;
     }
+    if (Machine::is_one_warp() && put_at_once<false>(outbox, output_, message)) {
+      ++sent_;
+      return PutStatus::stored;
+    }
     return send_fast(message);
   }
   // To every actor wired to `port`.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus emit(std::uint32_t port, const Message& message) {
+  CGL_HD_GENERIC CGL_HD PutStatus emit(std::uint32_t port, const Message& message) {
     const std::uint32_t count = port_size(port);
     if (count == 0) return PutStatus::closed;
     if (message.has(mark_handle)) hand_over();
-    const std::uint32_t first = shared_.plan.port_start[port];
-    round_ ^= 1u;
-    if (Machine::in_mailbox()) {
-      bool stored = true;
-      for (std::uint32_t i = first; i < first + count; ++i) {
-        stored = put_fast<true>(shared_.plan.edges_out[i], edges_out_[i], message) && stored;
+    if (count == 1 && Machine::is_one_warp()) {
+      // The common case without a call: one reader, and all lanes know what the mailbox knows.
+      const std::uint32_t edge = shared_.plan.port_start[port];
+      if (put_at_once<true>(shared_.plan.edges_out[edge], edges_out_[edge], message)) {
+        ++emitted_;
+        return PutStatus::stored;
       }
-      tell(stored ? Verdict::room : Verdict::end, 0);
     }
-    Machine::block_sync();
-    emitted_ += count;
-    return shared_.verdict[round_] == static_cast<std::uint32_t>(Verdict::room) ? PutStatus::stored : PutStatus::closed;
+    return emit_to_all(port, message);
   }
 
   // For bodies that work long between two messages: true when they are to end without draining.
@@ -252,6 +262,21 @@ class SeatContext {
     std::uint32_t lap_shift = 0;
   };
 
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus emit_to_all(std::uint32_t port, const Message& message) {
+    const std::uint32_t count = port_size(port);
+    const std::uint32_t first = shared_.plan.port_start[port];
+    round_ ^= 1u;
+    if (Machine::in_mailbox()) {
+      bool stored = true;
+      for (std::uint32_t i = first; i < first + count; ++i) {
+        stored = put_fast<true>(shared_.plan.edges_out[i], edges_out_[i], message) && stored;
+      }
+      tell(stored ? Verdict::room : Verdict::end, 0);
+    }
+    Machine::block_sync();
+    emitted_ += count;
+    return shared_.verdict[round_] == static_cast<std::uint32_t>(Verdict::room) ? PutStatus::stored : PutStatus::closed;
+  }
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus send_fast(const Message& message) {
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
@@ -263,7 +288,7 @@ class SeatContext {
     return stored ? PutStatus::stored : PutStatus::closed;
   }
   CGL_HD_GENERIC CGL_HD void deliver(Message& message) {
-    message = shared_.in[in_buffer_][in_at_++];
+    Machine::copy_message(&message, &shared_.in[in_buffer_][in_at_++]);
     ++received_;
     has_message_ = true;
     working_on_ = message.has(mark_request) ? message.header.correlation : 0;
@@ -277,6 +302,7 @@ class SeatContext {
     if (shared_.plan.fresh != 0) Machine::clear_bytes(shared_.plan.state, shared_.plan.state_bytes);
     in_at_ = in_count_ = out_count_ = 0;
     has_message_ = false;
+    heard_ = false;
     working_on_ = 0;
     received_ = sent_ = emitted_ = refused_ = 0;
     if (Machine::in_mailbox()) {
@@ -407,10 +433,15 @@ class SeatContext {
     Machine::store_relaxed(&line.heartbeat, ++beats_);
   }
 
-  CGL_HD_GENERIC CGL_HD void publish(const SeatRing& ring, Input& input, std::uint64_t position) {
+  CGL_HD_GENERIC template <bool on_device = false>
+  CGL_HD void publish(const SeatRing& ring, Input& input, std::uint64_t position) {
     if (input.published == position) return;
     input.published = position;
-    Machine::store_release(&ring.reader->position, position);
+    if constexpr (on_device) {
+      Machine::store_release_on_device(&ring.reader->position, position);
+    } else {
+      Machine::store_release(&ring.reader->position, position);
+    }
   }
   // Readers give credit in quarters of the ring.
   CGL_HD static constexpr std::uint32_t credit_interval(const SeatRing& ring) { return (ring.capacity + 3) / 4; }
@@ -431,7 +462,7 @@ class SeatContext {
     }
     for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
       const bool holds_it = staged_from_edge_ == static_cast<std::int32_t>(i);
-      publish(plan.edges_in[i], edges_in_[i], edges_in_[i].position - (holds_it ? staged : 0));
+      publish<true>(plan.edges_in[i], edges_in_[i], edges_in_[i].position - (holds_it ? staged : 0));
     }
   }
 
@@ -456,9 +487,49 @@ class SeatContext {
       if (ahead < 0) return false;
       if (gated()) return false;
       ++input.position;
-      if (input.position - input.published >= credit_interval(ring)) publish(ring, input, input.position - 1);
+      if (input.position - input.published >= credit_interval(ring)) {
+        publish<on_device>(ring, input, input.position - 1);
+      }
       return true;
     }
+  }
+  // The same for the ring that spoke last, again and again, without a look at anything else: what answers in
+  // microseconds is spoken to again at once. Commands are seen by the ordinary look that follows.
+  CGL_HD_GENERIC template <bool on_device>
+  CGL_HD bool poll_eagerly(const SeatRing& ring, Input& input, std::uint32_t polls) {
+    if (ring.kind != RingKind::fast || ring.capacity < smallest_eager_capacity) return false;
+    const auto* const slots = static_cast<const FastSlot<Message>*>(ring.slots);
+    if (!Machine::template poll_fast<on_device>(slots + (input.position & (ring.capacity - 1)),
+                                                full_sequence(input.position >> input.lap_shift),
+                                                &shared_.in[round_][0], polls)) {
+      return false;
+    }
+    ++input.position;
+    if (input.position - input.published >= credit_interval(ring)) publish<on_device>(ring, input, input.position - 1);
+    return true;
+  }
+  CGL_HD_GENERIC CGL_HD bool find_eagerly() {
+    if (command_of(command_) != SeatCommand::run || leave_ != LeaveReason::none || parking_) return false;
+    const std::uint64_t now = Machine::cycles();
+    if (now - eager_since_ > Machine::cycles_per_beat / eager_looks_per_beat) {
+      eager_since_ = now;
+      passes_since_look_ = 0;  // the ordinary way begins with a look
+      return false;
+    }
+    const SeatPlan& plan = shared_.plan;
+    bool found = false;
+    if (staged_from_edge_ >= 0) {
+      // With several edges none may keep the others waiting.
+      if (plan.edges_in_count != 1) return false;
+      found = poll_eagerly<true>(plan.edges_in[0], edges_in_[0], grid_.eager_polls);
+    } else {
+      if (plan.edges_in_count != 0) return false;
+      found = poll_eagerly<false>(plan.inbox, input_, grid_.eager_polls / edge_polls_per_bus_poll);
+    }
+    if (!found) return false;
+    if (busy_since_ != 0) busy_cycles_ += now - busy_since_;
+    busy_since_ = Machine::own_cycles();
+    return true;
   }
   // Nothing is delivered now: held, or ending.
   [[nodiscard]] CGL_HD bool gated() const {
@@ -595,10 +666,25 @@ class SeatContext {
       rest(passes);
     }
     auto* const slots = static_cast<FastSlot<Message>*>(ring.slots);
-    Message own = message;
+    Message own;
+    Machine::copy_message(&own, &message);
     own.set_source(static_cast<std::uint16_t>(shared_.plan.number));
     Machine::template write_fast<on_device>(slots + (output.position & (ring.capacity - 1)),
                                             full_sequence(output.position >> output.lap_shift), own);
+    ++output.position;
+    return true;
+  }
+
+  // The same where there is room by the credit that is known; false: put_fast looks for it.
+  CGL_HD_GENERIC template <bool on_device>
+  CGL_HD bool put_at_once(const SeatRing& ring, Output& output, const Message& message) {
+    if (output.position - output.credit >= ring.capacity) return false;
+    Message own;
+    Machine::copy_message(&own, &message);
+    own.set_source(static_cast<std::uint16_t>(shared_.plan.number));
+    Machine::template write_fast<on_device>(
+        static_cast<FastSlot<Message>*>(ring.slots) + (output.position & (ring.capacity - 1)),
+        full_sequence(output.position >> output.lap_shift), own);
     ++output.position;
     return true;
   }
@@ -620,6 +706,26 @@ class SeatContext {
 
   // ---- all lanes again ----
 
+  // One message of the ring that spoke last, when it comes soon; it lies where stage_input would put it.
+  CGL_HD_GENERIC CGL_HD bool take_eagerly() {
+    if (grid_.eager_polls == 0 || !heard_) return false;
+    round_ ^= 1u;
+    bool found = false;
+    if (Machine::in_mailbox()) {
+      found = find_eagerly();
+      if (!Machine::is_one_warp()) tell(found ? Verdict::message : Verdict::nothing, 1);
+    }
+    if (!Machine::is_one_warp()) {
+      Machine::block_sync();
+      found = shared_.verdict[round_] == static_cast<std::uint32_t>(Verdict::message);
+    }
+    if (!found) return false;
+    in_buffer_ = round_;
+    in_at_ = 0;
+    in_count_ = 1;
+    if (shared_.in[in_buffer_][0].has(mark_handle)) Machine::fence();
+    return true;
+  }
   // taken: in[in_buffer_][in_at_] is a message. closed: the actor is to end.
   CGL_HD_GENERIC CGL_HD GetStatus stage_input(bool wait) {
     return in_at_ != in_count_ ? GetStatus::taken : refill(wait);
@@ -639,6 +745,7 @@ class SeatContext {
     const auto verdict = static_cast<Verdict>(shared_.verdict[round_]);
     if (verdict == Verdict::end) return GetStatus::closed;
     if (verdict == Verdict::nothing) return GetStatus::empty;
+    heard_ = verdict == Verdict::message;
     in_buffer_ = round_;
     in_at_ = 0;
     in_count_ = shared_.count[round_];
@@ -752,6 +859,7 @@ class SeatContext {
   std::uint64_t emitted_ = 0;
   std::uint64_t working_on_ = 0;
   bool has_message_ = false;
+  bool heard_ = false;  // the last message came from a fast ring
 
   // The mailbox's.
   std::uint64_t refused_ = 0;
@@ -771,6 +879,7 @@ class SeatContext {
   std::uint64_t busy_ns_ = 0;
   std::uint64_t starts_ = 0;
   std::uint32_t passes_since_look_ = 0;
+  std::uint64_t eager_since_ = 0;
   std::int32_t staged_from_edge_ = -1;
   bool from_edge_ = false;
   bool parking_ = false;

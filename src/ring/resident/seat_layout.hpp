@@ -129,6 +129,7 @@ struct GridPlan {
   std::uint32_t seat_count;
   std::uint32_t buffer_count;
   std::uint32_t spin_polls;      // polls without sleep
+  std::uint32_t eager_polls;     // of the ring that spoke last, before anything else is looked at; 0: none
   std::uint32_t longest_nap_ns;  // the naps grow from 20 ns to this
   std::uint64_t lease_ns;
   std::uint64_t time_limit_ns;  // of this launch; 0 = none
