@@ -58,8 +58,8 @@ TrackKernelPair boot_kernels(const TrackingInput& input, bool any_shape) {
   if (!any_shape && Degree4<384, 2>::matches(input)) {
     const TrackKernel seeds = cuda::seeds_entry<Any>();
     switch (cuda::tested_configuration()) {
-      case 1: return {seeds, cuda::halves_entry<Degree4<224, 4>>()};
-      case 2: return {seeds, cuda::halves_entry<Degree4<224, 3>>()};
+      case 1: return {seeds, cuda::halves_entry<Degree4<192, 4>>()};
+      case 2: return {seeds, cuda::halves_entry<Degree4<320, 2>>()};
       case 3: return {seeds, cuda::halves_entry<Degree4<512, 2>>()};
       default: return {seeds, cuda::halves_entry<Degree4<384, 2>>()};
     }
