@@ -210,6 +210,10 @@ struct PortableLanesOf {
     }
     return kept;
   }
+  // Writes the words of the lanes of `bits`, one after the other.
+  static CGL_HD void pack(std::uint32_t bits, const Word& words, std::uint32_t* to) {
+    for (; bits != 0u; bits &= bits - 1u) *to++ = words.lane[lowest_set_bit(bits)];
+  }
   // Whether some lane's mask is set.
   static CGL_HD bool any(const Mask& mask) {
     bool found = false;

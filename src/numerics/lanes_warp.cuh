@@ -88,6 +88,9 @@ struct WarpLanes {
   static __device__ std::uint32_t filter(std::uint32_t bits, Predicate&& predicate) {
     return __ballot_sync(whole_warp, mask_of_bits(bits) && predicate(lane_index()));
   }
+  static __device__ void pack(std::uint32_t bits, Word words, std::uint32_t* to) {
+    if (mask_of_bits(bits)) to[__popc(bits & ((1u << lane_index()) - 1u))] = words;
+  }
   static __device__ bool any(Mask mask) { return __any_sync(whole_warp, mask) != 0; }
   static __device__ std::uint32_t ballot(Mask mask) { return __ballot_sync(whole_warp, mask); }
 

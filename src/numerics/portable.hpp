@@ -53,6 +53,13 @@ CGL_HD constexpr std::uint32_t high_product(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint32_t>((static_cast<std::uint64_t>(a) * b) >> 32);
 }
 
+CGL_HD inline std::uint32_t bit_count(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<std::uint32_t>(__popc(bits));
+#else
+  return static_cast<std::uint32_t>(__builtin_popcount(bits));
+#endif
+}
 // Positions of the lowest and the highest set bit; `bits` is not zero.
 CGL_HD inline std::uint32_t lowest_set_bit(std::uint32_t bits) {
 #if defined(__CUDA_ARCH__)

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <mutex>
 #include <vector>
 
@@ -388,10 +387,13 @@ class PagedTracker final : public Tracker {
     }
     part_begins.push_back(count);
     const std::size_t first_point = batch.points.size();
-    batch.points.resize(first_point + 3 * offsets[count]);
+    // Room without zeros: the parts are appended as they arrive.
+    const std::size_t needed = first_point + 3 * static_cast<std::size_t>(offsets[count]);
+    if (batch.points.capacity() < needed) {
+      batch.points.reserve(first_point == 0 ? needed : std::max(needed, 2 * batch.points.capacity()));
+    }
     if (count > 0) {
-      Status outcome = copy_parts(lane, lines, offsets, part_begins, largest_part, work,
-                                  std::span(batch.points).subspan(first_point));
+      Status outcome = copy_parts(lane, lines, offsets, part_begins, largest_part, work, batch.points);
       if (!outcome) {
         batch.points.resize(first_point);
         return outcome;
@@ -417,10 +419,10 @@ class PagedTracker final : public Tracker {
     return {};
   }
 
-  // While one part comes from the device, the one before goes to its place.
+  // Appends to `points`, which has room. While one part comes from the device, the one before is appended.
   Status copy_parts(Lane& lane, const PieceLines& lines, std::span<const std::uint64_t> offsets,
                     std::span<const std::size_t> part_begins, std::uint64_t largest_part, kernel::PagedWork& work,
-                    std::span<float> points) {
+                    std::vector<float>& points) {
     const std::size_t count = lines.output.size();
     CGL_TRY(lane.up.reserve(device_, 2 * count * sizeof(std::uint32_t)));
     const auto line = lane.up.as<std::uint32_t>(count);
@@ -440,7 +442,6 @@ class PagedTracker final : public Tracker {
     }
     std::unique_ptr<Event> arrived;
     std::span<const float> waiting;
-    float* to = nullptr;
     for (std::size_t part = 0; part + 1 < part_begins.size(); ++part) {
       const std::size_t begin = part_begins[part], end = part_begins[part + 1];
       const Room& room = lane.parts[part % 2];
@@ -453,17 +454,16 @@ class PagedTracker final : public Tracker {
           lane.parts_down[part % 2].as<float>(static_cast<std::size_t>(3 * (offsets[end] - offsets[begin])));
       CGL_TRY(download(*lane.queue, from, room.buffer()));
       CGL_TRY_ASSIGN(auto event, lane.queue->record());
-      if (arrived) CGL_TRY(take_part(*arrived, waiting, to));
+      if (arrived) CGL_TRY(take_part(*arrived, waiting, points));
       arrived = std::move(event);
       waiting = from;
-      to = points.data() + 3 * offsets[begin];
     }
-    return take_part(*arrived, waiting, to);
+    return take_part(*arrived, waiting, points);
   }
 
-  static Status take_part(Event& arrived, std::span<const float> from, float* to) {
+  static Status take_part(Event& arrived, std::span<const float> from, std::vector<float>& points) {
     CGL_TRY(arrived.wait());
-    std::memcpy(to, from.data(), from.size_bytes());
+    points.insert(points.end(), from.begin(), from.end());
     return {};
   }
 

@@ -118,7 +118,7 @@ class SharedSeeds final : public SeedSharing {
     for (;;) {
       changed_.wait(lock, [&] { return stop_ || error_ || taken_ >= options_.total || may_take(); });
       if (stop_ || error_ || taken_ >= options_.total) break;
-      const SeedRange range{.first = taken_, .count = std::min(range_seeds_[i], options_.total - taken_)};
+      const SeedRange range{.first = taken_, .count = std::min(range_seeds_[i], seeds_of_range(i))};
       taken_ += range.count;
       seeds_taken_[i] += range.count;
       ++outstanding_;
@@ -160,6 +160,16 @@ class SharedSeeds final : public SeedSharing {
     }
     --running_;
     changed_.notify_all();
+  }
+
+  // What is left, for trackers with several callers in shares that shrink towards the end: when one of them brings its
+  // last range back, the others still have work, and no large copy is left over.
+  [[nodiscard]] std::uint64_t seeds_of_range(std::size_t i) const {
+    const std::uint64_t left = options_.total - taken_;
+    const TrackerHints hints = trackers_[i]->hints();
+    if (options_.fixed_chunks || hints.callers <= 1) return left;
+    const std::uint64_t least = std::max<std::uint64_t>(hints.first_range / 2, 1);
+    return std::min(left, std::max(left / (2 * hints.callers), least));
   }
 
   void adapt(std::size_t i, double seconds) {

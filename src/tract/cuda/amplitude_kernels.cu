@@ -1,4 +1,5 @@
 #include "tract/cuda/track_kernels.cuh"
+#include "tract/kernel/prob_in_registers.hpp"
 
 namespace cingulum {
 namespace {
@@ -8,11 +9,13 @@ using Any = cuda::AnyShape<getter, field_of_amplitudes>;
 
 // prob on the half of repulsion724, 362 directions, without angular weight. Bound by reading records: 16 warps on a
 // multiprocessor leave their corners in its cache.
+template <std::uint32_t given_threads, std::uint32_t given_blocks>
 struct Prob362 {
-  using Steps = kernel::AnySteps;
-  static constexpr std::uint32_t threads = 128;
-  static constexpr std::uint32_t blocks = 4;
+  using Steps = kernel::ProbOnAmplitudes<362>;
+  static constexpr std::uint32_t threads = given_threads;
+  static constexpr std::uint32_t blocks = given_blocks;
   static constexpr bool shared_slabs = true;
+  static constexpr SlabUse slab_use = SlabUse::nothing;
   static constexpr std::uint32_t directions = 362;
   static constexpr std::uint32_t rows = 12;
 
@@ -43,7 +46,14 @@ TrackKernelPair amplitude_kernels(const TrackingInput& input, bool any_shape) {
   const TrackKernel seeds = cuda::seeds_entry<Any<Getter::closest>>();
   switch (static_cast<Getter>(input.plan.getter)) {
     case Getter::prob:
-      if (!any_shape && Prob362::matches(input)) return {seeds, cuda::halves_entry<Prob362>()};
+      if (!any_shape && Prob362<128, 4>::matches(input)) {
+        switch (cuda::tested_configuration()) {
+          case 1: return {seeds, cuda::halves_entry<Prob362<128, 5>>()};
+          case 2: return {seeds, cuda::halves_entry<Prob362<512, 1>>()};
+          case 3: return {seeds, cuda::halves_entry<Prob362<128, 6>>()};
+          default: return {seeds, cuda::halves_entry<Prob362<128, 4>>()};
+        }
+      }
       return {seeds, cuda::halves_entry<Any<Getter::prob>>()};
     case Getter::det: return {seeds, cuda::halves_entry<Any<Getter::det>>()};
     case Getter::closest: return {seeds, cuda::halves_entry<Any<Getter::closest>>()};

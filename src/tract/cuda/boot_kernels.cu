@@ -7,22 +7,26 @@ namespace {
 using Any = cuda::AnyShape<Getter::boot, field_of_bootstrap>;
 
 // Degree 4 on the sphere of 321 directions, which is the default: 15 coefficients, 93 orbits in three rows of lanes.
+template <std::uint32_t given_threads, std::uint32_t given_blocks>
 struct Degree4 {
   using Steps = kernel::BootInRegisters<4>;
-  static constexpr std::uint32_t threads = 384;
-  static constexpr std::uint32_t blocks = 2;
+  static constexpr std::uint32_t threads = given_threads;
+  static constexpr std::uint32_t blocks = given_blocks;
   static constexpr bool shared_slabs = true;
+  static constexpr SlabUse slab_use = SlabUse::all;
   static constexpr std::uint32_t rows = 12;
   static constexpr std::uint32_t coefficients = 15;
+  static constexpr std::uint32_t neighbours = 6;
 
   static bool matches(const TrackingInput& input) {
     return input.harmonics.mirror != 0u && input.harmonics.degree == 4u && input.sphere.rows == rows &&
-           input.plan.angular_weight == 0.0f;
+           input.sphere.degree == neighbours && input.plan.angular_weight == 0.0f;
   }
   static CGL_HD void fix(TrackingInput& input) {
     Any::fix(input);
     input.sphere.rows = rows;
     input.sphere.half = 1u;
+    input.sphere.degree = neighbours;
     input.harmonics.mirror = 1u;
     input.harmonics.degree = 4u;
     input.harmonics.coefficients = coefficients;
@@ -51,7 +55,15 @@ struct Degree4 {
 
 TrackKernelPair boot_kernels(const TrackingInput& input, bool any_shape) {
   if (input.field.kind != field_of_bootstrap) return {};
-  if (!any_shape && Degree4::matches(input)) return {cuda::seeds_entry<Any>(), cuda::halves_entry<Degree4>()};
+  if (!any_shape && Degree4<384, 2>::matches(input)) {
+    const TrackKernel seeds = cuda::seeds_entry<Any>();
+    switch (cuda::tested_configuration()) {
+      case 1: return {seeds, cuda::halves_entry<Degree4<192, 4>>()};
+      case 2: return {seeds, cuda::halves_entry<Degree4<320, 2>>()};
+      case 3: return {seeds, cuda::halves_entry<Degree4<512, 2>>()};
+      default: return {seeds, cuda::halves_entry<Degree4<384, 2>>()};
+    }
+  }
   return {cuda::seeds_entry<Any>(), cuda::halves_entry<Any>()};
 }
 

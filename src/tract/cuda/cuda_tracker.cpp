@@ -86,11 +86,16 @@ class CudaKernels final : public PagedKernels {
   // As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
   [[nodiscard]] Result<Launch> plan_launch(const TrackKernel& kernel, const kernel::SlabLayout& layout) const {
     const std::uint64_t most_shared = device_.capabilities().shared_bytes;
-    const std::uint64_t slab_bytes = std::uint64_t{layout.words} * sizeof(float);
+    const std::uint32_t slab_words = kernel.slab_use == SlabUse::all ? layout.words
+                                     : kernel.slab_use == SlabUse::record
+                                         ? kernel::whole_rows(input_.field.channels + 1u)
+                                         : 0u;
+    const std::uint64_t slab_bytes = std::uint64_t{slab_words} * sizeof(float);
     const std::uint64_t table_bytes = std::uint64_t{kernel.table_words(input_)} * sizeof(float);
     Launch launch;
     launch.function = kernel.function;
     launch.slabs.layout = layout;
+    launch.slabs.layout.words = slab_words;
     launch.threads = kernel.threads;
     const auto bytes = [&] { return table_bytes + slab_bytes * launch.warps(); };
     // Blocks share a multiprocessor, which has about a kilobyte more than the largest block may take, for each of them.
@@ -110,6 +115,16 @@ class CudaKernels final : public PagedKernels {
     CGL_TRY(cuda_status(cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(most_shared)),
                         "device {}: asking for {} bytes of shared memory", device_.id(), most_shared));
+    // No more of a multiprocessor's memory than its blocks use, so that the rest caches records. Advice; a percentage
+    // of what there is, which is a kilobyte more than one block may take.
+    const std::uint64_t share = kernel.blocks * (launch.shared_bytes + 1024u) * 100u / (most_shared + 1024u) + 1u;
+    const char* const configuration = std::getenv("CINGULUM_TEST_TRACK_CONFIG");
+    const bool leave = configuration != nullptr && std::atoi(configuration) >= 10;
+    if (!leave) {
+      CGL_TRY(cuda_status(cudaFuncSetAttribute(launch.function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                               static_cast<int>(std::min<std::uint64_t>(share, 100))),
+                          "device {}: asking for {} % of shared memory", device_.id(), share));
+    }
     int blocks = 0;
     CGL_TRY(cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                             &blocks, launch.function, static_cast<int>(launch.threads), launch.shared_bytes),

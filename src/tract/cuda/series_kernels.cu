@@ -1,4 +1,5 @@
 #include "tract/cuda/track_kernels.cuh"
+#include "tract/kernel/prob_in_registers.hpp"
 
 namespace cingulum {
 namespace {
@@ -7,11 +8,13 @@ template <Getter getter>
 using Any = cuda::AnyShape<getter, field_of_harmonics>;
 
 // prob from degree 8 on the sphere of 321 directions without angular weight: 45 coefficients, 93 orbits.
+template <std::uint32_t given_threads, std::uint32_t given_blocks>
 struct ProbDegree8 {
-  using Steps = kernel::AnySteps;
-  static constexpr std::uint32_t threads = 128;
-  static constexpr std::uint32_t blocks = 5;
+  using Steps = kernel::ProbOnMirroredSeries<8, 3>;
+  static constexpr std::uint32_t threads = given_threads;
+  static constexpr std::uint32_t blocks = given_blocks;
   static constexpr bool shared_slabs = true;
+  static constexpr SlabUse slab_use = SlabUse::record;
   static constexpr std::uint32_t rows = 12;
   static constexpr std::uint32_t coefficients = 45;
 
@@ -53,7 +56,14 @@ TrackKernelPair series_kernels(const TrackingInput& input, bool any_shape) {
   const TrackKernel seeds = cuda::seeds_entry<Any<Getter::closest>>();
   switch (static_cast<Getter>(input.plan.getter)) {
     case Getter::prob:
-      if (!any_shape && ProbDegree8::matches(input)) return {seeds, cuda::halves_entry<ProbDegree8>()};
+      if (!any_shape && ProbDegree8<128, 5>::matches(input)) {
+        switch (cuda::tested_configuration()) {
+          case 1: return {seeds, cuda::halves_entry<ProbDegree8<128, 4>>()};
+          case 2: return {seeds, cuda::halves_entry<ProbDegree8<128, 6>>()};
+          case 3: return {seeds, cuda::halves_entry<ProbDegree8<256, 3>>()};
+          default: return {seeds, cuda::halves_entry<ProbDegree8<128, 5>>()};
+        }
+      }
       return {seeds, cuda::halves_entry<Any<Getter::prob>>()};
     case Getter::det: return {seeds, cuda::halves_entry<Any<Getter::det>>()};
     case Getter::closest: return {seeds, cuda::halves_entry<Any<Getter::closest>>()};

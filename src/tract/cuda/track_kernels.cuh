@@ -3,11 +3,19 @@
 // input. Included by the .cu files beside it, each of which has some of the kernels.
 #pragma once
 
+#include <cstdlib>
+
 #include "numerics/lanes_warp.cuh"
 #include "tract/cuda/track_kernels.hpp"
 #include "tract/kernel/paged_half.hpp"
 
 namespace cingulum::cuda {
+
+// Which of the launch bounds of a fixed shape is tried: CINGULUM_TEST_TRACK_CONFIG, 0 where it is not set.
+inline int tested_configuration() {
+  const char* const given = std::getenv("CINGULUM_TEST_TRACK_CONFIG");
+  return given == nullptr ? 0 : std::atoi(given) % 10;
+}
 
 struct WarpMachine {
   // The next number of a counter in device memory, the same for all lanes.
@@ -34,6 +42,7 @@ struct AnyShape {
   static constexpr std::uint32_t threads = 128;
   static constexpr std::uint32_t blocks = 4;
   static constexpr bool shared_slabs = false;
+  static constexpr SlabUse slab_use = SlabUse::all;
   static CGL_HD void fix(TrackingInput& input) {
     input.plan.getter = static_cast<std::uint32_t>(getter);
     input.field.kind = kind;
@@ -84,7 +93,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 
 template <class Shape>
 TrackKernel entry(const void* function) {
-  return {function, Shape::threads, Shape::blocks, Shape::table_words, Shape::shared_slabs};
+  return {function, Shape::threads, Shape::blocks, Shape::table_words, Shape::shared_slabs, Shape::slab_use};
 }
 
 template <class Shape>

@@ -16,6 +16,9 @@ struct SlabMemoryOnDevice {
   float* global;  // of all warps, one slab after the other; null: shared memory
 };
 
+// How much of a slab a kernel touches.
+enum class SlabUse { all, record, nothing };
+
 // What a kernel takes: (TrackingInput, PagedWork, SlabMemoryOnDevice).
 struct TrackKernel {
   const void* function = nullptr;
@@ -23,6 +26,7 @@ struct TrackKernel {
   std::uint32_t blocks = 0;                                      // on a multiprocessor, for which its registers suffice
   std::uint32_t (*table_words)(const TrackingInput&) = nullptr;  // of shared memory that a block's tables take
   bool shared_slabs = false;                                     // cannot have slabs in global memory
+  SlabUse slab_use = SlabUse::all;
 };
 
 struct TrackKernelPair {

@@ -15,13 +15,9 @@
 #include "numerics/random.hpp"
 #include "numerics/spherical_harmonics.hpp"
 #include "tract/kernel/boot.hpp"
+#include "tract/kernel/steps.hpp"
+#include "tract/kernel/unroll.hpp"
 #include "tract/kernel/views.hpp"
-
-#if defined(__CUDA_ARCH__)
-#define CGL_UNROLL _Pragma("unroll")
-#else
-#define CGL_UNROLL
-#endif
 
 namespace cingulum::kernel {
 
@@ -77,7 +73,7 @@ CGL_HD inline typename Lanes::Float sums_of_16(typename Lanes::Float (&numbers)[
 }
 
 template <int degree>
-struct BootInRegisters {
+struct BootInRegisters : ReadingSteps {
   static constexpr std::uint32_t count = static_cast<std::uint32_t>(numerics::coefficient_count(degree, false));
   static constexpr std::uint32_t levels = static_cast<std::uint32_t>(degree / 2 + 1);
   static_assert(count <= 16u);
@@ -200,8 +196,8 @@ struct BootInRegisters {
   // boot.hpp's boot_step without angular weight.
   CGL_HD_GENERIC
   template <class Lanes>
-  static CGL_HD Step step(const TrackingInput& input, const Slab& slab, numerics::DrawCounter counter, numerics::Vec3,
-                          numerics::Vec3 ahead) {
+  static CGL_HD Step step(const TrackingInput& input, const Slab& slab, const Held<Lanes>&,
+                          numerics::DrawCounter counter, numerics::Vec3, numerics::Vec3 ahead) {
     for (std::uint32_t attempt = 0; attempt < input.plan.boot_attempts; ++attempt) {
       counter.attempt = attempt;
       fit_sample<Lanes>(input, slab, counter);

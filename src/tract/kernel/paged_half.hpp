@@ -11,6 +11,7 @@
 #include "numerics/lanes_portable.hpp"
 #include "numerics/portable.hpp"
 #include "numerics/vec3.hpp"
+#include "tract/kernel/steps.hpp"
 #include "tract/kernel/track.hpp"
 #include "tract/kernel/views.hpp"
 
@@ -122,16 +123,6 @@ struct PagedPoints {
   }
 };
 
-// How a step is taken: by the getter of the plan. A kernel may have another way to the same bits.
-struct AnySteps {
-  CGL_HD_GENERIC
-  template <class Lanes>
-  static CGL_HD Step step(const TrackingInput& input, const Slab& slab, const numerics::DrawCounter& counter,
-                          numerics::Vec3 position, numerics::Vec3 ahead) {
-    return next_step<Lanes>(input, slab, counter, position, ahead);
-  }
-};
-
 // kernel::track_half with another place for its points.
 CGL_HD_GENERIC
 template <class Lanes, class Steps, class Points>
@@ -144,7 +135,8 @@ CGL_HD inline HalfEnd walk_half(const TrackingInput& input, const Slab& slab, st
   const float arc_mm = plan.step_mm / static_cast<float>(arcs);
   numerics::Frame frame{ahead, ahead, ahead};
   if (is_ptt) frame = initial_frame(plan.key, seed, direction_index, half, ahead);
-  read_record<Lanes>(input, slab, position);
+  auto held = Steps::template Held<Lanes>::begin(input);
+  Steps::template read<Lanes>(input, slab, position, held);
   std::uint32_t moves = 0;
   for (std::uint32_t step = 0; step < plan.max_steps; ++step) {
     for (std::uint32_t arc = 0; arc < arcs; ++arc) {
@@ -159,13 +151,16 @@ CGL_HD inline HalfEnd walk_half(const TrackingInput& input, const Slab& slab, st
                     position.y + next.displacement.y * plan.voxels_per_mm[1],
                     position.z + next.displacement.z * plan.voxels_per_mm[2]};
       } else {
-        const Step next = Steps::template step<Lanes>(input, slab, counter, position, frame.tangent);
+        const Step next = Steps::template step<Lanes>(input, slab, held, counter, position, frame.tangent);
         if (!next.found) return {step, moves, static_cast<std::uint32_t>(EndReason::no_direction)};
         frame.tangent = next.direction;
         position = moved_by(plan, position, next.displacement);
       }
-      const EndReason reason = enter_point<Lanes>(input, slab, position);
-      if (reason != EndReason::none) return {step, moves, static_cast<std::uint32_t>(reason)};
+      if (numerics::is_outside(position, plan.size)) {
+        return {step, moves, static_cast<std::uint32_t>(EndReason::outside_image)};
+      }
+      const float stop_value = Steps::template read<Lanes>(input, slab, position, held);
+      if (!(stop_value > plan.stop_threshold)) return {step, moves, static_cast<std::uint32_t>(EndReason::stop_map)};
     }
     if (!points.keep(step, position)) return {step, moves, unfinished_half};
   }
