@@ -46,14 +46,7 @@ TrackKernelPair amplitude_kernels(const TrackingInput& input, bool any_shape) {
   const TrackKernel seeds = cuda::seeds_entry<Any<Getter::closest>>();
   switch (static_cast<Getter>(input.plan.getter)) {
     case Getter::prob:
-      if (!any_shape && Prob362<128, 4>::matches(input)) {
-        switch (cuda::tested_configuration()) {
-          case 1: return {seeds, cuda::halves_entry<Prob362<128, 5>>()};
-          case 2: return {seeds, cuda::halves_entry<Prob362<512, 1>>()};
-          case 3: return {seeds, cuda::halves_entry<Prob362<128, 6>>()};
-          default: return {seeds, cuda::halves_entry<Prob362<128, 4>>()};
-        }
-      }
+      if (!any_shape && Prob362<128, 4>::matches(input)) return {seeds, cuda::halves_entry<Prob362<128, 4>>()};
       return {seeds, cuda::halves_entry<Any<Getter::prob>>()};
     case Getter::det: return {seeds, cuda::halves_entry<Any<Getter::det>>()};
     case Getter::closest: return {seeds, cuda::halves_entry<Any<Getter::closest>>()};

@@ -56,13 +56,7 @@ struct Degree4 {
 TrackKernelPair boot_kernels(const TrackingInput& input, bool any_shape) {
   if (input.field.kind != field_of_bootstrap) return {};
   if (!any_shape && Degree4<384, 2>::matches(input)) {
-    const TrackKernel seeds = cuda::seeds_entry<Any>();
-    switch (cuda::tested_configuration()) {
-      case 1: return {seeds, cuda::halves_entry<Degree4<192, 4>>()};
-      case 2: return {seeds, cuda::halves_entry<Degree4<320, 2>>()};
-      case 3: return {seeds, cuda::halves_entry<Degree4<512, 2>>()};
-      default: return {seeds, cuda::halves_entry<Degree4<384, 2>>()};
-    }
+    return {cuda::seeds_entry<Any>(), cuda::halves_entry<Degree4<384, 2>>()};
   }
   return {cuda::seeds_entry<Any>(), cuda::halves_entry<Any>()};
 }

@@ -118,13 +118,9 @@ class CudaKernels final : public PagedKernels {
     // No more of a multiprocessor's memory than its blocks use, so that the rest caches records. Advice; a percentage
     // of what there is, which is a kilobyte more than one block may take.
     const std::uint64_t share = kernel.blocks * (launch.shared_bytes + 1024u) * 100u / (most_shared + 1024u) + 1u;
-    const char* const configuration = std::getenv("CINGULUM_TEST_TRACK_CONFIG");
-    const bool leave = configuration != nullptr && std::atoi(configuration) >= 10;
-    if (!leave) {
-      CGL_TRY(cuda_status(cudaFuncSetAttribute(launch.function, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                               static_cast<int>(std::min<std::uint64_t>(share, 100))),
-                          "device {}: asking for {} % of shared memory", device_.id(), share));
-    }
+    CGL_TRY(cuda_status(cudaFuncSetAttribute(launch.function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                             static_cast<int>(std::min<std::uint64_t>(share, 100))),
+                        "device {}: asking for {} % of shared memory", device_.id(), share));
     int blocks = 0;
     CGL_TRY(cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                             &blocks, launch.function, static_cast<int>(launch.threads), launch.shared_bytes),

@@ -56,14 +56,7 @@ TrackKernelPair series_kernels(const TrackingInput& input, bool any_shape) {
   const TrackKernel seeds = cuda::seeds_entry<Any<Getter::closest>>();
   switch (static_cast<Getter>(input.plan.getter)) {
     case Getter::prob:
-      if (!any_shape && ProbDegree8<128, 5>::matches(input)) {
-        switch (cuda::tested_configuration()) {
-          case 1: return {seeds, cuda::halves_entry<ProbDegree8<128, 4>>()};
-          case 2: return {seeds, cuda::halves_entry<ProbDegree8<128, 6>>()};
-          case 3: return {seeds, cuda::halves_entry<ProbDegree8<256, 3>>()};
-          default: return {seeds, cuda::halves_entry<ProbDegree8<128, 5>>()};
-        }
-      }
+      if (!any_shape && ProbDegree8<128, 5>::matches(input)) return {seeds, cuda::halves_entry<ProbDegree8<128, 5>>()};
       return {seeds, cuda::halves_entry<Any<Getter::prob>>()};
     case Getter::det: return {seeds, cuda::halves_entry<Any<Getter::det>>()};
     case Getter::closest: return {seeds, cuda::halves_entry<Any<Getter::closest>>()};

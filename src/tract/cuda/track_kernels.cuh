@@ -3,19 +3,11 @@
 // input. Included by the .cu files beside it, each of which has some of the kernels.
 #pragma once
 
-#include <cstdlib>
-
 #include "numerics/lanes_warp.cuh"
 #include "tract/cuda/track_kernels.hpp"
 #include "tract/kernel/paged_half.hpp"
 
 namespace cingulum::cuda {
-
-// Which of the launch bounds of a fixed shape is tried: CINGULUM_TEST_TRACK_CONFIG, 0 where it is not set.
-inline int tested_configuration() {
-  const char* const given = std::getenv("CINGULUM_TEST_TRACK_CONFIG");
-  return given == nullptr ? 0 : std::atoi(given) % 10;
-}
 
 struct WarpMachine {
   // The next number of a counter in device memory, the same for all lanes.
