@@ -21,7 +21,7 @@ constexpr std::size_t seeds_per_group = 16;
 
 // How many halves a thread has under way: enough that the records of one arrive while the others take a step, few
 // enough that what each has read stays in the fast caches of the core until its next turn.
-constexpr std::uint32_t halves_in_turn = 3;
+constexpr std::uint32_t halves_in_turn = 2;
 static_assert(halves_in_turn <= most_halves_in_turn);
 
 // What one group of seeds gave, streamline after streamline.
