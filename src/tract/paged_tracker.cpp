@@ -104,10 +104,7 @@ class PagedTracker final : public Tracker {
                                const GivenDirections* directions) override {
     return catch_out_of_memory([&]() -> Status {
       seeds_ = nullptr;
-      if (directions != nullptr && directions->directions.size() != seeds.count()) {
-        return fail(ErrorKind::invalid_argument, "{} initial directions for {} seeds", directions->directions.size(),
-                    seeds.count());
-      }
+      CGL_TRY(check_given_directions(directions, seeds));
       CGL_TRY_ASSIGN(const DeviceTables tables, make_device_tables(plan, field));
       CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
       CGL_TRY(send(*queue, tables_, std::span<const std::uint32_t>(tables.words)));
@@ -131,11 +128,7 @@ class PagedTracker final : public Tracker {
 
   [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override {
     return catch_out_of_memory([&]() -> Status {
-      if (seeds_ == nullptr) return fail(ErrorKind::invalid_state, "tracking before prepare");
-      if (range.first + range.count > seeds_->count() || range.first + range.count > most_seeds) {
-        return fail(ErrorKind::invalid_argument, "seeds {} to {} of {} (and of 2^32 at most)", range.first,
-                    range.first + range.count, seeds_->count());
-      }
+      CGL_TRY(check_seed_range(range, seeds_));
       CGL_TRY_ASSIGN(std::unique_ptr<Lane> lane, take_lane());
       batch.seeds = range;
       batch.offsets.assign(1, 0);

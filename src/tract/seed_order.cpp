@@ -18,8 +18,7 @@ std::uint64_t spread_bits(std::uint64_t value) {
   return (value | (value << 2)) & 0x1249249249249249ull;
 }
 
-}  // namespace
-
+// The bits of x, y and z by turns (Morton 1966).
 std::uint64_t morton_code(numerics::Vec3 position_voxel) {
   const auto voxel = [](float coordinate) {
     return static_cast<std::uint64_t>(numerics::float_to_uint32(numerics::floor_of(coordinate + 0.5f)));
@@ -27,6 +26,8 @@ std::uint64_t morton_code(numerics::Vec3 position_voxel) {
   return spread_bits(voxel(position_voxel.x)) | (spread_bits(voxel(position_voxel.y)) << 1) |
          (spread_bits(voxel(position_voxel.z)) << 2);
 }
+
+}  // namespace
 
 std::vector<std::uint32_t> order_in_space(const std::vector<numerics::Vec3>& positions) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> codes(positions.size());

@@ -9,10 +9,7 @@
 
 namespace cingulum {
 
-// The bits of x, y and z by turns: neighbours on this curve are neighbours in space (Morton 1966).
-[[nodiscard]] std::uint64_t morton_code(numerics::Vec3 position_voxel);
-
-// The positions' indices along that curve.
+// The positions' indices along a curve on which neighbours are neighbours in space.
 [[nodiscard]] std::vector<std::uint32_t> order_in_space(const std::vector<numerics::Vec3>& positions);
 
 }  // namespace cingulum

@@ -49,6 +49,11 @@ struct TrackerHints {
   std::uint64_t first_range = 2048;  // seeds of its first range; later ones follow from how long a range takes
 };
 
+// What every tracker refuses: directions that are not one per seed; a range before prepare (no seeds yet), beyond the
+// seeds, or beyond 2^32, the most that the counters of random numbers tell apart.
+[[nodiscard]] Status check_given_directions(const GivenDirections* directions, const Seeds& seeds);
+[[nodiscard]] Status check_seed_range(SeedRange range, const Seeds* seeds);
+
 class Tracker {
  public:
   virtual ~Tracker() = default;

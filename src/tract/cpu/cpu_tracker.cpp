@@ -77,10 +77,7 @@ class CpuTracker final : public Tracker {
                                const GivenDirections* directions) override {
     return catch_out_of_memory([&]() -> Status {
       CGL_TRY_ASSIGN(tables_, make_kernel_tables(plan, field));
-      if (directions != nullptr && directions->directions.size() != seeds.count()) {
-        return fail(ErrorKind::invalid_argument, "{} initial directions for {} seeds", directions->directions.size(),
-                    seeds.count());
-      }
+      CGL_TRY(check_given_directions(directions, seeds));
       input_ = make_tracking_input(plan, field, tables_);
       aligned_ = AlignedTables(tables_, input_);
       seeds_ = &seeds;
@@ -96,18 +93,10 @@ class CpuTracker final : public Tracker {
 
  private:
   Status track_range(SeedRange range, StreamlineBatch& batch) {
-    if (seeds_ == nullptr) return fail(ErrorKind::invalid_state, "tracking before prepare");
-    if (range.first + range.count > seeds_->count() || range.first + range.count > std::uint64_t{1} << 32) {
-      return fail(ErrorKind::invalid_argument, "seeds {} to {} of {} (and of 2^32 at most)", range.first,
-                  range.first + range.count, seeds_->count());
-    }
+    CGL_TRY(check_seed_range(range, seeds_));
     std::vector<numerics::Vec3> positions(range.count);
     seeds_->fill(range.first, positions);
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> order(range.count);
-    for (std::size_t i = 0; i < range.count; ++i) {
-      order[i] = {morton_code(positions[i]), static_cast<std::uint32_t>(i)};
-    }
-    std::sort(order.begin(), order.end());
+    const std::vector<std::uint32_t> order = order_in_space(positions);
 
     std::mutex mutex;
     std::vector<std::unique_ptr<GroupResult>> results;
@@ -119,7 +108,7 @@ class CpuTracker final : public Tracker {
       Counts counts;
       std::vector<OpenLine> lines;
       for (std::size_t i = begin; i < end; ++i) {
-        start_seed(range.first + order[i].second, positions[order[i].second], *workspace, lines, counts);
+        start_seed(range.first + order[i], positions[order[i]], *workspace, lines, counts);
       }
       track_lines(lines, *workspace, *result, counts);
       const std::scoped_lock lock(mutex, workspace_mutex_);

@@ -101,10 +101,7 @@ class WebgpuTracker final : public Tracker {
                                const GivenDirections* directions) override {
     return catch_out_of_memory([&]() -> Status {
       CGL_TRY(supports(plan, field));
-      if (directions != nullptr && directions->directions.size() != seeds.count()) {
-        return fail(ErrorKind::invalid_argument, "{} initial directions for {} seeds", directions->directions.size(),
-                    seeds.count());
-      }
+      CGL_TRY(check_given_directions(directions, seeds));
       CGL_TRY_ASSIGN(device_tables_, make_device_tables(plan, field));
       pieces_ = pieces_of(field);
       CGL_TRY(bound_dispatches());
@@ -268,11 +265,7 @@ class WebgpuTracker final : public Tracker {
   }
 
   Status track_range(SeedRange range, StreamlineBatch& batch) {
-    if (seeds_ == nullptr) return fail(ErrorKind::invalid_state, "tracking before prepare");
-    if (range.first + range.count > seeds_->count() || range.first + range.count > std::uint64_t{1} << 32) {
-      return fail(ErrorKind::invalid_argument, "seeds {} to {} of {} (and of 2^32 at most)", range.first,
-                  range.first + range.count, seeds_->count());
-    }
+    CGL_TRY(check_seed_range(range, seeds_));
     std::vector<numerics::Vec3> positions(range.count);
     seeds_->fill(range.first, positions);
     const std::vector<std::uint32_t> order = order_in_space(positions);
