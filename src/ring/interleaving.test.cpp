@@ -47,6 +47,21 @@ void wait() {
   SteppedAtomics::pause();
 }
 
+// Reads to the end, waiting where there is nothing.
+template <class Value, class Reader>
+void read_until_closed(Reader& reader, Findings& read) {
+  for (;;) {
+    Value value;
+    const GetStatus status = reader.try_get(value);
+    if (status == GetStatus::closed) return;
+    if (status == GetStatus::taken) {
+      read.push_back(checked(value));
+    } else {
+      wait();
+    }
+  }
+}
+
 void expect_clean(Interleaver& all, const Interleaver::Judge& judge, const std::string& what, double least = 1) {
   const Interleaver::Outcome outcome = all.explore(judge);
   EXPECT_EQ(outcome.complaint, "") << what << " in schedule " << outcome.schedule;
@@ -88,16 +103,7 @@ TEST(interleaving, a_bulk_ring_delivers_all_in_order_under_every_schedule) {
       });
       all.add_thread([=](Findings& read) {
         BulkReader<SteppedValue, SteppedAtomics> reader(view, start);
-        for (;;) {
-          SteppedValue value;
-          const GetStatus status = reader.try_get(value);
-          if (status == GetStatus::closed) break;
-          if (status == GetStatus::taken) {
-            read.push_back(checked(value));
-          } else {
-            wait();
-          }
-        }
+        read_until_closed<SteppedValue>(reader, read);
       });
       expect_clean(
           all, [=](const auto& lists) { return judge_in_order(lists[1], count); },
@@ -161,16 +167,7 @@ TEST(interleaving, a_fast_ring_delivers_all_in_order_under_every_schedule) {
       });
       all.add_thread([=](Findings& read) {
         FastReader<Pair, SteppedAtomics> reader(view, start);
-        for (;;) {
-          Pair value;
-          const GetStatus status = reader.try_get(value);
-          if (status == GetStatus::closed) break;
-          if (status == GetStatus::taken) {
-            read.push_back(checked(value));
-          } else {
-            wait();
-          }
-        }
+        read_until_closed<Pair>(reader, read);
         if (reader.lost() != 0) read.push_back(lost_mark);
       });
       expect_clean(
@@ -218,16 +215,7 @@ TEST(interleaving, an_overwriting_fast_ring_counts_exactly_what_it_lost) {
       });
       all.add_thread([=](Findings& read) {
         FastReader<Pair, SteppedAtomics> reader(view, start);
-        for (;;) {
-          Pair value;
-          const GetStatus status = reader.try_get(value);
-          if (status == GetStatus::closed) break;
-          if (status == GetStatus::taken) {
-            read.push_back(checked(value));
-          } else {
-            wait();
-          }
-        }
+        read_until_closed<Pair>(reader, read);
         read.push_back(lost_mark | reader.lost());
       });
       expect_clean(
@@ -320,16 +308,7 @@ TEST(interleaving, closing_from_a_third_thread_draws_an_exact_line) {
     }
     all.add_thread([=](Findings& read) {
       SteppedMpsc ring(view);
-      for (;;) {
-        SteppedValue value;
-        const GetStatus status = ring.try_get(value);
-        if (status == GetStatus::closed) break;
-        if (status == GetStatus::taken) {
-          read.push_back(checked(value));
-        } else {
-          wait();
-        }
-      }
+      read_until_closed<SteppedValue>(ring, read);
     });
     all.add_thread([=](Findings&) { SteppedMpsc(view).close(); });
     expect_clean(
@@ -364,15 +343,7 @@ TEST(interleaving, a_reader_that_fails_accounts_for_every_message) {
     while (!ring.has_message() || ring.try_get(value) != GetStatus::taken) wait();
     read.push_back(checked(value));
     ring.close();
-    for (;;) {
-      const GetStatus status = ring.try_get(value);
-      if (status == GetStatus::closed) break;
-      if (status == GetStatus::taken) {
-        read.push_back(checked(value));
-      } else {
-        wait();
-      }
-    }
+    read_until_closed<SteppedValue>(ring, read);
   });
   expect_clean(
       all, [](const auto& lists) { return judge_many(lists, 2); }, "failing reader, capacity 2", 1e6);

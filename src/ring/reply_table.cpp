@@ -64,7 +64,8 @@ ReplyTable::Slot* ReplyTable::slot_of(std::uint64_t correlation) const {
   return index < slots_.size() ? slots_[index].get() : nullptr;
 }
 
-bool ReplyTable::complete(std::uint64_t correlation, const Message& reply) {
+template <class Write>
+bool ReplyTable::settle(std::uint64_t correlation, Write&& write) {
   Slot* const slot = slot_of(correlation);
   if (slot == nullptr) return false;
   std::uint64_t expected = state_word(correlation, phase_waiting);
@@ -72,24 +73,18 @@ bool ReplyTable::complete(std::uint64_t correlation, const Message& reply) {
                                            std::memory_order_acq_rel)) {
     return false;
   }
-  slot->reply = reply;
+  write(*slot);
   slot->state.store(state_word(correlation, phase_done), std::memory_order_release);
   slot->bell.ring();
   return true;
 }
 
+bool ReplyTable::complete(std::uint64_t correlation, const Message& reply) {
+  return settle(correlation, [&](Slot& slot) { slot.reply = reply; });
+}
+
 bool ReplyTable::fail(std::uint64_t correlation, const Error& error) {
-  Slot* const slot = slot_of(correlation);
-  if (slot == nullptr) return false;
-  std::uint64_t expected = state_word(correlation, phase_waiting);
-  if (!slot->state.compare_exchange_strong(expected, state_word(correlation, phase_writing),
-                                           std::memory_order_acq_rel)) {
-    return false;
-  }
-  slot->error = error;
-  slot->state.store(state_word(correlation, phase_done), std::memory_order_release);
-  slot->bell.ring();
-  return true;
+  return settle(correlation, [&](Slot& slot) { slot.error = error; });
 }
 
 std::uint32_t ReplyTable::fail_all_to(std::uint16_t actor, const Error& error) {

@@ -45,6 +45,9 @@ class ReplyTable {
  private:
   struct Slot;
   [[nodiscard]] Slot* slot_of(std::uint64_t correlation) const;
+  // Whoever is first writes the answer and wakes who waits; false for all others.
+  template <class Write>
+  bool settle(std::uint64_t correlation, Write&& write);
   void give_back(std::uint64_t correlation);
 
   std::vector<std::unique_ptr<Slot>> slots_;
