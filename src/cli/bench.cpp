@@ -58,6 +58,7 @@ class TrackBench {
                                            .sh = path("sh"),
                                            .mask = path("mask"),
                                            .stop_map = path("stop-map"),
+                                           .frame = frame(),
                                            .cache = arguments_.text("cache-dir")},
                                           static_cast<std::uint64_t>(arguments_.integer("nseeds")), pool_,
                                           context_.write_options(), context_.progress_options()));
@@ -78,6 +79,13 @@ class TrackBench {
 
  private:
   [[nodiscard]] std::string only() const { return arguments_.has("only") ? arguments_.text("only") : ""; }
+
+  [[nodiscard]] std::optional<GradientFrame> frame() const {
+    for (const GradientFrame one : {GradientFrame::fsl, GradientFrame::voxel, GradientFrame::world}) {
+      if (arguments_.given("bvec-frame") && arguments_.text("bvec-frame") == gradient_frame_name(one)) return one;
+    }
+    return {};
+  }
 
   Status name_devices() {
     if (arguments_.text("devices") != "all") {
@@ -274,6 +282,11 @@ Verb bench_verb() {
             .type = ArgumentType::text,
             .help = "a series instead of the phantom, its gradients beside it; needs --mask",
             .metavar = "FILE"},
+           {.name = "bvec-frame",
+            .type = ArgumentType::choice,
+            .help = "axes of its b-vectors",
+            .default_text = "fsl",
+            .choices = {"fsl", "voxel", "world"}},
            {.name = "sh",
             .type = ArgumentType::text,
             .help = "a file of spherical harmonics instead, for the getters that track such",

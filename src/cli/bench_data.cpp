@@ -95,7 +95,8 @@ Status BenchData::load_series(ThreadPool& pool) {
   }
   CGL_TRY_ASSIGN(const GradientTable table, read_fsl_gradients(stem + ".bval", stem + ".bvec"));
   CGL_TRY_ASSIGN(inside_, read_inside(source_.mask, geometry_));
-  CGL_TRY_ASSIGN(series_, read_dwi_series(source_.dwi, table, table.frame, inside_, default_b0_threshold));
+  CGL_TRY_ASSIGN(
+      series_, read_dwi_series(source_.dwi, table, source_.frame.value_or(table.frame), inside_, default_b0_threshold));
   CGL_TRY_ASSIGN(tensors_, fit_tensor_maps(series_, pool, nullptr));
   stop_map_ = tensors_.fa;
   return {};

@@ -15,6 +15,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
+#include "formats/gradient_table.hpp"
 #include "tract/dwi_preparation.hpp"
 #include "tract/seeds.hpp"
 #include "tract/tracking_plan.hpp"
@@ -41,11 +42,12 @@ struct BenchScenario {
 [[nodiscard]] TrackingOptions bench_tracking_options(const BenchScenario& scenario);
 
 struct BenchSource {
-  std::filesystem::path dwi;       // a series with its gradients beside it; needs a mask
-  std::filesystem::path sh;        // or a file of spherical harmonics
-  std::filesystem::path mask;      // of either
-  std::filesystem::path stop_map;  // of the file; without it 1 where it is not zero
-  std::filesystem::path cache;     // with neither: where the phantom is kept
+  std::filesystem::path dwi = {};           // a series with its gradients beside it; needs a mask
+  std::filesystem::path sh = {};            // or a file of spherical harmonics
+  std::filesystem::path mask = {};          // of either
+  std::filesystem::path stop_map = {};      // of the file; without it 1 where it is not zero
+  std::optional<GradientFrame> frame = {};  // of the b-vectors, where it is not FSL's
+  std::filesystem::path cache = {};         // with neither: where the phantom is kept
 };
 
 class BenchData {
@@ -58,6 +60,8 @@ class BenchData {
   // The series and its mask; empty for a file of harmonics.
   [[nodiscard]] const std::filesystem::path& dwi() const { return source_.dwi; }
   [[nodiscard]] const std::filesystem::path& mask() const { return source_.mask; }
+  // The directions of the series' volumes in image axes.
+  [[nodiscard]] std::span<const numerics::Vec3d> directions() const { return series_.directions; }
   // The phantom's folder; empty where there is none.
   [[nodiscard]] const std::filesystem::path& truth() const { return truth_; }
 

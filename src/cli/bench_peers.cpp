@@ -70,6 +70,18 @@ Status write_scratch(const fs::path& path, std::string_view text) {
   return write_file_atomically(path, text, {.force = true, .sync = false});
 }
 
+// The b-vectors as FSL writes them, x negated where the determinant is positive, whatever axes they were given in.
+std::string fsl_vectors(const BenchData& data) {
+  const double sign = data.geometry().voxel_to_world.determinant() > 0 ? -1 : 1;
+  std::string rows[3];
+  for (const numerics::Vec3d& d : data.directions()) {
+    rows[0] += fmt::format("{:.9g} ", sign * d.x);
+    rows[1] += fmt::format("{:.9g} ", d.y);
+    rows[2] += fmt::format("{:.9g} ", d.z);
+  }
+  return rows[0] + '\n' + rows[1] + '\n' + rows[2] + '\n';
+}
+
 // The folder as bench/peers/track.py wants it: the series, its FA and its FOD, the seeds.
 Status fill_folder(const fs::path& folder, const BenchData& data, std::uint64_t seeds, const fs::path& log) {
   std::error_code problem;
@@ -81,11 +93,11 @@ Status fill_folder(const fs::path& folder, const BenchData& data, std::uint64_t 
   const fs::path series = folder / "phantom" / (data.dwi().extension() == ".gz" ? "dwi.nii.gz" : "dwi.nii");
   for (const auto& [from, to] : {std::pair<fs::path, fs::path>{data.dwi(), series},
                                  {stem + ".bval", folder / "phantom/dwi.bval"},
-                                 {stem + ".bvec", folder / "phantom/dwi.bvec"},
                                  {data.mask(), folder / "phantom/mask.nii.gz"}}) {
     fs::create_symlink(fs::absolute(from), to, problem);
     if (problem) return fail(ErrorKind::io, "{}: a link to {} cannot be made", to.string(), from.string());
   }
+  CGL_TRY(write_scratch(folder / "phantom/dwi.bvec", fsl_vectors(data)));
   const std::string program = fs::read_symlink("/proc/self/exe", problem).string();
   for (const std::string model : {"csd", "dti"}) {
     if (!run_program(

@@ -46,6 +46,7 @@ class HostKernels final : public PagedKernels {
     const bool unweighted = input_.plan.angular_weight == 0.0f;
     const bool mirror = unweighted && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
     const bool prob = static_cast<Getter>(input_.plan.getter) == Getter::prob;
+    const bool is_ptt = static_cast<Getter>(input_.plan.getter) == Getter::ptt;
     if (input_.field.kind == field_of_bootstrap && mirror && input_.harmonics.degree == 4u) {
       ++boot_in_registers;
       track_with<kernel::BootInRegisters<4>>(work);
@@ -56,6 +57,9 @@ class HostKernels final : public PagedKernels {
                input_.field.channels == 362u) {
       ++amplitudes_in_registers;
       track_with<kernel::ProbOnAmplitudes<362, 368>>(work);
+    } else if (input_.field.kind == field_of_harmonics && input_.field.channels == 45u && !is_ptt) {
+      ++steps_from_kept;
+      track_with<kernel::StepsFromKept<45, 48>>(work);
     } else {
       track_with<kernel::AnySteps>(work);
     }
@@ -74,6 +78,7 @@ class HostKernels final : public PagedKernels {
   static inline std::atomic<std::uint32_t> boot_in_registers = 0;
   static inline std::atomic<std::uint32_t> series_in_registers = 0;
   static inline std::atomic<std::uint32_t> amplitudes_in_registers = 0;
+  static inline std::atomic<std::uint32_t> steps_from_kept = 0;
 
  private:
   struct Memory {
@@ -85,8 +90,8 @@ class HostKernels final : public PagedKernels {
 
   template <class Steps>
   void track_with(const kernel::PagedWork& work) {
-    Memory memory(kernel::slab_layout(input_, false),
-                  kernel::whole_rows(input_.field.channels + 1u) + kernel::kept_corner_words(input_.field.stride));
+    const kernel::SlabLayout layout = kernel::slab_layout(input_, false);
+    Memory memory(layout, layout.words + kernel::kept_corner_words(input_.field.stride));
     kernel::run_halves<WarpLikeLanes, HostMachine, Steps>(input_, memory.slab, work.seeds, work.halves, work.store);
   }
 
@@ -125,6 +130,7 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   EXPECT_GT(HostKernels::boot_in_registers, 0u);
   EXPECT_GT(HostKernels::series_in_registers, 0u);
   EXPECT_GT(HostKernels::amplitudes_in_registers, 0u);
+  EXPECT_GT(HostKernels::steps_from_kept, 0u);
 }
 
 TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {

@@ -134,8 +134,9 @@ class CudaKernels final : public PagedKernels {
     const std::uint32_t corners = kernel::kept_corner_words(input_.field.stride);
     switch (use) {
       case SlabUse::all: return layout.words;
-      case SlabUse::corners: return corners;
+      case SlabUse::all_and_corners: return layout.words + corners;
       case SlabUse::record_and_corners: return kernel::whole_rows(input_.field.channels + 1u) + corners;
+      case SlabUse::corners: return corners;
     }
     return layout.words;
   }

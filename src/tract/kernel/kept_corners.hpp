@@ -1,7 +1,8 @@
 // The eight records around a point, kept in the memory that the lanes of a warp share: a step of half a voxel needs two
 // or three records that the step before did not have, so the others are not read again, and those that are new come
 // without going through registers, all at the same time. A record lies in the place that the lowest bits of its voxel's
-// coordinates name; of two voxels with the same place no cell has both. Called by prob_in_registers.hpp.
+// coordinates name; of two voxels with the same place no cell has both. Called by prob_in_registers.hpp and, for
+// getters that want the interpolated record in the slab, by StepsFromKept below.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,9 @@
 #include "numerics/portable.hpp"
 #include "numerics/trilinear.hpp"
 #include "numerics/vec3.hpp"
+#include "tract/kernel/paged_half.hpp"
+#include "tract/kernel/step.hpp"
+#include "tract/kernel/track.hpp"
 #include "tract/kernel/unroll.hpp"
 #include "tract/kernel/views.hpp"
 
@@ -93,6 +97,40 @@ struct KeptCorners {
                                  Lanes::multiply(Lanes::broadcast(weight[corner]), Lanes::load(record[corner] + at)));
       }
     }
+  }
+};
+
+// The steps of any getter on records of `channels` numbers and the stopping value; what is kept lies behind the slab.
+template <std::uint32_t channels, std::uint32_t stride>
+struct StepsFromKept {
+  static constexpr std::uint32_t rows = numerics::row_count(channels + 1u);
+  template <class Lanes>
+  struct Held {
+    KeptCorners<Lanes, stride> corners;
+
+    CGL_HD_GENERIC
+    static CGL_HD Held begin(const TrackingInput&) { return {KeptCorners<Lanes, stride>::begin()}; }
+  };
+
+  CGL_HD_GENERIC
+  template <class Lanes>
+  static CGL_HD float read(const TrackingInput& input, const Slab& slab, numerics::Vec3 position, Held<Lanes>& held) {
+    typename Lanes::Float record[rows];
+    held.corners.interpolate(input, position, slab.record + slab_layout(input, false).words, record);
+    Lanes::barrier();
+    CGL_UNROLL
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      Lanes::store(slab.record + numerics::lane_count * row, record[row]);
+    }
+    Lanes::barrier();
+    return Lanes::get(record[channels / numerics::lane_count], channels % numerics::lane_count);
+  }
+
+  CGL_HD_GENERIC
+  template <class Lanes>
+  static CGL_HD Step step(const TrackingInput& input, const Slab& slab, const Held<Lanes>&,
+                          const numerics::DrawCounter& counter, numerics::Vec3 position, numerics::Vec3 ahead) {
+    return next_step<Lanes>(input, slab, counter, position, ahead);
   }
 };
 
