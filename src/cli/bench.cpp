@@ -132,6 +132,7 @@ class TrackBench {
       row["equal_to_cpu"] = same_bits(batch, truth);
       CGL_TRY(measure_kernel(*prepared->trackers.front(), *data_, measures_, row));
       if (!arguments_.flag("kernels-only")) {
+        CGL_TRY(measure_unsorted_kernel(*prepared->trackers.front(), *data_, measures_, row));
         CGL_TRY(measure_tracking(prepared->pointers(), *data_, measures_, row));
         CGL_TRY(measure_files(prepared->pointers(), options, plan, *data_, measures_, pool_, first, row));
         if (first.is_null()) first = row;

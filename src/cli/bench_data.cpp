@@ -17,6 +17,8 @@ constexpr BenchScenario scenarios[] = {
     {"boot OPDT order 4", Getter::boot, FieldModel::opdt, 4, false, "mirror321"},
     {"prob on SF", Getter::prob, FieldModel::csd, 8, true, "repulsion724"},
     {"ptt on SF", Getter::ptt, FieldModel::csd, 8, true, "repulsion724"},
+    // As many arcs as cuslines makes of a step.
+    {"ptt on SF, 20 substeps", Getter::ptt, FieldModel::csd, 8, true, "repulsion724", 20},
     {"det on SF", Getter::det, FieldModel::csd, 8, true, "repulsion724"},
     {"prob from SH order 8", Getter::prob, FieldModel::csd, 8, false, "mirror321"},
     {"det from SH order 8", Getter::det, FieldModel::csd, 8, false, "mirror321"},
@@ -57,6 +59,7 @@ TrackingOptions bench_tracking_options(const BenchScenario& scenario) {
   options.max_angle_deg = bench_max_angle_deg;
   options.stop_threshold = bench_stop_threshold;
   options.max_directions = 1;
+  if (scenario.ptt_substeps != 0) options.ptt_substeps = scenario.ptt_substeps;
   return options;
 }
 

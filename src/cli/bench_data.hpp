@@ -33,6 +33,7 @@ struct BenchScenario {
   int degree;
   bool amplitudes;
   std::string_view sphere;
+  std::uint32_t ptt_substeps = 0;  // arcs of a step; 0: the default
 };
 
 // Those of one field follow each other.

@@ -34,6 +34,11 @@ double median_of(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
+// What one launch takes.
+std::uint64_t kernel_seeds(const BenchData& data) {
+  return std::min<std::uint64_t>(data.seeds().count(), 1'000'000);
+}
+
 struct KernelRun {
   double seconds = 0;
   std::uint64_t points = 0;
@@ -103,20 +108,25 @@ bool same_bits(const StreamlineBatch& a, const StreamlineBatch& b) {
 }
 
 Status measure_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures, Json& row) {
-  // The rows before have launched it.
+  // It was launched before, for the comparison with the CPU.
   if (tracker.kernel_seconds() == 0) return {};
-  const auto seeds = std::min<std::uint64_t>(data.seeds().count(), 1'000'000);
-  CGL_TRY_ASSIGN(const KernelRun sorted, best_kernel_run(tracker, seeds, measures.repetitions));
-  row["kernel_seconds"] = sorted.seconds;
+  const std::uint64_t seeds = kernel_seeds(data);
+  CGL_TRY_ASSIGN(const KernelRun run, best_kernel_run(tracker, seeds, measures.repetitions));
+  row["kernel_seconds"] = run.seconds;
   row["kernel_seeds"] = seeds;
-  row["kernel_steps"] = sorted.steps;
-  row["kernel_M_points_per_s"] = 1e-6 * static_cast<double>(sorted.points) / sorted.seconds;
-  row["kernel_M_steps_per_s"] = 1e-6 * static_cast<double>(sorted.steps) / sorted.seconds;
+  row["kernel_steps"] = run.steps;
+  row["kernel_M_points_per_s"] = 1e-6 * static_cast<double>(run.points) / run.seconds;
+  row["kernel_M_steps_per_s"] = 1e-6 * static_cast<double>(run.steps) / run.seconds;
+  return {};
+}
+
+Status measure_unsorted_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures, Json& row) {
+  if (tracker.kernel_seconds() == 0) return {};
   ::setenv("CINGULUM_TEST_SEED_ORDER", "given", 1);
-  const Result<KernelRun> given = best_kernel_run(tracker, seeds, measures.repetitions);
+  const Result<KernelRun> run = best_kernel_run(tracker, kernel_seeds(data), measures.repetitions);
   ::unsetenv("CINGULUM_TEST_SEED_ORDER");
-  if (!given) return tl::make_unexpected(given.error());
-  row["kernel_M_points_per_s_unsorted"] = 1e-6 * static_cast<double>(given->points) / given->seconds;
+  if (!run) return tl::make_unexpected(run.error());
+  row["kernel_M_points_per_s_unsorted"] = 1e-6 * static_cast<double>(run->points) / run->seconds;
   return {};
 }
 

@@ -24,10 +24,12 @@ struct BenchMeasures {
 
 [[nodiscard]] bool same_bits(const StreamlineBatch& a, const StreamlineBatch& b);
 
-// All seeds in one go, data on the device: what the kernel itself reaches, with seeds in the order of space and in the
-// order in which they were given. Nothing where the device does not measure its kernels.
+// All seeds in one go, data on the device: what the kernel itself reaches, with seeds in the order of space, as runs
+// have them, and in the order in which they were given. Nothing where the device does not measure its kernels.
 [[nodiscard]] Status measure_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures,
                                     nlohmann::ordered_json& row);
+[[nodiscard]] Status measure_unsorted_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures,
+                                             nlohmann::ordered_json& row);
 
 // Seeds to points in host memory, as a run does it, without writing.
 [[nodiscard]] Status measure_tracking(const std::vector<Tracker*>& trackers, const BenchData& data,

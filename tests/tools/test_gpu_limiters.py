@@ -55,6 +55,16 @@ class Limiters(unittest.TestCase):
         self.assertNotIn("DRAM", row["percent_of_peak"])
         self.assertEqual(row["limiter"], "issue")
 
+    def test_each_scenario_gets_the_longest_of_its_launches(self):
+        launches = [("a", 1), ("a", 5), ("b", 2), ("b", 9), ("b", 8), ("b", 3)]
+        launches = [(name, {limiters.OTHER["seconds"]: seconds}) for name, seconds in launches]
+        groups = limiters.groups_of(launches, 3)
+        self.assertEqual([limiters.longest(group)[1][limiters.OTHER["seconds"]] for group in groups], [5, 9, 8])
+        with self.assertRaises(ValueError):
+            limiters.groups_of(launches, 4)
+        with self.assertRaises(ValueError):
+            limiters.groups_of(launches, 2)
+
     def test_text_without_launches_gives_none(self):
         self.assertEqual(limiters.parse("==ERROR== no permission"), [])
 
