@@ -223,18 +223,17 @@ TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
 }
 
 // The file that a run of these devices writes.
-std::string file_of(const test::RandomPlan& plan, const std::string& devices, std::uint64_t chunk, ThreadPool& pool) {
-  const TemporaryFolder folder;
+void write_file(const std::filesystem::path& path, const test::RandomPlan& plan, const std::string& devices,
+                std::uint64_t chunk, ThreadPool& pool) {
   const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
   const auto seeds = listed_seeds(plan.seeds).value();
   auto trackers = prepare_trackers(testing::registry(), devices, 1, pool, numbers, plan.field, *seeds, nullptr);
   EXPECT_TRUE(trackers) << testing::message_of(trackers);
-  if (!trackers) return {};
+  if (!trackers) return;
   TractogramLayout layout;
   layout.format = TractogramFormat::trx;
   layout.reference = plan.field.geometry;
   layout.streamline_fields = seed_fields(seeds->count());
-  const std::filesystem::path path = folder.path() / "a.trx";
   auto writer = TractogramWriter::create(path, layout, {});
   EXPECT_TRUE(writer) << testing::message_of(writer);
   TrackingRunOptions options;
@@ -244,6 +243,12 @@ std::string file_of(const test::RandomPlan& plan, const std::string& devices, st
   const auto statistics = run_tracking(trackers->pointers(), *seeds, plan.field.geometry, options, **writer, nullptr);
   EXPECT_TRUE(statistics) << testing::message_of(statistics);
   EXPECT_TRUE((*writer)->commit());
+}
+
+std::string file_of(const test::RandomPlan& plan, const std::string& devices, std::uint64_t chunk, ThreadPool& pool) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "a.trx";
+  write_file(path, plan, devices, chunk, pool);
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -263,6 +268,58 @@ TEST_P(DeviceTracking, files_are_the_same_from_any_mix_of_devices_and_chunks) {
       EXPECT_TRUE(file_of(plan, mix, chunk, pool()) == truth) << mix << " in chunks of " << chunk;
     }
   }
+}
+
+// The largest resident memory of this process so far, in bytes; 0 where the system does not tell.
+std::uint64_t largest_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return 1024 * std::stoull(line.substr(6));
+  }
+  return 0;
+}
+
+// Twenty times as many seeds take the same memory, on the device and on the host: streamlines stream.
+TEST_P(DeviceTracking, memory_does_not_grow_with_the_number_of_seeds) {
+  const bool slow = is_emulated();
+  const std::uint32_t few = slow ? 400 : 20'000;
+  test::RandomPlan plan;
+  plan.options.getter = Getter::closest;
+  plan.options.max_length_mm = slow ? 4 : 100;
+  plan.options.max_directions = 1;
+  plan.options.random_key = 3;
+  plan.field = test::peak_field(
+      test::grid(12, 12, 6), 1,
+      [](numerics::Vec3d, numerics::Vec3d* peaks) {
+        peaks[0] = {1, 0, 0};
+      },
+      [](numerics::Vec3d) { return 1.0f; });
+  std::mt19937 generator(5);
+  std::uniform_real_distribution<float> share(0.0f, 1.0f);
+  for (std::uint32_t i = 0; i < 20 * few; ++i) {
+    plan.seeds.push_back({11 * share(generator), 11 * share(generator), 5 * share(generator)});
+  }
+  test::RandomPlan first = plan;
+  first.seeds.resize(few);
+  MemoryBudget& budget = device().budget();
+  const std::size_t chunk = few / 10;
+  const TemporaryFolder folder;
+  write_file(folder.path() / "few.trx", first, GetParam(), chunk, pool());
+  const std::uint64_t device_before = budget.peak_bytes(), host_before = largest_resident_bytes();
+  write_file(folder.path() / "many.trx", plan, GetParam(), chunk, pool());
+  const std::uint64_t device_after = budget.peak_bytes(), host_after = largest_resident_bytes();
+  const auto bytes_of_few = std::filesystem::file_size(folder.path() / "few.trx");
+  const auto bytes_of_many = std::filesystem::file_size(folder.path() / "many.trx");
+  EXPECT_GT(bytes_of_many, 15 * bytes_of_few);
+  EXPECT_EQ(device_after, device_before);
+  std::printf("%s: peaks of %.1f and %.1f MB on the device, %.1f and %.1f MB on the host, files of %.1f and %.1f MB\n",
+              GetParam(), 1e-6 * static_cast<double>(device_before), 1e-6 * static_cast<double>(device_after),
+              1e-6 * static_cast<double>(host_before), 1e-6 * static_cast<double>(host_after),
+              1e-6 * static_cast<double>(bytes_of_few), 1e-6 * static_cast<double>(bytes_of_many));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  // The arrays beside the positions take up to a megabyte each before they go to temporary files.
+  EXPECT_LT(host_after, host_before + 24'000'000);
+#endif
 }
 
 TEST_P(DeviceTracking, every_device_that_is_there_can_share_the_seeds_of_a_run) {
