@@ -157,6 +157,8 @@ class PagedTracker final : public Tracker {
     } else {
       CGL_TRY(record_of_voxel_.reserve(device_, field.record_of_voxel.size() * sizeof(std::uint32_t)));
       CGL_TRY(records_.reserve(device_, bricks_.largest_bytes()));
+      // Whole rows are read beyond the last record of a brick.
+      CGL_TRY(queue->fill(records_.buffer(), 0, records_.buffer().bytes(), std::byte{0}));
       log_info("device {}: the field of {} is tracked in {} bricks of up to {}", device_.id(),
                format_bytes(field.stored_bytes().size()), bricks_.size(), format_bytes(bricks_.largest_bytes()));
     }
