@@ -199,7 +199,7 @@ class TrackBench {
         continue;
       }
       Json row = {{"scenario", scenario.name}, {"device", device}, {"seeds", seeds_->count()}};
-      row["field_bytes"] = field.records.size() * sizeof(float) + field.record_of_voxel.size() * sizeof(std::uint32_t);
+      row["field_bytes"] = field.stored_bytes().size() + field.record_of_voxel.size() * sizeof(std::uint32_t);
       StreamlineBatch batch;
       CGL_TRY(prepared->trackers.front()->track({0, check_seeds}, batch));
       row["checked_seeds"] = check_seeds;

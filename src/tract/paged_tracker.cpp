@@ -109,11 +109,11 @@ class PagedTracker final : public Tracker {
       CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
       CGL_TRY(send(*queue, tables_, std::span<const std::uint32_t>(tables.words)));
       CGL_TRY(send(*queue, record_of_voxel_, std::span<const std::uint32_t>(field.record_of_voxel)));
-      CGL_TRY(add_context(send(*queue, records_, std::span<const float>(field.records)),
-                          "the field of {} records does not fit", field.record_count()));
+      CGL_TRY(add_context(send(*queue, records_, field.stored_bytes()), "the field of {} records does not fit",
+                          field.record_count()));
       CGL_TRY(queue->synchronise());
       input_ = with_pointers(tables, tables_.as<const std::uint32_t>(), record_of_voxel_.as<const std::uint32_t>(),
-                             records_.as<const float>());
+                             records_.as<const void>());
       CGL_TRY(kernels_->configure(input_));
       seeds_ = &seeds;
       directions_ = directions;

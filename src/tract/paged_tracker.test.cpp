@@ -53,7 +53,7 @@ class HostKernels final : public PagedKernels {
       ++series_in_registers;
       track_with<kernel::ProbOnMirroredSeries<8, 3>>(work);
     } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.half != 0u && prob &&
-               input_.field.channels == 362u) {
+               input_.field.channels == 362u && input_.field.half == 0u) {
       ++amplitudes_in_registers;
       track_with<kernel::ProbOnAmplitudes<362>>(work);
     } else {

@@ -76,7 +76,9 @@ class CudaKernels final : public PagedKernels {
 
  private:
   [[nodiscard]] Result<TrackKernelPair> pair_for(const TrackingInput& input, bool any_shape) const {
-    for (const auto find : {ptt_kernels, boot_kernels, amplitude_kernels, series_kernels, vector_kernels}) {
+    // Fields in half precision first: the others would take them for float32.
+    for (const auto find :
+         {half_precision_kernels, ptt_kernels, boot_kernels, amplitude_kernels, series_kernels, vector_kernels}) {
       const TrackKernelPair pair = find(input, any_shape);
       if (pair.halves.function != nullptr) return pair;
     }

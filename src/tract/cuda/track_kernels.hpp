@@ -39,6 +39,7 @@ struct TrackKernelPair {
 [[nodiscard]] TrackKernelPair amplitude_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair series_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair ptt_kernels(const TrackingInput& input, bool any_shape);
+[[nodiscard]] TrackKernelPair half_precision_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair vector_kernels(const TrackingInput& input, bool any_shape);
 
 [[nodiscard]] cudaError_t launch_compaction(const TrackingInput& input, const kernel::PagedWork& work,

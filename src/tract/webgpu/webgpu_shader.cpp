@@ -87,7 +87,7 @@ std::vector<std::string_view> files_of(const TrackingInput& input) {
   return files;
 }
 
-void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces) {
+void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces, bool half) {
   auto out = std::back_inserter(text);
   fmt::format_to(out, "struct Plan {{\n");
   for (const PlanNumber& number : numbers) {
@@ -95,7 +95,8 @@ void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, c
   }
   fmt::format_to(out, "}}\n@group(0) @binding(0) var<storage, read> tables: array<u32>;\n");
   for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
-    fmt::format_to(out, "@group(0) @binding({}) var<storage, read> field_{}: array<f32>;\n", piece + 1, piece);
+    fmt::format_to(out, "@group(0) @binding({}) var<storage, read> field_{}: array<{}>;\n", piece + 1, piece,
+                   half ? "u32" : "f32");
   }
   fmt::format_to(out,
                  "@group(0) @binding({}) var<storage, read_write> work: Work;\n"
@@ -105,7 +106,19 @@ void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, c
 }
 
 // Where a record begins: with one binding a place in it, with several the binding as well.
-void write_field_access(std::string& text, const FieldPieces& pieces) {
+// Numbers in half precision lie two to a word.
+void write_field_access(std::string& text, const FieldPieces& pieces, bool half) {
+  const auto number = [half](std::uint32_t piece) {
+    return half ? fmt::format("half_in_word(field_{}[(place.at + channel) >> 1u], place.at + channel)", piece)
+                : fmt::format("field_{}[place.at + channel]", piece);
+  };
+  if (half) {
+    text += R"(
+fn half_in_word(word: u32, at: u32) -> f32 {
+  return finite_half_to_float((word >> (16u * (at & 1u))) & 0xffffu);
+}
+)";
+  }
   auto out = std::back_inserter(text);
   if (pieces.count == 1) {
     text += R"(
@@ -116,9 +129,8 @@ fn record_place(record: u32) -> RecordPlace {
   return RecordPlace(record * stride());
 }
 fn field_number(place: RecordPlace, channel: u32) -> f32 {
-  return field_0[place.at + channel];
-}
 )";
+    fmt::format_to(out, "  return {};\n}}\n", number(0));
     return;
   }
   text += R"(
@@ -134,9 +146,9 @@ fn field_number(place: RecordPlace, channel: u32) -> f32 {
   switch place.piece {
 )";
   for (std::uint32_t piece = 0; piece + 1 < pieces.count; ++piece) {
-    fmt::format_to(out, "    case {}u: {{ return field_{}[place.at + channel]; }}\n", piece, piece);
+    fmt::format_to(out, "    case {}u: {{ return {}; }}\n", piece, number(piece));
   }
-  fmt::format_to(out, "    default: {{ return field_{}[place.at + channel]; }}\n  }}\n}}\n", pieces.count - 1);
+  fmt::format_to(out, "    default: {{ return {}; }}\n  }}\n}}\n", number(pieces.count - 1));
 }
 
 void write_shape(std::string& text, const std::vector<ShapeNumber>& shape, bool specialised) {
@@ -360,14 +372,14 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   }
 
   std::string& text = source.text;
-  write_bindings(text, numbers, pieces);
+  write_bindings(text, numbers, pieces, input.field.half != 0u);
   fmt::format_to(std::back_inserter(text),
                  "const record_size = {}u;\nconst values_size = {}u;\nconst sphere_rows_size = {}u;\n"
                  "const boot_rows_size = {}u;\n",
                  std::max(1u, sizes.record), std::max(1u, sizes.values),
                  std::max(1u, sizes.values / numerics::lane_count), std::max(1u, sizes.boot_rows));
   write_shape(text, shape_numbers(input, pieces), form.specialised);
-  write_field_access(text, pieces);
+  write_field_access(text, pieces, input.field.half != 0u);
   text += numerics_wgsl(form.lanes, "plan.negative_zero");
   Unroller unroller;
   if (form.specialised) {

@@ -145,7 +145,7 @@ class WebgpuTracker final : public Tracker {
   }
 
   [[nodiscard]] FieldPieces pieces_of(const Field& field) const {
-    const std::uint64_t record_bytes = std::uint64_t{field.stride} * sizeof(float);
+    const std::uint64_t record_bytes = std::uint64_t{field.stride} * field.number_bytes();
     const std::uint64_t records = field.record_count();
     const std::uint64_t most = std::min<std::uint64_t>(largest_binding() / record_bytes, ~0u);
     FieldPieces pieces;
@@ -161,7 +161,7 @@ class WebgpuTracker final : public Tracker {
     const std::uint32_t bindings = std::max(guaranteed_bindings, device_.capabilities().max_bindings);
     const FieldPieces pieces = pieces_of(field);
     if (pieces.count > bindings - bindings_besides_field) {
-      const std::uint64_t bytes = std::uint64_t{field.record_count()} * field.stride * sizeof(float);
+      const std::uint64_t bytes = std::uint64_t{field.record_count()} * field.stride * field.number_bytes();
       return fail(
           ErrorKind::unavailable,
           "device {}: the field needs {}, its kernels reach {} ({} bindings of {}); use --mask for fewer voxels, "
@@ -231,9 +231,10 @@ class WebgpuTracker final : public Tracker {
     for (std::uint32_t piece = 0; piece < pieces_.count; ++piece) {
       const std::uint64_t first = std::uint64_t{piece} * pieces_.records_per_piece;
       const std::uint64_t count = std::min<std::uint64_t>(pieces_.records_per_piece, records - first);
-      const std::span<const float> numbers(field.records.data() + first * field.stride, count * field.stride);
-      CGL_TRY_ASSIGN(field_.emplace_back(), device_.allocate(numbers.size_bytes()));
-      CGL_TRY(upload(*queue, *field_.back(), numbers));
+      const std::uint64_t record_bytes = std::uint64_t{field.stride} * field.number_bytes();
+      const std::span<const std::byte> bytes = field.stored_bytes().subspan(first * record_bytes, count * record_bytes);
+      CGL_TRY_ASSIGN(field_.emplace_back(), device_.allocate(bytes.size()));
+      CGL_TRY(upload(*queue, *field_.back(), bytes));
     }
     return queue->synchronise();
   }
