@@ -467,7 +467,7 @@ Verb bench_verb() {
       .examples = {{"cingulum bench track", "all devices on the phantom"},
                    {"cingulum bench track --devices cuda:0,cuda:0+cpu,cpu --only prob --out bench.json",
                     "a GPU, the GPU and the CPU together, the CPU"},
-                   {"cingulum bench track --only \"prob on SF\" --voxel-size 0.92 --sphere repulsion724-full",
+                   {"cingulum bench track --only \"prob on SF\" --voxel-size 1 --sphere repulsion724-full",
                     "a field of 5 GB"}},
       .run = run_bench,
   };
