@@ -99,7 +99,8 @@ class TrackBench {
         request.degree = scenario.degree;
         request.amplitudes = scenario.amplitudes;
         request.stop_threshold = stop_threshold;
-        CGL_TRY_ASSIGN(Sphere sphere, named_sphere(scenario.sphere));
+        const bool other_sphere = scenario.amplitudes && arguments_.given("sphere");
+        CGL_TRY_ASSIGN(Sphere sphere, named_sphere(other_sphere ? arguments_.text("sphere") : scenario.sphere));
         CGL_TRY_ASSIGN(prepared, make_dwi_field(series_, tensors_.fa, &tensors_, request, std::move(sphere), pool_,
                                                 context_.progress_options()));
         of_field = &scenario;
@@ -143,13 +144,16 @@ class TrackBench {
       if (!arguments_.given("mask")) return fail(ErrorKind::invalid_argument, "--dwi needs --mask");
       mask_path = arguments_.text("mask");
     } else {
-      truth_ = fs::path(arguments_.text("cache-dir")) / "brain-phantom";
+      CGL_TRY_ASSIGN(const PhantomModel model, brain_phantom());
+      const double edge = arguments_.real("voxel-size");
+      truth_ = fs::path(arguments_.text("cache-dir")) /
+               (edge == model.voxel_mm ? "brain-phantom" : fmt::format("brain-phantom-{}mm", edge));
       std::error_code ignored;
       if (!fs::exists(truth_ / "phantom.json", ignored)) {
         log_info("making the phantom `brain` in {}", truth_.string());
         PhantomRequest request;
-        CGL_TRY_ASSIGN(request.model, brain_phantom());
-        request.grid.voxel_mm = {request.model.voxel_mm, request.model.voxel_mm, request.model.voxel_mm};
+        request.model = model;
+        request.grid.voxel_mm = {edge, edge, edge};
         CGL_TRY_ASSIGN(request.scheme, named_scheme(request.model.scheme));
         CGL_TRY(write_phantom(request, truth_, context_.write_options(), pool_, context_.progress_options()));
       }
@@ -405,6 +409,14 @@ Argument whole(std::string name, std::string help, double minimum, double maximu
   return argument;
 }
 
+Argument voxel_size() {
+  Argument argument{.name = "voxel-size", .type = ArgumentType::real, .help = "edge of the phantom's voxels"};
+  argument.range = {.minimum = 0.5, .maximum = 5};
+  argument.unit = "mm";
+  argument.default_text = "2";
+  return argument;
+}
+
 }  // namespace
 
 Verb bench_verb() {
@@ -432,6 +444,12 @@ Verb bench_verb() {
            whole("check-seeds", "of these, compared with the CPU bit for bit", 1, 1e9, "2000"),
            whole("repetitions", "of each measurement, after one that does not count", 1, 1000, "3"),
            whole("chunk-size", "seeds tracked at a time, at most", 1, 1e9, "25000"),
+           voxel_size(),
+           {.name = "sphere",
+            .type = ArgumentType::text,
+            .help = "of the rows on SF: repulsion724, mirror321, ...; with -full directions and opposites apart",
+            .metavar = "NAME",
+            .default_text = "repulsion724"},
            {.name = "dwi", .type = ArgumentType::text, .help = "a series instead of the phantom", .metavar = "FILE"},
            {.name = "mask", .type = ArgumentType::text, .help = "its mask", .metavar = "FILE"},
            {.name = "folder",
@@ -448,7 +466,9 @@ Verb bench_verb() {
       .common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress},
       .examples = {{"cingulum bench track", "all devices on the phantom"},
                    {"cingulum bench track --devices cuda:0,cuda:0+cpu,cpu --only prob --out bench.json",
-                    "a GPU, the GPU and the CPU together, the CPU"}},
+                    "a GPU, the GPU and the CPU together, the CPU"},
+                   {"cingulum bench track --only \"prob on SF\" --voxel-size 1 --sphere repulsion724-full",
+                    "a field of 5 GB"}},
       .run = run_bench,
   };
 }
