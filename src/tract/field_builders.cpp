@@ -248,7 +248,7 @@ Result<Field> make_tensor_field(const ImageGeometry& geometry, std::span<const f
 Result<Field> make_bootstrap_field(const ImageGeometry& geometry, std::span<const float> stop_map,
                                    const VoxelRecords& signals, std::span<const numerics::Vec3d> gradients,
                                    std::span<const std::uint8_t> is_b0, const BootstrapOptions& options, Sphere sphere,
-                                   ThreadPool& pool) {
+                                   const FitMachine& machine) {
   CGL_TRY(check_input(geometry, stop_map, signals));
   if (gradients.size() != signals.channels || is_b0.size() != signals.channels) {
     return fail(ErrorKind::invalid_argument, "building the field: {} gradients and {} b0 marks for {} volumes",
@@ -270,7 +270,7 @@ Result<Field> make_bootstrap_field(const ImageGeometry& geometry, std::span<cons
   const float unit = unit_of(clean);
   for (float& value : clean) value = usable(value, unit, replaced);
   CGL_TRY_ASSIGN(const BootstrapVoxels voxels,
-                 prepare_bootstrap(matrices, clean, signals.channels, weighted, b0, pool));
+                 prepare_bootstrap(matrices, clean, signals.channels, weighted, b0, machine));
   const std::size_t coefficients = voxels.coefficient_count;
   const std::size_t count = voxels.direction_count;
   Field field = store_records(FieldKind::bootstrap, geometry, stop_map, signals.voxels, coefficients + 1 + count,

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
+#include "dmri/fit_device.hpp"
 #include "dmri/sphere.hpp"
 #include "dmri/tensor.hpp"
 #include "formats/image_geometry.hpp"
@@ -54,6 +54,6 @@ struct BootstrapOptions {
                                                  const VoxelRecords& signals,
                                                  std::span<const numerics::Vec3d> gradients,
                                                  std::span<const std::uint8_t> is_b0, const BootstrapOptions& options,
-                                                 Sphere sphere, ThreadPool& pool);
+                                                 Sphere sphere, const FitMachine& machine);
 
 }  // namespace cingulum
