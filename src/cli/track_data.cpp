@@ -1,6 +1,7 @@
 #include "cli/track_data.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -83,6 +84,19 @@ Result<GradientFrame> settle_frame(const ParsedArguments& arguments, const Gradi
   return frame;
 }
 
+// Says with --verbose what the parts of the preparation took.
+class PartClock {
+ public:
+  void ended(std::string_view part) {
+    const auto now = std::chrono::steady_clock::now();
+    log_debug("{}: {:.3f} s", part, std::chrono::duration<double>(now - begin_).count());
+    begin_ = now;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 // The steps that --cache-dir saves: everything that reads the volumes of the series. Fills the mask where it is made,
 // the stopping map and the field.
 Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, const GradientTable& table,
@@ -92,6 +106,7 @@ Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, co
   CGL_TRY_ASSIGN(const std::unique_ptr<FitDevice> device, fitting_device(wanted));
   const FitMachine machine = {*pool, device.get()};
   data.fitted_on = device ? device->name() : "cpu";
+  PartClock clock;
   const double b0_threshold = arguments.real("b0-threshold");
   if (paths.mask.empty()) {
     CGL_TRY_ASSIGN(const std::vector<double> b0, mean_b0(paths.dwi, table, b0_threshold));
@@ -101,13 +116,16 @@ Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, co
     CGL_TRY_ASSIGN(data.mask, read_mask_on(paths.mask, "mask", data.geometry, paths.dwi));
   }
   CGL_TRY(write_made_mask(data, *pool, context));
+  clock.ended("mask");
   CGL_TRY_ASSIGN(DwiSeries series, read_dwi_series(paths.dwi, table, table.frame, data.mask, b0_threshold));
+  clock.ended("reading the series");
   PreparedField found;  // what is known before the model is fitted
   if (series.signals.replaced > 0) {
     found.warnings.push_back(fmt::format("{}: {} values are not finite and count as 0", paths.dwi.string(),
                                          format_count(series.signals.replaced)));
   }
   CGL_TRY_ASSIGN(const GradientFrame frame, settle_frame(arguments, table, series.signals, paths, machine, found));
+  clock.ended("gradient check");
   for (const std::string& warning : found.warnings) log_warning("{}", warning);
   series.directions = directions_in_image_axes(table, frame, data.geometry.voxel_to_world);
 
@@ -116,6 +134,7 @@ Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, co
     Progress progress("fitting tensors", series.signals.voxels.size(), "voxels", context.progress_options());
     CGL_TRY_ASSIGN(tensors, fit_tensor_maps(series, machine, &progress));
     progress.finish();
+    clock.ended("tensors");
   }
   if (arguments.given("stop-map")) {
     CGL_TRY_ASSIGN(data.stop_map, read_stop_map(arguments, data.geometry, paths.dwi));
@@ -127,6 +146,7 @@ Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, co
   }
   CGL_TRY_ASSIGN(data.prepared, make_dwi_field(std::move(series), data.stop_map, tensors ? &*tensors : nullptr, request,
                                                std::move(sphere), machine, context.progress_options()));
+  clock.ended("model and field");
   for (auto& [key, value] : found.facts.items()) data.prepared.facts[key] = std::move(value);
   data.prepared.warnings.insert(data.prepared.warnings.begin(), found.warnings.begin(), found.warnings.end());
   return {};

@@ -193,10 +193,14 @@ class CudaFitDevice final : public FitDevice {
     const auto launch = [&](const Lane& lane, const Piece& piece) -> Status {
       CGL_TRY(lane.queue->fill(*lane.counters, offsetof(FitCounters, next_voxel), sizeof(FitCounters::next_voxel),
                                std::byte{0}));
-      return cuda_status(launch_csd(on_device, piece.in, static_cast<std::uint32_t>(signals.stride),
-                                    tables.pointer<std::uint32_t>(volumes_at), piece.voxels, piece.out[0],
-                                    lane.counters_pointer(), plan.of_lane(lane.index, view), lane.stream()),
-                         "device {}: deconvolving", device_.id());
+      const CsdPiece on_piece = {.signals = piece.in,
+                                 .stride = static_cast<std::uint32_t>(signals.stride),
+                                 .volumes = tables.pointer<std::uint32_t>(volumes_at),
+                                 .voxels = piece.voxels,
+                                 .coefficients = piece.out[0]};
+      return cuda_status(
+          launch_csd(on_device, on_piece, lane.counters_pointer(), plan.of_lane(lane.index, view), lane.stream()),
+          "device {}: deconvolving", device_.id());
     };
     CGL_TRY(stream(signals, outputs, pool, advance, totals, launch));
     fit.unconstrained += totals.unconstrained;
@@ -260,9 +264,8 @@ class CudaFitDevice final : public FitDevice {
 
     [[nodiscard]] CsdLaunch of_lane(std::size_t lane, const CsdView& view) const {
       CsdLaunch result = launch;
-      const std::size_t warps = std::size_t{launch.blocks} * launch.threads / team_lanes;
       result.gram = static_cast<double*>(gram->device_pointer()) +
-                    lane * warps * static_cast<std::size_t>(panel_numbers(view.stride));
+                    lane * launch.blocks * block_teams * static_cast<std::size_t>(panel_numbers(view.stride));
       return result;
     }
   };
@@ -315,32 +318,21 @@ class CudaFitDevice final : public FitDevice {
   }
 
   [[nodiscard]] Result<CsdPlan> plan_csd(const CsdView& view) const {
-    const std::uint64_t each = team_bytes(view);
     const std::uint64_t most_shared = device_.capabilities().shared_bytes;
-    // A block may have all but a kilobyte of a multiprocessor's memory, and each block takes one more.
-    const auto resident = [&](std::uint64_t warps) { return warps * ((most_shared + 1024) / (warps * each + 1024)); };
-    std::uint64_t warps = 0;
-    for (const std::uint64_t candidate : {4u, 2u, 1u}) {
-      if (candidate * each <= most_shared && (warps == 0 || resident(candidate) > resident(warps))) warps = candidate;
-    }
-    if (warps == 0) {
+    if (block_bytes(view) > most_shared) {
       return fail(
           ErrorKind::out_of_memory,
           "device {}: deconvolving {} coefficients with {} directions needs {} bytes of shared memory, there are "
           "{}; use --device cpu",
-          device_.id(), view.count, view.directions, each, most_shared);
+          device_.id(), view.count, view.directions, block_bytes(view), most_shared);
     }
     CsdPlan plan;
-    plan.launch = {.threads = static_cast<std::uint32_t>(warps * team_lanes),
-                   .blocks = 0,
-                   .shared_bytes = static_cast<std::uint32_t>(warps * each),
-                   .gram = nullptr};
-    CGL_TRY_ASSIGN(plan.launch.blocks,
-                   blocks_that_fill(csd_kernel_address(), plan.launch.threads, plan.launch.shared_bytes));
-    const std::uint64_t gram = static_cast<std::uint64_t>(panel_numbers(view.stride)) * sizeof(double);
-    CGL_TRY_ASSIGN(plan.gram, device_.allocate(lane_count * plan.launch.blocks * warps * gram));
+    plan.launch = {.blocks = 0, .shared_bytes = block_bytes(view), .gram = nullptr};
+    CGL_TRY_ASSIGN(plan.launch.blocks, blocks_that_fill(csd_kernel_address(), csd_threads, plan.launch.shared_bytes));
+    const std::uint64_t gram = static_cast<std::uint64_t>(panel_numbers(view.stride)) * block_teams * sizeof(double);
+    CGL_TRY_ASSIGN(plan.gram, device_.allocate(lane_count * plan.launch.blocks * gram));
     log_debug("device {}: CSD with {} blocks of {} threads, {} bytes of shared memory each", device_.id(),
-              plan.launch.blocks, plan.launch.threads, plan.launch.shared_bytes);
+              plan.launch.blocks, csd_threads, plan.launch.shared_bytes);
     return plan;
   }
 

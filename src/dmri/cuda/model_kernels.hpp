@@ -55,16 +55,16 @@ struct VoxelWork {
                                         const VoxelWork& work, cudaStream_t stream);
 [[nodiscard]] const void* sample_kernel_address();
 
-// A warp per voxel. `gram` has panel_numbers for each warp of the launch.
+inline constexpr std::uint32_t csd_threads = block_teams * team_lanes;
+inline constexpr std::uint32_t csd_blocks = 3;  // on a multiprocessor, for which its registers suffice
+// `gram` has block_teams x panel_numbers for each block of the launch.
 struct CsdLaunch {
-  std::uint32_t threads;
   std::uint32_t blocks;
   std::uint32_t shared_bytes;
   double* gram;
 };
-[[nodiscard]] cudaError_t launch_csd(const CsdTeamView& view, const float* signals, std::uint32_t stride,
-                                     const std::uint32_t* volumes, std::uint32_t voxels, float* coefficients,
-                                     FitCounters* counters, const CsdLaunch& launch, cudaStream_t stream);
+[[nodiscard]] cudaError_t launch_csd(const CsdTeamView& view, const CsdPiece& piece, FitCounters* counters,
+                                     const CsdLaunch& launch, cudaStream_t stream);
 [[nodiscard]] const void* csd_kernel_address();
 
 }  // namespace cingulum
