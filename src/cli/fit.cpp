@@ -22,8 +22,8 @@ using Json = nlohmann::ordered_json;
 Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
   const auto start = std::chrono::steady_clock::now();
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  CGL_TRY_ASSIGN(FitFolder folder, FitFolder::create(arguments.text("out"), context.write_options()));
   CGL_TRY_ASSIGN(const FitPlace place, find_fit_place(context));
+  CGL_TRY_ASSIGN(FitFolder folder, FitFolder::create(arguments.text("out"), context.write_options()));
   FitRun run = {.arguments = arguments,
                 .context = context,
                 .pool = *pool,

@@ -14,7 +14,8 @@ Result<FitPlace> find_fit_place(VerbContext& context) {
   FitPlace place;
   // Opening a GPU takes a while.
   if (name == "cpu" || name == "numba") return place;
-  CGL_TRY_ASSIGN(const ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  options.webgpu = name != "auto";  // it does not fit
   CGL_TRY_ASSIGN(place.registry, DeviceRegistry::probe(options));
   if (name != "auto") {
     CGL_TRY_ASSIGN(Device* const device, add_context(place.registry->select_one(name), "--device {}", name));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/interrupt.hpp"
 #include "base/log.hpp"
@@ -24,13 +25,18 @@ using numerics::Vec3d;
 
 // Keeps some volumes of some voxels, in place.
 void restrict_signals(DwiSignals& signals, std::span<const std::size_t> volumes, std::span<const std::uint8_t> voxels) {
+  const bool all_volumes = volumes.size() == signals.volumes;  // they ascend
   std::size_t kept = 0;
   for (std::size_t v = 0; v < signals.voxels.size(); ++v) {
     const std::uint32_t voxel = signals.voxels[v];
     if (voxels[voxel] == 0) continue;
+    float* const to = signals.values.data() + kept * volumes.size();
+    const float* const from = signals.values.data() + v * signals.volumes;
     // Ascending, so that nothing is overwritten that is still to be read.
-    for (std::size_t i = 0; i < volumes.size(); ++i) {
-      signals.values[kept * volumes.size() + i] = signals.values[v * signals.volumes + volumes[i]];
+    if (!all_volumes) {
+      for (std::size_t i = 0; i < volumes.size(); ++i) to[i] = from[volumes[i]];
+    } else if (to != from) {
+      std::memmove(to, from, volumes.size() * sizeof(float));
     }
     signals.voxels[kept++] = voxel;
   }
@@ -139,12 +145,13 @@ Result<Field> build_series_field(const DwiSignals& signals, std::span<const floa
     const auto count =
         static_cast<std::size_t>(numerics::coefficient_count(coefficients.basis.degree, coefficients.basis.full));
     return make_harmonic_field(signals.geometry, stop_map, {signals.voxels, count, coefficients.values},
-                               coefficients.basis, DirectionFrame::image, std::move(sphere));
+                               coefficients.basis, DirectionFrame::image, std::move(sphere), &machine.pool);
   }
   CGL_TRY_ASSIGN(const std::vector<float> amplitudes,
                  sample_harmonics(coefficients.basis, coefficients.values, sphere.directions, true, machine));
   const std::size_t count = sphere.size();
-  return make_amplitude_field(signals.geometry, stop_map, {signals.voxels, count, amplitudes}, std::move(sphere));
+  return make_amplitude_field(signals.geometry, stop_map, {signals.voxels, count, amplitudes}, std::move(sphere),
+                              &machine.pool);
 }
 
 }  // namespace
