@@ -242,7 +242,13 @@ class ModelsBench {
                                 scene_.b0, machine))
           .coefficients;
     };
-    std::vector<float> fod;
+    const auto deconvolve = [&](const FitMachine& machine) {
+      const CsdModel model =
+          require(CsdModel::create(scene_.weighted_directions, scene_.zonal, constraint.directions, {}));
+      return require(fit_csd(model, scene_.signals.values, scene_.signals.volumes, scene_.weighted, machine))
+          .coefficients;
+    };
+    const std::vector<float> fod = deconvolve(*pool_);
     const std::vector<std::pair<std::string, std::function<std::vector<float>(const FitMachine&)>>> fits = {
         {"dti wls",
          [&](const FitMachine& machine) {
@@ -257,14 +263,7 @@ class ModelsBench {
                                             scene_.b0, machine))
                .residuals;
          }},
-        {"csd, degree 8",
-         [&](const FitMachine& machine) {
-           const CsdModel model =
-               require(CsdModel::create(scene_.weighted_directions, scene_.zonal, constraint.directions, {}));
-           fod = require(fit_csd(model, scene_.signals.values, scene_.signals.volumes, scene_.weighted, machine))
-                     .coefficients;
-           return fod;
-         }},
+        {"csd, degree 8", deconvolve},
         {"amplitudes of degree 8 on 724 directions", [&](const FitMachine& machine) {
            return require(sample_harmonics({numerics::HarmonicConvention::tournier07, degree, false}, fod,
                                            sampled.directions, true, machine));

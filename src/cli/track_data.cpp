@@ -1,11 +1,11 @@
 #include "cli/track_data.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/log.hpp"
+#include "base/part_clock.hpp"
 #include "base/quantity.hpp"
 #include "cli/track_cache.hpp"
 #include "cli/track_options.hpp"
@@ -84,19 +84,6 @@ Result<GradientFrame> settle_frame(const ParsedArguments& arguments, const Gradi
   return frame;
 }
 
-// Says with --verbose what the parts of the preparation took.
-class PartClock {
- public:
-  void ended(std::string_view part) {
-    const auto now = std::chrono::steady_clock::now();
-    log_debug("{}: {:.3f} s", part, std::chrono::duration<double>(now - begin_).count());
-    begin_ = now;
-  }
-
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
 // The steps that --cache-dir saves: everything that reads the volumes of the series. Fills the mask where it is made,
 // the stopping map and the field.
 Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, const GradientTable& table,
@@ -106,7 +93,7 @@ Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, co
   CGL_TRY_ASSIGN(const std::unique_ptr<FitDevice> device, fitting_device(wanted));
   const FitMachine machine = {*pool, device.get()};
   data.fitted_on = device ? device->name() : "cpu";
-  PartClock clock;
+  PartClock clock("preparing");
   const double b0_threshold = arguments.real("b0-threshold");
   if (paths.mask.empty()) {
     CGL_TRY_ASSIGN(const std::vector<double> b0, mean_b0(paths.dwi, table, b0_threshold));

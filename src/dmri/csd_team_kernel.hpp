@@ -1,8 +1,7 @@
-// Constrained spherical deconvolution by teams of 32 lanes that share memory, a voxel each: warps of CUDA, or, in
-// tests, loops over lanes. What each number is the sum of, and in which order, is that of csd_kernel.hpp: a lane owns
-// entries of the matrices, so every entry still is one sequential sum, and the bits are those of the CPU. Four teams
-// look for small amplitudes together, so that the table of amplitudes is read once for four voxels. Called by
-// dmri/cuda/csd_kernels.cu. A Team has each(body(lane)) with a barrier behind it, ballot, once, and PerLane for what a
+// Constrained spherical deconvolution of one voxel by a team of 32 lanes that share memory: a warp of CUDA, or, in
+// tests, a loop over the lanes. What each number is the sum of, and in which order, is that of csd_kernel.hpp: a lane
+// owns entries of the matrices, so every entry still is one sequential sum, and the bits are those of the CPU. Called
+// by dmri/cuda/csd_kernels.cu. A Team has each(body(lane)) with a barrier behind it, ballots, and PerLane for what a
 // lane keeps from one each() to the next.
 //
 // Matrices are lower triangles by columns in panels of four: column k holds the rows from 4 (k / 4) on. Lanes then read
@@ -20,7 +19,6 @@
 namespace cingulum {
 
 inline constexpr int team_lanes = 32;
-inline constexpr int block_teams = 4;
 inline constexpr int panel_columns = 4;
 // Behind each column: without it the columns of a row would lie in one bank of shared memory. Even, so that pairs of
 // numbers stay aligned.
@@ -80,52 +78,31 @@ struct CsdTeamMemory {
   double* work;
   double* inverse_diagonal;
   double* tile;          // 16
-  std::uint16_t* small;  // direction_stride / 16 words of a bit per direction
-  std::uint16_t* before;
+  std::uint32_t* small;  // direction_stride / 32 words of a bit per direction
+  std::uint32_t* before;
   std::uint16_t* changed;  // directions / 2: directions that enter or, with the highest bit, leave
 };
 
-// What the teams of a block share.
-struct CsdBlockMemory {
-  double* coefficients;  // stride x block_teams: number i of all teams side by side
-  double* thresholds;    // block_teams
-  std::uint32_t* active;
-  char* teams;   // team_bytes each
-  double* gram;  // panel_numbers each
-};
-
+// All but the Gram matrix.
 CGL_HD constexpr std::uint32_t team_bytes(const CsdView& view) {
   const auto numbers = static_cast<std::uint32_t>(panel_numbers(view.stride) + 4 * view.stride + 16);
-  const auto words = static_cast<std::uint32_t>(view.direction_stride / 16);
+  const auto words = static_cast<std::uint32_t>(view.direction_stride / 32);
   const auto listed = static_cast<std::uint32_t>(view.direction_stride / 2);
-  return (numbers * 8u + 2u * words * 2u + listed * 2u + 15u) / 16u * 16u;
+  return (numbers * 8u + words * 8u + listed * 2u + 15u) / 16u * 16u;
 }
-CGL_HD constexpr std::uint32_t block_bytes(const CsdView& view) {
-  const auto shared = static_cast<std::uint32_t>(block_teams * (view.stride + 1) * 8 + block_teams * 4);
-  return (shared + 15u) / 16u * 16u + block_teams * team_bytes(view);
-}
-// `gram` has panel_numbers for each team; memory is aligned to 16 bytes.
-CGL_HD inline CsdBlockMemory block_memory(const CsdView& view, void* memory, double* gram) {
-  CsdBlockMemory block;
-  block.coefficients = static_cast<double*>(memory);
-  block.thresholds = block.coefficients + block_teams * view.stride;
-  block.active = reinterpret_cast<std::uint32_t*>(block.thresholds + block_teams);
-  block.teams = static_cast<char*>(memory) + (block_bytes(view) - block_teams * team_bytes(view));
-  block.gram = gram;
-  return block;
-}
-CGL_HD inline CsdTeamMemory team_memory(const CsdView& view, const CsdBlockMemory& block, int index) {
+// `memory` is aligned to 16 bytes; `gram` has panel_numbers.
+CGL_HD inline CsdTeamMemory team_memory(const CsdView& view, void* memory, double* gram) {
   CsdTeamMemory team;
-  team.gram = block.gram + index * panel_numbers(view.stride);
-  team.factor = reinterpret_cast<double*>(block.teams + static_cast<std::uint32_t>(index) * team_bytes(view));
+  team.gram = gram;
+  team.factor = static_cast<double*>(memory);
   team.right_side = team.factor + panel_numbers(view.stride);
   team.solution = team.right_side + view.stride;
   team.work = team.solution + view.stride;
   team.inverse_diagonal = team.work + view.stride;
   team.tile = team.inverse_diagonal + view.stride;
-  team.small = reinterpret_cast<std::uint16_t*>(team.tile + 16);
-  team.before = team.small + view.direction_stride / 16;
-  team.changed = team.before + view.direction_stride / 16;
+  team.small = reinterpret_cast<std::uint32_t*>(team.tile + 16);
+  team.before = team.small + view.direction_stride / 32;
+  team.changed = reinterpret_cast<std::uint16_t*>(team.before + view.direction_stride / 32);
   return team;
 }
 
@@ -167,14 +144,9 @@ CGL_HD inline void team_project(const Team& team, const CsdView& view, const flo
   });
 }
 
-// The bits of directions 32 w to 32 w + 31.
-CGL_HD inline std::uint32_t bits_of(const std::uint16_t* words, int w) {
-  return words[2 * w] | static_cast<std::uint32_t>(words[2 * w + 1]) << 16;
-}
-CGL_HD inline int team_count(const CsdView& view, const std::uint16_t* words) {
+CGL_HD inline int team_count(const CsdView& view, const std::uint32_t* words) {
   int count = 0;
-  for (int w = 0; w < view.direction_stride / 32; ++w)
-    count += static_cast<int>(numerics::bit_count(bits_of(words, w)));
+  for (int w = 0; w < view.direction_stride / 32; ++w) count += static_cast<int>(numerics::bit_count(words[w]));
   return count;
 }
 
@@ -213,7 +185,7 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
   const int words = view.direction_stride / 32;
   int changed = 0;
   for (int w = 0; w < words && !first; ++w) {
-    changed += static_cast<int>(numerics::bit_count(bits_of(memory.small, w) ^ bits_of(memory.before, w)));
+    changed += static_cast<int>(numerics::bit_count(memory.small[w] ^ memory.before[w]));
   }
   const int others = view.directions - chosen;
   const bool from_none = chosen <= others;
@@ -225,8 +197,8 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
     for (int w = 0; w < words; ++w) {
       const int valid = view.directions - 32 * w;
       const std::uint32_t all = valid >= 32 ? ~0u : (valid > 0 ? (1u << valid) - 1u : 0u);
-      const std::uint32_t was = from_before ? bits_of(memory.before, w) : (from_none ? 0u : all);
-      const std::uint32_t bits = bits_of(memory.small, w) ^ was;
+      const std::uint32_t was = from_before ? memory.before[w] : (from_none ? 0u : all);
+      const std::uint32_t bits = memory.small[w] ^ was;
       if ((bits >> lane & 1u) != 0u) {
         const auto place = next + static_cast<int>(numerics::bit_count(bits & ((1u << lane) - 1u)));
         const std::uint32_t leaves = (was >> lane & 1u) != 0u ? direction_leaves : 0u;
@@ -241,8 +213,10 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
   const bool one_round = tiles <= team_lanes;
   for (int first_tile = 0; first_tile < tiles; first_tile += team_lanes) {
     typename Team::template PerLane<GramTile> lanes;
+    typename Team::template PerLane<TilePlace> places;
     team.each([&](int lane) {
-      const TilePlace place = tile_place(first_tile + lane);
+      const TilePlace place = tile_place(first_tile + lane < tiles ? first_tile + lane : 0);
+      places.of(lane) = place;
       GramTile& own = lanes.of(lane);
       CGL_UNROLL_28
       for (int c = 0; c < tile_columns; ++c) {
@@ -263,18 +237,19 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
         }
       });
       team.each([&](int lane) {
-        const TilePlace place = tile_place(first_tile + lane < tiles ? first_tile + lane : 0);
+        const TilePlace place = places.of(lane);
         GramTile& own = lanes.of(lane);
         for (int d = 0; d < count; ++d) {
           const double* const h = memory.factor + d * staged;
-          const bool leaves = (memory.changed[begin + d] & direction_leaves) != 0u;
+          // -(h h') is (-h) h'.
+          const std::uint64_t sign = (memory.changed[begin + d] & direction_leaves) != 0u ? std::uint64_t{1} << 63 : 0u;
           FixedArray<double, panel_columns> row;
           FixedArray<double, tile_columns> column;
           load_pairs<panel_columns>(h + panel_columns * place.row_block, row);
           load_pairs<tile_columns>(h + tile_columns * place.column_block, column);
           CGL_UNROLL_8
           for (int r = 0; r < panel_columns; ++r) {
-            const double value = leaves ? -row[r] : row[r];  // -(h h') is (-h) h'
+            const double value = numerics::bits_float(numerics::float_bits(row[r]) ^ sign);
             CGL_UNROLL_28
             for (int c = 0; c < tile_columns; ++c) own.sum[r][c] = own.sum[r][c] + value * column[c];
           }
@@ -283,7 +258,7 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
     }
     team.each([&](int lane) {
       if (first_tile + lane >= tiles) return;
-      const TilePlace place = tile_place(first_tile + lane);
+      const TilePlace place = places.of(lane);
       const GramTile& own = lanes.of(lane);
       CGL_UNROLL_28
       for (int c = 0; c < tile_columns; ++c) {
@@ -490,167 +465,70 @@ CGL_HD inline void team_solve(const Team& team, const CsdView& view, const CsdTe
   }
 }
 
-// csd_find_small for all teams of a block: this team takes every fourth 16 directions, its lower lanes for the first
-// two teams and its upper lanes for the others. Coefficients that do not count for a team are zero: their terms change
-// no comparison.
+// 32 directions for each of `Words` words from `word` on.
 CGL_HD_GENERIC
-template <class Team>
-CGL_HD inline void team_find_small(const Team& team, int index, const CsdView& view, const CsdBlockMemory& block) {
-  constexpr int together = 3;
-  constexpr int half = team_lanes / 2;
-  const int words = view.direction_stride / half;  // a multiple of four
-  for (int first = index; first < words; first += together * block_teams) {
-    typename Team::template PerLane<FixedArray<FixedArray<double, 2>, together>> lanes;
-    team.each([&](int lane) {
-      auto& sum = lanes.of(lane);
-      const double* entry[together];
-      CGL_UNROLL_8
-      for (int w = 0; w < together; ++w) {
-        const int word = first + block_teams * w < words ? first + block_teams * w : first;
-        entry[w] = view.amplitudes + half * word + lane % half;
-        sum[w][0] = 0.0;
-        sum[w][1] = 0.0;
-      }
-      const double* values = block.coefficients + 2 * (lane / half);
-      for (int i = 0; i < view.count; ++i) {
-        FixedArray<double, 2> value;
-        load_pairs<2>(values, value);
-        values += block_teams;
+template <int Words, class Team>
+CGL_HD inline void team_find_words(const Team& team, const CsdView& view, const double* coefficients, int count,
+                                   double threshold, int word, std::uint32_t* small) {
+  team.template ballots<Words>(
+      [&](int lane, FixedArray<bool, Words>& is_small) {
+        const double* const table = view.amplitudes + 32 * word + lane;
+        FixedArray<double, Words> sum;
         CGL_UNROLL_8
-        for (int w = 0; w < together; ++w) {
-          const double amplitude = *entry[w];
-          entry[w] += view.direction_stride;
-          sum[w][0] = sum[w][0] + amplitude * value[0];
-          sum[w][1] = sum[w][1] + amplitude * value[1];
+        for (int w = 0; w < Words; ++w) sum[w] = 0.0;
+        for (int i = 0; i < count; ++i) {
+          const double value = coefficients[i];
+          CGL_UNROLL_8
+          for (int w = 0; w < Words; ++w) sum[w] = sum[w] + table[i * view.direction_stride + 32 * w] * value;
         }
-      }
-    });
-    CGL_UNROLL_8
-    for (int w = 0; w < together; ++w) {
-      const int word = first + block_teams * w;
-      if (word >= words) continue;
-      CGL_UNROLL_8
-      for (int t = 0; t < 2; ++t) {
-        const std::uint32_t bits = team.ballot([&](int lane) {
-          return half * word + lane % half < view.directions &&
-                 lanes.of(lane)[w][t] < block.thresholds[2 * (lane / half) + t];
-        });
-        team.once([&] {
-          team_memory(view, block, t).small[word] = static_cast<std::uint16_t>(bits & 0xffffu);
-          team_memory(view, block, 2 + t).small[word] = static_cast<std::uint16_t>(bits >> half);
-        });
-      }
-    }
+        CGL_UNROLL_8
+        for (int w = 0; w < Words; ++w) {
+          is_small[w] = 32 * (word + w) + lane < view.directions && sum[w] < threshold;
+        }
+      },
+      small + word);
+}
+
+CGL_HD_GENERIC
+template <class Team>
+CGL_HD inline void team_find_small(const Team& team, const CsdView& view, const double* coefficients, int count,
+                                   double threshold, std::uint32_t* small) {
+  const int words = view.direction_stride / 32;
+  int word = 0;
+  for (; word + 6 <= words; word += 6) {
+    team_find_words<6>(team, view, coefficients, count, threshold, word, small);
   }
+  for (; word < words; word += 2) team_find_words<2>(team, view, coefficients, count, threshold, word, small);
 }
 
-// Where a team is with its voxel.
-enum class CsdStage : std::uint32_t { empty, low_degree, all_degrees, iterating };
-
-struct CsdSlot {
-  CsdStage stage = CsdStage::empty;
-  std::uint32_t voxel = 0;
-  int iterations = 0;
-  double threshold = 0;
-  // Of all voxels of this slot.
-  std::uint64_t all_iterations = 0;
-  std::uint32_t unconstrained = 0, not_converged = 0, not_solvable = 0;
-};
-
-struct CsdPiece {
-  const float* signals;
-  std::uint32_t stride;
-  const std::uint32_t* volumes;
-  std::uint32_t voxels;
-  float* coefficients;
-};
-
+// csd_fit_voxel; the coefficients are memory.solution, which is not to be used where the end is not_solvable.
 CGL_HD_GENERIC
 template <class Team>
-CGL_HD inline void end_voxel(const Team& team, const CsdView& view, const CsdPiece& piece, const CsdTeamMemory& memory,
-                             CsdEnd end, CsdSlot& slot) {
-  team.each([&](int lane) {
-    float* const to = piece.coefficients + std::size_t{slot.voxel} * static_cast<std::size_t>(view.count);
-    for (int i = lane; i < view.count; i += team_lanes) {
-      to[i] = end == CsdEnd::not_solvable ? 0.0f : static_cast<float>(memory.solution[i]);
-    }
-  });
-  slot.stage = CsdStage::empty;
-  slot.all_iterations += static_cast<std::uint64_t>(slot.iterations);
-  slot.unconstrained += end == CsdEnd::unconstrained ? 1u : 0u;
-  slot.not_converged += end == CsdEnd::iterations_spent ? 1u : 0u;
-  slot.not_solvable += end == CsdEnd::not_solvable ? 1u : 0u;
-}
-
-// What a team does with the directions that were found small for its voxel.
-CGL_HD_GENERIC
-template <class Team>
-CGL_HD inline void advance_voxel(const Team& team, const CsdTeamView& tables, const CsdPiece& piece,
-                                 const CsdTeamMemory& memory, CsdSlot& slot) {
+CGL_HD inline CsdEnd csd_fit_team(const Team& team, const CsdTeamView& tables, const float* signal,
+                                  const std::uint32_t* volumes, const CsdTeamMemory& memory, int& iterations) {
   const CsdView& view = tables.model;
-  const int chosen = team_count(view, memory.small);
-  if (slot.stage == CsdStage::low_degree && chosen == 0) {
-    slot.stage = CsdStage::all_degrees;
-    return;
+  iterations = 0;
+  team_project(team, view, signal, volumes, memory);
+  const double threshold = view.threshold_factor * memory.solution[0];
+  team_find_small(team, view, memory.solution, view.low_order_count, threshold, memory.small);
+  if (team_count(view, memory.small) == 0) {
+    team_find_small(team, view, memory.solution, view.count, threshold, memory.small);
   }
-  if (slot.stage != CsdStage::iterating && (chosen == 0 || view.iterations == 0)) {
-    return end_voxel(team, view, piece, memory, CsdEnd::unconstrained, slot);
-  }
-  if (slot.stage == CsdStage::iterating) {
+  if (team_count(view, memory.small) == 0 || view.iterations == 0) return CsdEnd::unconstrained;
+  while (iterations < view.iterations) {
+    team_change_gram(team, tables, iterations == 0, team_count(view, memory.small), memory);
+    ++iterations;
+    if (!team_factor(team, view, memory)) return CsdEnd::not_solvable;
+    team_solve(team, view, memory);
+    team.each([&](int lane) {
+      for (int w = lane; w < view.direction_stride / 32; w += team_lanes) memory.before[w] = memory.small[w];
+    });
+    team_find_small(team, view, memory.solution, view.count, threshold, memory.small);
     bool equal = true;
-    for (int w = 0; w < view.direction_stride / 16; ++w) equal = equal && memory.before[w] == memory.small[w];
-    if (equal) return end_voxel(team, view, piece, memory, CsdEnd::converged, slot);
-    if (slot.iterations == view.iterations) {
-      return end_voxel(team, view, piece, memory, CsdEnd::iterations_spent, slot);
-    }
+    for (int w = 0; w < view.direction_stride / 32; ++w) equal = equal && memory.before[w] == memory.small[w];
+    if (equal) return CsdEnd::converged;
   }
-  team_change_gram(team, tables, slot.stage != CsdStage::iterating, chosen, memory);
-  slot.stage = CsdStage::iterating;
-  ++slot.iterations;
-  if (!team_factor(team, view, memory)) {
-    return end_voxel(team, view, piece, memory, CsdEnd::not_solvable, slot);
-  }
-  team_solve(team, view, memory);
-  team.each([&](int lane) {
-    for (int w = lane; w < view.direction_stride / 16; w += team_lanes) memory.before[w] = memory.small[w];
-  });
-}
-
-// All voxels of a piece that this block can get: `take` gives a team the next one.
-CGL_HD_GENERIC
-template <class Block>
-CGL_HD inline void csd_fit_block(const Block& block, const CsdTeamView& tables, const CsdPiece& piece,
-                                 const CsdBlockMemory& memory) {
-  const CsdView& view = tables.model;
-  for (;;) {
-    block.each_team([&](int index, const auto& team, CsdSlot& slot) {
-      const CsdTeamMemory own = team_memory(view, memory, index);
-      if (slot.stage != CsdStage::empty) advance_voxel(team, tables, piece, own, slot);
-      if (slot.stage == CsdStage::empty) {
-        slot.voxel = block.take(team);
-        if (slot.voxel < piece.voxels) {
-          team_project(team, view, piece.signals + std::size_t{slot.voxel} * piece.stride, piece.volumes, own);
-          slot.stage = CsdStage::low_degree;
-          slot.iterations = 0;
-          slot.threshold = view.threshold_factor * own.solution[0];
-        }
-      }
-      const bool active = slot.stage != CsdStage::empty;
-      const int used = slot.stage == CsdStage::low_degree ? view.low_order_count : (active ? view.count : 0);
-      team.each([&](int lane) {
-        for (int i = lane; i < view.stride; i += team_lanes) {
-          memory.coefficients[block_teams * i + index] = i < used ? own.solution[i] : 0.0;
-        }
-        if (lane == 0) memory.thresholds[index] = slot.threshold;
-        if (lane == 0) memory.active[index] = active ? 1u : 0u;
-      });
-    });
-    std::uint32_t any = 0;
-    CGL_UNROLL_8
-    for (int t = 0; t < block_teams; ++t) any |= memory.active[t];
-    if (any == 0) return;
-    block.each_team([&](int index, const auto& team, CsdSlot&) { team_find_small(team, index, view, memory); });
-  }
+  return CsdEnd::iterations_spent;
 }
 
 // The 32 lanes one after the other: for the host, where tests hold it equal to csd_fit_voxel.
@@ -664,26 +542,15 @@ struct SerialTeam {
   void each(Body&& body) const {
     for (int lane = 0; lane < team_lanes; ++lane) body(lane);
   }
-  template <class Body>
-  [[nodiscard]] std::uint32_t ballot(Body&& body) const {
-    std::uint32_t bits = 0;
-    for (int lane = 0; lane < team_lanes; ++lane) bits |= body(lane) ? 1u << lane : 0u;
-    return bits;
+  template <int Words, class Body>
+  void ballots(Body&& body, std::uint32_t* words) const {
+    for (int w = 0; w < Words; ++w) words[w] = 0;
+    for (int lane = 0; lane < team_lanes; ++lane) {
+      FixedArray<bool, Words> bits;
+      body(lane, bits);
+      for (int w = 0; w < Words; ++w) words[w] |= bits[w] ? 1u << lane : 0u;
+    }
   }
-  template <class Body>
-  void once(Body&& body) const {
-    body();
-  }
-};
-struct SerialBlock {
-  CsdSlot* slots;  // block_teams
-  std::uint32_t* next_voxel;
-
-  template <class Body>
-  void each_team(Body&& body) const {
-    for (int t = 0; t < block_teams; ++t) body(t, SerialTeam{}, slots[t]);
-  }
-  [[nodiscard]] std::uint32_t take(const SerialTeam&) const { return (*next_voxel)++; }
 };
 
 }  // namespace cingulum

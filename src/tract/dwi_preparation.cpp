@@ -6,6 +6,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/log.hpp"
+#include "base/part_clock.hpp"
 #include "dmri/csd.hpp"
 #include "dmri/harmonic_fit.hpp"
 #include "dmri/median_otsu.hpp"
@@ -247,6 +248,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
                                      const FieldRequest& request, Sphere sphere, const FitMachine& machine,
                                      const ProgressOptions& progress_options) {
   return catch_out_of_memory([&]() -> Result<PreparedField> {
+    PartClock clock("model");
     PreparedField prepared;
     Json& facts = prepared.facts;
     facts["model"] = field_model_name(request.model);
@@ -301,6 +303,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
       return fail(ErrorKind::invalid_argument, "the stopping map is nowhere above its threshold {} in the mask",
                   request.stop_threshold);
     }
+    clock.ended("volumes, response and voxels in reach");
     facts["fitted_voxels"] = series.signals.voxels.size();
 
     if (request.bootstrap) {
@@ -312,6 +315,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
                      make_bootstrap_field(geometry, stop_map,
                                           {series.signals.voxels, series.signals.volumes, series.signals.values},
                                           input.directions, is_b0, options, std::move(sphere), machine));
+      clock.ended("bootstrap and field");
       return prepared;
     }
     Progress progress(fmt::format("fitting {}", field_model_name(request.model)), series.signals.voxels.size(),
@@ -323,9 +327,11 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
       CGL_TRY_ASSIGN(coefficients, fit_q_ball_coefficients(input, request, machine, progress));
     }
     progress.finish();
+    clock.ended("fit");
     series.signals.values = {};
     CGL_TRY_ASSIGN(prepared.field, build_series_field(series.signals, stop_map, std::move(coefficients), request,
                                                       std::move(sphere), machine));
+    clock.ended("field");
     return prepared;
   });
 }

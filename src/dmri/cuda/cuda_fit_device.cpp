@@ -2,6 +2,7 @@
 // copies and kernels overlap. The kernels are those of model_kernels.hpp.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -265,7 +266,7 @@ class CudaFitDevice final : public FitDevice {
     [[nodiscard]] CsdLaunch of_lane(std::size_t lane, const CsdView& view) const {
       CsdLaunch result = launch;
       result.gram = static_cast<double*>(gram->device_pointer()) +
-                    lane * launch.blocks * block_teams * static_cast<std::size_t>(panel_numbers(view.stride));
+                    lane * launch.warps() * static_cast<std::size_t>(panel_numbers(view.stride));
       return result;
     }
   };
@@ -319,33 +320,42 @@ class CudaFitDevice final : public FitDevice {
 
   [[nodiscard]] Result<CsdPlan> plan_csd(const CsdView& view) const {
     const std::uint64_t most_shared = device_.capabilities().shared_bytes;
-    if (block_bytes(view) > most_shared) {
+    std::uint32_t threads = csd_threads;
+    while (threads > team_lanes && threads / team_lanes * team_bytes(view) > most_shared) threads -= team_lanes;
+    const std::uint32_t bytes = threads / team_lanes * team_bytes(view);
+    if (bytes > most_shared) {
       return fail(
           ErrorKind::out_of_memory,
           "device {}: deconvolving {} coefficients with {} directions needs {} bytes of shared memory, there are "
           "{}; use --device cpu",
-          device_.id(), view.count, view.directions, block_bytes(view), most_shared);
+          device_.id(), view.count, view.directions, bytes, most_shared);
     }
     CsdPlan plan;
-    plan.launch = {.blocks = 0, .shared_bytes = block_bytes(view), .gram = nullptr};
-    CGL_TRY_ASSIGN(plan.launch.blocks, blocks_that_fill(csd_kernel_address(), csd_threads, plan.launch.shared_bytes));
-    const std::uint64_t gram = static_cast<std::uint64_t>(panel_numbers(view.stride)) * block_teams * sizeof(double);
-    CGL_TRY_ASSIGN(plan.gram, device_.allocate(lane_count * plan.launch.blocks * gram));
+    plan.launch = {.threads = threads, .blocks = 0, .shared_bytes = bytes, .gram = nullptr};
+    CGL_TRY_ASSIGN(plan.launch.blocks, blocks_that_fill(csd_kernel_address(), threads, bytes));
+    const std::uint64_t gram = static_cast<std::uint64_t>(panel_numbers(view.stride)) * sizeof(double);
+    CGL_TRY_ASSIGN(plan.gram, device_.allocate(lane_count * plan.launch.warps() * gram));
     log_debug("device {}: CSD with {} blocks of {} threads, {} bytes of shared memory each", device_.id(),
-              plan.launch.blocks, csd_threads, plan.launch.shared_bytes);
+              plan.launch.blocks, plan.launch.threads, plan.launch.shared_bytes);
     return plan;
   }
 
-  [[nodiscard]] Status empty(Lane& lane, std::span<const Output> outputs, ThreadPool& pool, const FitAdvance& advance) {
+  // The times are added to.
+  [[nodiscard]] Status empty(Lane& lane, std::span<const Output> outputs, ThreadPool& pool, const FitAdvance& advance,
+                             double& waiting, double& emptying) {
     if (!lane.done) return {};
+    const auto begin = std::chrono::steady_clock::now();
     CGL_TRY(lane.done->wait());
     lane.done.reset();
+    const auto arrived = std::chrono::steady_clock::now();
     const auto* from = reinterpret_cast<const float*>(lane.host_out->bytes().data());
     for (const Output& output : outputs) {
       copy_with(pool, output.to.data() + lane.first * output.per_voxel, from,
                 lane.voxels * output.per_voxel * sizeof(float));
       from += lane.voxels * output.per_voxel;
     }
+    waiting += std::chrono::duration<double>(arrived - begin).count();
+    emptying += std::chrono::duration<double>(std::chrono::steady_clock::now() - arrived).count();
     if (advance) advance(lane.voxels);
     return {};
   }
@@ -364,6 +374,14 @@ class CudaFitDevice final : public FitDevice {
                   "bytes; use --device cpu",
                   device_.id(), records.stride, written, staging_bytes);
     }
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    double filling = 0, waiting = 0, emptying = 0;
+    const auto timed = [](double& sum, auto&& body) {
+      const auto from = Clock::now();
+      body();
+      sum += std::chrono::duration<double>(Clock::now() - from).count();
+    };
     const Drained drained = {lanes_};
     for (std::size_t i = 0; i < lane_count; ++i) {
       lanes_[i].index = i;
@@ -374,12 +392,14 @@ class CudaFitDevice final : public FitDevice {
     for (std::size_t first = 0; first < count; first += most, ++turn) {
       CGL_TRY(check_interrupt());
       Lane& lane = lanes_[turn % lane_count];
-      CGL_TRY(empty(lane, outputs, pool, advance));
+      CGL_TRY(empty(lane, outputs, pool, advance, waiting, emptying));
       lane.first = first;
       lane.voxels = std::min(most, count - first);
       const std::size_t in_bytes = lane.voxels * records.stride * sizeof(float);
       const std::size_t out_bytes = lane.voxels * written * sizeof(float);
-      copy_with(pool, lane.host_in->bytes().data(), records.values.data() + first * records.stride, in_bytes);
+      timed(filling, [&] {
+        copy_with(pool, lane.host_in->bytes().data(), records.values.data() + first * records.stride, in_bytes);
+      });
       CGL_TRY(lane.queue->upload(*lane.in, 0, lane.host_in->bytes().first(in_bytes)));
       Piece piece = {static_cast<const float*>(lane.in->device_pointer()), static_cast<std::uint32_t>(lane.voxels), {}};
       float* next = static_cast<float*>(lane.out->device_pointer());
@@ -391,8 +411,9 @@ class CudaFitDevice final : public FitDevice {
       CGL_TRY(lane.queue->download(lane.host_out->bytes().first(out_bytes), *lane.out, 0));
       CGL_TRY_ASSIGN(lane.done, lane.queue->record());
     }
-    for (std::size_t i = 0; i < lane_count; ++i)
-      CGL_TRY(empty(lanes_[(turn + i) % lane_count], outputs, pool, advance));
+    for (std::size_t i = 0; i < lane_count; ++i) {
+      CGL_TRY(empty(lanes_[(turn + i) % lane_count], outputs, pool, advance, waiting, emptying));
+    }
     for (Lane& lane : lanes_) {
       FitCounters found = {};
       CGL_TRY(lane.queue->download(std::as_writable_bytes(std::span(&found, 1)), *lane.counters, 0));
@@ -402,6 +423,10 @@ class CudaFitDevice final : public FitDevice {
       totals.not_converged += found.not_converged;
       totals.iterations += found.iterations;
     }
+    log_debug(
+        "device {}: {} voxels in {} pieces: {:.4f} s, of it {:.4f} s filling, {:.4f} s waiting, {:.4f} s emptying",
+        device_.id(), count, turn, std::chrono::duration<double>(Clock::now() - begin).count(), filling, waiting,
+        emptying);
     return {};
   }
 

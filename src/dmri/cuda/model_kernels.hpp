@@ -55,13 +55,25 @@ struct VoxelWork {
                                         const VoxelWork& work, cudaStream_t stream);
 [[nodiscard]] const void* sample_kernel_address();
 
-inline constexpr std::uint32_t csd_threads = block_teams * team_lanes;
-inline constexpr std::uint32_t csd_blocks = 3;  // on a multiprocessor, for which its registers suffice
-// `gram` has block_teams x panel_numbers for each block of the launch.
+// A warp per voxel. Blocks of at most `csd_threads`, of which the registers of a multiprocessor suffice for
+// `csd_blocks`.
+inline constexpr std::uint32_t csd_threads = 64;
+inline constexpr std::uint32_t csd_blocks = 6;
+struct CsdPiece {
+  const float* signals;
+  std::uint32_t stride;
+  const std::uint32_t* volumes;
+  std::uint32_t voxels;
+  float* coefficients;
+};
+// `gram` has panel_numbers for each warp of the launch.
 struct CsdLaunch {
+  std::uint32_t threads;
   std::uint32_t blocks;
   std::uint32_t shared_bytes;
   double* gram;
+
+  [[nodiscard]] std::size_t warps() const { return std::size_t{blocks} * threads / team_lanes; }
 };
 [[nodiscard]] cudaError_t launch_csd(const CsdTeamView& view, const CsdPiece& piece, FitCounters* counters,
                                      const CsdLaunch& launch, cudaStream_t stream);
