@@ -26,7 +26,8 @@ ALLOWED = {
     "cli": {"base", "numerics", "device", "ring", "formats", "zarr", "dmri", "tract", "oct", "report"},
 }
 # zarr/direct reads into device memory.
-ALLOWED_SUBFOLDER = {"zarr/direct": {"base", "device"}}
+# dmri/cuda fits models on a device.
+ALLOWED_SUBFOLDER = {"zarr/direct": {"base", "device"}, "dmri/cuda": {"base", "numerics", "formats", "device"}}
 
 VENDOR = re.compile(r"^(cuda.*\.h|nvrtc\.h|nvml\.h|cufile\.h|webgpu\.h|wgpu\.h|cub/.*|cuda/.*|cooperative_groups.*)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
