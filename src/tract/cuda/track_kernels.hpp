@@ -16,8 +16,8 @@ struct SlabMemoryOnDevice {
   float* global;  // of all warps, one slab after the other; null: shared memory
 };
 
-// How much of a slab a kernel touches.
-enum class SlabUse { all, record, nothing };
+// What a kernel has of its slab: all of it, or the records of kernel/kept_corners.hpp, alone or behind the record.
+enum class SlabUse { all, corners, record_and_corners };
 
 // What a kernel takes: (TrackingInput, PagedWork, SlabMemoryOnDevice).
 struct TrackKernel {
