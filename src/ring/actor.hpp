@@ -14,7 +14,7 @@
 #include "ring/actor_options.hpp"
 #include "ring/life_cycle.hpp"
 #include "ring/message.hpp"
-#include "ring/telemetry.hpp"
+#include "ring/telemetry/telemetry.hpp"
 
 namespace cingulum::ring {
 

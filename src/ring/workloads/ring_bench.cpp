@@ -9,7 +9,7 @@
 
 #include "base/interrupt.hpp"
 #include "ring/bulk_ring.hpp"
-#include "ring/wire.hpp"
+#include "ring/edge/wire.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
 #include "ring/workloads/extended.hpp"
 

@@ -1,4 +1,4 @@
-#include "ring/wire_gate.hpp"
+#include "ring/edge/wire_gate.hpp"
 
 #include <algorithm>
 

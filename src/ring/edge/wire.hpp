@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "ring/edge/message_fields.hpp"
+#include "ring/edge/uuid.hpp"
+#include "ring/edge/wire_value.hpp"
 #include "ring/message.hpp"
-#include "ring/message_fields.hpp"
-#include "ring/uuid.hpp"
-#include "ring/wire_value.hpp"
 
 namespace cingulum::ring {
 

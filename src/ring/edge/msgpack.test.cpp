@@ -1,4 +1,4 @@
-#include "ring/msgpack.hpp"
+#include "ring/edge/msgpack.hpp"
 
 #include <gtest/gtest.h>
 

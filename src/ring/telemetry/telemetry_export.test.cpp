@@ -1,4 +1,4 @@
-#include "ring/telemetry_export.hpp"
+#include "ring/telemetry/telemetry_export.hpp"
 
 #include <gtest/gtest.h>
 

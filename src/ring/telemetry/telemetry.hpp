@@ -1,6 +1,6 @@
-// What is counted about actors, as the snapshot that the runtime hands out, from which ring/telemetry_export.* make
-// JSON and Prometheus text. Every counter grows only; a message that does not arrive is in exactly one of the counters
-// of loss.
+// What is counted about actors, as the snapshot that the runtime hands out, from which
+// ring/telemetry/telemetry_export.* make JSON and Prometheus text. Every counter grows only; a message that does not
+// arrive is in exactly one of the counters of loss.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "ring/actor_counters.hpp"
-#include "ring/histogram.hpp"
 #include "ring/life_cycle.hpp"
 #include "ring/message.hpp"
 #include "ring/ring_types.hpp"
+#include "ring/telemetry/histogram.hpp"
 
 namespace cingulum::ring {
 

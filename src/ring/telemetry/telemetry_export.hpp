@@ -1,6 +1,7 @@
-// Telemetry of a runtime for others: JSON for programs and for the telemetry page (ring/telemetry_page.hpp), and the
-// text that Prometheus scrapes. A snapshot is what a process shows of itself at one moment: its actors and the GPUs
-// beside them. `cingulum ring top` reads it back from JSON that another process wrote, so reading checks everything.
+// Telemetry of a runtime for others: JSON for programs and for the telemetry page (ring/telemetry/telemetry_page.hpp),
+// and the text that Prometheus scrapes. A snapshot is what a process shows of itself at one moment: its actors and the
+// GPUs beside them. `cingulum ring top` reads it back from JSON that another process wrote, so reading checks
+// everything.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "ring/gpu_monitor.hpp"
-#include "ring/telemetry.hpp"
+#include "ring/telemetry/gpu_monitor.hpp"
+#include "ring/telemetry/telemetry.hpp"
 
 namespace cingulum::ring {
 

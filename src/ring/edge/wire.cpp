@@ -1,4 +1,4 @@
-#include "ring/wire.hpp"
+#include "ring/edge/wire.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "ring/wire_value.hpp"
+#include "ring/edge/wire_value.hpp"
 
 namespace cingulum::ring {
 namespace {

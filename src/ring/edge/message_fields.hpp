@@ -1,6 +1,6 @@
 // The fields of a message by name, known at compile time: CGL_RING_FIELDS(Reading, value, channel) beside the struct,
-// in its namespace. The wire format (ring/wire.hpp) and whoever prints messages walk them with for_each_field. A field
-// that was forgotten in the list does not compile.
+// in its namespace. The wire format (ring/edge/wire.hpp) and whoever prints messages walk them with for_each_field. A
+// field that was forgotten in the list does not compile.
 #pragma once
 
 #include <concepts>

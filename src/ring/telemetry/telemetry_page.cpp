@@ -1,4 +1,4 @@
-#include "ring/telemetry_page.hpp"
+#include "ring/telemetry/telemetry_page.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // msgpack, as far as messages at the edge of the process need it: a writer that appends the shortest form of a value
 // (the bytes that Python's msgpack writes), and a reader that walks bytes of unknown origin. Every read is checked
-// against the end, and every failure names the byte at which it happened. Called by ring/wire.hpp; what the values mean
-// is said there.
+// against the end, and every failure names the byte at which it happened. Called by ring/edge/wire.hpp; what the values
+// mean is said there.
 #pragma once
 
 #include <cstddef>

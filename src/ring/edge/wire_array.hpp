@@ -1,6 +1,6 @@
 // Arrays and identities inside a message on the wire: {"__ndarray__": bytes, "dtype": "float32", "shape": [2, 3]} and
 // {"__uuid_bin__": 16 bytes}, the maps by which Python's ring kernels send NumPy arrays and UUIDs, and the older forms
-// that are still read. Called by ring/wire_value.hpp for fields of these kinds.
+// that are still read. Called by ring/edge/wire_value.hpp for fields of these kinds.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 #include "base/element_type.hpp"
 #include "base/result.hpp"
-#include "ring/msgpack.hpp"
-#include "ring/uuid.hpp"
+#include "ring/edge/msgpack.hpp"
+#include "ring/edge/uuid.hpp"
 
 namespace cingulum::ring {
 

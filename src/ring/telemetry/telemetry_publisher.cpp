@@ -1,4 +1,4 @@
-#include "ring/telemetry_publisher.hpp"
+#include "ring/telemetry/telemetry_publisher.hpp"
 
 #include <unistd.h>
 

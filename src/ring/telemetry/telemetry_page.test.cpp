@@ -1,4 +1,4 @@
-#include "ring/telemetry_page.hpp"
+#include "ring/telemetry/telemetry_page.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include <iterator>
 #include <thread>
 
-#include "ring/telemetry_publisher.hpp"
+#include "ring/telemetry/telemetry_publisher.hpp"
 
 namespace cingulum::ring {
 namespace {

@@ -1,6 +1,6 @@
 // One field of a message on the wire: how each C++ type is written and read. Numbers are plain numbers, a Uuid and an
-// array are the maps of ring/wire_array.hpp, a FixedText is a text. Reading checks kind and range and says what it
-// found and where; the field's name is added by the caller (ring/wire.hpp). A type that has no overload does not
+// array are the maps of ring/edge/wire_array.hpp, a FixedText is a text. Reading checks kind and range and says what it
+// found and where; the field's name is added by the caller (ring/edge/wire.hpp). A type that has no overload does not
 // compile.
 #pragma once
 
@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "ring/fixed_values.hpp"
-#include "ring/wire_array.hpp"
+#include "ring/edge/fixed_values.hpp"
+#include "ring/edge/wire_array.hpp"
 
 namespace cingulum::ring {
 

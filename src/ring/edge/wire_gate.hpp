@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "ring/edge/wire.hpp"
 #include "ring/message.hpp"
-#include "ring/wire.hpp"
 
 namespace cingulum::ring {
 

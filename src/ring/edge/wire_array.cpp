@@ -1,4 +1,4 @@
-#include "ring/wire_array.hpp"
+#include "ring/edge/wire_array.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "ring/uuid.hpp"
+#include "ring/edge/uuid.hpp"
 
 #include <fmt/format.h>
 

@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "base/result.hpp"
-#include "ring/gpu_monitor.hpp"
-#include "ring/telemetry_export.hpp"
-#include "ring/telemetry_page.hpp"
+#include "ring/telemetry/gpu_monitor.hpp"
+#include "ring/telemetry/telemetry_export.hpp"
+#include "ring/telemetry/telemetry_page.hpp"
 
 namespace cingulum::ring {
 

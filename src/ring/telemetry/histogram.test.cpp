@@ -1,4 +1,4 @@
-#include "ring/histogram.hpp"
+#include "ring/telemetry/histogram.hpp"
 
 #include <gtest/gtest.h>
 
