@@ -10,12 +10,13 @@
 #include "bench/measure.hpp"
 #include "bench/program.hpp"
 #include "bench/ring_bodies.hpp"
-#include "bench/ring_gpu_limit.hpp"
+#include "bench/ring_gpu_program.hpp"
 #include "cli/version.hpp"
 #include "device/registry.hpp"
 #include "ring/cuda/cuda_backend.hpp"
 #include "ring/resident/resident_actor.hpp"
 #include "ring/resident/resident_grid.hpp"
+#include "ring/workloads/cuda/bare_exchanges.hpp"
 
 namespace cingulum::bench {
 namespace {
@@ -85,7 +86,8 @@ class RingBench {
 
   Json run() {
     Json rows = Json::array();
-    rows.push_back(percentiles("limit: 64 B to the GPU and back, bare kernel", raw_round_trips(scaled(98000))));
+    rows.push_back(
+        percentiles("limit: 64 B to the GPU and back, bare kernel", bare(ring::bare_round_trips, scaled(98000))));
     open(2, 32);
     rows.push_back(percentiles("actor: send and receive, fast slots", round_trips(scaled(98000))));
     rows.push_back(percentiles("actor: Runtime::request, fast slots", requests(scaled(98000), true)));
@@ -110,10 +112,14 @@ class RingBench {
     rows.push_back(percentiles("variant: Runtime::request, 128 lanes", requests(scaled(98000), true)));
     close();
     rows.push_back(
-        percentiles("alternative: launch a kernel and synchronise", raw_launch_and_synchronise(scaled(20000))));
+        percentiles("alternative: launch a kernel and synchronise", bare(ring::launch_and_synchronise, scaled(20000))));
 
     double raw = 0;
-    for (int i = 0; i < 3; ++i) raw = std::max(raw, raw_messages_per_second(scaled(4000000)));
+    for (int i = 0; i < 3; ++i) {
+      double rate = 0;
+      require(ring::bare_stream(scaled(4000000), rate) == 0, "a stream through a bare kernel");
+      raw = std::max(raw, rate);
+    }
     rows.push_back(figure("limit: 64-B echo, one bare block, one host thread", "M/s", raw * 1e-6));
     open(1, 256);
     rows.push_back(figure("actor: 64-B echo, bulk ring, one host thread", "M/s", stream_one(false) * 1e-6));
@@ -126,8 +132,9 @@ class RingBench {
                           stream_many(32, threads) * 1e-6));
     close();
 
-    rows.push_back(figure("limit: between two bare blocks and back", "us",
-                          1e6 * raw_kernel_to_kernel_seconds(static_cast<std::uint32_t>(scaled(200000)))));
+    double between = 0;
+    require(ring::bare_kernel_to_kernel(scaled(200000), between) == 0, "messages between bare blocks");
+    rows.push_back(figure("limit: between two bare blocks and back", "us", 1e6 * between));
     open(2, 32);
     rows.push_back(figure("actors: kernel to kernel and back", "us", 1e6 * bounce(scaled(200000))));
     close();
@@ -190,6 +197,11 @@ class RingBench {
     std::this_thread::sleep_for(20ms);
   }
 
+  static std::vector<double> bare(int (*exchange)(std::uint32_t, std::vector<double>&), std::uint32_t count) {
+    std::vector<double> seconds;
+    require(exchange(count, seconds) == 0, "an exchange with a bare kernel");
+    return seconds;
+  }
   std::vector<double> round_trips(std::uint32_t count) {
     const auto echo = launch<EchoBody>("echo", "echo", ring::RingKind::fast);
     require(echo->activate());

@@ -73,7 +73,7 @@ std::string user_program_text(const std::string& name, const std::string& text, 
   std::string bodies;
   for (const UserActor& actor : actors) bodies += (bodies.empty() ? "" : ", ") + actor.body;
   whole += fmt::format(R"(
-extern "C" __global__ void __launch_bounds__(256) {}(const cingulum::ring::GridPlan* plan) {{
+extern "C" __global__ void __launch_bounds__(256, 1) {}(const cingulum::ring::GridPlan* plan) {{
   using namespace cingulum::ring;
   extern __shared__ __align__(128) unsigned char shared_bytes[];
   const GridPlan grid = *plan;

@@ -508,8 +508,9 @@ class SeatContext {
   CGL_HD_GENERIC [[nodiscard]] CGL_HD Eager eager_about(const SeatRing& ring, Eager from) {
     const std::uint32_t edges = shared().plan.edges_in_count;
     const bool alone = from == Eager::edge ? edges == 1 : edges == 0;
+    const SeatCommand command = command_of(command_);
     eager_allowed_ = alone && grid_.eager_polls != 0 && ring.capacity >= smallest_eager_capacity &&
-                     command_of(command_) == SeatCommand::run && leave_ == LeaveReason::none && !parking_;
+                     (command == SeatCommand::run || command == SeatCommand::restart) && !ending();
     return eager_allowed_ ? from : Eager::none;
   }
   // The same ring again and again, without a look at anything else but the host's command. The ordinary way, which

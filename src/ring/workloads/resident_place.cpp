@@ -17,12 +17,13 @@ constexpr std::uint64_t staging_bytes = 256 << 10;
 class ResidentPlace final : public WorkloadPlace {
  public:
   ResidentPlace(std::shared_ptr<ResidentGrid> grid, Device& device, std::unique_ptr<Queue> queue,
-                std::unique_ptr<Runtime> runtime, std::span<std::byte> staging)
+                std::unique_ptr<Runtime> runtime, std::span<std::byte> staging, std::optional<DeviceLimits> limits)
       : device_(device),
         grid_(std::move(grid)),
         queue_(std::move(queue)),
         runtime_(std::move(runtime)),
-        staging_(staging) {}
+        staging_(staging),
+        limits_(std::move(limits)) {}
 
   // Actors first, then the grid, and only then memory: nothing may be freed while the kernel runs.
   ~ResidentPlace() override {
@@ -36,16 +37,15 @@ class ResidentPlace final : public WorkloadPlace {
   Runtime& runtime() override { return *runtime_; }
   std::uint32_t useful_actors() const override { return grid_->options().seats; }
 
-  Result<ActorHandle> start(const std::string& name, WorkloadBody body, Traffic traffic,
-                            const ActorOptions& options) override {
+  const DeviceLimits* limits() const override { return limits_ ? &*limits_ : nullptr; }
+
+  Result<ActorHandle> launch(const std::string& name, WorkloadBody body, Traffic traffic,
+                             const ActorOptions& options) override {
     ActorOptions fitting = options;
     fitting.inbox_capacity = std::min(fitting.inbox_capacity, grid_->options().ring_capacity);
     fitting.outbox_capacity = std::min(fitting.outbox_capacity, grid_->options().ring_capacity);
-    CGL_TRY_ASSIGN(ActorHandle actor,
-                   grid_->launch(*runtime_, name, workload_body_name(body), NoArguments{},
-                                 traffic == Traffic::stream ? RingKind::bulk : RingKind::fast, fitting));
-    CGL_TRY(actor->activate());
-    return actor;
+    return grid_->launch(*runtime_, name, workload_body_name(body), NoArguments{},
+                         traffic == Traffic::stream ? RingKind::bulk : RingKind::fast, fitting);
   }
 
   Result<SharedBuffer> share(std::uint64_t bytes) override {
@@ -95,16 +95,18 @@ class ResidentPlace final : public WorkloadPlace {
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Runtime> runtime_;
   const std::span<std::byte> staging_;  // of the grid's scratch memory
+  const std::optional<DeviceLimits> limits_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<WorkloadPlace>> make_resident_place(std::shared_ptr<ResidentGrid> grid, Device& device) {
+Result<std::unique_ptr<WorkloadPlace>> make_resident_place(std::shared_ptr<ResidentGrid> grid, Device& device,
+                                                           std::optional<DeviceLimits> limits) {
   CGL_TRY_ASSIGN(std::unique_ptr<Queue> queue, device.create_queue());
   CGL_TRY_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create());
   CGL_TRY_ASSIGN(const MappedMemory staging, grid->scratch(staging_bytes));
   return std::make_unique<ResidentPlace>(std::move(grid), device, std::move(queue), std::move(runtime),
-                                         std::span(staging.host, staging_bytes));
+                                         std::span(staging.host, staging_bytes), std::move(limits));
 }
 
 }  // namespace cingulum::ring
