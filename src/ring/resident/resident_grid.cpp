@@ -175,6 +175,8 @@ Status ResidentGrid::start_kernel() {
   plan.buffer_count = options_.buffers;
   plan.spin_polls = options_.spin_polls;
   plan.eager_polls = options_.eager_polls;
+  plan.watch = options_.watch;
+  plan.phase = options_.phase;
   plan.longest_nap_ns = options_.longest_nap_ns;
   plan.lease_ns = in_ns(options_.lease);
   plan.time_limit_ns = in_ns(options_.time_limit);

@@ -172,6 +172,12 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
   result.actors = options.actors != 0
                       ? options.actors
                       : static_cast<std::uint32_t>(std::min<std::uint64_t>(place.useful_actors(), worth));
+  // Steps that are over before their asker stops to spin leave him a processor of his own.
+  constexpr std::uint64_t long_step_edges = 100'000;
+  if (options.actors == 0 && place.asker_is_among_them() && result.actors > 1 &&
+      result.actors == place.useful_actors() && edges.size() / result.actors < long_step_edges) {
+    --result.actors;
+  }
   ActorOptions small_rings;  // one message at a time
   small_rings.inbox_capacity = 16;
   small_rings.outbox_capacity = 16;

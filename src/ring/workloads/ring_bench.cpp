@@ -100,29 +100,12 @@ BenchRow bench_thread_per_message(std::uint32_t rounds) {
   return latency_row("the alternative: a thread made and joined", "cpu", std::move(microseconds));
 }
 
-// Passes a number on through port 0, counted down; at zero it goes back to who asked.
-struct HopBody {
-  template <class Context>
-  int operator()(Context& context) const {
-    Message message;
-    while (context.receive(message)) {
-      if (!holds<Ping>(message)) return failure_unknown_message;
-      Ping ping = payload<Ping>(message);
-      ping.value -= 1;
-      Message next = message;
-      std::memcpy(next.payload, &ping, sizeof(ping));
-      ping.value > 0 ? context.emit(1, next) : context.send(next);
-    }
-    return 0;
-  }
-};
-
 Result<BenchRow> bench_actor_to_actor(WorkloadPlace& place, std::uint32_t hops) {
   Runtime& runtime = place.runtime();
   ActorOptions options;
   options.waiting = spinning;
   for (const char* name : {"hop-a", "hop-b"}) {
-    CGL_TRY(runtime.launch(name, HopBody{}, options).map([](const ActorHandle&) {}));
+    CGL_TRY(place.launch(name, WorkloadBody::hop, Traffic::answers, options).map([](const ActorHandle&) {}));
   }
   CGL_TRY(runtime.fan_out("hop-a", 1, {"hop-b"}));
   CGL_TRY(runtime.fan_out("hop-b", 1, {"hop-a"}));
@@ -142,7 +125,7 @@ Result<BenchRow> bench_actor_to_actor(WorkloadPlace& place, std::uint32_t hops) 
   }
   CGL_TRY(stop(place, "hop-a"));
   CGL_TRY(stop(place, "hop-b"));
-  BenchRow row = latency_row("actor to actor and back", "cpu", std::move(microseconds));
+  BenchRow row = latency_row("actor to actor and back", place.name(), std::move(microseconds));
   row.p99 = row.p999 = 0;  // each sample is a mean over many hops
   return row;
 }
@@ -243,14 +226,13 @@ Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trip
 Result<BenchRow> bench_request(WorkloadPlace& place, std::uint32_t round_trips) {
   ActorOptions options;
   options.waiting = spinning;
-  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("echo", WorkloadBody::echo, Traffic::answers, options));
+  CGL_TRY(place.start("echo", WorkloadBody::echo, Traffic::answers, options).map([](const ActorHandle&) {}));
   std::vector<double> microseconds;
   for (std::uint32_t i = 0; i < round_trips; ++i) {
     CGL_TRY(check_interrupt());
     const auto start = Clock::now();
-    CGL_TRY_ASSIGN(PendingReply reply,
-                   place.runtime().request_later(*actor, make_message(Ping{static_cast<double>(i)})));
-    CGL_TRY_ASSIGN(const Message answer, reply.wait(answer_limit));
+    CGL_TRY_ASSIGN(const Message answer,
+                   place.runtime().request("echo", make_message(Ping{static_cast<double>(i)}), answer_limit));
     microseconds.push_back(1e6 * seconds_since(start));
     CGL_TRY(check_ping(answer, i));
   }
@@ -317,35 +299,71 @@ Result<BenchRow> bench_stop(WorkloadPlace& place, std::uint32_t actor_count) {
   return row;
 }
 
-Result<std::vector<BenchRow>> bench_place(WorkloadPlace& place, const BenchOptions& options) {
-  const bool on_cpu = place.name() == "cpu";
-  std::vector<BenchRow> rows;
-  const auto add = [&](Result<BenchRow> row, const BenchRow* limit) -> Status {
+namespace {
+
+// Rows of one place, each beside its limit.
+class Rows {
+ public:
+  Status add(Result<BenchRow> row, const BenchRow* limit = nullptr) {
     CGL_TRY(check_interrupt());
     if (!row) return tl::make_unexpected(std::move(row.error()));
-    // A device is not measured by the limit of the CPU's threads.
-    if (on_cpu && limit != nullptr) {
+    if (limit != nullptr) {
       row->limit_name = limit->scenario;
       row->limit = limit->value;
     }
-    rows.push_back(std::move(*row));
+    rows_.push_back(std::move(*row));
     return {};
-  };
-  const BenchRow word = bench_word_ping_pong(options.round_trips);
-  CGL_TRY(add(word, nullptr));
-  CGL_TRY(add(bench_round_trip(place, options.round_trips), &word));
-  CGL_TRY(add(bench_request(place, options.round_trips), &word));
-  if (on_cpu) CGL_TRY(add(bench_actor_to_actor(place, options.hops), &word));
-  CGL_TRY(add(bench_thread_per_message(std::min(options.round_trips / 50 + 10, 1000U)), nullptr));
-  const BenchRow bare = bench_bare_ring(options.stream_messages);
-  CGL_TRY(add(bare, nullptr));
-  CGL_TRY(add(bench_stream(place, 1, options.stream_messages), &bare));
-  CGL_TRY(add(bench_stream(place, options.many_actors, options.stream_messages), &bare));
-  CGL_TRY(add(bench_stop(place, std::min(options.idle_actors, on_cpu ? options.idle_actors : place.useful_actors())),
-              nullptr));
-  CGL_TRY_ASSIGN(const std::vector<BenchRow> wire, bench_wire(options.round_trips));
-  rows.insert(rows.end(), wire.begin(), wire.end());
-  return rows;
+  }
+  [[nodiscard]] std::vector<BenchRow> take() { return std::move(rows_); }
+
+ private:
+  std::vector<BenchRow> rows_;
+};
+
+std::vector<double> in_microseconds(std::vector<double> seconds) {
+  for (double& value : seconds) value *= 1e6;
+  return seconds;
+}
+
+}  // namespace
+
+Result<std::vector<BenchRow>> bench_answers(WorkloadPlace& place, const BenchOptions& options) {
+  const DeviceLimits* const device = place.limits();
+  Rows rows;
+  const BenchRow exchange = device != nullptr ? latency_row("64 bytes to a bare kernel and back", place.name(),
+                                                            in_microseconds(device->round_trips))
+                                              : bench_word_ping_pong(options.round_trips);
+  CGL_TRY(rows.add(exchange));
+  CGL_TRY(rows.add(bench_round_trip(place, options.round_trips), &exchange));
+  CGL_TRY(rows.add(bench_request(place, options.round_trips), &exchange));
+  if (device == nullptr) {
+    CGL_TRY(rows.add(bench_actor_to_actor(place, options.hops), &exchange));
+    CGL_TRY(rows.add(bench_thread_per_message(std::min(options.round_trips / 50 + 10, 1000U))));
+    return rows.take();
+  }
+  BenchRow between = latency_row("between two bare blocks and back", place.name(), {1e6 * device->kernel_to_kernel});
+  between.p99 = between.p999 = 0;  // a mean
+  CGL_TRY(rows.add(between));
+  CGL_TRY(rows.add(bench_actor_to_actor(place, options.hops), &between));
+  CGL_TRY(rows.add(latency_row("the alternative: a kernel launched and waited for", place.name(),
+                               in_microseconds(device->launches))));
+  return rows.take();
+}
+
+Result<std::vector<BenchRow>> bench_streams(WorkloadPlace& place, const BenchOptions& options) {
+  const DeviceLimits* const device = place.limits();
+  Rows rows;
+  const BenchRow bare = device != nullptr ? rate_row("64-byte messages through a bare block and back", place.name(),
+                                                     {device->messages_per_s})
+                                          : bench_bare_ring(options.stream_messages);
+  CGL_TRY(rows.add(bare));
+  CGL_TRY(rows.add(bench_stream(place, 1, options.stream_messages), &bare));
+  CGL_TRY(rows.add(bench_stream(place, options.many_actors, options.stream_messages), &bare));
+  CGL_TRY(rows.add(bench_stop(
+      place, device == nullptr ? options.idle_actors : std::min(options.idle_actors, place.useful_actors()))));
+  CGL_TRY_ASSIGN(std::vector<BenchRow> wire, bench_wire(options.round_trips));
+  for (BenchRow& row : wire) CGL_TRY(rows.add(std::move(row)));
+  return rows.take();
 }
 
 }  // namespace cingulum::ring

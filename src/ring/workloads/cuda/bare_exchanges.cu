@@ -1,26 +1,16 @@
-#include "bench/ring_gpu_limit.hpp"
+#include "ring/workloads/cuda/bare_exchanges.hpp"
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
-#include "bench/ring_bodies.hpp"
-#include "ring/cuda/resident_kernel.cuh"
-
-namespace cingulum::bench {
+namespace cingulum::ring {
 namespace {
 
 constexpr std::uint64_t longest_kernel_ns = 20'000'000'000ull;
-
-void check(cudaError_t code) {
-  if (code == cudaSuccess) return;
-  std::fprintf(stderr, "bench: CUDA: %s\n", cudaGetErrorString(code));
-  std::exit(1);
-}
 
 __device__ std::uint64_t now_ns() {
   std::uint64_t now;
@@ -132,62 +122,88 @@ void store_host(std::uint64_t& word, std::uint64_t value, std::memory_order orde
   std::atomic_ref<std::uint64_t>(word).store(value, order);
 }
 
+// Given back at the end of the scope.
 template <class T>
-T* mapped(std::uint64_t count) {
-  void* memory = nullptr;
-  check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocMapped));
-  std::memset(memory, 0, count * sizeof(T));
-  return static_cast<T*>(memory);
-}
+struct Mapped {
+  T* memory = nullptr;
+  ~Mapped() { static_cast<void>(cudaFreeHost(memory)); }
+  [[nodiscard]] cudaError_t allocate(std::uint64_t count) {
+    const cudaError_t code = cudaHostAlloc(reinterpret_cast<void**>(&memory), count * sizeof(T), cudaHostAllocMapped);
+    if (code == cudaSuccess) std::memset(static_cast<void*>(memory), 0, count * sizeof(T));
+    return code;
+  }
+};
+struct Stream {
+  cudaStream_t stream = nullptr;
+  ~Stream() {
+    if (stream != nullptr) static_cast<void>(cudaStreamDestroy(stream));
+  }
+  [[nodiscard]] cudaError_t create() { return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); }
+};
+
+#define CGL_TRY_CUDA(call) \
+  if (const cudaError_t code = (call); code != cudaSuccess) return static_cast<int>(code)
 
 }  // namespace
 
-std::vector<double> raw_round_trips(std::uint32_t count) {
-  cudaStream_t stream;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  auto* const in = mapped<std::uint64_t>(16);
-  auto* const out = mapped<std::uint64_t>(16);
-  std::vector<double> seconds(count);
-  echo_words<<<1, 32, 0, stream>>>(in, out, count);
-  check(cudaGetLastError());
+int bare_round_trips(std::uint32_t count, std::vector<double>& seconds) {
+  Stream stream;
+  Mapped<std::uint64_t> input;
+  Mapped<std::uint64_t> output;
+  CGL_TRY_CUDA(stream.create());
+  CGL_TRY_CUDA(input.allocate(16));
+  CGL_TRY_CUDA(output.allocate(16));
+  std::uint64_t* const in = input.memory;
+  std::uint64_t* const out = output.memory;
+  seconds.assign(count, 0);
+  echo_words<<<1, 32, 0, stream.stream>>>(in, out, count);
+  CGL_TRY_CUDA(cudaGetLastError());
+  const auto begin = std::chrono::steady_clock::now();
   for (std::uint32_t i = 1; i <= count; ++i) {
     const auto start = std::chrono::steady_clock::now();
     for (std::uint32_t w = 0; w < 16; ++w) {
       store_host(in[w], std::uint64_t{i} << 32 | w, std::memory_order_relaxed);
     }
+    std::uint32_t looks = 0;
     for (std::uint32_t w = 0; w < 16; ++w) {
       while (load_host(out[w], std::memory_order_relaxed) >> 32 != i) {
+        // The kernel ends by itself; so must this.
+        if (++looks % 65536 == 0 && seconds_since(begin) > 1.5e-9 * longest_kernel_ns) return cudaErrorLaunchTimeout;
       }
     }
     seconds[i - 1] = seconds_since(start);
   }
-  check(cudaStreamSynchronize(stream));
-  check(cudaFreeHost(in));
-  check(cudaFreeHost(out));
-  check(cudaStreamDestroy(stream));
-  return seconds;
+  return static_cast<int>(cudaStreamSynchronize(stream.stream));
 }
 
-double raw_messages_per_second(std::uint64_t count) {
+int bare_stream(std::uint64_t count, double& messages_per_s) {
   struct Slot {
     std::uint64_t words[8];
   };
   constexpr std::uint32_t capacity = 4096;
   constexpr std::uint64_t batch = 32;
-  cudaStream_t stream;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  auto* const in = mapped<Slot>(capacity);
-  auto* const out = mapped<Slot>(capacity);
-  auto* const lines = mapped<Lines>(1);
+  Stream stream;
+  Mapped<Slot> input;
+  Mapped<Slot> output;
+  Mapped<Lines> words;
+  CGL_TRY_CUDA(stream.create());
+  CGL_TRY_CUDA(input.allocate(capacity));
+  CGL_TRY_CUDA(output.allocate(capacity));
+  CGL_TRY_CUDA(words.allocate(1));
+  Slot* const in = input.memory;
+  Slot* const out = output.memory;
+  Lines* const lines = words.memory;
   const auto start = std::chrono::steady_clock::now();
-  echo_ring<<<1, 512, 0, stream>>>(lines, reinterpret_cast<const uint4*>(in), reinterpret_cast<uint4*>(out), capacity,
-                                   count);
-  check(cudaGetLastError());
+  echo_ring<<<1, 512, 0, stream.stream>>>(lines, reinterpret_cast<const uint4*>(in), reinterpret_cast<uint4*>(out),
+                                          capacity, count);
+  CGL_TRY_CUDA(cudaGetLastError());
   std::uint64_t written = 0;
   std::uint64_t taken = 0;
   std::uint64_t credit = 0;
   std::uint64_t wrong = 0;
+  std::uint64_t looks = 0;
   while (taken < count) {
+    if (++looks % 65536 == 0 && seconds_since(start) > 1.5e-9 * longest_kernel_ns) return cudaErrorLaunchTimeout;
     if (written < count && written + batch - credit <= capacity) {
       const std::uint64_t until = std::min(count, written + batch);
       for (; written < until; ++written) {
@@ -201,46 +217,40 @@ double raw_messages_per_second(std::uint64_t count) {
     for (; taken < there; ++taken) wrong += out[taken & (capacity - 1)].words[7] != taken + 7;
     store_host(lines->out_taken, taken, std::memory_order_release);
   }
-  const double seconds = seconds_since(start);
-  check(cudaStreamSynchronize(stream));
-  check(cudaFreeHost(in));
-  check(cudaFreeHost(out));
-  check(cudaFreeHost(lines));
-  check(cudaStreamDestroy(stream));
-  return wrong == 0 ? static_cast<double>(count) / seconds : 0;
+  messages_per_s = wrong == 0 ? static_cast<double>(count) / seconds_since(start) : 0;
+  return static_cast<int>(cudaStreamSynchronize(stream.stream));
 }
 
-double raw_kernel_to_kernel_seconds(std::uint32_t count) {
-  std::uint64_t* words = nullptr;
-  check(cudaMalloc(&words, 32 * sizeof(std::uint64_t)));
-  check(cudaMemset(words, 0, 32 * sizeof(std::uint64_t)));
-  void* arguments[] = {&words, &count};
-  check(cudaDeviceSynchronize());
+int bare_kernel_to_kernel(std::uint32_t count, double& seconds) {
+  struct DeviceWords {
+    std::uint64_t* words = nullptr;
+    ~DeviceWords() { static_cast<void>(cudaFree(words)); }
+  } memory;
+  Stream stream;
+  CGL_TRY_CUDA(stream.create());
+  CGL_TRY_CUDA(cudaMalloc(&memory.words, 32 * sizeof(std::uint64_t)));
+  CGL_TRY_CUDA(cudaMemsetAsync(memory.words, 0, 32 * sizeof(std::uint64_t), stream.stream));
+  CGL_TRY_CUDA(cudaStreamSynchronize(stream.stream));
+  void* arguments[] = {&memory.words, &count};
   const auto start = std::chrono::steady_clock::now();
-  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&bounce_between_blocks), dim3(2), dim3(32), arguments,
-                                    0, nullptr));
-  check(cudaDeviceSynchronize());
-  const double seconds = seconds_since(start);
-  check(cudaFree(words));
-  return seconds / count;
+  CGL_TRY_CUDA(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&bounce_between_blocks), dim3(2), dim3(32),
+                                           arguments, 0, stream.stream));
+  CGL_TRY_CUDA(cudaStreamSynchronize(stream.stream));
+  seconds = seconds_since(start) / count;
+  return 0;
 }
 
-std::vector<double> raw_launch_and_synchronise(std::uint32_t count) {
-  cudaStream_t stream;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  std::vector<double> seconds;
+int launch_and_synchronise(std::uint32_t count, std::vector<double>& seconds) {
+  Stream stream;
+  CGL_TRY_CUDA(stream.create());
+  seconds.clear();
   for (std::uint32_t i = 0; i < count + 100; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    nothing<<<1, 32, 0, stream>>>();
-    check(cudaStreamSynchronize(stream));
+    nothing<<<1, 32, 0, stream.stream>>>();
+    CGL_TRY_CUDA(cudaStreamSynchronize(stream.stream));
     if (i >= 100) seconds.push_back(seconds_since(start));
   }
-  check(cudaStreamDestroy(stream));
-  return seconds;
+  return 0;
 }
 
-ring::CudaProgram bench_program() {
-  return ring::make_cuda_program<EchoBody, BatchEchoBody, BounceBody>("bench actors", {"echo", "batch_echo", "bounce"});
-}
-
-}  // namespace cingulum::bench
+}  // namespace cingulum::ring
