@@ -54,6 +54,8 @@ class PendingReply {
   }
   // Once.
   [[nodiscard]] Result<Message> wait(Nanoseconds timeout = no_time_limit);
+  // The same until a moment of the runtime's clock.
+  [[nodiscard]] Result<Message> wait_until(std::uint64_t deadline_ns);
 
  private:
   std::shared_ptr<ReplyTable> table_;
@@ -136,6 +138,8 @@ class Runtime {
   void register_cpu_body(std::string kind, CpuBody body);
   [[nodiscard]] std::shared_ptr<Topic> topic_of(std::string_view name);
   void forget(const ActorHandle& actor);
+  [[nodiscard]] Result<PendingReply> ask(Actor& actor, const Message& message, std::uint64_t deadline_ns,
+                                         std::uint64_t expires_ns);
   void monitor();
   [[nodiscard]] std::uint64_t next_due_ns() const;
   [[nodiscard]] std::uint64_t now_ns() const;

@@ -44,8 +44,10 @@ class ResidentActor final : public Actor {
   void do_bury() override;
 
   void spin_for_answer(const ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) override;
+  void see_to_answers() override;
   // Answers go to those who wait, other outputs to the queue. True: something came.
   bool carry_answers();
+  bool carry_while_locked();
 
   // By the grid's service thread: what the seat says, and answers on their way. True: something came.
   bool serve();
@@ -94,7 +96,9 @@ class ResidentActor final : public Actor {
   std::atomic<std::uint64_t> late_replies_{0};
 
   std::atomic<std::uint32_t> askers_{0};  // threads inside spin_for_answer
-  mutable std::mutex output_mutex_;       // the ring has one reader
+  // The last answer came without the asker's doing, as it does when another actor answers what this one was asked.
+  std::atomic<bool> others_answer_{false};
+  mutable std::mutex output_mutex_;  // the ring has one reader
   bool outbox_open_ = false;
   FastReader<Message> fast_out_;
   BulkReader<Message> bulk_out_;

@@ -8,8 +8,8 @@
 // as receive answers false; what they must not lose lies in state<T>().
 #pragma once
 
-#include "ring/fast_ring.hpp"
 #include "ring/resident/seat_layout.hpp"
+#include "ring/resident/seat_rings.hpp"
 
 // A function of its own on the device: one copy serves all bodies of a program, which would each carry theirs else.
 #if defined(__CUDACC__)
@@ -26,11 +26,12 @@ constexpr std::uint32_t seat_batch = 256;
 constexpr std::uint32_t passes_per_look = 8;
 // The same for an actor that hears from its neighbours: their rings answer faster than the bus.
 constexpr std::uint32_t passes_per_look_at_edges = 64;
-// Looks per beat of an actor that takes one message after the other without a look at anything but their ring.
-constexpr std::uint32_t eager_looks_per_beat = 8;
 // A read over the bus takes about as long as four of device memory.
 constexpr std::uint32_t edge_polls_per_bus_poll = 4;
 constexpr std::uint32_t smallest_eager_capacity = 16;  // smaller rings need their credit at once
+// Of the first look over the bus after an answer, in cycles; see choose_delay().
+constexpr std::uint32_t delay_step = 160;
+constexpr std::uint32_t longest_delay = 1600;
 constexpr std::uint32_t shortest_nap_ns = 20;
 constexpr std::uint32_t vacant_nap_ns = 10000;  // nobody waits for a vacant seat but the one who seats an actor
 constexpr std::uint32_t idle_passes_before_credit = 16;
@@ -39,20 +40,30 @@ constexpr std::uint32_t idle_passes_before_credit = 16;
 struct SeatShared {
   Message in[2][seat_batch];  // alternately, so that one barrier a round is enough
   Message out[seat_batch];
+  Message sending;  // of the mailbox, on its way from the first lane to all
   SeatPlan plan;
   std::uint64_t batch_position;
+  std::uint64_t credit[2];  // of the ring in which there was no room
+  struct {
+    std::uint64_t position;
+    std::uint64_t credit;
+  } outputs[1 + largest_edge_count];  // when an actor is seated: the outbox, then the edges
   std::uint32_t verdict[2];
   std::uint32_t count[2];
+  std::uint32_t eager[2];  // with a message: Eager
 };
 
 // What the mailbox found; the other lanes learn it at the barrier.
 enum class Verdict : std::uint32_t { message, batch, nothing, end, room, leave, occupy, restart };
 
+// The ring that spoke last, when it may be waited for alone.
+enum class Eager : std::uint32_t { none, inbox, edge };
+
 template <class Machine>
 class SeatContext {
  public:
   CGL_HD_GENERIC CGL_HD SeatContext(const GridPlan& grid, std::uint32_t seat, SeatShared& shared)
-      : grid_(grid), seat_(grid.seats + seat), shared_(shared) {
+      : grid_(grid), seat_(grid.seats + seat), shared_(&shared) {
     if (!Machine::in_mailbox()) return;
     started_ns_ = Machine::time_ns();
     host_seen_ns_ = started_ns_;
@@ -64,17 +75,17 @@ class SeatContext {
 
   // Waits for the next message. False: the actor is to end; the body returns at once.
   CGL_HD_GENERIC CGL_HD bool receive(Message& message) {
-    if (in_at_ == in_count_ && out_count_ == 0 && take_eagerly()) {
-      deliver(message);
+    if (eager_ != Eager::none && take_eagerly()) {
+      hand_out(message, shared().in[round_][0]);
       return true;
     }
     if (stage_input(true) != GetStatus::taken) return false;
-    deliver(message);
+    hand_out(message, shared().in[in_buffer_][in_at_++]);
     return true;
   }
   CGL_HD_GENERIC CGL_HD GetStatus try_receive(Message& message) {
     const GetStatus status = stage_input(false);
-    if (status == GetStatus::taken) deliver(message);
+    if (status == GetStatus::taken) hand_out(message, shared().in[in_buffer_][in_at_++]);
     return status;
   }
   // Each waiting message (at most seat_batch), one per lane, is changed by `answer(Message&)` and sent. The way of
@@ -85,10 +96,10 @@ class SeatContext {
     flush();
     const std::uint32_t count = in_count_ - in_at_;
     for (std::uint32_t i = Machine::lane(); i < count; i += Machine::lanes()) {
-      Message message = shared_.in[in_buffer_][in_at_ + i];
+      Message message = shared().in[in_buffer_][in_at_ + i];
       answer(message);
-      message.set_source(static_cast<std::uint16_t>(shared_.plan.number));
-      shared_.out[i] = message;
+      message.set_source(static_cast<std::uint16_t>(shared().plan.number));
+      shared().out[i] = message;
     }
     in_at_ += count;
     received_ += count;
@@ -101,37 +112,35 @@ class SeatContext {
   CGL_HD_GENERIC CGL_HD PutStatus send(const Message& message) {
     if (!message.has(mark_request) && port_size(0) != 0) return emit(0, message);
     if (message.has(mark_handle)) hand_over();
-    const SeatRing& outbox = shared_.plan.outbox;
+    const SeatRing& outbox = shared().plan.outbox;
     if (outbox.kind == RingKind::bulk) {
       if (out_count_ == seat_batch) flush();
       if (Machine::is_first()) {
-        shared_.out[out_count_] = message;
-        shared_.out[out_count_].set_source(static_cast<std::uint16_t>(shared_.plan.number));
+        shared().out[out_count_] = message;
+        shared().out[out_count_].set_source(static_cast<std::uint16_t>(shared().plan.number));
       }
       ++out_count_;
       ++sent_;
+      eager_ = Eager::none;  // the next receive sends it off first
       return PutStatus::stored;
     }
-    if (Machine::is_one_warp() && put_at_once<false>(outbox, output_, message)) {
-      ++sent_;
-      return PutStatus::stored;
-    }
-    return send_fast(message);
+    if (!put<false>(outbox, output_, message)) return PutStatus::closed;
+    ++sent_;
+    return PutStatus::stored;
   }
   // To every actor wired to `port`.
   CGL_HD_GENERIC CGL_HD PutStatus emit(std::uint32_t port, const Message& message) {
     const std::uint32_t count = port_size(port);
     if (count == 0) return PutStatus::closed;
     if (message.has(mark_handle)) hand_over();
-    if (count == 1 && Machine::is_one_warp()) {
-      // The common case without a call: one reader, and all lanes know what the mailbox knows.
-      const std::uint32_t edge = shared_.plan.port_start[port];
-      if (put_at_once<true>(shared_.plan.edges_out[edge], edges_out_[edge], message)) {
-        ++emitted_;
-        return PutStatus::stored;
-      }
+    const std::uint32_t first = shared().plan.port_start[port];
+    emitted_ += count;
+    bool stored = put<true>(shared().plan.edges_out[first], edges_out_[first], message);
+    if (count > 1) {
+      const Message copy = message;  // one whose address nobody takes stays in registers
+      stored = put_to_each(first + 1, count - 1, copy) && stored;
     }
-    return emit_to_all(port, message);
+    return stored ? PutStatus::stored : PutStatus::closed;
   }
 
   // For bodies that work long between two messages: true when they are to end without draining.
@@ -142,7 +151,7 @@ class SeatContext {
       tell(ending() ? Verdict::end : Verdict::room, 0);
     }
     Machine::block_sync();
-    return shared_.verdict[round_] == static_cast<std::uint32_t>(Verdict::end);
+    return shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::end);
   }
   CGL_HD_GENERIC CGL_HD void heartbeat() {
     if (Machine::in_mailbox()) look_around();
@@ -154,12 +163,12 @@ class SeatContext {
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lanes() const { return Machine::lanes(); }
   CGL_HD_GENERIC CGL_HD void sync() { Machine::block_sync(); }
 
-  [[nodiscard]] CGL_HD std::uint16_t self() const { return static_cast<std::uint16_t>(shared_.plan.number); }
+  [[nodiscard]] CGL_HD std::uint16_t self() const { return static_cast<std::uint16_t>(shared().plan.number); }
   // Memory of the actor, shared by its lanes, in device memory. It outlasts parking; a start clears it.
   template <class S>
   [[nodiscard]] CGL_HD S& state() {
     static_assert(sizeof(S) <= state_capacity, "an actor's state is too large");
-    return *static_cast<S*>(shared_.plan.state);
+    return *static_cast<S*>(shared().plan.state);
   }
   // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
   CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) {
@@ -197,9 +206,9 @@ class SeatContext {
       }
     }
     Machine::block_sync();
-    const auto verdict = static_cast<Verdict>(shared_.verdict[round_]);
+    const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
     if (verdict == Verdict::leave) return verdict;
-    Machine::copy_words(&shared_.plan, &seat_->plan, sizeof(SeatPlan));
+    Machine::copy_words(&shared().plan, &seat_->plan, sizeof(SeatPlan));
     Machine::block_sync();
     seat_actor();
     return verdict;
@@ -227,9 +236,9 @@ class SeatContext {
       tell(parking_ ? Verdict::leave : next_after_body(failed), 0);
     }
     Machine::block_sync();
-    const auto verdict = static_cast<Verdict>(shared_.verdict[round_]);
+    const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
     if (verdict == Verdict::restart) {
-      Machine::clear_bytes(shared_.plan.state, shared_.plan.state_bytes);
+      Machine::clear_bytes(shared().plan.state, shared().plan.state_bytes);
       Machine::block_sync();
       has_message_ = false;
       working_on_ = 0;
@@ -248,69 +257,67 @@ class SeatContext {
     Machine::store_relaxed(&seat_->device.leave_reason, static_cast<std::uint64_t>(leave_));
     enter(SeatState::left);
   }
-  [[nodiscard]] CGL_HD const SeatPlan& plan() const { return shared_.plan; }
+  [[nodiscard]] CGL_HD const SeatPlan& plan() const { return shared().plan; }
 
  private:
-  struct Input {
-    std::uint64_t position = 0;
-    std::uint64_t published = 0;
-    std::uint32_t lap_shift = 0;
-  };
-  struct Output {
-    std::uint64_t position = 0;
-    std::uint64_t credit = 0;
-    std::uint32_t lap_shift = 0;
-  };
+  [[nodiscard]] CGL_HD SeatShared& shared() const { return Machine::block_memory(shared_); }
 
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus emit_to_all(std::uint32_t port, const Message& message) {
-    const std::uint32_t count = port_size(port);
-    const std::uint32_t first = shared_.plan.port_start[port];
-    round_ ^= 1u;
+  // Writes a message to a fast ring, all lanes; false: given up because the actor is to end or nobody reads. All lanes
+  // keep the same account of the ring, so that they part only when there is no room.
+  CGL_HD_GENERIC template <bool on_device>
+  CGL_HD bool put(const SeatRing& ring, SeatOutput& output, const Message& message) {
+    if (output.room == 0 && !find_room(ring, output)) return false;
     if (Machine::in_mailbox()) {
-      bool stored = true;
-      for (std::uint32_t i = first; i < first + count; ++i) {
-        stored = put_fast<true>(shared_.plan.edges_out[i], edges_out_[i], message) && stored;
-      }
-      tell(stored ? Verdict::room : Verdict::end, 0);
+      Machine::template write_fast<on_device>(output.next, output.sequence, message, &shared().sending,
+                                              shared().plan.number);
     }
-    Machine::block_sync();
-    emitted_ += count;
-    return shared_.verdict[round_] == static_cast<std::uint32_t>(Verdict::room) ? PutStatus::stored : PutStatus::closed;
+    output.advance();
+    return true;
   }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus send_fast(const Message& message) {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool put_to_each(std::uint32_t first, std::uint32_t count,
+                                                          const Message& message) {
+    bool stored = true;
+    for (std::uint32_t i = first; i < first + count; ++i) {
+      stored = put<true>(shared().plan.edges_out[i], edges_out_[i], message) && stored;
+    }
+    return stored;
+  }
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool find_room(const SeatRing& ring, SeatOutput& output) {
+    if (output.next_run(ring)) return true;
     round_ ^= 1u;
-    if (Machine::in_mailbox()) {
-      tell(put_fast<false>(shared_.plan.outbox, output_, message) ? Verdict::room : Verdict::end, 0);
-    }
+    if (Machine::in_mailbox()) wait_for_credit(ring, output.end);
     Machine::block_sync();
-    const bool stored = shared_.verdict[round_] == static_cast<std::uint32_t>(Verdict::room);
-    if (stored) ++sent_;
-    return stored ? PutStatus::stored : PutStatus::closed;
+    if (shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::end)) {
+      ++refused_;
+      return false;
+    }
+    output.credit = shared().credit[round_];
+    return output.next_run(ring);
   }
-  CGL_HD_GENERIC CGL_HD void deliver(Message& message) {
-    Machine::copy_message(&message, &shared_.in[in_buffer_][in_at_++]);
+  CGL_HD_GENERIC CGL_HD void hand_out(Message& message, const Message& from) {
+    Machine::load_message(message, from);
     ++received_;
     has_message_ = true;
     working_on_ = message.has(mark_request) ? message.header.correlation : 0;
   }
   [[nodiscard]] CGL_HD std::uint32_t port_size(std::uint32_t port) const {
-    return port < port_count ? shared_.plan.port_start[port + 1] - shared_.plan.port_start[port] : 0;
+    return port < port_count ? shared().plan.port_start[port + 1] - shared().plan.port_start[port] : 0;
   }
 
   // Once per actor on this seat (and again after parking): positions go on where the rings' lines say.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void seat_actor() {
-    if (shared_.plan.fresh != 0) Machine::clear_bytes(shared_.plan.state, shared_.plan.state_bytes);
+    if (shared().plan.fresh != 0) Machine::clear_bytes(shared().plan.state, shared().plan.state_bytes);
     in_at_ = in_count_ = out_count_ = 0;
     has_message_ = false;
-    heard_ = false;
+    eager_ = Eager::none;
     working_on_ = 0;
     received_ = sent_ = emitted_ = refused_ = 0;
     if (Machine::in_mailbox()) {
-      const SeatPlan& plan = shared_.plan;
-      input_ = input_of(plan.inbox);
-      output_ = output_of(plan.outbox);
-      for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) edges_in_[i] = input_of(plan.edges_in[i]);
-      for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) edges_out_[i] = output_of(plan.edges_out[i]);
+      const SeatPlan& plan = shared().plan;
+      find_input(plan.inbox, input_);
+      find_output(plan.outbox, 0);
+      for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) find_input(plan.edges_in[i], edges_in_[i]);
+      for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) find_output(plan.edges_out[i], 1 + i);
       busy_ns_ = 0;
       busy_cycles_ = 0;
       starts_ = 1;
@@ -333,29 +340,30 @@ class SeatContext {
       enter(command_of(command_) == SeatCommand::hold ? SeatState::held : SeatState::running);
     }
     Machine::block_sync();
+    output_.start(shared().outputs[0].position, shared().outputs[0].credit);
+    for (std::uint32_t i = 0; i < shared().plan.edges_out_count; ++i) {
+      edges_out_[i].start(shared().outputs[1 + i].position, shared().outputs[1 + i].credit);
+    }
   }
-  CGL_HD_GENERIC CGL_HD Input input_of(const SeatRing& ring) {
-    Input input;
-    if (ring.kind == RingKind::none) return input;
-    input.position = input.published = Machine::load_acquire(&ring.reader->position);
-    input.lap_shift = log2_of(ring.capacity);
-    return input;
+  CGL_HD_GENERIC CGL_HD void find_input(const SeatRing& ring, SeatInput& input) {
+    if (ring.kind == RingKind::none) return;
+    input.published = Machine::load_acquire(&ring.reader->position);
+    input.move_to(ring, input.published);
   }
-  CGL_HD_GENERIC CGL_HD Output output_of(const SeatRing& ring) {
-    Output output;
-    if (ring.kind == RingKind::none) return output;
-    output.position = Machine::load_acquire(&ring.writer->position);
-    output.credit = Machine::load_acquire(&ring.reader->position);
-    output.lap_shift = log2_of(ring.capacity);
-    return output;
+  CGL_HD_GENERIC CGL_HD void find_output(const SeatRing& ring, std::uint32_t index) {
+    if (ring.kind == RingKind::none) return;
+    const std::uint64_t position = Machine::load_acquire(&ring.writer->position);
+    const std::uint64_t credit = Machine::load_acquire(&ring.reader->position);
+    if (Machine::is_first()) shared().outputs[index] = {position, credit};
   }
 
   // ---- the mailbox: lanes of the first warp only, from here to the end of the section ----
 
-  CGL_HD_GENERIC CGL_HD void tell(Verdict verdict, std::uint32_t count) {
+  CGL_HD_GENERIC CGL_HD void tell(Verdict verdict, std::uint32_t count, Eager eager = Eager::none) {
     if (!Machine::is_first()) return;
-    shared_.verdict[round_] = static_cast<std::uint32_t>(verdict);
-    shared_.count[round_] = count;
+    shared().verdict[round_] = static_cast<std::uint32_t>(verdict);
+    shared().count[round_] = count;
+    shared().eager[round_] = static_cast<std::uint32_t>(eager);
   }
   CGL_HD_GENERIC CGL_HD void enter(SeatState state) {
     state_ = state;
@@ -380,8 +388,10 @@ class SeatContext {
     if (grid_.time_limit_ns != 0 && now - started_ns_ > grid_.time_limit_ns && leave_ == LeaveReason::none) {
       leave_ = LeaveReason::time_limit;
     }
+    if (leave_ != LeaveReason::none) eager_allowed_ = false;
     if (words.command != command_) {
       command_ = words.command;
+      eager_allowed_ = false;
       Machine::fence();  // what the host did before it gave the command is seen after it
       const SeatCommand command = command_of(command_);
       if (command == SeatCommand::leave && leave_ == LeaveReason::none) leave_ = LeaveReason::told;
@@ -434,7 +444,7 @@ class SeatContext {
   }
 
   CGL_HD_GENERIC template <bool on_device = false>
-  CGL_HD void publish(const SeatRing& ring, Input& input, std::uint64_t position) {
+  CGL_HD void publish(const SeatRing& ring, SeatInput& input, std::uint64_t position) {
     if (input.published == position) return;
     input.published = position;
     if constexpr (on_device) {
@@ -443,93 +453,103 @@ class SeatContext {
       Machine::store_release(&ring.reader->position, position);
     }
   }
-  // Readers give credit in quarters of the ring.
-  CGL_HD static constexpr std::uint32_t credit_interval(const SeatRing& ring) { return (ring.capacity + 3) / 4; }
   // What was delivered, not what lies staged: a successor finds the rest in the ring.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void store_positions() {
     publish_taken();
-    const SeatPlan& plan = shared_.plan;
-    if (plan.outbox.kind == RingKind::fast) Machine::store_release(&plan.outbox.writer->position, output_.position);
+    const SeatPlan& plan = shared().plan;
+    if (plan.outbox.kind == RingKind::fast) Machine::store_release(&plan.outbox.writer->position, output_.position());
     for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) {
-      Machine::store_release(&plan.edges_out[i].writer->position, edges_out_[i].position);
+      Machine::store_release(&plan.edges_out[i].writer->position, edges_out_[i].position());
     }
   }
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void publish_taken() {
-    const SeatPlan& plan = shared_.plan;
+    const SeatPlan& plan = shared().plan;
     const std::uint32_t staged = in_count_ - in_at_;
     if (plan.inbox.kind != RingKind::none) {
-      publish(plan.inbox, input_, input_.position - (staged_from_edge_ < 0 ? staged : 0));
+      publish(plan.inbox, input_, input_.position() - (staged_from_edge_ < 0 ? staged : 0));
     }
     for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
       const bool holds_it = staged_from_edge_ == static_cast<std::int32_t>(i);
-      publish<true>(plan.edges_in[i], edges_in_[i], edges_in_[i].position - (holds_it ? staged : 0));
+      publish<true>(plan.edges_in[i], edges_in_[i], edges_in_[i].position() - (holds_it ? staged : 0));
     }
   }
 
+  // A run of slots is over, all of it handed out: the writer gets its credit, and the next run begins.
+  CGL_HD_GENERIC template <bool on_device>
+  CGL_HD CGL_OWN_FUNCTION void begin_run(const SeatRing& ring, SeatInput& input) {
+    if (input.end - input.published >= credit_interval(ring)) publish<on_device>(ring, input, input.end);
+    input.move_to(ring, input.end);
+  }
   // One look into a fast ring. True: the message lies in the staging buffer.
   CGL_HD_GENERIC template <bool on_device>
-  CGL_HD bool take_fast(const SeatRing& ring, Input& input, bool with_look) {
-    const auto* const slots = static_cast<const FastSlot<Message>*>(ring.slots);
+  CGL_HD bool take_fast(const SeatRing& ring, SeatInput& input, bool with_look) {
     typename Machine::HostWords words = {};
     for (;;) {
+      if (input.left == 0) begin_run<on_device>(ring, input);
       const std::int32_t ahead = Machine::template read_fast<on_device>(
-          slots + (input.position & (ring.capacity - 1)), full_sequence(input.position >> input.lap_shift),
-          &shared_.in[round_][0], with_look ? &seat_->host : nullptr, &words);
+          input.next, input.sequence, &shared().in[round_][0], with_look ? &seat_->host : nullptr, &words);
       if (with_look) obey(words);
       with_look = false;
       if (ahead > 0) {
         // The writer drops the oldest and has overtaken us.
         const std::uint64_t lost = lost_when_lapped(ahead, ring.capacity);
-        input.position += lost;
+        input.move_to(ring, input.position() + lost);
         if constexpr (!on_device) overtaken_ += lost;
         continue;
       }
-      if (ahead < 0) return false;
-      if (gated()) return false;
-      ++input.position;
-      if (input.position - input.published >= credit_interval(ring)) {
-        publish<on_device>(ring, input, input.position - 1);
-      }
+      if (ahead < 0 || gated()) return false;
+      input.advance();
       return true;
     }
   }
-  // The same for the ring that spoke last, again and again, without a look at anything else: what answers in
-  // microseconds is spoken to again at once. Commands are seen by the ordinary look that follows.
-  CGL_HD_GENERIC template <bool on_device>
-  CGL_HD bool poll_eagerly(const SeatRing& ring, Input& input, std::uint32_t polls) {
-    if (ring.kind != RingKind::fast || ring.capacity < smallest_eager_capacity) return false;
-    const auto* const slots = static_cast<const FastSlot<Message>*>(ring.slots);
-    if (!Machine::template poll_fast<on_device>(slots + (input.position & (ring.capacity - 1)),
-                                                full_sequence(input.position >> input.lap_shift),
-                                                &shared_.in[round_][0], polls)) {
-      return false;
-    }
-    ++input.position;
-    if (input.position - input.published >= credit_interval(ring)) publish<on_device>(ring, input, input.position - 1);
-    return true;
+
+  // Whether a ring that has just spoken may be waited for alone: what answers in microseconds is spoken to again at
+  // once. With several inputs none may keep the others waiting.
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD Eager eager_about(const SeatRing& ring, Eager from) {
+    const std::uint32_t edges = shared().plan.edges_in_count;
+    const bool alone = from == Eager::edge ? edges == 1 : edges == 0;
+    const SeatCommand command = command_of(command_);
+    eager_allowed_ = alone && grid_.eager_polls != 0 && ring.capacity >= smallest_eager_capacity &&
+                     (command == SeatCommand::run || command == SeatCommand::restart) && !ending();
+    return eager_allowed_ ? from : Eager::none;
   }
-  CGL_HD_GENERIC CGL_HD bool find_eagerly() {
-    if (command_of(command_) != SeatCommand::run || leave_ != LeaveReason::none || parking_) return false;
-    const std::uint64_t now = Machine::cycles();
-    if (now - eager_since_ > Machine::cycles_per_beat / eager_looks_per_beat) {
-      eager_since_ = now;
-      passes_since_look_ = 0;  // the ordinary way begins with a look
-      return false;
+  // The same ring again and again, without a look at anything else but the host's command. The ordinary way, which
+  // tells that we live and sees whether the host does, is gone once a beat at least.
+  CGL_HD_GENERIC template <bool on_device>
+  CGL_HD bool poll_eagerly(const SeatRing& ring, SeatInput& input, std::uint32_t polls) {
+    const std::uint64_t asked = Machine::own_cycles();
+    std::uint32_t found = 0;
+    if (eager_allowed_ && !Machine::any(asked - beat_cycles_ > Machine::cycles_per_beat)) {
+      if (input.left == 0) begin_run<on_device>(ring, input);
+      std::uint32_t delay = 0;
+      if constexpr (!on_device) delay = sent_ != answered_ ? first_look_delay_ : 0;
+      found = Machine::template poll_fast<on_device>(input.next, input.sequence, &shared().in[round_][0], polls, delay,
+                                                     grid_.watch != 0 ? &seat_->host.command : nullptr, command_);
+      if constexpr (!on_device) {
+        if (sent_ != answered_) choose_delay(found);
+        answered_ = sent_;
+      }
     }
-    const SeatPlan& plan = shared_.plan;
-    bool found = false;
-    if (staged_from_edge_ >= 0) {
-      // With several edges none may keep the others waiting.
-      if (plan.edges_in_count != 1) return false;
-      found = poll_eagerly<true>(plan.edges_in[0], edges_in_[0], grid_.eager_polls);
+    busy_cycles_ += asked - busy_since_;
+    if (found != 0) {
+      input.advance();
     } else {
-      if (plan.edges_in_count != 0) return false;
-      found = poll_eagerly<false>(plan.inbox, input_, grid_.eager_polls / edge_polls_per_bus_poll);
+      passes_since_look_ = 0;  // the ordinary way begins with a look
     }
-    if (!found) return false;
-    if (busy_since_ != 0) busy_cycles_ += now - busy_since_;
     busy_since_ = Machine::own_cycles();
-    return true;
+    return found != 0;
+  }
+  // A look over the bus takes about as long as an answer and what follows from it: the one that begins with the answer
+  // comes a little too early, and the next one late. It is put off until the next message can be there: longer by a
+  // large step when the first look missed it, shorter by a small one when it did not.
+  CGL_HD_GENERIC CGL_HD void choose_delay(std::uint32_t found) {
+    if (grid_.phase == 0) return;
+    if (found == 1) {
+      if (first_look_delay_ != 0) --first_look_delay_;
+    } else if (found == 2) {
+      first_look_delay_ += delay_step;
+      if (first_look_delay_ > longest_delay) first_look_delay_ = 0;
+    }
   }
   // Nothing is delivered now: held, or ending.
   [[nodiscard]] CGL_HD bool gated() const {
@@ -540,7 +560,7 @@ class SeatContext {
 
   // Waits for input and tells the block. The messages lie in in[round_], or `count` may be copied from the bulk inbox.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void wait_for_input(bool wait) {
-    const SeatPlan& plan = shared_.plan;
+    const SeatPlan& plan = shared().plan;
     std::uint32_t passes = 0;
     bool voted = false;
     bool looked_draining = false;
@@ -556,7 +576,7 @@ class SeatContext {
             if (!claim(edges_in_[i], voted)) break;
             from_edge_ = true;
             staged_from_edge_ = static_cast<std::int32_t>(i);
-            tell(Verdict::message, 1);
+            tell(Verdict::message, 1, eager_about(plan.edges_in[i], Eager::edge));
             return;
           }
         }
@@ -567,11 +587,11 @@ class SeatContext {
           if (take_fast<false>(plan.inbox, input_, with_look) && claim(input_, voted)) {
             from_edge_ = false;
             staged_from_edge_ = -1;
-            tell(Verdict::message, 1);
+            tell(Verdict::message, 1, eager_about(plan.inbox, Eager::inbox));
             return;
           }
         } else if (plan.inbox.kind == RingKind::bulk && look_at_inbox) {
-          const std::uint64_t ready = Machine::load_acquire(&plan.inbox.writer->position) - input_.position;
+          const std::uint64_t ready = Machine::load_acquire(&plan.inbox.writer->position) - input_.position();
           if (ready != 0 && !gated() && (!voted || withdraw_vote(voted))) {
             from_edge_ = false;
             staged_from_edge_ = -1;
@@ -632,9 +652,9 @@ class SeatContext {
     }
   }
   // A message was taken: it is ours unless the vote was closed meanwhile; then it stays in the ring.
-  CGL_HD_GENERIC CGL_HD bool claim(Input& input, bool& voted) {
+  CGL_HD_GENERIC CGL_HD bool claim(SeatInput& input, bool& voted) {
     if (!voted || withdraw_vote(voted)) return true;
-    --input.position;
+    input.step_back();
     return false;
   }
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool withdraw_vote(bool& voted) {
@@ -651,42 +671,23 @@ class SeatContext {
     }
   }
 
-  // Waits for room in a fast ring and writes; false: given up because the actor is to end or nobody reads.
-  CGL_HD_GENERIC template <bool on_device>
-  CGL_HD bool put_fast(const SeatRing& ring, Output& output, const Message& message) {
+  // Waits until the reader of a fast ring whose writer stands at `position` has given credit, and tells it.
+  CGL_HD_GENERIC CGL_HD void wait_for_credit(const SeatRing& ring, std::uint64_t position) {
     std::uint32_t passes = 0;
-    while (output.position - output.credit >= ring.capacity) {
-      output.credit = Machine::load_acquire(&ring.reader->position);
-      if (output.position - output.credit < ring.capacity) break;
+    for (;;) {
+      const std::uint64_t credit = Machine::load_acquire(&ring.reader->position);
+      if (position - credit < ring.capacity) {
+        if (Machine::is_first()) shared().credit[round_] = credit;
+        tell(Verdict::room, 0);
+        return;
+      }
       if (ending() || Machine::load_acquire(&ring.reader->closed) != 0) {
-        ++refused_;
-        return false;
+        tell(Verdict::end, 0);
+        return;
       }
       look_around();
       rest(passes);
     }
-    auto* const slots = static_cast<FastSlot<Message>*>(ring.slots);
-    Message own;
-    Machine::copy_message(&own, &message);
-    own.set_source(static_cast<std::uint16_t>(shared_.plan.number));
-    Machine::template write_fast<on_device>(slots + (output.position & (ring.capacity - 1)),
-                                            full_sequence(output.position >> output.lap_shift), own);
-    ++output.position;
-    return true;
-  }
-
-  // The same where there is room by the credit that is known; false: put_fast looks for it.
-  CGL_HD_GENERIC template <bool on_device>
-  CGL_HD bool put_at_once(const SeatRing& ring, Output& output, const Message& message) {
-    if (output.position - output.credit >= ring.capacity) return false;
-    Message own;
-    Machine::copy_message(&own, &message);
-    own.set_source(static_cast<std::uint16_t>(shared_.plan.number));
-    Machine::template write_fast<on_device>(
-        static_cast<FastSlot<Message>*>(ring.slots) + (output.position & (ring.capacity - 1)),
-        full_sequence(output.position >> output.lap_shift), own);
-    ++output.position;
-    return true;
   }
 
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict next_after_body(bool failed) {
@@ -706,25 +707,22 @@ class SeatContext {
 
   // ---- all lanes again ----
 
-  // One message of the ring that spoke last, when it comes soon; it lies where stage_input would put it.
+  // One message of the ring that spoke last, when it comes soon: it lies in in[round_][0].
   CGL_HD_GENERIC CGL_HD bool take_eagerly() {
-    if (grid_.eager_polls == 0 || !heard_) return false;
     round_ ^= 1u;
     bool found = false;
     if (Machine::in_mailbox()) {
-      found = find_eagerly();
+      found = eager_ == Eager::edge
+                  ? poll_eagerly<true>(shared().plan.edges_in[0], edges_in_[0], grid_.eager_polls)
+                  : poll_eagerly<false>(shared().plan.inbox, input_, grid_.eager_polls / edge_polls_per_bus_poll);
       if (!Machine::is_one_warp()) tell(found ? Verdict::message : Verdict::nothing, 1);
     }
     if (!Machine::is_one_warp()) {
       Machine::block_sync();
-      found = shared_.verdict[round_] == static_cast<std::uint32_t>(Verdict::message);
+      found = shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::message);
     }
-    if (!found) return false;
-    in_buffer_ = round_;
-    in_at_ = 0;
-    in_count_ = 1;
-    if (shared_.in[in_buffer_][0].has(mark_handle)) Machine::fence();
-    return true;
+    if (found && shared().in[round_][0].has(mark_handle)) Machine::fence();
+    return found;
   }
   // taken: in[in_buffer_][in_at_] is a message. closed: the actor is to end.
   CGL_HD_GENERIC CGL_HD GetStatus stage_input(bool wait) {
@@ -742,28 +740,28 @@ class SeatContext {
     round_ ^= 1u;
     if (Machine::in_mailbox()) wait_for_input(wait);
     Machine::block_sync();
-    const auto verdict = static_cast<Verdict>(shared_.verdict[round_]);
+    const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
     if (verdict == Verdict::end) return GetStatus::closed;
     if (verdict == Verdict::nothing) return GetStatus::empty;
-    heard_ = verdict == Verdict::message;
+    eager_ = verdict == Verdict::message ? static_cast<Eager>(shared().eager[round_]) : Eager::none;
     in_buffer_ = round_;
     in_at_ = 0;
-    in_count_ = shared_.count[round_];
+    in_count_ = shared().count[round_];
     if (verdict == Verdict::batch) {
-      const SeatRing& inbox = shared_.plan.inbox;
-      Machine::copy_in(shared_.in[in_buffer_], static_cast<const Message*>(inbox.slots), staged_position(), in_count_,
+      const SeatRing& inbox = shared().plan.inbox;
+      Machine::copy_in(shared().in[in_buffer_], static_cast<const Message*>(inbox.slots), staged_position(), in_count_,
                        inbox.capacity);
       Machine::block_sync();
-    } else if (shared_.in[in_buffer_][0].has(mark_handle)) {
+    } else if (shared().in[in_buffer_][0].has(mark_handle)) {
       Machine::fence();  // the reads of the buffer come after the read of the message
     }
     if (Machine::in_mailbox()) {
       if (verdict == Verdict::batch) {
         // The slots of the batch before this one were handed out; those of this one are copied but still counted as
         // waiting, so that nothing is lost when the actor ends in between.
-        const SeatRing& inbox = shared_.plan.inbox;
-        if (input_.position - input_.published >= credit_interval(inbox)) publish(inbox, input_, input_.position);
-        input_.position += in_count_;
+        const SeatRing& inbox = shared().plan.inbox;
+        if (input_.end - input_.published >= credit_interval(inbox)) publish(inbox, input_, input_.end);
+        input_.end += in_count_;
       }
       busy_since_ = Machine::cycles();
     }
@@ -771,15 +769,15 @@ class SeatContext {
   }
   // The inbox position is the mailbox's; the others learn it through shared memory.
   CGL_HD_GENERIC CGL_HD std::uint64_t staged_position() {
-    if (Machine::is_first()) shared_.batch_position = input_.position;
+    if (Machine::is_first()) shared().batch_position = input_.position();
     Machine::block_sync();
-    return shared_.batch_position;
+    return shared().batch_position;
   }
 
   // What bodies sent to a bulk outbox (or by answer_batch) goes out, one release a piece.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void flush() {
     if (out_count_ == 0) return;
-    const SeatRing& outbox = shared_.plan.outbox;
+    const SeatRing& outbox = shared().plan.outbox;
     if (outbox.kind != RingKind::bulk) {
       flush_fast();
       return;
@@ -789,34 +787,34 @@ class SeatContext {
       round_ ^= 1u;
       if (Machine::in_mailbox()) wait_for_room(out_count_ - done);
       Machine::block_sync();  // also: what the body wrote to out[] is there
-      const auto verdict = static_cast<Verdict>(shared_.verdict[round_]);
-      const std::uint32_t count = shared_.count[round_];
+      const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
+      const std::uint32_t count = shared().count[round_];
       if (verdict == Verdict::end) {
         refused_ += out_count_ - done;
         break;
       }
-      Machine::copy_out(static_cast<Message*>(outbox.slots), shared_.batch_position, shared_.out + done, count,
+      Machine::copy_out(static_cast<Message*>(outbox.slots), shared().batch_position, shared().out + done, count,
                         outbox.capacity);
       Machine::block_sync();
       if (Machine::in_mailbox()) {
-        output_.position += count;
-        Machine::store_release(&outbox.writer->position, output_.position);
+        Machine::store_release(&outbox.writer->position, output_.end + count);
       }
+      output_.end += count;
       done += count;
     }
     out_count_ = 0;
   }
   CGL_HD_GENERIC CGL_HD void wait_for_room(std::uint32_t wanted) {
-    const SeatRing& outbox = shared_.plan.outbox;
+    const SeatRing& outbox = shared().plan.outbox;
     std::uint32_t passes = 0;
     for (;;) {
-      std::uint64_t room = outbox.capacity - (output_.position - output_.credit);
+      std::uint64_t room = outbox.capacity - (output_.end - output_.credit);
       if (room < wanted) {
         output_.credit = Machine::load_acquire(&outbox.reader->position);
-        room = outbox.capacity - (output_.position - output_.credit);
+        room = outbox.capacity - (output_.end - output_.credit);
       }
       if (room != 0) {
-        if (Machine::is_first()) shared_.batch_position = output_.position;
+        if (Machine::is_first()) shared().batch_position = output_.end;
         tell(Verdict::room, static_cast<std::uint32_t>(room < wanted ? room : wanted));
         return;
       }
@@ -833,9 +831,7 @@ class SeatContext {
     Machine::block_sync();
     const std::uint32_t count = out_count_;
     out_count_ = 0;
-    if (Machine::in_mailbox()) {
-      for (std::uint32_t i = 0; i < count; ++i) put_fast<false>(shared_.plan.outbox, output_, shared_.out[i]);
-    }
+    for (std::uint32_t i = 0; i < count; ++i) put<false>(shared().plan.outbox, output_, shared().out[i]);
     Machine::block_sync();
   }
   // What all lanes wrote to a buffer is there before the message that names it.
@@ -846,7 +842,7 @@ class SeatContext {
 
   const GridPlan grid_;
   Seat* const seat_;
-  SeatShared& shared_;
+  SeatShared* const shared_;
 
   // The same in all lanes.
   std::uint32_t round_ = 0;
@@ -858,8 +854,10 @@ class SeatContext {
   std::uint64_t sent_ = 0;
   std::uint64_t emitted_ = 0;
   std::uint64_t working_on_ = 0;
+  Eager eager_ = Eager::none;  // other than none: nothing is staged and nothing waits to be sent off
   bool has_message_ = false;
-  bool heard_ = false;  // the last message came from a fast ring
+  SeatOutput output_;
+  SeatOutput edges_out_[largest_edge_count];
 
   // The mailbox's.
   std::uint64_t refused_ = 0;
@@ -879,16 +877,16 @@ class SeatContext {
   std::uint64_t busy_ns_ = 0;
   std::uint64_t starts_ = 0;
   std::uint32_t passes_since_look_ = 0;
-  std::uint64_t eager_since_ = 0;
+  std::uint64_t answered_ = 0;  // of sent_, when the inbox was looked at last
+  std::uint32_t first_look_delay_ = 0;
   std::int32_t staged_from_edge_ = -1;
   bool from_edge_ = false;
+  bool eager_allowed_ = false;
   bool parking_ = false;
   SeatState state_ = SeatState::none;
   LeaveReason leave_ = LeaveReason::none;
-  Input input_;
-  Output output_;
-  Input edges_in_[largest_edge_count];
-  Output edges_out_[largest_edge_count];
+  SeatInput input_;
+  SeatInput edges_in_[largest_edge_count];
 };
 
 }  // namespace cingulum::ring
