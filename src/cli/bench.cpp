@@ -59,7 +59,9 @@ class TrackBench {
                                            .mask = path("mask"),
                                            .stop_map = path("stop-map"),
                                            .frame = frame(),
-                                           .cache = arguments_.text("cache-dir")},
+                                           .cache = arguments_.text("cache-dir"),
+                                           .voxel_mm = arguments_.real("voxel-size"),
+                                           .sphere = arguments_.text("sphere")},
                                           static_cast<std::uint64_t>(arguments_.integer("nseeds")), pool_,
                                           context_.write_options(), context_.progress_options()));
     for (const BenchScenario& scenario : bench_scenarios()) {
@@ -125,7 +127,7 @@ class TrackBench {
         continue;
       }
       Json row = {{"scenario", scenario.name}, {"device", device}, {"seeds", data_->seeds().count()}};
-      row["field_bytes"] = field.records.size() * sizeof(float) + field.record_of_voxel.size() * sizeof(std::uint32_t);
+      row["field_bytes"] = field.stored_bytes().size() + field.record_of_voxel.size() * sizeof(std::uint32_t);
       StreamlineBatch batch;
       CGL_TRY(prepared->trackers.front()->track({0, checked}, batch));
       row["checked_seeds"] = checked;
@@ -248,6 +250,14 @@ Argument whole(std::string name, std::string help, double minimum, double maximu
   return argument;
 }
 
+Argument voxel_size() {
+  Argument argument{.name = "voxel-size", .type = ArgumentType::real, .help = "edge of the phantom's voxels"};
+  argument.range = {.minimum = 0.5, .maximum = 5};
+  argument.unit = "mm";
+  argument.default_text = "2";
+  return argument;
+}
+
 }  // namespace
 
 Verb bench_verb() {
@@ -278,6 +288,12 @@ Verb bench_verb() {
            whole("check-seeds", "of these, compared with the CPU bit for bit", 1, 1e9, "2000"),
            whole("repetitions", "of each measurement, after one that does not count", 1, 1000, "3"),
            whole("chunk-size", "seeds tracked at a time, at most", 1, 1e9, "25000"),
+           voxel_size(),
+           {.name = "sphere",
+            .type = ArgumentType::text,
+            .help = "of the rows on SF: repulsion724, mirror321, ...; with -full directions and opposites apart",
+            .metavar = "NAME",
+            .default_text = "repulsion724"},
            {.name = "kernels-only", .type = ArgumentType::flag, .help = "nothing but the kernels: for profilers"},
            {.name = "dwi",
             .type = ArgumentType::text,

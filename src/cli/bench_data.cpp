@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/log.hpp"
 #include "dmri/phantom_files.hpp"
 #include "formats/nifti.hpp"
@@ -26,14 +28,14 @@ constexpr BenchScenario scenarios[] = {
     {"tensor", Getter::tensor, FieldModel::dti, 4, false, "mirror321"},
 };
 
-Status make_phantom(const fs::path& folder, ThreadPool& pool, const WriteOptions& write,
-                    const ProgressOptions& progress) {
+Status make_phantom(const PhantomModel& model, double voxel_mm, const fs::path& folder, ThreadPool& pool,
+                    const WriteOptions& write, const ProgressOptions& progress) {
   std::error_code ignored;
   if (fs::exists(folder / "phantom.json", ignored)) return {};
   log_info("making the phantom `brain` in {}", folder.string());
   PhantomRequest request;
-  CGL_TRY_ASSIGN(request.model, brain_phantom());
-  request.grid.voxel_mm = {request.model.voxel_mm, request.model.voxel_mm, request.model.voxel_mm};
+  request.model = model;
+  request.grid.voxel_mm = {voxel_mm, voxel_mm, voxel_mm};
   CGL_TRY_ASSIGN(request.scheme, named_scheme(request.model.scheme));
   CGL_TRY(write_phantom(request, folder, write, pool, progress));
   return {};
@@ -74,8 +76,10 @@ Result<BenchData> BenchData::load(const BenchSource& source, std::uint64_t seeds
     CGL_TRY(data.load_harmonics());
   } else {
     if (source.dwi.empty()) {
-      data.truth_ = source.cache / "brain-phantom";
-      CGL_TRY(make_phantom(data.truth_, pool, write, progress));
+      CGL_TRY_ASSIGN(const PhantomModel model, brain_phantom());
+      const bool usual = source.voxel_mm == model.voxel_mm;
+      data.truth_ = source.cache / (usual ? "brain-phantom" : fmt::format("brain-phantom-{}mm", source.voxel_mm));
+      CGL_TRY(make_phantom(model, source.voxel_mm, data.truth_, pool, write, progress));
       data.source_.dwi = data.truth_ / "dwi.nii.gz";
       data.source_.mask = data.truth_ / "mask.nii.gz";
     } else if (source.mask.empty()) {
@@ -133,7 +137,8 @@ bool BenchData::has(const BenchScenario& scenario) const {
 
 Result<PreparedField> BenchData::make_field(const BenchScenario& scenario, ThreadPool& pool,
                                             const ProgressOptions& progress) {
-  CGL_TRY_ASSIGN(Sphere sphere, named_sphere(scenario.sphere));
+  const bool other_sphere = scenario.amplitudes && !source_.sphere.empty();
+  CGL_TRY_ASSIGN(Sphere sphere, named_sphere(other_sphere ? source_.sphere : scenario.sphere));
   if (!source_.sh.empty()) {
     CGL_TRY_ASSIGN(
         const FieldFile file,

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,6 +50,8 @@ struct BenchSource {
   std::filesystem::path stop_map = {};      // of the file; without it 1 where it is not zero
   std::optional<GradientFrame> frame = {};  // of the b-vectors, where it is not FSL's
   std::filesystem::path cache = {};         // with neither: where the phantom is kept
+  double voxel_mm = 2;                      // the edge of its voxels
+  std::string sphere = {};                  // of fields of amplitudes; empty: the scenario's
 };
 
 class BenchData {
