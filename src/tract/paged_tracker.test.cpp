@@ -55,7 +55,8 @@ class HostKernels final : public PagedKernels {
     }
     // As the CUDA kernels of fixed shapes choose.
     const bool unweighted = input_.plan.angular_weight == 0.0f;
-    const bool mirror = unweighted && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
+    const bool whole = input_.field.half == 0u;
+    const bool mirror = unweighted && whole && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
     const bool prob = static_cast<Getter>(input_.plan.getter) == Getter::prob;
     const bool is_ptt = static_cast<Getter>(input_.plan.getter) == Getter::ptt;
     if (input_.field.kind == field_of_bootstrap && mirror && input_.harmonics.degree == 4u) {
@@ -64,11 +65,11 @@ class HostKernels final : public PagedKernels {
     } else if (input_.field.kind == field_of_harmonics && mirror && input_.harmonics.degree == 8u && prob) {
       ++series_in_registers;
       track_with<kernel::ProbOnMirroredSeries<8, 3, 48>>(work);
-    } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.half != 0u && prob &&
-               input_.field.channels == 362u && input_.field.half == 0u) {
+    } else if (input_.field.kind == field_of_amplitudes && unweighted && whole && input_.sphere.half != 0u && prob &&
+               input_.field.channels == 362u) {
       ++amplitudes_in_registers;
       track_with<kernel::ProbOnAmplitudes<362, 368>>(work);
-    } else if (input_.field.kind == field_of_harmonics && input_.field.channels == 45u && !is_ptt) {
+    } else if (input_.field.kind == field_of_harmonics && input_.field.channels == 45u && whole && !is_ptt) {
       ++steps_from_kept;
       track_with<kernel::StepsFromKept<45, 48>>(work);
     } else {
