@@ -65,7 +65,7 @@ class TrackBench {
                                           static_cast<std::uint64_t>(arguments_.integer("nseeds")), pool_,
                                           context_.write_options(), context_.progress_options()));
     for (const BenchScenario& scenario : bench_scenarios()) {
-      if (scenario.name.find(only()) == std::string_view::npos || !data_->has(scenario)) continue;
+      if (!is_wanted(scenario.name) || !data_->has(scenario)) continue;
       CGL_TRY_ASSIGN(const Field* const field, data_->field_of(scenario, pool_, context_.progress_options()));
       CGL_TRY(add_context(run_scenario(scenario, *field), "{}", scenario.name));
     }
@@ -80,6 +80,10 @@ class TrackBench {
   }
 
  private:
+  [[nodiscard]] bool is_wanted(std::string_view name) const {
+    return name.find(only()) != std::string_view::npos &&
+           (!arguments_.given("without") || name.find(arguments_.text("without")) == std::string_view::npos);
+  }
   [[nodiscard]] std::string only() const { return arguments_.has("only") ? arguments_.text("only") : ""; }
 
   [[nodiscard]] std::optional<GradientFrame> frame() const {
@@ -284,6 +288,7 @@ Verb bench_verb() {
             .metavar = "LIST",
             .default_text = "all"},
            {.name = "only", .type = ArgumentType::text, .help = "only rows whose name contains this"},
+           {.name = "without", .type = ArgumentType::text, .help = "no rows whose name contains this"},
            whole("nseeds", "seeds", 1, 4e9, "100000"),
            whole("check-seeds", "of these, compared with the CPU bit for bit", 1, 1e9, "2000"),
            whole("repetitions", "of each measurement, after one that does not count", 1, 1000, "3"),
