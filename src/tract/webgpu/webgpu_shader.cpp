@@ -285,6 +285,8 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
       {"at_points", 4u * launch.page_capacity},
       {"at_seeds", launch.at_seeds},
       {"given_directions", launch.given_directions},
+      {"brick_low", launch.brick_low},
+      {"brick_high", launch.brick_high},
       {"size_x", plan.size.x},
       {"size_y", plan.size.y},
       {"size_z", plan.size.z},
