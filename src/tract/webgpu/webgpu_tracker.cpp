@@ -26,6 +26,7 @@ namespace {
 constexpr std::uint32_t counter_words = 16;  // track.wgsl
 constexpr std::uint32_t state_words = 128;
 constexpr std::uint32_t seed_words = 8;
+constexpr std::size_t most_spare_blocks = 8;
 // Of one upload; larger ranges are tracked in several.
 constexpr std::uint32_t most_seeds_at_once = 1u << 18;
 // What every WebGPU device has.
@@ -61,8 +62,9 @@ std::uint64_t rounds_of_a_call(const TrackingInput& input) {
   }
   if (getter == Getter::ptt) {
     const std::uint64_t amplitude = 10 + std::max<std::uint64_t>(at_direction, input.nearest.capacity);
-    rounds +=
-        (1 + (plan.ptt_tries + 31) / 32) * plan.ptt_probe_quality * std::max(plan.ptt_probe_count, 1u) * amplitude;
+    // Every lane has a probe while there are any left.
+    const std::uint64_t points = (3 + plan.ptt_tries / 32) * plan.ptt_probe_quality;
+    rounds += points * (1 + std::max(plan.ptt_probe_count, 1u) * amplitude);
   }
   return rounds;
 }
@@ -79,8 +81,8 @@ class WebgpuTracker final : public Tracker {
  public:
   WebgpuTracker(Device& device, const WebgpuTrackerOptions& options) : device_(device), options_(options) {
     const bool software = device.capabilities().software;
-    workgroups_ = options.workgroups != 0 ? options.workgroups : software ? 64 : 4096;
-    pages_ = options.pages != 0 ? options.pages : software ? 1u << 14 : 1u << 18;
+    workgroups_ = options_.workgroups != 0 ? options_.workgroups : software ? 64 : 4096;
+    pages_ = options_.pages != 0 ? options_.pages : software ? 1u << 14 : 1u << 18;
     // Of the pages that a dispatch can fill there should be enough, else workgroups wait for the host.
     largest_budget_ = std::max(64u, points_per_page / 2 * (pages_ / workgroups_));
   }
@@ -94,7 +96,7 @@ class WebgpuTracker final : public Tracker {
   [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
     CGL_TRY(check_plan_and_field(plan, field));
     CGL_TRY(check_field_fits(field));
-    return check_workgroup_memory(field);
+    return check_workgroup_memory(plan, field);
   }
 
   [[nodiscard]] Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
@@ -111,6 +113,7 @@ class WebgpuTracker final : public Tracker {
       directions_ = directions;
       kernel_nanoseconds_ = 0;
       workspaces_.clear();
+      spare_blocks_.clear();
       return {};
     });
   }
@@ -178,10 +181,11 @@ class WebgpuTracker final : public Tracker {
     return {};
   }
 
-  [[nodiscard]] Status check_workgroup_memory(const Field& field) const {
+  [[nodiscard]] Status check_workgroup_memory(const TrackingPlan& plan, const Field& field) const {
     const bool series = field.kind == FieldKind::harmonics || field.kind == FieldKind::bootstrap;
     const bool mirror = series && field.sphere.mirror_symmetric;
     TrackingInput counts{};
+    counts.plan.getter = plan.getter;
     counts.field.kind = static_cast<std::uint32_t>(field.kind);
     counts.field.channels = field.channels;
     counts.sphere.rows =
@@ -284,7 +288,12 @@ class WebgpuTracker final : public Tracker {
       const std::lock_guard lock(mutex_);
       workspaces_.push_back(std::move(workspace));
     }
-    return assemble_pages(blocks, range, positions, counts, batch);
+    Status done = assemble_pages(blocks, range, positions, counts, batch);
+    const std::lock_guard lock(mutex_);
+    for (PageBlock& block : blocks) {
+      if (spare_blocks_.size() < most_spare_blocks) spare_blocks_.push_back(std::move(block));
+    }
+    return done;
   }
 
   Status upload_seeds(SeedRange range, const std::vector<numerics::Vec3>& positions,
@@ -349,19 +358,26 @@ class WebgpuTracker final : public Tracker {
     return {};
   }
 
-  Status empty_pages(Workspace& workspace, std::uint32_t used, std::vector<PageBlock>& blocks) const {
+  Status empty_pages(Workspace& workspace, std::uint32_t used, std::vector<PageBlock>& blocks) {
     if (used == 0) return {};
-    PageBlock block;
-    block.entries.resize(std::size_t{used} * entry_words);
-    block.points = std::make_unique_for_overwrite<float[]>(std::size_t{used} * page_words);
+    PageBlock block = take_block();
+    block.make_room(used);
     Queue& queue = *workspace.queue;
-    CGL_TRY(download(queue, std::span(block.entries), *workspace.pages));
-    CGL_TRY(download(queue, std::span(block.points.get(), std::size_t{used} * page_words), *workspace.pages,
+    CGL_TRY(download(queue, std::span(block.entries).first(std::size_t{used} * entry_words), *workspace.pages));
+    CGL_TRY(download(queue, std::span(block.points).first(std::size_t{used} * page_words), *workspace.pages,
                      std::uint64_t{pages_} * entry_words * sizeof(std::uint32_t)));
     CGL_TRY(queue.fill(*workspace.work, sizeof(std::uint32_t), sizeof(std::uint32_t), std::byte{0}));
     CGL_TRY(queue.synchronise());
     blocks.push_back(std::move(block));
     return {};
+  }
+
+  PageBlock take_block() {
+    const std::lock_guard lock(mutex_);
+    if (spare_blocks_.empty()) return {};
+    PageBlock block = std::move(spare_blocks_.back());
+    spare_blocks_.pop_back();
+    return block;
   }
 
   std::uint32_t next_budget() {
@@ -391,6 +407,7 @@ class WebgpuTracker final : public Tracker {
   std::atomic<std::uint64_t> kernel_nanoseconds_ = 0;
   std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<Workspace>> workspaces_;
+  std::vector<PageBlock> spare_blocks_;  // at most most_spare_blocks
   std::uint32_t budget_ = first_budget;
 };
 
