@@ -265,7 +265,8 @@ struct WorkgroupSizes {
   [[nodiscard]] std::uint32_t bytes(const TrackingInput& input) const {
     constexpr std::uint32_t lanes = 64 + 1 + 32;  // lanes_workgroup.wgsl, shared_words
     const std::uint32_t boot = input.field.kind == field_of_bootstrap ? 96 : 0;
-    return 4 * (lanes + record + values + boot);
+    const std::uint32_t ptt = static_cast<Getter>(input.plan.getter) == Getter::ptt ? 12 * 64 : 0;
+    return 4 * (lanes + record + values + boot + ptt);
   }
 };
 
@@ -395,7 +396,14 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   std::vector<std::string_view> files = files_of(input);
   files.insert(files.begin(), {"sample.wgsl", "step.wgsl"});
   files.push_back("track.wgsl");
-  for (const std::string_view file : files) text += unroller.apply(embedded_shader(file));
+  // Where peaks are sought at seeds alone, their code shall not take registers from the rest.
+  const auto getter = static_cast<Getter>(input.plan.getter);
+  const bool peaks_at_steps = getter == Getter::boot || getter == Getter::closest;
+  for (const std::string_view file : files) {
+    const std::string_view lines = embedded_shader(file);
+    const bool unrolled = form.specialised && (file != "find_peaks.wgsl" || peaks_at_steps);
+    text += unrolled ? unroller.apply(lines) : std::string(lines);
+  }
   fmt::format_to(std::back_inserter(text),
                  "\n@compute @workgroup_size(32)\nfn track(@builtin(workgroup_id) workgroup: vec3<u32>, "
                  "@builtin({}) lane: u32) {{\n  lane_index = lane;\n"

@@ -28,6 +28,7 @@ namespace {
 constexpr std::uint32_t counter_words = 16;  // track.wgsl
 constexpr std::uint32_t state_words = 128;
 constexpr std::uint32_t seed_words = 8;
+constexpr std::size_t most_spare_blocks = 8;
 // Of one upload; larger ranges are tracked in several.
 constexpr std::uint32_t most_seeds_at_once = 1u << 18;
 constexpr std::uint32_t fewest_seeds_at_once = 256;
@@ -66,8 +67,9 @@ std::uint64_t rounds_of_a_call(const TrackingInput& input) {
   }
   if (getter == Getter::ptt) {
     const std::uint64_t amplitude = 10 + std::max<std::uint64_t>(at_direction, input.nearest.capacity);
-    rounds +=
-        (1 + (plan.ptt_tries + 31) / 32) * plan.ptt_probe_quality * std::max(plan.ptt_probe_count, 1u) * amplitude;
+    // Every lane has a probe while there are any left.
+    const std::uint64_t points = (3 + plan.ptt_tries / 32) * plan.ptt_probe_quality;
+    rounds += points * (1 + std::max(plan.ptt_probe_count, 1u) * amplitude);
   }
   return rounds;
 }
@@ -103,7 +105,7 @@ class WebgpuTracker final : public Tracker {
   [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
     CGL_TRY(check_plan_and_field(plan, field));
     CGL_TRY(check_field_fits(plan, field));
-    return check_workgroup_memory(field);
+    return check_workgroup_memory(plan, field);
   }
 
   [[nodiscard]] Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
@@ -161,6 +163,7 @@ class WebgpuTracker final : public Tracker {
   void give_up_memory() {
     seeds_ = nullptr;
     workspaces_.clear();
+    spare_blocks_.clear();
     tables_.reset();
     field_.clear();
     bricks_ = {};
@@ -232,10 +235,11 @@ class WebgpuTracker final : public Tracker {
     return {};
   }
 
-  [[nodiscard]] Status check_workgroup_memory(const Field& field) const {
+  [[nodiscard]] Status check_workgroup_memory(const TrackingPlan& plan, const Field& field) const {
     const bool series = field.kind == FieldKind::harmonics || field.kind == FieldKind::bootstrap;
     const bool mirror = series && field.sphere.mirror_symmetric;
     TrackingInput counts{};
+    counts.plan.getter = plan.getter;
     counts.field.kind = static_cast<std::uint32_t>(field.kind);
     counts.field.channels = field.channels;
     counts.sphere.rows =
@@ -433,7 +437,12 @@ class WebgpuTracker final : public Tracker {
     if (!tracked) static_cast<void>(workspace->queue->synchronise());
     give_back(std::move(workspace));
     CGL_TRY(std::move(tracked));
-    return assemble_pages(blocks, range, positions, counts, batch);
+    Status done = assemble_pages(blocks, range, positions, counts, batch);
+    const std::lock_guard lock(mutex_);
+    for (PageBlock& block : blocks) {
+      if (spare_blocks_.size() < most_spare_blocks) spare_blocks_.push_back(std::move(block));
+    }
+    return done;
   }
 
   Status upload_seeds(SeedRange range, const std::vector<numerics::Vec3>& positions,
@@ -507,19 +516,26 @@ class WebgpuTracker final : public Tracker {
     return {};
   }
 
-  Status empty_pages(Workspace& workspace, std::uint32_t used, std::vector<PageBlock>& blocks) const {
+  Status empty_pages(Workspace& workspace, std::uint32_t used, std::vector<PageBlock>& blocks) {
     if (used == 0) return {};
-    PageBlock block;
-    block.entries.resize(std::size_t{used} * entry_words);
-    block.points = std::make_unique_for_overwrite<float[]>(std::size_t{used} * page_words);
+    PageBlock block = take_block();
+    block.make_room(used);
     Queue& queue = *workspace.queue;
-    CGL_TRY(download(queue, std::span(block.entries), *workspace.pages));
-    CGL_TRY(download(queue, std::span(block.points.get(), std::size_t{used} * page_words), *workspace.pages,
+    CGL_TRY(download(queue, std::span(block.entries).first(std::size_t{used} * entry_words), *workspace.pages));
+    CGL_TRY(download(queue, std::span(block.points).first(std::size_t{used} * page_words), *workspace.pages,
                      std::uint64_t{pages_} * entry_words * sizeof(std::uint32_t)));
     CGL_TRY(queue.fill(*workspace.work, sizeof(std::uint32_t), sizeof(std::uint32_t), std::byte{0}));
     CGL_TRY(queue.synchronise());
     blocks.push_back(std::move(block));
     return {};
+  }
+
+  PageBlock take_block() {
+    const std::lock_guard lock(mutex_);
+    if (spare_blocks_.empty()) return {};
+    PageBlock block = std::move(spare_blocks_.back());
+    spare_blocks_.pop_back();
+    return block;
   }
 
   std::uint32_t next_budget() {
@@ -556,6 +572,7 @@ class WebgpuTracker final : public Tracker {
   std::mutex mutex_;  // guards what follows
   std::condition_variable workspace_is_free_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;  // those that no thread uses
+  std::vector<PageBlock> spare_blocks_;                 // at most most_spare_blocks
   std::uint32_t budget_ = first_budget;
 };
 
