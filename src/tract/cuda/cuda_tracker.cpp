@@ -14,6 +14,7 @@
 #include "device/cuda/cuda_status.hpp"
 #include "tract/backends.hpp"
 #include "tract/cuda/track_kernels.hpp"
+#include "tract/kernel/ptt_in_registers.hpp"
 #include "tract/paged_tracker.hpp"
 
 namespace cingulum {
@@ -31,6 +32,7 @@ struct Launch {
   std::uint32_t threads = 0;
   std::uint32_t blocks = 0;  // that fill the device
   std::uint32_t shared_bytes = 0;
+  std::uint32_t walks = 1;  // of a warp
   SlabMemoryOnDevice slabs{};
   std::unique_ptr<Buffer> global;
 
@@ -57,6 +59,7 @@ class CudaKernels final : public PagedKernels {
     }
     if (!halves) return tl::make_unexpected(std::move(halves.error()));
     halves_ = std::move(*halves);
+    CGL_TRY(derive_tables(pair.halves));
     log_debug("device {}: tracking with {} blocks of {} threads, {} bytes of shared memory each{}", device_.id(),
               halves_.blocks, halves_.threads, halves_.shared_bytes, halves_.global ? ", slabs in global memory" : "");
     return {};
@@ -83,12 +86,23 @@ class CudaKernels final : public PagedKernels {
     return fail(ErrorKind::unavailable, "device {}: no kernel for this getter on this field", device_.id());
   }
 
+  [[nodiscard]] Status derive_tables(const TrackKernel& kernel) {
+    derived_.reset();
+    if (kernel.derive == nullptr) return {};
+    CGL_TRY_ASSIGN(derived_, device_.allocate(kernel.derived_words(input_) * sizeof(std::uint32_t)));
+    auto* const words = static_cast<std::uint32_t*>(derived_->device_pointer());
+    CGL_TRY(cuda_status(kernel.derive(input_, words, cudaStreamPerThread), "device {}: making tables", device_.id()));
+    return cuda_status(cudaStreamSynchronize(cudaStreamPerThread), "device {}: making tables", device_.id());
+  }
+
   // As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
   [[nodiscard]] Result<Launch> plan_launch(const TrackKernel& kernel, const kernel::SlabLayout& layout) const {
     const std::uint64_t most_shared = device_.capabilities().shared_bytes;
     const std::uint32_t slab_words = kernel.slab_use == SlabUse::all ? layout.words
                                      : kernel.slab_use == SlabUse::record
                                          ? kernel::whole_rows(input_.field.channels + 1u)
+                                     : kernel.slab_use == SlabUse::probes
+                                         ? kernel.walks * kernel::probe_walk_slab_words(input_.field.channels)
                                          : 0u;
     const std::uint64_t slab_bytes = std::uint64_t{slab_words} * sizeof(float);
     const std::uint64_t table_bytes = std::uint64_t{kernel.table_words(input_)} * sizeof(float);
@@ -97,6 +111,7 @@ class CudaKernels final : public PagedKernels {
     launch.slabs.layout = layout;
     launch.slabs.layout.words = slab_words;
     launch.threads = kernel.threads;
+    launch.walks = kernel.walks;
     const auto bytes = [&] { return table_bytes + slab_bytes * launch.warps(); };
     // Blocks share a multiprocessor, which has about a kilobyte more than the largest block may take, for each of them.
     const auto wanted = [&] { return kernel.blocks * (bytes() + 1024); };
@@ -135,7 +150,8 @@ class CudaKernels final : public PagedKernels {
   Status launch(Queue& queue, const Launch& launch, const kernel::PagedWork& work, std::uint32_t items,
                 std::string_view what) {
     CGL_TRY(device_.make_current());
-    const std::uint32_t needed = (items + launch.warps() - 1) / launch.warps();
+    const std::uint32_t per_block = launch.warps() * launch.walks;
+    const std::uint32_t needed = (items + per_block - 1) / per_block;
     SlabMemoryOnDevice slabs = launch.slabs;
     TrackingInput input = input_;
     kernel::PagedWork argument = work;
@@ -161,6 +177,7 @@ class CudaKernels final : public PagedKernels {
   CudaDevice& device_;
   TrackingInput input_{};
   Launch seeds_, halves_;
+  std::unique_ptr<Buffer> derived_;
   std::mutex mutex_;
   std::vector<const Queue*> queues_;  // in the order of their first launch; guarded by mutex_
 };

@@ -1,10 +1,101 @@
+#include <cstdlib>
+
 #include "tract/cuda/track_kernels.cuh"
+#include "tract/kernel/ptt_in_registers.hpp"
 
 namespace cingulum {
 namespace {
 
 using OnAmplitudes = cuda::AnyShape<Getter::ptt, field_of_amplitudes>;
 using OnSeries = cuda::AnyShape<Getter::ptt, field_of_harmonics>;
+
+// Tables of ProbeView in device memory: cells, then the packed nearest slots.
+__global__ void fill_probe_cells(const __grid_constant__ TrackingInput input, std::uint32_t* cells) {
+  const std::size_t count = kernel::probe_cell_count(input.plan.size);
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += std::size_t{gridDim.x} * blockDim.x) {
+    kernel::write_probe_cell(input, i, cells);
+  }
+}
+__global__ void pack_nearest(const __grid_constant__ TrackingInput input, std::uint32_t count, std::uint32_t* packed) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) packed[i] = kernel::packed_nearest(input.nearest, i);
+}
+
+std::uint32_t nearest_words(const TrackingInput& input) {
+  return 3u * input.nearest.cells * input.nearest.cells;
+}
+
+template <std::uint32_t given_walks, std::uint32_t given_threads, std::uint32_t given_blocks, bool share_nearest>
+struct InRegisters {
+  static constexpr std::uint32_t walks = given_walks;
+  static constexpr std::uint32_t threads = given_threads;
+  static constexpr std::uint32_t blocks = given_blocks;
+  static constexpr bool shared_slabs = true;
+  static constexpr SlabUse slab_use = SlabUse::probes;
+  static constexpr std::uint32_t arc_words = numerics::lane_count * kernel::probe_arc_words;
+
+  static CGL_HD void fix(TrackingInput& input) {
+    OnAmplitudes::fix(input);
+    input.sphere.half = 1u;
+    input.plan.ptt_probe_count = 1u;
+    input.plan.ptt_exponent_is_one = 1u;
+    input.nearest.cells = 96u;
+  }
+  static bool matches(const TrackingInput& input) {
+    return kernel::probes_in_registers(input) && input.nearest.cells == 96u;
+  }
+  static std::size_t derived_words(const TrackingInput& input) {
+    return 8u * kernel::probe_cell_count(input.plan.size) + nearest_words(input);
+  }
+  static cudaError_t derive(TrackingInput& input, std::uint32_t* words, cudaStream_t stream) {
+    std::uint32_t* const packed = words + 8u * kernel::probe_cell_count(input.plan.size);
+    fill_probe_cells<<<1024, 256, 0, stream>>>(input, words);
+    const std::uint32_t count = nearest_words(input);
+    pack_nearest<<<(count + 255u) / 256u, 256, 0, stream>>>(input, count, packed);
+    input.probes.cells = words;
+    input.probes.nearest = packed;
+    return cudaGetLastError();
+  }
+  static std::uint32_t table_words(const TrackingInput& input) {
+    return arc_words + 4u * numerics::lane_count * input.sphere.rows +
+           (share_nearest ? kernel::whole_rows(nearest_words(input)) : 0u);
+  }
+  static __device__ void share_tables(TrackingInput& input, float*& free) {
+    if (threadIdx.x < numerics::lane_count) {
+      reinterpret_cast<kernel::ProbeArc*>(free)[threadIdx.x] = kernel::disc_arc<numerics::WarpLanes>(input);
+    }
+    input.probes.arcs = free;
+    free += arc_words;
+    const std::uint32_t slots = numerics::lane_count * input.sphere.rows;
+    for (std::uint32_t i = threadIdx.x; i < slots; i += blockDim.x) {
+      reinterpret_cast<kernel::FourFloats*>(free)[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], 0.0f}};
+    }
+    input.probes.directions = free;
+    free += 4u * slots;
+    if constexpr (share_nearest) {
+      input.probes.nearest = cuda::share(input.probes.nearest, 3u * input.nearest.cells * input.nearest.cells, free);
+    }
+  }
+};
+
+template <class Shape>
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
+    follow_probes(const __grid_constant__ TrackingInput given, const __grid_constant__ kernel::PagedWork work,
+                  const __grid_constant__ SlabMemoryOnDevice memory) {
+  extern __shared__ float shared_memory[];
+  float* free = shared_memory;
+  TrackingInput input = given;
+  Shape::fix(input);
+  Shape::share_tables(input, free);
+  __syncthreads();
+  kernel::run_probe_halves<numerics::WarpLanes, cuda::WarpMachine, Shape::walks>(
+      input, free + memory.layout.words * (threadIdx.x / numerics::lane_count), work.seeds, work.halves, work.store);
+}
+
+template <class Shape>
+TrackKernel probes_entry() {
+  return cuda::entry<Shape>(reinterpret_cast<const void*>(&follow_probes<Shape>));
+}
 
 }  // namespace
 
@@ -14,7 +105,22 @@ TrackKernelPair ptt_kernels(const TrackingInput& input, bool any_shape) {
   TrackingInput other = input;
   other.plan.getter = static_cast<std::uint32_t>(Getter::closest);
   if (input.field.kind == field_of_amplitudes) {
-    return {amplitude_kernels(other, any_shape).seeds, cuda::halves_entry<OnAmplitudes>()};
+    const TrackKernel seeds = amplitude_kernels(other, any_shape).seeds;
+    if (!any_shape && InRegisters<1, 512, 1, true>::matches(input)) {
+      const char* const v = std::getenv("CINGULUM_PTT_VARIANT");
+      static int cycle = 0;
+      switch (v == nullptr ? 0 : v[0] == 99 ? cycle++ : std::atoi(v)) {
+        default: return {seeds, probes_entry<InRegisters<4, 128, 4, false>>()};
+        case 1: return {seeds, probes_entry<InRegisters<4, 128, 5, false>>()};
+        case 2: return {seeds, probes_entry<InRegisters<4, 512, 1, false>>()};
+        case 3: return {seeds, probes_entry<InRegisters<2, 128, 4, false>>()};
+        case 4: return {seeds, probes_entry<InRegisters<2, 512, 1, true>>()};
+        case 5: return {seeds, probes_entry<InRegisters<2, 640, 1, true>>()};
+        case 6: return {seeds, probes_entry<InRegisters<1, 512, 1, true>>()};
+        case 7: return {seeds, probes_entry<InRegisters<4, 640, 1, false>>()};
+      }
+    }
+    return {seeds, cuda::halves_entry<OnAmplitudes>()};
   }
   return {series_kernels(other, any_shape).seeds, cuda::halves_entry<OnSeries>()};
 }

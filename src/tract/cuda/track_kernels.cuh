@@ -85,7 +85,13 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 
 template <class Shape>
 TrackKernel entry(const void* function) {
-  return {function, Shape::threads, Shape::blocks, Shape::table_words, Shape::shared_slabs, Shape::slab_use};
+  TrackKernel kernel{function, Shape::threads, Shape::blocks, Shape::table_words, Shape::shared_slabs, Shape::slab_use};
+  if constexpr (requires { Shape::walks; }) {
+    kernel.walks = Shape::walks;
+    kernel.derived_words = Shape::derived_words;
+    kernel.derive = Shape::derive;
+  }
+  return kernel;
 }
 
 template <class Shape>
