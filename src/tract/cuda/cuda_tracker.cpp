@@ -102,7 +102,7 @@ class CudaKernels final : public PagedKernels {
                                      : kernel.slab_use == SlabUse::record
                                          ? kernel::whole_rows(input_.field.channels + 1u)
                                      : kernel.slab_use == SlabUse::probes
-                                         ? kernel.walks * kernel::probe_walk_slab_words(input_.field.channels)
+                                         ? kernel.walks * kernel::probe_walk_slab_words
                                          : 0u;
     const std::uint64_t slab_bytes = std::uint64_t{slab_words} * sizeof(float);
     const std::uint64_t table_bytes = std::uint64_t{kernel.table_words(input_)} * sizeof(float);

@@ -81,7 +81,7 @@ struct InRegisters {
 template <class Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     follow_probes(const __grid_constant__ TrackingInput given, const __grid_constant__ kernel::PagedWork work,
-                  const __grid_constant__ SlabMemoryOnDevice memory) {
+                  const __grid_constant__ SlabMemoryOnDevice) {
   extern __shared__ float shared_memory[];
   float* free = shared_memory;
   TrackingInput input = given;
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   Shape::share_tables(input, free);
   __syncthreads();
   kernel::run_probe_halves<numerics::WarpLanes, cuda::WarpMachine, Shape::walks>(
-      input, free + memory.layout.words * (threadIdx.x / numerics::lane_count), work.seeds, work.halves, work.store);
+      input, free + Shape::walks * kernel::probe_walk_slab_words * (threadIdx.x / numerics::lane_count), work.seeds, work.halves, work.store);
 }
 
 template <class Shape>

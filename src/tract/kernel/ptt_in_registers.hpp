@@ -64,7 +64,7 @@ CGL_HD inline void write_probe_cell(const TrackingInput& input, std::size_t cell
     const std::size_t x = corner_of(cell % (size.x + 1u), size.x, (corner & 1u) != 0u);
     const std::size_t y = corner_of(row % (size.y + 1u), size.y, (corner & 2u) != 0u);
     const std::size_t z = corner_of(row / (size.y + 1u), size.z, (corner & 4u) != 0u);
-    cells[8u * cell + corner] = input.field.record_of_voxel[x + size.x * (y + size.y * z)];
+    cells[8u * cell + corner] = input.field.record_of_voxel[x + size.x * (y + size.y * z)] * (input.field.stride / 4u);
   }
 }
 
@@ -80,13 +80,6 @@ CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::size
   std::uint32_t packed = (count > packed_too_many ? packed_too_many : count - 1u) << 30u;
   for (std::uint32_t i = 0; i < 3u && i < count; ++i) packed |= list[i] << (packed_slot_bits * i);
   return packed;
-}
-
-// Whether the slots of a half sphere go into the packed table.
-CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
-  return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
-         input.sphere.half != 0u && input.field.channels <= packed_slot_mask && input.plan.ptt_probe_count <= 1u &&
-         input.plan.ptt_exponent_is_one != 0u;
 }
 
 CGL_HD_GENERIC
@@ -109,9 +102,9 @@ CGL_HD inline ProbeArc disc_arc(const TrackingInput& input) {
 
 // nearest_slots of one vector.
 CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::Vec3 v) {
-  const float x = numerics::absolute(v.x);
-  const float y = numerics::absolute(v.y);
-  const float z = numerics::absolute(v.z);
+  const float x = __builtin_fabsf(v.x);
+  const float y = __builtin_fabsf(v.y);
+  const float z = __builtin_fabsf(v.z);
   const bool along_x = x >= y && x >= z;
   const bool along_y = y >= z;
   const float major = along_x ? v.x : (along_y ? v.y : v.z);
@@ -137,7 +130,7 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
     const FourFloats* const directions = reinterpret_cast<const FourFloats*>(input.probes.directions);
     const auto cosine_with = [&](std::uint32_t slot) {
       const FourFloats d = directions[slot];
-      return numerics::absolute((d.number[0] * v.x + d.number[1] * v.y) + d.number[2] * v.z);
+      return __builtin_fabsf((d.number[0] * v.x + d.number[1] * v.y) + d.number[2] * v.z);
     };
     float best_cosine = cosine_with(best);
     const auto compare = [&](std::uint32_t slot) {
@@ -177,13 +170,10 @@ CGL_HD inline CellPlace cell_place(numerics::Vec3 position) {
           below};
 }
 
-CGL_HD inline bool is_inside(const CellPlace& place, numerics::Vec3 position, numerics::GridSize size) {
-  // Between voxel centres there is nothing to round.
-  if (static_cast<std::uint32_t>(place.x) < size.x - 1u && static_cast<std::uint32_t>(place.y) < size.y - 1u &&
-      static_cast<std::uint32_t>(place.z) < size.z - 1u) {
-    return true;
-  }
-  return !numerics::is_outside(position, size);
+// Then it is inside of the image, whatever is rounded.
+CGL_HD inline bool between_centres(const CellPlace& place, numerics::GridSize size) {
+  return static_cast<std::uint32_t>(place.x) < size.x - 1u && static_cast<std::uint32_t>(place.y) < size.y - 1u &&
+         static_cast<std::uint32_t>(place.z) < size.z - 1u;
 }
 
 CGL_HD inline ProbeCell probe_cell(const TrackingInput& input, const CellPlace& place, numerics::Vec3 position) {
@@ -211,16 +201,13 @@ CGL_HD inline ProbeCell probe_cell(const TrackingInput& input, const CellPlace& 
 // amplitudes_along of one position and tangent.
 CGL_HD inline float amplitude_along(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent) {
   const CellPlace place = cell_place(position);
-  if (!is_inside(place, position, input.plan.size)) return 0.0f;
+  if (!between_centres(place, input.plan.size) && numerics::is_outside(position, input.plan.size)) return 0.0f;
   const ProbeCell cell = probe_cell(input, place, position);
-  // One multiplication with a sum gives an address.
   const char* const column = reinterpret_cast<const char*>(input.field.records + nearest_slot(input, tangent));
-  const std::uint32_t record_bytes = input.field.stride * static_cast<std::uint32_t>(sizeof(float));
   float sum = 0.0f;
   CGL_UNROLL
   for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-    const float value = *reinterpret_cast<const float*>(
-        column + static_cast<std::uint64_t>(cell.record(corner)) * record_bytes);
+    const float value = *reinterpret_cast<const float*>(column + sizeof(FourFloats) * cell.record(corner));
     const float term = cell.weight[corner] * value;
     sum = corner == 0u ? term : sum + term;
   }
@@ -234,7 +221,7 @@ struct Probe {
   numerics::LaneFrame<Warp> frame;
   ProbeArc arc;
   float sum;
-  std::uint32_t points;  // still to go
+  std::int32_t points;  // still to go; 0 when whole, below when there is no probe
   std::uint32_t number;
 };
 
@@ -301,7 +288,6 @@ template <class Warp>
 CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3 position, float* to, float& threshold) {
   const FieldView& field = input.field;
   const ProbeCell cell = probe_cell(input, cell_place(position), position);
-  const std::uint32_t record_bytes = field.stride * static_cast<std::uint32_t>(sizeof(float));
   float best = 0.0f;
   Warp::barrier();
   for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels + 1u; first += 4u * Warp::width) {
@@ -309,8 +295,7 @@ CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3
     FourFloats value[8];
     CGL_UNROLL
     for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = *reinterpret_cast<const FourFloats*>(
-          column + static_cast<std::uint64_t>(cell.record(corner)) * record_bytes);
+      value[corner] = *reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * cell.record(corner));
     }
     FourFloats sum;
     CGL_UNROLL
@@ -320,7 +305,10 @@ CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3
       for (std::uint32_t corner = 1; corner < 8u; ++corner) {
         sum.number[i] = sum.number[i] + cell.weight[corner] * value[corner].number[i];
       }
-      if (first + i < field.channels && sum.number[i] > best) best = sum.number[i];
+    }
+    CGL_UNROLL
+    for (std::uint32_t i = 0; i < 4u; ++i) {
+      if (first + i < field.channels) best = sum.number[i] > best ? sum.number[i] : best;
     }
     *reinterpret_cast<FourFloats*>(to + first) = sum;
   }
@@ -338,11 +326,16 @@ struct alignas(16) ProbeWalk {
 inline constexpr std::uint32_t probe_walk_words = 32;
 static_assert(sizeof(ProbeWalk) <= probe_walk_words * sizeof(float));
 
-// Of one streamline, in words: the record where it stands, later in its place 32 arcs; and the ProbeWalk.
-CGL_HD constexpr std::uint32_t probe_walk_slab_words(std::uint32_t channels) {
-  const std::uint32_t record = 4u * numerics::lane_count * numerics::row_count((channels + 4u) / 4u);
-  const std::uint32_t arcs = numerics::lane_count * probe_arc_words;
-  return (record > arcs ? record : arcs) + probe_walk_words;
+// Of one streamline, in words: the record where it stands, later in its place 32 arcs; and the ProbeWalk. A constant, so
+// that addresses are short.
+inline constexpr std::uint32_t probe_record_words = numerics::lane_count * probe_arc_words;
+inline constexpr std::uint32_t probe_walk_slab_words = probe_record_words + probe_walk_words;
+
+// Whether ProbeView has what a plan needs: the record fits, the slots fit into ten bits.
+CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
+  return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
+         input.sphere.half != 0u && input.field.channels < probe_record_words && input.plan.ptt_probe_count <= 1u &&
+         input.plan.ptt_exponent_is_one != 0u;
 }
 
 // What a step begins with.
@@ -472,14 +465,14 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
   // Probes are numbered: first the points of the disc, then the attempts.
   constexpr std::uint32_t disc = numerics::lane_count;
   constexpr std::uint32_t no_probe = 0xffffffffu;
+  constexpr std::int32_t idle_probe = -1;
   const TrackingPlan& plan = input.plan;
-  const std::uint32_t slab_words = probe_walk_slab_words(input.field.channels);
-  const std::uint32_t points = plan.ptt_probe_quality - 1u;
+  const std::int32_t points = static_cast<std::int32_t>(plan.ptt_probe_quality) - 1;
   const float share = 1.0f / static_cast<float>(plan.ptt_probe_quality);
   const bool weak_links = plan.ptt_weak_links != 0u;
-  const auto record_of = [&](std::uint32_t which) { return slab + which * slab_words; };
+  const auto record_of = [&](std::uint32_t which) { return slab + which * probe_walk_slab_words; };
   const auto walk_of = [&](std::uint32_t which) {
-    return reinterpret_cast<ProbeWalk*>(slab + (which + 1u) * slab_words - probe_walk_words);
+    return reinterpret_cast<ProbeWalk*>(slab + which * probe_walk_slab_words + probe_record_words);
   };
   const std::uint32_t own = Warp::lane_index() / threads;
   const std::uint32_t own_bits = (0xffffffffu >> (Warp::width - threads)) << (own * threads);
@@ -489,7 +482,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
 
   Probe<Warp> probe{};
   probe.number = no_probe;
-  bool follows = false;
+  probe.points = idle_probe;
   // The same for all threads of a streamline.
   float threshold = 0.0f, here = 0.0f, bound = 0.0f;
   float best_of_disc = 0.0f;      // of those that this thread followed
@@ -502,21 +495,20 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
   for (;;) {
     for (;;) {
       // Threads without a probe take one.
-      const std::uint32_t idle = Warp::ballot(!follows) & own_bits;
+      const std::uint32_t idle = Warp::ballot(probe.points < 0) & own_bits;
       const std::uint32_t last = made < end ? made : end;
       const std::uint32_t left = taken < last ? last - taken : 0u;
       const std::uint32_t rank = numerics::bit_count(idle & Warp::lanes_below());
-      if (!follows && rank < left) {
+      if (probe.points < 0 && rank < left) {
         probe.number = taken + rank;
         const ProbeArc* const from = probe.number < disc ? disc_arcs : own_arcs;
         probe.arc = from[probe.number % numerics::lane_count];
         stand_at(probe, own_walk->start);
         probe.sum = here;
         probe.points = points;
-        follows = true;
       }
       const std::uint32_t wanted = numerics::bit_count(idle);
-      if (taken < disc && taken + wanted >= disc) until_bound = points;
+      if (taken < disc && taken + wanted >= disc) until_bound = static_cast<std::uint32_t>(points);
       taken = taken + (wanted < left ? wanted : left);
       // What remains idle needs candidates, or the streamline has all that it needs.
       const bool needs = wanted > left && works && (made < end || idle == own_bits);
@@ -565,20 +557,16 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
       if (!goes_on && !Warp::any(works)) return;
     }
 
-    bool whole = false;
-    if (follows) {
+    if (probe.points > 0) {
       const float value = advance_probe(input, probe);
       probe.sum = probe.sum + value;
-      probe.points = probe.points - 1u;
-      const bool stays = weak_links || value >= threshold;
-      whole = stays && probe.points == 0u;
-      follows = stays && !whole;
+      probe.points = weak_links || value >= threshold ? probe.points - 1 : idle_probe;
     }
     until_bound = until_bound - 1u;
     // A candidate is never whole before the last point of the disc, which was taken before it.
-    if (!Warp::any(whole || until_bound == 0u)) continue;
+    if (!Warp::any(probe.points == 0 || until_bound == 0u)) continue;
     const float mean = probe.sum * share;
-    const float support = whole && mean >= threshold && mean > 0.0f ? mean : 0.0f;
+    const float support = probe.points == 0 && mean >= threshold && mean > 0.0f ? mean : 0.0f;
     const bool of_disc = probe.number < disc;
     if (of_disc && support > best_of_disc) best_of_disc = support;
     const float greatest = greatest_of_threads<Warp, threads>(best_of_disc);
@@ -590,7 +578,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
     const bool passes = !of_disc && support > probe.arc.height * bound;
     const std::uint32_t passed = least_of_threads<Warp, threads>(passes ? probe.number : no_probe);
     if (passed < end) end = passed;
-    if (!of_disc && probe.number >= end) follows = false;
+    if (probe.points == 0 || (!of_disc && probe.number >= end)) probe.points = idle_probe;
   }
 }
 
