@@ -21,10 +21,6 @@ __global__ void pack_nearest(const __grid_constant__ TrackingInput input, std::u
   if (i < count) packed[i] = kernel::packed_nearest(input.nearest, i);
 }
 
-std::uint32_t nearest_words(const TrackingInput& input) {
-  return 3u * input.nearest.cells * input.nearest.cells;
-}
-
 template <std::uint32_t given_walks, std::uint32_t given_threads, std::uint32_t given_blocks, bool share_nearest>
 struct InRegisters {
   static constexpr std::uint32_t walks = given_walks;
@@ -45,12 +41,12 @@ struct InRegisters {
     return kernel::probes_in_registers(input) && input.nearest.cells == 96u;
   }
   static std::size_t derived_words(const TrackingInput& input) {
-    return 8u * kernel::probe_cell_count(input.plan.size) + nearest_words(input);
+    return 8u * kernel::probe_cell_count(input.plan.size) + kernel::packed_nearest_words(input.nearest);
   }
   static cudaError_t derive(TrackingInput& input, std::uint32_t* words, cudaStream_t stream) {
     std::uint32_t* const packed = words + 8u * kernel::probe_cell_count(input.plan.size);
     fill_probe_cells<<<1024, 256, 0, stream>>>(input, words);
-    const std::uint32_t count = nearest_words(input);
+    const std::uint32_t count = kernel::packed_nearest_words(input.nearest);
     pack_nearest<<<(count + 255u) / 256u, 256, 0, stream>>>(input, count, packed);
     input.probes.cells = words;
     input.probes.nearest = packed;
@@ -58,7 +54,7 @@ struct InRegisters {
   }
   static std::uint32_t table_words(const TrackingInput& input) {
     return arc_words + 4u * numerics::lane_count * input.sphere.rows +
-           (share_nearest ? kernel::whole_rows(nearest_words(input)) : 0u);
+           (share_nearest ? kernel::whole_rows(kernel::packed_nearest_words(input.nearest)) : 0u);
   }
   static __device__ void share_tables(TrackingInput& input, float*& free) {
     if (threadIdx.x < numerics::lane_count) {
@@ -73,7 +69,7 @@ struct InRegisters {
     input.probes.directions = free;
     free += 4u * slots;
     if constexpr (share_nearest) {
-      input.probes.nearest = cuda::share(input.probes.nearest, 3u * input.nearest.cells * input.nearest.cells, free);
+      input.probes.nearest = cuda::share(input.probes.nearest, kernel::packed_nearest_words(input.nearest), free);
     }
   }
 };

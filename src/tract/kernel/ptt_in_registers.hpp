@@ -73,6 +73,9 @@ inline constexpr std::uint32_t packed_slot_mask = (1u << packed_slot_bits) - 1u;
 // In the place of the number of slots less one: more than three, which are in NearestView.
 inline constexpr std::uint32_t packed_too_many = 3;
 
+CGL_HD constexpr std::uint32_t packed_nearest_words(const NearestView& nearest) {
+  return 3u * nearest.cells * nearest.cells;
+}
 CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::size_t cell) {
   const std::uint32_t* const list = nearest.slots + cell * nearest.capacity;
   std::uint32_t count = 1;
@@ -198,12 +201,21 @@ CGL_HD inline ProbeCell probe_cell(const TrackingInput& input, const CellPlace& 
   return result;
 }
 
+// The address itself, kept by the compiler as one number: it would put each of eight addresses together anew.
+CGL_HD inline const char* one_address(const float* at) {
+  const char* address = reinterpret_cast<const char*>(at);
+#if defined(__CUDA_ARCH__)
+  asm("" : "+l"(address));
+#endif
+  return address;
+}
+
 // amplitudes_along of one position and tangent.
 CGL_HD inline float amplitude_along(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent) {
   const CellPlace place = cell_place(position);
   if (!between_centres(place, input.plan.size) && numerics::is_outside(position, input.plan.size)) return 0.0f;
   const ProbeCell cell = probe_cell(input, place, position);
-  const char* const column = reinterpret_cast<const char*>(input.field.records + nearest_slot(input, tangent));
+  const char* const column = one_address(input.field.records + nearest_slot(input, tangent));
   float sum = 0.0f;
   CGL_UNROLL
   for (std::uint32_t corner = 0; corner < 8u; ++corner) {
@@ -291,7 +303,7 @@ CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3
   float best = 0.0f;
   Warp::barrier();
   for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels + 1u; first += 4u * Warp::width) {
-    const char* const column = reinterpret_cast<const char*>(field.records + first);
+    const char* const column = one_address(field.records + first);
     FourFloats value[8];
     CGL_UNROLL
     for (std::uint32_t corner = 0; corner < 8u; ++corner) {
@@ -337,6 +349,10 @@ CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
          input.sphere.half != 0u && input.field.channels < probe_record_words && input.plan.ptt_probe_count <= 1u &&
          input.plan.ptt_exponent_is_one != 0u;
 }
+
+// Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the others
+// go on. More would take too much shared memory.
+inline constexpr std::uint32_t walks_of_a_warp = 4;
 
 // What a step begins with.
 struct ProbeThresholds {
@@ -475,7 +491,8 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
     return reinterpret_cast<ProbeWalk*>(slab + which * probe_walk_slab_words + probe_record_words);
   };
   const std::uint32_t own = Warp::lane_index() / threads;
-  const std::uint32_t own_bits = (0xffffffffu >> (Warp::width - threads)) << (own * threads);
+  // The bits of this streamline's threads; none when it has no more halves.
+  std::uint32_t own_bits = (0xffffffffu >> (Warp::width - threads)) << (own * threads);
   const ProbeArc* const own_arcs = reinterpret_cast<const ProbeArc*>(record_of(own));
   const ProbeWalk* const own_walk = walk_of(own);
   const ProbeArc* const disc_arcs = reinterpret_cast<const ProbeArc*>(input.probes.arcs);
@@ -490,7 +507,6 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
   std::uint32_t made = 0;         // probes with arcs
   std::uint32_t end = 0;          // probes from here on do not count
   std::uint32_t until_bound = 0;  // points until the last of the disc is whole
-  bool works = true;              // on a half
   bool begins = true;
   for (;;) {
     for (;;) {
@@ -511,7 +527,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
       if (taken < disc && taken + wanted >= disc) until_bound = static_cast<std::uint32_t>(points);
       taken = taken + (wanted < left ? wanted : left);
       // What remains idle needs candidates, or the streamline has all that it needs.
-      const bool needs = wanted > left && works && (made < end || idle == own_bits);
+      const bool needs = wanted > left && (made < end || (left == 0u && idle == own_bits));
       const std::uint32_t needing = Warp::ballot(needs);
       if (needing == 0u) break;
       const std::uint32_t first = numerics::lowest_set_bit(needing);
@@ -542,7 +558,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
           input, seeds, list, store, Warp::get(begins ? 1u : 0u, first) != 0u, curvature, record_of(which),
           *walk_of(which), found);
       if (own == which) {
-        works = goes_on;
+        if (!goes_on) own_bits = 0u;
         begins = false;
         threshold = found.threshold;
         here = found.here;
@@ -554,7 +570,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
         until_bound = 0u;
         probe.number = no_probe;
       }
-      if (!goes_on && !Warp::any(works)) return;
+      if (!goes_on && !Warp::any(own_bits != 0u)) return;
     }
 
     if (probe.points > 0) {
