@@ -27,6 +27,7 @@ struct FiberMachine {
     const std::uint32_t taken = test::FiberLanes::lane_index() == 0u ? (*counter)++ : 0u;
     return test::FiberLanes::get(taken, 0u);
   }
+  static std::uint32_t take_near(std::uint32_t* counter) { return take(counter); }
 };
 
 // The portable lanes in the role of a warp: they take the ways that lanes which run together take.
@@ -109,8 +110,8 @@ class HostKernels final : public PagedKernels {
     std::vector<kernel::FourWords> cells(2 * kernel::probe_cell_count(input.plan.size));
     auto* const cell_words = cells.data()->word;
     for (std::size_t i = 0; i < cells.size() / 2; ++i) kernel::write_probe_cell(input, i, cell_words);
-    std::vector<std::uint32_t> nearest(kernel::packed_nearest_words(input.nearest));
-    for (std::size_t i = 0; i < nearest.size(); ++i) nearest[i] = kernel::packed_nearest(input.nearest, i);
+    std::vector<std::uint32_t> nearest(kernel::packed_nearest_words);
+    for (std::uint32_t i = 0; i < nearest.size(); ++i) nearest[i] = kernel::packed_nearest(input.nearest, i);
     std::vector<kernel::FourFloats> directions(std::size_t{32} * input.sphere.rows);
     for (std::size_t i = 0; i < directions.size(); ++i) {
       directions[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], 0.0f}};
@@ -120,8 +121,8 @@ class HostKernels final : public PagedKernels {
     test::FiberWarp::run([&] { arcs[Lanes::lane_index()] = kernel::disc_arc<Lanes>(input); });
     input.probes = {cell_words, nearest.data(), directions.data()->number, &arcs.data()->along};
     test::FiberWarp::run([&] {
-      kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, work.seeds,
-                                                                            work.halves, work.store);
+      kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, 0u, work.seeds, work.halves,
+                                                                            work.store);
     });
   }
 

@@ -136,6 +136,10 @@ struct FiberLanes {
   static Float broadcast(float value) { return value; }
   static Word broadcast(std::uint32_t value) { return value; }
   static Float load(const float* first) { return first[lane_index()]; }
+  template <class T>
+  static T load_four(const T* from) {
+    return *from;
+  }
   static void store(float* first, Float a) { first[lane_index()] = a; }
   static Word slots_of_row(std::uint32_t row) { return width * row + lane_index(); }
   static Mask mask_of_bits(std::uint32_t bits) { return ((bits >> lane_index()) & 1u) != 0u; }

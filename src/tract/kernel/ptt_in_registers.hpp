@@ -70,19 +70,38 @@ CGL_HD inline void write_probe_cell(const TrackingInput& input, std::size_t cell
 
 inline constexpr std::uint32_t packed_slot_bits = 10;
 inline constexpr std::uint32_t packed_slot_mask = (1u << packed_slot_bits) - 1u;
-// In the place of the number of slots less one: more than three, which are in NearestView.
-inline constexpr std::uint32_t packed_too_many = 3;
+// Set where a cell has more than three slots; they are in NearestView.
+inline constexpr std::uint32_t packed_too_many = 1u << 31u;
+// Cells along an edge: a whole number of those of NearestView each. With so few most cells have several slots, but the
+// table is small, and 32 threads would rarely all have one.
+inline constexpr std::uint32_t packed_cells = 32;
+inline constexpr std::uint32_t packed_nearest_words = 3u * packed_cells * packed_cells;
 
-CGL_HD constexpr std::uint32_t packed_nearest_words(const NearestView& nearest) {
-  return 3u * nearest.cells * nearest.cells;
-}
-CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::size_t cell) {
-  const std::uint32_t* const list = nearest.slots + cell * nearest.capacity;
-  std::uint32_t count = 1;
-  while (count < nearest.capacity && list[count] > list[0]) ++count;
-  std::uint32_t packed = (count > packed_too_many ? packed_too_many : count - 1u) << 30u;
-  for (std::uint32_t i = 0; i < 3u && i < count; ++i) packed |= list[i] << (packed_slot_bits * i);
-  return packed;
+// Up to three slots, ascending, the first again where there are fewer: all that the cells of NearestView within this
+// one have.
+CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::uint32_t cell) {
+  const std::uint32_t times = nearest.cells / packed_cells;
+  const std::uint32_t face = cell / (packed_cells * packed_cells);
+  const std::uint32_t j = cell / packed_cells % packed_cells;
+  const std::uint32_t i = cell % packed_cells;
+  std::uint32_t slots[3] = {0u, 0u, 0u};
+  std::uint32_t count = 0;
+  // The next slot in ascending order, until there is none.
+  for (;;) {
+    std::uint32_t next = 0xffffffffu;
+    for (std::uint32_t n = 0; n < times * times * nearest.capacity; ++n) {
+      const std::uint32_t inner = n / nearest.capacity;
+      const std::uint32_t row = (face * packed_cells + j) * times + inner / times;
+      const std::uint32_t at = row * nearest.cells + i * times + inner % times;
+      const std::uint32_t slot = nearest.slots[static_cast<std::size_t>(at) * nearest.capacity + n % nearest.capacity];
+      if ((count == 0u || slot > slots[count - 1u]) && slot < next) next = slot;
+    }
+    if (next == 0xffffffffu) break;
+    if (count == 3u) return packed_too_many;
+    slots[count++] = next;
+  }
+  for (std::uint32_t n = count; n < 3u; ++n) slots[n] = slots[0];
+  return slots[0] | slots[1] << packed_slot_bits | slots[2] << (2u * packed_slot_bits);
 }
 
 CGL_HD_GENERIC
@@ -114,41 +133,45 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
   const float first = along_x ? v.y : v.x;
   const float second = along_x || along_y ? v.z : v.y;
   const std::uint32_t face = along_x ? 0u : (along_y ? 1u : 2u);
-  const std::uint32_t cells = input.nearest.cells;
   // One division where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part: the place
   // moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be nearest
   // (cpu/tables.cpp). The scale is that much short of half the cells, so that 1 falls into the last.
-  constexpr float whole_numbers = 0x1.8p23f;
-  const float half_edge = 0.5f * static_cast<float>(cells);
-  const float inverse = (half_edge * 0.999999f) * (1.0f / major);
-  const auto cell = [&](float minor) {
-    return numerics::float_bits((minor * inverse + (half_edge - 0.5f)) + whole_numbers) -
-           numerics::float_bits(whole_numbers);
+  const float inverse = 1.0f / major;
+  const auto place = [&](float half_edge, std::uint32_t cells) {
+    constexpr float whole_numbers = 0x1.8p23f;
+    const float scale = (half_edge * 0.999999f) * inverse;
+    const auto cell = [&](float minor) {
+      return numerics::float_bits((minor * scale + (half_edge - 0.5f)) + whole_numbers) -
+             numerics::float_bits(whole_numbers);
+    };
+    return (face * cells + cell(second)) * cells + cell(first);
   };
-  const std::uint32_t place = (face * cells + cell(second)) * cells + cell(first);
-  const std::uint32_t packed = input.probes.nearest[place];
+  const std::uint32_t packed = input.probes.nearest[place(0.5f * packed_cells, packed_cells)];
+  const FourFloats* const directions = reinterpret_cast<const FourFloats*>(input.probes.directions);
+  const auto cosine_with = [&](std::uint32_t slot) {
+    const FourFloats d = directions[slot];
+    return __builtin_fabsf((d.number[0] * v.x + d.number[1] * v.y) + d.number[2] * v.z);
+  };
   std::uint32_t best = packed & packed_slot_mask;
-  const std::uint32_t more = packed >> 30u;
-  if (more != 0u) {
-    const FourFloats* const directions = reinterpret_cast<const FourFloats*>(input.probes.directions);
-    const auto cosine_with = [&](std::uint32_t slot) {
-      const FourFloats d = directions[slot];
-      return __builtin_fabsf((d.number[0] * v.x + d.number[1] * v.y) + d.number[2] * v.z);
-    };
-    float best_cosine = cosine_with(best);
-    const auto compare = [&](std::uint32_t slot) {
-      const float cosine = cosine_with(slot);
-      if (cosine > best_cosine) {
-        best = slot;
-        best_cosine = cosine;
-      }
-    };
-    compare((packed >> packed_slot_bits) & packed_slot_mask);
-    if (more > 1u) compare((packed >> (2u * packed_slot_bits)) & packed_slot_mask);
-    if (more == packed_too_many) {
-      const std::uint32_t* const list = input.nearest.slots + static_cast<std::size_t>(place) * input.nearest.capacity;
-      for (std::uint32_t n = 3; n < input.nearest.capacity && list[n] > list[0]; ++n) compare(list[n]);
+  float best_cosine = cosine_with(best);
+  const auto compare = [&](std::uint32_t slot) {
+    const float cosine = cosine_with(slot);
+    if (cosine > best_cosine) {
+      best = slot;
+      best_cosine = cosine;
     }
+  };
+  if ((packed & packed_too_many) == 0u) {
+    compare((packed >> packed_slot_bits) & packed_slot_mask);
+    compare((packed >> (2u * packed_slot_bits)) & packed_slot_mask);
+  } else {
+    const NearestView& nearest = input.nearest;
+    const std::uint32_t* const list =
+        nearest.slots +
+        static_cast<std::size_t>(place(0.5f * static_cast<float>(nearest.cells), nearest.cells)) * nearest.capacity;
+    best = list[0];
+    best_cosine = cosine_with(best);
+    for (std::uint32_t n = 1; n < nearest.capacity && list[n] > list[0]; ++n) compare(list[n]);
   }
   return best;
 }
@@ -201,13 +224,19 @@ CGL_HD inline ProbeCell probe_cell(const TrackingInput& input, const CellPlace& 
   return result;
 }
 
-// The address itself, kept by the compiler as one number: it would put each of eight addresses together anew.
+// The same, kept by the compiler as it is: it would put it together anew wherever it is used.
 CGL_HD inline const char* one_address(const float* at) {
   const char* address = reinterpret_cast<const char*>(at);
 #if defined(__CUDA_ARCH__)
   asm("" : "+l"(address));
 #endif
   return address;
+}
+CGL_HD inline std::uint32_t one_number(std::uint32_t number) {
+#if defined(__CUDA_ARCH__)
+  asm("" : "+r"(number));
+#endif
+  return number;
 }
 
 // amplitudes_along of one position and tangent.
@@ -307,7 +336,7 @@ CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3
     FourFloats value[8];
     CGL_UNROLL
     for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = *reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * cell.record(corner));
+      value[corner] = Warp::load_four(reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * cell.record(corner)));
     }
     FourFloats sum;
     CGL_UNROLL
@@ -343,10 +372,11 @@ static_assert(sizeof(ProbeWalk) <= probe_walk_words * sizeof(float));
 inline constexpr std::uint32_t probe_record_words = numerics::lane_count * probe_arc_words;
 inline constexpr std::uint32_t probe_walk_slab_words = probe_record_words + probe_walk_words;
 
-// Whether ProbeView has what a plan needs: the record fits, the slots fit into ten bits.
+// Whether what a plan needs is here: the record fits into the slab, its slots into ten bits.
 CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
   return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
-         input.sphere.half != 0u && input.field.channels < probe_record_words && input.plan.ptt_probe_count <= 1u &&
+         input.sphere.half != 0u && input.nearest.cells % packed_cells == 0u &&
+         input.field.channels < probe_record_words && input.plan.ptt_probe_count <= 1u &&
          input.plan.ptt_exponent_is_one != 0u;
 }
 
@@ -403,7 +433,7 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
     std::uint32_t reason = static_cast<std::uint32_t>(EndReason::none);
     bool reads = true;
     if (begins) {
-      const std::uint32_t item = Machine::take(list.queue);
+      const std::uint32_t item = Machine::take_near(list.queue);
       if (item >= list.count) return false;
       walk.place = list.places != nullptr ? list.places[item] : (plan.one_sided != 0u ? 2u * item : item);
       const std::uint32_t line = list.lines[walk.place / 2u];
@@ -475,8 +505,8 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
 // wait for each other only while all threads together serve one of them.
 CGL_HD_GENERIC
 template <class Warp, class Machine, std::uint32_t walks>
-CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, const SeedList& seeds,
-                                    const HalfList& list, const PageStore& store) {
+CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, std::uint32_t slab,
+                                    const SeedList& seeds, const HalfList& list, const PageStore& store) {
   constexpr std::uint32_t threads = Warp::width / walks;  // of one streamline
   // Probes are numbered: first the points of the disc, then the attempts.
   constexpr std::uint32_t disc = numerics::lane_count;
@@ -486,16 +516,19 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
   const std::int32_t points = static_cast<std::int32_t>(plan.ptt_probe_quality) - 1;
   const float share = 1.0f / static_cast<float>(plan.ptt_probe_quality);
   const bool weak_links = plan.ptt_weak_links != 0u;
-  const auto record_of = [&](std::uint32_t which) { return slab + which * probe_walk_slab_words; };
+  const auto record_of = [&](std::uint32_t which) { return memory + slab + which * probe_walk_slab_words; };
   const auto walk_of = [&](std::uint32_t which) {
-    return reinterpret_cast<ProbeWalk*>(slab + which * probe_walk_slab_words + probe_record_words);
+    return reinterpret_cast<ProbeWalk*>(memory + slab + which * probe_walk_slab_words + probe_record_words);
   };
   const std::uint32_t own = Warp::lane_index() / threads;
   // The bits of this streamline's threads; none when it has no more halves.
   std::uint32_t own_bits = (0xffffffffu >> (Warp::width - threads)) << (own * threads);
-  const ProbeArc* const own_arcs = reinterpret_cast<const ProbeArc*>(record_of(own));
-  const ProbeWalk* const own_walk = walk_of(own);
+  const float* const own_slab = memory + one_number(slab + own * probe_walk_slab_words);
+  const ProbeArc* const own_arcs = reinterpret_cast<const ProbeArc*>(own_slab);
+  const ProbeWalk* const own_walk = reinterpret_cast<const ProbeWalk*>(own_slab + probe_record_words);
   const ProbeArc* const disc_arcs = reinterpret_cast<const ProbeArc*>(input.probes.arcs);
+
+  const std::uint32_t below = one_number(Warp::lanes_below());
 
   Probe<Warp> probe{};
   probe.number = no_probe;
@@ -514,7 +547,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* slab, con
       const std::uint32_t idle = Warp::ballot(probe.points < 0) & own_bits;
       const std::uint32_t last = made < end ? made : end;
       const std::uint32_t left = taken < last ? last - taken : 0u;
-      const std::uint32_t rank = numerics::bit_count(idle & Warp::lanes_below());
+      const std::uint32_t rank = numerics::bit_count(idle & below);
       if (probe.points < 0 && rank < left) {
         probe.number = taken + rank;
         const ProbeArc* const from = probe.number < disc ? disc_arcs : own_arcs;
