@@ -57,8 +57,12 @@ class HostKernels final : public PagedKernels {
     const bool mirror = unweighted && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
     const bool prob = static_cast<Getter>(input_.plan.getter) == Getter::prob;
     if (kernel::probes_in_registers(input_)) {
-      ++ptt_in_registers;
-      follow_probes(work);
+      // With the corners of cells side by side, and without.
+      if (++ptt_in_registers % 2 == 0) {
+        follow_probes<test::FiberLanesOf<true>>(work);
+      } else {
+        follow_probes<test::FiberLanesOf<false>>(work);
+      }
     } else if (input_.field.kind == field_of_bootstrap && mirror && input_.harmonics.degree == 4u) {
       ++boot_in_registers;
       track_with<kernel::BootInRegisters<4>>(work);
@@ -104,8 +108,8 @@ class HostKernels final : public PagedKernels {
   }
 
   // ptt's threads are fibers. What a CUDA kernel derives from the input is made here.
+  template <class Lanes>
   void follow_probes(const kernel::PagedWork& work) {
-    using Lanes = test::FiberLanes;
     TrackingInput input = input_;
     std::vector<kernel::FourWords> cells(2 * kernel::probe_cell_count(input.plan.size));
     auto* const cell_words = cells.data()->word;
@@ -119,7 +123,18 @@ class HostKernels final : public PagedKernels {
     std::vector<kernel::ProbeArc> arcs(32);
     std::vector<kernel::FourFloats> slab(kernel::walks_of_a_warp * kernel::probe_walk_slab_words / 4);
     test::FiberWarp::run([&] { arcs[Lanes::lane_index()] = kernel::disc_arc<Lanes>(input); });
-    input.probes = {cell_words, nearest.data(), directions.data()->number, &arcs.data()->along};
+    input.probes.cells = cell_words;
+    // A number of its own for every cell.
+    std::vector<std::uint32_t> corners_of_cell(cells.size() / 2);
+    std::vector<kernel::FourFloats> corners(cells.size() * input.field.channels);
+    for (std::uint32_t i = 0; i < corners_of_cell.size(); ++i) {
+      corners_of_cell[i] = i;
+      for (std::uint32_t slot = 0; slot < input.field.channels; ++slot) {
+        kernel::write_corners(input, i, slot, &corners[2 * (std::size_t{i} * input.field.channels + slot)]);
+      }
+    }
+    input.probes = {cell_words,     corners_of_cell.data(),    corners.data()->number,
+                    nearest.data(), directions.data()->number, &arcs.data()->along};
     test::FiberWarp::run([&] {
       kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, 0u, work.seeds, work.halves,
                                                                             work.store);

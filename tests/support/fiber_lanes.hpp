@@ -96,12 +96,14 @@ inline void FiberWarp::run(const std::function<void()>& body) {
 }
 
 // The primitives of WarpLanes on fibers.
-struct FiberLanes {
+template <bool side_by_side>
+struct FiberLanesOf {
+  static constexpr bool corners_side_by_side = side_by_side;  // kernel/ptt_in_registers.hpp
   using Float = float;
   using Word = std::uint32_t;
   using Mask = bool;
-  using Narrow = FiberLanes;
-  using Wide = FiberLanes;
+  using Narrow = FiberLanesOf;
+  using Wide = FiberLanesOf;
   static constexpr bool serial = false;
   static constexpr std::uint32_t width = numerics::lane_count;
 
@@ -178,5 +180,7 @@ struct FiberLanes {
   static Float select(Mask mask, Float if_set, Float otherwise) { return mask ? if_set : otherwise; }
   static Word select(Mask mask, Word if_set, Word otherwise) { return mask ? if_set : otherwise; }
 };
+
+using FiberLanes = FiberLanesOf<false>;
 
 }  // namespace cingulum::test

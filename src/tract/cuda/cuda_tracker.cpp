@@ -50,6 +50,7 @@ class CudaKernels final : public PagedKernels {
     const char* const forced = std::getenv("CINGULUM_TEST_TRACK_KERNELS");
     const bool any_shape = forced != nullptr && std::string_view(forced) == "any";
     CGL_TRY_ASSIGN(TrackKernelPair pair, pair_for(input, any_shape));
+    CGL_TRY(derive_tables(pair.halves));
     CGL_TRY_ASSIGN(seeds_, plan_launch(pair.seeds, kernel::slab_layout(input, true)));
     auto halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
     if (!halves && pair.halves.shared_slabs) {
@@ -59,7 +60,6 @@ class CudaKernels final : public PagedKernels {
     }
     if (!halves) return tl::make_unexpected(std::move(halves.error()));
     halves_ = std::move(*halves);
-    CGL_TRY(derive_tables(pair.halves));
     log_debug("device {}: tracking with {} blocks of {} threads, {} bytes of shared memory each{}", device_.id(),
               halves_.blocks, halves_.threads, halves_.shared_bytes, halves_.global ? ", slabs in global memory" : "");
     return {};
@@ -86,13 +86,31 @@ class CudaKernels final : public PagedKernels {
     return fail(ErrorKind::unavailable, "device {}: no kernel for this getter on this field", device_.id());
   }
 
-  [[nodiscard]] Status derive_tables(const TrackKernel& kernel) {
+  // What the kernel reads besides the input; where there is room for the larger table, its other form.
+  [[nodiscard]] Status derive_tables(TrackKernel& kernel) {
     derived_.reset();
+    expanded_.reset();
     if (kernel.derive == nullptr) return {};
+    const auto words = [](const std::unique_ptr<Buffer>& buffer) {
+      return static_cast<std::uint32_t*>(buffer->device_pointer());
+    };
+    const auto done = [&](cudaError_t launched) {
+      return cuda_status(launched != cudaSuccess ? launched : cudaStreamSynchronize(cudaStreamPerThread),
+                         "device {}: making tables", device_.id());
+    };
     CGL_TRY_ASSIGN(derived_, device_.allocate(kernel.derived_words(input_) * sizeof(std::uint32_t)));
-    auto* const words = static_cast<std::uint32_t*>(derived_->device_pointer());
-    CGL_TRY(cuda_status(kernel.derive(input_, words, cudaStreamPerThread), "device {}: making tables", device_.id()));
-    return cuda_status(cudaStreamSynchronize(cudaStreamPerThread), "device {}: making tables", device_.id());
+    std::uint32_t cells = 0;
+    CGL_TRY(done(kernel.derive(input_, words(derived_), &cells, cudaStreamPerThread)));
+    const std::size_t bytes = kernel.expanded_words(input_, cells) * sizeof(std::uint32_t);
+    std::size_t free = 0, total = 0;
+    CGL_TRY(cuda_status(cudaMemGetInfo(&free, &total), "device {}: asking for memory", device_.id()));
+    // Half of it, so that pages have the rest.
+    if (bytes == 0 || bytes > free / 2) return {};
+    auto expanded = device_.allocate(bytes);
+    if (!expanded) return {};
+    expanded_ = std::move(*expanded);
+    kernel.function = kernel.expanded;
+    return done(kernel.expand(input_, words(expanded_), cudaStreamPerThread));
   }
 
   // As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
@@ -177,7 +195,7 @@ class CudaKernels final : public PagedKernels {
   CudaDevice& device_;
   TrackingInput input_{};
   Launch seeds_, halves_;
-  std::unique_ptr<Buffer> derived_;
+  std::unique_ptr<Buffer> derived_, expanded_;
   std::mutex mutex_;
   std::vector<const Queue*> queues_;  // in the order of their first launch; guarded by mutex_
 };

@@ -90,6 +90,8 @@ TrackKernel entry(const void* function) {
     kernel.walks = Shape::walks;
     kernel.derived_words = Shape::derived_words;
     kernel.derive = Shape::derive;
+    kernel.expanded_words = Shape::expanded_words;
+    kernel.expand = Shape::expand;
   }
   return kernel;
 }

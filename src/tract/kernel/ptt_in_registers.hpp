@@ -68,6 +68,14 @@ CGL_HD inline void write_probe_cell(const TrackingInput& input, std::size_t cell
   }
 }
 
+// The amplitudes of one slot at the corners of a cell, side by side.
+CGL_HD inline void write_corners(const TrackingInput& input, std::size_t cell, std::uint32_t slot, FourFloats* to) {
+  const std::uint32_t* const records = input.probes.cells + 8u * cell;
+  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+    to[corner / 4u].number[corner % 4u] = input.field.records[4u * static_cast<std::size_t>(records[corner]) + slot];
+  }
+}
+
 inline constexpr std::uint32_t packed_slot_bits = 10;
 inline constexpr std::uint32_t packed_slot_mask = (1u << packed_slot_bits) - 1u;
 // Set where a cell has more than three slots; they are in NearestView.
@@ -176,14 +184,6 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
   return best;
 }
 
-// The corners of the cell of a position in the image.
-struct ProbeCell {
-  FourWords records[2];
-  float weight[8];
-
-  CGL_HD std::uint32_t record(std::uint32_t corner) const { return records[corner / 4u].word[corner % 4u]; }
-};
-
 struct CellPlace {
   std::int32_t x, y, z;
   numerics::Vec3 below;
@@ -202,14 +202,17 @@ CGL_HD inline bool between_centres(const CellPlace& place, numerics::GridSize si
          static_cast<std::uint32_t>(place.z) < size.z - 1u;
 }
 
-CGL_HD inline ProbeCell probe_cell(const TrackingInput& input, const CellPlace& place, numerics::Vec3 position) {
-  const numerics::GridSize size = input.plan.size;
-  const std::uint32_t row = static_cast<std::uint32_t>(place.z + 1) * (size.y + 1u) + static_cast<std::uint32_t>(place.y + 1);
-  const std::uint32_t cell = row * (size.x + 1u) + static_cast<std::uint32_t>(place.x + 1);
-  const FourWords* const records = reinterpret_cast<const FourWords*>(input.probes.cells) + 2u * static_cast<std::size_t>(cell);
-  ProbeCell result;
-  result.records[0] = records[0];
-  result.records[1] = records[1];
+CGL_HD inline std::uint32_t cell_number(const CellPlace& place, numerics::GridSize size) {
+  const std::uint32_t row =
+      static_cast<std::uint32_t>(place.z + 1) * (size.y + 1u) + static_cast<std::uint32_t>(place.y + 1);
+  return row * (size.x + 1u) + static_cast<std::uint32_t>(place.x + 1);
+}
+
+struct CornerWeights {
+  float weight[8];
+};
+
+CGL_HD inline CornerWeights corner_weights(const CellPlace& place, numerics::Vec3 position) {
   const float x1 = position.x - place.below.x;
   const float y1 = position.y - place.below.y;
   const float z1 = position.z - place.below.z;
@@ -217,11 +220,23 @@ CGL_HD inline ProbeCell probe_cell(const TrackingInput& input, const CellPlace& 
   const float y0 = 1.0f - y1;
   const float z0 = 1.0f - z1;
   const float xy[4] = {x0 * y0, x1 * y0, x0 * y1, x1 * y1};
+  CornerWeights result;
   CGL_UNROLL
   for (std::uint32_t corner = 0; corner < 8u; ++corner) {
     result.weight[corner] = xy[corner % 4u] * (corner < 4u ? z0 : z1);
   }
   return result;
+}
+
+// The records of the corners of a cell.
+struct CellRecords {
+  FourWords words[2];
+
+  CGL_HD std::uint32_t record(std::uint32_t corner) const { return words[corner / 4u].word[corner % 4u]; }
+};
+CGL_HD inline CellRecords cell_records(const TrackingInput& input, std::uint32_t cell) {
+  const FourWords* const from = reinterpret_cast<const FourWords*>(input.probes.cells) + 2u * std::size_t{cell};
+  return {{from[0], from[1]}};
 }
 
 // The same, kept by the compiler as it is: it would put it together anew wherever it is used.
@@ -240,18 +255,35 @@ CGL_HD inline std::uint32_t one_number(std::uint32_t number) {
 }
 
 // amplitudes_along of one position and tangent.
+CGL_HD_GENERIC
+template <class Warp>
 CGL_HD inline float amplitude_along(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent) {
   const CellPlace place = cell_place(position);
   if (!between_centres(place, input.plan.size) && numerics::is_outside(position, input.plan.size)) return 0.0f;
-  const ProbeCell cell = probe_cell(input, place, position);
-  const char* const column = one_address(input.field.records + nearest_slot(input, tangent));
-  float sum = 0.0f;
-  CGL_UNROLL
-  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-    const float value = *reinterpret_cast<const float*>(column + sizeof(FourFloats) * cell.record(corner));
-    const float term = cell.weight[corner] * value;
-    sum = corner == 0u ? term : sum + term;
+  const std::uint32_t cell = cell_number(place, input.plan.size);
+  float value[8];
+  if constexpr (Warp::corners_side_by_side) {
+    const std::uint32_t first = input.probes.corners_of_cell[cell] * input.field.channels;
+    const std::uint32_t at = first + nearest_slot(input, tangent);
+    const FourFloats* const from = reinterpret_cast<const FourFloats*>(input.probes.corners) + 2u * std::size_t{at};
+    const FourFloats low = from[0];
+    const FourFloats high = from[1];
+    CGL_UNROLL
+    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+      value[corner] = corner < 4u ? low.number[corner] : high.number[corner - 4u];
+    }
+  } else {
+    const CellRecords records = cell_records(input, cell);
+    const char* const column = one_address(input.field.records + nearest_slot(input, tangent));
+    CGL_UNROLL
+    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+      value[corner] = *reinterpret_cast<const float*>(column + sizeof(FourFloats) * records.record(corner));
+    }
   }
+  const CornerWeights weights = corner_weights(place, position);
+  float sum = weights.weight[0] * value[0];
+  CGL_UNROLL
+  for (std::uint32_t corner = 1; corner < 8u; ++corner) sum = sum + weights.weight[corner] * value[corner];
   return sum > 0.0f ? sum : 0.0f;
 }
 
@@ -300,8 +332,8 @@ CGL_HD inline float advance_probe(const TrackingInput& input, Probe<Warp>& probe
   probe.position = {probe.position.x + moved.x * plan.voxels_per_mm[0],
                     probe.position.y + moved.y * plan.voxels_per_mm[1],
                     probe.position.z + moved.z * plan.voxels_per_mm[2]};
-  return amplitude_along(input, probe.position,
-                         {probe.frame.tangent.x, probe.frame.tangent.y, probe.frame.tangent.z});
+  return amplitude_along<Warp>(input, probe.position,
+                               {probe.frame.tangent.x, probe.frame.tangent.y, probe.frame.tangent.z});
 }
 
 template <class Warp, std::uint32_t threads>
@@ -328,7 +360,9 @@ CGL_HD_GENERIC
 template <class Warp>
 CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3 position, float* to, float& threshold) {
   const FieldView& field = input.field;
-  const ProbeCell cell = probe_cell(input, cell_place(position), position);
+  const CellPlace place = cell_place(position);
+  const CellRecords records = cell_records(input, cell_number(place, input.plan.size));
+  const CornerWeights weights = corner_weights(place, position);
   float best = 0.0f;
   Warp::barrier();
   for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels + 1u; first += 4u * Warp::width) {
@@ -336,15 +370,15 @@ CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3
     FourFloats value[8];
     CGL_UNROLL
     for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = Warp::load_four(reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * cell.record(corner)));
+      value[corner] = Warp::load_four(reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner)));
     }
     FourFloats sum;
     CGL_UNROLL
     for (std::uint32_t i = 0; i < 4u; ++i) {
-      sum.number[i] = cell.weight[0] * value[0].number[i];
+      sum.number[i] = weights.weight[0] * value[0].number[i];
       CGL_UNROLL
       for (std::uint32_t corner = 1; corner < 8u; ++corner) {
-        sum.number[i] = sum.number[i] + cell.weight[corner] * value[corner].number[i];
+        sum.number[i] = sum.number[i] + weights.weight[corner] * value[corner].number[i];
       }
     }
     CGL_UNROLL
