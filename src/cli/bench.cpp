@@ -3,6 +3,7 @@
 // here.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -186,6 +187,7 @@ class TrackBench {
     options.max_angle_deg = 60;
     options.stop_threshold = stop_threshold;
     options.max_directions = 1;  // as other programs do
+    if (const char* const s = std::getenv("CINGULUM_PTT_SUBSTEPS")) options.ptt_substeps = static_cast<std::uint32_t>(std::atoi(s));
     CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, geometry_));
     const auto check_seeds = std::min(static_cast<std::uint64_t>(arguments_.integer("check-seeds")), seeds_->count());
     StreamlineBatch truth;

@@ -154,6 +154,7 @@ class PagedTracker final : public Tracker {
     seeds_ = nullptr;
     lanes_.clear();
     free_slots_.clear();
+    kernels_->give_up_memory();
     tables_.release();
     record_of_voxel_.release();
     records_.release();

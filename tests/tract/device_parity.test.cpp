@@ -71,7 +71,7 @@ TEST_P(DeviceTracking, random_plans_have_the_bits_of_the_cpu) {
   EXPECT_GT(points, (is_emulated() ? 10u : 100u) * plans);
 }
 
-// A field on which kernels of fixed shapes run, more seeds than warps, given as one piece.
+// A field on which kernels of fixed shapes run, given as one piece; peaks where there is no sphere.
 test::RandomPlan large_plan(Getter getter, int degree, const char* sphere, std::uint32_t seeds, ThreadPool& pool) {
   test::RandomPlan plan;
   const ImageGeometry geometry = test::grid(24, 22, 18, {1.2, 1.2, 1.5});
@@ -107,6 +107,16 @@ test::RandomPlan large_plan(Getter getter, int degree, const char* sphere, std::
     plan.field = make_bootstrap_field(geometry, signals.stop, signals.records(), directions, is_b0, {.degree = degree},
                                       named_sphere(sphere).value(), pool)
                      .value();
+  } else if (getter == Getter::tensor) {
+    plan.field = test::tensor_field(geometry, axis, stop);
+  } else if (sphere == nullptr) {
+    plan.field = test::peak_field(
+        geometry, 2,
+        [&](numerics::Vec3d p, numerics::Vec3d* peaks) {
+          peaks[0] = axis(p);
+          peaks[1] = other(p) * 0.6;
+        },
+        stop);
   } else if (degree > 0) {
     plan.field = test::harmonic_field(
         geometry, named_sphere(sphere).value(), degree,
@@ -216,6 +226,32 @@ TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
       const auto gpu = tracker();
       const std::uint64_t points = test::expect_same_as_cpu(*gpu, plan, pool());
       EXPECT_GT(points, 5 * plan.seeds.size()) << kernels;
+      if (!is(Backend::cuda)) break;
+    }
+    unsetenv("CINGULUM_TEST_TRACK_KERNELS");
+  }
+}
+
+// Every kernel once, briefly: what compute-sanitizer runs (tools/gpu-sanitize).
+TEST_P(DeviceTracking, a_few_steps_of_every_getter_have_the_bits_of_the_cpu) {
+  struct {
+    Getter getter;
+    int degree;
+    const char* sphere;
+  } const shapes[] = {
+      {Getter::boot, 4, "mirror321"},    {Getter::boot, 2, "repulsion362"}, {Getter::prob, 0, "repulsion724"},
+      {Getter::prob, 8, "mirror321"},    {Getter::ptt, 0, "repulsion724"},  {Getter::ptt, 4, "mirror321"},
+      {Getter::det, 0, "repulsion362"},  {Getter::det, 4, "mirror321"},     {Getter::closest, 0, "mirror321"},
+      {Getter::closest, 4, "mirror321"}, {Getter::closest, 0, nullptr},     {Getter::tensor, 0, nullptr}};
+  for (const auto& shape : shapes) {
+    SCOPED_TRACE(fmt::format("{} of degree {}", getter_name(shape.getter), shape.degree));
+    test::RandomPlan plan = large_plan(shape.getter, shape.degree, shape.sphere, 5, pool());
+    plan.options.max_length_mm = 3;
+    plan.options.ptt_tries = 40;
+    for (const char* kernels : {"fixed", "any"}) {
+      ASSERT_EQ(setenv("CINGULUM_TEST_TRACK_KERNELS", kernels, 1), 0);
+      const auto gpu = tracker();
+      EXPECT_GT(test::expect_same_as_cpu(*gpu, plan, pool()), plan.seeds.size()) << kernels;
       if (!is(Backend::cuda)) break;
     }
     unsetenv("CINGULUM_TEST_TRACK_KERNELS");
