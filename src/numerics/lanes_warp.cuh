@@ -23,8 +23,6 @@ struct WarpLanes {
   static __device__ std::uint32_t lane_index() { return threadIdx.x % lane_count; }
   // The bits of the lanes before this one.
   static __device__ std::uint32_t lanes_below() { return (1u << lane_index()) - 1u; }
-  // The least of the lanes' words.
-  static __device__ Word least(Word a) { return __reduce_min_sync(whole_warp, a); }
 
   static __device__ Float broadcast(float value) { return value; }
   static __device__ Word broadcast(std::uint32_t value) { return value; }

@@ -117,12 +117,6 @@ struct FiberLanesOf {
     return bits;
   }
   static bool any(Mask mask) { return ballot(mask) != 0u; }
-  static Word least(Word a) {
-    const std::uint32_t* given = FiberWarp::meet(a);
-    Word result = given[0];
-    for (std::uint32_t l = 1; l < width; ++l) result = given[l] < result ? given[l] : result;
-    return result;
-  }
   static float get(Float a, std::uint32_t lane) { return FiberWarp::meet(a)[lane]; }
   static std::uint32_t get(Word a, std::uint32_t lane) { return FiberWarp::meet(a)[lane]; }
   template <std::uint32_t distance>

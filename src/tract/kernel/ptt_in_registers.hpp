@@ -287,6 +287,56 @@ CGL_HD inline float amplitude_along(const TrackingInput& input, numerics::Vec3 p
   return sum > 0.0f ? sum : 0.0f;
 }
 
+// propagate_frame along an arc of `length`, and the position with it.
+CGL_HD_GENERIC
+template <class Warp>
+CGL_HD inline void move_along(const TrackingPlan& plan, const ProbeArc& a, float length, numerics::Vec3& position,
+                              numerics::LaneFrame<Warp>& frame) {
+  numerics::LaneVec3<Warp> moved;
+  if (a.bent != 0u) {
+    const numerics::LaneArc<Warp> arc{true,     0.0f,     a.along,   a.aside_1,       a.aside_2,        a.keep,
+                                      a.turn_1, a.turn_2, -a.turn_1, a.normal_normal, a.normal_binormal};
+    const numerics::LaneFrameStep<Warp> next =
+        numerics::lane_propagate<Warp>(frame, arc, [](const numerics::LaneVec3<Warp>& v) {
+          return numerics::lane_scale<Warp>(v, numerics::inverse_root(numerics::lane_dot<Warp>(v, v)));
+        });
+    frame = next.frame;
+    moved = next.displacement;
+  } else {
+    moved = numerics::lane_scale<Warp>(frame.tangent, length);
+  }
+  position = {position.x + moved.x * plan.voxels_per_mm[0], position.y + moved.y * plan.voxels_per_mm[1],
+              position.z + moved.z * plan.voxels_per_mm[2]};
+}
+
+template <class Warp>
+CGL_HD inline numerics::Vec3 tangent_of(const numerics::LaneFrame<Warp>& frame) {
+  return {frame.tangent.x, frame.tangent.y, frame.tangent.z};
+}
+
+// A position and a frame as words that are read four at a time.
+struct PackedStart {
+  FourFloats words[3];
+};
+
+template <class Warp>
+CGL_HD inline PackedStart packed_start(numerics::Vec3 position, const numerics::LaneFrame<Warp>& frame) {
+  const numerics::LaneVec3<Warp>& t = frame.tangent;
+  const numerics::LaneVec3<Warp>& n = frame.normal;
+  const numerics::LaneVec3<Warp>& b = frame.binormal;
+  return {{{{position.x, position.y, position.z, t.x}}, {{t.y, t.z, n.x, n.y}}, {{n.z, b.x, b.y, b.z}}}};
+}
+template <class Warp>
+CGL_HD inline void unpack_start(const PackedStart& start, numerics::Vec3& position, numerics::LaneFrame<Warp>& frame) {
+  const FourFloats first = start.words[0];
+  const FourFloats second = start.words[1];
+  const FourFloats third = start.words[2];
+  position = numerics::Vec3{first.number[0], first.number[1], first.number[2]};
+  frame.tangent = numerics::LaneVec3<Warp>{first.number[3], second.number[0], second.number[1]};
+  frame.normal = numerics::LaneVec3<Warp>{second.number[2], second.number[3], third.number[0]};
+  frame.binormal = numerics::LaneVec3<Warp>{third.number[1], third.number[2], third.number[3]};
+}
+
 // Where a probe stands.
 template <class Warp>
 struct Probe {
@@ -297,44 +347,6 @@ struct Probe {
   std::int32_t points;  // still to go; 0 when whole, below when there is no probe
   std::uint32_t number;
 };
-
-template <class Warp>
-CGL_HD inline void stand_at(Probe<Warp>& probe, const FourFloats (&start)[3]) {
-  const FourFloats first = start[0];
-  const FourFloats second = start[1];
-  const FourFloats third = start[2];
-  probe.position = numerics::Vec3{first.number[0], first.number[1], first.number[2]};
-  probe.frame.tangent = numerics::LaneVec3<Warp>{first.number[3], second.number[0], second.number[1]};
-  probe.frame.normal = numerics::LaneVec3<Warp>{second.number[2], second.number[3], third.number[0]};
-  probe.frame.binormal = numerics::LaneVec3<Warp>{third.number[1], third.number[2], third.number[3]};
-}
-
-// To the next point, whose amplitude it returns.
-CGL_HD_GENERIC
-template <class Warp>
-CGL_HD inline float advance_probe(const TrackingInput& input, Probe<Warp>& probe) {
-  const TrackingPlan& plan = input.plan;
-  numerics::Vec3 moved;
-  if (probe.arc.bent != 0u) {
-    const ProbeArc& a = probe.arc;
-    const numerics::LaneArc<Warp> arc{true,     0.0f,     a.along,   a.aside_1,       a.aside_2,        a.keep,
-                                      a.turn_1, a.turn_2, -a.turn_1, a.normal_normal, a.normal_binormal};
-    const numerics::LaneFrameStep<Warp> next =
-        numerics::lane_propagate<Warp>(probe.frame, arc, [](const numerics::LaneVec3<Warp>& v) {
-          return numerics::lane_scale<Warp>(v, numerics::inverse_root(numerics::lane_dot<Warp>(v, v)));
-        });
-    probe.frame = next.frame;
-    moved = {next.displacement.x, next.displacement.y, next.displacement.z};
-  } else {
-    const numerics::LaneVec3<Warp>& t = probe.frame.tangent;
-    moved = {t.x * plan.ptt_probe_step_mm, t.y * plan.ptt_probe_step_mm, t.z * plan.ptt_probe_step_mm};
-  }
-  probe.position = {probe.position.x + moved.x * plan.voxels_per_mm[0],
-                    probe.position.y + moved.y * plan.voxels_per_mm[1],
-                    probe.position.z + moved.z * plan.voxels_per_mm[2]};
-  return amplitude_along<Warp>(input, probe.position,
-                               {probe.frame.tangent.x, probe.frame.tangent.y, probe.frame.tangent.z});
-}
 
 template <class Warp, std::uint32_t threads>
 CGL_HD inline float greatest_of_threads(float value) {
@@ -394,7 +406,7 @@ CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3
 
 // A streamline of a warp between its steps, in the slab: where its probes start, the words of its draws, its points.
 struct alignas(16) ProbeWalk {
-  FourFloats start[3];
+  PackedStart start;
   std::uint32_t seed, stream, moves, place;
   std::uint32_t arcs, kept, first_page, last_page;
 };
@@ -458,11 +470,9 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
                                     ProbeWalk& shared, ProbeThresholds& result) {
   const TrackingPlan& plan = input.plan;
   ProbeWalk walk = shared;
-  const auto& s = walk.start;
-  numerics::Vec3 position{s[0].number[0], s[0].number[1], s[0].number[2]};
-  numerics::Frame frame{{s[0].number[3], s[1].number[0], s[1].number[1]},
-                        {s[1].number[2], s[1].number[3], s[2].number[0]},
-                        {s[2].number[1], s[2].number[2], s[2].number[3]}};
+  numerics::Vec3 position;
+  numerics::LaneFrame<Warp> frame;
+  unpack_start(walk.start, position, frame);
   for (;; begins = true) {
     std::uint32_t reason = static_cast<std::uint32_t>(EndReason::none);
     bool reads = true;
@@ -487,13 +497,18 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
       walk.first_page = no_page;
       walk.last_page = no_page;
       position = {p[0], p[1], p[2]};
-      frame = initial_frame(plan.key, walk.seed, direction_index, half, half == 0u ? along : -along);
-    } else if (!follow(plan, curvature, position, frame)) {
+      frame = numerics::spread<Warp>(
+          initial_frame(plan.key, walk.seed, direction_index, half, half == 0u ? along : -along));
+    } else if (!curvature.found) {
       reason = static_cast<std::uint32_t>(EndReason::no_direction);
       reads = false;
-    } else if (numerics::is_outside(position, plan.size)) {
-      reason = static_cast<std::uint32_t>(EndReason::outside_image);
-      reads = false;
+    } else {
+      const float length = plan.step_mm / static_cast<float>(plan.ptt_substeps);
+      move_along(plan, probe_arc<Warp>(curvature.k1, curvature.k2, length), length, position, frame);
+      if (numerics::is_outside(position, plan.size)) {
+        reason = static_cast<std::uint32_t>(EndReason::outside_image);
+        reads = false;
+      }
     }
     if (reads) {
       const float stop_value = read_probe_record<Warp>(input, position, record, result.threshold);
@@ -513,14 +528,12 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
           reason = static_cast<std::uint32_t>(EndReason::max_length);
         } else {
           walk.moves = walk.moves + 1u;
-          const float raw = record[nearest_slot(input, frame.tangent)];
+          const float raw = record[nearest_slot(input, tangent_of(frame))];
           result.here = raw > 0.0f ? raw : 0.0f;
           if (plan.ptt_weak_links != 0u || result.here >= result.threshold) {
             // The record was read.
             Warp::barrier();
-            walk.start[0] = {{position.x, position.y, position.z, frame.tangent.x}};
-            walk.start[1] = {{frame.tangent.y, frame.tangent.z, frame.normal.x, frame.normal.y}};
-            walk.start[2] = {{frame.normal.z, frame.binormal.x, frame.binormal.y, frame.binormal.z}};
+            walk.start = packed_start(position, frame);
             if (Warp::lane_index() == 0u) shared = walk;
             Warp::barrier();
             return true;
@@ -586,7 +599,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         probe.number = taken + rank;
         const ProbeArc* const from = probe.number < disc ? disc_arcs : own_arcs;
         probe.arc = from[probe.number % numerics::lane_count];
-        stand_at(probe, own_walk->start);
+        unpack_start(own_walk->start, probe.position, probe.frame);
         probe.sum = here;
         probe.points = points;
       }
@@ -641,7 +654,8 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
     }
 
     if (probe.points > 0) {
-      const float value = advance_probe(input, probe);
+      move_along(plan, probe.arc, plan.ptt_probe_step_mm, probe.position, probe.frame);
+      const float value = amplitude_along<Warp>(input, probe.position, tangent_of(probe.frame));
       probe.sum = probe.sum + value;
       probe.points = weak_links || value >= threshold ? probe.points - 1 : idle_probe;
     }
