@@ -49,7 +49,11 @@ struct TrackKernelPair {
 [[nodiscard]] TrackKernelPair amplitude_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair series_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair ptt_kernels(const TrackingInput& input, bool any_shape);
+[[nodiscard]] TrackKernelPair half_precision_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair vector_kernels(const TrackingInput& input, bool any_shape);
+
+// For every getter and kind of field, where only a brick of the field is on the device.
+[[nodiscard]] TrackKernel brick_kernel();
 
 [[nodiscard]] cudaError_t launch_compaction(const TrackingInput& input, const kernel::PagedWork& work,
                                             cudaStream_t stream);
