@@ -79,11 +79,11 @@ class HostKernels final : public PagedKernels {
       track_with<kernel::BootInRegisters<4>>(work);
     } else if (input_.field.kind == field_of_harmonics && mirror && input_.harmonics.degree == 8u && prob) {
       ++series_in_registers;
-      track_with<kernel::ProbOnMirroredSeries<8, 3>>(work);
+      track_with<kernel::ProbOnMirroredSeries<8, 3, 48>>(work);
     } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.half != 0u && prob &&
                input_.field.channels == 362u && input_.field.half == 0u) {
       ++amplitudes_in_registers;
-      track_with<kernel::ProbOnAmplitudes<362>>(work);
+      track_with<kernel::ProbOnAmplitudes<362, 368>>(work);
     } else {
       track_with<kernel::AnySteps>(work);
     }
@@ -107,15 +107,16 @@ class HostKernels final : public PagedKernels {
 
  private:
   struct Memory {
-    explicit Memory(const kernel::SlabLayout& layout)
-        : floats(layout.words), slab(kernel::slab_at(floats.data(), layout)) {}
+    explicit Memory(const kernel::SlabLayout& layout, std::uint32_t least = 0)
+        : floats(std::max(layout.words, least)), slab(kernel::slab_at(floats.data(), layout)) {}
     std::vector<float> floats;
     Slab slab;
   };
 
   template <class Steps>
   void track_with(const kernel::PagedWork& work) {
-    Memory memory(kernel::slab_layout(input_, false));
+    Memory memory(kernel::slab_layout(input_, false),
+                  kernel::whole_rows(input_.field.channels + 1u) + kernel::kept_corner_words(input_.field.stride));
     kernel::run_halves<WarpLikeLanes, HostMachine, Steps>(input_, memory.slab, work.seeds, work.halves, work.store);
   }
 

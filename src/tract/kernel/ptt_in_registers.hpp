@@ -421,7 +421,7 @@ inline constexpr std::uint32_t probe_walk_slab_words = probe_record_words + prob
 // Whether what a plan needs is here: the record fits into the slab, its slots into ten bits.
 CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
   return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
-         input.sphere.half != 0u && input.nearest.cells % packed_cells == 0u &&
+         input.field.half == 0u && input.sphere.half != 0u && input.nearest.cells % packed_cells == 0u &&
          input.field.channels < probe_record_words && input.plan.ptt_probe_count <= 1u &&
          input.plan.ptt_exponent_is_one != 0u;
 }
