@@ -30,7 +30,6 @@ struct FiberMachine {
     const std::uint32_t taken = test::FiberLanes::lane_index() == 0u ? (*counter)++ : 0u;
     return test::FiberLanes::get(taken, 0u);
   }
-  static std::uint32_t take_near(std::uint32_t* counter) { return take(counter); }
 };
 
 // The portable lanes in the role of a warp: they take the ways that lanes which run together take.

@@ -116,9 +116,8 @@ CGL_HD_GENERIC
 template <class Warp>
 CGL_HD inline ProbeArc probe_arc(float k1, float k2, float length) {
   const numerics::LaneArc<Warp> arc = numerics::lane_arc<Warp>(k1, k2, length);
-  return {arc.along,  arc.aside_1, arc.aside_2,       arc.keep,
-          arc.turn_1, arc.turn_2,  arc.normal_normal, arc.normal_binormal,
-          k1,         k2,          0.0f,              arc.bent ? 1u : 0u};
+  return {arc.along,         arc.aside_1,         arc.aside_2, arc.keep, arc.turn_1, arc.turn_2,
+          arc.normal_normal, arc.normal_binormal, k1,          k2,       0.0f,       arc.bent ? 1u : 0u};
 }
 
 // The arc of this thread's point of the disc.
@@ -141,8 +140,8 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
   const float first = along_x ? v.y : v.x;
   const float second = along_x || along_y ? v.z : v.y;
   const std::uint32_t face = along_x ? 0u : (along_y ? 1u : 2u);
-  // One division where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part: the place
-  // moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be nearest
+  // One division where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part: the
+  // place moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be nearest
   // (cpu/tables.cpp). The scale is that much short of half the cells, so that 1 falls into the last.
   const float inverse = 1.0f / major;
   const auto place = [&](float half_edge, std::uint32_t cells) {
@@ -370,7 +369,8 @@ CGL_HD inline std::uint32_t least_of_threads(std::uint32_t word) {
 // from it the threshold.
 CGL_HD_GENERIC
 template <class Warp>
-CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3 position, float* to, float& threshold) {
+CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3 position, float* to,
+                                      float& threshold) {
   const FieldView& field = input.field;
   const CellPlace place = cell_place(position);
   const CellRecords records = cell_records(input, cell_number(place, input.plan.size));
@@ -382,7 +382,7 @@ CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3
     FourFloats value[8];
     CGL_UNROLL
     for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = Warp::load_four(reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner)));
+      value[corner] = *reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner));
     }
     FourFloats sum;
     CGL_UNROLL
@@ -413,8 +413,8 @@ struct alignas(16) ProbeWalk {
 inline constexpr std::uint32_t probe_walk_words = 32;
 static_assert(sizeof(ProbeWalk) <= probe_walk_words * sizeof(float));
 
-// Of one streamline, in words: the record where it stands, later in its place 32 arcs; and the ProbeWalk. A constant, so
-// that addresses are short.
+// Of one streamline, in words: the record where it stands, later in its place 32 arcs; and the ProbeWalk. A constant,
+// so that addresses are short.
 inline constexpr std::uint32_t probe_record_words = numerics::lane_count * probe_arc_words;
 inline constexpr std::uint32_t probe_walk_slab_words = probe_record_words + probe_walk_words;
 
@@ -426,8 +426,8 @@ CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
          input.plan.ptt_exponent_is_one != 0u;
 }
 
-// Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the others
-// go on. More would take too much shared memory.
+// Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the
+// others go on. More would take too much shared memory.
 inline constexpr std::uint32_t walks_of_a_warp = 4;
 
 // What a step begins with.
@@ -461,8 +461,8 @@ CGL_HD inline bool keep_probe_point(const PageStore& store, numerics::Vec3 posit
   return true;
 }
 
-// The move along `curvature`, and to the next half where one ends; with `begins` to a half at once. False when there are
-// none left.
+// The move along `curvature`, and to the next half where one ends; with `begins` to a half at once. False when there
+// are none left.
 CGL_HD_GENERIC
 template <class Warp, class Machine>
 CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& seeds, const HalfList& list,
@@ -477,7 +477,7 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
     std::uint32_t reason = static_cast<std::uint32_t>(EndReason::none);
     bool reads = true;
     if (begins) {
-      const std::uint32_t item = Machine::take_near(list.queue);
+      const std::uint32_t item = Machine::take(list.queue);
       if (item >= list.count) return false;
       walk.place = list.places != nullptr ? list.places[item] : (plan.one_sided != 0u ? 2u * item : item);
       const std::uint32_t line = list.lines[walk.place / 2u];
@@ -488,9 +488,8 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
       const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * slot + direction_index);
       const numerics::Vec3 along{d[0], d[1], d[2]};
       walk.seed = seeds.index[slot];
-      walk.stream = numerics::counter_words(
-                        {walk.seed, numerics::DrawPurpose::step, direction_index, half, 0u, 0u}, 0u)
-                        .word[1];
+      walk.stream =
+          numerics::counter_words({walk.seed, numerics::DrawPurpose::step, direction_index, half, 0u, 0u}, 0u).word[1];
       walk.moves = 0u;
       walk.arcs = 0u;
       walk.kept = 0u;
@@ -634,9 +633,9 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         curvature = {true, Warp::get(probe.arc.k1, lane), Warp::get(probe.arc.k2, lane)};
       }
       ProbeThresholds found{};
-      const bool goes_on = next_probe_start<Warp, Machine>(
-          input, seeds, list, store, Warp::get(begins ? 1u : 0u, first) != 0u, curvature, record_of(which),
-          *walk_of(which), found);
+      const bool goes_on =
+          next_probe_start<Warp, Machine>(input, seeds, list, store, Warp::get(begins ? 1u : 0u, first) != 0u,
+                                          curvature, record_of(which), *walk_of(which), found);
       if (own == which) {
         if (!goes_on) own_bits = 0u;
         begins = false;
