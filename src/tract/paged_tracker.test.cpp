@@ -25,6 +25,13 @@ struct HostMachine {
   static std::uint32_t take(std::uint32_t* counter) { return (*counter)++; }
 };
 
+// Sanitizers that follow stacks lose track of fibers.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool fibers_run = false;
+#else
+constexpr bool fibers_run = true;
+#endif
+
 struct FiberMachine {
   static std::uint32_t take(std::uint32_t* counter) {
     const std::uint32_t taken = test::FiberLanes::lane_index() == 0u ? (*counter)++ : 0u;
@@ -66,7 +73,7 @@ class HostKernels final : public PagedKernels {
     const bool unweighted = input_.plan.angular_weight == 0.0f;
     const bool mirror = unweighted && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
     const bool prob = static_cast<Getter>(input_.plan.getter) == Getter::prob;
-    if (kernel::probes_in_registers(input_)) {
+    if (fibers_run && kernel::probes_in_registers(input_)) {
       // With the corners of cells side by side, and without.
       if (++ptt_in_registers % 2 == 0) {
         follow_probes<test::FiberLanesOf<true>>(work);
@@ -177,9 +184,9 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   std::uint64_t points = 0;
   // Further plans until each of the ways in registers was taken; those on 362 amplitudes are rare.
   constexpr std::uint32_t most_plans = 2000;
-  for (std::uint32_t number = 0;
-       number < plan_count() ||
-       ((HostKernels::amplitudes_in_registers == 0u || HostKernels::ptt_in_registers < 3u) && number < most_plans);
+  for (std::uint32_t number = 0; number < plan_count() || ((HostKernels::amplitudes_in_registers == 0u ||
+                                                            (fibers_run && HostKernels::ptt_in_registers < 4u)) &&
+                                                           number < most_plans);
        ++number) {
     SCOPED_TRACE(fmt::format("plan {}", number));
     const test::RandomPlan plan = test::random_plan(number, *setting.pool);
@@ -191,7 +198,7 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   EXPECT_GT(HostKernels::boot_in_registers, 0u);
   EXPECT_GT(HostKernels::series_in_registers, 0u);
   EXPECT_GT(HostKernels::amplitudes_in_registers, 0u);
-  EXPECT_GT(HostKernels::ptt_in_registers, 2u);
+  if (fibers_run) EXPECT_GT(HostKernels::ptt_in_registers, 3u);
 }
 
 TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
