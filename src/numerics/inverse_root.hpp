@@ -1,6 +1,6 @@
 // 1 / root(x) as written, a root rounded and a division rounded, without either where x is near one: there both are
-// integer arithmetic on the bits. Called where a vector is normalised that is a unit vector but for rounding, by kernels
-// for which exact roots and divisions are long.
+// integer arithmetic on the bits. Called where a vector is normalised that is a unit vector but for rounding, by
+// kernels for which exact roots and divisions are long.
 #pragma once
 
 #include <cstdint>

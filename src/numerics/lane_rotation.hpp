@@ -127,7 +127,8 @@ struct LaneFrameStep {
   LaneFrame<Lanes> frame;
 };
 
-// `normalise` is lane_normalise or another way to its bits; both vectors that it gets are unit vectors but for rounding.
+// `normalise` is lane_normalise or another way to its bits; both vectors that it gets are unit vectors but for
+// rounding.
 CGL_HD_GENERIC
 template <class Lanes, class Normalise>
 CGL_HD inline LaneFrameStep<Lanes> lane_propagate(const LaneFrame<Lanes>& frame, const LaneArc<Lanes>& arc,

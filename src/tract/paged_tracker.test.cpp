@@ -25,12 +25,18 @@ struct HostMachine {
   static std::uint32_t take(std::uint32_t* counter) { return (*counter)++; }
 };
 
+// Sanitizers that follow stacks lose track of fibers.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool fibers_run = false;
+#else
+constexpr bool fibers_run = true;
+#endif
+
 struct FiberMachine {
   static std::uint32_t take(std::uint32_t* counter) {
     const std::uint32_t taken = test::FiberLanes::lane_index() == 0u ? (*counter)++ : 0u;
     return test::FiberLanes::get(taken, 0u);
   }
-  static std::uint32_t take_near(std::uint32_t* counter) { return take(counter); }
 };
 
 // The portable lanes in the role of a warp: they take the ways that lanes which run together take.
@@ -67,7 +73,7 @@ class HostKernels final : public PagedKernels {
     const bool unweighted = input_.plan.angular_weight == 0.0f;
     const bool mirror = unweighted && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
     const bool prob = static_cast<Getter>(input_.plan.getter) == Getter::prob;
-    if (kernel::probes_in_registers(input_)) {
+    if (fibers_run && kernel::probes_in_registers(input_)) {
       // With the corners of cells side by side, and without.
       if (++ptt_in_registers % 2 == 0) {
         follow_probes<test::FiberLanesOf<true>>(work);
@@ -79,11 +85,11 @@ class HostKernels final : public PagedKernels {
       track_with<kernel::BootInRegisters<4>>(work);
     } else if (input_.field.kind == field_of_harmonics && mirror && input_.harmonics.degree == 8u && prob) {
       ++series_in_registers;
-      track_with<kernel::ProbOnMirroredSeries<8, 3>>(work);
+      track_with<kernel::ProbOnMirroredSeries<8, 3, 48>>(work);
     } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.half != 0u && prob &&
                input_.field.channels == 362u && input_.field.half == 0u) {
       ++amplitudes_in_registers;
-      track_with<kernel::ProbOnAmplitudes<362>>(work);
+      track_with<kernel::ProbOnAmplitudes<362, 368>>(work);
     } else {
       track_with<kernel::AnySteps>(work);
     }
@@ -107,15 +113,16 @@ class HostKernels final : public PagedKernels {
 
  private:
   struct Memory {
-    explicit Memory(const kernel::SlabLayout& layout)
-        : floats(layout.words), slab(kernel::slab_at(floats.data(), layout)) {}
+    explicit Memory(const kernel::SlabLayout& layout, std::uint32_t least = 0)
+        : floats(std::max(layout.words, least)), slab(kernel::slab_at(floats.data(), layout)) {}
     std::vector<float> floats;
     Slab slab;
   };
 
   template <class Steps>
   void track_with(const kernel::PagedWork& work) {
-    Memory memory(kernel::slab_layout(input_, false));
+    Memory memory(kernel::slab_layout(input_, false),
+                  kernel::whole_rows(input_.field.channels + 1u) + kernel::kept_corner_words(input_.field.stride));
     kernel::run_halves<WarpLikeLanes, HostMachine, Steps>(input_, memory.slab, work.seeds, work.halves, work.store);
   }
 
@@ -177,9 +184,9 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   std::uint64_t points = 0;
   // Further plans until each of the ways in registers was taken; those on 362 amplitudes are rare.
   constexpr std::uint32_t most_plans = 2000;
-  for (std::uint32_t number = 0;
-       number < plan_count() ||
-       ((HostKernels::amplitudes_in_registers == 0u || HostKernels::ptt_in_registers < 3u) && number < most_plans);
+  for (std::uint32_t number = 0; number < plan_count() || ((HostKernels::amplitudes_in_registers == 0u ||
+                                                            (fibers_run && HostKernels::ptt_in_registers < 4u)) &&
+                                                           number < most_plans);
        ++number) {
     SCOPED_TRACE(fmt::format("plan {}", number));
     const test::RandomPlan plan = test::random_plan(number, *setting.pool);
@@ -191,7 +198,7 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   EXPECT_GT(HostKernels::boot_in_registers, 0u);
   EXPECT_GT(HostKernels::series_in_registers, 0u);
   EXPECT_GT(HostKernels::amplitudes_in_registers, 0u);
-  EXPECT_GT(HostKernels::ptt_in_registers, 2u);
+  if (fibers_run) EXPECT_GT(HostKernels::ptt_in_registers, 3u);
 }
 
 TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {

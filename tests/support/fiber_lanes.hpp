@@ -1,5 +1,5 @@
-// A warp on the host: 32 fibers that run the code of one thread each and meet wherever lanes exchange something, so that
-// kernels written for threads (kernel/ptt_in_registers.hpp) are tested without a GPU. Fibers run in an order that
+// A warp on the host: 32 fibers that run the code of one thread each and meet wherever lanes exchange something, so
+// that kernels written for threads (kernel/ptt_in_registers.hpp) are tested without a GPU. Fibers run in an order that
 // changes from meeting to meeting: what one writes before a meeting and another reads without one is found.
 #pragma once
 
@@ -117,12 +117,6 @@ struct FiberLanesOf {
     return bits;
   }
   static bool any(Mask mask) { return ballot(mask) != 0u; }
-  static Word least(Word a) {
-    const std::uint32_t* given = FiberWarp::meet(a);
-    Word result = given[0];
-    for (std::uint32_t l = 1; l < width; ++l) result = given[l] < result ? given[l] : result;
-    return result;
-  }
   static float get(Float a, std::uint32_t lane) { return FiberWarp::meet(a)[lane]; }
   static std::uint32_t get(Word a, std::uint32_t lane) { return FiberWarp::meet(a)[lane]; }
   template <std::uint32_t distance>
@@ -138,10 +132,6 @@ struct FiberLanesOf {
   static Float broadcast(float value) { return value; }
   static Word broadcast(std::uint32_t value) { return value; }
   static Float load(const float* first) { return first[lane_index()]; }
-  template <class T>
-  static T load_four(const T* from) {
-    return *from;
-  }
   static void store(float* first, Float a) { first[lane_index()] = a; }
   static Word slots_of_row(std::uint32_t row) { return width * row + lane_index(); }
   static Mask mask_of_bits(std::uint32_t bits) { return ((bits >> lane_index()) & 1u) != 0u; }

@@ -12,6 +12,7 @@
 #include "device/cuda/cuda_status.hpp"
 #include "tract/backends.hpp"
 #include "tract/cuda/track_kernels.hpp"
+#include "tract/kernel/kept_corners.hpp"
 #include "tract/kernel/ptt_in_registers.hpp"
 #include "tract/memory_need.hpp"
 #include "tract/paged_tracker.hpp"
@@ -123,11 +124,7 @@ class CudaKernels final : public PagedKernels {
   // As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
   [[nodiscard]] Result<Launch> plan_launch(const TrackKernel& kernel, const kernel::SlabLayout& layout) const {
     const std::uint64_t most_shared = device_.capabilities().shared_bytes;
-    const std::uint32_t slab_words = kernel.slab_use == SlabUse::all ? layout.words
-                                     : kernel.slab_use == SlabUse::record
-                                         ? kernel::whole_rows(input_.field.channels + 1u)
-                                     : kernel.slab_use == SlabUse::probes ? kernel.walks * kernel::probe_walk_slab_words
-                                                                          : 0u;
+    const std::uint32_t slab_words = kernel.walks * words_of(kernel.slab_use, layout);
     const std::uint64_t slab_bytes = std::uint64_t{slab_words} * sizeof(float);
     const std::uint64_t table_bytes = std::uint64_t{kernel.table_words(input_)} * sizeof(float);
     Launch launch;
@@ -169,6 +166,17 @@ class CudaKernels final : public PagedKernels {
       CGL_TRY_ASSIGN(launch.global, device_.allocate(slab_bytes * launch.warps() * launch.blocks * concurrent_chunks));
     }
     return launch;
+  }
+
+  [[nodiscard]] std::uint32_t words_of(SlabUse use, const kernel::SlabLayout& layout) const {
+    const std::uint32_t corners = kernel::kept_corner_words(input_.field.stride);
+    switch (use) {
+      case SlabUse::all: return layout.words;
+      case SlabUse::corners: return corners;
+      case SlabUse::record_and_corners: return kernel::whole_rows(input_.field.channels + 1u) + corners;
+      case SlabUse::probes: return kernel::probe_walk_slab_words;
+    }
+    return layout.words;
   }
 
   Status launch(Queue& queue, std::uint32_t slot, const Launch& launch, const kernel::PagedWork& work,

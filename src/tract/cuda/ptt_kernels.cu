@@ -1,5 +1,3 @@
-#include <cstdlib>
-
 #include "tract/cuda/track_kernels.cuh"
 #include "tract/kernel/ptt_in_registers.hpp"
 
@@ -9,8 +7,8 @@ namespace {
 using OnAmplitudes = cuda::AnyShape<Getter::ptt, field_of_amplitudes>;
 using OnSeries = cuda::AnyShape<Getter::ptt, field_of_harmonics>;
 
-// Tables of ProbeView in device memory. Cells that touch no stored voxel share number 0; the others are numbered as they
-// come, which nothing depends on.
+// Tables of ProbeView in device memory. Cells that touch no stored voxel share number 0; the others are numbered as
+// they come, which nothing depends on.
 __global__ void fill_probe_cells(const __grid_constant__ TrackingInput input, std::uint32_t* cells,
                                  std::uint32_t* corners_of_cell, std::uint32_t* count) {
   const std::size_t all = kernel::probe_cell_count(input.plan.size);
@@ -48,53 +46,17 @@ __global__ void pack_nearest(const __grid_constant__ TrackingInput input, std::u
   if (i < count) packed[i] = kernel::packed_nearest(input.nearest, i);
 }
 
-// Records that are read whole: through the cache of a multiprocessor, or past it.
-template <bool past_cache, bool side_by_side>
+template <bool side_by_side>
 struct ProbeLanes : numerics::WarpLanes {
   static constexpr bool corners_side_by_side = side_by_side;
   using Narrow = ProbeLanes;
   using Wide = ProbeLanes;
-  static __device__ kernel::FourFloats load_four(const kernel::FourFloats* from) {
-    if constexpr (!past_cache) return *from;
-    const float4 four = __ldcg(reinterpret_cast<const float4*>(from));
-    return {{four.x, four.y, four.z, four.w}};
-  }
 };
 
-// Numbers of a queue for the warps of one block, 32 at a time: neighbours in the queue are neighbours in space, whose
-// records a multiprocessor then has once.
-__shared__ std::uint32_t lock, next, end;
-
-template <bool near>
-struct ProbeMachine : cuda::WarpMachine {
-  static __device__ std::uint32_t take_near(std::uint32_t* counter) {
-    if constexpr (!near) return take(counter);
-    constexpr std::uint32_t at_a_time = 32;
-    std::uint32_t taken = 0;
-    if (numerics::WarpLanes::lane_index() == 0u) {
-      while (atomicCAS(&lock, 0u, 1u) != 0u) {
-      }
-      __threadfence_block();
-      volatile std::uint32_t* const first = &next;
-      volatile std::uint32_t* const last = &end;
-      if (*first == *last) {
-        *first = atomicAdd(counter, at_a_time);
-        *last = *first + at_a_time;
-      }
-      taken = *first;
-      *first = taken + 1u;
-      __threadfence_block();
-      atomicExch(&lock, 0u);
-    }
-    return __shfl_sync(numerics::WarpLanes::whole_warp, taken, 0);
-  }
-};
-
-template <std::uint32_t given_walks, std::uint32_t given_threads, bool past_cache, bool near>
+// The rules of kernel/ptt_in_registers.hpp on the shapes that it takes. 16 warps of 128 registers on a multiprocessor.
+template <std::uint32_t given_walks, std::uint32_t given_threads>
 struct InRegisters {
-  using Machine = ProbeMachine<near>;
   static constexpr std::uint32_t walks = given_walks;
-  static constexpr bool reads_past_cache = past_cache;
   static constexpr std::uint32_t threads = given_threads;
   static constexpr std::uint32_t blocks = 1;
   static constexpr bool shared_slabs = true;
@@ -107,9 +69,6 @@ struct InRegisters {
     input.plan.ptt_probe_count = 1u;
     input.plan.ptt_exponent_is_one = 1u;
   }
-  static bool matches(const TrackingInput& input) {
-    return kernel::probes_in_registers(input);
-  }
   static std::size_t derived_words(const TrackingInput& input) {
     return 9u * kernel::probe_cell_count(input.plan.size) + kernel::packed_nearest_words + 1u;
   }
@@ -120,7 +79,8 @@ struct InRegisters {
     std::uint32_t* const counted = packed + kernel::packed_nearest_words;
     cudaMemsetAsync(counted, 0, sizeof(std::uint32_t), stream);
     fill_probe_cells<<<1024, 256, 0, stream>>>(input, words, corners_of_cell, counted);
-    pack_nearest<<<(kernel::packed_nearest_words + 255u) / 256u, 256, 0, stream>>>(input, kernel::packed_nearest_words, packed);
+    pack_nearest<<<(kernel::packed_nearest_words + 255u) / 256u, 256, 0, stream>>>(input, kernel::packed_nearest_words,
+                                                                                   packed);
     cudaMemcpyAsync(count, counted, sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream);
     input.probes.cells = words;
     input.probes.corners_of_cell = corners_of_cell;
@@ -149,7 +109,8 @@ struct InRegisters {
     input.probes.nearest = cuda::share(input.probes.nearest, kernel::packed_nearest_words, free);
     const std::uint32_t slots = numerics::lane_count * input.sphere.rows;
     for (std::uint32_t i = threadIdx.x; i < slots; i += blockDim.x) {
-      reinterpret_cast<kernel::FourFloats*>(free)[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], 0.0f}};
+      reinterpret_cast<kernel::FourFloats*>(free)[i] = {
+          {input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], 0.0f}};
     }
     input.probes.directions = free;
     free += 4u * slots;
@@ -166,9 +127,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   TrackingInput input = given;
   Shape::fix(input);
   Shape::share_tables(input, free);
-  if (threadIdx.x == 0u) lock = next = end = 0u;
   __syncthreads();
-  kernel::run_probe_halves<ProbeLanes<Shape::reads_past_cache, side_by_side>, typename Shape::Machine, Shape::walks>(
+  kernel::run_probe_halves<ProbeLanes<side_by_side>, cuda::WarpMachine, Shape::walks>(
       input, shared_memory, slab_words * (threadIdx.x / numerics::lane_count), work.seeds, work.halves, work.store);
 }
 
@@ -179,6 +139,8 @@ TrackKernel probes_entry() {
   return kernel;
 }
 
+using Probes = InRegisters<kernel::walks_of_a_warp, 512>;
+
 }  // namespace
 
 // The seeds are those of any getter on the same field.
@@ -188,22 +150,7 @@ TrackKernelPair ptt_kernels(const TrackingInput& input, bool any_shape) {
   other.plan.getter = static_cast<std::uint32_t>(Getter::closest);
   if (input.field.kind == field_of_amplitudes) {
     const TrackKernel seeds = amplitude_kernels(other, any_shape).seeds;
-    if (!any_shape && InRegisters<4, 512, false, true>::matches(input)) {
-      const char* const v = std::getenv("CINGULUM_PTT_VARIANT");
-      static int cycle = 0;
-      switch (v == nullptr ? 0 : v[0] == 99 ? cycle++ : std::atoi(v)) {
-        default: return {seeds, probes_entry<InRegisters<4, 512, false, true>>()};
-        case 1: return {seeds, probes_entry<InRegisters<4, 512, true, true>>()};
-        case 2: return {seeds, probes_entry<InRegisters<2, 512, false, true>>()};
-        case 3: return {seeds, probes_entry<InRegisters<2, 512, true, true>>()};
-        case 4: return {seeds, probes_entry<InRegisters<1, 512, false, true>>()};
-        case 5: return {seeds, probes_entry<InRegisters<4, 512, false, false>>()};
-        case 6: return {seeds, probes_entry<InRegisters<4, 384, false, true>>()};
-        case 7: return {seeds, probes_entry<InRegisters<4, 576, false, true>>()};
-        case 8: return {seeds, probes_entry<InRegisters<4, 640, false, true>>()};
-        case 9: return {seeds, probes_entry<InRegisters<2, 640, false, true>>()};
-      }
-    }
+    if (!any_shape && kernel::probes_in_registers(input)) return {seeds, probes_entry<Probes>()};
     return {seeds, cuda::halves_entry<OnAmplitudes>()};
   }
   return {series_kernels(other, any_shape).seeds, cuda::halves_entry<OnSeries>()};

@@ -17,8 +17,9 @@ struct SlabMemoryOnDevice {
   float* global;  // of all warps, one slab after the other; null: shared memory
 };
 
-// How much of a slab a kernel touches.
-enum class SlabUse { all, record, probes, nothing };
+// What a kernel has of its slab: all of it, the records of kernel/kept_corners.hpp, alone or behind the record, or
+// what kernel/ptt_in_registers.hpp has per streamline.
+enum class SlabUse { all, corners, record_and_corners, probes };
 
 // What a kernel takes: (TrackingInput, PagedWork, SlabMemoryOnDevice).
 struct TrackKernel {

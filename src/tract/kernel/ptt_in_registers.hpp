@@ -1,9 +1,9 @@
 // ptt on amplitudes for 32 threads that run together (a warp), the same draws as ptt.hpp: every sum, product and
 // comparison on which a result depends is there, too. What differs is who does what when. A thread follows one probe;
-// when its probe ends, weak or whole, it takes the next candidate, so that threads idle only at the end of a step. The
-// points of the disc start first and together: no candidate is whole before the bound is known. Candidates are made 32
-// at a time and lie in the slab until taken. The first that is accepted, in the order of the attempts, is the result:
-// once one is, only those before it are followed further.
+// when its probe ends, weak or whole, it takes the next candidate. The points of the disc come first, and no candidate,
+// which starts with them or later, is whole before they are. Candidates are made 32 at a time and lie in the slab until
+// taken. The first that is accepted, in the order of the attempts, is the result: once one is, only those before it are
+// followed further. A warp has several streamlines, so that few threads idle at the end of a step.
 //
 // Steps on the way that need no exact arithmetic: the cell of NearestView, whose list has the nearest slot on either
 // side of its border; and 1 / root(x) near one, which inverse_root.hpp has in integers.
@@ -25,6 +25,7 @@
 #include "numerics/vec3.hpp"
 #include "tract/kernel/amplitudes.hpp"
 #include "tract/kernel/paged_half.hpp"
+#include "tract/kernel/probe_tables.hpp"
 #include "tract/kernel/ptt.hpp"
 #include "tract/kernel/sample.hpp"
 #include "tract/kernel/track.hpp"
@@ -32,13 +33,6 @@
 #include "tract/kernel/views.hpp"
 
 namespace cingulum::kernel {
-
-struct alignas(16) FourWords {
-  std::uint32_t word[4];
-};
-struct alignas(16) FourFloats {
-  float number[4];
-};
 
 // A LaneArc in words that are read four at a time, and the candidate that it belongs to.
 struct alignas(16) ProbeArc {
@@ -49,76 +43,12 @@ struct alignas(16) ProbeArc {
 };
 inline constexpr std::uint32_t probe_arc_words = sizeof(ProbeArc) / sizeof(float);
 
-// How many cells ProbeView has, and the records of one.
-CGL_HD constexpr std::size_t probe_cell_count(numerics::GridSize size) {
-  return (std::size_t{size.x} + 1u) * (std::size_t{size.y} + 1u) * (std::size_t{size.z} + 1u);
-}
-CGL_HD inline void write_probe_cell(const TrackingInput& input, std::size_t cell, std::uint32_t* cells) {
-  const numerics::GridSize size = input.plan.size;
-  const std::size_t row = cell / (size.x + 1u);
-  const auto corner_of = [](std::size_t at, std::uint32_t extent, bool high) {
-    const std::size_t index = high ? at : (at == 0u ? 0u : at - 1u);
-    return index < extent ? index : extent - 1u;
-  };
-  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-    const std::size_t x = corner_of(cell % (size.x + 1u), size.x, (corner & 1u) != 0u);
-    const std::size_t y = corner_of(row % (size.y + 1u), size.y, (corner & 2u) != 0u);
-    const std::size_t z = corner_of(row / (size.y + 1u), size.z, (corner & 4u) != 0u);
-    cells[8u * cell + corner] = input.field.record_of_voxel[x + size.x * (y + size.y * z)] * (input.field.stride / 4u);
-  }
-}
-
-// The amplitudes of one slot at the corners of a cell, side by side.
-CGL_HD inline void write_corners(const TrackingInput& input, std::size_t cell, std::uint32_t slot, FourFloats* to) {
-  const std::uint32_t* const records = input.probes.cells + 8u * cell;
-  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-    to[corner / 4u].number[corner % 4u] = input.field.records[4u * static_cast<std::size_t>(records[corner]) + slot];
-  }
-}
-
-inline constexpr std::uint32_t packed_slot_bits = 10;
-inline constexpr std::uint32_t packed_slot_mask = (1u << packed_slot_bits) - 1u;
-// Set where a cell has more than three slots; they are in NearestView.
-inline constexpr std::uint32_t packed_too_many = 1u << 31u;
-// Cells along an edge: a whole number of those of NearestView each. With so few most cells have several slots, but the
-// table is small, and 32 threads would rarely all have one.
-inline constexpr std::uint32_t packed_cells = 32;
-inline constexpr std::uint32_t packed_nearest_words = 3u * packed_cells * packed_cells;
-
-// Up to three slots, ascending, the first again where there are fewer: all that the cells of NearestView within this
-// one have.
-CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::uint32_t cell) {
-  const std::uint32_t times = nearest.cells / packed_cells;
-  const std::uint32_t face = cell / (packed_cells * packed_cells);
-  const std::uint32_t j = cell / packed_cells % packed_cells;
-  const std::uint32_t i = cell % packed_cells;
-  std::uint32_t slots[3] = {0u, 0u, 0u};
-  std::uint32_t count = 0;
-  // The next slot in ascending order, until there is none.
-  for (;;) {
-    std::uint32_t next = 0xffffffffu;
-    for (std::uint32_t n = 0; n < times * times * nearest.capacity; ++n) {
-      const std::uint32_t inner = n / nearest.capacity;
-      const std::uint32_t row = (face * packed_cells + j) * times + inner / times;
-      const std::uint32_t at = row * nearest.cells + i * times + inner % times;
-      const std::uint32_t slot = nearest.slots[static_cast<std::size_t>(at) * nearest.capacity + n % nearest.capacity];
-      if ((count == 0u || slot > slots[count - 1u]) && slot < next) next = slot;
-    }
-    if (next == 0xffffffffu) break;
-    if (count == 3u) return packed_too_many;
-    slots[count++] = next;
-  }
-  for (std::uint32_t n = count; n < 3u; ++n) slots[n] = slots[0];
-  return slots[0] | slots[1] << packed_slot_bits | slots[2] << (2u * packed_slot_bits);
-}
-
 CGL_HD_GENERIC
 template <class Warp>
 CGL_HD inline ProbeArc probe_arc(float k1, float k2, float length) {
   const numerics::LaneArc<Warp> arc = numerics::lane_arc<Warp>(k1, k2, length);
-  return {arc.along,  arc.aside_1, arc.aside_2,       arc.keep,
-          arc.turn_1, arc.turn_2,  arc.normal_normal, arc.normal_binormal,
-          k1,         k2,          0.0f,              arc.bent ? 1u : 0u};
+  return {arc.along,         arc.aside_1,         arc.aside_2, arc.keep, arc.turn_1, arc.turn_2,
+          arc.normal_normal, arc.normal_binormal, k1,          k2,       0.0f,       arc.bent ? 1u : 0u};
 }
 
 // The arc of this thread's point of the disc.
@@ -130,161 +60,54 @@ CGL_HD inline ProbeArc disc_arc(const TrackingInput& input) {
                          input.plan.ptt_probe_step_mm);
 }
 
-// nearest_slots of one vector.
-CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::Vec3 v) {
-  const float x = __builtin_fabsf(v.x);
-  const float y = __builtin_fabsf(v.y);
-  const float z = __builtin_fabsf(v.z);
-  const bool along_x = x >= y && x >= z;
-  const bool along_y = y >= z;
-  const float major = along_x ? v.x : (along_y ? v.y : v.z);
-  const float first = along_x ? v.y : v.x;
-  const float second = along_x || along_y ? v.z : v.y;
-  const std::uint32_t face = along_x ? 0u : (along_y ? 1u : 2u);
-  // One division where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part: the place
-  // moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be nearest
-  // (cpu/tables.cpp). The scale is that much short of half the cells, so that 1 falls into the last.
-  const float inverse = 1.0f / major;
-  const auto place = [&](float half_edge, std::uint32_t cells) {
-    constexpr float whole_numbers = 0x1.8p23f;
-    const float scale = (half_edge * 0.999999f) * inverse;
-    const auto cell = [&](float minor) {
-      return numerics::float_bits((minor * scale + (half_edge - 0.5f)) + whole_numbers) -
-             numerics::float_bits(whole_numbers);
-    };
-    return (face * cells + cell(second)) * cells + cell(first);
-  };
-  const std::uint32_t packed = input.probes.nearest[place(0.5f * packed_cells, packed_cells)];
-  const FourFloats* const directions = reinterpret_cast<const FourFloats*>(input.probes.directions);
-  const auto cosine_with = [&](std::uint32_t slot) {
-    const FourFloats d = directions[slot];
-    return __builtin_fabsf((d.number[0] * v.x + d.number[1] * v.y) + d.number[2] * v.z);
-  };
-  std::uint32_t best = packed & packed_slot_mask;
-  float best_cosine = cosine_with(best);
-  const auto compare = [&](std::uint32_t slot) {
-    const float cosine = cosine_with(slot);
-    if (cosine > best_cosine) {
-      best = slot;
-      best_cosine = cosine;
-    }
-  };
-  if ((packed & packed_too_many) == 0u) {
-    compare((packed >> packed_slot_bits) & packed_slot_mask);
-    compare((packed >> (2u * packed_slot_bits)) & packed_slot_mask);
-  } else {
-    const NearestView& nearest = input.nearest;
-    const std::uint32_t* const list =
-        nearest.slots +
-        static_cast<std::size_t>(place(0.5f * static_cast<float>(nearest.cells), nearest.cells)) * nearest.capacity;
-    best = list[0];
-    best_cosine = cosine_with(best);
-    for (std::uint32_t n = 1; n < nearest.capacity && list[n] > list[0]; ++n) compare(list[n]);
-  }
-  return best;
-}
-
-struct CellPlace {
-  std::int32_t x, y, z;
-  numerics::Vec3 below;
-};
-
-CGL_HD inline CellPlace cell_place(numerics::Vec3 position) {
-  const numerics::Vec3 below{numerics::floor_of(position.x), numerics::floor_of(position.y),
-                             numerics::floor_of(position.z)};
-  return {static_cast<std::int32_t>(below.x), static_cast<std::int32_t>(below.y), static_cast<std::int32_t>(below.z),
-          below};
-}
-
-// Then it is inside of the image, whatever is rounded.
-CGL_HD inline bool between_centres(const CellPlace& place, numerics::GridSize size) {
-  return static_cast<std::uint32_t>(place.x) < size.x - 1u && static_cast<std::uint32_t>(place.y) < size.y - 1u &&
-         static_cast<std::uint32_t>(place.z) < size.z - 1u;
-}
-
-CGL_HD inline std::uint32_t cell_number(const CellPlace& place, numerics::GridSize size) {
-  const std::uint32_t row =
-      static_cast<std::uint32_t>(place.z + 1) * (size.y + 1u) + static_cast<std::uint32_t>(place.y + 1);
-  return row * (size.x + 1u) + static_cast<std::uint32_t>(place.x + 1);
-}
-
-struct CornerWeights {
-  float weight[8];
-};
-
-CGL_HD inline CornerWeights corner_weights(const CellPlace& place, numerics::Vec3 position) {
-  const float x1 = position.x - place.below.x;
-  const float y1 = position.y - place.below.y;
-  const float z1 = position.z - place.below.z;
-  const float x0 = 1.0f - x1;
-  const float y0 = 1.0f - y1;
-  const float z0 = 1.0f - z1;
-  const float xy[4] = {x0 * y0, x1 * y0, x0 * y1, x1 * y1};
-  CornerWeights result;
-  CGL_UNROLL
-  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-    result.weight[corner] = xy[corner % 4u] * (corner < 4u ? z0 : z1);
-  }
-  return result;
-}
-
-// The records of the corners of a cell.
-struct CellRecords {
-  FourWords words[2];
-
-  CGL_HD std::uint32_t record(std::uint32_t corner) const { return words[corner / 4u].word[corner % 4u]; }
-};
-CGL_HD inline CellRecords cell_records(const TrackingInput& input, std::uint32_t cell) {
-  const FourWords* const from = reinterpret_cast<const FourWords*>(input.probes.cells) + 2u * std::size_t{cell};
-  return {{from[0], from[1]}};
-}
-
-// The same, kept by the compiler as it is: it would put it together anew wherever it is used.
-CGL_HD inline const char* one_address(const float* at) {
-  const char* address = reinterpret_cast<const char*>(at);
-#if defined(__CUDA_ARCH__)
-  asm("" : "+l"(address));
-#endif
-  return address;
-}
-CGL_HD inline std::uint32_t one_number(std::uint32_t number) {
-#if defined(__CUDA_ARCH__)
-  asm("" : "+r"(number));
-#endif
-  return number;
-}
-
-// amplitudes_along of one position and tangent.
+// propagate_frame along an arc of `length`, and the position with it.
 CGL_HD_GENERIC
 template <class Warp>
-CGL_HD inline float amplitude_along(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent) {
-  const CellPlace place = cell_place(position);
-  if (!between_centres(place, input.plan.size) && numerics::is_outside(position, input.plan.size)) return 0.0f;
-  const std::uint32_t cell = cell_number(place, input.plan.size);
-  float value[8];
-  if constexpr (Warp::corners_side_by_side) {
-    const std::uint32_t first = input.probes.corners_of_cell[cell] * input.field.channels;
-    const std::uint32_t at = first + nearest_slot(input, tangent);
-    const FourFloats* const from = reinterpret_cast<const FourFloats*>(input.probes.corners) + 2u * std::size_t{at};
-    const FourFloats low = from[0];
-    const FourFloats high = from[1];
-    CGL_UNROLL
-    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = corner < 4u ? low.number[corner] : high.number[corner - 4u];
-    }
+CGL_HD inline void move_along(const TrackingPlan& plan, const ProbeArc& a, float length, numerics::Vec3& position,
+                              numerics::LaneFrame<Warp>& frame) {
+  numerics::LaneVec3<Warp> moved;
+  if (a.bent != 0u) {
+    const numerics::LaneArc<Warp> arc{true,     0.0f,     a.along,   a.aside_1,       a.aside_2,        a.keep,
+                                      a.turn_1, a.turn_2, -a.turn_1, a.normal_normal, a.normal_binormal};
+    const numerics::LaneFrameStep<Warp> next =
+        numerics::lane_propagate<Warp>(frame, arc, [](const numerics::LaneVec3<Warp>& v) {
+          return numerics::lane_scale<Warp>(v, numerics::inverse_root(numerics::lane_dot<Warp>(v, v)));
+        });
+    frame = next.frame;
+    moved = next.displacement;
   } else {
-    const CellRecords records = cell_records(input, cell);
-    const char* const column = one_address(input.field.records + nearest_slot(input, tangent));
-    CGL_UNROLL
-    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = *reinterpret_cast<const float*>(column + sizeof(FourFloats) * records.record(corner));
-    }
+    moved = numerics::lane_scale<Warp>(frame.tangent, length);
   }
-  const CornerWeights weights = corner_weights(place, position);
-  float sum = weights.weight[0] * value[0];
-  CGL_UNROLL
-  for (std::uint32_t corner = 1; corner < 8u; ++corner) sum = sum + weights.weight[corner] * value[corner];
-  return sum > 0.0f ? sum : 0.0f;
+  position = {position.x + moved.x * plan.voxels_per_mm[0], position.y + moved.y * plan.voxels_per_mm[1],
+              position.z + moved.z * plan.voxels_per_mm[2]};
+}
+
+template <class Warp>
+CGL_HD inline numerics::Vec3 tangent_of(const numerics::LaneFrame<Warp>& frame) {
+  return {frame.tangent.x, frame.tangent.y, frame.tangent.z};
+}
+
+// A position and a frame as words that are read four at a time.
+struct PackedStart {
+  FourFloats words[3];
+};
+
+template <class Warp>
+CGL_HD inline PackedStart packed_start(numerics::Vec3 position, const numerics::LaneFrame<Warp>& frame) {
+  const numerics::LaneVec3<Warp>& t = frame.tangent;
+  const numerics::LaneVec3<Warp>& n = frame.normal;
+  const numerics::LaneVec3<Warp>& b = frame.binormal;
+  return {{{{position.x, position.y, position.z, t.x}}, {{t.y, t.z, n.x, n.y}}, {{n.z, b.x, b.y, b.z}}}};
+}
+template <class Warp>
+CGL_HD inline void unpack_start(const PackedStart& start, numerics::Vec3& position, numerics::LaneFrame<Warp>& frame) {
+  const FourFloats first = start.words[0];
+  const FourFloats second = start.words[1];
+  const FourFloats third = start.words[2];
+  position = numerics::Vec3{first.number[0], first.number[1], first.number[2]};
+  frame.tangent = numerics::LaneVec3<Warp>{first.number[3], second.number[0], second.number[1]};
+  frame.normal = numerics::LaneVec3<Warp>{second.number[2], second.number[3], third.number[0]};
+  frame.binormal = numerics::LaneVec3<Warp>{third.number[1], third.number[2], third.number[3]};
 }
 
 // Where a probe stands.
@@ -297,44 +120,6 @@ struct Probe {
   std::int32_t points;  // still to go; 0 when whole, below when there is no probe
   std::uint32_t number;
 };
-
-template <class Warp>
-CGL_HD inline void stand_at(Probe<Warp>& probe, const FourFloats (&start)[3]) {
-  const FourFloats first = start[0];
-  const FourFloats second = start[1];
-  const FourFloats third = start[2];
-  probe.position = numerics::Vec3{first.number[0], first.number[1], first.number[2]};
-  probe.frame.tangent = numerics::LaneVec3<Warp>{first.number[3], second.number[0], second.number[1]};
-  probe.frame.normal = numerics::LaneVec3<Warp>{second.number[2], second.number[3], third.number[0]};
-  probe.frame.binormal = numerics::LaneVec3<Warp>{third.number[1], third.number[2], third.number[3]};
-}
-
-// To the next point, whose amplitude it returns.
-CGL_HD_GENERIC
-template <class Warp>
-CGL_HD inline float advance_probe(const TrackingInput& input, Probe<Warp>& probe) {
-  const TrackingPlan& plan = input.plan;
-  numerics::Vec3 moved;
-  if (probe.arc.bent != 0u) {
-    const ProbeArc& a = probe.arc;
-    const numerics::LaneArc<Warp> arc{true,     0.0f,     a.along,   a.aside_1,       a.aside_2,        a.keep,
-                                      a.turn_1, a.turn_2, -a.turn_1, a.normal_normal, a.normal_binormal};
-    const numerics::LaneFrameStep<Warp> next =
-        numerics::lane_propagate<Warp>(probe.frame, arc, [](const numerics::LaneVec3<Warp>& v) {
-          return numerics::lane_scale<Warp>(v, numerics::inverse_root(numerics::lane_dot<Warp>(v, v)));
-        });
-    probe.frame = next.frame;
-    moved = {next.displacement.x, next.displacement.y, next.displacement.z};
-  } else {
-    const numerics::LaneVec3<Warp>& t = probe.frame.tangent;
-    moved = {t.x * plan.ptt_probe_step_mm, t.y * plan.ptt_probe_step_mm, t.z * plan.ptt_probe_step_mm};
-  }
-  probe.position = {probe.position.x + moved.x * plan.voxels_per_mm[0],
-                    probe.position.y + moved.y * plan.voxels_per_mm[1],
-                    probe.position.z + moved.z * plan.voxels_per_mm[2]};
-  return amplitude_along<Warp>(input, probe.position,
-                               {probe.frame.tangent.x, probe.frame.tangent.y, probe.frame.tangent.z});
-}
 
 template <class Warp, std::uint32_t threads>
 CGL_HD inline float greatest_of_threads(float value) {
@@ -358,7 +143,8 @@ CGL_HD inline std::uint32_t least_of_threads(std::uint32_t word) {
 // from it the threshold.
 CGL_HD_GENERIC
 template <class Warp>
-CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3 position, float* to, float& threshold) {
+CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3 position, float* to,
+                                      float& threshold) {
   const FieldView& field = input.field;
   const CellPlace place = cell_place(position);
   const CellRecords records = cell_records(input, cell_number(place, input.plan.size));
@@ -370,7 +156,7 @@ CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3
     FourFloats value[8];
     CGL_UNROLL
     for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = Warp::load_four(reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner)));
+      value[corner] = *reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner));
     }
     FourFloats sum;
     CGL_UNROLL
@@ -394,28 +180,28 @@ CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3
 
 // A streamline of a warp between its steps, in the slab: where its probes start, the words of its draws, its points.
 struct alignas(16) ProbeWalk {
-  FourFloats start[3];
+  PackedStart start;
   std::uint32_t seed, stream, moves, place;
   std::uint32_t arcs, kept, first_page, last_page;
 };
 inline constexpr std::uint32_t probe_walk_words = 32;
 static_assert(sizeof(ProbeWalk) <= probe_walk_words * sizeof(float));
 
-// Of one streamline, in words: the record where it stands, later in its place 32 arcs; and the ProbeWalk. A constant, so
-// that addresses are short.
+// Of one streamline, in words: the record where it stands, later in its place 32 arcs; and the ProbeWalk. A constant,
+// so that addresses are short.
 inline constexpr std::uint32_t probe_record_words = numerics::lane_count * probe_arc_words;
 inline constexpr std::uint32_t probe_walk_slab_words = probe_record_words + probe_walk_words;
 
 // Whether what a plan needs is here: the record fits into the slab, its slots into ten bits.
 CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
   return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
-         input.sphere.half != 0u && input.nearest.cells % packed_cells == 0u &&
+         input.field.half == 0u && input.sphere.half != 0u && input.nearest.cells % packed_cells == 0u &&
          input.field.channels < probe_record_words && input.plan.ptt_probe_count <= 1u &&
          input.plan.ptt_exponent_is_one != 0u;
 }
 
-// Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the others
-// go on. More would take too much shared memory.
+// Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the
+// others go on. More would take too much shared memory.
 inline constexpr std::uint32_t walks_of_a_warp = 4;
 
 // What a step begins with.
@@ -449,8 +235,8 @@ CGL_HD inline bool keep_probe_point(const PageStore& store, numerics::Vec3 posit
   return true;
 }
 
-// The move along `curvature`, and to the next half where one ends; with `begins` to a half at once. False when there are
-// none left.
+// The move along `curvature`, and to the next half where one ends; with `begins` to a half at once. False when there
+// are none left.
 CGL_HD_GENERIC
 template <class Warp, class Machine>
 CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& seeds, const HalfList& list,
@@ -458,16 +244,14 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
                                     ProbeWalk& shared, ProbeThresholds& result) {
   const TrackingPlan& plan = input.plan;
   ProbeWalk walk = shared;
-  const auto& s = walk.start;
-  numerics::Vec3 position{s[0].number[0], s[0].number[1], s[0].number[2]};
-  numerics::Frame frame{{s[0].number[3], s[1].number[0], s[1].number[1]},
-                        {s[1].number[2], s[1].number[3], s[2].number[0]},
-                        {s[2].number[1], s[2].number[2], s[2].number[3]}};
+  numerics::Vec3 position;
+  numerics::LaneFrame<Warp> frame;
+  unpack_start(walk.start, position, frame);
   for (;; begins = true) {
     std::uint32_t reason = static_cast<std::uint32_t>(EndReason::none);
     bool reads = true;
     if (begins) {
-      const std::uint32_t item = Machine::take_near(list.queue);
+      const std::uint32_t item = Machine::take(list.queue);
       if (item >= list.count) return false;
       walk.place = list.places != nullptr ? list.places[item] : (plan.one_sided != 0u ? 2u * item : item);
       const std::uint32_t line = list.lines[walk.place / 2u];
@@ -478,22 +262,26 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
       const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * slot + direction_index);
       const numerics::Vec3 along{d[0], d[1], d[2]};
       walk.seed = seeds.index[slot];
-      walk.stream = numerics::counter_words(
-                        {walk.seed, numerics::DrawPurpose::step, direction_index, half, 0u, 0u}, 0u)
-                        .word[1];
+      walk.stream =
+          numerics::counter_words({walk.seed, numerics::DrawPurpose::step, direction_index, half, 0u, 0u}, 0u).word[1];
       walk.moves = 0u;
       walk.arcs = 0u;
       walk.kept = 0u;
       walk.first_page = no_page;
       walk.last_page = no_page;
       position = {p[0], p[1], p[2]};
-      frame = initial_frame(plan.key, walk.seed, direction_index, half, half == 0u ? along : -along);
-    } else if (!follow(plan, curvature, position, frame)) {
+      frame = numerics::spread<Warp>(
+          initial_frame(plan.key, walk.seed, direction_index, half, half == 0u ? along : -along));
+    } else if (!curvature.found) {
       reason = static_cast<std::uint32_t>(EndReason::no_direction);
       reads = false;
-    } else if (numerics::is_outside(position, plan.size)) {
-      reason = static_cast<std::uint32_t>(EndReason::outside_image);
-      reads = false;
+    } else {
+      const float length = plan.step_mm / static_cast<float>(plan.ptt_substeps);
+      move_along(plan, probe_arc<Warp>(curvature.k1, curvature.k2, length), length, position, frame);
+      if (numerics::is_outside(position, plan.size)) {
+        reason = static_cast<std::uint32_t>(EndReason::outside_image);
+        reads = false;
+      }
     }
     if (reads) {
       const float stop_value = read_probe_record<Warp>(input, position, record, result.threshold);
@@ -513,14 +301,12 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
           reason = static_cast<std::uint32_t>(EndReason::max_length);
         } else {
           walk.moves = walk.moves + 1u;
-          const float raw = record[nearest_slot(input, frame.tangent)];
+          const float raw = record[nearest_slot(input, tangent_of(frame))];
           result.here = raw > 0.0f ? raw : 0.0f;
           if (plan.ptt_weak_links != 0u || result.here >= result.threshold) {
             // The record was read.
             Warp::barrier();
-            walk.start[0] = {{position.x, position.y, position.z, frame.tangent.x}};
-            walk.start[1] = {{frame.tangent.y, frame.tangent.z, frame.normal.x, frame.normal.y}};
-            walk.start[2] = {{frame.normal.z, frame.binormal.x, frame.binormal.y, frame.binormal.z}};
+            walk.start = packed_start(position, frame);
             if (Warp::lane_index() == 0u) shared = walk;
             Warp::barrier();
             return true;
@@ -586,7 +372,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         probe.number = taken + rank;
         const ProbeArc* const from = probe.number < disc ? disc_arcs : own_arcs;
         probe.arc = from[probe.number % numerics::lane_count];
-        stand_at(probe, own_walk->start);
+        unpack_start(own_walk->start, probe.position, probe.frame);
         probe.sum = here;
         probe.points = points;
       }
@@ -621,9 +407,9 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         curvature = {true, Warp::get(probe.arc.k1, lane), Warp::get(probe.arc.k2, lane)};
       }
       ProbeThresholds found{};
-      const bool goes_on = next_probe_start<Warp, Machine>(
-          input, seeds, list, store, Warp::get(begins ? 1u : 0u, first) != 0u, curvature, record_of(which),
-          *walk_of(which), found);
+      const bool goes_on =
+          next_probe_start<Warp, Machine>(input, seeds, list, store, Warp::get(begins ? 1u : 0u, first) != 0u,
+                                          curvature, record_of(which), *walk_of(which), found);
       if (own == which) {
         if (!goes_on) own_bits = 0u;
         begins = false;
@@ -641,7 +427,8 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
     }
 
     if (probe.points > 0) {
-      const float value = advance_probe(input, probe);
+      move_along(plan, probe.arc, plan.ptt_probe_step_mm, probe.position, probe.frame);
+      const float value = amplitude_along<Warp>(input, probe.position, tangent_of(probe.frame));
       probe.sum = probe.sum + value;
       probe.points = weak_links || value >= threshold ? probe.points - 1 : idle_probe;
     }
