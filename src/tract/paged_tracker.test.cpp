@@ -69,6 +69,11 @@ class HostKernels final : public PagedKernels {
                                                               work.brick);
       return {};
     }
+    // Halves have no kernels of fixed shapes.
+    if (input_.field.half != 0u) {
+      track_with<kernel::AnySteps>(work);
+      return {};
+    }
     // As the CUDA kernels of fixed shapes choose.
     const bool unweighted = input_.plan.angular_weight == 0.0f;
     const bool mirror = unweighted && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
@@ -87,7 +92,7 @@ class HostKernels final : public PagedKernels {
       ++series_in_registers;
       track_with<kernel::ProbOnMirroredSeries<8, 3, 48>>(work);
     } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.half != 0u && prob &&
-               input_.field.channels == 362u && input_.field.half == 0u) {
+               input_.field.channels == 362u) {
       ++amplitudes_in_registers;
       track_with<kernel::ProbOnAmplitudes<362, 368>>(work);
     } else {
