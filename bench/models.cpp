@@ -1,27 +1,36 @@
 // The models beside DIPY and MRtrix3 on the same data and as many threads: constrained spherical deconvolution at
 // degree 8 and tensors by weighted least squares, in voxels per second; and the peak memory of `cingulum fit` beside
-// twice its input plus output. Data: crossings of two fibres with Rician noise (SNR 30), 64 directions at b = 3000 and
-// 3 b0.
+// twice its input plus output. Then every fit of the preparation on the CPU and on each device of CUDA, memory to
+// memory. Data: crossings of two fibres with Rician noise (SNR 30), 64 directions at b = 3000 and 3 b0.
 //   bench_models [--out FILE.json] [--voxels N] [--threads N] [--repetitions N] [--python PROGRAM] [--no-peers]
+//                [--devices-only]
 // DIPY's fit alone is timed, as ours; MRtrix3 can be timed only from file to file, and so is `cingulum fit` for it.
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <functional>
 #include <random>
 
 #include "base/atomic_file.hpp"
 #include "base/read_file.hpp"
+#include "base/settings.hpp"
 #include "base/thread_pool.hpp"
 #include "bench/measure.hpp"
 #include "bench/program.hpp"
 #include "cli/version.hpp"
+#include "device/registry.hpp"
+#include "dmri/bootstrap.hpp"
 #include "dmri/csd.hpp"
 #include "dmri/harmonic_fit.hpp"
+#include "dmri/q_ball.hpp"
 #include "dmri/response.hpp"
 #include "dmri/sphere.hpp"
+#include "dmri/spherical_function.hpp"
 #include "dmri/tensor.hpp"
 #include "formats/nifti.hpp"
+#include "tract/device_choice.hpp"
 
 namespace cingulum::bench {
 namespace {
@@ -37,6 +46,7 @@ struct Options {
   int repetitions = 5;
   std::string python = CINGULUM_BENCH_PYTHON;
   bool peers = true;
+  bool devices_only = false;
 };
 
 struct Scene {
@@ -44,7 +54,7 @@ struct Scene {
   std::vector<double> b_values;
   std::vector<Vec3d> directions;  // zero for b0
   std::vector<Vec3d> weighted_directions;
-  std::vector<std::uint32_t> weighted;
+  std::vector<std::uint32_t> weighted, b0;
   std::vector<double> zonal;
 };
 
@@ -61,6 +71,7 @@ double fibre_signal(Vec3d gradient, Vec3d fibre) {
 Scene make_scene(std::int64_t voxels) {
   Scene scene;
   for (int i = 0; i < b0_count; ++i) {
+    scene.b0.push_back(static_cast<std::uint32_t>(i));
     scene.b_values.push_back(0);
     scene.directions.push_back({0, 0, 0});
   }
@@ -157,6 +168,11 @@ class ModelsBench {
     Json report = {
         {"bench", "models"},  {"build", version_text()}, {"voxels", voxels()},         {"directions", direction_count},
         {"b_value", b_value}, {"degree", degree},        {"threads", options_.threads}};
+    compare_devices(report);
+    if (options_.devices_only) {
+      report["rows"] = rows_;
+      return report;
+    }
     const Times csd = measure_csd();
     const Times dti = measure_dti();
     add("csd, fit alone", csd);
@@ -208,6 +224,68 @@ class ModelsBench {
     if (goal > 0) {
       ratios_.back()["goal"] = goal;
       ratios_.back()["reached"] = elapsed >= goal;
+    }
+  }
+
+  // The fits that make a field, on the CPU's threads and on every GPU of CUDA: from signals in memory to results in
+  // memory, set-up included, copies included. The results must be the CPU's.
+  void compare_devices(Json& report) {
+    const DeviceRegistry registry =
+        require(DeviceRegistry::probe(require(ProbeOptions::from_settings(require(Settings::from_environment())))));
+    const Sphere constraint = require(named_sphere("repulsion362"));
+    const Sphere sampled = require(named_sphere("repulsion724"));
+    const auto q_ball = [&](QBallModelKind kind, const FitMachine& machine) {
+      QBallOptions options;
+      options.kind = kind;
+      const QBallMatrices matrices = require(make_q_ball_matrices(scene_.weighted_directions, options));
+      return require(fit_q_ball(matrices, options, scene_.signals.values, scene_.signals.volumes, scene_.weighted,
+                                scene_.b0, machine))
+          .coefficients;
+    };
+    const auto deconvolve = [&](const FitMachine& machine) {
+      const CsdModel model =
+          require(CsdModel::create(scene_.weighted_directions, scene_.zonal, constraint.directions, {}));
+      return require(fit_csd(model, scene_.signals.values, scene_.signals.volumes, scene_.weighted, machine))
+          .coefficients;
+    };
+    const std::vector<float> fod = deconvolve(*pool_);
+    const std::vector<std::pair<std::string, std::function<std::vector<float>(const FitMachine&)>>> fits = {
+        {"dti wls",
+         [&](const FitMachine& machine) {
+           return require(fit_tensors(scene_.signals, scene_.b_values, scene_.directions, {}, machine)).fa;
+         }},
+        {"opdt, degree 4", [&](const FitMachine& machine) { return q_ball(QBallModelKind::opdt, machine); }},
+        {"csa, degree 4", [&](const FitMachine& machine) { return q_ball(QBallModelKind::csa, machine); }},
+        {"bootstrap, degree 4",
+         [&](const FitMachine& machine) {
+           const BootstrapMatrices matrices = require(make_bootstrap_matrices(scene_.weighted_directions, {}));
+           return require(prepare_bootstrap(matrices, scene_.signals.values, scene_.signals.volumes, scene_.weighted,
+                                            scene_.b0, machine))
+               .residuals;
+         }},
+        {"csd, degree 8", deconvolve},
+        {"amplitudes of degree 8 on 724 directions", [&](const FitMachine& machine) {
+           return require(sample_harmonics({numerics::HarmonicConvention::tournier07, degree, false}, fod,
+                                           sampled.directions, true, machine));
+         }}};
+    for (const auto& [name, fit] : fits) {
+      std::vector<float> expected, found;
+      const Times cpu = measure_times(options_.repetitions, [&] { expected = fit(*pool_); });
+      add(name + ", cpu", cpu);
+      for (Device* device : registry.devices()) {
+        if (device->description().backend != Backend::cuda) continue;
+        const auto made = require(make_fit_device(*device));
+        const Times times = measure_times(options_.repetitions, [&] { found = fit({*pool_, made.get()}); });
+        add(name + ", " + device->id(), times);
+        const bool equal = found.size() == expected.size() &&
+                           std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)) == 0;
+        fmt::print("  {:<52} {:>9.1f} x the CPU's {} threads, results {}\n", name + " on " + device->id(),
+                   cpu.elapsed.median / times.elapsed.median, options_.threads, equal ? "equal" : "DIFFERENT");
+        report["devices"].push_back({{"fit", name},
+                                     {"device", device->id()},
+                                     {"over_cpu", cpu.elapsed.median / times.elapsed.median},
+                                     {"equal", equal}});
+      }
     }
   }
 
@@ -347,14 +425,14 @@ Options parse(int count, char** words) {
   Options options;
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
-    if (word == "--no-peers") {
-      options.peers = false;
+    if (word == "--no-peers" || word == "--devices-only") {
+      (word == "--no-peers" ? options.peers : options.devices_only) = word != "--no-peers";
       continue;
     }
     if (i + 1 == count) {
       fmt::print(stderr,
                  "usage: bench_models [--out FILE.json] [--voxels N] [--threads N] [--repetitions N] "
-                 "[--python PROGRAM] [--no-peers]\n");
+                 "[--python PROGRAM] [--no-peers] [--devices-only]\n");
       std::exit(2);
     }
     const char* const value = words[++i];

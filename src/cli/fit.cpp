@@ -6,6 +6,7 @@
 #include "cli/fit_arguments.hpp"
 #include "cli/fit_input.hpp"
 #include "cli/fit_models.hpp"
+#include "cli/fit_place.hpp"
 #include "cli/verb.hpp"
 #include "dmri/fit_folder.hpp"
 #include "formats/sidecar.hpp"
@@ -21,8 +22,13 @@ using Json = nlohmann::ordered_json;
 Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
   const auto start = std::chrono::steady_clock::now();
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
+  CGL_TRY_ASSIGN(const FitPlace place, find_fit_place(context));
   CGL_TRY_ASSIGN(FitFolder folder, FitFolder::create(arguments.text("out"), context.write_options()));
-  FitRun run = {.arguments = arguments, .context = context, .pool = *pool, .folder = std::move(folder)};
+  FitRun run = {.arguments = arguments,
+                .context = context,
+                .pool = *pool,
+                .folder = std::move(folder),
+                .device = place.device.get()};
   CGL_TRY_ASSIGN(const FitInput input, read_fit_input(run));
   if (input.model == "dti") {
     CGL_TRY(fit_dti(run, input));
@@ -32,7 +38,8 @@ Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
     CGL_TRY(fit_opdt_or_csa(run, input));
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const Json facts = run_facts(context.common().threads, seconds);
+  Json facts = run_facts(context.common().threads, seconds);
+  facts["device"] = place.name();
   CGL_TRY(run.folder.finish(run.results, facts));
   if (context.common().json) {
     const Json json = {
@@ -62,9 +69,12 @@ Verb fit_verb() {
           "dti uses all volumes, the other models one shell: the highest, or --shell. Without --mask a brain mask is "
           "made by median Otsu and written too.\n\n"
           "Spherical harmonics are written in --sh-basis and --frame; both stand in the sidecar. The defaults are what "
-          "MRtrix3 reads.",
+          "MRtrix3 reads.\n\n"
+          "The models are fitted on the CPU or on a GPU of CUDA, to the same bits: the files do not depend on "
+          "--device.",
       .arguments = fit_arguments(),
-      .common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress},
+      .common = {CommonOption::device, CommonOption::threads, CommonOption::force, CommonOption::json,
+                 CommonOption::progress},
       .examples =
           {{"cingulum fit dwi.nii.gz --bvals dwi.bval --bvecs dwi.bvec --mask mask.nii.gz --model csd --out csd",
             "fibre orientation distributions, readable by MRtrix3"},

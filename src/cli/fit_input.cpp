@@ -63,7 +63,7 @@ Result<GradientFrame> settle_frame(FitRun& run, const GradientTable& table, cons
     selected.b_values.push_back(table.b_values[volume]);
     selected.vectors.push_back(table.vectors[volume]);
   }
-  const auto checked = check_gradients(input.signals, selected, frame, run.pool);
+  const auto checked = check_gradients(input.signals, selected, frame, run.machine());
   if (!checked) {
     if (checked.error().kind() == ErrorKind::interrupted) return tl::make_unexpected(checked.error());
     log_debug("no gradient check: {}", checked.error().message());

@@ -13,6 +13,7 @@
 #include "base/thread_pool.hpp"
 #include "cli/verb.hpp"
 #include "dmri/dwi_signals.hpp"
+#include "dmri/fit_device.hpp"
 #include "dmri/fit_folder.hpp"
 #include "dmri/median_otsu.hpp"
 #include "dmri/volume_selection.hpp"
@@ -37,11 +38,13 @@ struct FitRun {
   VerbContext& context;
   ThreadPool& pool;
   FitFolder folder;
+  FitDevice* device = nullptr;  // where models are fitted; null: on the pool
   nlohmann::ordered_json parameters = nlohmann::ordered_json::object();
   nlohmann::ordered_json results = nlohmann::ordered_json::object();
   std::vector<std::string> warnings = {};
   std::optional<BrainMask> made_mask = {};  // written with the results
 
+  [[nodiscard]] FitMachine machine() const { return {pool, device}; }
   void warn(std::string text) {
     log_warning("{}", text);
     warnings.push_back(std::move(text));

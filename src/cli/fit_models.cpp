@@ -77,7 +77,8 @@ Status write_functions(FitRun& run, const FitInput& input, numerics::HarmonicBas
   more["half_sphere"] = sphere.half;
   if (run.arguments.flag("odf")) {
     const bool clip = !run.arguments.flag("keep-negative");
-    const auto amplitudes = sample_harmonics(basis, coefficients, sphere.directions, clip, run.pool);
+    CGL_TRY_ASSIGN(const auto amplitudes,
+                   sample_harmonics(basis, coefficients, sphere.directions, clip, run.machine()));
     Json odf_facts = more;
     odf_facts["negative_amplitudes"] = clip ? "set to zero" : "kept";
     CGL_TRY(run.folder.write_map("odf", amplitudes, sphere.size(), "amplitudes on the directions of odf_directions.txt",
@@ -99,8 +100,8 @@ Status write_functions(FitRun& run, const FitInput& input, numerics::HarmonicBas
   for (std::size_t first = 0; first < input.signals.voxels.size(); first += block) {
     CGL_TRY(check_interrupt());
     const std::size_t voxels = std::min(block, input.signals.voxels.size() - first);
-    const auto amplitudes =
-        sample_harmonics(basis, coefficients.subspan(first * count, voxels * count), sphere.directions, true, run.pool);
+    CGL_TRY_ASSIGN(const auto amplitudes, sample_harmonics(basis, coefficients.subspan(first * count, voxels * count),
+                                                           sphere.directions, true, run.machine()));
     const auto found = finder.peak_vectors(amplitudes, run.pool);
     peaks.insert(peaks.end(), found.begin(), found.end());
   }
@@ -137,7 +138,7 @@ Result<FibreResponse> take_response(FitRun& run, const FitInput& input) {
   run.parameters["response_radius"] = box.radius;
   if (box.centre) run.parameters["response_centre"] = *box.centre;
   CGL_TRY_ASSIGN(FibreResponse response,
-                 estimate_response(input.signals, input.selection, input.image_directions, box, run.pool));
+                 estimate_response(input.signals, input.selection, input.image_directions, box, run.machine()));
   const auto& [l1, l2, l3] = *response.eigenvalues;
   log_info("response from {} voxels: eigenvalues {:.3g} {:.3g} {:.3g} mm^2/s, b0 signal {:.4g}",
            format_count(response.voxels), l1, l2, l3, response.s0);
@@ -155,8 +156,8 @@ Status fit_dti(FitRun& run, const FitInput& input) {
   run.parameters["tensor_order"] = run.arguments.text("tensor-order");
   CGL_TRY_ASSIGN(const TensorOrder order, parse_tensor_order(run.arguments.text("tensor-order")));
   Progress progress("fitting", input.signals.voxels.size(), "voxels", run.context.progress_options());
-  CGL_TRY_ASSIGN(TensorFit fit,
-                 fit_tensors(input.signals, input.selection.b_values, input.directions, options, run.pool, &progress));
+  CGL_TRY_ASSIGN(TensorFit fit, fit_tensors(input.signals, input.selection.b_values, input.directions, options,
+                                            run.machine(), &progress));
   progress.finish();
   if (fit.unsolvable > 0) {
     run.warn(fmt::format("{} voxels could not be weighted and have the unweighted fit", format_count(fit.unsolvable)));
@@ -193,7 +194,7 @@ Status fit_opdt_or_csa(FitRun& run, const FitInput& input) {
   Progress progress("fitting", input.signals.voxels.size(), "voxels", run.context.progress_options());
   CGL_TRY_ASSIGN(const QBallFit fit,
                  fit_q_ball(matrices, options, input.signals.values, input.signals.volumes, input.selection.weighted,
-                            input.selection.b0, run.pool, [&](std::size_t count) { progress.advance(count); }));
+                            input.selection.b0, run.machine(), [&](std::size_t count) { progress.advance(count); }));
   progress.finish();
   CGL_TRY(describe_fit(run, input));
   CGL_TRY(run.folder.write_map("sh", fit.coefficients, matrices.linear.rows,
@@ -234,7 +235,7 @@ Status fit_constrained(FitRun& run, const FitInput& input) {
                  CsdModel::create(input.selection.of_weighted(input.directions), zonal, constraint, options));
   Progress progress("deconvolving", input.signals.voxels.size(), "voxels", run.context.progress_options());
   CGL_TRY_ASSIGN(const CsdFit fit, fit_csd(model, input.signals.values, input.signals.volumes, input.selection.weighted,
-                                           run.pool, [&](std::size_t count) { progress.advance(count); }));
+                                           run.machine(), [&](std::size_t count) { progress.advance(count); }));
   progress.finish();
   if (fit.not_converged > 0) {
     run.warn(fmt::format("{} voxels did not converge in {} iterations", format_count(fit.not_converged),

@@ -72,7 +72,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
     name_of_data = "the tracked image";
   } else {
     CGL_TRY_ASSIGN(const SeriesPaths paths, series_paths(arguments, out, context));
-    CGL_TRY_ASSIGN(data, prepare_series(arguments, paths, getter, out, context));
+    CGL_TRY_ASSIGN(data, prepare_series(arguments, paths, getter, out, wanted, context));
     name_of_data = paths.dwi;
     seed_mask = paths.seed_mask;
     found = paths.found;
@@ -124,6 +124,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
 
   TrackTiming timing;
   timing.device = devices.names;
+  timing.fitted_on = data.fitted_on;
   timing.prepare_seconds = seconds_since(begin);
   const auto track_begin = Clock::now();
   Progress progress("tracking", run_options.select > 0 ? 0 : seeds->count(), "seeds", context.progress_options());

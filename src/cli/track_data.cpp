@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/log.hpp"
+#include "base/part_clock.hpp"
 #include "base/quantity.hpp"
 #include "cli/track_cache.hpp"
 #include "cli/track_options.hpp"
@@ -54,7 +55,7 @@ Status write_made_mask(const TrackingData& data, ThreadPool& pool, VerbContext& 
 
 // The frame in which b-vectors are read: given, or what the format says after the check of fibre coherence.
 Result<GradientFrame> settle_frame(const ParsedArguments& arguments, const GradientTable& table,
-                                   const DwiSignals& signals, const SeriesPaths& paths, ThreadPool& pool,
+                                   const DwiSignals& signals, const SeriesPaths& paths, const FitMachine& machine,
                                    PreparedField& prepared) {
   Json& facts = prepared.facts;
   GradientFrame frame = table.frame;
@@ -64,7 +65,7 @@ Result<GradientFrame> settle_frame(const ParsedArguments& arguments, const Gradi
   if (wanted == "world") frame = GradientFrame::world;
   const bool by_hand = !wanted.empty() && wanted != "auto";
   if (!paths.phantom) {
-    CGL_TRY_ASSIGN(const GradientCheck check, check_gradients(signals, table, frame, pool));
+    CGL_TRY_ASSIGN(const GradientCheck check, check_gradients(signals, table, frame, machine));
     facts["gradient_check"] = gradient_verdict_name(check.verdict);
     if (check.verdict == GradientVerdict::another_is_better) {
       if (by_hand) {
@@ -86,8 +87,13 @@ Result<GradientFrame> settle_frame(const ParsedArguments& arguments, const Gradi
 // The steps that --cache-dir saves: everything that reads the volumes of the series. Fills the mask where it is made,
 // the stopping map and the field.
 Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, const GradientTable& table,
-                  const FieldRequest& request, Sphere sphere, VerbContext& context, TrackingData& data) {
+                  const FieldRequest& request, Sphere sphere, const WantedDevices& wanted, VerbContext& context,
+                  TrackingData& data) {
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
+  CGL_TRY_ASSIGN(const std::unique_ptr<FitDevice> device, fitting_device(wanted));
+  const FitMachine machine = {*pool, device.get()};
+  data.fitted_on = device ? device->name() : "cpu";
+  PartClock clock("preparing");
   const double b0_threshold = arguments.real("b0-threshold");
   if (paths.mask.empty()) {
     CGL_TRY_ASSIGN(const std::vector<double> b0, mean_b0(paths.dwi, table, b0_threshold));
@@ -97,21 +103,25 @@ Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, co
     CGL_TRY_ASSIGN(data.mask, read_mask_on(paths.mask, "mask", data.geometry, paths.dwi));
   }
   CGL_TRY(write_made_mask(data, *pool, context));
+  clock.ended("mask");
   CGL_TRY_ASSIGN(DwiSeries series, read_dwi_series(paths.dwi, table, table.frame, data.mask, b0_threshold));
+  clock.ended("reading the series");
   PreparedField found;  // what is known before the model is fitted
   if (series.signals.replaced > 0) {
     found.warnings.push_back(fmt::format("{}: {} values are not finite and count as 0", paths.dwi.string(),
                                          format_count(series.signals.replaced)));
   }
-  CGL_TRY_ASSIGN(const GradientFrame frame, settle_frame(arguments, table, series.signals, paths, *pool, found));
+  CGL_TRY_ASSIGN(const GradientFrame frame, settle_frame(arguments, table, series.signals, paths, machine, found));
+  clock.ended("gradient check");
   for (const std::string& warning : found.warnings) log_warning("{}", warning);
   series.directions = directions_in_image_axes(table, frame, data.geometry.voxel_to_world);
 
   std::optional<TensorMaps> tensors;
   if (!arguments.given("stop-map") || request.model == FieldModel::dti) {
     Progress progress("fitting tensors", series.signals.voxels.size(), "voxels", context.progress_options());
-    CGL_TRY_ASSIGN(tensors, fit_tensor_maps(series, *pool, &progress));
+    CGL_TRY_ASSIGN(tensors, fit_tensor_maps(series, machine, &progress));
     progress.finish();
+    clock.ended("tensors");
   }
   if (arguments.given("stop-map")) {
     CGL_TRY_ASSIGN(data.stop_map, read_stop_map(arguments, data.geometry, paths.dwi));
@@ -122,7 +132,8 @@ Status fit_series(const ParsedArguments& arguments, const SeriesPaths& paths, co
     data.stop_map = tensors->fa;
   }
   CGL_TRY_ASSIGN(data.prepared, make_dwi_field(std::move(series), data.stop_map, tensors ? &*tensors : nullptr, request,
-                                               std::move(sphere), *pool, context.progress_options()));
+                                               std::move(sphere), machine, context.progress_options()));
+  clock.ended("model and field");
   for (auto& [key, value] : found.facts.items()) data.prepared.facts[key] = std::move(value);
   data.prepared.warnings.insert(data.prepared.warnings.begin(), found.warnings.begin(), found.warnings.end());
   return {};
@@ -143,7 +154,7 @@ Result<std::vector<std::uint8_t>> read_mask_on(const fs::path& path, std::string
 }
 
 Result<TrackingData> prepare_series(const ParsedArguments& arguments, const SeriesPaths& paths, Getter getter,
-                                    const fs::path& out, VerbContext& context) {
+                                    const fs::path& out, const WantedDevices& wanted, VerbContext& context) {
   CGL_TRY_ASSIGN(const FieldModel model, choose_model(arguments, getter));
   CGL_TRY_ASSIGN(Sphere sphere, tracking_sphere(arguments));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
@@ -159,7 +170,7 @@ Result<TrackingData> prepare_series(const ParsedArguments& arguments, const Seri
   CGL_TRY_ASSIGN(const FieldRequest request, field_request(arguments, model, options, plan));
   CGL_TRY_ASSIGN(data.made_mask, made_mask_path(paths, out, context));
   if (!arguments.given("cache-dir")) {
-    CGL_TRY(fit_series(arguments, paths, table, request, std::move(sphere), context, data));
+    CGL_TRY(fit_series(arguments, paths, table, request, std::move(sphere), wanted, context, data));
     return data;
   }
 
@@ -174,7 +185,7 @@ Result<TrackingData> prepare_series(const ParsedArguments& arguments, const Seri
     CGL_TRY(write_made_mask(data, *pool, context));
     return data;
   }
-  CGL_TRY(fit_series(arguments, paths, table, request, std::move(sphere), context, data));
+  CGL_TRY(fit_series(arguments, paths, table, request, std::move(sphere), wanted, context, data));
   if (!key.inputs_unchanged()) {
     log_warning("an input has changed while it was read: the fit is not kept");
     return data;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "cli/track_devices.hpp"
 #include "cli/track_series.hpp"
 #include "cli/verb.hpp"
 #include "formats/image_geometry.hpp"
@@ -22,15 +23,16 @@ struct TrackingData {
   std::vector<float> stop_map;
   std::vector<std::uint8_t> mask;   // one byte per voxel
   std::filesystem::path made_mask;  // written beside the output
+  std::string fitted_on;            // a device, or empty where nothing was fitted
 };
 
 // Whether --sf, --sh, --peaks or --tensor name what is tracked.
 [[nodiscard]] bool is_field_file_run(const ParsedArguments& arguments);
 
-// Without a mask one is made and written beside `out`.
+// Without a mask one is made and written beside `out`. Models are fitted where it is tracked, where that can be.
 [[nodiscard]] Result<TrackingData> prepare_series(const ParsedArguments& arguments, const SeriesPaths& paths,
                                                   Getter getter, const std::filesystem::path& out,
-                                                  VerbContext& context);
+                                                  const WantedDevices& wanted, VerbContext& context);
 
 [[nodiscard]] Result<TrackingData> prepare_file(const ParsedArguments& arguments, Getter getter, VerbContext& context);
 

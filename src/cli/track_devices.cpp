@@ -23,6 +23,23 @@ Result<WantedDevices> wanted_devices(const ParsedArguments& arguments, VerbConte
   return WantedDevices{std::move(registry), std::move(names), gpus};
 }
 
+Result<std::unique_ptr<FitDevice>> fitting_device(const WantedDevices& wanted) {
+  auto made = choose_fit_device(wanted.registry, wanted.names, wanted.gpus);
+  if (!made && wanted.names == "auto") {
+    log_warning("--device auto: the CPU fits the model: {}", made.error().message());
+    return std::unique_ptr<FitDevice>();
+  }
+  if (!made || *made) return made;
+  CGL_TRY_ASSIGN(const std::vector<Device*> devices, choose_devices(wanted.registry, wanted.names, wanted.gpus));
+  for (const Device* device : devices) {
+    if (device->description().backend == Backend::webgpu) {
+      log_info("{} tracks; the CPU makes the field, since WebGPU has no float64", device->id());
+      break;
+    }
+  }
+  return made;
+}
+
 Result<TrackingDevices> tracking_devices(const WantedDevices& wanted, ThreadPool& pool, const TrackingPlan& plan,
                                          const Field& field, const Seeds& seeds, const GivenDirections* directions) {
   CGL_TRY_ASSIGN(TrackingDevices devices,

@@ -21,6 +21,9 @@ struct WantedDevices {
 // Fails where a device is not there.
 [[nodiscard]] Result<WantedDevices> wanted_devices(const ParsedArguments& arguments, VerbContext& context);
 
+// Where models are fitted for them: null is the CPU. Says so where the CPU fits for a GPU.
+[[nodiscard]] Result<std::unique_ptr<FitDevice>> fitting_device(const WantedDevices& wanted);
+
 // The trackers of the wanted devices; says where `auto` went and why not further up.
 [[nodiscard]] Result<TrackingDevices> tracking_devices(const WantedDevices& wanted, ThreadPool& pool,
                                                        const TrackingPlan& plan, const Field& field, const Seeds& seeds,

@@ -127,6 +127,7 @@ Json run_json(const TrackingStatistics& statistics, const ParsedArguments& argum
               const TrackTiming& timing, double seconds) {
   Json run = run_facts(context.common().threads, seconds);
   run["device"] = timing.device;
+  if (!timing.fitted_on.empty()) run["fitted_on"] = timing.fitted_on;
   run["seeds_of_devices"] = statistics.seeds_of_trackers;
   run["chunk_size"] = arguments.integer("chunk-size");
   run["prepare_seconds"] = timing.prepare_seconds;

@@ -12,7 +12,8 @@
 namespace cingulum {
 
 struct TrackTiming {
-  std::string device;  // or several, as --device takes them
+  std::string device;     // or several, as --device takes them
+  std::string fitted_on;  // empty: nothing was fitted
   double prepare_seconds = 0;
   double track_seconds = 0;
 };

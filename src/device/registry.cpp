@@ -48,6 +48,7 @@ Result<DeviceRegistry> DeviceRegistry::probe(const ProbeOptions& options) {
     DeviceRegistry registry;
     for (const auto probe_backend : backend_probes) {
       if (!options.gpus && probe_backend != probe_cpu) continue;
+      if (!options.webgpu && probe_backend == probe_webgpu) continue;
       BackendReport report = probe_backend(options);
       for (auto& device : report.devices) device->budget().set_limit(options.memory_limit_bytes);
       registry.backends_.push_back(std::move(report));

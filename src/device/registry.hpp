@@ -29,6 +29,7 @@ struct BackendReport {
 struct ProbeOptions {
   int cpu_threads = 0;  // 0: all cores
   bool gpus = true;     // false: only the CPU is opened
+  bool webgpu = true;   // false: WebGPU is not opened
   std::optional<std::uint64_t> memory_limit_bytes;
   // Files to open instead of searching for the vendor's libraries.
   std::optional<std::filesystem::path> cuda_library;

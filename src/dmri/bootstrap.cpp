@@ -4,6 +4,7 @@
 
 #include "base/interrupt.hpp"
 #include "dmri/aligned_numbers.hpp"
+#include "dmri/bootstrap_kernel.hpp"
 #include "dmri/harmonic_fit.hpp"
 #include "dmri/voxel_lanes.hpp"
 
@@ -11,33 +12,22 @@ namespace cingulum {
 
 namespace {
 
-struct Input {
-  const float* signals;
-  std::size_t stride;
-  std::span<const std::uint32_t> volumes;
-  std::span<const std::uint32_t> b0_volumes;
-};
-
 template <class Number>
-CGL_INLINE void prepare_piece(const BootstrapMatrices& matrices, const Input& input, std::size_t begin, std::size_t end,
-                              double* memory, BootstrapVoxels& voxels) {
+CGL_INLINE void prepare_piece(const BootstrapView& view, const float* signals, std::size_t stride, std::size_t begin,
+                              std::size_t end, double* memory, BootstrapVoxels& voxels) {
   constexpr std::size_t width = Number::width;
-  const std::size_t directions = voxels.direction_count;
-  const std::size_t coefficients = voxels.coefficient_count;
   Number* const record = reinterpret_cast<Number*>(memory);
-  Number* const signal = record + input.stride;
-  Number* const result = signal + directions;
+  Number* const signal = record + stride;
+  Number* const result = signal + view.directions;
   for (std::size_t first = begin; first < end; first += width) {
     const std::size_t count = std::min(width, end - first);
-    gather_records(input.signals + first * input.stride, input.stride, count, record, input.stride);
-    for (std::size_t g = 0; g < directions; ++g) signal[g] = record[input.volumes[g]];
-    multiply(matrices.inverse.values.data(), coefficients, directions, signal, result);
-    scatter_records(result, coefficients, voxels.coefficients.data() + first * coefficients, coefficients, count);
-    multiply(matrices.residual.values.data(), directions, directions, signal, result);
-    scatter_records(result, directions, voxels.residuals.data() + first * directions, directions, count);
-    Number sum = record[input.b0_volumes[0]];
-    for (std::size_t i = 1; i < input.b0_volumes.size(); ++i) sum = sum + record[input.b0_volumes[i]];
-    const Number b0 = sum / Number(static_cast<double>(input.b0_volumes.size()));
+    gather_records(signals + first * stride, stride, count, record, stride);
+    take_weighted_signals<Number>(view, record, signal);
+    multiply<Number>(view.inverse, view.count, view.directions, signal, result);
+    scatter_records(result, view.count, voxels.coefficients.data() + first * view.count, view.count, count);
+    multiply<Number>(view.residual, view.directions, view.directions, signal, result);
+    scatter_records(result, view.directions, voxels.residuals.data() + first * view.directions, view.directions, count);
+    const Number b0 = mean_b0_signal<Number>(view, record);
     scatter_records(&b0, 1, voxels.b0.data() + first, 1, count);
   }
 }
@@ -59,7 +49,7 @@ Result<BootstrapMatrices> make_bootstrap_matrices(std::span<const numerics::Vec3
 
 Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices, std::span<const float> signals,
                                           std::size_t stride, std::span<const std::uint32_t> volumes,
-                                          std::span<const std::uint32_t> b0_volumes, ThreadPool& pool,
+                                          std::span<const std::uint32_t> b0_volumes, const FitMachine& machine,
                                           numerics::SimdLevel level) {
   if (volumes.size() != matrices.residual.rows) {
     return fail(ErrorKind::invalid_argument, "residual bootstrap: {} volumes for matrices of {} directions",
@@ -75,12 +65,23 @@ Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices, std
   voxels.coefficients.resize(count * voxels.coefficient_count);
   voxels.residuals.resize(count * voxels.direction_count);
   voxels.b0.resize(count);
-  const Input input = {signals.data(), stride, volumes, b0_volumes};
-  pool.parallel_for(count, 512, [&](std::size_t begin, std::size_t end) {
+  const BootstrapView view = {.count = voxels.coefficient_count,
+                              .directions = voxels.direction_count,
+                              .b0_count = b0_volumes.size(),
+                              .volumes = volumes.data(),
+                              .b0_volumes = b0_volumes.data(),
+                              .inverse = matrices.inverse.values.data(),
+                              .residual = matrices.residual.values.data()};
+  if (machine.device != nullptr) {
+    CGL_TRY(machine.device->prepare_bootstrap(view, {signals, stride}, voxels, machine.pool));
+    return voxels;
+  }
+  machine.pool.parallel_for(count, 512, [&](std::size_t begin, std::size_t end) {
     if (interrupt_requested()) return;
     AlignedNumbers memory(8 * (stride + volumes.size() + std::max(voxels.coefficient_count, volumes.size())));
     numerics::with_packs<double>(
-        [&]<class Number>() { prepare_piece<Number>(matrices, input, begin, end, memory.data(), voxels); }, level);
+        [&]<class Number>() { prepare_piece<Number>(view, signals.data(), stride, begin, end, memory.data(), voxels); },
+        level);
   });
   CGL_TRY(check_interrupt());
   return voxels;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
 #include "dmri/dense_matrix.hpp"
+#include "dmri/fit_device.hpp"
 #include "dmri/q_ball.hpp"
 #include "numerics/pack.hpp"
 
@@ -39,7 +39,8 @@ struct BootstrapVoxels {
 [[nodiscard]] Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices,
                                                         std::span<const float> signals, std::size_t stride,
                                                         std::span<const std::uint32_t> volumes,
-                                                        std::span<const std::uint32_t> b0_volumes, ThreadPool& pool,
+                                                        std::span<const std::uint32_t> b0_volumes,
+                                                        const FitMachine& machine,
                                                         numerics::SimdLevel level = numerics::best_simd_level());
 
 }  // namespace cingulum

@@ -481,17 +481,21 @@ CsdView CsdModel::view() const {
 }
 
 Result<CsdFit> fit_csd(const CsdModel& model, std::span<const float> signals, std::size_t stride,
-                       std::span<const std::uint32_t> volumes, ThreadPool& pool,
+                       std::span<const std::uint32_t> volumes, const FitMachine& machine,
                        const std::function<void(std::size_t)>& advance, numerics::SimdLevel level) {
   const CsdView view = model.view();
   const std::size_t voxels = stride == 0 ? 0 : signals.size() / stride;
   CsdFit fit;
   fit.coefficients.resize(voxels * model.coefficient_count());
+  if (machine.device != nullptr) {
+    CGL_TRY(machine.device->fit_csd(view, {signals, stride}, volumes, fit, machine.pool, advance));
+    return fit;
+  }
   std::atomic<std::size_t> unconstrained{0}, not_converged{0}, not_solvable{0};
   std::atomic<std::uint64_t> iterations{0};
   // Large enough that the lanes left empty at the end of a piece do not matter.
   constexpr std::size_t grain = 1024;
-  pool.parallel_for(voxels, grain, [&](std::size_t begin, std::size_t end) {
+  machine.pool.parallel_for(voxels, grain, [&](std::size_t begin, std::size_t end) {
     if (interrupt_requested()) return;
     Workspace work(view);
     Counts counts;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
 #include "dmri/aligned_numbers.hpp"
 #include "dmri/csd_kernel.hpp"
+#include "dmri/fit_device.hpp"
 #include "numerics/pack.hpp"
 #include "numerics/spherical_harmonics.hpp"
 #include "numerics/vec3.hpp"
@@ -69,7 +69,7 @@ struct CsdFit {
 // of the model's directions. The result does not depend on threads, on which voxels are fitted together or on the
 // instruction set. `advance` is called with the number of voxels done, from any thread.
 [[nodiscard]] Result<CsdFit> fit_csd(const CsdModel& model, std::span<const float> signals, std::size_t stride,
-                                     std::span<const std::uint32_t> volumes, ThreadPool& pool,
+                                     std::span<const std::uint32_t> volumes, const FitMachine& machine,
                                      const std::function<void(std::size_t)>& advance = {},
                                      numerics::SimdLevel level = numerics::best_simd_level());
 

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 
+#include "dmri/csd_team_kernel.hpp"
 #include "dmri/harmonic_fit.hpp"
 #include "dmri/response.hpp"
 #include "dmri/sphere.hpp"
@@ -78,7 +80,7 @@ Vec3d random_direction(std::mt19937& random) {
 // Amplitudes on a fine sphere; the local maxima above a third of the greatest.
 std::vector<Vec3d> peaks_of(const CsdModel& model, std::span<const float> coefficients, ThreadPool& pool) {
   const Sphere fine = *named_sphere("mirror501");
-  const auto values = sample_harmonics(model.basis(), coefficients, fine.directions, false, pool);
+  const auto values = *sample_harmonics(model.basis(), coefficients, fine.directions, false, pool);
   const float greatest = *std::max_element(values.begin(), values.end());
   std::vector<Vec3d> result;
   for (std::size_t v = 0; v < fine.size(); ++v) {
@@ -172,6 +174,53 @@ TEST(Csd, every_instruction_set_and_thread_count_gives_the_bits_of_the_scalar_ke
             << "degree " << degree << ", level " << static_cast<int>(level);
         EXPECT_EQ(fit.iterations, iterations);
       }
+    }
+  }
+}
+
+// What a warp of CUDA does, its lanes one after the other.
+TEST(Csd, a_team_of_lanes_has_the_bits_of_the_scalar_kernel) {
+  struct Case {
+    int degree, iterations;
+    double tau, lambda;
+    const char* sphere;
+  };
+  for (const Case& test :
+       {Case{8, 50, 0.1, 1, "repulsion362"}, Case{8, 2, 0.3, 1, "repulsion724"}, Case{8, 50, 0.1, 0, "repulsion362"},
+        Case{0, 50, 0.1, 1, "repulsion362"}, Case{2, 50, 0.1, 1, "mirror321"}, Case{4, 50, 0.0, 1, "mirror501"},
+        Case{6, 50, 0.1, 1, "repulsion362"}, Case{10, 50, 0.1, 1, "repulsion362"},
+        Case{12, 50, 0.1, 1, "repulsion362"}}) {
+    SCOPED_TRACE("degree " + std::to_string(test.degree) + " on " + test.sphere);
+    Deconvolution setup;
+    setup.options.degree = test.degree;
+    setup.options.iterations = test.iterations;
+    setup.options.tau = test.tau;
+    setup.options.lambda = test.lambda;
+    setup.constraint = *named_sphere(test.sphere);
+    ASSERT_OK_AND_ASSIGN(const CsdModel model, setup.model());
+    const CsdView view = model.view();
+    std::mt19937 random(static_cast<unsigned>(test.degree) + 50);
+    std::uniform_real_distribution<double> share;
+    const std::vector<double> gram = in_panels(view, view.gram), gram_all = in_panels(view, view.gram_all);
+    const CsdTeamView tables = {view, gram.data(), gram_all.data()};
+    std::vector<double> own_gram(gram.size());
+    std::vector<NumberPair> shared(team_bytes(view) / sizeof(NumberPair));
+    const CsdTeamMemory memory = team_memory(view, shared.data(), own_gram.data());
+    for (int v = 0; v < 41; ++v) {
+      const double first = share(random);
+      auto record = setup.signal({{first, random_direction(random)}, {1 - first, random_direction(random)}},
+                                 v % 3 == 0 ? 0 : 8, random);
+      if (v == 17) std::fill(record.begin(), record.end(), 0.0f);
+      if (v == 18) std::fill(record.begin(), record.end(), -3.0f);
+      double expected[csd_largest_count];
+      int iterations = 0, team_iterations = 0;
+      const CsdEnd end = csd_fit_voxel(view, record.data(), setup.volumes.data(), expected, iterations);
+      const CsdEnd team_end =
+          csd_fit_team(SerialTeam{}, tables, record.data(), setup.volumes.data(), memory, team_iterations);
+      ASSERT_EQ(end, team_end) << "voxel " << v;
+      ASSERT_EQ(iterations, team_iterations) << "voxel " << v;
+      if (end == CsdEnd::not_solvable) continue;
+      ASSERT_EQ(std::memcmp(memory.solution, expected, model.coefficient_count() * sizeof(double)), 0) << "voxel " << v;
     }
   }
 }

@@ -347,7 +347,7 @@ std::string_view gradient_verdict_name(GradientVerdict verdict) {
 }
 
 Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientTable& table, GradientFrame used,
-                                      ThreadPool& pool) {
+                                      const FitMachine& machine) {
   if (table.size() != signals.volumes) {
     return fail(ErrorKind::invalid_argument, "checking the b-vectors: {} volumes, but {} entries in the table",
                 signals.volumes, table.size());
@@ -355,9 +355,10 @@ Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientT
   return catch_out_of_memory([&]() -> Result<GradientCheck> {
     const std::vector<std::uint8_t> use = choose_volumes(table);
     // In the file's own axes; each reading then turns the result.
-    CGL_TRY_ASSIGN(const TensorFit fit, add_context(fit_tensors(signals, table.b_values, table.vectors,
-                                                                {.method = TensorMethod::ols, .use_volume = use}, pool),
-                                                    "checking the b-vectors"));
+    CGL_TRY_ASSIGN(const TensorFit fit,
+                   add_context(fit_tensors(signals, table.b_values, table.vectors,
+                                           {.method = TensorMethod::ols, .use_volume = use}, machine),
+                               "checking the b-vectors"));
     GradientCheck check;
     check.readings = make_readings(signals.geometry.voxel_to_world);
     const auto is_used = [&](const GradientReading& reading) {
@@ -370,7 +371,7 @@ Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientT
     const Fibres fibres = collect_fibres(signals, fit);
     check.voxels = fibres.voxels.size();
     check.blocks = fibres.block_offsets.size() - 1;
-    if (check.voxels >= least_voxels && check.blocks >= least_blocks) judge(check, fibres, pool);
+    if (check.voxels >= least_voxels && check.blocks >= least_blocks) judge(check, fibres, machine.pool);
     check.message = describe(check);
     return check;
   });

@@ -3,7 +3,7 @@
 // step along a fibre leads to a voxel with the same fibre. The tensor is fitted once; another reading of the b-vectors
 // only turns its main directions. Called by the verbs before they fit or track:
 //
-//   CGL_TRY_ASSIGN(const GradientCheck check, check_gradients(signals, table, frame, pool));
+//   CGL_TRY_ASSIGN(const GradientCheck check, check_gradients(signals, table, frame, machine));
 //   if (check.verdict == GradientVerdict::another_is_better) {
 //     --bvec-frame auto:        check.better_frame ? frame = *check.better_frame : fail(..., check.message)
 //     a frame given by hand:    warn(check.message) and go on
@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
 #include "dmri/dwi_signals.hpp"
+#include "dmri/fit_device.hpp"
 #include "formats/gradient_table.hpp"
 
 namespace cingulum {
@@ -63,6 +63,6 @@ struct GradientCheck {
 // `table` has an entry for each volume of `signals`. Volumes of b <= 1600 alone are used where they suffice. Fails only
 // where a tensor cannot be fitted. Deterministic; about a second for a whole brain.
 [[nodiscard]] Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientTable& table,
-                                                    GradientFrame used, ThreadPool& pool);
+                                                    GradientFrame used, const FitMachine& machine);
 
 }  // namespace cingulum

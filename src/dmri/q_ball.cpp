@@ -32,10 +32,10 @@ CGL_INLINE void fit_piece(const QBallView& view, const Piece& piece, double* mem
   for (std::size_t first = piece.begin; first < piece.end; first += width) {
     const std::size_t count = std::min(width, piece.end - first);
     gather_records(piece.signals + first * piece.stride, piece.stride, count, signal, piece.stride);
-    normalise_signal(view, signal, normalised);
-    fit_q_ball_voxel(view, normalised, work, coefficients);
+    normalise_signal<Number>(view, signal, normalised);
+    fit_q_ball_voxel<Number>(view, normalised, work, coefficients);
     scatter_records(coefficients, view.count, piece.coefficients + first * view.count, view.count, count);
-    const Number gfa = generalised_fractional_anisotropy(coefficients, view.count);
+    const Number gfa = generalised_fractional_anisotropy<Number>(coefficients, view.count);
     scatter_records(&gfa, 1, piece.gfa + first, 1, count);
   }
 }
@@ -70,7 +70,7 @@ Result<QBallMatrices> make_q_ball_matrices(std::span<const numerics::Vec3d> dire
 
 Result<QBallFit> fit_q_ball(const QBallMatrices& matrices, const QBallOptions& options, std::span<const float> signals,
                             std::size_t stride, std::span<const std::uint32_t> volumes,
-                            std::span<const std::uint32_t> b0_volumes, ThreadPool& pool,
+                            std::span<const std::uint32_t> b0_volumes, const FitMachine& machine,
                             const std::function<void(std::size_t)>& advance, numerics::SimdLevel level) {
   if (b0_volumes.empty()) {
     return fail(ErrorKind::invalid_argument,
@@ -93,7 +93,11 @@ Result<QBallFit> fit_q_ball(const QBallMatrices& matrices, const QBallOptions& o
   QBallFit fit;
   fit.coefficients.resize(voxels * count);
   fit.gfa.resize(voxels);
-  pool.parallel_for(voxels, 1024, [&](std::size_t begin, std::size_t end) {
+  if (machine.device != nullptr) {
+    CGL_TRY(machine.device->fit_q_ball(view, {signals, stride}, fit, machine.pool, advance));
+    return fit;
+  }
+  machine.pool.parallel_for(voxels, 1024, [&](std::size_t begin, std::size_t end) {
     if (interrupt_requested()) return;
     AlignedNumbers memory(8 * (stride + 2 * volumes.size() + 2 * count));
     const Piece piece = {signals.data(), stride, begin, end, fit.coefficients.data(), fit.gfa.data()};

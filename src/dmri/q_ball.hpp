@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
 #include "dmri/dense_matrix.hpp"
+#include "dmri/fit_device.hpp"
 #include "dmri/q_ball_kernel.hpp"
 #include "numerics/pack.hpp"
 #include "numerics/spherical_harmonics.hpp"
@@ -47,7 +47,7 @@ struct QBallFit {
 [[nodiscard]] Result<QBallFit> fit_q_ball(const QBallMatrices& matrices, const QBallOptions& options,
                                           std::span<const float> signals, std::size_t stride,
                                           std::span<const std::uint32_t> volumes,
-                                          std::span<const std::uint32_t> b0_volumes, ThreadPool& pool,
+                                          std::span<const std::uint32_t> b0_volumes, const FitMachine& machine,
                                           const std::function<void(std::size_t)>& advance = {},
                                           numerics::SimdLevel level = numerics::best_simd_level());
 

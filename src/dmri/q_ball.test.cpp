@@ -175,10 +175,10 @@ TEST(QBall, every_instruction_set_gives_the_bits_of_the_scalar_kernel) {
       std::vector<double> signal(data.signals.begin() + static_cast<std::ptrdiff_t>(v * data.stride),
                                  data.signals.begin() + static_cast<std::ptrdiff_t>((v + 1) * data.stride));
       std::vector<double> normalised(69), work(69 + 15), coefficients(15);
-      normalise_signal(view, signal.data(), normalised.data());
-      fit_q_ball_voxel(view, normalised.data(), work.data(), coefficients.data());
+      normalise_signal<double>(view, signal.data(), normalised.data());
+      fit_q_ball_voxel<double>(view, normalised.data(), work.data(), coefficients.data());
       for (const double c : coefficients) expected.push_back(static_cast<float>(c));
-      expected_gfa.push_back(static_cast<float>(generalised_fractional_anisotropy(coefficients.data(), 15)));
+      expected_gfa.push_back(static_cast<float>(generalised_fractional_anisotropy<double>(coefficients.data(), 15)));
     }
     using numerics::SimdLevel;
     for (const SimdLevel level : {SimdLevel::baseline, SimdLevel::avx2, SimdLevel::avx512}) {
@@ -258,9 +258,9 @@ TEST(SphericalFunction, amplitudes_are_those_of_the_harmonics_and_can_be_clipped
   coefficients[3] = 1;
   coefficients[9] = -1;
   const float at_pole = 0.63078313f;
-  const auto kept = sample_harmonics(basis, coefficients, directions, false, *pool);
+  const auto kept = *sample_harmonics(basis, coefficients, directions, false, *pool);
   const std::vector<float> expected = {at_pole, -at_pole / 2, -at_pole / 2, -at_pole, at_pole / 2, at_pole / 2};
-  const auto clipped = sample_harmonics(basis, coefficients, directions, true, *pool);
+  const auto clipped = *sample_harmonics(basis, coefficients, directions, true, *pool);
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_NEAR(kept[i], expected[i], 1e-7);
     EXPECT_NEAR(clipped[i], std::max(0.0f, expected[i]), 1e-7);

@@ -1,5 +1,6 @@
 // OPDT, CSA and GFA of one voxel, or of one voxel per lane: the arithmetic that every backend keeps. Sums are
-// sequential in the order of volumes or coefficients.
+// sequential in the order of volumes or coefficients. `Number` is a pack on the host and `double` on CUDA; the arrays
+// of a voxel are pointers, or what a device needs to find a number of its voxel.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +27,12 @@ struct QBallView {
 };
 
 // Signals of the diffusion-weighted volumes over the mean b0; values below min_signal count as min_signal.
-template <class Number>
-CGL_HD CGL_INLINE void normalise_signal(const QBallView& view, const Number* signal, Number* normalised) {
+template <class Number, class Signal, class Numbers>
+CGL_HD CGL_INLINE void normalise_signal(const QBallView& view, const Signal& signal, const Numbers& normalised) {
   const Number least(view.min_signal);
   const auto clipped = [&](std::uint32_t volume) {
-    return numerics::select(signal[volume] > least, signal[volume], least);
+    const Number value = signal[volume];
+    return numerics::select(value > least, value, least);
   };
   Number sum = clipped(view.b0_volumes[0]);
   for (std::size_t i = 1; i < view.b0_count; ++i) sum = sum + clipped(view.b0_volumes[i]);
@@ -38,9 +40,10 @@ CGL_HD CGL_INLINE void normalise_signal(const QBallView& view, const Number* sig
   for (std::size_t g = 0; g < view.directions; ++g) normalised[g] = clipped(view.volumes[g]) / b0;
 }
 
-// From normalised signals, which are overwritten; `work` has room for `directions` + `count` numbers.
-template <class Number>
-CGL_HD CGL_INLINE void fit_q_ball_voxel(const QBallView& view, Number* normalised, Number* work, Number* coefficients) {
+// From normalised signals; `work` has room for `directions` + `count` numbers.
+template <class Number, class Numbers>
+CGL_HD CGL_INLINE void fit_q_ball_voxel(const QBallView& view, const Numbers& normalised, const Numbers& work,
+                                        const Numbers& coefficients) {
   using numerics::logarithm;
   if (view.kind == QBallModelKind::opdt) {
     for (std::size_t g = 0; g < view.directions; ++g) {
@@ -48,9 +51,9 @@ CGL_HD CGL_INLINE void fit_q_ball_voxel(const QBallView& view, Number* normalise
       const Number minus_log = -logarithm(s);
       work[g] = (minus_log * (Number(1.5) - minus_log)) * s;
     }
-    Number* const linear_part = work + view.directions;
-    multiply(view.quadratic, view.count, view.directions, work, coefficients);
-    multiply(view.linear, view.count, view.directions, normalised, linear_part);
+    const Numbers linear_part = work + view.directions;
+    multiply<Number>(view.quadratic, view.count, view.directions, work, coefficients);
+    multiply<Number>(view.linear, view.count, view.directions, normalised, linear_part);
     for (std::size_t i = 0; i < view.count; ++i) coefficients[i] = coefficients[i] - linear_part[i];
     return;
   }
@@ -62,13 +65,13 @@ CGL_HD CGL_INLINE void fit_q_ball_voxel(const QBallView& view, Number* normalise
     s = numerics::select(s < high, s, high);
     work[g] = logarithm(-logarithm(s));
   }
-  multiply(view.linear, view.count, view.directions, work, coefficients);
+  multiply<Number>(view.linear, view.count, view.directions, work, coefficients);
   coefficients[0] = Number(0x1.20dd750429b6dp-2);  // 1 / (2 sqrt(pi)): the integral over the sphere is 1
 }
 
 // sqrt(1 - c_0^2 / sum of c^2); 0 where all coefficients are 0.
-template <class Number>
-CGL_HD CGL_INLINE Number generalised_fractional_anisotropy(const Number* coefficients, std::size_t count) {
+template <class Number, class Numbers>
+CGL_HD CGL_INLINE Number generalised_fractional_anisotropy(const Numbers& coefficients, std::size_t count) {
   const Number first = coefficients[0] * coefficients[0];
   Number sum = first;
   for (std::size_t i = 1; i < count; ++i) sum = sum + coefficients[i] * coefficients[i];

@@ -77,7 +77,8 @@ Box cut_to_image(const ResponseBox& box, const ImageGeometry& geometry) {
 }  // namespace
 
 Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeSelection& selection,
-                                        std::span<const Vec3d> directions, const ResponseBox& box, ThreadPool& pool) {
+                                        std::span<const Vec3d> directions, const ResponseBox& box,
+                                        const FitMachine& machine) {
   const Box cut = cut_to_image(box, signals.geometry);
   DwiSignals inside;
   inside.geometry = signals.geometry;
@@ -100,7 +101,7 @@ Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeS
   FibreResponse response;
   double l1 = 0, l2 = 0, s0 = 0;
   if (!inside.voxels.empty()) {
-    CGL_TRY_ASSIGN(const TensorFit fit, fit_tensors(inside, selection.b_values, directions, {}, pool));
+    CGL_TRY_ASSIGN(const TensorFit fit, fit_tensors(inside, selection.b_values, directions, {}, machine));
     for (std::size_t v = 0; v < inside.voxels.size(); ++v) {
       if (!(static_cast<double>(fit.fa[v]) > box.least_fa)) continue;
       ++response.voxels;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
 #include "dmri/dwi_signals.hpp"
+#include "dmri/fit_device.hpp"
 #include "dmri/volume_selection.hpp"
 #include "numerics/vec3.hpp"
 
@@ -41,7 +41,7 @@ constexpr std::size_t least_response_voxels = 10;
 // entry per volume of `signals`.
 [[nodiscard]] Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeSelection& selection,
                                                       std::span<const numerics::Vec3d> directions,
-                                                      const ResponseBox& box, ThreadPool& pool);
+                                                      const ResponseBox& box, const FitMachine& machine);
 
 // Tensor or zonal is told by the content: four numbers of which three are diffusivities are a tensor. Of several rows
 // of zonal coefficients (a row per shell) the last is taken, and a first row with the mean alone gives S0.

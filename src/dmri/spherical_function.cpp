@@ -19,7 +19,7 @@ CGL_INLINE void sample_piece(const DenseMatrix& matrix, const float* coefficient
   for (std::size_t first = begin; first < end; first += width) {
     const std::size_t count = std::min(width, end - first);
     gather_records(coefficients + first * matrix.columns, matrix.columns, count, from, matrix.columns);
-    multiply(matrix.values.data(), matrix.rows, matrix.columns, from, to);
+    multiply<Number>(matrix.values.data(), matrix.rows, matrix.columns, from, to);
     if (clip) {
       const Number zero(0.0);
       for (std::size_t d = 0; d < matrix.rows; ++d) to[d] = numerics::select(to[d] > zero, to[d], zero);
@@ -30,13 +30,17 @@ CGL_INLINE void sample_piece(const DenseMatrix& matrix, const float* coefficient
 
 }  // namespace
 
-std::vector<float> sample_harmonics(numerics::HarmonicBasis basis, std::span<const float> coefficients,
-                                    std::span<const numerics::Vec3d> directions, bool clip, ThreadPool& pool,
-                                    numerics::SimdLevel level) {
+Result<std::vector<float>> sample_harmonics(numerics::HarmonicBasis basis, std::span<const float> coefficients,
+                                            std::span<const numerics::Vec3d> directions, bool clip,
+                                            const FitMachine& machine, numerics::SimdLevel level) {
   const DenseMatrix matrix = harmonic_matrix(basis, directions);
   const std::size_t voxels = coefficients.size() / matrix.columns;
   std::vector<float> amplitudes(voxels * directions.size());
-  pool.parallel_for(voxels, 512, [&](std::size_t begin, std::size_t end) {
+  if (machine.device != nullptr) {
+    CGL_TRY(machine.device->sample(matrix, {coefficients, matrix.columns}, clip, amplitudes, machine.pool));
+    return amplitudes;
+  }
+  machine.pool.parallel_for(voxels, 512, [&](std::size_t begin, std::size_t end) {
     AlignedNumbers memory(8 * (matrix.rows + matrix.columns));
     numerics::with_packs<double>(
         [&]<class Number>() {

@@ -83,23 +83,17 @@ Result<DesignTables> prepare_design(std::span<const double> b_values, std::span<
 template <class Number>
 CGL_INLINE void store_estimate(const TensorEstimate<Number>& estimate, std::size_t first, std::size_t count,
                                TensorFit& fit, std::size_t& unsolvable) {
-  const Number fa = fractional_anisotropy(estimate.eigenvalues);
-  const Number& l1 = estimate.eigenvalues[0];
-  const Number& l2 = estimate.eigenvalues[1];
-  const Number& l3 = estimate.eigenvalues[2];
-  const Number md = ((l1 + l2) + l3) / Number(3.0);
-  const Number rd = (l2 + l3) * Number(0.5);
-  const Number s0 = exponential(estimate.log_s0);
+  const TensorMeasures<Number> maps = measure_tensor(estimate);
   for (std::size_t lane = 0; lane < count; ++lane) {
     const std::size_t voxel = first + lane;
     const auto of = [&](const Number& number) { return static_cast<float>(number.lanes[lane]); };
     for (std::size_t j = 0; j < 6; ++j) fit.tensor[6 * voxel + j] = of(estimate.tensor[j]);
     for (std::size_t j = 0; j < 3; ++j) fit.eigenvalues[3 * voxel + j] = of(estimate.eigenvalues[j]);
     for (std::size_t j = 0; j < 3; ++j) fit.v1[3 * voxel + j] = of(estimate.eigenvectors[j]);
-    fit.fa[voxel] = of(fa);
-    fit.md[voxel] = of(md);
-    fit.rd[voxel] = of(rd);
-    fit.s0[voxel] = of(s0);
+    fit.fa[voxel] = of(maps.fa);
+    fit.md[voxel] = of(maps.md);
+    fit.rd[voxel] = of(maps.rd);
+    fit.s0[voxel] = of(maps.s0);
     unsolvable += estimate.solvable.lanes[lane] == 0.0 ? 1 : 0;
   }
 }
@@ -134,7 +128,7 @@ constexpr std::size_t voxels_per_piece = 512;
 
 Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double> b_values,
                               std::span<const numerics::Vec3d> directions, const TensorFitOptions& options,
-                              ThreadPool& pool, Progress* progress) {
+                              const FitMachine& machine, Progress* progress) {
   if (b_values.size() != signals.volumes || directions.size() != signals.volumes) {
     return fail(ErrorKind::invalid_argument, "fitting tensors: {} volumes, but {} b-values and {} directions",
                 signals.volumes, b_values.size(), directions.size());
@@ -156,8 +150,15 @@ Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double>
     fit.v1.resize(3 * count);
     for (std::vector<float>* map : {&fit.fa, &fit.md, &fit.rd, &fit.s0}) map->resize(count);
     fit.least_diffusivity = tables.view.least_diffusivity;
+    if (machine.device != nullptr) {
+      CGL_TRY(machine.device->fit_tensors(tables.view, {signals.values, signals.volumes}, fit, machine.pool,
+                                          [&](std::size_t voxels) {
+                                            if (progress != nullptr) progress->advance(voxels);
+                                          }));
+      return fit;
+    }
     std::atomic<std::size_t> unsolvable = 0;
-    pool.parallel_for(count, voxels_per_piece, [&](std::size_t begin, std::size_t end) {
+    machine.pool.parallel_for(count, voxels_per_piece, [&](std::size_t begin, std::size_t end) {
       if (interrupt_requested()) return;
       std::vector<double> scratch(signals.volumes * widest_pack);
       std::size_t found = 0;

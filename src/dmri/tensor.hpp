@@ -11,8 +11,8 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
 #include "dmri/dwi_signals.hpp"
+#include "dmri/fit_device.hpp"
 #include "numerics/vec3.hpp"
 
 namespace cingulum {
@@ -46,7 +46,7 @@ struct TensorFit {
 // does not depend on threads or machine.
 [[nodiscard]] Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double> b_values,
                                             std::span<const numerics::Vec3d> directions,
-                                            const TensorFitOptions& options, ThreadPool& pool,
+                                            const TensorFitOptions& options, const FitMachine& machine,
                                             Progress* progress = nullptr);
 
 // |V1| FA: red, green, blue for the axes of the gradients (image axes), as DIPY's color_fa.

@@ -188,6 +188,22 @@ CGL_HD inline Number fractional_anisotropy(const Number (&values)[3]) {
   return root(Number(0.5) * ((a * a + b * b) + c * c) / squares);
 }
 
+// The maps of one voxel that are made from its estimate.
+template <class Number>
+struct TensorMeasures {
+  Number fa, md, rd, s0;
+};
+
+template <class Number>
+CGL_HD inline TensorMeasures<Number> measure_tensor(const TensorEstimate<Number>& estimate) {
+  using numerics::exponential;
+  const Number& l1 = estimate.eigenvalues[0];
+  const Number& l2 = estimate.eigenvalues[1];
+  const Number& l3 = estimate.eigenvalues[2];
+  return {fractional_anisotropy(estimate.eigenvalues), ((l1 + l2) + l3) / Number(3.0), (l2 + l3) * Number(0.5),
+          exponential(estimate.log_s0)};
+}
+
 // `log_signal(i)` gives clamped_log_signal of volume i. OLS; with design.weighted then WLS whose weights are the
 // squares of the signals that OLS predicts (Chung et al., NeuroImage 33, 2006), solved for the change against OLS, so
 // that the normal equations' loss of digits falls on a small number.

@@ -33,10 +33,11 @@ CGL_INLINE void scatter_records(const Number* from, std::size_t length, float* r
   }
 }
 
-// result = matrix (rows x columns, row by row) times vector; every entry is the sequential sum of its terms.
-template <class Number>
-CGL_HD CGL_INLINE void multiply(const double* matrix, std::size_t rows, std::size_t columns, const Number* vector,
-                                Number* result) {
+// result = matrix (rows x columns, row by row) times vector; every entry is the sequential sum of its terms. `Vector`
+// and `Result` are pointers, or what a device needs to find a number of its voxel.
+template <class Number, class Vector, class Result>
+CGL_HD CGL_INLINE void multiply(const double* matrix, std::size_t rows, std::size_t columns, const Vector& vector,
+                                const Result& result) {
   std::size_t r = 0;
   for (; r + 4 <= rows; r += 4) {
     const double* const m = matrix + r * columns;

@@ -257,6 +257,33 @@ struct PortableLanesOf {
   static CGL_HD float get(const Float& a, std::uint32_t lane) { return a.lane[lane]; }
   static CGL_HD std::uint32_t get(const Word& a, std::uint32_t lane) { return a.lane[lane]; }
 
+  // All below but the last are for lanes in the role of a warp; those of processors do without.
+  // The bits one place higher, the sign of a below them.
+  static CGL_HD Word append_sign(const Word& bits, const Float& a) {
+    return each<Word>([&](std::uint32_t l) { return (bits.lane[l] << 1) | (float_bits(a.lane[l]) >> 31); });
+  }
+  // The greater of words taken as signed integers, by lane and of all lanes. Floats that are not negative are ordered
+  // as their bits are; negative ones are below all of these.
+  static CGL_HD Word greater_integer(const Word& a, const Word& b) {
+    return each<Word>([&](std::uint32_t l) {
+      return static_cast<std::int32_t>(a.lane[l]) > static_cast<std::int32_t>(b.lane[l]) ? a.lane[l] : b.lane[l];
+    });
+  }
+  static CGL_HD std::uint32_t greatest_integer(const Word& a) {
+    std::uint32_t greatest = a.lane[0];
+    for (std::uint32_t l = 1; l < count; ++l) {
+      if (static_cast<std::int32_t>(a.lane[l]) > static_cast<std::int32_t>(greatest)) greatest = a.lane[l];
+    }
+    return greatest;
+  }
+  // Begins to copy `numbers` floats, a multiple of four, to the memory that lanes share; both addresses are multiples
+  // of 16 bytes. All that has begun is there, for every lane, after await_copies.
+  template <std::uint32_t numbers>
+  static CGL_HD void begin_copy(float* to, const float* from) {
+    for (std::uint32_t i = 0; i < numbers; ++i) to[i] = from[i];
+  }
+  static CGL_HD void await_copies() {}
+
   // The tree of the lane sum. Only lane 0's result is wanted, so each level needs only the lower lanes.
   static CGL_HD float fold_sum(const Float& partial) {
     Float p = partial;

@@ -11,12 +11,16 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "device/registry.hpp"
+#include "dmri/fit_device.hpp"
 #include "tract/tracker.hpp"
 
 namespace cingulum {
 
 // The tracker of a device; the CPU's runs on `pool`. Both outlive it.
 [[nodiscard]] Result<std::unique_ptr<Tracker>> make_tracker(Device& device, ThreadPool& pool);
+
+// Who fits models for a device: null for the CPU, whose pool does. Refused for WebGPU, which tracks what others fitted.
+[[nodiscard]] Result<std::unique_ptr<FitDevice>> make_fit_device(Device& device);
 
 struct TrackingDevices {
   std::vector<std::unique_ptr<Tracker>> trackers;  // prepared; one per name, a device may be named twice
@@ -30,6 +34,11 @@ struct TrackingDevices {
 // above 1 with a single name takes that many GPUs of its backend.
 [[nodiscard]] Result<std::vector<Device*>> choose_devices(const DeviceRegistry& registry, std::string_view wanted,
                                                           std::uint32_t gpus);
+
+// Where the models of a run on `wanted` are fitted: on the first device of CUDA among them (with `auto`: that there
+// is), else on the CPU, which is null.
+[[nodiscard]] Result<std::unique_ptr<FitDevice>> choose_fit_device(const DeviceRegistry& registry,
+                                                                   std::string_view wanted, std::uint32_t gpus);
 
 // Makes and prepares the trackers. Plan, field, seeds and directions outlive them.
 [[nodiscard]] Result<TrackingDevices> prepare_trackers(const DeviceRegistry& registry, std::string_view wanted,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/interrupt.hpp"
 #include "base/log.hpp"
+#include "base/part_clock.hpp"
 #include "dmri/csd.hpp"
 #include "dmri/harmonic_fit.hpp"
 #include "dmri/median_otsu.hpp"
@@ -24,13 +26,18 @@ using numerics::Vec3d;
 
 // Keeps some volumes of some voxels, in place.
 void restrict_signals(DwiSignals& signals, std::span<const std::size_t> volumes, std::span<const std::uint8_t> voxels) {
+  const bool all_volumes = volumes.size() == signals.volumes;  // they ascend
   std::size_t kept = 0;
   for (std::size_t v = 0; v < signals.voxels.size(); ++v) {
     const std::uint32_t voxel = signals.voxels[v];
     if (voxels[voxel] == 0) continue;
+    float* const to = signals.values.data() + kept * volumes.size();
+    const float* const from = signals.values.data() + v * signals.volumes;
     // Ascending, so that nothing is overwritten that is still to be read.
-    for (std::size_t i = 0; i < volumes.size(); ++i) {
-      signals.values[kept * volumes.size() + i] = signals.values[v * signals.volumes + volumes[i]];
+    if (!all_volumes) {
+      for (std::size_t i = 0; i < volumes.size(); ++i) to[i] = from[volumes[i]];
+    } else if (to != from) {
+      std::memmove(to, from, volumes.size() * sizeof(float));
     }
     signals.voxels[kept++] = voxel;
   }
@@ -71,8 +78,8 @@ struct Coefficients {
   std::vector<float> values;
 };
 
-Result<Coefficients> fit_q_ball_coefficients(const FitInput& input, const FieldRequest& request, ThreadPool& pool,
-                                             Progress& progress) {
+Result<Coefficients> fit_q_ball_coefficients(const FitInput& input, const FieldRequest& request,
+                                             const FitMachine& machine, Progress& progress) {
   QBallOptions options;
   options.kind = request.model == FieldModel::csa ? QBallModelKind::csa : QBallModelKind::opdt;
   options.degree = input.degree;
@@ -81,16 +88,17 @@ Result<Coefficients> fit_q_ball_coefficients(const FitInput& input, const FieldR
   CGL_TRY_ASSIGN(const QBallMatrices matrices, make_q_ball_matrices(input.weighted_directions, options));
   CGL_TRY_ASSIGN(QBallFit fit,
                  fit_q_ball(matrices, options, input.signals.values, input.signals.volumes, input.selection.weighted,
-                            input.selection.b0, pool, [&](std::size_t voxels) { progress.advance(voxels); }));
+                            input.selection.b0, machine, [&](std::size_t voxels) { progress.advance(voxels); }));
   return Coefficients{matrices.basis, std::move(fit.coefficients)};
 }
 
-Result<FibreResponse> find_response(const FitInput& input, const FieldRequest& request, ThreadPool& pool, Json& facts) {
+Result<FibreResponse> find_response(const FitInput& input, const FieldRequest& request, const FitMachine& machine,
+                                    Json& facts) {
   FibreResponse response;
   if (!request.response.empty()) {
     CGL_TRY_ASSIGN(response, read_response(request.response));
   } else {
-    CGL_TRY_ASSIGN(response, estimate_response(input.signals, input.selection, input.directions, {}, pool));
+    CGL_TRY_ASSIGN(response, estimate_response(input.signals, input.selection, input.directions, {}, machine));
     facts["response_voxels"] = response.voxels;
   }
   if (response.eigenvalues) {
@@ -100,8 +108,8 @@ Result<FibreResponse> find_response(const FitInput& input, const FieldRequest& r
   return response;
 }
 
-Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResponse& response, ThreadPool& pool,
-                                          Progress& progress, PreparedField& prepared) {
+Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResponse& response,
+                                          const FitMachine& machine, Progress& progress, PreparedField& prepared) {
   Json& facts = prepared.facts;
   const std::vector<double> weighted_b = input.selection.of_weighted(input.selection.b_values);
   int degree = input.degree;
@@ -119,8 +127,8 @@ Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResp
   CGL_TRY_ASSIGN(const Sphere constraint, named_sphere("repulsion362"));
   CGL_TRY_ASSIGN(const CsdModel model,
                  CsdModel::create(input.weighted_directions, zonal, constraint.directions, options));
-  CGL_TRY_ASSIGN(CsdFit fit, fit_csd(model, input.signals.values, input.signals.volumes, input.selection.weighted, pool,
-                                     [&](std::size_t voxels) { progress.advance(voxels); }));
+  CGL_TRY_ASSIGN(CsdFit fit, fit_csd(model, input.signals.values, input.signals.volumes, input.selection.weighted,
+                                     machine, [&](std::size_t voxels) { progress.advance(voxels); }));
   if (fit.not_converged > 0) log_debug("CSD: {} voxels used all iterations", fit.not_converged);
   if (fit.not_solvable > 0) {
     warn(prepared, fmt::format("CSD: {} voxels had no solution and are zero", fit.not_solvable));
@@ -133,17 +141,18 @@ Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResp
 }
 
 Result<Field> build_series_field(const DwiSignals& signals, std::span<const float> stop_map, Coefficients coefficients,
-                                 const FieldRequest& request, Sphere sphere, ThreadPool& pool) {
+                                 const FieldRequest& request, Sphere sphere, const FitMachine& machine) {
   if (!request.amplitudes) {
     const auto count =
         static_cast<std::size_t>(numerics::coefficient_count(coefficients.basis.degree, coefficients.basis.full));
     return make_harmonic_field(signals.geometry, stop_map, {signals.voxels, count, coefficients.values},
-                               coefficients.basis, DirectionFrame::image, std::move(sphere));
+                               coefficients.basis, DirectionFrame::image, std::move(sphere), &machine.pool);
   }
-  const std::vector<float> amplitudes =
-      sample_harmonics(coefficients.basis, coefficients.values, sphere.directions, true, pool);
+  CGL_TRY_ASSIGN(const std::vector<float> amplitudes,
+                 sample_harmonics(coefficients.basis, coefficients.values, sphere.directions, true, machine));
   const std::size_t count = sphere.size();
-  return make_amplitude_field(signals.geometry, stop_map, {signals.voxels, count, amplitudes}, std::move(sphere));
+  return make_amplitude_field(signals.geometry, stop_map, {signals.voxels, count, amplitudes}, std::move(sphere),
+                              &machine.pool);
 }
 
 }  // namespace
@@ -201,9 +210,9 @@ Result<DwiSeries> read_dwi_series(const std::filesystem::path& series, const Gra
   return result;
 }
 
-Result<TensorMaps> fit_tensor_maps(const DwiSeries& series, ThreadPool& pool, Progress* progress) {
+Result<TensorMaps> fit_tensor_maps(const DwiSeries& series, const FitMachine& machine, Progress* progress) {
   CGL_TRY_ASSIGN(TensorFit fit,
-                 fit_tensors(series.signals, series.table.b_values, series.directions, {}, pool, progress));
+                 fit_tensors(series.signals, series.table.b_values, series.directions, {}, machine, progress));
   TensorMaps maps;
   maps.tensors = std::move(fit.tensor);
   maps.fa.assign(static_cast<std::size_t>(series.signals.geometry.voxel_count()), 0.0f);
@@ -236,9 +245,10 @@ std::vector<std::uint8_t> reachable_voxels(const ImageGeometry& geometry, std::s
 }
 
 Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> stop_map, const TensorMaps* tensors,
-                                     const FieldRequest& request, Sphere sphere, ThreadPool& pool,
+                                     const FieldRequest& request, Sphere sphere, const FitMachine& machine,
                                      const ProgressOptions& progress_options) {
   return catch_out_of_memory([&]() -> Result<PreparedField> {
+    PartClock clock("model");
     PreparedField prepared;
     Json& facts = prepared.facts;
     facts["model"] = field_model_name(request.model);
@@ -247,7 +257,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
       TensorMaps own;
       if (tensors == nullptr) {
         Progress progress("fitting tensors", series.signals.voxels.size(), "voxels", progress_options);
-        CGL_TRY_ASSIGN(own, fit_tensor_maps(series, pool, &progress));
+        CGL_TRY_ASSIGN(own, fit_tensor_maps(series, machine, &progress));
         tensors = &own;
       }
       facts["method"] = "wls";
@@ -284,7 +294,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
 
     FibreResponse response;
     if (request.model == FieldModel::csd) {
-      CGL_TRY_ASSIGN(response, find_response(input, request, pool, facts));
+      CGL_TRY_ASSIGN(response, find_response(input, request, machine, facts));
     }
     const std::vector<std::uint8_t> near =
         reachable_voxels(geometry, stop_map, request.stop_threshold, request.reach_voxels);
@@ -293,6 +303,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
       return fail(ErrorKind::invalid_argument, "the stopping map is nowhere above its threshold {} in the mask",
                   request.stop_threshold);
     }
+    clock.ended("volumes, response and voxels in reach");
     facts["fitted_voxels"] = series.signals.voxels.size();
 
     if (request.bootstrap) {
@@ -303,21 +314,24 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
       CGL_TRY_ASSIGN(prepared.field,
                      make_bootstrap_field(geometry, stop_map,
                                           {series.signals.voxels, series.signals.volumes, series.signals.values},
-                                          input.directions, is_b0, options, std::move(sphere), pool));
+                                          input.directions, is_b0, options, std::move(sphere), machine));
+      clock.ended("bootstrap and field");
       return prepared;
     }
     Progress progress(fmt::format("fitting {}", field_model_name(request.model)), series.signals.voxels.size(),
                       "voxels", progress_options);
     Coefficients coefficients;
     if (request.model == FieldModel::csd) {
-      CGL_TRY_ASSIGN(coefficients, fit_csd_coefficients(input, response, pool, progress, prepared));
+      CGL_TRY_ASSIGN(coefficients, fit_csd_coefficients(input, response, machine, progress, prepared));
     } else {
-      CGL_TRY_ASSIGN(coefficients, fit_q_ball_coefficients(input, request, pool, progress));
+      CGL_TRY_ASSIGN(coefficients, fit_q_ball_coefficients(input, request, machine, progress));
     }
     progress.finish();
+    clock.ended("fit");
     series.signals.values = {};
     CGL_TRY_ASSIGN(prepared.field, build_series_field(series.signals, stop_map, std::move(coefficients), request,
-                                                      std::move(sphere), pool));
+                                                      std::move(sphere), machine));
+    clock.ended("field");
     return prepared;
   });
 }

@@ -13,8 +13,8 @@
 
 #include "base/progress.hpp"
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
 #include "dmri/dwi_signals.hpp"
+#include "dmri/fit_device.hpp"
 #include "dmri/sphere.hpp"
 #include "formats/gradient_table.hpp"
 #include "formats/image_geometry.hpp"
@@ -46,7 +46,8 @@ struct TensorMaps {
   std::vector<float> tensors;
   std::vector<float> fa;  // one number per voxel of the image, zero outside the mask
 };
-[[nodiscard]] Result<TensorMaps> fit_tensor_maps(const DwiSeries& series, ThreadPool& pool, Progress* progress);
+[[nodiscard]] Result<TensorMaps> fit_tensor_maps(const DwiSeries& series, const FitMachine& machine,
+                                                 Progress* progress);
 
 struct FieldRequest {
   FieldModel model = FieldModel::opdt;
@@ -71,7 +72,8 @@ struct PreparedField {
 // The series is consumed: its memory is given back as soon as it can be. `tensors` where they were fitted before.
 [[nodiscard]] Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> stop_map,
                                                    const TensorMaps* tensors, const FieldRequest& request,
-                                                   Sphere sphere, ThreadPool& pool, const ProgressOptions& progress);
+                                                   Sphere sphere, const FitMachine& machine,
+                                                   const ProgressOptions& progress);
 
 // Voxels within `reach` of one where the map is above the threshold, along each axis; all where the threshold is
 // negative, since then voxels that are not stored would pass.

@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <vector>
 
 #include "dmri/bootstrap.hpp"
@@ -62,11 +63,25 @@ Status check_input(const ImageGeometry& geometry, std::span<const float> stop_ma
   return {};
 }
 
-// An empty field with a record per listed voxel; `fill(i, record)` writes the channels of the i-th. What it writes is
-// made usable afterwards.
+// Calls body(begin, end) over the records: in pieces on the pool where there is one.
+template <class Body>
+void each_range(std::size_t count, ThreadPool* pool, Body&& body) {
+  if (pool == nullptr) return body(std::size_t{0}, count);
+  pool->parallel_for(count, 4096, body);
+}
+
+// What a piece of the records found, joined in any order.
+template <class T, class Join>
+void join_into(std::mutex& mutex, T& all, T found, Join&& join) {
+  const std::lock_guard lock(mutex);
+  all = join(all, found);
+}
+
+// An empty field with a record per listed voxel; `fill(i, record)` writes the channels of the i-th, from several
+// threads where there is a pool. What it writes is made usable afterwards.
 template <class Fill>
 Field store_records(FieldKind kind, const ImageGeometry& geometry, std::span<const float> stop_map,
-                    std::span<const std::uint32_t> voxels, std::size_t channels, Fill&& fill) {
+                    std::span<const std::uint32_t> voxels, std::size_t channels, ThreadPool* pool, Fill&& fill) {
   Field field;
   field.kind = kind;
   field.geometry = geometry;
@@ -74,19 +89,28 @@ Field store_records(FieldKind kind, const ImageGeometry& geometry, std::span<con
   field.stride = stride_for(channels + 1);
   field.record_of_voxel.assign(static_cast<std::size_t>(geometry.voxel_count()), 0);
   field.records.assign((voxels.size() + 1) * field.stride + Field::record_padding, 0.0f);
+  std::mutex mutex;
   float unit = 0x1p-86f;
-  for (std::size_t i = 0; i < voxels.size(); ++i) {
-    float* record = field.records.data() + (i + 1) * field.stride;
-    fill(i, record);
-    unit = std::max(unit, unit_of({record, channels}));
-  }
+  each_range(voxels.size(), pool, [&](std::size_t begin, std::size_t end) {
+    float largest = 0x1p-86f;
+    for (std::size_t i = begin; i < end; ++i) {
+      float* record = field.records.data() + (i + 1) * field.stride;
+      fill(i, record);
+      largest = std::max(largest, unit_of({record, channels}));
+    }
+    join_into(mutex, unit, largest, [](float a, float b) { return std::max(a, b); });
+  });
   const float stop_unit = unit_of(stop_map);
-  for (std::size_t i = 0; i < voxels.size(); ++i) {
-    float* record = field.records.data() + (i + 1) * field.stride;
-    for (std::size_t c = 0; c < channels; ++c) record[c] = usable(record[c], unit, field.replaced);
-    record[channels] = usable(stop_map[voxels[i]], stop_unit, field.replaced);
-    field.record_of_voxel[voxels[i]] = static_cast<std::uint32_t>(i + 1);
-  }
+  each_range(voxels.size(), pool, [&](std::size_t begin, std::size_t end) {
+    std::uint64_t replaced = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      float* record = field.records.data() + (i + 1) * field.stride;
+      for (std::size_t c = 0; c < channels; ++c) record[c] = usable(record[c], unit, replaced);
+      record[channels] = usable(stop_map[voxels[i]], stop_unit, replaced);
+      field.record_of_voxel[voxels[i]] = static_cast<std::uint32_t>(i + 1);
+    }
+    join_into(mutex, field.replaced, replaced, [](std::uint64_t a, std::uint64_t b) { return a + b; });
+  });
   return field;
 }
 
@@ -130,14 +154,14 @@ Result<Eigen::MatrixXd> turning_matrix(numerics::HarmonicBasis basis, const Eige
 }  // namespace
 
 Result<Field> make_amplitude_field(const ImageGeometry& geometry, std::span<const float> stop_map,
-                                   const VoxelRecords& amplitudes, Sphere sphere) {
+                                   const VoxelRecords& amplitudes, Sphere sphere, ThreadPool* pool) {
   CGL_TRY(check_input(geometry, stop_map, amplitudes));
   if (amplitudes.channels != sphere.size()) {
     return fail(ErrorKind::invalid_argument, "building the field: {} amplitudes per voxel for the {} directions of {}",
                 amplitudes.channels, sphere.size(), sphere.name);
   }
   Field field =
-      store_records(FieldKind::amplitudes, geometry, stop_map, amplitudes.voxels, amplitudes.channels,
+      store_records(FieldKind::amplitudes, geometry, stop_map, amplitudes.voxels, amplitudes.channels, pool,
                     [&](std::size_t i, float* record) {
                       std::copy_n(amplitudes.values.data() + i * amplitudes.channels, amplitudes.channels, record);
                     });
@@ -147,7 +171,7 @@ Result<Field> make_amplitude_field(const ImageGeometry& geometry, std::span<cons
 
 Result<Field> make_harmonic_field(const ImageGeometry& geometry, std::span<const float> stop_map,
                                   const VoxelRecords& coefficients, numerics::HarmonicBasis basis, DirectionFrame frame,
-                                  Sphere sphere) {
+                                  Sphere sphere, ThreadPool* pool) {
   CGL_TRY(check_input(geometry, stop_map, coefficients));
   if (basis.full || basis.degree < 0 || basis.degree % 2 != 0 || basis.degree > numerics::largest_harmonic_degree) {
     return fail(ErrorKind::invalid_argument,
@@ -169,20 +193,21 @@ Result<Field> make_harmonic_field(const ImageGeometry& geometry, std::span<const
   std::vector<std::uint32_t> order(count);
   for (std::uint32_t j = 0; j < count; ++j) order[j] = j;
   if (sphere.mirror_symmetric) numerics::sort_by_mirror_class(target, basis.degree, order.data());
-  std::vector<double> given(count), converted(count);
   Field field = store_records(
-      FieldKind::harmonics, geometry, stop_map, coefficients.voxels, count, [&](std::size_t i, float* record) {
+      FieldKind::harmonics, geometry, stop_map, coefficients.voxels, count, pool, [&](std::size_t i, float* record) {
+        double given[numerics::largest_coefficient_count];
+        double converted[numerics::largest_coefficient_count];
         const float* from = coefficients.values.data() + i * count;
         // A record with a number that is not finite would spread it over all others.
         const bool finite = std::all_of(from, from + count, is_usable);
         for (std::size_t j = 0; j < count; ++j) {
           given[j] = finite ? static_cast<double>(from[j]) : std::numeric_limits<double>::quiet_NaN();
         }
-        numerics::convert_coefficients(basis, target, given.data(), converted.data());
+        numerics::convert_coefficients(basis, target, given, converted);
         if (turn.size() > 0) {
           const Eigen::VectorXd turned =
-              turn * Eigen::Map<const Eigen::VectorXd>(converted.data(), static_cast<Eigen::Index>(count));
-          std::copy_n(turned.data(), count, converted.data());
+              turn * Eigen::Map<const Eigen::VectorXd>(converted, static_cast<Eigen::Index>(count));
+          std::copy_n(turned.data(), count, converted);
         }
         for (std::size_t j = 0; j < count; ++j) record[j] = static_cast<float>(converted[order[j]]);
       });
@@ -203,7 +228,7 @@ Result<Field> make_peak_field(const ImageGeometry& geometry, std::span<const flo
     CGL_TRY_ASSIGN(axes, image_to_world(geometry));
   }
   return store_records(
-      FieldKind::peaks, geometry, stop_map, peaks.voxels, peaks.channels, [&](std::size_t i, float* record) {
+      FieldKind::peaks, geometry, stop_map, peaks.voxels, peaks.channels, nullptr, [&](std::size_t i, float* record) {
         const float* from = peaks.values.data() + i * peaks.channels;
         std::copy_n(from, peaks.channels, record);
         if (frame == DirectionFrame::image) return;
@@ -232,23 +257,24 @@ Result<Field> make_tensor_field(const ImageGeometry& geometry, std::span<const f
   if (frame == DirectionFrame::world) {
     CGL_TRY_ASSIGN(axes, image_to_world(geometry));
   }
-  return store_records(FieldKind::tensor, geometry, stop_map, tensors.voxels, 6, [&](std::size_t i, float* record) {
-    const float* from = tensors.values.data() + i * 6;
-    for (std::size_t c = 0; c < 6; ++c) record[c] = from[place[c]];
-    if (frame == DirectionFrame::image) return;
-    const auto at = [record](std::size_t c) { return static_cast<double>(record[c]); };
-    Eigen::Matrix3d tensor;
-    tensor << at(0), at(3), at(4), at(3), at(1), at(5), at(4), at(5), at(2);
-    const Eigen::Matrix3d turned = axes.transpose() * tensor * axes;
-    const double result[6] = {turned(0, 0), turned(1, 1), turned(2, 2), turned(0, 1), turned(0, 2), turned(1, 2)};
-    for (std::size_t c = 0; c < 6; ++c) record[c] = static_cast<float>(result[c]);
-  });
+  return store_records(
+      FieldKind::tensor, geometry, stop_map, tensors.voxels, 6, nullptr, [&](std::size_t i, float* record) {
+        const float* from = tensors.values.data() + i * 6;
+        for (std::size_t c = 0; c < 6; ++c) record[c] = from[place[c]];
+        if (frame == DirectionFrame::image) return;
+        const auto at = [record](std::size_t c) { return static_cast<double>(record[c]); };
+        Eigen::Matrix3d tensor;
+        tensor << at(0), at(3), at(4), at(3), at(1), at(5), at(4), at(5), at(2);
+        const Eigen::Matrix3d turned = axes.transpose() * tensor * axes;
+        const double result[6] = {turned(0, 0), turned(1, 1), turned(2, 2), turned(0, 1), turned(0, 2), turned(1, 2)};
+        for (std::size_t c = 0; c < 6; ++c) record[c] = static_cast<float>(result[c]);
+      });
 }
 
 Result<Field> make_bootstrap_field(const ImageGeometry& geometry, std::span<const float> stop_map,
                                    const VoxelRecords& signals, std::span<const numerics::Vec3d> gradients,
                                    std::span<const std::uint8_t> is_b0, const BootstrapOptions& options, Sphere sphere,
-                                   ThreadPool& pool) {
+                                   const FitMachine& machine) {
   CGL_TRY(check_input(geometry, stop_map, signals));
   if (gradients.size() != signals.channels || is_b0.size() != signals.channels) {
     return fail(ErrorKind::invalid_argument, "building the field: {} gradients and {} b0 marks for {} volumes",
@@ -267,13 +293,21 @@ Result<Field> make_bootstrap_field(const ImageGeometry& geometry, std::span<cons
   // A number that is not finite would spread over the whole voxel: such a signal counts as zero here already.
   std::vector<float> clean(signals.values.begin(), signals.values.end());
   std::uint64_t replaced = 0;
+  ThreadPool* const pool = &machine.pool;
   const float unit = unit_of(clean);
-  for (float& value : clean) value = usable(value, unit, replaced);
+  std::mutex mutex;
+  each_range(signals.voxels.size(), pool, [&](std::size_t begin, std::size_t end) {
+    std::uint64_t found = 0;
+    for (std::size_t i = begin * signals.channels; i < end * signals.channels; ++i) {
+      clean[i] = usable(clean[i], unit, found);
+    }
+    join_into(mutex, replaced, found, [](std::uint64_t a, std::uint64_t b) { return a + b; });
+  });
   CGL_TRY_ASSIGN(const BootstrapVoxels voxels,
-                 prepare_bootstrap(matrices, clean, signals.channels, weighted, b0, pool));
+                 prepare_bootstrap(matrices, clean, signals.channels, weighted, b0, machine));
   const std::size_t coefficients = voxels.coefficient_count;
   const std::size_t count = voxels.direction_count;
-  Field field = store_records(FieldKind::bootstrap, geometry, stop_map, signals.voxels, coefficients + 1 + count,
+  Field field = store_records(FieldKind::bootstrap, geometry, stop_map, signals.voxels, coefficients + 1 + count, pool,
                               [&](std::size_t i, float* record) {
                                 std::copy_n(voxels.coefficients.data() + i * coefficients, coefficients, record);
                                 record[coefficients] = voxels.b0[i];

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
+#include "dmri/fit_device.hpp"
 #include "dmri/sphere.hpp"
 #include "dmri/tensor.hpp"
 #include "formats/image_geometry.hpp"
@@ -30,13 +30,15 @@ struct VoxelRecords {
 enum class DirectionFrame : std::uint32_t { image, world };
 
 // `stop_map` has a number per voxel of the geometry, x fastest. All builders fail where sizes do not fit together.
+// Those that large fields go through copy with the threads of a pool.
 // A number per direction of `sphere`, in its order.
 [[nodiscard]] Result<Field> make_amplitude_field(const ImageGeometry& geometry, std::span<const float> stop_map,
-                                                 const VoxelRecords& amplitudes, Sphere sphere);
+                                                 const VoxelRecords& amplitudes, Sphere sphere,
+                                                 ThreadPool* pool = nullptr);
 // Coefficients of an even basis; the sphere is where kernels sample the series.
 [[nodiscard]] Result<Field> make_harmonic_field(const ImageGeometry& geometry, std::span<const float> stop_map,
                                                 const VoxelRecords& coefficients, numerics::HarmonicBasis basis,
-                                                DirectionFrame frame, Sphere sphere);
+                                                DirectionFrame frame, Sphere sphere, ThreadPool* pool = nullptr);
 // 3n numbers, x y z of each peak; length = amplitude, zero = no peak.
 [[nodiscard]] Result<Field> make_peak_field(const ImageGeometry& geometry, std::span<const float> stop_map,
                                             const VoxelRecords& peaks, DirectionFrame frame);
@@ -54,6 +56,6 @@ struct BootstrapOptions {
                                                  const VoxelRecords& signals,
                                                  std::span<const numerics::Vec3d> gradients,
                                                  std::span<const std::uint8_t> is_b0, const BootstrapOptions& options,
-                                                 Sphere sphere, ThreadPool& pool);
+                                                 Sphere sphere, const FitMachine& machine);
 
 }  // namespace cingulum
