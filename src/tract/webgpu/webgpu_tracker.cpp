@@ -94,8 +94,8 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] std::string name() const override { return device_.id(); }
   [[nodiscard]] TrackerHints hints() const override {
-    // Two, so that one range is put in order on the host while the device tracks the next.
-    return device_.capabilities().software ? TrackerHints{1, 256} : TrackerHints{2, 32768};
+    // Several, because a range takes longer to be downloaded and put in order on the host than to be tracked.
+    return device_.capabilities().software ? TrackerHints{1, 256} : TrackerHints{4, 32768};
   }
 
   [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
