@@ -128,8 +128,12 @@ Status assemble_pages(const std::vector<PageBlock>& blocks, SeedRange range,
       std::copy_n(points, 3 * std::size_t{entry.points}, &batch.points[3 * (seed_point + 1 + entry.first)]);
       return;
     }
+    float* to = batch.points.data() + 3 * (seed_point - entry.first);
     for (std::uint32_t i = 0; i < entry.points; ++i) {
-      std::copy_n(points + 3 * std::size_t{i}, 3, &batch.points[3 * (seed_point - 1 - entry.first - i)]);
+      to -= 3;
+      to[0] = points[3 * i];
+      to[1] = points[3 * i + 1];
+      to[2] = points[3 * i + 2];
     }
   });
   return sound ? Status{} : contradiction();

@@ -265,8 +265,7 @@ struct WorkgroupSizes {
   [[nodiscard]] std::uint32_t bytes(const TrackingInput& input) const {
     constexpr std::uint32_t lanes = 64 + 1 + 32;  // lanes_workgroup.wgsl, shared_words
     const std::uint32_t boot = input.field.kind == field_of_bootstrap ? 96 : 0;
-    const std::uint32_t ptt = static_cast<Getter>(input.plan.getter) == Getter::ptt ? 12 * 64 : 0;
-    return 4 * (lanes + record + values + boot + ptt);
+    return 4 * (lanes + record + values + boot);
   }
 };
 

@@ -67,9 +67,8 @@ std::uint64_t rounds_of_a_call(const TrackingInput& input) {
   }
   if (getter == Getter::ptt) {
     const std::uint64_t amplitude = 10 + std::max<std::uint64_t>(at_direction, input.nearest.capacity);
-    // Every lane has a probe while there are any left.
-    const std::uint64_t points = (3 + plan.ptt_tries / 32) * plan.ptt_probe_quality;
-    rounds += points * (1 + std::max(plan.ptt_probe_count, 1u) * amplitude);
+    rounds +=
+        (1 + (plan.ptt_tries + 31) / 32) * plan.ptt_probe_quality * std::max(plan.ptt_probe_count, 1u) * amplitude;
   }
   return rounds;
 }
@@ -95,8 +94,8 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] std::string name() const override { return device_.id(); }
   [[nodiscard]] TrackerHints hints() const override {
-    // Two, so that one range is put in order on the host while the device tracks the next.
-    TrackerHints hints = device_.capabilities().software ? TrackerHints{1, 256} : TrackerHints{2, 32768};
+    // Several, because a range takes longer to be downloaded and put in order on the host than to be tracked.
+    TrackerHints hints = device_.capabilities().software ? TrackerHints{1, 256} : TrackerHints{4, 32768};
     // Bricks come and go for all.
     if (!bricks_.empty()) hints.callers = 1;
     return hints;
@@ -105,7 +104,7 @@ class WebgpuTracker final : public Tracker {
   [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
     CGL_TRY(check_plan_and_field(plan, field));
     CGL_TRY(check_field_fits(plan, field));
-    return check_workgroup_memory(plan, field);
+    return check_workgroup_memory(field);
   }
 
   [[nodiscard]] Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
@@ -235,11 +234,10 @@ class WebgpuTracker final : public Tracker {
     return {};
   }
 
-  [[nodiscard]] Status check_workgroup_memory(const TrackingPlan& plan, const Field& field) const {
+  [[nodiscard]] Status check_workgroup_memory(const Field& field) const {
     const bool series = field.kind == FieldKind::harmonics || field.kind == FieldKind::bootstrap;
     const bool mirror = series && field.sphere.mirror_symmetric;
     TrackingInput counts{};
-    counts.plan.getter = plan.getter;
     counts.field.kind = static_cast<std::uint32_t>(field.kind);
     counts.field.channels = field.channels;
     counts.sphere.rows =
