@@ -248,8 +248,8 @@ class ModelsBench {
       return require(fit_csd(model, scene_.signals.values, scene_.signals.volumes, scene_.weighted, machine))
           .coefficients;
     };
-    const std::vector<float> fod = deconvolve(*pool_);
-    const std::vector<std::pair<std::string, std::function<std::vector<float>(const FitMachine&)>>> fits = {
+    const BulkVector<float> fod = deconvolve(*pool_);
+    const std::vector<std::pair<std::string, std::function<BulkVector<float>(const FitMachine&)>>> fits = {
         {"dti wls",
          [&](const FitMachine& machine) {
            return require(fit_tensors(scene_.signals, scene_.b_values, scene_.directions, {}, machine)).fa;
@@ -269,7 +269,7 @@ class ModelsBench {
                                            sampled.directions, true, machine));
          }}};
     for (const auto& [name, fit] : fits) {
-      std::vector<float> expected, found;
+      BulkVector<float> expected, found;
       const Times cpu = measure_times(options_.repetitions, [&] { expected = fit(*pool_); });
       add(name + ", cpu", cpu);
       for (Device* device : registry.devices()) {
