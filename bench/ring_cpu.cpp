@@ -2,14 +2,13 @@
 // then through the whole runtime), streaming; beside moodycamel's queues and CAF in the same run. The limit of a round
 // trip is the one of a single word bounced between the same two threads.
 //   bench_ring_cpu [--out FILE.json] [--messages N] [--repetitions N]
-// Threads are pinned to processors 0 and 1; the peers' threads are where the system puts them.
-#include <sched.h>
-
+// Whoever asks or writes runs on processor 0, whoever answers or reads on processor 1, the peers' threads as well.
 #include <atomic>
 #include <cstdio>
 #include <thread>
 
 #include "bench/measure.hpp"
+#include "bench/pin.hpp"
 #include "bench/program.hpp"
 #include "bench/ring_peers.hpp"
 #include "cli/version.hpp"
@@ -30,13 +29,6 @@ struct Options {
   std::uint64_t messages = 2'000'000;
   int repetitions = 7;
 };
-
-void pin(int processor) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(processor), &set);
-  ::sched_setaffinity(0, sizeof(set), &set);  // a wish
-}
 
 double nanoseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
@@ -72,7 +64,7 @@ class RingBench {
   explicit RingBench(const Options& options) : options_(options) {}
 
   Json run() {
-    pin(0);
+    pin(asking_processor);
     put_and_get();
     round_trips();
     streaming();
@@ -92,6 +84,7 @@ class RingBench {
       return;
     }
     std::sort(values->begin(), values->end());
+    require(values->front() > 0, scenario + ": the way of every message");
     const auto at = [&](double share) {
       return (*values)[static_cast<std::size_t>(share * static_cast<double>(values->size() - 1))];
     };
@@ -110,19 +103,7 @@ class RingBench {
 
   template <class Put, class Get>
   std::vector<double> put_get_ns(Put&& put, Get&& get) {
-    std::vector<double> ns;
-    Message message = make_message(Filling{});
-    for (int i = -1; i < options_.repetitions; ++i) {
-      const auto start = Clock::now();
-      for (std::uint64_t n = 0; n < options_.messages; ++n) {
-        message.header.correlation = n;
-        put(message);
-        get(message);
-      }
-      if (i >= 0) ns.push_back(nanoseconds_since(start) / static_cast<double>(options_.messages));
-    }
-    require(message.header.correlation == options_.messages - 1, "the last message's way through the queue");
-    return ns;
+    return put_get_nanoseconds(options_.repetitions, options_.messages, put, get);
   }
 
   void put_and_get() {
@@ -173,7 +154,7 @@ class RingBench {
       alignas(line_bytes) std::atomic<std::uint64_t> there{0};
       alignas(line_bytes) std::atomic<std::uint64_t> back{0};
       std::thread echo([&] {
-        pin(1);
+        pin(answering_processor);
         for (std::uint64_t n = 1; n != 0; ++n) {
           std::uint64_t seen = 0;
           while ((seen = there.load(std::memory_order_acquire)) < n) HostAtomics::pause();
@@ -203,7 +184,7 @@ class RingBench {
     const auto there = std::make_unique<Ring>();
     const auto back = std::make_unique<Ring>();
     std::thread echo([&] {
-      pin(1);
+      pin(answering_processor);
       Message message;
       for (GetStatus status; (status = there->reader.try_get(message)) != GetStatus::closed;) {
         if (status == GetStatus::taken) {
@@ -239,7 +220,7 @@ class RingBench {
   ActorOptions actor_options(WaitMode mode) const {
     ActorOptions options;
     options.waiting = {mode, mode == WaitMode::spin ? 100'000u : 2000u};
-    options.processor = 1;
+    options.processor = answering_processor;
     return options;
   }
 
@@ -263,7 +244,7 @@ class RingBench {
       const auto ring = std::make_unique<BulkRing>();
       const auto start = Clock::now();
       std::thread reader([&] {
-        pin(1);
+        pin(answering_processor);
         Message message;
         for (GetStatus status; (status = ring->reader.try_get(message)) != GetStatus::closed;) {
           if (status == GetStatus::empty) HostAtomics::pause();

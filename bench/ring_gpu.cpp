@@ -10,12 +10,13 @@
 #include "bench/measure.hpp"
 #include "bench/program.hpp"
 #include "bench/ring_bodies.hpp"
-#include "bench/ring_gpu_limit.hpp"
+#include "bench/ring_gpu_program.hpp"
 #include "cli/version.hpp"
 #include "device/registry.hpp"
 #include "ring/cuda/cuda_backend.hpp"
 #include "ring/resident/resident_actor.hpp"
 #include "ring/resident/resident_grid.hpp"
+#include "ring/workloads/cuda/bare_exchanges.hpp"
 
 namespace cingulum::bench {
 namespace {
@@ -85,22 +86,42 @@ class RingBench {
 
   Json run() {
     Json rows = Json::array();
-    rows.push_back(percentiles("limit: 64 B to the GPU and back, bare kernel", raw_round_trips(scaled(98000))));
+    rows.push_back(
+        percentiles("limit: 64 B to the GPU and back, bare kernel", bare(ring::bare_round_trips, scaled(98000))));
     open(2, 32);
     rows.push_back(percentiles("actor: send and receive, fast slots", round_trips(scaled(98000))));
-    rows.push_back(percentiles("actor: Runtime::request, fast slots", requests(scaled(98000))));
+    rows.push_back(percentiles("actor: Runtime::request, fast slots", requests(scaled(98000), true)));
+    rows.push_back(percentiles("actor: Runtime::request of a handle", requests(scaled(98000), false)));
+    rows.push_back(percentiles("part: the call of send", sends(scaled(20000))));
     close();
+    for (const auto& [watch, phase] : {std::pair{0u, 0u}, {0u, 1u}, {0u, 2u}, {0u, 4u}, {1u, 1u}, {1u, 2u}, {1u, 4u}}) {
+      watch_ = watch;
+      phase_ = phase;
+      open(2, 32);
+      rows.push_back(percentiles(fmt::format("variant: watch {} phase {}: send and receive", watch, phase),
+                                 round_trips(scaled(98000))));
+      rows.push_back(
+          percentiles(fmt::format("variant: watch {} phase {}: request", watch, phase), requests(scaled(98000), true)));
+      close();
+    }
+    watch_ = 1;
+    phase_ = 2;
     open(2, 32, 0);
     rows.push_back(percentiles("variant: send and receive, no eager polls", round_trips(scaled(98000))));
     close();
     open(2, 128);
     rows.push_back(percentiles("variant: send and receive, 128 lanes", round_trips(scaled(98000))));
+    rows.push_back(percentiles("variant: Runtime::request, 128 lanes", requests(scaled(98000), true)));
     close();
     rows.push_back(
-        percentiles("alternative: launch a kernel and synchronise", raw_launch_and_synchronise(scaled(20000))));
+        percentiles("alternative: launch a kernel and synchronise", bare(ring::launch_and_synchronise, scaled(20000))));
 
     double raw = 0;
-    for (int i = 0; i < 3; ++i) raw = std::max(raw, raw_messages_per_second(scaled(4000000)));
+    for (int i = 0; i < 3; ++i) {
+      double rate = 0;
+      require(ring::bare_stream(scaled(4000000), rate) == 0, "a stream through a bare kernel");
+      raw = std::max(raw, rate);
+    }
     rows.push_back(figure("limit: 64-B echo, one bare block, one host thread", "M/s", raw * 1e-6));
     open(1, 256);
     rows.push_back(figure("actor: 64-B echo, bulk ring, one host thread", "M/s", stream_one(false) * 1e-6));
@@ -113,8 +134,9 @@ class RingBench {
                           stream_many(32, threads) * 1e-6));
     close();
 
-    rows.push_back(figure("limit: between two bare blocks and back", "us",
-                          1e6 * raw_kernel_to_kernel_seconds(static_cast<std::uint32_t>(scaled(200000)))));
+    double between = 0;
+    require(ring::bare_kernel_to_kernel(scaled(200000), between) == 0, "messages between bare blocks");
+    rows.push_back(figure("limit: between two bare blocks and back", "us", 1e6 * between));
     open(2, 32);
     rows.push_back(figure("actors: kernel to kernel and back", "us", 1e6 * bounce(scaled(200000))));
     close();
@@ -154,6 +176,8 @@ class RingBench {
   void open(std::uint32_t seats, std::uint32_t lanes, std::uint32_t eager_polls = ring::GridOptions{}.eager_polls) {
     ring::GridOptions options;
     options.eager_polls = eager_polls;
+    options.watch = watch_;
+    options.phase = phase_;
     options.seats = seats;
     options.lanes = lanes;
     options.time_limit = 60s;  // whatever happens
@@ -175,6 +199,11 @@ class RingBench {
     std::this_thread::sleep_for(20ms);
   }
 
+  static std::vector<double> bare(int (*exchange)(std::uint32_t, std::vector<double>&), std::uint32_t count) {
+    std::vector<double> seconds;
+    require(exchange(count, seconds) == 0, "an exchange with a bare kernel");
+    return seconds;
+  }
   std::vector<double> round_trips(std::uint32_t count) {
     const auto echo = launch<EchoBody>("echo", "echo", ring::RingKind::fast);
     require(echo->activate());
@@ -191,16 +220,34 @@ class RingBench {
     static_cast<void>(require(runtime_->terminate("echo")));
     return seconds;
   }
-  std::vector<double> requests(std::uint32_t count) {
-    require(launch<EchoBody>("echo", "echo", ring::RingKind::fast)->activate());
+  std::vector<double> requests(std::uint32_t count, bool by_name) {
+    const auto echo = launch<EchoBody>("echo", "echo", ring::RingKind::fast);
+    require(echo->activate());
     std::vector<double> seconds;
     for (std::uint32_t i = 0; i < count + 2000; ++i) {
       const ring::Message message = packet(i);
       const auto start = Clock::now();
-      const ring::Message answer = require(runtime_->request("echo", message, 1s));
+      const ring::Message answer =
+          require(by_name ? runtime_->request("echo", message, 1s) : runtime_->request(*echo, message, 1s));
       const double took = seconds_since(start);
       require(is_packet(answer, i), "the check of an answer");
       if (i >= 2000) seconds.push_back(took);
+    }
+    static_cast<void>(require(runtime_->terminate("echo")));
+    return seconds;
+  }
+
+  // How long send itself takes, of round trips as above.
+  std::vector<double> sends(std::uint32_t count) {
+    const auto echo = launch<EchoBody>("echo", "echo", ring::RingKind::fast);
+    require(echo->activate());
+    std::vector<double> seconds;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const ring::Message message = packet(i);
+      const auto start = Clock::now();
+      require(echo->send(message));
+      seconds.push_back(seconds_since(start));
+      static_cast<void>(require(echo->receive(1s)));
     }
     static_cast<void>(require(runtime_->terminate("echo")));
     return seconds;
@@ -312,6 +359,8 @@ class RingBench {
 
   Device& device_;
   const double scale_;
+  std::uint32_t watch_ = 1;
+  std::uint32_t phase_ = 2;
   std::unique_ptr<ring::Runtime> runtime_;
   std::shared_ptr<ring::ResidentGrid> grid_;
 };

@@ -3,7 +3,9 @@
 #endif
 
 #include <chrono>
+#include <optional>
 
+#include "bench/pin.hpp"
 #include "bench/ring_peers.hpp"
 
 namespace cingulum::bench {
@@ -17,6 +19,19 @@ caf::behavior echo() {
   return {[](std::uint64_t value) { return value; }};
 }
 
+// One thread for the actors, as ours have, where theirs run.
+struct System {
+  caf::actor_system_config config;
+  std::optional<caf::actor_system> system;
+  System() {
+    config.set("scheduler.max-threads", 1u);      // of CAF 0.17
+    config.set("caf.scheduler.max-threads", 1u);  // of later ones
+    pin(answering_processor);
+    system.emplace(config);
+    pin(asking_processor);
+  }
+};
+
 // Counts, and answers how many when asked by another type.
 caf::behavior counter(caf::event_based_actor* self) {
   (void)self;
@@ -27,8 +42,8 @@ caf::behavior counter(caf::event_based_actor* self) {
 }  // namespace
 
 std::optional<std::vector<double>> caf_round_trips(std::uint64_t count) {
-  caf::actor_system_config config;
-  caf::actor_system system(config);
+  System actors;
+  caf::actor_system& system = *actors.system;
   const caf::actor actor = system.spawn(echo);
   caf::scoped_actor self(system);
   std::vector<double> ns;
@@ -42,8 +57,8 @@ std::optional<std::vector<double>> caf_round_trips(std::uint64_t count) {
 }
 
 std::optional<std::vector<double>> caf_stream(int repetitions, std::uint64_t count) {
-  caf::actor_system_config config;
-  caf::actor_system system(config);
+  System actors;
+  caf::actor_system& system = *actors.system;
   std::vector<double> rates;
   for (int i = 0; i < repetitions; ++i) {
     const caf::actor actor = system.spawn(counter);

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <thread>
 
+#include "bench/pin.hpp"
 #include "ring/message.hpp"
 #endif
 
@@ -25,19 +26,10 @@ using Mpmc = moodycamel::ConcurrentQueue<Message>;
 
 template <class Queue>
 std::vector<double> put_get(int repetitions, std::uint64_t count) {
-  std::vector<double> ns;
-  for (int i = 0; i < repetitions; ++i) {
-    Queue queue(1024);
-    Message message;
-    const auto start = Clock::now();
-    for (std::uint64_t n = 0; n < count; ++n) {
-      message.header.correlation = n;
-      queue.try_enqueue(message);
-      queue.try_dequeue(message);
-    }
-    ns.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() / static_cast<double>(count));
-  }
-  return ns;
+  Queue queue(1024);
+  return put_get_nanoseconds(
+      repetitions, count, [&](const Message& message) { queue.try_enqueue(message); },
+      [&](Message& message) { queue.try_dequeue(message); });
 }
 
 template <class Queue>
@@ -47,6 +39,7 @@ std::vector<double> stream(int repetitions, std::uint64_t count) {
     Queue queue(4096);
     const auto start = Clock::now();
     std::thread reader([&] {
+      pin(answering_processor);
       Message message;
       for (std::uint64_t n = 0; n < count;) n += queue.try_dequeue(message) ? 1u : 0u;
     });
@@ -81,6 +74,7 @@ std::optional<std::vector<double>> readerwriterqueue_round_trips(std::uint64_t c
   Spsc back(1024);
   std::atomic<bool> stop{false};
   std::thread echo([&] {
+    pin(answering_processor);
     Message message;
     while (!stop.load(std::memory_order_relaxed)) {
       if (there.try_dequeue(message)) back.try_enqueue(message);

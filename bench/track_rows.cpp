@@ -155,7 +155,7 @@ Json measure_scenario(const TrackData& data, const TrackBenchOptions& bench, con
   json["wall_s"] = spread_of(walls).median;
   json["steps"] = batch.steps;
   json["steps_per_s_M"] = row.value.median * 1e-6 * static_cast<double>(batch.steps) / million_points(batch);
-  json["field_bytes"] = field.records.size() * 4 + field.record_of_voxel.size() * 4;
+  json["field_bytes"] = field.stored_bytes().size() + field.record_of_voxel.size() * 4;
   json["seeds"] = bench.seeds;
   describe(data, batch, json);
   fmt::print(

@@ -4,6 +4,7 @@
     base <- device <- ring <- {tract, oct} <- cli;  numerics uses none and is used by all;
     formats uses base and numerics, zarr uses base;  dmri uses numerics, base, formats;  report uses base, numerics, formats,
     dmri and tract.
+Within ring, only ring/edge and ring/workloads include ring/edge: actors and runtime encode nothing.
 Only files under */cuda and */webgpu include a header of CUDA or WebGPU. Exits with 1 and the offending lines when broken.
 """
 import argparse
@@ -65,6 +66,8 @@ def check(source: pathlib.Path) -> list[str]:
                 problems.append(f"{where}: includes are written from src/, as \"{folder}/...\"")
             elif first not in allowed:
                 problems.append(f"{where}: {folder} may use {', '.join(sorted(allowed - {folder})) or 'nothing'}")
+            elif folder == "ring" and target.startswith("ring/edge/") and relative.parts[1] not in {"edge", "workloads"}:
+                problems.append(f"{where}: within ring, only ring/edge and ring/workloads use ring/edge")
             elif any(f"/{backend}/" in target for backend in ("cuda", "webgpu")) and not in_backend:
                 problems.append(f"{where}: a backend's header outside its folder")
     return problems

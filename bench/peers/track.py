@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""DIPY and MRtrix3 on the data of bench_track: the same function, seeds, mask, stopping map, step and angle.
+"""DIPY, MRtrix3 and cuslines, those that are there, on the data of bench_track and of `cingulum bench track --peers`: the
+same function, seeds, mask, stopping map, step and angle.
 
     track.py sphere FOLDER                                  writes the directions of DIPY's default half sphere
     track.py track FOLDER THREADS ANGLE THRESHOLD FEW MANY OUT [ONLY]   tracks and writes what it measured as JSON
 
 A rate is points over processor time divided by the threads that the peer can use (DIPY's bootstrap: one).
-Getters that are slow take the first seeds only; their number stands in the row. DIPY finds
-the initial directions itself, as ours does; how fast it is when they are given stands beside it. Where streamlines of one tool are longer than another's, whole runs do not compare: then the
-price of a step is the difference between runs of MANY and of FEW steps, in which beginning a streamline, reading files
-and starting the program cancel.
+Getters that are slow take the first seeds only; their number stands in the row. DIPY finds the initial directions itself,
+as ours does; how fast it is when they are given stands beside it. Where streamlines of one tool are longer than another's,
+whole runs do not compare: then the price of a step is the difference between runs of MANY and of FEW steps, in which
+beginning a streamline, reading files and starting the program cancel. With FEW = MANY this is left out, and so is what
+needs the bench's fixed points. cuslines computes on a GPU: its rate is that of wall time.
 """
 import json
 import pathlib
@@ -57,6 +59,7 @@ class Peers:
             "points_per_s_M": points / (seconds / threads) * 1e-6,
             "processor_s": seconds, "wall_s": wall, "threads": threads, "seeds": seeds, "points": points,
             "kept": len(kept), "mean_length_mm": float(lengths[lengths >= 2].mean()) if len(kept) else 0.0,
+            "median_length_mm": float(np.median(lengths[lengths >= 2])) if len(kept) else 0.0,
             "file": str(path),
         }
 
@@ -69,7 +72,7 @@ class Peers:
 
     def price_of_steps(self, name, threads, note, body):
         """`body(steps)` tracks that many steps at most and returns how many points it made, or who counts them untimed."""
-        if not self.wanted(name):
+        if not self.wanted(name) or self.steps[0] == self.steps[1]:
             return
         seconds, points = [], []
         for steps in self.steps:
@@ -84,9 +87,44 @@ class Peers:
         self.rows[name]["fixed_points"] = points[1] - points[0]
         self.rows[name]["fixed_note"] = note
 
+    def amplitudes(self, sphere):
+        from dipy.core.sphere import Sphere
+        from dipy.reconst.shm import order_from_ncoef, sh_to_sf
+
+        # Series are in the world's axes, as MRtrix3 has them; DIPY tracks in the image's.
+        turned = Sphere(xyz=sphere.vertices @ (self.affine[:3, :3] / self.edges).T)
+        sh = np.asarray(self.nib.load(self.folder / "csd" / "fod.nii.gz").dataobj, dtype=np.float64)
+        sf = np.zeros(sh.shape[:3] + (len(sphere.vertices),))
+        sf[self.mask] = np.maximum(
+            sh_to_sf(sh[self.mask], turned, sh_order_max=order_from_ncoef(sh.shape[-1]), basis_type="tournier07",
+                     legacy=False), 0)
+        return sf
+
+    def cuslines(self):
+        import cuslines
+        from dipy.data import default_sphere
+
+        if not any(self.wanted(f"cuslines {name} on SF") for name in ("prob", "ptt")):
+            return
+        sf = self.amplitudes(default_sphere)
+        inverse = np.linalg.inv(self.affine)
+        seeds = self.world @ inverse[:3, :3].T + inverse[:3, 3]
+        for name, getter in (("prob", cuslines.ProbDirectionGetter), ("ptt", cuslines.PttDirectionGetter)):
+            name = f"cuslines {name} on SF"
+            if not self.wanted(name):
+                continue
+            with cuslines.GPUTracker(
+                    getter(), np.radians(self.angle), self.threshold, 0.5, 0.25, np.radians(45), sf, self.fa,
+                    default_sphere.vertices, default_sphere.edges, ngpus=1, rng_seed=1) as gpu:
+                gpu.generate_streamlines(seeds[:100])  # compiles
+                start = time.perf_counter()
+                lines = list(gpu.generate_streamlines(seeds))
+                seconds = time.perf_counter() - start
+            world = [np.asarray(line) @ self.affine[:3, :3].T + self.affine[:3, 3] for line in lines]
+            self.add(name, world, seconds, seconds, 1, len(seeds))
+
     def dipy(self):
         from dipy.data import default_sphere
-        from dipy.reconst.shm import sh_to_sf
         from dipy.tracking import tracker
         from dipy.tracking.stopping_criterion import ThresholdStoppingCriterion
 
@@ -94,14 +132,13 @@ class Peers:
         common = dict(min_len=2, max_len=500, step_size=self.step, max_angle=self.angle, pmf_threshold=0.1,
                       sphere=default_sphere, random_seed=1, nbr_threads=self.threads)
         if any(self.wanted(f"DIPY {name} on SF") for name in ("prob", "det", "ptt")):
-            # The phantom's grid is not turned: the world axes of the file are the image's.
-            sh = np.asarray(self.nib.load(self.folder / "csd" / "fod.nii.gz").dataobj, dtype=np.float64)
-            sf = np.zeros(sh.shape[:3] + (len(default_sphere.vertices),))
-            sf[self.mask] = np.maximum(
-                sh_to_sf(sh[self.mask], default_sphere, sh_order_max=8, basis_type="tournier07", legacy=False), 0)
+            sf = self.amplitudes(default_sphere)
             # The bench's points that have a peak, and its direction there.
-            points = np.loadtxt(self.folder / "fixed_points.txt") @ self.affine[:3, :3].T + self.affine[:3, 3]
-            peaks = np.loadtxt(self.folder / "fixed_directions.txt")
+            fixed = (self.folder / "fixed_points.txt").exists()
+            points = peaks = np.zeros((0, 3))
+            if fixed:
+                points = np.loadtxt(self.folder / "fixed_points.txt") @ self.affine[:3, :3].T + self.affine[:3, 3]
+                peaks = np.loadtxt(self.folder / "fixed_directions.txt")
             ptt = dict(probe_length=1.5, probe_quality=7)
             for name, method, extra, limit in (
                     ("prob", tracker.probabilistic_tracking, {}, None),
@@ -114,12 +151,12 @@ class Peers:
                                   **common)
 
                 self.measure(name, self.threads, len(seeds), lambda: track(seeds, None))
-                if self.wanted(name) and limit is None:
+                if self.wanted(name) and limit is None and fixed:
                     start = processor_seconds()
                     count = sum(len(line) for line in track(given, peaks[:limit].copy()))
                     self.rows[name]["given_directions_points_per_s_M"] = (
                         count / ((processor_seconds() - start) / self.threads) * 1e-6)
-            if self.wanted("DIPY ptt on SF"):
+            if self.wanted("DIPY ptt on SF") and fixed:
                 from dipy.direction import PTTDirectionGetter
                 from dipy.tracking.local_tracking import LocalTracking
 
@@ -204,7 +241,7 @@ def main():
     steps, out = (int(sys.argv[6]), int(sys.argv[7])), sys.argv[8]
     only = sys.argv[9] if len(sys.argv) > 9 else ""
     peers = Peers(folder, threads, angle, threshold, steps, only)
-    for part in (peers.dipy, peers.mrtrix):
+    for part in (peers.cuslines, peers.dipy, peers.mrtrix):
         try:
             part()
         except Exception as problem:  # what is not installed or fails is left out, the rest counts

@@ -1,30 +1,22 @@
-// `cingulum bench track`: every getter on every device that is there, on the phantom `brain` or on a series: time,
-// rate, streamlines, lengths, score, and whether the result has the CPU's bits. The table of the README comes from
-// here.
+// `cingulum bench track`: every getter on every device that is there, on the phantom `brain` or on given data: time,
+// rate, streamlines, lengths, score, and whether the result has the CPU's bits; other programs beside them. The table
+// of the README comes from here.
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/atomic_file.hpp"
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
+#include "cli/bench_data.hpp"
+#include "cli/bench_measures.hpp"
+#include "cli/bench_peers.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "cli/version.hpp"
 #include "device/registry.hpp"
-#include "dmri/phantom_files.hpp"
-#include "dmri/score.hpp"
-#include "formats/nifti.hpp"
-#include "formats/sidecar.hpp"
-#include "formats/tractogram.hpp"
 #include "tract/device_choice.hpp"
-#include "tract/dwi_preparation.hpp"
-#include "tract/seed_sharing.hpp"
-#include "tract/seeds.hpp"
-#include "tract/tracking_run.hpp"
 
 namespace cingulum {
 
@@ -34,89 +26,68 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
-constexpr double stop_threshold = 0.1;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
-
-// What is tracked and how, one line of the table per device.
-struct Scenario {
-  const char* name;
-  Getter getter;
-  FieldModel model;
-  int degree;
-  bool amplitudes;
-  const char* sphere;
-};
-
-constexpr Scenario scenarios[] = {
-    {"boot OPDT order 4", Getter::boot, FieldModel::opdt, 4, false, "mirror321"},
-    {"prob on SF", Getter::prob, FieldModel::csd, 8, true, "repulsion724"},
-    {"ptt on SF", Getter::ptt, FieldModel::csd, 8, true, "repulsion724"},
-    {"det on SF", Getter::det, FieldModel::csd, 8, true, "repulsion724"},
-    {"prob from SH order 8", Getter::prob, FieldModel::csd, 8, false, "mirror321"},
-    {"det from SH order 8", Getter::det, FieldModel::csd, 8, false, "mirror321"},
-    {"closest from SH order 8", Getter::closest, FieldModel::csd, 8, false, "mirror321"},
-    {"tensor", Getter::tensor, FieldModel::dti, 4, false, "mirror321"},
-};
-
-bool same_bits(const StreamlineBatch& a, const StreamlineBatch& b) {
-  return a.offsets == b.offsets && a.seed_index == b.seed_index && a.seed_point == b.seed_point &&
-         a.end_reason == b.end_reason && a.steps == b.steps && a.points.size() == b.points.size() &&
-         std::equal(a.points.begin(), a.points.end(), b.points.begin(),
-                    [](float x, float y) { return numerics::float_bits(x) == numerics::float_bits(y); });
+std::vector<std::string_view> split_at_commas(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t comma = text.find(',');
+    parts.push_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
 }
 
 class TrackBench {
  public:
   TrackBench(const ParsedArguments& arguments, VerbContext& context, ThreadPool& pool)
-      : arguments_(arguments), context_(context), pool_(pool) {}
+      : arguments_(arguments), context_(context), pool_(pool) {
+    measures_.repetitions = arguments.integer("repetitions");
+    measures_.chunk_seeds = static_cast<std::uint64_t>(arguments.integer("chunk-size"));
+    measures_.folder = arguments.text("folder");
+    if (arguments.given("disk")) measures_.disk = arguments.text("disk");
+  }
 
   Status run() {
     CGL_TRY_ASSIGN(const ProbeOptions probe, ProbeOptions::from_settings(context_.settings()));
     CGL_TRY_ASSIGN(registry_, DeviceRegistry::probe(probe));
-    CGL_TRY(choose_devices());
-    CGL_TRY(load());
-    // Scenarios of one field follow each other, so that it is made once.
-    std::optional<PreparedField> prepared;
-    const Scenario* of_field = nullptr;
-    for (const Scenario& scenario : scenarios) {
-      const std::string only = arguments_.has("only") ? arguments_.text("only") : "";
-      if (std::string_view(scenario.name).find(only) == std::string_view::npos) continue;
-      if (of_field == nullptr || of_field->model != scenario.model || of_field->amplitudes != scenario.amplitudes) {
-        prepared.reset();
-        FieldRequest request;
-        request.model = scenario.model;
-        request.bootstrap = scenario.getter == Getter::boot;
-        request.degree = scenario.degree;
-        request.amplitudes = scenario.amplitudes;
-        request.stop_threshold = stop_threshold;
-        CGL_TRY_ASSIGN(Sphere sphere, named_sphere(scenario.sphere));
-        CGL_TRY_ASSIGN(prepared, make_dwi_field(series_, tensors_.fa, &tensors_, request, std::move(sphere), pool_,
-                                                context_.progress_options()));
-        of_field = &scenario;
-      }
-      CGL_TRY(add_context(run_scenario(scenario, prepared->field), "{}", scenario.name));
+    CGL_TRY(name_devices());
+    const auto path = [&](const char* name) {
+      return arguments_.given(name) ? fs::path(arguments_.text(name)) : fs::path();
+    };
+    CGL_TRY_ASSIGN(data_, BenchData::load({.dwi = path("dwi"),
+                                           .sh = path("sh"),
+                                           .mask = path("mask"),
+                                           .stop_map = path("stop-map"),
+                                           .cache = arguments_.text("cache-dir"),
+                                           .voxel_mm = arguments_.real("voxel-size"),
+                                           .sphere = arguments_.text("sphere")},
+                                          static_cast<std::uint64_t>(arguments_.integer("nseeds")), pool_,
+                                          context_.write_options(), context_.progress_options()));
+    for (const BenchScenario& scenario : bench_scenarios()) {
+      if (scenario.name.find(only()) == std::string_view::npos || !data_->has(scenario)) continue;
+      CGL_TRY_ASSIGN(const Field* const field, data_->field_of(scenario, pool_, context_.progress_options()));
+      CGL_TRY(add_context(run_scenario(scenario, *field), "{}", scenario.name));
+    }
+    if (arguments_.flag("peers")) {
+      CGL_TRY_ASSIGN(peers_, run_bench_peers(*data_,
+                                             {.python = arguments_.text("python"),
+                                              .seeds = static_cast<std::uint64_t>(arguments_.integer("peer-seeds")),
+                                              .only = only()},
+                                             pool_));
     }
     return report();
   }
 
  private:
-  Status choose_devices() {
+  [[nodiscard]] std::string only() const { return arguments_.has("only") ? arguments_.text("only") : ""; }
+
+  Status name_devices() {
     if (arguments_.text("devices") != "all") {
       // Devices of a mix are joined by +, since the comma separates lines of the table.
-      for (const std::string_view name : split(arguments_.text("devices"))) {
+      for (const std::string_view name : split_at_commas(arguments_.text("devices"))) {
         std::string mix(name);
         std::replace(mix.begin(), mix.end(), '+', ',');
-        CGL_TRY(cingulum::choose_devices(*registry_, mix, 1));
+        CGL_TRY(choose_devices(*registry_, mix, 1));
         devices_.push_back(std::move(mix));
       }
       return {};
@@ -125,199 +96,55 @@ class TrackBench {
     return {};
   }
 
-  static std::vector<std::string_view> split(std::string_view text) {
-    std::vector<std::string_view> parts;
-    for (;;) {
-      const std::size_t comma = text.find(',');
-      parts.push_back(text.substr(0, comma));
-      if (comma == std::string_view::npos) return parts;
-      text.remove_prefix(comma + 1);
-    }
-  }
-
-  // The phantom or the series that was given, its gradients beside it; FA stops.
-  Status load() {
-    fs::path dwi, mask_path;
-    if (arguments_.given("dwi")) {
-      dwi = arguments_.text("dwi");
-      if (!arguments_.given("mask")) return fail(ErrorKind::invalid_argument, "--dwi needs --mask");
-      mask_path = arguments_.text("mask");
-    } else {
-      truth_ = fs::path(arguments_.text("cache-dir")) / "brain-phantom";
-      std::error_code ignored;
-      if (!fs::exists(truth_ / "phantom.json", ignored)) {
-        log_info("making the phantom `brain` in {}", truth_.string());
-        PhantomRequest request;
-        CGL_TRY_ASSIGN(request.model, brain_phantom());
-        request.grid.voxel_mm = {request.model.voxel_mm, request.model.voxel_mm, request.model.voxel_mm};
-        CGL_TRY_ASSIGN(request.scheme, named_scheme(request.model.scheme));
-        CGL_TRY(write_phantom(request, truth_, context_.write_options(), pool_, context_.progress_options()));
-      }
-      dwi = truth_ / "dwi.nii.gz";
-      mask_path = truth_ / "mask.nii.gz";
-    }
-    std::string stem = dwi.string();
-    for (const std::string_view ending : {".gz", ".nii"}) {
-      if (stem.ends_with(ending)) stem.resize(stem.size() - ending.size());
-    }
-    CGL_TRY_ASSIGN(const GradientTable table, read_fsl_gradients(stem + ".bval", stem + ".bvec"));
-    CGL_TRY_ASSIGN(const Image mask_image, read_image(mask_path));
-    std::vector<std::uint8_t> mask(mask_image.values.size());
-    for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = mask_image.values[i] > 0 ? 1 : 0;
-    CGL_TRY_ASSIGN(series_, read_dwi_series(dwi, table, table.frame, mask, default_b0_threshold));
-    geometry_ = mask_image.geometry;
-    CGL_TRY_ASSIGN(tensors_, fit_tensor_maps(series_, pool_, nullptr));
-    std::vector<std::uint8_t> start(mask.size());
-    for (std::size_t i = 0; i < mask.size(); ++i) {
-      start[i] = mask[i] != 0 && static_cast<double>(tensors_.fa[i]) > stop_threshold ? 1 : 0;
-    }
-    const auto count = static_cast<std::uint64_t>(arguments_.integer("nseeds"));
-    CGL_TRY_ASSIGN(seeds_, random_seeds(geometry_, start, count, numerics::philox_key(0)));
-    return {};
-  }
-
-  Status run_scenario(const Scenario& scenario, const Field& field) {
-    TrackingOptions options;
-    options.getter = scenario.getter;
-    options.max_angle_deg = 60;
-    options.stop_threshold = stop_threshold;
-    options.max_directions = 1;  // as other programs do
-    CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, geometry_));
-    const auto check_seeds = std::min(static_cast<std::uint64_t>(arguments_.integer("check-seeds")), seeds_->count());
+  Status run_scenario(const BenchScenario& scenario, const Field& field) {
+    const TrackingOptions options = bench_tracking_options(scenario);
+    CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, data_->geometry()));
+    const auto checked =
+        std::min(static_cast<std::uint64_t>(arguments_.integer("check-seeds")), data_->seeds().count());
     StreamlineBatch truth;
     {
       const std::unique_ptr<Tracker> cpu = make_cpu_tracker(pool_);
-      CGL_TRY(cpu->prepare(plan, field, *seeds_, nullptr));
-      CGL_TRY(cpu->track({0, check_seeds}, truth));
+      CGL_TRY(cpu->prepare(plan, field, data_->seeds(), nullptr));
+      CGL_TRY(cpu->track({0, checked}, truth));
     }
-    std::string first_hash;
+    Json first;
     for (const std::string& device : devices_) {
-      auto prepared = prepare_trackers(*registry_, device, 1, pool_, plan, field, *seeds_, nullptr);
+      CGL_TRY_ASSIGN(const std::vector<Device*> used, choose_devices(*registry_, device, 1));
+      for (Device* one : used) one->budget().forget_peak();
+      forget_host_peak();
+      auto prepared = prepare_trackers(*registry_, device, 1, pool_, plan, field, data_->seeds(), nullptr);
       if (!prepared) {
         log_warning("{} on {}: {}", scenario.name, device, prepared.error().message());
         rows_.push_back({{"scenario", scenario.name}, {"device", device}, {"refused", prepared.error().message()}});
         continue;
       }
-      Json row = {{"scenario", scenario.name}, {"device", device}, {"seeds", seeds_->count()}};
-      row["field_bytes"] = field.records.size() * sizeof(float) + field.record_of_voxel.size() * sizeof(std::uint32_t);
+      Json row = {{"scenario", scenario.name}, {"device", device}, {"seeds", data_->seeds().count()}};
+      row["field_bytes"] = field.stored_bytes().size() + field.record_of_voxel.size() * sizeof(std::uint32_t);
       StreamlineBatch batch;
-      CGL_TRY(prepared->trackers.front()->track({0, check_seeds}, batch));
-      row["checked_seeds"] = check_seeds;
+      CGL_TRY(prepared->trackers.front()->track({0, checked}, batch));
+      row["checked_seeds"] = checked;
       row["equal_to_cpu"] = same_bits(batch, truth);
-      CGL_TRY(measure_kernel(*prepared->trackers.front(), row));
-      CGL_TRY(measure_tracking(prepared->pointers(), row));
-      CGL_TRY(measure_whole_run(prepared->pointers(), options, plan, first_hash, row));
+      CGL_TRY(measure_kernel(*prepared->trackers.front(), *data_, measures_, row));
+      if (!arguments_.flag("kernels-only")) {
+        CGL_TRY(measure_tracking(prepared->pointers(), *data_, measures_, row));
+        CGL_TRY(measure_files(prepared->pointers(), options, plan, *data_, measures_, pool_, first, row));
+        if (first.is_null()) first = row;
+      }
+      std::uint64_t device_peak = 0;
+      for (Device* one : used) device_peak += one->budget().peak_bytes();
+      row["device_peak_bytes"] = device_peak;
+      row["host_peak_bytes"] = host_peak_bytes();
       rows_.push_back(std::move(row));
       context_.print_format("{}\n", line_of(rows_.back()));
     }
     return {};
   }
 
-  // All seeds in one go: what the kernel itself reaches, data on the device.
-  Status measure_kernel(Tracker& tracker, Json& row) {
-    const double before = tracker.kernel_seconds();
-    StreamlineBatch batch;
-    const auto count = std::min<std::uint64_t>(seeds_->count(), 1'000'000);
-    if (before == 0) return {};
-    double best = 0;
-    std::uint64_t points = 0;
-    for (std::int64_t i = 0; i < arguments_.integer("repetitions"); ++i) {
-      const double begin = tracker.kernel_seconds();
-      CGL_TRY(tracker.track({0, count}, batch));
-      const double seconds = tracker.kernel_seconds() - begin;
-      points = batch.points.size() / 3;
-      if (best == 0 || seconds < best) best = seconds;
-    }
-    row["kernel_seconds"] = best;
-    row["kernel_M_points_per_s"] = 1e-6 * static_cast<double>(points) / best;
-    row["kernel_M_steps_per_s"] = 1e-6 * static_cast<double>(batch.steps) / best;
-    return {};
-  }
-
-  // Seeds to points in host memory, as a run does it, without writing.
-  Status measure_tracking(const std::vector<Tracker*>& trackers, Json& row) {
-    std::vector<double> seconds;
-    std::uint64_t points = 0, steps = 0;
-    for (std::int64_t i = 0; i <= arguments_.integer("repetitions"); ++i) {
-      points = steps = 0;
-      const auto begin = Clock::now();
-      CGL_TRY_ASSIGN(const auto sharing,
-                     SeedSharing::start(trackers, {.total = seeds_->count(), .chunk = chunk_seeds()}));
-      for (;;) {
-        CGL_TRY_ASSIGN(auto batch, sharing->next());
-        if (!batch) break;
-        points += batch->points.size() / 3;
-        steps += batch->steps;
-        sharing->give_back(std::move(batch));
-      }
-      if (i > 0) seconds.push_back(seconds_since(begin));
-    }
-    const double median = median_of(seconds);
-    row["tracking_seconds"] = median;
-    row["points"] = points;
-    row["steps"] = steps;
-    row["M_points_per_s"] = 1e-6 * static_cast<double>(points) / median;
-    row["M_steps_per_s"] = 1e-6 * static_cast<double>(steps) / median;
-    return {};
-  }
-
-  // Seeds to a finished file, checksums included.
-  Status measure_whole_run(const std::vector<Tracker*>& trackers, const TrackingOptions& options,
-                           const TrackingPlan& plan, std::string& first_hash, Json& row) {
-    const fs::path file = fs::path(arguments_.text("folder")) / fmt::format("cingulum-bench-{}.trx", row.size());
-    std::vector<double> seconds;
-    TrackingStatistics statistics;
-    for (std::int64_t i = 0; i <= arguments_.integer("repetitions"); ++i) {
-      const auto begin = Clock::now();
-      TractogramLayout layout;
-      layout.format = TractogramFormat::trx;
-      layout.reference = geometry_;
-      CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(file, layout, {.force = true, .sync = false}));
-      TrackingRunOptions run;
-      run.selection.min_length_mm = options.min_length_mm;
-      run.selection.max_length_mm = options.max_length_mm;
-      run.selection.tolerance_mm = 1e-3 * static_cast<double>(plan.step_mm);
-      run.chunk_seeds = chunk_seeds();
-      run.pool = &pool_;
-      CGL_TRY_ASSIGN(statistics, run_tracking(trackers, *seeds_, geometry_, run, *writer, nullptr));
-      CGL_TRY(writer->commit());
-      if (i > 0) seconds.push_back(seconds_since(begin));
-    }
-    row["file_seconds"] = median_of(seconds);
-    row["streamlines"] = statistics.kept;
-    row["mean_length_mm"] = statistics.lengths.mean_mm();
-    row["median_length_mm"] = statistics.lengths.quantile_mm(0.5);
-    CGL_TRY_ASSIGN(const std::string hash, hash_of_file(file));
-    row["file_xxh3_128"] = hash;
-    if (first_hash.empty()) {
-      first_hash = hash;
-      score_row_ = Json::object();
-      if (!truth_.empty()) {
-        CGL_TRY_ASSIGN(const Score score, score_tractogram(file, truth_, {.bootstrap = 0}, pool_, {}));
-        score_row_ = {{"commissural", score.commissural_count},
-                      {"valid", score.valid.value},
-                      {"invalid", score.invalid.value},
-                      {"overlap", score.any.overlap.value},
-                      {"f1", score.any.f1.value}};
-      }
-    }
-    row["same_file_as_first_device"] = hash == first_hash;
-    // The same bytes have the same score.
-    if (hash == first_hash && !score_row_.empty()) row["score"] = score_row_;
-    std::error_code ignored;
-    fs::remove(file, ignored);
-    return {};
-  }
-
-  [[nodiscard]] std::uint64_t chunk_seeds() const {
-    return static_cast<std::uint64_t>(arguments_.integer("chunk-size"));
-  }
-
   static std::string line_of(const Json& row) {
     return fmt::format("{:<24} {:<12} {:>9.1f} M points/s, kernel {:>9.1f}, to a file {:.3f} s, {}",
                        row["scenario"].get<std::string>(), row["device"].get<std::string>(),
-                       row["M_points_per_s"].get<double>(), row.value("kernel_M_points_per_s", 0.0),
-                       row["file_seconds"].get<double>(),
+                       row.value("M_points_per_s", 0.0), row.value("kernel_M_points_per_s", 0.0),
+                       row.value("file_seconds", 0.0),
                        row["equal_to_cpu"].get<bool>() ? "the CPU's bits" : "NOT the CPU's bits");
   }
 
@@ -325,69 +152,78 @@ class TrackBench {
     Json json = {{"bench", "track on devices"},
                  {"version", Json::parse(version_json(), nullptr, false)},
                  {"threads", pool_.threads()},
-                 {"max_angle_deg", 60},
-                 {"stop_threshold", stop_threshold}};
+                 {"max_angle_deg", bench_max_angle_deg},
+                 {"stop_threshold", bench_stop_threshold}};
     Json devices = Json::object();
     for (const Device* device : registry_->devices()) devices[device->id()] = device->description().name;
     json["devices"] = std::move(devices);
     json["rows"] = rows_;
-    bool all_equal = true;
+    if (!peers_.is_null()) json["peers"] = peers_;
+    if (context_.common().json) {
+      context_.print(json_text(json));
+    } else {
+      context_.print_format("\n{}", table_of_rows());
+      if (!peers_.is_null()) context_.print_format("\n{}", table_of_peers(peers_));
+    }
+    if (arguments_.given("out")) {
+      CGL_TRY(write_file_atomically(arguments_.text("out"), json_text(json), context_.write_options()));
+    }
+    const bool all_equal = std::all_of(rows_.begin(), rows_.end(), is_equal);
+    if (!all_equal) return fail(ErrorKind::device, "results of devices differ: see the table");
+    return {};
+  }
+
+  static bool is_equal(const Json& row) {
+    return row.contains("refused") || (row["equal_to_cpu"].get<bool>() && row.value("same_file_as_first_device", true));
+  }
+
+  [[nodiscard]] std::string table_of_rows() const {
     Table table({{"getter"},
                  {"device"},
                  {"tracking s", Align::right},
                  {"M points/s", Align::right},
                  {"M steps/s", Align::right},
                  {"kernel M points/s", Align::right},
+                 {"unsorted", Align::right},
                  {"to TRX s", Align::right},
+                 {"to disk s", Align::right},
+                 {"copy s", Align::right},
                  {"streamlines", Align::right},
                  {"mean mm", Align::right},
                  {"median mm", Align::right},
                  {"commissural", Align::right},
                  {"F1", Align::right},
+                 {"field MB", Align::right},
                  {"equal"}});
     for (const Json& row : rows_) {
       if (row.contains("refused")) continue;
-      const bool equal = row["equal_to_cpu"].get<bool>() && row["same_file_as_first_device"].get<bool>();
-      all_equal = all_equal && equal;
+      const auto real = [](const Json& of, const char* name, int digits, double scale = 1) {
+        return of.contains(name) ? fmt::format("{:.{}f}", scale * of[name].get<double>(), digits) : std::string();
+      };
+      const auto count = [](const Json& of, const char* name) {
+        return of.contains(name) ? format_count(of[name].get<std::uint64_t>()) : std::string();
+      };
       const Json score = row.value("score", Json::object());
-      table.add_row(
-          {row["scenario"].get<std::string>(), row["device"].get<std::string>(),
-           fmt::format("{:.4f}", row["tracking_seconds"].get<double>()),
-           fmt::format("{:.1f}", row["M_points_per_s"].get<double>()),
-           fmt::format("{:.1f}", row["M_steps_per_s"].get<double>()),
-           row.contains("kernel_M_points_per_s") ? fmt::format("{:.1f}", row["kernel_M_points_per_s"].get<double>())
-                                                 : "",
-           fmt::format("{:.3f}", row["file_seconds"].get<double>()),
-           format_count(row["streamlines"].get<std::uint64_t>()),
-           fmt::format("{:.2f}", row["mean_length_mm"].get<double>()),
-           fmt::format("{:.1f}", row["median_length_mm"].get<double>()),
-           score.contains("commissural") ? format_count(score["commissural"].get<std::uint64_t>()) : "",
-           score.contains("f1") ? fmt::format("{:.3f}", score["f1"].get<double>()) : "", equal ? "yes" : "NO"});
+      table.add_row({row["scenario"].get<std::string>(), row["device"].get<std::string>(),
+                     real(row, "tracking_seconds", 4), real(row, "M_points_per_s", 1), real(row, "M_steps_per_s", 1),
+                     real(row, "kernel_M_points_per_s", 1), real(row, "kernel_M_points_per_s_unsorted", 1),
+                     real(row, "file_seconds", 3), real(row, "disk_seconds", 3), real(row, "disk_copy_seconds", 3),
+                     count(row, "streamlines"), real(row, "mean_length_mm", 2), real(row, "median_length_mm", 1),
+                     count(score, "commissural"), real(score, "f1", 3), real(row, "field_bytes", 0, 1e-6),
+                     is_equal(row) ? "yes" : "NO"});
     }
-    if (context_.common().json) {
-      context_.print(json_text(json));
-    } else {
-      context_.print_format("\n{}", table.text(2));
-    }
-    if (arguments_.given("out")) {
-      CGL_TRY(write_file_atomically(arguments_.text("out"), json_text(json), context_.write_options()));
-    }
-    if (!all_equal) return fail(ErrorKind::device, "results of devices differ: see the table");
-    return {};
+    return table.text(2);
   }
 
   const ParsedArguments& arguments_;
   VerbContext& context_;
   ThreadPool& pool_;
+  BenchMeasures measures_;
   std::optional<DeviceRegistry> registry_;
   std::vector<std::string> devices_;  // as --device takes them
-  fs::path truth_;                    // the phantom's folder, if it is one
-  ImageGeometry geometry_;
-  DwiSeries series_;
-  TensorMaps tensors_;
-  std::unique_ptr<Seeds> seeds_;
+  std::optional<BenchData> data_;
   std::vector<Json> rows_;
-  Json score_row_;
+  Json peers_;
 };
 
 Status run_bench(const ParsedArguments& arguments, VerbContext& context) {
@@ -405,6 +241,14 @@ Argument whole(std::string name, std::string help, double minimum, double maximu
   return argument;
 }
 
+Argument voxel_size() {
+  Argument argument{.name = "voxel-size", .type = ArgumentType::real, .help = "edge of the phantom's voxels"};
+  argument.range = {.minimum = 0.5, .maximum = 5};
+  argument.unit = "mm";
+  argument.default_text = "2";
+  return argument;
+}
+
 }  // namespace
 
 Verb bench_verb() {
@@ -413,9 +257,12 @@ Verb bench_verb() {
       .summary = "measure tracking on every device of this machine",
       .description =
           "bench track runs every direction getter on every device: tracking alone (seeds to points in memory), the "
-          "tracking kernel by itself where the device measures it, and a whole run to a TRX file in --folder. Each row "
-          "says whether the streamlines have the bits of the CPU's and whether the file is the same as the first "
-          "device's. Without --dwi the phantom `brain` is tracked and scored.",
+          "tracking kernel by itself where the device measures it (with seeds in the order of space, as runs have "
+          "them, "
+          "and unsorted), a whole run to a TRX file in --folder, and one to --disk, synced, beside a plain copy of the "
+          "same bytes. Each row says whether the streamlines have the bits of the CPU's and whether the file is the "
+          "same as the first device's, and what memory it took. Without --dwi or --sh the phantom `brain` is tracked "
+          "and scored. --peers runs DIPY, MRtrix3 and cuslines, those that are installed, on the same data and seeds.",
       .arguments =
           {{.name = "what",
             .type = ArgumentType::text,
@@ -432,13 +279,42 @@ Verb bench_verb() {
            whole("check-seeds", "of these, compared with the CPU bit for bit", 1, 1e9, "2000"),
            whole("repetitions", "of each measurement, after one that does not count", 1, 1000, "3"),
            whole("chunk-size", "seeds tracked at a time, at most", 1, 1e9, "25000"),
-           {.name = "dwi", .type = ArgumentType::text, .help = "a series instead of the phantom", .metavar = "FILE"},
-           {.name = "mask", .type = ArgumentType::text, .help = "its mask", .metavar = "FILE"},
+           voxel_size(),
+           {.name = "sphere",
+            .type = ArgumentType::text,
+            .help = "of the rows on SF: repulsion724, mirror321, ...; with -full directions and opposites apart",
+            .metavar = "NAME",
+            .default_text = "repulsion724"},
+           {.name = "kernels-only", .type = ArgumentType::flag, .help = "nothing but the kernels: for profilers"},
+           {.name = "dwi",
+            .type = ArgumentType::text,
+            .help = "a series instead of the phantom, its gradients beside it; needs --mask",
+            .metavar = "FILE"},
+           {.name = "sh",
+            .type = ArgumentType::text,
+            .help = "a file of spherical harmonics instead, for the getters that track such",
+            .metavar = "FILE"},
+           {.name = "mask", .type = ArgumentType::text, .help = "mask of either", .metavar = "FILE"},
+           {.name = "stop-map",
+            .type = ArgumentType::text,
+            .help = "of --sh; without it all voxels pass that hold a number",
+            .metavar = "FILE"},
+           {.name = "peers", .type = ArgumentType::flag, .help = "run other programs on the same data"},
+           whole("peer-seeds", "seeds of the peers, which are slow; some take fewer still", 1, 4e9, "2000"),
+           {.name = "python",
+            .type = ArgumentType::text,
+            .help = "the Python that has DIPY, nibabel or cuslines",
+            .metavar = "PROGRAM",
+            .default_text = "python3"},
            {.name = "folder",
             .type = ArgumentType::text,
             .help = "where files are written and removed again; a memory file system shows the program alone",
             .metavar = "FOLDER",
             .default_text = "."},
+           {.name = "disk",
+            .type = ArgumentType::text,
+            .help = "a folder on a disk, in which files are written once more and synced",
+            .metavar = "FOLDER"},
            {.name = "cache-dir",
             .type = ArgumentType::text,
             .help = "folder in which the phantom is kept",

@@ -7,7 +7,7 @@
 
 #include "cli/verb.hpp"
 #include "device/registry.hpp"
-#include "ring/telemetry_publisher.hpp"
+#include "ring/telemetry/telemetry_publisher.hpp"
 #include "ring/workloads/workload_place.hpp"
 
 namespace cingulum {

@@ -13,8 +13,8 @@
 #include "base/terminal.hpp"
 #include "cli/ring_actions.hpp"
 #include "cli/table.hpp"
-#include "ring/telemetry_export.hpp"
-#include "ring/telemetry_page.hpp"
+#include "ring/telemetry/telemetry_export.hpp"
+#include "ring/telemetry/telemetry_page.hpp"
 
 namespace cingulum {
 namespace {

@@ -20,6 +20,7 @@
 #include "cli/verb.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/tractogram.hpp"
+#include "tract/half_field.hpp"
 #include "tract/tracker.hpp"
 #include "tract/tracking_plan.hpp"
 #include "tract/tracking_run.hpp"
@@ -87,6 +88,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
     log_warning("{} numbers of the field were not finite or too small and count as 0",
                 format_count(data.prepared.field.replaced));
   }
+  if (arguments.text("field-precision") == "half") CGL_TRY(store_in_half_precision(data.prepared.field));
   CGL_TRY_ASSIGN(const std::unique_ptr<Seeds> seeds, make_seeds(arguments, data, seed_mask, name_of_data));
   CGL_TRY_ASSIGN(const std::optional<GivenDirections> directions, given_directions(arguments, *seeds, data.geometry));
 

@@ -131,6 +131,10 @@ void add_model_arguments(std::vector<Argument>& list) {
       flag("amplitudes",
            "sample csd, opdt, csa or --sh once on the sphere, clipped at zero, and interpolate amplitudes, as "
            "cuslines and DIPY do; otherwise the series is interpolated and evaluated at every step"));
+  list.push_back(choice("field-precision",
+                        "how the numbers of amplitudes and spherical harmonics are stored: half rounds them once and "
+                        "takes half of the memory, with the same result on every device",
+                        {"float", "half"}, "float"));
 }
 
 void add_tracking_arguments(std::vector<Argument>& list) {

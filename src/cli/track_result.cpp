@@ -28,7 +28,7 @@ std::string_view field_kind_name(FieldKind kind) {
 }
 
 std::uint64_t field_bytes(const Field& field) {
-  return field.records.size() * sizeof(float) + field.record_of_voxel.size() * sizeof(std::uint32_t);
+  return field.stored_bytes().size() + field.record_of_voxel.size() * sizeof(std::uint32_t);
 }
 
 Json end_reason_json(const TrackingStatistics& statistics) {
@@ -42,8 +42,13 @@ Json end_reason_json(const TrackingStatistics& statistics) {
 }  // namespace
 
 Json field_json(const Field& field) {
-  return {{"kind", field_kind_name(field.kind)}, {"channels", field.channels},  {"bytes", field_bytes(field)},
-          {"replaced", field.replaced},          {"sphere", field.sphere.name}, {"directions", field.sphere.size()},
+  return {{"kind", field_kind_name(field.kind)},
+          {"channels", field.channels},
+          {"precision", field.is_half() ? "half" : "float"},
+          {"bytes", field_bytes(field)},
+          {"replaced", field.replaced},
+          {"sphere", field.sphere.name},
+          {"directions", field.sphere.size()},
           {"half_sphere", field.sphere.half}};
 }
 

@@ -105,6 +105,9 @@ struct KernelSource {
   // true; users' kernels have the compiler's defaults.
   bool contract_arithmetic = false;
   std::vector<std::string> options;  // further options of the CUDA compiler
+  // WGSL: a text of our own whose indices stay in bounds and whose loops end, so that no checks of them are put in
+  // (they would keep loops from being unrolled). Users' kernels are checked.
+  bool trusted = false;
 };
 
 // What became of a source.

@@ -21,6 +21,7 @@ class MemoryBudget {
 
   [[nodiscard]] std::uint64_t used_bytes() const { return used_.load(); }
   [[nodiscard]] std::uint64_t peak_bytes() const { return peak_.load(); }
+  void forget_peak() { peak_.store(used_.load()); }
   [[nodiscard]] std::uint64_t allocations() const { return allocations_.load(); }
 
   [[nodiscard]] std::optional<std::uint64_t> limit_bytes() const;

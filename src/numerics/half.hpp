@@ -49,6 +49,15 @@ CGL_HD constexpr std::uint32_t float_bits_to_half(std::uint32_t bits) {
   return sign | (kept + (up ? 1u : 0u));
 }
 
+// Of a half that is finite, without a loop: what samplers use. No operand or result is a subnormal float32, so devices
+// that flush those give the same bits.
+CGL_HD inline float finite_half_to_float(std::uint32_t half) {
+  const std::uint32_t magnitude = half & 0x7fffu;
+  const float size =
+      magnitude < 0x400u ? static_cast<float>(magnitude) * 0x1p-24f : bits_float((magnitude << 13) + 0x38000000u);
+  return bits_float(float_bits(size) | ((half & 0x8000u) << 16));
+}
+
 CGL_HD constexpr float half_to_float(std::uint16_t half) {
   return bits_float(half_to_float_bits(half));
 }

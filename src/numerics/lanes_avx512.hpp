@@ -44,6 +44,10 @@ struct Avx512LanesOf {
   static Float load(const float* first) {
     return each<Float>([&](int i) { return _mm512_loadu_ps(first + 16 * i); });
   }
+  static Float load_halves(const std::uint16_t* first) {
+    return each<Float>(
+        [&](int i) { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 16 * i))); });
+  }
   static Float load_row(const float* slots, std::uint32_t row, std::uint32_t count) {
     const std::uint32_t first = lane_count * row;
     if (first + lane_count <= count) return load(slots + first);
@@ -67,6 +71,20 @@ struct Avx512LanesOf {
     float lanes[width];
     for (std::uint32_t l = 0; l < width; ++l) {
       lanes[l] = table[static_cast<std::uint64_t>(get(row, l)) * stride + get(column, l)];
+    }
+    return load(lanes);
+  }
+  static Float gather_half(const std::uint16_t* table, const Word& row, std::uint32_t stride, const Word& column,
+                           bool small) {
+    if (small) {
+      const Word index = add(multiply(row, broadcast(stride)), column);
+      return each<Float>([&](int i) {
+        return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_i32gather_epi32(index.part[i], table, 2)));
+      });
+    }
+    float lanes[width];
+    for (std::uint32_t l = 0; l < width; ++l) {
+      lanes[l] = finite_half_to_float(table[static_cast<std::uint64_t>(get(row, l)) * stride + get(column, l)]);
     }
     return load(lanes);
   }

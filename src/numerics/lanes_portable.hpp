@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "numerics/half.hpp"
 #include "numerics/portable.hpp"
 
 namespace cingulum::numerics {
@@ -50,6 +51,10 @@ struct PortableLanesOf {
   static CGL_HD Float load(const float* first) {
     return each<Float>([&](std::uint32_t l) { return first[l]; });
   }
+  // Contiguous finite float16, one per lane.
+  static CGL_HD Float load_halves(const std::uint16_t* first) {
+    return each<Float>([&](std::uint32_t l) { return finite_half_to_float(first[l]); });
+  }
   // Row `row` of `slots`; slots from `end` on are not read and hold +0.0.
   static CGL_HD Float load_row(const float* slots, std::uint32_t row, std::uint32_t end) {
     const std::uint32_t first = lane_count * row;
@@ -70,6 +75,13 @@ struct PortableLanesOf {
                                     bool) {
     return each<Float>(
         [&](std::uint32_t l) { return table[static_cast<std::uint64_t>(row.lane[l]) * stride + column.lane[l]]; });
+  }
+  // The same for a table of finite float16, of which one more than is asked for may be read.
+  static CGL_HD Float gather_half(const std::uint16_t* table, const Word& row, std::uint32_t stride, const Word& column,
+                                  bool) {
+    return each<Float>([&](std::uint32_t l) {
+      return finite_half_to_float(table[static_cast<std::uint64_t>(row.lane[l]) * stride + column.lane[l]]);
+    });
   }
   // A scalar function of each lane's number.
   CGL_HD_GENERIC
@@ -244,6 +256,33 @@ struct PortableLanesOf {
   // The value of one lane, for all.
   static CGL_HD float get(const Float& a, std::uint32_t lane) { return a.lane[lane]; }
   static CGL_HD std::uint32_t get(const Word& a, std::uint32_t lane) { return a.lane[lane]; }
+
+  // All below but the last are for lanes in the role of a warp; those of processors do without.
+  // The bits one place higher, the sign of a below them.
+  static CGL_HD Word append_sign(const Word& bits, const Float& a) {
+    return each<Word>([&](std::uint32_t l) { return (bits.lane[l] << 1) | (float_bits(a.lane[l]) >> 31); });
+  }
+  // The greater of words taken as signed integers, by lane and of all lanes. Floats that are not negative are ordered
+  // as their bits are; negative ones are below all of these.
+  static CGL_HD Word greater_integer(const Word& a, const Word& b) {
+    return each<Word>([&](std::uint32_t l) {
+      return static_cast<std::int32_t>(a.lane[l]) > static_cast<std::int32_t>(b.lane[l]) ? a.lane[l] : b.lane[l];
+    });
+  }
+  static CGL_HD std::uint32_t greatest_integer(const Word& a) {
+    std::uint32_t greatest = a.lane[0];
+    for (std::uint32_t l = 1; l < count; ++l) {
+      if (static_cast<std::int32_t>(a.lane[l]) > static_cast<std::int32_t>(greatest)) greatest = a.lane[l];
+    }
+    return greatest;
+  }
+  // Begins to copy `numbers` floats, a multiple of four, to the memory that lanes share; both addresses are multiples
+  // of 16 bytes. All that has begun is there, for every lane, after await_copies.
+  template <std::uint32_t numbers>
+  static CGL_HD void begin_copy(float* to, const float* from) {
+    for (std::uint32_t i = 0; i < numbers; ++i) to[i] = from[i];
+  }
+  static CGL_HD void await_copies() {}
 
   // The tree of the lane sum. Only lane 0's result is wanted, so each level needs only the lower lanes.
   static CGL_HD float fold_sum(const Float& partial) {

@@ -25,6 +25,7 @@ struct WarpLanes {
   static __device__ Float broadcast(float value) { return value; }
   static __device__ Word broadcast(std::uint32_t value) { return value; }
   static __device__ Float load(const float* first) { return first[lane_index()]; }
+  static __device__ Float load_halves(const std::uint16_t* first) { return of_half(first[lane_index()]); }
   static __device__ Float load_row(const float* slots, std::uint32_t row, std::uint32_t count) {
     const std::uint32_t slot = lane_count * row + lane_index();
     return slot < count ? slots[slot] : 0.0f;
@@ -34,6 +35,15 @@ struct WarpLanes {
   static __device__ Word gather(const std::uint32_t* table, Word index) { return table[index]; }
   static __device__ Float gather_number(const float* table, Word row, std::uint32_t stride, Word column, bool) {
     return table[static_cast<std::uint64_t>(row) * stride + column];
+  }
+  static __device__ Float gather_half(const std::uint16_t* table, Word row, std::uint32_t stride, Word column, bool) {
+    return of_half(table[static_cast<std::uint64_t>(row) * stride + column]);
+  }
+  // Exact for every half, subnormal ones included: each is a normal float32.
+  static __device__ float of_half(std::uint16_t half) {
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+    return value;
   }
   template <class Function>
   static __device__ Float map(Float a, Function&& function) {
@@ -53,7 +63,8 @@ struct WarpLanes {
   static __device__ Float divide(Float a, Float b) { return a / b; }
   static __device__ Float square_root(Float a) { return root(a); }
   static __device__ Float floor_of_lanes(Float a) { return floor_of(a); }
-  static __device__ Float magnitude(Float a) { return bits_float(float_bits(a) & 0x7fffffffu); }
+  // An operand of the comparison that follows, where bits would be an instruction of their own.
+  static __device__ Float magnitude(Float a) { return fabsf(a); }
   static __device__ Float greater_of(Float a, Float b) { return a > b ? a : b; }
   static __device__ Float lesser_of(Float a, Float b) { return a < b ? a : b; }
   static __device__ Word add(Word a, Word b) { return a + b; }
@@ -104,8 +115,15 @@ struct WarpLanes {
   }
   template <std::uint32_t distance>
   static __device__ Float add_from_below(Float a) {
-    const float below = __shfl_up_sync(whole_warp, a, distance);
-    return lane_index() >= distance ? below + a : a;
+    // The exchange itself says whether there is such a lane.
+    float sum = a;
+    asm volatile(
+        "{\n\t.reg .pred from_below;\n\t.reg .f32 below;\n\t"
+        "shfl.sync.up.b32 below|from_below, %1, %2, 0, 0xffffffff;\n\t"
+        "@from_below add.rn.f32 %0, below, %1;\n\t}"
+        : "+f"(sum)
+        : "f"(a), "n"(distance));
+    return sum;
   }
   static __device__ float get(Float a, std::uint32_t lane) {
     return __shfl_sync(whole_warp, a, static_cast<int>(lane));
@@ -114,12 +132,66 @@ struct WarpLanes {
     return __shfl_sync(whole_warp, a, static_cast<int>(lane));
   }
 
+  static __device__ Word append_sign(Word bits, Float a) { return __funnelshift_l(float_bits(a), bits, 1u); }
+  static __device__ Word greater_integer(Word a, Word b) {
+    return static_cast<Word>(max(static_cast<std::int32_t>(a), static_cast<std::int32_t>(b)));
+  }
+  static __device__ std::uint32_t greatest_integer(Word a) {
+#if __CUDA_ARCH__ >= 800
+    return static_cast<std::uint32_t>(__reduce_max_sync(whole_warp, static_cast<std::int32_t>(a)));
+#else
+    a = greater_integer(a, exchange<16>(a));
+    a = greater_integer(a, exchange<8>(a));
+    a = greater_integer(a, exchange<4>(a));
+    a = greater_integer(a, exchange<2>(a));
+    return greater_integer(a, exchange<1>(a));
+#endif
+  }
+  // Four numbers per lane at a time, past the cache of the multiprocessor and without registers where the device can.
+  template <std::uint32_t numbers>
+  static __device__ void begin_copy(float* to, const float* from) {
+    copy_from_on<numbers, 0u>(to + 4u * lane_index(), from + 4u * lane_index());
+  }
+  static __device__ void await_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+    __syncwarp(whole_warp);
+  }
+
   // Addition commutes, so every lane ends with the bits of lane 0.
   static __device__ float fold_sum(Float partial) {
     float p = partial;
 #pragma unroll
     for (int distance = 16; distance != 0; distance /= 2) p = p + __shfl_xor_sync(whole_warp, p, distance);
     return p;
+  }
+
+ private:
+  template <std::uint32_t numbers, std::uint32_t first>
+  static __device__ void copy_from_on(float* to, const float* from) {
+    constexpr std::uint32_t at_once = 4u * lane_count;
+    if constexpr (first < numbers) {
+      constexpr std::uint32_t left = numbers - first;
+#if __CUDA_ARCH__ >= 800
+      const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
+      if constexpr (left >= at_once) {
+        asm volatile("cp.async.cg.shared.global [%0+%2], [%1+%2], 16;" ::"r"(shared), "l"(from), "n"(4u * first)
+                     : "memory");
+      } else {
+        asm volatile(
+            "{\n\t.reg .pred takes_part;\n\tsetp.lt.u32 takes_part, %3, %4;\n\t"
+            "@takes_part cp.async.cg.shared.global [%0+%2], [%1+%2], 16;\n\t}" ::"r"(shared),
+            "l"(from), "n"(4u * first), "r"(4u * lane_index()), "n"(left)
+            : "memory");
+      }
+#else
+      if (left >= at_once || 4u * lane_index() < left) {
+        *reinterpret_cast<float4*>(to + first) = *reinterpret_cast<const float4*>(from + first);
+      }
+#endif
+      copy_from_on<numbers, first + at_once>(to, from);
+    }
   }
 };
 

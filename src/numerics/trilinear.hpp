@@ -56,6 +56,20 @@ CGL_HD inline TrilinearCell trilinear_cell(Vec3 position, GridSize size) {
   return {axis_cell(position.x, size.x), axis_cell(position.y, size.y), axis_cell(position.z, size.z)};
 }
 
+// The same for positions that are not outside, where fewer cases occur.
+CGL_HD inline TrilinearCell cell_inside(Vec3 position, GridSize size) {
+  const auto along = [](float at, std::uint32_t count) -> AxisCell {
+    const float below = floor_of(at);
+    const float high_weight = at - below;
+    const std::int32_t index = static_cast<std::int32_t>(below);
+    const std::int32_t last = static_cast<std::int32_t>(count) - 1;
+    const std::int32_t high = index < last ? index + 1 : last;
+    return {static_cast<std::uint32_t>(index < 0 ? 0 : index), static_cast<std::uint32_t>(high), 1.0f - high_weight,
+            high_weight};
+  };
+  return {along(position.x, size.x), along(position.y, size.y), along(position.z, size.z)};
+}
+
 // Corners 0..7: bit 0 is high in x, bit 1 in y, bit 2 in z. Voxels are numbered x fastest; a grid has below 2^32.
 CGL_HD inline std::uint32_t corner_voxel(const TrilinearCell& cell, GridSize size, std::uint32_t corner) {
   const std::uint32_t x = (corner & 1u) != 0u ? cell.x.high : cell.x.low;

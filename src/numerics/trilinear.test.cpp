@@ -30,6 +30,30 @@ std::vector<float> linear_volume() {
   return volume;
 }
 
+TEST(Trilinear, positions_inside_have_the_same_cell_by_the_shorter_way) {
+  for (const GridSize grid : {size, GridSize{1, 2, 1}}) {
+    const auto ends = [](std::uint32_t count) {
+      const float end = static_cast<float>(count) - 0.5f;
+      return std::vector<float>{-0.5f, -0.25f, -0.0f, 0.0f, 0.3f, 0.5f * end, end - 0.5f, std::nextafter(end, 0.0f)};
+    };
+    for (const float x : ends(grid.x)) {
+      for (const float y : ends(grid.y)) {
+        for (const float z : ends(grid.z)) {
+          const Vec3 position{x, y, z};
+          ASSERT_FALSE(is_outside(position, grid)) << x << ' ' << y << ' ' << z;
+          const TrilinearCell a = trilinear_cell(position, grid), b = cell_inside(position, grid);
+          for (const auto axis : {&TrilinearCell::x, &TrilinearCell::y, &TrilinearCell::z}) {
+            ASSERT_EQ((a.*axis).low, (b.*axis).low);
+            ASSERT_EQ((a.*axis).high, (b.*axis).high);
+            ASSERT_EQ(float_bits((a.*axis).low_weight), float_bits((b.*axis).low_weight));
+            ASSERT_EQ(float_bits((a.*axis).high_weight), float_bits((b.*axis).high_weight));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Trilinear, sampling_reproduces_voxel_centres_exactly) {
   const std::vector<float> volume = linear_volume();
   std::size_t voxel = 0;

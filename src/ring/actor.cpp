@@ -129,10 +129,6 @@ Error Actor::refusal(PutStatus status) const {
 
 Status Actor::send(const Message& message, const SendOptions& options) {
   CGL_TRY(check_operation(name_, state(), Operation::send));
-  return send_request(message, options);
-}
-
-Status Actor::send_request(const Message& message, const SendOptions& options) {
   std::uint64_t deadline = no_deadline;
   std::uint64_t expires = no_deadline;
   if (options.timeout != no_time_limit || options.time_to_live != no_time_limit) {
@@ -140,7 +136,11 @@ Status Actor::send_request(const Message& message, const SendOptions& options) {
     deadline = deadline_after(now, options.timeout);
     expires = deadline_after(now, options.time_to_live);
   }
-  const PutStatus status = put(message, deadline, expires, nullptr);
+  return send_request(message, deadline, expires);
+}
+
+Status Actor::send_request(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns) {
+  const PutStatus status = put(message, deadline_ns, expires_ns, nullptr);
   if (status == PutStatus::stored) return {};
   return tl::make_unexpected(refusal(status));
 }

@@ -14,7 +14,7 @@
 #include "ring/actor_options.hpp"
 #include "ring/life_cycle.hpp"
 #include "ring/message.hpp"
-#include "ring/telemetry.hpp"
+#include "ring/telemetry/telemetry.hpp"
 
 namespace cingulum::ring {
 
@@ -72,12 +72,13 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
 
   // ErrorKind::invalid_state, full, timed_out, closed (failed or terminated meanwhile, with the failure's text).
   [[nodiscard]] Status send(const Message& message, const SendOptions& options = {});
-  // As send, with a request's mark and correlation already in the message: Runtime::request_later.
-  [[nodiscard]] Status send_request(const Message& message, const SendOptions& options);
+  // As send, with a request's mark and correlation already in the message, and both times as moments: Runtime::request.
+  [[nodiscard]] Status send_request(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns);
   // By who waits for the answer to a request, before he sleeps: where answers are polled for, he does it himself for a
-  // while. Returns when the answer is there or the while is over.
-  virtual void spin_for_answer(const ReplyTable& /*replies*/, std::uint64_t /*correlation*/,
-                               std::uint64_t /*deadline_ns*/) {}
+  // while. Returns when the answer is there or the while is over; from then on somebody else sees to it.
+  virtual void spin_for_answer(ReplyTable& /*replies*/, std::uint64_t /*correlation*/, std::uint64_t /*deadline_ns*/) {}
+  // The same for a request whose answer is asked for later: somebody else sees to it at once.
+  virtual void see_to_answers() {}
   // Without a text: for loops that handle the answers themselves. Not active or deactivated: closed.
   PutStatus try_send(const Message& message);
   // The next message of the output. Several host threads may call it; each message goes to one.

@@ -16,7 +16,7 @@
 #include "ring/actor_options.hpp"
 #include "ring/message.hpp"
 #include "ring/mpsc_ring.hpp"
-#include "ring/telemetry.hpp"
+#include "ring/telemetry/telemetry.hpp"
 #include "ring/waiting.hpp"
 
 namespace cingulum::ring {

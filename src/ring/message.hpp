@@ -83,6 +83,23 @@ concept MessagePayload = std::is_trivially_copyable_v<T> && std::is_default_cons
 template <MessagePayload T>
 inline constexpr std::uint32_t message_type = fnv1a(T::message_name);
 
+// memcpy of a payload. On a device by words where its alignment allows, and not of integers: those the compiler takes
+// apart byte by byte when the message lies in registers, because its payload begins as bytes that are zero.
+template <class T>
+CGL_HD void copy_payload(void* to, const void* from) {
+#if defined(__CUDA_ARCH__)
+  using Word = std::conditional_t<sizeof(T) % 8 == 0 && alignof(T) % 8 == 0, double, float>;
+  if constexpr (alignof(T) % alignof(Word) == 0 && sizeof(T) % sizeof(Word) == 0) {
+#pragma unroll
+    for (unsigned i = 0; i < sizeof(T) / sizeof(Word); ++i) {
+      static_cast<Word*>(to)[i] = static_cast<const Word*>(from)[i];
+    }
+    return;
+  }
+#endif
+  memcpy(to, from, sizeof(T));
+}
+
 template <MessagePayload T>
 CGL_HD Message make_message(const T& payload, std::uint64_t correlation = 0, Band band = Band::normal) {
   Message message;
@@ -91,7 +108,7 @@ CGL_HD Message make_message(const T& payload, std::uint64_t correlation = 0, Ban
   message.set_band(band);
   if constexpr (!std::is_empty_v<T>) {
     message.set_payload_bytes(sizeof(T));
-    memcpy(message.payload, &payload, sizeof(T));
+    copy_payload<T>(message.payload, &payload);
   }
   return message;
 }
@@ -105,7 +122,7 @@ template <MessagePayload T>
 template <MessagePayload T>
 [[nodiscard]] CGL_HD T payload(const Message& message) {
   T value;
-  if constexpr (!std::is_empty_v<T>) memcpy(&value, message.payload, sizeof(T));
+  if constexpr (!std::is_empty_v<T>) copy_payload<T>(&value, message.payload);
   return value;
 }
 

@@ -3,15 +3,47 @@
 #include <algorithm>
 
 #include "tract/backends.hpp"
+#include "tract/memory_need.hpp"
 
 namespace cingulum {
 namespace {
+
+// A device that is named again: more callers of the tracker that it has, so that the field is on it once.
+class AnotherName final : public Tracker {
+ public:
+  explicit AnotherName(Tracker& tracker) : tracker_(tracker) {}
+
+  [[nodiscard]] std::string name() const override { return tracker_.name(); }
+  [[nodiscard]] TrackerHints hints() const override { return tracker_.hints(); }
+  [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
+    return tracker_.supports(plan, field);
+  }
+  [[nodiscard]] Status prepare(const TrackingPlan&, const Field&, const Seeds&, const GivenDirections*) override {
+    return fail(ErrorKind::invalid_state, "device {}: its tracker is prepared already", name());
+  }
+  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override { return tracker_.track(range, batch); }
+  // Counted by the tracker itself.
+  [[nodiscard]] double kernel_seconds() const override { return 0; }
+
+ private:
+  Tracker& tracker_;
+};
+
+// The CPU reads the field where it lies; its limit is held against that.
+Status check_host_memory(const Device& device, const Field& field) {
+  const auto memory = device.memory();
+  if (!memory || !memory->limit_bytes) return {};
+  const MemoryNeed need{.field_bytes = field.stored_bytes().size(),
+                        .tables_bytes = field.record_of_voxel.size() * sizeof(std::uint32_t)};
+  return check_memory(device, need, field);
+}
 
 Result<std::unique_ptr<Tracker>> prepared_tracker(Device& device, ThreadPool& pool, const TrackingPlan& plan,
                                                   const Field& field, const Seeds& seeds,
                                                   const GivenDirections* directions) {
   CGL_TRY_ASSIGN(std::unique_ptr<Tracker> tracker, make_tracker(device, pool));
   CGL_TRY(tracker->supports(plan, field));
+  if (device.description().backend == Backend::cpu) CGL_TRY(check_host_memory(device, field));
   CGL_TRY(tracker->prepare(plan, field, seeds, directions));
   return tracker;
 }
@@ -111,10 +143,16 @@ Result<TrackingDevices> prepare_trackers(const DeviceRegistry& registry, std::st
       return fail(ErrorKind::unavailable, "--device auto: there is no device");
     }
     CGL_TRY_ASSIGN(const std::vector<Device*> devices, choose_devices(registry, wanted, gpus));
-    for (Device* device : devices) {
-      CGL_TRY_ASSIGN(auto tracker, prepared_tracker(*device, pool, plan, field, seeds, directions));
+    for (auto device = devices.begin(); device != devices.end(); ++device) {
       if (!result.names.empty()) result.names += ",";
-      result.names += device->id();
+      result.names += (*device)->id();
+      const auto before = std::find(devices.begin(), device, *device);
+      if (before != device) {
+        result.trackers.push_back(
+            std::make_unique<AnotherName>(*result.trackers[static_cast<std::size_t>(before - devices.begin())]));
+        continue;
+      }
+      CGL_TRY_ASSIGN(auto tracker, prepared_tracker(**device, pool, plan, field, seeds, directions));
       result.trackers.push_back(std::move(tracker));
     }
     return result;

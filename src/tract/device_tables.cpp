@@ -48,14 +48,14 @@ Result<DeviceTables> make_device_tables(const TrackingPlan& plan, const Field& f
 }
 
 TrackingInput with_pointers(const DeviceTables& tables, const std::uint32_t* words,
-                            const std::uint32_t* record_of_voxel, const float* records) {
+                            const std::uint32_t* record_of_voxel, const void* records) {
   TrackingInput input = tables.input;
   const TableOffsets& at = tables.offsets;
   const auto whole = [&](std::uint32_t offset) { return words == nullptr ? nullptr : words + offset; };
   // Floats lie in the same memory; kernels read each table as what it is.
   const auto real = [&](std::uint32_t offset) { return reinterpret_cast<const float*>(whole(offset)); };
   input.field.record_of_voxel = record_of_voxel;
-  input.field.records = records;
+  input.field.records = static_cast<const float*>(records);
   input.sphere.occupied = whole(at.occupied);
   input.sphere.x = real(at.sphere_x);
   input.sphere.y = real(at.sphere_y);

@@ -43,6 +43,6 @@ struct DeviceTables {
 
 // The input with pointers into device memory (or host memory, for a device that shares it).
 [[nodiscard]] TrackingInput with_pointers(const DeviceTables& tables, const std::uint32_t* words,
-                                          const std::uint32_t* record_of_voxel, const float* records);
+                                          const std::uint32_t* record_of_voxel, const void* records);
 
 }  // namespace cingulum

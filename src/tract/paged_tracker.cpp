@@ -3,82 +3,23 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
+#include <condition_variable>
 #include <mutex>
 #include <vector>
 
 #include "base/interrupt.hpp"
+#include "base/log.hpp"
+#include "base/quantity.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/device_tables.hpp"
+#include "tract/field_bricks.hpp"
+#include "tract/memory_need.hpp"
+#include "tract/paged_memory.hpp"
 #include "tract/seed_order.hpp"
 
 namespace cingulum {
 namespace {
-
-constexpr std::uint64_t page_bytes = kernel::page_floats * sizeof(float);
-// Two words in one buffer: the queue of work, and the pages used.
-constexpr std::uint64_t counter_bytes = 256;
-constexpr std::uint64_t pages_counter_offset = 128;
-
-// Device memory that grows; what it held is lost unless it is kept.
-class Room {
- public:
-  [[nodiscard]] Status reserve(Device& device, std::uint64_t bytes) {
-    if (buffer_ && buffer_->bytes() >= bytes) return {};
-    const std::uint64_t wanted = std::max<std::uint64_t>(buffer_ ? bytes + bytes / 2 : bytes, 256);
-    buffer_.reset();
-    auto buffer = device.allocate(wanted);
-    if (!buffer && wanted > bytes) buffer = device.allocate(bytes);
-    if (!buffer) return tl::make_unexpected(std::move(buffer.error()));
-    buffer_ = std::move(*buffer);
-    return {};
-  }
-  // Keeps the first `kept` bytes; `queue` has nothing else to do with the old memory afterwards.
-  [[nodiscard]] Status grow(Queue& queue, std::uint64_t bytes, std::uint64_t kept) {
-    CGL_TRY_ASSIGN(auto larger, queue.device().allocate(bytes));
-    if (kept > 0) CGL_TRY(queue.copy(*larger, 0, *buffer_, 0, kept));
-    CGL_TRY(queue.synchronise());
-    buffer_ = std::move(larger);
-    return {};
-  }
-  [[nodiscard]] Buffer& buffer() const { return *buffer_; }
-  template <class T>
-  [[nodiscard]] T* as(std::uint64_t offset_bytes = 0) const {
-    return reinterpret_cast<T*>(static_cast<std::byte*>(buffer_->device_pointer()) + offset_bytes);
-  }
-
- private:
-  std::unique_ptr<Buffer> buffer_;
-};
-
-// Host memory that the device's copies like, growing.
-class HostRoom {
- public:
-  [[nodiscard]] Status reserve(Device& device, std::uint64_t bytes) {
-    if (memory_ && memory_->bytes().size() >= bytes) return {};
-    memory_.reset();
-    const HostMemoryKind kind =
-        device.capabilities().pinned_host_memory ? HostMemoryKind::pinned : HostMemoryKind::pageable;
-    CGL_TRY_ASSIGN(memory_, device.allocate_host(std::max<std::uint64_t>(bytes + bytes / 2, 4096), kind));
-    return {};
-  }
-  template <class T>
-  [[nodiscard]] std::span<T> as(std::size_t count, std::uint64_t offset_bytes = 0) const {
-    return {reinterpret_cast<T*>(memory_->bytes().data() + offset_bytes), count};
-  }
-
- private:
-  std::unique_ptr<HostMemory> memory_;
-};
-
-// What one calling thread works with.
-struct Lane {
-  std::unique_ptr<Queue> queue;
-  Room counters, positions, index, directions, initial, lines, places, halves, pages, next, output_line, output_offset;
-  std::array<Room, 2> parts;
-  HostRoom up, down;
-  std::array<HostRoom, 2> parts_down;
-  std::uint32_t page_capacity = 0;
-};
 
 // The lines of a piece: in the order of work, which is that of places, and in the order of the output.
 struct PieceLines {
@@ -94,7 +35,11 @@ class PagedTracker final : public Tracker {
       : device_(device), kernels_(std::move(kernels)), options_(options) {}
 
   [[nodiscard]] std::string name() const override { return device_.id(); }
-  [[nodiscard]] TrackerHints hints() const override { return options_.hints; }
+  [[nodiscard]] TrackerHints hints() const override {
+    TrackerHints hints = options_.hints;
+    hints.callers = callers();
+    return hints;
+  }
 
   [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
     return check_plan_and_field(plan, field);
@@ -103,18 +48,10 @@ class PagedTracker final : public Tracker {
   [[nodiscard]] Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
                                const GivenDirections* directions) override {
     return catch_out_of_memory([&]() -> Status {
-      seeds_ = nullptr;
+      give_up_memory();
       CGL_TRY(check_given_directions(directions, seeds));
       CGL_TRY_ASSIGN(const DeviceTables tables, make_device_tables(plan, field));
-      CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
-      CGL_TRY(send(*queue, tables_, std::span<const std::uint32_t>(tables.words)));
-      CGL_TRY(send(*queue, record_of_voxel_, std::span<const std::uint32_t>(field.record_of_voxel)));
-      CGL_TRY(add_context(send(*queue, records_, std::span<const float>(field.records)),
-                          "the field of {} records does not fit", field.record_count()));
-      CGL_TRY(queue->synchronise());
-      input_ = with_pointers(tables, tables_.as<const std::uint32_t>(), record_of_voxel_.as<const std::uint32_t>(),
-                             records_.as<const float>());
-      CGL_TRY(kernels_->configure(input_));
+      CGL_TRY(settle(plan, field, tables));
       seeds_ = &seeds;
       directions_ = directions;
       kernel_nanoseconds_ = 0;
@@ -139,11 +76,17 @@ class PagedTracker final : public Tracker {
       batch.steps = 0;
       batch.seeds_outside = 0;
       batch.seeds_without_direction = 0;
-      Status outcome = track_pieces(*lane, range, batch);
+      std::uint64_t done = 0;
+      Status outcome = track_pieces(*lane, range, done, batch);
+      if (!outcome && outcome.error().kind() == ErrorKind::out_of_memory && !lane->is_reserve) {
+        // Not even a single seed: what this lane has goes back, and the rest is tracked with the reserve.
+        static_cast<void>(lane->queue->synchronise());
+        lane = swap_for_reserve(std::move(lane));
+        outcome = track_pieces(*lane, range, done, batch);
+      }
       // Nothing may be under way in memory that the next call uses.
       if (!outcome) static_cast<void>(lane->queue->synchronise());
-      const std::lock_guard lock(mutex_);
-      lanes_.push_back(std::move(lane));
+      give_back(std::move(lane));
       return outcome;
     });
   }
@@ -154,26 +97,160 @@ class PagedTracker final : public Tracker {
     CGL_TRY(room.reserve(device_, values.size_bytes()));
     return upload(queue, room.buffer(), values);
   }
+  template <class T>
+  Status send(Lane& lane, Room& room, std::span<const T> values) {
+    CGL_TRY(room.reserve(device_, values.size_bytes(), lane.is_reserve));
+    return upload(*lane.queue, room.buffer(), values);
+  }
 
-  Result<std::unique_ptr<Lane>> take_lane() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!lanes_.empty()) {
-        std::unique_ptr<Lane> lane = std::move(lanes_.back());
-        lanes_.pop_back();
-        return lane;
-      }
+  // Everything that goes to the device, whole or in bricks, and a lane that can track a seed whatever comes. What does
+  // not fit is refused here, and nothing is kept.
+  Status settle(const TrackingPlan& plan, const Field& field, const DeviceTables& tables) {
+    const std::uint64_t voxel_bytes = field.record_of_voxel.size() * sizeof(std::uint32_t);
+    const auto need_of = [&](std::uint64_t field_bytes, bool in_bricks) {
+      return MemoryNeed{.field_bytes = field_bytes,
+                        .tables_bytes = tables.words.size() * sizeof(std::uint32_t) + voxel_bytes,
+                        .working_bytes = LaneSizes(plan, options_.part_points, in_bricks).bytes()};
+    };
+    const std::uint64_t whole_bytes = field.stored_bytes().size();
+    const MemoryNeed whole = need_of(whole_bytes, false);
+    const std::uint64_t have = free_memory_of(device_);
+    // So much that pieces need not be small.
+    const std::uint64_t comfort = std::min(std::uint64_t{64} << 20, whole_bytes / 4);
+    Status outcome;
+    if (whole.total_bytes() + comfort <= have) {
+      outcome = upload_all(plan, field, tables, {});
+      if (outcome || outcome.error().kind() != ErrorKind::out_of_memory) return outcome;
+      give_up_memory();
     }
+    // Bricks as large as fits; smaller ones where the device has less than it says.
+    const std::uint64_t besides = need_of(0, true).total_bytes();
+    const std::uint32_t reach = planes_in_reach(plan);
+    std::uint64_t most_bytes = have > besides ? std::min(have - besides, whole_bytes - whole_bytes / 4) : 0;
+    if (most_bytes > 2 * comfort) most_bytes -= comfort;
+    constexpr int most_tries = 4;
+    for (int i = 0; i < most_tries; ++i, most_bytes /= 2) {
+      FieldBricks bricks = FieldBricks::cut(field, reach, most_bytes);
+      if (bricks.size() < 2) break;
+      outcome = upload_all(plan, field, tables, std::move(bricks));
+      if (outcome || outcome.error().kind() != ErrorKind::out_of_memory) return outcome;
+      give_up_memory();
+    }
+    // Whole after all, with little room for pieces.
+    if (whole.total_bytes() <= have) {
+      outcome = upload_all(plan, field, tables, {});
+      if (outcome || outcome.error().kind() != ErrorKind::out_of_memory) return outcome;
+      give_up_memory();
+    }
+    return tl::make_unexpected(out_of_device_memory(device_, whole, field));
+  }
+
+  Status upload_all(const TrackingPlan& plan, const Field& field, const DeviceTables& tables, FieldBricks bricks) {
+    CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
+    field_ = &field;
+    bricks_ = std::move(bricks);
+    resident_brick_ = no_brick;
+    CGL_TRY(send(*queue, tables_, std::span<const std::uint32_t>(tables.words)));
+    if (bricks_.empty()) {
+      CGL_TRY(send(*queue, record_of_voxel_, std::span<const std::uint32_t>(field.record_of_voxel)));
+      CGL_TRY(send(*queue, records_, field.stored_bytes()));
+    } else {
+      CGL_TRY(record_of_voxel_.reserve(device_, field.record_of_voxel.size() * sizeof(std::uint32_t)));
+      CGL_TRY(records_.reserve(device_, bricks_.largest_bytes()));
+      // Whole rows are read beyond the last record of a brick.
+      CGL_TRY(queue->fill(records_.buffer(), 0, records_.buffer().bytes(), std::byte{0}));
+      log_info("device {}: the field of {} is tracked in {} bricks of up to {}", device_.id(),
+               format_bytes(field.stored_bytes().size()), bricks_.size(), format_bytes(bricks_.largest_bytes()));
+    }
+    CGL_TRY(queue->synchronise());
+    input_ = with_pointers(tables, tables_.as<const std::uint32_t>(), record_of_voxel_.as<const std::uint32_t>(),
+                           records_.as<const void>());
+    CGL_TRY(kernels_->configure(input_, !bricks_.empty()));
+    CGL_TRY_ASSIGN(std::unique_ptr<Lane> reserve, make_lane(0));
+    reserve->is_reserve = true;
+    CGL_TRY(LaneSizes(plan, options_.part_points, !bricks_.empty()).reserve(device_, *reserve));
+    const std::lock_guard lock(mutex_);
+    for (std::uint32_t slot = callers(); slot-- > 1;) free_slots_.push_back(slot);
+    lanes_.push_back(std::move(reserve));
+    return {};
+  }
+
+  void give_up_memory() {
+    seeds_ = nullptr;
+    lanes_.clear();
+    free_slots_.clear();
+    tables_.release();
+    record_of_voxel_.release();
+    records_.release();
+  }
+
+  // Bricks come and go for all: one caller at a time.
+  [[nodiscard]] std::uint32_t callers() const { return bricks_.empty() ? std::max(options_.hints.callers, 1u) : 1u; }
+
+  Result<std::unique_ptr<Lane>> make_lane(std::uint32_t slot) {
     auto lane = std::make_unique<Lane>();
+    lane->slot = slot;
     CGL_TRY_ASSIGN(lane->queue, device_.create_queue());
     CGL_TRY(lane->counters.reserve(device_, counter_bytes));
     return lane;
   }
 
-  // In pieces; one for which memory does not suffice is halved.
-  Status track_pieces(Lane& lane, SeedRange range, StreamlineBatch& batch) {
+  // Waits while as many work as may; where there is no memory for another lane, until one is free.
+  Result<std::unique_ptr<Lane>> take_lane() {
+    std::unique_lock lock(mutex_);
+    bool may_make = true;
+    for (;;) {
+      lane_is_free_.wait(lock, [&] { return !lanes_.empty() || (may_make && !free_slots_.empty()); });
+      if (!lanes_.empty()) {
+        std::unique_ptr<Lane> lane = std::move(lanes_.back());
+        lanes_.pop_back();
+        return lane;
+      }
+      const std::uint32_t slot = free_slots_.back();
+      free_slots_.pop_back();
+      lock.unlock();
+      auto lane = make_lane(slot);
+      if (lane) return lane;
+      lock.lock();
+      free_slots_.push_back(slot);
+      lane_is_free_.notify_all();
+      if (lane.error().kind() != ErrorKind::out_of_memory) return lane;
+      may_make = false;
+    }
+  }
+
+  void give_back(std::unique_ptr<Lane> lane) {
+    {
+      const std::lock_guard lock(mutex_);
+      lanes_.push_back(std::move(lane));
+    }
+    lane_is_free_.notify_all();
+  }
+
+  std::unique_ptr<Lane> swap_for_reserve(std::unique_ptr<Lane> lane) {
+    const std::uint32_t slot = lane->slot;
+    lane.reset();
+    std::unique_lock lock(mutex_);
+    free_slots_.push_back(slot);
+    lane_is_free_.notify_all();
+    std::unique_ptr<Lane> reserve;
+    lane_is_free_.wait(lock, [&] {
+      for (auto& other : lanes_) {
+        if (!other->is_reserve) continue;
+        reserve = std::move(other);
+        std::swap(other, lanes_.back());
+        lanes_.pop_back();
+        break;
+      }
+      return reserve != nullptr;
+    });
+    return reserve;
+  }
+
+  // In pieces; one for which memory does not suffice is halved. The first `done` seeds are in the batch.
+  Status track_pieces(Lane& lane, SeedRange range, std::uint64_t& done, StreamlineBatch& batch) {
     std::uint64_t piece = std::min(range.count, options_.most_piece_seeds);
-    for (std::uint64_t done = 0; done < range.count;) {
+    while (done < range.count) {
       CGL_TRY(check_interrupt());
       const std::uint64_t count = std::min(piece, range.count - done);
       Status outcome = track_piece(lane, {range.first + done, count}, batch);
@@ -193,10 +270,15 @@ class PagedTracker final : public Tracker {
     const auto count = static_cast<std::size_t>(range.count);
     std::vector<numerics::Vec3> positions(count);
     seeds_->fill(range.first, positions);
-    const std::vector<std::uint32_t> order = order_in_space(positions);
+    std::vector<std::uint32_t> order = order_in_space(positions);
+    if (!bricks_.empty()) sort_by_brick(positions, order);
     kernel::PagedWork work{};
     CGL_TRY(send_seeds(lane, range, positions, order, work));
-    CGL_TRY(kernels_->find_directions(*lane.queue, work));
+    if (bricks_.empty()) {
+      CGL_TRY(kernels_->find_directions(*lane.queue, lane.slot, work));
+    } else {
+      CGL_TRY(find_directions_in_bricks(lane, positions, order, work));
+    }
     CGL_TRY(lane.down.reserve(device_, count * sizeof(InitialDirections)));
     const std::span<InitialDirections> initial = lane.down.as<InitialDirections>(count);
     CGL_TRY(download(*lane.queue, initial, lane.initial.buffer()));
@@ -206,7 +288,11 @@ class PagedTracker final : public Tracker {
     std::span<const kernel::HalfRecord> halves;
     if (!lines.lines.empty()) {
       CGL_TRY(send_lines(lane, lines, work));
-      CGL_TRY_ASSIGN(halves, track_halves(lane, work, lines.lines.size()));
+      if (bricks_.empty()) {
+        CGL_TRY_ASSIGN(halves, track_halves(lane, work, lines.lines.size()));
+      } else {
+        CGL_TRY_ASSIGN(halves, track_halves_in_bricks(lane, positions, order, lines, work));
+      }
     }
     return bring_back(lane, range, order, lines, halves, work, batch);
   }
@@ -222,10 +308,10 @@ class PagedTracker final : public Tracker {
       index[i] = static_cast<std::uint32_t>(range.first + order[i]);
     }
     const std::uint32_t stride = std::min(input_.plan.max_directions, most_initial_directions);
-    CGL_TRY(send(*lane.queue, lane.positions, std::span<const numerics::Vec3>(sorted)));
-    CGL_TRY(send(*lane.queue, lane.index, std::span<const std::uint32_t>(index)));
-    CGL_TRY(lane.directions.reserve(device_, count * stride * sizeof(numerics::Vec3)));
-    CGL_TRY(lane.initial.reserve(device_, count * sizeof(InitialDirections)));
+    CGL_TRY(send(lane, lane.positions, std::span<const numerics::Vec3>(sorted)));
+    CGL_TRY(send(lane, lane.index, std::span<const std::uint32_t>(index)));
+    CGL_TRY(lane.directions.reserve(device_, count * stride * sizeof(numerics::Vec3), lane.is_reserve));
+    CGL_TRY(lane.initial.reserve(device_, count * sizeof(InitialDirections), lane.is_reserve));
     CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, counter_bytes, std::byte{0}));
     work.seeds = {.positions = lane.positions.as<const float>(),
                   .index = lane.index.as<const std::uint32_t>(),
@@ -247,7 +333,7 @@ class PagedTracker final : public Tracker {
       initial[i].count = 1;
     }
     work.seeds.stride = 1;
-    CGL_TRY(send(*lane.queue, lane.directions, std::span<const numerics::Vec3>(given)));
+    CGL_TRY(send(lane, lane.directions, std::span<const numerics::Vec3>(given)));
     CGL_TRY(lane.queue->synchronise());
     work.seeds.directions = lane.directions.as<float>();
     return {};
@@ -281,8 +367,8 @@ class PagedTracker final : public Tracker {
     CGL_TRY(lane.up.reserve(device_, count * sizeof(std::uint32_t)));
     const auto staged = lane.up.as<std::uint32_t>(count);
     std::copy(lines.lines.begin(), lines.lines.end(), staged.begin());
-    CGL_TRY(send(*lane.queue, lane.lines, std::span<const std::uint32_t>(staged)));
-    CGL_TRY(lane.halves.reserve(device_, 2 * count * sizeof(kernel::HalfRecord)));
+    CGL_TRY(send(lane, lane.lines, std::span<const std::uint32_t>(staged)));
+    CGL_TRY(lane.halves.reserve(device_, 2 * count * sizeof(kernel::HalfRecord), lane.is_reserve));
     CGL_TRY(lane.queue->fill(lane.halves.buffer(), 0, 2 * count * sizeof(kernel::HalfRecord), std::byte{0xff}));
     CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, counter_bytes, std::byte{0}));
     work.halves = {.lines = lane.lines.as<const std::uint32_t>(),
@@ -293,15 +379,21 @@ class PagedTracker final : public Tracker {
     // A guess of three pages to a half; what was needed before is there still.
     constexpr std::uint64_t guess = 3;
     const std::uint64_t pages = options_.first_pages > 0 ? options_.first_pages : guess * work.halves.count;
-    if (lane.page_capacity < pages) {
+    if (lane.page_capacity != pages) {
       lane.page_capacity = 0;
-      CGL_TRY(lane.pages.reserve(device_, pages * page_bytes));
-      CGL_TRY(lane.next.reserve(device_, pages * sizeof(std::uint32_t)));
+      CGL_TRY(lane.pages.reserve(device_, pages * page_bytes, lane.is_reserve));
+      CGL_TRY(lane.next.reserve(device_, pages * sizeof(std::uint32_t), lane.is_reserve));
+      // A test's wish is a limit, too.
       lane.page_capacity = static_cast<std::uint32_t>(
-          std::min({lane.pages.buffer().bytes() / page_bytes, lane.next.buffer().bytes() / sizeof(std::uint32_t),
-                    std::uint64_t{kernel::no_page}}));
+          options_.first_pages > 0 ? std::min(options_.first_pages, lane.pages_there()) : lane.pages_there());
     }
     work.store = store_of(lane);
+    if (!bricks_.empty()) {
+      const std::uint64_t bytes = 2 * count * sizeof(kernel::PausedHalf);
+      CGL_TRY(lane.paused.reserve(device_, bytes, lane.is_reserve));
+      CGL_TRY(lane.queue->fill(lane.paused.buffer(), 0, bytes, std::byte{0}));
+      work.brick.paused = lane.paused.as<kernel::PausedHalf>();
+    }
     return {};
   }
 
@@ -315,16 +407,7 @@ class PagedTracker final : public Tracker {
   // Until all are finished. The records stay in the lane's host memory.
   Result<std::span<const kernel::HalfRecord>> track_halves(Lane& lane, kernel::PagedWork& work, std::size_t lines) {
     for (;;) {
-      CGL_TRY_ASSIGN(const auto begin, lane.queue->record());
-      CGL_TRY(kernels_->track(*lane.queue, work));
-      CGL_TRY_ASSIGN(const auto end, lane.queue->record());
-      CGL_TRY(lane.down.reserve(device_, 2 * lines * sizeof(kernel::HalfRecord)));
-      const std::span<kernel::HalfRecord> halves = lane.down.as<kernel::HalfRecord>(2 * lines);
-      CGL_TRY(download(*lane.queue, halves, lane.halves.buffer()));
-      CGL_TRY(lane.queue->synchronise());
-      CGL_TRY_ASSIGN(const double milliseconds, end->milliseconds_since(*begin));
-      kernel_nanoseconds_ += static_cast<std::uint64_t>(1e6 * milliseconds);
-      CGL_TRY(check_interrupt());
+      CGL_TRY_ASSIGN(const std::span<const kernel::HalfRecord> halves, run_halves(lane, work, lines));
       std::vector<std::uint32_t> unfinished;
       const std::size_t every = input_.plan.one_sided != 0u ? 2 : 1;
       for (std::size_t place = 0; place < halves.size(); place += every) {
@@ -333,19 +416,139 @@ class PagedTracker final : public Tracker {
       if (unfinished.empty()) return halves;
       CGL_TRY(make_room(lane, unfinished.size()));
       work.store = store_of(lane);
-      CGL_TRY(send(*lane.queue, lane.places, std::span<const std::uint32_t>(unfinished)));
+      CGL_TRY(send_places(lane, unfinished, work));
+    }
+  }
+
+  // One launch; what is known of all halves after it.
+  Result<std::span<const kernel::HalfRecord>> run_halves(Lane& lane, const kernel::PagedWork& work, std::size_t lines) {
+    CGL_TRY_ASSIGN(const auto begin, lane.queue->record());
+    CGL_TRY(kernels_->track(*lane.queue, lane.slot, work));
+    CGL_TRY_ASSIGN(const auto end, lane.queue->record());
+    CGL_TRY(lane.down.reserve(device_, 2 * lines * sizeof(kernel::HalfRecord)));
+    const std::span<kernel::HalfRecord> halves = lane.down.as<kernel::HalfRecord>(2 * lines);
+    CGL_TRY(download(*lane.queue, halves, lane.halves.buffer()));
+    CGL_TRY(lane.queue->synchronise());
+    CGL_TRY_ASSIGN(const double milliseconds, end->milliseconds_since(*begin));
+    kernel_nanoseconds_ += static_cast<std::uint64_t>(1e6 * milliseconds);
+    CGL_TRY(check_interrupt());
+    return halves;
+  }
+
+  // Which halves are next.
+  Status send_places(Lane& lane, std::span<const std::uint32_t> places, kernel::PagedWork& work) {
+    CGL_TRY(send(lane, lane.places, places));
+    CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, sizeof(std::uint32_t), std::byte{0}));
+    CGL_TRY(lane.queue->synchronise());
+    work.halves.places = lane.places.as<const std::uint32_t>();
+    work.halves.count = static_cast<std::uint32_t>(places.size());
+    return {};
+  }
+
+  // Seeds of a brick follow each other, in space as before.
+  void sort_by_brick(std::span<const numerics::Vec3> positions, std::vector<std::uint32_t>& order) const {
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return bricks_.brick_at(positions[a].z) < bricks_.brick_at(positions[b].z);
+    });
+  }
+
+  Status load_brick(Lane& lane, std::uint32_t which, kernel::PagedWork& work) {
+    work.brick.low = bricks_.low(which);
+    work.brick.high = bricks_.high(which);
+    if (resident_brick_ == which) return {};
+    resident_brick_ = no_brick;
+    const FieldBrick& brick = bricks_[which];
+    const std::uint64_t record_bytes = std::uint64_t{field_->stride} * field_->number_bytes();
+    const std::span<const std::byte> all = field_->stored_bytes();
+    const std::vector<std::uint32_t> record_of_voxel = bricks_.record_of_voxel(*field_, which);
+    Queue& queue = *lane.queue;
+    CGL_TRY(upload(queue, record_of_voxel_.buffer(), std::span<const std::uint32_t>(record_of_voxel)));
+    CGL_TRY(queue.upload(records_.buffer(), 0, all.first(record_bytes)));
+    CGL_TRY(queue.upload(
+        records_.buffer(), record_bytes,
+        all.subspan(brick.first_record * record_bytes, (brick.end_record - brick.first_record) * record_bytes)));
+    CGL_TRY(queue.synchronise());
+    resident_brick_ = which;
+    return {};
+  }
+
+  Status find_directions_in_bricks(Lane& lane, std::span<const numerics::Vec3> positions,
+                                   std::span<const std::uint32_t> order, const kernel::PagedWork& work) {
+    for (std::size_t first = 0; first < order.size();) {
+      const std::uint32_t brick = bricks_.brick_at(positions[order[first]].z);
+      std::size_t end = first + 1;
+      while (end < order.size() && bricks_.brick_at(positions[order[end]].z) == brick) ++end;
+      kernel::PagedWork part = work;
+      CGL_TRY(load_brick(lane, brick, part));
+      part.seeds.positions += 3 * first;
+      part.seeds.index += first;
+      part.seeds.directions += 3 * std::size_t{part.seeds.stride} * first;
+      part.seeds.initial += first;
+      part.seeds.count = static_cast<std::uint32_t>(end - first);
       CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, sizeof(std::uint32_t), std::byte{0}));
+      CGL_TRY(kernels_->find_directions(*lane.queue, lane.slot, part));
       CGL_TRY(lane.queue->synchronise());
-      work.halves.places = lane.places.as<const std::uint32_t>();
-      work.halves.count = static_cast<std::uint32_t>(unfinished.size());
+      first = end;
+    }
+    return {};
+  }
+
+  // The brick for which most halves wait is next, until all have ended.
+  Result<std::span<const kernel::HalfRecord>> track_halves_in_bricks(Lane& lane,
+                                                                     std::span<const numerics::Vec3> positions,
+                                                                     std::span<const std::uint32_t> order,
+                                                                     const PieceLines& lines, kernel::PagedWork& work) {
+    const auto brick_of_seed = [&](std::uint32_t place) {
+      return bricks_.brick_at(positions[order[lines.lines[place / 2] >> kernel::direction_bits]].z);
+    };
+    std::vector<std::vector<std::uint32_t>> waiting(bricks_.size());
+    const std::uint32_t every = input_.plan.one_sided != 0u ? 2 : 1;
+    for (std::uint32_t place = 0; place < 2 * lines.lines.size(); place += every) {
+      waiting[brick_of_seed(place)].push_back(place);
+    }
+    std::span<const kernel::HalfRecord> halves;
+    for (;;) {
+      const auto most = std::max_element(waiting.begin(), waiting.end(),
+                                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
+      if (most->empty()) return halves;
+      const auto brick = static_cast<std::uint32_t>(most - waiting.begin());
+      const std::vector<std::uint32_t> places = std::move(*most);
+      most->clear();
+      CGL_TRY(load_brick(lane, brick, work));
+      CGL_TRY(send_places(lane, places, work));
+      CGL_TRY_ASSIGN(halves, run_halves(lane, work, lines.lines.size()));
+      std::size_t without_page = 0, ended = 0, left = 0;
+      for (const std::uint32_t place : places) {
+        const kernel::HalfRecord& half = halves[place];
+        if (half.reason == kernel::unfinished_half) {
+          ++without_page;
+          waiting[brick_of_seed(place)].push_back(place);
+        } else if (half.reason == kernel::paused_half) {
+          const std::uint32_t next = bricks_.brick_at(std::bit_cast<float>(half.points));
+          waiting[next].push_back(place);
+          if (next != brick) ++left;
+        } else {
+          ++ended;
+        }
+      }
+      if (without_page > 0) {
+        CGL_TRY(make_room(lane, without_page));
+        work.store = store_of(lane);
+      } else if (ended + left == 0) {
+        return fail(ErrorKind::device, "device {}: streamlines do not leave their brick of the field; use --device cpu",
+                    device_.id());
+      }
     }
   }
 
   // More pages; those that are written stay.
   Status make_room(Lane& lane, std::size_t unfinished) {
     const std::uint64_t old = lane.page_capacity;
+    // What is there already costs nothing.
     const std::uint64_t pages =
-        std::min<std::uint64_t>(std::max<std::uint64_t>(2 * old, old + 3 * unfinished), kernel::no_page);
+        lane.pages_there() > old
+            ? lane.pages_there()
+            : std::min<std::uint64_t>(std::max<std::uint64_t>(2 * old, old + 3 * unfinished), kernel::no_page);
     if (pages == old) {
       return fail(ErrorKind::out_of_memory, "device {}: more than {} pages of points in one piece", device_.id(), old);
     }
@@ -426,11 +629,11 @@ class PagedTracker final : public Tracker {
         offset[i] = static_cast<std::uint32_t>(offsets[i] - offsets[part_begins[part]]);
       }
     }
-    CGL_TRY(send(*lane.queue, lane.output_line, std::span<const std::uint32_t>(line)));
-    CGL_TRY(send(*lane.queue, lane.output_offset, std::span<const std::uint32_t>(offset)));
+    CGL_TRY(send(lane, lane.output_line, std::span<const std::uint32_t>(line)));
+    CGL_TRY(send(lane, lane.output_offset, std::span<const std::uint32_t>(offset)));
     const std::uint64_t part_bytes = 3 * sizeof(float) * largest_part;
     for (std::size_t i = 0; i < std::min<std::size_t>(part_begins.size() - 1, 2); ++i) {
-      CGL_TRY(lane.parts[i].reserve(device_, part_bytes));
+      CGL_TRY(lane.parts[i].reserve(device_, part_bytes, lane.is_reserve));
       CGL_TRY(lane.parts_down[i].reserve(device_, part_bytes));
     }
     std::unique_ptr<Event> arrived;
@@ -463,13 +666,19 @@ class PagedTracker final : public Tracker {
   Device& device_;
   std::unique_ptr<PagedKernels> kernels_;
   const PagedTrackerOptions options_;
+  static constexpr std::uint32_t no_brick = ~0u;
   Room tables_, record_of_voxel_, records_;
+  const Field* field_ = nullptr;
+  FieldBricks bricks_;  // empty: the whole field is on the device
+  std::uint32_t resident_brick_ = no_brick;
   TrackingInput input_{};
   const Seeds* seeds_ = nullptr;
   const GivenDirections* directions_ = nullptr;
   std::atomic<std::uint64_t> kernel_nanoseconds_ = 0;
   std::mutex mutex_;
+  std::condition_variable lane_is_free_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // those that no thread uses; guarded by mutex_
+  std::vector<std::uint32_t> free_slots_;     // of lanes that are not made; guarded by mutex_
 };
 
 }  // namespace

@@ -9,8 +9,11 @@
 #include <thread>
 
 #include "device/cpu/cpu_device.hpp"
+#include "support/memory_jobs.hpp"
 #include "support/random_plan.hpp"
+#include "tract/half_field.hpp"
 #include "tract/kernel/boot_in_registers.hpp"
+#include "tract/kernel/brick_half.hpp"
 #include "tract/kernel/prob_in_registers.hpp"
 
 namespace cingulum {
@@ -31,17 +34,25 @@ class HostKernels final : public PagedKernels {
  public:
   explicit HostKernels(std::uint32_t& launches) : launches_(launches) {}
 
-  [[nodiscard]] Status configure(const TrackingInput& input) override {
+  [[nodiscard]] Status configure(const TrackingInput& input, bool in_bricks) override {
     input_ = input;
+    in_bricks_ = in_bricks;
     return {};
   }
-  [[nodiscard]] Status find_directions(Queue&, const kernel::PagedWork& work) override {
+  [[nodiscard]] Status find_directions(Queue&, std::uint32_t, const kernel::PagedWork& work) override {
     Memory memory(kernel::slab_layout(input_, true));
     kernel::run_seeds<WarpLikeLanes, HostMachine>(input_, memory.slab, work.seeds);
     return {};
   }
-  [[nodiscard]] Status track(Queue&, const kernel::PagedWork& work) override {
+  [[nodiscard]] Status track(Queue&, std::uint32_t, const kernel::PagedWork& work) override {
     ++launches_;
+    if (in_bricks_) {
+      ++launches_in_bricks;
+      Memory memory(kernel::slab_layout(input_, false));
+      kernel::run_halves_in_brick<WarpLikeLanes, HostMachine>(input_, memory.slab, work.seeds, work.halves, work.store,
+                                                              work.brick);
+      return {};
+    }
     // As the CUDA kernels of fixed shapes choose.
     const bool unweighted = input_.plan.angular_weight == 0.0f;
     const bool mirror = unweighted && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
@@ -51,11 +62,11 @@ class HostKernels final : public PagedKernels {
       track_with<kernel::BootInRegisters<4>>(work);
     } else if (input_.field.kind == field_of_harmonics && mirror && input_.harmonics.degree == 8u && prob) {
       ++series_in_registers;
-      track_with<kernel::ProbOnMirroredSeries<8, 3>>(work);
+      track_with<kernel::ProbOnMirroredSeries<8, 3, 48>>(work);
     } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.half != 0u && prob &&
-               input_.field.channels == 362u) {
+               input_.field.channels == 362u && input_.field.half == 0u) {
       ++amplitudes_in_registers;
-      track_with<kernel::ProbOnAmplitudes<362>>(work);
+      track_with<kernel::ProbOnAmplitudes<362, 368>>(work);
     } else {
       track_with<kernel::AnySteps>(work);
     }
@@ -71,25 +82,28 @@ class HostKernels final : public PagedKernels {
     return {};
   }
 
+  static inline std::atomic<std::uint32_t> launches_in_bricks = 0;
   static inline std::atomic<std::uint32_t> boot_in_registers = 0;
   static inline std::atomic<std::uint32_t> series_in_registers = 0;
   static inline std::atomic<std::uint32_t> amplitudes_in_registers = 0;
 
  private:
   struct Memory {
-    explicit Memory(const kernel::SlabLayout& layout)
-        : floats(layout.words), slab(kernel::slab_at(floats.data(), layout)) {}
+    explicit Memory(const kernel::SlabLayout& layout, std::uint32_t least = 0)
+        : floats(std::max(layout.words, least)), slab(kernel::slab_at(floats.data(), layout)) {}
     std::vector<float> floats;
     Slab slab;
   };
 
   template <class Steps>
   void track_with(const kernel::PagedWork& work) {
-    Memory memory(kernel::slab_layout(input_, false));
+    Memory memory(kernel::slab_layout(input_, false),
+                  kernel::whole_rows(input_.field.channels + 1u) + kernel::kept_corner_words(input_.field.stride));
     kernel::run_halves<WarpLikeLanes, HostMachine, Steps>(input_, memory.slab, work.seeds, work.halves, work.store);
   }
 
   TrackingInput input_{};
+  bool in_bricks_ = false;
   std::uint32_t& launches_;
 };
 
@@ -140,29 +154,83 @@ TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
   }
 }
 
-TEST(PagedTracker, takes_smaller_pieces_when_memory_is_short) {
+// R13: the same bits, whole, in small pieces or in bricks, or a refusal before work begins; then a smaller job goes on.
+TEST(PagedTracker, with_any_share_of_the_memory_tracks_the_same_or_refuses_before_work_begins) {
   Setting setting;
-  const test::RandomPlan plan = test::random_plan(7, *setting.pool);
-  for (std::uint64_t failing = 1; failing < 40; ++failing) {
-    const auto tracker = setting.tracker({.first_pages = 4});
-    const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
-    const auto seeds = listed_seeds(plan.seeds).value();
-    const GivenDirections* const directions = plan.directions.directions.empty() ? nullptr : &plan.directions;
-    ASSERT_TRUE(tracker->prepare(numbers, plan.field, *seeds, directions));
-    const auto cpu = make_cpu_tracker(*setting.pool);
-    ASSERT_TRUE(cpu->prepare(numbers, plan.field, *seeds, directions));
-    StreamlineBatch batch, truth;
-    ASSERT_TRUE(cpu->track({0, plan.seeds.size()}, truth));
-    setting.device->budget().fail_nth_allocation(failing);
-    Status outcome = tracker->track({0, plan.seeds.size()}, batch);
-    setting.device->budget().fail_nth_allocation(0);
-    // The first allocation belongs to the lane; there is nothing smaller to ask for.
-    if (!outcome) {
-      EXPECT_EQ(outcome.error().kind(), ErrorKind::out_of_memory);
-      ASSERT_TRUE(tracker->track({0, plan.seeds.size()}, batch)) << "after a failure the tracker works";
+  MemoryBudget& budget = setting.device->budget();
+  int refused = 0, tracked = 0, in_bricks = 0;
+  const std::uint32_t plans = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 400 : 12;
+  constexpr std::pair<Getter, bool> tall[] = {{Getter::prob, false}, {Getter::prob, true},    {Getter::ptt, false},
+                                              {Getter::ptt, true},   {Getter::det, true},     {Getter::closest, false},
+                                              {Getter::prob, false}, {Getter::tensor, false}, {Getter::det, false}};
+  for (std::uint32_t number = 0; number < plans + std::size(tall); ++number) {
+    const test::Job job(number < std::size(tall) ? test::tall_plan(tall[number].first, tall[number].second, number)
+                                                 : test::random_plan(200 + number, *setting.pool),
+                        *setting.pool);
+    SCOPED_TRACE(fmt::format("plan {}: {}", number, job.plan.name));
+    const auto tracker = setting.tracker({.first_pages = number % 3});
+    ASSERT_TRUE(job.prepare(*tracker));
+    const std::uint64_t need = budget.used_bytes();
+    bool was_refused = false;
+    for (const std::uint64_t percent : {100u, 50u, 20u, 5u, 1u}) {
+      const std::uint32_t in_bricks_before = HostKernels::launches_in_bricks;
+      budget.set_limit(need * percent / 100);
+      const Status prepared = job.prepare(*tracker);
+      if (prepared) {
+        ++tracked;
+        EXPECT_TRUE(job.tracks_the_same(*tracker)) << percent << " % of " << need;
+        EXPECT_LE(budget.used_bytes(), need * percent / 100);
+        in_bricks += HostKernels::launches_in_bricks > in_bricks_before ? 1 : 0;
+      } else {
+        ++refused;
+        was_refused = true;
+        EXPECT_LT(percent, 100u);
+        EXPECT_EQ(prepared.error().kind(), ErrorKind::out_of_memory);
+        const std::string& message = prepared.error().message();
+        for (const char* part : {"needs", "free are", "--mask", "CINGULUM_MEMORY_LIMIT"}) {
+          EXPECT_NE(message.find(part), std::string::npos) << message;
+        }
+        EXPECT_EQ(budget.used_bytes(), 0u) << "nothing is kept";
+      }
+      budget.set_limit(std::nullopt);
     }
-    EXPECT_TRUE(test::same_batch(batch, truth)) << "allocation " << failing;
+    if (was_refused && number % 4 == 0) {
+      const test::Job small(test::random_plan(0, *setting.pool), *setting.pool);
+      ASSERT_TRUE(small.prepare(*tracker)) << "the same tracker, a smaller job";
+      EXPECT_TRUE(small.tracks_the_same(*tracker));
+    }
+    if (::testing::Test::HasFailure()) break;
   }
+  EXPECT_EQ(budget.used_bytes(), 0u);
+  EXPECT_GT(refused, 20);
+  EXPECT_GT(tracked, 30);
+  EXPECT_GT(in_bricks, 10);
+}
+
+// R13: whichever allocation fails, the result is the same, or prepare() says that it cannot be.
+TEST(PagedTracker, with_any_allocation_failing_tracks_the_same_or_refuses_before_work_begins) {
+  Setting setting;
+  MemoryBudget& budget = setting.device->budget();
+  for (const std::uint32_t number : {7u, 12u, 31u}) {
+    const test::Job job(test::random_plan(number, *setting.pool), *setting.pool);
+    bool all_passed = false;
+    for (std::uint64_t failing = 1; !all_passed; ++failing) {
+      ASSERT_LT(failing, 500u);
+      const auto tracker = setting.tracker({.first_pages = 4});
+      const std::uint64_t before = budget.allocations();
+      budget.fail_nth_allocation(failing);
+      const Status prepared = job.prepare(*tracker);
+      if (!prepared) {
+        EXPECT_EQ(prepared.error().kind(), ErrorKind::out_of_memory);
+        budget.fail_nth_allocation(0);
+        ASSERT_TRUE(job.prepare(*tracker)) << "after a refusal the tracker works";
+      }
+      EXPECT_TRUE(job.tracks_the_same(*tracker)) << job.plan.name << ", allocation " << failing;
+      budget.fail_nth_allocation(0);
+      all_passed = budget.allocations() - before < failing;
+    }
+  }
+  EXPECT_EQ(budget.used_bytes(), 0u);
 }
 
 TEST(PagedTracker, may_be_called_by_several_threads) {

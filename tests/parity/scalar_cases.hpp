@@ -495,6 +495,16 @@ struct PropagateFrame : ScalarCase {
   }
 };
 
+// Near one WGSL has a short way.
+struct InverseRoot : ScalarCase {
+  static constexpr const char* name = "inverse_root";
+  static constexpr int in_words = 1, out_words = 1;
+  static constexpr WordDomain domain[] = {below(8192, 0x3f800000u - 4096u)};
+  static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) {
+    out[0] = float_bits(1.0f / numerics::root(bits_float(in[0])));
+  }
+};
+
 // The functions of lane_rotation.hpp: each lane has the bits of propagate_frame, for tangents that are not zero.
 struct LanePropagate : ScalarCase {
   static constexpr const char* name = "lane_propagate";
@@ -593,12 +603,13 @@ struct HarmonicNumbering : ScalarCase {
   }
 };
 
-using ScalarCases = std::tuple<ProductThenSum, Quotient, Root, HighProduct, Classify, ConvertToInteger, ClampMagnitude,
-                               FlushTiny, HalfToFloat, FloatToHalf, Philox, Draw, Normals, BootstrapPick, Sine, Cosine,
-                               SineCosineTogether, ArcCosine, Logarithm, Exponential, Sine64, Cosine64, ArcCosine64,
-                               Logarithm64, Exponential64, Root64, Quotient64, Normals64, DotAndCross, Normalise,
-                               AnyPerpendicular, QuaternionRotation, TransportFrame, PropagateFrame, LanePropagate,
-                               TrilinearCellCase, TrilinearSample, SphericalHarmonics, HarmonicNumbering>;
+using ScalarCases =
+    std::tuple<ProductThenSum, Quotient, Root, HighProduct, Classify, ConvertToInteger, ClampMagnitude, FlushTiny,
+               HalfToFloat, FloatToHalf, Philox, Draw, Normals, BootstrapPick, Sine, Cosine, SineCosineTogether,
+               ArcCosine, Logarithm, Exponential, Sine64, Cosine64, ArcCosine64, Logarithm64, Exponential64, Root64,
+               Quotient64, Normals64, DotAndCross, Normalise, AnyPerpendicular, QuaternionRotation, TransportFrame,
+               PropagateFrame, InverseRoot, LanePropagate, TrilinearCellCase, TrilinearSample, SphericalHarmonics,
+               HarmonicNumbering>;
 
 inline constexpr int scalar_case_count = static_cast<int>(std::tuple_size_v<ScalarCases>);
 

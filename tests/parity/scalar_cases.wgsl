@@ -216,6 +216,12 @@ fn case_propagate_frame(a: array<u32, 16>) -> array<u32, 16> {
   return out;
 }
 
+fn case_inverse_root(a: array<u32, 16>) -> array<u32, 16> {
+  var out: array<u32, 16>;
+  out[0] = bitcast<u32>(inverse_root(bitcast<f32>(a[0])));
+  return out;
+}
+
 fn case_lane_propagate(a: array<u32, 16>) -> array<u32, 16> {
   var out: array<u32, 16>;
   let given = normalise(vec3_from_words(a));

@@ -1,4 +1,4 @@
-#include "ring/gpu_monitor.hpp"
+#include "ring/telemetry/gpu_monitor.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "ring/wire.hpp"
+#include "ring/edge/wire.hpp"
 
 namespace cingulum::ring::wire_test {
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "support/analytic_field.hpp"
+#include "tract/half_field.hpp"
 #include "tract/seeds.hpp"
 #include "tract/tracker.hpp"
 
@@ -40,6 +41,9 @@ class RandomPlanMaker {
     make_options(plan.options);
     plan.field = make_field(plan.options, plan.name, pool);
     make_seeds(plan);
+    // Last, so that plans without it are what they were before there were halves.
+    const bool may_be_half = plan.field.kind == FieldKind::amplitudes || plan.field.kind == FieldKind::harmonics;
+    if (may_be_half && chance(4) && store_in_half_precision(plan.field)) plan.name += " in half precision";
     return plan;
   }
 

@@ -9,6 +9,7 @@
 
 #include "formats/tractogram.hpp"
 #include "support/each_device.hpp"
+#include "support/memory_jobs.hpp"
 #include "support/random_plan.hpp"
 #include "support/temporary_folder.hpp"
 #include "tract/device_choice.hpp"
@@ -43,6 +44,8 @@ class DeviceTracking : public testing::EachDevice {
   [[nodiscard]] bool is_emulated() const {
     return is(Backend::webgpu) && device().capabilities().software && std::getenv("CINGULUM_TEST_LONG") == nullptr;
   }
+
+  std::uint64_t used_once_ = 0;
 
  private:
   std::unique_ptr<ThreadPool> pool_;
@@ -129,6 +132,71 @@ test::RandomPlan large_plan(Getter getter, int degree, const char* sphere, std::
   return plan;
 }
 
+// R13: for shares of the memory that a run takes, and for every allocation that fails, the bits are the CPU's or the
+// plan is refused before work begins; and the device goes on.
+TEST_P(DeviceTracking, short_memory_gives_the_same_bits_or_a_refusal_before_work_begins) {
+  if (is(Backend::cpu)) return;  // takes no memory of a device; see the_limit_of_the_cpu_holds_for_its_field
+  MemoryBudget& budget = device().budget();
+  const std::uint64_t base = budget.used_bytes();
+  constexpr std::pair<Getter, bool> tall[] = {
+      {Getter::prob, true}, {Getter::prob, false}, {Getter::det, true}, {Getter::ptt, false}, {Getter::tensor, false}};
+  const bool few = is_emulated() || std::getenv("CINGULUM_TEST_SEEDS") != nullptr;
+  int refused = 0, tracked = 0, smaller = 0;
+  for (std::uint32_t number = 0; number < (few ? 2u : std::size(tall)); ++number) {
+    test::RandomPlan plan = test::tall_plan(tall[number].first, tall[number].second, number);
+    if (few) test::cut_down(plan);
+    const test::Job job(std::move(plan), pool());
+    SCOPED_TRACE(job.plan.name);
+    std::uint64_t need = 0;
+    {
+      const auto whole = tracker();
+      ASSERT_TRUE(job.prepare(*whole));
+      ASSERT_TRUE(job.tracks_the_same(*whole));
+      need = budget.used_bytes() - base;
+    }
+    for (const std::uint64_t percent : {100u, 50u, 20u, 5u, 1u}) {
+      const auto short_of_memory = tracker();
+      budget.set_limit(base + need * percent / 100);
+      const Status prepared = job.prepare(*short_of_memory);
+      if (prepared) {
+        ++tracked;
+        smaller += percent < 100 ? 1 : 0;
+        EXPECT_TRUE(job.tracks_the_same(*short_of_memory)) << percent << " % of " << need;
+      } else {
+        ++refused;
+        EXPECT_EQ(prepared.error().kind(), ErrorKind::out_of_memory) << prepared.error().message();
+        EXPECT_NE(prepared.error().message().find("--device cpu"), std::string::npos) << prepared.error().message();
+        EXPECT_EQ(budget.used_bytes(), base) << "nothing is kept";
+      }
+      budget.set_limit(std::nullopt);
+      if (!prepared) {
+        ASSERT_TRUE(job.prepare(*short_of_memory)) << "after a refusal the same tracker works";
+        EXPECT_TRUE(job.tracks_the_same(*short_of_memory));
+      }
+    }
+    bool all_passed = number > 0;
+    for (std::uint64_t failing = 1; !all_passed; ++failing) {
+      ASSERT_LT(failing, 200u);
+      const auto unlucky = tracker();
+      const std::uint64_t before = budget.allocations();
+      budget.fail_nth_allocation(failing);
+      const Status prepared = job.prepare(*unlucky);
+      if (!prepared) {
+        EXPECT_EQ(prepared.error().kind(), ErrorKind::out_of_memory) << prepared.error().message();
+      } else {
+        EXPECT_TRUE(job.tracks_the_same(*unlucky)) << "allocation " << failing;
+      }
+      budget.fail_nth_allocation(0);
+      all_passed = budget.allocations() - before < failing;
+    }
+  }
+  EXPECT_EQ(budget.used_bytes(), base);
+  EXPECT_GT(tracked, 1);
+  EXPECT_GT(refused, 1);
+  std::printf("%s: %d tracked (%d with less memory than the whole field takes), %d refused\n", GetParam(), tracked,
+              smaller, refused);
+}
+
 TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
   struct {
     Getter getter;
@@ -155,18 +223,17 @@ TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
 }
 
 // The file that a run of these devices writes.
-std::string file_of(const test::RandomPlan& plan, const std::string& devices, std::uint64_t chunk, ThreadPool& pool) {
-  const TemporaryFolder folder;
+void write_file(const std::filesystem::path& path, const test::RandomPlan& plan, const std::string& devices,
+                std::uint64_t chunk, ThreadPool& pool) {
   const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
   const auto seeds = listed_seeds(plan.seeds).value();
   auto trackers = prepare_trackers(testing::registry(), devices, 1, pool, numbers, plan.field, *seeds, nullptr);
   EXPECT_TRUE(trackers) << testing::message_of(trackers);
-  if (!trackers) return {};
+  if (!trackers) return;
   TractogramLayout layout;
   layout.format = TractogramFormat::trx;
   layout.reference = plan.field.geometry;
   layout.streamline_fields = seed_fields(seeds->count());
-  const std::filesystem::path path = folder.path() / "a.trx";
   auto writer = TractogramWriter::create(path, layout, {});
   EXPECT_TRUE(writer) << testing::message_of(writer);
   TrackingRunOptions options;
@@ -176,6 +243,12 @@ std::string file_of(const test::RandomPlan& plan, const std::string& devices, st
   const auto statistics = run_tracking(trackers->pointers(), *seeds, plan.field.geometry, options, **writer, nullptr);
   EXPECT_TRUE(statistics) << testing::message_of(statistics);
   EXPECT_TRUE((*writer)->commit());
+}
+
+std::string file_of(const test::RandomPlan& plan, const std::string& devices, std::uint64_t chunk, ThreadPool& pool) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "a.trx";
+  write_file(path, plan, devices, chunk, pool);
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -193,6 +266,113 @@ TEST_P(DeviceTracking, files_are_the_same_from_any_mix_of_devices_and_chunks) {
     for (const std::uint64_t chunk :
          is_emulated() ? std::vector<std::uint64_t>{5, 25000} : std::vector<std::uint64_t>{97, 1024, 25000}) {
       EXPECT_TRUE(file_of(plan, mix, chunk, pool()) == truth) << mix << " in chunks of " << chunk;
+    }
+  }
+}
+
+// The largest resident memory of this process so far, in bytes; 0 where the system does not tell.
+std::uint64_t largest_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return 1024 * std::stoull(line.substr(6));
+  }
+  return 0;
+}
+
+// Twenty times as many seeds take the same memory, on the device and on the host: streamlines stream.
+TEST_P(DeviceTracking, memory_does_not_grow_with_the_number_of_seeds) {
+  const bool slow = is_emulated();
+  const std::uint32_t few = slow ? 400 : 20'000;
+  test::RandomPlan plan;
+  plan.options.getter = Getter::closest;
+  plan.options.max_length_mm = slow ? 4 : 100;
+  plan.options.max_directions = 1;
+  plan.options.random_key = 3;
+  plan.field = test::peak_field(
+      test::grid(12, 12, 6), 1,
+      [](numerics::Vec3d, numerics::Vec3d* peaks) {
+        peaks[0] = {1, 0, 0};
+      },
+      [](numerics::Vec3d) { return 1.0f; });
+  std::mt19937 generator(5);
+  std::uniform_real_distribution<float> share(0.0f, 1.0f);
+  for (std::uint32_t i = 0; i < 20 * few; ++i) {
+    plan.seeds.push_back({11 * share(generator), 11 * share(generator), 5 * share(generator)});
+  }
+  test::RandomPlan first = plan;
+  first.seeds.resize(few);
+  MemoryBudget& budget = device().budget();
+  const std::size_t chunk = few / 10;
+  const TemporaryFolder folder;
+  write_file(folder.path() / "few.trx", first, GetParam(), chunk, pool());
+  const std::uint64_t device_before = budget.peak_bytes(), host_before = largest_resident_bytes();
+  write_file(folder.path() / "many.trx", plan, GetParam(), chunk, pool());
+  const std::uint64_t device_after = budget.peak_bytes(), host_after = largest_resident_bytes();
+  const auto bytes_of_few = std::filesystem::file_size(folder.path() / "few.trx");
+  const auto bytes_of_many = std::filesystem::file_size(folder.path() / "many.trx");
+  EXPECT_GT(bytes_of_many, 15 * bytes_of_few);
+  EXPECT_EQ(device_after, device_before);
+  std::printf("%s: peaks of %.1f and %.1f MB on the device, %.1f and %.1f MB on the host, files of %.1f and %.1f MB\n",
+              GetParam(), 1e-6 * static_cast<double>(device_before), 1e-6 * static_cast<double>(device_after),
+              1e-6 * static_cast<double>(host_before), 1e-6 * static_cast<double>(host_after),
+              1e-6 * static_cast<double>(bytes_of_few), 1e-6 * static_cast<double>(bytes_of_many));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  // The arrays beside the positions take up to a megabyte each before they go to temporary files.
+  EXPECT_LT(host_after, host_before + 24'000'000);
+#endif
+}
+
+TEST_P(DeviceTracking, every_device_that_is_there_can_share_the_seeds_of_a_run) {
+  if (!is(Backend::cpu)) return;  // once
+  test::RandomPlan plan = large_plan(Getter::prob, 8, "mirror321", 40, pool());
+  plan.options.max_length_mm = 20;
+  std::string mix = "cpu";
+  for (const char* other : {"webgpu", "cuda"}) {
+    if (testing::registry().select_one(other)) mix = std::string(other) + "," + mix;
+  }
+  const std::string truth = file_of(plan, "cpu", 25000, pool());
+  for (const std::uint64_t chunk : {3u, 7u}) EXPECT_TRUE(file_of(plan, mix, chunk, pool()) == truth) << mix;
+}
+
+// The same GPU named twice has the field once.
+TEST_P(DeviceTracking, a_device_that_is_named_twice_has_the_field_once) {
+  const test::RandomPlan plan = large_plan(Getter::prob, 0, "repulsion724", 5, pool());
+  const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
+  const auto seeds = listed_seeds(plan.seeds).value();
+  const std::string device_name = GetParam();
+  const std::uint64_t base = device().budget().used_bytes();
+  for (const std::string& names : {device_name, device_name + "," + device_name + "," + device_name}) {
+    const auto trackers = prepare_trackers(testing::registry(), names, 1, pool(), numbers, plan.field, *seeds, nullptr);
+    ASSERT_TRUE(trackers) << testing::message_of(trackers);
+    EXPECT_EQ(trackers->trackers.size(), names == device_name ? 1u : 3u);
+    const std::uint64_t used = device().budget().used_bytes() - base;
+    const std::uint64_t field = plan.field.stored_bytes().size();
+    if (is(Backend::cpu)) {
+      EXPECT_EQ(used, 0u);
+    } else {
+      EXPECT_GE(used, field);
+      EXPECT_LT(used, field + field / 2 + (std::uint64_t{16} << 20));
+      if (names == device_name) used_once_ = used;
+      EXPECT_EQ(used, used_once_);
+    }
+  }
+}
+
+TEST_P(DeviceTracking, the_limit_of_the_cpu_holds_for_its_field) {
+  if (!is(Backend::cpu)) return;
+  const test::RandomPlan plan = large_plan(Getter::prob, 0, "repulsion724", 5, pool());
+  const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
+  const auto seeds = listed_seeds(plan.seeds).value();
+  const std::uint64_t need = plan.field.stored_bytes().size() + 4 * plan.field.record_of_voxel.size();
+  for (const std::uint64_t percent : {100u, 50u, 20u, 5u, 1u}) {
+    device().budget().set_limit(need * percent / 100);
+    const auto trackers = prepare_trackers(testing::registry(), "cpu", 1, pool(), numbers, plan.field, *seeds, nullptr);
+    device().budget().set_limit(std::nullopt);
+    EXPECT_EQ(trackers.has_value(), percent == 100);
+    if (trackers) continue;
+    EXPECT_EQ(trackers.error().kind(), ErrorKind::out_of_memory);
+    for (const char* part : {"--field-precision half", "--mask", "free are", "CINGULUM_MEMORY_LIMIT"}) {
+      EXPECT_NE(trackers.error().message().find(part), std::string::npos) << trackers.error().message();
     }
   }
 }

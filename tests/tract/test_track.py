@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 import zipfile
@@ -61,15 +62,47 @@ class Reproducibility(WithPhantom):
         out = self.folder / "bench.json"
         done = run("bench", "track", "--dwi", self.phantom / "dwi.nii.gz", "--mask", self.phantom / "mask.nii.gz",
                    "--devices", "cpu,cpu+cpu", "--only", "tensor", "--nseeds", 200, "--check-seeds", 40,
-                   "--repetitions", 1, "--folder", self.folder.path, "--out", out, "--progress", "none")
+                   "--repetitions", 1, "--folder", self.folder.path, "--disk", self.folder.path, "--out", out,
+                   "--progress", "none")
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = json.loads(out.read_text())["rows"]
         self.assertEqual([row["device"] for row in rows], ["cpu", "cpu,cpu"])
         for row in rows:
             self.assertTrue(row["equal_to_cpu"])
             self.assertTrue(row["same_file_as_first_device"])
-            self.assertGreater(row["M_points_per_s"], 0)
+            for name in ("M_points_per_s", "file_seconds", "disk_seconds", "disk_copy_seconds", "file_bytes",
+                         "field_bytes", "mean_length_mm", "median_length_mm", "host_peak_bytes"):
+                self.assertGreater(row[name], 0, name)
         self.assertEqual(rows[0]["streamlines"], rows[1]["streamlines"])
+        self.assertEqual(list(self.folder.path.glob("cingulum-bench*")), [])
+
+    def test_bench_tracks_harmonics_from_a_file(self):
+        fit = self.folder / "fit"
+        run("fit", "--model", "csd", self.phantom / "dwi.nii.gz", "--bvals", self.phantom / "dwi.bval", "--bvecs",
+            self.phantom / "dwi.bvec", "--mask", self.phantom / "mask.nii.gz", "--out", fit, "--quiet")
+        out = self.folder / "bench-sh.json"
+        run("bench", "track", "--sh", fit / "fod.nii.gz", "--mask", self.phantom / "mask.nii.gz", "--devices", "cpu",
+            "--only", "SH", "--nseeds", 60, "--check-seeds", 20, "--repetitions", 1, "--folder", self.folder.path,
+            "--out", out, "--progress", "none")
+        rows = json.loads(out.read_text())["rows"]
+        self.assertEqual([row["scenario"].split()[0] for row in rows], ["prob", "det", "closest"])
+        self.assertTrue(all(row["streamlines"] > 0 for row in rows))
+        both = run("bench", "track", "--sh", fit / "fod.nii.gz", "--dwi", self.phantom / "dwi.nii.gz", check=False)
+        self.assertNotEqual(both.returncode, 0)
+        self.assertIn("both given", both.stderr)
+
+    def test_bench_runs_peers_on_the_same_seeds(self):
+        out = self.folder / "bench-peers.json"
+        run("bench", "track", "--dwi", self.phantom / "dwi.nii.gz", "--mask", self.phantom / "mask.nii.gz", "--devices",
+            "cpu", "--only", "prob on SF", "--nseeds", 300, "--check-seeds", 20, "--repetitions", 1, "--folder",
+            self.folder.path, "--peers", "--peer-seeds", 150, "--python", sys.executable, "--out", out, "--progress",
+            "none")
+        report = json.loads(out.read_text())
+        peer = report["peers"]["DIPY prob on SF"]
+        self.assertEqual(peer["seeds"], 150)
+        self.assertGreater(peer["kept"], 30)
+        # The same function and rules: streamlines are of a length.
+        self.assertLess(abs(peer["mean_length_mm"] / report["rows"][0]["mean_length_mm"] - 1), 0.3)
 
     def test_trk_and_tck_of_several_chunks_hold_every_chunk_once(self):
         words = [*self.data, "--dg", "prob", "--nseeds", 500]

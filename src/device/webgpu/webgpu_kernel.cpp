@@ -113,7 +113,7 @@ WGPUBindGroupLayoutEntry layout_entry(std::uint32_t binding, WGPUBufferBindingTy
 
 // Everything that a pipeline is made from.
 std::string pipeline_key(const KernelSource& source) {
-  std::string key = source.name + "\n";
+  std::string key = source.name + (source.trusted ? " trusted\n" : "\n");
   for (const KernelParameter& parameter : source.parameters)
     key += static_cast<char>('0' + static_cast<int>(parameter.kind));
   return key + "\n" + source.text;
@@ -253,7 +253,10 @@ Result<std::unique_ptr<Kernel>> compile_wgsl(WebgpuDevice& device, const KernelS
   module_descriptor.nextInChain = &wgsl.chain;
   module_descriptor.label = wgpu_text(source.name);
   auto module = device.checked("compiling " + source.name, [&] {
-    return WgpuHandle<WGPUShaderModule>(wgpu.wgpuDeviceCreateShaderModule(device.handle(), &module_descriptor),
+    return WgpuHandle<WGPUShaderModule>(source.trusted
+                                            ? wgpu.wgpuDeviceCreateShaderModuleTrusted(
+                                                  device.handle(), &module_descriptor, WGPUShaderRuntimeChecks_None)
+                                            : wgpu.wgpuDeviceCreateShaderModule(device.handle(), &module_descriptor),
                                         wgpu.wgpuShaderModuleRelease);
   });
   if (!module) return compilation_error(module.error());

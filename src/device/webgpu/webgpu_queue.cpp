@@ -40,6 +40,7 @@ struct PendingDownload {
   std::uint64_t capacity = 0;      // of the staging buffer
   std::uint64_t staged_bytes = 0;  // of it in use
   std::uint64_t skip = 0;          // bytes before the first wanted one
+  WGPUSubmissionIndex copied = 0;  // the submission that fills the staging buffer
   std::span<std::byte> to;
   std::atomic<State> state{State::mapping};
 };
@@ -59,11 +60,17 @@ class Downloads {
     return status;
   }
 
-  // Blocks until everything submitted so far is done and all downloads have arrived.
-  Status finish() {
-    const std::lock_guard lock(mutex_);
+  // Blocks until the submission is done (not those that others make meanwhile) and all downloads have arrived.
+  Status finish(WGPUSubmissionIndex last) {
     Status status = device_.check_not_lost();
-    if (status) device_.library().wgpuDevicePoll(device_.handle(), 1, nullptr);
+    if (status && last != 0) device_.library().wgpuDevicePoll(device_.handle(), 1, &last);
+    return finish(std::move(status));
+  }
+  Status finish() { return finish(device_.check_not_lost()); }
+
+ private:
+  Status finish(Status status) {
+    const std::lock_guard lock(mutex_);
     // All of them, whatever happens: the host memory of a download may go after this returns.
     while (!pending_.empty()) {
       Status arrived = finish_oldest();
@@ -73,7 +80,6 @@ class Downloads {
     return status;
   }
 
- private:
   Status start_one(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset);
 
   // 16 pieces in flight keep the bus busy; the rest of a large download waits for its turn.
@@ -110,7 +116,7 @@ class Downloads {
         static_cast<void>(download.release());
         return lost;
       }
-      wgpu.wgpuDevicePoll(device_.handle(), 1, nullptr);
+      wgpu.wgpuDevicePoll(device_.handle(), 1, &download->copied);
     }
     if (download->state.load() == PendingDownload::State::failed) {
       return fail(ErrorKind::device, "device {}: a download could not be mapped", device_.id());
@@ -149,14 +155,11 @@ Result<WGPUSubmissionIndex> submit(WebgpuDevice& device, std::string_view what, 
   return device.checked(what, [&] { return wgpu.wgpuQueueSubmitForIndex(device.queue_handle(), 1, list); });
 }
 
-Status copy_words(WebgpuDevice& device, WGPUBuffer to, std::uint64_t to_offset, WGPUBuffer from,
-                  std::uint64_t from_offset, std::uint64_t bytes) {
-  return submit(device, "copying",
-                [&](WGPUCommandEncoder encoder) {
-                  device.library().wgpuCommandEncoderCopyBufferToBuffer(encoder, from, from_offset, to, to_offset,
-                                                                        bytes);
-                })
-      .map([](WGPUSubmissionIndex) {});
+Result<WGPUSubmissionIndex> copy_words(WebgpuDevice& device, WGPUBuffer to, std::uint64_t to_offset, WGPUBuffer from,
+                                       std::uint64_t from_offset, std::uint64_t bytes) {
+  return submit(device, "copying", [&](WGPUCommandEncoder encoder) {
+    device.library().wgpuCommandEncoderCopyBufferToBuffer(encoder, from, from_offset, to, to_offset, bytes);
+  });
 }
 
 Status Downloads::start_one(std::span<std::byte> to, WGPUBuffer from, std::uint64_t offset) {
@@ -171,7 +174,8 @@ Status Downloads::start_one(std::span<std::byte> to, WGPUBuffer from, std::uint6
   CGL_TRY_ASSIGN(Staging staging, take_staging(download->staged_bytes));
   download->staging = std::move(staging.buffer);
   download->capacity = staging.capacity;
-  CGL_TRY(copy_words(device_, download->staging.get(), 0, from, first, download->staged_bytes));
+  CGL_TRY_ASSIGN(download->copied,
+                 copy_words(device_, download->staging.get(), 0, from, first, download->staged_bytes));
   WGPUBufferMapCallbackInfo callback = WGPU_BUFFER_MAP_CALLBACK_INFO_INIT;
   callback.mode = WGPUCallbackMode_AllowSpontaneous;
   callback.userdata1 = download.get();
@@ -234,6 +238,7 @@ class WebgpuEvent final : public Event {
     return downloads_->finish();
   }
 
+  [[nodiscard]] WGPUSubmissionIndex index() const { return index_; }
   [[nodiscard]] bool belongs_to(const WebgpuDevice& device) const { return &device_ == &device; }
 
   [[nodiscard]] Result<double> milliseconds_since(const Event& earlier) const override {
@@ -277,7 +282,7 @@ class WebgpuQueue final : public Queue {
       : Queue(device), device_(device), wgpu_(device.library()), downloads_(std::make_shared<Downloads>(device)) {}
   ~WebgpuQueue() override {
     // Host memory of unfinished downloads may go with our caller: nothing may be written to it later.
-    static_cast<void>(downloads_->finish());
+    static_cast<void>(downloads_->finish(last_));
   }
 
   [[nodiscard]] Status wait_for(Event& event) override {
@@ -287,13 +292,14 @@ class WebgpuQueue final : public Queue {
   }
   [[nodiscard]] Status synchronise() override {
     if (unsubmitted_bytes_ > 0) CGL_TRY(flush());
-    return downloads_->finish();
+    return downloads_->finish(last_);
   }
 
  protected:
   Result<std::unique_ptr<Event>> do_record() override {
     auto event = std::make_unique<WebgpuEvent>(device_, downloads_);
     CGL_TRY(event->record());
+    last_ = event->index();
     unsubmitted_bytes_ = 0;
     return event;
   }
@@ -330,12 +336,16 @@ class WebgpuQueue final : public Queue {
     const bool from_end = is_whole(bytes) || round_up(from_offset + bytes) <= from.bytes() + 3;
     if (is_whole(to_offset) && is_whole(from_offset) && to_end && from_end) {
       const std::uint64_t words = round_up(bytes);
-      if (&to != &from) return copy_words(device_, handle_of(to), to_offset, handle_of(from), from_offset, words);
+      if (&to != &from) {
+        CGL_TRY_ASSIGN(last_, copy_words(device_, handle_of(to), to_offset, handle_of(from), from_offset, words));
+        return {};
+      }
       // WebGPU refuses a copy within one buffer: it goes through a second one.
       CGL_TRY_ASSIGN(const auto between, device_.create_buffer(words, WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst,
                                                                "copying within a buffer"));
-      CGL_TRY(copy_words(device_, between.get(), 0, handle_of(from), from_offset, words));
-      return copy_words(device_, handle_of(to), to_offset, between.get(), 0, words);
+      CGL_TRY_ASSIGN(last_, copy_words(device_, between.get(), 0, handle_of(from), from_offset, words));
+      CGL_TRY_ASSIGN(last_, copy_words(device_, handle_of(to), to_offset, between.get(), 0, words));
+      return {};
     }
     std::vector<std::byte> bytes_between(std::min(bytes, piece_bytes));
     for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
@@ -408,7 +418,7 @@ class WebgpuQueue final : public Queue {
   // A submission takes the uploads that wgpu has staged along.
   template <class Record>
   Status submit_work(std::string_view what, Record&& record) {
-    CGL_TRY(submit(device_, what, std::forward<Record>(record)).map([](WGPUSubmissionIndex) {}));
+    CGL_TRY_ASSIGN(last_, submit(device_, what, std::forward<Record>(record)));
     unsubmitted_bytes_ = 0;
     return {};
   }
@@ -416,7 +426,7 @@ class WebgpuQueue final : public Queue {
   // Submits what wgpu has staged and waits for it.
   Status flush() {
     CGL_TRY(submit_work("uploading", [](WGPUCommandEncoder) {}));
-    wgpu_.wgpuDevicePoll(device_.handle(), 1, nullptr);
+    wgpu_.wgpuDevicePoll(device_.handle(), 1, &last_);
     return {};
   }
 
@@ -444,6 +454,7 @@ class WebgpuQueue final : public Queue {
   const WgpuLibrary& wgpu_;
   std::shared_ptr<Downloads> downloads_;
   std::uint64_t unsubmitted_bytes_ = 0;
+  WGPUSubmissionIndex last_ = 0;  // what this queue submitted last; 0: nothing
 };
 
 }  // namespace

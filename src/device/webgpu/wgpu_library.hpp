@@ -30,6 +30,7 @@
   X(wgpuDeviceRelease) \
   X(wgpuDeviceCreateBuffer) \
   X(wgpuDeviceCreateShaderModule) \
+  X(wgpuDeviceCreateShaderModuleTrusted) \
   X(wgpuDeviceCreateComputePipeline) \
   X(wgpuDeviceCreateBindGroupLayout) \
   X(wgpuDeviceCreatePipelineLayout) \

@@ -46,6 +46,12 @@ fn float_bits_to_half(bits: u32) -> u32 {
   return sign | (kept + select(0u, 1u, up));
 }
 
+fn finite_half_to_float(half: u32) -> f32 {
+  let magnitude = half & 0x7fffu;
+  let size = select((magnitude << 13u) + 0x38000000u, bitcast<u32>(f32(magnitude) * 0x1p-24f), magnitude < 0x400u);
+  return bitcast<f32>(size | ((half & 0x8000u) << 16u));
+}
+
 fn half_to_float(half: u32) -> f32 {
   return bitcast<f32>(half_to_float_bits(half));
 }

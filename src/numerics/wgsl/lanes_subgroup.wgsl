@@ -32,6 +32,10 @@ fn lanes_get(a: f32, lane: u32) -> f32 {
   return subgroupShuffle(a, lane);
 }
 
+fn lanes_same(a: f32) -> f32 {
+  return a;
+}
+
 fn lanes_ballot(flag: bool) -> u32 {
   return subgroupBallot(flag).x;
 }

@@ -44,6 +44,11 @@ fn lanes_get(a: f32, lane: u32) -> f32 {
   return bitcast<f32>(lanes_get_word(bitcast<u32>(a), lane));
 }
 
+// A number that is the same in all invocations, known to the compiler to be.
+fn lanes_same(a: f32) -> f32 {
+  return lanes_get(a, 0u);
+}
+
 fn lanes_ballot(flag: bool) -> u32 {
   var bits = select(0u, 1u, flag) << lane_index;
   bits |= lanes_exchange_word(bits, 16u);

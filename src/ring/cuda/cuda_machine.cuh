@@ -1,4 +1,4 @@
-// What a CUDA block offers to the seat of an actor (ring/resident/seat_context.hpp): loads and stores at their scope,
+// What a CUDA block offers to the seat of an actor (ring/resident/seat_core.hpp): loads and stores at their scope,
 // collective copies, the block's barrier, clocks and naps. The mailbox functions are called by the first warp, all of
 // its lanes, with the same arguments; they answer all lanes alike. PTX says the instruction that is meant, and needs no
 // header of libcu++, which NVRTC would not find on a user's machine. ring/resident/emulated_machine.hpp is the same for
@@ -31,8 +31,9 @@ struct CudaMachine {
   __device__ static std::uint64_t cycles() {
     return __shfl_sync(all_lanes, static_cast<unsigned long long>(clock64()), 0);
   }
-  // The same, each lane its own.
+  // The same, each lane its own; any() makes of it what all of the mailbox agree on.
   __device__ static std::uint64_t own_cycles() { return static_cast<std::uint64_t>(clock64()); }
+  __device__ static bool any(bool yes) { return __any_sync(all_lanes, yes) != 0; }
   // Of the telemetry's clock: about a millisecond at the clock rates of GPUs.
   static constexpr std::uint64_t cycles_per_beat = 1500000;
   __device__ static void nap(std::uint32_t nanoseconds) { __nanosleep(nanoseconds); }
@@ -128,39 +129,63 @@ struct CudaMachine {
     return __shfl_sync(all_lanes, ahead, __ffs(static_cast<int>(newer)) - 1);
   }
 
-  // The same again and again, at most `polls` times, and nothing between two reads. False: not there, or overtaken,
-  // which read_fast tells. Both halves of the warp read the same 128 bytes.
+  // The same again and again, at most `polls` times, and nothing between two reads; the first not before `delay` cycles
+  // have passed. Answers which read found the message. 0: not there, or overtaken, which read_fast tells, or the host
+  // has given another command than `command`: the upper half of the warp watches that word with the same instruction.
   template <bool on_device>
-  __device__ static bool poll_fast(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to,
-                                   std::uint32_t polls) {
-    const std::uint64_t* const address = slot->words + (threadIdx.x & 15u);
-    for (; polls != 0; --polls) {
+  __device__ static std::uint32_t poll_fast(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to,
+                                            std::uint32_t polls, std::uint32_t delay, const std::uint64_t* command_word,
+                                            std::uint64_t command) {
+    const bool of_slot = command_word == nullptr || threadIdx.x < 16;
+    const std::uint64_t* const address = of_slot ? slot->words + (threadIdx.x & 15u) : command_word;
+    const std::uint32_t not_watching = command_word == nullptr ? 0xffff0000u : 0;
+    if (delay != 0) {
+      const auto start = static_cast<std::uint32_t>(clock());
+      while (static_cast<std::uint32_t>(clock()) - start < delay) {
+      }
+      __syncwarp();
+    }
+    for (std::uint32_t poll = 1; poll <= polls; ++poll) {
       std::uint64_t value;
       if constexpr (on_device) {
         asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
       } else {
         asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
       }
-      if (__all_sync(all_lanes, sequence_of_word(value) == sequence)) {
-        if (threadIdx.x < 16) reinterpret_cast<std::uint32_t*>(to)[threadIdx.x] = data_of_word(value);
+      const bool as_wanted = of_slot ? sequence_of_word(value) == sequence : value == command;
+      const std::uint32_t which = __ballot_sync(all_lanes, as_wanted);
+      if (which == all_lanes) {
+        if (threadIdx.x < 16) {
+          const std::uint32_t into = static_cast<std::uint32_t>(__cvta_generic_to_shared(to)) + 4 * threadIdx.x;
+          asm volatile("st.shared.b32 [%0], %1;" ::"r"(into), "r"(data_of_word(value)) : "memory");
+        }
         __syncwarp();
-        return true;
+        return poll;
       }
+      if ((which | not_watching) < 0xffff0000u) return 0;
     }
-    return false;
+    return 0;
   }
 
-  // What the first lane holds goes out: sixteen posted 8-byte stores in one request.
+  // What the first lane holds goes out under the sending actor's number: sixteen posted 8-byte stores in one request.
+  // `staging` lies in the block's memory.
   template <bool on_device>
-  __device__ static void write_fast(FastSlot<Message>* slot, std::uint32_t sequence, const Message& message) {
-    const std::uint32_t* const data = reinterpret_cast<const std::uint32_t*>(&message);
-    std::uint32_t mine = 0;
+  __device__ static void write_fast(FastSlot<Message>* slot, std::uint32_t sequence, const Message& message,
+                                    Message* staging, std::uint32_t number) {
+    const double* const data = reinterpret_cast<const double*>(&message);  // as copy_payload says
+    const auto into = static_cast<std::uint32_t>(__cvta_generic_to_shared(staging));
+    __syncwarp();
+    if (threadIdx.x == 0) {
 #pragma unroll
-    for (std::uint32_t i = 0; i < 16; ++i) {
-      const std::uint32_t word = __shfl_sync(all_lanes, data[i], 0);
-      if (threadIdx.x == i) mine = word;
+      for (std::uint32_t i = 0; i < 8; i += 2) {
+        asm volatile("st.shared.v2.f64 [%0], {%1, %2};" ::"r"(into + 8 * i), "d"(data[i]), "d"(data[i + 1]) : "memory");
+      }
     }
+    __syncwarp();
     if (threadIdx.x < 16) {
+      std::uint32_t mine;
+      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(mine) : "r"(into + 4 * threadIdx.x) : "memory");
+      if (threadIdx.x == 1) mine = (mine & 0xffffu) | number << 16;
       const std::uint64_t value = sequenced_word(mine, sequence);
       const std::uint64_t* const address = slot->words + threadIdx.x;
       if constexpr (on_device) {
@@ -172,15 +197,27 @@ struct CudaMachine {
     __syncwarp();
   }
 
-  // By each lane for itself, 16 bytes at a time. The empty instructions keep both messages in memory: in registers the
-  // compiler would take the payload to pieces, byte by byte.
-  __device__ static void copy_message(Message* to, const Message* from) {
-    asm volatile("" ::"l"(from) : "memory");
-    const uint4* const in = reinterpret_cast<const uint4*>(from);
-    uint4* const out = reinterpret_cast<uint4*>(to);
+  // By each lane for itself: a message of the block's memory into registers.
+  __device__ static void load_message(Message& to, const Message& from) {
+    double* const data = reinterpret_cast<double*>(&to);
+    const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(&from));
 #pragma unroll
-    for (std::uint32_t i = 0; i < sizeof(Message) / sizeof(uint4); ++i) out[i] = in[i];
-    asm volatile("" ::"l"(to) : "memory");
+    for (std::uint32_t i = 0; i < 8; i += 2) {
+      asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(data[i]), "=d"(data[i + 1]) : "r"(at + 8 * i) : "memory");
+    }
+  }
+  // By each lane for itself, whole words as in copy_payload.
+  __device__ static void copy_message(Message& to, const Message& from) {
+#pragma unroll
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      reinterpret_cast<double*>(&to)[i] = reinterpret_cast<const double*>(&from)[i];
+    }
+  }
+  // The block's memory by its own name: the compiler then knows where it lies.
+  template <class Shared>
+  __device__ static Shared& block_memory(Shared*) {
+    extern __shared__ __align__(128) unsigned char shared_bytes[];
+    return *reinterpret_cast<Shared*>(shared_bytes);
   }
 
   // By every thread: what it wrote before is seen by whoever sees what is written after; and it sees what others

@@ -13,9 +13,10 @@
 
 namespace cingulum::ring {
 
-// 256 lanes at most (GridOptions); the registers that a body may use follow from it.
+// 256 lanes at most (GridOptions); the registers that a body may use follow from it. One block a processor is enough:
+// fewer registers would put messages into memory.
 template <class... Bodies>
-__global__ void __launch_bounds__(256) resident_actors(const GridPlan* plan) {
+__global__ void __launch_bounds__(256, 1) resident_actors(const GridPlan* plan) {
   extern __shared__ __align__(128) unsigned char shared_bytes[];
   const GridPlan grid = *plan;
   run_seat<CudaMachine, BodyList<Bodies...>>(grid, blockIdx.x, *reinterpret_cast<SeatShared*>(shared_bytes));

@@ -26,6 +26,9 @@ using size_t = decltype(sizeof(0));
 template <class T> inline constexpr bool is_trivially_copyable_v = __is_trivially_copyable(T);
 template <class T> inline constexpr bool is_default_constructible_v = __is_constructible(T);
 template <class T> inline constexpr bool is_empty_v = __is_empty(T);
+template <bool yes, class A, class B> struct conditional { using type = A; };
+template <class A, class B> struct conditional<false, A, B> { using type = B; };
+template <bool yes, class A, class B> using conditional_t = typename conditional<yes, A, B>::type;
 template <class A, class B> inline constexpr bool is_same_v = false;
 template <class A> inline constexpr bool is_same_v<A, A> = true;
 template <class T> inline constexpr bool is_void_v = is_same_v<T, void>;
@@ -35,10 +38,10 @@ template <class A, class B> concept convertible_to = __is_convertible_to(A, B);
 namespace cingulum::ring { struct HostAtomics; }
 )";
 
-constexpr const char* header_order[] = {"portable.hpp",      "message.hpp",       "ring_types.hpp",
-                                        "buffer_handle.hpp", "actor_context.hpp", "actor_counters.hpp",
-                                        "fast_ring.hpp",     "seat_layout.hpp",   "seat_context.hpp",
-                                        "seat_loop.hpp",     "cuda_machine.cuh"};
+constexpr const char* header_order[] = {
+    "portable.hpp",       "message.hpp",   "ring_types.hpp",  "buffer_handle.hpp", "actor_context.hpp",
+    "actor_counters.hpp", "fast_ring.hpp", "seat_layout.hpp", "seat_rings.hpp",    "seat_core.hpp",
+    "seat_context.hpp",   "seat_loop.hpp", "cuda_machine.cuh"};
 
 // Without the lines that speak to other files.
 std::string without_includes(std::string_view text) {
@@ -70,7 +73,7 @@ std::string user_program_text(const std::string& name, const std::string& text, 
   std::string bodies;
   for (const UserActor& actor : actors) bodies += (bodies.empty() ? "" : ", ") + actor.body;
   whole += fmt::format(R"(
-extern "C" __global__ void __launch_bounds__(256) {}(const cingulum::ring::GridPlan* plan) {{
+extern "C" __global__ void __launch_bounds__(256, 1) {}(const cingulum::ring::GridPlan* plan) {{
   using namespace cingulum::ring;
   extern __shared__ __align__(128) unsigned char shared_bytes[];
   const GridPlan grid = *plan;

@@ -29,6 +29,7 @@ struct EmulatedMachine {
   static std::uint64_t own_time_ns() { return time_ns(); }
   static std::uint64_t cycles() { return time_ns(); }
   static std::uint64_t own_cycles() { return time_ns(); }
+  static bool any(bool yes) { return yes; }
   static constexpr std::uint64_t cycles_per_beat = 1000000;
   // Many emulated blocks share few processors: a nap gives way.
   static void nap(std::uint32_t nanoseconds) {
@@ -66,19 +67,30 @@ struct EmulatedMachine {
     return load_words<HostAtomics>(*slot, *to, sequence);
   }
   template <bool on_device>
-  static bool poll_fast(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to, std::uint32_t polls) {
-    for (; polls != 0; --polls) {
+  static std::uint32_t poll_fast(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to,
+                                 std::uint32_t polls, std::uint32_t, const std::uint64_t* command_word,
+                                 std::uint64_t command) {
+    for (std::uint32_t poll = 1; poll <= polls; ++poll) {
+      if (command_word != nullptr && HostAtomics::load_acquire(*command_word) != command) return 0;
       const std::int32_t ahead = load_words<HostAtomics>(*slot, *to, sequence);
-      if (ahead >= 0) return ahead == 0;
+      if (ahead >= 0) return ahead == 0 ? poll : 0;
       HostAtomics::pause();
     }
-    return false;
+    return 0;
   }
   template <bool on_device>
-  static void write_fast(FastSlot<Message>* slot, std::uint32_t sequence, const Message& message) {
-    store_words<HostAtomics>(*slot, message, sequence);
+  static void write_fast(FastSlot<Message>* slot, std::uint32_t sequence, const Message& message, Message* staging,
+                         std::uint32_t number) {
+    *staging = message;
+    staging->set_source(static_cast<std::uint16_t>(number));
+    store_words<HostAtomics>(*slot, *staging, sequence);
   }
-  static void copy_message(Message* to, const Message* from) { *to = *from; }
+  static void load_message(Message& to, const Message& from) { to = from; }
+  static void copy_message(Message& to, const Message& from) { to = from; }
+  template <class Shared>
+  static Shared& block_memory(Shared* memory) {
+    return *memory;
+  }
   static void fence() {}  // the words of the slots hand over here
 
   static void copy_in(Message* to, const Message* slots, std::uint64_t first, std::uint32_t count,

@@ -43,9 +43,12 @@ class ResidentActor final : public Actor {
   Status do_restart() override;
   void do_bury() override;
 
-  void spin_for_answer(const ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) override;
+  void spin_for_answer(ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) override;
+  void see_to_answers() override;
   // Answers go to those who wait, other outputs to the queue. True: something came.
   bool carry_answers();
+  // With output_mutex_ held. `own`: the request of who calls.
+  bool carry_while_locked(std::uint64_t own);
 
   // By the grid's service thread: what the seat says, and answers on their way. True: something came.
   bool serve();
@@ -58,7 +61,7 @@ class ResidentActor final : public Actor {
   // With output_mutex_ held: the next message for receive; answers to requests go to those who wait.
   bool take_output(Message& message);
   bool take_from_ring(Message& message);
-  void answer(const Message& reply);
+  void answer(const Message& reply, std::uint64_t own = 0);
   // Everything that is in the outbox goes to the queue, however long it gets.
   void save_outputs();
   void close_inbox();
@@ -94,7 +97,9 @@ class ResidentActor final : public Actor {
   std::atomic<std::uint64_t> late_replies_{0};
 
   std::atomic<std::uint32_t> askers_{0};  // threads inside spin_for_answer
-  mutable std::mutex output_mutex_;       // the ring has one reader
+  // The last answer came without the asker's doing, as it does when another actor answers what this one was asked.
+  std::atomic<bool> others_answer_{false};
+  mutable std::mutex output_mutex_;  // the ring has one reader
   bool outbox_open_ = false;
   FastReader<Message> fast_out_;
   BulkReader<Message> bulk_out_;

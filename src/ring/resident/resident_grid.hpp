@@ -39,7 +39,9 @@ struct GridOptions {
   Nanoseconds time_limit{0};                              // of each launch, whatever happens; 0: none
   Mode mode = Mode::automatic;                            // automatic: event mode where the driver ends long kernels
   Nanoseconds park_after = std::chrono::milliseconds(2);  // event mode: idle for so long, the grid ends
-  std::uint32_t eager_polls = 64;       // looks at the ring that spoke last before anything else is looked at; 0: none
+  std::uint32_t eager_polls = 64;  // looks at the ring that spoke last before anything else is looked at; 0: none
+  std::uint32_t watch = 1;
+  std::uint32_t phase = 2;
   std::uint32_t spin_polls = 64;        // looks before an idle block begins to nap
   std::uint32_t longest_nap_ns = 1000;  // 20000 saves power
 };
@@ -143,10 +145,9 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   // Event mode: there is something to do.
   void wake();
   // Requests that are not answered yet, by whichever actor of the grid.
-  void expect_reply() {
-    open_requests_.fetch_add(1, std::memory_order_relaxed);
-    replies_expected_.store(true, std::memory_order_relaxed);
-  }
+  void expect_reply() { open_requests_.fetch_add(1, std::memory_order_relaxed); }
+  // The service thread looks without sleeping for a while: somebody waits for an answer and does not look himself.
+  void call_service() { replies_expected_.store(true, std::memory_order_relaxed); }
   void reply_came() { open_requests_.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] bool expects_replies() const { return open_requests_.load(std::memory_order_relaxed) > 0; }
   void lose(const Error& error);

@@ -17,6 +17,7 @@
 #include "ring/workloads/anomaly_body.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
 #include "ring/workloads/extended.hpp"
+#include "ring/workloads/hop_body.hpp"
 #include "ring/workloads/pagerank.hpp"
 #include "ring/workloads/pagerank_body.hpp"
 #include "ring/workloads/workload_place.hpp"
@@ -198,7 +199,7 @@ TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
   const auto registry = DeviceRegistry::probe({});
   ASSERT_TRUE(registry.has_value()) << registry.error().message();
   Device* const device = registry->select_one("cpu").value();
-  using Backend = EmulatedBackend<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody>;
+  using Backend = EmulatedBackend<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody>;
   GridOptions options;
   options.seats = 2;
   options.ring_capacity = 1024;
@@ -234,6 +235,17 @@ TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
   EXPECT_EQ(scores->anomalies, cpu_scores.anomalies);
   EXPECT_EQ(scores->first_indices, cpu_scores.first_indices);
   EXPECT_EQ(scores->mean_score, cpu_scores.mean_score);
+
+  // Two hops beyond the first actor and back, the number counted down.
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE((*place)->launch(name, WorkloadBody::hop, Traffic::answers, {}).has_value());
+  }
+  Runtime& runtime = (*place)->runtime();
+  ASSERT_TRUE(runtime.fan_out("a", 1, {"b"}) && runtime.fan_out("b", 1, {"a"}));
+  ASSERT_TRUE(runtime.activate("a") && runtime.activate("b"));
+  const auto hopped = runtime.request("a", make_message(Ping{3}), std::chrono::seconds(10));
+  ASSERT_TRUE(hopped.has_value()) << hopped.error().message();
+  EXPECT_EQ(payload<Ping>(*hopped).value, 0);
 }
 
 TEST(workload_bodies, random_edges_are_distinct_and_have_no_loops) {

@@ -2,6 +2,7 @@
 
 #include "ring/workloads/anomaly_body.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
+#include "ring/workloads/hop_body.hpp"
 #include "ring/workloads/pagerank_body.hpp"
 #include "ring/workloads/workload_place.hpp"
 
@@ -15,11 +16,19 @@ class CpuPlace final : public WorkloadPlace {
   std::string name() const override { return "cpu"; }
   Runtime& runtime() override { return *runtime_; }
   std::uint32_t useful_actors() const override { return threads_; }
+  bool asker_is_among_them() const override { return true; }
 
-  Result<ActorHandle> start(const std::string& name, WorkloadBody body, Traffic, const ActorOptions& options) override {
-    CGL_TRY_ASSIGN(ActorHandle actor, launch(name, body, options));
-    CGL_TRY(actor->activate());
-    return actor;
+  Result<ActorHandle> launch(const std::string& name, WorkloadBody body, Traffic,
+                             const ActorOptions& options) override {
+    switch (body) {
+      case WorkloadBody::echo: return runtime_->launch(name, EchoBody{}, options);
+      case WorkloadBody::sum: return runtime_->launch(name, SumBody<false>{}, options);
+      case WorkloadBody::sum_of_squares: return runtime_->launch(name, SumBody<true>{}, options);
+      case WorkloadBody::pagerank: return runtime_->launch(name, PageRankBody{}, options);
+      case WorkloadBody::anomaly: return runtime_->launch(name, AnomalyBody{}, options);
+      case WorkloadBody::hop: return runtime_->launch(name, HopBody{}, options);
+    }
+    return fail(ErrorKind::invalid_argument, "no such body: {}", static_cast<int>(body));
   }
 
   Result<SharedBuffer> share(std::uint64_t bytes) override {
@@ -46,17 +55,6 @@ class CpuPlace final : public WorkloadPlace {
   }
 
  private:
-  Result<ActorHandle> launch(const std::string& name, WorkloadBody body, const ActorOptions& options) {
-    switch (body) {
-      case WorkloadBody::echo: return runtime_->launch(name, EchoBody{}, options);
-      case WorkloadBody::sum: return runtime_->launch(name, SumBody<false>{}, options);
-      case WorkloadBody::sum_of_squares: return runtime_->launch(name, SumBody<true>{}, options);
-      case WorkloadBody::pagerank: return runtime_->launch(name, PageRankBody{}, options);
-      case WorkloadBody::anomaly: return runtime_->launch(name, AnomalyBody{}, options);
-    }
-    return fail(ErrorKind::invalid_argument, "no such body: {}", static_cast<int>(body));
-  }
-
   const std::unique_ptr<Runtime> runtime_;
   const std::uint32_t threads_;
 };
@@ -70,13 +68,14 @@ std::string_view workload_body_name(WorkloadBody body) {
     case WorkloadBody::sum_of_squares: return "sum_of_squares";
     case WorkloadBody::pagerank: return "pagerank";
     case WorkloadBody::anomaly: return "anomaly";
+    case WorkloadBody::hop: return "hop";
   }
   return "?";
 }
 
 std::vector<std::string> workload_body_names() {
   std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(WorkloadBody::anomaly); ++i) {
+  for (int i = 0; i <= static_cast<int>(WorkloadBody::hop); ++i) {
     names.emplace_back(workload_body_name(static_cast<WorkloadBody>(i)));
   }
   return names;

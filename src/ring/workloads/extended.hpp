@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "ring/histogram.hpp"
+#include "ring/telemetry/histogram.hpp"
 #include "ring/workloads/workload_place.hpp"
 
 namespace cingulum::ring {

@@ -11,11 +11,19 @@ namespace {
 
 struct NoArguments {};  // the workloads' bodies have no members
 
+// Of memory that the device reads by itself: a copy from or to ordinary memory may wait for the kernel that stays.
+constexpr std::uint64_t staging_bytes = 256 << 10;
+
 class ResidentPlace final : public WorkloadPlace {
  public:
   ResidentPlace(std::shared_ptr<ResidentGrid> grid, Device& device, std::unique_ptr<Queue> queue,
-                std::unique_ptr<Runtime> runtime)
-      : device_(device), grid_(std::move(grid)), queue_(std::move(queue)), runtime_(std::move(runtime)) {}
+                std::unique_ptr<Runtime> runtime, std::span<std::byte> staging, std::optional<DeviceLimits> limits)
+      : device_(device),
+        grid_(std::move(grid)),
+        queue_(std::move(queue)),
+        runtime_(std::move(runtime)),
+        staging_(staging),
+        limits_(std::move(limits)) {}
 
   // Actors first, then the grid, and only then memory: nothing may be freed while the kernel runs.
   ~ResidentPlace() override {
@@ -29,16 +37,15 @@ class ResidentPlace final : public WorkloadPlace {
   Runtime& runtime() override { return *runtime_; }
   std::uint32_t useful_actors() const override { return grid_->options().seats; }
 
-  Result<ActorHandle> start(const std::string& name, WorkloadBody body, Traffic traffic,
-                            const ActorOptions& options) override {
+  const DeviceLimits* limits() const override { return limits_ ? &*limits_ : nullptr; }
+
+  Result<ActorHandle> launch(const std::string& name, WorkloadBody body, Traffic traffic,
+                             const ActorOptions& options) override {
     ActorOptions fitting = options;
     fitting.inbox_capacity = std::min(fitting.inbox_capacity, grid_->options().ring_capacity);
     fitting.outbox_capacity = std::min(fitting.outbox_capacity, grid_->options().ring_capacity);
-    CGL_TRY_ASSIGN(ActorHandle actor,
-                   grid_->launch(*runtime_, name, workload_body_name(body), NoArguments{},
-                                 traffic == Traffic::stream ? RingKind::bulk : RingKind::fast, fitting));
-    CGL_TRY(actor->activate());
-    return actor;
+    return grid_->launch(*runtime_, name, workload_body_name(body), NoArguments{},
+                         traffic == Traffic::stream ? RingKind::bulk : RingKind::fast, fitting);
   }
 
   Result<SharedBuffer> share(std::uint64_t bytes) override {
@@ -48,8 +55,12 @@ class ResidentPlace final : public WorkloadPlace {
   }
   Result<BufferHandle> keep(std::span<const std::byte> content) override {
     CGL_TRY_ASSIGN(std::unique_ptr<Buffer> buffer, device_.allocate(content.size()));
-    CGL_TRY(queue_->upload(*buffer, 0, content));
-    CGL_TRY(queue_->synchronise());
+    for (std::size_t at = 0; at < content.size(); at += staging_.size()) {
+      const std::size_t bytes = std::min(staging_.size(), content.size() - at);
+      std::copy_n(content.begin() + static_cast<std::ptrdiff_t>(at), bytes, staging_.begin());
+      CGL_TRY(queue_->upload(*buffer, at, staging_.first(bytes)));
+      CGL_TRY(queue_->synchronise());
+    }
     CGL_TRY_ASSIGN(const BufferHandle handle,
                    grid_->buffers().add_borrowed(buffer->device_pointer(), content.size(), 1, {}));
     kept_.push_back({handle, std::move(buffer)});
@@ -58,8 +69,13 @@ class ResidentPlace final : public WorkloadPlace {
   Status fetch(BufferHandle handle, std::uint64_t offset, std::span<std::byte> bytes) override {
     for (const Kept& one : kept_) {
       if (one.handle.slot != handle.slot || one.handle.generation != handle.generation) continue;
-      CGL_TRY(queue_->download(bytes, *one.buffer, offset));
-      return queue_->synchronise();
+      for (std::size_t at = 0; at < bytes.size(); at += staging_.size()) {
+        const std::span<std::byte> piece = staging_.first(std::min(staging_.size(), bytes.size() - at));
+        CGL_TRY(queue_->download(piece, *one.buffer, offset + at));
+        CGL_TRY(queue_->synchronise());
+        std::copy(piece.begin(), piece.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+      }
+      return {};
     }
     return fail(ErrorKind::not_found, "fetching from a buffer that is not kept on {}", name());
   }
@@ -78,14 +94,19 @@ class ResidentPlace final : public WorkloadPlace {
   std::shared_ptr<ResidentGrid> grid_;
   std::unique_ptr<Queue> queue_;
   std::unique_ptr<Runtime> runtime_;
+  const std::span<std::byte> staging_;  // of the grid's scratch memory
+  const std::optional<DeviceLimits> limits_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<WorkloadPlace>> make_resident_place(std::shared_ptr<ResidentGrid> grid, Device& device) {
+Result<std::unique_ptr<WorkloadPlace>> make_resident_place(std::shared_ptr<ResidentGrid> grid, Device& device,
+                                                           std::optional<DeviceLimits> limits) {
   CGL_TRY_ASSIGN(std::unique_ptr<Queue> queue, device.create_queue());
   CGL_TRY_ASSIGN(std::unique_ptr<Runtime> runtime, Runtime::create());
-  return std::make_unique<ResidentPlace>(std::move(grid), device, std::move(queue), std::move(runtime));
+  CGL_TRY_ASSIGN(const MappedMemory staging, grid->scratch(staging_bytes));
+  return std::make_unique<ResidentPlace>(std::move(grid), device, std::move(queue), std::move(runtime),
+                                         std::span(staging.host, staging_bytes), std::move(limits));
 }
 
 }  // namespace cingulum::ring

@@ -9,7 +9,7 @@
 
 #include "base/interrupt.hpp"
 #include "ring/bulk_ring.hpp"
-#include "ring/wire.hpp"
+#include "ring/edge/wire.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
 #include "ring/workloads/extended.hpp"
 
@@ -18,6 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr Nanoseconds answer_limit = std::chrono::seconds(30);
+constexpr std::uint32_t hops_per_request = 2000;
 constexpr WaitStrategy spinning = {WaitMode::spin, 2000};
 
 double seconds_since(Clock::time_point start) {
@@ -70,7 +71,7 @@ BenchRow bench_bare_ring(std::uint32_t messages) {
     std::thread reader([&] {
       BulkReader<Message> ring(view, 0, capacity / 4);
       std::vector<Message> taken(batch);
-      for (std::uint32_t got = 0; got < messages;) {
+      for (std::uint32_t got = 0; got < messages && !interrupt_requested();) {
         const std::uint32_t count = ring.get_batch(taken.data(), batch);
         got += count;
         if (count == 0) std::this_thread::yield();
@@ -78,7 +79,7 @@ BenchRow bench_bare_ring(std::uint32_t messages) {
     });
     BulkWriter<Message> ring(view);
     const std::vector<Message> sent(batch, make_message(Ping{1}));
-    for (std::uint32_t put = 0; put < messages;) {
+    for (std::uint32_t put = 0; put < messages && !interrupt_requested();) {
       const std::uint32_t count = ring.put_batch(sent.data(), std::min(batch, messages - put));
       put += count;
       if (count == 0) std::this_thread::yield();
@@ -91,7 +92,7 @@ BenchRow bench_bare_ring(std::uint32_t messages) {
 
 BenchRow bench_thread_per_message(std::uint32_t rounds) {
   std::vector<double> microseconds;
-  for (std::uint32_t i = 0; i < rounds; ++i) {
+  for (std::uint32_t i = 0; i < rounds && !interrupt_requested(); ++i) {
     const auto start = Clock::now();
     std::thread([] {}).join();
     microseconds.push_back(1e6 * seconds_since(start));
@@ -99,29 +100,12 @@ BenchRow bench_thread_per_message(std::uint32_t rounds) {
   return latency_row("the alternative: a thread made and joined", "cpu", std::move(microseconds));
 }
 
-// Passes a number on through port 0, counted down; at zero it goes back to who asked.
-struct HopBody {
-  template <class Context>
-  int operator()(Context& context) const {
-    Message message;
-    while (context.receive(message)) {
-      if (!holds<Ping>(message)) return failure_unknown_message;
-      Ping ping = payload<Ping>(message);
-      ping.value -= 1;
-      Message next = message;
-      std::memcpy(next.payload, &ping, sizeof(ping));
-      ping.value > 0 ? context.emit(1, next) : context.send(next);
-    }
-    return 0;
-  }
-};
-
 Result<BenchRow> bench_actor_to_actor(WorkloadPlace& place, std::uint32_t hops) {
   Runtime& runtime = place.runtime();
   ActorOptions options;
   options.waiting = spinning;
   for (const char* name : {"hop-a", "hop-b"}) {
-    CGL_TRY(runtime.launch(name, HopBody{}, options).map([](const ActorHandle&) {}));
+    CGL_TRY(place.launch(name, WorkloadBody::hop, Traffic::answers, options).map([](const ActorHandle&) {}));
   }
   CGL_TRY(runtime.fan_out("hop-a", 1, {"hop-b"}));
   CGL_TRY(runtime.fan_out("hop-b", 1, {"hop-a"}));
@@ -130,15 +114,18 @@ Result<BenchRow> bench_actor_to_actor(WorkloadPlace& place, std::uint32_t hops) 
   std::vector<double> microseconds;
   for (int repetition = 0; repetition < 5; ++repetition) {
     const auto start = Clock::now();
-    CGL_TRY(
-        runtime.request("hop-a", make_message(Ping{static_cast<double>(hops)}), answer_limit).map([](const Message&) {
-        }));
+    // In pieces, so that Ctrl-C is seen in between.
+    for (std::uint32_t done = 0; done < hops; done += hops_per_request) {
+      CGL_TRY(check_interrupt());
+      const Ping ping{static_cast<double>(std::min(hops - done, hops_per_request))};
+      CGL_TRY(runtime.request("hop-a", make_message(ping), answer_limit).map([](const Message&) {}));
+    }
     // Two hops are there and back.
     microseconds.push_back(2e6 * seconds_since(start) / hops);
   }
   CGL_TRY(stop(place, "hop-a"));
   CGL_TRY(stop(place, "hop-b"));
-  BenchRow row = latency_row("actor to actor and back", "cpu", std::move(microseconds));
+  BenchRow row = latency_row("actor to actor and back", place.name(), std::move(microseconds));
   row.p99 = row.p999 = 0;  // each sample is a mean over many hops
   return row;
 }
@@ -161,6 +148,7 @@ Result<std::vector<BenchRow>> bench_wire(std::uint32_t rounds) {
     row->unit = "ns";
     std::vector<double> nanoseconds;
     for (int repetition = 0; repetition < 5; ++repetition) {
+      CGL_TRY(check_interrupt());
       const auto start = Clock::now();
       for (std::uint32_t i = 0; i < rounds; ++i) {
         if (row == &encode_row) {
@@ -188,22 +176,29 @@ BenchRow bench_word_ping_pong(std::uint32_t round_trips) {
   };
   Line there, back;
   // A yield now and then: on fewer processors than threads the other side must get its turn.
+  // False: the user has asked to stop.
   const auto wait_for = [](const std::atomic<std::uint32_t>& word, std::uint32_t value) {
     for (std::uint32_t looks = 1; word.load(std::memory_order_acquire) != value; ++looks) {
-      looks % 2000 == 0 ? std::this_thread::yield() : HostAtomics::pause();
+      if (looks % 2000 != 0) {
+        HostAtomics::pause();
+      } else if (interrupt_requested()) {
+        return false;
+      } else {
+        std::this_thread::yield();
+      }
     }
+    return true;
   };
   std::thread other([&] {
-    for (std::uint32_t i = 1; i <= round_trips; ++i) {
-      wait_for(there.word, i);
+    for (std::uint32_t i = 1; i <= round_trips && wait_for(there.word, i); ++i) {
       back.word.store(i, std::memory_order_release);
     }
   });
   std::vector<double> microseconds;
-  for (std::uint32_t i = 1; i <= round_trips; ++i) {
+  for (std::uint32_t i = 1; i <= round_trips && !interrupt_requested(); ++i) {
     const auto start = Clock::now();
     there.word.store(i, std::memory_order_release);
-    wait_for(back.word, i);
+    if (!wait_for(back.word, i)) break;
     microseconds.push_back(1e6 * seconds_since(start));
   }
   other.join();
@@ -217,6 +212,7 @@ Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trip
   std::vector<double> microseconds;
   const std::uint32_t warm_up = round_trips / 50;
   for (std::uint32_t i = 0; i < warm_up + round_trips; ++i) {
+    CGL_TRY(check_interrupt());
     const auto start = Clock::now();
     CGL_TRY(actor->send(make_message(Ping{static_cast<double>(i)})));
     CGL_TRY_ASSIGN(const Message answer, actor->receive(answer_limit));
@@ -230,13 +226,13 @@ Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trip
 Result<BenchRow> bench_request(WorkloadPlace& place, std::uint32_t round_trips) {
   ActorOptions options;
   options.waiting = spinning;
-  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("echo", WorkloadBody::echo, Traffic::answers, options));
+  CGL_TRY(place.start("echo", WorkloadBody::echo, Traffic::answers, options).map([](const ActorHandle&) {}));
   std::vector<double> microseconds;
   for (std::uint32_t i = 0; i < round_trips; ++i) {
+    CGL_TRY(check_interrupt());
     const auto start = Clock::now();
-    CGL_TRY_ASSIGN(PendingReply reply,
-                   place.runtime().request_later(*actor, make_message(Ping{static_cast<double>(i)})));
-    CGL_TRY_ASSIGN(const Message answer, reply.wait(answer_limit));
+    CGL_TRY_ASSIGN(const Message answer,
+                   place.runtime().request("echo", make_message(Ping{static_cast<double>(i)}), answer_limit));
     microseconds.push_back(1e6 * seconds_since(start));
     CGL_TRY(check_ping(answer, i));
   }
@@ -261,6 +257,7 @@ Result<BenchRow> bench_stream(WorkloadPlace& place, std::uint32_t actor_count, s
     // One host thread keeps every actor supplied: up to `window` messages ahead, then half of their answers.
     constexpr std::uint32_t window = 2048;
     while (left > 0) {
+      CGL_TRY(check_interrupt());
       for (std::uint32_t a = 0; a < actor_count; ++a) {
         while (sent[a] < each && sent[a] - received[a] < window) {
           const PutStatus put = actors[a]->try_send(make_message(Ping{static_cast<double>(sent[a])}));
@@ -302,35 +299,71 @@ Result<BenchRow> bench_stop(WorkloadPlace& place, std::uint32_t actor_count) {
   return row;
 }
 
-Result<std::vector<BenchRow>> bench_place(WorkloadPlace& place, const BenchOptions& options) {
-  const bool on_cpu = place.name() == "cpu";
-  std::vector<BenchRow> rows;
-  const auto add = [&](Result<BenchRow> row, const BenchRow* limit) -> Status {
+namespace {
+
+// Rows of one place, each beside its limit.
+class Rows {
+ public:
+  Status add(Result<BenchRow> row, const BenchRow* limit = nullptr) {
     CGL_TRY(check_interrupt());
     if (!row) return tl::make_unexpected(std::move(row.error()));
-    // A device is not measured by the limit of the CPU's threads.
-    if (on_cpu && limit != nullptr) {
+    if (limit != nullptr) {
       row->limit_name = limit->scenario;
       row->limit = limit->value;
     }
-    rows.push_back(std::move(*row));
+    rows_.push_back(std::move(*row));
     return {};
-  };
-  const BenchRow word = bench_word_ping_pong(options.round_trips);
-  CGL_TRY(add(word, nullptr));
-  CGL_TRY(add(bench_round_trip(place, options.round_trips), &word));
-  CGL_TRY(add(bench_request(place, options.round_trips), &word));
-  if (on_cpu) CGL_TRY(add(bench_actor_to_actor(place, options.hops), &word));
-  CGL_TRY(add(bench_thread_per_message(std::min(options.round_trips / 50 + 10, 1000U)), nullptr));
-  const BenchRow bare = bench_bare_ring(options.stream_messages);
-  CGL_TRY(add(bare, nullptr));
-  CGL_TRY(add(bench_stream(place, 1, options.stream_messages), &bare));
-  CGL_TRY(add(bench_stream(place, options.many_actors, options.stream_messages), &bare));
-  CGL_TRY(add(bench_stop(place, std::min(options.idle_actors, on_cpu ? options.idle_actors : place.useful_actors())),
-              nullptr));
-  CGL_TRY_ASSIGN(const std::vector<BenchRow> wire, bench_wire(options.round_trips));
-  rows.insert(rows.end(), wire.begin(), wire.end());
-  return rows;
+  }
+  [[nodiscard]] std::vector<BenchRow> take() { return std::move(rows_); }
+
+ private:
+  std::vector<BenchRow> rows_;
+};
+
+std::vector<double> in_microseconds(std::vector<double> seconds) {
+  for (double& value : seconds) value *= 1e6;
+  return seconds;
+}
+
+}  // namespace
+
+Result<std::vector<BenchRow>> bench_answers(WorkloadPlace& place, const BenchOptions& options) {
+  const DeviceLimits* const device = place.limits();
+  Rows rows;
+  const BenchRow exchange = device != nullptr ? latency_row("64 bytes to a bare kernel and back", place.name(),
+                                                            in_microseconds(device->round_trips))
+                                              : bench_word_ping_pong(options.round_trips);
+  CGL_TRY(rows.add(exchange));
+  CGL_TRY(rows.add(bench_round_trip(place, options.round_trips), &exchange));
+  CGL_TRY(rows.add(bench_request(place, options.round_trips), &exchange));
+  if (device == nullptr) {
+    CGL_TRY(rows.add(bench_actor_to_actor(place, options.hops), &exchange));
+    CGL_TRY(rows.add(bench_thread_per_message(std::min(options.round_trips / 50 + 10, 1000U))));
+    return rows.take();
+  }
+  BenchRow between = latency_row("between two bare blocks and back", place.name(), {1e6 * device->kernel_to_kernel});
+  between.p99 = between.p999 = 0;  // a mean
+  CGL_TRY(rows.add(between));
+  CGL_TRY(rows.add(bench_actor_to_actor(place, options.hops), &between));
+  CGL_TRY(rows.add(latency_row("the alternative: a kernel launched and waited for", place.name(),
+                               in_microseconds(device->launches))));
+  return rows.take();
+}
+
+Result<std::vector<BenchRow>> bench_streams(WorkloadPlace& place, const BenchOptions& options) {
+  const DeviceLimits* const device = place.limits();
+  Rows rows;
+  const BenchRow bare = device != nullptr ? rate_row("64-byte messages through a bare block and back", place.name(),
+                                                     {device->messages_per_s})
+                                          : bench_bare_ring(options.stream_messages);
+  CGL_TRY(rows.add(bare));
+  CGL_TRY(rows.add(bench_stream(place, 1, options.stream_messages), &bare));
+  CGL_TRY(rows.add(bench_stream(place, options.many_actors, options.stream_messages), &bare));
+  CGL_TRY(rows.add(bench_stop(
+      place, device == nullptr ? options.idle_actors : std::min(options.idle_actors, place.useful_actors()))));
+  CGL_TRY_ASSIGN(std::vector<BenchRow> wire, bench_wire(options.round_trips));
+  for (BenchRow& row : wire) CGL_TRY(rows.add(std::move(row)));
+  return rows.take();
 }
 
 }  // namespace cingulum::ring

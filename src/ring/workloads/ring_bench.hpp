@@ -1,7 +1,7 @@
 // What `cingulum ring bench` measures: the runtime beside what the machine itself allows in the same run. On a CPU the
 // limits are two threads that pass a word, or slots of a bare ring, without any runtime; the alternative to an actor is
-// a thread that is made and joined for each piece of work. Rows with another place use the limits that its owner
-// measures.
+// a thread that is made and joined for each piece of work. On a device they are bare kernels, measured before the
+// actors came (WorkloadPlace::limits), and a kernel launched for each piece of work.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ struct BenchOptions {
 
 // Two threads that pass a word to and fro.
 [[nodiscard]] BenchRow bench_word_ping_pong(std::uint32_t round_trips);
-// All rows of a place. The limits of the CPU are measured whatever the place; those of a GPU are the business of
-// bench/ring_gpu.cpp, which has kernels for them.
-[[nodiscard]] Result<std::vector<BenchRow>> bench_place(WorkloadPlace& place, const BenchOptions& options);
+// All rows about single answers, and all about many messages.
+[[nodiscard]] Result<std::vector<BenchRow>> bench_answers(WorkloadPlace& place, const BenchOptions& options);
+[[nodiscard]] Result<std::vector<BenchRow>> bench_streams(WorkloadPlace& place, const BenchOptions& options);
 
 // For any place: through the whole runtime, every answer checked.
 [[nodiscard]] Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trips);

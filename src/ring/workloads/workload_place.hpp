@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,7 +24,7 @@ namespace cingulum::ring {
 
 class ResidentGrid;
 
-enum class WorkloadBody { echo, sum, sum_of_squares, pagerank, anomaly };
+enum class WorkloadBody { echo, sum, sum_of_squares, pagerank, anomaly, hop };
 
 [[nodiscard]] std::string_view workload_body_name(WorkloadBody body);
 // All of them, in the order of the enumeration: the names of a device program's bodies.
@@ -38,17 +39,36 @@ struct SharedBuffer {
   std::span<std::byte> bytes;
 };
 
+// What a device does without the runtime, in the same run; times in seconds.
+struct DeviceLimits {
+  std::vector<double> round_trips;  // 64 bytes to a bare kernel and back
+  std::vector<double> launches;     // the alternative: a kernel launched and waited for
+  double kernel_to_kernel = 0;      // between two blocks and back
+  double messages_per_s = 0;        // a stream through one block
+};
+
 class WorkloadPlace {
  public:
   virtual ~WorkloadPlace() = default;
 
   [[nodiscard]] virtual std::string name() const = 0;  // "cpu", "cuda:0"
   [[nodiscard]] virtual Runtime& runtime() = 0;
+  // Launched; wires are laid before it is activated.
+  [[nodiscard]] virtual Result<ActorHandle> launch(const std::string& name, WorkloadBody body, Traffic traffic,
+                                                   const ActorOptions& options) = 0;
   // Launched and activated.
-  [[nodiscard]] virtual Result<ActorHandle> start(const std::string& name, WorkloadBody body, Traffic traffic,
-                                                  const ActorOptions& options) = 0;
+  [[nodiscard]] Result<ActorHandle> start(const std::string& name, WorkloadBody body, Traffic traffic,
+                                          const ActorOptions& options) {
+    CGL_TRY_ASSIGN(ActorHandle actor, launch(name, body, traffic, options));
+    CGL_TRY(actor->activate());
+    return actor;
+  }
+  // Null: not measured, or not a device.
+  [[nodiscard]] virtual const DeviceLimits* limits() const { return nullptr; }
   // How many actors share a large piece of work with profit.
   [[nodiscard]] virtual std::uint32_t useful_actors() const = 0;
+  // Whether who waits for their answers takes a processor from one of them while he spins.
+  [[nodiscard]] virtual bool asker_is_among_them() const { return false; }
 
   [[nodiscard]] virtual Result<SharedBuffer> share(std::uint64_t bytes) = 0;
   // A copy of `content` in the memory that is nearest to the actors, where they may also write.
@@ -66,13 +86,14 @@ struct DevicePlaceOptions {
   std::uint32_t actors = 32;
   std::uint32_t lanes = 256;
   std::uint32_t ring_capacity = 4096;
-  Nanoseconds time_limit{0};  // of the kernel, whatever happens; 0: none
+  Nanoseconds time_limit{0};        // of the kernel, whatever happens; 0: none
+  std::uint32_t limit_samples = 0;  // exchanges without the runtime that are timed before actors come; 0: none
 };
 [[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_cuda_place(Device& device, const DevicePlaceOptions& options);
 // Actors in a grid that is open; its program must have the workloads' bodies by workload_body_name, and `device` is the
 // one whose memory they address.
-[[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_resident_place(std::shared_ptr<ResidentGrid> grid,
-                                                                         Device& device);
+[[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_resident_place(
+    std::shared_ptr<ResidentGrid> grid, Device& device, std::optional<DeviceLimits> limits = std::nullopt);
 
 // A message whose payload begins with a BufferHandle.
 template <MessagePayload T>

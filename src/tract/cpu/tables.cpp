@@ -59,9 +59,9 @@ Status check_field(const Field& field) {
     return fail(ErrorKind::invalid_argument, "field: {} record numbers for {} voxels", field.record_of_voxel.size(),
                 voxels);
   }
-  if (field.stride < field.channels + 1 || field.records.size() < Field::record_padding + field.stride) {
+  if (field.stride < field.channels + 1 || field.number_count() < Field::record_padding + field.stride) {
     return fail(ErrorKind::invalid_argument, "field: stride {} and {} numbers do not hold records of {} channels",
-                field.stride, field.records.size(), field.channels);
+                field.stride, field.number_count(), field.channels);
   }
   const std::size_t records = field.record_count();
   const auto beyond = std::find_if(field.record_of_voxel.begin(), field.record_of_voxel.end(),
@@ -316,8 +316,9 @@ TrackingInput make_tracking_input(const TrackingPlan& plan, const Field& field, 
                  field.channels,
                  field.stride,
                  field.record_of_voxel.data(),
-                 field.records.data(),
-                 field.records.size() < (std::size_t{1} << 31) ? 1u : 0u};
+                 static_cast<const float*>(field.stored_records()),
+                 field.number_count() < (std::size_t{1} << 31) ? 1u : 0u,
+                 field.is_half() ? 1u : 0u};
   input.sphere = {tables.rows,     field.sphere.half ? 1u : 0u,
                   tables.degree,   tables.occupied.data(),
                   tables.x.data(), tables.y.data(),

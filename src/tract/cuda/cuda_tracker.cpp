@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include "base/log.hpp"
 #include "device/cuda/cuda_device.hpp"
@@ -14,6 +12,7 @@
 #include "device/cuda/cuda_status.hpp"
 #include "tract/backends.hpp"
 #include "tract/cuda/track_kernels.hpp"
+#include "tract/kernel/kept_corners.hpp"
 #include "tract/paged_tracker.hpp"
 
 namespace cingulum {
@@ -41,7 +40,7 @@ class CudaKernels final : public PagedKernels {
  public:
   explicit CudaKernels(CudaDevice& device) : device_(device) {}
 
-  [[nodiscard]] Status configure(const TrackingInput& input) override {
+  [[nodiscard]] Status configure(const TrackingInput& input, bool in_bricks) override {
     CGL_TRY(device_.make_current());
     input_ = input;
     // For comparisons: the kernels for all shapes where others would run.
@@ -49,6 +48,7 @@ class CudaKernels final : public PagedKernels {
     const bool any_shape = forced != nullptr && std::string_view(forced) == "any";
     CGL_TRY_ASSIGN(TrackKernelPair pair, pair_for(input, any_shape));
     CGL_TRY_ASSIGN(seeds_, plan_launch(pair.seeds, kernel::slab_layout(input, true)));
+    if (in_bricks) pair.halves = brick_kernel();
     auto halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
     if (!halves && pair.halves.shared_slabs) {
       // Too much for shared memory: the kernel for all shapes takes global memory.
@@ -62,11 +62,11 @@ class CudaKernels final : public PagedKernels {
     return {};
   }
 
-  [[nodiscard]] Status find_directions(Queue& queue, const kernel::PagedWork& work) override {
-    return launch(queue, seeds_, work, work.seeds.count, "finding initial directions");
+  [[nodiscard]] Status find_directions(Queue& queue, std::uint32_t slot, const kernel::PagedWork& work) override {
+    return launch(queue, slot, seeds_, work, work.seeds.count, "finding initial directions");
   }
-  [[nodiscard]] Status track(Queue& queue, const kernel::PagedWork& work) override {
-    return launch(queue, halves_, work, work.halves.count, "tracking");
+  [[nodiscard]] Status track(Queue& queue, std::uint32_t slot, const kernel::PagedWork& work) override {
+    return launch(queue, slot, halves_, work, work.halves.count, "tracking");
   }
   [[nodiscard]] Status compact(Queue& queue, const kernel::PagedWork& work) override {
     CGL_TRY(device_.make_current());
@@ -76,7 +76,9 @@ class CudaKernels final : public PagedKernels {
 
  private:
   [[nodiscard]] Result<TrackKernelPair> pair_for(const TrackingInput& input, bool any_shape) const {
-    for (const auto find : {ptt_kernels, boot_kernels, amplitude_kernels, series_kernels, vector_kernels}) {
+    // Fields in half precision first: the others would take them for float32.
+    for (const auto find :
+         {half_precision_kernels, ptt_kernels, boot_kernels, amplitude_kernels, series_kernels, vector_kernels}) {
       const TrackKernelPair pair = find(input, any_shape);
       if (pair.halves.function != nullptr) return pair;
     }
@@ -86,10 +88,7 @@ class CudaKernels final : public PagedKernels {
   // As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
   [[nodiscard]] Result<Launch> plan_launch(const TrackKernel& kernel, const kernel::SlabLayout& layout) const {
     const std::uint64_t most_shared = device_.capabilities().shared_bytes;
-    const std::uint32_t slab_words = kernel.slab_use == SlabUse::all ? layout.words
-                                     : kernel.slab_use == SlabUse::record
-                                         ? kernel::whole_rows(input_.field.channels + 1u)
-                                         : 0u;
+    const std::uint32_t slab_words = words_of(kernel.slab_use, layout);
     const std::uint64_t slab_bytes = std::uint64_t{slab_words} * sizeof(float);
     const std::uint64_t table_bytes = std::uint64_t{kernel.table_words(input_)} * sizeof(float);
     Launch launch;
@@ -132,37 +131,37 @@ class CudaKernels final : public PagedKernels {
     return launch;
   }
 
-  Status launch(Queue& queue, const Launch& launch, const kernel::PagedWork& work, std::uint32_t items,
-                std::string_view what) {
+  [[nodiscard]] std::uint32_t words_of(SlabUse use, const kernel::SlabLayout& layout) const {
+    const std::uint32_t corners = kernel::kept_corner_words(input_.field.stride);
+    switch (use) {
+      case SlabUse::all: return layout.words;
+      case SlabUse::corners: return corners;
+      case SlabUse::record_and_corners: return kernel::whole_rows(input_.field.channels + 1u) + corners;
+    }
+    return layout.words;
+  }
+
+  Status launch(Queue& queue, std::uint32_t slot, const Launch& launch, const kernel::PagedWork& work,
+                std::uint32_t items, std::string_view what) {
     CGL_TRY(device_.make_current());
     const std::uint32_t needed = (items + launch.warps() - 1) / launch.warps();
     SlabMemoryOnDevice slabs = launch.slabs;
     TrackingInput input = input_;
     kernel::PagedWork argument = work;
-    if (launch.global) slabs.global = static_cast<float*>(launch.global->device_pointer()) + lane_offset(queue, launch);
+    if (launch.global) {
+      // Launches of different callers run at the same time and must not share slabs in global memory.
+      const std::size_t slot_words = std::size_t{launch.slabs.layout.words} * launch.warps() * launch.blocks;
+      slabs.global = static_cast<float*>(launch.global->device_pointer()) + slot * slot_words;
+    }
     void* arguments[] = {&input, &argument, &slabs};
     return cuda_status(cudaLaunchKernel(launch.function, dim3(std::clamp(needed, 1u, launch.blocks)),
                                         dim3(launch.threads), arguments, launch.shared_bytes, cuda_stream_of(queue)),
                        "device {}: {}", device_.id(), what);
   }
 
-  // Launches of different queues run at the same time and must not share slabs in global memory.
-  std::size_t lane_offset(const Queue& queue, const Launch& launch) {
-    const std::lock_guard lock(mutex_);
-    auto found = std::find(queues_.begin(), queues_.end(), &queue);
-    if (found == queues_.end()) {
-      queues_.push_back(&queue);
-      found = queues_.end() - 1;
-    }
-    const auto lane = static_cast<std::size_t>(found - queues_.begin()) % concurrent_chunks;
-    return lane * launch.slabs.layout.words * launch.warps() * launch.blocks;
-  }
-
   CudaDevice& device_;
   TrackingInput input_{};
   Launch seeds_, halves_;
-  std::mutex mutex_;
-  std::vector<const Queue*> queues_;  // in the order of their first launch; guarded by mutex_
 };
 
 }  // namespace

@@ -16,8 +16,8 @@ struct SlabMemoryOnDevice {
   float* global;  // of all warps, one slab after the other; null: shared memory
 };
 
-// How much of a slab a kernel touches.
-enum class SlabUse { all, record, nothing };
+// What a kernel has of its slab: all of it, or the records of kernel/kept_corners.hpp, alone or behind the record.
+enum class SlabUse { all, corners, record_and_corners };
 
 // What a kernel takes: (TrackingInput, PagedWork, SlabMemoryOnDevice).
 struct TrackKernel {
@@ -39,7 +39,11 @@ struct TrackKernelPair {
 [[nodiscard]] TrackKernelPair amplitude_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair series_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair ptt_kernels(const TrackingInput& input, bool any_shape);
+[[nodiscard]] TrackKernelPair half_precision_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair vector_kernels(const TrackingInput& input, bool any_shape);
+
+// For every getter and kind of field, where only a brick of the field is on the device.
+[[nodiscard]] TrackKernel brick_kernel();
 
 [[nodiscard]] cudaError_t launch_compaction(const TrackingInput& input, const kernel::PagedWork& work,
                                             cudaStream_t stream);

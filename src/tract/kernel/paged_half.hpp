@@ -22,6 +22,8 @@ inline constexpr std::uint32_t page_floats = 3u * page_points;  // 32 x, 32 y, 3
 inline constexpr std::uint32_t no_page = 0xffffffffu;
 // As a reason: not begun, or without a place for its points. All bits are set, so that a filled buffer means it.
 inline constexpr std::uint32_t unfinished_half = 0xffffffffu;
+// As a reason: it left the brick of the field that is there (kernel/brick_half.hpp).
+inline constexpr std::uint32_t paused_half = 0xfffffffeu;
 // A line is a seed of the piece and one of its directions in a word.
 inline constexpr std::uint32_t direction_bits = 5u;
 static_assert((1u << direction_bits) == most_initial_directions);
@@ -68,12 +70,32 @@ struct CompactionList {
   std::uint32_t count;
 };
 
+// A half between two moves, and its pages so far.
+struct PausedHalf {
+  std::uint32_t is_paused;  // 0: it begins at its seed
+  std::uint32_t moves;
+  std::uint32_t arcs;
+  std::uint32_t kept;
+  std::uint32_t first_page;
+  std::uint32_t last_page;
+  numerics::Vec3 position;
+  numerics::Frame frame;
+};
+
+// Where only a brick of the field is on the device: halves pause at z below `low` and from `high` on.
+struct BrickWork {
+  PausedHalf* paused;  // by place; null: the whole field is there
+  float low;
+  float high;
+};
+
 // What a piece hands to kernels; all pointers are the device's.
 struct PagedWork {
   SeedList seeds;
   HalfList halves;
   PageStore store;
   CompactionList output;
+  BrickWork brick;
 };
 
 // Points of a half, kept in the lanes until a page is full.

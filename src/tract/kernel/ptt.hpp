@@ -168,7 +168,10 @@ CGL_HD inline typename Group::Float amplitudes_along(const TrackingInput& input,
     const Word row = Group::add(cy, Group::multiply(Group::broadcast(size.y), cz));
     const Word voxel = Group::add(cx, Group::multiply(Group::broadcast(size.x), row));
     const Word record = Group::gather(field.record_of_voxel, voxel);
-    const Float value = Group::gather_number(field.records, record, field.stride, slot, field.is_small != 0u);
+    const Float value =
+        field.half != 0u
+            ? Group::gather_half(halves_of(field.records), record, field.stride, slot, field.is_small != 0u)
+            : Group::gather_number(field.records, record, field.stride, slot, field.is_small != 0u);
     const Float term = Group::multiply(weight, value);
     sum = corner == 0u ? term : Group::add(sum, term);
   }

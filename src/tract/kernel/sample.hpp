@@ -13,17 +13,34 @@
 
 namespace cingulum::kernel {
 
+// Where the records around a position begin. Those of a field in half precision hold float16 (and begin at multiples of
+// four bytes, too): they are read by the functions here alone.
 struct Corners {
   const float* record[8];
   float weight[8];
+  std::uint32_t half;
 };
+
+CGL_HD inline const std::uint16_t* halves_of(const float* record) {
+  return reinterpret_cast<const std::uint16_t*>(record);
+}
+
+// From record to record, in units of four bytes.
+CGL_HD inline std::size_t stride_in_words(const FieldView& field) {
+  return field.half != 0u ? field.stride / 2u : field.stride;
+}
+
+CGL_HD inline float record_number(const float* record, std::uint32_t channel, std::uint32_t half) {
+  return half != 0u ? numerics::finite_half_to_float(halves_of(record)[channel]) : record[channel];
+}
 
 CGL_HD inline Corners corners_of_cell(const FieldView& field, numerics::GridSize size,
                                       const numerics::TrilinearCell& cell) {
   Corners corners;
+  corners.half = field.half;
   for (std::uint32_t corner = 0; corner < 8u; ++corner) {
     const std::uint32_t record = field.record_of_voxel[numerics::corner_voxel(cell, size, corner)];
-    corners.record[corner] = field.records + static_cast<std::size_t>(record) * field.stride;
+    corners.record[corner] = field.records + static_cast<std::size_t>(record) * stride_in_words(field);
     corners.weight[corner] = numerics::corner_weight(cell, corner);
   }
   return corners;
@@ -35,19 +52,22 @@ CGL_HD inline Corners corners_at(const FieldView& field, numerics::GridSize size
 
 // One channel alone.
 CGL_HD inline float interpolate_channel(const Corners& corners, std::uint32_t channel) {
-  float sum = corners.weight[0] * corners.record[0][channel];
-  for (int corner = 1; corner < 8; ++corner) sum = sum + corners.weight[corner] * corners.record[corner][channel];
+  float sum = corners.weight[0] * record_number(corners.record[0], channel, corners.half);
+  for (int corner = 1; corner < 8; ++corner) {
+    sum = sum + corners.weight[corner] * record_number(corners.record[corner], channel, corners.half);
+  }
   return sum;
 }
 
 // Records that another streamline will read soon, asked for while this one works. A hint: it changes no result.
 struct ExpectedRecords {
   std::uint32_t count;
+  std::uint32_t half;
   const float* record[8];  // the first `count`
 };
 
 CGL_HD inline ExpectedRecords nothing_expected() {
-  return {0u, {}};
+  return {0u, 0u, {}};
 }
 
 // The bits of the corners of `cell` whose voxels `known` does not have.
@@ -65,6 +85,7 @@ CGL_HD inline std::uint32_t new_corners(const numerics::TrilinearCell& known, co
 CGL_HD inline ExpectedRecords expect_corners(const Corners& corners, std::uint32_t bits) {
   ExpectedRecords expected;
   expected.count = 0u;
+  expected.half = corners.half;
   for (std::uint32_t corner = 0; corner < 8u; ++corner) {
     expected.record[expected.count] = corners.record[corner];
     expected.count = expected.count + ((bits >> corner) & 1u);
@@ -77,6 +98,7 @@ CGL_HD inline ExpectedRecords expect_corners(const Corners& corners, std::uint32
 CGL_HD inline void ask_for(const ExpectedRecords& expected, std::uint32_t at) {
 #if !defined(__CUDA_ARCH__)
   constexpr std::uint32_t line_floats = 16;
+  if (expected.half != 0u) at /= 2u;
   for (std::uint32_t i = 0; i < expected.count; ++i) {
     __builtin_prefetch(expected.record[i] + at, 0, 2);
     __builtin_prefetch(expected.record[i] + at + line_floats, 0, 2);
@@ -87,7 +109,20 @@ CGL_HD inline void ask_for(const ExpectedRecords& expected, std::uint32_t at) {
 // The 32 channels from `first` on.
 CGL_HD_GENERIC
 template <class Lanes>
+CGL_HD inline typename Lanes::Float interpolate_halves(const Corners& corners, std::uint32_t first) {
+  typename Lanes::Float sum =
+      Lanes::multiply(Lanes::broadcast(corners.weight[0]), Lanes::load_halves(halves_of(corners.record[0]) + first));
+  for (int corner = 1; corner < 8; ++corner) {
+    sum = Lanes::add(sum, Lanes::multiply(Lanes::broadcast(corners.weight[corner]),
+                                          Lanes::load_halves(halves_of(corners.record[corner]) + first)));
+  }
+  return sum;
+}
+
+CGL_HD_GENERIC
+template <class Lanes>
 CGL_HD inline typename Lanes::Float interpolate_row(const Corners& corners, std::uint32_t first) {
+  if (corners.half != 0u) return interpolate_halves<Lanes>(corners, first);
   typename Lanes::Float sum =
       Lanes::multiply(Lanes::broadcast(corners.weight[0]), Lanes::load(corners.record[0] + first));
   for (int corner = 1; corner < 8; ++corner) {
@@ -110,7 +145,7 @@ CGL_HD inline void interpolate_channels(const Corners& corners, std::uint32_t fi
   Lanes::barrier();
 }
 
-// The record of the voxel that contains the position.
+// The record of the voxel that contains the position; peaks are never in half precision.
 CGL_HD inline const float* nearest_record(const FieldView& field, numerics::GridSize size, numerics::Vec3 position) {
   const numerics::AxisCell x = numerics::axis_cell(numerics::floor_of(position.x + 0.5f), size.x);
   const numerics::AxisCell y = numerics::axis_cell(numerics::floor_of(position.y + 0.5f), size.y);

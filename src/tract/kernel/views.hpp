@@ -24,8 +24,9 @@ struct FieldView {
   std::uint32_t channels;  // the stopping value is the number after them
   std::uint32_t stride;
   const std::uint32_t* record_of_voxel;
-  const float* records;    // readable for 32 floats past the last record
+  const float* records;    // readable for 32 numbers past the last record
   std::uint32_t is_small;  // below 2^31 numbers: 32 bits address them all
+  std::uint32_t half;      // the numbers are float16: what `records` points to is read as uint16
 };
 
 // Directions in slots: the vertices themselves for amplitudes, the slots of the contract's mirror sum, empty ones

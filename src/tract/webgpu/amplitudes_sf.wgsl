@@ -1,14 +1,14 @@
 // Mirrors the part of fill_amplitudes (src/tract/kernel/amplitudes.hpp) that reads a field of amplitudes: channel = slot.
 
-fn prepare_amplitudes(corners: ptr<function, Corners>) {
-  lanes_barrier();
+// Slots past the last hold the stopping value.
+fn read_point(corners: ptr<function, Corners>) -> f32 {
+  for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
+    own_values[row] = interpolate_channel(corners, min(32u * row + lane_index, channels()));
+  }
+  if (channels() % 32u == 0u) {
+    return lanes_same(interpolate_channel(corners, channels()));
+  }
+  return lanes_get(own_values[sphere_rows() - 1u], 31u);
 }
 
-// Of this lane's slot of a row.
-fn raw_amplitude(corners: ptr<function, Corners>, row: u32) -> f32 {
-  let slot = 32u * row + lane_index;
-  if (slot < channels()) {
-    return interpolate_channel(corners, slot);
-  }
-  return 0.0;
-}
+fn sample_amplitudes() {}

@@ -1,8 +1,6 @@
 // Mirrors src/tract/kernel/boot.hpp: the peaks of an ODF fitted to a bootstrap sample of the signal.
 
 var<workgroup> odf: array<f32, 96>;
-// Lane sums of up to 32 coefficients at once: a row of 32 partial sums each, one number apart so that lanes do not meet.
-var<workgroup> partial_sums: array<f32, 33 * coefficients_at_once>;
 
 fn sampled_coefficient(j: u32) -> f32 {
   return odf[j];
@@ -17,7 +15,27 @@ fn own_residual(row: u32) -> f32 {
   return positive_zero();
 }
 
-// Writes the coefficients of the ODF to `odf`. The record is gathered.
+// Of a pair of numbers the one that this lane goes on with, the other lane's added; `upper` lanes keep the second.
+fn halve_sums(upper: bool, low: f32, high: f32, distance: u32) -> f32 {
+  return select(low, high, upper) + lanes_exchange(select(high, low, upper), distance);
+}
+
+// The sums over the lanes of 16 numbers, each by the tree of lanes_fold_sum: lane l ends with the sum of number l / 2.
+fn sums_of_16(numbers: ptr<function, array<f32, 16>>) -> f32 {
+  for (var i = 0u; i < 8u; i++) {  // unrolled
+    (*numbers)[i] = halve_sums((lane_index & 16u) != 0u, (*numbers)[i], (*numbers)[i + 8u], 16u);
+  }
+  for (var i = 0u; i < 4u; i++) {  // unrolled
+    (*numbers)[i] = halve_sums((lane_index & 8u) != 0u, (*numbers)[i], (*numbers)[i + 4u], 8u);
+  }
+  for (var i = 0u; i < 2u; i++) {  // unrolled
+    (*numbers)[i] = halve_sums((lane_index & 4u) != 0u, (*numbers)[i], (*numbers)[i + 2u], 4u);
+  }
+  let last = halve_sums((lane_index & 2u) != 0u, (*numbers)[0], (*numbers)[1], 2u);
+  return last + lanes_exchange(last, 1u);
+}
+
+// Writes the coefficients of the ODF to `odf`. The record has been read.
 fn fit_odf(counter: DrawCounter, resample: bool) {
   let least = plan.boot_min_signal;
   let stored_b0 = record[coefficients()];
@@ -34,10 +52,10 @@ fn fit_odf(counter: DrawCounter, resample: bool) {
   var signal: array<f32, boot_rows_size>;
   var four_g: array<f32, boot_rows_size>;
   var block = vec4<u32>();
-  for (var row = 0u; row < boot_rows(); row++) {
+  for (var row = 0u; row < boot_rows(); row++) {  // unrolled
     let at = plan.at_boot_basis + 32u * coefficients() * row + lane_index;
     var h = mul(record[0], table_number(at));
-    for (var j = 1u; j < coefficients(); j++) {
+    for (var j = 1u; j < coefficients(); j++) {  // unrolled
       h = h + mul(record[j], table_number(at + 32u * j));
     }
     if (resample) {
@@ -62,15 +80,15 @@ fn fit_odf(counter: DrawCounter, resample: bool) {
       four_g[row] = select(positive_zero(), mul(4.0, g), exists);
     }
   }
-  for (var first = 0u; first < coefficients(); first += coefficients_at_once) {
-    let count = min(coefficients_at_once, coefficients() - first);
-    for (var i = 0u; i < count; i++) {
-      let j = first + i;
+  for (var batch = 0u; batch < coefficient_batches(); batch++) {  // unrolled
+    var sums: array<f32, 16>;
+    for (var i = 0u; i < 16u; i++) {  // unrolled
+      let j = min(16u * batch + i, coefficients() - 1u);
       let at = plan.at_boot_fit + 32u * boot_rows() * j + lane_index;
       let level = tables[plan.at_level + j];
       let factor = f32(2u * level * (2u * level + 1u));
       var sum = 0.0;
-      for (var row = 0u; row < boot_rows(); row++) {
+      for (var row = 0u; row < boot_rows(); row++) {  // unrolled
         var u = signal[row];
         if (!is_csa()) {
           u = four_g[row] + mul(factor, signal[row]);
@@ -78,55 +96,44 @@ fn fit_odf(counter: DrawCounter, resample: bool) {
         let term = mul(table_number(at + 32u * row), u);
         sum = select(sum + term, term, row == 0u);
       }
-      partial_sums[33u * i + lane_index] = sum;
+      sums[i] = sum;
     }
-    lanes_barrier();
-    // The tree of the lane sum; lane i has coefficient first + i.
-    if (lane_index < count) {
-      let row = 33u * lane_index;
-      for (var distance = 16u; distance != 0u; distance = distance / 2u) {
-        for (var l = 0u; l < distance; l++) {
-          partial_sums[row + l] = partial_sums[row + l] + partial_sums[row + l + distance];
-        }
-      }
-      odf[first + lane_index] = partial_sums[row];
-      if (is_csa() && first + lane_index == 0u) {
-        odf[0] = 0x1.20dd76p-2f;  // 1 / (2 sqrt(pi))
-      }
+    let sum = sums_of_16(&sums);
+    let j = 16u * batch + lane_index / 2u;
+    if (lane_index % 2u == 0u && j < coefficients()) {
+      odf[j] = select(sum, 0x1.20dd76p-2f, is_csa() && j == 0u);  // 1 / (2 sqrt(pi))
     }
-    lanes_barrier();
   }
+  lanes_barrier();
 }
 
-fn sample_peaks(ask: Ask, counter: DrawCounter, resample: bool, limit: u32, peaks: ptr<function, Peaks>) {
+fn sample_peaks(ask: Ask, counter: DrawCounter, resample: bool, limit: u32) -> u32 {
   fit_odf(counter, resample);
   sample_series();
   if (!ask.initial && plan.angular_weight != 0.0) {
-    for (var row = 0u; row < sphere_rows(); row++) {
-      let slot = 32u * row + lane_index;
-      values[slot] = mul(values[slot], angular_factor(row, ask.frame.tangent));
+    for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
+      own_values[row] = mul(own_values[row], angular_factor(row, ask.frame.tangent));
     }
   }
-  find_peaks(limit, peaks);
+  return find_peaks(limit);
 }
 
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   let ahead = ask.frame.tangent;
-  gather_record(corners);
   var counter = DrawCounter(ask.seed, draw_purpose_step, ask.direction, ask.half, ask.step, 0u);
   if (ask.initial) {
     counter = DrawCounter(ask.seed, draw_purpose_initial_direction, 0u, 0u, 0u, 0u);
   }
   let attempts = select(plan.boot_attempts, 1u, ask.initial);
-  var peaks: Peaks;
+  var count = 0u;
   for (var attempt = 0u; attempt < attempts; attempt++) {
     counter.attempt = attempt;
-    sample_peaks(ask, counter, !ask.initial || plan.boot_seed != 0u,
-                 select(most_initial_directions, initial_limit(), ask.initial), &peaks);
-    if (ask.initial || peaks.count == 0u) {
+    count = sample_peaks(ask, counter, !ask.initial || plan.boot_seed != 0u,
+                         select(most_initial_directions, initial_limit(), ask.initial));
+    if (ask.initial || count == 0u) {
       continue;
     }
-    let nearest = nearest_peak(&peaks, ahead);
+    let nearest = nearest_peak(count, ahead);
     if (dot_vec3(nearest, ahead) >= plan.cos_max_angle) {
       return step_along(ask, nearest);
     }
@@ -137,8 +144,6 @@ fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   if (!ask.initial) {
     return no_step(ask);
   }
-  for (var i = 0u; i < peaks.count; i++) {
-    keep_initial_direction(i, slot_direction(peaks.slot[i]));
-  }
-  return Answer(peaks.count, ask.position, ask.frame);
+  keep_initial_peaks(count);
+  return Answer(count, ask.position, ask.frame);
 }

@@ -2,19 +2,16 @@
 
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   let ahead = ask.frame.tangent;
-  apply_threshold(fill_amplitudes(corners, !ask.initial, ahead));
-  var peaks: Peaks;
-  find_peaks(select(most_initial_directions, initial_limit(), ask.initial), &peaks);
+  apply_threshold(fill_amplitudes(!ask.initial, ahead));
+  let count = find_peaks(select(most_initial_directions, initial_limit(), ask.initial));
   if (ask.initial) {
-    for (var i = 0u; i < peaks.count; i++) {
-      keep_initial_direction(i, slot_direction(peaks.slot[i]));
-    }
-    return Answer(peaks.count, ask.position, ask.frame);
+    keep_initial_peaks(count);
+    return Answer(count, ask.position, ask.frame);
   }
-  if (peaks.count == 0u) {
+  if (count == 0u) {
     return no_step(ask);
   }
-  let nearest = nearest_peak(&peaks, ahead);
+  let nearest = nearest_peak(count, ahead);
   if (!(dot_vec3(nearest, ahead) >= plan.cos_max_angle)) {
     return no_step(ask);
   }

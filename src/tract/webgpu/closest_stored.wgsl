@@ -37,6 +37,10 @@ fn initial_stored_peaks(ask: Ask, place: RecordPlace) -> Answer {
   return Answer(count, ask.position, ask.frame);
 }
 
+fn read_point(corners: ptr<function, Corners>) -> f32 {
+  return lanes_same(interpolate_channel(corners, channels()));
+}
+
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   let place = nearest_place(ask.position);
   if (ask.initial) {

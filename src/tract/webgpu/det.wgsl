@@ -3,15 +3,15 @@
 
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   let ahead = ask.frame.tangent;
-  let threshold = fill_amplitudes(corners, !ask.initial, ahead);
+  let threshold = fill_amplitudes(!ask.initial, ahead);
   if (ask.initial) {
     apply_threshold(threshold);
     return initial_peaks(ask);
   }
   var own = SlotMaximum(empty_slot_value, no_slot);
-  for (var row = 0u; row < sphere_rows(); row++) {
+  for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
     let slot = 32u * row + lane_index;
-    let value = select(0.0, values[slot], row_cosine(row, ahead) >= plan.cos_max_angle);
+    let value = select(0.0, own_values[row], row_cosine(row, ahead) >= plan.cos_max_angle);
     if (value > own.value) {
       own = SlotMaximum(value, slot);
     }

@@ -2,39 +2,13 @@
 
 const most_initial_directions = 32u;
 
-struct Peaks {
-  count: u32,
-  slot: array<u32, 32>,
-}
-
-fn is_local_maximum(slot: u32) -> bool {
-  let own = values[slot];
-  var above_one = false;
-  for (var column = 0u; column < neighbour_columns(); column++) {
-    let other = values[tables[plan.at_neighbours + 32u * sphere_rows() * column + slot]];
-    if (other > own) {
-      return false;
-    }
-    above_one = above_one || own > other;
-  }
-  return above_one;
-}
-
-fn is_near_a_peak(peaks: ptr<function, Peaks>, slot: u32) -> bool {
-  let direction = slot_direction(slot);
-  for (var i = 0u; i < (*peaks).count; i++) {
-    let cosine = dot_vec3(direction, slot_direction((*peaks).slot[i]));
-    if (select(cosine, absolute(cosine), sphere_is_half()) > plan.cos_min_separation) {
-      return true;
-    }
-  }
-  return false;
-}
+// The slots of the peaks found last: lane i has that of peak i.
+var<private> peak_slot: u32;
 
 // The greatest of this lane's survivors, whose rows are the bits of `rows`.
 fn greatest_survivor(rows: vec2<u32>) -> SlotMaximum {
   var best = SlotMaximum(empty_slot_value, no_slot);
-  for (var word = 0u; word < 2u; word++) {
+  for (var word = 0u; word < 2u; word++) {  // unrolled
     for (var bits = rows[word]; bits != 0u; bits &= bits - 1u) {
       let slot = 32u * (32u * word + firstTrailingBit(bits)) + lane_index;
       if (values[slot] > best.value) {
@@ -45,37 +19,46 @@ fn greatest_survivor(rows: vec2<u32>) -> SlotMaximum {
   return best;
 }
 
-// At most `limit` peaks, by descending value, then slot. All lanes' values are written.
-fn find_peaks(limit: u32, peaks: ptr<function, Peaks>) {
-  (*peaks).count = 0u;
-  lanes_barrier();
+// At most `limit` peaks of own_values, by descending value, then slot; returns their number.
+fn find_peaks(limit: u32) -> u32 {
+  publish_values();
   var greatest = empty_slot_value;
   var least = -empty_slot_value;
-  for (var row = 0u; row < sphere_rows(); row++) {
-    if (is_occupied(row)) {
-      let value = values[32u * row + lane_index];
-      greatest = select(greatest, value, value > greatest);
-      least = select(least, value, value < least);
-    }
+  for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
+    let occupied = is_occupied(row);
+    greatest = greater_number(select(empty_slot_value, own_values[row], occupied), greatest);
+    least = lesser_number(select(-empty_slot_value, own_values[row], occupied), least);
   }
   let top = fold_greatest(greatest);
   if (!(top >= 0.0)) {
-    return;
+    return 0u;
   }
   let bottom = fold_least(least);
   let base = select(0.0, bottom, bottom > 0.0);
   let needed = mul(plan.relative_peak_threshold, pin(top - base));
   var survivors = vec2<u32>(0u, 0u);
-  for (var row = 0u; row < sphere_rows(); row++) {
+  var own = SlotMaximum(empty_slot_value, no_slot);
+  for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
     let slot = 32u * row + lane_index;
-    if (is_occupied(row) && pin(values[slot] - base) >= needed) {
-      if (is_local_maximum(slot)) {
-        survivors[row / 32u] |= 1u << (row % 32u);
+    let value = own_values[row];
+    // Without branches, so that no read waits for another.
+    var above_one = false;
+    var below_one = false;
+    for (var column = 0u; column < neighbour_columns(); column++) {  // unrolled
+      let other = values[tables[plan.at_neighbours + 32u * sphere_rows() * column + slot]];
+      above_one = above_one | (value > other);
+      below_one = below_one | (other > value);
+    }
+    if (is_occupied(row) && pin(value - base) >= needed && above_one && !below_one) {
+      survivors[row / 32u] |= 1u << (row % 32u);
+      if (value > own.value) {
+        own = SlotMaximum(value, slot);
       }
     }
   }
-  var own = greatest_survivor(survivors);
-  while ((*peaks).count < limit) {
+  var peak_direction = vec3<f32>(0.0, 0.0, 0.0);  // lane i has that of peak i
+  var count = 0u;
+  while (count < limit) {
     let best = fold_maximum(own);
     if (best.slot == no_slot) {
       break;
@@ -85,9 +68,23 @@ fn find_peaks(limit: u32, peaks: ptr<function, Peaks>) {
       survivors[row / 32u] &= ~(1u << (row % 32u));
       own = greatest_survivor(survivors);
     }
-    if (!is_near_a_peak(peaks, best.slot)) {
-      (*peaks).slot[(*peaks).count] = best.slot;
-      (*peaks).count += 1u;
+    let direction = slot_direction(best.slot);
+    let cosine = dot_vec3(direction, peak_direction);
+    let distance = select(cosine, absolute(cosine), sphere_is_half());
+    if (lanes_ballot(lane_index < count && distance > plan.cos_min_separation) == 0u) {
+      if (lane_index == count) {
+        peak_slot = best.slot;
+        peak_direction = direction;
+      }
+      count += 1u;
     }
+  }
+  return count;
+}
+
+// As the lanes' initial directions.
+fn keep_initial_peaks(count: u32) {
+  if (lane_index < count) {
+    initial_direction = slot_direction(peak_slot);
   }
 }

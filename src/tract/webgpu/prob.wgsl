@@ -1,37 +1,36 @@
 // Mirrors src/tract/kernel/prob.hpp: a direction drawn in proportion to its amplitude.
 
 // Every lane searches its own slots; the answer of the chosen lane counts.
-fn choose_stored(lane_sum: f32, u: f32) -> u32 {
+fn choose_own(lane_sum: f32, u: f32) -> u32 {
   let choice = choose_lane(lane_sum, u);
   if (!choice.found) {
     return no_slot;
   }
   var search = SlotSearch(choice.reached, no_slot, no_slot);
-  for (var row = 0u; row < sphere_rows(); row++) {
-    let slot = 32u * row + lane_index;
-    search = consider_slot(search, slot, values[slot], choice.threshold);
+  for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
+    search = consider_slot(search, 32u * row + lane_index, own_values[row], choice.threshold);
   }
   return lanes_get_word(select(search.last, search.chosen, search.chosen != no_slot), choice.lane);
 }
 
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   let ahead = ask.frame.tangent;
-  let threshold = fill_amplitudes(corners, !ask.initial, ahead);
+  let threshold = fill_amplitudes(!ask.initial, ahead);
   if (ask.initial) {
     apply_threshold(threshold);
     return initial_peaks(ask);
   }
   var sum = 0.0;
-  for (var row = 0u; row < sphere_rows(); row++) {
-    let value = values[32u * row + lane_index];
+  for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
+    let value = own_values[row];
     let kept = row_cosine(row, ahead) >= plan.cos_max_angle && value >= threshold;
     let weight = select(0.0, value, kept);
     sum = select(sum + weight, weight, row == 0u);
-    values[32u * row + lane_index] = weight;
+    own_values[row] = weight;
   }
   let counter = DrawCounter(ask.seed, draw_purpose_step, ask.direction, ask.half, ask.step, 0u);
   let u = uniform_from_word(random_word(vec2<u32>(plan.key_low, plan.key_high), counter, 0u));
-  let slot = choose_stored(sum, u);
+  let slot = choose_own(sum, u);
   if (slot == no_slot) {
     return no_step(ask);
   }

@@ -124,7 +124,7 @@ fn begin_half(ask: Ask) -> Frame {
 }
 
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
-  let threshold = fill_amplitudes(corners, false, ask.frame.tangent);
+  let threshold = fill_amplitudes(false, ask.frame.tangent);
   if (ask.initial) {
     apply_threshold(threshold);
     return initial_peaks(ask);

@@ -1,10 +1,17 @@
 // Mirrors amplitudes_along of src/tract/kernel/ptt.hpp on a field of amplitudes: that of the nearest direction.
 
+// The quotient need not be exact: the lists of cells have room for directions that rounding puts next door (1e-4 of a
+// cell; three units of a quotient are a tenth of that).
 fn nearest_cell(minor: f32, major: f32) -> u32 {
-  let scaled = mul(pin(div(minor, major)) + 1.0, mul(0.5, f32(plan.nearest_cells)));
+  let scaled = mul(pin(minor / major) + 1.0, mul(0.5, f32(plan.nearest_cells)));
   let last = f32(plan.nearest_cells - 1u);
   let above = select(0.0, scaled, scaled > 0.0);
   return u32(i32(select(last, above, above < last)));
+}
+
+fn cosine_with(slot: u32, v: vec3<f32>) -> f32 {
+  let cosine = dot_vec3(slot_direction(slot), v);
+  return select(cosine, absolute(cosine), sphere_is_half());
 }
 
 // The slot whose direction is nearest to the unit vector v.
@@ -21,12 +28,19 @@ fn nearest_slot(v: vec3<f32>) -> u32 {
   }
   let row = face * plan.nearest_cells + nearest_cell(second, major);
   let at = plan.at_nearest + (row * plan.nearest_cells + nearest_cell(first, major)) * plan.nearest_capacity;
-  var best = 0u;
-  var best_cosine = -2.0;
-  for (var n = 0u; n < plan.nearest_capacity; n++) {
+  let first_slot = tables[at];
+  var best = first_slot;
+  var best_cosine = 0.0;
+  for (var n = 1u; n < plan.nearest_capacity; n++) {
     let slot = tables[at + n];
-    var cosine = dot_vec3(slot_direction(slot), v);
-    cosine = select(cosine, absolute(cosine), sphere_is_half());
+    // Slots ascend, and the first stands again where there are no more.
+    if (slot == first_slot) {
+      break;
+    }
+    if (n == 1u) {
+      best_cosine = cosine_with(first_slot, v);
+    }
+    let cosine = cosine_with(slot, v);
     if (cosine > best_cosine) {
       best = slot;
       best_cosine = cosine;

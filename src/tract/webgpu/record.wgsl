@@ -3,14 +3,16 @@
 
 var<workgroup> record: array<f32, record_size>;
 
-// Channels 0 .. channels() - 1.
-fn gather_record(corners: ptr<function, Corners>) {
+// All channels, and the stopping value, which is returned, after them.
+fn read_point(corners: ptr<function, Corners>) -> f32 {
   lanes_barrier();
-  for (var row = 0u; row < row_count(channels()); row++) {
+  for (var row = 0u; row < record_rows(); row++) {  // unrolled
     let channel = 32u * row + lane_index;
-    if (channel < channels()) {
-      record[channel] = interpolate_channel(corners, channel);
+    let value = interpolate_channel(corners, min(channel, channels()));
+    if (channel <= channels()) {
+      record[channel] = value;
     }
   }
   lanes_barrier();
+  return lanes_same(record[channels()]);
 }

@@ -29,7 +29,7 @@ fn corners_at(position: vec3<f32>) -> Corners {
   let size = grid_size();
   let cell = trilinear_cell(position, size);
   var corners: Corners;
-  for (var corner = 0u; corner < 8u; corner++) {
+  for (var corner = 0u; corner < 8u; corner++) {  // unrolled
     corners.place[corner] = place_of_voxel(corner_voxel(cell, size, corner));
     corners.weight[corner] = corner_weight(cell, corner);
   }

@@ -1,7 +1,17 @@
 // Mirrors src/tract/kernel/amplitudes.hpp, what any getter on a sphere needs: cosines, directions of slots, folds, and the
-// values at the slots, of which each lane writes its own.
+// values at the slots: of each lane its own, and, where lanes need each other's, all of them in workgroup memory.
 
+var<private> own_values: array<f32, sphere_rows_size>;
 var<workgroup> values: array<f32, values_size>;
+
+// All lanes see own_values of all lanes in `values` after this.
+fn publish_values() {
+  lanes_barrier();
+  for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
+    values[32u * row + lane_index] = own_values[row];
+  }
+  lanes_barrier();
+}
 
 fn slot_direction(slot: u32) -> vec3<f32> {
   return vec3<f32>(table_number(plan.at_x + slot), table_number(plan.at_y + slot), table_number(plan.at_z + slot));
@@ -23,21 +33,29 @@ fn aligned_direction(slot: u32, ahead: vec3<f32>) -> vec3<f32> {
   return select(direction, -direction, sphere_is_half() && dot_vec3(direction, ahead) < 0.0);
 }
 
+fn greater_number(a: f32, b: f32) -> f32 {
+  return select(b, a, a > b);
+}
+
+fn lesser_number(a: f32, b: f32) -> f32 {
+  return select(b, a, a < b);
+}
+
 fn fold_greatest(value: f32) -> f32 {
-  var a = value;
-  for (var distance = 16u; distance != 0u; distance = distance / 2u) {
-    let other = lanes_exchange(a, distance);
-    a = select(other, a, a > other);
-  }
+  var a = greater_number(value, lanes_exchange(value, 16u));
+  a = greater_number(a, lanes_exchange(a, 8u));
+  a = greater_number(a, lanes_exchange(a, 4u));
+  a = greater_number(a, lanes_exchange(a, 2u));
+  a = greater_number(a, lanes_exchange(a, 1u));
   return lanes_get(a, 0u);
 }
 
 fn fold_least(value: f32) -> f32 {
-  var a = value;
-  for (var distance = 16u; distance != 0u; distance = distance / 2u) {
-    let other = lanes_exchange(a, distance);
-    a = select(other, a, a < other);
-  }
+  var a = lesser_number(value, lanes_exchange(value, 16u));
+  a = lesser_number(a, lanes_exchange(a, 8u));
+  a = lesser_number(a, lanes_exchange(a, 4u));
+  a = lesser_number(a, lanes_exchange(a, 2u));
+  a = lesser_number(a, lanes_exchange(a, 1u));
   return lanes_get(a, 0u);
 }
 

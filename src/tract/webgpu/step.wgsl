@@ -1,5 +1,6 @@
 // Mirrors src/tract/kernel/step.hpp and the parts of src/tract/kernel/track.hpp that every getter uses: what is asked of a
-// getter at a point, and what it answers. A getter's file defines
+// getter at a point, and what it answers. A getter's files define
+//   fn read_point(corners: ptr<function, Corners>) -> f32   reads what answer() needs; returns the stopping value
 //   fn begin_half(ask: Ask) -> Frame            the frame at the seed for a half that heads along ask.frame.tangent
 //   fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer
 // The initial directions are the lanes': lane i has direction i in initial_direction.

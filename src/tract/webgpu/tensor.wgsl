@@ -124,6 +124,10 @@ fn on_kept_half(v: vec3<f32>) -> vec3<f32> {
   return select(-v, v, kept);
 }
 
+fn read_point(corners: ptr<function, Corners>) -> f32 {
+  return lanes_same(interpolate_channel(corners, channels()));
+}
+
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   let trials = select(1u, 4u, plan.rk4 != 0u && !ask.initial);
   var k: array<vec3<f32>, 4>;

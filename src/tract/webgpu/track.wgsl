@@ -167,7 +167,7 @@ fn track_seeds(workgroup: u32) {
       reason = end_outside_image;
     } else {
       corners = corners_at(line.position);
-      if (!(pin(interpolate_channel(&corners, channels())) > plan.stop_threshold)) {
+      if (!(pin(read_point(&corners)) > plan.stop_threshold)) {
         reason = end_stop_map;
       }
     }

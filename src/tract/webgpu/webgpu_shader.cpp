@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 #include "numerics/lanes_portable.hpp"
+#include "numerics/mirror_sum.hpp"
 
 namespace cingulum {
 namespace {
@@ -18,7 +22,7 @@ constexpr std::uint32_t round_up(std::uint32_t value, std::uint32_t unit) {
 
 // A number of the field's shape that the text reads as NAME().
 struct ShapeNumber {
-  const char* name;
+  std::string name;
   std::uint32_t value;
   bool is_flag;
 };
@@ -27,10 +31,13 @@ std::vector<ShapeNumber> shape_numbers(const TrackingInput& input, const FieldPi
   return {{"channels", input.field.channels, false},
           {"stride", input.field.stride, false},
           {"records_per_piece", pieces.records_per_piece, false},
+          {"record_rows", numerics::row_count(input.field.channels + 1), false},
           {"sphere_rows", input.sphere.rows, false},
+          {"sphere_groups", input.sphere.rows / 4, false},
           {"sphere_is_half", input.sphere.half, true},
           {"neighbour_columns", input.sphere.degree, false},
           {"coefficients", input.harmonics.coefficients, false},
+          {"coefficient_batches", (input.harmonics.coefficients + 15) / 16, false},
           {"harmonic_degree", input.harmonics.degree, false},
           {"is_mirror", input.harmonics.mirror, true},
           {"gradients", input.bootstrap.gradients, false},
@@ -80,7 +87,7 @@ std::vector<std::string_view> files_of(const TrackingInput& input) {
   return files;
 }
 
-void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces) {
+void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces, bool half) {
   auto out = std::back_inserter(text);
   fmt::format_to(out, "struct Plan {{\n");
   for (const PlanNumber& number : numbers) {
@@ -88,7 +95,8 @@ void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, c
   }
   fmt::format_to(out, "}}\n@group(0) @binding(0) var<storage, read> tables: array<u32>;\n");
   for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
-    fmt::format_to(out, "@group(0) @binding({}) var<storage, read> field_{}: array<f32>;\n", piece + 1, piece);
+    fmt::format_to(out, "@group(0) @binding({}) var<storage, read> field_{}: array<{}>;\n", piece + 1, piece,
+                   half ? "u32" : "f32");
   }
   fmt::format_to(out,
                  "@group(0) @binding({}) var<storage, read_write> work: Work;\n"
@@ -98,7 +106,19 @@ void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, c
 }
 
 // Where a record begins: with one binding a place in it, with several the binding as well.
-void write_field_access(std::string& text, const FieldPieces& pieces) {
+// Numbers in half precision lie two to a word.
+void write_field_access(std::string& text, const FieldPieces& pieces, bool half) {
+  const auto number = [half](std::uint32_t piece) {
+    return half ? fmt::format("half_in_word(field_{}[(place.at + channel) >> 1u], place.at + channel)", piece)
+                : fmt::format("field_{}[place.at + channel]", piece);
+  };
+  if (half) {
+    text += R"(
+fn half_in_word(word: u32, at: u32) -> f32 {
+  return finite_half_to_float((word >> (16u * (at & 1u))) & 0xffffu);
+}
+)";
+  }
   auto out = std::back_inserter(text);
   if (pieces.count == 1) {
     text += R"(
@@ -109,9 +129,8 @@ fn record_place(record: u32) -> RecordPlace {
   return RecordPlace(record * stride());
 }
 fn field_number(place: RecordPlace, channel: u32) -> f32 {
-  return field_0[place.at + channel];
-}
 )";
+    fmt::format_to(out, "  return {};\n}}\n", number(0));
     return;
   }
   text += R"(
@@ -127,9 +146,9 @@ fn field_number(place: RecordPlace, channel: u32) -> f32 {
   switch place.piece {
 )";
   for (std::uint32_t piece = 0; piece + 1 < pieces.count; ++piece) {
-    fmt::format_to(out, "    case {}u: {{ return field_{}[place.at + channel]; }}\n", piece, piece);
+    fmt::format_to(out, "    case {}u: {{ return {}; }}\n", piece, number(piece));
   }
-  fmt::format_to(out, "    default: {{ return field_{}[place.at + channel]; }}\n  }}\n}}\n", pieces.count - 1);
+  fmt::format_to(out, "    default: {{ return {}; }}\n  }}\n}}\n", number(pieces.count - 1));
 }
 
 void write_shape(std::string& text, const std::vector<ShapeNumber>& shape, bool specialised) {
@@ -142,30 +161,110 @@ void write_shape(std::string& text, const std::vector<ShapeNumber>& shape, bool 
   }
 }
 
+// The first coefficient of each mirror class, and one past the last of all.
+std::array<std::uint32_t, 5> mirror_bounds(const TrackingInput& input) {
+  std::array<std::uint32_t, 5> bounds{};
+  const numerics::MirrorClassSizes sizes = numerics::mirror_class_sizes(static_cast<int>(input.harmonics.degree));
+  for (std::size_t i = 0; i < 4; ++i) bounds[i + 1] = bounds[i] + sizes.of_class[i];
+  return bounds;
+}
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+std::string with_name_replaced(std::string_view text, std::string_view name, std::string_view by) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t found = text.find(name, at);
+    if (found == std::string_view::npos) return result.append(text.substr(at));
+    const std::size_t end = found + name.size();
+    const bool whole =
+        (found == 0 || !is_name_character(text[found - 1])) && (end == text.size() || !is_name_character(text[end]));
+    result.append(text.substr(at, found - at)).append(whole ? by : name);
+    at = end;
+  }
+  return result;
+}
+
+// Loops are unrolled here, because a driver that leaves one keeps the arrays that it indexes in slow memory. In the
+// text such a loop's head is `for (var NAME = FIRST; NAME < END; NAME++) {  // unrolled` and its end a brace as far
+// left; it has no `continue` and no `break`. Bounds are numbers or names in `known`; others leave the loop alone.
+class Unroller {
+ public:
+  void know(std::string name, std::uint32_t value) { known_.emplace_back(std::move(name), value); }
+
+  [[nodiscard]] std::string apply(std::string_view text) const {
+    constexpr std::string_view mark = "{  // unrolled\n";
+    std::string result;
+    for (;;) {
+      const std::size_t found = text.find(mark);
+      if (found == std::string_view::npos) return result.append(text);
+      const std::size_t line = text.rfind('\n', found) + 1;
+      const std::string_view head = text.substr(line, found - line);
+      const std::string indent(head.substr(0, head.find("for")));
+      const std::string end = "\n" + indent + "}\n";
+      const std::size_t body_at = found + mark.size();
+      const std::size_t body_end = text.find(end, body_at - 1) + 1;
+      const std::string_view body = text.substr(body_at, body_end - body_at);
+      result.append(text.substr(0, line));
+      const std::string_view name = between(head, "(var ", " = ");
+      const auto first = value_of(between(head, " = ", "; "));
+      const auto last = value_of(between(head, " < ", "; "));
+      if (first && last) {
+        for (std::uint32_t i = *first; i < *last; ++i) {
+          result.append(indent).append("{\n");
+          result.append(apply(with_name_replaced(body, name, fmt::format("{}u", i))));
+          result.append(indent).append("}\n");
+        }
+      } else {
+        result.append(head).append("{\n").append(apply(body)).append(indent).append("}\n");
+      }
+      text.remove_prefix(body_end + indent.size() + 2);
+    }
+  }
+
+ private:
+  static std::string_view between(std::string_view text, std::string_view before, std::string_view after) {
+    const std::size_t begin = text.find(before) + before.size();
+    return text.substr(begin, text.find(after, begin) - begin);
+  }
+
+  [[nodiscard]] std::optional<std::uint32_t> value_of(std::string_view bound) const {
+    std::uint32_t number = 0;
+    if (std::from_chars(bound.data(), bound.data() + bound.size(), number).ptr == bound.data() + bound.size() - 1) {
+      return number;
+    }
+    for (const auto& [name, value] : known_) {
+      if (name == bound) return value;
+    }
+    return std::nullopt;
+  }
+
+  std::vector<std::pair<std::string, std::uint32_t>> known_;
+};
+
 // Words of workgroup memory, by the names of the arrays' sizes.
 struct WorkgroupSizes {
   std::uint32_t record;
   std::uint32_t values;
   std::uint32_t boot_rows;
-  std::uint32_t coefficients_at_once;
 
   // Rounded up, so that fields of similar shape share a module.
   WorkgroupSizes(const TrackingInput& input, bool exact) {
     const bool has_record = input.field.kind == field_of_harmonics || input.field.kind == field_of_bootstrap;
-    record = has_record ? input.field.channels : 0;
+    record = has_record ? input.field.channels + 1 : 0;
     values = numerics::lane_count * input.sphere.rows;
     boot_rows = input.bootstrap.rows;
-    coefficients_at_once = std::min(numerics::lane_count, input.harmonics.coefficients);
     if (exact) return;
     record = has_record ? round_up(record, 128) : 0;
     values = round_up(values, 384);
     boot_rows = round_up(boot_rows, 5);
-    coefficients_at_once = numerics::lane_count;
   }
 
   [[nodiscard]] std::uint32_t bytes(const TrackingInput& input) const {
     constexpr std::uint32_t lanes = 64 + 1 + 32;  // lanes_workgroup.wgsl, shared_words
-    const std::uint32_t boot = input.field.kind == field_of_bootstrap ? 96 + 33 * coefficients_at_once : 0;
+    const std::uint32_t boot = input.field.kind == field_of_bootstrap ? 96 : 0;
     return 4 * (lanes + record + values + boot);
   }
 };
@@ -260,6 +359,7 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   KernelSource source;
   source.name = "track";
   source.language = KernelLanguage::wgsl;
+  source.trusted = true;
   source.parameters.push_back({"tables", ParameterKind::buffer_in});
   for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
     source.parameters.push_back({fmt::format("field_{}", piece), ParameterKind::buffer_in});
@@ -272,19 +372,28 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   }
 
   std::string& text = source.text;
-  write_bindings(text, numbers, pieces);
+  write_bindings(text, numbers, pieces, input.field.half != 0u);
   fmt::format_to(std::back_inserter(text),
-                 "const record_size = {}u;\nconst values_size = {}u;\nconst boot_rows_size = {}u;\n"
-                 "const coefficients_at_once = {}u;\n",
-                 std::max(1u, sizes.record), std::max(1u, sizes.values), std::max(1u, sizes.boot_rows),
-                 std::max(1u, sizes.coefficients_at_once));
+                 "const record_size = {}u;\nconst values_size = {}u;\nconst sphere_rows_size = {}u;\n"
+                 "const boot_rows_size = {}u;\n",
+                 std::max(1u, sizes.record), std::max(1u, sizes.values),
+                 std::max(1u, sizes.values / numerics::lane_count), std::max(1u, sizes.boot_rows));
   write_shape(text, shape_numbers(input, pieces), form.specialised);
-  write_field_access(text, pieces);
+  write_field_access(text, pieces, input.field.half != 0u);
   text += numerics_wgsl(form.lanes, "plan.negative_zero");
-  text += embedded_shader("sample.wgsl");
-  text += embedded_shader("step.wgsl");
-  for (const std::string_view file : files_of(input)) text += embedded_shader(file);
-  text += embedded_shader("track.wgsl");
+  Unroller unroller;
+  if (form.specialised) {
+    for (const ShapeNumber& number : shape_numbers(input, pieces)) unroller.know(number.name + "()", number.value);
+    const std::array<std::uint32_t, 5> bounds = mirror_bounds(input);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      unroller.know(fmt::format("mirror_begin({}u)", i), bounds[i]);
+      unroller.know(fmt::format("mirror_end({}u)", i), bounds[i + 1]);
+    }
+  }
+  std::vector<std::string_view> files = files_of(input);
+  files.insert(files.begin(), {"sample.wgsl", "step.wgsl"});
+  files.push_back("track.wgsl");
+  for (const std::string_view file : files) text += unroller.apply(embedded_shader(file));
   fmt::format_to(std::back_inserter(text),
                  "\n@compute @workgroup_size(32)\nfn track(@builtin(workgroup_id) workgroup: vec3<u32>, "
                  "@builtin({}) lane: u32) {{\n  lane_index = lane;\n"

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "tract/backends.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/device_tables.hpp"
+#include "tract/memory_need.hpp"
 #include "tract/seed_order.hpp"
 #include "tract/webgpu/page_store.hpp"
 #include "tract/webgpu/webgpu_shader.hpp"
@@ -28,6 +30,9 @@ constexpr std::uint32_t state_words = 128;
 constexpr std::uint32_t seed_words = 8;
 // Of one upload; larger ranges are tracked in several.
 constexpr std::uint32_t most_seeds_at_once = 1u << 18;
+constexpr std::uint32_t fewest_seeds_at_once = 256;
+// With as few a run still goes on, though it waits for the host more often.
+constexpr std::uint32_t fewest_pages = 256;
 // What every WebGPU device has.
 constexpr std::uint32_t guaranteed_workgroup_bytes = 16384;
 constexpr std::uint32_t guaranteed_bindings = 8;
@@ -80,7 +85,8 @@ class WebgpuTracker final : public Tracker {
   WebgpuTracker(Device& device, const WebgpuTrackerOptions& options) : device_(device), options_(options) {
     const bool software = device.capabilities().software;
     workgroups_ = options.workgroups != 0 ? options.workgroups : software ? 64 : 4096;
-    pages_ = options.pages != 0 ? options.pages : software ? 1u << 14 : 1u << 18;
+    pages_wanted_ = options.pages != 0 ? options.pages : software ? 1u << 14 : 1u << 18;
+    pages_ = pages_wanted_;
     // Of the pages that a dispatch can fill there should be enough, else workgroups wait for the host.
     largest_budget_ = std::max(64u, points_per_page / 2 * (pages_ / workgroups_));
   }
@@ -105,12 +111,16 @@ class WebgpuTracker final : public Tracker {
       CGL_TRY_ASSIGN(device_tables_, make_device_tables(plan, field));
       pieces_ = pieces_of(field);
       CGL_TRY(bound_dispatches());
+      give_up_memory();
+      CGL_TRY(check_memory(device_, memory_need(field), field));
       CGL_TRY(compile_shader(seeds.count()));
-      CGL_TRY(upload_input(field));
+      Status settled = upload_input(field);
+      if (settled) settled = make_first_workspace();
+      if (!settled) give_up_memory();
+      CGL_TRY(explain_memory(std::move(settled), device_, memory_need(field), field));
       seeds_ = &seeds;
       directions_ = directions;
       kernel_nanoseconds_ = 0;
-      workspaces_.clear();
       return {};
     });
   }
@@ -124,6 +134,27 @@ class WebgpuTracker final : public Tracker {
   }
 
  private:
+  // With the smallest workspace there may be.
+  [[nodiscard]] MemoryNeed memory_need(const Field& field) const {
+    return {.field_bytes = std::uint64_t{field.record_count()} * field.stride * field.number_bytes(),
+            .tables_bytes = (device_tables_.words.size() + field.record_of_voxel.size()) * sizeof(std::uint32_t),
+            .working_bytes = page_memory(std::min(pages_wanted_, fewest_pages)) + work_memory(fewest_seeds_at_once)};
+  }
+  [[nodiscard]] static std::uint64_t page_memory(std::uint32_t pages) {
+    return std::uint64_t{pages} * (entry_words + page_words) * sizeof(std::uint32_t);
+  }
+  [[nodiscard]] std::uint64_t work_memory(std::uint32_t seeds) const {
+    return (counter_words + std::uint64_t{workgroups_} * state_words + std::uint64_t{seeds} * seed_words) *
+           sizeof(std::uint32_t);
+  }
+
+  void give_up_memory() {
+    seeds_ = nullptr;
+    workspaces_.clear();
+    tables_.reset();
+    field_.clear();
+  }
+
   [[nodiscard]] std::uint64_t largest_binding() const {
     const std::uint64_t adapter =
         std::min(device_.capabilities().largest_binding_bytes, device_.capabilities().largest_buffer_bytes);
@@ -145,7 +176,7 @@ class WebgpuTracker final : public Tracker {
   }
 
   [[nodiscard]] FieldPieces pieces_of(const Field& field) const {
-    const std::uint64_t record_bytes = std::uint64_t{field.stride} * sizeof(float);
+    const std::uint64_t record_bytes = std::uint64_t{field.stride} * field.number_bytes();
     const std::uint64_t records = field.record_count();
     const std::uint64_t most = std::min<std::uint64_t>(largest_binding() / record_bytes, ~0u);
     FieldPieces pieces;
@@ -161,7 +192,7 @@ class WebgpuTracker final : public Tracker {
     const std::uint32_t bindings = std::max(guaranteed_bindings, device_.capabilities().max_bindings);
     const FieldPieces pieces = pieces_of(field);
     if (pieces.count > bindings - bindings_besides_field) {
-      const std::uint64_t bytes = std::uint64_t{field.record_count()} * field.stride * sizeof(float);
+      const std::uint64_t bytes = std::uint64_t{field.record_count()} * field.stride * field.number_bytes();
       return fail(
           ErrorKind::unavailable,
           "device {}: the field needs {}, its kernels reach {} ({} bindings of {}); use --mask for fewer voxels, "
@@ -231,37 +262,72 @@ class WebgpuTracker final : public Tracker {
     for (std::uint32_t piece = 0; piece < pieces_.count; ++piece) {
       const std::uint64_t first = std::uint64_t{piece} * pieces_.records_per_piece;
       const std::uint64_t count = std::min<std::uint64_t>(pieces_.records_per_piece, records - first);
-      const std::span<const float> numbers(field.records.data() + first * field.stride, count * field.stride);
-      CGL_TRY_ASSIGN(field_.emplace_back(), device_.allocate(numbers.size_bytes()));
-      CGL_TRY(upload(*queue, *field_.back(), numbers));
+      const std::uint64_t record_bytes = std::uint64_t{field.stride} * field.number_bytes();
+      const std::span<const std::byte> bytes = field.stored_bytes().subspan(first * record_bytes, count * record_bytes);
+      CGL_TRY_ASSIGN(field_.emplace_back(), device_.allocate(bytes.size()));
+      CGL_TRY(upload(*queue, *field_.back(), bytes));
     }
     return queue->synchronise();
   }
 
+  // There is one from the beginning, so that a run which has begun does not fail for want of memory; with fewer pages
+  // where the device has not more.
+  [[nodiscard]] Status make_first_workspace() {
+    for (pages_ = pages_wanted_;; pages_ = std::max(pages_ / 2, fewest_pages)) {
+      auto made = make_workspace(fewest_seeds_at_once);
+      if (made) {
+        workspaces_.push_back(std::move(*made));
+        return {};
+      }
+      if (made.error().kind() != ErrorKind::out_of_memory || pages_ <= fewest_pages) {
+        return tl::make_unexpected(std::move(made.error()));
+      }
+    }
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<Workspace>> make_workspace(std::uint32_t seeds) {
+    auto workspace = std::make_unique<Workspace>();
+    CGL_TRY_ASSIGN(workspace->queue, device_.create_queue());
+    CGL_TRY_ASSIGN(workspace->pages, device_.allocate(page_memory(pages_)));
+    CGL_TRY_ASSIGN(workspace->work, device_.allocate(work_memory(seeds)));
+    workspace->seed_capacity = seeds;
+    return workspace;
+  }
+
+  // Another caller's where there is no memory for one more, with room for fewer seeds where that is short.
   [[nodiscard]] Result<std::unique_ptr<Workspace>> take_workspace(std::uint32_t seeds) {
     std::unique_ptr<Workspace> workspace;
     {
-      const std::lock_guard lock(mutex_);
-      if (!workspaces_.empty()) {
+      std::unique_lock lock(mutex_);
+      if (workspaces_.empty()) {
+        lock.unlock();
+        auto made = make_workspace(fewest_seeds_at_once);
+        if (!made && made.error().kind() != ErrorKind::out_of_memory) return made;
+        if (made) workspace = std::move(*made);
+        lock.lock();
+      }
+      if (workspace == nullptr) {
+        workspace_is_free_.wait(lock, [&] { return !workspaces_.empty(); });
         workspace = std::move(workspaces_.back());
         workspaces_.pop_back();
       }
     }
-    if (workspace == nullptr) {
-      workspace = std::make_unique<Workspace>();
-      CGL_TRY_ASSIGN(workspace->queue, device_.create_queue());
-      CGL_TRY_ASSIGN(workspace->pages,
-                     device_.allocate(std::uint64_t{pages_} * (entry_words + page_words) * sizeof(std::uint32_t)));
-    }
     if (workspace->seed_capacity < seeds) {
-      const std::uint32_t capacity = std::min(most_seeds_at_once, std::bit_ceil(std::max(seeds, 256u)));
-      const std::uint64_t words =
-          counter_words + std::uint64_t{workgroups_} * state_words + std::uint64_t{capacity} * seed_words;
-      workspace->work.reset();
-      CGL_TRY_ASSIGN(workspace->work, device_.allocate(words * sizeof(std::uint32_t)));
-      workspace->seed_capacity = capacity;
+      const std::uint32_t capacity = std::min(most_seeds_at_once, std::bit_ceil(seeds));
+      if (auto larger = device_.allocate(work_memory(capacity)); larger) {
+        workspace->work = std::move(*larger);
+        workspace->seed_capacity = capacity;
+      }
     }
     return workspace;
+  }
+
+  void give_back(std::unique_ptr<Workspace> workspace) {
+    {
+      const std::lock_guard lock(mutex_);
+      workspaces_.push_back(std::move(workspace));
+    }
+    workspace_is_free_.notify_all();
   }
 
   Status track_range(SeedRange range, StreamlineBatch& batch) {
@@ -274,15 +340,17 @@ class WebgpuTracker final : public Tracker {
     CGL_TRY_ASSIGN(
         std::unique_ptr<Workspace> workspace,
         take_workspace(static_cast<std::uint32_t>(std::min<std::uint64_t>(range.count, most_seeds_at_once))));
-    for (std::size_t first = 0; first < order.size(); first += most_seeds_at_once) {
+    const std::size_t at_once = workspace->seed_capacity;
+    Status tracked;
+    for (std::size_t first = 0; tracked && first < order.size(); first += at_once) {
       const std::span<const std::uint32_t> some =
-          std::span(order).subspan(first, std::min<std::size_t>(most_seeds_at_once, order.size() - first));
-      CGL_TRY(track_some(range, positions, some, *workspace, blocks, counts));
+          std::span(order).subspan(first, std::min(at_once, order.size() - first));
+      tracked = track_some(range, positions, some, *workspace, blocks, counts);
     }
-    {
-      const std::lock_guard lock(mutex_);
-      workspaces_.push_back(std::move(workspace));
-    }
+    // Nothing may be under way in memory that the next call uses.
+    if (!tracked) static_cast<void>(workspace->queue->synchronise());
+    give_back(std::move(workspace));
+    CGL_TRY(std::move(tracked));
     return assemble_pages(blocks, range, positions, counts, batch);
   }
 
@@ -377,7 +445,8 @@ class WebgpuTracker final : public Tracker {
   Device& device_;
   WebgpuTrackerOptions options_;
   std::uint32_t workgroups_ = 0;
-  std::uint32_t pages_ = 0;
+  std::uint32_t pages_wanted_ = 0;
+  std::uint32_t pages_ = 0;  // of each workspace
   std::uint32_t largest_budget_ = 0;
   std::uint32_t most_calls_ = ~0u;  // in one dispatch
   DeviceTables device_tables_;
@@ -389,7 +458,8 @@ class WebgpuTracker final : public Tracker {
   const GivenDirections* directions_ = nullptr;
   std::atomic<std::uint64_t> kernel_nanoseconds_ = 0;
   std::mutex mutex_;  // guards what follows
-  std::vector<std::unique_ptr<Workspace>> workspaces_;
+  std::condition_variable workspace_is_free_;
+  std::vector<std::unique_ptr<Workspace>> workspaces_;  // those that no thread uses
   std::uint32_t budget_ = first_budget;
 };
 

@@ -238,6 +238,23 @@ TEST_P(WebgpuTracking, depends_on_no_size_of_the_machinery) {
   }
 }
 
+// Runs of many seeds get a text of their own, with the loops written out. Drivers take long to compile one, so there
+// are few plans here on a software adapter; CINGULUM_TEST_LONG=1 has more.
+TEST_P(WebgpuTracking, by_a_text_for_one_shape_has_the_cpus_bits) {
+  const bool few = device().capabilities().software && std::getenv("CINGULUM_TEST_LONG") == nullptr;
+  const std::unique_ptr<ThreadPool> pool = ThreadPool::create(2).value();
+  const std::uint32_t plans = few ? 2 : 60;
+  std::uint64_t points = 0;
+  for (std::uint32_t number = 0; number < plans; ++number) {
+    SCOPED_TRACE(number);
+    test::RandomPlan plan = test::random_plan(number, *pool);
+    if (few) test::cut_down(plan);
+    const auto tracker = make_webgpu_tracker(device(), {.specialised = true});
+    points += test::expect_same_as_cpu(*tracker, plan, *pool);
+  }
+  EXPECT_GT(points, 10 * plans);
+}
+
 TEST_P(WebgpuTracking, by_subgroups_has_the_cpus_bits) {
   const DeviceCapabilities& can = device().capabilities();
   const Field field = bootstrap("mirror321", 64, false, 4);

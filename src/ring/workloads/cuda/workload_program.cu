@@ -3,14 +3,15 @@
 #include "ring/cuda/resident_kernel.cuh"
 #include "ring/workloads/anomaly_body.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
+#include "ring/workloads/hop_body.hpp"
 #include "ring/workloads/pagerank_body.hpp"
 
 namespace cingulum::ring {
 
 // In the order of WorkloadBody, by the names of workload_body_name.
 CudaProgram workload_program() {
-  return make_cuda_program<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody>(
-      "workloads", {"echo", "sum", "sum_of_squares", "pagerank", "anomaly"});
+  return make_cuda_program<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody>(
+      "workloads", {"echo", "sum", "sum_of_squares", "pagerank", "anomaly", "hop"});
 }
 
 }  // namespace cingulum::ring

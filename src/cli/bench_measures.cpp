@@ -1,0 +1,220 @@
+#include "cli/bench_measures.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <string_view>
+
+#include "base/read_file.hpp"
+#include "dmri/score.hpp"
+#include "formats/sidecar.hpp"
+#include "formats/tractogram.hpp"
+#include "numerics/portable.hpp"
+#include "tract/seed_sharing.hpp"
+#include "tract/tracking_run.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+struct KernelRun {
+  double seconds = 0;
+  std::uint64_t points = 0;
+  std::uint64_t steps = 0;
+};
+
+Result<KernelRun> best_kernel_run(Tracker& tracker, std::uint64_t seeds, std::int64_t repetitions) {
+  KernelRun best;
+  StreamlineBatch batch;
+  for (std::int64_t i = 0; i < repetitions; ++i) {
+    const double begin = tracker.kernel_seconds();
+    CGL_TRY(tracker.track({0, seeds}, batch));
+    const double seconds = tracker.kernel_seconds() - begin;
+    if (best.seconds == 0 || seconds < best.seconds) best.seconds = seconds;
+  }
+  best.points = batch.points.size() / 3;
+  best.steps = batch.steps;
+  return best;
+}
+
+Result<TrackingStatistics> write_run(const std::vector<Tracker*>& trackers, const TrackingOptions& options,
+                                     const TrackingPlan& plan, const BenchData& data, const BenchMeasures& measures,
+                                     ThreadPool& pool, const fs::path& file, bool sync) {
+  TractogramLayout layout;
+  layout.format = TractogramFormat::trx;
+  layout.reference = data.geometry();
+  CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(file, layout, {.force = true, .sync = sync}));
+  TrackingRunOptions run;
+  run.selection.min_length_mm = options.min_length_mm;
+  run.selection.max_length_mm = options.max_length_mm;
+  run.selection.tolerance_mm = 1e-3 * static_cast<double>(plan.step_mm);
+  run.chunk_seeds = measures.chunk_seeds;
+  run.pool = &pool;
+  CGL_TRY_ASSIGN(const TrackingStatistics statistics,
+                 run_tracking(trackers, data.seeds(), data.geometry(), run, *writer, nullptr));
+  CGL_TRY(writer->commit());
+  return statistics;
+}
+
+// The least that any program does to put these bytes on a disk: the measure that whole runs are held against.
+Result<double> seconds_of_copy(std::string_view bytes, const fs::path& file) {
+  const auto begin = Clock::now();
+  const int to = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool written = to >= 0;
+  for (std::size_t done = 0; written && done < bytes.size();) {
+    const ssize_t count = ::write(to, bytes.data() + done, bytes.size() - done);
+    written = count > 0;
+    if (written) done += static_cast<std::size_t>(count);
+  }
+  written = written && ::fsync(to) == 0;
+  if (to >= 0) ::close(to);
+  const double seconds = seconds_since(begin);
+  std::error_code ignored;
+  fs::remove(file, ignored);
+  if (!written)
+    return fail(ErrorKind::io, "copying {} bytes to {}: it could not be written", bytes.size(), file.string());
+  return seconds;
+}
+
+}  // namespace
+
+bool same_bits(const StreamlineBatch& a, const StreamlineBatch& b) {
+  return a.offsets == b.offsets && a.seed_index == b.seed_index && a.seed_point == b.seed_point &&
+         a.end_reason == b.end_reason && a.steps == b.steps && a.points.size() == b.points.size() &&
+         std::equal(a.points.begin(), a.points.end(), b.points.begin(),
+                    [](float x, float y) { return numerics::float_bits(x) == numerics::float_bits(y); });
+}
+
+Status measure_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures, Json& row) {
+  // The rows before have launched it.
+  if (tracker.kernel_seconds() == 0) return {};
+  const auto seeds = std::min<std::uint64_t>(data.seeds().count(), 1'000'000);
+  CGL_TRY_ASSIGN(const KernelRun sorted, best_kernel_run(tracker, seeds, measures.repetitions));
+  row["kernel_seconds"] = sorted.seconds;
+  row["kernel_seeds"] = seeds;
+  row["kernel_steps"] = sorted.steps;
+  row["kernel_M_points_per_s"] = 1e-6 * static_cast<double>(sorted.points) / sorted.seconds;
+  row["kernel_M_steps_per_s"] = 1e-6 * static_cast<double>(sorted.steps) / sorted.seconds;
+  ::setenv("CINGULUM_TEST_SEED_ORDER", "given", 1);
+  const Result<KernelRun> given = best_kernel_run(tracker, seeds, measures.repetitions);
+  ::unsetenv("CINGULUM_TEST_SEED_ORDER");
+  if (!given) return tl::make_unexpected(given.error());
+  row["kernel_M_points_per_s_unsorted"] = 1e-6 * static_cast<double>(given->points) / given->seconds;
+  return {};
+}
+
+Status measure_tracking(const std::vector<Tracker*>& trackers, const BenchData& data, const BenchMeasures& measures,
+                        Json& row) {
+  std::vector<double> seconds;
+  std::uint64_t points = 0, steps = 0;
+  for (std::int64_t i = 0; i <= measures.repetitions; ++i) {
+    points = steps = 0;
+    const auto begin = Clock::now();
+    CGL_TRY_ASSIGN(const auto sharing,
+                   SeedSharing::start(trackers, {.total = data.seeds().count(), .chunk = measures.chunk_seeds}));
+    for (;;) {
+      CGL_TRY_ASSIGN(auto batch, sharing->next());
+      if (!batch) break;
+      points += batch->points.size() / 3;
+      steps += batch->steps;
+      sharing->give_back(std::move(batch));
+    }
+    if (i > 0) seconds.push_back(seconds_since(begin));
+  }
+  const double median = median_of(seconds);
+  row["tracking_seconds"] = median;
+  row["points"] = points;
+  row["steps"] = steps;
+  row["M_points_per_s"] = 1e-6 * static_cast<double>(points) / median;
+  row["M_steps_per_s"] = 1e-6 * static_cast<double>(steps) / median;
+  return {};
+}
+
+Status measure_files(const std::vector<Tracker*>& trackers, const TrackingOptions& options, const TrackingPlan& plan,
+                     const BenchData& data, const BenchMeasures& measures, ThreadPool& pool, const Json& first,
+                     Json& row) {
+  const std::string name = fmt::format("cingulum-bench-{}.trx", ::getpid());
+  const fs::path file = measures.folder / name;
+  std::vector<double> seconds;
+  TrackingStatistics statistics;
+  for (std::int64_t i = 0; i <= measures.repetitions; ++i) {
+    const auto begin = Clock::now();
+    CGL_TRY_ASSIGN(statistics, write_run(trackers, options, plan, data, measures, pool, file, false));
+    if (i > 0) seconds.push_back(seconds_since(begin));
+  }
+  row["file_seconds"] = median_of(seconds);
+  row["streamlines"] = statistics.kept;
+  row["mean_length_mm"] = statistics.lengths.mean_mm();
+  row["median_length_mm"] = statistics.lengths.quantile_mm(0.5);
+  CGL_TRY_ASSIGN(row["file_xxh3_128"], hash_of_file(file));
+  std::error_code ignored;
+  row["file_bytes"] = fs::file_size(file, ignored);
+  const bool same = first.is_null() || first["file_xxh3_128"] == row["file_xxh3_128"];
+  row["same_file_as_first_device"] = same;
+  if (!first.is_null() && same) {
+    if (first.contains("score")) row["score"] = first["score"];
+  } else {
+    CGL_TRY_ASSIGN(Json score, bench_score(file, data, pool));
+    if (!score.empty()) row["score"] = std::move(score);
+  }
+  if (!measures.disk.empty()) {
+    CGL_TRY_ASSIGN(const std::string bytes, read_text_file(file, std::numeric_limits<std::uint64_t>::max()));
+    std::vector<double> to_disk, copies;
+    // By turns: a disk has moods.
+    for (std::int64_t i = 0; i <= measures.repetitions; ++i) {
+      const auto begin = Clock::now();
+      CGL_TRY(write_run(trackers, options, plan, data, measures, pool, measures.disk / name, true));
+      const double run = seconds_since(begin);
+      fs::remove(measures.disk / name, ignored);
+      CGL_TRY_ASSIGN(const double copy, seconds_of_copy(bytes, measures.disk / (name + ".copy")));
+      if (i == 0) continue;
+      to_disk.push_back(run);
+      copies.push_back(copy);
+    }
+    row["disk_seconds"] = median_of(to_disk);
+    row["disk_copy_seconds"] = median_of(copies);
+  }
+  fs::remove(file, ignored);
+  return {};
+}
+
+Result<Json> bench_score(const fs::path& tractogram, const BenchData& data, ThreadPool& pool) {
+  if (data.truth().empty()) return Json::object();
+  CGL_TRY_ASSIGN(const Score score, score_tractogram(tractogram, data.truth(), {.bootstrap = 0}, pool, {}));
+  return Json{{"commissural", score.commissural_count},
+              {"valid", score.valid.value},
+              {"invalid", score.invalid.value},
+              {"overlap", score.any.overlap.value},
+              {"f1", score.any.f1.value}};
+}
+
+void forget_host_peak() {
+  std::ofstream("/proc/self/clear_refs") << "5";  // proc(5): resets VmHWM
+}
+
+std::uint64_t host_peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return 1024 * std::strtoull(line.c_str() + 6, nullptr, 10);
+  }
+  return 0;
+}
+
+}  // namespace cingulum

@@ -1,0 +1,49 @@
+#include "ring/telemetry/histogram.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace cingulum::ring {
+namespace {
+
+TEST(latency_histogram, buckets_cover_all_values_without_gap_or_overlap) {
+  std::uint64_t next = 0;
+  for (std::uint32_t bucket = 0; bucket < LatencyHistogram::bucket_count; ++bucket) {
+    EXPECT_EQ(LatencyHistogram::bucket_of(next), bucket);
+    EXPECT_EQ(LatencyHistogram::bucket_of(LatencyHistogram::upper_bound_ns(bucket)), bucket);
+    next = LatencyHistogram::upper_bound_ns(bucket) + 1;
+  }
+  EXPECT_GE(next, std::uint64_t{1} << 40);
+  EXPECT_EQ(LatencyHistogram::bucket_of(~std::uint64_t{0}), LatencyHistogram::bucket_count - 1);
+}
+
+TEST(latency_histogram, quantiles_are_those_of_the_sorted_values_within_a_bucket) {
+  std::mt19937_64 random(7);
+  LatencyHistogram histogram;
+  std::vector<std::uint64_t> values;
+  for (int i = 0; i < 20000; ++i) {
+    values.push_back(100 + random() % (std::uint64_t{1} << (random() % 24 + 1)));
+    histogram.record(values.back());
+  }
+  std::sort(values.begin(), values.end());
+  const LatencySummary summary = histogram.summary();
+  const auto expect_near = [&](std::uint64_t found, double share) {
+    const std::uint64_t exact = values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+    EXPECT_GE(found, exact);
+    EXPECT_LE(static_cast<double>(found), static_cast<double>(exact) * 1.0625 + 1);
+  };
+  EXPECT_EQ(summary.count, values.size());
+  EXPECT_EQ(summary.min_ns, values.front());
+  EXPECT_EQ(summary.max_ns, values.back());
+  expect_near(summary.p50_ns, 0.5);
+  expect_near(summary.p99_ns, 0.99);
+  expect_near(summary.p999_ns, 0.999);
+  histogram.reset();
+  EXPECT_EQ(histogram.summary().count, 0u);
+}
+
+}  // namespace
+}  // namespace cingulum::ring

@@ -1,0 +1,36 @@
+#include "tract/cuda/track_kernels.cuh"
+
+namespace cingulum {
+namespace {
+
+// Amplitudes or series in half precision, all sizes as they come.
+template <Getter getter, std::uint32_t kind>
+struct HalfPrecision : cuda::AnyShape<getter, kind> {
+  static CGL_HD void fix(TrackingInput& input) {
+    cuda::AnyShape<getter, kind>::fix(input);
+    input.field.half = 1u;
+  }
+};
+
+template <std::uint32_t kind>
+TrackKernelPair kernels_on(Getter getter) {
+  const TrackKernel seeds = cuda::seeds_entry<HalfPrecision<Getter::closest, kind>>();
+  switch (getter) {
+    case Getter::prob: return {seeds, cuda::halves_entry<HalfPrecision<Getter::prob, kind>>()};
+    case Getter::det: return {seeds, cuda::halves_entry<HalfPrecision<Getter::det, kind>>()};
+    case Getter::closest: return {seeds, cuda::halves_entry<HalfPrecision<Getter::closest, kind>>()};
+    case Getter::ptt: return {seeds, cuda::halves_entry<HalfPrecision<Getter::ptt, kind>>()};
+    default: return {};
+  }
+}
+
+}  // namespace
+
+TrackKernelPair half_precision_kernels(const TrackingInput& input, bool) {
+  if (input.field.half == 0u) return {};
+  const auto getter = static_cast<Getter>(input.plan.getter);
+  return input.field.kind == field_of_amplitudes ? kernels_on<field_of_amplitudes>(getter)
+                                                 : kernels_on<field_of_harmonics>(getter);
+}
+
+}  // namespace cingulum

@@ -1,0 +1,150 @@
+// The memory of paged tracking: rooms on the device and on the host that grow as pieces need, and what one calling
+// thread works with. Used by the paged tracker alone.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.hpp"
+#include "device/device.hpp"
+#include "tract/kernel/paged_half.hpp"
+#include "tract/kernel/plan.hpp"
+
+namespace cingulum {
+
+// Device memory that grows; what it held is lost unless it is kept.
+class Room {
+ public:
+  static constexpr std::uint64_t least_bytes = 256;
+
+  // A `careful` room has what it had when there is no more.
+  [[nodiscard]] Status reserve(Device& device, std::uint64_t bytes, bool careful = false) {
+    if (buffer_ && buffer_->bytes() >= bytes) return {};
+    const std::uint64_t wanted = std::max<std::uint64_t>(buffer_ ? bytes + bytes / 2 : bytes, least_bytes);
+    if (!careful) buffer_.reset();
+    auto buffer = device.allocate(wanted);
+    if (!buffer && wanted > bytes) buffer = device.allocate(bytes);
+    if (!buffer) return tl::make_unexpected(std::move(buffer.error()));
+    buffer_ = std::move(*buffer);
+    return {};
+  }
+  // Keeps the first `kept` bytes; `queue` has nothing else to do with the old memory afterwards.
+  [[nodiscard]] Status grow(Queue& queue, std::uint64_t bytes, std::uint64_t kept) {
+    if (buffer_->bytes() >= bytes) return {};
+    CGL_TRY_ASSIGN(auto larger, queue.device().allocate(bytes));
+    if (kept > 0) CGL_TRY(queue.copy(*larger, 0, *buffer_, 0, kept));
+    CGL_TRY(queue.synchronise());
+    buffer_ = std::move(larger);
+    return {};
+  }
+  void release() { buffer_.reset(); }
+  [[nodiscard]] Buffer& buffer() const { return *buffer_; }
+  template <class T>
+  [[nodiscard]] T* as(std::uint64_t offset_bytes = 0) const {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(buffer_->device_pointer()) + offset_bytes);
+  }
+
+ private:
+  std::unique_ptr<Buffer> buffer_;
+};
+
+// Host memory that the device's copies like, growing.
+class HostRoom {
+ public:
+  [[nodiscard]] Status reserve(Device& device, std::uint64_t bytes) {
+    if (memory_ && memory_->bytes().size() >= bytes) return {};
+    memory_.reset();
+    const HostMemoryKind kind =
+        device.capabilities().pinned_host_memory ? HostMemoryKind::pinned : HostMemoryKind::pageable;
+    CGL_TRY_ASSIGN(memory_, device.allocate_host(std::max<std::uint64_t>(bytes + bytes / 2, 4096), kind));
+    return {};
+  }
+  template <class T>
+  [[nodiscard]] std::span<T> as(std::size_t count, std::uint64_t offset_bytes = 0) const {
+    return {reinterpret_cast<T*>(memory_->bytes().data() + offset_bytes), count};
+  }
+
+ private:
+  std::unique_ptr<HostMemory> memory_;
+};
+
+inline constexpr std::uint64_t page_bytes = kernel::page_floats * sizeof(float);
+// Two words in one buffer: the queue of work, and the pages used.
+inline constexpr std::uint64_t counter_bytes = 256;
+inline constexpr std::uint64_t pages_counter_offset = 128;
+
+// What one calling thread works with.
+struct Lane {
+  std::uint32_t slot = 0;   // its number among those that work at the same time
+  bool is_reserve = false;  // has room for a seed whatever happens, and keeps it
+  std::unique_ptr<Queue> queue;
+  Room counters, positions, index, directions, initial, lines, places, halves, paused, pages, next, output_line,
+      output_offset;
+  std::array<Room, 2> parts;
+  HostRoom up, down;
+  std::array<HostRoom, 2> parts_down;
+  std::uint32_t page_capacity = 0;
+
+  [[nodiscard]] std::uint64_t pages_there() const {
+    return std::min({pages.buffer().bytes() / page_bytes, next.buffer().bytes() / sizeof(std::uint32_t),
+                     std::uint64_t{kernel::no_page}});
+  }
+};
+
+// What a lane needs for all streamlines of one seed, of the greatest length.
+struct LaneSizes {
+  std::uint64_t seeds, directions, lines, halves, paused, pages, part_bytes;
+
+  LaneSizes(const TrackingPlan& plan, std::uint64_t part_points, bool in_bricks) {
+    // Beyond it the reserve is no use: such plans are refused when they need it.
+    constexpr std::uint64_t most_pages = std::uint64_t{1} << 17;
+    const std::uint64_t starts = std::clamp(plan.max_directions, 1u, most_initial_directions);
+    const std::uint64_t line_points = 2 * std::uint64_t{plan.max_steps} + 1;
+    seeds = 1;
+    directions = starts * sizeof(numerics::Vec3);
+    lines = starts;
+    halves = 2 * starts * sizeof(kernel::HalfRecord);
+    paused = in_bricks ? 2 * starts * sizeof(kernel::PausedHalf) : 0;
+    pages = std::min(2 * starts * ((plan.max_steps + kernel::page_points - 1) / kernel::page_points + 1), most_pages);
+    part_bytes =
+        3 * sizeof(float) *
+        std::min(std::max(line_points, std::min(part_points, starts * line_points)), most_pages * kernel::page_points);
+  }
+  // What reserve() takes.
+  [[nodiscard]] std::uint64_t bytes() const {
+    std::uint64_t sum = counter_bytes;
+    Lane none;
+    static_cast<void>(each_room(none, [&](Room&, std::uint64_t needed) -> Status {
+      sum += std::max<std::uint64_t>(needed, Room::least_bytes);
+      return {};
+    }));
+    return sum;
+  }
+  [[nodiscard]] Status reserve(Device& device, Lane& lane) const {
+    return each_room(lane, [&](Room& room, std::uint64_t needed) { return room.reserve(device, needed); });
+  }
+
+ private:
+  template <class Visit>
+  Status each_room(Lane& lane, Visit&& visit) const {
+    CGL_TRY(visit(lane.positions, seeds * sizeof(numerics::Vec3)));
+    CGL_TRY(visit(lane.index, seeds * sizeof(std::uint32_t)));
+    CGL_TRY(visit(lane.directions, directions));
+    CGL_TRY(visit(lane.initial, seeds * sizeof(InitialDirections)));
+    CGL_TRY(visit(lane.lines, lines * sizeof(std::uint32_t)));
+    CGL_TRY(visit(lane.places, 2 * lines * sizeof(std::uint32_t)));
+    CGL_TRY(visit(lane.halves, halves));
+    if (paused > 0) CGL_TRY(visit(lane.paused, paused));
+    CGL_TRY(visit(lane.pages, pages * page_bytes));
+    CGL_TRY(visit(lane.next, pages * sizeof(std::uint32_t)));
+    CGL_TRY(visit(lane.output_line, lines * sizeof(std::uint32_t)));
+    CGL_TRY(visit(lane.output_offset, lines * sizeof(std::uint32_t)));
+    for (Room& part : lane.parts) CGL_TRY(visit(part, part_bytes));
+    return {};
+  }
+};
+
+}  // namespace cingulum
