@@ -24,6 +24,8 @@ namespace cingulum::ring {
 constexpr std::uint32_t seat_batch = 256;
 // Passes of the polling loop between two looks at the host's line, which lies across the bus.
 constexpr std::uint32_t passes_per_look = 8;
+// And by time, for an actor that never waits: so often in a beat.
+constexpr std::uint32_t looks_per_beat = 8;
 // The same for an actor that hears from its neighbours: their rings answer faster than the bus.
 constexpr std::uint32_t passes_per_look_at_edges = 64;
 // A read over the bus takes about as long as four of device memory.
@@ -134,13 +136,13 @@ class SeatContext {
     if (count == 0) return PutStatus::closed;
     if (message.has(mark_handle)) hand_over();
     const std::uint32_t first = shared().plan.port_start[port];
-    emitted_ += count;
-    bool stored = put<true>(shared().plan.edges_out[first], edges_out_[first], message);
+    std::uint32_t stored = put<true>(shared().plan.edges_out[first], edges_out_[first], message) ? 1 : 0;
     if (count > 1) {
       const Message copy = message;  // one whose address nobody takes stays in registers
-      stored = put_to_each(first + 1, count - 1, copy) && stored;
+      stored += put_to_each(first + 1, count - 1, copy);
     }
-    return stored ? PutStatus::stored : PutStatus::closed;
+    emitted_ += stored;
+    return stored == count ? PutStatus::stored : PutStatus::closed;
   }
 
   // For bodies that work long between two messages: true when they are to end without draining.
@@ -244,7 +246,7 @@ class SeatContext {
       working_on_ = 0;
       if (Machine::in_mailbox()) {
         ++starts_;
-        enter(SeatState::running);
+        enter(is_hold(command_of(command_)) ? SeatState::held : SeatState::running);
       }
     }
     return verdict;
@@ -274,11 +276,12 @@ class SeatContext {
     output.advance();
     return true;
   }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool put_to_each(std::uint32_t first, std::uint32_t count,
-                                                          const Message& message) {
-    bool stored = true;
+  // How many took it.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION std::uint32_t put_to_each(std::uint32_t first, std::uint32_t count,
+                                                                   const Message& message) {
+    std::uint32_t stored = 0;
     for (std::uint32_t i = first; i < first + count; ++i) {
-      stored = put<true>(shared().plan.edges_out[i], edges_out_[i], message) && stored;
+      if (put<true>(shared().plan.edges_out[i], edges_out_[i], message)) ++stored;
     }
     return stored;
   }
@@ -337,7 +340,7 @@ class SeatContext {
         starts_ = Machine::load_acquire(&seat_->counters.started);
       }
       count_now();
-      enter(command_of(command_) == SeatCommand::hold ? SeatState::held : SeatState::running);
+      enter(is_hold(command_of(command_)) ? SeatState::held : SeatState::running);
     }
     Machine::block_sync();
     output_.start(shared().outputs[0].position, shared().outputs[0].credit);
@@ -398,7 +401,8 @@ class SeatContext {
       if (command == SeatCommand::drain) drain_from_ = received_;
       if (state_ == SeatState::running || state_ == SeatState::held) {
         store_positions();
-        if (command == SeatCommand::hold) enter(SeatState::held);
+        // While messages lie staged the body is not at its gate yet: it gets those first.
+        if (is_hold(command) && in_at_ == in_count_) enter(SeatState::held);
         if (command == SeatCommand::run || command == SeatCommand::drain) enter(SeatState::running);
       }
       Machine::store_release(&seat_->device.obeyed, command_);
@@ -422,6 +426,7 @@ class SeatContext {
 
   CGL_HD_GENERIC CGL_HD void beat(std::uint64_t now) {
     const std::uint64_t cycles = Machine::cycles();
+    looked_cycles_ = cycles;
     if (cycles - beat_cycles_ < Machine::cycles_per_beat) return;
     // Busy time is counted in cycles and told in nanoseconds.
     busy_ns_ += busy_cycles_ * (now - beat_ns_) / (cycles - beat_cycles_);
@@ -570,6 +575,11 @@ class SeatContext {
       const std::uint32_t interval = from_edge_ ? passes_per_look_at_edges : passes_per_look;
       const bool with_look = passes_since_look_++ % interval == 0 || passes > grid_.spin_polls;
       bool looked = false;
+      // A stream that never pauses must not keep the host's orders waiting, nor the sign that we live.
+      if (Machine::cycles() - looked_cycles_ > Machine::cycles_per_beat / looks_per_beat) {
+        look();
+        looked = true;
+      }
       if (!gated()) {
         for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
           if (take_fast<true>(plan.edges_in[i], edges_in_[i], false)) {
@@ -583,8 +593,9 @@ class SeatContext {
         // An actor that hears from its neighbours looks over the bus less often: that read takes longer than theirs.
         const bool look_at_inbox = !from_edge_ || with_look || command_of(command_) == SeatCommand::drain;
         if (plan.inbox.kind == RingKind::fast && look_at_inbox) {
-          looked = with_look;
-          if (take_fast<false>(plan.inbox, input_, with_look) && claim(input_, voted)) {
+          const bool looks = with_look && !looked;
+          looked = looked || looks;
+          if (take_fast<false>(plan.inbox, input_, looks) && claim(input_, voted)) {
             from_edge_ = false;
             staged_from_edge_ = -1;
             tell(Verdict::message, 1, eager_about(plan.inbox, Eager::inbox));
@@ -601,6 +612,7 @@ class SeatContext {
         }
       }
       if (with_look && !looked) look();
+      if (is_hold(command_of(command_)) && state_ == SeatState::running) enter(SeatState::held);
       if (ending()) {
         if (voted) withdraw_vote(voted);
         tell(Verdict::end, 0);
@@ -697,7 +709,8 @@ class SeatContext {
       if (leave_ != LeaveReason::none) return Verdict::leave;
       const SeatCommand command = command_of(command_);
       if (command == SeatCommand::vacate) return Verdict::occupy;
-      if (failed && command == SeatCommand::restart && command_ != restarted_by_) {  // each command restarts once
+      const bool restarts = command == SeatCommand::restart || command == SeatCommand::restart_held;
+      if (failed && restarts && command_ != restarted_by_) {  // each command restarts once
         restarted_by_ = command_;
         return Verdict::restart;
       }
@@ -791,6 +804,7 @@ class SeatContext {
       const std::uint32_t count = shared().count[round_];
       if (verdict == Verdict::end) {
         refused_ += out_count_ - done;
+        sent_ -= out_count_ - done;
         break;
       }
       Machine::copy_out(static_cast<Message*>(outbox.slots), shared().batch_position, shared().out + done, count,
@@ -831,7 +845,9 @@ class SeatContext {
     Machine::block_sync();
     const std::uint32_t count = out_count_;
     out_count_ = 0;
-    for (std::uint32_t i = 0; i < count; ++i) put<false>(shared().plan.outbox, output_, shared().out[i]);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!put<false>(shared().plan.outbox, output_, shared().out[i])) --sent_;
+    }
     Machine::block_sync();
   }
   // What all lanes wrote to a buffer is there before the message that names it.
@@ -871,6 +887,7 @@ class SeatContext {
   std::uint64_t drain_from_ = 0;
   std::uint64_t beats_ = 0;
   std::uint64_t beat_cycles_ = 0;
+  std::uint64_t looked_cycles_ = 0;
   std::uint64_t beat_ns_ = 0;
   std::uint64_t busy_cycles_ = 0;
   std::uint64_t busy_since_ = 0;
