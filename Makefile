@@ -29,7 +29,7 @@ CTEST := $(BUILD)/venv/bin/ctest
 OPTIONS := -DCINGULUM_CUDA=$(CINGULUM_CUDA) -DCINGULUM_WEBGPU=$(CINGULUM_WEBGPU) \
            "-DCINGULUM_CUDA_ARCHS=$(CINGULUM_CUDA_ARCHS)" $(if $(WERROR),-DCINGULUM_WERROR=$(WERROR))
 
-.PHONY: all bootstrap configure build test test-long demo docs format install dev tsan gpu-package gpu-test gpu-sanitize \
+.PHONY: all bootstrap configure build test test-long demo docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize \
         gpu-bench bench fuzz clean help
 .NOTPARALLEL:
 
@@ -37,7 +37,7 @@ all: build
 
 help:
 	@sed -n 's/^# *//p;/^$$/q' Makefile
-	@echo "targets: all test test-long demo bench fuzz docs format install dev tsan gpu-package gpu-test gpu-sanitize gpu-bench clean"
+	@echo "targets: all test test-long demo bench fuzz docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench clean"
 
 bootstrap:
 	@tools/bootstrap $(BUILD)
@@ -93,6 +93,9 @@ gpu-package: build
 	@tools/gpu-package $(BUILD)
 gpu-test:
 	@tools/gpu-test
+# The reliability goals of GPU actors: FORM=short (a minute) or full (10^9 messages over each path).
+gpu-soak:
+	@tools/gpu-soak $(FORM)
 gpu-sanitize:
 	@tools/gpu-sanitize
 gpu-bench:

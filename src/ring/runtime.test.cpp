@@ -257,17 +257,36 @@ TEST(runtime, discarding_counts_what_the_body_never_saw) {
 
 TEST(runtime, a_drain_that_cannot_end_stops_at_its_time_and_counts_the_rest) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("echo", Echo{}, small(4)).value();  // nobody reads the output
-  ASSERT_TRUE(actor->activate());
-  ASSERT_TRUE(actor->deactivate(5s));
+  const ActorHandle actor = runtime->launch("echo", Echo{}, small(4)).value();
+  const ActorHandle shut = runtime->launch("shut", Echo{}, small(4)).value();  // takes nothing
+  ASSERT_TRUE(runtime->pipeline({"echo", "shut"}));
+  for (const ActorHandle& each : {shut, actor}) {
+    ASSERT_TRUE(each->activate());
+    ASSERT_TRUE(each->deactivate(5s));
+  }
   for (std::int64_t i = 0; i < 4; ++i) ASSERT_TRUE(actor->send(number(i)));
   ASSERT_TRUE(actor->reactivate());
   for (std::int64_t i = 4; i < 8; ++i) ASSERT_TRUE(actor->send(number(i), {5s, no_time_limit}));
   const TerminationReport report = actor->terminate(Termination::drain(20ms)).value();
   const ActorTelemetry telemetry = actor->telemetry();
   EXPECT_EQ(telemetry.received + report.dropped, 8u);
-  EXPECT_EQ(telemetry.sent + telemetry.refused, telemetry.received);
-  EXPECT_EQ(telemetry.sent, 4u);
+  EXPECT_EQ(telemetry.emitted + telemetry.refused, telemetry.received);
+  EXPECT_EQ(telemetry.emitted, 4u);
+}
+
+TEST(runtime, draining_does_not_wait_for_someone_to_read_the_output) {
+  const auto runtime = make_runtime();
+  ActorOptions options = small(64);
+  options.outbox_capacity = 2;
+  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  for (std::int64_t i = 0; i < 64; ++i) ASSERT_TRUE(actor->send(number(i)));
+  const TerminationReport report = actor->terminate(Termination::drain(30s)).value();
+  EXPECT_EQ(report.drained, 64u);
+  EXPECT_EQ(report.dropped, 0u);
+  for (std::int64_t i = 0; i < 64; ++i) EXPECT_EQ(value_of(actor->receive(0ns).value()), i);
+  EXPECT_FALSE(actor->receive(0ns));
 }
 
 // Spec 1.4: a receive or request that waits at the end is woken with an error.

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "ring/cpu/turn_schedule.hpp"
 #include "ring/runtime.hpp"
+#include "support/own_child.hpp"
 
 namespace cingulum::ring {
 namespace {
@@ -209,7 +210,7 @@ TEST(supervision, a_failing_neighbour_harms_nobody) {
 
 // R16: injected failures at random places; every message is answered or counted.
 TEST(supervision, many_injected_failures_leave_no_wrong_count) {
-  const int rounds = long_mode() ? 200 : 10;
+  const int rounds = long_mode() ? 300 : 10;
   std::uint64_t failures = 0;
   for (int seed = 1; seed <= rounds; ++seed) {
     Stage stage(static_cast<std::uint64_t>(seed));
@@ -241,7 +242,8 @@ TEST(supervision, many_injected_failures_leave_no_wrong_count) {
     ASSERT_EQ(telemetry.restarts, poisoned) << "seed " << seed;
     failures += poisoned;
   }
-  EXPECT_GE(failures, static_cast<std::uint64_t>(rounds) * 20);
+  std::printf("%llu failures, no wrong count\n", static_cast<unsigned long long>(failures));
+  EXPECT_GE(failures, long_mode() ? 10000u : 200u);
 }
 
 TEST(supervision, one_seed_is_one_run_and_another_seed_another) {
@@ -309,6 +311,50 @@ TEST(supervision, stalls_are_found_in_time_and_nothing_else_is_taken_for_one) {
   stage.pass(3s);
   stage.pass(100ms);
   EXPECT_EQ(actor->telemetry().stalls, static_cast<std::uint64_t>(stalls));
+}
+
+// Works for 100 ms at each number, without a sign of life; 1200 ms at negative ones.
+struct Worker {
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      std::this_thread::sleep_for(payload<Number>(message).value < 0 ? 1200ms : 100ms);
+      context.send(message);
+    }
+    return 0;
+  }
+};
+
+// In a process of its own: the next test stops it.
+TEST(supervision, DISABLED_works_while_it_is_stopped) {
+  Log::standard().set_level(LogLevel::error);
+  const auto runtime = Runtime::create().value();
+  const ActorHandle worker = runtime->launch("worker", Worker{}).value();
+  const ActorHandle echo = runtime->launch("echo", Echo{}).value();
+  for (const ActorHandle& actor : {worker, echo}) ASSERT_TRUE(actor->activate());
+  std::puts("ready");
+  std::fflush(stdout);
+  const auto end = std::chrono::steady_clock::now() + 4s;
+  for (std::int64_t i = 0; std::chrono::steady_clock::now() < end; ++i) {
+    ASSERT_EQ(value_of(runtime->request(*worker, number(i), 30s).value()), i);
+    ASSERT_EQ(value_of(runtime->request(*echo, number(i), 30s).value()), i);
+  }
+  EXPECT_EQ(worker->telemetry().stalls, 0u);
+  EXPECT_EQ(echo->telemetry().stalls, 0u);
+  ASSERT_TRUE(runtime->request(*worker, number(-1), 30s));
+  EXPECT_EQ(worker->telemetry().stalls, 1u) << "a true stall is seen by the same monitor";
+}
+
+// R20: a host stopped for three seconds (a debugger, a laptop's lid) is no stall of its actors.
+TEST(supervision, a_process_that_was_stopped_raises_no_false_alarm) {
+  cingulum::testing::OwnChild child("supervision.DISABLED_works_while_it_is_stopped");
+  ASSERT_TRUE(child.prints("ready", 30s)) << child.printed();
+  std::this_thread::sleep_for(300ms);
+  child.kill(SIGSTOP);
+  std::this_thread::sleep_for(3s);
+  child.kill(SIGCONT);
+  EXPECT_TRUE(child.succeeds(60s)) << child.printed();
 }
 
 TEST(supervision, a_parked_actor_that_fails_is_seen_within_ten_milliseconds) {

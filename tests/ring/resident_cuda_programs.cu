@@ -21,7 +21,7 @@ CudaProgram cuda_test_program() {
 }
 
 CudaProgram cuda_trapping_program() {
-  return make_cuda_program<Echo, Trap>("trapping actors", {"echo", "trap"});
+  return make_cuda_program<Echo, Trap, Busy>("trapping actors", {"echo", "trap", "busy"});
 }
 
 }  // namespace cingulum::ring::testing

@@ -234,9 +234,11 @@ void ChildHost::carry() {
     return;
   }
   const std::uint64_t now = steady_now_ns();
+  // A host that was itself stopped must not take the child's silence for death: both may have been.
+  const bool was_away = now - carried_ns_ > static_cast<std::uint64_t>(options_.silence_limit.count()) / 4;
+  carried_ns_ = now;
   const std::uint64_t beat = HostAtomics::load_relaxed(memory_->child_beat.position);
-  if (beat != seen_beat_ || beat == 0) {  // 0: it is still opening its device
-    // A host that was itself stopped must not take the child's silence for death: its own clock jumped as well.
+  if (beat != seen_beat_ || beat == 0 || was_away) {  // 0: it is still opening its device
     seen_beat_ = beat;
     beat_seen_ns_ = now;
   } else if (now - beat_seen_ns_ > static_cast<std::uint64_t>(options_.silence_limit.count())) {

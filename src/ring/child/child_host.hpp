@@ -89,6 +89,7 @@ class ChildHost : public std::enable_shared_from_this<ChildHost> {
 
   std::uint64_t seen_beat_ = 0;
   std::uint64_t beat_seen_ns_ = 0;
+  std::uint64_t carried_ns_ = 0;
   std::atomic<bool> stop_{false};
   std::thread carrier_;
 };

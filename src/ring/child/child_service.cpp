@@ -5,9 +5,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <list>
+#include <thread>
 
 #include "ring/child/child_protocol.hpp"
 #include "ring/resident/resident_grid.hpp"
@@ -252,6 +254,14 @@ std::unique_ptr<ChildWork> child_work_of(std::shared_ptr<ResidentGrid> grid) {
 }
 
 int serve_parent(const std::function<Result<std::unique_ptr<ChildWork>>()>& open) {
+  // Whatever the child is at (opening a device, draining an actor, in a body that does not return), it ends with its
+  // parent.
+  std::thread([] {
+    pollfd parent{control_descriptor, POLLRDHUP, 0};
+    while (::poll(&parent, 1, -1) < 0 && errno == EINTR) {
+    }
+    ::_exit(child_lost_parent);
+  }).detach();
   void* const memory = ::mmap(nullptr, sizeof(ChildMemory), PROT_READ | PROT_WRITE, MAP_SHARED, memory_descriptor, 0);
   if (memory == MAP_FAILED) return child_lost_parent;
   auto runtime = Runtime::create();

@@ -7,6 +7,7 @@
 #include <sched.h>
 #endif
 
+#include <algorithm>
 #include <exception>
 #include <system_error>
 
@@ -133,7 +134,14 @@ Result<TerminationReport> CpuActor::do_terminate(const Termination& how) {
   bool ended = has_ended();
   if (!ended && how.mode == Termination::Mode::drain) {
     core_->inbox.set_gate(true, 0);
-    ended = core_->ended.wait(has_ended, deadline);
+    // A body that waits for room in an output that nobody reads could not end.
+    constexpr std::uint64_t look_ns = 1'000'000;
+    for (;;) {
+      const std::uint64_t now = now_ns();
+      ended = core_->ended.wait(has_ended, std::min(deadline, now + look_ns));
+      if (ended || now >= deadline) break;
+      save_outputs();
+    }
   }
   if (!ended) {
     core_->stop.store(true, std::memory_order_release);
@@ -176,8 +184,20 @@ std::uint64_t CpuActor::discard_inbox(std::atomic<std::uint64_t>& counter) {
   return count;
 }
 
+void CpuActor::save_outputs() {
+  const std::unique_lock lock(receive_mutex_, std::try_to_lock);
+  if (!lock || core_->outbox.depth() < core_->outbox.capacity()) return;  // somebody reads, or there is room
+  Envelope envelope;
+  while (core_->outbox.try_take(envelope) == GetStatus::taken) saved_outputs_.push_back(envelope.message);
+}
+
 GetStatus CpuActor::do_receive(Message& message, std::uint64_t deadline_ns) {
   const std::lock_guard lock(receive_mutex_);
+  if (!saved_outputs_.empty()) {
+    message = saved_outputs_.front();
+    saved_outputs_.pop_front();
+    return GetStatus::taken;
+  }
   Envelope envelope;
   const GetStatus status = core_->outbox.take(envelope, deadline_ns);
   message = envelope.message;

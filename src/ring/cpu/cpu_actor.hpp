@@ -1,6 +1,7 @@
 // An actor as a CPU thread. Runtime::launch makes it; ring/actor.hpp says what it answers to.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -36,12 +37,15 @@ class CpuActor final : public Actor {
   Status start_thread();
   static void run(const std::shared_ptr<CpuActorCore>& core, const std::weak_ptr<Actor>& weak_actor, int turn);
   std::uint64_t discard_inbox(std::atomic<std::uint64_t>& counter);
+  // While draining: an outbox that is full and that nobody reads just now goes to saved_outputs_.
+  void save_outputs();
   void cut_wires();
   void wake_targets();
 
   const std::shared_ptr<CpuActorCore> core_;  // shared with the thread, which may outlive an actor that gave it up
   std::thread thread_;
-  std::mutex receive_mutex_;  // the output has one reader at a time
+  std::mutex receive_mutex_;  // the output has one reader at a time; guards what follows
+  std::deque<Message> saved_outputs_;
 };
 
 }  // namespace cingulum::ring

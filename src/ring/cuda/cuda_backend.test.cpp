@@ -44,6 +44,18 @@ class CudaGrids : public cingulum::testing::EachDevice {
     CGL_TRY_ASSIGN(auto backend, testing::make_test_backend("cuda"));
     return ResidentGrid::open(std::move(backend), options);
   }
+  // Each takes a new process and a new context: a few, or the goal's 20 (CINGULUM_TEST_ROUNDS).
+  static int rounds() {
+    const char* const text = std::getenv("CINGULUM_TEST_ROUNDS");
+    return text == nullptr ? 3 : std::atoi(text);
+  }
+  static ChildOptions serving_child() {
+    ChildOptions options;
+    options.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                       "--gtest_filter=On/CudaGrids.DISABLED_serves_a_parent/cuda", "--gtest_also_run_disabled_tests",
+                       "--gtest_brief=1"};
+    return options;
+  }
   std::unique_ptr<Runtime> runtime_;
 };
 CGL_FOR_DEVICES(CudaGrids, "cuda");
@@ -205,7 +217,7 @@ TEST_P(CudaGrids, DISABLED_traps) {
 }
 
 TEST_P(CudaGrids, a_lost_context_is_told_apart_reported_and_the_process_lives_on) {
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < rounds(); ++round) {
     OwnChild child("On/CudaGrids.DISABLED_traps/cuda");
     EXPECT_TRUE(child.succeeds(30s)) << child.printed();
   }
@@ -227,20 +239,17 @@ TEST_P(CudaGrids, DISABLED_serves_a_parent) {
 }
 
 TEST_P(CudaGrids, in_a_child_process_gpu_work_resumes_after_a_lost_context) {
-  ChildOptions options;
-  options.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
-                     "--gtest_filter=On/CudaGrids.DISABLED_serves_a_parent/cuda", "--gtest_also_run_disabled_tests",
-                     "--gtest_brief=1"};
-  ASSERT_OK_AND_ASSIGN(const auto host, ChildHost::start(options));
+  ASSERT_OK_AND_ASSIGN(const auto host, ChildHost::start(serving_child()));
   struct Nothing {};
   ActorOptions restarting;
   restarting.restart.kind = RestartKind::limited;
-  restarting.restart.max_restarts = 10;
+  restarting.restart.max_restarts = 100;
+  restarting.restart.max_back_off = 10ms;
   ASSERT_OK_AND_ASSIGN(const auto trap, host->launch(*runtime_, "trap", "trap", Nothing{}, RingKind::fast, restarting));
   ASSERT_OK_AND_ASSIGN(const auto echo, host->launch(*runtime_, "echo", "echo", Nothing{}, RingKind::fast, restarting));
   ASSERT_OK(trap->activate());
   ASSERT_OK(echo->activate());
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < rounds(); ++round) {
     ASSERT_OK(runtime_->request("echo", make_message(numbered(1)), 5s));
     EXPECT_FALSE(runtime_->request("trap", make_message(numbered(1)), 5s));
     const auto start = std::chrono::steady_clock::now();
@@ -261,7 +270,41 @@ TEST_P(CudaGrids, in_a_child_process_gpu_work_resumes_after_a_lost_context) {
     std::this_thread::sleep_for(50ms);  // restarts counts before the restart is done
     EXPECT_EQ(host->starts(), restarts + 1);
   }
-  EXPECT_EQ(host->starts(), 4u);
+  EXPECT_EQ(host->starts(), static_cast<std::uint64_t>(rounds()) + 1);
+}
+
+// A loop that does not look at its orders, of 15 seconds at most: the watchdog ends the process that holds the GPU.
+TEST_P(CudaGrids, in_a_child_process_gpu_work_resumes_after_a_body_that_never_returns) {
+  ChildOptions options = serving_child();
+  options.end_stalled = true;
+  ASSERT_OK_AND_ASSIGN(const auto host, ChildHost::start(options));
+  struct Nothing {};
+  ActorOptions restarting;
+  restarting.restart.kind = RestartKind::limited;
+  restarting.restart.max_restarts = 100;
+  restarting.restart.max_back_off = 10ms;
+  ASSERT_OK_AND_ASSIGN(const auto busy, host->launch(*runtime_, "busy", "busy", Nothing{}, RingKind::fast, restarting));
+  ASSERT_OK_AND_ASSIGN(const auto echo, host->launch(*runtime_, "echo", "echo", Nothing{}, RingKind::fast, restarting));
+  ASSERT_OK(busy->activate());
+  ASSERT_OK(echo->activate());
+  for (int round = 0; round < rounds(); ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto seconds = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    EXPECT_TRUE(
+        fails_with(runtime_->request("busy", make_message(numbered(15000)), 10s), ErrorKind::closed, "signal 9"));
+    const double reported = seconds();
+    EXPECT_LT(reported, 2.5) << "the watchdog's limit is 500 ms, found within twice that";
+    bool resumed = false;
+    while (!resumed && seconds() < 15) {
+      resumed = runtime_->request("echo", make_message(numbered(2)), 500ms).has_value() &&
+                runtime_->request("busy", make_message(numbered(1)), 500ms).has_value();
+    }
+    EXPECT_TRUE(resumed);
+    EXPECT_LT(seconds() - reported, 5.0);
+    std::printf("reported after %.2f s, resumed %.2f s later\n", reported, seconds() - reported);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "ring/resident/resident_grid.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -28,6 +29,40 @@ std::string_view reason_text(LeaveReason reason) {
     default: return "of an unknown reason";
   }
 }
+
+// Grids of this process that run. A program that calls exit() with actors at work takes them along: whatever frees the
+// device's memory on the way out would wait for the kernel, which lives as long as the host beats.
+class RunningGrids {
+ public:
+  static void add(const std::shared_ptr<ResidentGrid>& grid) {
+    RunningGrids& all = instance();
+    const std::lock_guard lock(all.mutex_);
+    std::erase_if(all.grids_, [](const auto& each) { return each.expired(); });
+    all.grids_.push_back(grid);
+  }
+
+ private:
+  // Never destroyed: it is asked for while everything else is.
+  static RunningGrids& instance() {
+    static RunningGrids* const all = [] {
+      std::atexit([] { instance().close(); });
+      return new RunningGrids();
+    }();
+    return *all;
+  }
+  void close() {
+    std::vector<std::weak_ptr<ResidentGrid>> grids;
+    {
+      const std::lock_guard lock(mutex_);
+      grids.swap(grids_);
+    }
+    for (const auto& each : grids) {
+      if (const auto grid = each.lock()) static_cast<void>(grid->close(std::chrono::seconds(1)));
+    }
+  }
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<ResidentGrid>> grids_;
+};
 
 }  // namespace
 
@@ -91,6 +126,7 @@ Result<std::shared_ptr<ResidentGrid>> ResidentGrid::open(std::unique_ptr<Residen
       }
     }
   });
+  RunningGrids::add(grid);
   return grid;
 }
 

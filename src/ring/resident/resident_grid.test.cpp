@@ -12,6 +12,7 @@
 #include "ring/resident_bodies.hpp"
 #include "ring/resident_programs.hpp"
 #include "support/each_device.hpp"
+#include "support/own_child.hpp"
 
 namespace cingulum::ring {
 namespace {
@@ -418,6 +419,38 @@ TEST_P(ResidentGrids, a_stalled_actor_is_reported_within_twice_its_limit_and_an_
   EXPECT_TRUE(comes_true([&] { return !busy->telemetry().stalled; }));
   EXPECT_EQ(busy->telemetry().stalls, 1u);
   EXPECT_EQ(idle->telemetry().stalls, 0u);
+}
+
+// In a process of its own: the next test stops it.
+TEST_P(ResidentGrids, DISABLED_works_while_it_is_stopped) {
+  OPEN();
+  const auto busy = start("busy", "busy", Busy{});
+  const auto echo = start("echo", "echo", Echo{});
+  ASSERT_TRUE(busy && echo);
+  std::puts("ready");
+  std::fflush(stdout);
+  const std::uint64_t end_ns = deadline_from_now(4s);
+  while (steady_now_ns() < end_ns) {
+    ASSERT_EQ(number_of(runtime_->request("busy", message(100), 10s)), 100u);
+    ASSERT_EQ(number_of(runtime_->request("echo", message(1), 10s)), 1u);
+  }
+  EXPECT_EQ(busy->telemetry().stalls, 0u);
+  EXPECT_EQ(echo->telemetry().stalls, 0u);
+  EXPECT_FALSE(grid_->has_ended()) << "three seconds are within the lease";
+  ASSERT_EQ(number_of(runtime_->request("busy", message(1500), 10s)), 1500u);
+  EXPECT_EQ(busy->telemetry().stalls, 1u) << "a true stall is seen by the same monitor";
+}
+
+TEST_P(ResidentGrids, a_host_that_was_stopped_raises_no_false_alarm_and_keeps_its_grid) {
+  OPEN();
+  static_cast<void>(grid_->close());
+  cingulum::testing::OwnChild child(fmt::format("On/ResidentGrids.DISABLED_works_while_it_is_stopped/{}", GetParam()));
+  ASSERT_TRUE(child.prints("ready", 30s)) << child.printed();
+  std::this_thread::sleep_for(300ms);
+  child.kill(SIGSTOP);
+  std::this_thread::sleep_for(3s);
+  child.kill(SIGCONT);
+  EXPECT_TRUE(child.succeeds(60s)) << child.printed();
 }
 
 TEST_P(ResidentGrids, a_host_that_falls_silent_ends_the_kernel_after_the_lease) {

@@ -83,6 +83,7 @@ Result<StreamingResult> measure_stream(WorkloadPlace& place, std::uint32_t messa
   const auto start = Clock::now();
   for (std::uint32_t i = 0; i < messages; ++i) CGL_TRY(actor->send(request));
   for (std::uint32_t i = 0; i < messages; ++i) {
+    CGL_TRY(check_interrupt());
     CGL_TRY_ASSIGN(const Message answer, actor->receive(answer_limit));
     CGL_TRY(check_sum(answer, expected));
   }
@@ -115,6 +116,7 @@ Result<ConcurrencyResult> measure_concurrency(WorkloadPlace& place, std::uint32_
   }
   for (const ActorHandle& actor : actors) {
     for (std::uint32_t i = 0; i < messages_per_actor; ++i) {
+      CGL_TRY(check_interrupt());
       CGL_TRY_ASSIGN(const Message answer, actor->receive(answer_limit));
       CGL_TRY(check_sum(answer, expected));
     }

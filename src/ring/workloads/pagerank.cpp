@@ -63,11 +63,14 @@ Result<std::vector<std::byte>> build_graph(std::uint32_t nodes, std::span<const 
     weights[node] = degree == 0 ? 0 : damping * (1.0 / static_cast<double>(degree));
     next[node + 1] += next[node];
   }
+  CGL_TRY(check_interrupt());
   std::vector<Edge> by_source(edges.size());
   for (const Edge& edge : edges) by_source[next[edge.source]++] = edge;
+  CGL_TRY(check_interrupt());
   for (const Edge& edge : edges) ++row_starts[edge.target + 1];
   for (std::uint32_t node = 0; node < nodes; ++node) row_starts[node + 1] += row_starts[node];
   std::copy_n(row_starts, nodes, next.begin());
+  CGL_TRY(check_interrupt());
   for (const Edge& edge : by_source) sources[next[edge.target]++] = edge.source;
   return graph;
 }
@@ -139,11 +142,14 @@ Result<std::vector<Edge>> random_edges(std::uint32_t nodes, std::uint64_t count,
   while (drawn.size() < count) {
     drawn.reserve(count);
     for (std::uint64_t missing = count - drawn.size(); missing > 0; --missing) {
+      if (missing % 65536 == 0) CGL_TRY(check_interrupt());
       const std::uint64_t source = below(nodes);
       const std::uint64_t target = below(nodes);
       if (source != target) drawn.push_back(source << 32U | target);
     }
+    CGL_TRY(check_interrupt());
     std::sort(drawn.begin(), drawn.end());
+    CGL_TRY(check_interrupt());
     drawn.erase(std::unique(drawn.begin(), drawn.end()), drawn.end());
   }
   std::vector<Edge> edges;

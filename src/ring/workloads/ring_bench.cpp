@@ -18,6 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr Nanoseconds answer_limit = std::chrono::seconds(30);
+constexpr std::uint32_t hops_per_request = 2000;
 constexpr WaitStrategy spinning = {WaitMode::spin, 2000};
 
 double seconds_since(Clock::time_point start) {
@@ -70,7 +71,7 @@ BenchRow bench_bare_ring(std::uint32_t messages) {
     std::thread reader([&] {
       BulkReader<Message> ring(view, 0, capacity / 4);
       std::vector<Message> taken(batch);
-      for (std::uint32_t got = 0; got < messages;) {
+      for (std::uint32_t got = 0; got < messages && !interrupt_requested();) {
         const std::uint32_t count = ring.get_batch(taken.data(), batch);
         got += count;
         if (count == 0) std::this_thread::yield();
@@ -78,7 +79,7 @@ BenchRow bench_bare_ring(std::uint32_t messages) {
     });
     BulkWriter<Message> ring(view);
     const std::vector<Message> sent(batch, make_message(Ping{1}));
-    for (std::uint32_t put = 0; put < messages;) {
+    for (std::uint32_t put = 0; put < messages && !interrupt_requested();) {
       const std::uint32_t count = ring.put_batch(sent.data(), std::min(batch, messages - put));
       put += count;
       if (count == 0) std::this_thread::yield();
@@ -91,7 +92,7 @@ BenchRow bench_bare_ring(std::uint32_t messages) {
 
 BenchRow bench_thread_per_message(std::uint32_t rounds) {
   std::vector<double> microseconds;
-  for (std::uint32_t i = 0; i < rounds; ++i) {
+  for (std::uint32_t i = 0; i < rounds && !interrupt_requested(); ++i) {
     const auto start = Clock::now();
     std::thread([] {}).join();
     microseconds.push_back(1e6 * seconds_since(start));
@@ -113,9 +114,12 @@ Result<BenchRow> bench_actor_to_actor(WorkloadPlace& place, std::uint32_t hops) 
   std::vector<double> microseconds;
   for (int repetition = 0; repetition < 5; ++repetition) {
     const auto start = Clock::now();
-    CGL_TRY(
-        runtime.request("hop-a", make_message(Ping{static_cast<double>(hops)}), answer_limit).map([](const Message&) {
-        }));
+    // In pieces, so that Ctrl-C is seen in between.
+    for (std::uint32_t done = 0; done < hops; done += hops_per_request) {
+      CGL_TRY(check_interrupt());
+      const Ping ping{static_cast<double>(std::min(hops - done, hops_per_request))};
+      CGL_TRY(runtime.request("hop-a", make_message(ping), answer_limit).map([](const Message&) {}));
+    }
     // Two hops are there and back.
     microseconds.push_back(2e6 * seconds_since(start) / hops);
   }
@@ -144,6 +148,7 @@ Result<std::vector<BenchRow>> bench_wire(std::uint32_t rounds) {
     row->unit = "ns";
     std::vector<double> nanoseconds;
     for (int repetition = 0; repetition < 5; ++repetition) {
+      CGL_TRY(check_interrupt());
       const auto start = Clock::now();
       for (std::uint32_t i = 0; i < rounds; ++i) {
         if (row == &encode_row) {
@@ -171,22 +176,29 @@ BenchRow bench_word_ping_pong(std::uint32_t round_trips) {
   };
   Line there, back;
   // A yield now and then: on fewer processors than threads the other side must get its turn.
+  // False: the user has asked to stop.
   const auto wait_for = [](const std::atomic<std::uint32_t>& word, std::uint32_t value) {
     for (std::uint32_t looks = 1; word.load(std::memory_order_acquire) != value; ++looks) {
-      looks % 2000 == 0 ? std::this_thread::yield() : HostAtomics::pause();
+      if (looks % 2000 != 0) {
+        HostAtomics::pause();
+      } else if (interrupt_requested()) {
+        return false;
+      } else {
+        std::this_thread::yield();
+      }
     }
+    return true;
   };
   std::thread other([&] {
-    for (std::uint32_t i = 1; i <= round_trips; ++i) {
-      wait_for(there.word, i);
+    for (std::uint32_t i = 1; i <= round_trips && wait_for(there.word, i); ++i) {
       back.word.store(i, std::memory_order_release);
     }
   });
   std::vector<double> microseconds;
-  for (std::uint32_t i = 1; i <= round_trips; ++i) {
+  for (std::uint32_t i = 1; i <= round_trips && !interrupt_requested(); ++i) {
     const auto start = Clock::now();
     there.word.store(i, std::memory_order_release);
-    wait_for(back.word, i);
+    if (!wait_for(back.word, i)) break;
     microseconds.push_back(1e6 * seconds_since(start));
   }
   other.join();
@@ -200,6 +212,7 @@ Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trip
   std::vector<double> microseconds;
   const std::uint32_t warm_up = round_trips / 50;
   for (std::uint32_t i = 0; i < warm_up + round_trips; ++i) {
+    CGL_TRY(check_interrupt());
     const auto start = Clock::now();
     CGL_TRY(actor->send(make_message(Ping{static_cast<double>(i)})));
     CGL_TRY_ASSIGN(const Message answer, actor->receive(answer_limit));
@@ -216,6 +229,7 @@ Result<BenchRow> bench_request(WorkloadPlace& place, std::uint32_t round_trips) 
   CGL_TRY(place.start("echo", WorkloadBody::echo, Traffic::answers, options).map([](const ActorHandle&) {}));
   std::vector<double> microseconds;
   for (std::uint32_t i = 0; i < round_trips; ++i) {
+    CGL_TRY(check_interrupt());
     const auto start = Clock::now();
     CGL_TRY_ASSIGN(const Message answer,
                    place.runtime().request("echo", make_message(Ping{static_cast<double>(i)}), answer_limit));
@@ -243,6 +257,7 @@ Result<BenchRow> bench_stream(WorkloadPlace& place, std::uint32_t actor_count, s
     // One host thread keeps every actor supplied: up to `window` messages ahead, then half of their answers.
     constexpr std::uint32_t window = 2048;
     while (left > 0) {
+      CGL_TRY(check_interrupt());
       for (std::uint32_t a = 0; a < actor_count; ++a) {
         while (sent[a] < each && sent[a] - received[a] < window) {
           const PutStatus put = actors[a]->try_send(make_message(Ping{static_cast<double>(sent[a])}));
