@@ -94,7 +94,7 @@ class RingBench {
     rows.push_back(percentiles("actor: Runtime::request of a handle", requests(scaled(98000), false)));
     rows.push_back(percentiles("part: the call of send", sends(scaled(20000))));
     close();
-    for (const auto& [watch, phase] : {std::pair{0u, 0u}, {0u, 1u}, {1u, 0u}, {1u, 1u}}) {
+    for (const auto& [watch, phase] : {std::pair{0u, 0u}, {0u, 1u}, {0u, 2u}, {0u, 4u}, {1u, 1u}, {1u, 2u}, {1u, 4u}}) {
       watch_ = watch;
       phase_ = phase;
       open(2, 32);
@@ -104,6 +104,8 @@ class RingBench {
           percentiles(fmt::format("variant: watch {} phase {}: request", watch, phase), requests(scaled(98000), true)));
       close();
     }
+    watch_ = 1;
+    phase_ = 2;
     open(2, 32, 0);
     rows.push_back(percentiles("variant: send and receive, no eager polls", round_trips(scaled(98000))));
     close();
@@ -358,7 +360,7 @@ class RingBench {
   Device& device_;
   const double scale_;
   std::uint32_t watch_ = 1;
-  std::uint32_t phase_ = 1;
+  std::uint32_t phase_ = 2;
   std::unique_ptr<ring::Runtime> runtime_;
   std::shared_ptr<ring::ResidentGrid> grid_;
 };

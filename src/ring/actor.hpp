@@ -76,8 +76,7 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   [[nodiscard]] Status send_request(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns);
   // By who waits for the answer to a request, before he sleeps: where answers are polled for, he does it himself for a
   // while. Returns when the answer is there or the while is over; from then on somebody else sees to it.
-  virtual void spin_for_answer(const ReplyTable& /*replies*/, std::uint64_t /*correlation*/,
-                               std::uint64_t /*deadline_ns*/) {}
+  virtual void spin_for_answer(ReplyTable& /*replies*/, std::uint64_t /*correlation*/, std::uint64_t /*deadline_ns*/) {}
   // The same for a request whose answer is asked for later: somebody else sees to it at once.
   virtual void see_to_answers() {}
   // Without a text: for loops that handle the answers themselves. Not active or deactivated: closed.

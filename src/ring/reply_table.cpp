@@ -39,8 +39,10 @@ ReplyTable::ReplyTable(std::uint32_t capacity, WaitStrategy waiting, Schedule* s
 ReplyTable::~ReplyTable() = default;
 
 Result<std::uint64_t> ReplyTable::open(std::uint16_t actor) {
-  std::uint32_t index = 0;
-  {
+  std::uint32_t index = spare_.exchange(0, std::memory_order_acquire);
+  if (index != 0) {
+    --index;
+  } else {
     const std::lock_guard lock(mutex_);
     if (free_.empty()) {
       return cingulum::fail(ErrorKind::full,
@@ -65,7 +67,7 @@ ReplyTable::Slot* ReplyTable::slot_of(std::uint64_t correlation) const {
 }
 
 template <class Write>
-bool ReplyTable::settle(std::uint64_t correlation, Write&& write) {
+bool ReplyTable::settle(std::uint64_t correlation, bool wake, Write&& write) {
   Slot* const slot = slot_of(correlation);
   if (slot == nullptr) return false;
   std::uint64_t expected = state_word(correlation, phase_waiting);
@@ -75,16 +77,20 @@ bool ReplyTable::settle(std::uint64_t correlation, Write&& write) {
   }
   write(*slot);
   slot->state.store(state_word(correlation, phase_done), std::memory_order_release);
-  slot->bell.ring();
+  if (wake) slot->bell.ring();
   return true;
 }
 
 bool ReplyTable::complete(std::uint64_t correlation, const Message& reply) {
-  return settle(correlation, [&](Slot& slot) { slot.reply = reply; });
+  return settle(correlation, true, [&](Slot& slot) { slot.reply = reply; });
+}
+
+bool ReplyTable::complete_own(std::uint64_t correlation, const Message& reply) {
+  return settle(correlation, false, [&](Slot& slot) { slot.reply = reply; });
 }
 
 bool ReplyTable::fail(std::uint64_t correlation, const Error& error) {
-  return settle(correlation, [&](Slot& slot) { slot.error = error; });
+  return settle(correlation, true, [&](Slot& slot) { slot.error = error; });
 }
 
 std::uint32_t ReplyTable::fail_all_to(std::uint16_t actor, const Error& error) {
@@ -128,8 +134,11 @@ void ReplyTable::abandon(std::uint64_t correlation) {
 }
 
 void ReplyTable::give_back(std::uint64_t correlation) {
+  const auto index = static_cast<std::uint32_t>(correlation & ((1u << slot_bits) - 1));
+  std::uint32_t none = 0;
+  if (spare_.compare_exchange_strong(none, index + 1, std::memory_order_release, std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
-  free_.push_back(static_cast<std::uint32_t>(correlation & ((1u << slot_bits) - 1)));
+  free_.push_back(index);
 }
 
 std::uint64_t ReplyTable::deadline(Nanoseconds timeout) const {
@@ -139,7 +148,8 @@ std::uint64_t ReplyTable::deadline(Nanoseconds timeout) const {
 
 std::uint32_t ReplyTable::open_count() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<std::uint32_t>(slots_.size() - free_.size());
+  const std::uint32_t spare = spare_.load(std::memory_order_relaxed) != 0 ? 1 : 0;
+  return static_cast<std::uint32_t>(slots_.size() - free_.size()) - spare;
 }
 
 }  // namespace cingulum::ring

@@ -25,6 +25,8 @@ class ReplyTable {
   [[nodiscard]] Result<std::uint64_t> open(std::uint16_t actor);
   // Any thread, once per request: false when nobody waits for it (any more).
   bool complete(std::uint64_t correlation, const Message& reply);
+  // The same by the requester himself, who found his answer: there is nobody to wake.
+  bool complete_own(std::uint64_t correlation, const Message& reply);
   // Wakes the one who waits with this error.
   bool fail(std::uint64_t correlation, const Error& error);
   // All requests to `actor` that are still open; how many.
@@ -47,12 +49,13 @@ class ReplyTable {
   [[nodiscard]] Slot* slot_of(std::uint64_t correlation) const;
   // Whoever is first writes the answer and wakes who waits; false for all others.
   template <class Write>
-  bool settle(std::uint64_t correlation, Write&& write);
+  bool settle(std::uint64_t correlation, bool wake, Write&& write);
   void give_back(std::uint64_t correlation);
 
   std::vector<std::unique_ptr<Slot>> slots_;
   Schedule* const schedule_;
-  mutable std::mutex mutex_;  // guards free_
+  std::atomic<std::uint32_t> spare_{0};  // 1 + a slot that is free, at hand without the lock; 0: none
+  mutable std::mutex mutex_;             // guards free_
   std::vector<std::uint32_t> free_;
 };
 

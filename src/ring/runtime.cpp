@@ -16,16 +16,13 @@ constexpr std::uint32_t max_slots = 1u << 20;
 
 }  // namespace
 
-Result<Message> PendingReply::wait(Nanoseconds timeout) {
-  return wait_until(table_ == nullptr ? 0 : table_->deadline(timeout));
-}
+namespace {
 
-Result<Message> PendingReply::wait_until(std::uint64_t deadline_ns) {
-  if (table_ == nullptr) return fail(ErrorKind::invalid_state, "the answer was taken already");
-  const std::shared_ptr<ReplyTable> table = std::move(table_);
-  table_ = nullptr;
-  CGL_TRY_ASSIGN(Message reply, table->wait(correlation_, deadline_ns));
-  reply.header.correlation = restored_;
+// The answer to request `correlation` as its asker is to see it. `restored`: the correlation that his message had.
+Result<Message> take_answer(ReplyTable& table, std::uint64_t correlation, std::uint64_t restored,
+                            std::uint64_t deadline_ns) {
+  CGL_TRY_ASSIGN(Message reply, table.wait(correlation, deadline_ns));
+  reply.header.correlation = restored;
   reply.header.flags &= ~static_cast<std::uint32_t>(mark_request);
   if (reply.has(mark_failed)) {
     std::int32_t code = 0;
@@ -33,6 +30,15 @@ Result<Message> PendingReply::wait_until(std::uint64_t deadline_ns) {
     return fail(ErrorKind::device, "actor number {} answered with failure {}", reply.source(), code);
   }
   return reply;
+}
+
+}  // namespace
+
+Result<Message> PendingReply::wait(Nanoseconds timeout) {
+  if (table_ == nullptr) return fail(ErrorKind::invalid_state, "the answer was taken already");
+  const std::shared_ptr<ReplyTable> table = std::move(table_);
+  table_ = nullptr;
+  return take_answer(*table, correlation_, restored_, table->deadline(timeout));
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) {
@@ -254,32 +260,34 @@ Result<Message> Runtime::receive(std::string_view name, Nanoseconds timeout) {
   return actor->receive(timeout);
 }
 
-Result<PendingReply> Runtime::ask(Actor& actor, const Message& message, std::uint64_t deadline_ns,
-                                  std::uint64_t expires_ns) {
+Result<std::uint64_t> Runtime::ask(Actor& actor, const Message& message, std::uint64_t deadline_ns,
+                                   std::uint64_t expires_ns) {
   CGL_TRY(check_operation(actor.name(), actor.state(), Operation::request));
   CGL_TRY_ASSIGN(const std::uint64_t correlation,
                  add_context(replies_->open(actor.number()), "request to actor '{}'", actor.name()));
-  PendingReply pending(replies_, correlation, message.header.correlation);
   Message request = message;
   request.header.correlation = correlation;
   request.header.flags |= mark_request;
-  CGL_TRY(actor.send_request(request, deadline_ns, expires_ns));
-  return pending;
+  if (const Status sent = actor.send_request(request, deadline_ns, expires_ns); !sent) {
+    replies_->abandon(correlation);
+    return tl::make_unexpected(sent.error());
+  }
+  return correlation;
 }
 
 Result<PendingReply> Runtime::request_later(Actor& actor, const Message& message, const SendOptions& options) {
   const std::uint64_t now = options.timeout == no_time_limit && options.time_to_live == no_time_limit ? 0 : now_ns();
-  CGL_TRY_ASSIGN(PendingReply pending,
+  CGL_TRY_ASSIGN(const std::uint64_t correlation,
                  ask(actor, message, deadline_after(now, options.timeout), deadline_after(now, options.time_to_live)));
   actor.see_to_answers();
-  return pending;
+  return PendingReply(replies_, correlation, message.header.correlation);
 }
 
 Result<Message> Runtime::request(Actor& actor, const Message& message, Nanoseconds timeout) {
   const std::uint64_t deadline = timeout == no_time_limit ? no_deadline : deadline_after(now_ns(), timeout);
-  CGL_TRY_ASSIGN(PendingReply pending, ask(actor, message, deadline, no_deadline));
-  pending.spin(actor, deadline);
-  Result<Message> answer = pending.wait_until(deadline);
+  CGL_TRY_ASSIGN(const std::uint64_t correlation, ask(actor, message, deadline, no_deadline));
+  actor.spin_for_answer(*replies_, correlation, deadline);
+  Result<Message> answer = take_answer(*replies_, correlation, message.header.correlation, deadline);
   if (!answer && answer.error().kind() == ErrorKind::timed_out) {
     return add_context(std::move(answer), "request to actor '{}' within {} ms", actor.name(),
                        static_cast<double>(timeout.count()) * 1e-6);

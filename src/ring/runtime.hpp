@@ -48,14 +48,8 @@ class PendingReply {
     if (table_ != nullptr) table_->abandon(correlation_);
   }
   [[nodiscard]] bool is_done() const { return table_ != nullptr && table_->is_done(correlation_); }
-  // Before wait: Actor::spin_for_answer of the one who was asked.
-  void spin(Actor& actor, std::uint64_t deadline_ns) const {
-    if (table_ != nullptr) actor.spin_for_answer(*table_, correlation_, deadline_ns);
-  }
   // Once.
   [[nodiscard]] Result<Message> wait(Nanoseconds timeout = no_time_limit);
-  // The same until a moment of the runtime's clock.
-  [[nodiscard]] Result<Message> wait_until(std::uint64_t deadline_ns);
 
  private:
   std::shared_ptr<ReplyTable> table_;
@@ -138,8 +132,9 @@ class Runtime {
   void register_cpu_body(std::string kind, CpuBody body);
   [[nodiscard]] std::shared_ptr<Topic> topic_of(std::string_view name);
   void forget(const ActorHandle& actor);
-  [[nodiscard]] Result<PendingReply> ask(Actor& actor, const Message& message, std::uint64_t deadline_ns,
-                                         std::uint64_t expires_ns);
+  // Sends `message` as a request; its correlation.
+  [[nodiscard]] Result<std::uint64_t> ask(Actor& actor, const Message& message, std::uint64_t deadline_ns,
+                                          std::uint64_t expires_ns);
   void monitor();
   [[nodiscard]] std::uint64_t next_due_ns() const;
   [[nodiscard]] std::uint64_t now_ns() const;

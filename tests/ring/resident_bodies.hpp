@@ -170,6 +170,7 @@ struct Flood {
     while (context.receive(message)) {
       const std::uint64_t count = payload<Numbered>(message).number;
       for (std::uint64_t i = 0; i < count; ++i) {
+        if (i % 64 == 0 && context.should_stop()) break;
         if (context.emit(0, make_message(numbered(i))) != PutStatus::stored) break;
       }
     }

@@ -12,7 +12,7 @@
 #include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/cuda_status.hpp"
 #include "device/memory_pool.hpp"
-#include "ring/resident/seat_context.hpp"
+#include "ring/resident/seat_core.hpp"
 
 namespace cingulum::ring {
 namespace {

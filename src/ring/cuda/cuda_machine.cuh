@@ -1,4 +1,4 @@
-// What a CUDA block offers to the seat of an actor (ring/resident/seat_context.hpp): loads and stores at their scope,
+// What a CUDA block offers to the seat of an actor (ring/resident/seat_core.hpp): loads and stores at their scope,
 // collective copies, the block's barrier, clocks and naps. The mailbox functions are called by the first warp, all of
 // its lanes, with the same arguments; they answer all lanes alike. PTX says the instruction that is meant, and needs no
 // header of libcu++, which NVRTC would not find on a user's machine. ring/resident/emulated_machine.hpp is the same for
@@ -204,6 +204,13 @@ struct CudaMachine {
 #pragma unroll
     for (std::uint32_t i = 0; i < 8; i += 2) {
       asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(data[i]), "=d"(data[i + 1]) : "r"(at + 8 * i) : "memory");
+    }
+  }
+  // By each lane for itself, whole words as in copy_payload.
+  __device__ static void copy_message(Message& to, const Message& from) {
+#pragma unroll
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      reinterpret_cast<double*>(&to)[i] = reinterpret_cast<const double*>(&from)[i];
     }
   }
   // The block's memory by its own name: the compiler then knows where it lies.

@@ -38,10 +38,10 @@ template <class A, class B> concept convertible_to = __is_convertible_to(A, B);
 namespace cingulum::ring { struct HostAtomics; }
 )";
 
-constexpr const char* header_order[] = {"portable.hpp",      "message.hpp",       "ring_types.hpp",
-                                        "buffer_handle.hpp", "actor_context.hpp", "actor_counters.hpp",
-                                        "fast_ring.hpp",     "seat_layout.hpp",   "seat_rings.hpp",
-                                        "seat_context.hpp",  "seat_loop.hpp",     "cuda_machine.cuh"};
+constexpr const char* header_order[] = {
+    "portable.hpp",       "message.hpp",   "ring_types.hpp",  "buffer_handle.hpp", "actor_context.hpp",
+    "actor_counters.hpp", "fast_ring.hpp", "seat_layout.hpp", "seat_rings.hpp",    "seat_core.hpp",
+    "seat_context.hpp",   "seat_loop.hpp", "cuda_machine.cuh"};
 
 // Without the lines that speak to other files.
 std::string without_includes(std::string_view text) {

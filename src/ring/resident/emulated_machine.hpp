@@ -86,6 +86,7 @@ struct EmulatedMachine {
     store_words<HostAtomics>(*slot, *staging, sequence);
   }
   static void load_message(Message& to, const Message& from) { to = from; }
+  static void copy_message(Message& to, const Message& from) { to = from; }
   template <class Shared>
   static Shared& block_memory(Shared* memory) {
     return *memory;

@@ -319,9 +319,13 @@ void ResidentActor::save_outputs() {
   }
 }
 
-void ResidentActor::answer(const Message& reply) {
+void ResidentActor::answer(const Message& reply, std::uint64_t own) {
   grid_->reply_came();
-  if (!services().replies->complete(reply.header.correlation, reply)) ++late_replies_;
+  ReplyTable& replies = *services().replies;
+  const std::uint64_t correlation = reply.header.correlation;
+  const bool was_wanted =
+      correlation == own ? replies.complete_own(correlation, reply) : replies.complete(correlation, reply);
+  if (!was_wanted) ++late_replies_;
 }
 
 GetStatus ResidentActor::do_receive(Message& message, std::uint64_t deadline_ns) {
@@ -476,10 +480,10 @@ bool ResidentActor::serve() {
 bool ResidentActor::carry_answers() {
   if (!output_mutex_.try_lock()) return false;
   const std::lock_guard lock(output_mutex_, std::adopt_lock);
-  return carry_while_locked();
+  return carry_while_locked(0);
 }
 
-bool ResidentActor::carry_while_locked() {
+bool ResidentActor::carry_while_locked(std::uint64_t own) {
   Message message;
   bool came = false;
   // Outputs that nobody reads stay in the ring, so that the actor feels it.
@@ -488,7 +492,7 @@ bool ResidentActor::carry_while_locked() {
     if (!message.has(mark_request)) {
       queue_.push_back(message);
     } else {
-      answer(message);
+      answer(message, own);
     }
   }
   return came;
@@ -498,7 +502,7 @@ void ResidentActor::see_to_answers() {
   grid_->call_service();
 }
 
-void ResidentActor::spin_for_answer(const ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) {
+void ResidentActor::spin_for_answer(ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) {
   if (others_answer_.load(std::memory_order_relaxed)) grid_->call_service();
   askers_.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t until = std::min(deadline_ns, steady_now_ns() + asker_spin_ns);
@@ -507,7 +511,7 @@ void ResidentActor::spin_for_answer(const ReplyTable& replies, std::uint64_t cor
     // Several looks for one lock: an answer that comes is seen at once.
     if (output_mutex_.try_lock()) {
       const std::lock_guard lock(output_mutex_, std::adopt_lock);
-      for (int i = 0; i < looks_per_lock && !carried; ++i) carried = carry_while_locked();
+      for (int i = 0; i < looks_per_lock && !carried; ++i) carried = carry_while_locked(correlation);
     }
     if (replies.is_done(correlation)) break;
     carried = false;  // it was another's answer

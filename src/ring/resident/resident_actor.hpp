@@ -43,11 +43,12 @@ class ResidentActor final : public Actor {
   Status do_restart() override;
   void do_bury() override;
 
-  void spin_for_answer(const ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) override;
+  void spin_for_answer(ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) override;
   void see_to_answers() override;
   // Answers go to those who wait, other outputs to the queue. True: something came.
   bool carry_answers();
-  bool carry_while_locked();
+  // With output_mutex_ held. `own`: the request of who calls.
+  bool carry_while_locked(std::uint64_t own);
 
   // By the grid's service thread: what the seat says, and answers on their way. True: something came.
   bool serve();
@@ -60,7 +61,7 @@ class ResidentActor final : public Actor {
   // With output_mutex_ held: the next message for receive; answers to requests go to those who wait.
   bool take_output(Message& message);
   bool take_from_ring(Message& message);
-  void answer(const Message& reply);
+  void answer(const Message& reply, std::uint64_t own = 0);
   // Everything that is in the outbox goes to the queue, however long it gets.
   void save_outputs();
   void close_inbox();

@@ -41,7 +41,7 @@ struct GridOptions {
   Nanoseconds park_after = std::chrono::milliseconds(2);  // event mode: idle for so long, the grid ends
   std::uint32_t eager_polls = 64;  // looks at the ring that spoke last before anything else is looked at; 0: none
   std::uint32_t watch = 1;
-  std::uint32_t phase = 1;
+  std::uint32_t phase = 2;
   std::uint32_t spin_polls = 64;        // looks before an idle block begins to nap
   std::uint32_t longest_nap_ns = 1000;  // 20000 saves power
 };

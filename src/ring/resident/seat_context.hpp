@@ -1,162 +1,128 @@
 // The context of an actor on a resident seat: what a body (ring/actor_context.hpp) is given when it runs as a block of
-// a persistent kernel. Written once over a Machine (ring/cuda/cuda_machine.cuh, ring/resident/emulated_machine.hpp).
+// a persistent kernel. What happens with every message is here and in registers: no function that is called takes the
+// address of a context or of a message, and all that the next message needs lies ready. A single warp pays for every
+// instruction between a message and its answer. Everything else is the seat's (ring/resident/seat_core.hpp): before it
+// is called the registers are kept there, and looked up afterwards.
 //
-// All lanes of the block run the body and call these functions together. What the first lane holds is what is sent; all
-// lanes get the same message. The first warp is the mailbox: it polls, obeys the host's commands, tells that it lives
-// and sees whether the host does; every loop that waits does all of this (look_around), so that none outlives its host.
-// A stop makes receive answer false; sends that cannot be made any more are counted as refused. Bodies return as soon
-// as receive answers false; what they must not lose lies in state<T>().
+// Bodies return as soon as receive answers false; what they must not lose lies in state<T>().
 #pragma once
 
-#include "ring/resident/seat_layout.hpp"
-#include "ring/resident/seat_rings.hpp"
-
-// A function of its own on the device: one copy serves all bodies of a program, which would each carry theirs else.
-#if defined(__CUDACC__)
-#define CGL_OWN_FUNCTION __noinline__
-#else
-#define CGL_OWN_FUNCTION
-#endif
+#include "ring/resident/seat_core.hpp"
 
 namespace cingulum::ring {
 
-// Messages that a block takes from or gives to a bulk ring at a time.
-constexpr std::uint32_t seat_batch = 256;
-// Passes of the polling loop between two looks at the host's line, which lies across the bus.
-constexpr std::uint32_t passes_per_look = 8;
-// And by time, for an actor that never waits: so often in a beat.
-constexpr std::uint32_t looks_per_beat = 8;
-// The same for an actor that hears from its neighbours: their rings answer faster than the bus.
-constexpr std::uint32_t passes_per_look_at_edges = 64;
 // A read over the bus takes about as long as four of device memory.
 constexpr std::uint32_t edge_polls_per_bus_poll = 4;
-constexpr std::uint32_t smallest_eager_capacity = 16;  // smaller rings need their credit at once
 // Of the first look over the bus after an answer, in cycles; see choose_delay().
 constexpr std::uint32_t delay_step = 160;
 constexpr std::uint32_t longest_delay = 1600;
-constexpr std::uint32_t shortest_nap_ns = 20;
-constexpr std::uint32_t vacant_nap_ns = 10000;  // nobody waits for a vacant seat but the one who seats an actor
-constexpr std::uint32_t idle_passes_before_credit = 16;
-
-// The block's shared memory.
-struct SeatShared {
-  Message in[2][seat_batch];  // alternately, so that one barrier a round is enough
-  Message out[seat_batch];
-  Message sending;  // of the mailbox, on its way from the first lane to all
-  SeatPlan plan;
-  std::uint64_t batch_position;
-  std::uint64_t credit[2];  // of the ring in which there was no room
-  struct {
-    std::uint64_t position;
-    std::uint64_t credit;
-  } outputs[1 + largest_edge_count];  // when an actor is seated: the outbox, then the edges
-  std::uint32_t verdict[2];
-  std::uint32_t count[2];
-  std::uint32_t eager[2];  // with a message: Eager
-};
-
-// What the mailbox found; the other lanes learn it at the barrier.
-enum class Verdict : std::uint32_t { message, batch, nothing, end, room, leave, occupy, restart };
-
-// The ring that spoke last, when it may be waited for alone.
-enum class Eager : std::uint32_t { none, inbox, edge };
 
 template <class Machine>
 class SeatContext {
  public:
-  CGL_HD_GENERIC CGL_HD SeatContext(const GridPlan& grid, std::uint32_t seat, SeatShared& shared)
-      : grid_(grid), seat_(grid.seats + seat), shared_(&shared) {
-    if (!Machine::in_mailbox()) return;
-    started_ns_ = Machine::time_ns();
-    host_seen_ns_ = started_ns_;
-    beat_cycles_ = Machine::cycles();
-    beat_ns_ = started_ns_;
-  }
-
-  // ---- for bodies ----
+  CGL_HD explicit SeatContext(SeatCore<Machine>& core) : core_(core) {}
 
   // Waits for the next message. False: the actor is to end; the body returns at once.
   CGL_HD_GENERIC CGL_HD bool receive(Message& message) {
-    if (eager_ != Eager::none && take_eagerly()) {
-      hand_out(message, shared().in[round_][0]);
+    if (at_ != staged_) {
+      // The rest of a batch.
+      last_round_ = in_buffer_;
+      last_at_ = at_++;
+      ++received_;
+      Machine::load_message(message, core_.shared().in[last_round_][last_at_]);
       return true;
     }
-    if (stage_input(true) != GetStatus::taken) return false;
-    hand_out(message, shared().in[in_buffer_][in_at_++]);
-    return true;
+    if (left_ != 0 && out_count_ == 0 && take_eagerly()) {
+      Machine::load_message(message, core_.shared().in[round_][0]);
+      if (message.has(mark_handle)) Machine::fence();  // the reads of the buffer come after the read of the message
+      return true;
+    }
+    keep();
+    Message taken;
+    const bool got = core_.receive(taken);
+    look_up();
+    if (got) Machine::copy_message(message, taken);
+    return got;
   }
   CGL_HD_GENERIC CGL_HD GetStatus try_receive(Message& message) {
-    const GetStatus status = stage_input(false);
-    if (status == GetStatus::taken) hand_out(message, shared().in[in_buffer_][in_at_++]);
+    keep();
+    Message taken;
+    const GetStatus status = core_.try_receive(taken);
+    look_up();
+    if (status == GetStatus::taken) Machine::copy_message(message, taken);
     return status;
   }
   // Each waiting message (at most seat_batch), one per lane, is changed by `answer(Message&)` and sent. The way of
   // streams: no barrier per message. False as in receive.
   CGL_HD_GENERIC template <class Answer>
   CGL_HD bool answer_batch(Answer&& answer) {
-    if (stage_input(true) != GetStatus::taken) return false;
-    flush();
-    const std::uint32_t count = in_count_ - in_at_;
-    for (std::uint32_t i = Machine::lane(); i < count; i += Machine::lanes()) {
-      Message message = shared().in[in_buffer_][in_at_ + i];
-      answer(message);
-      message.set_source(static_cast<std::uint16_t>(shared().plan.number));
-      shared().out[i] = message;
-    }
-    in_at_ += count;
-    received_ += count;
-    out_count_ = count;
-    sent_ += count;
-    flush();
-    return true;
+    keep();
+    const bool goes_on = core_.answer_batch(answer);
+    look_up();
+    return goes_on;
   }
   // To who requested it, to the actors wired to port 0, or to the host's output, in this order.
   CGL_HD_GENERIC CGL_HD PutStatus send(const Message& message) {
-    if (!message.has(mark_request) && port_size(0) != 0) return emit(0, message);
-    if (message.has(mark_handle)) hand_over();
-    const SeatRing& outbox = shared().plan.outbox;
-    if (outbox.kind == RingKind::bulk) {
-      if (out_count_ == seat_batch) flush();
+    if (room_ != 0 && (message.has(mark_request) || !is_wired_)) {
+      if (message.has(mark_handle)) core_.hand_over();
+      if (Machine::in_mailbox()) {
+        Machine::template write_fast<false>(out_, out_sequence_, message, &core_.shared().sending, number_);
+      }
+      ++out_;
+      --room_;
+      ++sent_;
+      return PutStatus::stored;
+    }
+    if (is_bulk_ && out_count_ < seat_batch && (message.has(mark_request) || !is_wired_)) {
+      // Sent off with others, at the next receive that waits.
+      if (message.has(mark_handle)) core_.hand_over();
       if (Machine::is_first()) {
-        shared().out[out_count_] = message;
-        shared().out[out_count_].set_source(static_cast<std::uint16_t>(shared().plan.number));
+        Message& place = core_.shared().out[out_count_];
+        Machine::copy_message(place, message);
+        place.set_source(static_cast<std::uint16_t>(number_));
       }
       ++out_count_;
       ++sent_;
-      eager_ = Eager::none;  // the next receive sends it off first
       return PutStatus::stored;
     }
-    if (!put<false>(outbox, output_, message)) return PutStatus::closed;
-    ++sent_;
-    return PutStatus::stored;
+    keep();
+    Message copy;
+    Machine::copy_message(copy, message);
+    const PutStatus status = core_.send(copy);
+    look_up();
+    return status;
   }
   // To every actor wired to `port`.
   CGL_HD_GENERIC CGL_HD PutStatus emit(std::uint32_t port, const Message& message) {
-    const std::uint32_t count = port_size(port);
-    if (count == 0) return PutStatus::closed;
-    if (message.has(mark_handle)) hand_over();
-    const std::uint32_t first = shared().plan.port_start[port];
-    std::uint32_t stored = put<true>(shared().plan.edges_out[first], edges_out_[first], message) ? 1 : 0;
-    if (count > 1) {
-      const Message copy = message;  // one whose address nobody takes stays in registers
-      stored += put_to_each(first + 1, count - 1, copy);
+    if (port == edge_port_ && edge_room_ != 0) {
+      if (message.has(mark_handle)) core_.hand_over();
+      if (Machine::in_mailbox()) {
+        Machine::template write_fast<true>(edge_, edge_sequence_, message, &core_.shared().sending, number_);
+      }
+      ++edge_;
+      --edge_room_;
+      ++emitted_;
+      return PutStatus::stored;
     }
-    emitted_ += stored;
-    return stored == count ? PutStatus::stored : PutStatus::closed;
+    keep();
+    Message copy;
+    Machine::copy_message(copy, message);
+    const PutStatus status = core_.emit(port, copy);
+    look_up();
+    return status;
   }
 
   // For bodies that work long between two messages: true when they are to end without draining.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool should_stop() {
-    round_ ^= 1u;
-    if (Machine::in_mailbox()) {
-      look_around();
-      tell(ending() ? Verdict::end : Verdict::room, 0);
-    }
-    Machine::block_sync();
-    return shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::end);
+  CGL_HD_GENERIC CGL_HD bool should_stop() {
+    keep();
+    const bool stop = core_.should_stop();
+    look_up();
+    return stop;
   }
   CGL_HD_GENERIC CGL_HD void heartbeat() {
-    if (Machine::in_mailbox()) look_around();
+    keep();
+    core_.heartbeat();
+    look_up();
   }
   // The device's clock; every lane reads its own.
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t time_ns() const { return Machine::own_time_ns(); }
@@ -164,746 +130,173 @@ class SeatContext {
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lane() const { return Machine::lane(); }
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lanes() const { return Machine::lanes(); }
   CGL_HD_GENERIC CGL_HD void sync() { Machine::block_sync(); }
-
-  [[nodiscard]] CGL_HD std::uint16_t self() const { return static_cast<std::uint16_t>(shared().plan.number); }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint16_t self() const { return core_.self(); }
   // Memory of the actor, shared by its lanes, in device memory. It outlasts parking; a start clears it.
-  template <class S>
+  CGL_HD_GENERIC template <class S>
   [[nodiscard]] CGL_HD S& state() {
-    static_assert(sizeof(S) <= state_capacity, "an actor's state is too large");
-    return *static_cast<S*>(shared().plan.state);
+    return core_.template state<S>();
   }
   // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
-  CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) {
-    if (handle.slot >= grid_.buffer_count || (handle.generation & 1u) == 0) return nullptr;
-    const BufferEntry* const entry = grid_.buffers + handle.slot;
-    if (Machine::load_word(&entry->generation) != handle.generation) return nullptr;
-    return reinterpret_cast<void*>(Machine::load_word(&entry->address));
-  }
+  CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) { return core_.buffer(handle); }
 
-  // ---- for run_seat ----
+  // ---- for run_seat: before the body runs, and when it has returned ----
 
-  // Waits until an actor is seated (occupy, its plan in shared memory) or the block is to leave.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict wait_for_actor() {
-    round_ ^= 1u;
-    if (Machine::in_mailbox()) {
-      std::uint32_t passes = 0;
-      bool voted = false;
-      std::uint64_t idle_since = 0;
-      enter(SeatState::vacant);
-      for (;;) {
-        look();
-        const SeatCommand command = command_of(command_);
-        if (leave_ != LeaveReason::none || parking_) {
-          tell(Verdict::leave, 0);
-          break;
-        }
-        // Any other command comes to a seat that is occupied, if only since before it was parked.
-        const bool seated = command != SeatCommand::vacate && command != SeatCommand::leave;
-        if (seated && (!voted || withdraw_vote(voted))) {
-          tell(Verdict::occupy, 0);
-          break;
-        }
-        rest(passes, vacant_nap_ns);
-        if (grid_.park_after_ns != 0) consider_parking(passes, idle_since, voted);
-      }
+  CGL_HD_GENERIC CGL_HD void look_up() {
+    round_ = core_.round_;
+    in_buffer_ = core_.in_buffer_;
+    at_ = core_.in_at_;
+    staged_ = core_.in_count_;
+    out_count_ = core_.out_count_;
+    eager_ = core_.eager_;
+    left_ = eager_ == Eager::none ? 0 : core_.eager_left_;
+    const SeatInput& input = eager_ == Eager::edge ? core_.edges_in_[0] : core_.input_;
+    in_ = input.next;
+    in_sequence_ = input.sequence;
+    busy_since_ = core_.busy_since_;
+    deadline_ = eager_ == Eager::edge ? busy_since_ + Machine::cycles_per_beat / looks_per_beat
+                                      : core_.beat_cycles_ + Machine::cycles_per_beat;
+    out_ = core_.output_.next;
+    out_sequence_ = core_.output_.sequence;
+    room_ = core_.output_.room;
+    edge_port_ = core_.port_at_hand_;
+    edge_room_ = 0;
+    if (edge_port_ != no_port) {
+      const SeatOutput& edge = core_.edges_out_[core_.shared().plan.port_start[edge_port_]];
+      edge_ = edge.next;
+      edge_sequence_ = edge.sequence;
+      edge_room_ = edge.room;
     }
-    Machine::block_sync();
-    const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
-    if (verdict == Verdict::leave) return verdict;
-    Machine::copy_words(&shared().plan, &seat_->plan, sizeof(SeatPlan));
-    Machine::block_sync();
-    seat_actor();
-    return verdict;
+    number_ = core_.shared().plan.number;
+    is_wired_ = core_.port_size(0) != 0;
+    is_bulk_ = core_.shared().plan.outbox.kind == RingKind::bulk;
   }
-
-  // The body returned `code`. Answers what is next: restart (run it again), occupy (the seat is free again) or leave.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict body_returned(int code) {
-    flush();
-    round_ ^= 1u;
-    if (Machine::in_mailbox()) {
-      store_positions();
-      SeatDeviceLine& line = seat_->device;
-      Machine::store_relaxed(&line.failure, static_cast<std::uint64_t>(static_cast<std::int64_t>(code)));
-      Machine::store_relaxed(&line.working_on, working_on_);
-      Machine::store_relaxed(&line.had_message, has_message_ ? 1 : 0);
-      Machine::store_relaxed(&line.overtaken, overtaken_);
-      const bool draining = command_of(command_) == SeatCommand::drain;
-      Machine::store_relaxed(&line.drained, draining ? received_ - drain_from_ : 0);
-      // A body that was made to leave may return anything; the reason of leaving counts.
-      const bool failed = code != 0 && leave_ == LeaveReason::none && !parking_;
-      if (failed) Machine::store_relaxed(&line.failures, ++failures_);
-      state_ = parking_ ? SeatState::parked : failed ? SeatState::failed : SeatState::ended;
-      count_now();
-      enter(state_);
-      tell(parking_ ? Verdict::leave : next_after_body(failed), 0);
+  CGL_HD_GENERIC CGL_HD void keep() {
+    core_.round_ = round_;
+    core_.in_at_ = at_;
+    core_.out_count_ = out_count_;
+    if (eager_ != Eager::none) {
+      core_.eager_left_ = left_;
+      SeatInput& input = eager_ == Eager::edge ? core_.edges_in_[0] : core_.input_;
+      input.next = in_;
+      input.left = left_;
     }
-    Machine::block_sync();
-    const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
-    if (verdict == Verdict::restart) {
-      Machine::clear_bytes(shared().plan.state, shared().plan.state_bytes);
-      Machine::block_sync();
-      has_message_ = false;
-      working_on_ = 0;
-      if (Machine::in_mailbox()) {
-        ++starts_;
-        enter(is_hold(command_of(command_)) ? SeatState::held : SeatState::running);
-      }
+    core_.output_.next = out_;
+    core_.output_.room = room_;
+    if (edge_port_ != no_port) {
+      SeatOutput& edge = core_.edges_out_[core_.shared().plan.port_start[edge_port_]];
+      edge.next = edge_;
+      edge.room = edge_room_;
     }
-    return verdict;
+    core_.busy_since_ = busy_since_;
+    core_.busy_cycles_ += busy_cycles_;
+    core_.sent_ += sent_;
+    core_.emitted_ += emitted_;
+    if (received_ != 0) {
+      core_.received_ += received_;
+      core_.has_message_ = true;
+      const Message& last = core_.shared().in[last_round_][last_at_];
+      core_.working_on_ = last.has(mark_request) ? last.header.correlation : 0;
+    }
+    busy_cycles_ = 0;
+    received_ = sent_ = emitted_ = 0;
+    answered_ = 0;
   }
-
-  // The last words of a block.
-  CGL_HD_GENERIC CGL_HD void leave() {
-    if (!Machine::in_mailbox() || parking_) return;
-    count_now();
-    Machine::store_relaxed(&seat_->device.leave_reason, static_cast<std::uint64_t>(leave_));
-    enter(SeatState::left);
-  }
-  [[nodiscard]] CGL_HD const SeatPlan& plan() const { return shared().plan; }
 
  private:
-  [[nodiscard]] CGL_HD SeatShared& shared() const { return Machine::block_memory(shared_); }
-
-  // Writes a message to a fast ring, all lanes; false: given up because the actor is to end or nobody reads. All lanes
-  // keep the same account of the ring, so that they part only when there is no room.
-  CGL_HD_GENERIC template <bool on_device>
-  CGL_HD bool put(const SeatRing& ring, SeatOutput& output, const Message& message) {
-    if (output.room == 0 && !find_room(ring, output)) return false;
-    if (Machine::in_mailbox()) {
-      Machine::template write_fast<on_device>(output.next, output.sequence, message, &shared().sending,
-                                              shared().plan.number);
-    }
-    output.advance();
-    return true;
-  }
-  // How many took it.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION std::uint32_t put_to_each(std::uint32_t first, std::uint32_t count,
-                                                                   const Message& message) {
-    std::uint32_t stored = 0;
-    for (std::uint32_t i = first; i < first + count; ++i) {
-      if (put<true>(shared().plan.edges_out[i], edges_out_[i], message)) ++stored;
-    }
-    return stored;
-  }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool find_room(const SeatRing& ring, SeatOutput& output) {
-    if (output.next_run(ring)) return true;
-    round_ ^= 1u;
-    if (Machine::in_mailbox()) wait_for_credit(ring, output.end);
-    Machine::block_sync();
-    if (shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::end)) {
-      ++refused_;
-      return false;
-    }
-    output.credit = shared().credit[round_];
-    return output.next_run(ring);
-  }
-  CGL_HD_GENERIC CGL_HD void hand_out(Message& message, const Message& from) {
-    Machine::load_message(message, from);
-    ++received_;
-    has_message_ = true;
-    working_on_ = message.has(mark_request) ? message.header.correlation : 0;
-  }
-  [[nodiscard]] CGL_HD std::uint32_t port_size(std::uint32_t port) const {
-    return port < port_count ? shared().plan.port_start[port + 1] - shared().plan.port_start[port] : 0;
-  }
-
-  // Once per actor on this seat (and again after parking): positions go on where the rings' lines say.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void seat_actor() {
-    if (shared().plan.fresh != 0) Machine::clear_bytes(shared().plan.state, shared().plan.state_bytes);
-    in_at_ = in_count_ = out_count_ = 0;
-    has_message_ = false;
-    eager_ = Eager::none;
-    working_on_ = 0;
-    received_ = sent_ = emitted_ = refused_ = 0;
-    if (Machine::in_mailbox()) {
-      const SeatPlan& plan = shared().plan;
-      find_input(plan.inbox, input_);
-      find_output(plan.outbox, 0);
-      for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) find_input(plan.edges_in[i], edges_in_[i]);
-      for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) find_output(plan.edges_out[i], 1 + i);
-      busy_ns_ = 0;
-      busy_cycles_ = 0;
-      starts_ = 1;
-      failures_ = Machine::load_acquire(&seat_->device.failures);
-      restarted_by_ = command_;  // a command from before parking has been obeyed
-      overtaken_ = plan.fresh != 0 ? 0 : Machine::load_acquire(&seat_->device.overtaken);
-      from_edge_ = false;
-      drain_from_ = 0;
-      if (plan.fresh == 0) {
-        // After parking the counts go on.
-        received_ = Machine::load_acquire(&seat_->counters.received);
-        sent_ = Machine::load_acquire(&seat_->counters.sent);
-        emitted_ = Machine::load_acquire(&seat_->counters.emitted);
-        refused_ = Machine::load_acquire(&seat_->counters.refused);
-        busy_ns_ = Machine::load_acquire(&seat_->counters.busy_ns);
-        drain_from_ = received_;
-        starts_ = Machine::load_acquire(&seat_->counters.started);
-      }
-      count_now();
-      enter(is_hold(command_of(command_)) ? SeatState::held : SeatState::running);
-    }
-    Machine::block_sync();
-    output_.start(shared().outputs[0].position, shared().outputs[0].credit);
-    for (std::uint32_t i = 0; i < shared().plan.edges_out_count; ++i) {
-      edges_out_[i].start(shared().outputs[1 + i].position, shared().outputs[1 + i].credit);
-    }
-  }
-  CGL_HD_GENERIC CGL_HD void find_input(const SeatRing& ring, SeatInput& input) {
-    if (ring.kind == RingKind::none) return;
-    input.published = Machine::load_acquire(&ring.reader->position);
-    input.move_to(ring, input.published);
-  }
-  CGL_HD_GENERIC CGL_HD void find_output(const SeatRing& ring, std::uint32_t index) {
-    if (ring.kind == RingKind::none) return;
-    const std::uint64_t position = Machine::load_acquire(&ring.writer->position);
-    const std::uint64_t credit = Machine::load_acquire(&ring.reader->position);
-    if (Machine::is_first()) shared().outputs[index] = {position, credit};
-  }
-
-  // ---- the mailbox: lanes of the first warp only, from here to the end of the section ----
-
-  CGL_HD_GENERIC CGL_HD void tell(Verdict verdict, std::uint32_t count, Eager eager = Eager::none) {
-    if (!Machine::is_first()) return;
-    shared().verdict[round_] = static_cast<std::uint32_t>(verdict);
-    shared().count[round_] = count;
-    shared().eager[round_] = static_cast<std::uint32_t>(eager);
-  }
-  CGL_HD_GENERIC CGL_HD void enter(SeatState state) {
-    state_ = state;
-    Machine::store_release(&seat_->device.state, static_cast<std::uint64_t>(state));
-  }
-  [[nodiscard]] CGL_HD bool ending() const {
-    const SeatCommand command = command_of(command_);
-    return leave_ != LeaveReason::none || parking_ || command == SeatCommand::stop || command == SeatCommand::vacate;
-  }
-
-  // A look at the host's line: commands, whether the host lives, the grid's own time limit.
-  CGL_HD_GENERIC CGL_HD void look() { obey(Machine::read_host_line(&seat_->host)); }
-
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void obey(const typename Machine::HostWords& words) {
-    const std::uint64_t now = Machine::time_ns();
-    if (words.beat != host_beat_) {
-      host_beat_ = words.beat;
-      host_seen_ns_ = now;
-    } else if (now - host_seen_ns_ > grid_.lease_ns && leave_ == LeaveReason::none) {
-      leave_ = LeaveReason::host_silent;
-    }
-    if (grid_.time_limit_ns != 0 && now - started_ns_ > grid_.time_limit_ns && leave_ == LeaveReason::none) {
-      leave_ = LeaveReason::time_limit;
-    }
-    if (leave_ != LeaveReason::none) eager_allowed_ = false;
-    if (words.command != command_) {
-      command_ = words.command;
-      eager_allowed_ = false;
-      Machine::fence();  // what the host did before it gave the command is seen after it
-      const SeatCommand command = command_of(command_);
-      if (command == SeatCommand::leave && leave_ == LeaveReason::none) leave_ = LeaveReason::told;
-      if (command == SeatCommand::drain) drain_from_ = received_;
-      if (state_ == SeatState::running || state_ == SeatState::held) {
-        store_positions();
-        // While messages lie staged the body is not at its gate yet: it gets those first.
-        if (is_hold(command) && in_at_ == in_count_) enter(SeatState::held);
-        if (command == SeatCommand::run || command == SeatCommand::drain) enter(SeatState::running);
-      }
-      Machine::store_release(&seat_->device.obeyed, command_);
-    }
-    beat(now);
-  }
-  // What every waiting loop does once a pass.
-  CGL_HD_GENERIC CGL_HD void look_around() {
-    if (passes_since_look_++ % passes_per_look == 0) look();
-  }
-  // Longer and longer naps; starts from the beginning with every message.
-  CGL_HD_GENERIC CGL_HD void rest(std::uint32_t& passes) { rest(passes, grid_.longest_nap_ns); }
-  CGL_HD_GENERIC CGL_HD void rest(std::uint32_t& passes, std::uint32_t longest_ns) {
-    ++passes;
-    if (passes <= grid_.spin_polls) return;
-    const std::uint32_t doublings = (passes - grid_.spin_polls) / 8;
-    std::uint32_t nap = doublings > 15 ? longest_ns : shortest_nap_ns << doublings;
-    if (nap > longest_ns) nap = longest_ns;
-    if (nap != 0) Machine::nap(nap);
-  }
-
-  CGL_HD_GENERIC CGL_HD void beat(std::uint64_t now) {
-    const std::uint64_t cycles = Machine::cycles();
-    looked_cycles_ = cycles;
-    if (cycles - beat_cycles_ < Machine::cycles_per_beat) return;
-    // Busy time is counted in cycles and told in nanoseconds.
-    busy_ns_ += busy_cycles_ * (now - beat_ns_) / (cycles - beat_cycles_);
-    busy_cycles_ = 0;
-    beat_cycles_ = cycles;
-    beat_ns_ = now;
-    if (state_ != SeatState::vacant) count_now();
-  }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void count_now() {
-    ActorCounters& line = seat_->counters;
-    Machine::store_relaxed(&line.received, received_);
-    Machine::store_relaxed(&line.sent, sent_);
-    Machine::store_relaxed(&line.emitted, emitted_);
-    Machine::store_relaxed(&line.refused, refused_);
-    Machine::store_relaxed(&line.busy_ns, busy_ns_);
-    Machine::store_relaxed(&line.started, starts_);
-    // An idle seat beats as well, so a beat that stands still is a stall whatever the actor was doing.
-    Machine::store_relaxed(&line.in_body, state_ == SeatState::running ? 1 : 0);
-    Machine::store_relaxed(&line.heartbeat, ++beats_);
-  }
-
-  CGL_HD_GENERIC template <bool on_device = false>
-  CGL_HD void publish(const SeatRing& ring, SeatInput& input, std::uint64_t position) {
-    if (input.published == position) return;
-    input.published = position;
-    if constexpr (on_device) {
-      Machine::store_release_on_device(&ring.reader->position, position);
-    } else {
-      Machine::store_release(&ring.reader->position, position);
-    }
-  }
-  // What was delivered, not what lies staged: a successor finds the rest in the ring.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void store_positions() {
-    publish_taken();
-    const SeatPlan& plan = shared().plan;
-    if (plan.outbox.kind == RingKind::fast) Machine::store_release(&plan.outbox.writer->position, output_.position());
-    for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) {
-      Machine::store_release(&plan.edges_out[i].writer->position, edges_out_[i].position());
-    }
-  }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void publish_taken() {
-    const SeatPlan& plan = shared().plan;
-    const std::uint32_t staged = in_count_ - in_at_;
-    if (plan.inbox.kind != RingKind::none) {
-      publish(plan.inbox, input_, input_.position() - (staged_from_edge_ < 0 ? staged : 0));
-    }
-    for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
-      const bool holds_it = staged_from_edge_ == static_cast<std::int32_t>(i);
-      publish<true>(plan.edges_in[i], edges_in_[i], edges_in_[i].position() - (holds_it ? staged : 0));
-    }
-  }
-
-  // A run of slots is over, all of it handed out: the writer gets its credit, and the next run begins.
-  CGL_HD_GENERIC template <bool on_device>
-  CGL_HD CGL_OWN_FUNCTION void begin_run(const SeatRing& ring, SeatInput& input) {
-    if (input.end - input.published >= credit_interval(ring)) publish<on_device>(ring, input, input.end);
-    input.move_to(ring, input.end);
-  }
-  // One look into a fast ring. True: the message lies in the staging buffer.
-  CGL_HD_GENERIC template <bool on_device>
-  CGL_HD bool take_fast(const SeatRing& ring, SeatInput& input, bool with_look) {
-    typename Machine::HostWords words = {};
-    for (;;) {
-      if (input.left == 0) begin_run<on_device>(ring, input);
-      const std::int32_t ahead = Machine::template read_fast<on_device>(
-          input.next, input.sequence, &shared().in[round_][0], with_look ? &seat_->host : nullptr, &words);
-      if (with_look) obey(words);
-      with_look = false;
-      if (ahead > 0) {
-        // The writer drops the oldest and has overtaken us.
-        const std::uint64_t lost = lost_when_lapped(ahead, ring.capacity);
-        input.move_to(ring, input.position() + lost);
-        if constexpr (!on_device) overtaken_ += lost;
-        continue;
-      }
-      if (ahead < 0 || gated()) return false;
-      input.advance();
-      return true;
-    }
-  }
-
-  // Whether a ring that has just spoken may be waited for alone: what answers in microseconds is spoken to again at
-  // once. With several inputs none may keep the others waiting.
-  CGL_HD_GENERIC [[nodiscard]] CGL_HD Eager eager_about(const SeatRing& ring, Eager from) {
-    const std::uint32_t edges = shared().plan.edges_in_count;
-    const bool alone = from == Eager::edge ? edges == 1 : edges == 0;
-    const SeatCommand command = command_of(command_);
-    eager_allowed_ = alone && grid_.eager_polls != 0 && ring.capacity >= smallest_eager_capacity &&
-                     (command == SeatCommand::run || command == SeatCommand::restart) && !ending();
-    return eager_allowed_ ? from : Eager::none;
-  }
-  // The same ring again and again, without a look at anything else but the host's command. The ordinary way, which
-  // tells that we live and sees whether the host does, is gone once a beat at least.
-  CGL_HD_GENERIC template <bool on_device>
-  CGL_HD bool poll_eagerly(const SeatRing& ring, SeatInput& input, std::uint32_t polls) {
+  // One message of the ring that spoke last, when it comes soon: it lies in in[round_][0].
+  CGL_HD_GENERIC CGL_HD bool take_eagerly() {
     const std::uint64_t asked = Machine::own_cycles();
+    round_ ^= 1u;
     std::uint32_t found = 0;
-    if (eager_allowed_ && !Machine::any(asked - beat_cycles_ > Machine::cycles_per_beat)) {
-      if (input.left == 0) begin_run<on_device>(ring, input);
-      std::uint32_t delay = 0;
-      if constexpr (!on_device) delay = sent_ != answered_ ? first_look_delay_ : 0;
-      found = Machine::template poll_fast<on_device>(input.next, input.sequence, &shared().in[round_][0], polls, delay,
-                                                     grid_.watch != 0 ? &seat_->host.command : nullptr, command_);
-      if constexpr (!on_device) {
-        if (sent_ != answered_) choose_delay(found);
-        answered_ = sent_;
+    if (Machine::in_mailbox()) {
+      // The ordinary way, which tells that we live and sees whether the host does, is gone once a beat at least.
+      if (core_.eager_allowed_ && !Machine::any(asked > deadline_)) {
+        found = eager_ == Eager::edge ? poll_edge() : poll_inbox();
       }
+      if (!Machine::is_one_warp() && Machine::is_first()) {
+        core_.shared().verdict[round_] = static_cast<std::uint32_t>(found != 0 ? Verdict::message : Verdict::nothing);
+      }
+    }
+    if (!Machine::is_one_warp()) {
+      Machine::block_sync();
+      found = core_.shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::message) ? 1 : 0;
     }
     busy_cycles_ += asked - busy_since_;
-    if (found != 0) {
-      input.advance();
-    } else {
-      passes_since_look_ = 0;  // the ordinary way begins with a look
-    }
     busy_since_ = Machine::own_cycles();
-    return found != 0;
+    if (found == 0) {
+      if (Machine::in_mailbox()) core_.passes_since_look_ = 0;  // the ordinary way begins with a look
+      return false;
+    }
+    ++in_;
+    --left_;
+    ++received_;
+    last_round_ = round_;
+    last_at_ = 0;
+    return true;
+  }
+  CGL_HD_GENERIC CGL_HD std::uint32_t poll_edge() {
+    return Machine::template poll_fast<true>(in_, in_sequence_, &core_.shared().in[round_][0], core_.grid_.eager_polls,
+                                             0, nullptr, 0);
+  }
+  // Over the bus the host's command is watched as well.
+  CGL_HD_GENERIC CGL_HD std::uint32_t poll_inbox() {
+    const bool after_answer = sent_ != answered_;
+    answered_ = sent_;
+    const std::uint32_t found = Machine::template poll_fast<false>(
+        in_, in_sequence_, &core_.shared().in[round_][0], core_.grid_.eager_polls / edge_polls_per_bus_poll,
+        after_answer && core_.grid_.phase != 0 ? first_look_delay_ / core_.grid_.phase : 0,
+        core_.grid_.watch != 0 ? &core_.seat_->host.command : nullptr, core_.command_);
+    if (after_answer && core_.grid_.phase != 0) choose_delay(found);
+    return found;
   }
   // A look over the bus takes about as long as an answer and what follows from it: the one that begins with the answer
   // comes a little too early, and the next one late. It is put off until the next message can be there: longer by a
   // large step when the first look missed it, shorter by a small one when it did not.
   CGL_HD_GENERIC CGL_HD void choose_delay(std::uint32_t found) {
-    if (grid_.phase == 0) return;
     if (found == 1) {
       if (first_look_delay_ != 0) --first_look_delay_;
     } else if (found == 2) {
-      first_look_delay_ += delay_step;
-      if (first_look_delay_ > longest_delay) first_look_delay_ = 0;
-    }
-  }
-  // Nothing is delivered now: held, or ending.
-  [[nodiscard]] CGL_HD bool gated() const {
-    const SeatCommand command = command_of(command_);
-    return ending() ||
-           !(command == SeatCommand::run || command == SeatCommand::drain || command == SeatCommand::restart);
-  }
-
-  // Waits for input and tells the block. The messages lie in in[round_], or `count` may be copied from the bulk inbox.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void wait_for_input(bool wait) {
-    const SeatPlan& plan = shared().plan;
-    std::uint32_t passes = 0;
-    bool voted = false;
-    bool looked_draining = false;
-    std::uint64_t idle_since = 0;
-    for (;;) {
-      // An idle seat looks every time, so that it obeys at once.
-      const std::uint32_t interval = from_edge_ ? passes_per_look_at_edges : passes_per_look;
-      const bool with_look = passes_since_look_++ % interval == 0 || passes > grid_.spin_polls;
-      bool looked = false;
-      // A stream that never pauses must not keep the host's orders waiting, nor the sign that we live.
-      if (Machine::cycles() - looked_cycles_ > Machine::cycles_per_beat / looks_per_beat) {
-        look();
-        looked = true;
-      }
-      if (!gated()) {
-        for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
-          if (take_fast<true>(plan.edges_in[i], edges_in_[i], false)) {
-            if (!claim(edges_in_[i], voted)) break;
-            from_edge_ = true;
-            staged_from_edge_ = static_cast<std::int32_t>(i);
-            tell(Verdict::message, 1, eager_about(plan.edges_in[i], Eager::edge));
-            return;
-          }
-        }
-        // An actor that hears from its neighbours looks over the bus less often: that read takes longer than theirs.
-        const bool look_at_inbox = !from_edge_ || with_look || command_of(command_) == SeatCommand::drain;
-        if (plan.inbox.kind == RingKind::fast && look_at_inbox) {
-          const bool looks = with_look && !looked;
-          looked = looked || looks;
-          if (take_fast<false>(plan.inbox, input_, looks) && claim(input_, voted)) {
-            from_edge_ = false;
-            staged_from_edge_ = -1;
-            tell(Verdict::message, 1, eager_about(plan.inbox, Eager::inbox));
-            return;
-          }
-        } else if (plan.inbox.kind == RingKind::bulk && look_at_inbox) {
-          const std::uint64_t ready = Machine::load_acquire(&plan.inbox.writer->position) - input_.position();
-          if (ready != 0 && !gated() && (!voted || withdraw_vote(voted))) {
-            from_edge_ = false;
-            staged_from_edge_ = -1;
-            tell(Verdict::batch, static_cast<std::uint32_t>(ready < seat_batch ? ready : seat_batch));
-            return;
-          }
-        }
-      }
-      if (with_look && !looked) look();
-      if (is_hold(command_of(command_)) && state_ == SeatState::running) enter(SeatState::held);
-      if (ending()) {
-        if (voted) withdraw_vote(voted);
-        tell(Verdict::end, 0);
-        return;
-      }
-      if (command_of(command_) == SeatCommand::drain) {
-        // Everything was published before the command: a whole pass after it that finds nothing is the end.
-        if (looked_draining) {
-          if (voted) withdraw_vote(voted);
-          tell(Verdict::end, 0);
-          return;
-        }
-        looked_draining = true;
-        continue;
-      }
-      if (!wait) {
-        tell(ending() ? Verdict::end : Verdict::nothing, 0);
-        return;
-      }
-      // Writers that wait for room see all of it. Not at once: a release waits for everything that is under way over
-      // the bus, and the next message may be there sooner. Small rings fill while one message is answered.
-      if (passes == (plan.inbox.capacity < 16 ? 0u : idle_passes_before_credit)) publish_taken();
-      rest(passes);
-      if (grid_.park_after_ns != 0) consider_parking(passes, idle_since, voted);
+      first_look_delay_ += delay_step * core_.grid_.phase;
+      if (first_look_delay_ > longest_delay * core_.grid_.phase) first_look_delay_ = 0;
     }
   }
 
-  // Event mode. Blocks that are idle for long vote; the block that completes the vote closes it, and all leave. A block
-  // that finds work withdraws its vote first, unless it is closed: then the work waits for the next launch. The votes
-  // are one word of device memory: the count, or `closed`.
-  static constexpr std::uint64_t votes_closed = ~std::uint64_t{0};
-  CGL_HD_GENERIC CGL_HD void consider_parking(std::uint32_t passes, std::uint64_t& idle_since, bool& voted) {
-    if (passes % passes_per_look != 0) return;
-    const std::uint64_t now = Machine::time_ns();
-    if (idle_since == 0) idle_since = now;
-    if (now - idle_since < grid_.park_after_ns && !voted) return;
-    vote_to_park(voted);
-  }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void vote_to_park(bool& voted) {
-    for (;;) {
-      const std::uint64_t votes = Machine::load_acquire(grid_.votes);
-      if (votes == votes_closed) {
-        parking_ = true;
-        return;
-      }
-      if (voted) return;
-      const std::uint64_t next = votes + 1 == grid_.seat_count ? votes_closed : votes + 1;
-      if (Machine::compare_exchange(grid_.votes, votes, next)) voted = true;
-    }
-  }
-  // A message was taken: it is ours unless the vote was closed meanwhile; then it stays in the ring.
-  CGL_HD_GENERIC CGL_HD bool claim(SeatInput& input, bool& voted) {
-    if (!voted || withdraw_vote(voted)) return true;
-    input.step_back();
-    return false;
-  }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool withdraw_vote(bool& voted) {
-    for (;;) {
-      const std::uint64_t votes = Machine::load_acquire(grid_.votes);
-      if (votes == votes_closed) {
-        parking_ = true;
-        return false;
-      }
-      if (Machine::compare_exchange(grid_.votes, votes, votes - 1)) {
-        voted = false;
-        return true;
-      }
-    }
-  }
+  SeatCore<Machine>& core_;
 
-  // Waits until the reader of a fast ring whose writer stands at `position` has given credit, and tells it.
-  CGL_HD_GENERIC CGL_HD void wait_for_credit(const SeatRing& ring, std::uint64_t position) {
-    std::uint32_t passes = 0;
-    for (;;) {
-      const std::uint64_t credit = Machine::load_acquire(&ring.reader->position);
-      if (position - credit < ring.capacity) {
-        if (Machine::is_first()) shared().credit[round_] = credit;
-        tell(Verdict::room, 0);
-        return;
-      }
-      if (ending() || Machine::load_acquire(&ring.reader->closed) != 0) {
-        tell(Verdict::end, 0);
-        return;
-      }
-      look_around();
-      rest(passes);
-    }
-  }
-
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict next_after_body(bool failed) {
-    std::uint32_t passes = 0;
-    for (;;) {
-      look();
-      if (leave_ != LeaveReason::none) return Verdict::leave;
-      const SeatCommand command = command_of(command_);
-      if (command == SeatCommand::vacate) return Verdict::occupy;
-      const bool restarts = command == SeatCommand::restart || command == SeatCommand::restart_held;
-      if (failed && restarts && command_ != restarted_by_) {  // each command restarts once
-        restarted_by_ = command_;
-        return Verdict::restart;
-      }
-      rest(passes);
-    }
-  }
-
-  // ---- all lanes again ----
-
-  // One message of the ring that spoke last, when it comes soon: it lies in in[round_][0].
-  CGL_HD_GENERIC CGL_HD bool take_eagerly() {
-    round_ ^= 1u;
-    bool found = false;
-    if (Machine::in_mailbox()) {
-      found = eager_ == Eager::edge
-                  ? poll_eagerly<true>(shared().plan.edges_in[0], edges_in_[0], grid_.eager_polls)
-                  : poll_eagerly<false>(shared().plan.inbox, input_, grid_.eager_polls / edge_polls_per_bus_poll);
-      if (!Machine::is_one_warp()) tell(found ? Verdict::message : Verdict::nothing, 1);
-    }
-    if (!Machine::is_one_warp()) {
-      Machine::block_sync();
-      found = shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::message);
-    }
-    if (found && shared().in[round_][0].has(mark_handle)) Machine::fence();
-    return found;
-  }
-  // taken: in[in_buffer_][in_at_] is a message. closed: the actor is to end.
-  CGL_HD_GENERIC CGL_HD GetStatus stage_input(bool wait) {
-    return in_at_ != in_count_ ? GetStatus::taken : refill(wait);
-  }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION GetStatus refill(bool wait) {
-    has_message_ = false;
-    working_on_ = 0;
-    flush();
-    if (Machine::in_mailbox()) {
-      const std::uint64_t now = Machine::cycles();
-      if (busy_since_ != 0) busy_cycles_ += now - busy_since_;
-      busy_since_ = 0;
-    }
-    round_ ^= 1u;
-    if (Machine::in_mailbox()) wait_for_input(wait);
-    Machine::block_sync();
-    const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
-    if (verdict == Verdict::end) return GetStatus::closed;
-    if (verdict == Verdict::nothing) return GetStatus::empty;
-    eager_ = verdict == Verdict::message ? static_cast<Eager>(shared().eager[round_]) : Eager::none;
-    in_buffer_ = round_;
-    in_at_ = 0;
-    in_count_ = shared().count[round_];
-    if (verdict == Verdict::batch) {
-      const SeatRing& inbox = shared().plan.inbox;
-      Machine::copy_in(shared().in[in_buffer_], static_cast<const Message*>(inbox.slots), staged_position(), in_count_,
-                       inbox.capacity);
-      Machine::block_sync();
-    } else if (shared().in[in_buffer_][0].has(mark_handle)) {
-      Machine::fence();  // the reads of the buffer come after the read of the message
-    }
-    if (Machine::in_mailbox()) {
-      if (verdict == Verdict::batch) {
-        // The slots of the batch before this one were handed out; those of this one are copied but still counted as
-        // waiting, so that nothing is lost when the actor ends in between.
-        const SeatRing& inbox = shared().plan.inbox;
-        if (input_.end - input_.published >= credit_interval(inbox)) publish(inbox, input_, input_.end);
-        input_.end += in_count_;
-      }
-      busy_since_ = Machine::cycles();
-    }
-    return GetStatus::taken;
-  }
-  // The inbox position is the mailbox's; the others learn it through shared memory.
-  CGL_HD_GENERIC CGL_HD std::uint64_t staged_position() {
-    if (Machine::is_first()) shared().batch_position = input_.position();
-    Machine::block_sync();
-    return shared().batch_position;
-  }
-
-  // What bodies sent to a bulk outbox (or by answer_batch) goes out, one release a piece.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void flush() {
-    if (out_count_ == 0) return;
-    const SeatRing& outbox = shared().plan.outbox;
-    if (outbox.kind != RingKind::bulk) {
-      flush_fast();
-      return;
-    }
-    std::uint32_t done = 0;
-    while (done < out_count_) {
-      round_ ^= 1u;
-      if (Machine::in_mailbox()) wait_for_room(out_count_ - done);
-      Machine::block_sync();  // also: what the body wrote to out[] is there
-      const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
-      const std::uint32_t count = shared().count[round_];
-      if (verdict == Verdict::end) {
-        refused_ += out_count_ - done;
-        sent_ -= out_count_ - done;
-        break;
-      }
-      Machine::copy_out(static_cast<Message*>(outbox.slots), shared().batch_position, shared().out + done, count,
-                        outbox.capacity);
-      Machine::block_sync();
-      if (Machine::in_mailbox()) {
-        Machine::store_release(&outbox.writer->position, output_.end + count);
-      }
-      output_.end += count;
-      done += count;
-    }
-    out_count_ = 0;
-  }
-  CGL_HD_GENERIC CGL_HD void wait_for_room(std::uint32_t wanted) {
-    const SeatRing& outbox = shared().plan.outbox;
-    std::uint32_t passes = 0;
-    for (;;) {
-      std::uint64_t room = outbox.capacity - (output_.end - output_.credit);
-      if (room < wanted) {
-        output_.credit = Machine::load_acquire(&outbox.reader->position);
-        room = outbox.capacity - (output_.end - output_.credit);
-      }
-      if (room != 0) {
-        if (Machine::is_first()) shared().batch_position = output_.end;
-        tell(Verdict::room, static_cast<std::uint32_t>(room < wanted ? room : wanted));
-        return;
-      }
-      if (ending() || Machine::load_acquire(&outbox.reader->closed) != 0) {
-        tell(Verdict::end, 0);
-        return;
-      }
-      look_around();
-      rest(passes);
-    }
-  }
-  // answer_batch towards a fast ring: one message after the other.
-  CGL_HD_GENERIC CGL_HD void flush_fast() {
-    Machine::block_sync();
-    const std::uint32_t count = out_count_;
-    out_count_ = 0;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      if (!put<false>(shared().plan.outbox, output_, shared().out[i])) --sent_;
-    }
-    Machine::block_sync();
-  }
-  // What all lanes wrote to a buffer is there before the message that names it.
-  CGL_HD_GENERIC CGL_HD void hand_over() {
-    Machine::fence();
-    Machine::block_sync();
-  }
-
-  const GridPlan grid_;
-  Seat* const seat_;
-  SeatShared* const shared_;
-
-  // The same in all lanes.
+  // Of the ring that spoke last; in other lanes than the mailbox's only how many are left means something.
+  const FastSlot<Message>* in_ = nullptr;
+  std::uint32_t in_sequence_ = 0;
+  std::uint32_t left_ = 0;
+  Eager eager_ = Eager::none;
   std::uint32_t round_ = 0;
+  std::uint32_t last_round_ = 0;  // of the message that was taken here: in[last_round_][last_at_]
+  std::uint32_t last_at_ = 0;
+  std::uint64_t deadline_ = 0;  // cycles: the ordinary way is due
+  // Of a batch: in[in_buffer_][at_] up to staged_.
   std::uint32_t in_buffer_ = 0;
-  std::uint32_t in_at_ = 0;
-  std::uint32_t in_count_ = 0;
-  std::uint32_t out_count_ = 0;
-  std::uint64_t received_ = 0;
-  std::uint64_t sent_ = 0;
-  std::uint64_t emitted_ = 0;
-  std::uint64_t working_on_ = 0;
-  Eager eager_ = Eager::none;  // other than none: nothing is staged and nothing waits to be sent off
-  bool has_message_ = false;
-  SeatOutput output_;
-  SeatOutput edges_out_[largest_edge_count];
-
-  // The mailbox's.
-  std::uint64_t refused_ = 0;
-  std::uint64_t overtaken_ = 0;
-  std::uint64_t command_ = 0;
-  std::uint64_t restarted_by_ = 0;
-  std::uint64_t failures_ = 0;
-  std::uint64_t host_beat_ = 0;
-  std::uint64_t host_seen_ns_ = 0;
-  std::uint64_t started_ns_ = 0;
-  std::uint64_t drain_from_ = 0;
-  std::uint64_t beats_ = 0;
-  std::uint64_t beat_cycles_ = 0;
-  std::uint64_t looked_cycles_ = 0;
-  std::uint64_t beat_ns_ = 0;
+  std::uint32_t at_ = 0;
+  std::uint32_t staged_ = 0;
+  std::uint32_t out_count_ = 0;  // for a bulk outbox, not sent off yet
+  // Of the outbox; no room: the seat looks for it, or does not write there at once.
+  FastSlot<Message>* out_ = nullptr;
+  std::uint32_t out_sequence_ = 0;
+  std::uint32_t room_ = 0;
+  // Of the port that was written last.
+  FastSlot<Message>* edge_ = nullptr;
+  std::uint32_t edge_sequence_ = 0;
+  std::uint32_t edge_room_ = 0;
+  std::uint32_t edge_port_ = no_port;
+  std::uint32_t number_ = 0;
+  bool is_wired_ = false;  // port 0 is
+  bool is_bulk_ = false;   // the outbox is
+  // Since they were kept.
+  std::uint32_t received_ = 0;
+  std::uint32_t sent_ = 0;
+  std::uint32_t emitted_ = 0;
   std::uint64_t busy_cycles_ = 0;
   std::uint64_t busy_since_ = 0;
-  std::uint64_t busy_ns_ = 0;
-  std::uint64_t starts_ = 0;
-  std::uint32_t passes_since_look_ = 0;
-  std::uint64_t answered_ = 0;  // of sent_, when the inbox was looked at last
+  std::uint32_t answered_ = 0;  // of sent_, when the inbox was looked at last
   std::uint32_t first_look_delay_ = 0;
-  std::int32_t staged_from_edge_ = -1;
-  bool from_edge_ = false;
-  bool eager_allowed_ = false;
-  bool parking_ = false;
-  SeatState state_ = SeatState::none;
-  LeaveReason leave_ = LeaveReason::none;
-  SeatInput input_;
-  SeatInput edges_in_[largest_edge_count];
 };
 
 }  // namespace cingulum::ring

@@ -33,14 +33,17 @@ struct BodyList {
 
 CGL_HD_GENERIC template <class Machine, class Program>
 CGL_HD void run_seat(const GridPlan& grid, std::uint32_t seat, SeatShared& shared) {
-  SeatContext<Machine> context(grid, seat, shared);
-  Verdict next = context.wait_for_actor();
+  SeatCore<Machine> core(grid, seat, shared);
+  SeatContext<Machine> context(core);
+  Verdict next = core.wait_for_actor();
   while (next != Verdict::leave) {
-    const int code = Program::run(context.plan().actor, context.plan().body, context);
-    next = context.body_returned(code);
-    if (next == Verdict::occupy) next = context.wait_for_actor();
+    context.look_up();
+    const int code = Program::run(core.plan().actor, core.plan().body, context);
+    context.keep();
+    next = core.body_returned(code);
+    if (next == Verdict::occupy) next = core.wait_for_actor();
   }
-  context.leave();
+  core.leave();
 }
 
 }  // namespace cingulum::ring
