@@ -697,9 +697,11 @@ class SeatCore {
     if (Machine::in_mailbox()) wait_for_input(wait);
     Machine::block_sync();
     const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
+    // Without a message nothing is at the context's hand: the wait may have gone on to another run of the ring.
+    eager_ = Eager::none;
     if (verdict == Verdict::end) return GetStatus::closed;
     if (verdict == Verdict::nothing) return GetStatus::empty;
-    eager_ = verdict == Verdict::message ? static_cast<Eager>(shared().eager[round_]) : Eager::none;
+    if (verdict == Verdict::message) eager_ = static_cast<Eager>(shared().eager[round_]);
     eager_left_ = shared().left[round_];
     in_buffer_ = round_;
     in_at_ = 0;
