@@ -13,8 +13,6 @@ namespace cingulum::ring {
 
 // A read over the bus takes about as long as four of device memory.
 constexpr std::uint32_t edge_polls_per_bus_poll = 4;
-// Commands are looked for so often by an actor that hears one message after the other from its neighbour.
-constexpr std::uint32_t edge_looks_per_beat = 8;
 // Beats that an actor which hears one message after the other from the host may let pass before it tells one.
 constexpr std::uint32_t eager_beats = 2;
 // Of the first look over the bus after an answer, in quarters of a cycle; see choose_delay(). Where it settles, one
@@ -158,7 +156,7 @@ class SeatContext {
     in_ = input.next;
     in_sequence_ = input.sequence;
     busy_since_ = core_.busy_since_;
-    deadline_ = eager_ == Eager::edge ? busy_since_ + Machine::cycles_per_beat / edge_looks_per_beat
+    deadline_ = eager_ == Eager::edge ? busy_since_ + Machine::cycles_per_beat / looks_per_beat
                                       : core_.beat_cycles_ + eager_beats * Machine::cycles_per_beat;
     out_ = core_.output_.next;
     out_sequence_ = core_.output_.sequence;
