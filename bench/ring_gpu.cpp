@@ -94,18 +94,6 @@ class RingBench {
     rows.push_back(percentiles("actor: Runtime::request of a handle", requests(scaled(98000), false)));
     rows.push_back(percentiles("part: the call of send", sends(scaled(20000))));
     close();
-    for (const auto& [watch, phase] : {std::pair{0u, 0u}, {0u, 1u}, {0u, 2u}, {0u, 4u}, {1u, 1u}, {1u, 2u}, {1u, 4u}}) {
-      watch_ = watch;
-      phase_ = phase;
-      open(2, 32);
-      rows.push_back(percentiles(fmt::format("variant: watch {} phase {}: send and receive", watch, phase),
-                                 round_trips(scaled(98000))));
-      rows.push_back(
-          percentiles(fmt::format("variant: watch {} phase {}: request", watch, phase), requests(scaled(98000), true)));
-      close();
-    }
-    watch_ = 1;
-    phase_ = 2;
     open(2, 32, 0);
     rows.push_back(percentiles("variant: send and receive, no eager polls", round_trips(scaled(98000))));
     close();
@@ -176,8 +164,6 @@ class RingBench {
   void open(std::uint32_t seats, std::uint32_t lanes, std::uint32_t eager_polls = ring::GridOptions{}.eager_polls) {
     ring::GridOptions options;
     options.eager_polls = eager_polls;
-    options.watch = watch_;
-    options.phase = phase_;
     options.seats = seats;
     options.lanes = lanes;
     options.time_limit = 60s;  // whatever happens
@@ -359,8 +345,6 @@ class RingBench {
 
   Device& device_;
   const double scale_;
-  std::uint32_t watch_ = 1;
-  std::uint32_t phase_ = 2;
   std::unique_ptr<ring::Runtime> runtime_;
   std::shared_ptr<ring::ResidentGrid> grid_;
 };

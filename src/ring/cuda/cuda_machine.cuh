@@ -131,14 +131,16 @@ struct CudaMachine {
 
   // The same again and again, at most `polls` times, and nothing between two reads; the first not before `delay` cycles
   // have passed. Answers which read found the message. 0: not there, or overtaken, which read_fast tells, or the host
-  // has given another command than `command`: the upper half of the warp watches that word with the same instruction.
+  // has given another command than `command`: from the second read on the upper half of the warp watches that word with
+  // the same instruction.
   template <bool on_device>
   __device__ static std::uint32_t poll_fast(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to,
                                             std::uint32_t polls, std::uint32_t delay, const std::uint64_t* command_word,
                                             std::uint64_t command) {
-    const bool of_slot = command_word == nullptr || threadIdx.x < 16;
-    const std::uint64_t* const address = of_slot ? slot->words + (threadIdx.x & 15u) : command_word;
-    const std::uint32_t not_watching = command_word == nullptr ? 0xffff0000u : 0;
+    const bool watches = threadIdx.x >= 16;
+    const std::uint64_t* address = slot->words + (threadIdx.x & 15u);
+    std::uint64_t wanted = static_cast<std::uint64_t>(sequence) << 32;
+    std::uint64_t looked_at = 0xffffffff00000000u;
     if (delay != 0) {
       const auto start = static_cast<std::uint32_t>(clock());
       while (static_cast<std::uint32_t>(clock()) - start < delay) {
@@ -152,8 +154,7 @@ struct CudaMachine {
       } else {
         asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
       }
-      const bool as_wanted = of_slot ? sequence_of_word(value) == sequence : value == command;
-      const std::uint32_t which = __ballot_sync(all_lanes, as_wanted);
+      const std::uint32_t which = __ballot_sync(all_lanes, (value & looked_at) == wanted);
       if (which == all_lanes) {
         if (threadIdx.x < 16) {
           const std::uint32_t into = static_cast<std::uint32_t>(__cvta_generic_to_shared(to)) + 4 * threadIdx.x;
@@ -162,7 +163,14 @@ struct CudaMachine {
         __syncwarp();
         return poll;
       }
-      if ((which | not_watching) < 0xffff0000u) return 0;
+      if constexpr (!on_device) {
+        if (poll > 1 && which < 0xffff0000u) return 0;
+        if (watches) {
+          address = command_word;
+          wanted = command;
+          looked_at = ~std::uint64_t{0};
+        }
+      }
     }
     return 0;
   }

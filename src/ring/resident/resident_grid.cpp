@@ -14,7 +14,10 @@ namespace {
 
 constexpr std::uint64_t slot_bytes = sizeof(FastSlot<Message>);  // the larger of both kinds
 constexpr Nanoseconds query_interval = std::chrono::milliseconds(10);
-// After a request the service looks without sleeping for this long.
+// Otherwise the service sees after this long that a body has ended. Not oftener: it would keep those who talk to actors
+// waiting for the memory that it looks at.
+constexpr Nanoseconds service_rest = std::chrono::milliseconds(1);
+// After a call the service looks without sleeping for this long.
 constexpr Nanoseconds attention = std::chrono::milliseconds(2);
 
 std::uint64_t in_ns(Nanoseconds time) {
@@ -113,14 +116,15 @@ Result<std::shared_ptr<ResidentGrid>> ResidentGrid::open(std::unique_ptr<Residen
   CGL_TRY(add_context(grid->allocate(), "grid on {}", id));
   CGL_TRY(add_context(grid->start_kernel(), "grid on {}", id));
   // The thread may be the last to let go of an actor, and with it of the grid: it holds none between two rounds.
-  grid->service_ = std::thread([weak = std::weak_ptr(grid)] {
+  grid->service_ = std::thread([weak = std::weak_ptr(grid), call = grid->service_call_] {
     for (;;) {
       auto self = weak.lock();
       if (self == nullptr || self->service_stop_) return;
       const Nanoseconds rest = self->serve();
       self.reset();
       if (rest.count() != 0) {
-        std::this_thread::sleep_for(rest);
+        static_cast<void>(
+            call->bell.wait([&] { return call->was_made.load(std::memory_order_acquire); }, deadline_from_now(rest)));
       } else {
         HostAtomics::pause();
       }
@@ -175,8 +179,6 @@ Status ResidentGrid::start_kernel() {
   plan.buffer_count = options_.buffers;
   plan.spin_polls = options_.spin_polls;
   plan.eager_polls = options_.eager_polls;
-  plan.watch = options_.watch;
-  plan.phase = options_.phase;
   plan.longest_nap_ns = options_.longest_nap_ns;
   plan.lease_ns = in_ns(options_.lease);
   plan.time_limit_ns = in_ns(options_.time_limit);
@@ -217,6 +219,7 @@ Status ResidentGrid::close(Nanoseconds timeout) {
   }
   ended_ = true;
   service_stop_ = true;
+  call_service();
   if (service_.joinable()) {
     if (service_.get_id() == std::this_thread::get_id()) {
       service_.detach();
@@ -463,9 +466,9 @@ Nanoseconds ResidentGrid::serve() {
       for (const auto& actor : actors) actor->grid_is_gone(*gone);
     }
   }
-  if (replies_expected_.exchange(false, std::memory_order_relaxed)) last_work_ns_ = now;
+  if (service_call_->was_made.exchange(false, std::memory_order_acquire)) last_work_ns_ = now;
   // Work may have come after `now` was read: compared without a difference, which would wrap round.
-  return now > last_work_ns_ + in_ns(attention) ? Nanoseconds(std::chrono::microseconds(200)) : Nanoseconds::zero();
+  return now > last_work_ns_ + in_ns(attention) ? service_rest : Nanoseconds::zero();
 }
 
 void ResidentGrid::serve_actors() {

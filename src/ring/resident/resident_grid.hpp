@@ -39,9 +39,7 @@ struct GridOptions {
   Nanoseconds time_limit{0};                              // of each launch, whatever happens; 0: none
   Mode mode = Mode::automatic;                            // automatic: event mode where the driver ends long kernels
   Nanoseconds park_after = std::chrono::milliseconds(2);  // event mode: idle for so long, the grid ends
-  std::uint32_t eager_polls = 64;  // looks at the ring that spoke last before anything else is looked at; 0: none
-  std::uint32_t watch = 1;
-  std::uint32_t phase = 2;
+  std::uint32_t eager_polls = 64;       // looks at the ring that spoke last before anything else is looked at; 0: none
   std::uint32_t spin_polls = 64;        // looks before an idle block begins to nap
   std::uint32_t longest_nap_ns = 1000;  // 20000 saves power
 };
@@ -148,7 +146,10 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   // Requests that are not answered yet, by whichever actor of the grid.
   void expect_reply() { open_requests_.fetch_add(1, std::memory_order_relaxed); }
   // The service thread looks without sleeping for a while: somebody waits for an answer and does not look himself.
-  void call_service() { replies_expected_.store(true, std::memory_order_relaxed); }
+  void call_service() {
+    service_call_->was_made.store(true, std::memory_order_release);
+    service_call_->bell.ring();
+  }
   void reply_came() { open_requests_.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] bool expects_replies() const { return open_requests_.load(std::memory_order_relaxed) > 0; }
   void lose(const Error& error);
@@ -172,7 +173,6 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   std::atomic<bool> ended_{false};  // in resident mode: for good
   std::atomic<bool> beating_{true};
   std::atomic<bool> is_lost_{false};
-  std::atomic<bool> replies_expected_{false};
   std::atomic<std::int64_t> open_requests_{0};
   std::atomic<std::uint64_t> last_work_ns_{0};
   mutable std::mutex mutex_;  // guards what follows
@@ -187,6 +187,12 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   std::uint64_t last_query_ns_ = 0;
   std::uint64_t beats_ = 0;
   std::atomic<bool> service_stop_{false};
+  // Held by the service thread also while it holds no grid.
+  struct ServiceCall {
+    Doorbell bell{WaitStrategy{WaitMode::spin_then_park, 1}};
+    std::atomic<bool> was_made{false};
+  };
+  const std::shared_ptr<ServiceCall> service_call_ = std::make_shared<ServiceCall>();
   std::thread service_;
 };
 

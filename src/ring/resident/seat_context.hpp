@@ -13,9 +13,12 @@ namespace cingulum::ring {
 
 // A read over the bus takes about as long as four of device memory.
 constexpr std::uint32_t edge_polls_per_bus_poll = 4;
-// Of the first look over the bus after an answer, in cycles; see choose_delay().
-constexpr std::uint32_t delay_step = 160;
-constexpr std::uint32_t longest_delay = 1600;
+// Beats that an actor which hears one message after the other from the host may let pass before it tells one.
+constexpr std::uint32_t eager_beats = 2;
+// Of the first look over the bus after an answer, in quarters of a cycle; see choose_delay(). Where it settles, one
+// look in 320 misses.
+constexpr std::uint32_t delay_step = 320;
+constexpr std::uint32_t longest_delay = 6400;
 
 template <class Machine>
 class SeatContext {
@@ -154,7 +157,7 @@ class SeatContext {
     in_sequence_ = input.sequence;
     busy_since_ = core_.busy_since_;
     deadline_ = eager_ == Eager::edge ? busy_since_ + Machine::cycles_per_beat / looks_per_beat
-                                      : core_.beat_cycles_ + Machine::cycles_per_beat;
+                                      : core_.beat_cycles_ + eager_beats * Machine::cycles_per_beat;
     out_ = core_.output_.next;
     out_sequence_ = core_.output_.sequence;
     room_ = core_.output_.room;
@@ -209,7 +212,7 @@ class SeatContext {
     round_ ^= 1u;
     std::uint32_t found = 0;
     if (Machine::in_mailbox()) {
-      // The ordinary way, which tells that we live and sees whether the host does, is gone once a beat at least.
+      // The ordinary way, which tells that we live and sees whether the host does, is gone now and then.
       if (core_.eager_allowed_ && !Machine::any(asked > deadline_)) {
         found = eager_ == Eager::edge ? poll_edge() : poll_inbox();
       }
@@ -244,9 +247,8 @@ class SeatContext {
     answered_ = sent_;
     const std::uint32_t found = Machine::template poll_fast<false>(
         in_, in_sequence_, &core_.shared().in[round_][0], core_.grid_.eager_polls / edge_polls_per_bus_poll,
-        after_answer && core_.grid_.phase != 0 ? first_look_delay_ / core_.grid_.phase : 0,
-        core_.grid_.watch != 0 ? &core_.seat_->host.command : nullptr, core_.command_);
-    if (after_answer && core_.grid_.phase != 0) choose_delay(found);
+        after_answer ? first_look_delay_ / 4 : 0, &core_.seat_->host.command, core_.command_);
+    if (after_answer) choose_delay(found);
     return found;
   }
   // A look over the bus takes about as long as an answer and what follows from it: the one that begins with the answer
@@ -256,8 +258,8 @@ class SeatContext {
     if (found == 1) {
       if (first_look_delay_ != 0) --first_look_delay_;
     } else if (found == 2) {
-      first_look_delay_ += delay_step * core_.grid_.phase;
-      if (first_look_delay_ > longest_delay * core_.grid_.phase) first_look_delay_ = 0;
+      first_look_delay_ += delay_step;
+      if (first_look_delay_ > longest_delay) first_look_delay_ = 0;
     }
   }
 

@@ -137,8 +137,6 @@ struct GridPlan {
   std::uint32_t spin_polls;      // polls without sleep
   std::uint32_t eager_polls;     // of the ring that spoke last, before anything else is looked at; 0: none
   std::uint32_t longest_nap_ns;  // the naps grow from 20 ns to this
-  std::uint32_t watch;
-  std::uint32_t phase;
   std::uint64_t lease_ns;
   std::uint64_t time_limit_ns;  // of this launch; 0 = none
   std::uint64_t park_after_ns;  // event mode: idle for so long, the grid ends; 0 = never
