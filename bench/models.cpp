@@ -3,7 +3,7 @@
 // twice its input plus output. Then every fit of the preparation on the CPU and on each device of CUDA, memory to
 // memory. Data: crossings of two fibres with Rician noise (SNR 30), 64 directions at b = 3000 and 3 b0.
 //   bench_models [--out FILE.json] [--voxels N] [--threads N] [--repetitions N] [--python PROGRAM] [--no-peers]
-//                [--devices-only]
+//                [--devices-only [--only TEXT]]
 // DIPY's fit alone is timed, as ours; MRtrix3 can be timed only from file to file, and so is `cingulum fit` for it.
 #include <array>
 #include <cmath>
@@ -47,6 +47,7 @@ struct Options {
   std::string python = CINGULUM_BENCH_PYTHON;
   bool peers = true;
   bool devices_only = false;
+  std::string only;  // of the fits on devices, those whose name holds this
 };
 
 struct Scene {
@@ -248,8 +249,8 @@ class ModelsBench {
       return require(fit_csd(model, scene_.signals.values, scene_.signals.volumes, scene_.weighted, machine))
           .coefficients;
     };
-    const std::vector<float> fod = deconvolve(*pool_);
-    const std::vector<std::pair<std::string, std::function<std::vector<float>(const FitMachine&)>>> fits = {
+    const BulkVector<float> fod = deconvolve(*pool_);
+    const std::vector<std::pair<std::string, std::function<BulkVector<float>(const FitMachine&)>>> fits = {
         {"dti wls",
          [&](const FitMachine& machine) {
            return require(fit_tensors(scene_.signals, scene_.b_values, scene_.directions, {}, machine)).fa;
@@ -269,7 +270,8 @@ class ModelsBench {
                                            sampled.directions, true, machine));
          }}};
     for (const auto& [name, fit] : fits) {
-      std::vector<float> expected, found;
+      if (name.find(options_.only) == std::string::npos) continue;
+      BulkVector<float> expected, found;
       const Times cpu = measure_times(options_.repetitions, [&] { expected = fit(*pool_); });
       add(name + ", cpu", cpu);
       for (Device* device : registry.devices()) {
@@ -432,7 +434,7 @@ Options parse(int count, char** words) {
     if (i + 1 == count) {
       fmt::print(stderr,
                  "usage: bench_models [--out FILE.json] [--voxels N] [--threads N] [--repetitions N] "
-                 "[--python PROGRAM] [--no-peers] [--devices-only]\n");
+                 "[--python PROGRAM] [--no-peers] [--devices-only [--only TEXT]]\n");
       std::exit(2);
     }
     const char* const value = words[++i];
@@ -444,6 +446,8 @@ Options parse(int count, char** words) {
       options.threads = std::max(1, std::atoi(value));
     } else if (word == "--repetitions") {
       options.repetitions = std::max(1, std::atoi(value));
+    } else if (word == "--only") {
+      options.only = value;
     } else if (word == "--python") {
       options.python = value;
     } else {

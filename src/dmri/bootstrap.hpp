@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "base/result.hpp"
 #include "dmri/dense_matrix.hpp"
 #include "dmri/fit_device.hpp"
@@ -31,9 +32,9 @@ struct BootstrapMatrices {
 struct BootstrapVoxels {
   std::size_t coefficient_count = 0;
   std::size_t direction_count = 0;
-  std::vector<float> coefficients;  // c = B^+ s, voxels x coefficient_count
-  std::vector<float> residuals;     // r = R s, voxels x direction_count
-  std::vector<float> b0;            // mean of the b0 volumes
+  BulkVector<float> coefficients;  // c = B^+ s, voxels x coefficient_count
+  BulkVector<float> residuals;     // r = R s, voxels x direction_count
+  BulkVector<float> b0;            // mean of the b0 volumes
 };
 
 [[nodiscard]] Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices,

@@ -223,8 +223,10 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
         const bool there = first_tile + lane < tiles && place.holds(c / panel_columns);
         const double* const column =
             from + panel_column(stride, tile_columns * place.column_block + c) + panel_columns * place.row_block;
+        FixedArray<double, panel_columns> row = {};
+        if (there) load_pairs<panel_columns>(column, row);
         CGL_UNROLL_8
-        for (int r = 0; r < panel_columns; ++r) own.sum[r][c] = there ? column[r] : 0.0;
+        for (int r = 0; r < panel_columns; ++r) own.sum[r][c] = row[r];
       }
     });
     for (int begin = 0; begin < listed; begin += batch) {
@@ -265,9 +267,10 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
         if (!place.holds(c / panel_columns)) continue;
         const int at = panel_column(stride, tile_columns * place.column_block + c) + panel_columns * place.row_block;
         CGL_UNROLL_8
-        for (int r = 0; r < panel_columns; ++r) {
-          memory.gram[at + r] = own.sum[r][c];
-          if (one_round) memory.factor[at + r] = own.sum[r][c];
+        for (int r = 0; r < panel_columns; r += 2) {
+          const NumberPair pair = {own.sum[r][c], own.sum[r + 1][c]};
+          *reinterpret_cast<NumberPair*>(memory.gram + at + r) = pair;
+          if (one_round) *reinterpret_cast<NumberPair*>(memory.factor + at + r) = pair;
         }
       }
     });
@@ -302,7 +305,9 @@ CGL_HD CGL_INLINE void subtract_columns(const double* factor, int stride, int pa
   }
 }
 
-// factor_cholesky; false where a pivot was not positive.
+// factor_cholesky, and the forward half of solve_cholesky: the right side is a row below the others, in the place of a
+// padding row (there always is one), since y_j = (b_j - sum over k < j of L_jk y_k) (1 / L_jj) is what a row of the
+// factor is made by. False where a pivot was not positive.
 CGL_HD_GENERIC
 template <class Team>
 CGL_HD inline bool team_factor(const Team& team, const CsdView& view, const CsdTeamMemory& memory) {
@@ -312,6 +317,11 @@ CGL_HD inline bool team_factor(const Team& team, const CsdView& view, const CsdT
   const bool halved = stride > whole_rows && stride - whole_rows <= team_lanes / 2;
   const int rows_of_lanes = halved ? whole_rows : stride;
   bool failed = false;
+  team.each([&](int lane) {
+    for (int column = lane; column < view.count; column += team_lanes) {
+      memory.factor[panel_column(stride, column) + view.count] = memory.right_side[column];
+    }
+  });
   for (int first = 0; first < view.count; first += panel_columns) {
     const int width = view.count - first < panel_columns ? view.count - first : panel_columns;
     const int panel_index = first / panel_columns;
@@ -392,47 +402,18 @@ CGL_HD inline bool team_factor(const Team& team, const CsdView& view, const CsdT
   return !failed;
 }
 
-// solve_cholesky: `solution` from `right_side`.
+// The backward half of solve_cholesky.
 CGL_HD_GENERIC
 template <class Team>
 CGL_HD inline void team_solve(const Team& team, const CsdView& view, const CsdTeamMemory& memory) {
   const int stride = view.stride;
   const int panels = (view.count + panel_columns - 1) / panel_columns;
   team.each([&](int lane) {
-    for (int row = lane; row < stride; row += team_lanes) memory.work[row] = memory.right_side[row];
+    for (int row = lane; row < view.count; row += team_lanes) {
+      memory.work[row] = memory.factor[panel_column(stride, row) + view.count];
+    }
   });
-  // Forward: every lane solves the panel's four rows for itself and takes their terms from its own rows below.
-  for (int p = 0; p < panels; ++p) {
-    const int first = panel_columns * p;
-    const int width = view.count - first < panel_columns ? view.count - first : panel_columns;
-    const double* const panel = memory.factor + panel_offset(stride, p) - first;
-    const int height = panel_height(stride, p);
-    team.each([&](int lane) {
-      double x[panel_columns];
-      CGL_UNROLL_8
-      for (int r = 0; r < panel_columns; ++r) {
-        x[r] = 0.0;
-        if (r >= width) continue;
-        double sum = memory.work[first + r];
-        CGL_UNROLL_8
-        for (int k = 0; k < r; ++k) sum = sum - panel[k * height + first + r] * x[k];
-        x[r] = sum * memory.inverse_diagonal[first + r];
-        if (lane == 0) memory.solution[first + r] = x[r];
-      }
-      if (width < panel_columns) return;  // the last rows
-      for (int row = (first + panel_columns) / team_lanes * team_lanes + lane; row < stride; row += team_lanes) {
-        if (row < first + panel_columns) continue;
-        double sum = memory.work[row];
-        CGL_UNROLL_8
-        for (int k = 0; k < panel_columns; ++k) sum = sum - panel[k * height + row] * x[k];
-        memory.work[row] = sum;
-      }
-    });
-  }
-  team.each([&](int lane) {
-    for (int row = lane; row < view.count; row += team_lanes) memory.work[row] = memory.solution[row];
-  });
-  // Backward: sums descend from the last row.
+  // Sums descend from the last row.
   for (int p = panels - 1; p >= 0; --p) {
     const int first = panel_columns * p;
     const int width = view.count - first < panel_columns ? view.count - first : panel_columns;

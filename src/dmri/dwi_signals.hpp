@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "formats/image_geometry.hpp"
@@ -17,7 +18,7 @@ struct DwiSignals {
   ImageGeometry geometry;
   std::vector<std::uint32_t> voxels;  // indices of the voxels of the mask, ascending
   std::size_t volumes = 0;            // numbers per voxel
-  std::vector<float> values;          // voxels.size() x volumes
+  BulkVector<float> values;           // voxels.size() x volumes
   std::size_t replaced = 0;           // values that were not finite and became 0: contract, section 1
 
   [[nodiscard]] std::span<const float> record(std::size_t voxel) const {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "base/result.hpp"
 #include "dmri/dense_matrix.hpp"
 #include "dmri/fit_device.hpp"
@@ -38,8 +39,8 @@ struct QBallMatrices {
                                                          const QBallOptions& options);
 
 struct QBallFit {
-  std::vector<float> coefficients;  // voxels x coefficient count
-  std::vector<float> gfa;           // generalised fractional anisotropy (Tuch, Magn. Reson. Med. 52, 2004)
+  BulkVector<float> coefficients;  // voxels x coefficient count
+  BulkVector<float> gfa;           // generalised fractional anisotropy (Tuch, Magn. Reson. Med. 52, 2004)
 };
 
 // `signals` holds `stride` numbers per voxel; `volumes` are the positions of the diffusion-weighted ones in the order

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "dmri/dwi_signals.hpp"
@@ -27,13 +28,13 @@ struct TensorFitOptions {
 
 // Each vector has its components for one voxel together, voxels in the order of DwiSignals::voxels.
 struct TensorFit {
-  std::vector<float> tensor;       // 6: Dxx Dyy Dzz Dxy Dxz Dyz in mm^2/s and the axes of the gradients, as fitted
-  std::vector<float> eigenvalues;  // 3, descending (the first is AD), none below least_diffusivity
-  std::vector<float> v1;           // 3: unit vector on the kept half of the sphere
-  std::vector<float> fa;
-  std::vector<float> md;
-  std::vector<float> rd;
-  std::vector<float> s0;  // the signal that the fit predicts for b = 0
+  BulkVector<float> tensor;       // 6: Dxx Dyy Dzz Dxy Dxz Dyz in mm^2/s and the axes of the gradients, as fitted
+  BulkVector<float> eigenvalues;  // 3, descending (the first is AD), none below least_diffusivity
+  BulkVector<float> v1;           // 3: unit vector on the kept half of the sphere
+  BulkVector<float> fa;
+  BulkVector<float> md;
+  BulkVector<float> rd;
+  BulkVector<float> s0;  // the signal that the fit predicts for b = 0
   // As in DIPY 1e-6 over the largest entry of the b-matrix: smaller eigenvalues are noise that FA would amplify.
   double least_diffusivity = 0;
   std::size_t unsolvable = 0;  // voxels where the weights left WLS singular and OLS stands

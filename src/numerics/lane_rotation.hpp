@@ -127,24 +127,33 @@ struct LaneFrameStep {
   LaneFrame<Lanes> frame;
 };
 
+// `normalise` is lane_normalise or another way to its bits; both vectors that it gets are unit vectors but for
+// rounding.
 CGL_HD_GENERIC
-template <class Lanes>
-CGL_HD inline LaneFrameStep<Lanes> lane_propagate(const LaneFrame<Lanes>& frame, const LaneArc<Lanes>& arc) {
+template <class Lanes, class Normalise>
+CGL_HD inline LaneFrameStep<Lanes> lane_propagate(const LaneFrame<Lanes>& frame, const LaneArc<Lanes>& arc,
+                                                  Normalise&& normalise) {
   using Float = typename Lanes::Float;
   const auto combined = [&](const Float& a, const Float& b, const Float& c) {
     return lane_add<Lanes>(lane_add<Lanes>(lane_scale<Lanes>(frame.tangent, a), lane_scale<Lanes>(frame.normal, b)),
                            lane_scale<Lanes>(frame.binormal, c));
   };
-  const LaneVec3<Lanes> tangent = lane_normalise<Lanes>(combined(arc.keep, arc.turn_1, arc.turn_2));
+  const LaneVec3<Lanes> tangent = normalise(combined(arc.keep, arc.turn_1, arc.turn_2));
   const LaneVec3<Lanes> leaning = combined(arc.minus_turn_1, arc.normal_normal, arc.normal_binormal);
   const LaneVec3<Lanes> excess = lane_scale<Lanes>(tangent, lane_dot<Lanes>(tangent, leaning));
   const LaneVec3<Lanes> normal =
-      lane_normalise<Lanes>({Lanes::subtract(leaning.x, excess.x), Lanes::subtract(leaning.y, excess.y),
-                             Lanes::subtract(leaning.z, excess.z)});
+      normalise(LaneVec3<Lanes>{Lanes::subtract(leaning.x, excess.x), Lanes::subtract(leaning.y, excess.y),
+                                Lanes::subtract(leaning.z, excess.z)});
   const LaneVec3<Lanes> displacement = combined(arc.along, arc.aside_1, arc.aside_2);
   return {lane_select<Lanes>(arc.bent, displacement, lane_scale<Lanes>(frame.tangent, arc.length)),
           {lane_select<Lanes>(arc.bent, tangent, frame.tangent), lane_select<Lanes>(arc.bent, normal, frame.normal),
            lane_select<Lanes>(arc.bent, lane_cross<Lanes>(tangent, normal), frame.binormal)}};
+}
+
+CGL_HD_GENERIC
+template <class Lanes>
+CGL_HD inline LaneFrameStep<Lanes> lane_propagate(const LaneFrame<Lanes>& frame, const LaneArc<Lanes>& arc) {
+  return lane_propagate<Lanes>(frame, arc, [](const LaneVec3<Lanes>& v) { return lane_normalise<Lanes>(v); });
 }
 
 }  // namespace cingulum::numerics

@@ -21,6 +21,8 @@ struct WarpLanes {
   static constexpr unsigned whole_warp = 0xffffffffu;
 
   static __device__ std::uint32_t lane_index() { return threadIdx.x % lane_count; }
+  // The bits of the lanes before this one.
+  static __device__ std::uint32_t lanes_below() { return (1u << lane_index()) - 1u; }
 
   static __device__ Float broadcast(float value) { return value; }
   static __device__ Word broadcast(std::uint32_t value) { return value; }

@@ -75,7 +75,7 @@ struct FitInput {
 // Coefficients of the voxels of `signals` and the basis in which they are.
 struct Coefficients {
   numerics::HarmonicBasis basis = {};
-  std::vector<float> values;
+  BulkVector<float> values;
 };
 
 Result<Coefficients> fit_q_ball_coefficients(const FitInput& input, const FieldRequest& request,
@@ -148,7 +148,7 @@ Result<Field> build_series_field(const DwiSignals& signals, std::span<const floa
     return make_harmonic_field(signals.geometry, stop_map, {signals.voxels, count, coefficients.values},
                                coefficients.basis, DirectionFrame::image, std::move(sphere), &machine.pool);
   }
-  CGL_TRY_ASSIGN(const std::vector<float> amplitudes,
+  CGL_TRY_ASSIGN(const BulkVector<float> amplitudes,
                  sample_harmonics(coefficients.basis, coefficients.values, sphere.directions, true, machine));
   const std::size_t count = sphere.size();
   return make_amplitude_field(signals.geometry, stop_map, {signals.voxels, count, amplitudes}, std::move(sphere),

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "dmri/dwi_signals.hpp"
@@ -43,7 +44,7 @@ struct DwiSeries {
 // Tensors of all voxels of the series by weighted least squares of all volumes: six numbers each, Dxx Dyy Dzz Dxy Dxz
 // Dyz in image axes, and FA.
 struct TensorMaps {
-  std::vector<float> tensors;
+  BulkVector<float> tensors;
   std::vector<float> fa;  // one number per voxel of the image, zero outside the mask
 };
 [[nodiscard]] Result<TensorMaps> fit_tensor_maps(const DwiSeries& series, const FitMachine& machine,

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "dmri/bootstrap.hpp"
 #include "dmri/harmonic_fit.hpp"
 #include "numerics/classify.hpp"
@@ -291,15 +292,15 @@ Result<Field> make_bootstrap_field(const ImageGeometry& geometry, std::span<cons
                            .smoothing = options.lambda};
   CGL_TRY_ASSIGN(const BootstrapMatrices matrices, make_bootstrap_matrices(directions, model));
   // A number that is not finite would spread over the whole voxel: such a signal counts as zero here already.
-  std::vector<float> clean(signals.values.begin(), signals.values.end());
+  BulkVector<float> clean(signals.values.size());
   std::uint64_t replaced = 0;
   ThreadPool* const pool = &machine.pool;
-  const float unit = unit_of(clean);
+  const float unit = unit_of(signals.values);
   std::mutex mutex;
   each_range(signals.voxels.size(), pool, [&](std::size_t begin, std::size_t end) {
     std::uint64_t found = 0;
     for (std::size_t i = begin * signals.channels; i < end * signals.channels; ++i) {
-      clean[i] = usable(clean[i], unit, found);
+      clean[i] = usable(signals.values[i], unit, found);
     }
     join_into(mutex, replaced, found, [](std::uint64_t a, std::uint64_t b) { return a + b; });
   });

@@ -216,8 +216,7 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
             d = normalise(geometry.voxel_to_world.rotate({d.x / edges[0], d.y / edges[1], d.z / edges[2]}));
           }
         }
-        CGL_TRY_ASSIGN(const std::vector<float> amplitudes,
-                       sample_harmonics(basis, gathered.values, directions, true, pool));
+        CGL_TRY_ASSIGN(const auto amplitudes, sample_harmonics(basis, gathered.values, directions, true, pool));
         const std::size_t count = sphere.size();
         CGL_TRY_ASSIGN(prepared.field, make_amplitude_field(geometry, stop_map, {gathered.voxels, count, amplitudes},
                                                             std::move(sphere)));

@@ -45,10 +45,4 @@ Status check_memory(const Device& device, const MemoryNeed& need, const Field& f
   return tl::make_unexpected(out_of_device_memory(device, need, field));
 }
 
-Status explain_memory(Status outcome, const Device& device, const MemoryNeed& need, const Field& field) {
-  if (outcome || outcome.error().kind() != ErrorKind::out_of_memory) return outcome;
-  return tl::make_unexpected(
-      std::move(out_of_device_memory(device, need, field).with_context(outcome.error().message())));
-}
-
 }  // namespace cingulum

@@ -28,7 +28,4 @@ struct MemoryNeed {
 // Fails where `need` is more than what is free.
 [[nodiscard]] Status check_memory(const Device& device, const MemoryNeed& need, const Field& field);
 
-// Where memory ran out in spite of the check (the device did not tell, or somebody else took it), the same failure.
-[[nodiscard]] Status explain_memory(Status outcome, const Device& device, const MemoryNeed& need, const Field& field);
-
 }  // namespace cingulum

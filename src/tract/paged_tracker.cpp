@@ -14,7 +14,7 @@
 #include "tract/cpu/tables.hpp"
 #include "tract/device_tables.hpp"
 #include "tract/field_bricks.hpp"
-#include "tract/memory_need.hpp"
+#include "tract/field_fit.hpp"
 #include "tract/paged_memory.hpp"
 #include "tract/seed_order.hpp"
 
@@ -112,37 +112,12 @@ class PagedTracker final : public Tracker {
                         .tables_bytes = tables.words.size() * sizeof(std::uint32_t) + voxel_bytes,
                         .working_bytes = LaneSizes(plan, options_.part_points, in_bricks).bytes()};
     };
-    const std::uint64_t whole_bytes = field.stored_bytes().size();
-    const MemoryNeed whole = need_of(whole_bytes, false);
-    const std::uint64_t have = free_memory_of(device_);
-    // So much that pieces need not be small.
-    const std::uint64_t comfort = std::min(std::uint64_t{64} << 20, whole_bytes / 4);
-    Status outcome;
-    if (whole.total_bytes() + comfort <= have) {
-      outcome = upload_all(plan, field, tables, {});
-      if (outcome || outcome.error().kind() != ErrorKind::out_of_memory) return outcome;
-      give_up_memory();
-    }
-    // Bricks as large as fits; smaller ones where the device has less than it says.
-    const std::uint64_t besides = need_of(0, true).total_bytes();
-    const std::uint32_t reach = planes_in_reach(plan);
-    std::uint64_t most_bytes = have > besides ? std::min(have - besides, whole_bytes - whole_bytes / 4) : 0;
-    if (most_bytes > 2 * comfort) most_bytes -= comfort;
-    constexpr int most_tries = 4;
-    for (int i = 0; i < most_tries; ++i, most_bytes /= 2) {
-      FieldBricks bricks = FieldBricks::cut(field, reach, most_bytes);
-      if (bricks.size() < 2) break;
-      outcome = upload_all(plan, field, tables, std::move(bricks));
-      if (outcome || outcome.error().kind() != ErrorKind::out_of_memory) return outcome;
-      give_up_memory();
-    }
-    // Whole after all, with little room for pieces.
-    if (whole.total_bytes() <= have) {
-      outcome = upload_all(plan, field, tables, {});
-      if (outcome || outcome.error().kind() != ErrorKind::out_of_memory) return outcome;
-      give_up_memory();
-    }
-    return tl::make_unexpected(out_of_device_memory(device_, whole, field));
+    const FieldFit fit{.whole = need_of(field.stored_bytes().size(), false),
+                       .besides_bricks = need_of(0, true).total_bytes(),
+                       .planes_in_reach = planes_in_reach(plan)};
+    return fit_field(
+        device_, field, fit, [&](FieldBricks bricks) { return upload_all(plan, field, tables, std::move(bricks)); },
+        [&] { give_up_memory(); });
   }
 
   Status upload_all(const TrackingPlan& plan, const Field& field, const DeviceTables& tables, FieldBricks bricks) {
@@ -179,6 +154,7 @@ class PagedTracker final : public Tracker {
     seeds_ = nullptr;
     lanes_.clear();
     free_slots_.clear();
+    kernels_->give_up_memory();
     tables_.release();
     record_of_voxel_.release();
     records_.release();

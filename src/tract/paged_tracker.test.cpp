@@ -9,18 +9,34 @@
 #include <thread>
 
 #include "device/cpu/cpu_device.hpp"
+#include "support/fiber_lanes.hpp"
 #include "support/memory_jobs.hpp"
 #include "support/random_plan.hpp"
 #include "tract/half_field.hpp"
 #include "tract/kernel/boot_in_registers.hpp"
 #include "tract/kernel/brick_half.hpp"
 #include "tract/kernel/prob_in_registers.hpp"
+#include "tract/kernel/ptt_in_registers.hpp"
 
 namespace cingulum {
 namespace {
 
 struct HostMachine {
   static std::uint32_t take(std::uint32_t* counter) { return (*counter)++; }
+};
+
+// Sanitizers that follow stacks lose track of fibers.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool fibers_run = false;
+#else
+constexpr bool fibers_run = true;
+#endif
+
+struct FiberMachine {
+  static std::uint32_t take(std::uint32_t* counter) {
+    const std::uint32_t taken = test::FiberLanes::lane_index() == 0u ? (*counter)++ : 0u;
+    return test::FiberLanes::get(taken, 0u);
+  }
 };
 
 // The portable lanes in the role of a warp: they take the ways that lanes which run together take.
@@ -53,23 +69,34 @@ class HostKernels final : public PagedKernels {
                                                               work.brick);
       return {};
     }
+    // Halves have no kernels of fixed shapes.
+    if (input_.field.half != 0u) {
+      track_with<kernel::AnySteps>(work);
+      return {};
+    }
     // As the CUDA kernels of fixed shapes choose.
     const bool unweighted = input_.plan.angular_weight == 0.0f;
-    const bool whole = input_.field.half == 0u;
-    const bool mirror = unweighted && whole && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
+    const bool mirror = unweighted && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
     const bool prob = static_cast<Getter>(input_.plan.getter) == Getter::prob;
     const bool is_ptt = static_cast<Getter>(input_.plan.getter) == Getter::ptt;
-    if (input_.field.kind == field_of_bootstrap && mirror && input_.harmonics.degree == 4u) {
+    if (fibers_run && kernel::probes_in_registers(input_)) {
+      // With the corners of cells side by side, and without.
+      if (++ptt_in_registers % 2 == 0) {
+        follow_probes<test::FiberLanesOf<true>>(work);
+      } else {
+        follow_probes<test::FiberLanesOf<false>>(work);
+      }
+    } else if (input_.field.kind == field_of_bootstrap && mirror && input_.harmonics.degree == 4u) {
       ++boot_in_registers;
       track_with<kernel::BootInRegisters<4>>(work);
     } else if (input_.field.kind == field_of_harmonics && mirror && input_.harmonics.degree == 8u && prob) {
       ++series_in_registers;
       track_with<kernel::ProbOnMirroredSeries<8, 3, 48>>(work);
-    } else if (input_.field.kind == field_of_amplitudes && unweighted && whole && input_.sphere.half != 0u && prob &&
+    } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.half != 0u && prob &&
                input_.field.channels == 362u) {
       ++amplitudes_in_registers;
       track_with<kernel::ProbOnAmplitudes<362, 368>>(work);
-    } else if (input_.field.kind == field_of_harmonics && input_.field.channels == 45u && whole && !is_ptt) {
+    } else if (input_.field.kind == field_of_harmonics && input_.field.channels == 45u && !is_ptt) {
       ++steps_from_kept;
       track_with<kernel::StepsFromKept<45, 48>>(work);
     } else {
@@ -92,6 +119,7 @@ class HostKernels final : public PagedKernels {
   static inline std::atomic<std::uint32_t> series_in_registers = 0;
   static inline std::atomic<std::uint32_t> amplitudes_in_registers = 0;
   static inline std::atomic<std::uint32_t> steps_from_kept = 0;
+  static inline std::atomic<std::uint32_t> ptt_in_registers = 0;
 
  private:
   struct Memory {
@@ -106,6 +134,40 @@ class HostKernels final : public PagedKernels {
     const kernel::SlabLayout layout = kernel::slab_layout(input_, false);
     Memory memory(layout, layout.words + kernel::kept_corner_words(input_.field.stride));
     kernel::run_halves<WarpLikeLanes, HostMachine, Steps>(input_, memory.slab, work.seeds, work.halves, work.store);
+  }
+
+  // ptt's threads are fibers. What a CUDA kernel derives from the input is made here.
+  template <class Lanes>
+  void follow_probes(const kernel::PagedWork& work) {
+    TrackingInput input = input_;
+    std::vector<kernel::FourWords> cells(2 * kernel::probe_cell_count(input.plan.size));
+    auto* const cell_words = cells.data()->word;
+    for (std::size_t i = 0; i < cells.size() / 2; ++i) kernel::write_probe_cell(input, i, cell_words);
+    std::vector<std::uint32_t> nearest(kernel::packed_nearest_words);
+    for (std::uint32_t i = 0; i < nearest.size(); ++i) nearest[i] = kernel::packed_nearest(input.nearest, i);
+    std::vector<kernel::FourFloats> directions(std::size_t{32} * input.sphere.rows);
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      directions[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], 0.0f}};
+    }
+    std::vector<kernel::ProbeArc> arcs(32);
+    std::vector<kernel::FourFloats> slab(kernel::walks_of_a_warp * kernel::probe_walk_slab_words / 4);
+    test::FiberWarp::run([&] { arcs[Lanes::lane_index()] = kernel::disc_arc<Lanes>(input); });
+    input.probes.cells = cell_words;
+    // A number of its own for every cell.
+    std::vector<std::uint32_t> corners_of_cell(cells.size() / 2);
+    std::vector<kernel::FourFloats> corners(cells.size() * input.field.channels);
+    for (std::uint32_t i = 0; i < corners_of_cell.size(); ++i) {
+      corners_of_cell[i] = i;
+      for (std::uint32_t slot = 0; slot < input.field.channels; ++slot) {
+        kernel::write_corners(input, i, slot, &corners[2 * (std::size_t{i} * input.field.channels + slot)]);
+      }
+    }
+    input.probes = {cell_words,     corners_of_cell.data(),    corners.data()->number,
+                    nearest.data(), directions.data()->number, &arcs.data()->along};
+    test::FiberWarp::run([&] {
+      kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, 0u, work.seeds,
+                                                                             work.halves, work.store);
+    });
   }
 
   TrackingInput input_{};
@@ -132,8 +194,10 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   std::uint64_t points = 0;
   // Further plans until each of the ways in registers was taken; those on 362 amplitudes are rare.
   constexpr std::uint32_t most_plans = 2000;
-  for (std::uint32_t number = 0;
-       number < plan_count() || (HostKernels::amplitudes_in_registers == 0u && number < most_plans); ++number) {
+  for (std::uint32_t number = 0; number < plan_count() || ((HostKernels::amplitudes_in_registers == 0u ||
+                                                            (fibers_run && HostKernels::ptt_in_registers < 4u)) &&
+                                                           number < most_plans);
+       ++number) {
     SCOPED_TRACE(fmt::format("plan {}", number));
     const test::RandomPlan plan = test::random_plan(number, *setting.pool);
     const auto tracker = setting.tracker({});
@@ -145,6 +209,7 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   EXPECT_GT(HostKernels::series_in_registers, 0u);
   EXPECT_GT(HostKernels::amplitudes_in_registers, 0u);
   EXPECT_GT(HostKernels::steps_from_kept, 0u);
+  if (fibers_run) EXPECT_GT(HostKernels::ptt_in_registers, 3u);
 }
 
 TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {

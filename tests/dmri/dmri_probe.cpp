@@ -48,10 +48,10 @@ Result<std::vector<Number>> read_numbers(const std::string& path) {
   return numbers;
 }
 
-template <class Number>
-void append_numbers(std::ofstream& file, const std::vector<Number>& numbers) {
+template <class Numbers>
+void append_numbers(std::ofstream& file, const Numbers& numbers) {
   file.write(reinterpret_cast<const char*>(numbers.data()),
-             static_cast<std::streamsize>(numbers.size() * sizeof(Number)));
+             static_cast<std::streamsize>(numbers.size() * sizeof(numbers[0])));
 }
 
 struct Gradients {
@@ -86,7 +86,8 @@ Status probe_sphere(const Arguments& arguments) {
 Result<DwiSignals> read_signals(const std::string& path, std::size_t volumes) {
   DwiSignals signals;
   signals.volumes = volumes;
-  CGL_TRY_ASSIGN(signals.values, read_numbers<float>(path));
+  CGL_TRY_ASSIGN(const auto numbers, read_numbers<float>(path));
+  signals.values.assign(numbers.begin(), numbers.end());
   for (std::size_t i = 0; i < signals.values.size() / volumes; ++i) {
     signals.voxels.push_back(static_cast<std::uint32_t>(i));
   }
@@ -104,7 +105,7 @@ Status probe_tensor(const Arguments& arguments) {
   CGL_TRY_ASSIGN(const TensorFit fit, fit_tensors(signals, gradients.b_values, gradients.directions, options, *pool));
   fmt::print("{} {} {}\n", seconds_since(start), fit.least_diffusivity, fit.unsolvable);
   std::ofstream out(arguments[6], std::ios::binary);
-  for (const std::vector<float>* map : {&fit.tensor, &fit.eigenvalues, &fit.v1, &fit.fa, &fit.md, &fit.rd, &fit.s0}) {
+  for (const BulkVector<float>* map : {&fit.tensor, &fit.eigenvalues, &fit.v1, &fit.fa, &fit.md, &fit.rd, &fit.s0}) {
     append_numbers(out, *map);
   }
   append_numbers(out, colour_fa(fit));

@@ -109,8 +109,7 @@ bool same(float a, float b) {
   return numerics::float_bits(a) == numerics::float_bits(b) || (is_nan(a) && is_nan(b));
 }
 
-::testing::AssertionResult same_bits(const std::vector<float>& device, const std::vector<float>& cpu,
-                                     std::size_t per_voxel) {
+::testing::AssertionResult same_bits(std::span<const float> device, std::span<const float> cpu, std::size_t per_voxel) {
   if (device.size() != cpu.size()) return ::testing::AssertionFailure() << device.size() << " and " << cpu.size();
   std::size_t different = 0, first = 0;
   for (std::size_t i = 0; i < cpu.size(); ++i) {

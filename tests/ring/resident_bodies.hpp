@@ -162,6 +162,31 @@ struct LookUp {
   }
 };
 
+// Passes as many messages on as it is told, without a pause; and one that takes them without an answer.
+struct Flood {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      const std::uint64_t count = payload<Numbered>(message).number;
+      for (std::uint64_t i = 0; i < count; ++i) {
+        if (i % 64 == 0 && context.should_stop()) break;
+        if (context.emit(0, make_message(numbered(i))) != PutStatus::stored) break;
+      }
+    }
+    return 0;
+  }
+};
+struct Swallow {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+    }
+    return 0;
+  }
+};
+
 // Returns by itself after three messages.
 struct Three {
   template <class Context>

@@ -16,8 +16,9 @@ struct Trap {
 };
 
 CudaProgram cuda_test_program() {
-  return make_cuda_program<Echo, BatchEcho, Add, Bounce, Sum, FailEvery, Busy, LookUp, Three>(
-      "test actors", {"echo", "batch_echo", "add", "bounce", "sum", "fail_every", "busy", "look_up", "three"});
+  return make_cuda_program<Echo, BatchEcho, Add, Bounce, Sum, FailEvery, Busy, LookUp, Three, Flood, Swallow>(
+      "test actors",
+      {"echo", "batch_echo", "add", "bounce", "sum", "fail_every", "busy", "look_up", "three", "flood", "swallow"});
 }
 
 CudaProgram cuda_trapping_program() {

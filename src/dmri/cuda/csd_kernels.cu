@@ -1,6 +1,4 @@
 // CSD: a warp per voxel, voxels taken from a queue since their iterations differ.
-#include <cstdlib>
-
 #include "dmri/cuda/model_kernels.hpp"
 
 namespace cingulum {
@@ -37,8 +35,7 @@ struct WarpTeam {
   }
 };
 
-template <unsigned blocks>
-__global__ void __launch_bounds__(csd_threads, blocks)
+__global__ void __launch_bounds__(csd_threads, csd_blocks)
     csd_kernel(const __grid_constant__ CsdTeamView tables, const __grid_constant__ CsdPiece piece,
                FitCounters* counters, double* gram) {
   extern __shared__ NumberPair shared_numbers[];
@@ -81,14 +78,11 @@ __global__ void __launch_bounds__(csd_threads, blocks)
 
 cudaError_t launch_csd(const CsdTeamView& view, const CsdPiece& piece, FitCounters* counters, const CsdLaunch& launch,
                        cudaStream_t stream) {
-  void* arguments[] = {const_cast<CsdTeamView*>(&view), const_cast<CsdPiece*>(&piece), &counters,
-                       const_cast<double**>(&launch.gram)};
-  return cudaLaunchKernel(csd_kernel_address(), dim3(launch.blocks), dim3(launch.threads), arguments,
-                          launch.shared_bytes, stream);
+  csd_kernel<<<launch.blocks, launch.threads, launch.shared_bytes, stream>>>(view, piece, counters, launch.gram);
+  return cudaGetLastError();
 }
 const void* csd_kernel_address() {
-  if (std::getenv("CINGULUM_TEST_CSD8") != nullptr) return reinterpret_cast<const void*>(&csd_kernel<8>);
-  return reinterpret_cast<const void*>(&csd_kernel<6>);
+  return reinterpret_cast<const void*>(&csd_kernel);
 }
 
 }  // namespace cingulum

@@ -25,7 +25,7 @@ namespace {
 // Pieces on their way at a time: one is filled or emptied while another is copied and a third computed.
 constexpr std::size_t lane_count = 3;
 // Of a piece's input, and of its output.
-constexpr std::uint64_t staging_bytes = std::uint64_t{8} << 20;
+constexpr std::uint64_t staging_bytes = std::uint64_t{4} << 20;
 constexpr std::size_t copy_grain = std::size_t{512} << 10;
 
 // Results of one kind: `per_voxel` numbers for each voxel.

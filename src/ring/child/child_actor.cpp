@@ -85,8 +85,11 @@ void ChildActor::do_gate(bool open, Nanoseconds patience) {
   static_cast<void>(ask(open ? ChildCommand::reactivate : ChildCommand::deactivate, patience));
 }
 
-std::uint64_t ChildActor::count_lost() {
-  const std::uint64_t received = host_->counters(static_cast<std::uint32_t>(place_)).received;
+std::uint64_t ChildActor::count_lost() const {
+  return count_lost(host_->counters(static_cast<std::uint32_t>(place_)).received);
+}
+
+std::uint64_t ChildActor::count_lost(std::uint64_t received) const {
   const std::uint64_t accepted = accepted_;
   return accepted - std::min(accepted, received);
 }
@@ -108,9 +111,9 @@ Result<TerminationReport> ChildActor::do_terminate(const Termination& how) {
     }
     host_->wait_until_carried();
   }
-  report.dropped = count_lost();
+  // What a failure took along was counted by it.
+  if (!ended_.exchange(true)) report.dropped = count_lost();
   discarded_ += report.dropped;
-  ended_ = true;
   host_->let_go(static_cast<std::uint32_t>(place_.exchange(-1)));
   CGL_TRY(std::move(result));
   return report;
@@ -196,7 +199,9 @@ void ChildActor::do_telemetry(ActorTelemetry& telemetry) const {
 Status ChildActor::do_restart() {
   if (place_ < 0) return fail(ErrorKind::closed, "actor '{}' has left its process", name());
   CGL_TRY(launch_in_child());
-  return do_activate();
+  CGL_TRY(do_activate());
+  // What the actor takes up before this comes from nobody: its queue went down with the child.
+  return state() == ActorState::deactivated ? ask(ChildCommand::deactivate) : Status();
 }
 
 void ChildActor::do_bury() {
@@ -234,9 +239,10 @@ void ChildActor::take(const ChildSlot& slot) {
   queue_.push_back(message);
 }
 
-void ChildActor::child_ended(const std::string& how) {
-  if (place_ < 0 || ended_.exchange(true)) return;
-  dead_letters_ += count_lost();
+void ChildActor::child_ended(const std::string& how, std::span<const std::uint64_t> received) {
+  const std::int32_t place = place_;
+  if (place < 0 || ended_.exchange(true)) return;
+  dead_letters_ += count_lost(received[static_cast<std::size_t>(place)]);
   const std::string text = fmt::format("the process of its device {}", how);
   services().replies->fail_all_to(number(), Error(ErrorKind::closed, fmt::format("actor '{}': {}", name(), text)));
   body_failed(-1, text, 0);

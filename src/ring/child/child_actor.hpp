@@ -34,13 +34,15 @@ class ChildActor final : public Actor {
 
   // By the host's carrier thread.
   void take(const ChildSlot& slot);
-  void child_ended(const std::string& how);
+  // `received`: what the actors of the child had taken, by their places.
+  void child_ended(const std::string& how, std::span<const std::uint64_t> received);
 
   [[nodiscard]] Status launch_in_child();
   [[nodiscard]] ChildRequest request(ChildCommand command) const;
   [[nodiscard]] Status ask(ChildCommand command, Nanoseconds timeout = Nanoseconds::zero());
   // Messages that the child's actor was given and will never handle.
-  std::uint64_t count_lost();
+  [[nodiscard]] std::uint64_t count_lost() const;
+  [[nodiscard]] std::uint64_t count_lost(std::uint64_t received) const;
 
   const std::shared_ptr<ChildHost> host_;
   const std::string body_;

@@ -126,7 +126,12 @@ Status ChildHost::ensure_child() {
     // Nobody is at the other end: the memory starts anew.
     const std::lock_guard input(input_mutex_);
     const std::lock_guard output(output_mutex_);
-    std::memset(static_cast<void*>(memory_), 0, sizeof(ChildMemory));
+    // Word by word: telemetry reads the counters at any time.
+    static_assert(sizeof(ChildMemory) % sizeof(std::uint64_t) == 0);
+    auto* const words = reinterpret_cast<std::uint64_t*>(memory_);
+    for (std::size_t i = 0; i < sizeof(ChildMemory) / sizeof(std::uint64_t); ++i) {
+      HostAtomics::store_relaxed(words[i], std::uint64_t{0});
+    }
     to_child_ = BulkWriter<ChildSlot>(
         {memory_->to_child, &memory_->to_child_writer, &memory_->to_child_reader, child_ring_capacity});
     from_child_ = BulkReader<ChildSlot>(
@@ -229,8 +234,11 @@ void ChildHost::carry() {
   int status = 0;
   if (::waitpid(process, &status, WNOHANG) == process) {
     static_cast<void>(carry_messages());
+    // Before another child can be started, which begins with cleared counters.
+    std::vector<std::uint64_t> received(child_actor_count);
+    for (std::uint32_t i = 0; i < child_actor_count; ++i) received[i] = counters(i).received;
     process_ = -1;
-    child_ended(end_text(status));
+    child_ended(end_text(status), received);
     return;
   }
   const std::uint64_t now = steady_now_ns();
@@ -255,7 +263,7 @@ void ChildHost::end_child(int signal) {
   if (process > 0) ::kill(process, signal);
 }
 
-void ChildHost::child_ended(const std::string& how) {
+void ChildHost::child_ended(const std::string& how, std::span<const std::uint64_t> received) {
   std::vector<std::shared_ptr<ChildActor>> actors;
   std::string text = how;
   {
@@ -267,7 +275,7 @@ void ChildHost::child_ended(const std::string& how) {
     }
   }
   if (!stop_) log_warning("the process of a device {}", text);
-  for (const auto& actor : actors) actor->child_ended(text);
+  for (const auto& actor : actors) actor->child_ended(text, received);
 }
 
 std::string ChildHost::last_end() const {

@@ -88,6 +88,17 @@ class CudaBackend final : public ResidentBackend {
     return side_queue_->synchronise();
   }
 
+  [[nodiscard]] Result<std::uint64_t> load_device_word(const std::uint64_t* word) override {
+    const std::lock_guard lock(side_mutex_);
+    CGL_TRY(device_.make_current());
+    auto* const target = reinterpret_cast<std::uint64_t*>(plan_memory_.host + 2048);  // pinned
+    CGL_TRY(
+        cuda_status(cudaMemcpyAsync(target, word, sizeof *target, cudaMemcpyDeviceToHost, cuda_stream_of(*side_queue_)),
+                    "device {}: reading a word", id()));
+    CGL_TRY(side_queue_->synchronise());
+    return *target;
+  }
+
   [[nodiscard]] Result<std::uint32_t> most_seats(std::uint32_t lanes, std::uint32_t most_processors) override {
     CGL_TRY(device_.make_current());
     int blocks = 0;

@@ -43,6 +43,9 @@ class EmulatedBackend final : public ResidentBackend {
     HostAtomics::store_release(*word, value);
     return {};
   }
+  [[nodiscard]] Result<std::uint64_t> load_device_word(const std::uint64_t* word) override {
+    return HostAtomics::load_acquire(*word);
+  }
   [[nodiscard]] Result<std::uint32_t> most_seats(std::uint32_t, std::uint32_t most_processors) override {
     return most_processors == 0 ? 64 : most_processors;
   }

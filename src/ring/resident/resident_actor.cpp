@@ -182,7 +182,7 @@ std::uint64_t ResidentActor::leave_seat() {
     const std::lock_guard input_lock(input_mutex_);
     written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
   }
-  const std::uint64_t left = written - HostAtomics::load_acquire(memory.inbox_reader.position);
+  std::uint64_t left = written - HostAtomics::load_acquire(memory.inbox_reader.position);
   if (activated_) overtaken_ = HostAtomics::load_acquire(memory.device.overtaken);
   last_counters_ = counters_of_seat();
   last_counters_.in_body = 0;
@@ -195,8 +195,8 @@ std::uint64_t ResidentActor::leave_seat() {
   }
   // A seat that does not answer is not given to another.
   if (vacated) grid_->give_seat(*seat_);
-  for (const std::uint32_t edge : edges_in_) grid_->release_edge_end(edge);
-  for (const Edge& edge : edges_out_) grid_->release_edge_end(edge.index);
+  for (const std::uint32_t edge : edges_in_) left += grid_->release_edge_end(edge);
+  for (const Edge& edge : edges_out_) left += grid_->release_edge_end(edge.index);
   edges_in_.clear();
   edges_out_.clear();
   seat_.reset();
@@ -435,8 +435,10 @@ void ResidentActor::do_telemetry(ActorTelemetry& telemetry) const {
 Status ResidentActor::do_restart() {
   const std::lock_guard life(life_mutex_);
   if (!seat_ || gone_) return fail(ErrorKind::closed, "actor '{}': its grid has ended", name());
-  CGL_TRY_ASSIGN(const bool runs, grid_->command(*seat_, SeatCommand::restart, deadline_from_now(command_patience),
-                                                 [](SeatState) { return true; }));
+  // A deactivated actor whose body failed in its last message begins again behind its gate.
+  const SeatCommand how = state() == ActorState::deactivated ? SeatCommand::restart_held : SeatCommand::restart;
+  CGL_TRY_ASSIGN(const bool runs,
+                 grid_->command(*seat_, how, deadline_from_now(command_patience), [](SeatState) { return true; }));
   if (!runs) return fail(ErrorKind::timed_out, "actor '{}': its seat does not answer", name());
   return {};
 }
@@ -526,7 +528,7 @@ bool ResidentActor::has_work_waiting() {
   const std::lock_guard lock(seat_mutex_);
   if (!seat_ || !activated_ || gone_ || seat_state() != SeatState::parked) return false;
   const Seat& memory = grid_->seat(*seat_);
-  if (command_of(HostAtomics::load_acquire(memory.host.command)) == SeatCommand::hold) return false;
+  if (is_hold(command_of(HostAtomics::load_acquire(memory.host.command)))) return false;
   const std::lock_guard input_lock(input_mutex_);
   const std::uint64_t written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
   return written != HostAtomics::load_acquire(memory.inbox_reader.position);

@@ -65,7 +65,8 @@ class ResidentActor final : public Actor {
   // Everything that is in the outbox goes to the queue, however long it gets.
   void save_outputs();
   void close_inbox();
-  // The body has ended: outputs saved, seat and edges given back. Answers how many messages were never taken.
+  // The body has ended: outputs saved, seat and edges given back. Answers how many messages were never taken: from the
+  // inbox, and from edges that this actor is the last to leave.
   std::uint64_t leave_seat();
   [[nodiscard]] SeatState seat_state() const;
   [[nodiscard]] ActorCounters counters_of_seat() const;  // seat_mutex_ held

@@ -33,6 +33,7 @@ class ResidentBackend {
   // Also while the grid runs; done when it returns.
   [[nodiscard]] virtual Status clear_device(std::byte* memory, std::uint64_t bytes) = 0;
   [[nodiscard]] virtual Status store_device_word(std::uint64_t* word, std::uint64_t value) = 0;
+  [[nodiscard]] virtual Result<std::uint64_t> load_device_word(const std::uint64_t* word) = 0;
 
   // How many blocks of `lanes` threads run at the same time on `most_processors` (0: all): no seat beyond this would
   // ever be scheduled.

@@ -333,6 +333,8 @@ void ResidentGrid::give_seat(std::uint32_t seat) {
   const std::lock_guard lock(mutex_);
   taken_[seat] = false;
   sitting_[seat].reset();
+  // Requests that went down with their actors are not answered any more.
+  if (std::find(taken_.begin(), taken_.end(), true) == taken_.end()) open_requests_ = 0;
 }
 
 ResidentGrid::SeatRings ResidentGrid::make_rings(std::uint32_t seat, RingKind kind, std::uint32_t inbox_capacity,
@@ -371,9 +373,25 @@ Result<std::uint32_t> ResidentGrid::take_edge() {
   return index;
 }
 
-void ResidentGrid::release_edge_end(std::uint32_t edge) {
+std::uint64_t ResidentGrid::release_edge_end(std::uint32_t edge) {
+  std::uint64_t left = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (edges_[edge].ends == 2) {
+      edges_[edge].ends = 1;
+      return 0;
+    }
+  }
+  // Both seats have left and said how far they were. Nobody else takes the edge until it is given back below.
+  const SeatRing& ring = edges_[edge].ring;
+  if (!is_lost_ && !closed_) {
+    const auto written = backend_->load_device_word(&ring.writer->position);
+    const auto read = backend_->load_device_word(&ring.reader->position);
+    if (written && read && *written > *read) left = *written - *read;
+  }
   const std::lock_guard lock(mutex_);
-  --edges_[edge].ends;
+  edges_[edge].ends = 0;
+  return left;
 }
 
 Status ResidentGrid::close_edge_reader(std::uint32_t edge) {

@@ -122,7 +122,8 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
     return states_ + static_cast<std::uint64_t>(seat) * state_capacity;
   }
   [[nodiscard]] Result<std::uint32_t> take_edge();
-  void release_edge_end(std::uint32_t edge);
+  // Answers how many messages were left in the edge when this was its second end.
+  std::uint64_t release_edge_end(std::uint32_t edge);
   [[nodiscard]] const SeatRing& edge_ring(std::uint32_t edge) const { return edges_[edge].ring; }
   [[nodiscard]] Status close_edge_reader(std::uint32_t edge);
 

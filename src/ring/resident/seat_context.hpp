@@ -13,8 +13,6 @@ namespace cingulum::ring {
 
 // A read over the bus takes about as long as four of device memory.
 constexpr std::uint32_t edge_polls_per_bus_poll = 4;
-// Commands are looked for so often by an actor that hears one message after the other from its neighbour.
-constexpr std::uint32_t edge_looks_per_beat = 8;
 // Of the first look over the bus after an answer, in cycles; see choose_delay().
 constexpr std::uint32_t delay_step = 160;
 constexpr std::uint32_t longest_delay = 1600;
@@ -26,7 +24,15 @@ class SeatContext {
 
   // Waits for the next message. False: the actor is to end; the body returns at once.
   CGL_HD_GENERIC CGL_HD bool receive(Message& message) {
-    if (left_ != 0 && take_eagerly()) {
+    if (at_ != staged_) {
+      // The rest of a batch.
+      last_round_ = in_buffer_;
+      last_at_ = at_++;
+      ++received_;
+      Machine::load_message(message, core_.shared().in[last_round_][last_at_]);
+      return true;
+    }
+    if (left_ != 0 && out_count_ == 0 && take_eagerly()) {
       Machine::load_message(message, core_.shared().in[round_][0]);
       if (message.has(mark_handle)) Machine::fence();  // the reads of the buffer come after the read of the message
       return true;
@@ -64,6 +70,18 @@ class SeatContext {
       }
       ++out_;
       --room_;
+      ++sent_;
+      return PutStatus::stored;
+    }
+    if (is_bulk_ && out_count_ < seat_batch && (message.has(mark_request) || !is_wired_)) {
+      // Sent off with others, at the next receive that waits.
+      if (message.has(mark_handle)) core_.hand_over();
+      if (Machine::is_first()) {
+        Message& place = core_.shared().out[out_count_];
+        Machine::copy_message(place, message);
+        place.set_source(static_cast<std::uint16_t>(number_));
+      }
+      ++out_count_;
       ++sent_;
       return PutStatus::stored;
     }
@@ -125,13 +143,17 @@ class SeatContext {
 
   CGL_HD_GENERIC CGL_HD void look_up() {
     round_ = core_.round_;
+    in_buffer_ = core_.in_buffer_;
+    at_ = core_.in_at_;
+    staged_ = core_.in_count_;
+    out_count_ = core_.out_count_;
     eager_ = core_.eager_;
     left_ = eager_ == Eager::none ? 0 : core_.eager_left_;
     const SeatInput& input = eager_ == Eager::edge ? core_.edges_in_[0] : core_.input_;
     in_ = input.next;
     in_sequence_ = input.sequence;
     busy_since_ = core_.busy_since_;
-    deadline_ = eager_ == Eager::edge ? busy_since_ + Machine::cycles_per_beat / edge_looks_per_beat
+    deadline_ = eager_ == Eager::edge ? busy_since_ + Machine::cycles_per_beat / looks_per_beat
                                       : core_.beat_cycles_ + Machine::cycles_per_beat;
     out_ = core_.output_.next;
     out_sequence_ = core_.output_.sequence;
@@ -146,9 +168,12 @@ class SeatContext {
     }
     number_ = core_.shared().plan.number;
     is_wired_ = core_.port_size(0) != 0;
+    is_bulk_ = core_.shared().plan.outbox.kind == RingKind::bulk;
   }
   CGL_HD_GENERIC CGL_HD void keep() {
     core_.round_ = round_;
+    core_.in_at_ = at_;
+    core_.out_count_ = out_count_;
     if (eager_ != Eager::none) {
       core_.eager_left_ = left_;
       SeatInput& input = eager_ == Eager::edge ? core_.edges_in_[0] : core_.input_;
@@ -169,7 +194,7 @@ class SeatContext {
     if (received_ != 0) {
       core_.received_ += received_;
       core_.has_message_ = true;
-      const Message& last = core_.shared().in[last_round_][0];
+      const Message& last = core_.shared().in[last_round_][last_at_];
       core_.working_on_ = last.has(mark_request) ? last.header.correlation : 0;
     }
     busy_cycles_ = 0;
@@ -206,6 +231,7 @@ class SeatContext {
     --left_;
     ++received_;
     last_round_ = round_;
+    last_at_ = 0;
     return true;
   }
   CGL_HD_GENERIC CGL_HD std::uint32_t poll_edge() {
@@ -243,8 +269,14 @@ class SeatContext {
   std::uint32_t left_ = 0;
   Eager eager_ = Eager::none;
   std::uint32_t round_ = 0;
-  std::uint32_t last_round_ = 0;  // of the message that was taken here
-  std::uint64_t deadline_ = 0;    // cycles: the ordinary way is due
+  std::uint32_t last_round_ = 0;  // of the message that was taken here: in[last_round_][last_at_]
+  std::uint32_t last_at_ = 0;
+  std::uint64_t deadline_ = 0;  // cycles: the ordinary way is due
+  // Of a batch: in[in_buffer_][at_] up to staged_.
+  std::uint32_t in_buffer_ = 0;
+  std::uint32_t at_ = 0;
+  std::uint32_t staged_ = 0;
+  std::uint32_t out_count_ = 0;  // for a bulk outbox, not sent off yet
   // Of the outbox; no room: the seat looks for it, or does not write there at once.
   FastSlot<Message>* out_ = nullptr;
   std::uint32_t out_sequence_ = 0;
@@ -256,6 +288,7 @@ class SeatContext {
   std::uint32_t edge_port_ = no_port;
   std::uint32_t number_ = 0;
   bool is_wired_ = false;  // port 0 is
+  bool is_bulk_ = false;   // the outbox is
   // Since they were kept.
   std::uint32_t received_ = 0;
   std::uint32_t sent_ = 0;

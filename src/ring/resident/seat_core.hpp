@@ -25,6 +25,8 @@ namespace cingulum::ring {
 constexpr std::uint32_t seat_batch = 256;
 // Passes of the polling loop between two looks at the host's line, which lies across the bus.
 constexpr std::uint32_t passes_per_look = 8;
+// And by time, for an actor that never waits: so often in a beat.
+constexpr std::uint32_t looks_per_beat = 8;
 // The same for an actor that hears from its neighbours: their rings answer faster than the bus.
 constexpr std::uint32_t passes_per_look_at_edges = 64;
 constexpr std::uint32_t smallest_eager_capacity = 16;  // smaller rings need their credit at once
@@ -131,13 +133,13 @@ class SeatCore {
     if (count == 0) return PutStatus::closed;
     if (message.has(mark_handle)) hand_over();
     const std::uint32_t first = shared().plan.port_start[port];
-    emitted_ += count;
     if (count == 1) port_at_hand_ = port;
-    bool stored = true;
+    std::uint32_t stored = 0;
     for (std::uint32_t i = first; i < first + count; ++i) {
-      stored = put<true>(shared().plan.edges_out[i], edges_out_[i], message) && stored;
+      if (put<true>(shared().plan.edges_out[i], edges_out_[i], message)) ++stored;
     }
-    return stored ? PutStatus::stored : PutStatus::closed;
+    emitted_ += stored;
+    return stored == count ? PutStatus::stored : PutStatus::closed;
   }
 
   // For bodies that work long between two messages: true when they are to end without draining.
@@ -251,7 +253,7 @@ class SeatCore {
       working_on_ = 0;
       if (Machine::in_mailbox()) {
         ++starts_;
-        enter(SeatState::running);
+        enter(is_hold(command_of(command_)) ? SeatState::held : SeatState::running);
       }
     }
     return verdict;
@@ -334,7 +336,7 @@ class SeatCore {
         starts_ = Machine::load_acquire(&seat_->counters.started);
       }
       count_now();
-      enter(command_of(command_) == SeatCommand::hold ? SeatState::held : SeatState::running);
+      enter(is_hold(command_of(command_)) ? SeatState::held : SeatState::running);
     }
     Machine::block_sync();
     output_.start(shared().outputs[0].position, shared().outputs[0].credit);
@@ -397,7 +399,8 @@ class SeatCore {
       if (command == SeatCommand::drain) drain_from_ = received_;
       if (state_ == SeatState::running || state_ == SeatState::held) {
         store_positions();
-        if (command == SeatCommand::hold) enter(SeatState::held);
+        // While messages lie staged the body is not at its gate yet: it gets those first.
+        if (is_hold(command) && in_at_ == in_count_) enter(SeatState::held);
         if (command == SeatCommand::run || command == SeatCommand::drain) enter(SeatState::running);
       }
       Machine::store_release(&seat_->device.obeyed, command_);
@@ -421,6 +424,7 @@ class SeatCore {
 
   CGL_HD_GENERIC CGL_HD void beat(std::uint64_t now) {
     const std::uint64_t cycles = Machine::cycles();
+    looked_cycles_ = cycles;
     if (cycles - beat_cycles_ < Machine::cycles_per_beat) return;
     // Busy time is counted in cycles and told in nanoseconds.
     busy_ns_ += busy_cycles_ * (now - beat_ns_) / (cycles - beat_cycles_);
@@ -531,6 +535,11 @@ class SeatCore {
       const std::uint32_t interval = from_edge_ ? passes_per_look_at_edges : passes_per_look;
       const bool with_look = passes_since_look_++ % interval == 0 || passes > grid_.spin_polls;
       bool looked = false;
+      // A stream that never pauses must not keep the host's orders waiting, nor the sign that we live.
+      if (Machine::cycles() - looked_cycles_ > Machine::cycles_per_beat / looks_per_beat) {
+        look();
+        looked = true;
+      }
       if (!gated()) {
         for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
           if (take_fast<true>(plan.edges_in[i], edges_in_[i], false)) {
@@ -544,8 +553,9 @@ class SeatCore {
         // An actor that hears from its neighbours looks over the bus less often: that read takes longer than theirs.
         const bool look_at_inbox = !from_edge_ || with_look || command_of(command_) == SeatCommand::drain;
         if (plan.inbox.kind == RingKind::fast && look_at_inbox) {
-          looked = with_look;
-          if (take_fast<false>(plan.inbox, input_, with_look) && claim(input_, voted)) {
+          const bool looks = with_look && !looked;
+          looked = looked || looks;
+          if (take_fast<false>(plan.inbox, input_, looks) && claim(input_, voted)) {
             from_edge_ = false;
             staged_from_edge_ = -1;
             tell(Verdict::message, 1, eager_about(plan.inbox, Eager::inbox), input_.left);
@@ -562,6 +572,7 @@ class SeatCore {
         }
       }
       if (with_look && !looked) look();
+      if (is_hold(command_of(command_)) && state_ == SeatState::running) enter(SeatState::held);
       if (ending()) {
         if (voted) withdraw_vote(voted);
         tell(Verdict::end, 0);
@@ -658,7 +669,8 @@ class SeatCore {
       if (leave_ != LeaveReason::none) return Verdict::leave;
       const SeatCommand command = command_of(command_);
       if (command == SeatCommand::vacate) return Verdict::occupy;
-      if (failed && command == SeatCommand::restart && command_ != restarted_by_) {  // each command restarts once
+      const bool restarts = command == SeatCommand::restart || command == SeatCommand::restart_held;
+      if (failed && restarts && command_ != restarted_by_) {  // each command restarts once
         restarted_by_ = command_;
         return Verdict::restart;
       }
@@ -685,9 +697,11 @@ class SeatCore {
     if (Machine::in_mailbox()) wait_for_input(wait);
     Machine::block_sync();
     const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
+    // Without a message nothing is at the context's hand: the wait may have gone on to another run of the ring.
+    eager_ = Eager::none;
     if (verdict == Verdict::end) return GetStatus::closed;
     if (verdict == Verdict::nothing) return GetStatus::empty;
-    eager_ = verdict == Verdict::message ? static_cast<Eager>(shared().eager[round_]) : Eager::none;
+    if (verdict == Verdict::message) eager_ = static_cast<Eager>(shared().eager[round_]);
     eager_left_ = shared().left[round_];
     in_buffer_ = round_;
     in_at_ = 0;
@@ -736,6 +750,7 @@ class SeatCore {
       const std::uint32_t count = shared().count[round_];
       if (verdict == Verdict::end) {
         refused_ += out_count_ - done;
+        sent_ -= out_count_ - done;
         break;
       }
       Machine::copy_out(static_cast<Message*>(outbox.slots), shared().batch_position, shared().out + done, count,
@@ -776,7 +791,9 @@ class SeatCore {
     Machine::block_sync();
     const std::uint32_t count = out_count_;
     out_count_ = 0;
-    for (std::uint32_t i = 0; i < count; ++i) put<false>(shared().plan.outbox, output_, shared().out[i]);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (!put<false>(shared().plan.outbox, output_, shared().out[i])) --sent_;
+    }
     Machine::block_sync();
   }
   const GridPlan grid_;
@@ -812,6 +829,7 @@ class SeatCore {
   std::uint64_t drain_from_ = 0;
   std::uint64_t beats_ = 0;
   std::uint64_t beat_cycles_ = 0;
+  std::uint64_t looked_cycles_ = 0;
   std::uint64_t beat_ns_ = 0;
   std::uint64_t busy_cycles_ = 0;
   std::uint64_t busy_since_ = 0;

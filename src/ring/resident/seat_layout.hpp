@@ -37,11 +37,12 @@ struct SeatRing {
 enum class SeatCommand : std::uint32_t {
   vacate,  // no actor sits here
   run,
-  hold,     // deactivated: nothing is delivered
-  drain,    // end when the inputs are empty
-  stop,     // end now
-  restart,  // after a failure: the body begins again with cleared state
-  leave,    // the block ends
+  hold,          // deactivated: nothing is delivered
+  drain,         // end when the inputs are empty
+  stop,          // end now
+  restart,       // after a failure: the body begins again with cleared state
+  restart_held,  // the same for an actor that is deactivated
+  leave,         // the block ends
 };
 
 CGL_HD constexpr std::uint64_t command_word(std::uint64_t number, SeatCommand command) {
@@ -49,6 +50,11 @@ CGL_HD constexpr std::uint64_t command_word(std::uint64_t number, SeatCommand co
 }
 CGL_HD constexpr SeatCommand command_of(std::uint64_t word) {
   return static_cast<SeatCommand>(word & 0xff);
+}
+
+// Nothing is delivered.
+CGL_HD constexpr bool is_hold(SeatCommand command) {
+  return command == SeatCommand::hold || command == SeatCommand::restart_held;
 }
 
 enum class SeatState : std::uint32_t {

@@ -85,10 +85,11 @@ TEST_F(telemetry_page, a_reader_beside_the_writer_never_gets_a_torn_copy) {
   EXPECT_GT(read, 100);
 }
 
-// A writer that never rests is at work whenever it is killed, but for the moments between two calls.
+// A writer that never rests is at work when it is killed, but for the moments between two calls and those in which the
+// machine does other things.
 TEST_F(telemetry_page, a_writer_killed_at_work_leaves_a_page_that_says_so) {
   int half_written = 0;
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; half_written < 5 && round < 300; ++round) {
     const auto path = folder_ / fmt::format("{}.ring", round);
     const pid_t child = ::fork();
     if (child == 0) {
@@ -110,7 +111,7 @@ TEST_F(telemetry_page, a_writer_killed_at_work_leaves_a_page_that_says_so) {
     }
     std::filesystem::remove(path);
   }
-  EXPECT_GE(half_written, 5);
+  EXPECT_EQ(half_written, 5);
 }
 
 TEST_F(telemetry_page, a_page_that_stays_half_written_is_reported_as_such) {

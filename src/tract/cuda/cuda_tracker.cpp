@@ -13,6 +13,8 @@
 #include "tract/backends.hpp"
 #include "tract/cuda/track_kernels.hpp"
 #include "tract/kernel/kept_corners.hpp"
+#include "tract/kernel/ptt_in_registers.hpp"
+#include "tract/memory_need.hpp"
 #include "tract/paged_tracker.hpp"
 
 namespace cingulum {
@@ -30,6 +32,7 @@ struct Launch {
   std::uint32_t threads = 0;
   std::uint32_t blocks = 0;  // that fill the device
   std::uint32_t shared_bytes = 0;
+  std::uint32_t walks = 1;  // of a warp
   SlabMemoryOnDevice slabs{};
   std::unique_ptr<Buffer> global;
 
@@ -47,8 +50,9 @@ class CudaKernels final : public PagedKernels {
     const char* const forced = std::getenv("CINGULUM_TEST_TRACK_KERNELS");
     const bool any_shape = forced != nullptr && std::string_view(forced) == "any";
     CGL_TRY_ASSIGN(TrackKernelPair pair, pair_for(input, any_shape));
-    CGL_TRY_ASSIGN(seeds_, plan_launch(pair.seeds, kernel::slab_layout(input, true)));
     if (in_bricks) pair.halves = brick_kernel();
+    CGL_TRY(derive_tables(pair.halves));
+    CGL_TRY_ASSIGN(seeds_, plan_launch(pair.seeds, kernel::slab_layout(input, true)));
     auto halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
     if (!halves && pair.halves.shared_slabs) {
       // Too much for shared memory: the kernel for all shapes takes global memory.
@@ -60,6 +64,13 @@ class CudaKernels final : public PagedKernels {
     log_debug("device {}: tracking with {} blocks of {} threads, {} bytes of shared memory each{}", device_.id(),
               halves_.blocks, halves_.threads, halves_.shared_bytes, halves_.global ? ", slabs in global memory" : "");
     return {};
+  }
+
+  void give_up_memory() override {
+    seeds_ = {};
+    halves_ = {};
+    derived_.reset();
+    expanded_.reset();
   }
 
   [[nodiscard]] Status find_directions(Queue& queue, std::uint32_t slot, const kernel::PagedWork& work) override {
@@ -85,10 +96,35 @@ class CudaKernels final : public PagedKernels {
     return fail(ErrorKind::unavailable, "device {}: no kernel for this getter on this field", device_.id());
   }
 
+  // What the kernel reads besides the input; where there is room for the larger table, its other form.
+  [[nodiscard]] Status derive_tables(TrackKernel& kernel) {
+    derived_.reset();
+    expanded_.reset();
+    if (kernel.derive == nullptr) return {};
+    const auto words = [](const std::unique_ptr<Buffer>& buffer) {
+      return static_cast<std::uint32_t*>(buffer->device_pointer());
+    };
+    const auto done = [&](cudaError_t launched) {
+      return cuda_status(launched != cudaSuccess ? launched : cudaStreamSynchronize(cudaStreamPerThread),
+                         "device {}: making tables", device_.id());
+    };
+    CGL_TRY_ASSIGN(derived_, device_.allocate(kernel.derived_words(input_) * sizeof(std::uint32_t)));
+    std::uint32_t cells = 0;
+    CGL_TRY(done(kernel.derive(input_, words(derived_), &cells, cudaStreamPerThread)));
+    const std::size_t bytes = kernel.expanded_words(input_, cells) * sizeof(std::uint32_t);
+    // Half of what is free, so that pages have the rest.
+    if (bytes == 0 || bytes > free_memory_of(device_) / 2) return {};
+    auto expanded = device_.allocate(bytes);
+    if (!expanded) return {};
+    expanded_ = std::move(*expanded);
+    kernel.function = kernel.expanded;
+    return done(kernel.expand(input_, words(expanded_), cudaStreamPerThread));
+  }
+
   // As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
   [[nodiscard]] Result<Launch> plan_launch(const TrackKernel& kernel, const kernel::SlabLayout& layout) const {
     const std::uint64_t most_shared = device_.capabilities().shared_bytes;
-    const std::uint32_t slab_words = words_of(kernel.slab_use, layout);
+    const std::uint32_t slab_words = kernel.walks * words_of(kernel.slab_use, layout);
     const std::uint64_t slab_bytes = std::uint64_t{slab_words} * sizeof(float);
     const std::uint64_t table_bytes = std::uint64_t{kernel.table_words(input_)} * sizeof(float);
     Launch launch;
@@ -96,6 +132,7 @@ class CudaKernels final : public PagedKernels {
     launch.slabs.layout = layout;
     launch.slabs.layout.words = slab_words;
     launch.threads = kernel.threads;
+    launch.walks = kernel.walks;
     const auto bytes = [&] { return table_bytes + slab_bytes * launch.warps(); };
     // Blocks share a multiprocessor, which has about a kilobyte more than the largest block may take, for each of them.
     const auto wanted = [&] { return kernel.blocks * (bytes() + 1024); };
@@ -138,6 +175,7 @@ class CudaKernels final : public PagedKernels {
       case SlabUse::all_and_corners: return layout.words + corners;
       case SlabUse::record_and_corners: return kernel::whole_rows(input_.field.channels + 1u) + corners;
       case SlabUse::corners: return corners;
+      case SlabUse::probes: return kernel::probe_walk_slab_words;
     }
     return layout.words;
   }
@@ -145,7 +183,8 @@ class CudaKernels final : public PagedKernels {
   Status launch(Queue& queue, std::uint32_t slot, const Launch& launch, const kernel::PagedWork& work,
                 std::uint32_t items, std::string_view what) {
     CGL_TRY(device_.make_current());
-    const std::uint32_t needed = (items + launch.warps() - 1) / launch.warps();
+    const std::uint32_t per_block = launch.warps() * launch.walks;
+    const std::uint32_t needed = (items + per_block - 1) / per_block;
     SlabMemoryOnDevice slabs = launch.slabs;
     TrackingInput input = input_;
     kernel::PagedWork argument = work;
@@ -163,6 +202,7 @@ class CudaKernels final : public PagedKernels {
   CudaDevice& device_;
   TrackingInput input_{};
   Launch seeds_, halves_;
+  std::unique_ptr<Buffer> derived_, expanded_;
 };
 
 }  // namespace

@@ -1,10 +1,145 @@
 #include "tract/cuda/track_kernels.cuh"
+#include "tract/kernel/ptt_in_registers.hpp"
 
 namespace cingulum {
 namespace {
 
 using OnAmplitudes = cuda::AnyShape<Getter::ptt, field_of_amplitudes>;
 using OnSeries = cuda::AnyShape<Getter::ptt, field_of_harmonics>;
+
+// Tables of ProbeView in device memory. Cells that touch no stored voxel share number 0; the others are numbered as
+// they come, which nothing depends on.
+__global__ void fill_probe_cells(const __grid_constant__ TrackingInput input, std::uint32_t* cells,
+                                 std::uint32_t* corners_of_cell, std::uint32_t* count) {
+  const std::size_t all = kernel::probe_cell_count(input.plan.size);
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < all;
+       i += std::size_t{gridDim.x} * blockDim.x) {
+    kernel::write_probe_cell(input, i, cells);
+    std::uint32_t any = 0;
+    for (std::uint32_t corner = 0; corner < 8u; ++corner) any |= cells[8u * i + corner];
+    corners_of_cell[i] = any == 0u ? 0u : 1u + atomicAdd(count, 1u);
+  }
+}
+// A warp per cell.
+__global__ void fill_corners(const __grid_constant__ TrackingInput input, kernel::FourFloats* corners) {
+  const std::size_t all = kernel::probe_cell_count(input.plan.size);
+  const std::uint32_t lane = threadIdx.x % numerics::lane_count;
+  const std::size_t warps = std::size_t{gridDim.x} * blockDim.x / numerics::lane_count;
+  for (std::size_t i = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / numerics::lane_count; i < all;
+       i += warps) {
+    const std::size_t cell = input.probes.corners_of_cell[i];
+    if (cell == 0u && i != 0u) continue;
+    for (std::uint32_t slot = lane; slot < input.field.channels; slot += numerics::lane_count) {
+      kernel::FourFloats values[2] = {};
+      if (cell != 0u) kernel::write_corners(input, i, slot, values);
+      corners[2u * (cell * input.field.channels + slot)] = values[0];
+      corners[2u * (cell * input.field.channels + slot) + 1u] = values[1];
+      if (cell != 0u && i == 0u) {
+        corners[2u * slot] = {};
+        corners[2u * slot + 1u] = {};
+      }
+    }
+  }
+}
+__global__ void pack_nearest(const __grid_constant__ TrackingInput input, std::uint32_t count, std::uint32_t* packed) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) packed[i] = kernel::packed_nearest(input.nearest, i);
+}
+
+template <bool side_by_side>
+struct ProbeLanes : numerics::WarpLanes {
+  static constexpr bool corners_side_by_side = side_by_side;
+  using Narrow = ProbeLanes;
+  using Wide = ProbeLanes;
+};
+
+// The rules of kernel/ptt_in_registers.hpp on the shapes that it takes. 16 warps of 128 registers on a multiprocessor.
+template <std::uint32_t given_walks, std::uint32_t given_threads>
+struct InRegisters {
+  static constexpr std::uint32_t walks = given_walks;
+  static constexpr std::uint32_t threads = given_threads;
+  static constexpr std::uint32_t blocks = 1;
+  static constexpr bool shared_slabs = true;
+  static constexpr SlabUse slab_use = SlabUse::probes;
+  static constexpr std::uint32_t arc_words = numerics::lane_count * kernel::probe_arc_words;
+
+  static CGL_HD void fix(TrackingInput& input) {
+    OnAmplitudes::fix(input);
+    input.sphere.half = 1u;
+    input.plan.ptt_probe_count = 1u;
+    input.plan.ptt_exponent_is_one = 1u;
+  }
+  static std::size_t derived_words(const TrackingInput& input) {
+    return 9u * kernel::probe_cell_count(input.plan.size) + kernel::packed_nearest_words + 1u;
+  }
+  static cudaError_t derive(TrackingInput& input, std::uint32_t* words, std::uint32_t* count, cudaStream_t stream) {
+    const std::size_t cells = kernel::probe_cell_count(input.plan.size);
+    std::uint32_t* const corners_of_cell = words + 8u * cells;
+    std::uint32_t* const packed = corners_of_cell + cells;
+    std::uint32_t* const counted = packed + kernel::packed_nearest_words;
+    cudaMemsetAsync(counted, 0, sizeof(std::uint32_t), stream);
+    fill_probe_cells<<<1024, 256, 0, stream>>>(input, words, corners_of_cell, counted);
+    pack_nearest<<<(kernel::packed_nearest_words + 255u) / 256u, 256, 0, stream>>>(input, kernel::packed_nearest_words,
+                                                                                   packed);
+    cudaMemcpyAsync(count, counted, sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream);
+    input.probes.cells = words;
+    input.probes.corners_of_cell = corners_of_cell;
+    input.probes.nearest = packed;
+    return cudaGetLastError();
+  }
+  static std::size_t expanded_words(const TrackingInput& input, std::uint32_t cells) {
+    // Numbers of corners have 32 bits.
+    const std::size_t numbers = (std::size_t{cells} + 1u) * input.field.channels;
+    return numbers >> 32u == 0u ? 8u * numbers : 0u;
+  }
+  static cudaError_t expand(TrackingInput& input, std::uint32_t* words, cudaStream_t stream) {
+    fill_corners<<<4096, 256, 0, stream>>>(input, reinterpret_cast<kernel::FourFloats*>(words));
+    input.probes.corners = reinterpret_cast<const float*>(words);
+    return cudaGetLastError();
+  }
+  static std::uint32_t table_words(const TrackingInput& input) {
+    return arc_words + kernel::packed_nearest_words + 4u * numerics::lane_count * input.sphere.rows;
+  }
+  static __device__ void share_tables(TrackingInput& input, float*& free) {
+    if (threadIdx.x < numerics::lane_count) {
+      reinterpret_cast<kernel::ProbeArc*>(free)[threadIdx.x] = kernel::disc_arc<numerics::WarpLanes>(input);
+    }
+    input.probes.arcs = free;
+    free += arc_words;
+    input.probes.nearest = cuda::share(input.probes.nearest, kernel::packed_nearest_words, free);
+    const std::uint32_t slots = numerics::lane_count * input.sphere.rows;
+    for (std::uint32_t i = threadIdx.x; i < slots; i += blockDim.x) {
+      reinterpret_cast<kernel::FourFloats*>(free)[i] = {
+          {input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], 0.0f}};
+    }
+    input.probes.directions = free;
+    free += 4u * slots;
+  }
+};
+
+template <class Shape, bool side_by_side>
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
+    follow_probes(const __grid_constant__ TrackingInput given, const __grid_constant__ kernel::PagedWork work,
+                  const __grid_constant__ SlabMemoryOnDevice) {
+  extern __shared__ float shared_memory[];
+  constexpr std::uint32_t slab_words = Shape::walks * kernel::probe_walk_slab_words;
+  float* free = shared_memory + slab_words * (blockDim.x / numerics::lane_count);
+  TrackingInput input = given;
+  Shape::fix(input);
+  Shape::share_tables(input, free);
+  __syncthreads();
+  kernel::run_probe_halves<ProbeLanes<side_by_side>, cuda::WarpMachine, Shape::walks>(
+      input, shared_memory, slab_words * (threadIdx.x / numerics::lane_count), work.seeds, work.halves, work.store);
+}
+
+template <class Shape>
+TrackKernel probes_entry() {
+  TrackKernel kernel = cuda::entry<Shape>(reinterpret_cast<const void*>(&follow_probes<Shape, false>));
+  kernel.expanded = reinterpret_cast<const void*>(&follow_probes<Shape, true>);
+  return kernel;
+}
+
+using Probes = InRegisters<kernel::walks_of_a_warp, 512>;
 
 }  // namespace
 
@@ -14,7 +149,9 @@ TrackKernelPair ptt_kernels(const TrackingInput& input, bool any_shape) {
   TrackingInput other = input;
   other.plan.getter = static_cast<std::uint32_t>(Getter::closest);
   if (input.field.kind == field_of_amplitudes) {
-    return {amplitude_kernels(other, any_shape).seeds, cuda::halves_entry<OnAmplitudes>()};
+    const TrackKernel seeds = amplitude_kernels(other, any_shape).seeds;
+    if (!any_shape && kernel::probes_in_registers(input)) return {seeds, probes_entry<Probes>()};
+    return {seeds, cuda::halves_entry<OnAmplitudes>()};
   }
   return {series_kernels(other, any_shape).seeds, cuda::halves_entry<OnSeries>()};
 }

@@ -86,7 +86,15 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 
 template <class Shape>
 TrackKernel entry(const void* function) {
-  return {function, Shape::threads, Shape::blocks, Shape::table_words, Shape::shared_slabs, Shape::slab_use};
+  TrackKernel kernel{function, Shape::threads, Shape::blocks, Shape::table_words, Shape::shared_slabs, Shape::slab_use};
+  if constexpr (requires { Shape::walks; }) {
+    kernel.walks = Shape::walks;
+    kernel.derived_words = Shape::derived_words;
+    kernel.derive = Shape::derive;
+    kernel.expanded_words = Shape::expanded_words;
+    kernel.expand = Shape::expand;
+  }
+  return kernel;
 }
 
 template <class Shape>

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "tract/kernel/paged_half.hpp"
@@ -16,8 +17,9 @@ struct SlabMemoryOnDevice {
   float* global;  // of all warps, one slab after the other; null: shared memory
 };
 
-// What a kernel has of its slab: all of it, the record, nothing; and behind it the records of kernel/kept_corners.hpp.
-enum class SlabUse { all, all_and_corners, record_and_corners, corners };
+// What a kernel has of its slab: all of it, the record, nothing, and behind it the records of kernel/kept_corners.hpp;
+// or what kernel/ptt_in_registers.hpp has per streamline.
+enum class SlabUse { all, all_and_corners, record_and_corners, corners, probes };
 
 // What a kernel takes: (TrackingInput, PagedWork, SlabMemoryOnDevice).
 struct TrackKernel {
@@ -27,6 +29,15 @@ struct TrackKernel {
   std::uint32_t (*table_words)(const TrackingInput&) = nullptr;  // of shared memory that a block's tables take
   bool shared_slabs = false;                                     // cannot have slabs in global memory
   SlabUse slab_use = SlabUse::all;
+  std::uint32_t walks = 1;  // halves that a warp tracks at a time
+  // Tables that a kernel makes of the input, in words of device memory, and the launch that fills them and says in the
+  // input where they are; null: none. It puts the number of cells for `expand` behind the pointer.
+  std::size_t (*derived_words)(const TrackingInput&) = nullptr;
+  cudaError_t (*derive)(TrackingInput&, std::uint32_t* words, std::uint32_t* cells, cudaStream_t) = nullptr;
+  // The same for a larger table, which is done without where it does not fit; with it `expanded` is the kernel.
+  std::size_t (*expanded_words)(const TrackingInput&, std::uint32_t cells) = nullptr;
+  cudaError_t (*expand)(TrackingInput&, std::uint32_t* words, cudaStream_t) = nullptr;
+  const void* expanded = nullptr;
 };
 
 struct TrackKernelPair {

@@ -145,6 +145,19 @@ struct PagedPoints {
   }
 };
 
+// By `Steps::move` where there is a `Steps::Moves`, or along what `Steps::step` finds; false where there is nothing.
+CGL_HD_GENERIC
+template <class Lanes, class Steps>
+CGL_HD inline bool move(const TrackingInput& input, const Slab& slab, typename Steps::template Held<Lanes>& held,
+                        const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame) {
+  if constexpr (requires { typename Steps::Moves; }) {
+    return Steps::template move<Lanes>(input, slab, held, counter, position, frame);
+  } else {
+    return follow(input.plan, Steps::template step<Lanes>(input, slab, held, counter, position, frame.tangent),
+                  position, frame);
+  }
+}
+
 // kernel::track_half with another place for its points.
 CGL_HD_GENERIC
 template <class Lanes, class Steps, class Points>
@@ -154,7 +167,6 @@ CGL_HD inline HalfEnd walk_half(const TrackingInput& input, const Slab& slab, st
   const TrackingPlan& plan = input.plan;
   const bool is_ptt = static_cast<Getter>(plan.getter) == Getter::ptt;
   const std::uint32_t arcs = is_ptt ? plan.ptt_substeps : 1u;
-  const float arc_mm = plan.step_mm / static_cast<float>(arcs);
   numerics::Frame frame{ahead, ahead, ahead};
   if (is_ptt) frame = initial_frame(plan.key, seed, direction_index, half, ahead);
   auto held = Steps::template Held<Lanes>::begin(input);
@@ -164,19 +176,8 @@ CGL_HD inline HalfEnd walk_half(const TrackingInput& input, const Slab& slab, st
     for (std::uint32_t arc = 0; arc < arcs; ++arc) {
       const numerics::DrawCounter counter{seed, numerics::DrawPurpose::step, direction_index, half, moves, 0u};
       ++moves;
-      if (is_ptt) {
-        const Curvature curvature = draw_curvature<Lanes>(input, slab, counter, position, frame);
-        if (!curvature.found) return {step, moves, static_cast<std::uint32_t>(EndReason::no_direction)};
-        const numerics::FrameStep next = numerics::propagate_frame(frame, curvature.k1, curvature.k2, arc_mm);
-        frame = next.frame;
-        position = {position.x + next.displacement.x * plan.voxels_per_mm[0],
-                    position.y + next.displacement.y * plan.voxels_per_mm[1],
-                    position.z + next.displacement.z * plan.voxels_per_mm[2]};
-      } else {
-        const Step next = Steps::template step<Lanes>(input, slab, held, counter, position, frame.tangent);
-        if (!next.found) return {step, moves, static_cast<std::uint32_t>(EndReason::no_direction)};
-        frame.tangent = next.direction;
-        position = moved_by(plan, position, next.displacement);
+      if (!move<Lanes, Steps>(input, slab, held, counter, position, frame)) {
+        return {step, moves, static_cast<std::uint32_t>(EndReason::no_direction)};
       }
       if (numerics::is_outside(position, plan.size)) {
         return {step, moves, static_cast<std::uint32_t>(EndReason::outside_image)};

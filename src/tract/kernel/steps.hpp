@@ -29,11 +29,16 @@ struct ReadingSteps {
 
 // By the getter of the plan.
 struct AnySteps : ReadingSteps {
+  using Moves = void;
+
   CGL_HD_GENERIC
   template <class Lanes>
-  static CGL_HD Step step(const TrackingInput& input, const Slab& slab, const Held<Lanes>&,
-                          const numerics::DrawCounter& counter, numerics::Vec3 position, numerics::Vec3 ahead) {
-    return next_step<Lanes>(input, slab, counter, position, ahead);
+  static CGL_HD bool move(const TrackingInput& input, const Slab& slab, const Held<Lanes>&,
+                          const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame) {
+    if (static_cast<Getter>(input.plan.getter) == Getter::ptt) {
+      return follow(input.plan, draw_curvature<Lanes>(input, slab, counter, position, frame), position, frame);
+    }
+    return follow(input.plan, next_step<Lanes>(input, slab, counter, position, frame.tangent), position, frame);
   }
 };
 

@@ -141,6 +141,26 @@ CGL_HD inline numerics::Vec3 moved_by(const TrackingPlan& plan, numerics::Vec3 p
           position.z + displacement.z * plan.step_in_voxels[2]};
 }
 
+// The moves of a streamline, that of ptt along an arc, of which a step has `ptt_substeps`; false where there is none.
+CGL_HD inline bool follow(const TrackingPlan& plan, const Step& next, numerics::Vec3& position,
+                          numerics::Frame& frame) {
+  if (!next.found) return false;
+  frame.tangent = next.direction;
+  position = moved_by(plan, position, next.displacement);
+  return true;
+}
+CGL_HD inline bool follow(const TrackingPlan& plan, const Curvature& curvature, numerics::Vec3& position,
+                          numerics::Frame& frame) {
+  if (!curvature.found) return false;
+  const numerics::FrameStep next = numerics::propagate_frame(frame, curvature.k1, curvature.k2,
+                                                             plan.step_mm / static_cast<float>(plan.ptt_substeps));
+  frame = next.frame;
+  position = {position.x + next.displacement.x * plan.voxels_per_mm[0],
+              position.y + next.displacement.y * plan.voxels_per_mm[1],
+              position.z + next.displacement.z * plan.voxels_per_mm[2]};
+  return true;
+}
+
 // A half before its first step. It starts at a seed that was found good, heading `ahead`.
 CGL_HD inline HalfWalk begin_half(const TrackingPlan& plan, std::uint32_t seed, std::uint32_t direction_index,
                                   std::uint32_t half, numerics::Vec3 position, numerics::Vec3 ahead, float* points) {
@@ -152,7 +172,7 @@ CGL_HD inline HalfWalk begin_half(const TrackingPlan& plan, std::uint32_t seed, 
 }
 
 // The direction from where the walk stands, whose record lies in the slab unless it is interpolated in the step, and
-// the move along it; false where there is none. ptt goes along an arc, of which a step has `ptt_substeps`.
+// the move along it; false where there is none.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline bool take_step(const TrackingInput& input, const Slab& slab, HalfWalk& walk, const Corners& corners,
@@ -161,23 +181,13 @@ CGL_HD inline bool take_step(const TrackingInput& input, const Slab& slab, HalfW
   const numerics::DrawCounter counter{
       walk.seed, numerics::DrawPurpose::step, walk.direction_index, walk.half, walk.moves, 0u};
   if (static_cast<Getter>(plan.getter) == Getter::ptt) {
-    const Curvature curvature = draw_curvature<Lanes>(input, slab, counter, walk.position, walk.frame);
-    if (!curvature.found) return false;
-    const numerics::FrameStep next = numerics::propagate_frame(walk.frame, curvature.k1, curvature.k2,
-                                                               plan.step_mm / static_cast<float>(plan.ptt_substeps));
-    walk.frame = next.frame;
-    walk.position = {walk.position.x + next.displacement.x * plan.voxels_per_mm[0],
-                     walk.position.y + next.displacement.y * plan.voxels_per_mm[1],
-                     walk.position.z + next.displacement.z * plan.voxels_per_mm[2]};
-    return true;
+    return follow(plan, draw_curvature<Lanes>(input, slab, counter, walk.position, walk.frame), walk.position,
+                  walk.frame);
   }
   const Step next = interpolates_in_step(input)
                         ? prob_step_at<Lanes>(input, slab, corners, expected, counter, walk.frame.tangent)
                         : next_step<Lanes>(input, slab, counter, walk.position, walk.frame.tangent);
-  if (!next.found) return false;
-  walk.frame.tangent = next.direction;
-  walk.position = moved_by(plan, walk.position, next.displacement);
-  return true;
+  return follow(plan, next, walk.position, walk.frame);
 }
 
 // Reads the field where the last move led, keeps the point if it is one, and moves on; false when the half has ended,

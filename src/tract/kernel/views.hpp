@@ -82,6 +82,21 @@ struct NearestView {
   const std::uint32_t* slots;  // [((face * cells + j) * cells + i) * capacity + n]
 };
 
+// What ptt reads where 32 threads follow 32 probes (kernel/ptt_in_registers.hpp); null elsewhere.
+struct ProbeView {
+  // Of each cell of the grid, from the one before the first voxel to the one behind the last along every axis, the
+  // records of its corners, in units of four numbers: [8 ((z (size.y + 1) + y) (size.x + 1) + x) + corner], clamped at
+  // the faces.
+  const std::uint32_t* cells;
+  // Where memory allows, the corners' amplitudes side by side: those of slot s of cell c begin at
+  // [8 (channels corners_of_cell[c] + s)].
+  const std::uint32_t* corners_of_cell;
+  const float* corners;
+  const std::uint32_t* nearest;  // up to three slots, ten bits each, of every cell of a coarser NearestView
+  const float* directions;       // x y z 0 of each slot
+  const float* arcs;             // the ProbeArc of each point of the disc
+};
+
 struct TrackingInput {
   TrackingPlan plan;
   FieldView field;
@@ -90,6 +105,7 @@ struct TrackingInput {
   BootstrapView bootstrap;
   DiscView disc;
   NearestView nearest;
+  ProbeView probes;
 };
 
 // The working memory of one streamline; on a GPU it lies in shared memory. Counts in floats or words.

@@ -26,8 +26,9 @@ fn find_peaks(limit: u32) -> u32 {
   var least = -empty_slot_value;
   for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
     let occupied = is_occupied(row);
-    greatest = greater_number(select(empty_slot_value, own_values[row], occupied), greatest);
-    least = lesser_number(select(-empty_slot_value, own_values[row], occupied), least);
+    let value = values[32u * row + lane_index];
+    greatest = greater_number(select(empty_slot_value, value, occupied), greatest);
+    least = lesser_number(select(-empty_slot_value, value, occupied), least);
   }
   let top = fold_greatest(greatest);
   if (!(top >= 0.0)) {
@@ -40,7 +41,7 @@ fn find_peaks(limit: u32) -> u32 {
   var own = SlotMaximum(empty_slot_value, no_slot);
   for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
     let slot = 32u * row + lane_index;
-    let value = own_values[row];
+    let value = values[slot];
     // Without branches, so that no read waits for another.
     var above_one = false;
     var below_one = false;

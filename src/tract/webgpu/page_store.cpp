@@ -30,8 +30,8 @@ struct Entry {
 template <class Visit>
 void each_entry(const std::vector<PageBlock>& blocks, Visit&& visit) {
   for (const PageBlock& block : blocks) {
-    for (std::size_t page = 0; page * entry_words < block.entries.size(); ++page) {
-      visit(Entry(&block.entries[page * entry_words]), block.points.get() + page * page_words);
+    for (std::size_t page = 0; page < block.pages; ++page) {
+      visit(Entry(&block.entries[page * entry_words]), &block.points[page * page_words]);
     }
   }
 }
@@ -40,12 +40,24 @@ Status contradiction() {
   return fail(ErrorKind::device, "the pages that the WebGPU device wrote contradict each other; use --device cpu");
 }
 
+template <class Number>
+void make_room_in(std::vector<Number>& numbers, std::size_t count) {
+  // Not by growing, which would copy.
+  if (numbers.size() < count) numbers = std::vector<Number>(count);
+}
+
 }  // namespace
+
+void PageBlock::make_room(std::size_t count) {
+  pages = count;
+  make_room_in(entries, count * entry_words);
+  make_room_in(points, count * page_words);
+}
 
 Status assemble_pages(const std::vector<PageBlock>& blocks, SeedRange range,
                       const std::vector<numerics::Vec3>& positions, const SeedCounts& counts, StreamlineBatch& batch) {
-  batch = StreamlineBatch{};
   batch.seeds = range;
+  batch.steps = 0;
   batch.seeds_outside = counts.outside;
   batch.seeds_without_direction = counts.without_direction;
 
@@ -81,6 +93,7 @@ Status assemble_pages(const std::vector<PageBlock>& blocks, SeedRange range,
     batch.steps += entry.steps;
   });
   batch.offsets.resize(lines + 1);
+  batch.offsets[0] = 0;
   batch.seed_index.resize(lines);
   batch.seed_point.resize(lines);
   batch.end_reason.resize(2 * lines);
@@ -115,8 +128,12 @@ Status assemble_pages(const std::vector<PageBlock>& blocks, SeedRange range,
       std::copy_n(points, 3 * std::size_t{entry.points}, &batch.points[3 * (seed_point + 1 + entry.first)]);
       return;
     }
+    float* to = batch.points.data() + 3 * (seed_point - entry.first);
     for (std::uint32_t i = 0; i < entry.points; ++i) {
-      std::copy_n(points + 3 * std::size_t{i}, 3, &batch.points[3 * (seed_point - 1 - entry.first - i)]);
+      to -= 3;
+      to[0] = points[3 * i];
+      to[1] = points[3 * i + 1];
+      to[2] = points[3 * i + 2];
     }
   });
   return sound ? Status{} : contradiction();

@@ -2,8 +2,8 @@
 // Pages come in any order; each entry says what it holds (track.wgsl). Called by the WebGPU tracker.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "base/result.hpp"
@@ -15,10 +15,15 @@ inline constexpr std::uint32_t points_per_page = 32;
 inline constexpr std::uint32_t entry_words = 4;
 inline constexpr std::uint32_t page_words = 3 * points_per_page;
 
-// Pages that were downloaded together.
+// Pages that were downloaded together, in memory that may be larger: it is used again, since the system takes longer to
+// hand out so much than a download takes.
 struct PageBlock {
+  std::size_t pages = 0;
   std::vector<std::uint32_t> entries;  // entry_words each
-  std::unique_ptr<float[]> points;     // page_words each
+  std::vector<float> points;           // page_words each
+
+  // What the memory held is lost.
+  void make_room(std::size_t count);
 };
 
 struct SeedCounts {
@@ -26,8 +31,8 @@ struct SeedCounts {
   std::uint64_t without_direction = 0;
 };
 
-// `positions` are those of the range's seeds. Fails where the pages contradict each other: a defect of kernel or
-// driver.
+// The memory of `batch` is used again. `positions` are those of the range's seeds. Fails where the pages contradict
+// each other: a defect of kernel or driver.
 [[nodiscard]] Status assemble_pages(const std::vector<PageBlock>& blocks, SeedRange range,
                                     const std::vector<numerics::Vec3>& positions, const SeedCounts& counts,
                                     StreamlineBatch& batch);

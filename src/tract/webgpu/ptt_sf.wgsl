@@ -28,17 +28,31 @@ fn nearest_slot(v: vec3<f32>) -> u32 {
   }
   let row = face * plan.nearest_cells + nearest_cell(second, major);
   let at = plan.at_nearest + (row * plan.nearest_cells + nearest_cell(first, major)) * plan.nearest_capacity;
+  // Slots ascend, and the first stands again where there are no more. Most cells have one, few more than three; those
+  // three are read at once, so that the field waits for two reads and no more.
+  let last = plan.nearest_capacity - 1u;
   let first_slot = tables[at];
+  let second_slot = tables[at + min(1u, last)];
+  let third_slot = tables[at + min(2u, last)];
+  if (second_slot == first_slot) {
+    return first_slot;
+  }
   var best = first_slot;
-  var best_cosine = 0.0;
-  for (var n = 1u; n < plan.nearest_capacity; n++) {
+  var best_cosine = cosine_with(first_slot, v);
+  let second_cosine = cosine_with(second_slot, v);
+  let third_cosine = cosine_with(third_slot, v);
+  if (second_cosine > best_cosine) {
+    best = second_slot;
+    best_cosine = second_cosine;
+  }
+  if (third_cosine > best_cosine) {
+    best = third_slot;
+    best_cosine = third_cosine;
+  }
+  for (var n = 3u; n < plan.nearest_capacity; n++) {
     let slot = tables[at + n];
-    // Slots ascend, and the first stands again where there are no more.
     if (slot == first_slot) {
       break;
-    }
-    if (n == 1u) {
-      best_cosine = cosine_with(first_slot, v);
     }
     let cosine = cosine_with(slot, v);
     if (cosine > best_cosine) {

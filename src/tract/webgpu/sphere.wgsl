@@ -42,20 +42,18 @@ fn lesser_number(a: f32, b: f32) -> f32 {
 }
 
 fn fold_greatest(value: f32) -> f32 {
-  var a = greater_number(value, lanes_exchange(value, 16u));
-  a = greater_number(a, lanes_exchange(a, 8u));
-  a = greater_number(a, lanes_exchange(a, 4u));
-  a = greater_number(a, lanes_exchange(a, 2u));
-  a = greater_number(a, lanes_exchange(a, 1u));
+  var a = value;
+  for (var stage = 0u; stage < 5u; stage++) {  // unrolled
+    a = greater_number(a, lanes_exchange(a, 16u >> stage));
+  }
   return lanes_get(a, 0u);
 }
 
 fn fold_least(value: f32) -> f32 {
-  var a = lesser_number(value, lanes_exchange(value, 16u));
-  a = lesser_number(a, lanes_exchange(a, 8u));
-  a = lesser_number(a, lanes_exchange(a, 4u));
-  a = lesser_number(a, lanes_exchange(a, 2u));
-  a = lesser_number(a, lanes_exchange(a, 1u));
+  var a = value;
+  for (var stage = 0u; stage < 5u; stage++) {  // unrolled
+    a = lesser_number(a, lanes_exchange(a, 16u >> stage));
+  }
   return lanes_get(a, 0u);
 }
 

@@ -6,7 +6,7 @@
 // that says so. When the pages are used up, workgroups wait for the next dispatch, before which the host empties them.
 //
 // work.counters: 0 next seed, 1 pages taken (more than there are when they are used up), 2 seeds outside, 3 seeds without
-// direction, 4 workgroups that have not finished. work.words: per workgroup 128 words of state, then 8 per seed: x y z,
+// direction, 4 workgroups that have not finished, 5 those of them that wait for another brick of the field. work.words: per workgroup 128 words of state, then 8 per seed: x y z,
 // number within the range, given direction x y z. pages: per page an entry of 4 words, then per page 96 words of points.
 // Entry: number of the seed; direction | half << 5 | last << 6 | reason << 7 | points << 16; first point; getter calls.
 
@@ -148,6 +148,11 @@ fn track_seeds(workgroup: u32) {
       line.frame = begin_half(Ask(false, plan.first_seed + line.seed, line.direction, line.half, 0u, line.position,
                                   line.frame));
       line.phase = phase_at_start;
+    }
+    // Beyond the brick of the field that is there: the host brings another before a later dispatch.
+    if (line.position.z < plan.brick_low || line.position.z >= plan.brick_high) {
+      count_one(5u);
+      break;
     }
     if (line.phase >= phase_at_start && (page.page == no_page || page.count == points_per_page)) {
       if (page.page != no_page) {

@@ -285,6 +285,8 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
       {"at_points", 4u * launch.page_capacity},
       {"at_seeds", launch.at_seeds},
       {"given_directions", launch.given_directions},
+      {"brick_low", launch.brick_low},
+      {"brick_high", launch.brick_high},
       {"size_x", plan.size.x},
       {"size_y", plan.size.y},
       {"size_z", plan.size.z},
@@ -393,7 +395,14 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   std::vector<std::string_view> files = files_of(input);
   files.insert(files.begin(), {"sample.wgsl", "step.wgsl"});
   files.push_back("track.wgsl");
-  for (const std::string_view file : files) text += unroller.apply(embedded_shader(file));
+  // Where peaks are sought at seeds alone, their code shall not take registers from the rest.
+  const auto getter = static_cast<Getter>(input.plan.getter);
+  const bool peaks_at_steps = getter == Getter::boot || getter == Getter::closest;
+  for (const std::string_view file : files) {
+    const std::string_view lines = embedded_shader(file);
+    const bool unrolled = form.specialised && (file != "find_peaks.wgsl" || peaks_at_steps);
+    text += unrolled ? unroller.apply(lines) : std::string(lines);
+  }
   fmt::format_to(std::back_inserter(text),
                  "\n@compute @workgroup_size(32)\nfn track(@builtin(workgroup_id) workgroup: vec3<u32>, "
                  "@builtin({}) lane: u32) {{\n  lane_index = lane;\n"

@@ -28,6 +28,10 @@ struct LaunchNumbers {
   std::uint32_t page_capacity = 0;
   std::uint32_t at_seeds = 0;  // in the words after the counters
   std::uint32_t given_directions = 0;
+  // Streamlines wait at z below `brick_low` and from `brick_high` on: the field is not there.
+  float brick_low = -unbounded;
+  float brick_high = unbounded;
+  static constexpr float unbounded = 1e30f;
 };
 
 // A number of the uniform block.

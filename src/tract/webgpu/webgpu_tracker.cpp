@@ -17,7 +17,7 @@
 #include "tract/backends.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/device_tables.hpp"
-#include "tract/memory_need.hpp"
+#include "tract/field_fit.hpp"
 #include "tract/seed_order.hpp"
 #include "tract/webgpu/page_store.hpp"
 #include "tract/webgpu/webgpu_shader.hpp"
@@ -28,6 +28,7 @@ namespace {
 constexpr std::uint32_t counter_words = 16;  // track.wgsl
 constexpr std::uint32_t state_words = 128;
 constexpr std::uint32_t seed_words = 8;
+constexpr std::size_t most_spare_blocks = 8;
 // Of one upload; larger ranges are tracked in several.
 constexpr std::uint32_t most_seeds_at_once = 1u << 18;
 constexpr std::uint32_t fewest_seeds_at_once = 256;
@@ -93,13 +94,16 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] std::string name() const override { return device_.id(); }
   [[nodiscard]] TrackerHints hints() const override {
-    // Two, so that one range is put in order on the host while the device tracks the next.
-    return device_.capabilities().software ? TrackerHints{1, 256} : TrackerHints{2, 32768};
+    // Several, because a range takes longer to be downloaded and put in order on the host than to be tracked.
+    TrackerHints hints = device_.capabilities().software ? TrackerHints{1, 256} : TrackerHints{4, 32768};
+    // Bricks come and go for all.
+    if (!bricks_.empty()) hints.callers = 1;
+    return hints;
   }
 
   [[nodiscard]] Status supports(const TrackingPlan& plan, const Field& field) const override {
     CGL_TRY(check_plan_and_field(plan, field));
-    CGL_TRY(check_field_fits(field));
+    CGL_TRY(check_field_fits(plan, field));
     return check_workgroup_memory(field);
   }
 
@@ -109,15 +113,22 @@ class WebgpuTracker final : public Tracker {
       CGL_TRY(supports(plan, field));
       CGL_TRY(check_given_directions(directions, seeds));
       CGL_TRY_ASSIGN(device_tables_, make_device_tables(plan, field));
-      pieces_ = pieces_of(field);
-      CGL_TRY(bound_dispatches());
       give_up_memory();
-      CGL_TRY(check_memory(device_, memory_need(field), field));
-      CGL_TRY(compile_shader(seeds.count()));
-      Status settled = upload_input(field);
-      if (settled) settled = make_first_workspace();
-      if (!settled) give_up_memory();
-      CGL_TRY(explain_memory(std::move(settled), device_, memory_need(field), field));
+      CGL_TRY(bound_dispatches());
+      MemoryNeed besides = memory_need(field);
+      besides.field_bytes = 0;
+      const FieldFit fit{.whole = memory_need(field),
+                         .besides_bricks = besides.total_bytes(),
+                         .most_reached = reached_bytes(field),
+                         .planes_in_reach = planes_in_reach(plan)};
+      const auto attempt = [&](FieldBricks bricks) -> Status {
+        bricks_ = std::move(bricks);
+        pieces_ = pieces_of(field, records_at_once(field));
+        CGL_TRY(compile_shader(seeds.count()));
+        CGL_TRY(upload_input(field));
+        return make_first_workspace();
+      };
+      CGL_TRY(fit_field(device_, field, fit, attempt, [&] { give_up_memory(); }));
       seeds_ = &seeds;
       directions_ = directions;
       kernel_nanoseconds_ = 0;
@@ -151,8 +162,11 @@ class WebgpuTracker final : public Tracker {
   void give_up_memory() {
     seeds_ = nullptr;
     workspaces_.clear();
+    spare_blocks_.clear();
     tables_.reset();
     field_.clear();
+    bricks_ = {};
+    resident_brick_ = no_brick;
   }
 
   [[nodiscard]] std::uint64_t largest_binding() const {
@@ -175,9 +189,22 @@ class WebgpuTracker final : public Tracker {
     return {};
   }
 
-  [[nodiscard]] FieldPieces pieces_of(const Field& field) const {
+  [[nodiscard]] std::uint32_t most_pieces() const {
+    return std::max(guaranteed_bindings, device_.capabilities().max_bindings) - bindings_besides_field;
+  }
+  // Of records, in all bindings.
+  [[nodiscard]] std::uint64_t reached_bytes(const Field& field) const {
     const std::uint64_t record_bytes = std::uint64_t{field.stride} * field.number_bytes();
-    const std::uint64_t records = field.record_count();
+    return largest_binding() / record_bytes * record_bytes * most_pieces();
+  }
+  // That are on the device at the same time.
+  [[nodiscard]] std::uint64_t records_at_once(const Field& field) const {
+    if (bricks_.empty()) return field.record_count();
+    return (bricks_.largest_bytes() / field.number_bytes() - Field::record_padding) / field.stride;
+  }
+
+  [[nodiscard]] FieldPieces pieces_of(const Field& field, std::uint64_t records) const {
+    const std::uint64_t record_bytes = std::uint64_t{field.stride} * field.number_bytes();
     const std::uint64_t most = std::min<std::uint64_t>(largest_binding() / record_bytes, ~0u);
     FieldPieces pieces;
     pieces.records_per_piece = static_cast<std::uint32_t>(std::min(most, records));
@@ -188,18 +215,16 @@ class WebgpuTracker final : public Tracker {
     return pieces;
   }
 
-  [[nodiscard]] Status check_field_fits(const Field& field) const {
-    const std::uint32_t bindings = std::max(guaranteed_bindings, device_.capabilities().max_bindings);
-    const FieldPieces pieces = pieces_of(field);
-    if (pieces.count > bindings - bindings_besides_field) {
+  [[nodiscard]] Status check_field_fits(const TrackingPlan& plan, const Field& field) const {
+    if (pieces_of(field, field.record_count()).count > most_pieces() &&
+        FieldBricks::cut(field, planes_in_reach(plan), reached_bytes(field)).empty()) {
       const std::uint64_t bytes = std::uint64_t{field.record_count()} * field.stride * field.number_bytes();
-      return fail(
-          ErrorKind::unavailable,
-          "device {}: the field needs {}, its kernels reach {} ({} bindings of {}); use --mask for fewer voxels, "
-          "a smaller sphere, --sh instead of --sf, or --device cpu",
-          device_.id(), format_bytes(bytes),
-          format_bytes(std::uint64_t{bindings - bindings_besides_field} * largest_binding()),
-          bindings - bindings_besides_field, format_bytes(largest_binding()));
+      return fail(ErrorKind::unavailable,
+                  "device {}: the field needs {}, its kernels reach {} ({} bindings of {}), less than a few planes of "
+                  "it; use --field-precision half, --mask for fewer voxels, a smaller sphere, --sh instead of --sf, or "
+                  "--device cpu",
+                  device_.id(), format_bytes(bytes), format_bytes(reached_bytes(field)), most_pieces(),
+                  format_bytes(largest_binding()));
     }
     if (std::uint64_t{field.record_of_voxel.size()} * sizeof(std::uint32_t) > largest_binding() / 2) {
       return fail(ErrorKind::unavailable,
@@ -256,18 +281,70 @@ class WebgpuTracker final : public Tracker {
     const std::span<const std::uint32_t> record_of_voxel(field.record_of_voxel);
     CGL_TRY_ASSIGN(tables_, device_.allocate(words.size_bytes() + record_of_voxel.size_bytes()));
     CGL_TRY(upload(*queue, *tables_, words));
-    CGL_TRY(upload(*queue, *tables_, record_of_voxel, words.size_bytes()));
     field_.clear();
-    const std::uint64_t records = field.record_count();
+    const std::uint64_t record_bytes = std::uint64_t{field.stride} * field.number_bytes();
+    const std::uint64_t records = records_at_once(field);
     for (std::uint32_t piece = 0; piece < pieces_.count; ++piece) {
       const std::uint64_t first = std::uint64_t{piece} * pieces_.records_per_piece;
       const std::uint64_t count = std::min<std::uint64_t>(pieces_.records_per_piece, records - first);
-      const std::uint64_t record_bytes = std::uint64_t{field.stride} * field.number_bytes();
-      const std::span<const std::byte> bytes = field.stored_bytes().subspan(first * record_bytes, count * record_bytes);
-      CGL_TRY_ASSIGN(field_.emplace_back(), device_.allocate(bytes.size()));
-      CGL_TRY(upload(*queue, *field_.back(), bytes));
+      CGL_TRY_ASSIGN(field_.emplace_back(), device_.allocate(count * record_bytes));
     }
+    source_ = &field;
+    if (!bricks_.empty()) {
+      log_info("device {}: the field of {} is tracked in {} bricks of up to {}", device_.id(),
+               format_bytes(field.stored_bytes().size()), bricks_.size(), format_bytes(bricks_.largest_bytes()));
+      return queue->synchronise();
+    }
+    CGL_TRY(upload(*queue, *tables_, record_of_voxel, words.size_bytes()));
+    CGL_TRY(upload_records(*queue, 0, 0, records));
     return queue->synchronise();
+  }
+
+  // Records [first, first + count) of the field to the place `at`, counted in records, over all pieces.
+  [[nodiscard]] Status upload_records(Queue& queue, std::uint64_t at, std::uint64_t first, std::uint64_t count) const {
+    const std::uint64_t record_bytes = std::uint64_t{source_->stride} * source_->number_bytes();
+    while (count > 0) {
+      const std::uint64_t piece = at / pieces_.records_per_piece, within = at % pieces_.records_per_piece;
+      const std::uint64_t some = std::min(count, pieces_.records_per_piece - within);
+      CGL_TRY(queue.upload(*field_[piece], within * record_bytes,
+                           source_->stored_bytes().subspan(first * record_bytes, some * record_bytes)));
+      at += some;
+      first += some;
+      count -= some;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Status load_brick(Queue& queue, std::uint32_t which) {
+    if (resident_brick_ == which) return {};
+    resident_brick_ = no_brick;
+    const FieldBrick& brick = bricks_[which];
+    const std::vector<std::uint32_t> record_of_voxel = bricks_.record_of_voxel(*source_, which);
+    CGL_TRY(upload(queue, *tables_, std::span<const std::uint32_t>(record_of_voxel),
+                   device_tables_.words.size() * sizeof(std::uint32_t)));
+    CGL_TRY(upload_records(queue, 0, 0, 1));
+    CGL_TRY(upload_records(queue, 1, brick.first_record, brick.end_record - brick.first_record));
+    CGL_TRY(queue.synchronise());
+    resident_brick_ = which;
+    return {};
+  }
+
+  // The brick for which most workgroups wait. All that have not finished do.
+  [[nodiscard]] Result<std::uint32_t> wanted_brick(Workspace& workspace, std::uint32_t workgroups) const {
+    constexpr std::size_t phase_word = 0, z_word = 12;  // track.wgsl: load_state
+    std::vector<std::uint32_t> states(std::size_t{workgroups} * state_words);
+    CGL_TRY(download(*workspace.queue, std::span(states), *workspace.work, counter_words * sizeof(std::uint32_t)));
+    CGL_TRY(workspace.queue->synchronise());
+    std::vector<std::uint32_t> waiting(bricks_.size());
+    for (std::size_t at = 0; at < states.size(); at += state_words) {
+      if (states[at + phase_word] != 0) ++waiting[bricks_.brick_at(std::bit_cast<float>(states[at + z_word]))];
+    }
+    const auto most = std::max_element(waiting.begin(), waiting.end());
+    if (*most == 0 || most - waiting.begin() == static_cast<std::ptrdiff_t>(resident_brick_)) {
+      return fail(ErrorKind::device, "device {}: streamlines do not leave their brick of the field; use --device cpu",
+                  device_.id());
+    }
+    return static_cast<std::uint32_t>(most - waiting.begin());
   }
 
   // There is one from the beginning, so that a run which has begun does not fail for want of memory; with fewer pages
@@ -334,7 +411,14 @@ class WebgpuTracker final : public Tracker {
     CGL_TRY(check_seed_range(range, seeds_));
     std::vector<numerics::Vec3> positions(range.count);
     seeds_->fill(range.first, positions);
-    const std::vector<std::uint32_t> order = order_in_space(positions);
+    std::vector<std::uint32_t> order = order_in_space(positions);
+    std::unique_lock<std::mutex> alone;
+    if (!bricks_.empty()) {
+      alone = std::unique_lock(brick_mutex_);
+      std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return bricks_.brick_at(positions[a].z) < bricks_.brick_at(positions[b].z);
+      });
+    }
     std::vector<PageBlock> blocks;
     SeedCounts counts;
     CGL_TRY_ASSIGN(
@@ -351,7 +435,12 @@ class WebgpuTracker final : public Tracker {
     if (!tracked) static_cast<void>(workspace->queue->synchronise());
     give_back(std::move(workspace));
     CGL_TRY(std::move(tracked));
-    return assemble_pages(blocks, range, positions, counts, batch);
+    Status done = assemble_pages(blocks, range, positions, counts, batch);
+    const std::lock_guard lock(mutex_);
+    for (PageBlock& block : blocks) {
+      if (spare_blocks_.size() < most_spare_blocks) spare_blocks_.push_back(std::move(block));
+    }
+    return done;
   }
 
   Status upload_seeds(SeedRange range, const std::vector<numerics::Vec3>& positions,
@@ -379,6 +468,7 @@ class WebgpuTracker final : public Tracker {
                     Workspace& workspace, std::vector<PageBlock>& blocks, SeedCounts& counts) {
     Queue& queue = *workspace.queue;
     CGL_TRY(upload_seeds(range, positions, some, workspace));
+    if (!bricks_.empty()) CGL_TRY(load_brick(queue, bricks_.brick_at(positions[some.front()].z)));
     std::array<std::uint32_t, counter_words> counters{};
     for (bool finished = false; !finished;) {
       CGL_TRY(check_interrupt());
@@ -389,6 +479,10 @@ class WebgpuTracker final : public Tracker {
       launch.page_capacity = pages_;
       launch.at_seeds = workgroups_ * state_words;
       launch.given_directions = directions_ != nullptr ? 1u : 0u;
+      if (!bricks_.empty()) {
+        launch.brick_low = std::max(bricks_.low(resident_brick_), -LaunchNumbers::unbounded);
+        launch.brick_high = std::min(bricks_.high(resident_brick_), LaunchNumbers::unbounded);
+      }
       std::vector<KernelArgument> arguments = {argument(*tables_)};
       for (const auto& piece : field_) arguments.push_back(argument(*piece));
       arguments.push_back(argument(*workspace.work));
@@ -396,7 +490,7 @@ class WebgpuTracker final : public Tracker {
       for (const PlanNumber& number : plan_numbers(device_tables_, pieces_, launch)) arguments.push_back(number.value);
       const std::uint32_t workgroups = std::min<std::uint32_t>(workgroups_, launch.seed_count);
       const auto start = std::chrono::steady_clock::now();
-      CGL_TRY(queue.fill(*workspace.work, 4 * sizeof(std::uint32_t), sizeof(std::uint32_t), std::byte{0}));
+      CGL_TRY(queue.fill(*workspace.work, 4 * sizeof(std::uint32_t), 2 * sizeof(std::uint32_t), std::byte{0}));
       CGL_TRY_ASSIGN(const auto before, queue.record());
       CGL_TRY(queue.launch(*kernel_, {{workgroups, 1, 1}, {32, 1, 1}, 0}, arguments));
       CGL_TRY_ASSIGN(const auto after, queue.record());
@@ -410,25 +504,36 @@ class WebgpuTracker final : public Tracker {
       finished = counters[0] >= launch.seed_count && counters[4] == 0;
       const std::uint32_t used = std::min(counters[1], pages_);
       if (finished || used > pages_ / 2) CGL_TRY(empty_pages(workspace, used, blocks));
+      if (!bricks_.empty() && !finished && counters[5] == counters[4]) {
+        CGL_TRY_ASSIGN(const std::uint32_t next, wanted_brick(workspace, workgroups));
+        CGL_TRY(load_brick(queue, next));
+      }
     }
     counts.outside += counters[2];
     counts.without_direction += counters[3];
     return {};
   }
 
-  Status empty_pages(Workspace& workspace, std::uint32_t used, std::vector<PageBlock>& blocks) const {
+  Status empty_pages(Workspace& workspace, std::uint32_t used, std::vector<PageBlock>& blocks) {
     if (used == 0) return {};
-    PageBlock block;
-    block.entries.resize(std::size_t{used} * entry_words);
-    block.points = std::make_unique_for_overwrite<float[]>(std::size_t{used} * page_words);
+    PageBlock block = take_block();
+    block.make_room(used);
     Queue& queue = *workspace.queue;
-    CGL_TRY(download(queue, std::span(block.entries), *workspace.pages));
-    CGL_TRY(download(queue, std::span(block.points.get(), std::size_t{used} * page_words), *workspace.pages,
+    CGL_TRY(download(queue, std::span(block.entries).first(std::size_t{used} * entry_words), *workspace.pages));
+    CGL_TRY(download(queue, std::span(block.points).first(std::size_t{used} * page_words), *workspace.pages,
                      std::uint64_t{pages_} * entry_words * sizeof(std::uint32_t)));
     CGL_TRY(queue.fill(*workspace.work, sizeof(std::uint32_t), sizeof(std::uint32_t), std::byte{0}));
     CGL_TRY(queue.synchronise());
     blocks.push_back(std::move(block));
     return {};
+  }
+
+  PageBlock take_block() {
+    const std::lock_guard lock(mutex_);
+    if (spare_blocks_.empty()) return {};
+    PageBlock block = std::move(spare_blocks_.back());
+    spare_blocks_.pop_back();
+    return block;
   }
 
   std::uint32_t next_budget() {
@@ -454,12 +559,18 @@ class WebgpuTracker final : public Tracker {
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<Buffer> tables_;
   std::vector<std::unique_ptr<Buffer>> field_;
+  const Field* source_ = nullptr;
+  static constexpr std::uint32_t no_brick = ~0u;
+  FieldBricks bricks_;  // empty: the whole field is on the device
+  std::uint32_t resident_brick_ = no_brick;
+  std::mutex brick_mutex_;  // held while a range is tracked in bricks
   const Seeds* seeds_ = nullptr;
   const GivenDirections* directions_ = nullptr;
   std::atomic<std::uint64_t> kernel_nanoseconds_ = 0;
   std::mutex mutex_;  // guards what follows
   std::condition_variable workspace_is_free_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;  // those that no thread uses
+  std::vector<PageBlock> spare_blocks_;                 // at most most_spare_blocks
   std::uint32_t budget_ = first_budget;
 };
 

@@ -61,7 +61,6 @@ struct SinkLedger {
   std::uint64_t torn = 0;
   std::uint64_t strange = 0;  // of no type or sender that was sent
 };
-static_assert(sizeof(SinkLedger) <= state_capacity);
 
 // What a sender has: how far it is, and its buffers, as its own side addresses them.
 struct SenderLedger {
@@ -80,9 +79,13 @@ CGL_HD inline std::uint64_t mix(std::uint64_t value) {
 struct Payload {
   std::uint64_t words[payload_capacity / 8];
 };
+// The loops have a fixed number of turns, so that a GPU keeps the words in registers.
+constexpr std::uint32_t most_words = payload_capacity / 8;
 CGL_HD inline std::uint64_t checksum(const Payload& payload, std::uint32_t count, const std::uint64_t* buffer) {
   std::uint64_t sum = mix(count + (buffer != nullptr ? 64u : 0u));
-  for (std::uint32_t i = 0; i < count; ++i) sum = mix(sum ^ payload.words[i]);
+  for (std::uint32_t i = 0; i < most_words; ++i) {
+    if (i < count) sum = mix(sum ^ payload.words[i]);
+  }
   if (buffer != nullptr) {
     for (std::uint32_t i = 0; i < buffer_words; ++i) sum = mix(sum ^ buffer[i]);
   }
@@ -93,11 +96,11 @@ CGL_HD inline std::uint64_t checksum(const Payload& payload, std::uint32_t count
 CGL_HD inline Message make(std::uint32_t sender, std::uint64_t sequence, const Pool& pool, bool writes_buffer) {
   const std::uint64_t stamp = sequence | (std::uint64_t{sender} << 48);
   const bool with_handle = pool.words != nullptr && sequence % handle_interval == 0;
-  const auto count = static_cast<std::uint32_t>(with_handle ? 6 : 1 + mix(stamp) % 6);
+  const auto count = with_handle ? 6u : 1 + static_cast<std::uint32_t>(mix(stamp)) % 6;
   Payload payload = {};
   std::uint64_t made[buffer_words];
   const std::uint64_t* buffer = nullptr;
-  for (std::uint32_t i = 0; i < count; ++i) payload.words[i] = mix(stamp + i);
+  for (std::uint32_t i = 0; i < most_words; ++i) payload.words[i] = i < count ? mix(stamp + i) : 0;
   if (with_handle) {
     const auto at = static_cast<std::uint32_t>(sequence / handle_interval % pool_size);
     for (std::uint32_t i = 0; i < buffer_words; ++i) made[i] = mix(stamp * 3 + i);
@@ -186,9 +189,7 @@ struct Sink {
 
   template <class Context>
   CGL_HD int operator()(Context& context) const {
-    // The actor's own memory is nearer than the ledger.
-    SinkLedger& mine = context.template state<SinkLedger>();
-    if (context.lane() == 0) mine = *ledger;
+    SinkLedger mine = *ledger;  // nearer than the ledger's memory
     Message message;
     int code = 0;
     while (context.receive(message)) {

@@ -15,7 +15,7 @@
 namespace cingulum::ring::soak {
 namespace {
 
-constexpr std::uint32_t buffer_count = 1u << 15;
+constexpr std::uint32_t buffer_count = 1u << 16;
 
 Result<std::unique_ptr<ResidentBackend>> make_backend(std::string_view kind) {
   if (kind == "emulated") {

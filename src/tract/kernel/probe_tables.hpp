@@ -1,0 +1,244 @@
+// What ptt on amplitudes reads where a thread follows a probe: tables that a tracker makes of its input (ProbeView),
+// and the amplitude at a position along a tangent from them, with the bits of amplitudes_along in ptt.hpp. Called by
+// ptt_in_registers.hpp; the tables are filled by cuda/ptt_kernels.cu and, on the host, by tests.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "numerics/portable.hpp"
+#include "numerics/trilinear.hpp"
+#include "numerics/vec3.hpp"
+#include "tract/kernel/unroll.hpp"
+#include "tract/kernel/views.hpp"
+
+namespace cingulum::kernel {
+
+struct alignas(16) FourWords {
+  std::uint32_t word[4];
+};
+struct alignas(16) FourFloats {
+  float number[4];
+};
+
+// How many cells ProbeView has, and the records of one.
+CGL_HD constexpr std::size_t probe_cell_count(numerics::GridSize size) {
+  return (std::size_t{size.x} + 1u) * (std::size_t{size.y} + 1u) * (std::size_t{size.z} + 1u);
+}
+CGL_HD inline void write_probe_cell(const TrackingInput& input, std::size_t cell, std::uint32_t* cells) {
+  const numerics::GridSize size = input.plan.size;
+  const std::size_t row = cell / (size.x + 1u);
+  const auto corner_of = [](std::size_t at, std::uint32_t extent, bool high) {
+    const std::size_t index = high ? at : (at == 0u ? 0u : at - 1u);
+    return index < extent ? index : extent - 1u;
+  };
+  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+    const std::size_t x = corner_of(cell % (size.x + 1u), size.x, (corner & 1u) != 0u);
+    const std::size_t y = corner_of(row % (size.y + 1u), size.y, (corner & 2u) != 0u);
+    const std::size_t z = corner_of(row / (size.y + 1u), size.z, (corner & 4u) != 0u);
+    cells[8u * cell + corner] = input.field.record_of_voxel[x + size.x * (y + size.y * z)] * (input.field.stride / 4u);
+  }
+}
+
+// The amplitudes of one slot at the corners of a cell, side by side.
+CGL_HD inline void write_corners(const TrackingInput& input, std::size_t cell, std::uint32_t slot, FourFloats* to) {
+  const std::uint32_t* const records = input.probes.cells + 8u * cell;
+  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+    to[corner / 4u].number[corner % 4u] = input.field.records[4u * static_cast<std::size_t>(records[corner]) + slot];
+  }
+}
+
+inline constexpr std::uint32_t packed_slot_bits = 10;
+inline constexpr std::uint32_t packed_slot_mask = (1u << packed_slot_bits) - 1u;
+// Set where a cell has more than three slots; they are in NearestView.
+inline constexpr std::uint32_t packed_too_many = 1u << 31u;
+// Cells along an edge: a whole number of those of NearestView each. With so few most cells have several slots, but the
+// table is small, and 32 threads would rarely all have one.
+inline constexpr std::uint32_t packed_cells = 32;
+inline constexpr std::uint32_t packed_nearest_words = 3u * packed_cells * packed_cells;
+
+// Up to three slots, ascending, the first again where there are fewer: all that the cells of NearestView within this
+// one have.
+CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::uint32_t cell) {
+  const std::uint32_t times = nearest.cells / packed_cells;
+  const std::uint32_t face = cell / (packed_cells * packed_cells);
+  const std::uint32_t j = cell / packed_cells % packed_cells;
+  const std::uint32_t i = cell % packed_cells;
+  std::uint32_t slots[3] = {0u, 0u, 0u};
+  std::uint32_t count = 0;
+  // The next slot in ascending order, until there is none.
+  for (;;) {
+    std::uint32_t next = 0xffffffffu;
+    for (std::uint32_t n = 0; n < times * times * nearest.capacity; ++n) {
+      const std::uint32_t inner = n / nearest.capacity;
+      const std::uint32_t row = (face * packed_cells + j) * times + inner / times;
+      const std::uint32_t at = row * nearest.cells + i * times + inner % times;
+      const std::uint32_t slot = nearest.slots[static_cast<std::size_t>(at) * nearest.capacity + n % nearest.capacity];
+      if ((count == 0u || slot > slots[count - 1u]) && slot < next) next = slot;
+    }
+    if (next == 0xffffffffu) break;
+    if (count == 3u) return packed_too_many;
+    slots[count++] = next;
+  }
+  for (std::uint32_t n = count; n < 3u; ++n) slots[n] = slots[0];
+  return slots[0] | slots[1] << packed_slot_bits | slots[2] << (2u * packed_slot_bits);
+}
+
+// nearest_slots of one vector.
+CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::Vec3 v) {
+  const float x = __builtin_fabsf(v.x);
+  const float y = __builtin_fabsf(v.y);
+  const float z = __builtin_fabsf(v.z);
+  const bool along_x = x >= y && x >= z;
+  const bool along_y = y >= z;
+  const float major = along_x ? v.x : (along_y ? v.y : v.z);
+  const float first = along_x ? v.y : v.x;
+  const float second = along_x || along_y ? v.z : v.y;
+  const std::uint32_t face = along_x ? 0u : (along_y ? 1u : 2u);
+  // One division where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part: the
+  // place moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be nearest
+  // (cpu/tables.cpp). The scale is that much short of half the cells, so that 1 falls into the last.
+  const float inverse = 1.0f / major;
+  const auto place = [&](float half_edge, std::uint32_t cells) {
+    constexpr float whole_numbers = 0x1.8p23f;
+    const float scale = (half_edge * 0.999999f) * inverse;
+    const auto cell = [&](float minor) {
+      return numerics::float_bits((minor * scale + (half_edge - 0.5f)) + whole_numbers) -
+             numerics::float_bits(whole_numbers);
+    };
+    return (face * cells + cell(second)) * cells + cell(first);
+  };
+  const std::uint32_t packed = input.probes.nearest[place(0.5f * packed_cells, packed_cells)];
+  const FourFloats* const directions = reinterpret_cast<const FourFloats*>(input.probes.directions);
+  const auto cosine_with = [&](std::uint32_t slot) {
+    const FourFloats d = directions[slot];
+    return __builtin_fabsf((d.number[0] * v.x + d.number[1] * v.y) + d.number[2] * v.z);
+  };
+  std::uint32_t best = packed & packed_slot_mask;
+  float best_cosine = cosine_with(best);
+  const auto compare = [&](std::uint32_t slot) {
+    const float cosine = cosine_with(slot);
+    if (cosine > best_cosine) {
+      best = slot;
+      best_cosine = cosine;
+    }
+  };
+  if ((packed & packed_too_many) == 0u) {
+    compare((packed >> packed_slot_bits) & packed_slot_mask);
+    compare((packed >> (2u * packed_slot_bits)) & packed_slot_mask);
+  } else {
+    const NearestView& nearest = input.nearest;
+    const std::uint32_t* const list =
+        nearest.slots +
+        static_cast<std::size_t>(place(0.5f * static_cast<float>(nearest.cells), nearest.cells)) * nearest.capacity;
+    best = list[0];
+    best_cosine = cosine_with(best);
+    for (std::uint32_t n = 1; n < nearest.capacity && list[n] > list[0]; ++n) compare(list[n]);
+  }
+  return best;
+}
+
+struct CellPlace {
+  std::int32_t x, y, z;
+  numerics::Vec3 below;
+};
+
+CGL_HD inline CellPlace cell_place(numerics::Vec3 position) {
+  const numerics::Vec3 below{numerics::floor_of(position.x), numerics::floor_of(position.y),
+                             numerics::floor_of(position.z)};
+  return {static_cast<std::int32_t>(below.x), static_cast<std::int32_t>(below.y), static_cast<std::int32_t>(below.z),
+          below};
+}
+
+// Then it is inside of the image, whatever is rounded.
+CGL_HD inline bool between_centres(const CellPlace& place, numerics::GridSize size) {
+  return static_cast<std::uint32_t>(place.x) < size.x - 1u && static_cast<std::uint32_t>(place.y) < size.y - 1u &&
+         static_cast<std::uint32_t>(place.z) < size.z - 1u;
+}
+
+CGL_HD inline std::uint32_t cell_number(const CellPlace& place, numerics::GridSize size) {
+  const std::uint32_t row =
+      static_cast<std::uint32_t>(place.z + 1) * (size.y + 1u) + static_cast<std::uint32_t>(place.y + 1);
+  return row * (size.x + 1u) + static_cast<std::uint32_t>(place.x + 1);
+}
+
+struct CornerWeights {
+  float weight[8];
+};
+
+CGL_HD inline CornerWeights corner_weights(const CellPlace& place, numerics::Vec3 position) {
+  const float x1 = position.x - place.below.x;
+  const float y1 = position.y - place.below.y;
+  const float z1 = position.z - place.below.z;
+  const float x0 = 1.0f - x1;
+  const float y0 = 1.0f - y1;
+  const float z0 = 1.0f - z1;
+  const float xy[4] = {x0 * y0, x1 * y0, x0 * y1, x1 * y1};
+  CornerWeights result;
+  CGL_UNROLL
+  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+    result.weight[corner] = xy[corner % 4u] * (corner < 4u ? z0 : z1);
+  }
+  return result;
+}
+
+// The records of the corners of a cell.
+struct CellRecords {
+  FourWords words[2];
+
+  CGL_HD std::uint32_t record(std::uint32_t corner) const { return words[corner / 4u].word[corner % 4u]; }
+};
+CGL_HD inline CellRecords cell_records(const TrackingInput& input, std::uint32_t cell) {
+  const FourWords* const from = reinterpret_cast<const FourWords*>(input.probes.cells) + 2u * std::size_t{cell};
+  return {{from[0], from[1]}};
+}
+
+// The same, kept by the compiler as it is: it would put it together anew wherever it is used.
+CGL_HD inline const char* one_address(const float* at) {
+  const char* address = reinterpret_cast<const char*>(at);
+#if defined(__CUDA_ARCH__)
+  asm("" : "+l"(address));
+#endif
+  return address;
+}
+CGL_HD inline std::uint32_t one_number(std::uint32_t number) {
+#if defined(__CUDA_ARCH__)
+  asm("" : "+r"(number));
+#endif
+  return number;
+}
+
+// amplitudes_along of one position and tangent.
+CGL_HD_GENERIC
+template <class Warp>
+CGL_HD inline float amplitude_along(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent) {
+  const CellPlace place = cell_place(position);
+  if (!between_centres(place, input.plan.size) && numerics::is_outside(position, input.plan.size)) return 0.0f;
+  const std::uint32_t cell = cell_number(place, input.plan.size);
+  float value[8];
+  if constexpr (Warp::corners_side_by_side) {
+    const std::uint32_t first = input.probes.corners_of_cell[cell] * input.field.channels;
+    const std::uint32_t at = first + nearest_slot(input, tangent);
+    const FourFloats* const from = reinterpret_cast<const FourFloats*>(input.probes.corners) + 2u * std::size_t{at};
+    const FourFloats low = from[0];
+    const FourFloats high = from[1];
+    CGL_UNROLL
+    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+      value[corner] = corner < 4u ? low.number[corner] : high.number[corner - 4u];
+    }
+  } else {
+    const CellRecords records = cell_records(input, cell);
+    const char* const column = one_address(input.field.records + nearest_slot(input, tangent));
+    CGL_UNROLL
+    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+      value[corner] = *reinterpret_cast<const float*>(column + sizeof(FourFloats) * records.record(corner));
+    }
+  }
+  const CornerWeights weights = corner_weights(place, position);
+  float sum = weights.weight[0] * value[0];
+  CGL_UNROLL
+  for (std::uint32_t corner = 1; corner < 8u; ++corner) sum = sum + weights.weight[corner] * value[corner];
+  return sum > 0.0f ? sum : 0.0f;
+}
+
+}  // namespace cingulum::kernel

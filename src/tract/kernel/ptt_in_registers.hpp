@@ -1,0 +1,455 @@
+// ptt on amplitudes for 32 threads that run together (a warp), the same draws as ptt.hpp: every sum, product and
+// comparison on which a result depends is there, too. What differs is who does what when. A thread follows one probe;
+// when its probe ends, weak or whole, it takes the next candidate. The points of the disc come first, and no candidate,
+// which starts with them or later, is whole before they are. Candidates are made 32 at a time and lie in the slab until
+// taken. The first that is accepted, in the order of the attempts, is the result: once one is, only those before it are
+// followed further. A warp has several streamlines, so that few threads idle at the end of a step.
+//
+// Steps on the way that need no exact arithmetic: the cell of NearestView, whose list has the nearest slot on either
+// side of its border; and 1 / root(x) near one, which inverse_root.hpp has in integers.
+//
+// `Warp` are lanes of which each thread is one: Float is float (WarpLanes; the tests have fibers). Called by
+// cuda/ptt_kernels.cu.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "numerics/inverse_root.hpp"
+#include "numerics/lane_rotation.hpp"
+#include "numerics/lanes_portable.hpp"
+#include "numerics/portable.hpp"
+#include "numerics/random.hpp"
+#include "numerics/rotation.hpp"
+#include "numerics/trilinear.hpp"
+#include "numerics/vec3.hpp"
+#include "tract/kernel/amplitudes.hpp"
+#include "tract/kernel/paged_half.hpp"
+#include "tract/kernel/probe_tables.hpp"
+#include "tract/kernel/ptt.hpp"
+#include "tract/kernel/sample.hpp"
+#include "tract/kernel/track.hpp"
+#include "tract/kernel/unroll.hpp"
+#include "tract/kernel/views.hpp"
+
+namespace cingulum::kernel {
+
+// A LaneArc in words that are read four at a time, and the candidate that it belongs to.
+struct alignas(16) ProbeArc {
+  float along, aside_1, aside_2, keep;
+  float turn_1, turn_2, normal_normal, normal_binormal;
+  float k1, k2, height;
+  std::uint32_t bent;
+};
+inline constexpr std::uint32_t probe_arc_words = sizeof(ProbeArc) / sizeof(float);
+
+CGL_HD_GENERIC
+template <class Warp>
+CGL_HD inline ProbeArc probe_arc(float k1, float k2, float length) {
+  const numerics::LaneArc<Warp> arc = numerics::lane_arc<Warp>(k1, k2, length);
+  return {arc.along,         arc.aside_1,         arc.aside_2, arc.keep, arc.turn_1, arc.turn_2,
+          arc.normal_normal, arc.normal_binormal, k1,          k2,       0.0f,       arc.bent ? 1u : 0u};
+}
+
+// The arc of this thread's point of the disc.
+CGL_HD_GENERIC
+template <class Warp>
+CGL_HD inline ProbeArc disc_arc(const TrackingInput& input) {
+  const float limit = input.plan.ptt_max_curvature;
+  return probe_arc<Warp>(Warp::load(input.disc.k1) * limit, Warp::load(input.disc.k2) * limit,
+                         input.plan.ptt_probe_step_mm);
+}
+
+// propagate_frame along an arc of `length`, and the position with it.
+CGL_HD_GENERIC
+template <class Warp>
+CGL_HD inline void move_along(const TrackingPlan& plan, const ProbeArc& a, float length, numerics::Vec3& position,
+                              numerics::LaneFrame<Warp>& frame) {
+  numerics::LaneVec3<Warp> moved;
+  if (a.bent != 0u) {
+    const numerics::LaneArc<Warp> arc{true,     0.0f,     a.along,   a.aside_1,       a.aside_2,        a.keep,
+                                      a.turn_1, a.turn_2, -a.turn_1, a.normal_normal, a.normal_binormal};
+    const numerics::LaneFrameStep<Warp> next =
+        numerics::lane_propagate<Warp>(frame, arc, [](const numerics::LaneVec3<Warp>& v) {
+          return numerics::lane_scale<Warp>(v, numerics::inverse_root(numerics::lane_dot<Warp>(v, v)));
+        });
+    frame = next.frame;
+    moved = next.displacement;
+  } else {
+    moved = numerics::lane_scale<Warp>(frame.tangent, length);
+  }
+  position = {position.x + moved.x * plan.voxels_per_mm[0], position.y + moved.y * plan.voxels_per_mm[1],
+              position.z + moved.z * plan.voxels_per_mm[2]};
+}
+
+template <class Warp>
+CGL_HD inline numerics::Vec3 tangent_of(const numerics::LaneFrame<Warp>& frame) {
+  return {frame.tangent.x, frame.tangent.y, frame.tangent.z};
+}
+
+// A position and a frame as words that are read four at a time.
+struct PackedStart {
+  FourFloats words[3];
+};
+
+template <class Warp>
+CGL_HD inline PackedStart packed_start(numerics::Vec3 position, const numerics::LaneFrame<Warp>& frame) {
+  const numerics::LaneVec3<Warp>& t = frame.tangent;
+  const numerics::LaneVec3<Warp>& n = frame.normal;
+  const numerics::LaneVec3<Warp>& b = frame.binormal;
+  return {{{{position.x, position.y, position.z, t.x}}, {{t.y, t.z, n.x, n.y}}, {{n.z, b.x, b.y, b.z}}}};
+}
+template <class Warp>
+CGL_HD inline void unpack_start(const PackedStart& start, numerics::Vec3& position, numerics::LaneFrame<Warp>& frame) {
+  const FourFloats first = start.words[0];
+  const FourFloats second = start.words[1];
+  const FourFloats third = start.words[2];
+  position = numerics::Vec3{first.number[0], first.number[1], first.number[2]};
+  frame.tangent = numerics::LaneVec3<Warp>{first.number[3], second.number[0], second.number[1]};
+  frame.normal = numerics::LaneVec3<Warp>{second.number[2], second.number[3], third.number[0]};
+  frame.binormal = numerics::LaneVec3<Warp>{third.number[1], third.number[2], third.number[3]};
+}
+
+// Where a probe stands.
+template <class Warp>
+struct Probe {
+  numerics::Vec3 position;
+  numerics::LaneFrame<Warp> frame;
+  ProbeArc arc;
+  float sum;
+  std::int32_t points;  // still to go; 0 when whole, below when there is no probe
+  std::uint32_t number;
+};
+
+template <class Warp, std::uint32_t threads>
+CGL_HD inline float greatest_of_threads(float value) {
+  if constexpr (threads > 16u) value = Warp::greater_of(value, Warp::template exchange<16>(value));
+  if constexpr (threads > 8u) value = Warp::greater_of(value, Warp::template exchange<8>(value));
+  if constexpr (threads > 4u) value = Warp::greater_of(value, Warp::template exchange<4>(value));
+  value = Warp::greater_of(value, Warp::template exchange<2>(value));
+  return Warp::greater_of(value, Warp::template exchange<1>(value));
+}
+template <class Warp, std::uint32_t threads>
+CGL_HD inline std::uint32_t least_of_threads(std::uint32_t word) {
+  const auto lesser = [](std::uint32_t a, std::uint32_t b) { return a < b ? a : b; };
+  if constexpr (threads > 16u) word = lesser(word, Warp::template exchange<16>(word));
+  if constexpr (threads > 8u) word = lesser(word, Warp::template exchange<8>(word));
+  if constexpr (threads > 4u) word = lesser(word, Warp::template exchange<4>(word));
+  word = lesser(word, Warp::template exchange<2>(word));
+  return lesser(word, Warp::template exchange<1>(word));
+}
+
+// What the 32 threads of a warp do for one of its streamlines, all the same: the record of a point, in the slab, and
+// from it the threshold.
+CGL_HD_GENERIC
+template <class Warp>
+CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3 position, float* to,
+                                      float& threshold) {
+  const FieldView& field = input.field;
+  const CellPlace place = cell_place(position);
+  const CellRecords records = cell_records(input, cell_number(place, input.plan.size));
+  const CornerWeights weights = corner_weights(place, position);
+  float best = 0.0f;
+  Warp::barrier();
+  for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels + 1u; first += 4u * Warp::width) {
+    const char* const column = one_address(field.records + first);
+    FourFloats value[8];
+    CGL_UNROLL
+    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+      value[corner] = *reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner));
+    }
+    FourFloats sum;
+    CGL_UNROLL
+    for (std::uint32_t i = 0; i < 4u; ++i) {
+      sum.number[i] = weights.weight[0] * value[0].number[i];
+      CGL_UNROLL
+      for (std::uint32_t corner = 1; corner < 8u; ++corner) {
+        sum.number[i] = sum.number[i] + weights.weight[corner] * value[corner].number[i];
+      }
+    }
+    CGL_UNROLL
+    for (std::uint32_t i = 0; i < 4u; ++i) {
+      if (first + i < field.channels) best = sum.number[i] > best ? sum.number[i] : best;
+    }
+    *reinterpret_cast<FourFloats*>(to + first) = sum;
+  }
+  threshold = amplitude_threshold<Warp>(input.plan, best);
+  Warp::barrier();
+  return to[field.channels];
+}
+
+// A streamline of a warp between its steps, in the slab: where its probes start, the words of its draws, its points.
+struct alignas(16) ProbeWalk {
+  PackedStart start;
+  std::uint32_t seed, stream, moves, place;
+  std::uint32_t arcs, kept, first_page, last_page;
+};
+inline constexpr std::uint32_t probe_walk_words = 32;
+static_assert(sizeof(ProbeWalk) <= probe_walk_words * sizeof(float));
+
+// Of one streamline, in words: the record where it stands, later in its place 32 arcs; and the ProbeWalk. A constant,
+// so that addresses are short.
+inline constexpr std::uint32_t probe_record_words = numerics::lane_count * probe_arc_words;
+inline constexpr std::uint32_t probe_walk_slab_words = probe_record_words + probe_walk_words;
+
+// Whether what a plan needs is here: the record fits into the slab, its slots into ten bits.
+CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
+  return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
+         input.field.half == 0u && input.sphere.half != 0u && input.nearest.cells % packed_cells == 0u &&
+         input.field.channels < probe_record_words && input.plan.ptt_probe_count <= 1u &&
+         input.plan.ptt_exponent_is_one != 0u;
+}
+
+// Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the
+// others go on. More would take too much shared memory.
+inline constexpr std::uint32_t walks_of_a_warp = 4;
+
+// What a step begins with.
+struct ProbeThresholds {
+  float here;
+  float threshold;
+};
+
+// False where there is no page for the point.
+CGL_HD_GENERIC
+template <class Warp, class Machine>
+CGL_HD inline bool keep_probe_point(const PageStore& store, numerics::Vec3 position, ProbeWalk& walk) {
+  const std::uint32_t at = walk.kept % page_points;
+  if (at == 0u) {
+    const std::uint32_t page = Machine::take(store.used);
+    if (page >= store.capacity) return false;
+    if (walk.first_page == no_page) {
+      walk.first_page = page;
+    } else if (Warp::lane_index() == 0u) {
+      store.next[walk.last_page] = page;
+    }
+    walk.last_page = page;
+  }
+  if (Warp::lane_index() == 0u) {
+    float* const to = store.pages + static_cast<std::size_t>(walk.last_page) * page_floats + at;
+    to[0] = position.x;
+    to[page_points] = position.y;
+    to[2u * page_points] = position.z;
+  }
+  walk.kept = walk.kept + 1u;
+  return true;
+}
+
+// The move along `curvature`, and to the next half where one ends; with `begins` to a half at once. False when there
+// are none left.
+CGL_HD_GENERIC
+template <class Warp, class Machine>
+CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& seeds, const HalfList& list,
+                                    const PageStore& store, bool begins, const Curvature& curvature, float* record,
+                                    ProbeWalk& shared, ProbeThresholds& result) {
+  const TrackingPlan& plan = input.plan;
+  ProbeWalk walk = shared;
+  numerics::Vec3 position;
+  numerics::LaneFrame<Warp> frame;
+  unpack_start(walk.start, position, frame);
+  for (;; begins = true) {
+    std::uint32_t reason = static_cast<std::uint32_t>(EndReason::none);
+    bool reads = true;
+    if (begins) {
+      const std::uint32_t item = Machine::take(list.queue);
+      if (item >= list.count) return false;
+      walk.place = list.places != nullptr ? list.places[item] : (plan.one_sided != 0u ? 2u * item : item);
+      const std::uint32_t line = list.lines[walk.place / 2u];
+      const std::uint32_t half = walk.place % 2u;
+      const std::uint32_t slot = line >> direction_bits;
+      const std::uint32_t direction_index = line & (most_initial_directions - 1u);
+      const float* const p = seeds.positions + 3u * static_cast<std::size_t>(slot);
+      const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * slot + direction_index);
+      const numerics::Vec3 along{d[0], d[1], d[2]};
+      walk.seed = seeds.index[slot];
+      walk.stream =
+          numerics::counter_words({walk.seed, numerics::DrawPurpose::step, direction_index, half, 0u, 0u}, 0u).word[1];
+      walk.moves = 0u;
+      walk.arcs = 0u;
+      walk.kept = 0u;
+      walk.first_page = no_page;
+      walk.last_page = no_page;
+      position = {p[0], p[1], p[2]};
+      frame = numerics::spread<Warp>(
+          initial_frame(plan.key, walk.seed, direction_index, half, half == 0u ? along : -along));
+    } else if (!curvature.found) {
+      reason = static_cast<std::uint32_t>(EndReason::no_direction);
+      reads = false;
+    } else {
+      const float length = plan.step_mm / static_cast<float>(plan.ptt_substeps);
+      move_along(plan, probe_arc<Warp>(curvature.k1, curvature.k2, length), length, position, frame);
+      if (numerics::is_outside(position, plan.size)) {
+        reason = static_cast<std::uint32_t>(EndReason::outside_image);
+        reads = false;
+      }
+    }
+    if (reads) {
+      const float stop_value = read_probe_record<Warp>(input, position, record, result.threshold);
+      if (!begins) {
+        if (!(stop_value > plan.stop_threshold)) {
+          reason = static_cast<std::uint32_t>(EndReason::stop_map);
+        } else {
+          walk.arcs = walk.arcs + 1u;
+          if (walk.arcs == plan.ptt_substeps) {
+            walk.arcs = 0u;
+            if (!keep_probe_point<Warp, Machine>(store, position, walk)) reason = unfinished_half;
+          }
+        }
+      }
+      if (reason == static_cast<std::uint32_t>(EndReason::none)) {
+        if (walk.kept == plan.max_steps) {
+          reason = static_cast<std::uint32_t>(EndReason::max_length);
+        } else {
+          walk.moves = walk.moves + 1u;
+          const float raw = record[nearest_slot(input, tangent_of(frame))];
+          result.here = raw > 0.0f ? raw : 0.0f;
+          if (plan.ptt_weak_links != 0u || result.here >= result.threshold) {
+            // The record was read.
+            Warp::barrier();
+            walk.start = packed_start(position, frame);
+            if (Warp::lane_index() == 0u) shared = walk;
+            Warp::barrier();
+            return true;
+          }
+          reason = static_cast<std::uint32_t>(EndReason::no_direction);
+        }
+      }
+    }
+    if (Warp::lane_index() == 0u) list.halves[walk.place] = {walk.kept, walk.moves, reason, walk.first_page};
+    // No half after this one would find a page.
+    if (reason == unfinished_half) return false;
+  }
+}
+
+// One warp's share of tracking: `walks` streamlines at a time, each with its part of the threads. Streamlines of a warp
+// wait for each other only while all threads together serve one of them.
+CGL_HD_GENERIC
+template <class Warp, class Machine, std::uint32_t walks>
+CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, std::uint32_t slab,
+                                    const SeedList& seeds, const HalfList& list, const PageStore& store) {
+  constexpr std::uint32_t threads = Warp::width / walks;  // of one streamline
+  // Probes are numbered: first the points of the disc, then the attempts.
+  constexpr std::uint32_t disc = numerics::lane_count;
+  constexpr std::uint32_t no_probe = 0xffffffffu;
+  constexpr std::int32_t idle_probe = -1;
+  const TrackingPlan& plan = input.plan;
+  const std::int32_t points = static_cast<std::int32_t>(plan.ptt_probe_quality) - 1;
+  const float share = 1.0f / static_cast<float>(plan.ptt_probe_quality);
+  const bool weak_links = plan.ptt_weak_links != 0u;
+  const auto record_of = [&](std::uint32_t which) { return memory + slab + which * probe_walk_slab_words; };
+  const auto walk_of = [&](std::uint32_t which) {
+    return reinterpret_cast<ProbeWalk*>(memory + slab + which * probe_walk_slab_words + probe_record_words);
+  };
+  const std::uint32_t own = Warp::lane_index() / threads;
+  // The bits of this streamline's threads; none when it has no more halves.
+  std::uint32_t own_bits = (0xffffffffu >> (Warp::width - threads)) << (own * threads);
+  const float* const own_slab = memory + one_number(slab + own * probe_walk_slab_words);
+  const ProbeArc* const own_arcs = reinterpret_cast<const ProbeArc*>(own_slab);
+  const ProbeWalk* const own_walk = reinterpret_cast<const ProbeWalk*>(own_slab + probe_record_words);
+  const ProbeArc* const disc_arcs = reinterpret_cast<const ProbeArc*>(input.probes.arcs);
+
+  const std::uint32_t below = one_number(Warp::lanes_below());
+
+  Probe<Warp> probe{};
+  probe.number = no_probe;
+  probe.points = idle_probe;
+  // The same for all threads of a streamline.
+  float threshold = 0.0f, here = 0.0f, bound = 0.0f;
+  float best_of_disc = 0.0f;      // of those that this thread followed
+  std::uint32_t taken = 0;        // probes that threads have or had
+  std::uint32_t made = 0;         // probes with arcs
+  std::uint32_t end = 0;          // probes from here on do not count
+  std::uint32_t until_bound = 0;  // points until the last of the disc is whole
+  bool begins = true;
+  for (;;) {
+    for (;;) {
+      // Threads without a probe take one.
+      const std::uint32_t idle = Warp::ballot(probe.points < 0) & own_bits;
+      const std::uint32_t last = made < end ? made : end;
+      const std::uint32_t left = taken < last ? last - taken : 0u;
+      const std::uint32_t rank = numerics::bit_count(idle & below);
+      if (probe.points < 0 && rank < left) {
+        probe.number = taken + rank;
+        const ProbeArc* const from = probe.number < disc ? disc_arcs : own_arcs;
+        probe.arc = from[probe.number % numerics::lane_count];
+        unpack_start(own_walk->start, probe.position, probe.frame);
+        probe.sum = here;
+        probe.points = points;
+      }
+      const std::uint32_t wanted = numerics::bit_count(idle);
+      if (taken < disc && taken + wanted >= disc) until_bound = static_cast<std::uint32_t>(points);
+      taken = taken + (wanted < left ? wanted : left);
+      // What remains idle needs candidates, or the streamline has all that it needs.
+      const bool needs = wanted > left && (made < end || (left == 0u && idle == own_bits));
+      const std::uint32_t needing = Warp::ballot(needs);
+      if (needing == 0u) break;
+      const std::uint32_t first = numerics::lowest_set_bit(needing);
+      const std::uint32_t which = first / threads;
+      if ((Warp::ballot(made < end) & (1u << first)) != 0u) {
+        // Candidates, 32 at a time by all threads.
+        const ProbeWalk& walk = *walk_of(which);
+        const std::uint32_t attempt = Warp::get(made, first) - disc;
+        Warp::barrier();
+        const Candidates<Warp> candidates =
+            draw_candidates<Warp>(plan, {{walk.seed, walk.stream, walk.moves - 1u, 0u}}, attempt);
+        ProbeArc arc = probe_arc<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm);
+        arc.height = candidates.height;
+        reinterpret_cast<ProbeArc*>(record_of(which))[Warp::lane_index()] = arc;
+        if (own == which) made = made + numerics::lane_count;
+        Warp::barrier();
+        continue;
+      }
+      // The step is drawn.
+      Curvature curvature{false, 0.0f, 0.0f};
+      const std::uint32_t chosen = Warp::ballot(own == which && bound > 0.0f && probe.number == end);
+      if (chosen != 0u) {
+        const std::uint32_t lane = numerics::lowest_set_bit(chosen);
+        curvature = {true, Warp::get(probe.arc.k1, lane), Warp::get(probe.arc.k2, lane)};
+      }
+      ProbeThresholds found{};
+      const bool goes_on =
+          next_probe_start<Warp, Machine>(input, seeds, list, store, Warp::get(begins ? 1u : 0u, first) != 0u,
+                                          curvature, record_of(which), *walk_of(which), found);
+      if (own == which) {
+        if (!goes_on) own_bits = 0u;
+        begins = false;
+        threshold = found.threshold;
+        here = found.here;
+        bound = 0.0f;
+        best_of_disc = 0.0f;
+        taken = 0u;
+        made = goes_on ? disc : 0u;
+        end = goes_on ? disc + plan.ptt_tries : 0u;
+        until_bound = 0u;
+        probe.number = no_probe;
+      }
+      if (!goes_on && !Warp::any(own_bits != 0u)) return;
+    }
+
+    if (probe.points > 0) {
+      move_along(plan, probe.arc, plan.ptt_probe_step_mm, probe.position, probe.frame);
+      const float value = amplitude_along<Warp>(input, probe.position, tangent_of(probe.frame));
+      probe.sum = probe.sum + value;
+      probe.points = weak_links || value >= threshold ? probe.points - 1 : idle_probe;
+    }
+    until_bound = until_bound - 1u;
+    // A candidate is never whole before the last point of the disc, which was taken before it.
+    if (!Warp::any(probe.points == 0 || until_bound == 0u)) continue;
+    const float mean = probe.sum * share;
+    const float support = probe.points == 0 && mean >= threshold && mean > 0.0f ? mean : 0.0f;
+    const bool of_disc = probe.number < disc;
+    if (of_disc && support > best_of_disc) best_of_disc = support;
+    const float greatest = greatest_of_threads<Warp, threads>(best_of_disc);
+    if (until_bound == 0u) {
+      bound = greatest * bound_margin;
+      if (!(bound > 0.0f)) end = disc;
+    }
+    // The first in the order of attempts counts.
+    const bool passes = !of_disc && support > probe.arc.height * bound;
+    const std::uint32_t passed = least_of_threads<Warp, threads>(passes ? probe.number : no_probe);
+    if (passed < end) end = passed;
+    if (probe.points == 0 || (!of_disc && probe.number >= end)) probe.points = idle_probe;
+  }
+}
+
+}  // namespace cingulum::kernel
