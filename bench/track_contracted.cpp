@@ -71,7 +71,8 @@ int run(const Options& options) {
   BenchData data = require(BenchData::load({.cache = options.cache}, options.seeds, *pool, write, {}));
   std::vector<Json> rows;
   for (const BenchScenario& scenario : bench_scenarios()) {
-    if (scenario.name.find(options.only) == std::string_view::npos) continue;
+    // Substeps run the same kernel for longer.
+    if (scenario.name.find(options.only) == std::string_view::npos || scenario.ptt_substeps != 0) continue;
     const Field& field = *require(data.field_of(scenario, *pool, {}));
     const TrackingPlan plan = require(make_tracking_plan(bench_tracking_options(scenario), data.geometry()));
     const Rate exact = measure(*require(make_tracker(device, *pool)), plan, field, data.seeds(), options.repetitions);
