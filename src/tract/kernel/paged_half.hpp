@@ -148,7 +148,7 @@ struct PagedPoints {
 // By `Steps::move` where there is a `Steps::Moves`, or along what `Steps::step` finds; false where there is nothing.
 CGL_HD_GENERIC
 template <class Lanes, class Steps>
-CGL_HD inline bool move(const TrackingInput& input, const Slab& slab, const typename Steps::template Held<Lanes>& held,
+CGL_HD inline bool move(const TrackingInput& input, const Slab& slab, typename Steps::template Held<Lanes>& held,
                         const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame) {
   if constexpr (requires { typename Steps::Moves; }) {
     return Steps::template move<Lanes>(input, slab, held, counter, position, frame);
