@@ -207,6 +207,36 @@ TEST_P(DeviceTracking, short_memory_gives_the_same_bits_or_a_refusal_before_work
               smaller, refused);
 }
 
+// R13 in earnest: all of a card's memory but 64 MiB is taken.
+TEST_P(DeviceTracking, where_the_card_is_full_tracks_the_same_or_refuses_before_work_begins) {
+  if (!is(Backend::cuda)) return;
+  constexpr std::uint64_t left = std::uint64_t{64} << 20, largest = std::uint64_t{8} << 30;
+  const test::Job job(test::tall_plan(Getter::prob, false, 0), pool());
+  int tracked = 0;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::unique_ptr<Buffer>> ballast;
+    for (;;) {
+      const std::uint64_t free = device().memory().value().free_bytes.value_or(0);
+      if (free < left + (std::uint64_t{1} << 20)) break;
+      auto more = device().allocate(std::min(free - left, largest));
+      if (!more) break;
+      ballast.push_back(std::move(*more));
+    }
+    const auto short_of_memory = tracker();
+    const Status prepared = job.prepare(*short_of_memory);
+    if (prepared) {
+      ++tracked;
+      EXPECT_TRUE(job.tracks_the_same(*short_of_memory)) << "round " << round;
+    } else {
+      EXPECT_EQ(prepared.error().kind(), ErrorKind::out_of_memory) << prepared.error().message();
+    }
+    ballast.clear();
+    ASSERT_TRUE(job.prepare(*short_of_memory)) << "then there is room again";
+    EXPECT_TRUE(job.tracks_the_same(*short_of_memory));
+  }
+  std::printf("%s: tracked in %d of 20 rounds with 64 MiB left\n", GetParam(), tracked);
+}
+
 TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
   struct {
     Getter getter;
