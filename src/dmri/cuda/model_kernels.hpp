@@ -58,7 +58,7 @@ struct VoxelWork {
 // A warp per voxel. Blocks of at most `csd_threads`, of which the registers of a multiprocessor suffice for
 // `csd_blocks`.
 inline constexpr std::uint32_t csd_threads = 64;
-inline constexpr std::uint32_t csd_blocks = 6;
+inline constexpr std::uint32_t csd_blocks = 8;
 struct CsdPiece {
   const float* signals;
   std::uint32_t stride;
