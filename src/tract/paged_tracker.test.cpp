@@ -203,7 +203,9 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   EXPECT_GT(HostKernels::boot_in_registers, 0u);
   EXPECT_GT(HostKernels::series_in_registers, 0u);
   EXPECT_GT(HostKernels::amplitudes_in_registers, 0u);
-  if (fibers_run) EXPECT_GT(HostKernels::ptt_in_registers, 3u);
+  if (fibers_run) {
+    EXPECT_GT(HostKernels::ptt_in_registers, 3u);
+  }
 }
 
 TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
