@@ -24,8 +24,7 @@ struct System {
   caf::actor_system_config config;
   std::optional<caf::actor_system> system;
   System() {
-    config.set("scheduler.max-threads", 1u);      // of CAF 0.17
-    config.set("caf.scheduler.max-threads", 1u);  // of later ones
+    config.set("scheduler.max-threads", 1u);
     pin(answering_processor);
     system.emplace(config);
     pin(asking_processor);
