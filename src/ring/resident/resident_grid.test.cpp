@@ -581,6 +581,26 @@ TEST_P(ResidentGrids, event_mode_leaves_the_device_when_idle_and_comes_back_with
   ASSERT_OK(runtime_->terminate("echo", Termination::discard()));
 }
 
+// Parked after every few messages, over more than a lap of the ring between two actors: each goes on where it was.
+TEST_P(ResidentGrids, event_mode_loses_nothing_between_actors) {
+  GridOptions options;
+  options.mode = GridOptions::Mode::event;
+  options.park_after = 1ms;
+  options.seats = 2;
+  options.edge_capacity = 32;
+  OPEN(options);
+  for (const char* name : {"first", "second"}) ASSERT_OK(grid_->launch(*runtime_, name, "add", Add{1}));
+  ASSERT_OK(runtime_->pipeline({"first", "second"}));
+  for (const char* name : {"first", "second"}) ASSERT_OK(runtime_->activate(name));
+  for (std::uint64_t i = 0; i < 80; ++i) {
+    ASSERT_OK(runtime_->send("first", message(i)));
+    ASSERT_EQ(number_of(runtime_->receive("second", 5s)), i + 2);
+    if (i % 4 == 3) {
+      ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }));
+    }
+  }
+}
+
 TEST_P(ResidentGrids, seats_are_checked_and_errors_name_what_is_wrong) {
   GridOptions options;
   options.seats = 2;
