@@ -41,8 +41,9 @@ constexpr std::uint32_t bindings_besides_field = 3;  // tables, work, pages
 constexpr std::uint32_t most_sphere_rows = 64;       // find_peaks.wgsl keeps a bit per row in two words
 
 // A dispatch shall end soon, so that a display stays alive and an interrupt is heard.
-constexpr double shortest_dispatch_seconds = 0.02;
-constexpr double longest_dispatch_seconds = 0.1;
+// Not too soon either: at its end it waits for the slowest workgroup.
+constexpr double shortest_dispatch_seconds = 0.06;
+constexpr double longest_dispatch_seconds = 0.2;
 constexpr std::uint32_t first_budget = 64;
 
 // Mesa's software adapter leaves every loop of an invocation once all of them together have gone round 65535 times
@@ -259,10 +260,11 @@ class WebgpuTracker final : public Tracker {
     const DeviceCapabilities& can = device_.capabilities();
     const TrackingInput& input = device_tables_.input;
     const bool subgroups_fit = can.subgroups && can.subgroup_min == 32 && can.subgroup_max == 32;
-    // Compiling for one shape pays when there is much to track.
+    // Compiling for one shape pays when there is much to track; not for ptt, where it was measured to gain nothing.
+    const bool is_ptt = static_cast<Getter>(input.plan.getter) == Getter::ptt;
     constexpr std::uint64_t many_seeds = 10'000;
     ShaderForm form{options_.lanes.value_or(subgroups_fit ? LaneForm::subgroup : LaneForm::workgroup),
-                    options_.specialised.value_or(seeds >= many_seeds)};
+                    options_.specialised.value_or(seeds >= many_seeds && !is_ptt)};
     if (form.lanes == LaneForm::subgroup && !subgroups_fit) {
       return fail(ErrorKind::unavailable, "device {}: its subgroups are not 32 wide", device_.id());
     }
