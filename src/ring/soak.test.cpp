@@ -320,6 +320,8 @@ TEST(soak, launching_and_terminating_in_a_loop_leaves_nothing_behind) {
     ASSERT_EQ((*actor)->telemetry().received + report->dropped, 1u);
     const std::weak_ptr<Actor> watch = *actor;
     actor->reset();
+    // The runtime's monitor may be looking at it.
+    for (int look = 0; look < 5000 && !watch.expired(); ++look) std::this_thread::sleep_for(1ms);
     ASSERT_TRUE(watch.expired());
   }
 }

@@ -369,6 +369,7 @@ Result<std::uint32_t> ResidentGrid::take_edge() {
                   options_.edges);
     }
     free->ends = 2;
+    free->woken_written = free->woken_read = 0;
     index = static_cast<std::uint32_t>(free - edges_.begin());
   }
   const std::uint64_t bytes = 2 * sizeof(RingLine) + std::uint64_t{options_.edge_capacity} * slot_bytes;
@@ -453,6 +454,8 @@ Nanoseconds ResidentGrid::serve() {
     } else if (*ended && (!event_mode_ || leave_reason() != LeaveReason::none)) {
       gone = Error(ErrorKind::closed,
                    fmt::format("the grid on {} has ended: {}", backend_->id(), reason_text(leave_reason())));
+    } else if (*ended && wires_hold_work()) {
+      wake();
     }
     if (gone) {
       ended_ = true;
@@ -469,6 +472,30 @@ Nanoseconds ResidentGrid::serve() {
   if (service_call_->was_made.exchange(false, std::memory_order_acquire)) last_work_ns_ = now;
   // Work may have come after `now` was read: compared without a difference, which would wrap round.
   return now > last_work_ns_ + in_ns(attention) ? service_rest : Nanoseconds::zero();
+}
+
+bool ResidentGrid::wires_hold_work() {
+  // An actor votes to park without seeing what another sends it in the same moment: the grid closes with the message in
+  // the wire. Positions are told when seats are left, so one look after each launch is enough.
+  const std::uint64_t launch = launches_;
+  if (wires_seen_of_launch_ == launch) return false;
+  wires_seen_of_launch_ = launch;
+  bool found = false;
+  for (EdgeMemory& edge : edges_) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (edge.ends != 2) continue;
+    }
+    const auto written = backend_->load_device_word(&edge.ring.writer->position);
+    const auto read = backend_->load_device_word(&edge.ring.reader->position);
+    if (!written || !read || *written == *read) continue;
+    const std::lock_guard lock(mutex_);
+    if (*written == edge.woken_written && *read == edge.woken_read) continue;
+    edge.woken_written = *written;
+    edge.woken_read = *read;
+    found = true;
+  }
+  return found;
 }
 
 void ResidentGrid::serve_actors() {

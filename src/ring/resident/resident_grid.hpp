@@ -95,11 +95,17 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   struct EdgeMemory {
     SeatRing ring;  // as the grid sees it
     std::uint32_t ends = 0;
+    // Positions for which the grid was launched again.
+    std::uint64_t woken_written = 0;
+    std::uint64_t woken_read = 0;
   };
 
   ResidentGrid(std::unique_ptr<ResidentBackend> backend, const GridOptions& options);
   [[nodiscard]] Status allocate();
   [[nodiscard]] Status start_kernel();
+  // Whether messages lie in a wire of a grid that was parked, and nobody has been woken for them yet. Of an actor that
+  // is deactivated they stay: it is not woken twice for the same ones.
+  [[nodiscard]] bool wires_hold_work();
   // One round of the service thread; answers how long it may rest.
   Nanoseconds serve();
   void serve_actors();
@@ -185,6 +191,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
 
   std::uint64_t last_beat_ns_ = 0;  // the service thread's own
   std::uint64_t last_query_ns_ = 0;
+  std::uint64_t wires_seen_of_launch_ = 0;
   std::uint64_t beats_ = 0;
   std::atomic<bool> service_stop_{false};
   // Held by the service thread also while it holds no grid.

@@ -601,6 +601,22 @@ TEST_P(ResidentGrids, event_mode_loses_nothing_between_actors) {
   }
 }
 
+// Parked at once: the reader votes in the moment when the message comes into its wire, and the grid closes over it.
+TEST_P(ResidentGrids, event_mode_comes_back_for_what_lies_in_a_wire) {
+  GridOptions options;
+  options.mode = GridOptions::Mode::event;
+  options.park_after = 1us;
+  options.seats = 2;
+  OPEN(options);
+  for (const char* name : {"first", "second"}) ASSERT_OK(grid_->launch(*runtime_, name, "add", Add{1}));
+  ASSERT_OK(runtime_->pipeline({"first", "second"}));
+  for (const char* name : {"first", "second"}) ASSERT_OK(runtime_->activate(name));
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    ASSERT_OK(runtime_->send("first", message(i)));
+    ASSERT_EQ(number_of(runtime_->receive("second", 5s)), i + 2);
+  }
+}
+
 TEST_P(ResidentGrids, seats_are_checked_and_errors_name_what_is_wrong) {
   GridOptions options;
   options.seats = 2;
