@@ -7,6 +7,7 @@
 #include <span>
 #include <thread>
 
+#include "base/elapsed.hpp"
 #include "bench/measure.hpp"
 #include "bench/program.hpp"
 #include "bench/ring_bodies.hpp"
@@ -44,10 +45,6 @@ Options parse(int count, char** words) {
     }
   }
   return options;
-}
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 Json percentiles(const std::string& scenario, std::vector<double> seconds) {

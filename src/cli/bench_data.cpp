@@ -41,14 +41,6 @@ Status make_phantom(const PhantomModel& model, double voxel_mm, const fs::path& 
   return {};
 }
 
-Result<std::vector<std::uint8_t>> read_inside(const fs::path& path, ImageGeometry& geometry) {
-  CGL_TRY_ASSIGN(const Image image, read_image(path));
-  geometry = image.geometry;
-  std::vector<std::uint8_t> inside(image.values.size());
-  for (std::size_t i = 0; i < inside.size(); ++i) inside[i] = image.values[i] > 0 ? 1 : 0;
-  return inside;
-}
-
 }  // namespace
 
 std::span<const BenchScenario> bench_scenarios() {
@@ -101,7 +93,7 @@ Status BenchData::load_series(ThreadPool& pool) {
     if (stem.ends_with(ending)) stem.resize(stem.size() - ending.size());
   }
   CGL_TRY_ASSIGN(const GradientTable table, read_fsl_gradients(stem + ".bval", stem + ".bvec"));
-  CGL_TRY_ASSIGN(inside_, read_inside(source_.mask, geometry_));
+  CGL_TRY_ASSIGN(inside_, read_mask(source_.mask, geometry_));
   CGL_TRY_ASSIGN(
       series_, read_dwi_series(source_.dwi, table, source_.frame.value_or(table.frame), inside_, default_b0_threshold));
   CGL_TRY_ASSIGN(tensors_, fit_tensor_maps(series_, pool, nullptr));
@@ -116,7 +108,7 @@ Status BenchData::load_harmonics() {
   inside_.assign(voxels, 1);
   ImageGeometry other = geometry_;
   if (!source_.mask.empty()) {
-    CGL_TRY_ASSIGN(inside_, read_inside(source_.mask, other));
+    CGL_TRY_ASSIGN(inside_, read_mask(source_.mask, other));
   }
   if (source_.stop_map.empty()) {
     CGL_TRY_ASSIGN(stop_map_, default_stop_map(file));

@@ -10,6 +10,7 @@
 #include <limits>
 #include <string_view>
 
+#include "base/elapsed.hpp"
 #include "base/read_file.hpp"
 #include "dmri/score.hpp"
 #include "formats/sidecar.hpp"
@@ -24,10 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());

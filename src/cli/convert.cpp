@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "base/elapsed.hpp"
 #include "base/interrupt.hpp"
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
@@ -233,7 +234,7 @@ Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
                      {"reference", arguments.has("reference") ? Json(arguments.text("reference")) : Json()},
                      {"linearise_mm", linearise_plan ? Json(linearise_plan->tolerance_mm) : Json()},
                      {"max_segment_mm", linearise_plan ? Json(linearise_plan->max_segment_mm) : Json()}};
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_since(start);
   const Json sidecar = {{"command", "convert"},
                         {"parameters", parameters},
                         {"inputs", Json::array({{{"file", input.filename().native()}, {"xxh3_128", input_hash}}})},

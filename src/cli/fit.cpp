@@ -2,6 +2,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/elapsed.hpp"
 #include "base/json_text.hpp"
 #include "cli/fit_arguments.hpp"
 #include "cli/fit_input.hpp"
@@ -37,7 +38,7 @@ Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
   } else {
     CGL_TRY(fit_opdt_or_csa(run, input));
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_since(start);
   Json facts = run_facts(context.common().threads, seconds);
   facts["device"] = place.name();
   CGL_TRY(run.folder.finish(run.results, facts));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/elapsed.hpp"
 #include "base/interrupt.hpp"
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
@@ -34,10 +35,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   const auto begin = Clock::now();

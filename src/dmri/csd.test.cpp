@@ -13,25 +13,15 @@
 #include "dmri/sphere.hpp"
 #include "dmri/spherical_function.hpp"
 #include "support/each_device.hpp"
+#include "support/spiral.hpp"
 
 namespace cingulum {
 namespace {
 
 using numerics::Vec3d;
+using test::spiral;
 
 constexpr double b_value = 3000;
-
-// Evenly spread over the half sphere.
-std::vector<Vec3d> spiral(int count) {
-  std::vector<Vec3d> result;
-  const double golden = 3.141592653589793 * (3 - std::sqrt(5.0));
-  for (int i = 0; i < count; ++i) {
-    const double z = 1 - (i + 0.5) / count;
-    const double r = std::sqrt(1 - z * z);
-    result.push_back({r * std::cos(golden * i), r * std::sin(golden * i), z});
-  }
-  return result;
-}
 
 double fibre_signal(Vec3d gradient, Vec3d fibre) {
   const double cosine = dot(gradient, fibre);

@@ -350,10 +350,7 @@ TEST(supervision, DISABLED_works_while_it_is_stopped) {
 TEST(supervision, a_process_that_was_stopped_raises_no_false_alarm) {
   cingulum::testing::OwnChild child("supervision.DISABLED_works_while_it_is_stopped");
   ASSERT_TRUE(child.prints("ready", 30s)) << child.printed();
-  std::this_thread::sleep_for(300ms);
-  child.kill(SIGSTOP);
-  std::this_thread::sleep_for(3s);
-  child.kill(SIGCONT);
+  child.stop_for(3s);
   EXPECT_TRUE(child.succeeds(60s)) << child.printed();
 }
 

@@ -24,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/elapsed.hpp"
 #include "base/read_file.hpp"
 #include "base/thread_pool.hpp"
 #include "dmri/dwi_signals.hpp"
@@ -68,10 +69,6 @@ Gradients read_gradients(const std::string& path) {
     gradients.b_values.push_back(b);
   }
   return gradients;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 Status probe_sphere(const Arguments& arguments) {

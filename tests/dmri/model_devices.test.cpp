@@ -17,23 +17,14 @@
 #include "dmri/tensor.hpp"
 #include "numerics/classify.hpp"
 #include "support/each_device.hpp"
+#include "support/spiral.hpp"
 #include "tract/device_choice.hpp"
 
 namespace cingulum {
 namespace {
 
 using numerics::Vec3d;
-
-std::vector<Vec3d> spiral(int count) {
-  std::vector<Vec3d> result;
-  const double golden = 3.141592653589793 * (3 - std::sqrt(5.0));
-  for (int i = 0; i < count; ++i) {
-    const double z = 1 - (i + 0.5) / count;
-    const double r = std::sqrt(1 - z * z);
-    result.push_back({r * std::cos(golden * i), r * std::sin(golden * i), z});
-  }
-  return result;
-}
+using test::spiral;
 
 // A series of `directions` weighted volumes among `b0` others, and voxels of crossing fibres with noise. Every 13th
 // voxel is one that a scanner does not deliver.

@@ -58,6 +58,13 @@ class OwnChild {
   void kill(int signal) {
     if (pid_ > 0) ::kill(pid_, signal);
   }
+  // Once it has said that it is ready: stopped for a while, then set going again.
+  void stop_for(std::chrono::milliseconds time) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    kill(SIGSTOP);
+    std::this_thread::sleep_for(time);
+    kill(SIGCONT);
+  }
   // The status of waitpid, or -1 when it did not end in time.
   int wait(std::chrono::milliseconds patience) {
     const auto deadline = std::chrono::steady_clock::now() + patience;

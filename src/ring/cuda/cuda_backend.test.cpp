@@ -238,13 +238,18 @@ TEST_P(CudaGrids, DISABLED_serves_a_parent) {
   ASSERT_EQ(code, child_left);
 }
 
+ActorOptions restarted_often() {
+  ActorOptions options;
+  options.restart.kind = RestartKind::limited;
+  options.restart.max_restarts = 100;
+  options.restart.max_back_off = 10ms;
+  return options;
+}
+
 TEST_P(CudaGrids, in_a_child_process_gpu_work_resumes_after_a_lost_context) {
   ASSERT_OK_AND_ASSIGN(const auto host, ChildHost::start(serving_child()));
   struct Nothing {};
-  ActorOptions restarting;
-  restarting.restart.kind = RestartKind::limited;
-  restarting.restart.max_restarts = 100;
-  restarting.restart.max_back_off = 10ms;
+  const ActorOptions restarting = restarted_often();
   ASSERT_OK_AND_ASSIGN(const auto trap, host->launch(*runtime_, "trap", "trap", Nothing{}, RingKind::fast, restarting));
   ASSERT_OK_AND_ASSIGN(const auto echo, host->launch(*runtime_, "echo", "echo", Nothing{}, RingKind::fast, restarting));
   ASSERT_OK(trap->activate());
@@ -279,10 +284,7 @@ TEST_P(CudaGrids, in_a_child_process_gpu_work_resumes_after_a_body_that_never_re
   options.end_stalled = true;
   ASSERT_OK_AND_ASSIGN(const auto host, ChildHost::start(options));
   struct Nothing {};
-  ActorOptions restarting;
-  restarting.restart.kind = RestartKind::limited;
-  restarting.restart.max_restarts = 100;
-  restarting.restart.max_back_off = 10ms;
+  const ActorOptions restarting = restarted_often();
   ASSERT_OK_AND_ASSIGN(const auto busy, host->launch(*runtime_, "busy", "busy", Nothing{}, RingKind::fast, restarting));
   ASSERT_OK_AND_ASSIGN(const auto echo, host->launch(*runtime_, "echo", "echo", Nothing{}, RingKind::fast, restarting));
   ASSERT_OK(busy->activate());

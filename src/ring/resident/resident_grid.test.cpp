@@ -494,10 +494,7 @@ TEST_P(ResidentGrids, a_host_that_was_stopped_raises_no_false_alarm_and_keeps_it
   static_cast<void>(grid_->close());
   cingulum::testing::OwnChild child(fmt::format("On/ResidentGrids.DISABLED_works_while_it_is_stopped/{}", GetParam()));
   ASSERT_TRUE(child.prints("ready", 30s)) << child.printed();
-  std::this_thread::sleep_for(300ms);
-  child.kill(SIGSTOP);
-  std::this_thread::sleep_for(3s);
-  child.kill(SIGCONT);
+  child.stop_for(3s);
   EXPECT_TRUE(child.succeeds(60s)) << child.printed();
 }
 

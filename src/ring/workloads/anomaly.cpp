@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "base/elapsed.hpp"
 #include "base/interrupt.hpp"
 #include "numerics/elementary64.hpp"
 #include "ring/workloads/anomaly_body.hpp"
@@ -97,7 +98,7 @@ Result<AnomalyResult> run_anomaly(WorkloadPlace& place, std::span<const float> s
         result.first_indices.push_back(static_cast<std::uint32_t>(begin) + listed[i]);
       }
     }
-    result.seconds += std::chrono::duration<double>(Clock::now() - start).count() / options.runs;
+    result.seconds += seconds_since(start) / options.runs;
     if (run > 0 && totals.anomalies != result.anomalies) {
       return fail(ErrorKind::corrupt, "run {} found {} anomalies, the first {}", run, totals.anomalies,
                   result.anomalies);

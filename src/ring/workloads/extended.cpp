@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "base/elapsed.hpp"
 #include "base/interrupt.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
 
@@ -13,10 +14,6 @@ namespace {
 
 constexpr Nanoseconds answer_limit = std::chrono::seconds(30);
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Numbers 0, 1, ... that every message of a stream names.
 Result<SharedBuffer> counting_numbers(WorkloadPlace& place, std::uint32_t count) {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/elapsed.hpp"
 #include "base/interrupt.hpp"
 #include "ring/bulk_ring.hpp"
 #include "ring/edge/wire.hpp"
@@ -20,10 +21,6 @@ using Clock = std::chrono::steady_clock;
 constexpr Nanoseconds answer_limit = std::chrono::seconds(30);
 constexpr std::uint32_t hops_per_request = 2000;
 constexpr WaitStrategy spinning = {WaitMode::spin, 2000};
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 BenchRow latency_row(std::string scenario, std::string place, std::vector<double> microseconds) {
   const LatencyResult latency = summarise_latency(std::move(microseconds));
