@@ -126,6 +126,7 @@ WebgpuDevice::~WebgpuDevice() {
 
 Status WebgpuDevice::open(const WGPULimits& limits) {
   std::vector<WGPUFeatureName> features;
+  if (library_.wgpuAdapterHasFeature(adapter_.get(), static_cast<WGPUFeatureName>(WGPUNativeFeature_ShaderInt64)) != 0) features.push_back(static_cast<WGPUFeatureName>(WGPUNativeFeature_ShaderInt64));
   if (capabilities().subgroups) features.push_back(static_cast<WGPUFeatureName>(WGPUNativeFeature_Subgroup));
   if (capabilities().device_timestamps) {
     features.push_back(WGPUFeatureName_TimestampQuery);

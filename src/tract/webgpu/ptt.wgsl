@@ -1,10 +1,6 @@
-// Mirrors src/tract/kernel/ptt.hpp: parallel transport tractography, a probe per lane. amplitude_along() is in ptt_sf.wgsl or
-// ptt_sh.wgsl. The start of all probes, the disc of the bound and the tries go through one loop, because drivers copy a
+// Mirrors src/tract/kernel/ptt.hpp: parallel transport tractography, a probe per lane, in rounds of 32. amplitude_along() is
+// in ptt_sf.wgsl or ptt_sh.wgsl, the draws are in ptt_draws.wgsl. The start of all probes, the disc of the bound and the tries go through one loop, because drivers copy a
 // function into each place that calls it.
-
-const two_pi = 0x1.921fb6p+2f;
-const bound_margin = 1.1f;
-const disc_points = 32u;
 
 struct ProbeAmplitude {
   value: f32,
@@ -35,14 +31,6 @@ fn probe_amplitude(position: vec3<f32>, frame: Frame, threshold: f32) -> ProbeAm
   return ProbeAmplitude(sum, strong);
 }
 
-struct Curvature {
-  found: bool,
-  k1: f32,
-  k2: f32,
-}
-
-const no_curvature = Curvature(false, 0.0, 0.0);
-
 // The pair for one internal step. Round 0 is the disc, from which the bound comes; each further round tries 32 pairs.
 fn draw_curvature(counter: DrawCounter, position: vec3<f32>, frame: Frame, threshold: f32) -> Curvature {
   let words = counter_words(counter, 0u);
@@ -60,13 +48,10 @@ fn draw_curvature(counter: DrawCounter, position: vec3<f32>, frame: Frame, thres
     } else {
       let attempt = 32u * (round - 1u) + lane_index;
       alive = attempt < plan.ptt_tries;
-      let draws = philox4x32_10(vec4<u32>(words.x, words.y, words.z, attempt << 16u),
-                                vec2<u32>(plan.key_low, plan.key_high));
-      let radius = mul(plan.ptt_max_curvature, root(uniform_from_word(draws.x)));
-      let angle = sine_cosine(mul(two_pi, uniform_from_word(draws.y)));
-      k1 = mul(radius, angle.cosine);
-      k2 = mul(radius, angle.sine);
-      u = uniform_from_word(draws.z);
+      let candidate = draw_candidate(words, attempt);
+      k1 = candidate.k1;
+      k2 = candidate.k2;
+      u = candidate.height;
     }
     let arc = lane_arc(k1, k2, plan.ptt_probe_step_mm);
     var at = position;
@@ -111,16 +96,6 @@ fn draw_curvature(counter: DrawCounter, position: vec3<f32>, frame: Frame, thres
     }
   }
   return no_curvature;
-}
-
-// The frame at the seed: the tangent is the initial direction, the normal turned about it at random.
-fn begin_half(ask: Ask) -> Frame {
-  let tangent = ask.frame.tangent;
-  let counter = DrawCounter(ask.seed, draw_purpose_initial_direction, ask.direction, ask.half, 0u, 0u);
-  let word = random_word(vec2<u32>(plan.key_low, plan.key_high), counter, 0u);
-  let angle = sine_cosine(mul(two_pi, uniform_from_word(word)));
-  let frame = frame_with_tangent(tangent);
-  return straighten(tangent, scale_vec3(frame.normal, angle.cosine) + scale_vec3(frame.binormal, angle.sine));
 }
 
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {

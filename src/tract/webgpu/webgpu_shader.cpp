@@ -12,6 +12,7 @@
 
 #include "numerics/lanes_portable.hpp"
 #include "numerics/mirror_sum.hpp"
+#include "tract/webgpu/probe_words.hpp"
 
 namespace cingulum {
 namespace {
@@ -46,7 +47,7 @@ std::vector<ShapeNumber> shape_numbers(const TrackingInput& input, const FieldPi
 }
 
 // The getter's files, after those that every module has.
-std::vector<std::string_view> files_of(const TrackingInput& input) {
+std::vector<std::string_view> files_of(const TrackingInput& input, std::uint32_t walks) {
   std::vector<std::string_view> files;
   const auto add = [&](std::initializer_list<std::string_view> names) { files.insert(files.end(), names); };
   const bool series = input.field.kind == field_of_harmonics;
@@ -81,13 +82,15 @@ std::vector<std::string_view> files_of(const TrackingInput& input) {
       break;
     default:
       if (series) add({"series.wgsl"});
-      add({series ? "ptt_sh.wgsl" : "ptt_sf.wgsl", "ptt.wgsl"});
+      add({"ptt_draws.wgsl", series ? "ptt_sh.wgsl" : "ptt_sf.wgsl"});
+      if (walks == 0) add({"ptt.wgsl"});
       break;
   }
   return files;
 }
 
-void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces, bool half) {
+void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces, bool half,
+                    bool walks) {
   auto out = std::back_inserter(text);
   fmt::format_to(out, "struct Plan {{\n");
   for (const PlanNumber& number : numbers) {
@@ -98,11 +101,19 @@ void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, c
     fmt::format_to(out, "@group(0) @binding({}) var<storage, read> field_{}: array<{}>;\n", piece + 1, piece,
                    half ? "u32" : "f32");
   }
+  std::uint32_t next = pieces.count + 1;
+  if (walks) {
+    fmt::format_to(out,
+                   "@group(0) @binding({}) var<storage, read> field_rows: array<vec4<f32>>;\n"
+                   "@group(0) @binding({}) var<storage, read> probe_tables: array<vec4<u32>>;\n",
+                   next, next + 1);
+    next += 2;
+  }
   fmt::format_to(out,
                  "@group(0) @binding({}) var<storage, read_write> work: Work;\n"
                  "@group(0) @binding({}) var<storage, read_write> pages: array<u32>;\n"
                  "@group(0) @binding({}) var<uniform> plan: Plan;\n",
-                 pieces.count + 1, pieces.count + 2, pieces.count + 3);
+                 next, next + 1, next + 2);
 }
 
 // Where a record begins: with one binding a place in it, with several the binding as well.
@@ -249,9 +260,10 @@ struct WorkgroupSizes {
   std::uint32_t record;
   std::uint32_t values;
   std::uint32_t boot_rows;
+  std::uint32_t walks;
 
   // Rounded up, so that fields of similar shape share a module.
-  WorkgroupSizes(const TrackingInput& input, bool exact) {
+  WorkgroupSizes(const TrackingInput& input, bool exact, std::uint32_t walks_of_ptt) : walks(walks_of_ptt) {
     const bool has_record = input.field.kind == field_of_harmonics || input.field.kind == field_of_bootstrap;
     record = has_record ? input.field.channels + 1 : 0;
     values = numerics::lane_count * input.sphere.rows;
@@ -265,7 +277,8 @@ struct WorkgroupSizes {
   [[nodiscard]] std::uint32_t bytes(const TrackingInput& input) const {
     constexpr std::uint32_t lanes = 64 + 1 + 32;  // lanes_workgroup.wgsl, shared_words
     const std::uint32_t boot = input.field.kind == field_of_bootstrap ? 96 : 0;
-    return 4 * (lanes + record + values + boot);
+    constexpr std::uint32_t walk = 4 * 32 * 3 + 4 * 3 + 32;  // ptt_walks.wgsl
+    return 4 * (lanes + record + values + boot + walks * walk);
   }
 };
 
@@ -276,6 +289,7 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
   const TrackingInput& input = tables.input;
   const TrackingPlan& plan = input.plan;
   const TableOffsets& at = tables.offsets;
+  const ProbePlaces probes = probe_places(input);
   std::vector<PlanNumber> numbers = {
       {"negative_zero", -0.0f},
       {"seed_count", launch.seed_count},
@@ -344,6 +358,9 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
       {"at_disc_k1", at.disc_k1},
       {"at_disc_k2", at.disc_k2},
       {"at_nearest", at.nearest},
+      {"at_probe_arcs", probes.arcs},
+      {"at_packed_nearest", probes.nearest},
+      {"at_probe_cells", probes.cells},
   };
   for (const ShapeNumber& number : shape_numbers(input, pieces)) {
     numbers.push_back({fmt::format("shape_{}", number.name), number.value});
@@ -351,21 +368,25 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
   return numbers;
 }
 
-std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised) {
-  return WorkgroupSizes(input, specialised).bytes(input);
+std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised, std::uint32_t walks) {
+  return WorkgroupSizes(input, specialised, walks).bytes(input);
 }
 
 KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
                                   const FieldPieces& pieces, const ShaderForm& form) {
-  const WorkgroupSizes sizes(input, form.specialised);
+  const WorkgroupSizes sizes(input, form.specialised, form.walks);
   KernelSource source;
   source.name = "track";
   source.language = KernelLanguage::wgsl;
   // ptt is a twentieth faster with the checks, which keep the driver from unrolling.
-  source.trusted = static_cast<Getter>(input.plan.getter) != Getter::ptt;
+  source.trusted = form.trusted && (form.walks != 0 || static_cast<Getter>(input.plan.getter) != Getter::ptt);
   source.parameters.push_back({"tables", ParameterKind::buffer_in});
   for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
     source.parameters.push_back({fmt::format("field_{}", piece), ParameterKind::buffer_in});
+  }
+  if (form.walks != 0) {
+    source.parameters.push_back({"field_rows", ParameterKind::buffer_in});
+    source.parameters.push_back({"probe_tables", ParameterKind::buffer_in});
   }
   source.parameters.push_back({"work", ParameterKind::buffer_inout});
   source.parameters.push_back({"pages", ParameterKind::buffer_inout});
@@ -375,7 +396,8 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   }
 
   std::string& text = source.text;
-  write_bindings(text, numbers, pieces, input.field.half != 0u);
+  write_bindings(text, numbers, pieces, input.field.half != 0u, form.walks != 0);
+  if (form.walks != 0) fmt::format_to(std::back_inserter(text), "const walks = {}u;\n", form.walks);
   fmt::format_to(std::back_inserter(text),
                  "const record_size = {}u;\nconst values_size = {}u;\nconst sphere_rows_size = {}u;\n"
                  "const boot_rows_size = {}u;\n",
@@ -383,7 +405,13 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
                  std::max(1u, sizes.values / numerics::lane_count), std::max(1u, sizes.boot_rows));
   write_shape(text, shape_numbers(input, pieces), form.specialised);
   write_field_access(text, pieces, input.field.half != 0u);
-  text += numerics_wgsl(form.lanes, "plan.negative_zero");
+  std::string numerics_text = numerics_wgsl(form.lanes, "plan.negative_zero");
+  if (form.int64) {
+    const std::size_t begin = numerics_text.find("fn high_product");
+    const std::size_t end = numerics_text.find("\n}\n", begin) + 3;
+    numerics_text.replace(begin, end - begin, "fn high_product(a: u32, b: u32) -> u32 {\n  return u32((u64(a) * u64(b)) >> 32u);\n}\n");
+  }
+  text += numerics_text;
   Unroller unroller;
   if (form.specialised) {
     for (const ShapeNumber& number : shape_numbers(input, pieces)) unroller.know(number.name + "()", number.value);
@@ -393,9 +421,9 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
       unroller.know(fmt::format("mirror_end({}u)", i), bounds[i + 1]);
     }
   }
-  std::vector<std::string_view> files = files_of(input);
+  std::vector<std::string_view> files = files_of(input, form.walks);
   files.insert(files.begin(), {"sample.wgsl", "step.wgsl"});
-  files.push_back("track.wgsl");
+  files.insert(files.end(), {"streamline.wgsl", form.walks != 0 ? "ptt_walks.wgsl" : "track.wgsl"});
   // Where peaks are sought at seeds alone, their code shall not take registers from the rest.
   const auto getter = static_cast<Getter>(input.plan.getter);
   const bool peaks_at_steps = getter == Getter::boot || getter == Getter::closest;

@@ -48,10 +48,16 @@ struct ShaderForm {
   LaneForm lanes = LaneForm::workgroup;
   // Write the field's shape into the text, so that the driver can unroll: faster, but every shape is compiled anew.
   bool specialised = false;
+  // Streamlines of a workgroup by ptt_walks.wgsl; 0: one, by track.wgsl. Two more bindings: the field's records once more,
+  // and the words of probe_words.hpp, both before the work.
+  std::uint32_t walks = 0;
+  bool trusted = true;
+  bool int64 = false;
 };
 
 // Workgroup memory that the text takes. Reads the counts of `input` alone.
-[[nodiscard]] std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised);
+[[nodiscard]] std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised,
+                                                     std::uint32_t walks = 0);
 
 [[nodiscard]] KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
                                                 const FieldPieces& pieces, const ShaderForm& form);

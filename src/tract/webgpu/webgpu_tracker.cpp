@@ -6,6 +6,8 @@
 #include <bit>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "tract/field_fit.hpp"
 #include "tract/seed_order.hpp"
 #include "tract/webgpu/page_store.hpp"
+#include "tract/webgpu/probe_words.hpp"
 #include "tract/webgpu/webgpu_shader.hpp"
 
 namespace cingulum {
@@ -38,6 +41,7 @@ constexpr std::uint32_t fewest_pages = 256;
 constexpr std::uint32_t guaranteed_workgroup_bytes = 16384;
 constexpr std::uint32_t guaranteed_bindings = 8;
 constexpr std::uint32_t bindings_besides_field = 3;  // tables, work, pages
+constexpr std::uint32_t usual_walks = 4;
 constexpr std::uint32_t most_sphere_rows = 64;       // find_peaks.wgsl keeps a bit per row in two words
 
 // A dispatch shall end soon, so that a display stays alive and an interrupt is heard.
@@ -50,8 +54,8 @@ constexpr std::uint32_t first_budget = 64;
 // (the limiter of its compiler), without a word. A dispatch there must stay below.
 constexpr std::uint64_t most_software_rounds = 60000;
 
-// No fewer than the rounds of all loops in one getter call.
-std::uint64_t rounds_of_a_call(const TrackingInput& input) {
+// No fewer than the rounds of all loops in one getter call of each of a workgroup's streamlines.
+std::uint64_t rounds_of_a_call(const TrackingInput& input, std::uint32_t walks) {
   const TrackingPlan& plan = input.plan;
   const auto getter = static_cast<Getter>(plan.getter);
   const std::uint64_t rows = input.sphere.rows;
@@ -65,6 +69,11 @@ std::uint64_t rounds_of_a_call(const TrackingInput& input) {
   if (getter == Getter::tensor) rounds += 4 * 15;
   if (getter == Getter::boot) {
     rounds += plan.boot_attempts * (2 * input.bootstrap.rows * coefficients + 64 + series + 4 * rows + peaks);
+  }
+  if (walks != 0) {
+    const std::uint64_t probes = numerics::lane_count + plan.ptt_tries;
+    const std::uint64_t points = (probes * walks / numerics::lane_count + 1) * plan.ptt_probe_quality;
+    return walks * (rounds + points * (16 + input.nearest.capacity) + probes);
   }
   if (getter == Getter::ptt) {
     const std::uint64_t amplitude = 10 + std::max<std::uint64_t>(at_direction, input.nearest.capacity);
@@ -86,11 +95,8 @@ class WebgpuTracker final : public Tracker {
  public:
   WebgpuTracker(Device& device, const WebgpuTrackerOptions& options) : device_(device), options_(options) {
     const bool software = device.capabilities().software;
-    workgroups_ = options.workgroups != 0 ? options.workgroups : software ? 64 : 4096;
     pages_wanted_ = options.pages != 0 ? options.pages : software ? 1u << 14 : 1u << 18;
     pages_ = pages_wanted_;
-    // Of the pages that a dispatch can fill there should be enough, else workgroups wait for the host.
-    largest_budget_ = std::max(64u, points_per_page / 2 * (pages_ / workgroups_));
   }
 
   [[nodiscard]] std::string name() const override { return device_.id(); }
@@ -115,6 +121,7 @@ class WebgpuTracker final : public Tracker {
       CGL_TRY(check_given_directions(directions, seeds));
       CGL_TRY_ASSIGN(device_tables_, make_device_tables(plan, field));
       give_up_memory();
+      choose_walks();
       CGL_TRY(bound_dispatches());
       MemoryNeed besides = memory_need(field);
       besides.field_bytes = 0;
@@ -125,9 +132,14 @@ class WebgpuTracker final : public Tracker {
       const auto attempt = [&](FieldBricks bricks) -> Status {
         bricks_ = std::move(bricks);
         pieces_ = pieces_of(field, records_at_once(field));
-        CGL_TRY(compile_shader(seeds.count()));
+        if (!bricks_.empty() || pieces_.count != 1) walks_ = 0;
         CGL_TRY(upload_input(field));
-        return make_first_workspace();
+        CGL_TRY(make_probe_tables(field));
+        Status made = make_machinery(seeds.count());
+        if (made || made.error().kind() != ErrorKind::out_of_memory || walks_ == 0) return made;
+        probe_tables_.reset();
+        walks_ = 0;
+        return make_machinery(seeds.count());
       };
       CGL_TRY(fit_field(device_, field, fit, attempt, [&] { give_up_memory(); }));
       seeds_ = &seeds;
@@ -156,7 +168,7 @@ class WebgpuTracker final : public Tracker {
     return std::uint64_t{pages} * (entry_words + page_words) * sizeof(std::uint32_t);
   }
   [[nodiscard]] std::uint64_t work_memory(std::uint32_t seeds) const {
-    return (counter_words + std::uint64_t{workgroups_} * state_words + std::uint64_t{seeds} * seed_words) *
+    return (counter_words + std::uint64_t{states()} * state_words + std::uint64_t{seeds} * seed_words) *
            sizeof(std::uint32_t);
   }
 
@@ -165,9 +177,58 @@ class WebgpuTracker final : public Tracker {
     workspaces_.clear();
     spare_blocks_.clear();
     tables_.reset();
+    probe_tables_.reset();
     field_.clear();
     bricks_ = {};
     resident_brick_ = no_brick;
+  }
+
+  // Streamlines at work at the same time, each with a state.
+  [[nodiscard]] std::uint32_t states() const { return workgroups_ * std::max(walks_, 1u); }
+
+  // ptt_walks.wgsl asks its lanes for each other's words at every point, which is quick by subgroups alone.
+  void choose_walks() {
+    walks_ = options_.walks.value_or(lanes_are_subgroups() ? usual_walks : 0u);
+    const TrackingInput& input = device_tables_.input;
+    if (!probe_walks_fit(input) || probe_places(input).end * sizeof(std::uint32_t) * 4 > largest_binding()) walks_ = 0;
+    choose_workgroups();
+  }
+  void choose_workgroups() {
+    const std::uint32_t usual = device_.capabilities().software ? 64 : walks_ != 0 ? 2048 : 4096;
+    workgroups_ = options_.workgroups != 0 ? options_.workgroups : usual;
+  }
+
+  [[nodiscard]] Status make_machinery(std::uint64_t seeds) {
+    choose_workgroups();
+    // Of the pages that a dispatch can fill there should be enough, else streamlines wait for the host.
+    largest_budget_ = std::max(64u, points_per_page / 2 * (pages_wanted_ / states()));
+    CGL_TRY(bound_dispatches());
+    CGL_TRY(compile_shader(seeds));
+    return make_first_workspace();
+  }
+
+  // Where there is no memory for these tables, without them.
+  [[nodiscard]] Status make_probe_tables(const Field& field) {
+    if (walks_ == 0) return {};
+    const std::vector<std::uint32_t> words = make_probe_words(device_tables_, field);
+    auto buffer = device_.allocate(words.size() * sizeof(std::uint32_t));
+    if (!buffer && buffer.error().kind() != ErrorKind::out_of_memory) return tl::make_unexpected(buffer.error());
+    if (!buffer) {
+      walks_ = 0;
+      return {};
+    }
+    probe_tables_ = std::move(*buffer);
+    CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
+    CGL_TRY(upload(*queue, *probe_tables_, std::span<const std::uint32_t>(words)));
+    return queue->synchronise();
+  }
+
+  [[nodiscard]] bool subgroups_fit() const {
+    const DeviceCapabilities& can = device_.capabilities();
+    return can.subgroups && can.subgroup_min == 32 && can.subgroup_max == 32;
+  }
+  [[nodiscard]] bool lanes_are_subgroups() const {
+    return options_.lanes.value_or(subgroups_fit() ? LaneForm::subgroup : LaneForm::workgroup) == LaneForm::subgroup;
   }
 
   [[nodiscard]] std::uint64_t largest_binding() const {
@@ -178,7 +239,8 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] Status bound_dispatches() {
     if (!device_.capabilities().software) return {};
-    const std::uint64_t calls = most_software_rounds / rounds_of_a_call(device_tables_.input);
+    if (rounds_of_a_call(device_tables_.input, walks_) > most_software_rounds) walks_ = 0;
+    const std::uint64_t calls = most_software_rounds / rounds_of_a_call(device_tables_.input, walks_);
     if (calls == 0) {
       return fail(
           ErrorKind::unavailable,
@@ -257,18 +319,19 @@ class WebgpuTracker final : public Tracker {
   }
 
   [[nodiscard]] Status compile_shader(std::uint64_t seeds) {
-    const DeviceCapabilities& can = device_.capabilities();
     const TrackingInput& input = device_tables_.input;
-    const bool subgroups_fit = can.subgroups && can.subgroup_min == 32 && can.subgroup_max == 32;
     // Compiling for one shape pays when there is much to track; not for ptt, where it was measured to gain nothing.
     const bool is_ptt = static_cast<Getter>(input.plan.getter) == Getter::ptt;
     constexpr std::uint64_t many_seeds = 10'000;
-    ShaderForm form{options_.lanes.value_or(subgroups_fit ? LaneForm::subgroup : LaneForm::workgroup),
-                    options_.specialised.value_or(seeds >= many_seeds && !is_ptt)};
-    if (form.lanes == LaneForm::subgroup && !subgroups_fit) {
+    ShaderForm form{.lanes = lanes_are_subgroups() ? LaneForm::subgroup : LaneForm::workgroup,
+                    .specialised = options_.specialised.value_or(seeds >= many_seeds && !is_ptt),
+                    .walks = walks_,
+                    .trusted = options_.trusted,
+                    .int64 = options_.int64};
+    if (form.lanes == LaneForm::subgroup && !subgroups_fit()) {
       return fail(ErrorKind::unavailable, "device {}: its subgroups are not 32 wide", device_.id());
     }
-    if (tracking_workgroup_bytes(input, form.specialised) > guaranteed_workgroup_bytes) form.specialised = true;
+    if (tracking_workgroup_bytes(input, form.specialised, form.walks) > guaranteed_workgroup_bytes) form.specialised = true;
     const std::vector<PlanNumber> numbers = plan_numbers(device_tables_, pieces_, {});
     CGL_TRY_ASSIGN(kernel_, device_.compile(make_tracking_shader(input, numbers, pieces_, form)));
     const CompilationReport& report = kernel_->report();
@@ -447,7 +510,7 @@ class WebgpuTracker final : public Tracker {
 
   Status upload_seeds(SeedRange range, const std::vector<numerics::Vec3>& positions,
                       std::span<const std::uint32_t> some, Workspace& workspace) const {
-    const std::uint64_t at_seeds = counter_words + std::uint64_t{workgroups_} * state_words;
+    const std::uint64_t at_seeds = counter_words + std::uint64_t{states()} * state_words;
     std::vector<std::uint32_t> words(some.size() * seed_words);
     for (std::size_t i = 0; i < some.size(); ++i) {
       std::uint32_t* const seed = &words[i * seed_words];
@@ -479,7 +542,7 @@ class WebgpuTracker final : public Tracker {
       launch.first_seed = static_cast<std::uint32_t>(range.first);
       launch.budget = next_budget();
       launch.page_capacity = pages_;
-      launch.at_seeds = workgroups_ * state_words;
+      launch.at_seeds = states() * state_words;
       launch.given_directions = directions_ != nullptr ? 1u : 0u;
       if (!bricks_.empty()) {
         launch.brick_low = std::max(bricks_.low(resident_brick_), -LaunchNumbers::unbounded);
@@ -487,10 +550,15 @@ class WebgpuTracker final : public Tracker {
       }
       std::vector<KernelArgument> arguments = {argument(*tables_)};
       for (const auto& piece : field_) arguments.push_back(argument(*piece));
+      if (walks_ != 0) {
+        arguments.push_back(argument(*field_.front()));
+        arguments.push_back(argument(*probe_tables_));
+      }
       arguments.push_back(argument(*workspace.work));
       arguments.push_back(argument(*workspace.pages));
       for (const PlanNumber& number : plan_numbers(device_tables_, pieces_, launch)) arguments.push_back(number.value);
-      const std::uint32_t workgroups = std::min<std::uint32_t>(workgroups_, launch.seed_count);
+      const std::uint32_t wanted = (launch.seed_count + std::max(walks_, 1u) - 1) / std::max(walks_, 1u);
+      const std::uint32_t workgroups = std::min(workgroups_, wanted);
       const auto start = std::chrono::steady_clock::now();
       CGL_TRY(queue.fill(*workspace.work, 4 * sizeof(std::uint32_t), 2 * sizeof(std::uint32_t), std::byte{0}));
       CGL_TRY_ASSIGN(const auto before, queue.record());
@@ -501,6 +569,11 @@ class WebgpuTracker final : public Tracker {
       if (device_.capabilities().device_timestamps) {
         CGL_TRY_ASSIGN(const double milliseconds, after->milliseconds_since(*before));
         kernel_nanoseconds_ += static_cast<std::uint64_t>(std::max(0.0, 1e6 * milliseconds));
+      }
+      if (!options_.variant.empty()) {
+        CGL_TRY_ASSIGN(const double ms, after->milliseconds_since(*before));
+        std::fprintf(stderr, "  %s walks_ %u budget %u groups %u: %.2f ms, seeds taken %u of %u, unfinished %u, pages %u\n",
+                     options_.variant.c_str(), walks_, launch.budget, workgroups, ms, counters[0], launch.seed_count, counters[4], counters[1]);
       }
       note_dispatch(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       finished = counters[0] >= launch.seed_count && counters[4] == 0;
@@ -556,10 +629,12 @@ class WebgpuTracker final : public Tracker {
   std::uint32_t pages_ = 0;  // of each workspace
   std::uint32_t largest_budget_ = 0;
   std::uint32_t most_calls_ = ~0u;  // in one dispatch
+  std::uint32_t walks_ = 0;         // streamlines of a workgroup by ptt_walks.wgsl; 0: one, by track.wgsl
   DeviceTables device_tables_;
   FieldPieces pieces_;
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<Buffer> tables_;
+  std::unique_ptr<Buffer> probe_tables_;  // where walks_ is not 0
   std::vector<std::unique_ptr<Buffer>> field_;
   const Field* source_ = nullptr;
   static constexpr std::uint32_t no_brick = ~0u;
@@ -583,7 +658,32 @@ std::unique_ptr<Tracker> make_webgpu_tracker(Device& device, const WebgpuTracker
 }
 
 Result<std::unique_ptr<Tracker>> make_webgpu_tracker(Device& device) {
-  return make_webgpu_tracker(device, WebgpuTrackerOptions{});
+  WebgpuTrackerOptions options;
+  // TEMPORARY
+  static std::atomic<unsigned> next = 0;
+  if (const char* text = std::getenv("CINGULUM_WEBGPU_VARIANTS")) {
+    std::vector<std::string> all(1);
+    for (const char* c = text; *c != 0; ++c) {
+      if (*c == '|') all.emplace_back();
+      else all.back() += *c;
+    }
+    const std::string one = all[next++ % all.size()] + ",";
+    options.variant = one;
+    const auto number = [&](const std::string& key) -> std::uint32_t {
+      const std::size_t at = ("," + one).find("," + key);
+      return at == std::string::npos ? ~0u : static_cast<std::uint32_t>(std::atoi(one.c_str() + at + key.size()));
+    };
+    if (number("walks") != ~0u) options.walks = number("walks");
+    if (number("wg") != ~0u) options.workgroups = number("wg");
+    if (number("pages") != ~0u) options.pages = 1u << number("pages");
+    if (number("budget") != ~0u) options.budget = number("budget");
+    if (number("special") != ~0u) options.specialised = number("special") != 0;
+    if (number("checked") != ~0u) options.trusted = number("checked") == 0;
+    if (number("lanes") != ~0u) options.lanes = LaneForm::workgroup;
+    if (number("int64") != ~0u) options.int64 = true;
+    std::fprintf(stderr, "variant %s\n", one.c_str());
+  }
+  return make_webgpu_tracker(device, options);
 }
 
 }  // namespace cingulum

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/result.hpp"
 #include "device/device.hpp"
@@ -22,6 +23,11 @@ struct WebgpuTrackerOptions {
   std::uint32_t budget = 0;                 // getter calls of a workgroup in one dispatch; 0: by time
   std::optional<LaneForm> lanes = {};       // none: subgroups where they are 32 wide
   std::optional<bool> specialised = {};     // none: when there are many seeds
+  // Streamlines of a workgroup where ptt_walks.wgsl can track (1, 2 or 4), 0: not by it; none: by the adapter.
+  std::optional<std::uint32_t> walks = {};
+  std::string variant = {}; // TEMPORARY
+  bool trusted = true; // TEMPORARY
+  bool int64 = false; // TEMPORARY
 };
 
 [[nodiscard]] std::unique_ptr<Tracker> make_webgpu_tracker(Device& device, const WebgpuTrackerOptions& options);

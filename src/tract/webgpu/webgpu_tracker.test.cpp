@@ -219,6 +219,26 @@ TEST_P(WebgpuTracking, of_ptt_has_the_cpus_bits) {
   expect_the_cpus(plan_for({.getter = Getter::ptt}, series), series, scattered_seeds(4, geometry));
 }
 
+// Several streamlines of a workgroup, whose lanes follow probes; on its own this is chosen where subgroups fit. Few tries,
+// so that a software adapter takes it.
+TEST_P(WebgpuTracking, of_ptt_with_several_streamlines_per_workgroup_has_the_cpus_bits) {
+  const Field full = amplitudes("repulsion724");
+  const std::vector<Vec3> seeds = scattered_seeds(9, geometry);
+  for (const std::uint32_t walks : {2u, 4u}) {
+    SCOPED_TRACE(walks);
+    expect_the_cpus(plan_for({.getter = Getter::ptt, .ptt_tries = 100}, full), full, seeds, {.walks = walks});
+  }
+  const TrackingPlan weak = plan_for({.getter = Getter::ptt,
+                                      .max_directions = 2,
+                                      .ptt_probe_quality = 3,
+                                      .ptt_weak_links = true,
+                                      .ptt_tries = 50,
+                                      .ptt_substeps = 3},
+                                     full);
+  expect_the_cpus(weak, full, seeds, {.pages = 5, .workgroups = 1, .budget = 7, .walks = 4});
+  expect_the_cpus(weak, full, seeds, {.budget = 1, .walks = 2});
+}
+
 // Pages that run out, budgets that end in the middle of a half, few workgroups, a field in five bindings, the text that
 // is written for one shape: none of it shows in the result.
 TEST_P(WebgpuTracking, depends_on_no_size_of_the_machinery) {

@@ -1,0 +1,30 @@
+// The tables of ptt_walks.wgsl as words of one buffer, four to an element: directions of the slots, arcs of the disc, the
+// small table of nearest slots, and of every cell of the image the places of its eight records. Called by the WebGPU
+// tracker, which uploads them, and by webgpu_shader.cpp, which tells the text where they lie.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tract/device_tables.hpp"
+#include "tract/field.hpp"
+#include "tract/kernel/views.hpp"
+
+namespace cingulum {
+
+// Where each begins, in elements of four words; the directions at 0.
+struct ProbePlaces {
+  std::uint32_t arcs = 0;
+  std::uint32_t nearest = 0;
+  std::uint32_t cells = 0;
+  std::uint64_t end = 0;
+};
+[[nodiscard]] ProbePlaces probe_places(const TrackingInput& input);
+
+// Whether ptt_walks.wgsl can track this: its slots fit into ten bits and it has no code for several parallel probes,
+// exponents, half precision and whole spheres.
+[[nodiscard]] bool probe_walks_fit(const TrackingInput& input);
+
+[[nodiscard]] std::vector<std::uint32_t> make_probe_words(const DeviceTables& tables, const Field& field);
+
+}  // namespace cingulum
