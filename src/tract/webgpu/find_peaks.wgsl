@@ -11,8 +11,8 @@ fn greatest_survivor(rows: vec2<u32>) -> SlotMaximum {
   for (var word = 0u; word < 2u; word++) {  // unrolled
     for (var bits = rows[word]; bits != 0u; bits &= bits - 1u) {
       let slot = 32u * (32u * word + firstTrailingBit(bits)) + lane_index;
-      if (values[slot] > best.value) {
-        best = SlotMaximum(values[slot], slot);
+      if (value_at(slot) > best.value) {
+        best = SlotMaximum(value_at(slot), slot);
       }
     }
   }
@@ -26,7 +26,7 @@ fn find_peaks(limit: u32) -> u32 {
   var least = -empty_slot_value;
   for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
     let occupied = is_occupied(row);
-    let value = values[32u * row + lane_index];
+    let value = value_at(32u * row + lane_index);
     greatest = greater_number(select(empty_slot_value, value, occupied), greatest);
     least = lesser_number(select(-empty_slot_value, value, occupied), least);
   }
@@ -41,12 +41,12 @@ fn find_peaks(limit: u32) -> u32 {
   var own = SlotMaximum(empty_slot_value, no_slot);
   for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
     let slot = 32u * row + lane_index;
-    let value = values[slot];
+    let value = value_at(slot);
     // Without branches, so that no read waits for another.
     var above_one = false;
     var below_one = false;
     for (var column = 0u; column < neighbour_columns(); column++) {  // unrolled
-      let other = values[tables[plan.at_neighbours + 32u * sphere_rows() * column + slot]];
+      let other = value_at(tables[plan.at_neighbours + 32u * sphere_rows() * column + slot]);
       above_one = above_one | (value > other);
       below_one = below_one | (other > value);
     }

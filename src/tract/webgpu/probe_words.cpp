@@ -25,7 +25,7 @@ ProbePlaces probe_places(const TrackingInput& input) {
   ProbePlaces at;
   at.arcs = numerics::lane_count * input.sphere.rows;
   at.nearest = at.arcs + arc_elements * numerics::lane_count;
-  at.cells = at.nearest + kernel::packed_nearest_words / element_words;
+  at.cells = at.nearest + 3 * kernel::packed_nearest_words + kernel::packed_nearest_words / element_words;
   at.end = at.cells + std::uint64_t{2} * kernel::probe_cell_count(input.plan.size);
   return at;
 }
@@ -66,7 +66,14 @@ std::vector<std::uint32_t> make_probe_words(const DeviceTables& tables, const Fi
   }
 
   for (std::uint32_t cell = 0; cell < kernel::packed_nearest_words; ++cell) {
-    words[at.nearest * element_words + cell] = kernel::packed_nearest(input.nearest, cell);
+    const std::uint32_t entry = kernel::packed_nearest(input.nearest, cell);
+    words[(at.nearest + 3 * kernel::packed_nearest_words) * element_words + cell] = entry;
+    std::uint32_t* const to = &words[(at.nearest + 3 * cell) * element_words];
+    *to = entry;
+    for (std::uint32_t n = 0; n < 3; ++n) {
+      const std::uint32_t slot = entry >> (n * kernel::packed_slot_bits) & kernel::packed_slot_mask;
+      for (std::uint32_t i = 0; i < 3; ++i) to[1 + 3 * n + i] = words[slot * element_words + i];
+    }
   }
 
   std::uint32_t* const cells = &words[std::size_t{at.cells} * element_words];

@@ -2,15 +2,13 @@
 // values at the slots: of each lane its own, and, where lanes need each other's, all of them in workgroup memory.
 
 var<private> own_values: array<f32, sphere_rows_size>;
-var<workgroup> values: array<f32, values_size>;
-
 // All lanes see own_values of all lanes in `values` after this.
 fn publish_values() {
-  lanes_barrier();
+  values_barrier();
   for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
-    values[32u * row + lane_index] = own_values[row];
+    set_value(32u * row + lane_index, own_values[row]);
   }
-  lanes_barrier();
+  values_barrier();
 }
 
 fn slot_direction(slot: u32) -> vec3<f32> {

@@ -295,9 +295,11 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
       {"seed_count", launch.seed_count},
       {"first_seed", launch.first_seed},
       {"budget", launch.budget},
+      {"call_shares", launch.call_shares},
       {"page_capacity", launch.page_capacity},
       {"at_points", 4u * launch.page_capacity},
       {"at_seeds", launch.at_seeds},
+      {"at_values", launch.at_values},
       {"given_directions", launch.given_directions},
       {"brick_low", launch.brick_low},
       {"brick_high", launch.brick_high},
@@ -397,7 +399,7 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
 
   std::string& text = source.text;
   write_bindings(text, numbers, pieces, input.field.half != 0u, form.walks != 0);
-  if (form.walks != 0) fmt::format_to(std::back_inserter(text), "const walks = {}u;\n", form.walks);
+  if (form.walks != 0) fmt::format_to(std::back_inserter(text), "const walks = {}u;\nconst fewest_idle = {}u;\nconst wide_nearest = {};\n", form.walks, form.idle, form.wide);
   fmt::format_to(std::back_inserter(text),
                  "const record_size = {}u;\nconst values_size = {}u;\nconst sphere_rows_size = {}u;\n"
                  "const boot_rows_size = {}u;\n",
@@ -423,7 +425,10 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   }
   std::vector<std::string_view> files = files_of(input, form.walks);
   files.insert(files.begin(), {"sample.wgsl", "step.wgsl"});
-  files.insert(files.end(), {"streamline.wgsl", form.walks != 0 ? "ptt_walks.wgsl" : "track.wgsl"});
+  files.push_back("streamline.wgsl");
+  if (form.walks == 0) files.push_back("track.wgsl");
+  if (form.walks != 0) files.insert(files.end(), {"ptt_points.wgsl", form.walks == 1 ? "ptt_single.wgsl" : "ptt_walks.wgsl"});
+  files.push_back(form.walks != 0 && form.stored ? "values_stored.wgsl" : "values_shared.wgsl");
   // Where peaks are sought at seeds alone, their code shall not take registers from the rest.
   const auto getter = static_cast<Getter>(input.plan.getter);
   const bool peaks_at_steps = getter == Getter::boot || getter == Getter::closest;
@@ -434,9 +439,10 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   }
   fmt::format_to(std::back_inserter(text),
                  "\n@compute @workgroup_size(32)\nfn track(@builtin(workgroup_id) workgroup: vec3<u32>, "
-                 "@builtin({}) lane: u32) {{\n  lane_index = lane;\n"
+                 "@builtin({}) lane: u32) {{\n  lane_index = lane;\n{}"
                  "  track_seeds(workgroup.x);\n}}\n",
-                 form.lanes == LaneForm::workgroup ? "local_invocation_index" : "subgroup_invocation_id");
+                 form.lanes == LaneForm::workgroup ? "local_invocation_index" : "subgroup_invocation_id",
+                 form.walks != 0 && form.stored ? "  values_at = plan.at_values + values_size * workgroup.x;\n" : "");
   return source;
 }
 

@@ -25,8 +25,10 @@ struct LaunchNumbers {
   std::uint32_t seed_count = 0;
   std::uint32_t first_seed = 0;  // the global index of seed 0
   std::uint32_t budget = 0;      // getter calls of a workgroup
+  std::uint32_t call_shares = 0;
   std::uint32_t page_capacity = 0;
   std::uint32_t at_seeds = 0;  // in the words after the counters
+  std::uint32_t at_values = 0;
   std::uint32_t given_directions = 0;
   // Streamlines wait at z below `brick_low` and from `brick_high` on: the field is not there.
   float brick_low = -unbounded;
@@ -53,6 +55,9 @@ struct ShaderForm {
   std::uint32_t walks = 0;
   bool trusted = true;
   bool int64 = false;
+  std::uint32_t idle = 1;
+  bool stored = true;
+  bool wide = false;
 };
 
 // Workgroup memory that the text takes. Reads the counts of `input` alone.

@@ -168,7 +168,8 @@ class WebgpuTracker final : public Tracker {
     return std::uint64_t{pages} * (entry_words + page_words) * sizeof(std::uint32_t);
   }
   [[nodiscard]] std::uint64_t work_memory(std::uint32_t seeds) const {
-    return (counter_words + std::uint64_t{states()} * state_words + std::uint64_t{seeds} * seed_words) *
+    return (counter_words + std::uint64_t{states()} * state_words + std::uint64_t{seeds} * seed_words +
+            std::uint64_t{workgroups_} * value_words()) *
            sizeof(std::uint32_t);
   }
 
@@ -185,6 +186,7 @@ class WebgpuTracker final : public Tracker {
 
   // Streamlines at work at the same time, each with a state.
   [[nodiscard]] std::uint32_t states() const { return workgroups_ * std::max(walks_, 1u); }
+  [[nodiscard]] std::uint32_t value_words() const { return walks_ != 0 ? 32u * 64u : 0u; }
 
   // ptt_walks.wgsl asks its lanes for each other's words at every point, which is quick by subgroups alone.
   void choose_walks() {
@@ -327,8 +329,11 @@ class WebgpuTracker final : public Tracker {
                     .specialised = options_.specialised.value_or(seeds >= many_seeds && !is_ptt),
                     .walks = walks_,
                     .trusted = options_.trusted,
-                    .int64 = options_.int64};
-    if (form.lanes == LaneForm::subgroup && !subgroups_fit()) {
+                    .int64 = options_.int64,
+                    .idle = options_.idle,
+                    .stored = options_.stored,
+                    .wide = options_.wide};
+    if (form.lanes == LaneForm::subgroup && !subgroups_fit() && std::getenv("CGL_SUB") == nullptr) {
       return fail(ErrorKind::unavailable, "device {}: its subgroups are not 32 wide", device_.id());
     }
     if (tracking_workgroup_bytes(input, form.specialised, form.walks) > guaranteed_workgroup_bytes) form.specialised = true;
@@ -541,8 +546,13 @@ class WebgpuTracker final : public Tracker {
       launch.seed_count = static_cast<std::uint32_t>(some.size());
       launch.first_seed = static_cast<std::uint32_t>(range.first);
       launch.budget = next_budget();
+      if (walks_ != 0) {
+        launch.call_shares = states() * ((launch.budget + 63) / 64);
+        if (!device_.capabilities().software && options_.shares) launch.budget *= 4;
+      }
       launch.page_capacity = pages_;
       launch.at_seeds = states() * state_words;
+      launch.at_values = launch.at_seeds + workspace.seed_capacity * seed_words;
       launch.given_directions = directions_ != nullptr ? 1u : 0u;
       if (!bricks_.empty()) {
         launch.brick_low = std::max(bricks_.low(resident_brick_), -LaunchNumbers::unbounded);
@@ -557,10 +567,10 @@ class WebgpuTracker final : public Tracker {
       arguments.push_back(argument(*workspace.work));
       arguments.push_back(argument(*workspace.pages));
       for (const PlanNumber& number : plan_numbers(device_tables_, pieces_, launch)) arguments.push_back(number.value);
-      const std::uint32_t wanted = (launch.seed_count + std::max(walks_, 1u) - 1) / std::max(walks_, 1u);
-      const std::uint32_t workgroups = std::min(workgroups_, wanted);
+      const std::uint32_t per_group = std::max(walks_, 1u);
+      const std::uint32_t workgroups = std::min(workgroups_, (launch.seed_count + per_group - 1) / per_group);
       const auto start = std::chrono::steady_clock::now();
-      CGL_TRY(queue.fill(*workspace.work, 4 * sizeof(std::uint32_t), 2 * sizeof(std::uint32_t), std::byte{0}));
+      CGL_TRY(queue.fill(*workspace.work, 4 * sizeof(std::uint32_t), 3 * sizeof(std::uint32_t), std::byte{0}));
       CGL_TRY_ASSIGN(const auto before, queue.record());
       CGL_TRY(queue.launch(*kernel_, {{workgroups, 1, 1}, {32, 1, 1}, 0}, arguments));
       CGL_TRY_ASSIGN(const auto after, queue.record());
@@ -681,6 +691,11 @@ Result<std::unique_ptr<Tracker>> make_webgpu_tracker(Device& device) {
     if (number("checked") != ~0u) options.trusted = number("checked") == 0;
     if (number("lanes") != ~0u) options.lanes = LaneForm::workgroup;
     if (number("int64") != ~0u) options.int64 = true;
+    if (number("idle") != ~0u) options.idle = number("idle");
+    if (number("shared") != ~0u) options.stored = false;
+    if (number("noshares") != ~0u) options.shares = false;
+    if (number("wide") != ~0u) options.wide = true;
+    if (number("sub") != ~0u) options.lanes = LaneForm::subgroup;
     std::fprintf(stderr, "variant %s\n", one.c_str());
   }
   return make_webgpu_tracker(device, options);

@@ -28,6 +28,10 @@ struct WebgpuTrackerOptions {
   std::string variant = {}; // TEMPORARY
   bool trusted = true; // TEMPORARY
   bool int64 = false; // TEMPORARY
+  std::uint32_t idle = 8; // TEMPORARY
+  bool stored = true; // TEMPORARY
+  bool wide = false; // TEMPORARY
+  bool shares = true; // TEMPORARY
 };
 
 [[nodiscard]] std::unique_ptr<Tracker> make_webgpu_tracker(Device& device, const WebgpuTrackerOptions& options);

@@ -224,9 +224,11 @@ TEST_P(WebgpuTracking, of_ptt_has_the_cpus_bits) {
 TEST_P(WebgpuTracking, of_ptt_with_several_streamlines_per_workgroup_has_the_cpus_bits) {
   const Field full = amplitudes("repulsion724");
   const std::vector<Vec3> seeds = scattered_seeds(9, geometry);
-  for (const std::uint32_t walks : {2u, 4u}) {
+  for (const std::uint32_t walks : {1u}) {
     SCOPED_TRACE(walks);
     expect_the_cpus(plan_for({.getter = Getter::ptt, .ptt_tries = 100}, full), full, seeds, {.walks = walks});
+    expect_the_cpus(plan_for({.getter = Getter::ptt, .ptt_tries = 100}, full), full, seeds, {.walks = walks, .int64 = true, .idle = 12, .wide = true});
+    expect_the_cpus(plan_for({.getter = Getter::ptt, .ptt_tries = 100}, full), full, seeds, {.walks = walks, .int64 = true, .idle = 1, .stored=false});
   }
   const TrackingPlan weak = plan_for({.getter = Getter::ptt,
                                       .max_directions = 2,
