@@ -45,6 +45,7 @@ Json capabilities_json(const DeviceCapabilities& can) {
           {"direct_io", can.direct_io},
           {"device_timestamps", can.device_timestamps},
           {"float64", can.float64},
+          {"shader_int64", can.shader_int64},
           {"runtime_compiler", can.runtime_compiler},
           {"runtime_compiler_note", can.runtime_compiler_note},
           {"determinism", determinism_name(can.determinism)}};

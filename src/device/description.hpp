@@ -43,6 +43,7 @@ struct DeviceCapabilities {
   bool direct_io = false;
   bool device_timestamps = false;  // Event::milliseconds_since measures on the device
   bool float64 = false;
+  bool shader_int64 = false;  // 64-bit integers in WGSL, of which the specification has none
   bool runtime_compiler = false;
   std::string runtime_compiler_note;  // which compiler, or why there is none
   Determinism determinism = Determinism::exact;

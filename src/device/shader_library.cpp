@@ -22,13 +22,14 @@ std::string with_negative_zero(std::string text, std::string_view expression) {
 
 }  // namespace
 
-std::string numerics_wgsl(LaneForm form, std::string_view negative_zero) {
+std::string numerics_wgsl(LaneForm form, std::string_view negative_zero, bool int64) {
   std::string text;
   for (const std::string_view file : numerics_files) {
     const bool replaces = file == "exact.wgsl" && !negative_zero.empty();
     text += replaces ? with_negative_zero(std::string(embedded_shader(file)), negative_zero)
                      : std::string(embedded_shader(file));
   }
+  text += embedded_shader(int64 ? "high_product_64.wgsl" : "high_product.wgsl");
   text += embedded_shader(form == LaneForm::workgroup ? "lanes_workgroup.wgsl" : "lanes_subgroup.wgsl");
   return text;
 }

@@ -18,7 +18,9 @@ enum class LaneForm {
 
 // Every function of numerics/wgsl in one text. `negative_zero` is where the kernel's uniform block has -0.0
 // ("plan.negative_zero"). Without it a private variable holds the number, which the entry point sets; browsers then
-// take every product for different in each invocation, and refuse a barrier whose execution depends on one.
-[[nodiscard]] std::string numerics_wgsl(LaneForm form = LaneForm::workgroup, std::string_view negative_zero = {});
+// take every product for different in each invocation, and refuse a barrier whose execution depends on one. With
+// `int64` the text needs an adapter that has 64-bit integers.
+[[nodiscard]] std::string numerics_wgsl(LaneForm form = LaneForm::workgroup, std::string_view negative_zero = {},
+                                        bool int64 = false);
 
 }  // namespace cingulum

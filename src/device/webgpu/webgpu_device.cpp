@@ -39,6 +39,8 @@ DeviceDescription describe(const WgpuLibrary& library, WGPUAdapter adapter, cons
   DeviceCapabilities& can = description.capabilities;
   can.software = info.adapterType == WGPUAdapterType_CPU;
   can.subgroups = library.wgpuAdapterHasFeature(adapter, static_cast<WGPUFeatureName>(WGPUNativeFeature_Subgroup)) != 0;
+  can.shader_int64 =
+      library.wgpuAdapterHasFeature(adapter, static_cast<WGPUFeatureName>(WGPUNativeFeature_ShaderInt64)) != 0;
   can.device_timestamps =
       library.wgpuAdapterHasFeature(adapter,
                                     static_cast<WGPUFeatureName>(WGPUNativeFeature_TimestampQueryInsideEncoders)) != 0;
@@ -126,7 +128,7 @@ WebgpuDevice::~WebgpuDevice() {
 
 Status WebgpuDevice::open(const WGPULimits& limits) {
   std::vector<WGPUFeatureName> features;
-  if (library_.wgpuAdapterHasFeature(adapter_.get(), static_cast<WGPUFeatureName>(WGPUNativeFeature_ShaderInt64)) != 0) features.push_back(static_cast<WGPUFeatureName>(WGPUNativeFeature_ShaderInt64));
+  if (capabilities().shader_int64) features.push_back(static_cast<WGPUFeatureName>(WGPUNativeFeature_ShaderInt64));
   if (capabilities().subgroups) features.push_back(static_cast<WGPUFeatureName>(WGPUNativeFeature_Subgroup));
   if (capabilities().device_timestamps) {
     features.push_back(WGPUFeatureName_TimestampQuery);

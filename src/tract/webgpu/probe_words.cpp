@@ -25,12 +25,12 @@ ProbePlaces probe_places(const TrackingInput& input) {
   ProbePlaces at;
   at.arcs = numerics::lane_count * input.sphere.rows;
   at.nearest = at.arcs + arc_elements * numerics::lane_count;
-  at.cells = at.nearest + 3 * kernel::packed_nearest_words + kernel::packed_nearest_words / element_words;
+  at.cells = at.nearest + kernel::packed_nearest_words / element_words;
   at.end = at.cells + std::uint64_t{2} * kernel::probe_cell_count(input.plan.size);
   return at;
 }
 
-bool probe_walks_fit(const TrackingInput& input) {
+bool probes_fit(const TrackingInput& input) {
   return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
          input.field.half == 0u && input.field.stride % element_words == 0u && input.sphere.half != 0u &&
          input.nearest.cells % kernel::packed_cells == 0u && input.field.channels <= kernel::packed_slot_mask &&
@@ -54,26 +54,24 @@ std::vector<std::uint32_t> make_probe_words(const DeviceTables& tables, const Fi
   const Lanes::Float k2 = Lanes::multiply(Lanes::load(input.disc.k2), limit);
   const numerics::LaneArc<Lanes> arc = numerics::lane_arc<Lanes>(k1, k2, input.plan.ptt_probe_step_mm);
   for (std::uint32_t lane = 0; lane < numerics::lane_count; ++lane) {
-    const float numbers[arc_elements * element_words] = {
-        Lanes::get(arc.along, lane),         Lanes::get(arc.aside_1, lane),
-        Lanes::get(arc.aside_2, lane),       Lanes::get(arc.keep, lane),
-        Lanes::get(arc.turn_1, lane),        Lanes::get(arc.turn_2, lane),
-        Lanes::get(arc.normal_normal, lane), Lanes::get(arc.normal_binormal, lane),
-        Lanes::get(k1, lane),                Lanes::get(k2, lane),
-        0.0f,                                (Lanes::ballot(arc.bent) >> lane & 1u) != 0u ? 1.0f : 0.0f};
+    const float numbers[arc_elements * element_words] = {Lanes::get(arc.along, lane),
+                                                         Lanes::get(arc.aside_1, lane),
+                                                         Lanes::get(arc.aside_2, lane),
+                                                         Lanes::get(arc.keep, lane),
+                                                         Lanes::get(arc.turn_1, lane),
+                                                         Lanes::get(arc.turn_2, lane),
+                                                         Lanes::get(arc.normal_normal, lane),
+                                                         Lanes::get(arc.normal_binormal, lane),
+                                                         Lanes::get(k1, lane),
+                                                         Lanes::get(k2, lane),
+                                                         0.0f,
+                                                         (Lanes::ballot(arc.bent) >> lane & 1u) != 0u ? 1.0f : 0.0f};
     std::uint32_t* const to = &words[(at.arcs + arc_elements * lane) * element_words];
     for (std::size_t i = 0; i < std::size(numbers); ++i) to[i] = word_of(numbers[i]);
   }
 
   for (std::uint32_t cell = 0; cell < kernel::packed_nearest_words; ++cell) {
-    const std::uint32_t entry = kernel::packed_nearest(input.nearest, cell);
-    words[(at.nearest + 3 * kernel::packed_nearest_words) * element_words + cell] = entry;
-    std::uint32_t* const to = &words[(at.nearest + 3 * cell) * element_words];
-    *to = entry;
-    for (std::uint32_t n = 0; n < 3; ++n) {
-      const std::uint32_t slot = entry >> (n * kernel::packed_slot_bits) & kernel::packed_slot_mask;
-      for (std::uint32_t i = 0; i < 3; ++i) to[1 + 3 * n + i] = words[slot * element_words + i];
-    }
+    words[at.nearest * element_words + cell] = kernel::packed_nearest(input.nearest, cell);
   }
 
   std::uint32_t* const cells = &words[std::size_t{at.cells} * element_words];

@@ -1,6 +1,6 @@
-// The tables of ptt_walks.wgsl as words of one buffer, four to an element: directions of the slots, arcs of the disc, the
-// small table of nearest slots, and of every cell of the image the places of its eight records. Called by the WebGPU
-// tracker, which uploads them, and by webgpu_shader.cpp, which tells the text where they lie.
+// The tables of ptt_points.wgsl as words of one buffer, four to an element: directions of the slots, arcs of the disc,
+// the small table of nearest slots, and of every cell of the image the places of its eight records. Called by the
+// WebGPU tracker, which uploads them, and by webgpu_shader.cpp, which tells the text where they lie.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct ProbePlaces {
 };
 [[nodiscard]] ProbePlaces probe_places(const TrackingInput& input);
 
-// Whether ptt_walks.wgsl can track this: its slots fit into ten bits and it has no code for several parallel probes,
+// Whether ptt_probes.wgsl can track this: its slots fit into ten bits and it has no code for several parallel probes,
 // exponents, half precision and whole spheres.
-[[nodiscard]] bool probe_walks_fit(const TrackingInput& input);
+[[nodiscard]] bool probes_fit(const TrackingInput& input);
 
 [[nodiscard]] std::vector<std::uint32_t> make_probe_words(const DeviceTables& tables, const Field& field);
 

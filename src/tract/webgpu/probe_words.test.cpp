@@ -1,5 +1,5 @@
-// The tables of ptt_walks.wgsl: the slots of a cell include the nearest, a cell's places are those of the records of its
-// corners.
+// The tables of ptt_points.wgsl: the slots of a cell include the nearest, a cell's places are those of the records of
+// its corners.
 #include "tract/webgpu/probe_words.hpp"
 
 #include <gtest/gtest.h>
@@ -37,13 +37,13 @@ class ProbeWords : public testing::Test {
 };
 
 TEST_F(ProbeWords, are_made_where_the_kernel_fits) {
-  EXPECT_TRUE(probe_walks_fit(tables_.input));
+  EXPECT_TRUE(probes_fit(tables_.input));
   TrackingInput other = tables_.input;
   other.plan.ptt_probe_count = 2;
-  EXPECT_FALSE(probe_walks_fit(other));
+  EXPECT_FALSE(probes_fit(other));
   other = tables_.input;
   other.field.half = 1;
-  EXPECT_FALSE(probe_walks_fit(other));
+  EXPECT_FALSE(probes_fit(other));
   EXPECT_EQ(words_.size(), 4 * probe_places(tables_.input).end);
 }
 
@@ -84,7 +84,6 @@ TEST_F(ProbeWords, have_the_nearest_slot_among_those_of_its_cell) {
     ASSERT_TRUE(slot(0) == nearest || slot(1) == nearest || slot(2) == nearest) << i;
   }
   // Else most directions would go the long way.
-  std::printf("few %f\n", double(few)/tries);
   EXPECT_GT(few, tries * 9 / 10);
 }
 

@@ -1,4 +1,4 @@
-// The state of a streamline between dispatches, and the pages of its points: what track.wgsl and ptt_walks.wgsl share.
+// The state of a streamline between dispatches, and the pages of its points: what track.wgsl and ptt_probes.wgsl share.
 //
 // Points go to pages of 32, taken from a common counter; a page belongs to one half of one streamline and has an entry
 // that says so. When the pages are used up, workgroups wait for the next dispatch, before which the host empties them.

@@ -47,7 +47,7 @@ std::vector<ShapeNumber> shape_numbers(const TrackingInput& input, const FieldPi
 }
 
 // The getter's files, after those that every module has.
-std::vector<std::string_view> files_of(const TrackingInput& input, std::uint32_t walks) {
+std::vector<std::string_view> files_of(const TrackingInput& input, bool probes) {
   std::vector<std::string_view> files;
   const auto add = [&](std::initializer_list<std::string_view> names) { files.insert(files.end(), names); };
   const bool series = input.field.kind == field_of_harmonics;
@@ -83,14 +83,14 @@ std::vector<std::string_view> files_of(const TrackingInput& input, std::uint32_t
     default:
       if (series) add({"series.wgsl"});
       add({"ptt_draws.wgsl", series ? "ptt_sh.wgsl" : "ptt_sf.wgsl"});
-      if (walks == 0) add({"ptt.wgsl"});
+      if (!probes) add({"ptt.wgsl"});
       break;
   }
   return files;
 }
 
 void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces, bool half,
-                    bool walks) {
+                    bool probes) {
   auto out = std::back_inserter(text);
   fmt::format_to(out, "struct Plan {{\n");
   for (const PlanNumber& number : numbers) {
@@ -102,7 +102,7 @@ void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, c
                    half ? "u32" : "f32");
   }
   std::uint32_t next = pieces.count + 1;
-  if (walks) {
+  if (probes) {
     fmt::format_to(out,
                    "@group(0) @binding({}) var<storage, read> field_rows: array<vec4<f32>>;\n"
                    "@group(0) @binding({}) var<storage, read> probe_tables: array<vec4<u32>>;\n",
@@ -260,10 +260,9 @@ struct WorkgroupSizes {
   std::uint32_t record;
   std::uint32_t values;
   std::uint32_t boot_rows;
-  std::uint32_t walks;
 
   // Rounded up, so that fields of similar shape share a module.
-  WorkgroupSizes(const TrackingInput& input, bool exact, std::uint32_t walks_of_ptt) : walks(walks_of_ptt) {
+  WorkgroupSizes(const TrackingInput& input, bool exact) {
     const bool has_record = input.field.kind == field_of_harmonics || input.field.kind == field_of_bootstrap;
     record = has_record ? input.field.channels + 1 : 0;
     values = numerics::lane_count * input.sphere.rows;
@@ -277,8 +276,7 @@ struct WorkgroupSizes {
   [[nodiscard]] std::uint32_t bytes(const TrackingInput& input) const {
     constexpr std::uint32_t lanes = 64 + 1 + 32;  // lanes_workgroup.wgsl, shared_words
     const std::uint32_t boot = input.field.kind == field_of_bootstrap ? 96 : 0;
-    constexpr std::uint32_t walk = 4 * 32 * 3 + 4 * 3 + 32;  // ptt_walks.wgsl
-    return 4 * (lanes + record + values + boot + walks * walk);
+    return 4 * (lanes + record + values + boot);
   }
 };
 
@@ -370,23 +368,27 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
   return numbers;
 }
 
-std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised, std::uint32_t walks) {
-  return WorkgroupSizes(input, specialised, walks).bytes(input);
+std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised) {
+  return WorkgroupSizes(input, specialised).bytes(input);
+}
+
+std::uint32_t tracking_value_words(const TrackingInput& input) {
+  return WorkgroupSizes(input, false).values;
 }
 
 KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
                                   const FieldPieces& pieces, const ShaderForm& form) {
-  const WorkgroupSizes sizes(input, form.specialised, form.walks);
+  const WorkgroupSizes sizes(input, form.specialised);
   KernelSource source;
   source.name = "track";
   source.language = KernelLanguage::wgsl;
-  // ptt is a twentieth faster with the checks, which keep the driver from unrolling.
-  source.trusted = form.trusted && (form.walks != 0 || static_cast<Getter>(input.plan.getter) != Getter::ptt);
+  // ptt in rounds is a twentieth faster with the checks, which keep the driver from unrolling.
+  source.trusted = form.probes || static_cast<Getter>(input.plan.getter) != Getter::ptt;
   source.parameters.push_back({"tables", ParameterKind::buffer_in});
   for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
     source.parameters.push_back({fmt::format("field_{}", piece), ParameterKind::buffer_in});
   }
-  if (form.walks != 0) {
+  if (form.probes) {
     source.parameters.push_back({"field_rows", ParameterKind::buffer_in});
     source.parameters.push_back({"probe_tables", ParameterKind::buffer_in});
   }
@@ -398,8 +400,7 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   }
 
   std::string& text = source.text;
-  write_bindings(text, numbers, pieces, input.field.half != 0u, form.walks != 0);
-  if (form.walks != 0) fmt::format_to(std::back_inserter(text), "const walks = {}u;\nconst fewest_idle = {}u;\nconst wide_nearest = {};\n", form.walks, form.idle, form.wide);
+  write_bindings(text, numbers, pieces, input.field.half != 0u, form.probes);
   fmt::format_to(std::back_inserter(text),
                  "const record_size = {}u;\nconst values_size = {}u;\nconst sphere_rows_size = {}u;\n"
                  "const boot_rows_size = {}u;\n",
@@ -407,13 +408,7 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
                  std::max(1u, sizes.values / numerics::lane_count), std::max(1u, sizes.boot_rows));
   write_shape(text, shape_numbers(input, pieces), form.specialised);
   write_field_access(text, pieces, input.field.half != 0u);
-  std::string numerics_text = numerics_wgsl(form.lanes, "plan.negative_zero");
-  if (form.int64) {
-    const std::size_t begin = numerics_text.find("fn high_product");
-    const std::size_t end = numerics_text.find("\n}\n", begin) + 3;
-    numerics_text.replace(begin, end - begin, "fn high_product(a: u32, b: u32) -> u32 {\n  return u32((u64(a) * u64(b)) >> 32u);\n}\n");
-  }
-  text += numerics_text;
+  text += numerics_wgsl(form.lanes, "plan.negative_zero", form.int64);
   Unroller unroller;
   if (form.specialised) {
     for (const ShapeNumber& number : shape_numbers(input, pieces)) unroller.know(number.name + "()", number.value);
@@ -423,12 +418,14 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
       unroller.know(fmt::format("mirror_end({}u)", i), bounds[i + 1]);
     }
   }
-  std::vector<std::string_view> files = files_of(input, form.walks);
+  std::vector<std::string_view> files = files_of(input, form.probes);
   files.insert(files.begin(), {"sample.wgsl", "step.wgsl"});
   files.push_back("streamline.wgsl");
-  if (form.walks == 0) files.push_back("track.wgsl");
-  if (form.walks != 0) files.insert(files.end(), {"ptt_points.wgsl", form.walks == 1 ? "ptt_single.wgsl" : "ptt_walks.wgsl"});
-  files.push_back(form.walks != 0 && form.stored ? "values_stored.wgsl" : "values_shared.wgsl");
+  if (form.probes) {
+    files.insert(files.end(), {"values_stored.wgsl", "ptt_points.wgsl", "ptt_probes.wgsl"});
+  } else {
+    files.insert(files.end(), {"values_shared.wgsl", "track.wgsl"});
+  }
   // Where peaks are sought at seeds alone, their code shall not take registers from the rest.
   const auto getter = static_cast<Getter>(input.plan.getter);
   const bool peaks_at_steps = getter == Getter::boot || getter == Getter::closest;
@@ -442,7 +439,7 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
                  "@builtin({}) lane: u32) {{\n  lane_index = lane;\n{}"
                  "  track_seeds(workgroup.x);\n}}\n",
                  form.lanes == LaneForm::workgroup ? "local_invocation_index" : "subgroup_invocation_id",
-                 form.walks != 0 && form.stored ? "  values_at = plan.at_values + values_size * workgroup.x;\n" : "");
+                 form.probes ? "  values_at = plan.at_values + values_size * workgroup.x;\n" : "");
   return source;
 }
 

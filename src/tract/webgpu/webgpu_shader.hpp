@@ -23,12 +23,12 @@ struct FieldPieces {
 // What changes from launch to launch.
 struct LaunchNumbers {
   std::uint32_t seed_count = 0;
-  std::uint32_t first_seed = 0;  // the global index of seed 0
-  std::uint32_t budget = 0;      // getter calls of a workgroup
-  std::uint32_t call_shares = 0;
+  std::uint32_t first_seed = 0;   // the global index of seed 0
+  std::uint32_t budget = 0;       // getter calls of a workgroup
+  std::uint32_t call_shares = 0;  // of ptt_probes.wgsl: of all workgroups together
   std::uint32_t page_capacity = 0;
-  std::uint32_t at_seeds = 0;  // in the words after the counters
-  std::uint32_t at_values = 0;
+  std::uint32_t at_seeds = 0;   // in the words after the counters
+  std::uint32_t at_values = 0;  // of ptt_probes.wgsl, likewise
   std::uint32_t given_directions = 0;
   // Streamlines wait at z below `brick_low` and from `brick_high` on: the field is not there.
   float brick_low = -unbounded;
@@ -50,19 +50,17 @@ struct ShaderForm {
   LaneForm lanes = LaneForm::workgroup;
   // Write the field's shape into the text, so that the driver can unroll: faster, but every shape is compiled anew.
   bool specialised = false;
-  // Streamlines of a workgroup by ptt_walks.wgsl; 0: one, by track.wgsl. Two more bindings: the field's records once more,
-  // and the words of probe_words.hpp, both before the work.
-  std::uint32_t walks = 0;
-  bool trusted = true;
-  bool int64 = false;
-  std::uint32_t idle = 1;
-  bool stored = true;
-  bool wide = false;
+  // ptt by ptt_probes.wgsl instead of ptt.wgsl and track.wgsl. Two more bindings before the work: the field's records
+  // once more, and the words of probe_words.hpp.
+  bool probes = false;
+  bool int64 = false;  // the adapter has 64-bit integers
 };
 
 // Workgroup memory that the text takes. Reads the counts of `input` alone.
-[[nodiscard]] std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised,
-                                                     std::uint32_t walks = 0);
+[[nodiscard]] std::uint32_t tracking_workgroup_bytes(const TrackingInput& input, bool specialised);
+
+// Words of the buffer that a workgroup of ptt_probes.wgsl takes for values.
+[[nodiscard]] std::uint32_t tracking_value_words(const TrackingInput& input);
 
 [[nodiscard]] KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
                                                 const FieldPieces& pieces, const ShaderForm& form);

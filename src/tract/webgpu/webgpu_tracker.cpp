@@ -6,8 +6,6 @@
 #include <bit>
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -41,8 +39,10 @@ constexpr std::uint32_t fewest_pages = 256;
 constexpr std::uint32_t guaranteed_workgroup_bytes = 16384;
 constexpr std::uint32_t guaranteed_bindings = 8;
 constexpr std::uint32_t bindings_besides_field = 3;  // tables, work, pages
-constexpr std::uint32_t usual_walks = 4;
-constexpr std::uint32_t most_sphere_rows = 64;       // find_peaks.wgsl keeps a bit per row in two words
+constexpr std::uint32_t calls_of_a_share = 64;       // ptt_probes.wgsl
+constexpr std::uint32_t shares_of_one = 4;           // how many times the usual calls a workgroup may make
+constexpr std::uint32_t probe_element_bytes = 16;
+constexpr std::uint32_t most_sphere_rows = 64;  // find_peaks.wgsl keeps a bit per row in two words
 
 // A dispatch shall end soon, so that a display stays alive and an interrupt is heard.
 // Not too soon either: at its end it waits for the slowest workgroup.
@@ -54,8 +54,8 @@ constexpr std::uint32_t first_budget = 64;
 // (the limiter of its compiler), without a word. A dispatch there must stay below.
 constexpr std::uint64_t most_software_rounds = 60000;
 
-// No fewer than the rounds of all loops in one getter call of each of a workgroup's streamlines.
-std::uint64_t rounds_of_a_call(const TrackingInput& input, std::uint32_t walks) {
+// No fewer than the rounds of all loops in one getter call.
+std::uint64_t rounds_of_a_call(const TrackingInput& input, bool probes) {
   const TrackingPlan& plan = input.plan;
   const auto getter = static_cast<Getter>(plan.getter);
   const std::uint64_t rows = input.sphere.rows;
@@ -70,10 +70,10 @@ std::uint64_t rounds_of_a_call(const TrackingInput& input, std::uint32_t walks) 
   if (getter == Getter::boot) {
     rounds += plan.boot_attempts * (2 * input.bootstrap.rows * coefficients + 64 + series + 4 * rows + peaks);
   }
-  if (walks != 0) {
-    const std::uint64_t probes = numerics::lane_count + plan.ptt_tries;
-    const std::uint64_t points = (probes * walks / numerics::lane_count + 1) * plan.ptt_probe_quality;
-    return walks * (rounds + points * (16 + input.nearest.capacity) + probes);
+  if (probes) {
+    // With lanes that wait until several are idle, and none taking more than one of those that others made.
+    const std::uint64_t followed = 2 * (2 + plan.ptt_tries / numerics::lane_count) * plan.ptt_probe_quality;
+    return rounds + followed * (24 + input.nearest.capacity);
   }
   if (getter == Getter::ptt) {
     const std::uint64_t amplitude = 10 + std::max<std::uint64_t>(at_direction, input.nearest.capacity);
@@ -95,8 +95,11 @@ class WebgpuTracker final : public Tracker {
  public:
   WebgpuTracker(Device& device, const WebgpuTrackerOptions& options) : device_(device), options_(options) {
     const bool software = device.capabilities().software;
+    workgroups_ = options.workgroups != 0 ? options.workgroups : software ? 64 : 4096;
     pages_wanted_ = options.pages != 0 ? options.pages : software ? 1u << 14 : 1u << 18;
     pages_ = pages_wanted_;
+    // Of the pages that a dispatch can fill there should be enough, else workgroups wait for the host.
+    largest_budget_ = std::max(64u, points_per_page / 2 * (pages_ / workgroups_));
   }
 
   [[nodiscard]] std::string name() const override { return device_.id(); }
@@ -121,7 +124,6 @@ class WebgpuTracker final : public Tracker {
       CGL_TRY(check_given_directions(directions, seeds));
       CGL_TRY_ASSIGN(device_tables_, make_device_tables(plan, field));
       give_up_memory();
-      choose_walks();
       CGL_TRY(bound_dispatches());
       MemoryNeed besides = memory_need(field);
       besides.field_bytes = 0;
@@ -132,13 +134,11 @@ class WebgpuTracker final : public Tracker {
       const auto attempt = [&](FieldBricks bricks) -> Status {
         bricks_ = std::move(bricks);
         pieces_ = pieces_of(field, records_at_once(field));
-        if (!bricks_.empty() || pieces_.count != 1) walks_ = 0;
         CGL_TRY(upload_input(field));
         CGL_TRY(make_probe_tables(field));
         Status made = make_machinery(seeds.count());
-        if (made || made.error().kind() != ErrorKind::out_of_memory || walks_ == 0) return made;
-        probe_tables_.reset();
-        walks_ = 0;
+        if (made || made.error().kind() != ErrorKind::out_of_memory || !probes_) return made;
+        give_up_probes();
         return make_machinery(seeds.count());
       };
       CGL_TRY(fit_field(device_, field, fit, attempt, [&] { give_up_memory(); }));
@@ -167,8 +167,9 @@ class WebgpuTracker final : public Tracker {
   [[nodiscard]] static std::uint64_t page_memory(std::uint32_t pages) {
     return std::uint64_t{pages} * (entry_words + page_words) * sizeof(std::uint32_t);
   }
+  [[nodiscard]] std::uint32_t value_words() const { return probes_ ? tracking_value_words(device_tables_.input) : 0u; }
   [[nodiscard]] std::uint64_t work_memory(std::uint32_t seeds) const {
-    return (counter_words + std::uint64_t{states()} * state_words + std::uint64_t{seeds} * seed_words +
+    return (counter_words + std::uint64_t{workgroups_} * state_words + std::uint64_t{seeds} * seed_words +
             std::uint64_t{workgroups_} * value_words()) *
            sizeof(std::uint32_t);
   }
@@ -184,45 +185,38 @@ class WebgpuTracker final : public Tracker {
     resident_brick_ = no_brick;
   }
 
-  // Streamlines at work at the same time, each with a state.
-  [[nodiscard]] std::uint32_t states() const { return workgroups_ * std::max(walks_, 1u); }
-  [[nodiscard]] std::uint32_t value_words() const { return walks_ != 0 ? 32u * 64u : 0u; }
+  void give_up_probes() {
+    probe_tables_.reset();
+    probes_ = false;
+  }
 
-  // ptt_walks.wgsl asks its lanes for each other's words at every point, which is quick by subgroups alone.
-  void choose_walks() {
-    walks_ = options_.walks.value_or(lanes_are_subgroups() ? usual_walks : 0u);
+  // ptt_probes.wgsl asks its lanes for each other's words at every point, which is quick by subgroups alone.
+  [[nodiscard]] bool wants_probes() const {
     const TrackingInput& input = device_tables_.input;
-    if (!probe_walks_fit(input) || probe_places(input).end * sizeof(std::uint32_t) * 4 > largest_binding()) walks_ = 0;
-    choose_workgroups();
-  }
-  void choose_workgroups() {
-    const std::uint32_t usual = device_.capabilities().software ? 64 : walks_ != 0 ? 2048 : 4096;
-    workgroups_ = options_.workgroups != 0 ? options_.workgroups : usual;
-  }
-
-  [[nodiscard]] Status make_machinery(std::uint64_t seeds) {
-    choose_workgroups();
-    // Of the pages that a dispatch can fill there should be enough, else streamlines wait for the host.
-    largest_budget_ = std::max(64u, points_per_page / 2 * (pages_wanted_ / states()));
-    CGL_TRY(bound_dispatches());
-    CGL_TRY(compile_shader(seeds));
-    return make_first_workspace();
+    return options_.probes.value_or(lanes_are_subgroups()) && probes_fit(input) && bricks_.empty() &&
+           pieces_.count == 1 && probe_places(input).end * probe_element_bytes <= largest_binding() &&
+           (!device_.capabilities().software || rounds_of_a_call(input, true) <= most_software_rounds);
   }
 
   // Where there is no memory for these tables, without them.
   [[nodiscard]] Status make_probe_tables(const Field& field) {
-    if (walks_ == 0) return {};
+    probes_ = false;
+    if (!wants_probes()) return {};
     const std::vector<std::uint32_t> words = make_probe_words(device_tables_, field);
     auto buffer = device_.allocate(words.size() * sizeof(std::uint32_t));
-    if (!buffer && buffer.error().kind() != ErrorKind::out_of_memory) return tl::make_unexpected(buffer.error());
-    if (!buffer) {
-      walks_ = 0;
-      return {};
-    }
-    probe_tables_ = std::move(*buffer);
+    if (!buffer && buffer.error().kind() == ErrorKind::out_of_memory) return {};
+    CGL_TRY_ASSIGN(probe_tables_, std::move(buffer));
     CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
     CGL_TRY(upload(*queue, *probe_tables_, std::span<const std::uint32_t>(words)));
-    return queue->synchronise();
+    CGL_TRY(queue->synchronise());
+    probes_ = true;
+    return {};
+  }
+
+  [[nodiscard]] Status make_machinery(std::uint64_t seeds) {
+    CGL_TRY(bound_dispatches());
+    CGL_TRY(compile_shader(seeds));
+    return make_first_workspace();
   }
 
   [[nodiscard]] bool subgroups_fit() const {
@@ -241,8 +235,7 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] Status bound_dispatches() {
     if (!device_.capabilities().software) return {};
-    if (rounds_of_a_call(device_tables_.input, walks_) > most_software_rounds) walks_ = 0;
-    const std::uint64_t calls = most_software_rounds / rounds_of_a_call(device_tables_.input, walks_);
+    const std::uint64_t calls = most_software_rounds / rounds_of_a_call(device_tables_.input, probes_);
     if (calls == 0) {
       return fail(
           ErrorKind::unavailable,
@@ -322,21 +315,18 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] Status compile_shader(std::uint64_t seeds) {
     const TrackingInput& input = device_tables_.input;
-    // Compiling for one shape pays when there is much to track; not for ptt, where it was measured to gain nothing.
+    // Compiling for one shape pays when there is much to track; not for ptt in rounds, where it was measured to gain
+    // nothing.
     const bool is_ptt = static_cast<Getter>(input.plan.getter) == Getter::ptt;
     constexpr std::uint64_t many_seeds = 10'000;
     ShaderForm form{.lanes = lanes_are_subgroups() ? LaneForm::subgroup : LaneForm::workgroup,
-                    .specialised = options_.specialised.value_or(seeds >= many_seeds && !is_ptt),
-                    .walks = walks_,
-                    .trusted = options_.trusted,
-                    .int64 = options_.int64,
-                    .idle = options_.idle,
-                    .stored = options_.stored,
-                    .wide = options_.wide};
-    if (form.lanes == LaneForm::subgroup && !subgroups_fit() && std::getenv("CGL_SUB") == nullptr) {
+                    .specialised = options_.specialised.value_or(seeds >= many_seeds && (!is_ptt || probes_)),
+                    .probes = probes_,
+                    .int64 = probes_ && options_.int64.value_or(device_.capabilities().shader_int64)};
+    if (form.lanes == LaneForm::subgroup && !subgroups_fit()) {
       return fail(ErrorKind::unavailable, "device {}: its subgroups are not 32 wide", device_.id());
     }
-    if (tracking_workgroup_bytes(input, form.specialised, form.walks) > guaranteed_workgroup_bytes) form.specialised = true;
+    if (tracking_workgroup_bytes(input, form.specialised) > guaranteed_workgroup_bytes) form.specialised = true;
     const std::vector<PlanNumber> numbers = plan_numbers(device_tables_, pieces_, {});
     CGL_TRY_ASSIGN(kernel_, device_.compile(make_tracking_shader(input, numbers, pieces_, form)));
     const CompilationReport& report = kernel_->report();
@@ -515,7 +505,7 @@ class WebgpuTracker final : public Tracker {
 
   Status upload_seeds(SeedRange range, const std::vector<numerics::Vec3>& positions,
                       std::span<const std::uint32_t> some, Workspace& workspace) const {
-    const std::uint64_t at_seeds = counter_words + std::uint64_t{states()} * state_words;
+    const std::uint64_t at_seeds = counter_words + std::uint64_t{workgroups_} * state_words;
     std::vector<std::uint32_t> words(some.size() * seed_words);
     for (std::size_t i = 0; i < some.size(); ++i) {
       std::uint32_t* const seed = &words[i * seed_words];
@@ -546,12 +536,13 @@ class WebgpuTracker final : public Tracker {
       launch.seed_count = static_cast<std::uint32_t>(some.size());
       launch.first_seed = static_cast<std::uint32_t>(range.first);
       launch.budget = next_budget();
-      if (walks_ != 0) {
-        launch.call_shares = states() * ((launch.budget + 63) / 64);
-        if (!device_.capabilities().software && options_.shares) launch.budget *= 4;
+      if (probes_) {
+        launch.call_shares = workgroups_ * ((launch.budget + calls_of_a_share - 1) / calls_of_a_share);
+        // What others do not use: those that the device starts first work longest.
+        launch.budget = std::min(most_calls_, shares_of_one * launch.budget);
       }
       launch.page_capacity = pages_;
-      launch.at_seeds = states() * state_words;
+      launch.at_seeds = workgroups_ * state_words;
       launch.at_values = launch.at_seeds + workspace.seed_capacity * seed_words;
       launch.given_directions = directions_ != nullptr ? 1u : 0u;
       if (!bricks_.empty()) {
@@ -560,15 +551,14 @@ class WebgpuTracker final : public Tracker {
       }
       std::vector<KernelArgument> arguments = {argument(*tables_)};
       for (const auto& piece : field_) arguments.push_back(argument(*piece));
-      if (walks_ != 0) {
+      if (probes_) {
         arguments.push_back(argument(*field_.front()));
         arguments.push_back(argument(*probe_tables_));
       }
       arguments.push_back(argument(*workspace.work));
       arguments.push_back(argument(*workspace.pages));
       for (const PlanNumber& number : plan_numbers(device_tables_, pieces_, launch)) arguments.push_back(number.value);
-      const std::uint32_t per_group = std::max(walks_, 1u);
-      const std::uint32_t workgroups = std::min(workgroups_, (launch.seed_count + per_group - 1) / per_group);
+      const std::uint32_t workgroups = std::min<std::uint32_t>(workgroups_, launch.seed_count);
       const auto start = std::chrono::steady_clock::now();
       CGL_TRY(queue.fill(*workspace.work, 4 * sizeof(std::uint32_t), 3 * sizeof(std::uint32_t), std::byte{0}));
       CGL_TRY_ASSIGN(const auto before, queue.record());
@@ -579,11 +569,6 @@ class WebgpuTracker final : public Tracker {
       if (device_.capabilities().device_timestamps) {
         CGL_TRY_ASSIGN(const double milliseconds, after->milliseconds_since(*before));
         kernel_nanoseconds_ += static_cast<std::uint64_t>(std::max(0.0, 1e6 * milliseconds));
-      }
-      if (!options_.variant.empty()) {
-        CGL_TRY_ASSIGN(const double ms, after->milliseconds_since(*before));
-        std::fprintf(stderr, "  %s walks_ %u budget %u groups %u: %.2f ms, seeds taken %u of %u, unfinished %u, pages %u\n",
-                     options_.variant.c_str(), walks_, launch.budget, workgroups, ms, counters[0], launch.seed_count, counters[4], counters[1]);
       }
       note_dispatch(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       finished = counters[0] >= launch.seed_count && counters[4] == 0;
@@ -639,12 +624,12 @@ class WebgpuTracker final : public Tracker {
   std::uint32_t pages_ = 0;  // of each workspace
   std::uint32_t largest_budget_ = 0;
   std::uint32_t most_calls_ = ~0u;  // in one dispatch
-  std::uint32_t walks_ = 0;         // streamlines of a workgroup by ptt_walks.wgsl; 0: one, by track.wgsl
+  bool probes_ = false;             // ptt by ptt_probes.wgsl
   DeviceTables device_tables_;
   FieldPieces pieces_;
   std::unique_ptr<Kernel> kernel_;
   std::unique_ptr<Buffer> tables_;
-  std::unique_ptr<Buffer> probe_tables_;  // where walks_ is not 0
+  std::unique_ptr<Buffer> probe_tables_;  // where probes_ is set
   std::vector<std::unique_ptr<Buffer>> field_;
   const Field* source_ = nullptr;
   static constexpr std::uint32_t no_brick = ~0u;
@@ -668,37 +653,7 @@ std::unique_ptr<Tracker> make_webgpu_tracker(Device& device, const WebgpuTracker
 }
 
 Result<std::unique_ptr<Tracker>> make_webgpu_tracker(Device& device) {
-  WebgpuTrackerOptions options;
-  // TEMPORARY
-  static std::atomic<unsigned> next = 0;
-  if (const char* text = std::getenv("CINGULUM_WEBGPU_VARIANTS")) {
-    std::vector<std::string> all(1);
-    for (const char* c = text; *c != 0; ++c) {
-      if (*c == '|') all.emplace_back();
-      else all.back() += *c;
-    }
-    const std::string one = all[next++ % all.size()] + ",";
-    options.variant = one;
-    const auto number = [&](const std::string& key) -> std::uint32_t {
-      const std::size_t at = ("," + one).find("," + key);
-      return at == std::string::npos ? ~0u : static_cast<std::uint32_t>(std::atoi(one.c_str() + at + key.size()));
-    };
-    if (number("walks") != ~0u) options.walks = number("walks");
-    if (number("wg") != ~0u) options.workgroups = number("wg");
-    if (number("pages") != ~0u) options.pages = 1u << number("pages");
-    if (number("budget") != ~0u) options.budget = number("budget");
-    if (number("special") != ~0u) options.specialised = number("special") != 0;
-    if (number("checked") != ~0u) options.trusted = number("checked") == 0;
-    if (number("lanes") != ~0u) options.lanes = LaneForm::workgroup;
-    if (number("int64") != ~0u) options.int64 = true;
-    if (number("idle") != ~0u) options.idle = number("idle");
-    if (number("shared") != ~0u) options.stored = false;
-    if (number("noshares") != ~0u) options.shares = false;
-    if (number("wide") != ~0u) options.wide = true;
-    if (number("sub") != ~0u) options.lanes = LaneForm::subgroup;
-    std::fprintf(stderr, "variant %s\n", one.c_str());
-  }
-  return make_webgpu_tracker(device, options);
+  return make_webgpu_tracker(device, WebgpuTrackerOptions{});
 }
 
 }  // namespace cingulum

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "base/result.hpp"
 #include "device/device.hpp"
@@ -23,15 +22,8 @@ struct WebgpuTrackerOptions {
   std::uint32_t budget = 0;                 // getter calls of a workgroup in one dispatch; 0: by time
   std::optional<LaneForm> lanes = {};       // none: subgroups where they are 32 wide
   std::optional<bool> specialised = {};     // none: when there are many seeds
-  // Streamlines of a workgroup where ptt_walks.wgsl can track (1, 2 or 4), 0: not by it; none: by the adapter.
-  std::optional<std::uint32_t> walks = {};
-  std::string variant = {}; // TEMPORARY
-  bool trusted = true; // TEMPORARY
-  bool int64 = false; // TEMPORARY
-  std::uint32_t idle = 8; // TEMPORARY
-  bool stored = true; // TEMPORARY
-  bool wide = false; // TEMPORARY
-  bool shares = true; // TEMPORARY
+  std::optional<bool> probes = {};          // ptt by ptt_probes.wgsl where it can; none: where lanes are subgroups
+  std::optional<bool> int64 = {};           // none: where the adapter has them
 };
 
 [[nodiscard]] std::unique_ptr<Tracker> make_webgpu_tracker(Device& device, const WebgpuTrackerOptions& options);

@@ -219,17 +219,12 @@ TEST_P(WebgpuTracking, of_ptt_has_the_cpus_bits) {
   expect_the_cpus(plan_for({.getter = Getter::ptt}, series), series, scattered_seeds(4, geometry));
 }
 
-// Several streamlines of a workgroup, whose lanes follow probes; on its own this is chosen where subgroups fit. Few tries,
-// so that a software adapter takes it.
-TEST_P(WebgpuTracking, of_ptt_with_several_streamlines_per_workgroup_has_the_cpus_bits) {
+// By ptt_probes.wgsl, which is chosen on its own where subgroups fit. Few tries, so that a software adapter takes it.
+TEST_P(WebgpuTracking, of_ptt_by_lanes_that_hand_on_their_candidates_has_the_cpus_bits) {
   const Field full = amplitudes("repulsion724");
   const std::vector<Vec3> seeds = scattered_seeds(9, geometry);
-  for (const std::uint32_t walks : {1u}) {
-    SCOPED_TRACE(walks);
-    expect_the_cpus(plan_for({.getter = Getter::ptt, .ptt_tries = 100}, full), full, seeds, {.walks = walks});
-    expect_the_cpus(plan_for({.getter = Getter::ptt, .ptt_tries = 100}, full), full, seeds, {.walks = walks, .int64 = true, .idle = 12, .wide = true});
-    expect_the_cpus(plan_for({.getter = Getter::ptt, .ptt_tries = 100}, full), full, seeds, {.walks = walks, .int64 = true, .idle = 1, .stored=false});
-  }
+  const TrackingPlan plan = plan_for({.getter = Getter::ptt, .ptt_tries = 100}, full);
+  expect_the_cpus(plan, full, seeds, {.probes = true, .int64 = false});
   const TrackingPlan weak = plan_for({.getter = Getter::ptt,
                                       .max_directions = 2,
                                       .ptt_probe_quality = 3,
@@ -237,8 +232,8 @@ TEST_P(WebgpuTracking, of_ptt_with_several_streamlines_per_workgroup_has_the_cpu
                                       .ptt_tries = 50,
                                       .ptt_substeps = 3},
                                      full);
-  expect_the_cpus(weak, full, seeds, {.pages = 5, .workgroups = 1, .budget = 7, .walks = 4});
-  expect_the_cpus(weak, full, seeds, {.budget = 1, .walks = 2});
+  expect_the_cpus(weak, full, seeds, {.pages = 5, .workgroups = 2, .budget = 7, .probes = true});
+  expect_the_cpus(weak, full, seeds, {.budget = 1, .probes = true});
 }
 
 // Pages that run out, budgets that end in the middle of a half, few workgroups, a field in five bindings, the text that

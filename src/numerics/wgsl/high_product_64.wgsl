@@ -1,0 +1,5 @@
+// Mirrors high_product of src/numerics/portable.hpp where the adapter has 64-bit integers: an instruction or two.
+
+fn high_product(a: u32, b: u32) -> u32 {
+  return u32((u64(a) * u64(b)) >> 32u);
+}

@@ -1,0 +1,359 @@
+// Mirrors src/tract/kernel/ptt_in_registers.hpp: ptt on amplitudes of a half sphere, a streamline per workgroup as in
+// track.wgsl. A lane follows one probe; when it ends, weak or whole, the lane takes the next candidate, which another lane
+// made: all lanes make 32 at a time and keep them in registers. The points of the disc come first, one for each lane, and
+// no candidate is whole before they are. The first candidate that is accepted, in the order of the attempts, is the
+// result: once one is, only those before it are followed.
+//
+// Workgroup memory is what bounds how many workgroups a multiprocessor has at a time, so there is hardly any.
+//
+// Calls of the getter are handed out to workgroups in shares, from a common counter (work.counters[6]), up to call_shares
+// of a dispatch and plan.budget of a workgroup: those that the device runs first do all the work, and none waits for a
+// place that becomes free at the end.
+
+const disc_points = 32u;
+const no_probe = 0xffffffffu;
+const calls_of_a_share = 64u;
+// Lanes without a probe wait until there are so many of them.
+const fewest_idle = 8u;
+
+// 0 to 21 the state as in the buffer, 22 to 24 the page, 25 calls that may be made, 26 further ones that may be asked for.
+var<workgroup> line_words: array<u32, 32>;
+// Position, tangent and normal of the point at which probes start.
+var<workgroup> probe_start: array<vec3<f32>, 3>;
+
+// What a step begins with; `goes_on` is false where the workgroup ends for this dispatch.
+struct StepStart {
+  goes_on: bool,
+  threshold: f32,
+  here: f32,
+}
+
+fn stored_direction(state_at: u32, direction: u32) -> vec3<f32> {
+  let own = work.words[state_at + 32u + 3u * direction + min(lane_index, 2u)];
+  return vec3_of_words(lanes_get_word(own, 0u), lanes_get_word(own, 1u), lanes_get_word(own, 2u));
+}
+
+fn keep_vec3(at: u32, v: vec3<f32>) {
+  line_words[at] = bitcast<u32>(v.x);
+  line_words[at + 1u] = bitcast<u32>(v.y);
+  line_words[at + 2u] = bitcast<u32>(v.z);
+}
+
+fn keep_line(line: Streamline, page: Page, calls: u32, most_calls: u32) {
+  if (lane_index == 0u) {
+    line_words[0] = line.phase;
+    line_words[1] = line.seed;
+    line_words[2] = line.direction;
+    line_words[3] = line.count;
+    line_words[4] = line.half;
+    line_words[5] = line.steps;
+    line_words[6] = line.points;
+    keep_vec3(7u, line.seed_position);
+    keep_vec3(10u, line.position);
+    keep_vec3(13u, line.frame.tangent);
+    keep_vec3(16u, line.frame.normal);
+    keep_vec3(19u, line.frame.binormal);
+    line_words[22] = page.page;
+    line_words[23] = page.first;
+    line_words[24] = page.count;
+    line_words[25] = calls;
+    line_words[26] = most_calls;
+    probe_start[0] = line.position;
+    probe_start[1] = line.frame.tangent;
+    probe_start[2] = line.frame.normal;
+  }
+  lanes_barrier();
+}
+
+// The move along `curvature` where one was `drawn`, then to the next point that needs a draw.
+fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
+  let w = workgroupUniformLoad(&line_words);
+  var line = line_of_words(w);
+  var page = Page(w[22], w[23], w[24]);
+  var calls = w[25];
+  var most_calls = w[26];
+  var moves = drawn;
+  loop {
+    var reason = end_none;
+    if (moves) {
+      moves = false;
+      line.steps += 1u;
+      if (curvature.found) {
+        let next = propagate_frame(line.frame, curvature.k1, curvature.k2, plan.ptt_arc_mm);
+        line.position = vec3<f32>(line.position.x + mul(next.displacement.x, plan.voxels_per_mm_x),
+                                  line.position.y + mul(next.displacement.y, plan.voxels_per_mm_y),
+                                  line.position.z + mul(next.displacement.z, plan.voxels_per_mm_z));
+        line.frame = next.frame;
+        line.phase = phase_moved;
+      } else {
+        reason = end_no_direction;
+      }
+    }
+    if (reason == end_none) {
+      if (calls == 0u) {
+        if (most_calls == 0u || take_number(6u) >= plan.call_shares) {
+          break;
+        }
+        calls = min(most_calls, calls_of_a_share);
+        most_calls -= calls;
+      }
+      if (line.phase == phase_free) {
+        let taken = take_number(0u);
+        if (taken >= plan.seed_count) {
+          break;
+        }
+        let own = work.words[plan.at_seeds + 8u * taken + (lane_index & 7u)];
+        let s = lanes_all(own);
+        line.phase = phase_at_seed;
+        line.seed = s[3];
+        line.seed_position = vec3_of_words(s[0], s[1], s[2]);
+        line.position = line.seed_position;
+        if (plan.given_directions != 0u && lane_index >= 4u && lane_index < 7u) {
+          work.words[state_at + 28u + lane_index] = own;
+        }
+      }
+      if (line.phase == phase_starts_half) {
+        let along = stored_direction(state_at, line.direction);
+        line.frame.tangent = select(along, -along, line.half != 0u);
+        line.position = line.seed_position;
+        line.steps = 0u;
+        line.points = 0u;
+        line.frame = begin_half(Ask(false, plan.first_seed + line.seed, line.direction, line.half, 0u, line.position,
+                                    line.frame));
+        line.phase = phase_at_start;
+      }
+      if (line.phase >= phase_at_start && (page.page == no_page || page.count == points_per_page)) {
+        if (page.page != no_page) {
+          close_page(page, line, 0u, end_none);
+        }
+        page = Page(take_number(1u), line.points, 0u);
+        if (page.page >= plan.page_capacity) {
+          page.page = no_page;
+          break;
+        }
+      }
+      // Where the streamline stands now.
+      let initial = line.phase == phase_at_seed;
+      let cell = probe_cell(line.position);
+      var corners: Corners;
+      var values_here = PointValues(0.0, 0.0);
+      if (cell.outside) {
+        reason = end_outside_image;
+      } else {
+        corners = probe_corners(line.position, cell);
+        if (initial) {
+          values_here.stop = read_point(&corners);
+        } else {
+          values_here = read_values(&corners);
+        }
+        if (!(pin(values_here.stop) > plan.stop_threshold)) {
+          reason = end_stop_map;
+        }
+      }
+      if (initial) {
+        if (reason != end_none) {
+          count_one(2u);
+          line.phase = phase_free;
+          continue;
+        }
+        line.count = 1u;
+        if (plan.given_directions == 0u) {
+          calls -= 1u;
+          apply_threshold(fill_amplitudes(false, line.frame.tangent));
+          line.count = find_peaks(initial_limit());
+          keep_initial_peaks(line.count);
+          save_vec3(state_at + 32u + 3u * lane_index, initial_direction);
+        }
+        storageBarrier();
+        line.direction = 0u;
+        line.half = select(1u, 0u, plan.one_sided != 0u);
+        line.phase = phase_starts_half;
+        if (line.count == 0u) {
+          count_one(3u);
+          line.phase = phase_free;
+        }
+        continue;
+      }
+      if (line.phase == phase_moved && reason == end_none && line.steps % plan.substeps == 0u) {
+        if (lane_index < 3u) {
+          pages[plan.at_points + 96u * page.page + 3u * page.count + lane_index] =
+              bitcast<u32>(line.position[lane_index]);
+        }
+        page.count += 1u;
+        line.points += 1u;
+        if (line.points == plan.max_steps) {
+          reason = end_max_length;
+        }
+      }
+      if (!(line.phase == phase_moved && reason != end_none)) {
+        calls -= 1u;
+        let relative = mul(plan.relative_threshold, values_here.greatest);
+        let threshold = select(plan.absolute_threshold, relative, relative > plan.absolute_threshold);
+        let sum = interpolate_channel(&corners, packed_nearest_slot(line.frame.tangent));
+        let here = lanes_same(select(0.0, sum, sum > 0.0));
+        if (plan.ptt_weak_links != 0u || here >= threshold) {
+          keep_line(line, page, calls, most_calls);
+          return StepStart(true, threshold, here);
+        }
+        line.steps += 1u;
+        reason = end_no_direction;
+      }
+    }
+    close_page(page, line, 1u, reason);
+    page.page = no_page;
+    if (line.half == 1u) {
+      line.half = 0u;
+      line.phase = phase_starts_half;
+    } else {
+      line.half = select(1u, 0u, plan.one_sided != 0u);
+      line.direction += 1u;
+      line.phase = select(phase_free, phase_starts_half, line.direction < line.count);
+    }
+  }
+  if (page.page != no_page) {
+    close_page(page, line, 0u, end_none);
+  }
+  save_line(state_at, line);
+  return StepStart(false, 0.0, 0.0);
+}
+
+// A LaneArc, and the candidate that it belongs to.
+struct ProbeArc {
+  a: vec4<f32>,  // along, aside_1, aside_2, keep
+  b: vec4<f32>,  // turn_1, turn_2, normal_normal, normal_binormal
+  c: vec4<f32>,  // k1, k2, height, 1 where the curve is bent
+}
+
+// The lane's candidate of the 32 from number `attempt` on.
+fn make_candidate(attempt: u32) -> ProbeArc {
+  let counter = DrawCounter(plan.first_seed + line_words[1], draw_purpose_step, line_words[2], line_words[4], line_words[5],
+                            0u);
+  let candidate = draw_candidate(counter_words(counter, 0u), attempt + lane_index);
+  let arc = lane_arc(candidate.k1, candidate.k2, plan.ptt_probe_step_mm);
+  return ProbeArc(vec4<f32>(arc.along, arc.aside_1, arc.aside_2, arc.keep),
+              vec4<f32>(arc.turn_1, arc.turn_2, arc.normal_normal, arc.normal_binormal),
+              vec4<f32>(candidate.k1, candidate.k2, candidate.height, select(0.0, 1.0, arc.bent)));
+}
+
+fn pick_four(v: vec4<f32>, lane: u32) -> vec4<f32> {
+  return vec4<f32>(lanes_pick(v.x, lane), lanes_pick(v.y, lane), lanes_pick(v.z, lane), lanes_pick(v.w, lane));
+}
+
+fn least_of_lanes(value: u32) -> u32 {
+  var a = value;
+  for (var distance = 16u; distance > 0u; distance >>= 1u) {
+    a = min(a, lanes_exchange_word(a, distance));
+  }
+  return lanes_get_word(a, 0u);
+}
+
+fn track_seeds(workgroup: u32) {
+  let state_at = state_words * workgroup;
+  var word = select(0u, work.words[state_at + lane_index], lane_index < 22u);
+  word = select(word, no_page, lane_index == 22u);
+  line_words[lane_index] = select(word, plan.budget, lane_index == 26u);
+  lanes_barrier();
+  let below = (1u << lane_index) - 1u;
+  let points_of_probe = i32(plan.ptt_probe_quality) - 1;
+  let weak_links = plan.ptt_weak_links != 0u;
+  var drawn = false;
+  var curvature = no_curvature;
+  loop {
+    let start = next_step(state_at, drawn, curvature);
+    if (!start.goes_on) {
+      return;
+    }
+    drawn = true;
+    let threshold = start.threshold;
+    // The disc first, a point for each lane.
+    var number = lane_index;
+    let disc_at = plan.at_probe_arcs + 3u * lane_index;
+    var arc = ProbeArc(bitcast<vec4<f32>>(probe_tables[disc_at]), bitcast<vec4<f32>>(probe_tables[disc_at + 1u]),
+                       bitcast<vec4<f32>>(probe_tables[disc_at + 2u]));
+    var made_arc = arc;  // this lane's of the 32 candidates that were made last
+    var position = probe_start[0];
+    var tangent = probe_start[1];
+    var normal = probe_start[2];
+    var sum = start.here;
+    var points = points_of_probe;  // still to go; 0 when whole, below when there is no probe
+    var taken = disc_points;       // probes that lanes have or had
+    var made = disc_points;        // probes with arcs
+    var end = disc_points + plan.ptt_tries;  // probes from here on do not count
+    var until_bound = points_of_probe;
+    var bound = 0.0;
+    loop {
+      if (points > 0) {
+        let moving = LaneArc(arc.c.w != 0.0, plan.ptt_probe_step_mm, arc.a.x, arc.a.y, arc.a.z, arc.a.w, arc.b.x,
+                             arc.b.y, -arc.b.x, arc.b.z, arc.b.w);
+        // The binormal is made anew: three registers less while memory is waited for.
+        let next = lane_propagate(Frame(tangent, normal, cross_vec3(tangent, normal)), moving);
+        tangent = next.frame.tangent;
+        normal = next.frame.normal;
+        position = vec3<f32>(position.x + mul(next.displacement.x, plan.voxels_per_mm_x),
+                             position.y + mul(next.displacement.y, plan.voxels_per_mm_y),
+                             position.z + mul(next.displacement.z, plan.voxels_per_mm_z));
+        let value = probe_amplitude(position, tangent);
+        sum = sum + value;
+        points = select(-1, points - 1, weak_links || value >= threshold);
+      }
+      until_bound -= 1;
+      // No candidate is whole before the disc, which started before it.
+      if (until_bound == 0 || lanes_ballot(points == 0) != 0u) {
+        let mean = mul(sum, plan.ptt_inverse_quality);
+        let support = select(0.0, mean, points == 0 && mean >= threshold && mean > 0.0);
+        let of_disc = number < disc_points;
+        if (until_bound == 0) {
+          bound = mul(fold_greatest(select(0.0, support, of_disc)), bound_margin);
+          if (!(bound > 0.0)) {
+            break;
+          }
+        }
+        // The first in the order of the attempts counts.
+        let passes = !of_disc && support > mul(arc.c.z, bound);
+        if (lanes_ballot(passes) != 0u) {
+          end = min(end, least_of_lanes(select(no_probe, number, passes)));
+        }
+        if (points == 0 || number >= end) {
+          points = -1;
+        }
+      }
+      // Lanes without a probe take one, when there are enough of them.
+      var idle = lanes_ballot(points < 0);
+      if (countOneBits(idle) >= fewest_idle && taken < end) {
+        loop {
+          if (taken == made) {
+            made_arc = make_candidate(made - disc_points);
+            made += 32u;
+          }
+          let wanted = taken + countOneBits(idle & below);
+          let source = wanted % 32u;
+          let picked = ProbeArc(pick_four(made_arc.a, source), pick_four(made_arc.b, source),
+                                pick_four(made_arc.c, source));
+          let last = min(made, end);
+          if (points < 0 && wanted < last) {
+            number = wanted;
+            arc = picked;
+            position = probe_start[0];
+            tangent = probe_start[1];
+            normal = probe_start[2];
+            sum = start.here;
+            points = points_of_probe;
+          }
+          taken = min(taken + countOneBits(idle), last);
+          if (taken >= end || taken < made) {
+            break;
+          }
+          idle = lanes_ballot(points < 0);
+          if (countOneBits(idle) < fewest_idle) {
+            break;
+          }
+        }
+      } else if (idle == 0xffffffffu) {
+        break;
+      }
+    }
+    let chosen = lanes_ballot(bound > 0.0 && number == end);
+    let lane = firstTrailingBit(chosen | 0x80000000u);
+    curvature = Curvature(chosen != 0u, lanes_get(arc.c.x, lane), lanes_get(arc.c.y, lane));
+  }
+}
