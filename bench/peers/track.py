@@ -262,7 +262,7 @@ def main():
         try:
             part()
         except Exception as problem:  # what is not installed or fails is left out, the rest counts
-            print(f"{part.__name__}: {problem}", file=sys.stderr)
+            print(f"no rows of {part.__name__}: {type(problem).__name__}: {problem}", file=sys.stderr)
     pathlib.Path(out).write_text(json.dumps(peers.rows, indent=2))
 
 

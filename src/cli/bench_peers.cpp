@@ -137,6 +137,11 @@ Result<Json> run_bench_peers(const BenchData& data, const PeerOptions& options, 
     log_warning("no peers: {} failed: {}", options.python, said);
     return Json::object();
   }
+  // What the script says of a peer that is not there or fails.
+  CGL_TRY_ASSIGN(const std::string said, read_text_file(log));
+  for (std::size_t at = said.find("no rows of "); at != std::string::npos; at = said.find("no rows of ", at + 1)) {
+    log_warning("{}", std::string_view(said).substr(at, said.find('\n', at) - at));
+  }
   CGL_TRY_ASSIGN(const std::string text, read_text_file(result));
   Json peers = Json::parse(text, nullptr, false);
   if (!peers.is_object()) return fail(ErrorKind::corrupt, "what the script of peers wrote is not JSON");
