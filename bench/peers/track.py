@@ -3,9 +3,9 @@
 same function, seeds, mask, stopping map, step and angle.
 
     track.py sphere FOLDER                                  writes the directions of DIPY's default half sphere
-    track.py track FOLDER THREADS ANGLE THRESHOLD FEW MANY OUT [ONLY]   tracks and writes what it measured as JSON
+    track.py track FOLDER THREADS ANGLE THRESHOLD FEW MANY OUT [ONLY [SEEDS]]   tracks and writes what it measured as JSON
 
-A rate is points over processor time divided by the threads that the peer can use (DIPY's bootstrap: one).
+What runs on processors takes the first SEEDS seeds, cuslines all of the folder. A rate is points over processor time divided by the threads that the peer can use (DIPY's bootstrap: one).
 Getters that are slow take the first seeds only; their number stands in the row. DIPY finds the initial directions itself,
 as ours does; how fast it is when they are given stands beside it. Where streamlines of one tool are longer than another's,
 whole runs do not compare: then the price of a step is the difference between runs of MANY and of FEW steps, in which
@@ -30,7 +30,7 @@ def processor_seconds():
 
 
 class Peers:
-    def __init__(self, folder, threads, angle, threshold, steps, only):
+    def __init__(self, folder, threads, angle, threshold, steps, only, seeds):
         import nibabel as nib
 
         self.nib = nib
@@ -42,7 +42,8 @@ class Peers:
         self.edges = np.linalg.norm(self.affine[:3, :3], axis=0)
         self.step = 0.5 * self.edges.min()
         voxels = np.loadtxt(folder / "seeds.txt")
-        self.world = voxels @ self.affine[:3, :3].T + self.affine[:3, 3]
+        self.all_seeds = voxels @ self.affine[:3, :3].T + self.affine[:3, 3]
+        self.world = self.all_seeds[:seeds]
         self.steps = steps
         self.rows = {}
 
@@ -100,27 +101,48 @@ class Peers:
                      legacy=False), 0)
         return sf
 
+    def series(self):
+        """The diffusion series, and its gradients in the image's axes."""
+        from dipy.core.gradients import gradient_table
+
+        data = np.asarray(self.nib.load(self.folder / "phantom" / "dwi.nii.gz").dataobj, dtype=np.float64)
+        bvecs = np.loadtxt(self.folder / "phantom" / "dwi.bvec").T.copy()
+        if np.linalg.det(self.affine[:3, :3]) > 0:
+            bvecs[:, 0] *= -1
+        return data, gradient_table(np.loadtxt(self.folder / "phantom" / "dwi.bval"), bvecs=bvecs)
+
     def cuslines(self):
         import cuslines
         from dipy.data import default_sphere
 
-        if not any(self.wanted(f"cuslines {name} on SF") for name in ("prob", "ptt")):
-            return
-        sf = self.amplitudes(default_sphere)
         inverse = np.linalg.inv(self.affine)
-        seeds = self.world @ inverse[:3, :3].T + inverse[:3, 3]
-        for name, getter in (("prob", cuslines.ProbDirectionGetter), ("ptt", cuslines.PttDirectionGetter)):
-            name = f"cuslines {name} on SF"
+        seeds = self.all_seeds @ inverse[:3, :3].T + inverse[:3, 3]
+
+        def boot():
+            data, table = self.series()
+            return data, cuslines.BootDirectionGetter.from_dipy_opdt(table, default_sphere, sh_order_max=4)
+
+        for name, prepare in (("boot OPDT order 4", boot),
+                              ("prob on SF", lambda: (self.amplitudes(default_sphere), cuslines.ProbDirectionGetter())),
+                              ("ptt on SF", lambda: (self.amplitudes(default_sphere), cuslines.PttDirectionGetter()))):
+            name = f"cuslines {name}"
             if not self.wanted(name):
                 continue
-            with cuslines.GPUTracker(
-                    getter(), np.radians(self.angle), self.threshold, 0.5, 0.25, np.radians(45), sf, self.fa,
-                    default_sphere.vertices, default_sphere.edges, ngpus=1, rng_seed=1) as gpu:
-                gpu.generate_streamlines(seeds[:100])  # compiles
-                start = time.perf_counter()
-                lines = list(gpu.generate_streamlines(seeds))
-                seconds = time.perf_counter() - start
-            world = [np.asarray(line) @ self.affine[:3, :3].T + self.affine[:3, 3] for line in lines]
+            data, getter = prepare()  # compiles, too
+            # A tracker of 2.0.0 propagates once; the first opens the device.
+            for where in (seeds[:100], seeds):
+                with cuslines.GPUTracker(
+                        getter, data, self.fa, self.threshold, default_sphere.vertices, default_sphere.edges,
+                        max_angle=np.radians(self.angle), step_size=0.5, relative_peak_thresh=0.25,
+                        min_separation_angle=np.radians(45), ngpus=1, rng_seed=1, chunk_size=len(where)) as gpu:
+                    start = time.perf_counter()
+                    gpu.seed_propagator.propagate(where)
+                    seconds = time.perf_counter() - start
+                    lines = [np.array(line) for line in gpu.seed_propagator.as_generator()]
+                for part in ("H_d", "R_d", "delta_b_d", "delta_q_d", "b0s_mask_d", "sampling_matrix_d"):
+                    if hasattr(getter, part):
+                        getattr(getter, part).clear()
+            world = [line @ self.affine[:3, :3].T + self.affine[:3, 3] for line in lines]
             self.add(name, world, seconds, seconds, 1, len(seeds))
 
     def dipy(self):
@@ -174,17 +196,11 @@ class Peers:
                         random_seed=1, initial_directions=peaks[:some, None, :], unidirectional=True, return_all=True)))
             del sf
         if self.wanted("DIPY boot OPDT order 4"):
-            from dipy.core.gradients import gradient_table
             from dipy.direction import BootDirectionGetter
             from dipy.reconst.shm import OpdtModel
             from dipy.tracking.local_tracking import LocalTracking
 
-            image = self.nib.load(self.folder / "phantom" / "dwi.nii.gz")
-            data = np.asarray(image.dataobj, dtype=np.float64)
-            bvecs = np.loadtxt(self.folder / "phantom" / "dwi.bvec").T.copy()
-            if np.linalg.det(self.affine[:3, :3]) > 0:
-                bvecs[:, 0] *= -1
-            table = gradient_table(np.loadtxt(self.folder / "phantom" / "dwi.bval"), bvecs=bvecs)
+            data, table = self.series()
             model = OpdtModel(table, sh_order_max=4, smooth=0.006, min_signal=1)
             getter = BootDirectionGetter.from_data(
                 data, model, max_angle=self.angle, sphere=default_sphere, sh_order=4, max_attempts=5,
@@ -240,12 +256,13 @@ def main():
     threads, angle, threshold = int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5])
     steps, out = (int(sys.argv[6]), int(sys.argv[7])), sys.argv[8]
     only = sys.argv[9] if len(sys.argv) > 9 else ""
-    peers = Peers(folder, threads, angle, threshold, steps, only)
+    seeds = int(sys.argv[10]) if len(sys.argv) > 10 else None
+    peers = Peers(folder, threads, angle, threshold, steps, only, seeds)
     for part in (peers.cuslines, peers.dipy, peers.mrtrix):
         try:
             part()
         except Exception as problem:  # what is not installed or fails is left out, the rest counts
-            print(f"{part.__name__}: {problem}", file=sys.stderr)
+            print(f"no rows of {part.__name__}: {type(problem).__name__}: {problem}", file=sys.stderr)
     pathlib.Path(out).write_text(json.dumps(peers.rows, indent=2))
 
 

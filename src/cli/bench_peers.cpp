@@ -83,7 +83,7 @@ std::string fsl_vectors(const BenchData& data) {
 }
 
 // The folder as bench/peers/track.py wants it: the series, its FA and its FOD, the seeds.
-Status fill_folder(const fs::path& folder, const BenchData& data, std::uint64_t seeds, const fs::path& log) {
+Status fill_folder(const fs::path& folder, const BenchData& data, const fs::path& log) {
   std::error_code problem;
   fs::create_directories(folder / "phantom", problem);
   std::string stem = data.dwi().string();
@@ -108,7 +108,7 @@ Status fill_folder(const fs::path& folder, const BenchData& data, std::uint64_t 
       return fail(ErrorKind::io, "{} fit --model {} failed: see {}", program, model, log.string());
     }
   }
-  std::vector<numerics::Vec3> positions(static_cast<std::size_t>(std::min(seeds, data.seeds().count())));
+  std::vector<numerics::Vec3> positions(static_cast<std::size_t>(data.seeds().count()));
   data.seeds().fill(0, positions);
   std::string text;
   for (const numerics::Vec3& p : positions) text += fmt::format("{:.9g} {:.9g} {:.9g}\n", p.x, p.y, p.z);
@@ -126,15 +126,21 @@ Result<Json> run_bench_peers(const BenchData& data, const PeerOptions& options, 
   PeerFolder folder;
   CGL_TRY(folder.make());
   const fs::path log = folder.path() / "log", result = folder.path() / "peers.json";
-  CGL_TRY(fill_folder(folder.path(), data, options.seeds, log));
-  log_info("running peers on {} seeds", options.seeds);
-  if (!run_program({options.python, (folder.path() / "track.py").string(), "track", folder.path().string(),
-                    std::to_string(pool.threads()), std::to_string(bench_max_angle_deg),
-                    std::to_string(bench_stop_threshold), "0", "0", result.string(), options.only},
-                   log)) {
+  CGL_TRY(fill_folder(folder.path(), data, log));
+  log_info("running peers on {} seeds, those on a GPU on {}", options.seeds, data.seeds().count());
+  if (!run_program(
+          {options.python, (folder.path() / "track.py").string(), "track", folder.path().string(),
+           std::to_string(pool.threads()), std::to_string(bench_max_angle_deg), std::to_string(bench_stop_threshold),
+           "0", "0", result.string(), options.only, std::to_string(options.seeds)},
+          log)) {
     CGL_TRY_ASSIGN(const std::string said, read_text_file(log));
     log_warning("no peers: {} failed: {}", options.python, said);
     return Json::object();
+  }
+  // What the script says of a peer that is not there or fails.
+  CGL_TRY_ASSIGN(const std::string said, read_text_file(log));
+  for (std::size_t at = said.find("no rows of "); at != std::string::npos; at = said.find("no rows of ", at + 1)) {
+    log_warning("{}", std::string_view(said).substr(at, said.find('\n', at) - at));
   }
   CGL_TRY_ASSIGN(const std::string text, read_text_file(result));
   Json peers = Json::parse(text, nullptr, false);

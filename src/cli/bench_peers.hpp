@@ -14,8 +14,8 @@ namespace cingulum {
 
 struct PeerOptions {
   std::string python;
-  std::uint64_t seeds = 2000;
-  std::string only;  // peers whose name contains this
+  std::uint64_t seeds = 2000;  // of those on processors; those on a GPU take all
+  std::string only;            // peers whose name contains this
 };
 
 // A row per peer; empty, with a warning, where none ran.
