@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "support/analytic_field.hpp"
+#include "tract/webgpu/probe_words.hpp"
 #include "tract/webgpu/webgpu_shader.hpp"
 
 namespace cingulum {
@@ -26,6 +27,13 @@ Status write_shader(const std::filesystem::path& folder, const std::string& name
     file << source.text;
     if (!file.flush()) return fail(ErrorKind::io, "writing the text of {}", name);
   }
+  if (!probes_fit(tables.input)) return {};
+  const FieldPieces one{100, 1};
+  std::ofstream file(folder / fmt::format("{}-probes.wgsl", name));
+  file << make_tracking_shader(tables.input, plan_numbers(tables, one, {}), one,
+                               {.lanes = LaneForm::workgroup, .probes = true})
+              .text;
+  if (!file.flush()) return fail(ErrorKind::io, "writing the text of {} by probes", name);
   return {};
 }
 
