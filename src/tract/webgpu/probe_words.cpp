@@ -13,7 +13,8 @@ namespace {
 using Lanes = numerics::PortableLanes;
 
 constexpr std::uint32_t element_words = 4;
-constexpr std::uint32_t arc_elements = 3;
+constexpr std::uint32_t arc_elements = 2;
+constexpr float straight = 0x1p100f;  // ptt_probes.wgsl
 
 std::uint32_t word_of(float number) {
   return std::bit_cast<std::uint32_t>(number);
@@ -54,18 +55,11 @@ std::vector<std::uint32_t> make_probe_words(const DeviceTables& tables, const Fi
   const Lanes::Float k2 = Lanes::multiply(Lanes::load(input.disc.k2), limit);
   const numerics::LaneArc<Lanes> arc = numerics::lane_arc<Lanes>(k1, k2, input.plan.ptt_probe_step_mm);
   for (std::uint32_t lane = 0; lane < numerics::lane_count; ++lane) {
-    const float numbers[arc_elements * element_words] = {Lanes::get(arc.along, lane),
-                                                         Lanes::get(arc.aside_1, lane),
-                                                         Lanes::get(arc.aside_2, lane),
-                                                         Lanes::get(arc.keep, lane),
-                                                         Lanes::get(arc.turn_1, lane),
-                                                         Lanes::get(arc.turn_2, lane),
-                                                         Lanes::get(arc.normal_normal, lane),
-                                                         Lanes::get(arc.normal_binormal, lane),
-                                                         Lanes::get(k1, lane),
-                                                         Lanes::get(k2, lane),
-                                                         0.0f,
-                                                         (Lanes::ballot(arc.bent) >> lane & 1u) != 0u ? 1.0f : 0.0f};
+    const bool bent = (Lanes::ballot(arc.bent) >> lane & 1u) != 0u;
+    const float numbers[arc_elements * element_words] = {
+        bent ? Lanes::get(arc.along, lane) : straight, Lanes::get(arc.aside_1, lane), Lanes::get(arc.aside_2, lane),
+        Lanes::get(arc.keep, lane),                    Lanes::get(arc.turn_1, lane),  Lanes::get(arc.turn_2, lane),
+        Lanes::get(arc.normal_normal, lane),           Lanes::get(arc.normal_binormal, lane)};
     std::uint32_t* const to = &words[(at.arcs + arc_elements * lane) * element_words];
     for (std::size_t i = 0; i < std::size(numbers); ++i) to[i] = word_of(numbers[i]);
   }

@@ -1,6 +1,6 @@
 // Mirrors src/tract/kernel/ptt_in_registers.hpp: ptt on amplitudes of a half sphere, a streamline per workgroup as in
 // track.wgsl. A lane follows one probe; when it ends, weak or whole, the lane takes the next candidate, which another lane
-// made: all lanes make 32 at a time and keep them in registers. The points of the disc come first, one for each lane, and
+// made: all lanes make 32 at a time. The points of the disc come first, one for each lane, and
 // no candidate is whole before they are. The first candidate that is accepted, in the order of the attempts, is the
 // result: once one is, only those before it are followed.
 //
@@ -18,14 +18,18 @@ const fewest_idle = 8u;
 
 // 0 to 21 the state as in the buffer, 22 to 24 the page, 25 calls that may be made, 26 further ones that may be asked for.
 var<workgroup> line_words: array<u32, 32>;
-// Position, tangent and normal of the point at which probes start.
-var<workgroup> probe_start: array<vec3<f32>, 3>;
+// Position, tangent and normal of the point at which probes start; beside the position its amplitude.
+var<workgroup> probe_start: array<vec4<f32>, 3>;
+// The candidates that were made last.
+var<workgroup> made_a: array<vec4<f32>, 32>;
+var<workgroup> made_b: array<vec4<f32>, 32>;
+var<workgroup> made_heights: array<f32, 32>;
+var<workgroup> made_k: array<vec2<f32>, 32>;
 
 // What a step begins with; `goes_on` is false where the workgroup ends for this dispatch.
 struct StepStart {
   goes_on: bool,
   threshold: f32,
-  here: f32,
 }
 
 fn stored_direction(state_at: u32, direction: u32) -> vec3<f32> {
@@ -39,7 +43,7 @@ fn keep_vec3(at: u32, v: vec3<f32>) {
   line_words[at + 2u] = bitcast<u32>(v.z);
 }
 
-fn keep_line(line: Streamline, page: Page, calls: u32, most_calls: u32) {
+fn keep_line(line: Streamline, page: Page, calls: u32, most_calls: u32, here: f32) {
   if (lane_index == 0u) {
     line_words[0] = line.phase;
     line_words[1] = line.seed;
@@ -58,9 +62,9 @@ fn keep_line(line: Streamline, page: Page, calls: u32, most_calls: u32) {
     line_words[24] = page.count;
     line_words[25] = calls;
     line_words[26] = most_calls;
-    probe_start[0] = line.position;
-    probe_start[1] = line.frame.tangent;
-    probe_start[2] = line.frame.normal;
+    probe_start[0] = vec4<f32>(line.position, here);
+    probe_start[1] = vec4<f32>(line.frame.tangent, 0.0);
+    probe_start[2] = vec4<f32>(line.frame.normal, 0.0);
   }
   lanes_barrier();
 }
@@ -192,8 +196,8 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
         let sum = interpolate_channel(&corners, packed_nearest_slot(line.frame.tangent));
         let here = lanes_same(select(0.0, sum, sum > 0.0));
         if (plan.ptt_weak_links != 0u || here >= threshold) {
-          keep_line(line, page, calls, most_calls);
-          return StepStart(true, threshold, here);
+          keep_line(line, page, calls, most_calls, here);
+          return StepStart(true, threshold);
         }
         line.steps += 1u;
         reason = end_no_direction;
@@ -214,29 +218,32 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
     close_page(page, line, 0u, end_none);
   }
   save_line(state_at, line);
-  return StepStart(false, 0.0, 0.0);
+  return StepStart(false, 0.0);
 }
 
-// A LaneArc, and the candidate that it belongs to.
+// What lane_propagate() needs; `straight` as the first number of `a` where the curve is not bent.
 struct ProbeArc {
   a: vec4<f32>,  // along, aside_1, aside_2, keep
   b: vec4<f32>,  // turn_1, turn_2, normal_normal, normal_binormal
-  c: vec4<f32>,  // k1, k2, height, 1 where the curve is bent
+}
+const straight = 0x1p100f;  // `along` is at most 10^4
+
+fn step_counter() -> DrawCounter {
+  return DrawCounter(plan.first_seed + line_words[1], draw_purpose_step, line_words[2], line_words[4], line_words[5], 0u);
 }
 
-// The lane's candidate of the 32 from number `attempt` on.
-fn make_candidate(attempt: u32) -> ProbeArc {
-  let counter = DrawCounter(plan.first_seed + line_words[1], draw_purpose_step, line_words[2], line_words[4], line_words[5],
-                            0u);
-  let candidate = draw_candidate(counter_words(counter, 0u), attempt + lane_index);
+// The 32 candidates from number `attempt` on, one by each lane.
+fn make_candidates(attempt: u32) {
+  let candidate = draw_candidate(counter_words(step_counter(), 0u), attempt + lane_index);
   let arc = lane_arc(candidate.k1, candidate.k2, plan.ptt_probe_step_mm);
-  return ProbeArc(vec4<f32>(arc.along, arc.aside_1, arc.aside_2, arc.keep),
-              vec4<f32>(arc.turn_1, arc.turn_2, arc.normal_normal, arc.normal_binormal),
-              vec4<f32>(candidate.k1, candidate.k2, candidate.height, select(0.0, 1.0, arc.bent)));
-}
-
-fn pick_four(v: vec4<f32>, lane: u32) -> vec4<f32> {
-  return vec4<f32>(lanes_pick(v.x, lane), lanes_pick(v.y, lane), lanes_pick(v.z, lane), lanes_pick(v.w, lane));
+  lanes_barrier();
+  made_a[lane_index] = vec4<f32>(select(straight, arc.along, arc.bent), arc.aside_1, arc.aside_2, arc.keep);
+  made_b[lane_index] = vec4<f32>(arc.turn_1, arc.turn_2, arc.normal_normal, arc.normal_binormal);
+  made_heights[lane_index] = candidate.height;
+  if (keeps_k) {
+    made_k[lane_index] = vec2<f32>(candidate.k1, candidate.k2);
+  }
+  lanes_barrier();
 }
 
 fn least_of_lanes(value: u32) -> u32 {
@@ -267,23 +274,22 @@ fn track_seeds(workgroup: u32) {
     let threshold = start.threshold;
     // The disc first, a point for each lane.
     var number = lane_index;
-    let disc_at = plan.at_probe_arcs + 3u * lane_index;
-    var arc = ProbeArc(bitcast<vec4<f32>>(probe_tables[disc_at]), bitcast<vec4<f32>>(probe_tables[disc_at + 1u]),
-                       bitcast<vec4<f32>>(probe_tables[disc_at + 2u]));
-    var made_arc = arc;  // this lane's of the 32 candidates that were made last
-    var position = probe_start[0];
-    var tangent = probe_start[1];
-    var normal = probe_start[2];
-    var sum = start.here;
+    let disc_at = plan.at_probe_arcs + 2u * lane_index;
+    var arc = ProbeArc(bitcast<vec4<f32>>(probe_tables[disc_at]), bitcast<vec4<f32>>(probe_tables[disc_at + 1u]));
+    var height = 0.0;
+    var k = vec2<f32>(0.0);
+    var position = probe_start[0].xyz;
+    var tangent = probe_start[1].xyz;
+    var normal = probe_start[2].xyz;
+    var sum = probe_start[0].w;
     var points = points_of_probe;  // still to go; 0 when whole, below when there is no probe
-    var taken = disc_points;       // probes that lanes have or had
-    var made = disc_points;        // probes with arcs
+    var taken = disc_points;       // probes that lanes have or had; those up to the next multiple of 32 are made
     var end = disc_points + plan.ptt_tries;  // probes from here on do not count
     var until_bound = points_of_probe;
     var bound = 0.0;
     loop {
       if (points > 0) {
-        let moving = LaneArc(arc.c.w != 0.0, plan.ptt_probe_step_mm, arc.a.x, arc.a.y, arc.a.z, arc.a.w, arc.b.x,
+        let moving = LaneArc(arc.a.x < straight, plan.ptt_probe_step_mm, arc.a.x, arc.a.y, arc.a.z, arc.a.w, arc.b.x,
                              arc.b.y, -arc.b.x, arc.b.z, arc.b.w);
         // The binormal is made anew: three registers less while memory is waited for.
         let next = lane_propagate(Frame(tangent, normal, cross_vec3(tangent, normal)), moving);
@@ -309,7 +315,7 @@ fn track_seeds(workgroup: u32) {
           }
         }
         // The first in the order of the attempts counts.
-        let passes = !of_disc && support > mul(arc.c.z, bound);
+        let passes = !of_disc && support > mul(height, bound);
         if (lanes_ballot(passes) != 0u) {
           end = min(end, least_of_lanes(select(no_probe, number, passes)));
         }
@@ -321,26 +327,26 @@ fn track_seeds(workgroup: u32) {
       var idle = lanes_ballot(points < 0);
       if (countOneBits(idle) >= fewest_idle && taken < end) {
         loop {
-          if (taken == made) {
-            made_arc = make_candidate(made - disc_points);
-            made += 32u;
+          if (taken % 32u == 0u) {
+            make_candidates(taken - disc_points);
           }
+          let last = min((taken & ~31u) + 32u, end);
           let wanted = taken + countOneBits(idle & below);
-          let source = wanted % 32u;
-          let picked = ProbeArc(pick_four(made_arc.a, source), pick_four(made_arc.b, source),
-                                pick_four(made_arc.c, source));
-          let last = min(made, end);
           if (points < 0 && wanted < last) {
             number = wanted;
-            arc = picked;
-            position = probe_start[0];
-            tangent = probe_start[1];
-            normal = probe_start[2];
-            sum = start.here;
+            arc = ProbeArc(made_a[wanted % 32u], made_b[wanted % 32u]);
+            height = made_heights[wanted % 32u];
+            if (keeps_k) {
+              k = made_k[wanted % 32u];
+            }
+            position = probe_start[0].xyz;
+            tangent = probe_start[1].xyz;
+            normal = probe_start[2].xyz;
+            sum = probe_start[0].w;
             points = points_of_probe;
           }
           taken = min(taken + countOneBits(idle), last);
-          if (taken >= end || taken < made) {
+          if (taken >= end || taken % 32u != 0u) {
             break;
           }
           idle = lanes_ballot(points < 0);
@@ -353,7 +359,15 @@ fn track_seeds(workgroup: u32) {
       }
     }
     let chosen = lanes_ballot(bound > 0.0 && number == end);
-    let lane = firstTrailingBit(chosen | 0x80000000u);
-    curvature = Curvature(chosen != 0u, lanes_get(arc.c.x, lane), lanes_get(arc.c.y, lane));
+    curvature.found = chosen != 0u;
+    if (keeps_k) {
+      let lane = firstTrailingBit(chosen | 0x80000000u);
+      curvature.k1 = lanes_get(k.x, lane);
+      curvature.k2 = lanes_get(k.y, lane);
+    } else if (chosen != 0u) {
+      let candidate = draw_candidate(counter_words(step_counter(), 0u), end - disc_points);
+      curvature.k1 = lanes_same(candidate.k1);
+      curvature.k2 = lanes_same(candidate.k2);
+    }
   }
 }
