@@ -1,15 +1,21 @@
 // Mirrors src/numerics/lane_rotation.hpp: a frame per invocation, carried along an arc whose factors are made once.
 
-// 1 / sqrt(a), both exactly rounded. Of 1 + k units (of 2^-23 above one, of 2^-24 below) with a small k the root is
-// 1 + k / 2 units less something tiny, and its inverse is 1 - k / 2 units and something tiny; what is tiny decides where
-// a half would be. Holds up to |k| = 2897.
+// 1 / sqrt(a), both exactly rounded, of a number near one. Of 1 + k units (of 2^-23 above one, of 2^-24 below) with a
+// small k the root is 1 + k / 2 units less something tiny, and its inverse is 1 - k / 2 units and something tiny; what is
+// tiny decides where a half would be. Holds up to |k| = 2897.
+fn inverse_root_near_one(a: f32) -> f32 {
+  let k = bitcast<i32>(a) - 0x3f800000;
+  let units_of_root = (1 - k) >> 1u;  // below one
+  return bitcast<f32>(0x3f800000 + select((units_of_root + 1) >> 1u, -(k & -2), k >= 0));
+}
+
+// Of any number.
 fn inverse_root(a: f32) -> f32 {
   let k = bitcast<i32>(a) - 0x3f800000;
   if (k < -2048 || k > 2048) {
     return div(1.0, root(a));
   }
-  let units_of_root = (1 - k) >> 1u;  // below one
-  return bitcast<f32>(0x3f800000 + select((units_of_root + 1) >> 1u, -(k & -2), k >= 0));
+  return inverse_root_near_one(a);
 }
 
 // Of vectors that are not near zero (normalise gives the zero vector there, this does not). Most are nearly of unit

@@ -69,14 +69,6 @@ fn lanes_fold_sum(partial: f32) -> f32 {
   return p;
 }
 
-// The word of a lane that may be another for each.
-fn lanes_pick(a: f32, lane: u32) -> f32 {
-  lane_half = lane_half ^ 32u;
-  lane_words[lane_half + lane_index] = bitcast<u32>(a);
-  workgroupBarrier();
-  return bitcast<f32>(lane_words[lane_half + lane]);
-}
-
 // What lanes wrote to workgroup memory before is seen by all after.
 fn lanes_barrier() {
   workgroupBarrier();

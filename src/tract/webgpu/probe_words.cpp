@@ -1,6 +1,8 @@
 #include "tract/webgpu/probe_words.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 
 #include "numerics/lane_rotation.hpp"
@@ -38,6 +40,19 @@ bool probes_fit(const TrackingInput& input) {
          input.plan.ptt_probe_count <= 1u && input.plan.ptt_exponent_is_one != 0u;
 }
 
+bool starts_are_unit(const DeviceTables& tables, const GivenDirections* directions) {
+  const auto is_unit = [](double x, double y, double z) { return std::abs(x * x + y * y + z * z - 1) <= 0x1p-20; };
+  if (directions != nullptr) {
+    return std::all_of(directions->directions.begin(), directions->directions.end(),
+                       [&](const numerics::Vec3& d) { return is_unit(d.x, d.y, d.z); });
+  }
+  const TrackingInput input = with_pointers(tables, tables.words.data(), nullptr, nullptr);
+  for (std::uint32_t slot = 0; slot < input.field.channels; ++slot) {
+    if (!is_unit(input.sphere.x[slot], input.sphere.y[slot], input.sphere.z[slot])) return false;
+  }
+  return true;
+}
+
 std::vector<std::uint32_t> make_probe_words(const DeviceTables& tables, const Field& field) {
   const TrackingInput input =
       with_pointers(tables, tables.words.data(), field.record_of_voxel.data(), field.stored_bytes().data());
@@ -56,10 +71,14 @@ std::vector<std::uint32_t> make_probe_words(const DeviceTables& tables, const Fi
   const numerics::LaneArc<Lanes> arc = numerics::lane_arc<Lanes>(k1, k2, input.plan.ptt_probe_step_mm);
   for (std::uint32_t lane = 0; lane < numerics::lane_count; ++lane) {
     const bool bent = (Lanes::ballot(arc.bent) >> lane & 1u) != 0u;
-    const float numbers[arc_elements * element_words] = {
-        bent ? Lanes::get(arc.along, lane) : straight, Lanes::get(arc.aside_1, lane), Lanes::get(arc.aside_2, lane),
-        Lanes::get(arc.keep, lane),                    Lanes::get(arc.turn_1, lane),  Lanes::get(arc.turn_2, lane),
-        Lanes::get(arc.normal_normal, lane),           Lanes::get(arc.normal_binormal, lane)};
+    const float numbers[arc_elements * element_words] = {bent ? Lanes::get(arc.along, lane) : straight,
+                                                         Lanes::get(arc.aside_1, lane),
+                                                         Lanes::get(arc.aside_2, lane),
+                                                         Lanes::get(arc.keep, lane),
+                                                         Lanes::get(arc.turn_1, lane),
+                                                         Lanes::get(arc.turn_2, lane),
+                                                         Lanes::get(arc.normal_normal, lane),
+                                                         Lanes::get(arc.normal_binormal, lane)};
     std::uint32_t* const to = &words[(at.arcs + arc_elements * lane) * element_words];
     for (std::size_t i = 0; i < std::size(numbers); ++i) to[i] = word_of(numbers[i]);
   }

@@ -47,6 +47,15 @@ TEST_F(ProbeWords, are_made_where_the_kernel_fits) {
   EXPECT_EQ(words_.size(), 4 * probe_places(tables_.input).end);
 }
 
+TEST_F(ProbeWords, are_used_where_halves_start_along_unit_vectors) {
+  EXPECT_TRUE(starts_are_unit(tables_, nullptr));
+  GivenDirections given;
+  given.directions = {{1, 0, 0}, {0, 0.6f, 0.8f}};
+  EXPECT_TRUE(starts_are_unit(tables_, &given));
+  given.directions[1].z = 0.80001f;
+  EXPECT_FALSE(starts_are_unit(tables_, &given));
+}
+
 TEST_F(ProbeWords, have_the_nearest_slot_among_those_of_its_cell) {
   const ProbePlaces at = probe_places(tables_.input);
   const auto direction = [&](std::uint32_t slot, std::uint32_t axis) {

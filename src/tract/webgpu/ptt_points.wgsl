@@ -103,19 +103,12 @@ struct PointValues {
   stop: f32,
 }
 
-fn last_group(last: u32) -> u32 {
-  if (rolled) {
-    return plan.shape_channels / 4u;
-  }
-  return last;
-}
-
 // The greatest amplitude at a point, and the stopping value, which is the number after them.
 fn read_values(corners: ptr<function, Corners>) -> PointValues {
   var greatest = 0.0;
   var stop = 0.0;
   let last = channels() / 4u;
-  for (var group = lane_index; group <= last_group(last); group += 32u) {
+  for (var group = lane_index; group <= last; group += 32u) {
     var sum = scale_row(field_rows[(*corners).place[0].at / 4u + group], (*corners).weight[0]);
     sum = sum + scale_row(field_rows[(*corners).place[1].at / 4u + group], (*corners).weight[1]);
     sum = sum + scale_row(field_rows[(*corners).place[2].at / 4u + group], (*corners).weight[2]);

@@ -4,7 +4,7 @@
 // no candidate is whole before they are. The first candidate that is accepted, in the order of the attempts, is the
 // result: once one is, only those before it are followed.
 //
-// Workgroup memory is what bounds how many workgroups a multiprocessor has at a time, so there is hardly any.
+// Workgroup memory and registers bound how many workgroups a multiprocessor has at a time, so there is little of either.
 //
 // Calls of the getter are handed out to workgroups in shares, from a common counter (work.counters[6]), up to call_shares
 // of a dispatch and plan.budget of a workgroup: those that the device runs first do all the work, and none waits for a
@@ -228,21 +228,41 @@ struct ProbeArc {
 }
 const straight = 0x1p100f;  // `along` is at most 10^4
 
-fn step_counter() -> DrawCounter {
-  return DrawCounter(plan.first_seed + line_words[1], draw_purpose_step, line_words[2], line_words[4], line_words[5], 0u);
+struct ProbeMove {
+  displacement: vec3<f32>,
+  tangent: vec3<f32>,
+  normal: vec3<f32>,
+}
+
+fn near_unit(a: vec3<f32>) -> vec3<f32> {
+  return scale_vec3(a, inverse_root_near_one(pin(dot_vec3(a, a))));
+}
+
+// lane_propagate() of a frame that is orthonormal but for rounding, as starts_are_unit() of probe_words.hpp sees to: so is what
+// is normalised here, to 2^-16 where 2^-13 would do. The binormal is made anew: three registers less while memory is
+// waited for.
+fn move_probe(tangent: vec3<f32>, normal: vec3<f32>, arc: ProbeArc) -> ProbeMove {
+  if (arc.a.x == straight) {
+    return ProbeMove(scale_vec3(tangent, plan.ptt_probe_step_mm), tangent, normal);
+  }
+  let binormal = cross_vec3(tangent, normal);
+  let ahead = near_unit(combine(tangent, arc.a.w, normal, arc.b.x, binormal, arc.b.y));
+  let leaning = combine(tangent, -arc.b.x, normal, arc.b.z, binormal, arc.b.w);
+  return ProbeMove(combine(tangent, arc.a.x, normal, arc.a.y, binormal, arc.a.z), ahead,
+                   near_unit(leaning - scale_vec3(ahead, dot_vec3(ahead, leaning))));
 }
 
 // The 32 candidates from number `attempt` on, one by each lane.
 fn make_candidates(attempt: u32) {
-  let candidate = draw_candidate(counter_words(step_counter(), 0u), attempt + lane_index);
+  let counter = DrawCounter(plan.first_seed + line_words[1], draw_purpose_step, line_words[2], line_words[4], line_words[5],
+                            0u);
+  let candidate = draw_candidate(counter_words(counter, 0u), attempt + lane_index);
   let arc = lane_arc(candidate.k1, candidate.k2, plan.ptt_probe_step_mm);
   lanes_barrier();
   made_a[lane_index] = vec4<f32>(select(straight, arc.along, arc.bent), arc.aside_1, arc.aside_2, arc.keep);
   made_b[lane_index] = vec4<f32>(arc.turn_1, arc.turn_2, arc.normal_normal, arc.normal_binormal);
   made_heights[lane_index] = candidate.height;
-  if (keeps_k) {
-    made_k[lane_index] = vec2<f32>(candidate.k1, candidate.k2);
-  }
+  made_k[lane_index] = vec2<f32>(candidate.k1, candidate.k2);
   lanes_barrier();
 }
 
@@ -289,12 +309,9 @@ fn track_seeds(workgroup: u32) {
     var bound = 0.0;
     loop {
       if (points > 0) {
-        let moving = LaneArc(arc.a.x < straight, plan.ptt_probe_step_mm, arc.a.x, arc.a.y, arc.a.z, arc.a.w, arc.b.x,
-                             arc.b.y, -arc.b.x, arc.b.z, arc.b.w);
-        // The binormal is made anew: three registers less while memory is waited for.
-        let next = lane_propagate(Frame(tangent, normal, cross_vec3(tangent, normal)), moving);
-        tangent = next.frame.tangent;
-        normal = next.frame.normal;
+        let next = move_probe(tangent, normal, arc);
+        tangent = next.tangent;
+        normal = next.normal;
         position = vec3<f32>(position.x + mul(next.displacement.x, plan.voxels_per_mm_x),
                              position.y + mul(next.displacement.y, plan.voxels_per_mm_y),
                              position.z + mul(next.displacement.z, plan.voxels_per_mm_z));
@@ -336,9 +353,7 @@ fn track_seeds(workgroup: u32) {
             number = wanted;
             arc = ProbeArc(made_a[wanted % 32u], made_b[wanted % 32u]);
             height = made_heights[wanted % 32u];
-            if (keeps_k) {
-              k = made_k[wanted % 32u];
-            }
+            k = made_k[wanted % 32u];
             position = probe_start[0].xyz;
             tangent = probe_start[1].xyz;
             normal = probe_start[2].xyz;
@@ -359,15 +374,7 @@ fn track_seeds(workgroup: u32) {
       }
     }
     let chosen = lanes_ballot(bound > 0.0 && number == end);
-    curvature.found = chosen != 0u;
-    if (keeps_k) {
-      let lane = firstTrailingBit(chosen | 0x80000000u);
-      curvature.k1 = lanes_get(k.x, lane);
-      curvature.k2 = lanes_get(k.y, lane);
-    } else if (chosen != 0u) {
-      let candidate = draw_candidate(counter_words(step_counter(), 0u), end - disc_points);
-      curvature.k1 = lanes_same(candidate.k1);
-      curvature.k2 = lanes_same(candidate.k2);
-    }
+    let lane = firstTrailingBit(chosen | 0x80000000u);
+    curvature = Curvature(chosen != 0u, lanes_get(k.x, lane), lanes_get(k.y, lane));
   }
 }

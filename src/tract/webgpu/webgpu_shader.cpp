@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -383,7 +382,7 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   KernelSource source;
   source.name = "track";
   source.language = KernelLanguage::wgsl;
-  // ptt in rounds is a twentieth faster with the checks, which keep the driver from unrolling.
+  // ptt.wgsl is a twentieth faster with the checks, which keep the driver from unrolling.
   source.trusted = form.probes || static_cast<Getter>(input.plan.getter) != Getter::ptt;
   source.parameters.push_back({"tables", ParameterKind::buffer_in});
   for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
@@ -407,23 +406,9 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
                  "const boot_rows_size = {}u;\n",
                  std::max(1u, sizes.record), std::max(1u, sizes.values),
                  std::max(1u, sizes.values / numerics::lane_count), std::max(1u, sizes.boot_rows));
-  bool no_fallback = false;
-  if (form.probes) {  // TEMPORARY
-    static int calls = 0;
-    const char* list = std::getenv("CINGULUM_WEBGPU_VARIANTS");
-    const std::string digits = list == nullptr ? "0" : list;
-    const int variant = digits[static_cast<std::size_t>(calls++) % digits.size()] - '0';
-    no_fallback = (variant & 4) != 0;
-    fmt::format_to(std::back_inserter(text), "const keeps_k = {};\nconst rolled = {};\n", (variant & 1) == 0, (variant & 2) != 0);
-  }
   write_shape(text, shape_numbers(input, pieces), form.specialised);
   write_field_access(text, pieces, input.field.half != 0u);
-  std::string numerics_text = numerics_wgsl(form.lanes, "plan.negative_zero", form.int64);
-  if (no_fallback) {
-    const std::string branch = "  if (k < -2048 || k > 2048) {\n    return div(1.0, root(a));\n  }\n";
-    numerics_text.erase(numerics_text.find(branch), branch.size());
-  }
-  text += numerics_text;
+  text += numerics_wgsl(form.lanes, "plan.negative_zero", form.int64);
   Unroller unroller;
   if (form.specialised) {
     for (const ShapeNumber& number : shape_numbers(input, pieces)) unroller.know(number.name + "()", number.value);

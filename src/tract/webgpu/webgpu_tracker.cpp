@@ -135,7 +135,7 @@ class WebgpuTracker final : public Tracker {
         bricks_ = std::move(bricks);
         pieces_ = pieces_of(field, records_at_once(field));
         CGL_TRY(upload_input(field));
-        CGL_TRY(make_probe_tables(field));
+        CGL_TRY(make_probe_tables(field, directions));
         Status made = make_machinery(seeds.count());
         if (made || made.error().kind() != ErrorKind::out_of_memory || !probes_) return made;
         give_up_probes();
@@ -191,17 +191,18 @@ class WebgpuTracker final : public Tracker {
   }
 
   // ptt_probes.wgsl asks its lanes for each other's words at every point, which is quick by subgroups alone.
-  [[nodiscard]] bool wants_probes() const {
+  [[nodiscard]] bool wants_probes(const GivenDirections* directions) const {
     const TrackingInput& input = device_tables_.input;
-    return options_.probes.value_or(lanes_are_subgroups()) && probes_fit(input) && bricks_.empty() &&
-           pieces_.count == 1 && probe_places(input).end * probe_element_bytes <= largest_binding() &&
+    return options_.probes.value_or(lanes_are_subgroups()) && probes_fit(input) &&
+           starts_are_unit(device_tables_, directions) && bricks_.empty() && pieces_.count == 1 &&
+           probe_places(input).end * probe_element_bytes <= largest_binding() &&
            (!device_.capabilities().software || rounds_of_a_call(input, true) <= most_software_rounds);
   }
 
   // Where there is no memory for these tables, without them.
-  [[nodiscard]] Status make_probe_tables(const Field& field) {
+  [[nodiscard]] Status make_probe_tables(const Field& field, const GivenDirections* directions) {
     probes_ = false;
-    if (!wants_probes()) return {};
+    if (!wants_probes(directions)) return {};
     const std::vector<std::uint32_t> words = make_probe_words(device_tables_, field);
     auto buffer = device_.allocate(words.size() * sizeof(std::uint32_t));
     if (!buffer && buffer.error().kind() == ErrorKind::out_of_memory) return {};
@@ -315,7 +316,7 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] Status compile_shader(std::uint64_t seeds) {
     const TrackingInput& input = device_tables_.input;
-    // Compiling for one shape pays when there is much to track; not for ptt in rounds, where it was measured to gain
+    // Compiling for one shape pays when there is much to track; not for ptt.wgsl, where it was measured to gain
     // nothing.
     const bool is_ptt = static_cast<Getter>(input.plan.getter) == Getter::ptt;
     constexpr std::uint64_t many_seeds = 10'000;

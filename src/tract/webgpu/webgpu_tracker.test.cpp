@@ -236,6 +236,26 @@ TEST_P(WebgpuTracking, of_ptt_by_lanes_that_hand_on_their_candidates_has_the_cpu
   expect_the_cpus(weak, full, seeds, {.budget = 1, .probes = true});
 }
 
+TEST_P(WebgpuTracking, of_random_ptt_by_lanes_that_hand_on_their_candidates_has_the_cpus_bits) {
+  const bool few = device().capabilities().software && std::getenv("CINGULUM_TEST_LONG") == nullptr;
+  const std::unique_ptr<ThreadPool> pool = ThreadPool::create(2).value();
+  std::uint64_t points = 0;
+  std::uint32_t plans = 0;
+  for (std::uint32_t number = 0; plans < (few ? 4u : 40u); ++number) {
+    test::RandomPlan plan = test::random_plan(number, *pool);
+    const TrackingOptions& options = plan.options;
+    if (options.getter != Getter::ptt || plan.field.kind != FieldKind::amplitudes) continue;
+    SCOPED_TRACE(number);
+    if (few) test::cut_down(plan);
+    plan.options.ptt_probe_count = 1;
+    plan.options.ptt_probe_radius_mm = 0;
+    plan.options.ptt_exponent = 1;
+    points += test::expect_same_as_cpu(*make_webgpu_tracker(device(), {.probes = true}), plan, *pool);
+    ++plans;
+  }
+  EXPECT_GT(points, 10 * plans);
+}
+
 // Pages that run out, budgets that end in the middle of a half, few workgroups, a field in five bindings, the text that
 // is written for one shape: none of it shows in the result.
 TEST_P(WebgpuTracking, depends_on_no_size_of_the_machinery) {
