@@ -1,5 +1,5 @@
 // The points that the kernel wrote to pages, on the host, and their assembly into a batch in the order of the seeds.
-// Pages come in any order; each entry says what it holds (track.wgsl). Called by the WebGPU tracker.
+// Pages come in any order; each entry says what it holds (streamline.wgsl). Called by the WebGPU tracker.
 #pragma once
 
 #include <cstddef>

@@ -238,8 +238,8 @@ fn near_unit(a: vec3<f32>) -> vec3<f32> {
   return scale_vec3(a, inverse_root_near_one(pin(dot_vec3(a, a))));
 }
 
-// lane_propagate() of a frame that is orthonormal but for rounding, as starts_are_unit() of probe_words.hpp sees to: so is what
-// is normalised here, to 2^-16 where 2^-13 would do. The binormal is made anew: three registers less while memory is
+// lane_propagate() of a frame that is orthonormal but for rounding, as starts_are_unit() of probe_words.hpp sees to: so is
+// what is normalised here, to 2^-16 where 2^-13 would do. The binormal is made anew: three registers less while memory is
 // waited for.
 fn move_probe(tangent: vec3<f32>, normal: vec3<f32>, arc: ProbeArc) -> ProbeMove {
   if (arc.a.x == straight) {

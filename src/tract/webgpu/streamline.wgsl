@@ -4,8 +4,10 @@
 // that says so. When the pages are used up, workgroups wait for the next dispatch, before which the host empties them.
 //
 // work.counters: 0 next seed, 1 pages taken (more than there are when they are used up), 2 seeds outside, 3 seeds without
-// direction, 4 workgroups that have not finished, 5 those of them that wait for another brick of the field. work.words: per workgroup 128 words of state, then 8 per seed: x y z,
-// number within the range, given direction x y z. pages: per page an entry of 4 words, then per page 96 words of points.
+// direction, 4 workgroups that have not finished, 5 those of them that wait for another brick of the field, 6 shares of
+// calls that were taken (ptt_probes.wgsl). work.words: per workgroup 128 words of state, then 8 per seed: x y z, number
+// within the range, given direction x y z; then, for ptt_probes.wgsl, the values of a workgroup's slots. pages: per page an
+// entry of 4 words, then per page 96 words of points.
 // Entry: number of the seed; direction | half << 5 | last << 6 | reason << 7 | points << 16; first point; getter calls.
 
 struct Work {

@@ -26,7 +26,7 @@
 namespace cingulum {
 namespace {
 
-constexpr std::uint32_t counter_words = 16;  // track.wgsl
+constexpr std::uint32_t counter_words = 16;  // streamline.wgsl
 constexpr std::uint32_t state_words = 128;
 constexpr std::uint32_t seed_words = 8;
 constexpr std::size_t most_spare_blocks = 8;
@@ -392,7 +392,7 @@ class WebgpuTracker final : public Tracker {
 
   // The brick for which most workgroups wait. All that have not finished do.
   [[nodiscard]] Result<std::uint32_t> wanted_brick(Workspace& workspace, std::uint32_t workgroups) const {
-    constexpr std::size_t phase_word = 0, z_word = 12;  // track.wgsl: load_state
+    constexpr std::size_t phase_word = 0, z_word = 12;  // streamline.wgsl: line_of_words
     std::vector<std::uint32_t> states(std::size_t{workgroups} * state_words);
     CGL_TRY(download(*workspace.queue, std::span(states), *workspace.work, counter_words * sizeof(std::uint32_t)));
     CGL_TRY(workspace.queue->synchronise());
