@@ -16,6 +16,8 @@ import time
 import unittest
 from pathlib import Path
 
+# A shell in the background has SIGINT ignored, and so would every program that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 WRITER = os.environ.get("CINGULUM_TEST_KILL_WRITER", "build/bin/kill_writer")
 KILLS = int(os.environ.get("CINGULUM_TEST_KILLS", "40"))
 SEED = int(os.environ.get("CINGULUM_TEST_KILL_SEED", str(random.randrange(2**32))))

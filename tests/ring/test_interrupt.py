@@ -16,6 +16,8 @@ import termios
 import time
 import unittest
 
+# A shell in the background has SIGINT ignored, and so would every program that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 CINGULUM = os.environ["CINGULUM"]
 TIMES = int(os.environ.get("CINGULUM_TEST_INTERRUPTS", "5"))
 LONG = os.environ.get("CINGULUM_TEST_LONG") == "1"
