@@ -94,7 +94,10 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
             raise AssertionError(f"the program did not end within {seconds} s; shown: {shown!r}")
-        shown += self.read()
+        # The kernel passes on what was written some time later, maybe after the program's end: read until it says so.
+        os.set_blocking(self.master, True)
+        while rest := self.read():
+            shown += rest
         os.close(self.master)
         return self.process.returncode, shown
 
