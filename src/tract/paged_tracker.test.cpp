@@ -48,7 +48,7 @@ struct WarpLikeLanes : numerics::PortableLanesOf<32> {
 
 class HostKernels final : public PagedKernels {
  public:
-  explicit HostKernels(std::uint32_t& launches) : launches_(launches) {}
+  explicit HostKernels(std::atomic<std::uint32_t>& launches) : launches_(launches) {}
 
   [[nodiscard]] Status configure(const TrackingInput& input, bool in_bricks) override {
     input_ = input;
@@ -172,13 +172,13 @@ class HostKernels final : public PagedKernels {
 
   TrackingInput input_{};
   bool in_bricks_ = false;
-  std::uint32_t& launches_;
+  std::atomic<std::uint32_t>& launches_;
 };
 
 struct Setting {
   std::unique_ptr<ThreadPool> pool = ThreadPool::create(2).value();
   std::unique_ptr<CpuDevice> device = CpuDevice::create(1).value();
-  std::uint32_t launches = 0;
+  std::atomic<std::uint32_t> launches = 0;
 
   std::unique_ptr<Tracker> tracker(const PagedTrackerOptions& options) {
     return make_paged_tracker(*device, std::make_unique<HostKernels>(launches), options);
