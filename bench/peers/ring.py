@@ -64,12 +64,13 @@ def pagerank_scipy(edges, nodes, numpy=np, sparse_module=sparse, damping=0.85, t
 
 
 def detect_numpy(signal, batch, window=10000, numpy=np):
-    mean, variance, found = np.float32(0), np.float32(1), 0
+    # Arrays of `numpy` on the left: CuPy's take NumPy's scalars, not the other way round.
+    mean, variance, found = numpy.zeros((), np.float32), numpy.ones((), np.float32), 0
     for begin in range(0, len(signal), batch):
         values = signal[begin:begin + batch]
         alpha = np.float32(len(values) / (window + len(values)))
-        mean = (1 - alpha) * mean + alpha * values.mean()
-        variance = (1 - alpha) * variance + alpha * values.var()
+        mean = mean * (1 - alpha) + values.mean() * alpha
+        variance = variance * (1 - alpha) + values.var() * alpha
         scores = numpy.abs(values - mean) / numpy.sqrt(variance + np.float32(1e-8))
         mask = scores > 3.0
         found += int(mask.sum())

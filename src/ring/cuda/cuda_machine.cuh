@@ -55,6 +55,16 @@ struct CudaMachine {
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
     return value;
   }
+  // Between blocks of the same device, by each lane for itself.
+  __device__ static std::uint64_t load_shared(const std::uint64_t* word) {
+    std::uint64_t value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+  }
+  __device__ static void store_shared(std::uint64_t* word, std::uint64_t value) {
+    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+  }
+  __device__ static void rest() {}
   __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
     if (is_first()) asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
     __syncwarp();
@@ -175,6 +185,14 @@ struct CudaMachine {
     return 0;
   }
 
+#ifdef CGL_PREFETCH
+  __device__ static void prefetch_pages(const FastSlot<Message>* in, std::uint32_t left, const FastSlot<Message>* out,
+                                        std::uint32_t room) {
+    if (threadIdx.x == 0 && left > 32) asm volatile("prefetch.global.L2 [%0];" ::"l"(in + 32));
+    if (threadIdx.x == 1 && room > 32) asm volatile("prefetch.global.L2 [%0];" ::"l"(out + 32));
+    __syncwarp();
+  }
+#endif
   // What the first lane holds goes out under the sending actor's number: sixteen posted 8-byte stores in one request.
   // `staging` lies in the block's memory.
   template <bool on_device>
@@ -230,9 +248,7 @@ struct CudaMachine {
 
   // By every thread: what it wrote before is seen by whoever sees what is written after; and it sees what others
   // published before what it has read.
-  __device__ static void fence() {
-    __threadfence_system();
-  }
+  __device__ static void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
   // By all threads of the block: `count` messages from position `first` of a bulk ring, 16 bytes a thread at a time.
   __device__ static void copy_in(Message* to, const Message* slots, std::uint64_t first, std::uint32_t count,

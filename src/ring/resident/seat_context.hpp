@@ -17,7 +17,10 @@ constexpr std::uint32_t edge_polls_per_bus_poll = 4;
 constexpr std::uint32_t eager_beats = 2;
 // Of the first look over the bus after an answer, in quarters of a cycle; see choose_delay(). Where it settles, one
 // look in 320 misses.
-constexpr std::uint32_t delay_step = 320;
+#ifndef CGL_DELAY_STEP
+#define CGL_DELAY_STEP 320
+#endif
+constexpr std::uint32_t delay_step = CGL_DELAY_STEP;
 constexpr std::uint32_t longest_delay = 6400;
 
 template <class Machine>
@@ -37,7 +40,8 @@ class SeatContext {
     }
     if (left_ != 0 && out_count_ == 0 && take_eagerly()) {
       Machine::load_message(message, core_.shared().in[round_][0]);
-      if (message.has(mark_handle)) Machine::fence();  // the reads of the buffer come after the read of the message
+      // The reads of the buffer come after the read of the message; for larger blocks the mailbox has seen to it.
+      if (Machine::is_one_warp() && message.has(mark_handle)) Machine::fence();
       return true;
     }
     keep();
@@ -71,6 +75,9 @@ class SeatContext {
       if (Machine::in_mailbox()) {
         Machine::template write_fast<false>(out_, out_sequence_, message, &core_.shared().sending, number_);
       }
+#ifdef CGL_PREFETCH
+      if (Machine::in_mailbox()) Machine::prefetch_pages(in_, left_, out_, room_);
+#endif
       ++out_;
       --room_;
       ++sent_;
@@ -141,6 +148,14 @@ class SeatContext {
   }
   // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
   CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) { return core_.buffer(handle); }
+
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t read_shared(const std::uint64_t& word) const {
+    return Machine::load_shared(&word);
+  }
+  CGL_HD_GENERIC CGL_HD void write_shared(std::uint64_t& word, std::uint64_t value) {
+    Machine::store_shared(&word, value);
+  }
+  CGL_HD_GENERIC CGL_HD void rest() { Machine::rest(); }
 
   // ---- for run_seat: before the body runs, and when it has returned ----
 
@@ -216,8 +231,11 @@ class SeatContext {
       if (core_.eager_allowed_ && !Machine::any(asked > deadline_)) {
         found = eager_ == Eager::edge ? poll_edge() : poll_inbox();
       }
-      if (!Machine::is_one_warp() && Machine::is_first()) {
-        core_.shared().verdict[round_] = static_cast<std::uint32_t>(found != 0 ? Verdict::message : Verdict::nothing);
+      if (!Machine::is_one_warp()) {
+        if (Machine::is_first()) {
+          core_.shared().verdict[round_] = static_cast<std::uint32_t>(found != 0 ? Verdict::message : Verdict::nothing);
+        }
+        if (found != 0) core_.take_over();
       }
     }
     if (!Machine::is_one_warp()) {

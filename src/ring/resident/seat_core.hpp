@@ -177,10 +177,16 @@ class SeatCore {
     return reinterpret_cast<void*>(Machine::load_word(&entry->address));
   }
 
-  // What all lanes wrote to a buffer is there before the message that names it.
+  // What all lanes wrote to a buffer is there before the message that names it: the mailbox has seen it at the barrier,
+  // and its fence is good for all of it. One a block: fences of many blocks wait for each other.
   CGL_HD_GENERIC CGL_HD void hand_over() {
-    Machine::fence();
     Machine::block_sync();
+    if (Machine::in_mailbox()) Machine::fence();
+  }
+  // By the mailbox, when it has taken a message and before the others know: their reads of the buffer that it names come
+  // after the read of the message.
+  CGL_HD_GENERIC CGL_HD void take_over() {
+    if (shared().in[round_][0].has(mark_handle)) Machine::fence();
   }
   [[nodiscard]] CGL_HD SeatShared& shared() const { return Machine::block_memory(shared_); }
   [[nodiscard]] CGL_HD std::uint32_t port_size(std::uint32_t port) const {
@@ -694,7 +700,13 @@ class SeatCore {
       busy_since_ = 0;
     }
     round_ ^= 1u;
-    if (Machine::in_mailbox()) wait_for_input(wait);
+    if (Machine::in_mailbox()) {
+      wait_for_input(wait);
+      const bool has_told = Machine::is_first();  // and may read it without a barrier
+      if (Machine::any(has_told && shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::message))) {
+        take_over();
+      }
+    }
     Machine::block_sync();
     const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
     // Without a message nothing is at the context's hand: the wait may have gone on to another run of the ring.
@@ -711,8 +723,6 @@ class SeatCore {
       Machine::copy_in(shared().in[in_buffer_], static_cast<const Message*>(inbox.slots), staged_position(), in_count_,
                        inbox.capacity);
       Machine::block_sync();
-    } else if (shared().in[in_buffer_][0].has(mark_handle)) {
-      Machine::fence();  // the reads of the buffer come after the read of the message
     }
     if (Machine::in_mailbox()) {
       if (verdict == Verdict::batch) {

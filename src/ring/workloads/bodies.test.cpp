@@ -60,6 +60,10 @@ class LaneContext {
     return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), handle);
   }
   void heartbeat() {}
+  bool should_stop() const { return false; }
+  std::uint64_t read_shared(const std::uint64_t& word) const { return HostAtomics::load_acquire(word); }
+  void write_shared(std::uint64_t& word, std::uint64_t value) { HostAtomics::store_release(word, value); }
+  void rest() { std::this_thread::yield(); }
   std::uint32_t lane() const { return lane_; }
   std::uint32_t lanes() const { return block_.lanes; }
   void sync() { block_.barrier.arrive_and_wait(); }

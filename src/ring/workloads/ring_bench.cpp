@@ -210,8 +210,9 @@ Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trip
   const std::uint32_t warm_up = round_trips / 50;
   for (std::uint32_t i = 0; i < warm_up + round_trips; ++i) {
     CGL_TRY(check_interrupt());
+    const Message message = make_message(Ping{static_cast<double>(i)});
     const auto start = Clock::now();
-    CGL_TRY(actor->send(make_message(Ping{static_cast<double>(i)})));
+    CGL_TRY(actor->send(message));
     CGL_TRY_ASSIGN(const Message answer, actor->receive(answer_limit));
     if (i >= warm_up) microseconds.push_back(1e6 * seconds_since(start));
     CGL_TRY(check_ping(answer, i));
@@ -225,12 +226,13 @@ Result<BenchRow> bench_request(WorkloadPlace& place, std::uint32_t round_trips) 
   options.waiting = spinning;
   CGL_TRY(place.start("echo", WorkloadBody::echo, Traffic::answers, options).map([](const ActorHandle&) {}));
   std::vector<double> microseconds;
-  for (std::uint32_t i = 0; i < round_trips; ++i) {
+  const std::uint32_t warm_up = round_trips / 50;
+  for (std::uint32_t i = 0; i < warm_up + round_trips; ++i) {
     CGL_TRY(check_interrupt());
+    const Message message = make_message(Ping{static_cast<double>(i)});
     const auto start = Clock::now();
-    CGL_TRY_ASSIGN(const Message answer,
-                   place.runtime().request("echo", make_message(Ping{static_cast<double>(i)}), answer_limit));
-    microseconds.push_back(1e6 * seconds_since(start));
+    CGL_TRY_ASSIGN(const Message answer, place.runtime().request("echo", message, answer_limit));
+    if (i >= warm_up) microseconds.push_back(1e6 * seconds_since(start));
     CGL_TRY(check_ping(answer, i));
   }
   CGL_TRY(stop(place, "echo"));
@@ -277,6 +279,39 @@ Result<BenchRow> bench_stream(WorkloadPlace& place, std::uint32_t actor_count, s
   return rate_row(
       actor_count == 1 ? "streaming echo, one actor" : fmt::format("streaming echo, {} actors", actor_count),
       place.name(), std::move(rates));
+}
+
+Result<BenchRow> bench_restart(WorkloadPlace& place, std::uint32_t failures) {
+  ActorOptions options;
+  options.waiting = spinning;
+  options.restart.kind = RestartKind::limited;
+  options.restart.max_restarts = ~0U;
+  options.restart.back_off = options.restart.max_back_off = Nanoseconds(1);
+  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("fails", WorkloadBody::sum, Traffic::answers, options));
+  CGL_TRY_ASSIGN(const SharedBuffer one, place.share(sizeof(double)));
+  const double value = 42;
+  std::memcpy(one.bytes.data(), &value, sizeof value);
+  const Message wrong = make_message(Ping{});
+  const Message right = make_buffer_message(SumRequest{one.handle});
+  std::vector<double> microseconds;
+  for (std::uint32_t i = 0; i < failures; ++i) {
+    CGL_TRY(check_interrupt());
+    const auto start = Clock::now();
+    CGL_TRY(actor->send(wrong));
+    CGL_TRY_ASSIGN(const Message answer, place.runtime().request(*actor, right, answer_limit));
+    microseconds.push_back(1e6 * seconds_since(start));
+    if (!holds<SumReply>(answer) || payload<SumReply>(answer).sum != value) {
+      return fail(ErrorKind::corrupt, "an actor that was restarted does not answer as before");
+    }
+  }
+  const ActorTelemetry told = actor->telemetry();
+  if (told.failures != failures || told.restarts != failures) {
+    return fail(ErrorKind::corrupt, "{} failures and {} restarts were counted of {}", told.failures, told.restarts,
+                failures);
+  }
+  CGL_TRY(stop(place, "fails"));
+  CGL_TRY(place.release(one.handle));
+  return latency_row("a body fails, restarts and answers what waits", place.name(), std::move(microseconds));
 }
 
 Result<BenchRow> bench_stop(WorkloadPlace& place, std::uint32_t actor_count) {
@@ -336,6 +371,7 @@ Result<std::vector<BenchRow>> bench_answers(WorkloadPlace& place, const BenchOpt
   if (device == nullptr) {
     CGL_TRY(rows.add(bench_actor_to_actor(place, options.hops), &exchange));
     CGL_TRY(rows.add(bench_thread_per_message(std::min(options.round_trips / 50 + 10, 1000U))));
+    CGL_TRY(rows.add(bench_restart(place, options.failures)));
     return rows.take();
   }
   BenchRow between = latency_row("between two bare blocks and back", place.name(), {1e6 * device->kernel_to_kernel});
@@ -344,6 +380,7 @@ Result<std::vector<BenchRow>> bench_answers(WorkloadPlace& place, const BenchOpt
   CGL_TRY(rows.add(bench_actor_to_actor(place, options.hops), &between));
   CGL_TRY(rows.add(latency_row("the alternative: a kernel launched and waited for", place.name(),
                                in_microseconds(device->launches))));
+  CGL_TRY(rows.add(bench_restart(place, options.failures)));
   return rows.take();
 }
 
