@@ -199,8 +199,10 @@ class RingBench {
       last = i;
     }
     static_cast<void>(last_ms);
-    fmt::print("\n    {} of {} slower than {:.2f} us, {} right after another, {} at the start of 1024, mean {:.3f} us; mod 32:",
-               count, seconds.size(), 1e6 * slow, after, in1024, 1e6 * total / static_cast<double>(seconds.size()));
+    fmt::print(
+        "\n    {} of {} slower than {:.2f} us, {} right after another, {} at the start of 1024, mean {:.3f} us; mod "
+        "32:",
+        count, seconds.size(), 1e6 * slow, after, in1024, 1e6 * total / static_cast<double>(seconds.size()));
     for (int n : mod32) fmt::print(" {}", n);
     fmt::print("\n    by 64 of 1024:");
     for (int n : mod16) fmt::print(" {}", n);
@@ -345,10 +347,10 @@ class RingBench {
         written += prepared;
         sent = 0;
       }
-      if (sent != prepared) sent += actor->put_batch(std::span(out).subspan(sent, prepared - sent));
+      if (sent != prepared) sent += actor->send_batch(std::span(out).subspan(sent, prepared - sent));
     }
     void read() {
-      const std::uint32_t got = actor->take_batch(in);
+      const std::uint32_t got = actor->receive_batch(in);
       for (std::uint32_t i = 0; i < got; ++i) require(is_packet(in[i], taken + i), "the check of a message");
       taken += got;
     }

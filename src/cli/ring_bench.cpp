@@ -31,10 +31,10 @@ Status run_ring_bench(const ParsedArguments& arguments, VerbContext& context) {
     std::uint32_t lanes;
   };
   for (const Part& part : {Part{&ring::bench_answers, 2, 32}, Part{&ring::bench_streams, 32, 128}}) {
-    CGL_TRY_ASSIGN(const RingProgram program, start_ring_program("bench", arguments, context,
-                                                                 {.actors = part.actors,
-                                                                  .lanes = part.lanes,
-                                                                  .limit_samples = options.round_trips}));
+    CGL_TRY_ASSIGN(
+        const RingProgram program,
+        start_ring_program("bench", arguments, context,
+                           {.actors = part.actors, .lanes = part.lanes, .limit_samples = options.round_trips}));
     CGL_TRY_ASSIGN(std::vector<ring::BenchRow> some, part.bench(*program.place, options));
     for (ring::BenchRow& row : some) rows.push_back(std::move(row));
   }

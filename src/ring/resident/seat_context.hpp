@@ -135,19 +135,31 @@ class SeatContext {
     look_up();
   }
   // The device's clock; every lane reads its own.
-  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t time_ns() const { return Machine::own_time_ns(); }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t time_ns() const {
+    return Machine::own_time_ns();
+  }
 
-  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lane() const { return Machine::lane(); }
-  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lanes() const { return Machine::lanes(); }
-  CGL_HD_GENERIC CGL_HD void sync() { Machine::block_sync(); }
-  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint16_t self() const { return core_.self(); }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lane() const {
+    return Machine::lane();
+  }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lanes() const {
+    return Machine::lanes();
+  }
+  CGL_HD_GENERIC CGL_HD void sync() {
+    Machine::block_sync();
+  }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint16_t self() const {
+    return core_.self();
+  }
   // Memory of the actor, shared by its lanes, in device memory. It outlasts parking; a start clears it.
   CGL_HD_GENERIC template <class S>
   [[nodiscard]] CGL_HD S& state() {
     return core_.template state<S>();
   }
   // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
-  CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) { return core_.buffer(handle); }
+  CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) {
+    return core_.buffer(handle);
+  }
 
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t read_shared(const std::uint64_t& word) const {
     return Machine::load_shared(&word);
@@ -155,7 +167,9 @@ class SeatContext {
   CGL_HD_GENERIC CGL_HD void write_shared(std::uint64_t& word, std::uint64_t value) {
     Machine::store_shared(&word, value);
   }
-  CGL_HD_GENERIC CGL_HD void rest() { Machine::rest(); }
+  CGL_HD_GENERIC CGL_HD void rest() {
+    Machine::rest();
+  }
 
   // ---- for run_seat: before the body runs, and when it has returned ----
 

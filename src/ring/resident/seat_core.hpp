@@ -183,8 +183,8 @@ class SeatCore {
     Machine::block_sync();
     if (Machine::in_mailbox()) Machine::fence();
   }
-  // By the mailbox, when it has taken a message and before the others know: their reads of the buffer that it names come
-  // after the read of the message.
+  // By the mailbox, when it has taken a message and before the others know: their reads of the buffer that it names
+  // come after the read of the message.
   CGL_HD_GENERIC CGL_HD void take_over() {
     if (shared().in[round_][0].has(mark_handle)) Machine::fence();
   }

@@ -203,7 +203,8 @@ TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
   const auto registry = DeviceRegistry::probe({});
   ASSERT_TRUE(registry.has_value()) << registry.error().message();
   Device* const device = registry->select_one("cpu").value();
-  using Backend = EmulatedBackend<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody>;
+  using Backend =
+      EmulatedBackend<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody, BatchEchoBody>;
   GridOptions options;
   options.seats = 2;
   options.ring_capacity = 1024;

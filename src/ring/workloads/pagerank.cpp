@@ -210,8 +210,8 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
   if (status) {
     const std::vector<std::uint32_t> bounds = split_nodes(graph, result.actors);
     status = ask_all(place.runtime(), actors, [&](std::size_t i) {
-               return make_buffer_message(RankStart{*kept, bounds[i], bounds[i + 1], static_cast<std::uint32_t>(i),
-                                                    result.actors});
+               return make_buffer_message(
+                   RankStart{*kept, bounds[i], bounds[i + 1], static_cast<std::uint32_t>(i), result.actors});
              }).map([](const RankDone&) {});
     result.keep_s = watch.lap();
   }

@@ -276,9 +276,64 @@ Result<BenchRow> bench_stream(WorkloadPlace& place, std::uint32_t actor_count, s
     rates.push_back(static_cast<double>(each) * actor_count / seconds_since(start));
   }
   for (const ActorHandle& actor : actors) CGL_TRY(stop(place, actor->name()));
-  return rate_row(
-      actor_count == 1 ? "streaming echo, one actor" : fmt::format("streaming echo, {} actors", actor_count),
-      place.name(), std::move(rates));
+  return rate_row(actor_count == 1 ? "streaming echo, a call each, one actor"
+                                   : fmt::format("streaming echo, a call each, {} actors", actor_count),
+                  place.name(), std::move(rates));
+}
+
+Result<BenchRow> bench_batches(WorkloadPlace& place, std::uint32_t actor_count, std::uint32_t messages) {
+  constexpr std::uint32_t batch = 256;
+  struct Stream {
+    ActorHandle actor;
+    std::vector<Message> out = std::vector<Message>(batch);
+    std::uint32_t prepared = 0;  // of out
+    std::uint32_t sent = 0;      // of those
+    std::uint32_t made = 0;
+    std::uint32_t received = 0;
+  };
+  std::vector<Stream> streams(actor_count);
+  for (std::uint32_t i = 0; i < actor_count; ++i) {
+    CGL_TRY_ASSIGN(streams[i].actor,
+                   place.start(fmt::format("stream-{}", i), WorkloadBody::batch_echo, Traffic::stream, {}));
+  }
+  const std::uint32_t each = messages / actor_count;
+  std::vector<Message> in(batch);
+  std::vector<double> rates;
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    for (Stream& stream : streams) stream.prepared = stream.sent = stream.made = stream.received = 0;
+    std::uint64_t left = std::uint64_t{each} * actor_count;
+    const auto start = Clock::now();
+    for (auto last = start; left > 0;) {
+      CGL_TRY(check_interrupt());
+      const std::uint64_t before = left;
+      for (Stream& stream : streams) {
+        if (stream.sent == stream.prepared && stream.made < each) {
+          stream.prepared = std::min(batch, each - stream.made);
+          for (std::uint32_t i = 0; i < stream.prepared; ++i) {
+            stream.out[i] = make_message(Ping{static_cast<double>(stream.made++)});
+          }
+          stream.sent = 0;
+        }
+        if (stream.sent != stream.prepared) {
+          stream.sent +=
+              stream.actor->send_batch(std::span(stream.out).subspan(stream.sent, stream.prepared - stream.sent));
+        }
+        const std::uint32_t got = stream.actor->receive_batch(in);
+        for (std::uint32_t i = 0; i < got; ++i) CGL_TRY(check_ping(in[i], stream.received++));
+        left -= got;
+      }
+      if (left != before) {
+        last = Clock::now();
+      } else if (seconds_since(last) > 30) {
+        return fail(ErrorKind::timed_out, "a stream in batches stands still");
+      }
+    }
+    rates.push_back(static_cast<double>(each) * actor_count / seconds_since(start));
+  }
+  for (const Stream& stream : streams) CGL_TRY(stop(place, stream.actor->name()));
+  return rate_row(actor_count == 1 ? "streaming echo in batches, one actor"
+                                   : fmt::format("streaming echo in batches, {} actors", actor_count),
+                  place.name(), std::move(rates));
 }
 
 Result<BenchRow> bench_restart(WorkloadPlace& place, std::uint32_t failures) {
@@ -391,6 +446,8 @@ Result<std::vector<BenchRow>> bench_streams(WorkloadPlace& place, const BenchOpt
                                                      {device->messages_per_s})
                                           : bench_bare_ring(options.stream_messages);
   CGL_TRY(rows.add(bare));
+  CGL_TRY(rows.add(bench_batches(place, 1, options.stream_messages), &bare));
+  CGL_TRY(rows.add(bench_batches(place, options.many_actors, options.stream_messages), &bare));
   CGL_TRY(rows.add(bench_stream(place, 1, options.stream_messages), &bare));
   CGL_TRY(rows.add(bench_stream(place, options.many_actors, options.stream_messages), &bare));
   CGL_TRY(rows.add(bench_stop(

@@ -43,6 +43,8 @@ struct BenchOptions {
 // For any place: through the whole runtime, every answer checked.
 [[nodiscard]] Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trips);
 [[nodiscard]] Result<BenchRow> bench_request(WorkloadPlace& place, std::uint32_t round_trips);
+// One host thread and so many actors: many messages a call, and a call for each.
+[[nodiscard]] Result<BenchRow> bench_batches(WorkloadPlace& place, std::uint32_t actors, std::uint32_t messages);
 [[nodiscard]] Result<BenchRow> bench_stream(WorkloadPlace& place, std::uint32_t actors, std::uint32_t messages);
 // From the message at which a body fails to the answer to the next, which waits in its queue meanwhile.
 [[nodiscard]] Result<BenchRow> bench_restart(WorkloadPlace& place, std::uint32_t failures);
