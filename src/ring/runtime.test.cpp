@@ -108,6 +108,7 @@ TEST(runtime, batches_are_taken_as_far_as_there_is_room_and_come_back_in_order) 
   ASSERT_TRUE(actor->deactivate());
   EXPECT_EQ(actor->send_batch(batch), 4u);
   EXPECT_EQ(actor->send_batch(std::span(batch).subspan(4)), 0u);
+  EXPECT_EQ(actor->telemetry().loss.rejected, 0u);  // they are still the sender's
   std::vector<Message> got(6);
   EXPECT_EQ(actor->receive_batch(got), 0u);
   ASSERT_TRUE(actor->reactivate());
