@@ -4,7 +4,6 @@
 // Percentiles are of single exchanges; rates are the best of three runs. Every message is checked.
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <span>
 #include <thread>
 
@@ -155,9 +154,6 @@ class RingBench {
   }
 
   void percentiles(const std::string& scenario, std::vector<double> seconds) {
-#ifdef CGL_DIAG
-    diagnose(seconds);
-#endif
     std::sort(seconds.begin(), seconds.end());
     const auto at = [&](double share) {
       return 1e6 * seconds[static_cast<std::size_t>(share * static_cast<double>(seconds.size() - 1))];
@@ -172,49 +168,6 @@ class RingBench {
                      {"max", at(1)}});
     fmt::print("  {:<58} p50 {:8.2f}  p99 {:8.2f}  p99.9 {:8.2f} us\n", scenario, at(0.5), at(0.99), at(0.999));
   }
-#ifdef CGL_DIAG
-  static void diagnose(const std::vector<double>& seconds) {
-    if (seconds.size() < 50000) return;
-    std::vector<double> sorted = seconds;
-    std::sort(sorted.begin(), sorted.end());
-    fmt::print("    percentiles:");
-    for (double p : {0.01, 0.1, 0.5, 0.8, 0.9, 0.95, 0.97, 0.98, 0.985, 0.99, 0.995, 0.998, 0.999})
-      fmt::print(" {}:{:.2f}", 100 * p, 1e6 * sorted[static_cast<std::size_t>(p * static_cast<double>(sorted.size()))]);
-    const double slow = sorted[sorted.size() / 2] + 0.6e-6;
-    std::vector<int> mod32(32), mod16(16);
-    int count = 0, after = 0, in1024 = 0;
-    double total = 0, last_ms = 0;
-    std::vector<int> gaps;
-    std::size_t last = 0;
-    std::map<std::size_t, int> gap_counts;
-    for (std::size_t i = 0; i < seconds.size(); ++i) {
-      total += seconds[i];
-      if (seconds[i] < slow) continue;
-      ++count;
-      ++mod32[(i + 2000) % 32];
-      ++mod16[(i + 2000) % 1024 / 64];
-      if ((i + 2000) % 1024 < 2) ++in1024;
-      if (i - last == 1) ++after;
-      ++gap_counts[std::min<std::size_t>(i - last, 2000)];
-      last = i;
-    }
-    static_cast<void>(last_ms);
-    fmt::print(
-        "\n    {} of {} slower than {:.2f} us, {} right after another, {} at the start of 1024, mean {:.3f} us; mod "
-        "32:",
-        count, seconds.size(), 1e6 * slow, after, in1024, 1e6 * total / static_cast<double>(seconds.size()));
-    for (int n : mod32) fmt::print(" {}", n);
-    fmt::print("\n    by 64 of 1024:");
-    for (int n : mod16) fmt::print(" {}", n);
-    std::vector<std::pair<int, std::size_t>> often;
-    for (const auto& [gap, n] : gap_counts) often.push_back({n, gap});
-    std::sort(often.rbegin(), often.rend());
-    fmt::print("\n    gaps (count):");
-    for (std::size_t i = 0; i < std::min<std::size_t>(often.size(), 20); ++i)
-      fmt::print(" {}({})", often[i].second, often[i].first);
-    fmt::print("\n");
-  }
-#endif
   void figure(const std::string& scenario, const std::string& unit, double value) {
     fmt::print("  {:<58} {:.3f} {}\n", scenario, value, unit);
     rows_.push_back({{"scenario", scenario}, {"unit", unit}, {"value", value}});
@@ -237,12 +190,7 @@ class RingBench {
   }
   template <class Body>
   std::shared_ptr<ring::ResidentActor> launch(const std::string& name, const char* body_name, ring::RingKind kind) {
-    ring::ActorOptions options;
-#ifdef CGL_DIAG
-    if (const char* capacity = std::getenv("CGL_CAPACITY"))
-      options.inbox_capacity = options.outbox_capacity = static_cast<std::uint32_t>(std::atoi(capacity));
-#endif
-    const auto handle = require(grid_->launch(*runtime_, name, body_name, Body{}, kind, options));
+    const auto handle = require(grid_->launch(*runtime_, name, body_name, Body{}, kind));
     return std::dynamic_pointer_cast<ring::ResidentActor>(handle);
   }
   void launch_idle(int count) {

@@ -94,6 +94,9 @@ struct EmulatedMachine {
   static Shared& block_memory(Shared* memory) {
     return *memory;
   }
+  static void acquire_slot(const FastSlot<Message>* slot) {
+    static_cast<void>(HostAtomics::load_acquire(slot->words[FastSlot<Message>::word_count - 1]));
+  }
   static void fence() {}  // the words of the slots hand over here
 
   static void copy_in(Message* to, const Message* slots, std::uint64_t first, std::uint32_t count,

@@ -250,6 +250,13 @@ PutStatus ResidentActor::put(const Message& message, std::uint64_t deadline_ns, 
   }
 }
 
+bool ResidentActor::send_at_once(const Message& message) {
+  if (try_put(message) != PutStatus::stored) return false;
+  if (message.has(mark_request)) grid_->expect_reply();
+  grid_->wake();
+  return true;
+}
+
 std::uint32_t ResidentActor::do_send_batch(std::span<const Message> messages) {
   // Other policies count what they refuse or drop, one message at a time; so are requests counted.
   const bool is_plain =

@@ -23,6 +23,7 @@ class ResidentActor final : public Actor {
 
   PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                 const std::atomic<bool>* stop) override;
+  bool send_at_once(const Message& message) override;
   [[nodiscard]] const std::shared_ptr<ResidentGrid>& grid() const { return grid_; }
 
  private:

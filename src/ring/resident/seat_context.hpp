@@ -17,11 +17,8 @@ constexpr std::uint32_t edge_polls_per_bus_poll = 4;
 constexpr std::uint32_t eager_beats = 2;
 // Of the first look over the bus after an answer, in quarters of a cycle; see choose_delay(). Where it settles, one
 // look in 320 misses.
-#ifndef CGL_DELAY_STEP
-#define CGL_DELAY_STEP 320
-#endif
-constexpr std::uint32_t delay_step = CGL_DELAY_STEP;
-constexpr std::uint32_t longest_delay = 6400;
+constexpr std::uint32_t delay_step = 320;
+constexpr std::uint32_t longest_delay = 9600;
 
 template <class Machine>
 class SeatContext {
@@ -41,7 +38,7 @@ class SeatContext {
     if (left_ != 0 && out_count_ == 0 && take_eagerly()) {
       Machine::load_message(message, core_.shared().in[round_][0]);
       // The reads of the buffer come after the read of the message; for larger blocks the mailbox has seen to it.
-      if (Machine::is_one_warp() && message.has(mark_handle)) Machine::fence();
+      if (Machine::is_one_warp() && message.has(mark_handle)) Machine::acquire_slot(in_ - 1);
       return true;
     }
     keep();
@@ -75,9 +72,6 @@ class SeatContext {
       if (Machine::in_mailbox()) {
         Machine::template write_fast<false>(out_, out_sequence_, message, &core_.shared().sending, number_);
       }
-#ifdef CGL_PREFETCH
-      if (Machine::in_mailbox()) Machine::prefetch_pages(in_, left_, out_, room_);
-#endif
       ++out_;
       --room_;
       ++sent_;
@@ -135,31 +129,19 @@ class SeatContext {
     look_up();
   }
   // The device's clock; every lane reads its own.
-  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t time_ns() const {
-    return Machine::own_time_ns();
-  }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t time_ns() const { return Machine::own_time_ns(); }
 
-  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lane() const {
-    return Machine::lane();
-  }
-  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lanes() const {
-    return Machine::lanes();
-  }
-  CGL_HD_GENERIC CGL_HD void sync() {
-    Machine::block_sync();
-  }
-  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint16_t self() const {
-    return core_.self();
-  }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lane() const { return Machine::lane(); }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t lanes() const { return Machine::lanes(); }
+  CGL_HD_GENERIC CGL_HD void sync() { Machine::block_sync(); }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint16_t self() const { return core_.self(); }
   // Memory of the actor, shared by its lanes, in device memory. It outlasts parking; a start clears it.
   CGL_HD_GENERIC template <class S>
   [[nodiscard]] CGL_HD S& state() {
     return core_.template state<S>();
   }
   // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
-  CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) {
-    return core_.buffer(handle);
-  }
+  CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) { return core_.buffer(handle); }
 
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t read_shared(const std::uint64_t& word) const {
     return Machine::load_shared(&word);
@@ -167,9 +149,7 @@ class SeatContext {
   CGL_HD_GENERIC CGL_HD void write_shared(std::uint64_t& word, std::uint64_t value) {
     Machine::store_shared(&word, value);
   }
-  CGL_HD_GENERIC CGL_HD void rest() {
-    Machine::rest();
-  }
+  CGL_HD_GENERIC CGL_HD void rest() { Machine::rest(); }
 
   // ---- for run_seat: before the body runs, and when it has returned ----
 
@@ -249,7 +229,7 @@ class SeatContext {
         if (Machine::is_first()) {
           core_.shared().verdict[round_] = static_cast<std::uint32_t>(found != 0 ? Verdict::message : Verdict::nothing);
         }
-        if (found != 0) core_.take_over();
+        if (found != 0 && core_.shared().in[round_][0].has(mark_handle)) Machine::acquire_slot(in_);
       }
     }
     if (!Machine::is_one_warp()) {
@@ -285,13 +265,14 @@ class SeatContext {
   }
   // A look over the bus takes about as long as an answer and what follows from it: the one that begins with the answer
   // comes a little too early, and the next one late. It is put off until the next message can be there: longer by a
-  // large step when the first look missed it, shorter by a small one when it did not.
+  // large step when the first look missed it, shorter by a small one when it did not. It is kept below the time of a
+  // look or so, and never given up at once: to find it again costs a late look for each step.
   CGL_HD_GENERIC CGL_HD void choose_delay(std::uint32_t found) {
     if (found == 1) {
       if (first_look_delay_ != 0) --first_look_delay_;
     } else if (found == 2) {
-      first_look_delay_ += delay_step;
-      if (first_look_delay_ > longest_delay) first_look_delay_ = 0;
+      first_look_delay_ =
+          first_look_delay_ + delay_step < longest_delay ? first_look_delay_ + delay_step : longest_delay;
     }
   }
 

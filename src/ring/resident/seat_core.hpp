@@ -186,7 +186,9 @@ class SeatCore {
   // By the mailbox, when it has taken a message and before the others know: their reads of the buffer that it names
   // come after the read of the message.
   CGL_HD_GENERIC CGL_HD void take_over() {
-    if (shared().in[round_][0].has(mark_handle)) Machine::fence();
+    if (!shared().in[round_][0].has(mark_handle)) return;
+    const SeatInput& input = staged_from_edge_ >= 0 ? edges_in_[staged_from_edge_] : input_;
+    Machine::acquire_slot(input.next - 1);
   }
   [[nodiscard]] CGL_HD SeatShared& shared() const { return Machine::block_memory(shared_); }
   [[nodiscard]] CGL_HD std::uint32_t port_size(std::uint32_t port) const {

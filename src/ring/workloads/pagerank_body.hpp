@@ -46,10 +46,10 @@ struct RankSteps {
   double tolerance = 0;
 };
 
-// The answer to both.
+// The answer to both. It hands nothing over: the actors see each other's writes by their meetings, the host reads the
+// graph when they have ended.
 struct RankDone {
   static constexpr const char* message_name = "RankDone";
-  BufferHandle graph;
   double difference = 0;    // the largest change of a rank in the last step
   std::uint32_t steps = 0;  // that were done
 };
@@ -75,7 +75,6 @@ struct PageRankBody {
       auto* const graph = static_cast<unsigned char*>(context.buffer(handle));
       if (graph == nullptr) return failure_stale_buffer;
       RankDone done;
-      done.graph = handle;
       if (starts) {
         const auto start = payload<RankStart>(message);
         if (start.first_node > start.end_node || start.end_node > header(graph).nodes) return failure_bad_graph;
@@ -91,9 +90,7 @@ struct PageRankBody {
       } else if (!take_steps(context, graph, payload<RankSteps>(message), done)) {
         return 0;
       }
-      Message reply = make_reply(message, done);
-      reply.header.flags |= mark_handle;
-      context.send(reply);
+      context.send(make_reply(message, done));
     }
     return 0;
   }
@@ -130,6 +127,12 @@ struct PageRankBody {
   CGL_HD static bool take_steps(Context& context, unsigned char* graph, const RankSteps& steps, RankDone& done) {
     State& state = context.template state<State>();
     const std::uint32_t count = state.end_node - state.first_node;
+    auto* const meeting = array<MeetingLine>(graph, header(graph).meeting);
+    // The first ranks of all are there: the first round.
+    double nothing = 0;
+    if (steps.first_step == 0 && !meet(context, meeting, state.actors, state.actor, 1, state.strands, nothing)) {
+      return false;
+    }
     for (std::uint32_t step = steps.first_step; step < steps.end_step; ++step) {
       const NodeStep node_step{array<double>(graph, header(graph).ranks),
                                row_starts(graph),
@@ -145,8 +148,7 @@ struct PageRankBody {
         largest = Maximum{}(largest, node_step(i));
       }
       done.difference = largest_over_lanes(context, state.strands, largest);
-      if (!meet(context, array<MeetingLine>(graph, header(graph).meeting), state.actors, state.actor,
-                std::uint64_t{step} + 1, state.strands, done.difference)) {
+      if (!meet(context, meeting, state.actors, state.actor, std::uint64_t{step} + 2, state.strands, done.difference)) {
         return false;
       }
       ++done.steps;
