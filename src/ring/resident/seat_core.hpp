@@ -401,16 +401,20 @@ class SeatCore {
     if (words.command != command_) {
       command_ = words.command;
       eager_allowed_ = false;
-      Machine::fence();  // what the host did before it gave the command is seen after it
+      // What the host did before it gave the command is seen after it: the words may have been read without order. (A
+      // fence, here and in stores, waits for all that is under way over the bus: several times as long as a read.)
+      static_cast<void>(Machine::load_acquire(&seat_->host.command));
       const SeatCommand command = command_of(command_);
       if (command == SeatCommand::leave && leave_ == LeaveReason::none) leave_ = LeaveReason::told;
       if (command == SeatCommand::drain) drain_from_ = received_;
       if (state_ == SeatState::running || state_ == SeatState::held) {
         store_positions();
         // While messages lie staged the body is not at its gate yet: it gets those first.
-        if (is_hold(command) && in_at_ == in_count_) enter(SeatState::held);
-        if (command == SeatCommand::run || command == SeatCommand::drain) enter(SeatState::running);
+        if (is_hold(command) && in_at_ == in_count_) state_ = SeatState::held;
+        if (command == SeatCommand::run || command == SeatCommand::drain) state_ = SeatState::running;
+        Machine::store_relaxed(&seat_->device.state, static_cast<std::uint64_t>(state_));
       }
+      // Told together: one release for positions, state and this.
       Machine::store_release(&seat_->device.obeyed, command_);
     }
     beat(now);
@@ -464,13 +468,14 @@ class SeatCore {
       Machine::store_release(&ring.reader->position, position);
     }
   }
-  // What was delivered, not what lies staged: a successor finds the rest in the ring.
+  // What was delivered, not what lies staged: a successor finds the rest in the ring. Positions of writers are told by
+  // the release of what the caller stores next.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void store_positions() {
     publish_taken();
     const SeatPlan& plan = shared().plan;
-    if (plan.outbox.kind == RingKind::fast) Machine::store_release(&plan.outbox.writer->position, output_.position());
+    if (plan.outbox.kind == RingKind::fast) Machine::store_relaxed(&plan.outbox.writer->position, output_.position());
     for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) {
-      Machine::store_release(&plan.edges_out[i].writer->position, edges_out_[i].position());
+      Machine::store_relaxed(&plan.edges_out[i].writer->position, edges_out_[i].position());
     }
   }
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void publish_taken() {
