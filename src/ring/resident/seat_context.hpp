@@ -16,8 +16,8 @@ constexpr std::uint32_t edge_polls_per_bus_poll = 4;
 // Beats that an actor which hears one message after the other from the host may let pass before it tells one.
 constexpr std::uint32_t eager_beats = 2;
 // Of the first look over the bus after an answer, in quarters of a cycle; see choose_delay(). Where it settles, one
-// look in 320 misses.
-constexpr std::uint32_t delay_step = 320;
+// look in 160 misses; rarer, and bursts of late messages would leave it too long for thousands of others.
+constexpr std::uint32_t delay_step = 160;
 constexpr std::uint32_t longest_delay = 9600;
 
 template <class Machine>
