@@ -75,8 +75,8 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   [[nodiscard]] Status send(const Message& message, const SendOptions& options = {});
   // As send, with a request's mark and correlation already in the message, and both times as moments: Runtime::request.
   [[nodiscard]] Status send_request(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns);
-  // The same for a request that nothing keeps waiting: false when there is no room at once, or the backend does not know
-  // before it has asked; nothing was done or counted then.
+  // The same for a request that nothing keeps waiting: false when there is no room at once, or the backend does not
+  // know before it has asked; nothing was done or counted then.
   [[nodiscard]] virtual bool send_at_once(const Message& /*message*/) { return false; }
   // By who waits for the answer to a request, before he sleeps: where answers are polled for, he does it himself for a
   // while. Returns when the answer is there or the while is over; from then on somebody else sees to it.

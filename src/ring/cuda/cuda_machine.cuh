@@ -246,7 +246,9 @@ struct CudaMachine {
   }
   // By every thread: what it wrote before is seen by whoever sees what is written after; and it sees what others
   // published before what it has read.
-  __device__ static void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+  __device__ static void fence() {
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+  }
 
   // By all threads of the block: `count` messages from position `first` of a bulk ring, 16 bytes a thread at a time.
   __device__ static void copy_in(Message* to, const Message* slots, std::uint64_t first, std::uint32_t count,
