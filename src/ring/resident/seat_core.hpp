@@ -32,8 +32,8 @@ constexpr std::uint32_t passes_per_look_at_edges = 64;
 constexpr std::uint32_t smallest_eager_capacity = 16;  // smaller rings need their credit at once
 constexpr std::uint32_t shortest_nap_ns = 20;
 constexpr std::uint32_t vacant_nap_ns = 10000;  // nobody waits for a vacant seat but the one who seats an actor
-// Not soon: the release waits for everything that is under way over the bus, those of several blocks wait for each
-// other, and the next message waits for it. No writer is kept from writing: quarters of the ring are told at once.
+// Not soon: the release waits for everything that is under way over the bus, and the next message waits for it. No
+// writer is kept from writing: quarters of the ring are told at once.
 constexpr std::uint32_t idle_passes_before_credit = 512;
 
 // The block's shared memory.
