@@ -180,7 +180,7 @@ class SeatCore {
   }
 
   // What all lanes wrote to a buffer is there before the message that names it: the mailbox has seen it at the barrier,
-  // and its fence is good for all of it. One a block: fences of many blocks wait for each other.
+  // and its fence is good for all of it.
   CGL_HD_GENERIC CGL_HD void hand_over() {
     Machine::block_sync();
     if (Machine::in_mailbox()) Machine::fence();
