@@ -99,6 +99,7 @@ inline void FiberWarp::run(const std::function<void()>& body) {
 template <bool side_by_side>
 struct FiberLanesOf {
   static constexpr bool corners_side_by_side = side_by_side;  // kernel/ptt_in_registers.hpp
+  static constexpr bool prunes = side_by_side;
   using Float = float;
   using Word = std::uint32_t;
   using Mask = bool;
@@ -128,6 +129,17 @@ struct FiberLanesOf {
   static Word exchange(Word a) {
     return FiberWarp::meet(a)[lane_index() ^ distance];
   }
+
+  static std::uint32_t greatest_integer(Word a) {
+    const std::uint32_t* given = FiberWarp::meet(a);
+    std::uint32_t greatest = given[0];
+    for (std::uint32_t l = 1; l < width; ++l) {
+      if (static_cast<std::int32_t>(given[l]) > static_cast<std::int32_t>(greatest)) greatest = given[l];
+    }
+    return greatest;
+  }
+  static void raise(std::uint32_t& shared, std::uint32_t by) { shared = shared < by ? by : shared; }
+  static void lower(std::uint32_t& shared, std::uint32_t by) { shared = by < shared ? by : shared; }
 
   static Float broadcast(float value) { return value; }
   static Word broadcast(std::uint32_t value) { return value; }

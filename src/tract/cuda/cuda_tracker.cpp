@@ -118,7 +118,7 @@ class CudaKernels final : public PagedKernels {
     if (!expanded) return {};
     expanded_ = std::move(*expanded);
     kernel.function = kernel.expanded;
-    return done(kernel.expand(input_, words(expanded_), cudaStreamPerThread));
+    return done(kernel.expand(input_, words(expanded_), cells, cudaStreamPerThread));
   }
 
   // As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.

@@ -117,65 +117,69 @@ struct Probe {
   numerics::LaneFrame<Warp> frame;
   ProbeArc arc;
   float sum;
+  float threshold;
   std::int32_t points;  // still to go; 0 when whole, below when there is no probe
   std::uint32_t number;
+  std::uint32_t walk;  // which streamline of the warp it belongs to
 };
 
-template <class Warp, std::uint32_t threads>
-CGL_HD inline float greatest_of_threads(float value) {
-  if constexpr (threads > 16u) value = Warp::greater_of(value, Warp::template exchange<16>(value));
-  if constexpr (threads > 8u) value = Warp::greater_of(value, Warp::template exchange<8>(value));
-  if constexpr (threads > 4u) value = Warp::greater_of(value, Warp::template exchange<4>(value));
-  value = Warp::greater_of(value, Warp::template exchange<2>(value));
-  return Warp::greater_of(value, Warp::template exchange<1>(value));
-}
-template <class Warp, std::uint32_t threads>
-CGL_HD inline std::uint32_t least_of_threads(std::uint32_t word) {
-  const auto lesser = [](std::uint32_t a, std::uint32_t b) { return a < b ? a : b; };
-  if constexpr (threads > 16u) word = lesser(word, Warp::template exchange<16>(word));
-  if constexpr (threads > 8u) word = lesser(word, Warp::template exchange<8>(word));
-  if constexpr (threads > 4u) word = lesser(word, Warp::template exchange<4>(word));
-  word = lesser(word, Warp::template exchange<2>(word));
-  return lesser(word, Warp::template exchange<1>(word));
-}
+// What a step needs to know of its start.
+struct ProbePoint {
+  float stop_value;
+  float here;  // amplitude along the tangent
+  float threshold;
+};
 
-// What the 32 threads of a warp do for one of its streamlines, all the same: the record of a point, in the slab, and
-// from it the threshold.
+// What the 32 threads of a warp do for one of its streamlines, all the same. Where corners are not side by side, the
+// record of the point lies in the slab meanwhile.
 CGL_HD_GENERIC
 template <class Warp>
-CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3 position, float* to,
-                                      float& threshold) {
+CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent,
+                                          float* record) {
   const FieldView& field = input.field;
   const CellPlace place = cell_place(position);
-  const CellRecords records = cell_records(input, cell_number(place, input.plan.size));
+  const std::uint32_t cell = cell_number(place, input.plan.size);
   const CornerWeights weights = corner_weights(place, position);
-  float best = 0.0f;
-  Warp::barrier();
-  for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels + 1u; first += 4u * Warp::width) {
-    const char* const column = one_address(field.records + first);
-    FourFloats value[8];
-    CGL_UNROLL
-    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = *reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner));
-    }
-    FourFloats sum;
-    CGL_UNROLL
-    for (std::uint32_t i = 0; i < 4u; ++i) {
-      sum.number[i] = weights.weight[0] * value[0].number[i];
+  ProbePoint point;
+  if constexpr (Warp::prunes) {
+    const std::uint32_t number = input.probes.corners_of_cell[cell];
+    const FourFloats* const corners = corners_of(input, number);
+    point.stop_value = interpolated(corners, field.channels, weights);
+    point.here = interpolated(corners, nearest_slot<true>(input, tangent), weights);
+    point.threshold = threshold_below(input.plan, greatest_amplitude<Warp>(input, number, weights));
+  } else {
+    const CellRecords records = cell_records(input, cell);
+    float best = 0.0f;
+    Warp::barrier();
+    for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels + 1u; first += 4u * Warp::width) {
+      const char* const column = one_address(field.records + first);
+      FourFloats value[8];
       CGL_UNROLL
-      for (std::uint32_t corner = 1; corner < 8u; ++corner) {
-        sum.number[i] = sum.number[i] + weights.weight[corner] * value[corner].number[i];
+      for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+        value[corner] = *reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner));
       }
+      FourFloats sum;
+      CGL_UNROLL
+      for (std::uint32_t i = 0; i < 4u; ++i) {
+        sum.number[i] = weights.weight[0] * value[0].number[i];
+        CGL_UNROLL
+        for (std::uint32_t corner = 1; corner < 8u; ++corner) {
+          sum.number[i] = sum.number[i] + weights.weight[corner] * value[corner].number[i];
+        }
+      }
+      CGL_UNROLL
+      for (std::uint32_t i = 0; i < 4u; ++i) {
+        if (first + i < field.channels) best = sum.number[i] > best ? sum.number[i] : best;
+      }
+      *reinterpret_cast<FourFloats*>(record + first) = sum;
     }
-    CGL_UNROLL
-    for (std::uint32_t i = 0; i < 4u; ++i) {
-      if (first + i < field.channels) best = sum.number[i] > best ? sum.number[i] : best;
-    }
-    *reinterpret_cast<FourFloats*>(to + first) = sum;
+    point.threshold = amplitude_threshold<Warp>(input.plan, best);
+    Warp::barrier();
+    point.stop_value = record[field.channels];
+    point.here = record[nearest_slot<false>(input, tangent)];
   }
-  threshold = amplitude_threshold<Warp>(input.plan, best);
-  Warp::barrier();
-  return to[field.channels];
+  point.here = point.here > 0.0f ? point.here : 0.0f;
+  return point;
 }
 
 // A streamline of a warp between its steps, in the slab: where its probes start, the words of its draws, its points.
@@ -184,8 +188,20 @@ struct alignas(16) ProbeWalk {
   std::uint32_t seed, stream, moves, place;
   std::uint32_t arcs, kept, first_page, last_page;
 };
+
+// Of one of its steps, beside it: what threads that follow its probes read and write.
+struct alignas(16) ProbeStep {
+  float here;
+  float threshold;
+  std::uint32_t best_of_disc;  // the bits of a support
+  std::uint32_t end;           // probes from here on do not count
+  float k1, k2;                // of probe `end`
+  std::uint32_t accepted;      // whether it is there
+};
+inline constexpr std::uint32_t probe_step_place = 24;
 inline constexpr std::uint32_t probe_walk_words = 32;
-static_assert(sizeof(ProbeWalk) <= probe_walk_words * sizeof(float));
+static_assert(sizeof(ProbeWalk) <= probe_step_place * sizeof(float) &&
+              sizeof(ProbeStep) <= (probe_walk_words - probe_step_place) * sizeof(float));
 
 // Of one streamline, in words: the record where it stands, later in its place 32 arcs; and the ProbeWalk. A constant,
 // so that addresses are short.
@@ -203,12 +219,6 @@ CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
 // Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the
 // others go on. More would take too much shared memory.
 inline constexpr std::uint32_t walks_of_a_warp = 4;
-
-// What a step begins with.
-struct ProbeThresholds {
-  float here;
-  float threshold;
-};
 
 // False where there is no page for the point.
 CGL_HD_GENERIC
@@ -241,7 +251,7 @@ CGL_HD_GENERIC
 template <class Warp, class Machine>
 CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& seeds, const HalfList& list,
                                     const PageStore& store, bool begins, const Curvature& curvature, float* record,
-                                    ProbeWalk& shared, ProbeThresholds& result) {
+                                    ProbeWalk& shared, ProbeStep& step) {
   const TrackingPlan& plan = input.plan;
   ProbeWalk walk = shared;
   numerics::Vec3 position;
@@ -284,9 +294,9 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
       }
     }
     if (reads) {
-      const float stop_value = read_probe_record<Warp>(input, position, record, result.threshold);
+      const ProbePoint point = read_probe_point<Warp>(input, position, tangent_of(frame), record);
       if (!begins) {
-        if (!(stop_value > plan.stop_threshold)) {
+        if (!(point.stop_value > plan.stop_threshold)) {
           reason = static_cast<std::uint32_t>(EndReason::stop_map);
         } else {
           walk.arcs = walk.arcs + 1u;
@@ -301,13 +311,14 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
           reason = static_cast<std::uint32_t>(EndReason::max_length);
         } else {
           walk.moves = walk.moves + 1u;
-          const float raw = record[nearest_slot(input, tangent_of(frame))];
-          result.here = raw > 0.0f ? raw : 0.0f;
-          if (plan.ptt_weak_links != 0u || result.here >= result.threshold) {
+          if (plan.ptt_weak_links != 0u || point.here >= point.threshold) {
             // The record was read.
             Warp::barrier();
             walk.start = packed_start(position, frame);
-            if (Warp::lane_index() == 0u) shared = walk;
+            if (Warp::lane_index() == 0u) {
+              shared = walk;
+              step = {point.here, point.threshold, 0u, numerics::lane_count + plan.ptt_tries, 0.0f, 0.0f, 0u};
+            }
             Warp::barrier();
             return true;
           }
@@ -321,8 +332,9 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
   }
 }
 
-// One warp's share of tracking: `walks` streamlines at a time, each with its part of the threads. Streamlines of a warp
-// wait for each other only while all threads together serve one of them.
+// One warp's share of tracking: `walks` streamlines at a time. A thread has a streamline of its own, for which it
+// counts and whose probes it takes first; where there are none left, it takes those of another. Streamlines wait for
+// each other only while all threads together serve one of them.
 CGL_HD_GENERIC
 template <class Warp, class Machine, std::uint32_t walks>
 CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, std::uint32_t slab,
@@ -330,7 +342,6 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
   constexpr std::uint32_t threads = Warp::width / walks;  // of one streamline
   // Probes are numbered: first the points of the disc, then the attempts.
   constexpr std::uint32_t disc = numerics::lane_count;
-  constexpr std::uint32_t no_probe = 0xffffffffu;
   constexpr std::int32_t idle_probe = -1;
   const TrackingPlan& plan = input.plan;
   const std::int32_t points = static_cast<std::int32_t>(plan.ptt_probe_quality) - 1;
@@ -338,50 +349,77 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
   const bool weak_links = plan.ptt_weak_links != 0u;
   const auto record_of = [&](std::uint32_t which) { return memory + slab + which * probe_walk_slab_words; };
   const auto walk_of = [&](std::uint32_t which) {
-    return reinterpret_cast<ProbeWalk*>(memory + slab + which * probe_walk_slab_words + probe_record_words);
+    return reinterpret_cast<ProbeWalk*>(record_of(which) + probe_record_words);
+  };
+  const auto step_of = [&](std::uint32_t which) {
+    return reinterpret_cast<ProbeStep*>(record_of(which) + probe_record_words + probe_step_place);
   };
   const std::uint32_t own = Warp::lane_index() / threads;
-  // The bits of this streamline's threads; none when it has no more halves.
-  std::uint32_t own_bits = (0xffffffffu >> (Warp::width - threads)) << (own * threads);
-  const float* const own_slab = memory + one_number(slab + own * probe_walk_slab_words);
-  const ProbeArc* const own_arcs = reinterpret_cast<const ProbeArc*>(own_slab);
-  const ProbeWalk* const own_walk = reinterpret_cast<const ProbeWalk*>(own_slab + probe_record_words);
+  const std::uint32_t bits_before_own = (1u << (own * threads)) - 1u;
   const ProbeArc* const disc_arcs = reinterpret_cast<const ProbeArc*>(input.probes.arcs);
-
   const std::uint32_t below = one_number(Warp::lanes_below());
 
   Probe<Warp> probe{};
-  probe.number = no_probe;
   probe.points = idle_probe;
-  // The same for all threads of a streamline.
-  float threshold = 0.0f, here = 0.0f, bound = 0.0f;
-  float best_of_disc = 0.0f;      // of those that this thread followed
+  const auto take = [&](std::uint32_t which, std::uint32_t number) {
+    const float* const its = memory + one_number(slab + which * probe_walk_slab_words);
+    const ProbeArc* const from = number < disc ? disc_arcs : reinterpret_cast<const ProbeArc*>(its);
+    const ProbeStep* const step = reinterpret_cast<const ProbeStep*>(its + probe_record_words + probe_step_place);
+    probe.number = number;
+    probe.walk = which;
+    probe.arc = from[number % numerics::lane_count];
+    unpack_start(reinterpret_cast<const ProbeWalk*>(its + probe_record_words)->start, probe.position, probe.frame);
+    probe.sum = step->here;
+    probe.threshold = step->threshold;
+    probe.points = points;
+  };
+  // Of the own streamline, the same for all its threads.
+  bool runs = true;               // has halves
   std::uint32_t taken = 0;        // probes that threads have or had
   std::uint32_t made = 0;         // probes with arcs
-  std::uint32_t end = 0;          // probes from here on do not count
+  std::uint32_t end = 0;          // ProbeStep::end
   std::uint32_t until_bound = 0;  // points until the last of the disc is whole
   bool begins = true;
   for (;;) {
     for (;;) {
-      // Threads without a probe take one.
-      const std::uint32_t idle = Warp::ballot(probe.points < 0) & own_bits;
+      // Every streamline offers probes, as many as it has threads at most; the first thread without a probe takes the
+      // first offered.
+      const std::uint32_t idle = Warp::ballot(probe.points < 0);
       const std::uint32_t last = made < end ? made : end;
       const std::uint32_t left = taken < last ? last - taken : 0u;
-      const std::uint32_t rank = numerics::bit_count(idle & below);
-      if (probe.points < 0 && rank < left) {
-        probe.number = taken + rank;
-        const ProbeArc* const from = probe.number < disc ? disc_arcs : own_arcs;
-        probe.arc = from[probe.number % numerics::lane_count];
-        unpack_start(own_walk->start, probe.position, probe.frame);
-        probe.sum = here;
-        probe.points = points;
+      const std::uint32_t open = Warp::ballot(Warp::lane_index() % threads < left);
+      const std::uint32_t turn = numerics::bit_count(idle & below);
+      std::uint32_t from_walk = 0u;
+      std::uint32_t ahead = 0u;  // offered before
+      CGL_UNROLL
+      for (std::uint32_t w = 1; w < walks; ++w) {
+        const std::uint32_t before = numerics::bit_count(open & ((1u << (w * threads)) - 1u));
+        if (turn >= before) {
+          from_walk = w;
+          ahead = before;
+        }
       }
-      const std::uint32_t wanted = numerics::bit_count(idle);
-      if (taken < disc && taken + wanted >= disc) until_bound = static_cast<std::uint32_t>(points);
-      taken = taken + (wanted < left ? wanted : left);
+      const std::uint32_t number = Warp::get(taken, from_walk * threads) + turn - ahead;
+      const std::uint32_t offered = numerics::bit_count(open);
+      if (probe.points < 0 && turn < offered) take(from_walk, number);
+      const std::uint32_t helpers = numerics::bit_count(idle);
+      const std::uint32_t before_own = numerics::bit_count(open & bits_before_own);
+      const std::uint32_t own_offered = left < threads ? left : threads;
+      const std::uint32_t came = helpers > before_own ? helpers - before_own : 0u;
+      const std::uint32_t taken_before = taken;
+      taken = taken + (came < own_offered ? came : own_offered);
+      if (taken_before < disc && taken >= disc) until_bound = static_cast<std::uint32_t>(points);
+      // The threads that follow this streamline's probes.
+      std::uint32_t followers = Warp::ballot(probe.points > 0);
+      CGL_UNROLL
+      for (std::uint32_t bit = 1; bit < walks; bit *= 2u) {
+        const std::uint32_t odd = Warp::ballot((probe.walk & bit) != 0u);
+        followers &= (own & bit) != 0u ? odd : ~odd;
+      }
       // What remains idle needs candidates, or the streamline has all that it needs.
-      const bool needs = wanted > left && (made < end || (left == 0u && idle == own_bits));
-      const std::uint32_t needing = Warp::ballot(needs);
+      const bool short_of = taken >= made && made < end && helpers > offered;
+      const bool is_drawn = followers == 0u && taken >= last && made >= end;
+      const std::uint32_t needing = Warp::ballot(runs && (short_of || is_drawn));
       if (needing == 0u) break;
       const std::uint32_t first = numerics::lowest_set_bit(needing);
       const std::uint32_t which = first / threads;
@@ -400,55 +438,55 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         continue;
       }
       // The step is drawn.
-      Curvature curvature{false, 0.0f, 0.0f};
-      const std::uint32_t chosen = Warp::ballot(own == which && bound > 0.0f && probe.number == end);
-      if (chosen != 0u) {
-        const std::uint32_t lane = numerics::lowest_set_bit(chosen);
-        curvature = {true, Warp::get(probe.arc.k1, lane), Warp::get(probe.arc.k2, lane)};
-      }
-      ProbeThresholds found{};
-      const bool goes_on =
-          next_probe_start<Warp, Machine>(input, seeds, list, store, Warp::get(begins ? 1u : 0u, first) != 0u,
-                                          curvature, record_of(which), *walk_of(which), found);
+      ProbeStep& step = *step_of(which);
+      const bool starts = Warp::get(begins ? 1u : 0u, first) != 0u;
+      const Curvature curvature{!starts && step.accepted != 0u, step.k1, step.k2};
+      const bool goes_on = next_probe_start<Warp, Machine>(input, seeds, list, store, starts, curvature,
+                                                           record_of(which), *walk_of(which), step);
       if (own == which) {
-        if (!goes_on) own_bits = 0u;
+        runs = goes_on;
         begins = false;
-        threshold = found.threshold;
-        here = found.here;
-        bound = 0.0f;
-        best_of_disc = 0.0f;
         taken = 0u;
         made = goes_on ? disc : 0u;
         end = goes_on ? disc + plan.ptt_tries : 0u;
         until_bound = 0u;
-        probe.number = no_probe;
       }
-      if (!goes_on && !Warp::any(own_bits != 0u)) return;
+      if (!goes_on && !Warp::any(runs)) return;
     }
 
     if (probe.points > 0) {
       move_along(plan, probe.arc, plan.ptt_probe_step_mm, probe.position, probe.frame);
       const float value = amplitude_along<Warp>(input, probe.position, tangent_of(probe.frame));
       probe.sum = probe.sum + value;
-      probe.points = weak_links || value >= threshold ? probe.points - 1 : idle_probe;
+      probe.points = weak_links || value >= probe.threshold ? probe.points - 1 : idle_probe;
     }
     until_bound = until_bound - 1u;
-    // A candidate is never whole before the last point of the disc, which was taken before it.
-    if (!Warp::any(probe.points == 0 || until_bound == 0u)) continue;
+    const bool whole = probe.points == 0;
+    if (!Warp::any(whole || until_bound == 0u)) continue;
+    ProbeStep& step = *step_of(probe.walk);
     const float mean = probe.sum * share;
-    const float support = probe.points == 0 && mean >= threshold && mean > 0.0f ? mean : 0.0f;
+    const float support = whole && mean >= probe.threshold && mean > 0.0f ? mean : 0.0f;
     const bool of_disc = probe.number < disc;
-    if (of_disc && support > best_of_disc) best_of_disc = support;
-    const float greatest = greatest_of_threads<Warp, threads>(best_of_disc);
-    if (until_bound == 0u) {
-      bound = greatest * bound_margin;
-      if (!(bound > 0.0f)) end = disc;
-    }
+    if (of_disc && support > 0.0f) Warp::raise(step.best_of_disc, numerics::float_bits(support));
+    if (whole) probe.points = idle_probe;
+    Warp::barrier();
+    // A candidate is never whole before the last point of the disc, which was taken before it.
+    const float bound = numerics::bits_float(step.best_of_disc) * bound_margin;
+    const bool passes = !of_disc && bound > 0.0f && support > probe.arc.height * bound;
+    if (!Warp::any(passes || until_bound == 0u)) continue;
     // The first in the order of attempts counts.
-    const bool passes = !of_disc && support > probe.arc.height * bound;
-    const std::uint32_t passed = least_of_threads<Warp, threads>(passes ? probe.number : no_probe);
-    if (passed < end) end = passed;
-    if (probe.points == 0 || (!of_disc && probe.number >= end)) probe.points = idle_probe;
+    ProbeStep& own_step = *step_of(own);
+    if (passes) Warp::lower(step.end, probe.number);
+    if (until_bound == 0u && own_step.best_of_disc == 0u) own_step.end = disc;
+    Warp::barrier();
+    if (passes && step.end == probe.number) {
+      step.k1 = probe.arc.k1;
+      step.k2 = probe.arc.k2;
+      step.accepted = 1u;
+    }
+    if (!of_disc && probe.number >= step.end) probe.points = idle_probe;
+    if (runs) end = own_step.end;
+    Warp::barrier();
   }
 }
 
