@@ -152,7 +152,7 @@ class HostKernels final : public PagedKernels {
       directions[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], numerics::bits_float(places[i])}};
     }
     std::vector<kernel::ProbeArc> arcs(32);
-    std::vector<kernel::FourFloats> slab(kernel::walks_of_a_warp * kernel::probe_walk_slab_words / 4);
+    std::vector<kernel::FourFloats> slab(kernel::probe_slab_words(kernel::walks_of_a_warp) / 4);
     test::FiberWarp::run([&] { arcs[Lanes::lane_index()] = kernel::disc_arc<Lanes>(input); });
     input.probes.cells = cell_words;
     // A number of its own for every cell.
@@ -173,8 +173,8 @@ class HostKernels final : public PagedKernels {
       }
     }
     input.probes = {
-        cell_words,     corners_of_cell.data(),    places.data(),      corners.data()->number, greatest.data(),
-        nearest.data(), directions.data()->number, &arcs.data()->along};
+        cell_words,     corners_of_cell.data(),    places.data(),           corners.data()->number, greatest.data(),
+        nearest.data(), directions.data()->number, &arcs.data()->turn.along};
     test::FiberWarp::run([&] {
       kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, 0u, work.seeds,
                                                                              work.halves, work.store);

@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     follow_probes(const __grid_constant__ TrackingInput given, const __grid_constant__ kernel::PagedWork work,
                   const __grid_constant__ SlabMemoryOnDevice) {
   extern __shared__ float shared_memory[];
-  constexpr std::uint32_t slab_words = Shape::walks * kernel::probe_walk_slab_words;
+  constexpr std::uint32_t slab_words = kernel::probe_slab_words(Shape::walks);
   float* free = shared_memory + slab_words * (blockDim.x / numerics::lane_count);
   TrackingInput input = given;
   Shape::fix(input);
@@ -167,7 +167,7 @@ TrackKernel chosen_probes() {
     case 2: return probes_entry<InRegisters<2, 512>>();
     case 3: return probes_entry<InRegisters<4, 640>>();
     case 4: return probes_entry<InRegisters<4, 768>>();
-    case 5: return probes_entry<InRegisters<4, 704>>();
+    case 5: return probes_entry<InRegisters<1, 640>>();
     case 6: return probes_entry<InRegisters<2, 640>>();
     case 7: return probes_entry<InRegisters<2, 768>>();
   }

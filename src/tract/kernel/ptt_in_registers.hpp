@@ -34,21 +34,29 @@
 
 namespace cingulum::kernel {
 
-// A LaneArc in words that are read four at a time, and the candidate that it belongs to.
-struct alignas(16) ProbeArc {
+// A LaneArc in words that are read four at a time. `keep` of a straight one is that of no other.
+struct alignas(16) ProbeTurn {
   float along, aside_1, aside_2, keep;
   float turn_1, turn_2, normal_normal, normal_binormal;
+};
+inline constexpr float keep_of_straight = 2.0f;
+// The candidate that it belongs to.
+struct alignas(16) ProbeDraw {
   float k1, k2, height;
-  std::uint32_t bent;
+  std::uint32_t offered;  // a word that threads tell each other a probe with
+};
+struct ProbeArc {
+  ProbeTurn turn;
+  ProbeDraw draw;
 };
 inline constexpr std::uint32_t probe_arc_words = sizeof(ProbeArc) / sizeof(float);
 
 CGL_HD_GENERIC
 template <class Warp>
-CGL_HD inline ProbeArc probe_arc(float k1, float k2, float length) {
+CGL_HD inline ProbeTurn probe_turn(float k1, float k2, float length) {
   const numerics::LaneArc<Warp> arc = numerics::lane_arc<Warp>(k1, k2, length);
-  return {arc.along,         arc.aside_1,         arc.aside_2, arc.keep, arc.turn_1, arc.turn_2,
-          arc.normal_normal, arc.normal_binormal, k1,          k2,       0.0f,       arc.bent ? 1u : 0u};
+  return {arc.along,  arc.aside_1, arc.aside_2,       arc.bent ? arc.keep : keep_of_straight,
+          arc.turn_1, arc.turn_2,  arc.normal_normal, arc.normal_binormal};
 }
 
 // The arc of this thread's point of the disc.
@@ -56,17 +64,18 @@ CGL_HD_GENERIC
 template <class Warp>
 CGL_HD inline ProbeArc disc_arc(const TrackingInput& input) {
   const float limit = input.plan.ptt_max_curvature;
-  return probe_arc<Warp>(Warp::load(input.disc.k1) * limit, Warp::load(input.disc.k2) * limit,
-                         input.plan.ptt_probe_step_mm);
+  return {probe_turn<Warp>(Warp::load(input.disc.k1) * limit, Warp::load(input.disc.k2) * limit,
+                           input.plan.ptt_probe_step_mm),
+          {}};
 }
 
 // propagate_frame along an arc of `length`, and the position with it.
 CGL_HD_GENERIC
 template <class Warp>
-CGL_HD inline void move_along(const TrackingPlan& plan, const ProbeArc& a, float length, numerics::Vec3& position,
+CGL_HD inline void move_along(const TrackingPlan& plan, const ProbeTurn& a, float length, numerics::Vec3& position,
                               numerics::LaneFrame<Warp>& frame) {
   numerics::LaneVec3<Warp> moved;
-  if (a.bent != 0u) {
+  if (a.keep != keep_of_straight) {
     const numerics::LaneArc<Warp> arc{true,     0.0f,     a.along,   a.aside_1,       a.aside_2,        a.keep,
                                       a.turn_1, a.turn_2, -a.turn_1, a.normal_normal, a.normal_binormal};
     const numerics::LaneFrameStep<Warp> next =
@@ -115,12 +124,11 @@ template <class Warp>
 struct Probe {
   numerics::Vec3 position;
   numerics::LaneFrame<Warp> frame;
-  ProbeArc arc;
+  ProbeTurn turn;
   float sum;
   float threshold;
   std::int32_t points;  // still to go; 0 when whole, below when there is no probe
-  std::uint32_t number;
-  std::uint32_t walk;  // which streamline of the warp it belongs to
+  std::uint32_t tag;    // its number, times the streamlines of a warp, plus which of these it belongs to
 };
 
 // What a step needs to know of its start.
@@ -207,6 +215,10 @@ static_assert(sizeof(ProbeWalk) <= probe_step_place * sizeof(float) &&
 // so that addresses are short.
 inline constexpr std::uint32_t probe_record_words = numerics::lane_count * probe_arc_words;
 inline constexpr std::uint32_t probe_walk_slab_words = probe_record_words + probe_walk_words;
+// Of a warp: its streamlines, and a ProbeDraw for every thread.
+CGL_HD constexpr std::uint32_t probe_slab_words(std::uint32_t walks) {
+  return walks * probe_walk_slab_words + numerics::lane_count * sizeof(ProbeDraw) / sizeof(float);
+}
 
 // Whether what a plan needs is here: the record fits into the slab, its slots into ten bits.
 CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
@@ -287,7 +299,7 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
       reads = false;
     } else {
       const float length = plan.step_mm / static_cast<float>(plan.ptt_substeps);
-      move_along(plan, probe_arc<Warp>(curvature.k1, curvature.k2, length), length, position, frame);
+      move_along(plan, probe_turn<Warp>(curvature.k1, curvature.k2, length), length, position, frame);
       if (numerics::is_outside(position, plan.size)) {
         reason = static_cast<std::uint32_t>(EndReason::outside_image);
         reads = false;
@@ -339,7 +351,6 @@ CGL_HD_GENERIC
 template <class Warp, class Machine, std::uint32_t walks>
 CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, std::uint32_t slab,
                                     const SeedList& seeds, const HalfList& list, const PageStore& store) {
-  constexpr std::uint32_t threads = Warp::width / walks;  // of one streamline
   // Probes are numbered: first the points of the disc, then the attempts.
   constexpr std::uint32_t disc = numerics::lane_count;
   constexpr std::int32_t idle_probe = -1;
@@ -354,75 +365,75 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
   const auto step_of = [&](std::uint32_t which) {
     return reinterpret_cast<ProbeStep*>(record_of(which) + probe_record_words + probe_step_place);
   };
-  const std::uint32_t own = Warp::lane_index() / threads;
-  const std::uint32_t bits_before_own = (1u << (own * threads)) - 1u;
+  const std::uint32_t own = Warp::lane_index() % walks;
+  const std::uint32_t own_bits = (0xffffffffu / ((1u << walks) - 1u)) << own;
   const ProbeArc* const disc_arcs = reinterpret_cast<const ProbeArc*>(input.probes.arcs);
   const std::uint32_t below = one_number(Warp::lanes_below());
 
+  // What is needed of a thread's probe when it is whole.
+  const auto draw_of = [&](std::uint32_t thread) { return reinterpret_cast<ProbeDraw*>(record_of(walks)) + thread; };
+
   Probe<Warp> probe{};
   probe.points = idle_probe;
-  const auto take = [&](std::uint32_t which, std::uint32_t number) {
+  const auto take = [&](std::uint32_t tag) {
+    const std::uint32_t which = tag % walks;
+    const std::uint32_t number = tag / walks;
     const float* const its = memory + one_number(slab + which * probe_walk_slab_words);
     const ProbeArc* const from = number < disc ? disc_arcs : reinterpret_cast<const ProbeArc*>(its);
     const ProbeStep* const step = reinterpret_cast<const ProbeStep*>(its + probe_record_words + probe_step_place);
-    probe.number = number;
-    probe.walk = which;
-    probe.arc = from[number % numerics::lane_count];
+    probe.tag = tag;
+    probe.turn = from[number % numerics::lane_count].turn;
+    const ProbeDraw draw = from[number % numerics::lane_count].draw;
+    ProbeDraw& own_draw = *draw_of(Warp::lane_index());
+    own_draw.k1 = draw.k1;
+    own_draw.k2 = draw.k2;
+    own_draw.height = draw.height;
     unpack_start(reinterpret_cast<const ProbeWalk*>(its + probe_record_words)->start, probe.position, probe.frame);
     probe.sum = step->here;
     probe.threshold = step->threshold;
     probe.points = points;
   };
   // Of the own streamline, the same for all its threads.
-  bool runs = true;               // has halves
-  std::uint32_t taken = 0;        // probes that threads have or had
-  std::uint32_t made = 0;         // probes with arcs
-  std::uint32_t end = 0;          // ProbeStep::end
-  std::uint32_t until_bound = 0;  // points until the last of the disc is whole
-  bool begins = true;
+  std::uint32_t taken = 0;                               // probes that threads have or had
+  std::uint32_t made = 0;                                // probes with arcs
+  std::uint32_t end = 0;                                 // ProbeStep::end
+  std::uint32_t until_bound = 0;                         // points until the last of the disc is whole
+  constexpr std::uint32_t no_more_halves = 0xffffffffu;  // in `made`, which is 0 before the first
   for (;;) {
     for (;;) {
-      // Every streamline offers probes, as many as it has threads at most; the first thread without a probe takes the
-      // first offered.
+      // Each thread offers a probe of its streamline, if there are as many left; the first of those without a probe
+      // takes the first offered, so that streamlines share the threads evenly.
       const std::uint32_t idle = Warp::ballot(probe.points < 0);
       const std::uint32_t last = made < end ? made : end;
-      const std::uint32_t left = taken < last ? last - taken : 0u;
-      const std::uint32_t open = Warp::ballot(Warp::lane_index() % threads < left);
-      const std::uint32_t turn = numerics::bit_count(idle & below);
-      std::uint32_t from_walk = 0u;
-      std::uint32_t ahead = 0u;  // offered before
-      CGL_UNROLL
-      for (std::uint32_t w = 1; w < walks; ++w) {
-        const std::uint32_t before = numerics::bit_count(open & ((1u << (w * threads)) - 1u));
-        if (turn >= before) {
-          from_walk = w;
-          ahead = before;
-        }
-      }
-      const std::uint32_t number = Warp::get(taken, from_walk * threads) + turn - ahead;
+      const std::uint32_t offer = taken + Warp::lane_index() / walks;
+      const bool offers = offer < last;
+      const std::uint32_t open = Warp::ballot(offers);
       const std::uint32_t offered = numerics::bit_count(open);
-      if (probe.points < 0 && turn < offered) take(from_walk, number);
+      const std::uint32_t place = numerics::bit_count(open & below);
       const std::uint32_t helpers = numerics::bit_count(idle);
-      const std::uint32_t before_own = numerics::bit_count(open & bits_before_own);
-      const std::uint32_t own_offered = left < threads ? left : threads;
-      const std::uint32_t came = helpers > before_own ? helpers - before_own : 0u;
+      if (offers) draw_of(place)->offered = offer * walks + own;
+      const std::uint32_t came = numerics::bit_count(Warp::ballot(offers && place < helpers) & own_bits);
+      Warp::barrier();
+      const std::uint32_t turn = numerics::bit_count(idle & below);
+      if (probe.points < 0 && turn < offered) take(draw_of(turn)->offered);
+      Warp::barrier();
       const std::uint32_t taken_before = taken;
-      taken = taken + (came < own_offered ? came : own_offered);
+      taken = taken + came;
       if (taken_before < disc && taken >= disc) until_bound = static_cast<std::uint32_t>(points);
       // The threads that follow this streamline's probes.
       std::uint32_t followers = Warp::ballot(probe.points > 0);
       CGL_UNROLL
       for (std::uint32_t bit = 1; bit < walks; bit *= 2u) {
-        const std::uint32_t odd = Warp::ballot((probe.walk & bit) != 0u);
+        const std::uint32_t odd = Warp::ballot((probe.tag & bit) != 0u);
         followers &= (own & bit) != 0u ? odd : ~odd;
       }
       // What remains idle needs candidates, or the streamline has all that it needs.
       const bool short_of = taken >= made && made < end && helpers > offered;
       const bool is_drawn = followers == 0u && taken >= last && made >= end;
-      const std::uint32_t needing = Warp::ballot(runs && (short_of || is_drawn));
+      const std::uint32_t needing = Warp::ballot(made != no_more_halves && (short_of || is_drawn));
       if (needing == 0u) break;
       const std::uint32_t first = numerics::lowest_set_bit(needing);
-      const std::uint32_t which = first / threads;
+      const std::uint32_t which = first % walks;
       if ((Warp::ballot(made < end) & (1u << first)) != 0u) {
         // Candidates, 32 at a time by all threads.
         const ProbeWalk& walk = *walk_of(which);
@@ -430,32 +441,30 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         Warp::barrier();
         const Candidates<Warp> candidates =
             draw_candidates<Warp>(plan, {{walk.seed, walk.stream, walk.moves - 1u, 0u}}, attempt);
-        ProbeArc arc = probe_arc<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm);
-        arc.height = candidates.height;
-        reinterpret_cast<ProbeArc*>(record_of(which))[Warp::lane_index()] = arc;
+        reinterpret_cast<ProbeArc*>(record_of(which))[Warp::lane_index()] = {
+            probe_turn<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm),
+            {candidates.k1, candidates.k2, candidates.height, 0u}};
         if (own == which) made = made + numerics::lane_count;
         Warp::barrier();
         continue;
       }
       // The step is drawn.
       ProbeStep& step = *step_of(which);
-      const bool starts = Warp::get(begins ? 1u : 0u, first) != 0u;
+      const bool starts = Warp::get(made, first) == 0u;
       const Curvature curvature{!starts && step.accepted != 0u, step.k1, step.k2};
       const bool goes_on = next_probe_start<Warp, Machine>(input, seeds, list, store, starts, curvature,
                                                            record_of(which), *walk_of(which), step);
       if (own == which) {
-        runs = goes_on;
-        begins = false;
         taken = 0u;
-        made = goes_on ? disc : 0u;
+        made = goes_on ? disc : no_more_halves;
         end = goes_on ? disc + plan.ptt_tries : 0u;
         until_bound = 0u;
       }
-      if (!goes_on && !Warp::any(runs)) return;
+      if (!goes_on && !Warp::any(made != no_more_halves)) return;
     }
 
     if (probe.points > 0) {
-      move_along(plan, probe.arc, plan.ptt_probe_step_mm, probe.position, probe.frame);
+      move_along(plan, probe.turn, plan.ptt_probe_step_mm, probe.position, probe.frame);
       const float value = amplitude_along<Warp>(input, probe.position, tangent_of(probe.frame));
       probe.sum = probe.sum + value;
       probe.points = weak_links || value >= probe.threshold ? probe.points - 1 : idle_probe;
@@ -463,29 +472,29 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
     until_bound = until_bound - 1u;
     const bool whole = probe.points == 0;
     if (!Warp::any(whole || until_bound == 0u)) continue;
-    ProbeStep& step = *step_of(probe.walk);
+    ProbeStep& step = *step_of(probe.tag % walks);
     const float mean = probe.sum * share;
     const float support = whole && mean >= probe.threshold && mean > 0.0f ? mean : 0.0f;
-    const bool of_disc = probe.number < disc;
+    const bool of_disc = probe.tag < disc * walks;
     if (of_disc && support > 0.0f) Warp::raise(step.best_of_disc, numerics::float_bits(support));
     if (whole) probe.points = idle_probe;
     Warp::barrier();
     // A candidate is never whole before the last point of the disc, which was taken before it.
     const float bound = numerics::bits_float(step.best_of_disc) * bound_margin;
-    const bool passes = !of_disc && bound > 0.0f && support > probe.arc.height * bound;
+    const bool passes = !of_disc && bound > 0.0f && support > draw_of(Warp::lane_index())->height * bound;
     if (!Warp::any(passes || until_bound == 0u)) continue;
     // The first in the order of attempts counts.
     ProbeStep& own_step = *step_of(own);
-    if (passes) Warp::lower(step.end, probe.number);
+    if (passes) Warp::lower(step.end, probe.tag / walks);
     if (until_bound == 0u && own_step.best_of_disc == 0u) own_step.end = disc;
     Warp::barrier();
-    if (passes && step.end == probe.number) {
-      step.k1 = probe.arc.k1;
-      step.k2 = probe.arc.k2;
+    if (passes && step.end == probe.tag / walks) {
+      step.k1 = draw_of(Warp::lane_index())->k1;
+      step.k2 = draw_of(Warp::lane_index())->k2;
       step.accepted = 1u;
     }
-    if (!of_disc && probe.number >= step.end) probe.points = idle_probe;
-    if (runs) end = own_step.end;
+    if (!of_disc && probe.tag / walks >= step.end) probe.points = idle_probe;
+    if (made != no_more_halves) end = own_step.end;
     Warp::barrier();
   }
 }
