@@ -276,24 +276,19 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
       const std::uint32_t item = Machine::take(list.queue);
       if (item >= list.count) return false;
       walk.place = list.places != nullptr ? list.places[item] : (plan.one_sided != 0u ? 2u * item : item);
-      const std::uint32_t line = list.lines[walk.place / 2u];
-      const std::uint32_t half = walk.place % 2u;
-      const std::uint32_t slot = line >> direction_bits;
-      const std::uint32_t direction_index = line & (most_initial_directions - 1u);
-      const float* const p = seeds.positions + 3u * static_cast<std::size_t>(slot);
-      const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * slot + direction_index);
-      const numerics::Vec3 along{d[0], d[1], d[2]};
-      walk.seed = seeds.index[slot];
-      walk.stream =
-          numerics::counter_words({walk.seed, numerics::DrawPurpose::step, direction_index, half, 0u, 0u}, 0u).word[1];
+      const HalfStart start = half_at(seeds, list, walk.place);
+      walk.seed = start.seed;
+      walk.stream = numerics::counter_words(
+                        {start.seed, numerics::DrawPurpose::step, start.direction_index, start.half, 0u, 0u}, 0u)
+                        .word[1];
       walk.moves = 0u;
       walk.arcs = 0u;
       walk.kept = 0u;
       walk.first_page = no_page;
       walk.last_page = no_page;
-      position = {p[0], p[1], p[2]};
-      frame = numerics::spread<Warp>(
-          initial_frame(plan.key, walk.seed, direction_index, half, half == 0u ? along : -along));
+      position = start.position;
+      frame =
+          numerics::spread<Warp>(initial_frame(plan.key, start.seed, start.direction_index, start.half, start.ahead));
     } else if (!curvature.found) {
       reason = static_cast<std::uint32_t>(EndReason::no_direction);
       reads = false;
