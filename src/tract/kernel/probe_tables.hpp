@@ -278,6 +278,21 @@ CGL_HD inline float interpolated(const FourFloats* corners, std::uint32_t place,
   return sum;
 }
 
+// Where they do not: number `slot` of the records at the corners.
+CGL_HD inline float interpolated(const TrackingInput& input, const CellRecords& records, std::uint32_t slot,
+                                 const CornerWeights& weights) {
+  const char* const column = one_address(input.field.records + slot);
+  float value[8];
+  CGL_UNROLL
+  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+    value[corner] = *reinterpret_cast<const float*>(column + sizeof(FourFloats) * records.record(corner));
+  }
+  float sum = weights.weight[0] * value[0];
+  CGL_UNROLL
+  for (std::uint32_t corner = 1; corner < 8u; ++corner) sum = sum + weights.weight[corner] * value[corner];
+  return sum;
+}
+
 // amplitudes_along of one position and tangent.
 CGL_HD_GENERIC
 template <class Warp>
@@ -293,16 +308,8 @@ CGL_HD inline float amplitude_along(const TrackingInput& input, numerics::Vec3 p
                        corner_weights(place, position));
   } else {
     const CellRecords records = cell_records(input, cell);
-    const char* const column = one_address(input.field.records + nearest_slot<false>(input, tangent));
-    float value[8];
-    CGL_UNROLL
-    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = *reinterpret_cast<const float*>(column + sizeof(FourFloats) * records.record(corner));
-    }
-    const CornerWeights weights = corner_weights(place, position);
-    sum = weights.weight[0] * value[0];
-    CGL_UNROLL
-    for (std::uint32_t corner = 1; corner < 8u; ++corner) sum = sum + weights.weight[corner] * value[corner];
+    const std::uint32_t slot = nearest_slot<false>(input, tangent);
+    sum = interpolated(input, records, slot, corner_weights(place, position));
   }
   return sum > 0.0f ? sum : 0.0f;
 }

@@ -138,18 +138,16 @@ struct ProbePoint {
   float threshold;
 };
 
-// What the 32 threads of a warp do for one of its streamlines, all the same. Where corners are not side by side, the
-// record of the point lies in the slab meanwhile.
+// What the 32 threads of a warp do for one of its streamlines, all the same.
 CGL_HD_GENERIC
 template <class Warp>
-CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent,
-                                          float* record) {
+CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent) {
   const FieldView& field = input.field;
   const CellPlace place = cell_place(position);
   const std::uint32_t cell = cell_number(place, input.plan.size);
   const CornerWeights weights = corner_weights(place, position);
   ProbePoint point;
-  if constexpr (Warp::prunes) {
+  if constexpr (Warp::corners_side_by_side) {
     const std::uint32_t number = input.probes.corners_of_cell[cell];
     const FourFloats* const corners = corners_of(input, number);
     point.stop_value = interpolated(corners, field.channels, weights);
@@ -158,33 +156,26 @@ CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::
   } else {
     const CellRecords records = cell_records(input, cell);
     float best = 0.0f;
-    Warp::barrier();
-    for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels + 1u; first += 4u * Warp::width) {
+    for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels; first += 4u * Warp::width) {
       const char* const column = one_address(field.records + first);
       FourFloats value[8];
       CGL_UNROLL
       for (std::uint32_t corner = 0; corner < 8u; ++corner) {
         value[corner] = *reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner));
       }
-      FourFloats sum;
       CGL_UNROLL
       for (std::uint32_t i = 0; i < 4u; ++i) {
-        sum.number[i] = weights.weight[0] * value[0].number[i];
+        float sum = weights.weight[0] * value[0].number[i];
         CGL_UNROLL
         for (std::uint32_t corner = 1; corner < 8u; ++corner) {
-          sum.number[i] = sum.number[i] + weights.weight[corner] * value[corner].number[i];
+          sum = sum + weights.weight[corner] * value[corner].number[i];
         }
+        if (first + i < field.channels) best = sum > best ? sum : best;
       }
-      CGL_UNROLL
-      for (std::uint32_t i = 0; i < 4u; ++i) {
-        if (first + i < field.channels) best = sum.number[i] > best ? sum.number[i] : best;
-      }
-      *reinterpret_cast<FourFloats*>(record + first) = sum;
     }
     point.threshold = amplitude_threshold<Warp>(input.plan, best);
-    Warp::barrier();
-    point.stop_value = record[field.channels];
-    point.here = record[nearest_slot<false>(input, tangent)];
+    point.stop_value = interpolated(input, records, field.channels, weights);
+    point.here = interpolated(input, records, nearest_slot<false>(input, tangent), weights);
   }
   point.here = point.here > 0.0f ? point.here : 0.0f;
   return point;
@@ -211,26 +202,28 @@ inline constexpr std::uint32_t probe_walk_words = 32;
 static_assert(sizeof(ProbeWalk) <= probe_step_place * sizeof(float) &&
               sizeof(ProbeStep) <= (probe_walk_words - probe_step_place) * sizeof(float));
 
-// Of one streamline, in words: the record where it stands, later in its place 32 arcs; and the ProbeWalk. A constant,
-// so that addresses are short.
-inline constexpr std::uint32_t probe_record_words = numerics::lane_count * probe_arc_words;
-inline constexpr std::uint32_t probe_walk_slab_words = probe_record_words + probe_walk_words;
+// Candidates of one streamline that are made at a time.
+inline constexpr std::uint32_t probe_batch = 8;
+// Of one streamline, in words: the arcs of a batch, and the ProbeWalk.
+inline constexpr std::uint32_t probe_batch_words = probe_batch * probe_arc_words;
+inline constexpr std::uint32_t probe_walk_slab_words = probe_batch_words + probe_walk_words;
 // Of a warp: its streamlines, and a ProbeDraw for every thread.
 CGL_HD constexpr std::uint32_t probe_slab_words(std::uint32_t walks) {
   return walks * probe_walk_slab_words + numerics::lane_count * sizeof(ProbeDraw) / sizeof(float);
 }
 
-// Whether what a plan needs is here: the record fits into the slab, its slots into ten bits.
+// Whether what a plan needs is here: groups of slots are as many as threads at most, slots fit into ten bits.
+inline constexpr std::uint32_t most_probe_slots = 384;
 CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
   return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
          input.field.half == 0u && input.sphere.half != 0u && input.nearest.cells % packed_cells == 0u &&
-         input.field.channels < probe_record_words && input.plan.ptt_probe_count <= 1u &&
+         input.field.channels < most_probe_slots && input.plan.ptt_probe_count <= 1u &&
          input.plan.ptt_exponent_is_one != 0u;
 }
 
 // Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the
 // others go on. More would take too much shared memory.
-inline constexpr std::uint32_t walks_of_a_warp = 4;
+inline constexpr std::uint32_t walks_of_a_warp = 8;
 
 // False where there is no page for the point.
 CGL_HD_GENERIC
@@ -262,8 +255,8 @@ CGL_HD inline bool keep_probe_point(const PageStore& store, numerics::Vec3 posit
 CGL_HD_GENERIC
 template <class Warp, class Machine>
 CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& seeds, const HalfList& list,
-                                    const PageStore& store, bool begins, const Curvature& curvature, float* record,
-                                    ProbeWalk& shared, ProbeStep& step) {
+                                    const PageStore& store, bool begins, const Curvature& curvature, ProbeWalk& shared,
+                                    ProbeStep& step) {
   const TrackingPlan& plan = input.plan;
   ProbeWalk walk = shared;
   numerics::Vec3 position;
@@ -301,7 +294,7 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
       }
     }
     if (reads) {
-      const ProbePoint point = read_probe_point<Warp>(input, position, tangent_of(frame), record);
+      const ProbePoint point = read_probe_point<Warp>(input, position, tangent_of(frame));
       if (!begins) {
         if (!(point.stop_value > plan.stop_threshold)) {
           reason = static_cast<std::uint32_t>(EndReason::stop_map);
@@ -319,7 +312,6 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
         } else {
           walk.moves = walk.moves + 1u;
           if (plan.ptt_weak_links != 0u || point.here >= point.threshold) {
-            // The record was read.
             Warp::barrier();
             walk.start = packed_start(position, frame);
             if (Warp::lane_index() == 0u) {
@@ -340,8 +332,8 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
 }
 
 // One warp's share of tracking: `walks` streamlines at a time. A thread has a streamline of its own, for which it
-// counts and whose probes it takes first; where there are none left, it takes those of another. Streamlines wait for
-// each other only while all threads together serve one of them.
+// counts and whose probes it offers; it takes one of any. Streamlines wait for each other only while all threads
+// together serve one of them. When there are no more halves for one, its threads go over to the others.
 CGL_HD_GENERIC
 template <class Warp, class Machine, std::uint32_t walks>
 CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, std::uint32_t slab,
@@ -349,114 +341,151 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
   // Probes are numbered: first the points of the disc, then the attempts.
   constexpr std::uint32_t disc = numerics::lane_count;
   constexpr std::int32_t idle_probe = -1;
+  constexpr std::uint32_t batches = Warp::width / probe_batch;  // made at a time
   const TrackingPlan& plan = input.plan;
   const std::int32_t points = static_cast<std::int32_t>(plan.ptt_probe_quality) - 1;
   const float share = 1.0f / static_cast<float>(plan.ptt_probe_quality);
   const bool weak_links = plan.ptt_weak_links != 0u;
-  const auto record_of = [&](std::uint32_t which) { return memory + slab + which * probe_walk_slab_words; };
+  const auto arcs_of = [&](std::uint32_t which) { return memory + slab + which * probe_walk_slab_words; };
   const auto walk_of = [&](std::uint32_t which) {
-    return reinterpret_cast<ProbeWalk*>(record_of(which) + probe_record_words);
+    return reinterpret_cast<ProbeWalk*>(arcs_of(which) + probe_batch_words);
   };
   const auto step_of = [&](std::uint32_t which) {
-    return reinterpret_cast<ProbeStep*>(record_of(which) + probe_record_words + probe_step_place);
+    return reinterpret_cast<ProbeStep*>(arcs_of(which) + probe_batch_words + probe_step_place);
   };
-  const std::uint32_t own = Warp::lane_index() % walks;
-  const std::uint32_t own_bits = (0xffffffffu / ((1u << walks) - 1u)) << own;
   const ProbeArc* const disc_arcs = reinterpret_cast<const ProbeArc*>(input.probes.arcs);
   const std::uint32_t below = one_number(Warp::lanes_below());
-
   // What is needed of a thread's probe when it is whole.
-  const auto draw_of = [&](std::uint32_t thread) { return reinterpret_cast<ProbeDraw*>(record_of(walks)) + thread; };
+  const auto draw_of = [&](std::uint32_t thread) { return reinterpret_cast<ProbeDraw*>(arcs_of(walks)) + thread; };
 
   Probe<Warp> probe{};
   probe.points = idle_probe;
   const auto take = [&](std::uint32_t tag) {
-    const std::uint32_t which = tag % walks;
     const std::uint32_t number = tag / walks;
-    const float* const its = memory + one_number(slab + which * probe_walk_slab_words);
-    const ProbeArc* const from = number < disc ? disc_arcs : reinterpret_cast<const ProbeArc*>(its);
-    const ProbeStep* const step = reinterpret_cast<const ProbeStep*>(its + probe_record_words + probe_step_place);
+    const float* const its = memory + one_number(slab + tag % walks * probe_walk_slab_words);
+    const ProbeArc& arc =
+        number < disc ? disc_arcs[number] : reinterpret_cast<const ProbeArc*>(its)[number % probe_batch];
+    const ProbeStep* const step = reinterpret_cast<const ProbeStep*>(its + probe_batch_words + probe_step_place);
     probe.tag = tag;
-    probe.turn = from[number % numerics::lane_count].turn;
-    const ProbeDraw draw = from[number % numerics::lane_count].draw;
+    probe.turn = arc.turn;
+    const ProbeDraw draw = arc.draw;
     ProbeDraw& own_draw = *draw_of(Warp::lane_index());
     own_draw.k1 = draw.k1;
     own_draw.k2 = draw.k2;
     own_draw.height = draw.height;
-    unpack_start(reinterpret_cast<const ProbeWalk*>(its + probe_record_words)->start, probe.position, probe.frame);
+    unpack_start(reinterpret_cast<const ProbeWalk*>(its + probe_batch_words)->start, probe.position, probe.frame);
     probe.sum = step->here;
     probe.threshold = step->threshold;
     probe.points = points;
   };
+  std::uint32_t running = (1u << walks) - 1u;  // streamlines that may have halves
+  std::uint32_t own = Warp::lane_index() % walks;
+  std::uint32_t own_bits = (0xffffffffu / ((1u << walks) - 1u)) << own;  // threads with the same
+  std::uint32_t own_place = Warp::lane_index() / walks;                  // among them
   // Of the own streamline, the same for all its threads.
-  std::uint32_t taken = 0;                               // probes that threads have or had
-  std::uint32_t made = 0;                                // probes with arcs
-  std::uint32_t end = 0;                                 // ProbeStep::end
-  std::uint32_t until_bound = 0;                         // points until the last of the disc is whole
-  constexpr std::uint32_t no_more_halves = 0xffffffffu;  // in `made`, which is 0 before the first
+  std::uint32_t taken = 0;        // probes that threads have or had
+  std::uint32_t made = 0;         // probes with arcs; 0 before the first half
+  std::uint32_t end = 0;          // ProbeStep::end
+  std::uint32_t until_bound = 0;  // points until the last of the disc is whole
   for (;;) {
+    std::uint32_t idle, open, offer;
+    bool offers;
     for (;;) {
-      // Each thread offers a probe of its streamline, if there are as many left; the first of those without a probe
-      // takes the first offered, so that streamlines share the threads evenly.
-      const std::uint32_t idle = Warp::ballot(probe.points < 0);
+      idle = Warp::ballot(probe.points < 0);
       const std::uint32_t last = made < end ? made : end;
-      const std::uint32_t offer = taken + Warp::lane_index() / walks;
-      const bool offers = offer < last;
-      const std::uint32_t open = Warp::ballot(offers);
-      const std::uint32_t offered = numerics::bit_count(open);
-      const std::uint32_t place = numerics::bit_count(open & below);
-      const std::uint32_t helpers = numerics::bit_count(idle);
-      if (offers) draw_of(place)->offered = offer * walks + own;
-      const std::uint32_t came = numerics::bit_count(Warp::ballot(offers && place < helpers) & own_bits);
-      Warp::barrier();
-      const std::uint32_t turn = numerics::bit_count(idle & below);
-      if (probe.points < 0 && turn < offered) take(draw_of(turn)->offered);
-      Warp::barrier();
-      const std::uint32_t taken_before = taken;
-      taken = taken + came;
-      if (taken_before < disc && taken >= disc) until_bound = static_cast<std::uint32_t>(points);
+      offer = taken + own_place;
+      offers = offer < last;
+      open = Warp::ballot(offers);
       // The threads that follow this streamline's probes.
-      std::uint32_t followers = Warp::ballot(probe.points > 0);
+      std::uint32_t followers = ~idle;
       CGL_UNROLL
       for (std::uint32_t bit = 1; bit < walks; bit *= 2u) {
         const std::uint32_t odd = Warp::ballot((probe.tag & bit) != 0u);
         followers &= (own & bit) != 0u ? odd : ~odd;
       }
-      // What remains idle needs candidates, or the streamline has all that it needs.
-      const bool short_of = taken >= made && made < end && helpers > offered;
-      const bool is_drawn = followers == 0u && taken >= last && made >= end;
-      const std::uint32_t needing = Warp::ballot(made != no_more_halves && (short_of || is_drawn));
-      if (needing == 0u) break;
-      const std::uint32_t first = numerics::lowest_set_bit(needing);
-      const std::uint32_t which = first % walks;
-      if ((Warp::ballot(made < end) & (1u << first)) != 0u) {
-        // Candidates, 32 at a time by all threads.
-        const ProbeWalk& walk = *walk_of(which);
-        const std::uint32_t attempt = Warp::get(made, first) - disc;
-        Warp::barrier();
-        const Candidates<Warp> candidates =
-            draw_candidates<Warp>(plan, {{walk.seed, walk.stream, walk.moves - 1u, 0u}}, attempt);
-        reinterpret_cast<ProbeArc*>(record_of(which))[Warp::lane_index()] = {
-            probe_turn<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm),
-            {candidates.k1, candidates.k2, candidates.height, 0u}};
-        if (own == which) made = made + numerics::lane_count;
-        Warp::barrier();
+      const std::uint32_t drawn = Warp::ballot(followers == 0u && taken >= last && made >= end);
+      if (drawn != 0u) {
+        // All that the step needs is known.
+        const std::uint32_t first = numerics::lowest_set_bit(drawn);
+        const std::uint32_t which = Warp::get(own, first);
+        ProbeStep& step = *step_of(which);
+        const bool starts = Warp::get(made, first) == 0u;
+        const Curvature curvature{!starts && step.accepted != 0u, step.k1, step.k2};
+        const bool goes_on =
+            next_probe_start<Warp, Machine>(input, seeds, list, store, starts, curvature, *walk_of(which), step);
+        if (own == which) {
+          taken = 0u;
+          made = disc;
+          end = disc + plan.ptt_tries;
+          until_bound = 0u;
+        }
+        if (goes_on) continue;
+        running &= ~(1u << which);
+        if (running == 0u) return;
+        // Its threads go to those that remain, one after the other.
+        std::uint32_t next = own;
+        if (own == which) {
+          std::uint32_t among = running;
+          for (std::uint32_t skip = own_place % numerics::bit_count(running); skip != 0u; --skip) among &= among - 1u;
+          next = numerics::lowest_set_bit(among);
+        }
+        std::uint32_t from = Warp::lane_index();
+        for (std::uint32_t w = 0; w < walks; ++w) {
+          const std::uint32_t its = Warp::ballot(own == w);
+          if (own == which && next == w) from = numerics::lowest_set_bit(its);
+        }
+        own = next;
+        taken = Warp::get(taken, from);
+        made = Warp::get(made, from);
+        end = Warp::get(end, from);
+        until_bound = Warp::get(until_bound, from);
+        for (std::uint32_t w = 0; w < walks; ++w) {
+          const std::uint32_t its = Warp::ballot(own == w);
+          if (own == w) own_bits = its;
+        }
+        own_place = numerics::bit_count(own_bits & below);
         continue;
       }
-      // The step is drawn.
-      ProbeStep& step = *step_of(which);
-      const bool starts = Warp::get(made, first) == 0u;
-      const Curvature curvature{!starts && step.accepted != 0u, step.k1, step.k2};
-      const bool goes_on = next_probe_start<Warp, Machine>(input, seeds, list, store, starts, curvature,
-                                                           record_of(which), *walk_of(which), step);
-      if (own == which) {
-        taken = 0u;
-        made = goes_on ? disc : no_more_halves;
-        end = goes_on ? disc + plan.ptt_tries : 0u;
-        until_bound = 0u;
+      // Streamlines without candidates that may need some: one thread of each.
+      const std::uint32_t short_of = Warp::ballot(taken >= made && made < end && own_place == 0u);
+      if (short_of == 0u) break;
+      if (numerics::bit_count(short_of) < batches && numerics::bit_count(idle) <= numerics::bit_count(open)) break;
+      std::uint32_t of = short_of;
+      CGL_UNROLL
+      for (std::uint32_t b = 1; b < batches; ++b) {
+        if (Warp::lane_index() >= b * probe_batch) of &= of - 1u;
       }
-      if (!goes_on && !Warp::any(made != no_more_halves)) return;
+      const std::uint32_t from = of != 0u ? numerics::lowest_set_bit(of) : 0u;
+      const std::uint32_t which = Warp::get(own, from);
+      const std::uint32_t attempt = Warp::get(made, from) - disc + Warp::lane_index() % probe_batch;
+      const ProbeWalk& walk = *walk_of(which);
+      Warp::barrier();
+      const Candidates<Warp> candidates =
+          draw_candidates<Warp>(plan, {{walk.seed, walk.stream, walk.moves - 1u, 0u}}, attempt - Warp::lane_index());
+      const ProbeTurn turn = probe_turn<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm);
+      if (of != 0u) {
+        reinterpret_cast<ProbeArc*>(arcs_of(which))[Warp::lane_index() % probe_batch] = {
+            turn, {candidates.k1, candidates.k2, candidates.height, 0u}};
+      }
+      const std::uint32_t own_first = own_bits & (0u - own_bits);
+      if ((short_of & own_first) != 0u && numerics::bit_count(short_of & (own_first - 1u)) < batches) {
+        made = made + probe_batch;
+      }
+      Warp::barrier();
     }
+
+    // Each thread offers a probe of its streamline, if there are as many left; the first of those without a probe takes
+    // the first offered, so that streamlines share the threads evenly.
+    const std::uint32_t place = numerics::bit_count(open & below);
+    if (offers) draw_of(place)->offered = offer * walks + own;
+    const std::uint32_t came =
+        numerics::bit_count(Warp::ballot(offers && place < numerics::bit_count(idle)) & own_bits);
+    Warp::barrier();
+    const std::uint32_t turn = numerics::bit_count(idle & below);
+    if (probe.points < 0 && turn < numerics::bit_count(open)) take(draw_of(turn)->offered);
+    Warp::barrier();
+    if (taken < disc && taken + came >= disc) until_bound = static_cast<std::uint32_t>(points);
+    taken = taken + came;
 
     if (probe.points > 0) {
       move_along(plan, probe.turn, plan.ptt_probe_step_mm, probe.position, probe.frame);
@@ -480,16 +509,17 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
     if (!Warp::any(passes || until_bound == 0u)) continue;
     // The first in the order of attempts counts.
     ProbeStep& own_step = *step_of(own);
-    if (passes) Warp::lower(step.end, probe.tag / walks);
+    const std::uint32_t number = probe.tag / walks;
+    if (passes) Warp::lower(step.end, number);
     if (until_bound == 0u && own_step.best_of_disc == 0u) own_step.end = disc;
     Warp::barrier();
-    if (passes && step.end == probe.tag / walks) {
+    if (passes && step.end == number) {
       step.k1 = draw_of(Warp::lane_index())->k1;
       step.k2 = draw_of(Warp::lane_index())->k2;
       step.accepted = 1u;
     }
-    if (!of_disc && probe.tag / walks >= step.end) probe.points = idle_probe;
-    if (made != no_more_halves) end = own_step.end;
+    if (!of_disc && number >= step.end) probe.points = idle_probe;
+    if (made != 0u) end = own_step.end;
     Warp::barrier();
   }
 }
