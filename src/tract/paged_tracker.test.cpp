@@ -172,9 +172,21 @@ class HostKernels final : public PagedKernels {
         greatest[std::size_t{i} * kernel::most_groups + group] = kernel::greatest_of_group(input, own, group);
       }
     }
-    input.probes = {
-        cell_words,     corners_of_cell.data(),    places.data(),           corners.data()->number, greatest.data(),
-        nearest.data(), directions.data()->number, &arcs.data()->turn.along};
+    std::vector<float> around(greatest.size());
+    std::vector<std::uint32_t> groups(kernel::packed_nearest_words);
+    input.probes.corners_of_cell = corners_of_cell.data();
+    input.probes.greatest = greatest.data();
+    input.probes.places = places.data();
+    for (std::size_t i = 0; i < around.size(); ++i) {
+      around[i] = kernel::greatest_around(input, i / kernel::most_groups, i % kernel::most_groups);
+    }
+    for (std::uint32_t i = 0; i < groups.size(); ++i) groups[i] = kernel::packed_groups(input, i);
+    input.probes.corners = corners.data()->number;
+    input.probes.around = around.data();
+    input.probes.nearest = nearest.data();
+    input.probes.groups = groups.data();
+    input.probes.directions = directions.data()->number;
+    input.probes.arcs = &arcs.data()->turn.along;
     test::FiberWarp::run([&] {
       kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, 0u, work.seeds,
                                                                              work.halves, work.store);

@@ -43,7 +43,7 @@ inline constexpr float keep_of_straight = 2.0f;
 // The candidate that it belongs to.
 struct alignas(16) ProbeDraw {
   float k1, k2, height;
-  std::uint32_t offered;  // a word that threads tell each other a probe with
+  std::uint32_t number;  // of the probe; of a thread's draw, a word that threads tell each other a probe with
 };
 struct ProbeArc {
   ProbeTurn turn;
@@ -66,7 +66,7 @@ CGL_HD inline ProbeArc disc_arc(const TrackingInput& input) {
   const float limit = input.plan.ptt_max_curvature;
   return {probe_turn<Warp>(Warp::load(input.disc.k1) * limit, Warp::load(input.disc.k2) * limit,
                            input.plan.ptt_probe_step_mm),
-          {}};
+          {0.0f, 0.0f, 0.0f, Warp::lane_index()}};
 }
 
 // propagate_frame along an arc of `length`, and the position with it.
@@ -136,6 +136,7 @@ struct ProbePoint {
   float stop_value;
   float here;  // amplitude along the tangent
   float threshold;
+  std::uint32_t strong;  // ProbeStep::strong
 };
 
 // What the 32 threads of a warp do for one of its streamlines, all the same.
@@ -152,7 +153,9 @@ CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::
     const FourFloats* const corners = corners_of(input, number);
     point.stop_value = interpolated(corners, field.channels, weights);
     point.here = interpolated(corners, nearest_slot<true>(input, tangent), weights);
+    const float around = input.probes.around[most_groups * std::size_t{number} + Warp::lane_index()];
     point.threshold = threshold_below(input.plan, greatest_amplitude<Warp>(input, number, weights));
+    point.strong = Warp::filters ? Warp::ballot(around >= point.threshold) : 0u;
   } else {
     const CellRecords records = cell_records(input, cell);
     float best = 0.0f;
@@ -174,6 +177,7 @@ CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::
       }
     }
     point.threshold = amplitude_threshold<Warp>(input.plan, best);
+    point.strong = 0u;
     point.stop_value = interpolated(input, records, field.channels, weights);
     point.here = interpolated(input, records, nearest_slot<false>(input, tangent), weights);
   }
@@ -196,6 +200,7 @@ struct alignas(16) ProbeStep {
   std::uint32_t end;           // probes from here on do not count
   float k1, k2;                // of probe `end`
   std::uint32_t accepted;      // whether it is there
+  std::uint32_t strong;        // groups of places with an amplitude that is not weak within a voxel from here
 };
 inline constexpr std::uint32_t probe_step_place = 24;
 inline constexpr std::uint32_t probe_walk_words = 32;
@@ -316,7 +321,8 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
             walk.start = packed_start(position, frame);
             if (Warp::lane_index() == 0u) {
               shared = walk;
-              step = {point.here, point.threshold, 0u, numerics::lane_count + plan.ptt_tries, 0.0f, 0.0f, 0u};
+              step = {point.here, point.threshold, 0u, numerics::lane_count + plan.ptt_tries, 0.0f, 0.0f,
+                      0u,         point.strong};
             }
             Warp::barrier();
             return true;
@@ -329,6 +335,36 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
     // No half after this one would find a page.
     if (reason == unfinished_half) return false;
   }
+}
+
+// How far, in voxels, a point of a probe is from the one before.
+CGL_HD inline float reach_of_point(const TrackingPlan& plan) {
+  const float xy = plan.voxels_per_mm[0] > plan.voxels_per_mm[1] ? plan.voxels_per_mm[0] : plan.voxels_per_mm[1];
+  return plan.ptt_probe_step_mm * (xy > plan.voxels_per_mm[2] ? xy : plan.voxels_per_mm[2]);
+}
+
+// False where the second point of a probe, or with `in_reach` the third, is weak wherever it lies within a voxel: its
+// tangent, to rounding, from the tangent of the first.
+CGL_HD_GENERIC
+template <class Warp>
+CGL_HD inline bool may_be_followed(const TrackingInput& input, const PackedStart& start, const ProbeTurn& turn,
+                                   std::uint32_t strong, bool in_reach) {
+  if (turn.keep == keep_of_straight) return true;
+  numerics::Vec3 position;
+  numerics::LaneFrame<Warp> frame;
+  unpack_start(start, position, frame);
+  const float cosine = turn.keep;
+  const float cosine_2 = 2.0f * cosine * cosine - 1.0f;
+  const auto along = [&](float keep, float times) {
+    const float a = times * turn.turn_1;
+    const float b = times * turn.turn_2;
+    return numerics::Vec3{keep * frame.tangent.x + a * frame.normal.x + b * frame.binormal.x,
+                          keep * frame.tangent.y + a * frame.normal.y + b * frame.binormal.y,
+                          keep * frame.tangent.z + a * frame.normal.z + b * frame.binormal.z};
+  };
+  // cos 2t, sin 2t / sin t; cos 3t, sin 3t / sin t
+  if (!may_be_strong(input, strong, along(cosine_2, 2.0f * cosine))) return false;
+  return !in_reach || may_be_strong(input, strong, along(cosine * (2.0f * cosine_2 - 1.0f), 2.0f * cosine_2 + 1.0f));
 }
 
 // One warp's share of tracking: `walks` streamlines at a time. A thread has a streamline of its own, for which it
@@ -361,14 +397,13 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
   Probe<Warp> probe{};
   probe.points = idle_probe;
   const auto take = [&](std::uint32_t tag) {
-    const std::uint32_t number = tag / walks;
+    const std::uint32_t place = tag / walks;
     const float* const its = memory + one_number(slab + tag % walks * probe_walk_slab_words);
-    const ProbeArc& arc =
-        number < disc ? disc_arcs[number] : reinterpret_cast<const ProbeArc*>(its)[number % probe_batch];
+    const ProbeArc& arc = place < disc ? disc_arcs[place] : reinterpret_cast<const ProbeArc*>(its)[place % probe_batch];
     const ProbeStep* const step = reinterpret_cast<const ProbeStep*>(its + probe_batch_words + probe_step_place);
-    probe.tag = tag;
     probe.turn = arc.turn;
     const ProbeDraw draw = arc.draw;
+    probe.tag = draw.number * walks + tag % walks;
     ProbeDraw& own_draw = *draw_of(Warp::lane_index());
     own_draw.k1 = draw.k1;
     own_draw.k2 = draw.k2;
@@ -378,23 +413,24 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
     probe.threshold = step->threshold;
     probe.points = points;
   };
+  const bool can_filter = !weak_links && points >= 2 && 2.0f * reach_of_point(plan) <= 0.99f;
+  const bool in_reach = points >= 3 && 3.0f * reach_of_point(plan) <= 0.99f;
   std::uint32_t running = (1u << walks) - 1u;  // streamlines that may have halves
   std::uint32_t own = Warp::lane_index() % walks;
   std::uint32_t own_bits = (0xffffffffu / ((1u << walks) - 1u)) << own;  // threads with the same
   std::uint32_t own_place = Warp::lane_index() / walks;                  // among them
   // Of the own streamline, the same for all its threads.
-  std::uint32_t taken = 0;        // probes that threads have or had
-  std::uint32_t made = 0;         // probes with arcs; 0 before the first half
-  std::uint32_t end = 0;          // ProbeStep::end
-  std::uint32_t until_bound = 0;  // points until the last of the disc is whole
+  std::uint32_t taken = 0;                  // probes that threads have or had
+  std::uint32_t made = 0;                   // probes with arcs; 0 before the first half
+  std::uint32_t attempts = plan.ptt_tries;  // that probes were made of, or were seen to be weak
+  std::uint32_t until_bound = 0;            // points until the last of the disc is whole
   for (;;) {
     std::uint32_t idle, open, offer;
     bool offers;
     for (;;) {
       idle = Warp::ballot(probe.points < 0);
-      const std::uint32_t last = made < end ? made : end;
       offer = taken + own_place;
-      offers = offer < last;
+      offers = offer < made;
       open = Warp::ballot(offers);
       // The threads that follow this streamline's probes.
       std::uint32_t followers = ~idle;
@@ -403,7 +439,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         const std::uint32_t odd = Warp::ballot((probe.tag & bit) != 0u);
         followers &= (own & bit) != 0u ? odd : ~odd;
       }
-      const std::uint32_t drawn = Warp::ballot(followers == 0u && taken >= last && made >= end);
+      const std::uint32_t drawn = Warp::ballot(followers == 0u && taken >= made && attempts >= plan.ptt_tries);
       if (drawn != 0u) {
         // All that the step needs is known.
         const std::uint32_t first = numerics::lowest_set_bit(drawn);
@@ -416,7 +452,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         if (own == which) {
           taken = 0u;
           made = disc;
-          end = disc + plan.ptt_tries;
+          attempts = 0u;
           until_bound = 0u;
         }
         if (goes_on) continue;
@@ -437,7 +473,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         own = next;
         taken = Warp::get(taken, from);
         made = Warp::get(made, from);
-        end = Warp::get(end, from);
+        attempts = Warp::get(attempts, from);
         until_bound = Warp::get(until_bound, from);
         for (std::uint32_t w = 0; w < walks; ++w) {
           const std::uint32_t its = Warp::ballot(own == w);
@@ -447,7 +483,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         continue;
       }
       // Streamlines without candidates that may need some: one thread of each.
-      const std::uint32_t short_of = Warp::ballot(taken >= made && made < end && own_place == 0u);
+      const std::uint32_t short_of = Warp::ballot(taken >= made && attempts < plan.ptt_tries && own_place == 0u);
       if (short_of == 0u) break;
       if (numerics::bit_count(short_of) < batches && numerics::bit_count(idle) <= numerics::bit_count(open)) break;
       std::uint32_t of = short_of;
@@ -457,19 +493,32 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
       }
       const std::uint32_t from = of != 0u ? numerics::lowest_set_bit(of) : 0u;
       const std::uint32_t which = Warp::get(own, from);
-      const std::uint32_t attempt = Warp::get(made, from) - disc + Warp::lane_index() % probe_batch;
+      const std::uint32_t attempt = Warp::get(attempts, from) + Warp::lane_index() % probe_batch;
+      const std::uint32_t first = Warp::get(made, from);
       const ProbeWalk& walk = *walk_of(which);
       Warp::barrier();
       const Candidates<Warp> candidates =
           draw_candidates<Warp>(plan, {{walk.seed, walk.stream, walk.moves - 1u, 0u}}, attempt - Warp::lane_index());
       const ProbeTurn turn = probe_turn<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm);
-      if (of != 0u) {
-        reinterpret_cast<ProbeArc*>(arcs_of(which))[Warp::lane_index() % probe_batch] = {
-            turn, {candidates.k1, candidates.k2, candidates.height, 0u}};
+      bool counts = of != 0u && attempt < plan.ptt_tries;
+      if constexpr (Warp::filters) {
+        if (counts && can_filter)
+          counts = may_be_followed<Warp>(input, walk.start, turn, step_of(which)->strong, in_reach);
+      }
+      const std::uint32_t counting = Warp::ballot(counts);
+      const auto of_batch = [&](std::uint32_t batch) {
+        return counting & ((0xffffffffu >> (Warp::width - probe_batch)) << (batch * probe_batch));
+      };
+      if (counts) {
+        const std::uint32_t before = numerics::bit_count(of_batch(Warp::lane_index() / probe_batch) & below);
+        reinterpret_cast<ProbeArc*>(arcs_of(which))[(first + before) % probe_batch] = {
+            turn, {candidates.k1, candidates.k2, candidates.height, disc + attempt}};
       }
       const std::uint32_t own_first = own_bits & (0u - own_bits);
-      if ((short_of & own_first) != 0u && numerics::bit_count(short_of & (own_first - 1u)) < batches) {
-        made = made + probe_batch;
+      const std::uint32_t own_batch = numerics::bit_count(short_of & (own_first - 1u));
+      if ((short_of & own_first) != 0u && own_batch < batches) {
+        made = made + numerics::bit_count(of_batch(own_batch));
+        attempts = attempts + probe_batch;
       }
       Warp::barrier();
     }
@@ -477,12 +526,12 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
     // Each thread offers a probe of its streamline, if there are as many left; the first of those without a probe takes
     // the first offered, so that streamlines share the threads evenly.
     const std::uint32_t place = numerics::bit_count(open & below);
-    if (offers) draw_of(place)->offered = offer * walks + own;
+    if (offers) draw_of(place)->number = offer * walks + own;
     const std::uint32_t came =
         numerics::bit_count(Warp::ballot(offers && place < numerics::bit_count(idle)) & own_bits);
     Warp::barrier();
     const std::uint32_t turn = numerics::bit_count(idle & below);
-    if (probe.points < 0 && turn < numerics::bit_count(open)) take(draw_of(turn)->offered);
+    if (probe.points < 0 && turn < numerics::bit_count(open)) take(draw_of(turn)->number);
     Warp::barrier();
     if (taken < disc && taken + came >= disc) until_bound = static_cast<std::uint32_t>(points);
     taken = taken + came;
@@ -519,7 +568,11 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
       step.accepted = 1u;
     }
     if (!of_disc && number >= step.end) probe.points = idle_probe;
-    if (made != 0u) end = own_step.end;
+    if (made != 0u && own_step.end != disc + plan.ptt_tries) {
+      // What threads have not taken comes after.
+      made = taken;
+      attempts = plan.ptt_tries;
+    }
     Warp::barrier();
   }
 }
