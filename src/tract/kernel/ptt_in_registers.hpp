@@ -202,10 +202,13 @@ struct alignas(16) ProbeStep {
   std::uint32_t accepted;      // whether it is there
   std::uint32_t strong;        // groups of places with an amplitude that is not weak within a voxel from here
 };
-inline constexpr std::uint32_t probe_step_place = 24;
-inline constexpr std::uint32_t probe_walk_words = 32;
+inline constexpr std::uint32_t probe_step_place = 20;
+// Behind it the points of the disc that are followed, a byte each, as the last of 32.
+inline constexpr std::uint32_t probe_disc_place = 28;
+inline constexpr std::uint32_t probe_walk_words = 36;
 static_assert(sizeof(ProbeWalk) <= probe_step_place * sizeof(float) &&
-              sizeof(ProbeStep) <= (probe_walk_words - probe_step_place) * sizeof(float));
+              sizeof(ProbeStep) <= (probe_disc_place - probe_step_place) * sizeof(float) &&
+              numerics::lane_count <= (probe_walk_words - probe_disc_place) * sizeof(float));
 
 // Candidates of one streamline that are made at a time.
 inline constexpr std::uint32_t probe_batch = 8;
@@ -399,10 +402,15 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
   const auto take = [&](std::uint32_t tag) {
     const std::uint32_t place = tag / walks;
     const float* const its = memory + one_number(slab + tag % walks * probe_walk_slab_words);
-    const ProbeArc& arc = place < disc ? disc_arcs[place] : reinterpret_cast<const ProbeArc*>(its)[place % probe_batch];
+    const ProbeArc* arc = reinterpret_cast<const ProbeArc*>(its) + place % probe_batch;
+    if (place < disc) {
+      const std::uint8_t* const followed =
+          reinterpret_cast<const std::uint8_t*>(its + probe_batch_words + probe_disc_place);
+      arc = disc_arcs + (Warp::filters ? followed[place] : place);
+    }
     const ProbeStep* const step = reinterpret_cast<const ProbeStep*>(its + probe_batch_words + probe_step_place);
-    probe.turn = arc.turn;
-    const ProbeDraw draw = arc.draw;
+    probe.turn = arc->turn;
+    const ProbeDraw draw = arc->draw;
     probe.tag = draw.number * walks + tag % walks;
     ProbeDraw& own_draw = *draw_of(Warp::lane_index());
     own_draw.k1 = draw.k1;
@@ -449,10 +457,28 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         const Curvature curvature{!starts && step.accepted != 0u, step.k1, step.k2};
         const bool goes_on =
             next_probe_start<Warp, Machine>(input, seeds, list, store, starts, curvature, *walk_of(which), step);
+        std::uint32_t of_disc = Warp::width;  // points of the disc that are followed
+        if constexpr (Warp::filters) {
+          if (goes_on) {
+            const bool counts =
+                !can_filter || may_be_followed<Warp>(input, walk_of(which)->start, disc_arcs[Warp::lane_index()].turn,
+                                                     step.strong, in_reach);
+            const std::uint32_t counting = Warp::ballot(counts);
+            of_disc = numerics::bit_count(counting);
+            std::uint8_t* const followed =
+                reinterpret_cast<std::uint8_t*>(arcs_of(which) + probe_batch_words + probe_disc_place);
+            if (counts) {
+              followed[disc - of_disc + numerics::bit_count(counting & below)] =
+                  static_cast<std::uint8_t>(Warp::lane_index());
+            }
+            Warp::barrier();
+          }
+        }
         if (own == which) {
-          taken = 0u;
+          taken = disc - of_disc;
           made = disc;
-          attempts = 0u;
+          // Without any there is no bound, and no direction.
+          attempts = of_disc == 0u ? plan.ptt_tries : 0u;
           until_bound = 0u;
         }
         if (goes_on) continue;
