@@ -191,7 +191,7 @@ TrackKernel chosen_probes() {
     case 3: return probes_entry<InRegisters<4, 640, false>>();
     case 4: return probes_entry<InRegisters<8, 512, true>>();
     case 5: return probes_entry<InRegisters<8, 768, true>>();
-    case 6: return probes_entry<InRegisters<4, 768, true>>();
+    case 6: return probes_entry<InRegisters<16, 640, true>>();
   }
 }
 
