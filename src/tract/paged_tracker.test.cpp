@@ -257,51 +257,6 @@ TEST(PagedTracker, follows_probes_with_threads_that_have_no_streamline_left) {
   EXPECT_EQ(found, wanted);
 }
 
-// Every voxel has a narrow lobe along an axis of all and one along an axis of its own: most candidates are weak at
-// their second or third point, and what decides is often in the voxel beside.
-TEST(PagedTracker, leaves_out_only_candidates_that_are_weak_wherever_they_may_lie) {
-  if (!fibers_run) GTEST_SKIP() << "no fibers here";
-  Setting setting;
-  const std::uint32_t wanted = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 40 : 4;
-  std::uint32_t found = 0;
-  std::uint64_t points = 0;
-  for (std::uint32_t number = 7000; number < 9000 && found < wanted; ++number) {
-    test::RandomPlan plan = test::random_plan(number, *setting.pool);
-    Field& field = plan.field;
-    if (plan.options.getter != Getter::ptt || field.kind != FieldKind::amplitudes || field.is_half()) continue;
-    SCOPED_TRACE(fmt::format("plan {}", number));
-    plan.options.ptt_weak_links = false;
-    plan.options.ptt_probe_count = 1;
-    plan.options.ptt_probe_radius_mm = 0;
-    plan.options.ptt_exponent = 1;
-    plan.options.ptt_probe_quality = 7;
-    plan.options.ptt_probe_length_mm = 0;
-    plan.options.relative_threshold = 0.2;
-    std::mt19937 generator(number);
-    std::normal_distribution<float> normal;
-    const auto axis = [&] {
-      return numerics::normalise(numerics::Vec3{normal(generator), normal(generator), normal(generator)});
-    };
-    const numerics::Vec3 common = axis();
-    for (std::size_t record = 1; record < field.record_count(); ++record) {
-      const numerics::Vec3 own = axis();
-      for (std::uint32_t slot = 0; slot < field.channels; ++slot) {
-        const numerics::Vec3d& at = field.sphere.directions[slot];
-        const numerics::Vec3 d{static_cast<float>(at.x), static_cast<float>(at.y), static_cast<float>(at.z)};
-        const float cosine = std::max(std::abs(numerics::dot(d, common)), 0.95f * std::abs(numerics::dot(d, own)));
-        field.records[record * field.stride + slot] = cosine > 0.6f ? cosine * cosine * cosine : 0.01f;
-      }
-    }
-    const std::uint32_t before = HostKernels::ptt_in_registers;
-    const auto tracker = setting.tracker({.most_piece_seeds = 5});
-    points += test::expect_same_as_cpu(*tracker, plan, *setting.pool);
-    if (HostKernels::ptt_in_registers > before + 1) ++found;
-    if (::testing::Test::HasFailure()) break;
-  }
-  EXPECT_EQ(found, wanted);
-  EXPECT_GT(points, 50u * wanted);
-}
-
 TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
   Setting setting;
   for (std::uint32_t number = 100; number < 120; ++number) {

@@ -99,7 +99,6 @@ inline void FiberWarp::run(const std::function<void()>& body) {
 template <bool side_by_side>
 struct FiberLanesOf {
   static constexpr bool corners_side_by_side = side_by_side;  // kernel/ptt_in_registers.hpp
-  static constexpr bool filters = side_by_side;
   using Float = float;
   using Word = std::uint32_t;
   using Mask = bool;

@@ -71,19 +71,18 @@ __global__ void pack_nearest(const __grid_constant__ TrackingInput input, std::u
   if (i < count) packed[i] = kernel::packed_nearest(input.nearest, i);
 }
 
-template <bool side_by_side, bool given_filters>
+template <bool side_by_side>
 struct ProbeLanes : numerics::WarpLanes {
   static constexpr bool corners_side_by_side = side_by_side;
-  static constexpr bool filters = side_by_side && given_filters;
   using Narrow = ProbeLanes;
   using Wide = ProbeLanes;
 };
 
 // The rules of kernel/ptt_in_registers.hpp on the shapes that it takes. 16 warps of 128 registers on a multiprocessor.
-template <std::uint32_t given_walks, std::uint32_t given_threads, bool given_filters>
+template <std::uint32_t given_walks, std::uint32_t given_threads>
 struct InRegisters {
   template <bool side_by_side>
-  using Lanes = ProbeLanes<side_by_side, given_filters>;
+  using Lanes = ProbeLanes<side_by_side>;
   static constexpr std::uint32_t walks = given_walks;
   static constexpr std::uint32_t threads = given_threads;
   static constexpr std::uint32_t blocks = 1;
@@ -185,13 +184,11 @@ TrackKernel probes_entry() {
 TrackKernel chosen_probes() {
   const char* const chosen = std::getenv("CINGULUM_PTT_VARIANT");
   switch (chosen == nullptr ? 0 : std::atoi(chosen)) {
-    default: return probes_entry<InRegisters<8, 640, true>>();
-    case 1: return probes_entry<InRegisters<8, 640, false>>();
-    case 2: return probes_entry<InRegisters<4, 640, true>>();
-    case 3: return probes_entry<InRegisters<4, 640, false>>();
-    case 4: return probes_entry<InRegisters<8, 512, true>>();
-    case 5: return probes_entry<InRegisters<8, 768, true>>();
-    case 6: return probes_entry<InRegisters<16, 640, true>>();
+    default: return probes_entry<InRegisters<4, 640>>();
+    case 1: return probes_entry<InRegisters<2, 640>>();
+    case 2: return probes_entry<InRegisters<4, 768>>();
+    case 3: return probes_entry<InRegisters<2, 768>>();
+    case 4: return probes_entry<InRegisters<4, 512>>();
   }
 }
 

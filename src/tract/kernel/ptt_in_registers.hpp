@@ -43,7 +43,6 @@ inline constexpr float keep_of_straight = 2.0f;
 // The candidate that it belongs to.
 struct alignas(16) ProbeDraw {
   float k1, k2, height;
-  std::uint32_t number;  // of the probe; of a thread's draw, a word that threads tell each other a probe with
 };
 struct ProbeArc {
   ProbeTurn turn;
@@ -66,7 +65,7 @@ CGL_HD inline ProbeArc disc_arc(const TrackingInput& input) {
   const float limit = input.plan.ptt_max_curvature;
   return {probe_turn<Warp>(Warp::load(input.disc.k1) * limit, Warp::load(input.disc.k2) * limit,
                            input.plan.ptt_probe_step_mm),
-          {0.0f, 0.0f, 0.0f, Warp::lane_index()}};
+          {}};
 }
 
 // propagate_frame along an arc of `length`, and the position with it.
@@ -126,9 +125,8 @@ struct Probe {
   numerics::LaneFrame<Warp> frame;
   ProbeTurn turn;
   float sum;
-  float threshold;
   std::int32_t points;  // still to go; 0 when whole, below when there is no probe
-  std::uint32_t tag;    // its number, times the streamlines of a warp, plus which of these it belongs to
+  std::uint32_t number;
 };
 
 // What a step needs to know of its start.
@@ -136,7 +134,6 @@ struct ProbePoint {
   float stop_value;
   float here;  // amplitude along the tangent
   float threshold;
-  std::uint32_t strong;  // ProbeStep::strong
 };
 
 // What the 32 threads of a warp do for one of its streamlines, all the same.
@@ -153,9 +150,7 @@ CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::
     const FourFloats* const corners = corners_of(input, number);
     point.stop_value = interpolated(corners, field.channels, weights);
     point.here = interpolated(corners, nearest_slot<true>(input, tangent), weights);
-    const float around = input.probes.around[most_groups * std::size_t{number} + Warp::lane_index()];
     point.threshold = threshold_below(input.plan, greatest_amplitude<Warp>(input, number, weights));
-    point.strong = Warp::filters ? Warp::ballot(around >= point.threshold) : 0u;
   } else {
     const CellRecords records = cell_records(input, cell);
     float best = 0.0f;
@@ -177,7 +172,6 @@ CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::
       }
     }
     point.threshold = amplitude_threshold<Warp>(input.plan, best);
-    point.strong = 0u;
     point.stop_value = interpolated(input, records, field.channels, weights);
     point.here = interpolated(input, records, nearest_slot<false>(input, tangent), weights);
   }
@@ -200,20 +194,14 @@ struct alignas(16) ProbeStep {
   std::uint32_t end;           // probes from here on do not count
   float k1, k2;                // of probe `end`
   std::uint32_t accepted;      // whether it is there
-  std::uint32_t strong;        // groups of places with an amplitude that is not weak within a voxel from here
 };
 inline constexpr std::uint32_t probe_step_place = 20;
-// Behind it the points of the disc that are followed, a byte each, as the last of 32.
-inline constexpr std::uint32_t probe_disc_place = 28;
-inline constexpr std::uint32_t probe_walk_words = 36;
+inline constexpr std::uint32_t probe_walk_words = 28;
 static_assert(sizeof(ProbeWalk) <= probe_step_place * sizeof(float) &&
-              sizeof(ProbeStep) <= (probe_disc_place - probe_step_place) * sizeof(float) &&
-              numerics::lane_count <= (probe_walk_words - probe_disc_place) * sizeof(float));
+              sizeof(ProbeStep) <= (probe_walk_words - probe_step_place) * sizeof(float));
 
-// Candidates of one streamline that are made at a time.
-inline constexpr std::uint32_t probe_batch = 8;
-// Of one streamline, in words: the arcs of a batch, and the ProbeWalk.
-inline constexpr std::uint32_t probe_batch_words = probe_batch * probe_arc_words;
+// Of one streamline, in words: the arcs of 32 candidates, and the ProbeWalk.
+inline constexpr std::uint32_t probe_batch_words = numerics::lane_count * probe_arc_words;
 inline constexpr std::uint32_t probe_walk_slab_words = probe_batch_words + probe_walk_words;
 // Of a warp: its streamlines, and a ProbeDraw for every thread.
 CGL_HD constexpr std::uint32_t probe_slab_words(std::uint32_t walks) {
@@ -231,7 +219,7 @@ CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
 
 // Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the
 // others go on. More would take too much shared memory.
-inline constexpr std::uint32_t walks_of_a_warp = 8;
+inline constexpr std::uint32_t walks_of_a_warp = 4;
 
 // False where there is no page for the point.
 CGL_HD_GENERIC
@@ -324,8 +312,7 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
             walk.start = packed_start(position, frame);
             if (Warp::lane_index() == 0u) {
               shared = walk;
-              step = {point.here, point.threshold, 0u, numerics::lane_count + plan.ptt_tries, 0.0f, 0.0f,
-                      0u,         point.strong};
+              step = {point.here, point.threshold, 0u, numerics::lane_count + plan.ptt_tries, 0.0f, 0.0f, 0u};
             }
             Warp::barrier();
             return true;
@@ -340,265 +327,136 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
   }
 }
 
-// How far, in voxels, a point of a probe is from the one before.
-CGL_HD inline float reach_of_point(const TrackingPlan& plan) {
-  const float xy = plan.voxels_per_mm[0] > plan.voxels_per_mm[1] ? plan.voxels_per_mm[0] : plan.voxels_per_mm[1];
-  return plan.ptt_probe_step_mm * (xy > plan.voxels_per_mm[2] ? xy : plan.voxels_per_mm[2]);
-}
-
-// False where the second point of a probe, or with `in_reach` the third, is weak wherever it lies within a voxel: its
-// tangent, to rounding, from the tangent of the first.
-CGL_HD_GENERIC
-template <class Warp>
-CGL_HD inline bool may_be_followed(const TrackingInput& input, const PackedStart& start, const ProbeTurn& turn,
-                                   std::uint32_t strong, bool in_reach) {
-  if (turn.keep == keep_of_straight) return true;
-  numerics::Vec3 position;
-  numerics::LaneFrame<Warp> frame;
-  unpack_start(start, position, frame);
-  const float cosine = turn.keep;
-  const float cosine_2 = 2.0f * cosine * cosine - 1.0f;
-  const auto along = [&](float keep, float times) {
-    const float a = times * turn.turn_1;
-    const float b = times * turn.turn_2;
-    return numerics::Vec3{keep * frame.tangent.x + a * frame.normal.x + b * frame.binormal.x,
-                          keep * frame.tangent.y + a * frame.normal.y + b * frame.binormal.y,
-                          keep * frame.tangent.z + a * frame.normal.z + b * frame.binormal.z};
-  };
-  // cos 2t, sin 2t / sin t; cos 3t, sin 3t / sin t
-  if (!may_be_strong(input, strong, along(cosine_2, 2.0f * cosine))) return false;
-  return !in_reach || may_be_strong(input, strong, along(cosine * (2.0f * cosine_2 - 1.0f), 2.0f * cosine_2 + 1.0f));
-}
-
-// One warp's share of tracking: `walks` streamlines at a time. A thread has a streamline of its own, for which it
-// counts and whose probes it offers; it takes one of any. Streamlines wait for each other only while all threads
-// together serve one of them. When there are no more halves for one, its threads go over to the others.
+// One warp's share of tracking: `walks` streamlines at a time, each with its part of the threads. Streamlines of a warp
+// wait for each other only while all threads together serve one of them.
 CGL_HD_GENERIC
 template <class Warp, class Machine, std::uint32_t walks>
 CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, std::uint32_t slab,
                                     const SeedList& seeds, const HalfList& list, const PageStore& store) {
+  constexpr std::uint32_t threads = Warp::width / walks;  // of one streamline
   // Probes are numbered: first the points of the disc, then the attempts.
   constexpr std::uint32_t disc = numerics::lane_count;
   constexpr std::int32_t idle_probe = -1;
-  constexpr std::uint32_t batches = Warp::width / probe_batch;  // made at a time
   const TrackingPlan& plan = input.plan;
   const std::int32_t points = static_cast<std::int32_t>(plan.ptt_probe_quality) - 1;
   const float share = 1.0f / static_cast<float>(plan.ptt_probe_quality);
   const bool weak_links = plan.ptt_weak_links != 0u;
-  const auto arcs_of = [&](std::uint32_t which) { return memory + slab + which * probe_walk_slab_words; };
+  const auto arcs_of = [&](std::uint32_t which) {
+    return reinterpret_cast<ProbeArc*>(memory + slab + which * probe_walk_slab_words);
+  };
   const auto walk_of = [&](std::uint32_t which) {
-    return reinterpret_cast<ProbeWalk*>(arcs_of(which) + probe_batch_words);
+    return reinterpret_cast<ProbeWalk*>(arcs_of(which) + numerics::lane_count);
   };
   const auto step_of = [&](std::uint32_t which) {
-    return reinterpret_cast<ProbeStep*>(arcs_of(which) + probe_batch_words + probe_step_place);
+    return reinterpret_cast<ProbeStep*>(memory + slab + which * probe_walk_slab_words + probe_batch_words +
+                                        probe_step_place);
   };
+  const std::uint32_t own = Warp::lane_index() / threads;
+  // The bits of this streamline's threads; none when it has no more halves.
+  std::uint32_t own_bits = (0xffffffffu >> (Warp::width - threads)) << (own * threads);
+  float* const own_slab = memory + one_number(slab + own * probe_walk_slab_words);
+  const ProbeArc* const own_arcs = reinterpret_cast<const ProbeArc*>(own_slab);
+  const ProbeWalk* const own_walk = reinterpret_cast<const ProbeWalk*>(own_slab + probe_batch_words);
+  ProbeStep& step = *reinterpret_cast<ProbeStep*>(own_slab + probe_batch_words + probe_step_place);
+  // What is needed of a thread's probe when it is whole.
+  ProbeDraw& draw = reinterpret_cast<ProbeDraw*>(memory + slab + walks * probe_walk_slab_words)[Warp::lane_index()];
   const ProbeArc* const disc_arcs = reinterpret_cast<const ProbeArc*>(input.probes.arcs);
   const std::uint32_t below = one_number(Warp::lanes_below());
-  // What is needed of a thread's probe when it is whole.
-  const auto draw_of = [&](std::uint32_t thread) { return reinterpret_cast<ProbeDraw*>(arcs_of(walks)) + thread; };
 
   Probe<Warp> probe{};
   probe.points = idle_probe;
-  const auto take = [&](std::uint32_t tag) {
-    const std::uint32_t place = tag / walks;
-    const float* const its = memory + one_number(slab + tag % walks * probe_walk_slab_words);
-    const ProbeArc* arc = reinterpret_cast<const ProbeArc*>(its) + place % probe_batch;
-    if (place < disc) {
-      const std::uint8_t* const followed =
-          reinterpret_cast<const std::uint8_t*>(its + probe_batch_words + probe_disc_place);
-      arc = disc_arcs + (Warp::filters ? followed[place] : place);
-    }
-    const ProbeStep* const step = reinterpret_cast<const ProbeStep*>(its + probe_batch_words + probe_step_place);
-    probe.turn = arc->turn;
-    const ProbeDraw draw = arc->draw;
-    probe.tag = draw.number * walks + tag % walks;
-    ProbeDraw& own_draw = *draw_of(Warp::lane_index());
-    own_draw.k1 = draw.k1;
-    own_draw.k2 = draw.k2;
-    own_draw.height = draw.height;
-    unpack_start(reinterpret_cast<const ProbeWalk*>(its + probe_batch_words)->start, probe.position, probe.frame);
-    probe.sum = step->here;
-    probe.threshold = step->threshold;
-    probe.points = points;
-  };
-  const bool can_filter = !weak_links && points >= 2 && 2.0f * reach_of_point(plan) <= 0.99f;
-  const bool in_reach = points >= 3 && 3.0f * reach_of_point(plan) <= 0.99f;
-  std::uint32_t running = (1u << walks) - 1u;  // streamlines that may have halves
-  std::uint32_t own = Warp::lane_index() % walks;
-  std::uint32_t own_bits = (0xffffffffu / ((1u << walks) - 1u)) << own;  // threads with the same
-  std::uint32_t own_place = Warp::lane_index() / walks;                  // among them
-  // Of the own streamline, the same for all its threads.
-  std::uint32_t taken = 0;                  // probes that threads have or had
-  std::uint32_t made = 0;                   // probes with arcs; 0 before the first half
-  std::uint32_t attempts = plan.ptt_tries;  // that probes were made of, or were seen to be weak
-  std::uint32_t until_bound = 0;            // points until the last of the disc is whole
+  // The same for all threads of a streamline.
+  float threshold = 0.0f;
+  std::uint32_t taken = 0;        // probes that threads have or had
+  std::uint32_t made = 0;         // probes with arcs; 0 before the first half
+  std::uint32_t end = 0;          // ProbeStep::end
+  std::uint32_t until_bound = 0;  // points until the last of the disc is whole
   for (;;) {
-    std::uint32_t idle, open, offer;
-    bool offers;
     for (;;) {
-      idle = Warp::ballot(probe.points < 0);
-      offer = taken + own_place;
-      offers = offer < made;
-      open = Warp::ballot(offers);
-      // The threads that follow this streamline's probes.
-      std::uint32_t followers = ~idle;
-      CGL_UNROLL
-      for (std::uint32_t bit = 1; bit < walks; bit *= 2u) {
-        const std::uint32_t odd = Warp::ballot((probe.tag & bit) != 0u);
-        followers &= (own & bit) != 0u ? odd : ~odd;
+      // Threads without a probe take one.
+      const std::uint32_t idle = Warp::ballot(probe.points < 0) & own_bits;
+      const std::uint32_t last = made < end ? made : end;
+      const std::uint32_t left = taken < last ? last - taken : 0u;
+      const std::uint32_t rank = numerics::bit_count(idle & below);
+      if (probe.points < 0 && rank < left) {
+        probe.number = taken + rank;
+        const ProbeArc* const from = probe.number < disc ? disc_arcs : own_arcs;
+        const ProbeArc* const arc = from + probe.number % numerics::lane_count;
+        probe.turn = arc->turn;
+        draw = arc->draw;
+        unpack_start(own_walk->start, probe.position, probe.frame);
+        probe.sum = step.here;
+        probe.points = points;
       }
-      const std::uint32_t drawn = Warp::ballot(followers == 0u && taken >= made && attempts >= plan.ptt_tries);
-      if (drawn != 0u) {
-        // All that the step needs is known.
-        const std::uint32_t first = numerics::lowest_set_bit(drawn);
-        const std::uint32_t which = Warp::get(own, first);
-        ProbeStep& step = *step_of(which);
-        const bool starts = Warp::get(made, first) == 0u;
-        const Curvature curvature{!starts && step.accepted != 0u, step.k1, step.k2};
-        const bool goes_on =
-            next_probe_start<Warp, Machine>(input, seeds, list, store, starts, curvature, *walk_of(which), step);
-        std::uint32_t of_disc = Warp::width;  // points of the disc that are followed
-        if constexpr (Warp::filters) {
-          if (goes_on) {
-            const bool counts =
-                !can_filter || may_be_followed<Warp>(input, walk_of(which)->start, disc_arcs[Warp::lane_index()].turn,
-                                                     step.strong, in_reach);
-            const std::uint32_t counting = Warp::ballot(counts);
-            of_disc = numerics::bit_count(counting);
-            std::uint8_t* const followed =
-                reinterpret_cast<std::uint8_t*>(arcs_of(which) + probe_batch_words + probe_disc_place);
-            if (counts) {
-              followed[disc - of_disc + numerics::bit_count(counting & below)] =
-                  static_cast<std::uint8_t>(Warp::lane_index());
-            }
-            Warp::barrier();
-          }
-        }
-        if (own == which) {
-          taken = disc - of_disc;
-          made = disc;
-          // Without any there is no bound, and no direction.
-          attempts = of_disc == 0u ? plan.ptt_tries : 0u;
-          until_bound = 0u;
-        }
-        if (goes_on) continue;
-        running &= ~(1u << which);
-        if (running == 0u) return;
-        // Its threads go to those that remain, one after the other.
-        std::uint32_t next = own;
-        if (own == which) {
-          std::uint32_t among = running;
-          for (std::uint32_t skip = own_place % numerics::bit_count(running); skip != 0u; --skip) among &= among - 1u;
-          next = numerics::lowest_set_bit(among);
-        }
-        std::uint32_t from = Warp::lane_index();
-        for (std::uint32_t w = 0; w < walks; ++w) {
-          const std::uint32_t its = Warp::ballot(own == w);
-          if (own == which && next == w) from = numerics::lowest_set_bit(its);
-        }
-        own = next;
-        taken = Warp::get(taken, from);
-        made = Warp::get(made, from);
-        attempts = Warp::get(attempts, from);
-        until_bound = Warp::get(until_bound, from);
-        for (std::uint32_t w = 0; w < walks; ++w) {
-          const std::uint32_t its = Warp::ballot(own == w);
-          if (own == w) own_bits = its;
-        }
-        own_place = numerics::bit_count(own_bits & below);
+      const std::uint32_t wanted = numerics::bit_count(idle);
+      if (taken < disc && taken + wanted >= disc) until_bound = static_cast<std::uint32_t>(points);
+      taken = taken + (wanted < left ? wanted : left);
+      // What remains idle needs candidates, or the streamline has all that it needs.
+      const bool needs = wanted > left && (made < end || (left == 0u && idle == own_bits));
+      const std::uint32_t needing = Warp::ballot(needs);
+      if (needing == 0u) break;
+      const std::uint32_t first = numerics::lowest_set_bit(needing);
+      const std::uint32_t which = first / threads;
+      if ((Warp::ballot(made < end) & (1u << first)) != 0u) {
+        // Candidates, 32 at a time by all threads.
+        const ProbeWalk& walk = *walk_of(which);
+        const std::uint32_t attempt = Warp::get(made, first) - disc;
+        Warp::barrier();
+        const Candidates<Warp> candidates =
+            draw_candidates<Warp>(plan, {{walk.seed, walk.stream, walk.moves - 1u, 0u}}, attempt);
+        arcs_of(which)[Warp::lane_index()] = {probe_turn<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm),
+                                              {candidates.k1, candidates.k2, candidates.height}};
+        if (own == which) made = made + numerics::lane_count;
+        Warp::barrier();
         continue;
       }
-      // Streamlines without candidates that may need some: one thread of each.
-      const std::uint32_t short_of = Warp::ballot(taken >= made && attempts < plan.ptt_tries && own_place == 0u);
-      if (short_of == 0u) break;
-      if (numerics::bit_count(short_of) < batches && numerics::bit_count(idle) <= numerics::bit_count(open)) break;
-      std::uint32_t of = short_of;
-      CGL_UNROLL
-      for (std::uint32_t b = 1; b < batches; ++b) {
-        if (Warp::lane_index() >= b * probe_batch) of &= of - 1u;
+      // The step is drawn.
+      ProbeStep& its_step = *step_of(which);
+      const bool starts = Warp::get(made, first) == 0u;
+      const Curvature curvature{!starts && its_step.accepted != 0u, its_step.k1, its_step.k2};
+      const bool goes_on =
+          next_probe_start<Warp, Machine>(input, seeds, list, store, starts, curvature, *walk_of(which), its_step);
+      if (own == which) {
+        if (!goes_on) own_bits = 0u;
+        threshold = its_step.threshold;
+        taken = 0u;
+        made = goes_on ? disc : 0u;
+        end = goes_on ? disc + plan.ptt_tries : 0u;
+        until_bound = 0u;
       }
-      const std::uint32_t from = of != 0u ? numerics::lowest_set_bit(of) : 0u;
-      const std::uint32_t which = Warp::get(own, from);
-      const std::uint32_t attempt = Warp::get(attempts, from) + Warp::lane_index() % probe_batch;
-      const std::uint32_t first = Warp::get(made, from);
-      const ProbeWalk& walk = *walk_of(which);
-      Warp::barrier();
-      const Candidates<Warp> candidates =
-          draw_candidates<Warp>(plan, {{walk.seed, walk.stream, walk.moves - 1u, 0u}}, attempt - Warp::lane_index());
-      const ProbeTurn turn = probe_turn<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm);
-      bool counts = of != 0u && attempt < plan.ptt_tries;
-      if constexpr (Warp::filters) {
-        if (counts && can_filter)
-          counts = may_be_followed<Warp>(input, walk.start, turn, step_of(which)->strong, in_reach);
-      }
-      const std::uint32_t counting = Warp::ballot(counts);
-      const auto of_batch = [&](std::uint32_t batch) {
-        return counting & ((0xffffffffu >> (Warp::width - probe_batch)) << (batch * probe_batch));
-      };
-      if (counts) {
-        const std::uint32_t before = numerics::bit_count(of_batch(Warp::lane_index() / probe_batch) & below);
-        reinterpret_cast<ProbeArc*>(arcs_of(which))[(first + before) % probe_batch] = {
-            turn, {candidates.k1, candidates.k2, candidates.height, disc + attempt}};
-      }
-      const std::uint32_t own_first = own_bits & (0u - own_bits);
-      const std::uint32_t own_batch = numerics::bit_count(short_of & (own_first - 1u));
-      if ((short_of & own_first) != 0u && own_batch < batches) {
-        made = made + numerics::bit_count(of_batch(own_batch));
-        attempts = attempts + probe_batch;
-      }
-      Warp::barrier();
+      if (!goes_on && !Warp::any(own_bits != 0u)) return;
     }
-
-    // Each thread offers a probe of its streamline, if there are as many left; the first of those without a probe takes
-    // the first offered, so that streamlines share the threads evenly.
-    const std::uint32_t place = numerics::bit_count(open & below);
-    if (offers) draw_of(place)->number = offer * walks + own;
-    const std::uint32_t came =
-        numerics::bit_count(Warp::ballot(offers && place < numerics::bit_count(idle)) & own_bits);
-    Warp::barrier();
-    const std::uint32_t turn = numerics::bit_count(idle & below);
-    if (probe.points < 0 && turn < numerics::bit_count(open)) take(draw_of(turn)->number);
-    Warp::barrier();
-    if (taken < disc && taken + came >= disc) until_bound = static_cast<std::uint32_t>(points);
-    taken = taken + came;
 
     if (probe.points > 0) {
       move_along(plan, probe.turn, plan.ptt_probe_step_mm, probe.position, probe.frame);
       const float value = amplitude_along<Warp>(input, probe.position, tangent_of(probe.frame));
       probe.sum = probe.sum + value;
-      probe.points = weak_links || value >= probe.threshold ? probe.points - 1 : idle_probe;
+      probe.points = weak_links || value >= threshold ? probe.points - 1 : idle_probe;
     }
     until_bound = until_bound - 1u;
     const bool whole = probe.points == 0;
     if (!Warp::any(whole || until_bound == 0u)) continue;
-    ProbeStep& step = *step_of(probe.tag % walks);
     const float mean = probe.sum * share;
-    const float support = whole && mean >= probe.threshold && mean > 0.0f ? mean : 0.0f;
-    const bool of_disc = probe.tag < disc * walks;
+    const float support = whole && mean >= threshold && mean > 0.0f ? mean : 0.0f;
+    const bool of_disc = probe.number < disc;
     if (of_disc && support > 0.0f) Warp::raise(step.best_of_disc, numerics::float_bits(support));
     if (whole) probe.points = idle_probe;
     Warp::barrier();
     // A candidate is never whole before the last point of the disc, which was taken before it.
     const float bound = numerics::bits_float(step.best_of_disc) * bound_margin;
-    const bool passes = !of_disc && bound > 0.0f && support > draw_of(Warp::lane_index())->height * bound;
+    const bool passes = !of_disc && bound > 0.0f && support > draw.height * bound;
     if (!Warp::any(passes || until_bound == 0u)) continue;
     // The first in the order of attempts counts.
-    ProbeStep& own_step = *step_of(own);
-    const std::uint32_t number = probe.tag / walks;
-    if (passes) Warp::lower(step.end, number);
-    if (until_bound == 0u && own_step.best_of_disc == 0u) own_step.end = disc;
+    if (passes) Warp::lower(step.end, probe.number);
+    if (until_bound == 0u && step.best_of_disc == 0u) step.end = disc;
     Warp::barrier();
-    if (passes && step.end == number) {
-      step.k1 = draw_of(Warp::lane_index())->k1;
-      step.k2 = draw_of(Warp::lane_index())->k2;
+    if (passes && step.end == probe.number) {
+      step.k1 = draw.k1;
+      step.k2 = draw.k2;
       step.accepted = 1u;
     }
-    if (!of_disc && number >= step.end) probe.points = idle_probe;
-    if (made != 0u && own_step.end != disc + plan.ptt_tries) {
-      // What threads have not taken comes after.
-      made = taken;
-      attempts = plan.ptt_tries;
-    }
+    if (made != 0u) end = step.end;
+    if (!of_disc && probe.number >= end) probe.points = idle_probe;
     Warp::barrier();
   }
 }
