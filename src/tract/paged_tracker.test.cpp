@@ -4,9 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdlib>
 #include <random>
 #include <thread>
@@ -175,21 +173,9 @@ class HostKernels final : public PagedKernels {
         greatest[std::size_t{i} * kernel::most_groups + group] = kernel::greatest_of_group(input, own, group);
       }
     }
-    std::vector<float> around(greatest.size());
-    std::vector<std::uint32_t> groups(kernel::packed_nearest_words);
-    input.probes.corners_of_cell = corners_of_cell.data();
-    input.probes.greatest = greatest.data();
-    input.probes.places = places.data();
-    for (std::size_t i = 0; i < around.size(); ++i) {
-      around[i] = kernel::greatest_around(input, i / kernel::most_groups, i % kernel::most_groups);
-    }
-    for (std::uint32_t i = 0; i < groups.size(); ++i) groups[i] = kernel::packed_groups(input, i);
-    input.probes.corners = corners.data()->number;
-    input.probes.around = around.data();
-    input.probes.nearest = nearest.data();
-    input.probes.groups = groups.data();
-    input.probes.directions = directions.data()->number;
-    input.probes.arcs = &arcs.data()->turn.along;
+    input.probes = {
+        cell_words,     corners_of_cell.data(),    places.data(),           corners.data()->number, greatest.data(),
+        nearest.data(), directions.data()->number, &arcs.data()->turn.along};
     test::FiberWarp::run([&] {
       kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, 0u, work.seeds,
                                                                              work.halves, work.store);
@@ -239,7 +225,7 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
 }
 
 // Few streamlines at a time: some of a warp's end before the others, or there are fewer than it may have.
-TEST(PagedTracker, follows_probes_with_threads_that_have_no_streamline_left) {
+TEST(PagedTracker, follows_probes_of_few_streamlines) {
   if (!fibers_run) GTEST_SKIP() << "no fibers here";
   Setting setting;
   const std::uint32_t wanted = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 60 : 6;

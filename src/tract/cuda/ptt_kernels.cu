@@ -1,5 +1,3 @@
-#include <cstdlib>
-
 #include "tract/cuda/track_kernels.cuh"
 #include "tract/kernel/ptt_in_registers.hpp"
 
@@ -47,21 +45,6 @@ __global__ void fill_corners(const __grid_constant__ TrackingInput input, kernel
     greatest[kernel::most_groups * cell + lane] = kernel::greatest_of_group(input, own, lane);
   }
 }
-__global__ void fill_around(const __grid_constant__ TrackingInput input, float* around) {
-  const std::size_t all = kernel::probe_cell_count(input.plan.size);
-  const std::uint32_t lane = threadIdx.x % numerics::lane_count;
-  const std::size_t warps = std::size_t{gridDim.x} * blockDim.x / numerics::lane_count;
-  if (blockIdx.x == 0u && threadIdx.x < kernel::most_groups) around[threadIdx.x] = INFINITY;
-  for (std::size_t i = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / numerics::lane_count; i < all;
-       i += warps) {
-    const std::size_t cell = input.probes.corners_of_cell[i];
-    if (cell != 0u) around[kernel::most_groups * cell + lane] = kernel::greatest_around(input, i, lane);
-  }
-}
-__global__ void pack_groups(const __grid_constant__ TrackingInput input, std::uint32_t count, std::uint32_t* groups) {
-  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) groups[i] = kernel::packed_groups(input, i);
-}
 __global__ void place_slots(const __grid_constant__ TrackingInput input, std::uint32_t* places) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < input.field.channels) places[i] = kernel::place_of_slot(input, i);
@@ -78,11 +61,9 @@ struct ProbeLanes : numerics::WarpLanes {
   using Wide = ProbeLanes;
 };
 
-// The rules of kernel/ptt_in_registers.hpp on the shapes that it takes. 16 warps of 128 registers on a multiprocessor.
+// The rules of kernel/ptt_in_registers.hpp on the shapes that it takes. 20 warps of 96 registers on a multiprocessor.
 template <std::uint32_t given_walks, std::uint32_t given_threads>
 struct InRegisters {
-  template <bool side_by_side>
-  using Lanes = ProbeLanes<side_by_side>;
   static constexpr std::uint32_t walks = given_walks;
   static constexpr std::uint32_t threads = given_threads;
   static constexpr std::uint32_t blocks = 1;
@@ -97,35 +78,30 @@ struct InRegisters {
     input.plan.ptt_exponent_is_one = 1u;
   }
   static std::size_t derived_words(const TrackingInput& input) {
-    return 9u * kernel::probe_cell_count(input.plan.size) + 2u * kernel::packed_nearest_words + input.field.channels +
-           1u;
+    return 9u * kernel::probe_cell_count(input.plan.size) + kernel::packed_nearest_words + input.field.channels + 1u;
   }
   static cudaError_t derive(TrackingInput& input, std::uint32_t* words, std::uint32_t* count, cudaStream_t stream) {
     const std::size_t cells = kernel::probe_cell_count(input.plan.size);
     std::uint32_t* const corners_of_cell = words + 8u * cells;
     std::uint32_t* const packed = corners_of_cell + cells;
     std::uint32_t* const places = packed + kernel::packed_nearest_words;
-    std::uint32_t* const groups = places + input.field.channels;
-    std::uint32_t* const counted = groups + kernel::packed_nearest_words;
+    std::uint32_t* const counted = places + input.field.channels;
     cudaMemsetAsync(counted, 0, sizeof(std::uint32_t), stream);
     fill_probe_cells<<<1024, 256, 0, stream>>>(input, words, corners_of_cell, counted);
     pack_nearest<<<(kernel::packed_nearest_words + 255u) / 256u, 256, 0, stream>>>(input, kernel::packed_nearest_words,
                                                                                    packed);
     place_slots<<<(input.field.channels + 63u) / 64u, 64, 0, stream>>>(input, places);
-    input.probes.places = places;
-    pack_groups<<<(kernel::packed_nearest_words + 255u) / 256u, 256, 0, stream>>>(input, kernel::packed_nearest_words,
-                                                                                  groups);
     cudaMemcpyAsync(count, counted, sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream);
     input.probes.cells = words;
     input.probes.corners_of_cell = corners_of_cell;
     input.probes.nearest = packed;
-    input.probes.groups = groups;
+    input.probes.places = places;
     return cudaGetLastError();
   }
   static std::size_t expanded_words(const TrackingInput& input, std::uint32_t cells) {
     // Numbers of corners have 32 bits.
     const std::size_t numbers = (std::size_t{cells} + 1u) * (input.field.channels + 1u);
-    return numbers >> 32u == 0u ? 8u * numbers + 2u * kernel::most_groups * (std::size_t{cells} + 1u) : 0u;
+    return numbers >> 32u == 0u ? 8u * numbers + kernel::most_groups * (std::size_t{cells} + 1u) : 0u;
   }
   static cudaError_t expand(TrackingInput& input, std::uint32_t* words, std::uint32_t cells, cudaStream_t stream) {
     float* const corners = reinterpret_cast<float*>(words);
@@ -133,9 +109,6 @@ struct InRegisters {
     fill_corners<<<4096, 256, 0, stream>>>(input, reinterpret_cast<kernel::FourFloats*>(corners), greatest);
     input.probes.corners = corners;
     input.probes.greatest = greatest;
-    float* const around = greatest + kernel::most_groups * (std::size_t{cells} + 1u);
-    fill_around<<<4096, 256, 0, stream>>>(input, around);
-    input.probes.around = around;
     return cudaGetLastError();
   }
   static std::uint32_t table_words(const TrackingInput& input) {
@@ -170,7 +143,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   Shape::fix(input);
   Shape::share_tables(input, free);
   __syncthreads();
-  kernel::run_probe_halves<typename Shape::template Lanes<side_by_side>, cuda::WarpMachine, Shape::walks>(
+  kernel::run_probe_halves<ProbeLanes<side_by_side>, cuda::WarpMachine, Shape::walks>(
       input, shared_memory, slab_words * (threadIdx.x / numerics::lane_count), work.seeds, work.halves, work.store);
 }
 
@@ -181,16 +154,7 @@ TrackKernel probes_entry() {
   return kernel;
 }
 
-TrackKernel chosen_probes() {
-  const char* const chosen = std::getenv("CINGULUM_PTT_VARIANT");
-  switch (chosen == nullptr ? 0 : std::atoi(chosen)) {
-    default: return probes_entry<InRegisters<4, 640>>();
-    case 1: return probes_entry<InRegisters<2, 640>>();
-    case 2: return probes_entry<InRegisters<4, 768>>();
-    case 3: return probes_entry<InRegisters<2, 768>>();
-    case 4: return probes_entry<InRegisters<4, 512>>();
-  }
-}
+using Probes = InRegisters<kernel::walks_of_a_warp, 640>;
 
 }  // namespace
 
@@ -201,7 +165,7 @@ TrackKernelPair ptt_kernels(const TrackingInput& input, bool any_shape) {
   other.plan.getter = static_cast<std::uint32_t>(Getter::closest);
   if (input.field.kind == field_of_amplitudes) {
     const TrackKernel seeds = amplitude_kernels(other, any_shape).seeds;
-    if (!any_shape && kernel::probes_in_registers(input)) return {seeds, chosen_probes()};
+    if (!any_shape && kernel::probes_in_registers(input)) return {seeds, probes_entry<Probes>()};
     return {seeds, cuda::halves_entry<OnAmplitudes>()};
   }
   return {series_kernels(other, any_shape).seeds, cuda::halves_entry<OnSeries>()};

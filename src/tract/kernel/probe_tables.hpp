@@ -129,45 +129,6 @@ CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::uint
   return slots[0] | slots[1] << packed_slot_bits | slots[2] << (2u * packed_slot_bits);
 }
 
-// Groups of places that have a slot of the cell's lists, or of those next to it on its face.
-CGL_HD inline std::uint32_t packed_groups(const TrackingInput& input, std::uint32_t cell) {
-  const NearestView& nearest = input.nearest;
-  const std::uint32_t times = nearest.cells / packed_cells;
-  const std::uint32_t face = cell / (packed_cells * packed_cells);
-  const std::uint32_t j = cell / packed_cells % packed_cells * times;
-  const std::uint32_t i = cell % packed_cells * times;
-  std::uint32_t groups = 0;
-  for (std::uint32_t y = j == 0u ? 0u : j - 1u; y <= j + times && y < nearest.cells; ++y) {
-    for (std::uint32_t x = i == 0u ? 0u : i - 1u; x <= i + times && x < nearest.cells; ++x) {
-      const std::size_t at = (std::size_t{face} * nearest.cells + y) * nearest.cells + x;
-      for (std::uint32_t n = 0; n < nearest.capacity; ++n) {
-        groups |= 1u << (input.probes.places[nearest.slots[at * nearest.capacity + n]] / places_of_group);
-      }
-    }
-  }
-  return groups;
-}
-
-// ProbeView::around of one group, for a cell with a number.
-CGL_HD inline float greatest_around(const TrackingInput& input, std::size_t cell, std::uint32_t group) {
-  const numerics::GridSize size = input.plan.size;
-  const std::uint32_t x = static_cast<std::uint32_t>(cell % (size.x + 1u));
-  const std::uint32_t y = static_cast<std::uint32_t>(cell / (size.x + 1u) % (size.y + 1u));
-  const std::uint32_t z = static_cast<std::uint32_t>(cell / (size.x + 1u) / (size.y + 1u));
-  const auto first = [](std::uint32_t at) { return at == 0u ? 0u : at - 1u; };
-  float greatest = 0.0f;
-  for (std::uint32_t k = first(z); k <= z + 1u && k <= size.z; ++k) {
-    for (std::uint32_t j = first(y); j <= y + 1u && j <= size.y; ++j) {
-      for (std::uint32_t i = first(x); i <= x + 1u && i <= size.x; ++i) {
-        const std::size_t other = (std::size_t{k} * (size.y + 1u) + j) * (size.x + 1u) + i;
-        const float its = input.probes.greatest[most_groups * std::size_t{input.probes.corners_of_cell[other]} + group];
-        greatest = its > greatest ? its : greatest;
-      }
-    }
-  }
-  return greatest;
-}
-
 // Two units of the last place from 1 / x at most.
 CGL_HD inline float near_inverse(float x) {
 #if defined(__CUDA_ARCH__)
@@ -179,50 +140,31 @@ CGL_HD inline float near_inverse(float x) {
 #endif
 }
 
-// Where a direction meets a cube.
-struct CubePlace {
-  float major, first, second;
-  std::uint32_t face;
-
-  // The cell of a face with `cells` of them along an edge.
-  CGL_HD std::uint32_t cell(float inverse, float half_edge, std::uint32_t cells) const {
-    constexpr float whole_numbers = 0x1.8p23f;
-    const float scale = (half_edge * 0.999999f) * inverse;
-    const auto along = [&](float minor) {
-      return numerics::float_bits((minor * scale + (half_edge - 0.5f)) + whole_numbers) -
-             numerics::float_bits(whole_numbers);
-    };
-    return (face * cells + along(second)) * cells + along(first);
-  }
-};
-CGL_HD inline CubePlace cube_place(numerics::Vec3 v) {
+// nearest_slots of one vector; with `placed` the slot's place.
+template <bool placed>
+CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::Vec3 v) {
   const float x = __builtin_fabsf(v.x);
   const float y = __builtin_fabsf(v.y);
   const float z = __builtin_fabsf(v.z);
   const bool along_x = x >= y && x >= z;
   const bool along_y = y >= z;
-  return {along_x ? v.x : (along_y ? v.y : v.z), along_x ? v.y : v.x, along_x || along_y ? v.z : v.y,
-          along_x ? 0u : (along_y ? 1u : 2u)};
-}
-
-// False where no amplitude along a tangent near `v`, up to 10^-5, can be among the `strong` groups.
-CGL_HD inline bool may_be_strong(const TrackingInput& input, std::uint32_t strong, numerics::Vec3 v) {
-  const CubePlace place = cube_place(v);
-  const float edge = 0.9999f * __builtin_fabsf(place.major);
-  if (__builtin_fabsf(place.first) > edge || __builtin_fabsf(place.second) > edge) return true;
-  const std::uint32_t cell = place.cell(near_inverse(place.major), 0.5f * packed_cells, packed_cells);
-  return (input.probes.groups[cell] & strong) != 0u;
-}
-
-// nearest_slots of one vector; with `placed` the slot's place.
-template <bool placed>
-CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::Vec3 v) {
-  const CubePlace on_cube = cube_place(v);
-  // One division where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part: the
-  // place moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be nearest
-  // (cpu/tables.cpp). The scale is that much short of half the cells, so that 1 falls into the last.
-  const float inverse = near_inverse(on_cube.major);
-  const auto place = [&](float half_edge, std::uint32_t cells) { return on_cube.cell(inverse, half_edge, cells); };
+  const float major = along_x ? v.x : (along_y ? v.y : v.z);
+  const float first = along_x ? v.y : v.x;
+  const float second = along_x || along_y ? v.z : v.y;
+  const std::uint32_t face = along_x ? 0u : (along_y ? 1u : 2u);
+  // One near quotient where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part:
+  // the place moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be
+  // nearest (cpu/tables.cpp). The scale is that much short of half the cells, so that 1 falls into the last.
+  const float inverse = near_inverse(major);
+  const auto place = [&](float half_edge, std::uint32_t cells) {
+    constexpr float whole_numbers = 0x1.8p23f;
+    const float scale = (half_edge * 0.999999f) * inverse;
+    const auto cell = [&](float minor) {
+      return numerics::float_bits((minor * scale + (half_edge - 0.5f)) + whole_numbers) -
+             numerics::float_bits(whole_numbers);
+    };
+    return (face * cells + cell(second)) * cells + cell(first);
+  };
   const std::uint32_t packed = input.probes.nearest[place(0.5f * packed_cells, packed_cells)];
   const FourFloats* const directions = reinterpret_cast<const FourFloats*>(input.probes.directions);
   std::uint32_t best = 0;

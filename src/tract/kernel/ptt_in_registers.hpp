@@ -6,7 +6,8 @@
 // followed further. A warp has several streamlines, so that few threads idle at the end of a step.
 //
 // Steps on the way that need no exact arithmetic: the cell of NearestView, whose list has the nearest slot on either
-// side of its border; and 1 / root(x) near one, which inverse_root.hpp has in integers.
+// side of its border; 1 / root(x) near one, which inverse_root.hpp has in integers; and which slots cannot have the
+// largest amplitude of a point.
 //
 // `Warp` are lanes of which each thread is one: Float is float (WarpLanes; the tests have fibers). Called by
 // cuda/ptt_kernels.cu.
@@ -218,7 +219,7 @@ CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
 }
 
 // Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the
-// others go on. More would take too much shared memory.
+// others go on. With two it was a little slower (docs/devices.md).
 inline constexpr std::uint32_t walks_of_a_warp = 4;
 
 // False where there is no page for the point.

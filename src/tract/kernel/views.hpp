@@ -93,13 +93,9 @@ struct ProbeView {
   const std::uint32_t* corners_of_cell;
   const std::uint32_t* places;  // slots in an order in which near directions are mostly near
   const float* corners;
-  // Of cell c no amplitude of places 16 g to 16 g + 15, anywhere in it, is above greatest[32 corners_of_cell[c] + g];
-  // nor above `around` in it and the 26 cells around it.
+  // Of cell c no amplitude of places 16 g to 16 g + 15, anywhere in it, is above [32 corners_of_cell[c] + g].
   const float* greatest;
-  const float* around;
   const std::uint32_t* nearest;  // up to three slots, ten bits each, of every cell of a coarser NearestView
-  const std::uint32_t* groups;   // of the same cells and a little around them: bit g where a slot may be nearest whose
-                                 // place is in 16 g to 16 g + 15
   const float* directions;       // x, y, z of each slot, and the bits of its place
   const float* arcs;             // the ProbeArc of each point of the disc
 };
