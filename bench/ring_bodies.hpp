@@ -29,6 +29,21 @@ struct BatchEchoBody {
   }
 };
 
+// Answers, and fails at one message.
+struct FailingBody {
+  static constexpr std::uint64_t fatal = ~std::uint64_t{0};
+
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    ring::Message message;
+    while (context.receive(message)) {
+      if (ring::payload<Packet>(message).number == fatal) return 7;
+      context.send(message);
+    }
+    return 0;
+  }
+};
+
 // Counts down between two actors, then tells the host.
 struct BounceBody {
   template <class Context>

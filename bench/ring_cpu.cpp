@@ -10,6 +10,7 @@
 #include "bench/measure.hpp"
 #include "bench/pin.hpp"
 #include "bench/program.hpp"
+#include "bench/ring_bodies.hpp"
 #include "bench/ring_peers.hpp"
 #include "cli/version.hpp"
 #include "ring/bulk_ring.hpp"
@@ -68,6 +69,7 @@ class RingBench {
     put_and_get();
     round_trips();
     streaming();
+    restarts();
     return {{"bench", "ring_cpu"},
             {"version", Json::parse(version_json(), nullptr, false)},
             {"message_bytes", sizeof(Message)},
@@ -108,15 +110,16 @@ class RingBench {
 
   void put_and_get() {
     fmt::print("put and get of 64 bytes in one thread\n");
-    const auto bulk = std::make_unique<BulkRing>();
+    // On the stack, as the peers' queues are.
+    BulkRing bulk;
     row("bulk ring", "ns",
-        put_get_ns([&](const Message& m) { bulk->writer.try_put(m); }, [&](Message& m) { bulk->reader.try_get(m); }));
-    const auto fast = std::make_unique<FastRing>();
+        put_get_ns([&](const Message& m) { bulk.writer.try_put(m); }, [&](Message& m) { bulk.reader.try_get(m); }));
+    FastRing fast;
     row("fast ring (sequence in every word)", "ns",
-        put_get_ns([&](const Message& m) { fast->writer.try_put(m); }, [&](Message& m) { fast->reader.try_get(m); }));
-    const auto many = std::make_unique<ManyWriters>();
+        put_get_ns([&](const Message& m) { fast.writer.try_put(m); }, [&](Message& m) { fast.reader.try_get(m); }));
+    ManyWriters many;
     row("ring of many writers", "ns",
-        put_get_ns([&](const Message& m) { many->ring.try_put(m); }, [&](Message& m) { many->ring.try_get(m); }));
+        put_get_ns([&](const Message& m) { many.ring.try_put(m); }, [&](Message& m) { many.ring.try_get(m); }));
     MailboxOptions options;
     options.capacity = capacity;
     options.waiting.mode = WaitMode::spin;
@@ -289,6 +292,31 @@ class RingBench {
     row("moodycamel ConcurrentQueue", "M/s",
         in_millions(concurrentqueue_stream(options_.repetitions, options_.messages)));
     row("CAF, host to actor", "M/s", in_millions(caf_stream(options_.repetitions, options_.messages / 10)));
+  }
+
+  // The body returns an error for one message and answers the next, which waits in its queue meanwhile.
+  void restarts() {
+    fmt::print("a body that fails\n");
+    const auto runtime = require(Runtime::create());
+    ActorOptions options = actor_options(WaitMode::spin);
+    options.restart.kind = RestartKind::limited;
+    options.restart.max_restarts = ~0u;
+    options.restart.back_off = options.restart.max_back_off = std::chrono::nanoseconds(1);
+    const ActorHandle actor = require(runtime->launch("fails", FailingBody{}, options));
+    require(actor->activate());
+    Packet fatal;
+    fatal.number = FailingBody::fatal;
+    constexpr std::uint64_t count = 1000;
+    std::vector<double> microseconds;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto start = Clock::now();
+      require(actor->send(make_message(fatal)));
+      require(runtime->request(*actor, make_message(Packet{}), std::chrono::seconds(10)));
+      microseconds.push_back(1e-3 * nanoseconds_since(start));
+    }
+    const ActorTelemetry told = actor->telemetry();
+    require(told.failures == count && told.restarts == count, "the count of failures");
+    row("from its message to the next answer", "us", microseconds, true);
   }
 
   struct Count {

@@ -1,6 +1,6 @@
 // Actors that stay on the GPU, beside what the machine gives without the runtime: round trip, streaming, many actors,
-// kernel to kernel, stopping; and launching a kernel for every piece of work as the alternative.
-//   bench_ring_gpu [--out FILE.json] [--scale SHARE]
+// kernel to kernel, restarting, stopping; and launching a kernel for every piece of work as the alternative.
+//   bench_ring_gpu [--out FILE.json] [--scale SHARE] [--part answers|streams|between|ends]
 // Percentiles are of single exchanges; rates are the best of three runs. Every message is checked.
 #include <algorithm>
 #include <cstring>
@@ -29,6 +29,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::string out;
   double scale = 1;  // of all counts
+  std::string part;  // of the rows; empty: all
 };
 
 Options parse(int count, char** words) {
@@ -40,28 +41,13 @@ Options parse(int count, char** words) {
       options.out = words[++i];
     } else if (word == "--scale" && has_value) {
       options.scale = std::strtod(words[++i], nullptr);
+    } else if (word == "--part" && has_value) {
+      options.part = words[++i];
     } else {
-      give_up(fmt::format("unknown argument {} (known: --out FILE, --scale SHARE)", word));
+      give_up(fmt::format("unknown argument {} (known: --out FILE, --scale SHARE, --part NAME)", word));
     }
   }
   return options;
-}
-
-Json percentiles(const std::string& scenario, std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  const auto at = [&](double share) {
-    return 1e6 * seconds[static_cast<std::size_t>(share * static_cast<double>(seconds.size() - 1))];
-  };
-  Json row = {{"scenario", scenario}, {"unit", "us"},    {"samples", seconds.size()},
-              {"p50", at(0.5)},       {"p99", at(0.99)}, {"p99.9", at(0.999)},
-              {"min", at(0)},         {"max", at(1)}};
-  fmt::print("  {:<58} p50 {:8.2f}  p99 {:8.2f}  p99.9 {:8.2f} us\n", scenario, at(0.5), at(0.99), at(0.999));
-  return row;
-}
-
-Json figure(const std::string& scenario, const std::string& unit, double value) {
-  fmt::print("  {:<58} {:.3f} {}\n", scenario, value, unit);
-  return {{"scenario", scenario}, {"unit", unit}, {"value", value}};
 }
 
 ring::Message packet(std::uint64_t number) {
@@ -81,57 +67,71 @@ class RingBench {
     runtime_ = require(ring::Runtime::create());
   }
 
-  Json run() {
-    Json rows = Json::array();
-    rows.push_back(
-        percentiles("limit: 64 B to the GPU and back, bare kernel", bare(ring::bare_round_trips, scaled(98000))));
+  Json run(const std::string& part) {
+    if (part.empty() || part == "answers") answers();
+    if (part.empty() || part == "streams") streams();
+    if (part.empty() || part == "between") between_actors();
+    if (part.empty() || part == "ends") ends();
+    return std::move(rows_);
+  }
+
+ private:
+  void answers() {
+    percentiles("limit: 64 B to the GPU and back, bare kernel", bare(ring::bare_round_trips, scaled(98000)));
     open(2, 32);
-    rows.push_back(percentiles("actor: send and receive, fast slots", round_trips(scaled(98000))));
-    rows.push_back(percentiles("actor: Runtime::request, fast slots", requests(scaled(98000), true)));
-    rows.push_back(percentiles("actor: Runtime::request of a handle", requests(scaled(98000), false)));
-    rows.push_back(percentiles("part: the call of send", sends(scaled(20000))));
+    percentiles("actor: send and receive, fast slots", round_trips(scaled(98000)));
+    percentiles("actor: Runtime::request, fast slots", requests(scaled(98000), true));
+    percentiles("actor: Runtime::request of a handle", requests(scaled(98000), false));
+    percentiles("part: the call of send", sends(scaled(20000)));
     close();
     open(2, 32, 0);
-    rows.push_back(percentiles("variant: send and receive, no eager polls", round_trips(scaled(98000))));
+    percentiles("variant: send and receive, no eager polls", round_trips(scaled(98000)));
     close();
     open(2, 128);
-    rows.push_back(percentiles("variant: send and receive, 128 lanes", round_trips(scaled(98000))));
-    rows.push_back(percentiles("variant: Runtime::request, 128 lanes", requests(scaled(98000), true)));
+    percentiles("variant: send and receive, 128 lanes", round_trips(scaled(98000)));
+    percentiles("variant: Runtime::request, 128 lanes", requests(scaled(98000), true));
     close();
-    rows.push_back(
-        percentiles("alternative: launch a kernel and synchronise", bare(ring::launch_and_synchronise, scaled(20000))));
+    percentiles("alternative: launch a kernel and synchronise", bare(ring::launch_and_synchronise, scaled(20000)));
+  }
 
+  void streams() {
     double raw = 0;
     for (int i = 0; i < 3; ++i) {
       double rate = 0;
       require(ring::bare_stream(scaled(4000000), rate) == 0, "a stream through a bare kernel");
       raw = std::max(raw, rate);
     }
-    rows.push_back(figure("limit: 64-B echo, one bare block, one host thread", "M/s", raw * 1e-6));
+    figure("limit: 64-B echo, one bare block, one host thread", "M/s", raw * 1e-6);
     open(1, 256);
-    rows.push_back(figure("actor: 64-B echo, bulk ring, one host thread", "M/s", stream_one(false) * 1e-6));
-    rows.push_back(figure("actor: 64-B echo, bulk ring, sender and reader threads", "M/s", stream_one(true) * 1e-6));
+    figure("actor: 64-B echo, bulk ring, one host thread", "M/s", stream_one(false) * 1e-6);
+    figure("actor: 64-B echo, bulk ring, sender and reader threads", "M/s", stream_one(true) * 1e-6);
     close();
-
     const std::uint32_t threads = std::clamp(std::thread::hardware_concurrency(), 2u, 16u);
     open(32, 256);
-    rows.push_back(figure(fmt::format("32 actors: 64-B echo, bulk rings, {} host threads", threads), "M/s",
-                          stream_many(32, threads) * 1e-6));
+    figure(fmt::format("32 actors: 64-B echo, bulk rings, {} host threads", threads), "M/s",
+           stream_many(32, threads) * 1e-6);
     close();
+  }
 
+  void between_actors() {
     double between = 0;
     require(ring::bare_kernel_to_kernel(scaled(200000), between) == 0, "messages between bare blocks");
-    rows.push_back(figure("limit: between two bare blocks and back", "us", 1e6 * between));
+    figure("limit: between two bare blocks and back", "us", 1e6 * between);
     open(2, 32);
-    rows.push_back(figure("actors: kernel to kernel and back", "us", 1e6 * bounce(scaled(200000))));
+    figure("actors: kernel to kernel and back", "us", 1e6 * bounce(scaled(200000)));
     close();
     open(2, 32, 0);
-    rows.push_back(figure("variant: kernel to kernel, no eager polls", "us", 1e6 * bounce(scaled(200000))));
+    figure("variant: kernel to kernel, no eager polls", "us", 1e6 * bounce(scaled(200000)));
     close();
     open(2, 128);
-    rows.push_back(figure("variant: kernel to kernel, 128 lanes", "us", 1e6 * bounce(scaled(200000))));
+    figure("variant: kernel to kernel, 128 lanes", "us", 1e6 * bounce(scaled(200000)));
     close();
+  }
 
+  void ends() {
+    open(2, 128);
+    percentiles("a body that fails: from its message to the next answer", restarts(scaled(1000)));
+    close();
     std::vector<double> by_terminate;
     std::vector<double> by_close;
     for (int i = 0; i < 10; ++i) {
@@ -149,12 +149,30 @@ class RingBench {
       for (int actor = 0; actor < 32; ++actor) static_cast<void>(runtime_->terminate(fmt::format("idle {}", actor)));
       close();
     }
-    rows.push_back(percentiles("32 idle actors: stopped together (close)", by_close));
-    rows.push_back(percentiles("32 idle actors: drained one after another (terminate)", by_terminate));
-    return rows;
+    percentiles("32 idle actors: stopped together (close)", by_close);
+    percentiles("32 idle actors: drained one after another (terminate)", by_terminate);
   }
 
- private:
+  void percentiles(const std::string& scenario, std::vector<double> seconds) {
+    std::sort(seconds.begin(), seconds.end());
+    const auto at = [&](double share) {
+      return 1e6 * seconds[static_cast<std::size_t>(share * static_cast<double>(seconds.size() - 1))];
+    };
+    rows_.push_back({{"scenario", scenario},
+                     {"unit", "us"},
+                     {"samples", seconds.size()},
+                     {"p50", at(0.5)},
+                     {"p99", at(0.99)},
+                     {"p99.9", at(0.999)},
+                     {"min", at(0)},
+                     {"max", at(1)}});
+    fmt::print("  {:<58} p50 {:8.2f}  p99 {:8.2f}  p99.9 {:8.2f} us\n", scenario, at(0.5), at(0.99), at(0.999));
+  }
+  void figure(const std::string& scenario, const std::string& unit, double value) {
+    fmt::print("  {:<58} {:.3f} {}\n", scenario, value, unit);
+    rows_.push_back({{"scenario", scenario}, {"unit", unit}, {"value", value}});
+  }
+
   [[nodiscard]] std::uint32_t scaled(double count) const {
     return static_cast<std::uint32_t>(std::max(100.0, count * scale_));
   }
@@ -236,6 +254,29 @@ class RingBench {
     return seconds;
   }
 
+  // The body returns an error for one message and answers the next, which waits in its queue meanwhile.
+  std::vector<double> restarts(std::uint32_t count) {
+    ring::ActorOptions options;
+    options.restart.kind = ring::RestartKind::limited;
+    options.restart.max_restarts = ~0u;
+    options.restart.back_off = options.restart.max_back_off = 1ns;
+    const auto actor =
+        require(grid_->launch(*runtime_, "fails", "failing", FailingBody{}, ring::RingKind::fast, options));
+    require(actor->activate());
+    std::vector<double> seconds;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto start = Clock::now();
+      require(actor->send(packet(FailingBody::fatal)));
+      const ring::Message answer = require(runtime_->request(*actor, packet(i), 1s));
+      seconds.push_back(seconds_since(start));
+      require(is_packet(answer, i), "the check of an answer");
+    }
+    const ring::ActorTelemetry told = actor->telemetry();
+    require(told.failures == count && told.restarts == count, "the count of failures");
+    static_cast<void>(require(runtime_->terminate("fails")));
+    return seconds;
+  }
+
   // Both ends of one actor by the calling thread: writes what fits, reads what came.
   struct Stream {
     ring::ResidentActor* actor;
@@ -254,10 +295,10 @@ class RingBench {
         written += prepared;
         sent = 0;
       }
-      if (sent != prepared) sent += actor->put_batch(std::span(out).subspan(sent, prepared - sent));
+      if (sent != prepared) sent += actor->send_batch(std::span(out).subspan(sent, prepared - sent));
     }
     void read() {
-      const std::uint32_t got = actor->take_batch(in);
+      const std::uint32_t got = actor->receive_batch(in);
       for (std::uint32_t i = 0; i < got; ++i) require(is_packet(in[i], taken + i), "the check of a message");
       taken += got;
     }
@@ -344,13 +385,14 @@ class RingBench {
   const double scale_;
   std::unique_ptr<ring::Runtime> runtime_;
   std::shared_ptr<ring::ResidentGrid> grid_;
+  Json rows_ = Json::array();
 };
 
 int run(const Options& options) {
   const auto registry = require(DeviceRegistry::probe());
   Device* const device = require(registry.select_one("cuda"));
   fmt::print("{}: {}\n", device->id(), device->description().name);
-  const Json rows = RingBench(*device, options).run();
+  const Json rows = RingBench(*device, options).run(options.part);
   write_report(options.out, {{"bench", "ring_gpu"},
                              {"build", version_text()},
                              {"device", device->description().name},

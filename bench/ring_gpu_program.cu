@@ -6,7 +6,8 @@
 namespace cingulum::bench {
 
 ring::CudaProgram bench_program() {
-  return ring::make_cuda_program<EchoBody, BatchEchoBody, BounceBody>("bench actors", {"echo", "batch_echo", "bounce"});
+  return ring::make_cuda_program<EchoBody, BatchEchoBody, BounceBody, FailingBody>(
+      "bench actors", {"echo", "batch_echo", "bounce", "failing"});
 }
 
 }  // namespace cingulum::bench

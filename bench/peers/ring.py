@@ -1,6 +1,6 @@
 """The ring workloads side by side: `cingulum ring run` and fair vectorised baselines on the same inputs, in one run.
 
-    bench/peers/ring.py CINGULUM [--device cpu] [--quick | --brief] [--out FILE.json]
+    bench/peers/ring.py CINGULUM [--device cpu] [--quick | --brief] [--only pagerank|anomaly|extended] [--out FILE.json]
 PageRank: SciPy's sparse product, matrix built from arrays. Anomalies: NumPy, a batch at a time. Both by CuPy too, where there
 is one: on the GPU, which has the whole signal from the start, while ours gets it batch by batch from the host. Inputs are
 drawn by NumPy with the seeds of the benchmark that the workloads come from; results are compared before times are. The
@@ -31,7 +31,9 @@ def chunked_graph(nodes, edges_per_node, seed=42):
         sources = rng.integers(0, nodes, size=missing, dtype=np.uint64)
         targets = rng.integers(0, nodes, size=missing, dtype=np.uint64)
         fresh = (sources << np.uint64(32) | targets)[sources != targets]
-        keys = np.unique(np.concatenate([keys, fresh]))
+        keys = np.concatenate([keys, fresh])
+        keys.sort()  # np.unique takes a table instead, which is slower by far for so many
+        keys = keys[np.append(True, keys[1:] != keys[:-1])]
     return np.stack([keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF)], axis=1).astype(np.uint32)
 
 
@@ -64,12 +66,13 @@ def pagerank_scipy(edges, nodes, numpy=np, sparse_module=sparse, damping=0.85, t
 
 
 def detect_numpy(signal, batch, window=10000, numpy=np):
-    mean, variance, found = np.float32(0), np.float32(1), 0
+    # Arrays of `numpy` on the left: CuPy's take NumPy's scalars, not the other way round.
+    mean, variance, found = numpy.zeros((), np.float32), numpy.ones((), np.float32), 0
     for begin in range(0, len(signal), batch):
         values = signal[begin:begin + batch]
         alpha = np.float32(len(values) / (window + len(values)))
-        mean = (1 - alpha) * mean + alpha * values.mean()
-        variance = (1 - alpha) * variance + alpha * values.var()
+        mean = mean * (1 - alpha) + values.mean() * alpha
+        variance = variance * (1 - alpha) + values.var() * alpha
         scores = numpy.abs(values - mean) / numpy.sqrt(variance + np.float32(1e-8))
         mask = scores > 3.0
         found += int(mask.sum())
@@ -84,6 +87,7 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--brief", action="store_true")
+    parser.add_argument("--only", choices=("pagerank", "anomaly", "extended"))
     parser.add_argument("--out")
     options = parser.parse_args()
     import os
@@ -108,6 +112,8 @@ def main():
         large = [(100000, 5)] if options.quick else [(nodes, 5) for nodes in (10000, 50000, 100000, 500000, 1000000, 2000000)]
         if options.brief:
             small, large = [(1000, 10)], [(100000, 5), (2000000, 5)]
+        if options.only not in (None, "pagerank"):
+            small, large = [], []
         for nodes, per_node in small + large:
             edges = scalar_graph(nodes, per_node) if (nodes, per_node) in small else chunked_graph(nodes, per_node)
             edges.tofile(folder / "edges")
@@ -135,6 +141,8 @@ def main():
         cases = [(20000, 100)] if options.quick else [(points, batch) for points in (100000, 500000, 1000000) for batch in (100, 500, 1000)]
         if options.brief:
             cases = [(100000, 100), (1000000, 1000)]
+        if options.only not in (None, "anomaly"):
+            cases = []
         for points, batch in cases:
             signal = benchmark_signal(points)
             signal.tofile(folder / "signal")
@@ -155,14 +163,15 @@ def main():
             print(f"  {points:>8} points, batch {batch:>4}: cingulum {ours['points_per_s'] / 1e6:7.2f} M/s (batch p50 "
                   f"{ours['batch_latency']['p50_us']:.1f} us), numpy {points / seconds / 1e6:7.2f} M/s: {rows[-1]['ratio']:.1f} x; "
                   f"{ours['anomalies']} and {found} found{by_cupy}")
-        extended = ring("extended", *(["--quick"] if options.quick else []))
-        rows.append(extended)
-        print(f"Extended: round trip p50 {extended['latency']['p50_us']:.2f} us, p99 {extended['latency']['p99_us']:.2f} us")
-        for one in extended["streaming"]:
-            print(f"  {one['messages']:>6} messages of {one['numbers']:>4} numbers: {one['messages_per_s'] / 1e6:.2f} M/s "
-                  f"(sums without messages: {one['direct_per_s'] / 1e6:.2f} M/s)")
-        for one in extended["concurrency"]:
-            print(f"  {one['actors']} actors: {one['messages_per_s'] / 1e6:.2f} M messages/s")
+        if options.only in (None, "extended"):
+            extended = ring("extended", *(["--quick"] if options.quick else []))
+            rows.append(extended)
+            print(f"Extended: round trip p50 {extended['latency']['p50_us']:.2f} us, p99 {extended['latency']['p99_us']:.2f} us")
+            for one in extended["streaming"]:
+                print(f"  {one['messages']:>6} messages of {one['numbers']:>4} numbers: {one['messages_per_s'] / 1e6:.2f} M/s "
+                      f"(sums without messages: {one['direct_per_s'] / 1e6:.2f} M/s)")
+            for one in extended["concurrency"]:
+                print(f"  {one['actors']} actors: {one['messages_per_s'] / 1e6:.2f} M messages/s")
     if options.out:
         pathlib.Path(options.out).write_text(json.dumps({"device": options.device, "rows": rows}, indent=2) + "\n")
 

@@ -20,17 +20,22 @@ std::string number_text(double value) {
 
 Status run_ring_bench(const ParsedArguments& arguments, VerbContext& context) {
   ring::BenchOptions options;
-  if (arguments.flag("quick")) options = {1000, 20000, 1000, 2, 4};
+  if (arguments.flag("quick")) options = {1000, 20000, 1000, 2, 4, 20};
   // Answers come soonest from a block of one warp, streams from larger ones. One place after the other: the limits of a
   // device are measured while no actors stay on it.
   std::vector<ring::BenchRow> rows;
   using Rows = Result<std::vector<ring::BenchRow>> (*)(ring::WorkloadPlace&, const ring::BenchOptions&);
-  for (const auto& [bench, lanes] :
-       {std::pair<Rows, std::uint32_t>{&ring::bench_answers, 32}, {&ring::bench_streams, 128}}) {
-    CGL_TRY_ASSIGN(const RingProgram program,
-                   start_ring_program("bench", arguments, context,
-                                      {.actors = 32, .lanes = lanes, .limit_samples = options.round_trips}));
-    CGL_TRY_ASSIGN(std::vector<ring::BenchRow> some, bench(*program.place, options));
+  struct Part {
+    Rows bench;
+    std::uint32_t actors;
+    std::uint32_t lanes;
+  };
+  for (const Part& part : {Part{&ring::bench_answers, 2, 32}, Part{&ring::bench_streams, 32, 128}}) {
+    CGL_TRY_ASSIGN(
+        const RingProgram program,
+        start_ring_program("bench", arguments, context,
+                           {.actors = part.actors, .lanes = part.lanes, .limit_samples = options.round_trips}));
+    CGL_TRY_ASSIGN(std::vector<ring::BenchRow> some, part.bench(*program.place, options));
     for (ring::BenchRow& row : some) rows.push_back(std::move(row));
   }
   if (context.common().json) {

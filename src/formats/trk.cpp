@@ -147,7 +147,8 @@ Result<std::array<AxisOrientation, 3>> parse_voxel_order(std::string_view text) 
 
 // From TrackVis millimetres to the world. With axes in another order than the affine's, this is nibabel's map: axis i
 // of the header takes the coordinate of the affine's axis of the same world direction. For cyclic orders one could
-// argue for the inverse; all files in use have equal axes, or differ in direction only.
+// argue for the inverse; all files in use have equal axes, or differ in direction only. The size of the grid matters
+// only on axes that are turned round.
 Result<Affine> trackvis_to_world(const ImageGeometry& reference, const std::array<double, 3>& voxel_size,
                                  const std::array<AxisOrientation, 3>& order) {
   CGL_TRY_ASSIGN(const auto own, orientation_of(reference.voxel_to_world));
@@ -156,6 +157,11 @@ Result<Affine> trackvis_to_world(const ImageGeometry& reference, const std::arra
     std::size_t from = 0;
     while (own[from].world_axis != order[i].world_axis) ++from;
     const bool flipped = own[from].direction != order[i].direction;
+    if (flipped && reference.size[i] < 1) {
+      return fail(ErrorKind::corrupt,
+                  "the voxel order runs against its axis {}, and a grid of {} voxels does not say from where to count",
+                  i, reference.size[i]);
+    }
     const double sign = flipped ? -1.0 : 1.0;
     const int row = static_cast<int>(i);
     for (int column = 0; column < 4; ++column) to_voxel.at(row, column) = 0;
@@ -251,9 +257,7 @@ Status TrkReader::read_header(Bytes header) {
   }
   std::array<double, 3> voxel_size = {};
   for (std::size_t i = 0; i < 3; ++i) {
-    const auto size = number<std::int16_t>(at_dimensions + i * 2);
-    if (size < 1) warnings.push_back(fmt::format("header: a grid of {} voxels is taken as 1", size));
-    reference.size[i] = std::max<std::int64_t>(1, size);
+    reference.size[i] = number<std::int16_t>(at_dimensions + i * 2);
     voxel_size[i] = static_cast<double>(number<float>(at_voxel_size + i * 4));
     if (!std::isfinite(voxel_size[i])) return corrupt("header: the voxel size {} is not finite", voxel_size[i]);
     if (voxel_size[i] < 0) warnings.push_back(fmt::format("header: the voxel size {} is negative", voxel_size[i]));
@@ -271,6 +275,10 @@ Status TrkReader::read_header(Bytes header) {
   CGL_TRY_ASSIGN(const auto order, parse_voxel_order(order_text));
   CGL_TRY_ASSIGN(to_world_, add_context(trackvis_to_world(reference, voxel_size, order), "header: vox_to_ras"));
   if (!to_world_.is_finite()) return corrupt("header: voxel sizes and vox_to_ras do not give a finite map");
+  for (std::int64_t& size : reference.size) {
+    if (size < 1) warnings.push_back(fmt::format("header: a grid of {} voxels is taken as 1", size));
+    size = std::max<std::int64_t>(1, size);
+  }
   layout_.reference = reference;
 
   const std::int64_t scalars = number<std::int16_t>(at_scalar_count);

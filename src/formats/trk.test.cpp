@@ -71,6 +71,21 @@ TEST(Trk, a_voxel_order_other_than_the_affine_s_turns_the_axes_round) {
   EXPECT_EQ(batch.positions, (std::vector<float>{-90 + 2 * 9, -126 + 2 * 10, -72}));
 }
 
+TEST(Trk, an_axis_that_is_turned_round_needs_the_size_of_its_grid) {
+  const TemporaryFolder folder;
+  const ImageGeometry reference{.size = {10, 11, 12}, .voxel_to_world = {{2, 0, 0, -90, 0, 2, 0, -126, 0, 0, 2, -72}}};
+  auto bytes = one_point(folder, reference, {-90, -126, -72});
+  for (const std::int16_t size : {std::int16_t{-246}, std::int16_t{0}}) {
+    store(bytes, 6, size);
+    std::memcpy(bytes.data() + 948, "RAS", 3);
+    ASSERT_OK_AND_ASSIGN(const auto reader, open_trk("a", FileBytes::own(bytes)));
+    EXPECT_EQ(reader->layout().reference->size[0], 1);
+    EXPECT_EQ(reader->layout().warnings.size(), 1u);
+    std::memcpy(bytes.data() + 948, "LAS", 3);
+    EXPECT_TRUE(fails_with(open_trk("a", FileBytes::own(bytes)), ErrorKind::corrupt, fmt::format("grid of {}", size)));
+  }
+}
+
 TEST(Trk, positions_come_back_bit_for_bit_through_doubles) {
   const TemporaryFolder folder;
   ASSERT_OK(testing::write_example(folder / "a.trk", TractogramFormat::trk));

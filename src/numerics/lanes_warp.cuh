@@ -149,6 +149,14 @@ struct WarpLanes {
     return greater_integer(a, exchange<1>(a));
 #endif
   }
+  // The greater or lesser of a number in memory and those that lanes give, each by itself.
+  static __device__ void raise(std::uint32_t& shared, std::uint32_t by) {
+    atomicMax(&shared, by);
+  }
+  static __device__ void lower(std::uint32_t& shared, std::uint32_t by) {
+    atomicMin(&shared, by);
+  }
+
   // Four numbers per lane at a time, past the cache of the multiprocessor and without registers where the device can.
   template <std::uint32_t numbers>
   static __device__ void begin_copy(float* to, const float* from) {

@@ -151,6 +151,30 @@ PutStatus Actor::try_send(const Message& message) {
   return status == PutStatus::timed_out ? PutStatus::full : status;
 }
 
+std::uint32_t Actor::send_batch(std::span<const Message> messages) {
+  return is_allowed(state(), Operation::send) ? do_send_batch(messages) : 0;
+}
+
+std::uint32_t Actor::receive_batch(std::span<Message> messages) {
+  return is_allowed(state(), Operation::receive) ? do_receive_batch(messages) : 0;
+}
+
+std::uint32_t Actor::do_send_batch(std::span<const Message> messages) {
+  std::uint32_t sent = 0;
+  for (const Message& message : messages) {
+    const PutStatus status = put(message, 0, no_deadline, nullptr);
+    if (status != PutStatus::stored && status != PutStatus::dropped_new) break;
+    ++sent;
+  }
+  return sent;
+}
+
+std::uint32_t Actor::do_receive_batch(std::span<Message> messages) {
+  std::uint32_t got = 0;
+  while (got < messages.size() && do_receive(messages[got], 0) == GetStatus::taken) ++got;
+  return got;
+}
+
 Result<Message> Actor::receive(Nanoseconds timeout) {
   CGL_TRY(check_operation(name_, state(), Operation::receive));
   Message message;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,9 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   [[nodiscard]] Status send(const Message& message, const SendOptions& options = {});
   // As send, with a request's mark and correlation already in the message, and both times as moments: Runtime::request.
   [[nodiscard]] Status send_request(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns);
+  // The same for a request that nothing keeps waiting: false when there is no room at once, or the backend does not
+  // know before it has asked; nothing was done or counted then.
+  [[nodiscard]] virtual bool send_at_once(const Message& /*message*/) { return false; }
   // By who waits for the answer to a request, before he sleeps: where answers are polled for, he does it himself for a
   // while. Returns when the answer is there or the while is over; from then on somebody else sees to it.
   virtual void spin_for_answer(ReplyTable& /*replies*/, std::uint64_t /*correlation*/, std::uint64_t /*deadline_ns*/) {}
@@ -81,6 +85,10 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   virtual void see_to_answers() {}
   // Without a text: for loops that handle the answers themselves. Not active or deactivated: closed.
   PutStatus try_send(const Message& message);
+  // Many for one call, without waiting: how many of `messages`, from the first on, there was room for; how many came. 0
+  // also when not active or deactivated.
+  [[nodiscard]] std::uint32_t send_batch(std::span<const Message> messages);
+  [[nodiscard]] std::uint32_t receive_batch(std::span<Message> messages);
   // The next message of the output. Several host threads may call it; each message goes to one.
   [[nodiscard]] Result<Message> receive(Nanoseconds timeout = no_time_limit);
 
@@ -104,6 +112,9 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   // Called in state terminating, or failed with nothing running any more.
   [[nodiscard]] virtual Result<TerminationReport> do_terminate(const Termination& how) = 0;
   virtual GetStatus do_receive(Message& message, std::uint64_t deadline_ns) = 0;
+  // One after the other, where a backend knows no better.
+  virtual std::uint32_t do_send_batch(std::span<const Message> messages);
+  virtual std::uint32_t do_receive_batch(std::span<Message> messages);
   [[nodiscard]] virtual Status do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) = 0;
   // Fills in what the backend knows; name, state, failures, stalls and restarts are filled in already.
   virtual void do_telemetry(ActorTelemetry& telemetry) const = 0;

@@ -31,7 +31,8 @@ constexpr std::uint32_t port_count = 16;
 constexpr std::uint32_t state_capacity = 4096;
 
 template <class C>
-concept ActorContext = requires(C& context, Message& message, const Message& to_send, std::uint32_t port) {
+concept ActorContext = requires(C& context, Message& message, const Message& to_send, std::uint32_t port,
+                                std::uint64_t& word) {
   // Waits for the next message, most urgent band first. False: drained and terminating, or told to stop; the body
   // returns. An actor that is deactivated waits here, whatever is in its queue.
   { context.receive(message) } -> std::same_as<bool>;
@@ -56,6 +57,12 @@ concept ActorContext = requires(C& context, Message& message, const Message& to_
   { context.self() } -> std::same_as<std::uint16_t>;
   // The bytes behind a handle, as this actor's side addresses them; null when it is stale.
   { context.buffer(BufferHandle{}) } -> std::same_as<void*>;
+  // Words in buffers by which actors of one place wait for each other; by any lane for itself. What all lanes wrote
+  // before a sync() is seen by those who read the word that a lane writes after it, and whom their sync() tells.
+  { context.read_shared(word) } -> std::same_as<std::uint64_t>;
+  {context.write_shared(word, word)};
+  // Inside a loop that waits for such a word; by any lane for itself.
+  {context.rest()};
   // S& of the actor, shared by its lanes, zero bytes at the start. S is trivially copyable, at most state_capacity
   // bytes.
   { context.template state<std::uint64_t>() } -> std::same_as<std::uint64_t&>;

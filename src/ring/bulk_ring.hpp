@@ -22,41 +22,43 @@ struct BulkRingView {
   std::uint32_t capacity = 0;  // a power of two
 };
 
+// Both ends: what is done with every message touches as few words as it can, and each of them once. Copying a message
+// may change any word as far as the compiler knows, so positions and lines are looked up before it.
 template <class T, class Atomics = HostAtomics>
 class BulkWriter {
  public:
   BulkWriter() = default;
   // `start`: where both ends begin (tests start at the wrap); both lines' positions must hold it.
   CGL_HD explicit BulkWriter(BulkRingView<T> view, std::uint64_t start = 0)
-      : view_(view), position_(start), credit_(start) {}
+      : view_(view), position_(start), limit_(start + view.capacity) {}
 
-  // stored, full or closed (the reader has left).
+  // stored, full or closed (the reader has left; seen when the ring seems full).
   CGL_HD_GENERIC CGL_HD PutStatus try_put(const T& value) {
-    const bool has_room = room(1) != 0;
-    if (reader_left_) return PutStatus::closed;
-    if (!has_room) return PutStatus::full;
-    slot(0) = value;
-    publish(1);
+    const std::uint64_t position = position_;
+    if (position == limit_) {
+      look_for_room();
+      if (reader_left_) return PutStatus::closed;
+      if (position == limit_) return PutStatus::full;
+    }
+    RingLine* const line = view_.writer;
+    view_.slots[position & (view_.capacity - 1)] = value;
+    position_ = position + 1;
+    Atomics::store_release(line->position, position + 1);
     return PutStatus::stored;
   }
   // Stores as many as there is room for and publishes them at once; answers how many.
   CGL_HD_GENERIC CGL_HD std::uint32_t put_batch(const T* values, std::uint32_t count) {
     const std::uint32_t stored = room(count);
-    if (reader_left_) return 0;
     for (std::uint32_t i = 0; i < stored; ++i) slot(i) = values[i];
     if (stored != 0) publish(stored);
     return stored;
   }
 
   // In parts, for writers of many lanes: room(n) slots may be written through slot(0..n-1), then publish(n) by one
-  // lane.
+  // lane. 0: full, or the reader has left.
   CGL_HD_GENERIC CGL_HD std::uint32_t room(std::uint32_t wanted) {
-    std::uint64_t free = view_.capacity - (position_ - credit_);
-    if (free < wanted) {
-      credit_ = Atomics::load_acquire(view_.reader->position);
-      reader_left_ = Atomics::load_relaxed(view_.reader->closed) != 0;
-      free = view_.capacity - (position_ - credit_);
-    }
+    if (limit_ - position_ < wanted) look_for_room();
+    const std::uint64_t free = limit_ - position_;
     return static_cast<std::uint32_t>(free < wanted ? free : wanted);
   }
   [[nodiscard]] CGL_HD T& slot(std::uint32_t offset) const {
@@ -73,9 +75,16 @@ class BulkWriter {
   [[nodiscard]] CGL_HD std::uint64_t position() const { return position_; }
 
  private:
+  // For a reader that has left there is no room any more, so that this is asked again.
+  CGL_HD_GENERIC CGL_HD void look_for_room() {
+    limit_ = Atomics::load_acquire(view_.reader->position) + view_.capacity;
+    reader_left_ = Atomics::load_relaxed(view_.reader->closed) != 0;
+    if (reader_left_) limit_ = position_;
+  }
+
   BulkRingView<T> view_;
   std::uint64_t position_ = 0;
-  std::uint64_t credit_ = 0;  // the reader's position as last seen
+  std::uint64_t limit_ = 0;  // the position at which the ring is full, by the reader's as last seen
   bool reader_left_ = false;
 };
 
@@ -83,15 +92,19 @@ template <class T, class Atomics = HostAtomics>
 class BulkReader {
  public:
   BulkReader() = default;
-  // `credit_interval`: after how many messages the reader's position is published. 1 between threads; capacity / 4
-  // across a bus. It is published also when the ring is found empty, so a writer never waits for ever.
+  // `credit_interval`, a power of two: the reader's position is published at its multiples. 1 between threads;
+  // capacity / 4 across a bus. It is published also when the ring is found empty, so a writer never waits for ever.
   CGL_HD explicit BulkReader(BulkRingView<T> view, std::uint64_t start = 0, std::uint32_t credit_interval = 1)
-      : view_(view), position_(start), published_(start), seen_(start), credit_interval_(credit_interval) {}
+      : view_(view), position_(start), seen_(start), credit_mask_(credit_interval - 1), published_(start) {}
 
   CGL_HD_GENERIC CGL_HD GetStatus try_get(T& value) {
-    if (available(1) == 0) return ended() ? GetStatus::closed : GetStatus::empty;
-    value = slot(0);
-    release(1);
+    const std::uint64_t position = position_;
+    if (position == seen_ && !look_for_more()) return ended() ? GetStatus::closed : GetStatus::empty;
+    RingLine* const line = view_.reader;
+    const bool gives_credit = ((position + 1) & credit_mask_) == 0;
+    value = view_.slots[position & (view_.capacity - 1)];
+    position_ = position + 1;
+    if (gives_credit) Atomics::store_release(line->position, position + 1);
     return GetStatus::taken;
   }
   // Takes up to `count`; 0 means empty or closed (ended() tells).
@@ -104,10 +117,7 @@ class BulkReader {
 
   // In parts, as in the writer: available(n) slots may be read through slot(0..n-1), then release(n) by one lane.
   CGL_HD_GENERIC CGL_HD std::uint32_t available(std::uint32_t wanted) {
-    if (seen_ - position_ < wanted) {
-      seen_ = Atomics::load_acquire(view_.writer->position);
-      if (seen_ == position_) publish_credit();
-    }
+    if (seen_ - position_ < wanted) look_for_more();
     const std::uint64_t ready = seen_ - position_;
     return static_cast<std::uint32_t>(ready < wanted ? ready : wanted);
   }
@@ -115,8 +125,9 @@ class BulkReader {
     return view_.slots[(position_ + offset) & (view_.capacity - 1)];
   }
   CGL_HD_GENERIC CGL_HD void release(std::uint32_t count) {
+    const std::uint64_t before = position_;
     position_ += count;
-    if (position_ - published_ >= credit_interval_) publish_credit();
+    if (((before ^ position_) & ~credit_mask_) != 0) publish_credit();
   }
   // Whether the writer has closed and everything was read.
   CGL_HD_GENERIC CGL_HD bool ended() {
@@ -129,17 +140,24 @@ class BulkReader {
   [[nodiscard]] CGL_HD std::uint64_t position() const { return position_; }
 
  private:
+  CGL_HD_GENERIC CGL_HD bool look_for_more() {
+    seen_ = Atomics::load_acquire(view_.writer->position);
+    if (seen_ != position_) return true;
+    // Once for an empty ring, not at every look: the writer may wait for this line. With an interval of one nothing is
+    // ever owed.
+    if (credit_mask_ != 0 && published_ != position_) publish_credit();
+    return false;
+  }
   CGL_HD_GENERIC CGL_HD void publish_credit() {
-    if (published_ == position_) return;
     published_ = position_;
     Atomics::store_release(view_.reader->position, position_);
   }
 
   BulkRingView<T> view_;
   std::uint64_t position_ = 0;
-  std::uint64_t published_ = 0;
   std::uint64_t seen_ = 0;  // the writer's position as last seen
-  std::uint32_t credit_interval_ = 1;
+  std::uint64_t credit_mask_ = 0;
+  std::uint64_t published_ = 0;  // what the writer knows at least; not kept up by try_get
 };
 
 }  // namespace cingulum::ring

@@ -128,7 +128,7 @@ TEST(interleaving, batches_of_a_bulk_ring_with_rare_credit_neither_stop_nor_lose
     writer.close();
   });
   all.add_thread([=](Findings& read) {
-    BulkReader<SteppedValue, SteppedAtomics> reader(view, 0, 3);  // says every third time how far it is
+    BulkReader<SteppedValue, SteppedAtomics> reader(view, 0, 4);  // says every fourth time how far it is
     for (;;) {
       SteppedValue values[2];
       const std::uint32_t taken = reader.get_batch(values, 2);
@@ -140,7 +140,7 @@ TEST(interleaving, batches_of_a_bulk_ring_with_rare_credit_neither_stop_nor_lose
     }
   });
   expect_clean(
-      all, [](const auto& lists) { return judge_in_order(lists[1], 6); }, "bulk, batches, credit every third");
+      all, [](const auto& lists) { return judge_in_order(lists[1], 6); }, "bulk, batches, credit every fourth");
 }
 
 struct FastMemory {

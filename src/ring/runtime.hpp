@@ -132,9 +132,12 @@ class Runtime {
   void register_cpu_body(std::string kind, CpuBody body);
   [[nodiscard]] std::shared_ptr<Topic> topic_of(std::string_view name);
   void forget(const ActorHandle& actor);
-  // Sends `message` as a request; its correlation.
-  [[nodiscard]] Result<std::uint64_t> ask(Actor& actor, const Message& message, std::uint64_t deadline_ns,
-                                          std::uint64_t expires_ns);
+  // A request on its way.
+  struct Asked {
+    std::uint64_t correlation = 0;
+    std::uint64_t since_ns = 0;  // of the call; 0: it took no time
+  };
+  [[nodiscard]] Result<Asked> ask(Actor& actor, const Message& message, const SendOptions& options);
   void monitor();
   [[nodiscard]] std::uint64_t next_due_ns() const;
   [[nodiscard]] std::uint64_t now_ns() const;

@@ -98,6 +98,31 @@ TEST(runtime, every_state_allows_what_the_table_says_and_names_what_it_does_not)
   }
 }
 
+TEST(runtime, batches_are_taken_as_far_as_there_is_room_and_come_back_in_order) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("echo", Echo{}, small(4)).value();
+  std::vector<Message> batch;
+  for (int i = 0; i < 6; ++i) batch.push_back(number(i));
+  EXPECT_EQ(actor->send_batch(batch), 0u);  // launched only
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate());
+  EXPECT_EQ(actor->send_batch(batch), 4u);
+  EXPECT_EQ(actor->send_batch(std::span(batch).subspan(4)), 0u);
+  EXPECT_EQ(actor->telemetry().loss.rejected, 0u);  // they are still the sender's
+  std::vector<Message> got(6);
+  EXPECT_EQ(actor->receive_batch(got), 0u);
+  ASSERT_TRUE(actor->reactivate());
+  std::uint32_t count = 0;
+  for (const auto end = std::chrono::steady_clock::now() + 10s; count < 4 && std::chrono::steady_clock::now() < end;) {
+    count += actor->receive_batch(std::span(got).subspan(count));
+    std::this_thread::yield();
+  }
+  ASSERT_EQ(count, 4u);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(value_of(got[static_cast<std::size_t>(i)]), i);
+  ASSERT_TRUE(runtime->terminate("echo").has_value());
+  EXPECT_EQ(actor->send_batch(batch), 0u);
+}
+
 TEST(runtime, an_actor_can_be_terminated_in_every_state) {
   for (const int steps : {0, 1, 2}) {
     const auto runtime = make_runtime();

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <random>
 #include <thread>
 
 #include "device/cpu/cpu_device.hpp"
@@ -48,7 +49,7 @@ struct WarpLikeLanes : numerics::PortableLanesOf<32> {
 
 class HostKernels final : public PagedKernels {
  public:
-  explicit HostKernels(std::uint32_t& launches) : launches_(launches) {}
+  explicit HostKernels(std::atomic<std::uint32_t>& launches) : launches_(launches) {}
 
   [[nodiscard]] Status configure(const TrackingInput& input, bool in_bricks) override {
     input_ = input;
@@ -146,24 +147,35 @@ class HostKernels final : public PagedKernels {
     std::vector<std::uint32_t> nearest(kernel::packed_nearest_words);
     for (std::uint32_t i = 0; i < nearest.size(); ++i) nearest[i] = kernel::packed_nearest(input.nearest, i);
     std::vector<kernel::FourFloats> directions(std::size_t{32} * input.sphere.rows);
+    std::vector<std::uint32_t> places(directions.size());
+    for (std::uint32_t i = 0; i < input.field.channels; ++i) places[i] = kernel::place_of_slot(input, i);
     for (std::size_t i = 0; i < directions.size(); ++i) {
-      directions[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], 0.0f}};
+      directions[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], numerics::bits_float(places[i])}};
     }
     std::vector<kernel::ProbeArc> arcs(32);
-    std::vector<kernel::FourFloats> slab(kernel::walks_of_a_warp * kernel::probe_walk_slab_words / 4);
+    std::vector<kernel::FourFloats> slab(kernel::probe_slab_words(kernel::walks_of_a_warp) / 4);
     test::FiberWarp::run([&] { arcs[Lanes::lane_index()] = kernel::disc_arc<Lanes>(input); });
     input.probes.cells = cell_words;
     // A number of its own for every cell.
     std::vector<std::uint32_t> corners_of_cell(cells.size() / 2);
-    std::vector<kernel::FourFloats> corners(cells.size() * input.field.channels);
+    const std::size_t stride = 2 * (std::size_t{input.field.channels} + 1);
+    std::vector<kernel::FourFloats> corners(corners_of_cell.size() * stride);
+    std::vector<float> greatest(corners_of_cell.size() * kernel::most_groups);
+    places.push_back(0);
+    places[input.field.channels] = input.field.channels;
     for (std::uint32_t i = 0; i < corners_of_cell.size(); ++i) {
       corners_of_cell[i] = i;
-      for (std::uint32_t slot = 0; slot < input.field.channels; ++slot) {
-        kernel::write_corners(input, i, slot, &corners[2 * (std::size_t{i} * input.field.channels + slot)]);
+      kernel::FourFloats* const own = &corners[i * stride];
+      for (std::uint32_t slot = 0; slot <= input.field.channels; ++slot) {
+        kernel::write_corners(input, i, slot, own + std::size_t{2} * places[slot]);
+      }
+      for (std::uint32_t group = 0; group < kernel::most_groups; ++group) {
+        greatest[std::size_t{i} * kernel::most_groups + group] = kernel::greatest_of_group(input, own, group);
       }
     }
-    input.probes = {cell_words,     corners_of_cell.data(),    corners.data()->number,
-                    nearest.data(), directions.data()->number, &arcs.data()->along};
+    input.probes = {
+        cell_words,     corners_of_cell.data(),    places.data(),           corners.data()->number, greatest.data(),
+        nearest.data(), directions.data()->number, &arcs.data()->turn.along};
     test::FiberWarp::run([&] {
       kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, 0u, work.seeds,
                                                                              work.halves, work.store);
@@ -172,13 +184,13 @@ class HostKernels final : public PagedKernels {
 
   TrackingInput input_{};
   bool in_bricks_ = false;
-  std::uint32_t& launches_;
+  std::atomic<std::uint32_t>& launches_;
 };
 
 struct Setting {
   std::unique_ptr<ThreadPool> pool = ThreadPool::create(2).value();
   std::unique_ptr<CpuDevice> device = CpuDevice::create(1).value();
-  std::uint32_t launches = 0;
+  std::atomic<std::uint32_t> launches = 0;
 
   std::unique_ptr<Tracker> tracker(const PagedTrackerOptions& options) {
     return make_paged_tracker(*device, std::make_unique<HostKernels>(launches), options);
@@ -210,6 +222,25 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   EXPECT_GT(HostKernels::amplitudes_in_registers, 0u);
   EXPECT_GT(HostKernels::steps_from_kept, 0u);
   EXPECT_GE(HostKernels::ptt_in_registers, fibers_run ? 4u : 0u);
+}
+
+// Few streamlines at a time: some of a warp's end before the others, or there are fewer than it may have.
+TEST(PagedTracker, follows_probes_of_few_streamlines) {
+  if (!fibers_run) GTEST_SKIP() << "no fibers here";
+  Setting setting;
+  const std::uint32_t wanted = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 60 : 6;
+  std::uint32_t found = 0;
+  for (std::uint32_t number = 3000; number < 6000 && found < wanted; ++number) {
+    const test::RandomPlan plan = test::random_plan(number, *setting.pool);
+    if (plan.options.getter != Getter::ptt || plan.field.kind != FieldKind::amplitudes) continue;
+    SCOPED_TRACE(fmt::format("plan {}", number));
+    const std::uint32_t before = HostKernels::ptt_in_registers;
+    const auto tracker = setting.tracker({.most_piece_seeds = 1 + number % 4});
+    test::expect_same_as_cpu(*tracker, plan, *setting.pool);
+    if (HostKernels::ptt_in_registers > before) ++found;
+    if (::testing::Test::HasFailure()) break;
+  }
+  EXPECT_EQ(found, wanted);
 }
 
 TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {

@@ -16,6 +16,8 @@ import time
 import unittest
 from pathlib import Path
 
+# A shell in the background has SIGINT ignored, and so would every program that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 WRITER = os.environ.get("CINGULUM_TEST_KILL_WRITER", "build/bin/kill_writer")
 KILLS = int(os.environ.get("CINGULUM_TEST_KILLS", "40"))
 SEED = int(os.environ.get("CINGULUM_TEST_KILL_SEED", str(random.randrange(2**32))))
@@ -92,7 +94,10 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
             raise AssertionError(f"the program did not end within {seconds} s; shown: {shown!r}")
-        shown += self.read()
+        # The kernel passes on what was written some time later, maybe after the program's end: read until it says so.
+        os.set_blocking(self.master, True)
+        while rest := self.read():
+            shown += rest
         os.close(self.master)
         return self.process.returncode, shown
 

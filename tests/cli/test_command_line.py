@@ -14,6 +14,9 @@ import time
 import unittest
 from pathlib import Path
 
+# A shell in the background has SIGINT ignored, nohup SIGHUP, and so would every program that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "commands"
 

@@ -170,8 +170,10 @@ class Differential(unittest.TestCase):
         def theirs(path):
             try:
                 with open(path, "rb") as file:
-                    tractogram = cls.load(io.BytesIO(file.read())).tractogram
-                    return [np.asarray(line, dtype=np.float64) for line in tractogram.streamlines]
+                    read = cls.load(io.BytesIO(file.read()))
+                if cls is TrkFile and (read.header["voxel_sizes"] == 0).any():
+                    return None  # nibabel divides by it; we take the edge from vox_to_ras, and say so
+                return [np.asarray(line, dtype=np.float64) for line in read.tractogram.streamlines]
             except Exception:  # their refusals have many names
                 return None
         return theirs

@@ -11,6 +11,8 @@ import subprocess
 import time
 import unittest
 
+# A shell in the background has SIGINT ignored, and so would every program that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 HOST = os.environ["CINGULUM_TEST_RING_HOST"]
 DEVICES = os.environ.get("CINGULUM_TEST_DEATH_DEVICE", "cpu,child,emulated").split(",")
 STATES = ["created", "launched", "active", "deactivated", "terminating", "failed"]

@@ -16,6 +16,8 @@ import termios
 import time
 import unittest
 
+# A shell in the background has SIGINT ignored, and so would every program that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 CINGULUM = os.environ["CINGULUM"]
 TIMES = int(os.environ.get("CINGULUM_TEST_INTERRUPTS", "5"))
 LONG = os.environ.get("CINGULUM_TEST_LONG") == "1"
@@ -72,9 +74,12 @@ class Interrupts(unittest.TestCase):
             process.kill()
             process.wait()
             raise AssertionError(f"{words}: still there 10 s after Ctrl-C; shown: {shown[-2000:]!r}")
-        shown += read()
         after = termios.tcgetattr(slave)
         os.close(slave)
+        # The kernel passes on what was written some time later, maybe after the program's end: read until it says so.
+        os.set_blocking(master, True)
+        while rest := read():
+            shown += rest
         os.close(master)
         self.assertEqual(before, after, f"{words}: the terminal's settings were not restored")
         modes = {}

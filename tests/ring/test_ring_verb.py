@@ -12,6 +12,8 @@ import unittest
 import numpy as np
 from scipy import sparse
 
+# A shell in the background has SIGINT ignored, and so would every program that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 CINGULUM = os.environ["CINGULUM"]
 LONG = os.environ.get("CINGULUM_TEST_LONG") == "1"
 

@@ -129,6 +129,17 @@ struct FiberLanesOf {
     return FiberWarp::meet(a)[lane_index() ^ distance];
   }
 
+  static std::uint32_t greatest_integer(Word a) {
+    const std::uint32_t* given = FiberWarp::meet(a);
+    std::uint32_t greatest = given[0];
+    for (std::uint32_t l = 1; l < width; ++l) {
+      if (static_cast<std::int32_t>(given[l]) > static_cast<std::int32_t>(greatest)) greatest = given[l];
+    }
+    return greatest;
+  }
+  static void raise(std::uint32_t& shared, std::uint32_t by) { shared = shared < by ? by : shared; }
+  static void lower(std::uint32_t& shared, std::uint32_t by) { shared = by < shared ? by : shared; }
+
   static Float broadcast(float value) { return value; }
   static Word broadcast(std::uint32_t value) { return value; }
   static Float load(const float* first) { return first[lane_index()]; }

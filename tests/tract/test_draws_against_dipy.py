@@ -189,8 +189,15 @@ class Draws(unittest.TestCase):
         for edge in (1.0, 2.0):
             ours, theirs = self.first_arcs(edge, count)
             self.assertGreater(len(theirs), 0.9 * count / 8)
-            p = [ks_2samp(ours @ axis, theirs @ axis).pvalue for axis in (across, up)]
-            p.append(ks_2samp(np.hypot(ours @ across, ours @ up), np.hypot(theirs @ across, theirs @ up)).pvalue)
+            # What is compared are the curvatures (k1, k2). Our step is an arc of its length: its chord is off the tangent
+            # by k step / 2. DIPY's is (step, k step^2 / 2), the first term of the arc.
+            step = 0.5
+            theirs_k = 2 / step**2 * np.stack([theirs @ across, theirs @ up], axis=1)
+            sideways = np.stack([ours @ across, ours @ up], axis=1)
+            size = np.linalg.norm(sideways, axis=1)
+            ours_k = sideways * (2 / step * np.arctan2(size, ours @ AHEAD) / size)[:, None]
+            p = [ks_2samp(ours_k[:, i], theirs_k[:, i]).pvalue for i in range(2)]
+            p.append(ks_2samp(np.linalg.norm(ours_k, axis=1), np.linalg.norm(theirs_k, axis=1)).pvalue)
             print(f"ptt, edge {edge} mm: p = {p[0]:.2g} and {p[1]:.2g} sideways, {p[2]:.2g} in curvature", flush=True)
             if edge == 1.0:
                 self.assertGreater(min(p), 1e-4)

@@ -204,6 +204,25 @@ GetStatus CpuActor::do_receive(Message& message, std::uint64_t deadline_ns) {
   return status;
 }
 
+std::uint32_t CpuActor::do_send_batch(std::span<const Message> messages) {
+  // Other policies count what they refuse or drop, one message at a time.
+  if (options().inbox_policy != FullPolicy::block) return Actor::do_send_batch(messages);
+  return core_->inbox.put_batch(messages.data(), static_cast<std::uint32_t>(messages.size()));
+}
+
+std::uint32_t CpuActor::do_receive_batch(std::span<Message> messages) {
+  const std::lock_guard lock(receive_mutex_);
+  std::uint32_t got = 0;
+  for (; got < messages.size() && !saved_outputs_.empty(); ++got) {
+    messages[got] = saved_outputs_.front();
+    saved_outputs_.pop_front();
+  }
+  for (Envelope envelope; got < messages.size() && core_->outbox.try_take(envelope) == GetStatus::taken; ++got) {
+    messages[got] = envelope.message;
+  }
+  return got;
+}
+
 Status CpuActor::do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) {
   const std::lock_guard lock(core_->wires_mutex);
   if (targets.empty()) {

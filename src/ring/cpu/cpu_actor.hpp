@@ -28,6 +28,8 @@ class CpuActor final : public Actor {
   void do_gate(bool open, Nanoseconds patience) override;
   Result<TerminationReport> do_terminate(const Termination& how) override;
   GetStatus do_receive(Message& message, std::uint64_t deadline_ns) override;
+  std::uint32_t do_send_batch(std::span<const Message> messages) override;
+  std::uint32_t do_receive_batch(std::span<Message> messages) override;
   Status do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) override;
   void do_telemetry(ActorTelemetry& telemetry) const override;
   ActorCounters do_counters() const override;

@@ -110,6 +110,16 @@ GetStatus CpuContext::try_receive(Message& message) {
   return status;
 }
 
+void CpuContext::rest() {
+  if (core_.services.schedule != nullptr) {
+    core_.services.schedule->idle(core_.services.schedule->now_ns() + 1);
+  } else if (++rests_ % 64 == 0) {
+    std::this_thread::yield();  // the one who is waited for may have no processor
+  } else {
+    HostAtomics::pause();
+  }
+}
+
 PutStatus CpuContext::deliver(MessageSink& target, const Message& message) {
   return target.put(message, no_deadline, no_deadline, &core_.stop);
 }

@@ -83,6 +83,10 @@ class CpuContext {
     return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), handle);
   }
 
+  [[nodiscard]] std::uint64_t read_shared(const std::uint64_t& word) const { return HostAtomics::load_acquire(word); }
+  void write_shared(std::uint64_t& word, std::uint64_t value) { HostAtomics::store_release(word, value); }
+  void rest();
+
   // The request that the body works on; 0: none. For the one who reports its failure.
   [[nodiscard]] std::uint64_t current_request() const { return current_request_; }
   [[nodiscard]] bool has_current() const { return has_current_; }
@@ -96,6 +100,7 @@ class CpuContext {
   std::uint64_t busy_since_ns_;
   std::uint64_t current_request_ = 0;
   bool has_current_ = false;
+  std::uint32_t rests_ = 0;
 };
 static_assert(ActorContext<CpuContext>);
 

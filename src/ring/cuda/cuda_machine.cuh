@@ -55,6 +55,16 @@ struct CudaMachine {
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
     return value;
   }
+  // Between blocks of the same device, by each lane for itself.
+  __device__ static std::uint64_t load_shared(const std::uint64_t* word) {
+    std::uint64_t value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+  }
+  __device__ static void store_shared(std::uint64_t* word, std::uint64_t value) {
+    asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+  }
+  __device__ static void rest() {}
   __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
     if (is_first()) asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
     __syncwarp();
@@ -228,10 +238,16 @@ struct CudaMachine {
     return *reinterpret_cast<Shared*>(shared_bytes);
   }
 
+  // By the mailbox: what the writer of this message did before is seen after. A fence would do the same and wait for
+  // everything that is under way over the bus, which takes ten times as long as this one read.
+  __device__ static void acquire_slot(const FastSlot<Message>* slot) {
+    static_cast<void>(load_word(slot->words + (threadIdx.x & 15u)));
+    __syncwarp();
+  }
   // By every thread: what it wrote before is seen by whoever sees what is written after; and it sees what others
   // published before what it has read.
   __device__ static void fence() {
-    __threadfence_system();
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
   }
 
   // By all threads of the block: `count` messages from position `first` of a bulk ring, 16 bytes a thread at a time.

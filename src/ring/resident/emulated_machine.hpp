@@ -45,6 +45,9 @@ struct EmulatedMachine {
   static T load_word(const T* word) {
     return HostAtomics::load_acquire(*word);
   }
+  static std::uint64_t load_shared(const std::uint64_t* word) { return HostAtomics::load_acquire(*word); }
+  static void store_shared(std::uint64_t* word, std::uint64_t value) { HostAtomics::store_release(*word, value); }
+  static void rest() { std::this_thread::yield(); }
   static void store_relaxed(std::uint64_t* word, std::uint64_t value) { HostAtomics::store_relaxed(*word, value); }
   static void store_release(std::uint64_t* word, std::uint64_t value) { HostAtomics::store_release(*word, value); }
   static void store_release_on_device(std::uint64_t* word, std::uint64_t value) { store_release(word, value); }
@@ -90,6 +93,9 @@ struct EmulatedMachine {
   template <class Shared>
   static Shared& block_memory(Shared* memory) {
     return *memory;
+  }
+  static void acquire_slot(const FastSlot<Message>* slot) {
+    static_cast<void>(HostAtomics::load_acquire(slot->words[FastSlot<Message>::word_count - 1]));
   }
   static void fence() {}  // the words of the slots hand over here
 

@@ -250,7 +250,19 @@ PutStatus ResidentActor::put(const Message& message, std::uint64_t deadline_ns, 
   }
 }
 
-std::uint32_t ResidentActor::put_batch(std::span<const Message> messages) {
+bool ResidentActor::send_at_once(const Message& message) {
+  if (try_put(message) != PutStatus::stored) return false;
+  if (message.has(mark_request)) grid_->expect_reply();
+  grid_->wake();
+  return true;
+}
+
+std::uint32_t ResidentActor::do_send_batch(std::span<const Message> messages) {
+  // Other policies count what they refuse or drop, one message at a time; so are requests counted.
+  const bool is_plain =
+      options().inbox_policy == FullPolicy::block &&
+      std::none_of(messages.begin(), messages.end(), [](const Message& m) { return m.has(mark_request); });
+  if (!is_plain) return Actor::do_send_batch(messages);
   const std::lock_guard lock(input_mutex_);
   if (inbox_closed_) return 0;
   std::uint32_t stored = 0;
@@ -286,7 +298,7 @@ bool ResidentActor::take_output(Message& message) {
   return false;
 }
 
-std::uint32_t ResidentActor::take_batch(std::span<Message> messages) {
+std::uint32_t ResidentActor::do_receive_batch(std::span<Message> messages) {
   const std::lock_guard lock(output_mutex_);
   std::uint32_t taken = 0;
   if (kind_ == RingKind::bulk && queue_.empty() && outbox_open_) {

@@ -23,10 +23,7 @@ class ResidentActor final : public Actor {
 
   PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                 const std::atomic<bool>* stop) override;
-  // For streams, without waiting: how many were stored, and how many were taken. Only while active or deactivated.
-  [[nodiscard]] std::uint32_t put_batch(std::span<const Message> messages);
-  [[nodiscard]] std::uint32_t take_batch(std::span<Message> messages);
-
+  bool send_at_once(const Message& message) override;
   [[nodiscard]] const std::shared_ptr<ResidentGrid>& grid() const { return grid_; }
 
  private:
@@ -37,6 +34,8 @@ class ResidentActor final : public Actor {
   void do_gate(bool open, Nanoseconds patience) override;
   Result<TerminationReport> do_terminate(const Termination& how) override;
   GetStatus do_receive(Message& message, std::uint64_t deadline_ns) override;
+  std::uint32_t do_send_batch(std::span<const Message> messages) override;
+  std::uint32_t do_receive_batch(std::span<Message> messages) override;
   Status do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) override;
   void do_telemetry(ActorTelemetry& telemetry) const override;
   ActorCounters do_counters() const override;

@@ -153,8 +153,8 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   void expect_reply() { open_requests_.fetch_add(1, std::memory_order_relaxed); }
   // The service thread looks without sleeping for a while: somebody waits for an answer and does not look himself.
   void call_service() {
-    service_call_->was_made.store(true, std::memory_order_release);
-    service_call_->bell.ring();
+    // Who finds a call that was not answered yet need not wake anyone: that is a system call.
+    if (!service_call_->was_made.exchange(true, std::memory_order_acq_rel)) service_call_->bell.ring();
   }
   void reply_came() { open_requests_.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] bool expects_replies() const { return open_requests_.load(std::memory_order_relaxed) > 0; }

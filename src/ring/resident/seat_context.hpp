@@ -16,9 +16,9 @@ constexpr std::uint32_t edge_polls_per_bus_poll = 4;
 // Beats that an actor which hears one message after the other from the host may let pass before it tells one.
 constexpr std::uint32_t eager_beats = 2;
 // Of the first look over the bus after an answer, in quarters of a cycle; see choose_delay(). Where it settles, one
-// look in 320 misses.
-constexpr std::uint32_t delay_step = 320;
-constexpr std::uint32_t longest_delay = 6400;
+// look in 160 misses; rarer, and bursts of late messages would leave it too long for thousands of others.
+constexpr std::uint32_t delay_step = 160;
+constexpr std::uint32_t longest_delay = 9600;
 
 template <class Machine>
 class SeatContext {
@@ -37,7 +37,8 @@ class SeatContext {
     }
     if (left_ != 0 && out_count_ == 0 && take_eagerly()) {
       Machine::load_message(message, core_.shared().in[round_][0]);
-      if (message.has(mark_handle)) Machine::fence();  // the reads of the buffer come after the read of the message
+      // The reads of the buffer come after the read of the message; for larger blocks the mailbox has seen to it.
+      if (Machine::is_one_warp() && message.has(mark_handle)) Machine::acquire_slot(in_ - 1);
       return true;
     }
     keep();
@@ -142,6 +143,14 @@ class SeatContext {
   // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
   CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) { return core_.buffer(handle); }
 
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t read_shared(const std::uint64_t& word) const {
+    return Machine::load_shared(&word);
+  }
+  CGL_HD_GENERIC CGL_HD void write_shared(std::uint64_t& word, std::uint64_t value) {
+    Machine::store_shared(&word, value);
+  }
+  CGL_HD_GENERIC CGL_HD void rest() { Machine::rest(); }
+
   // ---- for run_seat: before the body runs, and when it has returned ----
 
   CGL_HD_GENERIC CGL_HD void look_up() {
@@ -216,8 +225,11 @@ class SeatContext {
       if (core_.eager_allowed_ && !Machine::any(asked > deadline_)) {
         found = eager_ == Eager::edge ? poll_edge() : poll_inbox();
       }
-      if (!Machine::is_one_warp() && Machine::is_first()) {
-        core_.shared().verdict[round_] = static_cast<std::uint32_t>(found != 0 ? Verdict::message : Verdict::nothing);
+      if (!Machine::is_one_warp()) {
+        if (Machine::is_first()) {
+          core_.shared().verdict[round_] = static_cast<std::uint32_t>(found != 0 ? Verdict::message : Verdict::nothing);
+        }
+        if (found != 0 && core_.shared().in[round_][0].has(mark_handle)) Machine::acquire_slot(in_);
       }
     }
     if (!Machine::is_one_warp()) {
@@ -253,13 +265,14 @@ class SeatContext {
   }
   // A look over the bus takes about as long as an answer and what follows from it: the one that begins with the answer
   // comes a little too early, and the next one late. It is put off until the next message can be there: longer by a
-  // large step when the first look missed it, shorter by a small one when it did not.
+  // large step when the first look missed it, shorter by a small one when it did not. It is kept below the time of a
+  // look or so, and never given up at once: to find it again costs a late look for each step.
   CGL_HD_GENERIC CGL_HD void choose_delay(std::uint32_t found) {
     if (found == 1) {
       if (first_look_delay_ != 0) --first_look_delay_;
     } else if (found == 2) {
-      first_look_delay_ += delay_step;
-      if (first_look_delay_ > longest_delay) first_look_delay_ = 0;
+      first_look_delay_ =
+          first_look_delay_ + delay_step < longest_delay ? first_look_delay_ + delay_step : longest_delay;
     }
   }
 

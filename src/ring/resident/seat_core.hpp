@@ -32,7 +32,9 @@ constexpr std::uint32_t passes_per_look_at_edges = 64;
 constexpr std::uint32_t smallest_eager_capacity = 16;  // smaller rings need their credit at once
 constexpr std::uint32_t shortest_nap_ns = 20;
 constexpr std::uint32_t vacant_nap_ns = 10000;  // nobody waits for a vacant seat but the one who seats an actor
-constexpr std::uint32_t idle_passes_before_credit = 16;
+// Not soon: the release waits for everything that is under way over the bus, and the next message waits for it. No
+// writer is kept from writing: quarters of the ring are told at once.
+constexpr std::uint32_t idle_passes_before_credit = 512;
 
 // The block's shared memory.
 struct SeatShared {
@@ -177,10 +179,18 @@ class SeatCore {
     return reinterpret_cast<void*>(Machine::load_word(&entry->address));
   }
 
-  // What all lanes wrote to a buffer is there before the message that names it.
+  // What all lanes wrote to a buffer is there before the message that names it: the mailbox has seen it at the barrier,
+  // and its fence is good for all of it.
   CGL_HD_GENERIC CGL_HD void hand_over() {
-    Machine::fence();
     Machine::block_sync();
+    if (Machine::in_mailbox()) Machine::fence();
+  }
+  // By the mailbox, when it has taken a message and before the others know: their reads of the buffer that it names
+  // come after the read of the message.
+  CGL_HD_GENERIC CGL_HD void take_over() {
+    if (!shared().in[round_][0].has(mark_handle)) return;
+    const SeatInput& input = staged_from_edge_ >= 0 ? edges_in_[staged_from_edge_] : input_;
+    Machine::acquire_slot(input.next - 1);
   }
   [[nodiscard]] CGL_HD SeatShared& shared() const { return Machine::block_memory(shared_); }
   [[nodiscard]] CGL_HD std::uint32_t port_size(std::uint32_t port) const {
@@ -393,16 +403,20 @@ class SeatCore {
     if (words.command != command_) {
       command_ = words.command;
       eager_allowed_ = false;
-      Machine::fence();  // what the host did before it gave the command is seen after it
+      // What the host did before it gave the command is seen after it: the words may have been read without order. (A
+      // fence, here and in stores, waits for all that is under way over the bus: several times as long as a read.)
+      static_cast<void>(Machine::load_acquire(&seat_->host.command));
       const SeatCommand command = command_of(command_);
       if (command == SeatCommand::leave && leave_ == LeaveReason::none) leave_ = LeaveReason::told;
       if (command == SeatCommand::drain) drain_from_ = received_;
       if (state_ == SeatState::running || state_ == SeatState::held) {
         store_positions();
         // While messages lie staged the body is not at its gate yet: it gets those first.
-        if (is_hold(command) && in_at_ == in_count_) enter(SeatState::held);
-        if (command == SeatCommand::run || command == SeatCommand::drain) enter(SeatState::running);
+        if (is_hold(command) && in_at_ == in_count_) state_ = SeatState::held;
+        if (command == SeatCommand::run || command == SeatCommand::drain) state_ = SeatState::running;
+        Machine::store_relaxed(&seat_->device.state, static_cast<std::uint64_t>(state_));
       }
+      // Told together: one release for positions, state and this.
       Machine::store_release(&seat_->device.obeyed, command_);
     }
     beat(now);
@@ -456,13 +470,14 @@ class SeatCore {
       Machine::store_release(&ring.reader->position, position);
     }
   }
-  // What was delivered, not what lies staged: a successor finds the rest in the ring.
+  // What was delivered, not what lies staged: a successor finds the rest in the ring. Positions of writers are told by
+  // the release of what the caller stores next.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void store_positions() {
     publish_taken();
     const SeatPlan& plan = shared().plan;
-    if (plan.outbox.kind == RingKind::fast) Machine::store_release(&plan.outbox.writer->position, output_.position());
+    if (plan.outbox.kind == RingKind::fast) Machine::store_relaxed(&plan.outbox.writer->position, output_.position());
     for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) {
-      Machine::store_release(&plan.edges_out[i].writer->position, edges_out_[i].position());
+      Machine::store_relaxed(&plan.edges_out[i].writer->position, edges_out_[i].position());
     }
   }
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void publish_taken() {
@@ -694,7 +709,13 @@ class SeatCore {
       busy_since_ = 0;
     }
     round_ ^= 1u;
-    if (Machine::in_mailbox()) wait_for_input(wait);
+    if (Machine::in_mailbox()) {
+      wait_for_input(wait);
+      const bool has_told = Machine::is_first();  // and may read it without a barrier
+      if (Machine::any(has_told && shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::message))) {
+        take_over();
+      }
+    }
     Machine::block_sync();
     const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
     // Without a message nothing is at the context's hand: the wait may have gone on to another run of the ring.
@@ -711,8 +732,6 @@ class SeatCore {
       Machine::copy_in(shared().in[in_buffer_], static_cast<const Message*>(inbox.slots), staged_position(), in_count_,
                        inbox.capacity);
       Machine::block_sync();
-    } else if (shared().in[in_buffer_][0].has(mark_handle)) {
-      Machine::fence();  // the reads of the buffer come after the read of the message
     }
     if (Machine::in_mailbox()) {
       if (verdict == Verdict::batch) {

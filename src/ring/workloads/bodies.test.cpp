@@ -2,6 +2,8 @@
 // do. Every number must be that of one lane, to the bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <cmath>
@@ -18,6 +20,7 @@
 #include "ring/workloads/echo_and_sum.hpp"
 #include "ring/workloads/extended.hpp"
 #include "ring/workloads/hop_body.hpp"
+#include "ring/workloads/meeting.hpp"
 #include "ring/workloads/pagerank.hpp"
 #include "ring/workloads/pagerank_body.hpp"
 #include "ring/workloads/workload_place.hpp"
@@ -35,6 +38,7 @@ struct Block {
   BufferTable& buffers;
   std::vector<Message> to_receive;
   std::vector<Message> sent;
+  bool told_to_stop = false;
   alignas(16) std::array<unsigned char, state_capacity> state = {};
 };
 
@@ -60,6 +64,13 @@ class LaneContext {
     return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), handle);
   }
   void heartbeat() {}
+  bool should_stop() {
+    sync();
+    return block_.told_to_stop;
+  }
+  std::uint64_t read_shared(const std::uint64_t& word) const { return HostAtomics::load_acquire(word); }
+  void write_shared(std::uint64_t& word, std::uint64_t value) { HostAtomics::store_release(word, value); }
+  void rest() { std::this_thread::yield(); }
   std::uint32_t lane() const { return lane_; }
   std::uint32_t lanes() const { return block_.lanes; }
   void sync() { block_.barrier.arrive_and_wait(); }
@@ -194,12 +205,70 @@ TEST(workload_bodies, ranks_do_not_depend_on_actors) {
   EXPECT_LE(sum, 1 + 1e-12);
 }
 
+// Rounds in which each actor writes a number and afterwards reads those of all.
+struct Meeter {
+  MeetingLine* lines;
+  std::uint32_t actors;
+  std::uint32_t self;
+  std::uint64_t rounds;
+  std::uint64_t (*written)[8];  // of even and odd rounds; plain words
+  std::atomic<std::uint64_t>* wrong;
+
+  template <class Context>
+  int operator()(Context& context) const {
+    auto* const strands = &context.template state<std::array<double, strand_count + lanes_per_group>>()[0];
+    for (std::uint64_t round = 1; round <= rounds; ++round) {
+      if (context.lane() == context.lanes() - 1) written[round & 1][self] = 10 * round + self;
+      double value = static_cast<double>((round * 7 + self * 5) % 11);
+      if (!meet(context, lines, actors, self, round, strands, value)) return 1;
+      double largest = 0;
+      for (std::uint32_t actor = 0; actor < actors; ++actor) {
+        largest = std::max(largest, static_cast<double>((round * 7 + actor * 5) % 11));
+        if (written[round & 1][actor] != 10 * round + actor) ++*wrong;
+      }
+      if (value != largest) ++*wrong;
+    }
+    return 0;
+  }
+};
+
+TEST(workload_bodies, actors_that_meet_see_what_all_have_written_and_the_largest_value) {
+  constexpr std::uint32_t actors = 3;
+  BufferTable table(1);
+  for (const std::uint32_t lanes : {1U, 2U}) {
+    std::vector<MeetingLine> lines(actors);
+    std::uint64_t written[2][8] = {};
+    std::atomic<std::uint64_t> wrong = 0;
+    std::vector<std::thread> threads;
+    for (std::uint32_t self = 0; self < actors; ++self) {
+      threads.emplace_back([&, self] {
+        Block block(lanes, table);
+        EXPECT_EQ(run_on_lanes(block, Meeter{lines.data(), actors, self, 300, written, &wrong}), 0);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0U) << lanes;
+  }
+}
+
+TEST(workload_bodies, who_waits_for_an_actor_that_does_not_come_can_be_told_to_stop) {
+  BufferTable table(1);
+  std::vector<MeetingLine> lines(2);
+  std::uint64_t written[2][8] = {};
+  std::atomic<std::uint64_t> wrong = 0;
+  Block block(2, table);
+  block.told_to_stop = true;
+  EXPECT_EQ(run_on_lanes(block, Meeter{lines.data(), 2, 0, 1, written, &wrong}), 1);
+  EXPECT_EQ(lines[0].round, 1U);
+}
+
 // The place that GPUs have, on a grid of threads: every workload, and the ranks of the CPU.
 TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
   const auto registry = DeviceRegistry::probe({});
   ASSERT_TRUE(registry.has_value()) << registry.error().message();
   Device* const device = registry->select_one("cpu").value();
-  using Backend = EmulatedBackend<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody>;
+  using Backend =
+      EmulatedBackend<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody, BatchEchoBody>;
   GridOptions options;
   options.seats = 2;
   options.ring_capacity = 1024;

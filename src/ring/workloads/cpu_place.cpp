@@ -27,6 +27,7 @@ class CpuPlace final : public WorkloadPlace {
       case WorkloadBody::pagerank: return runtime_->launch(name, PageRankBody{}, options);
       case WorkloadBody::anomaly: return runtime_->launch(name, AnomalyBody{}, options);
       case WorkloadBody::hop: return runtime_->launch(name, HopBody{}, options);
+      case WorkloadBody::batch_echo: return runtime_->launch(name, BatchEchoBody{}, options);
     }
     return fail(ErrorKind::invalid_argument, "no such body: {}", static_cast<int>(body));
   }
@@ -69,13 +70,14 @@ std::string_view workload_body_name(WorkloadBody body) {
     case WorkloadBody::pagerank: return "pagerank";
     case WorkloadBody::anomaly: return "anomaly";
     case WorkloadBody::hop: return "hop";
+    case WorkloadBody::batch_echo: return "batch_echo";
   }
   return "?";
 }
 
 std::vector<std::string> workload_body_names() {
   std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(WorkloadBody::hop); ++i) {
+  for (int i = 0; i <= static_cast<int>(WorkloadBody::batch_echo); ++i) {
     names.emplace_back(workload_body_name(static_cast<WorkloadBody>(i)));
   }
   return names;

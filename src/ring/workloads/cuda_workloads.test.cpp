@@ -84,7 +84,7 @@ TEST_F(cuda_workloads, every_row_of_the_bench_is_measured) {
     const auto gpu = place({.actors = 8, .lanes = lanes, .limit_samples = 2000});
     ASSERT_NE(gpu, nullptr);
     for (const auto bench : {&bench_answers, &bench_streams}) {
-      const auto rows = bench(*gpu, {2000, 50000, 1000, 4, 8});
+      const auto rows = bench(*gpu, {2000, 50000, 1000, 4, 8, 50});
       ASSERT_TRUE(rows.has_value()) << rows.error().message();
       for (const BenchRow& row : *rows) EXPECT_GT(row.value, 0) << row.scenario;
     }

@@ -36,6 +36,24 @@ struct EchoBody {
   }
 };
 
+// The same for streams: where the context hands out batches, each lane answers messages of its own.
+struct BatchEchoBody {
+  struct Same {
+    CGL_HD void operator()(Message&) const {}
+  };
+
+  CGL_HD_GENERIC template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    if constexpr (requires { context.answer_batch(Same{}); }) {
+      while (context.answer_batch(Same{})) {
+      }
+      return 0;
+    } else {
+      return EchoBody{}(context);
+    }
+  }
+};
+
 template <bool squares>
 struct SumBody {
   struct State {

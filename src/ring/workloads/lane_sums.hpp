@@ -54,4 +54,28 @@ CGL_HD double join_over_lanes(Context& context, double* strands, std::uint32_t c
   return result;
 }
 
+// The largest of what the lanes bring; none is negative. `strands`: strand_count + lanes_per_group numbers that the
+// lanes share. By all lanes together; all get the result. Two barriers where a sum has ten: the order does not matter.
+constexpr std::uint32_t lanes_per_group = 16;
+CGL_HD_GENERIC template <class Context>
+CGL_HD double largest_over_lanes(Context& context, double* strands, double mine) {
+  const std::uint32_t lanes = context.lanes();
+  if (lanes == 1) return mine;
+  const std::uint32_t groups = (lanes + lanes_per_group - 1) / lanes_per_group;
+  const std::uint32_t lane = context.lane();
+  strands[lane] = mine;
+  context.sync();
+  if (lane < groups) {
+    double largest = 0;
+    for (std::uint32_t i = lane * lanes_per_group; i < (lane + 1) * lanes_per_group && i < lanes; ++i) {
+      largest = Maximum{}(largest, strands[i]);
+    }
+    strands[strand_count + lane] = largest;
+  }
+  context.sync();
+  double largest = 0;
+  for (std::uint32_t group = 0; group < groups; ++group) largest = Maximum{}(largest, strands[strand_count + group]);
+  return largest;
+}
+
 }  // namespace cingulum::ring

@@ -29,7 +29,8 @@ class Stopwatch {
 
 // The buffer that pagerank_body.hpp describes. Sources of a node ascend: edges are sorted by source, then by target,
 // each time keeping the order of equals.
-Result<std::vector<std::byte>> build_graph(std::uint32_t nodes, std::span<const Edge> edges, double damping) {
+Result<std::vector<std::byte>> build_graph(std::uint32_t nodes, std::span<const Edge> edges, double damping,
+                                           std::uint32_t actors) {
   if (nodes == 0 || edges.size() >= 0xffffffffU) {
     return fail(ErrorKind::invalid_argument,
                 "a graph of {} nodes and {} edges: 1 node at least, 2^32 - 2 edges at most", nodes, edges.size());
@@ -49,7 +50,8 @@ Result<std::vector<std::byte>> build_graph(std::uint32_t nodes, std::span<const 
   header.weights = aligned(header.sources + 4 * header.edges);
   header.ranks = aligned(header.weights + 8 * header.nodes);
   header.handed_on = aligned(header.ranks + 8 * header.nodes);
-  std::vector<std::byte> graph(static_cast<std::size_t>(header.handed_on + 16 * header.nodes));
+  header.meeting = aligned(header.handed_on + 16 * header.nodes);
+  std::vector<std::byte> graph(static_cast<std::size_t>(header.meeting + actors * sizeof(MeetingLine)));
   std::memcpy(graph.data(), &header, sizeof(header));
   auto* const row_starts = reinterpret_cast<std::uint32_t*>(graph.data() + header.row_starts);
   auto* const sources = reinterpret_cast<std::uint32_t*>(graph.data() + header.sources);
@@ -97,32 +99,37 @@ std::vector<std::uint32_t> split_nodes(const std::vector<std::byte>& graph, std:
   return bounds;
 }
 
-// Sends to all, then waits for all: the largest difference.
+// Sends to all, then waits for all: what the last of them has answered, as all have.
 template <class MakeMessage>
-Result<double> ask_all(Runtime& runtime, const std::vector<ActorHandle>& actors, MakeMessage&& message_for) {
+Result<RankDone> ask_all(Runtime& runtime, const std::vector<ActorHandle>& actors, MakeMessage&& message_for) {
   std::vector<PendingReply> pending;
   pending.reserve(actors.size());
   for (std::size_t i = 0; i < actors.size(); ++i) {
     CGL_TRY_ASSIGN(PendingReply reply, runtime.request_later(*actors[i], message_for(i)));
     pending.push_back(std::move(reply));
   }
-  double difference = 0;
+  RankDone done;
   for (PendingReply& reply : pending) {
     CGL_TRY_ASSIGN(const Message answer, reply.wait(answer_limit));
     if (!holds<RankDone>(answer)) return fail(ErrorKind::corrupt, "a rank actor answered with another message");
-    difference = std::max(difference, payload<RankDone>(answer).difference);
+    done = payload<RankDone>(answer);
   }
-  return difference;
+  return done;
 }
 
 Status iterate(WorkloadPlace& place, const std::vector<ActorHandle>& actors, BufferHandle graph,
-               const PageRankOptions& options, PageRankResult& result) {
+               std::uint64_t edge_count, const PageRankOptions& options, PageRankResult& result) {
+  // As many steps a message as keep Ctrl-C waiting for no longer than a blink: of two slow processors, of a device.
+  const std::uint64_t visits_a_message = place.asker_is_among_them() ? 20'000'000 : 400'000'000;
+  const auto steps = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(visits_a_message / std::max<std::uint64_t>(edge_count, 1), 1, 1000));
   while (result.steps < options.max_steps && !result.converged) {
     CGL_TRY(check_interrupt());
-    const RankStep step{graph, result.steps};
-    CGL_TRY_ASSIGN(result.difference,
-                   ask_all(place.runtime(), actors, [&](std::size_t) { return make_buffer_message(step); }));
-    ++result.steps;
+    const RankSteps message{graph, result.steps, std::min(options.max_steps, result.steps + steps), options.tolerance};
+    CGL_TRY_ASSIGN(const RankDone done,
+                   ask_all(place.runtime(), actors, [&](std::size_t) { return make_buffer_message(message); }));
+    result.difference = done.difference;
+    result.steps += done.steps;
     result.converged = result.difference < options.tolerance;
   }
   return {};
@@ -164,10 +171,8 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
                                     const PageRankOptions& options) {
   PageRankResult result;
   Stopwatch watch;
-  CGL_TRY_ASSIGN(const std::vector<std::byte> graph, build_graph(nodes, edges, options.damping));
-  result.build_s = watch.lap();
-  // An actor with few edges costs more in messages than it saves.
-  constexpr std::uint64_t fewest_edges = 2000;
+  // An actor with few edges costs more in messages than it saves; on a device it goes through them faster.
+  const std::uint64_t fewest_edges = place.asker_is_among_them() ? 2000 : 25'000;
   const std::uint64_t worth = std::max<std::uint64_t>(1, (edges.size() + nodes) / fewest_edges);
   result.actors = options.actors != 0
                       ? options.actors
@@ -178,12 +183,17 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
       result.actors == place.useful_actors() && edges.size() / result.actors < long_step_edges) {
     --result.actors;
   }
+  CGL_TRY_ASSIGN(const std::vector<std::byte> graph, build_graph(nodes, edges, options.damping, result.actors));
+  result.build_s = watch.lap();
   ActorOptions small_rings;  // one message at a time
   small_rings.inbox_capacity = 16;
   small_rings.outbox_capacity = 16;
   std::vector<ActorHandle> actors;
+  // Those who are left wait for the one that has failed: they are told to stop, not to finish.
   const auto stop_actors = [&] {
-    for (const ActorHandle& actor : actors) static_cast<void>(place.runtime().terminate(actor->name()));
+    for (const ActorHandle& actor : actors) {
+      static_cast<void>(place.runtime().terminate(actor->name(), Termination::discard()));
+    }
   };
   for (std::uint32_t i = 0; i < result.actors; ++i) {
     auto actor = place.start(fmt::format("pagerank-{}", i), WorkloadBody::pagerank, Traffic::answers, small_rings);
@@ -200,12 +210,13 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
   if (status) {
     const std::vector<std::uint32_t> bounds = split_nodes(graph, result.actors);
     status = ask_all(place.runtime(), actors, [&](std::size_t i) {
-               return make_buffer_message(RankStart{*kept, bounds[i], bounds[i + 1]});
-             }).map([](double) {});
+               return make_buffer_message(
+                   RankStart{*kept, bounds[i], bounds[i + 1], static_cast<std::uint32_t>(i), result.actors});
+             }).map([](const RankDone&) {});
     result.keep_s = watch.lap();
   }
   if (status) {
-    status = iterate(place, actors, *kept, options, result);
+    status = iterate(place, actors, *kept, edges.size(), options, result);
     result.iterate_s = watch.lap();
   }
   stop_actors();

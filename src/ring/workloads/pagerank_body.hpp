@@ -1,8 +1,9 @@
 // PageRank by actors that keep the graph: each owns a range of nodes, and for every step sums what the nodes before
 // them hand on (L. Page et al., The PageRank Citation Ranking, 1999, with the mass of nodes without an edge ignored, as
 // the workload has it). The graph lies in one buffer that all actors read; ranks are written by their owners only, what
-// is handed on is double-buffered, so a step needs no other order than its messages. The sums run over the sources of a
-// node in ascending order, as SciPy's sparse product does: the ranks are the same bits.
+// is handed on is double-buffered. Between two steps the actors wait for each other where they are
+// (ring/workloads/meeting.hpp): one message of the host is good for many steps. The sums run over the sources of a node
+// in ascending order, as SciPy's sparse product does: the ranks are the same bits.
 #pragma once
 
 #include "ring/actor_context.hpp"
@@ -10,6 +11,7 @@
 #include "ring/message.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
 #include "ring/workloads/lane_sums.hpp"
+#include "ring/workloads/meeting.hpp"
 
 namespace cingulum::ring {
 
@@ -22,6 +24,7 @@ struct GraphHeader {
   std::uint64_t weights = 0;     // double[nodes]: damping / edges out of the node, 0 where it has none
   std::uint64_t ranks = 0;       // double[nodes]
   std::uint64_t handed_on = 0;   // double[2][nodes]: weight x rank, of even and odd steps
+  std::uint64_t meeting = 0;     // MeetingLine[actors]
   double teleport = 0;           // (1 - damping) / nodes
 };
 
@@ -30,26 +33,34 @@ struct RankStart {
   BufferHandle graph;
   std::uint32_t first_node = 0;  // of those that this actor owns
   std::uint32_t end_node = 0;
+  std::uint32_t actor = 0;  // the first is 0
+  std::uint32_t actors = 0;
 };
 
-struct RankStep {
-  static constexpr const char* message_name = "RankStep";
+// To all actors alike: steps first_step up to end_step, or until no rank changes by `tolerance`.
+struct RankSteps {
+  static constexpr const char* message_name = "RankSteps";
   BufferHandle graph;
-  std::uint32_t step = 0;
+  std::uint32_t first_step = 0;
+  std::uint32_t end_step = 0;
+  double tolerance = 0;
 };
 
-// The answer to both.
+// The answer to both. It hands nothing over: the actors see each other's writes by their meetings, the host reads the
+// graph when they have ended.
 struct RankDone {
   static constexpr const char* message_name = "RankDone";
-  BufferHandle graph;
-  double difference = 0;  // the largest change of a rank in this step
+  double difference = 0;    // the largest change of a rank in the last step
+  std::uint32_t steps = 0;  // that were done
 };
 
 struct PageRankBody {
   struct State {
     std::uint32_t first_node;
     std::uint32_t end_node;
-    double strands[strand_count];
+    std::uint32_t actor;
+    std::uint32_t actors;
+    double strands[strand_count + lanes_per_group];
   };
 
   CGL_HD_GENERIC template <class Context>
@@ -58,13 +69,12 @@ struct PageRankBody {
     Message message;
     while (context.receive(message)) {
       const bool starts = holds<RankStart>(message);
-      if (!starts && !holds<RankStep>(message)) return failure_unknown_message;
+      if (!starts && !holds<RankSteps>(message)) return failure_unknown_message;
       // Both begin with the graph's handle.
-      const BufferHandle handle = starts ? payload<RankStart>(message).graph : payload<RankStep>(message).graph;
+      const BufferHandle handle = starts ? payload<RankStart>(message).graph : payload<RankSteps>(message).graph;
       auto* const graph = static_cast<unsigned char*>(context.buffer(handle));
       if (graph == nullptr) return failure_stale_buffer;
       RankDone done;
-      done.graph = handle;
       if (starts) {
         const auto start = payload<RankStart>(message);
         if (start.first_node > start.end_node || start.end_node > header(graph).nodes) return failure_bad_graph;
@@ -72,22 +82,15 @@ struct PageRankBody {
         if (context.lane() == 0) {
           state.first_node = start.first_node;
           state.end_node = start.end_node;
+          state.actor = start.actor;
+          state.actors = start.actors;
         }
         context.sync();
         begin(context, graph, start.first_node, start.end_node);
-      } else {
-        const std::uint32_t step = payload<RankStep>(message).step;
-        const std::uint32_t first = state.first_node;
-        done.difference = join_over_lanes(
-            context, state.strands, state.end_node - first,
-            NodeStep{array<double>(graph, header(graph).ranks), row_starts(graph),
-                     array<std::uint32_t>(graph, header(graph).sources), array<double>(graph, header(graph).weights),
-                     from(graph, step), from(graph, step + 1), header(graph).teleport, first},
-            Maximum{});
+      } else if (!take_steps(context, graph, payload<RankSteps>(message), done)) {
+        return 0;
       }
-      Message reply = make_reply(message, done);
-      reply.header.flags |= mark_handle;
-      context.send(reply);
+      context.send(make_reply(message, done));
     }
     return 0;
   }
@@ -119,7 +122,42 @@ struct PageRankBody {
     }
   }
 
-  // One node's step; the term of the maximum over nodes.
+  // False: told to stop.
+  CGL_HD_GENERIC template <class Context>
+  CGL_HD static bool take_steps(Context& context, unsigned char* graph, const RankSteps& steps, RankDone& done) {
+    State& state = context.template state<State>();
+    const std::uint32_t count = state.end_node - state.first_node;
+    auto* const meeting = array<MeetingLine>(graph, header(graph).meeting);
+    // The first ranks of all are there: the first round.
+    double nothing = 0;
+    if (steps.first_step == 0 && !meet(context, meeting, state.actors, state.actor, 1, state.strands, nothing)) {
+      return false;
+    }
+    for (std::uint32_t step = steps.first_step; step < steps.end_step; ++step) {
+      const NodeStep node_step{array<double>(graph, header(graph).ranks),
+                               row_starts(graph),
+                               array<std::uint32_t>(graph, header(graph).sources),
+                               array<double>(graph, header(graph).weights),
+                               from(graph, step),
+                               from(graph, step + 1),
+                               header(graph).teleport,
+                               state.first_node};
+      double largest = 0;
+      for (std::uint32_t i = context.lane(); i < count; i += context.lanes()) {
+        if (context.lanes() == 1 && i % 65536 == 0) context.heartbeat();  // a single lane may be at it for long
+        largest = Maximum{}(largest, node_step(i));
+      }
+      done.difference = largest_over_lanes(context, state.strands, largest);
+      if (!meet(context, meeting, state.actors, state.actor, std::uint64_t{step} + 2, state.strands, done.difference)) {
+        return false;
+      }
+      ++done.steps;
+      if (done.difference < steps.tolerance) break;
+    }
+    return true;
+  }
+
+  // One node's step; how much its rank changed.
   struct NodeStep {
     double* ranks;
     const std::uint32_t* starts;

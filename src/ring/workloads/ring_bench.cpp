@@ -210,8 +210,9 @@ Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trip
   const std::uint32_t warm_up = round_trips / 50;
   for (std::uint32_t i = 0; i < warm_up + round_trips; ++i) {
     CGL_TRY(check_interrupt());
+    const Message message = make_message(Ping{static_cast<double>(i)});
     const auto start = Clock::now();
-    CGL_TRY(actor->send(make_message(Ping{static_cast<double>(i)})));
+    CGL_TRY(actor->send(message));
     CGL_TRY_ASSIGN(const Message answer, actor->receive(answer_limit));
     if (i >= warm_up) microseconds.push_back(1e6 * seconds_since(start));
     CGL_TRY(check_ping(answer, i));
@@ -225,12 +226,13 @@ Result<BenchRow> bench_request(WorkloadPlace& place, std::uint32_t round_trips) 
   options.waiting = spinning;
   CGL_TRY(place.start("echo", WorkloadBody::echo, Traffic::answers, options).map([](const ActorHandle&) {}));
   std::vector<double> microseconds;
-  for (std::uint32_t i = 0; i < round_trips; ++i) {
+  const std::uint32_t warm_up = round_trips / 50;
+  for (std::uint32_t i = 0; i < warm_up + round_trips; ++i) {
     CGL_TRY(check_interrupt());
+    const Message message = make_message(Ping{static_cast<double>(i)});
     const auto start = Clock::now();
-    CGL_TRY_ASSIGN(const Message answer,
-                   place.runtime().request("echo", make_message(Ping{static_cast<double>(i)}), answer_limit));
-    microseconds.push_back(1e6 * seconds_since(start));
+    CGL_TRY_ASSIGN(const Message answer, place.runtime().request("echo", message, answer_limit));
+    if (i >= warm_up) microseconds.push_back(1e6 * seconds_since(start));
     CGL_TRY(check_ping(answer, i));
   }
   CGL_TRY(stop(place, "echo"));
@@ -274,9 +276,97 @@ Result<BenchRow> bench_stream(WorkloadPlace& place, std::uint32_t actor_count, s
     rates.push_back(static_cast<double>(each) * actor_count / seconds_since(start));
   }
   for (const ActorHandle& actor : actors) CGL_TRY(stop(place, actor->name()));
-  return rate_row(
-      actor_count == 1 ? "streaming echo, one actor" : fmt::format("streaming echo, {} actors", actor_count),
-      place.name(), std::move(rates));
+  return rate_row(actor_count == 1 ? "streaming echo, a call each, one actor"
+                                   : fmt::format("streaming echo, a call each, {} actors", actor_count),
+                  place.name(), std::move(rates));
+}
+
+Result<BenchRow> bench_batches(WorkloadPlace& place, std::uint32_t actor_count, std::uint32_t messages) {
+  constexpr std::uint32_t batch = 256;
+  struct Stream {
+    ActorHandle actor;
+    std::vector<Message> out = std::vector<Message>(batch);
+    std::uint32_t prepared = 0;  // of out
+    std::uint32_t sent = 0;      // of those
+    std::uint32_t made = 0;
+    std::uint32_t received = 0;
+  };
+  std::vector<Stream> streams(actor_count);
+  for (std::uint32_t i = 0; i < actor_count; ++i) {
+    CGL_TRY_ASSIGN(streams[i].actor,
+                   place.start(fmt::format("stream-{}", i), WorkloadBody::batch_echo, Traffic::stream, {}));
+  }
+  const std::uint32_t each = messages / actor_count;
+  std::vector<Message> in(batch);
+  std::vector<double> rates;
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    for (Stream& stream : streams) stream.prepared = stream.sent = stream.made = stream.received = 0;
+    std::uint64_t left = std::uint64_t{each} * actor_count;
+    const auto start = Clock::now();
+    for (auto last = start; left > 0;) {
+      CGL_TRY(check_interrupt());
+      const std::uint64_t before = left;
+      for (Stream& stream : streams) {
+        if (stream.sent == stream.prepared && stream.made < each) {
+          stream.prepared = std::min(batch, each - stream.made);
+          for (std::uint32_t i = 0; i < stream.prepared; ++i) {
+            stream.out[i] = make_message(Ping{static_cast<double>(stream.made++)});
+          }
+          stream.sent = 0;
+        }
+        if (stream.sent != stream.prepared) {
+          stream.sent +=
+              stream.actor->send_batch(std::span(stream.out).subspan(stream.sent, stream.prepared - stream.sent));
+        }
+        const std::uint32_t got = stream.actor->receive_batch(in);
+        for (std::uint32_t i = 0; i < got; ++i) CGL_TRY(check_ping(in[i], stream.received++));
+        left -= got;
+      }
+      if (left != before) {
+        last = Clock::now();
+      } else if (seconds_since(last) > 30) {
+        return fail(ErrorKind::timed_out, "a stream in batches stands still");
+      }
+    }
+    rates.push_back(static_cast<double>(each) * actor_count / seconds_since(start));
+  }
+  for (const Stream& stream : streams) CGL_TRY(stop(place, stream.actor->name()));
+  return rate_row(actor_count == 1 ? "streaming echo in batches, one actor"
+                                   : fmt::format("streaming echo in batches, {} actors", actor_count),
+                  place.name(), std::move(rates));
+}
+
+Result<BenchRow> bench_restart(WorkloadPlace& place, std::uint32_t failures) {
+  ActorOptions options;
+  options.waiting = spinning;
+  options.restart.kind = RestartKind::limited;
+  options.restart.max_restarts = ~0U;
+  options.restart.back_off = options.restart.max_back_off = Nanoseconds(1);
+  CGL_TRY_ASSIGN(const ActorHandle actor, place.start("fails", WorkloadBody::sum, Traffic::answers, options));
+  CGL_TRY_ASSIGN(const SharedBuffer one, place.share(sizeof(double)));
+  const double value = 42;
+  std::memcpy(one.bytes.data(), &value, sizeof value);
+  const Message wrong = make_message(Ping{});
+  const Message right = make_buffer_message(SumRequest{one.handle});
+  std::vector<double> microseconds;
+  for (std::uint32_t i = 0; i < failures; ++i) {
+    CGL_TRY(check_interrupt());
+    const auto start = Clock::now();
+    CGL_TRY(actor->send(wrong));
+    CGL_TRY_ASSIGN(const Message answer, place.runtime().request(*actor, right, answer_limit));
+    microseconds.push_back(1e6 * seconds_since(start));
+    if (!holds<SumReply>(answer) || payload<SumReply>(answer).sum != value) {
+      return fail(ErrorKind::corrupt, "an actor that was restarted does not answer as before");
+    }
+  }
+  const ActorTelemetry told = actor->telemetry();
+  if (told.failures != failures || told.restarts != failures) {
+    return fail(ErrorKind::corrupt, "{} failures and {} restarts were counted of {}", told.failures, told.restarts,
+                failures);
+  }
+  CGL_TRY(stop(place, "fails"));
+  CGL_TRY(place.release(one.handle));
+  return latency_row("a body fails, restarts and answers what waits", place.name(), std::move(microseconds));
 }
 
 Result<BenchRow> bench_stop(WorkloadPlace& place, std::uint32_t actor_count) {
@@ -336,6 +426,7 @@ Result<std::vector<BenchRow>> bench_answers(WorkloadPlace& place, const BenchOpt
   if (device == nullptr) {
     CGL_TRY(rows.add(bench_actor_to_actor(place, options.hops), &exchange));
     CGL_TRY(rows.add(bench_thread_per_message(std::min(options.round_trips / 50 + 10, 1000U))));
+    CGL_TRY(rows.add(bench_restart(place, options.failures)));
     return rows.take();
   }
   BenchRow between = latency_row("between two bare blocks and back", place.name(), {1e6 * device->kernel_to_kernel});
@@ -344,6 +435,7 @@ Result<std::vector<BenchRow>> bench_answers(WorkloadPlace& place, const BenchOpt
   CGL_TRY(rows.add(bench_actor_to_actor(place, options.hops), &between));
   CGL_TRY(rows.add(latency_row("the alternative: a kernel launched and waited for", place.name(),
                                in_microseconds(device->launches))));
+  CGL_TRY(rows.add(bench_restart(place, options.failures)));
   return rows.take();
 }
 
@@ -354,6 +446,8 @@ Result<std::vector<BenchRow>> bench_streams(WorkloadPlace& place, const BenchOpt
                                                      {device->messages_per_s})
                                           : bench_bare_ring(options.stream_messages);
   CGL_TRY(rows.add(bare));
+  CGL_TRY(rows.add(bench_batches(place, 1, options.stream_messages), &bare));
+  CGL_TRY(rows.add(bench_batches(place, options.many_actors, options.stream_messages), &bare));
   CGL_TRY(rows.add(bench_stream(place, 1, options.stream_messages), &bare));
   CGL_TRY(rows.add(bench_stream(place, options.many_actors, options.stream_messages), &bare));
   CGL_TRY(rows.add(bench_stop(

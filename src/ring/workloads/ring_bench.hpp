@@ -31,6 +31,7 @@ struct BenchOptions {
   std::uint32_t hops = 50000;
   std::uint32_t many_actors = 8;
   std::uint32_t idle_actors = 32;  // of the row about stopping
+  std::uint32_t failures = 1000;   // of the row about restarting
 };
 
 // Two threads that pass a word to and fro.
@@ -42,7 +43,11 @@ struct BenchOptions {
 // For any place: through the whole runtime, every answer checked.
 [[nodiscard]] Result<BenchRow> bench_round_trip(WorkloadPlace& place, std::uint32_t round_trips);
 [[nodiscard]] Result<BenchRow> bench_request(WorkloadPlace& place, std::uint32_t round_trips);
+// One host thread and so many actors: many messages a call, and a call for each.
+[[nodiscard]] Result<BenchRow> bench_batches(WorkloadPlace& place, std::uint32_t actors, std::uint32_t messages);
 [[nodiscard]] Result<BenchRow> bench_stream(WorkloadPlace& place, std::uint32_t actors, std::uint32_t messages);
+// From the message at which a body fails to the answer to the next, which waits in its queue meanwhile.
+[[nodiscard]] Result<BenchRow> bench_restart(WorkloadPlace& place, std::uint32_t failures);
 [[nodiscard]] Result<BenchRow> bench_stop(WorkloadPlace& place, std::uint32_t actors);
 
 }  // namespace cingulum::ring

@@ -24,7 +24,7 @@ namespace cingulum::ring {
 
 class ResidentGrid;
 
-enum class WorkloadBody { echo, sum, sum_of_squares, pagerank, anomaly, hop };
+enum class WorkloadBody { echo, sum, sum_of_squares, pagerank, anomaly, hop, batch_echo };
 
 [[nodiscard]] std::string_view workload_body_name(WorkloadBody body);
 // All of them, in the order of the enumeration: the names of a device program's bodies.

@@ -56,6 +56,7 @@ class CudaKernels final : public PagedKernels {
     auto halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
     if (!halves && pair.halves.shared_slabs) {
       // Too much for shared memory: the kernel for all shapes takes global memory.
+      log_info("{}; the kernel for all shapes takes global memory instead, which is slower", halves.error().message());
       CGL_TRY_ASSIGN(pair, pair_for(input, true));
       halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
     }
@@ -118,13 +119,13 @@ class CudaKernels final : public PagedKernels {
     if (!expanded) return {};
     expanded_ = std::move(*expanded);
     kernel.function = kernel.expanded;
-    return done(kernel.expand(input_, words(expanded_), cudaStreamPerThread));
+    return done(kernel.expand(input_, words(expanded_), cells, cudaStreamPerThread));
   }
 
   // As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
   [[nodiscard]] Result<Launch> plan_launch(const TrackKernel& kernel, const kernel::SlabLayout& layout) const {
     const std::uint64_t most_shared = device_.capabilities().shared_bytes;
-    const std::uint32_t slab_words = kernel.walks * words_of(kernel.slab_use, layout);
+    const std::uint32_t slab_words = words_of(kernel, layout);
     const std::uint64_t slab_bytes = std::uint64_t{slab_words} * sizeof(float);
     const std::uint64_t table_bytes = std::uint64_t{kernel.table_words(input_)} * sizeof(float);
     Launch launch;
@@ -168,14 +169,14 @@ class CudaKernels final : public PagedKernels {
     return launch;
   }
 
-  [[nodiscard]] std::uint32_t words_of(SlabUse use, const kernel::SlabLayout& layout) const {
+  [[nodiscard]] std::uint32_t words_of(const TrackKernel& kernel, const kernel::SlabLayout& layout) const {
     const std::uint32_t corners = kernel::kept_corner_words(input_.field.stride);
-    switch (use) {
+    switch (kernel.slab_use) {
       case SlabUse::all: return layout.words;
       case SlabUse::all_and_corners: return layout.words + corners;
       case SlabUse::record_and_corners: return kernel::whole_rows(input_.field.channels + 1u) + corners;
       case SlabUse::corners: return corners;
-      case SlabUse::probes: return kernel::probe_walk_slab_words;
+      case SlabUse::probes: return kernel::probe_slab_words(kernel.walks);
     }
     return layout.words;
   }

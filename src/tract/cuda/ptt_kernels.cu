@@ -21,25 +21,33 @@ __global__ void fill_probe_cells(const __grid_constant__ TrackingInput input, st
   }
 }
 // A warp per cell.
-__global__ void fill_corners(const __grid_constant__ TrackingInput input, kernel::FourFloats* corners) {
+__global__ void fill_corners(const __grid_constant__ TrackingInput input, kernel::FourFloats* corners,
+                             float* greatest) {
   const std::size_t all = kernel::probe_cell_count(input.plan.size);
   const std::uint32_t lane = threadIdx.x % numerics::lane_count;
   const std::size_t warps = std::size_t{gridDim.x} * blockDim.x / numerics::lane_count;
+  const std::uint32_t numbers = input.field.channels + 1u;
+  // Number 0 is that of cells without a stored voxel.
+  if (blockIdx.x == 0u) {
+    for (std::uint32_t i = threadIdx.x; i < 2u * numbers; i += blockDim.x) corners[i] = {};
+    if (threadIdx.x < kernel::most_groups) greatest[threadIdx.x] = 0.0f;
+  }
   for (std::size_t i = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / numerics::lane_count; i < all;
        i += warps) {
     const std::size_t cell = input.probes.corners_of_cell[i];
-    if (cell == 0u && i != 0u) continue;
-    for (std::uint32_t slot = lane; slot < input.field.channels; slot += numerics::lane_count) {
-      kernel::FourFloats values[2] = {};
-      if (cell != 0u) kernel::write_corners(input, i, slot, values);
-      corners[2u * (cell * input.field.channels + slot)] = values[0];
-      corners[2u * (cell * input.field.channels + slot) + 1u] = values[1];
-      if (cell != 0u && i == 0u) {
-        corners[2u * slot] = {};
-        corners[2u * slot + 1u] = {};
-      }
+    if (cell == 0u) continue;
+    kernel::FourFloats* const own = corners + 2u * cell * numbers;
+    for (std::uint32_t slot = lane; slot < numbers; slot += numerics::lane_count) {
+      const std::uint32_t place = slot < input.field.channels ? input.probes.places[slot] : slot;
+      kernel::write_corners(input, i, slot, own + 2u * place);
     }
+    __syncwarp();
+    greatest[kernel::most_groups * cell + lane] = kernel::greatest_of_group(input, own, lane);
   }
+}
+__global__ void place_slots(const __grid_constant__ TrackingInput input, std::uint32_t* places) {
+  const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < input.field.channels) places[i] = kernel::place_of_slot(input, i);
 }
 __global__ void pack_nearest(const __grid_constant__ TrackingInput input, std::uint32_t count, std::uint32_t* packed) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -53,7 +61,7 @@ struct ProbeLanes : numerics::WarpLanes {
   using Wide = ProbeLanes;
 };
 
-// The rules of kernel/ptt_in_registers.hpp on the shapes that it takes. 16 warps of 128 registers on a multiprocessor.
+// The rules of kernel/ptt_in_registers.hpp on the shapes that it takes. 20 warps of 96 registers on a multiprocessor.
 template <std::uint32_t given_walks, std::uint32_t given_threads>
 struct InRegisters {
   static constexpr std::uint32_t walks = given_walks;
@@ -70,31 +78,37 @@ struct InRegisters {
     input.plan.ptt_exponent_is_one = 1u;
   }
   static std::size_t derived_words(const TrackingInput& input) {
-    return 9u * kernel::probe_cell_count(input.plan.size) + kernel::packed_nearest_words + 1u;
+    return 9u * kernel::probe_cell_count(input.plan.size) + kernel::packed_nearest_words + input.field.channels + 1u;
   }
   static cudaError_t derive(TrackingInput& input, std::uint32_t* words, std::uint32_t* count, cudaStream_t stream) {
     const std::size_t cells = kernel::probe_cell_count(input.plan.size);
     std::uint32_t* const corners_of_cell = words + 8u * cells;
     std::uint32_t* const packed = corners_of_cell + cells;
-    std::uint32_t* const counted = packed + kernel::packed_nearest_words;
+    std::uint32_t* const places = packed + kernel::packed_nearest_words;
+    std::uint32_t* const counted = places + input.field.channels;
     cudaMemsetAsync(counted, 0, sizeof(std::uint32_t), stream);
     fill_probe_cells<<<1024, 256, 0, stream>>>(input, words, corners_of_cell, counted);
     pack_nearest<<<(kernel::packed_nearest_words + 255u) / 256u, 256, 0, stream>>>(input, kernel::packed_nearest_words,
                                                                                    packed);
+    place_slots<<<(input.field.channels + 63u) / 64u, 64, 0, stream>>>(input, places);
     cudaMemcpyAsync(count, counted, sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream);
     input.probes.cells = words;
     input.probes.corners_of_cell = corners_of_cell;
     input.probes.nearest = packed;
+    input.probes.places = places;
     return cudaGetLastError();
   }
   static std::size_t expanded_words(const TrackingInput& input, std::uint32_t cells) {
     // Numbers of corners have 32 bits.
-    const std::size_t numbers = (std::size_t{cells} + 1u) * input.field.channels;
-    return numbers >> 32u == 0u ? 8u * numbers : 0u;
+    const std::size_t numbers = (std::size_t{cells} + 1u) * (input.field.channels + 1u);
+    return numbers >> 32u == 0u ? 8u * numbers + kernel::most_groups * (std::size_t{cells} + 1u) : 0u;
   }
-  static cudaError_t expand(TrackingInput& input, std::uint32_t* words, cudaStream_t stream) {
-    fill_corners<<<4096, 256, 0, stream>>>(input, reinterpret_cast<kernel::FourFloats*>(words));
-    input.probes.corners = reinterpret_cast<const float*>(words);
+  static cudaError_t expand(TrackingInput& input, std::uint32_t* words, std::uint32_t cells, cudaStream_t stream) {
+    float* const corners = reinterpret_cast<float*>(words);
+    float* const greatest = corners + 8u * (std::size_t{cells} + 1u) * (input.field.channels + 1u);
+    fill_corners<<<4096, 256, 0, stream>>>(input, reinterpret_cast<kernel::FourFloats*>(corners), greatest);
+    input.probes.corners = corners;
+    input.probes.greatest = greatest;
     return cudaGetLastError();
   }
   static std::uint32_t table_words(const TrackingInput& input) {
@@ -110,7 +124,8 @@ struct InRegisters {
     const std::uint32_t slots = numerics::lane_count * input.sphere.rows;
     for (std::uint32_t i = threadIdx.x; i < slots; i += blockDim.x) {
       reinterpret_cast<kernel::FourFloats*>(free)[i] = {
-          {input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], 0.0f}};
+          {input.sphere.x[i], input.sphere.y[i], input.sphere.z[i],
+           numerics::bits_float(i < input.field.channels ? input.probes.places[i] : 0u)}};
     }
     input.probes.directions = free;
     free += 4u * slots;
@@ -122,7 +137,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     follow_probes(const __grid_constant__ TrackingInput given, const __grid_constant__ kernel::PagedWork work,
                   const __grid_constant__ SlabMemoryOnDevice) {
   extern __shared__ float shared_memory[];
-  constexpr std::uint32_t slab_words = Shape::walks * kernel::probe_walk_slab_words;
+  constexpr std::uint32_t slab_words = kernel::probe_slab_words(Shape::walks);
   float* free = shared_memory + slab_words * (blockDim.x / numerics::lane_count);
   TrackingInput input = given;
   Shape::fix(input);
@@ -139,7 +154,7 @@ TrackKernel probes_entry() {
   return kernel;
 }
 
-using Probes = InRegisters<kernel::walks_of_a_warp, 512>;
+using Probes = InRegisters<kernel::walks_of_a_warp, 640>;
 
 }  // namespace
 

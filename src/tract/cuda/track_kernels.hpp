@@ -36,7 +36,7 @@ struct TrackKernel {
   cudaError_t (*derive)(TrackingInput&, std::uint32_t* words, std::uint32_t* cells, cudaStream_t) = nullptr;
   // The same for a larger table, which is done without where it does not fit; with it `expanded` is the kernel.
   std::size_t (*expanded_words)(const TrackingInput&, std::uint32_t cells) = nullptr;
-  cudaError_t (*expand)(TrackingInput&, std::uint32_t* words, cudaStream_t) = nullptr;
+  cudaError_t (*expand)(TrackingInput&, std::uint32_t* words, std::uint32_t cells, cudaStream_t) = nullptr;
   const void* expanded = nullptr;
 };
 

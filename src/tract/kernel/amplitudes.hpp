@@ -120,12 +120,16 @@ CGL_HD inline typename Lanes::Float weight_by_angle(float angular_weight, const 
 }
 
 // The amplitude below which none counts: the greater of the relative threshold times the largest and the absolute one.
+CGL_HD inline float threshold_below(const TrackingPlan& plan, float greatest) {
+  const float relative = plan.relative_threshold * greatest;
+  return relative > plan.absolute_threshold ? relative : plan.absolute_threshold;
+}
+
 // `greatest` are the largest of each lane.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline float amplitude_threshold(const TrackingPlan& plan, const typename Lanes::Float& greatest) {
-  const float relative = plan.relative_threshold * fold_greatest<Lanes>(greatest);
-  return relative > plan.absolute_threshold ? relative : plan.absolute_threshold;
+  return threshold_below(plan, fold_greatest<Lanes>(greatest));
 }
 
 // Fills slab.values from the record that lies in the slab: amplitudes, weighted by the angle where a direction of

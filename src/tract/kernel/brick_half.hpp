@@ -114,15 +114,9 @@ CGL_HD inline void run_halves_in_brick(const TrackingInput& input, const Slab& s
     const std::uint32_t item = Machine::take(list.queue);
     if (item >= list.count) return;
     const std::uint32_t place = list.places[item];
-    const std::uint32_t line = list.lines[place / 2u];
-    const std::uint32_t half = place % 2u;
-    const std::uint32_t slot = line >> direction_bits;
-    const std::uint32_t direction_index = line & (most_initial_directions - 1u);
-    const float* const p = seeds.positions + 3u * static_cast<std::size_t>(slot);
-    const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * slot + direction_index);
-    const numerics::Vec3 along{d[0], d[1], d[2]};
-    HalfWalk walk = begin_half(input.plan, seeds.index[slot], direction_index, half, {p[0], p[1], p[2]},
-                               half == 0u ? along : -along, nullptr);
+    const HalfStart start = half_at(seeds, list, place);
+    HalfWalk walk =
+        begin_half(input.plan, start.seed, start.direction_index, start.half, start.position, start.ahead, nullptr);
     const PausedHalf before = brick.paused[place];
     PausingPoints<Lanes, Machine> points = PausingPoints<Lanes, Machine>::begin(store);
     if (before.is_paused != 0u) {

@@ -62,6 +62,26 @@ struct HalfList {
   std::uint32_t count;
 };
 
+// The half of one place: its draws, and where it starts heading `ahead`.
+struct HalfStart {
+  std::uint32_t seed;
+  std::uint32_t direction_index;
+  std::uint32_t half;
+  numerics::Vec3 position;
+  numerics::Vec3 ahead;
+};
+
+CGL_HD inline HalfStart half_at(const SeedList& seeds, const HalfList& list, std::uint32_t place) {
+  const std::uint32_t line = list.lines[place / 2u];
+  const std::uint32_t half = place % 2u;
+  const std::uint32_t slot = line >> direction_bits;
+  const std::uint32_t direction_index = line & (most_initial_directions - 1u);
+  const float* const p = seeds.positions + 3u * static_cast<std::size_t>(slot);
+  const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * slot + direction_index);
+  const numerics::Vec3 along{d[0], d[1], d[2]};
+  return {seeds.index[slot], direction_index, half, {p[0], p[1], p[2]}, half == 0u ? along : -along};
+}
+
 // The streamlines [0, count) of a part of the output, one after the other.
 struct CompactionList {
   const std::uint32_t* line;    // which line each is
@@ -214,16 +234,10 @@ CGL_HD inline void run_halves(const TrackingInput& input, const Slab& slab, cons
     if (item >= list.count) return;
     const std::uint32_t place =
         list.places != nullptr ? list.places[item] : (input.plan.one_sided != 0u ? 2u * item : item);
-    const std::uint32_t line = list.lines[place / 2u];
-    const std::uint32_t half = place % 2u;
-    const std::uint32_t slot = line >> direction_bits;
-    const std::uint32_t direction_index = line & (most_initial_directions - 1u);
-    const float* const p = seeds.positions + 3u * static_cast<std::size_t>(slot);
-    const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * slot + direction_index);
-    const numerics::Vec3 along{d[0], d[1], d[2]};
+    const HalfStart start = half_at(seeds, list, place);
     PagedPoints<Lanes, Machine> points = PagedPoints<Lanes, Machine>::begin(store);
-    HalfEnd end = walk_half<Lanes, Steps>(input, slab, seeds.index[slot], direction_index, half, {p[0], p[1], p[2]},
-                                          half == 0u ? along : -along, points);
+    HalfEnd end = walk_half<Lanes, Steps>(input, slab, start.seed, start.direction_index, start.half, start.position,
+                                          start.ahead, points);
     if (end.reason != unfinished_half && !points.finish(end.points)) end.reason = unfinished_half;
     list.halves[place] = {end.points, end.steps, end.reason, points.first};
     // No half after this one would find a page.

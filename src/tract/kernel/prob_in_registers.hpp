@@ -24,6 +24,21 @@
 
 namespace cingulum::kernel {
 
+// Directions of `count` rows of a sphere, of every `stride`th.
+CGL_HD_GENERIC
+template <class Lanes, class Held, std::uint32_t count, std::uint32_t stride>
+CGL_HD inline Held held_directions(const SphereView& sphere) {
+  Held held{};
+  CGL_UNROLL
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t at = stride * numerics::lane_count * i;
+    held.x[i] = Lanes::load(sphere.x + at);
+    held.y[i] = Lanes::load(sphere.y + at);
+    held.z[i] = Lanes::load(sphere.z + at);
+  }
+  return held;
+}
+
 // A half sphere, and the sizes of the cosines between a direction and its slots.
 template <class Lanes, std::uint32_t rows>
 struct HeldVertices {
@@ -32,15 +47,7 @@ struct HeldVertices {
 
   CGL_HD_GENERIC
   static CGL_HD HeldVertices begin(const SphereView& sphere) {
-    HeldVertices held{};
-    CGL_UNROLL
-    for (std::uint32_t row = 0; row < rows; ++row) {
-      const std::uint32_t at = numerics::lane_count * row;
-      held.x[row] = Lanes::load(sphere.x + at);
-      held.y[row] = Lanes::load(sphere.y + at);
-      held.z[row] = Lanes::load(sphere.z + at);
-    }
-    return held;
+    return held_directions<Lanes, HeldVertices, rows, 1u>(sphere);
   }
 
   CGL_HD_GENERIC
@@ -64,15 +71,7 @@ struct HeldOrbits {
 
   CGL_HD_GENERIC
   static CGL_HD HeldOrbits begin(const SphereView& sphere) {
-    HeldOrbits held{};
-    CGL_UNROLL
-    for (std::uint32_t group = 0; group < groups; ++group) {
-      const std::uint32_t at = 4u * numerics::lane_count * group;
-      held.x[group] = Lanes::load(sphere.x + at);
-      held.y[group] = Lanes::load(sphere.y + at);
-      held.z[group] = Lanes::load(sphere.z + at);
-    }
-    return held;
+    return held_directions<Lanes, HeldOrbits, groups, 4u>(sphere);
   }
 
   CGL_HD_GENERIC

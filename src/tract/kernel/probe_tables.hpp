@@ -40,12 +40,57 @@ CGL_HD inline void write_probe_cell(const TrackingInput& input, std::size_t cell
   }
 }
 
-// The amplitudes of one slot at the corners of a cell, side by side.
+// What slots are sorted by: the face of a cube that the direction meets, and where along a curve through that face.
+CGL_HD inline std::uint32_t curve_place(numerics::Vec3 v) {
+  const float x = __builtin_fabsf(v.x);
+  const float y = __builtin_fabsf(v.y);
+  const float z = __builtin_fabsf(v.z);
+  const std::uint32_t face = x >= y && x >= z ? 0u : (y >= z ? 1u : 2u);
+  const float major = face == 0u ? v.x : (face == 1u ? v.y : v.z);
+  const std::uint32_t i = static_cast<std::uint32_t>(((face == 0u ? v.y : v.x) / major + 1.0f) * 15.9f);
+  const std::uint32_t j = static_cast<std::uint32_t>(((face == 2u ? v.y : v.z) / major + 1.0f) * 15.9f);
+  std::uint32_t place = face << 10u;
+  for (std::uint32_t bit = 0; bit < 5u; ++bit) {
+    place |= (((i >> bit) & 1u) << (2u * bit)) | (((j >> bit) & 1u) << (2u * bit + 1u));
+  }
+  return place;
+}
+// ProbeView::places of one slot.
+CGL_HD inline std::uint32_t place_of_slot(const TrackingInput& input, std::uint32_t slot) {
+  const auto key = [&](std::uint32_t of) {
+    return curve_place({input.sphere.x[of], input.sphere.y[of], input.sphere.z[of]});
+  };
+  const std::uint32_t own = key(slot);
+  std::uint32_t before = 0;
+  for (std::uint32_t other = 0; other < input.field.channels; ++other) {
+    const std::uint32_t its = key(other);
+    if (its < own || (its == own && other < slot)) ++before;
+  }
+  return before;
+}
+
+// The numbers of one slot at the corners of a cell, side by side; slot `channels` is the stopping map.
 CGL_HD inline void write_corners(const TrackingInput& input, std::size_t cell, std::uint32_t slot, FourFloats* to) {
   const std::uint32_t* const records = input.probes.cells + 8u * cell;
   for (std::uint32_t corner = 0; corner < 8u; ++corner) {
     to[corner / 4u].number[corner % 4u] = input.field.records[4u * static_cast<std::size_t>(records[corner]) + slot];
   }
+}
+
+inline constexpr std::uint32_t places_of_group = 16;
+inline constexpr std::uint32_t most_groups = numerics::lane_count;
+// What ProbeView::greatest has of a group whose corners begin at `corners`. A weighted mean is rounded up by less than
+// is added.
+CGL_HD inline float greatest_of_group(const TrackingInput& input, const FourFloats* corners, std::uint32_t group) {
+  float greatest = 0.0f;
+  for (std::uint32_t place = places_of_group * group;
+       place < places_of_group * (group + 1u) && place < input.field.channels; ++place) {
+    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+      const float value = corners[2u * place + corner / 4u].number[corner % 4u];
+      greatest = value > greatest ? value : greatest;
+    }
+  }
+  return greatest > 0.0f ? greatest * (1.0f + 0x1p-16f) + 0x1p-120f : 0.0f;
 }
 
 inline constexpr std::uint32_t packed_slot_bits = 10;
@@ -84,7 +129,19 @@ CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::uint
   return slots[0] | slots[1] << packed_slot_bits | slots[2] << (2u * packed_slot_bits);
 }
 
-// nearest_slots of one vector.
+// Two units of the last place from 1 / x at most.
+CGL_HD inline float near_inverse(float x) {
+#if defined(__CUDA_ARCH__)
+  float inverse;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+  return inverse;
+#else
+  return 1.0f / x;
+#endif
+}
+
+// nearest_slots of one vector; with `placed` the slot's place.
+template <bool placed>
 CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::Vec3 v) {
   const float x = __builtin_fabsf(v.x);
   const float y = __builtin_fabsf(v.y);
@@ -95,10 +152,10 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
   const float first = along_x ? v.y : v.x;
   const float second = along_x || along_y ? v.z : v.y;
   const std::uint32_t face = along_x ? 0u : (along_y ? 1u : 2u);
-  // One division where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part: the
-  // place moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be nearest
-  // (cpu/tables.cpp). The scale is that much short of half the cells, so that 1 falls into the last.
-  const float inverse = 1.0f / major;
+  // One near quotient where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part:
+  // the place moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be
+  // nearest (cpu/tables.cpp). The scale is that much short of half the cells, so that 1 falls into the last.
+  const float inverse = near_inverse(major);
   const auto place = [&](float half_edge, std::uint32_t cells) {
     constexpr float whole_numbers = 0x1.8p23f;
     const float scale = (half_edge * 0.999999f) * inverse;
@@ -110,30 +167,27 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
   };
   const std::uint32_t packed = input.probes.nearest[place(0.5f * packed_cells, packed_cells)];
   const FourFloats* const directions = reinterpret_cast<const FourFloats*>(input.probes.directions);
-  const auto cosine_with = [&](std::uint32_t slot) {
+  std::uint32_t best = 0;
+  float best_cosine = 0.0f;
+  const auto compare = [&](std::uint32_t slot, bool is_first) {
     const FourFloats d = directions[slot];
-    return __builtin_fabsf((d.number[0] * v.x + d.number[1] * v.y) + d.number[2] * v.z);
-  };
-  std::uint32_t best = packed & packed_slot_mask;
-  float best_cosine = cosine_with(best);
-  const auto compare = [&](std::uint32_t slot) {
-    const float cosine = cosine_with(slot);
-    if (cosine > best_cosine) {
-      best = slot;
+    const float cosine = __builtin_fabsf((d.number[0] * v.x + d.number[1] * v.y) + d.number[2] * v.z);
+    if (is_first || cosine > best_cosine) {
+      best = placed ? numerics::float_bits(d.number[3]) : slot;
       best_cosine = cosine;
     }
   };
   if ((packed & packed_too_many) == 0u) {
-    compare((packed >> packed_slot_bits) & packed_slot_mask);
-    compare((packed >> (2u * packed_slot_bits)) & packed_slot_mask);
+    compare(packed & packed_slot_mask, true);
+    compare((packed >> packed_slot_bits) & packed_slot_mask, false);
+    compare((packed >> (2u * packed_slot_bits)) & packed_slot_mask, false);
   } else {
     const NearestView& nearest = input.nearest;
     const std::uint32_t* const list =
         nearest.slots +
         static_cast<std::size_t>(place(0.5f * static_cast<float>(nearest.cells), nearest.cells)) * nearest.capacity;
-    best = list[0];
-    best_cosine = cosine_with(best);
-    for (std::uint32_t n = 1; n < nearest.capacity && list[n] > list[0]; ++n) compare(list[n]);
+    compare(list[0], true);
+    for (std::uint32_t n = 1; n < nearest.capacity && list[n] > list[0]; ++n) compare(list[n], false);
   }
   return best;
 }
@@ -208,6 +262,37 @@ CGL_HD inline std::uint32_t one_number(std::uint32_t number) {
   return number;
 }
 
+// The numbers of a cell's corners where they lie side by side.
+CGL_HD inline const FourFloats* corners_of(const TrackingInput& input, std::uint32_t number) {
+  const std::uint32_t first = number * (input.field.channels + 1u);
+  return reinterpret_cast<const FourFloats*>(input.probes.corners) + 2u * std::size_t{first};
+}
+CGL_HD inline float interpolated(const FourFloats* corners, std::uint32_t place, const CornerWeights& weights) {
+  const FourFloats low = corners[2u * place];
+  const FourFloats high = corners[2u * place + 1u];
+  float sum = weights.weight[0] * low.number[0];
+  CGL_UNROLL
+  for (std::uint32_t corner = 1; corner < 8u; ++corner) {
+    sum = sum + weights.weight[corner] * (corner < 4u ? low.number[corner] : high.number[corner - 4u]);
+  }
+  return sum;
+}
+
+// Where they do not: number `slot` of the records at the corners.
+CGL_HD inline float interpolated(const TrackingInput& input, const CellRecords& records, std::uint32_t slot,
+                                 const CornerWeights& weights) {
+  const char* const column = one_address(input.field.records + slot);
+  float value[8];
+  CGL_UNROLL
+  for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+    value[corner] = *reinterpret_cast<const float*>(column + sizeof(FourFloats) * records.record(corner));
+  }
+  float sum = weights.weight[0] * value[0];
+  CGL_UNROLL
+  for (std::uint32_t corner = 1; corner < 8u; ++corner) sum = sum + weights.weight[corner] * value[corner];
+  return sum;
+}
+
 // amplitudes_along of one position and tangent.
 CGL_HD_GENERIC
 template <class Warp>
@@ -215,30 +300,44 @@ CGL_HD inline float amplitude_along(const TrackingInput& input, numerics::Vec3 p
   const CellPlace place = cell_place(position);
   if (!between_centres(place, input.plan.size) && numerics::is_outside(position, input.plan.size)) return 0.0f;
   const std::uint32_t cell = cell_number(place, input.plan.size);
-  float value[8];
+  float sum;
   if constexpr (Warp::corners_side_by_side) {
-    const std::uint32_t first = input.probes.corners_of_cell[cell] * input.field.channels;
-    const std::uint32_t at = first + nearest_slot(input, tangent);
-    const FourFloats* const from = reinterpret_cast<const FourFloats*>(input.probes.corners) + 2u * std::size_t{at};
-    const FourFloats low = from[0];
-    const FourFloats high = from[1];
-    CGL_UNROLL
-    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = corner < 4u ? low.number[corner] : high.number[corner - 4u];
-    }
+    const std::uint32_t first = input.probes.corners_of_cell[cell] * (input.field.channels + 1u);
+    const std::uint32_t at = first + nearest_slot<true>(input, tangent);
+    sum = interpolated(reinterpret_cast<const FourFloats*>(input.probes.corners) + 2u * std::size_t{at}, 0u,
+                       corner_weights(place, position));
   } else {
     const CellRecords records = cell_records(input, cell);
-    const char* const column = one_address(input.field.records + nearest_slot(input, tangent));
-    CGL_UNROLL
-    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = *reinterpret_cast<const float*>(column + sizeof(FourFloats) * records.record(corner));
-    }
+    const std::uint32_t slot = nearest_slot<false>(input, tangent);
+    sum = interpolated(input, records, slot, corner_weights(place, position));
   }
-  const CornerWeights weights = corner_weights(place, position);
-  float sum = weights.weight[0] * value[0];
-  CGL_UNROLL
-  for (std::uint32_t corner = 1; corner < 8u; ++corner) sum = sum + weights.weight[corner] * value[corner];
   return sum > 0.0f ? sum : 0.0f;
+}
+
+// The largest amplitude over the sphere, or 0: of the groups of places only those that may have it are read, two at a
+// time. All threads of a warp together, for one point.
+CGL_HD_GENERIC
+template <class Warp>
+CGL_HD inline float greatest_amplitude(const TrackingInput& input, std::uint32_t number, const CornerWeights& weights) {
+  const std::uint32_t lane = Warp::lane_index();
+  const FourFloats* const corners = corners_of(input, number);
+  // Of one group per thread, unless it was read. Numbers from 0 on are in the order of their bits.
+  std::uint32_t bound = numerics::float_bits(input.probes.greatest[most_groups * std::size_t{number} + lane]);
+  std::uint32_t best = 0;
+  for (;;) {
+    const std::uint32_t first_bound = Warp::greatest_integer(bound);
+    if (first_bound <= best) return numerics::bits_float(best);
+    const std::uint32_t first = numerics::lowest_set_bit(Warp::ballot(bound == first_bound));
+    if (lane == first) bound = 0u;
+    const std::uint32_t second_bound = Warp::greatest_integer(bound);
+    const std::uint32_t second = numerics::lowest_set_bit(Warp::ballot(bound == second_bound));
+    if (lane == second) bound = 0u;
+    const std::uint32_t group = lane < places_of_group ? first : second;
+    const std::uint32_t place = places_of_group * group + lane % places_of_group;
+    const float value = place < input.field.channels ? interpolated(corners, place, weights) : 0.0f;
+    const std::uint32_t greatest = Warp::greatest_integer(value > 0.0f ? numerics::float_bits(value) : 0u);
+    best = greatest > best ? greatest : best;
+  }
 }
 
 }  // namespace cingulum::kernel

@@ -6,7 +6,8 @@
 // followed further. A warp has several streamlines, so that few threads idle at the end of a step.
 //
 // Steps on the way that need no exact arithmetic: the cell of NearestView, whose list has the nearest slot on either
-// side of its border; and 1 / root(x) near one, which inverse_root.hpp has in integers.
+// side of its border; 1 / root(x) near one, which inverse_root.hpp has in integers; and which slots cannot have the
+// largest amplitude of a point.
 //
 // `Warp` are lanes of which each thread is one: Float is float (WarpLanes; the tests have fibers). Called by
 // cuda/ptt_kernels.cu.
@@ -34,21 +35,28 @@
 
 namespace cingulum::kernel {
 
-// A LaneArc in words that are read four at a time, and the candidate that it belongs to.
-struct alignas(16) ProbeArc {
+// A LaneArc in words that are read four at a time. `keep` of a straight one is that of no other.
+struct alignas(16) ProbeTurn {
   float along, aside_1, aside_2, keep;
   float turn_1, turn_2, normal_normal, normal_binormal;
+};
+inline constexpr float keep_of_straight = 2.0f;
+// The candidate that it belongs to.
+struct alignas(16) ProbeDraw {
   float k1, k2, height;
-  std::uint32_t bent;
+};
+struct ProbeArc {
+  ProbeTurn turn;
+  ProbeDraw draw;
 };
 inline constexpr std::uint32_t probe_arc_words = sizeof(ProbeArc) / sizeof(float);
 
 CGL_HD_GENERIC
 template <class Warp>
-CGL_HD inline ProbeArc probe_arc(float k1, float k2, float length) {
+CGL_HD inline ProbeTurn probe_turn(float k1, float k2, float length) {
   const numerics::LaneArc<Warp> arc = numerics::lane_arc<Warp>(k1, k2, length);
-  return {arc.along,         arc.aside_1,         arc.aside_2, arc.keep, arc.turn_1, arc.turn_2,
-          arc.normal_normal, arc.normal_binormal, k1,          k2,       0.0f,       arc.bent ? 1u : 0u};
+  return {arc.along,  arc.aside_1, arc.aside_2,       arc.bent ? arc.keep : keep_of_straight,
+          arc.turn_1, arc.turn_2,  arc.normal_normal, arc.normal_binormal};
 }
 
 // The arc of this thread's point of the disc.
@@ -56,17 +64,18 @@ CGL_HD_GENERIC
 template <class Warp>
 CGL_HD inline ProbeArc disc_arc(const TrackingInput& input) {
   const float limit = input.plan.ptt_max_curvature;
-  return probe_arc<Warp>(Warp::load(input.disc.k1) * limit, Warp::load(input.disc.k2) * limit,
-                         input.plan.ptt_probe_step_mm);
+  return {probe_turn<Warp>(Warp::load(input.disc.k1) * limit, Warp::load(input.disc.k2) * limit,
+                           input.plan.ptt_probe_step_mm),
+          {}};
 }
 
 // propagate_frame along an arc of `length`, and the position with it.
 CGL_HD_GENERIC
 template <class Warp>
-CGL_HD inline void move_along(const TrackingPlan& plan, const ProbeArc& a, float length, numerics::Vec3& position,
+CGL_HD inline void move_along(const TrackingPlan& plan, const ProbeTurn& a, float length, numerics::Vec3& position,
                               numerics::LaneFrame<Warp>& frame) {
   numerics::LaneVec3<Warp> moved;
-  if (a.bent != 0u) {
+  if (a.keep != keep_of_straight) {
     const numerics::LaneArc<Warp> arc{true,     0.0f,     a.along,   a.aside_1,       a.aside_2,        a.keep,
                                       a.turn_1, a.turn_2, -a.turn_1, a.normal_normal, a.normal_binormal};
     const numerics::LaneFrameStep<Warp> next =
@@ -115,67 +124,60 @@ template <class Warp>
 struct Probe {
   numerics::Vec3 position;
   numerics::LaneFrame<Warp> frame;
-  ProbeArc arc;
+  ProbeTurn turn;
   float sum;
   std::int32_t points;  // still to go; 0 when whole, below when there is no probe
   std::uint32_t number;
 };
 
-template <class Warp, std::uint32_t threads>
-CGL_HD inline float greatest_of_threads(float value) {
-  if constexpr (threads > 16u) value = Warp::greater_of(value, Warp::template exchange<16>(value));
-  if constexpr (threads > 8u) value = Warp::greater_of(value, Warp::template exchange<8>(value));
-  if constexpr (threads > 4u) value = Warp::greater_of(value, Warp::template exchange<4>(value));
-  value = Warp::greater_of(value, Warp::template exchange<2>(value));
-  return Warp::greater_of(value, Warp::template exchange<1>(value));
-}
-template <class Warp, std::uint32_t threads>
-CGL_HD inline std::uint32_t least_of_threads(std::uint32_t word) {
-  const auto lesser = [](std::uint32_t a, std::uint32_t b) { return a < b ? a : b; };
-  if constexpr (threads > 16u) word = lesser(word, Warp::template exchange<16>(word));
-  if constexpr (threads > 8u) word = lesser(word, Warp::template exchange<8>(word));
-  if constexpr (threads > 4u) word = lesser(word, Warp::template exchange<4>(word));
-  word = lesser(word, Warp::template exchange<2>(word));
-  return lesser(word, Warp::template exchange<1>(word));
-}
+// What a step needs to know of its start.
+struct ProbePoint {
+  float stop_value;
+  float here;  // amplitude along the tangent
+  float threshold;
+};
 
-// What the 32 threads of a warp do for one of its streamlines, all the same: the record of a point, in the slab, and
-// from it the threshold.
+// What the 32 threads of a warp do for one of its streamlines, all the same.
 CGL_HD_GENERIC
 template <class Warp>
-CGL_HD inline float read_probe_record(const TrackingInput& input, numerics::Vec3 position, float* to,
-                                      float& threshold) {
+CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent) {
   const FieldView& field = input.field;
   const CellPlace place = cell_place(position);
-  const CellRecords records = cell_records(input, cell_number(place, input.plan.size));
+  const std::uint32_t cell = cell_number(place, input.plan.size);
   const CornerWeights weights = corner_weights(place, position);
-  float best = 0.0f;
-  Warp::barrier();
-  for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels + 1u; first += 4u * Warp::width) {
-    const char* const column = one_address(field.records + first);
-    FourFloats value[8];
-    CGL_UNROLL
-    for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      value[corner] = *reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner));
-    }
-    FourFloats sum;
-    CGL_UNROLL
-    for (std::uint32_t i = 0; i < 4u; ++i) {
-      sum.number[i] = weights.weight[0] * value[0].number[i];
+  ProbePoint point;
+  if constexpr (Warp::corners_side_by_side) {
+    const std::uint32_t number = input.probes.corners_of_cell[cell];
+    const FourFloats* const corners = corners_of(input, number);
+    point.stop_value = interpolated(corners, field.channels, weights);
+    point.here = interpolated(corners, nearest_slot<true>(input, tangent), weights);
+    point.threshold = threshold_below(input.plan, greatest_amplitude<Warp>(input, number, weights));
+  } else {
+    const CellRecords records = cell_records(input, cell);
+    float best = 0.0f;
+    for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels; first += 4u * Warp::width) {
+      const char* const column = one_address(field.records + first);
+      FourFloats value[8];
       CGL_UNROLL
-      for (std::uint32_t corner = 1; corner < 8u; ++corner) {
-        sum.number[i] = sum.number[i] + weights.weight[corner] * value[corner].number[i];
+      for (std::uint32_t corner = 0; corner < 8u; ++corner) {
+        value[corner] = *reinterpret_cast<const FourFloats*>(column + sizeof(FourFloats) * records.record(corner));
+      }
+      CGL_UNROLL
+      for (std::uint32_t i = 0; i < 4u; ++i) {
+        float sum = weights.weight[0] * value[0].number[i];
+        CGL_UNROLL
+        for (std::uint32_t corner = 1; corner < 8u; ++corner) {
+          sum = sum + weights.weight[corner] * value[corner].number[i];
+        }
+        if (first + i < field.channels) best = sum > best ? sum : best;
       }
     }
-    CGL_UNROLL
-    for (std::uint32_t i = 0; i < 4u; ++i) {
-      if (first + i < field.channels) best = sum.number[i] > best ? sum.number[i] : best;
-    }
-    *reinterpret_cast<FourFloats*>(to + first) = sum;
+    point.threshold = amplitude_threshold<Warp>(input.plan, best);
+    point.stop_value = interpolated(input, records, field.channels, weights);
+    point.here = interpolated(input, records, nearest_slot<false>(input, tangent), weights);
   }
-  threshold = amplitude_threshold<Warp>(input.plan, best);
-  Warp::barrier();
-  return to[field.channels];
+  point.here = point.here > 0.0f ? point.here : 0.0f;
+  return point;
 }
 
 // A streamline of a warp between its steps, in the slab: where its probes start, the words of its draws, its points.
@@ -184,31 +186,41 @@ struct alignas(16) ProbeWalk {
   std::uint32_t seed, stream, moves, place;
   std::uint32_t arcs, kept, first_page, last_page;
 };
-inline constexpr std::uint32_t probe_walk_words = 32;
-static_assert(sizeof(ProbeWalk) <= probe_walk_words * sizeof(float));
 
-// Of one streamline, in words: the record where it stands, later in its place 32 arcs; and the ProbeWalk. A constant,
-// so that addresses are short.
-inline constexpr std::uint32_t probe_record_words = numerics::lane_count * probe_arc_words;
-inline constexpr std::uint32_t probe_walk_slab_words = probe_record_words + probe_walk_words;
+// Of one of its steps, beside it: what threads that follow its probes read and write.
+struct alignas(16) ProbeStep {
+  float here;
+  float threshold;
+  std::uint32_t best_of_disc;  // the bits of a support
+  std::uint32_t end;           // probes from here on do not count
+  float k1, k2;                // of probe `end`
+  std::uint32_t accepted;      // whether it is there
+};
+inline constexpr std::uint32_t probe_step_place = 20;
+inline constexpr std::uint32_t probe_walk_words = 28;
+static_assert(sizeof(ProbeWalk) <= probe_step_place * sizeof(float) &&
+              sizeof(ProbeStep) <= (probe_walk_words - probe_step_place) * sizeof(float));
 
-// Whether what a plan needs is here: the record fits into the slab, its slots into ten bits.
+// Of one streamline, in words: the arcs of 32 candidates, and the ProbeWalk.
+inline constexpr std::uint32_t probe_batch_words = numerics::lane_count * probe_arc_words;
+inline constexpr std::uint32_t probe_walk_slab_words = probe_batch_words + probe_walk_words;
+// Of a warp: its streamlines, and a ProbeDraw for every thread.
+CGL_HD constexpr std::uint32_t probe_slab_words(std::uint32_t walks) {
+  return walks * probe_walk_slab_words + numerics::lane_count * sizeof(ProbeDraw) / sizeof(float);
+}
+
+// Whether what a plan needs is here: groups of slots are as many as threads at most, slots fit into ten bits.
+inline constexpr std::uint32_t most_probe_slots = 384;
 CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
   return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
          input.field.half == 0u && input.sphere.half != 0u && input.nearest.cells % packed_cells == 0u &&
-         input.field.channels < probe_record_words && input.plan.ptt_probe_count <= 1u &&
+         input.field.channels < most_probe_slots && input.plan.ptt_probe_count <= 1u &&
          input.plan.ptt_exponent_is_one != 0u;
 }
 
 // Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the
-// others go on. More would take too much shared memory.
+// others go on. With two it was a little slower (docs/devices.md).
 inline constexpr std::uint32_t walks_of_a_warp = 4;
-
-// What a step begins with.
-struct ProbeThresholds {
-  float here;
-  float threshold;
-};
 
 // False where there is no page for the point.
 CGL_HD_GENERIC
@@ -240,8 +252,8 @@ CGL_HD inline bool keep_probe_point(const PageStore& store, numerics::Vec3 posit
 CGL_HD_GENERIC
 template <class Warp, class Machine>
 CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& seeds, const HalfList& list,
-                                    const PageStore& store, bool begins, const Curvature& curvature, float* record,
-                                    ProbeWalk& shared, ProbeThresholds& result) {
+                                    const PageStore& store, bool begins, const Curvature& curvature, ProbeWalk& shared,
+                                    ProbeStep& step) {
   const TrackingPlan& plan = input.plan;
   ProbeWalk walk = shared;
   numerics::Vec3 position;
@@ -254,39 +266,34 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
       const std::uint32_t item = Machine::take(list.queue);
       if (item >= list.count) return false;
       walk.place = list.places != nullptr ? list.places[item] : (plan.one_sided != 0u ? 2u * item : item);
-      const std::uint32_t line = list.lines[walk.place / 2u];
-      const std::uint32_t half = walk.place % 2u;
-      const std::uint32_t slot = line >> direction_bits;
-      const std::uint32_t direction_index = line & (most_initial_directions - 1u);
-      const float* const p = seeds.positions + 3u * static_cast<std::size_t>(slot);
-      const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * slot + direction_index);
-      const numerics::Vec3 along{d[0], d[1], d[2]};
-      walk.seed = seeds.index[slot];
-      walk.stream =
-          numerics::counter_words({walk.seed, numerics::DrawPurpose::step, direction_index, half, 0u, 0u}, 0u).word[1];
+      const HalfStart start = half_at(seeds, list, walk.place);
+      walk.seed = start.seed;
+      walk.stream = numerics::counter_words(
+                        {start.seed, numerics::DrawPurpose::step, start.direction_index, start.half, 0u, 0u}, 0u)
+                        .word[1];
       walk.moves = 0u;
       walk.arcs = 0u;
       walk.kept = 0u;
       walk.first_page = no_page;
       walk.last_page = no_page;
-      position = {p[0], p[1], p[2]};
-      frame = numerics::spread<Warp>(
-          initial_frame(plan.key, walk.seed, direction_index, half, half == 0u ? along : -along));
+      position = start.position;
+      frame =
+          numerics::spread<Warp>(initial_frame(plan.key, start.seed, start.direction_index, start.half, start.ahead));
     } else if (!curvature.found) {
       reason = static_cast<std::uint32_t>(EndReason::no_direction);
       reads = false;
     } else {
       const float length = plan.step_mm / static_cast<float>(plan.ptt_substeps);
-      move_along(plan, probe_arc<Warp>(curvature.k1, curvature.k2, length), length, position, frame);
+      move_along(plan, probe_turn<Warp>(curvature.k1, curvature.k2, length), length, position, frame);
       if (numerics::is_outside(position, plan.size)) {
         reason = static_cast<std::uint32_t>(EndReason::outside_image);
         reads = false;
       }
     }
     if (reads) {
-      const float stop_value = read_probe_record<Warp>(input, position, record, result.threshold);
+      const ProbePoint point = read_probe_point<Warp>(input, position, tangent_of(frame));
       if (!begins) {
-        if (!(stop_value > plan.stop_threshold)) {
+        if (!(point.stop_value > plan.stop_threshold)) {
           reason = static_cast<std::uint32_t>(EndReason::stop_map);
         } else {
           walk.arcs = walk.arcs + 1u;
@@ -301,13 +308,13 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
           reason = static_cast<std::uint32_t>(EndReason::max_length);
         } else {
           walk.moves = walk.moves + 1u;
-          const float raw = record[nearest_slot(input, tangent_of(frame))];
-          result.here = raw > 0.0f ? raw : 0.0f;
-          if (plan.ptt_weak_links != 0u || result.here >= result.threshold) {
-            // The record was read.
+          if (plan.ptt_weak_links != 0u || point.here >= point.threshold) {
             Warp::barrier();
             walk.start = packed_start(position, frame);
-            if (Warp::lane_index() == 0u) shared = walk;
+            if (Warp::lane_index() == 0u) {
+              shared = walk;
+              step = {point.here, point.threshold, 0u, numerics::lane_count + plan.ptt_tries, 0.0f, 0.0f, 0u};
+            }
             Warp::barrier();
             return true;
           }
@@ -330,37 +337,41 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
   constexpr std::uint32_t threads = Warp::width / walks;  // of one streamline
   // Probes are numbered: first the points of the disc, then the attempts.
   constexpr std::uint32_t disc = numerics::lane_count;
-  constexpr std::uint32_t no_probe = 0xffffffffu;
   constexpr std::int32_t idle_probe = -1;
   const TrackingPlan& plan = input.plan;
   const std::int32_t points = static_cast<std::int32_t>(plan.ptt_probe_quality) - 1;
   const float share = 1.0f / static_cast<float>(plan.ptt_probe_quality);
   const bool weak_links = plan.ptt_weak_links != 0u;
-  const auto record_of = [&](std::uint32_t which) { return memory + slab + which * probe_walk_slab_words; };
+  const auto arcs_of = [&](std::uint32_t which) {
+    return reinterpret_cast<ProbeArc*>(memory + slab + which * probe_walk_slab_words);
+  };
   const auto walk_of = [&](std::uint32_t which) {
-    return reinterpret_cast<ProbeWalk*>(memory + slab + which * probe_walk_slab_words + probe_record_words);
+    return reinterpret_cast<ProbeWalk*>(arcs_of(which) + numerics::lane_count);
+  };
+  const auto step_of = [&](std::uint32_t which) {
+    return reinterpret_cast<ProbeStep*>(memory + slab + which * probe_walk_slab_words + probe_batch_words +
+                                        probe_step_place);
   };
   const std::uint32_t own = Warp::lane_index() / threads;
   // The bits of this streamline's threads; none when it has no more halves.
   std::uint32_t own_bits = (0xffffffffu >> (Warp::width - threads)) << (own * threads);
-  const float* const own_slab = memory + one_number(slab + own * probe_walk_slab_words);
+  float* const own_slab = memory + one_number(slab + own * probe_walk_slab_words);
   const ProbeArc* const own_arcs = reinterpret_cast<const ProbeArc*>(own_slab);
-  const ProbeWalk* const own_walk = reinterpret_cast<const ProbeWalk*>(own_slab + probe_record_words);
+  const ProbeWalk* const own_walk = reinterpret_cast<const ProbeWalk*>(own_slab + probe_batch_words);
+  ProbeStep& step = *reinterpret_cast<ProbeStep*>(own_slab + probe_batch_words + probe_step_place);
+  // What is needed of a thread's probe when it is whole.
+  ProbeDraw& draw = reinterpret_cast<ProbeDraw*>(memory + slab + walks * probe_walk_slab_words)[Warp::lane_index()];
   const ProbeArc* const disc_arcs = reinterpret_cast<const ProbeArc*>(input.probes.arcs);
-
   const std::uint32_t below = one_number(Warp::lanes_below());
 
   Probe<Warp> probe{};
-  probe.number = no_probe;
   probe.points = idle_probe;
   // The same for all threads of a streamline.
-  float threshold = 0.0f, here = 0.0f, bound = 0.0f;
-  float best_of_disc = 0.0f;      // of those that this thread followed
+  float threshold = 0.0f;
   std::uint32_t taken = 0;        // probes that threads have or had
-  std::uint32_t made = 0;         // probes with arcs
-  std::uint32_t end = 0;          // probes from here on do not count
+  std::uint32_t made = 0;         // probes with arcs; 0 before the first half
+  std::uint32_t end = 0;          // ProbeStep::end
   std::uint32_t until_bound = 0;  // points until the last of the disc is whole
-  bool begins = true;
   for (;;) {
     for (;;) {
       // Threads without a probe take one.
@@ -371,9 +382,11 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
       if (probe.points < 0 && rank < left) {
         probe.number = taken + rank;
         const ProbeArc* const from = probe.number < disc ? disc_arcs : own_arcs;
-        probe.arc = from[probe.number % numerics::lane_count];
+        const ProbeArc* const arc = from + probe.number % numerics::lane_count;
+        probe.turn = arc->turn;
+        draw = arc->draw;
         unpack_start(own_walk->start, probe.position, probe.frame);
-        probe.sum = here;
+        probe.sum = step.here;
         probe.points = points;
       }
       const std::uint32_t wanted = numerics::bit_count(idle);
@@ -392,63 +405,60 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         Warp::barrier();
         const Candidates<Warp> candidates =
             draw_candidates<Warp>(plan, {{walk.seed, walk.stream, walk.moves - 1u, 0u}}, attempt);
-        ProbeArc arc = probe_arc<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm);
-        arc.height = candidates.height;
-        reinterpret_cast<ProbeArc*>(record_of(which))[Warp::lane_index()] = arc;
+        arcs_of(which)[Warp::lane_index()] = {probe_turn<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm),
+                                              {candidates.k1, candidates.k2, candidates.height}};
         if (own == which) made = made + numerics::lane_count;
         Warp::barrier();
         continue;
       }
       // The step is drawn.
-      Curvature curvature{false, 0.0f, 0.0f};
-      const std::uint32_t chosen = Warp::ballot(own == which && bound > 0.0f && probe.number == end);
-      if (chosen != 0u) {
-        const std::uint32_t lane = numerics::lowest_set_bit(chosen);
-        curvature = {true, Warp::get(probe.arc.k1, lane), Warp::get(probe.arc.k2, lane)};
-      }
-      ProbeThresholds found{};
+      ProbeStep& its_step = *step_of(which);
+      const bool starts = Warp::get(made, first) == 0u;
+      const Curvature curvature{!starts && its_step.accepted != 0u, its_step.k1, its_step.k2};
       const bool goes_on =
-          next_probe_start<Warp, Machine>(input, seeds, list, store, Warp::get(begins ? 1u : 0u, first) != 0u,
-                                          curvature, record_of(which), *walk_of(which), found);
+          next_probe_start<Warp, Machine>(input, seeds, list, store, starts, curvature, *walk_of(which), its_step);
       if (own == which) {
         if (!goes_on) own_bits = 0u;
-        begins = false;
-        threshold = found.threshold;
-        here = found.here;
-        bound = 0.0f;
-        best_of_disc = 0.0f;
+        threshold = its_step.threshold;
         taken = 0u;
         made = goes_on ? disc : 0u;
         end = goes_on ? disc + plan.ptt_tries : 0u;
         until_bound = 0u;
-        probe.number = no_probe;
       }
       if (!goes_on && !Warp::any(own_bits != 0u)) return;
     }
 
     if (probe.points > 0) {
-      move_along(plan, probe.arc, plan.ptt_probe_step_mm, probe.position, probe.frame);
+      move_along(plan, probe.turn, plan.ptt_probe_step_mm, probe.position, probe.frame);
       const float value = amplitude_along<Warp>(input, probe.position, tangent_of(probe.frame));
       probe.sum = probe.sum + value;
       probe.points = weak_links || value >= threshold ? probe.points - 1 : idle_probe;
     }
     until_bound = until_bound - 1u;
-    // A candidate is never whole before the last point of the disc, which was taken before it.
-    if (!Warp::any(probe.points == 0 || until_bound == 0u)) continue;
+    const bool whole = probe.points == 0;
+    if (!Warp::any(whole || until_bound == 0u)) continue;
     const float mean = probe.sum * share;
-    const float support = probe.points == 0 && mean >= threshold && mean > 0.0f ? mean : 0.0f;
+    const float support = whole && mean >= threshold && mean > 0.0f ? mean : 0.0f;
     const bool of_disc = probe.number < disc;
-    if (of_disc && support > best_of_disc) best_of_disc = support;
-    const float greatest = greatest_of_threads<Warp, threads>(best_of_disc);
-    if (until_bound == 0u) {
-      bound = greatest * bound_margin;
-      if (!(bound > 0.0f)) end = disc;
-    }
+    if (of_disc && support > 0.0f) Warp::raise(step.best_of_disc, numerics::float_bits(support));
+    if (whole) probe.points = idle_probe;
+    Warp::barrier();
+    // A candidate is never whole before the last point of the disc, which was taken before it.
+    const float bound = numerics::bits_float(step.best_of_disc) * bound_margin;
+    const bool passes = !of_disc && bound > 0.0f && support > draw.height * bound;
+    if (!Warp::any(passes || until_bound == 0u)) continue;
     // The first in the order of attempts counts.
-    const bool passes = !of_disc && support > probe.arc.height * bound;
-    const std::uint32_t passed = least_of_threads<Warp, threads>(passes ? probe.number : no_probe);
-    if (passed < end) end = passed;
-    if (probe.points == 0 || (!of_disc && probe.number >= end)) probe.points = idle_probe;
+    if (passes) Warp::lower(step.end, probe.number);
+    if (until_bound == 0u && step.best_of_disc == 0u) step.end = disc;
+    Warp::barrier();
+    if (passes && step.end == probe.number) {
+      step.k1 = draw.k1;
+      step.k2 = draw.k2;
+      step.accepted = 1u;
+    }
+    if (made != 0u) end = step.end;
+    if (!of_disc && probe.number >= end) probe.points = idle_probe;
+    Warp::barrier();
   }
 }
 

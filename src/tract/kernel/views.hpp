@@ -89,11 +89,14 @@ struct ProbeView {
   // the faces.
   const std::uint32_t* cells;
   // Where memory allows, the corners' amplitudes side by side: those of slot s of cell c begin at
-  // [8 (channels corners_of_cell[c] + s)].
+  // [8 ((channels + 1) corners_of_cell[c] + places[s])], those of the stopping map at place `channels`.
   const std::uint32_t* corners_of_cell;
+  const std::uint32_t* places;  // slots in an order in which near directions are mostly near
   const float* corners;
+  // Of cell c no amplitude of places 16 g to 16 g + 15, anywhere in it, is above [32 corners_of_cell[c] + g].
+  const float* greatest;
   const std::uint32_t* nearest;  // up to three slots, ten bits each, of every cell of a coarser NearestView
-  const float* directions;       // x y z 0 of each slot
+  const float* directions;       // x, y, z of each slot, and the bits of its place
   const float* arcs;             // the ProbeArc of each point of the disc
 };
 

@@ -5,7 +5,7 @@
 #include "base/settings.hpp"
 #include "device/registry.hpp"
 #include "ring/resident/emulated_backend.hpp"
-#include "ring/resident/resident_actor.hpp"
+#include "ring/resident/resident_grid.hpp"
 #include "ring/soak/neighbour.hpp"
 #if CINGULUM_HAS_CUDA
 #include "ring/cuda/cuda_backend.hpp"
@@ -88,21 +88,11 @@ BufferTable& Place::buffers() {
 }
 
 std::uint32_t Place::put_some(Actor& actor, std::span<const Message> messages) {
-  if (auto* const resident = dynamic_cast<ResidentActor*>(&actor)) return resident->put_batch(messages);
-  std::uint32_t stored = 0;
-  while (stored < messages.size() && actor.try_send(messages[stored]) == PutStatus::stored) ++stored;
-  return stored;
+  return actor.send_batch(messages);
 }
 
 std::uint32_t Place::take_some(Actor& actor, std::span<Message> messages) {
-  if (auto* const resident = dynamic_cast<ResidentActor*>(&actor)) return resident->take_batch(messages);
-  std::uint32_t taken = 0;
-  while (taken < messages.size()) {
-    const auto got = actor.receive(Nanoseconds(0));
-    if (!got) break;
-    messages[taken++] = *got;
-  }
-  return taken;
+  return actor.receive_batch(messages);
 }
 
 #if !CINGULUM_HAS_CUDA

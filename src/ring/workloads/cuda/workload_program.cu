@@ -10,8 +10,8 @@ namespace cingulum::ring {
 
 // In the order of WorkloadBody, by the names of workload_body_name.
 CudaProgram workload_program() {
-  return make_cuda_program<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody>(
-      "workloads", {"echo", "sum", "sum_of_squares", "pagerank", "anomaly", "hop"});
+  return make_cuda_program<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody, BatchEchoBody>(
+      "workloads", {"echo", "sum", "sum_of_squares", "pagerank", "anomaly", "hop", "batch_echo"});
 }
 
 }  // namespace cingulum::ring

@@ -1,0 +1,57 @@
+// Where actors that work on one buffer wait for each other between two steps, without the host: each tells the round it
+// has finished in a line of its own and looks at the lines of the others. Every word has one writer. All of them must
+// run at the same time: seats of one grid do, and so do threads. Bodies of the workloads use it.
+#pragma once
+
+#include <cstdint>
+
+#include "ring/ring_types.hpp"
+#include "ring/workloads/lane_sums.hpp"
+
+namespace cingulum::ring {
+
+// Of one actor, in memory that all of them see; zero at the start. Values of even and odd rounds lie apart: an actor is
+// at most one round ahead of those who still read.
+struct alignas(line_bytes) MeetingLine {
+  std::uint64_t round;
+  double values[2];
+};
+
+// So many looks of a lane before the block asks whether it is to stop.
+constexpr std::uint32_t looks_before_question = 256;
+
+// By all lanes: tells that this actor has finished `round` (1, 2, ... on end) with `value`, which is not negative, and
+// waits for the others. Afterwards their writes of the round are seen, and `value` is the largest of all. False: the
+// actor was told to stop. `strands`: as in largest_over_lanes.
+CGL_HD_GENERIC template <class Context>
+CGL_HD bool meet(Context& context, MeetingLine* lines, std::uint32_t count, std::uint32_t self, std::uint64_t round,
+                 double* strands, double& value) {
+  constexpr double not_there = 1.7e308;
+  context.sync();
+  if (context.lane() == 0) {
+    lines[self].values[round & 1u] = value;
+    context.write_shared(lines[self].round, round);
+  }
+  double largest = 0;
+  std::uint32_t at = context.lane();
+  for (;;) {
+    for (std::uint32_t looks = 0; at < count && looks < looks_before_question;) {
+      if (context.read_shared(lines[at].round) >= round) {
+        largest = Maximum{}(largest, lines[at].values[round & 1u]);
+        at += context.lanes();
+      } else {
+        ++looks;
+        context.rest();
+      }
+    }
+    const double all = largest_over_lanes(context, strands, at < count ? not_there : largest);
+    if (all != not_there) {
+      value = all;
+      return true;
+    }
+    context.heartbeat();
+    if (context.should_stop()) return false;
+  }
+}
+
+}  // namespace cingulum::ring
