@@ -228,7 +228,7 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
 TEST(PagedTracker, follows_probes_of_few_streamlines) {
   if (!fibers_run) GTEST_SKIP() << "no fibers here";
   Setting setting;
-  const std::uint32_t wanted = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 60 : 6;
+  const std::uint32_t wanted = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 60 : 3;
   std::uint32_t found = 0;
   for (std::uint32_t number = 3000; number < 6000 && found < wanted; ++number) {
     const test::RandomPlan plan = test::random_plan(number, *setting.pool);
