@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "numerics/lanes_portable.hpp"
 #include "numerics/portable.hpp"
 #include "numerics/trilinear.hpp"
 #include "numerics/vec3.hpp"
