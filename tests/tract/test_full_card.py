@@ -1,6 +1,7 @@
 """Goal R13 on a GPU: another process has taken all of its memory but a little. Each round either writes the bytes of the
 CPU or refuses before work begins, naming the memory, and leaves nothing under the final name; once the other process
-is gone the same command works. CINGULUM and CINGULUM_TEST_BALLAST name the programs. Called by tools/gpu-test."""
+is gone the same command works. CINGULUM and CINGULUM_TEST_BALLAST name the programs, CINGULUM_TEST_ROUNDS another number
+of rounds. Called by tools/gpu-test."""
 import os
 import pathlib
 import subprocess
@@ -12,7 +13,7 @@ BALLAST = os.environ["CINGULUM_TEST_BALLAST"]
 MEBIBYTE = 1 << 20
 # With the first a program does not even get a context; then there is one, and some or all of what a run takes.
 LEFT = [64, 550, 600, 650, 700, 800, 1000, 1400]
-ROUNDS = 20
+ROUNDS = int(os.environ.get("CINGULUM_TEST_ROUNDS", "20"))
 
 
 class FullCard(unittest.TestCase):

@@ -33,6 +33,7 @@ using testing::Sum;
 using testing::Swallow;
 using testing::Three;
 
+// Of messages, say: CINGULUM_TEST_RING_MESSAGES sets another count, for slow tools.
 std::uint64_t count_from_environment(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
@@ -326,7 +327,7 @@ TEST_P(ResidentGrids, a_pipeline_passes_messages_from_kernel_to_kernel) {
   }
   ASSERT_OK(runtime_->pipeline(names));
   for (const auto& name : names) ASSERT_OK(runtime_->activate(name));
-  const std::uint64_t count = is_emulated() ? 500 : 20000;
+  const std::uint64_t count = count_from_environment("CINGULUM_TEST_RING_MESSAGES", is_emulated() ? 500 : 20000);
   std::thread sender([&] {
     for (std::uint64_t i = 0; i < count; ++i) static_cast<void>(runtime_->send(names.front(), message(i << 32)));
   });
@@ -351,7 +352,7 @@ TEST_P(ResidentGrids, two_actors_bounce_a_message_without_the_host) {
   ASSERT_OK(runtime_->fan_out("b", 1, {"a"}));
   ASSERT_OK(a->activate());
   ASSERT_OK(b->activate());
-  const std::uint64_t bounces = is_emulated() ? 1000 : 100000;
+  const std::uint64_t bounces = 2 * count_from_environment("CINGULUM_TEST_RING_MESSAGES", is_emulated() ? 500 : 50000);
   ASSERT_OK(a->send(message(bounces)));
   // An even number ends where it began.
   ASSERT_EQ(number_of(a->receive(10s)), 0u);
@@ -657,7 +658,7 @@ TEST_P(ResidentGrids, stopping_many_idle_actors_is_quick_and_seats_are_reused) {
 }
 
 // Random traffic with pauses, full rings and deactivations through batches, checked message by message. In numbers, and
-// with restarts: tests/ring/soak. CINGULUM_TEST_RING_MESSAGES sets another count, for slow tools.
+// with restarts: tests/ring/soak.
 TEST_P(ResidentGrids, soak) {
   GridOptions options;
   options.time_limit = is_emulated() ? 60s : 20s;

@@ -206,8 +206,11 @@ class SeatContext {
     if (received_ != 0) {
       core_.received_ += received_;
       core_.has_message_ = true;
-      const Message& last = core_.shared().in[last_round_][last_at_];
-      core_.working_on_ = last.has(mark_request) ? last.header.correlation : 0;
+      // Only the first lane's is told; the others might read while the mailbox writes the next message there.
+      if (Machine::is_first()) {
+        const Message& last = core_.shared().in[last_round_][last_at_];
+        core_.working_on_ = last.has(mark_request) ? last.header.correlation : 0;
+      }
     }
     busy_cycles_ = 0;
     received_ = sent_ = emitted_ = 0;

@@ -130,17 +130,6 @@ CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::uint
   return slots[0] | slots[1] << packed_slot_bits | slots[2] << (2u * packed_slot_bits);
 }
 
-// Two units of the last place from 1 / x at most.
-CGL_HD inline float near_inverse(float x) {
-#if defined(__CUDA_ARCH__)
-  float inverse;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
-  return inverse;
-#else
-  return 1.0f / x;
-#endif
-}
-
 // nearest_slots of one vector; with `placed` the slot's place.
 template <bool placed>
 CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::Vec3 v) {
@@ -153,10 +142,10 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
   const float first = along_x ? v.y : v.x;
   const float second = along_x || along_y ? v.z : v.y;
   const std::uint32_t face = along_x ? 0u : (along_y ? 1u : 2u);
-  // One near quotient where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part:
+  // One division where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part:
   // the place moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be
   // nearest (cpu/tables.cpp). The scale is that much short of half the cells, so that 1 falls into the last.
-  const float inverse = near_inverse(major);
+  const float inverse = 1.0f / major;
   const auto place = [&](float half_edge, std::uint32_t cells) {
     constexpr float whole_numbers = 0x1.8p23f;
     const float scale = (half_edge * 0.999999f) * inverse;
