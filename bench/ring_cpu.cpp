@@ -10,8 +10,8 @@
 #include "bench/measure.hpp"
 #include "bench/pin.hpp"
 #include "bench/program.hpp"
-#include "bench/ring_bodies.hpp"
 #include "bench/ring_peers.hpp"
+#include "bench/ring_restarts.hpp"
 #include "cli/version.hpp"
 #include "ring/bulk_ring.hpp"
 #include "ring/fast_ring.hpp"
@@ -294,28 +294,14 @@ class RingBench {
     row("CAF, host to actor", "M/s", in_millions(caf_stream(options_.repetitions, options_.messages / 10)));
   }
 
-  // The body returns an error for one message and answers the next, which waits in its queue meanwhile.
   void restarts() {
     fmt::print("a body that fails\n");
     const auto runtime = require(Runtime::create());
-    ActorOptions options = actor_options(WaitMode::spin);
-    options.restart.kind = RestartKind::limited;
-    options.restart.max_restarts = ~0u;
-    options.restart.back_off = options.restart.max_back_off = std::chrono::nanoseconds(1);
-    const ActorHandle actor = require(runtime->launch("fails", FailingBody{}, options));
+    const ActorHandle actor =
+        require(runtime->launch("fails", FailingBody{}, restarting_at_once(actor_options(WaitMode::spin))));
     require(actor->activate());
-    Packet fatal;
-    fatal.number = FailingBody::fatal;
-    constexpr std::uint64_t count = 1000;
-    std::vector<double> microseconds;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const auto start = Clock::now();
-      require(actor->send(make_message(fatal)));
-      require(runtime->request(*actor, make_message(Packet{}), std::chrono::seconds(10)));
-      microseconds.push_back(1e-3 * nanoseconds_since(start));
-    }
-    const ActorTelemetry told = actor->telemetry();
-    require(told.failures == count && told.restarts == count, "the count of failures");
+    std::vector<double> microseconds = restart_seconds(*runtime, *actor, 1000);
+    for (double& value : microseconds) value *= 1e6;
     row("from its message to the next answer", "us", microseconds, true);
   }
 

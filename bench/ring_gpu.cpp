@@ -12,6 +12,7 @@
 #include "bench/program.hpp"
 #include "bench/ring_bodies.hpp"
 #include "bench/ring_gpu_program.hpp"
+#include "bench/ring_restarts.hpp"
 #include "cli/version.hpp"
 #include "device/registry.hpp"
 #include "ring/cuda/cuda_backend.hpp"
@@ -48,17 +49,6 @@ Options parse(int count, char** words) {
     }
   }
   return options;
-}
-
-ring::Message packet(std::uint64_t number) {
-  Packet made;
-  made.number = number;
-  for (std::uint64_t i = 0; i < 5; ++i) made.words[i] = number + i;
-  return ring::make_message(made);
-}
-bool is_packet(const ring::Message& message, std::uint64_t number) {
-  const auto got = ring::payload<Packet>(message);
-  return got.number == number && got.words[4] == number + 4;
 }
 
 class RingBench {
@@ -254,25 +244,11 @@ class RingBench {
     return seconds;
   }
 
-  // The body returns an error for one message and answers the next, which waits in its queue meanwhile.
   std::vector<double> restarts(std::uint32_t count) {
-    ring::ActorOptions options;
-    options.restart.kind = ring::RestartKind::limited;
-    options.restart.max_restarts = ~0u;
-    options.restart.back_off = options.restart.max_back_off = 1ns;
-    const auto actor =
-        require(grid_->launch(*runtime_, "fails", "failing", FailingBody{}, ring::RingKind::fast, options));
+    const auto actor = require(
+        grid_->launch(*runtime_, "fails", "failing", FailingBody{}, ring::RingKind::fast, restarting_at_once({})));
     require(actor->activate());
-    std::vector<double> seconds;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const auto start = Clock::now();
-      require(actor->send(packet(FailingBody::fatal)));
-      const ring::Message answer = require(runtime_->request(*actor, packet(i), 1s));
-      seconds.push_back(seconds_since(start));
-      require(is_packet(answer, i), "the check of an answer");
-    }
-    const ring::ActorTelemetry told = actor->telemetry();
-    require(told.failures == count && told.restarts == count, "the count of failures");
+    std::vector<double> seconds = restart_seconds(*runtime_, *actor, count);
     static_cast<void>(require(runtime_->terminate("fails")));
     return seconds;
   }

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "formats/tractogram.hpp"
+#include "support/card_ballast.hpp"
 #include "support/each_device.hpp"
 #include "support/memory_jobs.hpp"
 #include "support/random_plan.hpp"
@@ -210,18 +211,10 @@ TEST_P(DeviceTracking, short_memory_gives_the_same_bits_or_a_refusal_before_work
 // R13 in earnest: all of a card's memory but 64 MiB is taken.
 TEST_P(DeviceTracking, where_the_card_is_full_tracks_the_same_or_refuses_before_work_begins) {
   if (!is(Backend::cuda)) return;
-  constexpr std::uint64_t left = std::uint64_t{64} << 20, largest = std::uint64_t{8} << 30;
   const test::Job job(test::tall_plan(Getter::prob, false, 0), pool());
   int tracked = 0;
   for (int round = 0; round < 20; ++round) {
-    std::vector<std::unique_ptr<Buffer>> ballast;
-    for (;;) {
-      const std::uint64_t free = device().memory().value().free_bytes.value_or(0);
-      if (free < left + (std::uint64_t{1} << 20)) break;
-      auto more = device().allocate(std::min(free - left, largest));
-      if (!more) break;
-      ballast.push_back(std::move(*more));
-    }
+    auto ballast = testing::take_all_but(device(), std::uint64_t{64} << 20);
     const auto short_of_memory = tracker();
     const Status prepared = job.prepare(*short_of_memory);
     if (prepared) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/selfcheck.hpp"
+#include "support/card_ballast.hpp"
 #include "support/each_device.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -66,17 +67,8 @@ TEST_P(Cuda, compiles_once_and_takes_the_code_from_the_cache_until_it_is_damaged
 }
 
 TEST_P(Cuda, when_the_card_is_full_requests_are_refused_with_numbers_and_smaller_work_goes_on) {
-  constexpr std::uint64_t left = std::uint64_t{64} << 20;
   for (int round = 0; round < 20; ++round) {
-    ASSERT_OK_AND_ASSIGN(const MemoryState before, device().memory());
-    std::vector<std::unique_ptr<Buffer>> ballast;
-    // The driver rounds allocations up: approach the goal in smaller and smaller steps.
-    for (std::uint64_t step = before.free_bytes.value() - left; step >= (std::uint64_t{2} << 20); step /= 2) {
-      ASSERT_OK_AND_ASSIGN(const MemoryState now, device().memory());
-      if (now.free_bytes.value() < step + left) continue;
-      auto taken = device().allocate(step);
-      if (taken) ballast.push_back(std::move(*taken));
-    }
+    const auto ballast = testing::take_all_but(device(), std::uint64_t{64} << 20);
     const auto refused = device().allocate(std::uint64_t{1} << 30);
     EXPECT_TRUE(fails_with(refused, ErrorKind::out_of_memory, "1.0 GiB needed"));
     EXPECT_TRUE(fails_with(refused, ErrorKind::out_of_memory, "--device cpu"));

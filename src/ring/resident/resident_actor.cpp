@@ -218,16 +218,21 @@ PutStatus ResidentActor::try_put(const Message& message) {
   return status;
 }
 
+PutStatus ResidentActor::put_at_once(const Message& message) {
+  const PutStatus status = try_put(message);
+  if (status == PutStatus::stored) {
+    if (message.has(mark_request)) grid_->expect_reply();
+    grid_->wake();
+  }
+  return status;
+}
+
 PutStatus ResidentActor::put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                              const std::atomic<bool>* stop) {
   LookAgain again(options().waiting);
   for (;;) {
-    const PutStatus status = try_put(message);
-    if (status == PutStatus::stored) {
-      if (message.has(mark_request)) grid_->expect_reply();
-      grid_->wake();
-      return status;
-    }
+    const PutStatus status = put_at_once(message);
+    if (status == PutStatus::stored) return status;
     if (status == PutStatus::closed) {
       ++rejected_;
       return status;
@@ -251,10 +256,7 @@ PutStatus ResidentActor::put(const Message& message, std::uint64_t deadline_ns, 
 }
 
 bool ResidentActor::send_at_once(const Message& message) {
-  if (try_put(message) != PutStatus::stored) return false;
-  if (message.has(mark_request)) grid_->expect_reply();
-  grid_->wake();
-  return true;
+  return put_at_once(message) == PutStatus::stored;
 }
 
 std::uint32_t ResidentActor::do_send_batch(std::span<const Message> messages) {

@@ -56,6 +56,8 @@ class ResidentActor final : public Actor {
   [[nodiscard]] bool has_work_waiting();
 
   PutStatus try_put(const Message& message);
+  // The same, and the grid is told.
+  PutStatus put_at_once(const Message& message);
   void write_plan();
   // With output_mutex_ held: the next message for receive; answers to requests go to those who wait.
   bool take_output(Message& message);

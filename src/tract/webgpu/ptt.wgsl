@@ -1,6 +1,6 @@
 // Mirrors src/tract/kernel/ptt.hpp: parallel transport tractography, a probe per lane, in rounds of 32. amplitude_along() is
-// in ptt_sf.wgsl or ptt_sh.wgsl, the draws are in ptt_draws.wgsl. The start of all probes, the disc of the bound and the tries go through one loop, because drivers copy a
-// function into each place that calls it.
+// in ptt_sf.wgsl or ptt_sh.wgsl, the draws are in ptt_draws.wgsl. The start of all probes, the disc of the bound and the
+// tries go through one loop, because drivers copy a function into each place that calls it.
 
 struct ProbeAmplitude {
   value: f32,
