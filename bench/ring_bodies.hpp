@@ -1,7 +1,7 @@
 // The actors of the ring benches.
 #pragma once
 
-#include "ring/actor_context.hpp"
+#include "ring/actor/actor_context.hpp"
 
 namespace cingulum::bench {
 

@@ -13,10 +13,10 @@
 #include "bench/ring_peers.hpp"
 #include "bench/ring_restarts.hpp"
 #include "cli/version.hpp"
-#include "ring/bulk_ring.hpp"
-#include "ring/fast_ring.hpp"
-#include "ring/mpsc_ring.hpp"
-#include "ring/runtime.hpp"
+#include "ring/actor/runtime.hpp"
+#include "ring/queue/bulk_ring.hpp"
+#include "ring/queue/fast_ring.hpp"
+#include "ring/queue/mpsc_ring.hpp"
 
 namespace cingulum::bench {
 namespace {

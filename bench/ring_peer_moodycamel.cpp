@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "bench/pin.hpp"
-#include "ring/message.hpp"
+#include "ring/queue/message.hpp"
 #endif
 
 namespace cingulum::bench {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "ring/message.hpp"
+#include "ring/queue/message.hpp"
 
 namespace cingulum::bench {
 

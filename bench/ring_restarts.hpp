@@ -8,7 +8,7 @@
 #include "base/elapsed.hpp"
 #include "bench/program.hpp"
 #include "bench/ring_bodies.hpp"
-#include "ring/runtime.hpp"
+#include "ring/actor/runtime.hpp"
 
 namespace cingulum::bench {
 

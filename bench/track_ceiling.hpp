@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/thread_pool.hpp"
-#include "tract/field.hpp"
-#include "tract/tracker.hpp"
+#include "tract/field/field.hpp"
+#include "tract/run/tracker.hpp"
 
 namespace cingulum::bench {
 

@@ -8,7 +8,7 @@
 #include "bench/program.hpp"
 #include "cli/bench_data.hpp"
 #include "cli/version.hpp"
-#include "tract/device_choice.hpp"
+#include "tract/run/device_choice.hpp"
 
 namespace cingulum {
 

@@ -6,8 +6,8 @@
 #include "formats/nifti.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/cpu/track_kernels.hpp"
-#include "tract/dwi_preparation.hpp"
-#include "tract/file_field.hpp"
+#include "tract/field/dwi_preparation.hpp"
+#include "tract/field/file_field.hpp"
 
 namespace cingulum::bench {
 namespace {

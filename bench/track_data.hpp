@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/thread_pool.hpp"
-#include "tract/field.hpp"
-#include "tract/seeds.hpp"
-#include "tract/tracker.hpp"
+#include "tract/field/field.hpp"
+#include "tract/run/tracker.hpp"
+#include "tract/seeds/seeds.hpp"
 
 namespace cingulum::bench {
 

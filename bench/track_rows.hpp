@@ -7,8 +7,8 @@
 #include <string>
 
 #include "bench/track_data.hpp"
-#include "dmri/score.hpp"
-#include "tract/tracking_plan.hpp"
+#include "dmri/score/score.hpp"
+#include "tract/plan/tracking_plan.hpp"
 
 namespace cingulum::bench {
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "ring/runtime.hpp"
+#include "ring/actor/runtime.hpp"
 
 using namespace cingulum;
 using namespace cingulum::ring;

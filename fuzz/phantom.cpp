@@ -1,6 +1,6 @@
 // phantom.json, which the score, the report and `cingulum track --from` read: what is accepted is a set of sound
 // bundles and reads the same after it was written again.
-#include "dmri/phantom_description.hpp"
+#include "dmri/phantom/phantom_description.hpp"
 #include "fuzz/fuzz_target.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // Spheres from text, as half and as full spheres: what is accepted is a closed graph on unit vectors.
-#include "dmri/sphere.hpp"
+#include "dmri/sphere/sphere.hpp"
 
 #include "fuzz/fuzz_target.hpp"
 

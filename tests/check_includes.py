@@ -2,8 +2,8 @@
 """Checks the direction of dependence between the folders of src/ by their #include lines.
 
     base <- device <- ring <- {tract, oct} <- cli;  numerics uses none and is used by all;
-    formats uses base and numerics, zarr uses base;  dmri uses numerics, base, formats;  report uses base, numerics, formats,
-    dmri and tract.
+    formats uses base and numerics, zarr uses base;  streamlines uses numerics, base, formats;  dmri uses those and
+    streamlines, its cuda/ also device;  report uses all of these and tract.
 Within ring, only ring/edge and ring/workloads include ring/edge: actors and runtime encode nothing.
 Only files under */cuda and */webgpu include a header of CUDA or WebGPU. Exits with 1 and the offending lines when broken.
 """
@@ -20,15 +20,16 @@ ALLOWED = {
     "ring": {"base", "numerics", "device"},
     "formats": {"base", "numerics"},
     "zarr": {"base"},
-    "dmri": {"base", "numerics", "formats"},
-    "tract": {"base", "numerics", "device", "ring", "formats", "dmri"},
+    "streamlines": {"base", "numerics", "formats"},
+    "dmri": {"base", "numerics", "formats", "streamlines"},
+    "tract": {"base", "numerics", "device", "ring", "formats", "streamlines", "dmri"},
     "oct": {"base", "numerics", "device", "ring", "zarr"},
-    "report": {"base", "numerics", "formats", "dmri", "tract"},
-    "cli": {"base", "numerics", "device", "ring", "formats", "zarr", "dmri", "tract", "oct", "report"},
+    "report": {"base", "numerics", "formats", "streamlines", "dmri", "tract"},
+    "cli": {"base", "numerics", "device", "ring", "formats", "streamlines", "zarr", "dmri", "tract", "oct", "report"},
 }
-# zarr/direct reads into device memory.
-# dmri/cuda fits models on a device.
-ALLOWED_SUBFOLDER = {"zarr/direct": {"base", "device"}, "dmri/cuda": {"base", "numerics", "formats", "device"}}
+# What a folder may use besides when it lies, at any depth, in a folder of this name: zarr/direct reads into device memory,
+# dmri/**/cuda fits models on a device.
+ALLOWED_BELOW = {("zarr", "direct"): {"device"}, ("dmri", "cuda"): {"device"}}
 
 VENDOR = re.compile(r"^(cuda.*\.h|nvrtc\.h|nvml\.h|cufile\.h|webgpu\.h|wgpu\.h|cub/.*|cuda/.*|cooperative_groups.*)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -46,7 +47,9 @@ def check(source: pathlib.Path) -> list[str]:
         if folder not in ALLOWED:
             problems.append(f"{relative}: the folder src/{folder} is not in the plan of tests/check_includes.py")
             continue
-        allowed = ALLOWED_SUBFOLDER.get("/".join(relative.parts[:2]), ALLOWED[folder]) | {folder}
+        allowed = ALLOWED[folder] | {folder}
+        for below in relative.parts[1:-1]:
+            allowed |= ALLOWED_BELOW.get((folder, below), set())
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             match = INCLUDE.match(line)
             if not match:

@@ -1,4 +1,4 @@
-"""Makes src/dmri/sphere_tables.cpp: the directions and neighbour graphs of Cingulum's own spheres.
+"""Makes src/dmri/sphere/sphere_tables.cpp: the directions and neighbour graphs of Cingulum's own spheres.
 
 Mirror family (mirror321, mirror406, mirror501): the class I geodesic subdivision of the icosahedron (Coxeter 1971) with
 frequency 8, 9, 10, that is 10 n^2 + 2 points, in the orientation where x = 0, y = 0, z = 0 are mirror planes, then
@@ -338,7 +338,7 @@ def main():
         orbit_text = f"{name}_orbits" if orbits is not None else "{}"
         entries.append(f'    {{"{name}", {name}_directions, {name}_edges, {orbit_text}}},')
     OUTPUT.write_text(
-        "// Made by tools/make_spheres.py; not to be edited.\n// clang-format off\n#include \"dmri/sphere_tables.hpp\"\n\n"
+        "// Made by tools/make_spheres.py; not to be edited.\n// clang-format off\n#include \"dmri/sphere/sphere_tables.hpp\"\n\n"
         "namespace cingulum {\n\nnamespace {\n\n" + "\n\n".join(parts)
         + "\n\nconstexpr SphereTable tables[] = {\n" + "\n".join(entries)
         + "\n};\n\n}  // namespace\n\nstd::span<const SphereTable> sphere_tables() {\n  return tables;\n}\n\n"

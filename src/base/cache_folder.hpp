@@ -1,6 +1,6 @@
 // A folder of files that only save work: each is found by the digest in its name, DIGEST.EXTENSION, and may vanish at
 // any time. Finding, counting and removing them is here; what is in a file, and how it is checked, is its cache's
-// matter (device/kernel_cache.hpp, tract/fit_cache.hpp).
+// matter (device/kernel_cache.hpp, tract/field/fit_cache.hpp).
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@
 #include "cli/verb.hpp"
 #include "cli/version.hpp"
 #include "device/registry.hpp"
-#include "tract/device_choice.hpp"
+#include "tract/run/device_choice.hpp"
 
 namespace cingulum {
 

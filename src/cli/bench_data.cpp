@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
-#include "dmri/phantom_files.hpp"
+#include "dmri/phantom/phantom_files.hpp"
 #include "formats/nifti.hpp"
-#include "tract/file_field.hpp"
+#include "tract/field/file_field.hpp"
 
 namespace cingulum {
 namespace {

@@ -17,9 +17,9 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "formats/gradient_table.hpp"
-#include "tract/dwi_preparation.hpp"
-#include "tract/seeds.hpp"
-#include "tract/tracking_plan.hpp"
+#include "tract/field/dwi_preparation.hpp"
+#include "tract/plan/tracking_plan.hpp"
+#include "tract/seeds/seeds.hpp"
 
 namespace cingulum {
 

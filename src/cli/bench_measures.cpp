@@ -12,12 +12,12 @@
 
 #include "base/elapsed.hpp"
 #include "base/read_file.hpp"
-#include "dmri/score.hpp"
+#include "dmri/score/score.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/tractogram.hpp"
 #include "numerics/portable.hpp"
-#include "tract/seed_sharing.hpp"
-#include "tract/tracking_run.hpp"
+#include "tract/run/seed_sharing.hpp"
+#include "tract/run/tracking_run.hpp"
 
 namespace cingulum {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "cli/bench_data.hpp"
-#include "tract/tracker.hpp"
+#include "tract/run/tracker.hpp"
 
 namespace cingulum {
 

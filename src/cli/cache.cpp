@@ -6,7 +6,7 @@
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "device/kernel_cache.hpp"
-#include "tract/fit_cache.hpp"
+#include "tract/field/fit_cache.hpp"
 
 namespace cingulum {
 

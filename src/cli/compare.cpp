@@ -8,7 +8,7 @@
 #include "cli/verb.hpp"
 #include "formats/nifti.hpp"
 #include "formats/tractogram.hpp"
-#include "tract/comparison.hpp"
+#include "streamlines/comparison.hpp"
 
 namespace cingulum {
 

@@ -9,12 +9,12 @@
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/verb.hpp"
-#include "formats/linearise.hpp"
 #include "formats/nifti.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/tractogram.hpp"
 #include "formats/trk.hpp"
 #include "formats/trx.hpp"
+#include "streamlines/linearise.hpp"
 
 namespace cingulum {
 

@@ -9,7 +9,7 @@
 #include "cli/fit_models.hpp"
 #include "cli/fit_place.hpp"
 #include "cli/verb.hpp"
-#include "dmri/fit_folder.hpp"
+#include "dmri/models/fit_folder.hpp"
 #include "formats/sidecar.hpp"
 
 namespace cingulum {

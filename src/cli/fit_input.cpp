@@ -1,11 +1,11 @@
 #include "cli/fit_input.hpp"
 
 #include "base/quantity.hpp"
-#include "dmri/gradient_check.hpp"
+#include "dmri/series/gradient_check.hpp"
 #include "formats/gradient_table.hpp"
 #include "formats/nifti.hpp"
 #include "formats/sidecar.hpp"
-#include "tract/dwi_preparation.hpp"
+#include "tract/field/dwi_preparation.hpp"
 
 namespace cingulum {
 namespace {

@@ -8,14 +8,14 @@
 
 #include "base/interrupt.hpp"
 #include "base/quantity.hpp"
-#include "dmri/csd.hpp"
-#include "dmri/harmonic_fit.hpp"
-#include "dmri/peaks.hpp"
-#include "dmri/q_ball.hpp"
-#include "dmri/response.hpp"
-#include "dmri/sphere.hpp"
-#include "dmri/spherical_function.hpp"
-#include "dmri/tensor.hpp"
+#include "dmri/models/csd.hpp"
+#include "dmri/models/harmonic_fit.hpp"
+#include "dmri/models/peaks.hpp"
+#include "dmri/models/q_ball.hpp"
+#include "dmri/models/response.hpp"
+#include "dmri/models/spherical_function.hpp"
+#include "dmri/models/tensor.hpp"
+#include "dmri/sphere/sphere.hpp"
 
 namespace cingulum {
 namespace {

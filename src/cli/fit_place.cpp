@@ -1,7 +1,7 @@
 #include "cli/fit_place.hpp"
 
 #include "base/log.hpp"
-#include "tract/device_choice.hpp"
+#include "tract/run/device_choice.hpp"
 
 namespace cingulum {
 

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "cli/verb.hpp"
 #include "device/registry.hpp"
-#include "dmri/fit_device.hpp"
+#include "dmri/models/fit_device.hpp"
 
 namespace cingulum {
 

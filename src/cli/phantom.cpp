@@ -6,7 +6,7 @@
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/verb.hpp"
-#include "dmri/phantom_files.hpp"
+#include "dmri/phantom/phantom_files.hpp"
 #include "formats/gradient_table.hpp"
 
 namespace cingulum {

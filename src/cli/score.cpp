@@ -1,5 +1,5 @@
 // `cingulum score`: how a tractogram of a phantom stands against the truth.
-#include "dmri/score.hpp"
+#include "dmri/score/score.hpp"
 #include "base/json_text.hpp"
 
 #include <cmath>

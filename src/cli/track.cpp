@@ -21,10 +21,10 @@
 #include "cli/verb.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/tractogram.hpp"
-#include "tract/half_field.hpp"
-#include "tract/tracker.hpp"
-#include "tract/tracking_plan.hpp"
-#include "tract/tracking_run.hpp"
+#include "tract/field/half_field.hpp"
+#include "tract/plan/tracking_plan.hpp"
+#include "tract/run/tracker.hpp"
+#include "tract/run/tracking_run.hpp"
 
 namespace cingulum {
 

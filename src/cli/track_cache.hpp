@@ -8,8 +8,8 @@
 #include "base/result.hpp"
 #include "cli/track_series.hpp"
 #include "cli/verb.hpp"
-#include "dmri/sphere.hpp"
-#include "tract/dwi_preparation.hpp"
+#include "dmri/sphere/sphere.hpp"
+#include "tract/field/dwi_preparation.hpp"
 
 namespace cingulum {
 

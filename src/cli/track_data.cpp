@@ -9,11 +9,11 @@
 #include "base/quantity.hpp"
 #include "cli/track_cache.hpp"
 #include "cli/track_options.hpp"
-#include "dmri/gradient_check.hpp"
-#include "dmri/median_otsu.hpp"
+#include "dmri/series/gradient_check.hpp"
+#include "dmri/series/median_otsu.hpp"
 #include "formats/nifti.hpp"
-#include "tract/file_field.hpp"
-#include "tract/fit_cache.hpp"
+#include "tract/field/file_field.hpp"
+#include "tract/field/fit_cache.hpp"
 
 namespace cingulum {
 namespace {

@@ -12,8 +12,8 @@
 #include "cli/track_series.hpp"
 #include "cli/verb.hpp"
 #include "formats/image_geometry.hpp"
-#include "tract/dwi_preparation.hpp"
-#include "tract/tracking_plan.hpp"
+#include "tract/field/dwi_preparation.hpp"
+#include "tract/plan/tracking_plan.hpp"
 
 namespace cingulum {
 

@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "cli/verb.hpp"
 #include "device/registry.hpp"
-#include "tract/device_choice.hpp"
+#include "tract/run/device_choice.hpp"
 
 namespace cingulum {
 

@@ -6,9 +6,9 @@
 
 #include "base/result.hpp"
 #include "cli/verb.hpp"
-#include "dmri/sphere.hpp"
-#include "tract/dwi_preparation.hpp"
-#include "tract/tracking_plan.hpp"
+#include "dmri/sphere/sphere.hpp"
+#include "tract/field/dwi_preparation.hpp"
+#include "tract/plan/tracking_plan.hpp"
 
 namespace cingulum {
 

@@ -8,7 +8,7 @@
 #include "base/quantity.hpp"
 #include "cli/table.hpp"
 #include "formats/sidecar.hpp"
-#include "tract/tracker.hpp"
+#include "tract/run/tracker.hpp"
 
 namespace cingulum {
 namespace {

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/verb.hpp"
-#include "tract/field.hpp"
-#include "tract/tracking_plan.hpp"
-#include "tract/tracking_run.hpp"
+#include "tract/field/field.hpp"
+#include "tract/plan/tracking_plan.hpp"
+#include "tract/run/tracking_run.hpp"
 
 namespace cingulum {
 

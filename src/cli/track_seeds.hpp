@@ -9,9 +9,9 @@
 #include "base/result.hpp"
 #include "cli/track_data.hpp"
 #include "cli/verb.hpp"
-#include "tract/regions.hpp"
-#include "tract/seeds.hpp"
-#include "tract/tracker.hpp"
+#include "streamlines/regions.hpp"
+#include "tract/run/tracker.hpp"
+#include "tract/seeds/seeds.hpp"
 
 namespace cingulum {
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/log.hpp"
-#include "dmri/phantom_files.hpp"
+#include "dmri/phantom/phantom_files.hpp"
 
 namespace cingulum {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/read_file.hpp"
 #include "cli/argument_value.hpp"
 #include "formats/sidecar.hpp"
-#include "tract/regions.hpp"
+#include "streamlines/regions.hpp"
 
 namespace cingulum {
 namespace {

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "report/density_map.hpp"
 #include "report/picture.hpp"
 #include "report/streamline_view.hpp"
+#include "streamlines/density_map.hpp"
 
 namespace cingulum {
 

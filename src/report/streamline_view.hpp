@@ -13,6 +13,7 @@
 #include "base/thread_pool.hpp"
 #include "numerics/vec3.hpp"
 #include "report/picture.hpp"
+#include "streamlines/world_box.hpp"
 
 namespace cingulum {
 
@@ -42,10 +43,6 @@ struct DrawnStreamlines {
   [[nodiscard]] std::size_t point_count() const { return positions.size() / 3; }
 };
 
-struct WorldBox {
-  numerics::Vec3d low = {0, 0, 0};
-  numerics::Vec3d high = {0, 0, 0};
-};
 // Of all points; the unit box around zero where there is none.
 [[nodiscard]] WorldBox bounding_box(const DrawnStreamlines& streamlines);
 

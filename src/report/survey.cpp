@@ -10,6 +10,7 @@
 
 #include "base/interrupt.hpp"
 #include "numerics/classify.hpp"
+#include "streamlines/lengths.hpp"
 
 namespace cingulum {
 namespace {
@@ -93,17 +94,6 @@ struct BatchMeasures {
   bool any = false;
 };
 
-double length_of(std::span<const float> positions) {
-  double sum = 0;
-  for (std::size_t i = 3; i + 2 < positions.size(); i += 3) {
-    const Vec3d step = {static_cast<double>(positions[i]) - positions[i - 3],
-                        static_cast<double>(positions[i + 1]) - positions[i - 2],
-                        static_cast<double>(positions[i + 2]) - positions[i - 1]};
-    sum += numerics::length(step);
-  }
-  return sum;
-}
-
 void extend(WorldBox& box, bool& any, const WorldBox& other) {
   if (!any) box = other;
   any = true;
@@ -127,7 +117,7 @@ void measure(const TractogramBatch& batch, ThreadPool& pool, BatchMeasures& meas
           std::all_of(positions.begin(), positions.end(), [](float value) { return numerics::is_finite(value); });
       measures.not_finite[line] = finite ? 0 : 1;
       if (!finite) continue;
-      measures.length_mm[line] = length_of(positions);
+      measures.length_mm[line] = length_in_mm(positions);
       for (std::size_t i = 0; i < positions.size(); i += 3) {
         const Vec3d point = {positions[i], positions[i + 1], positions[i + 2]};
         extend(box, any, {point, point});

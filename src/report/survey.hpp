@@ -14,8 +14,8 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "formats/tractogram.hpp"
-#include "report/density_map.hpp"
 #include "report/streamline_view.hpp"
+#include "streamlines/density_map.hpp"
 
 namespace cingulum {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/quantity.hpp"
-#include "dmri/score.hpp"
+#include "dmri/score/score.hpp"
 #include "formats/nifti.hpp"
 #include "formats/sidecar.hpp"
 #include "numerics/elementary64.hpp"
@@ -16,7 +16,7 @@
 #include "report/report_page.hpp"
 #include "report/streamline_view.hpp"
 #include "report/survey.hpp"
-#include "tract/tracking_plan.hpp"
+#include "tract/plan/tracking_plan.hpp"
 
 namespace cingulum {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
-#include "report/density_map.hpp"
 #include "report/picture.hpp"
+#include "streamlines/density_map.hpp"
 
 namespace cingulum {
 

@@ -7,18 +7,18 @@
 #include <limits>
 #include <random>
 
-#include "dmri/bootstrap.hpp"
-#include "dmri/csd.hpp"
-#include "dmri/harmonic_fit.hpp"
-#include "dmri/q_ball.hpp"
-#include "dmri/response.hpp"
-#include "dmri/sphere.hpp"
-#include "dmri/spherical_function.hpp"
-#include "dmri/tensor.hpp"
+#include "dmri/models/bootstrap.hpp"
+#include "dmri/models/csd.hpp"
+#include "dmri/models/harmonic_fit.hpp"
+#include "dmri/models/q_ball.hpp"
+#include "dmri/models/response.hpp"
+#include "dmri/models/spherical_function.hpp"
+#include "dmri/models/tensor.hpp"
+#include "dmri/sphere/sphere.hpp"
 #include "numerics/classify.hpp"
 #include "support/each_device.hpp"
 #include "support/spiral.hpp"
-#include "tract/device_choice.hpp"
+#include "tract/run/device_choice.hpp"
 
 namespace cingulum {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "dmri/sphere.hpp"
+#include "dmri/sphere/sphere.hpp"
 #include "formats/gradient_table.hpp"
 #include "formats/nifti.hpp"
 #include "formats/tractogram.hpp"

@@ -1,8 +1,8 @@
 // Bodies for the tests of resident actors, compiled for the emulated grid and for CUDA.
 #pragma once
 
-#include "ring/actor_context.hpp"
-#include "ring/buffer_handle.hpp"
+#include "ring/actor/actor_context.hpp"
+#include "ring/actor/buffer_handle.hpp"
 
 namespace cingulum::ring::testing {
 

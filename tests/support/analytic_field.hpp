@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "numerics/spherical_harmonics.hpp"
-#include "tract/field_builders.hpp"
+#include "tract/field/field_builders.hpp"
 
 namespace cingulum::test {
 

@@ -207,7 +207,7 @@ class Interleaver {
   std::unordered_map<Key, double, KeyHash> seen_;
 };
 
-// The policy of ring/atomics.hpp whose every operation on shared memory is a step.
+// The policy of ring/queue/atomics.hpp whose every operation on shared memory is a step.
 struct SteppedAtomics {
   template <class T>
   static T load(const T& word) {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "support/analytic_field.hpp"
-#include "tract/half_field.hpp"
-#include "tract/seeds.hpp"
-#include "tract/tracker.hpp"
+#include "tract/field/half_field.hpp"
+#include "tract/run/tracker.hpp"
+#include "tract/seeds/seeds.hpp"
 
 namespace cingulum::test {
 

@@ -13,8 +13,8 @@
 #include "support/memory_jobs.hpp"
 #include "support/random_plan.hpp"
 #include "support/temporary_folder.hpp"
-#include "tract/device_choice.hpp"
-#include "tract/tracking_run.hpp"
+#include "tract/run/device_choice.hpp"
+#include "tract/run/tracking_run.hpp"
 
 namespace cingulum {
 namespace {

@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "ring/actor/runtime.hpp"
 #include "ring/child/child_protocol.hpp"
-#include "ring/runtime.hpp"
 
 namespace cingulum::ring {
 

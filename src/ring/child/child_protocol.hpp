@@ -1,13 +1,13 @@
 // How a program and the process that holds its device talk: commands as packets over a socket, each answered; messages
-// and counters through shared memory, by the rings of ring/bulk_ring.hpp. Both sides are of one build, so the bytes are
-// those of the structs. Descriptors of the child: control_descriptor, memory_descriptor.
+// and counters through shared memory, by the rings of ring/queue/bulk_ring.hpp. Both sides are of one build, so the
+// bytes are those of the structs. Descriptors of the child: control_descriptor, memory_descriptor.
 #pragma once
 
 #include <cstdint>
 
-#include "ring/actor_counters.hpp"
-#include "ring/bulk_ring.hpp"
-#include "ring/message.hpp"
+#include "ring/actor/actor_counters.hpp"
+#include "ring/queue/bulk_ring.hpp"
+#include "ring/queue/message.hpp"
 #include "ring/resident/seat_layout.hpp"
 
 namespace cingulum::ring {

@@ -10,8 +10,8 @@
 #include <span>
 #include <string>
 
+#include "ring/actor/runtime.hpp"
 #include "ring/resident/seat_layout.hpp"
-#include "ring/runtime.hpp"
 
 namespace cingulum::ring {
 

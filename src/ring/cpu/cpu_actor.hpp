@@ -1,4 +1,4 @@
-// An actor as a CPU thread. Runtime::launch makes it; ring/actor.hpp says what it answers to.
+// An actor as a CPU thread. Runtime::launch makes it; ring/actor/actor.hpp says what it answers to.
 #pragma once
 
 #include <deque>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "ring/actor.hpp"
+#include "ring/actor/actor.hpp"
 #include "ring/cpu/cpu_context.hpp"
 
 namespace cingulum::ring {

@@ -1,5 +1,5 @@
 // The context of a body that runs as a CPU thread: one lane, a mailbox before it, a mailbox or other actors behind it.
-// ring/actor_context.hpp says what the calls mean.
+// ring/actor/actor_context.hpp says what the calls mean.
 #pragma once
 
 #include <array>
@@ -9,11 +9,11 @@
 #include <mutex>
 #include <vector>
 
-#include "ring/actor.hpp"
-#include "ring/actor_context.hpp"
-#include "ring/buffer_table.hpp"
-#include "ring/mailbox.hpp"
-#include "ring/reply_table.hpp"
+#include "ring/actor/actor.hpp"
+#include "ring/actor/actor_context.hpp"
+#include "ring/actor/buffer_table.hpp"
+#include "ring/actor/reply_table.hpp"
+#include "ring/queue/mailbox.hpp"
 
 namespace cingulum::ring {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "ring/waiting.hpp"
+#include "ring/queue/waiting.hpp"
 
 namespace cingulum::ring {
 

@@ -5,7 +5,7 @@
 // a host thread.
 #pragma once
 
-#include "ring/fast_ring.hpp"
+#include "ring/queue/fast_ring.hpp"
 #include "ring/resident/seat_layout.hpp"
 
 namespace cingulum::ring {

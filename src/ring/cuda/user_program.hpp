@@ -1,4 +1,4 @@
-// Actors from CUDA C++ text, compiled when the program runs. The text defines bodies as ring/actor_context.hpp
+// Actors from CUDA C++ text, compiled when the program runs. The text defines bodies as ring/actor/actor_context.hpp
 // describes them; the headers of the rings are put before it, so it includes nothing:
 //   struct Twice {
 //     template <class Context>

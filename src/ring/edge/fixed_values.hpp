@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ring/buffer_table.hpp"
+#include "ring/actor/buffer_table.hpp"
 
 namespace cingulum::ring {
 
@@ -36,7 +36,7 @@ struct FixedList {
   std::array<T, Capacity> items{};
 };
 
-// Numbers in a buffer of the runtime's table (ring/buffer_table.hpp).
+// Numbers in a buffer of the runtime's table (ring/actor/buffer_table.hpp).
 template <class T>
 struct NumberBuffer {
   BufferHandle handle;

@@ -2,7 +2,7 @@
 // order, then message_id, priority, correlation_id and last __type__, the type's name. It is the format of Python's
 // ring kernels, byte for byte. Types are described by CGL_RING_FIELDS; a WireRegistry knows them by name. Bytes come
 // from anywhere: unknown types and damage are errors that name type, field and byte. Inside the process messages travel
-// as they lie in memory (ring/message.hpp); nothing here is on that path.
+// as they lie in memory (ring/queue/message.hpp); nothing here is on that path.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 #include "ring/edge/message_fields.hpp"
 #include "ring/edge/uuid.hpp"
 #include "ring/edge/wire_value.hpp"
-#include "ring/message.hpp"
+#include "ring/queue/message.hpp"
 
 namespace cingulum::ring {
 
@@ -49,7 +49,7 @@ struct WireField {
 struct WireType {
   std::string_view name;
   std::size_t bytes = 0;            // of the struct; an empty one has 0
-  bool begins_with_buffer = false;  // mark_handle of ring/message.hpp
+  bool begins_with_buffer = false;  // mark_handle of ring/queue/message.hpp
   std::span<const WireField> fields;
   void (*set_defaults)(void* message) = nullptr;
 };

@@ -13,7 +13,7 @@
 
 #include "base/result.hpp"
 #include "ring/edge/wire.hpp"
-#include "ring/message.hpp"
+#include "ring/queue/message.hpp"
 
 namespace cingulum::ring {
 

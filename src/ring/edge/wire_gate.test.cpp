@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "ring/runtime.hpp"
+#include "ring/actor/runtime.hpp"
 
 namespace cingulum::ring {
 namespace {

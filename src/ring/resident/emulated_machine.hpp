@@ -1,14 +1,14 @@
 // A host thread in the place of a CUDA block (ring/cuda/cuda_machine.cuh): one lane, host memory as mapped memory. The
 // seat's templates run on it in the tests, so that protocol, commands, lease, drain and parking are tested without a
-// GPU; the host's own end of the rings is ring/fast_ring.hpp and ring/bulk_ring.hpp as everywhere.
+// GPU; the host's own end of the rings is ring/queue/fast_ring.hpp and ring/queue/bulk_ring.hpp as everywhere.
 #pragma once
 
 #include <chrono>
 #include <cstring>
 #include <thread>
 
-#include "ring/atomics.hpp"
-#include "ring/fast_ring.hpp"
+#include "ring/queue/atomics.hpp"
+#include "ring/queue/fast_ring.hpp"
 #include "ring/resident/seat_layout.hpp"
 
 namespace cingulum::ring {

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <thread>
 
-#include "ring/atomics.hpp"
-#include "ring/waiting.hpp"
+#include "ring/queue/atomics.hpp"
+#include "ring/queue/waiting.hpp"
 
 namespace cingulum::ring {
 

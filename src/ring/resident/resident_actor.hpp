@@ -1,5 +1,5 @@
 // An actor on a seat of a resident grid, as the runtime holds it: the host's ends of its rings, the commands of its
-// life cycle, what comes out of it. ResidentGrid::launch makes it; ring/actor.hpp says what it answers to.
+// life cycle, what comes out of it. ResidentGrid::launch makes it; ring/actor/actor.hpp says what it answers to.
 #pragma once
 
 #include <deque>
@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "ring/bulk_ring.hpp"
-#include "ring/fast_ring.hpp"
+#include "ring/queue/bulk_ring.hpp"
+#include "ring/queue/fast_ring.hpp"
 #include "ring/resident/resident_grid.hpp"
 
 namespace cingulum::ring {

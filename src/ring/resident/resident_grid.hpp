@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "ring/buffer_table.hpp"
+#include "ring/actor/buffer_table.hpp"
+#include "ring/actor/runtime.hpp"
 #include "ring/resident/look_again.hpp"
 #include "ring/resident/resident_backend.hpp"
-#include "ring/runtime.hpp"
 
 namespace cingulum::ring {
 

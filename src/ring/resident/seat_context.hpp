@@ -1,8 +1,8 @@
-// The context of an actor on a resident seat: what a body (ring/actor_context.hpp) is given when it runs as a block of
-// a persistent kernel. What happens with every message is here and in registers: no function that is called takes the
-// address of a context or of a message, and all that the next message needs lies ready. A single warp pays for every
-// instruction between a message and its answer. Everything else is the seat's (ring/resident/seat_core.hpp): before it
-// is called the registers are kept there, and looked up afterwards.
+// The context of an actor on a resident seat: what a body (ring/actor/actor_context.hpp) is given when it runs as a
+// block of a persistent kernel. What happens with every message is here and in registers: no function that is called
+// takes the address of a context or of a message, and all that the next message needs lies ready. A single warp pays
+// for every instruction between a message and its answer. Everything else is the seat's (ring/resident/seat_core.hpp):
+// before it is called the registers are kept there, and looked up afterwards.
 //
 // Bodies return as soon as receive answers false; what they must not lose lies in state<T>().
 #pragma once

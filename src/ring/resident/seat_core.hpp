@@ -77,7 +77,7 @@ class SeatCore {
     beat_ns_ = started_ns_;
   }
 
-  // ---- for SeatContext: as ring/actor_context.hpp has it ----
+  // ---- for SeatContext: as ring/actor/actor_context.hpp has it ----
 
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool receive(Message& message) {
     if (stage_input(true) != GetStatus::taken) return false;

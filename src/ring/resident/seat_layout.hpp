@@ -8,11 +8,11 @@
 #include <cstdint>
 
 #include "numerics/portable.hpp"
-#include "ring/actor_context.hpp"
-#include "ring/actor_counters.hpp"
-#include "ring/buffer_handle.hpp"
-#include "ring/message.hpp"
-#include "ring/ring_types.hpp"
+#include "ring/actor/actor_context.hpp"
+#include "ring/actor/actor_counters.hpp"
+#include "ring/actor/buffer_handle.hpp"
+#include "ring/queue/message.hpp"
+#include "ring/queue/ring_types.hpp"
 
 namespace cingulum::ring {
 

@@ -3,7 +3,7 @@
 // ring/resident/seat_core.hpp and its context. Of a bulk ring only the position means something: left and room stay 0.
 #pragma once
 
-#include "ring/fast_ring.hpp"
+#include "ring/queue/fast_ring.hpp"
 #include "ring/resident/seat_layout.hpp"
 
 namespace cingulum::ring {

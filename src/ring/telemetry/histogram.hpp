@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "ring/atomics.hpp"
+#include "ring/queue/atomics.hpp"
 
 namespace cingulum::ring {
 

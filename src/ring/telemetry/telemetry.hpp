@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "ring/actor_counters.hpp"
-#include "ring/life_cycle.hpp"
-#include "ring/message.hpp"
-#include "ring/ring_types.hpp"
+#include "ring/actor/actor_counters.hpp"
+#include "ring/actor/life_cycle.hpp"
+#include "ring/queue/message.hpp"
+#include "ring/queue/ring_types.hpp"
 #include "ring/telemetry/histogram.hpp"
 
 namespace cingulum::ring {

@@ -4,9 +4,9 @@
 // = batch / (window + batch), score = |x - mean| / sqrt(variance + 1e-8)).
 #pragma once
 
-#include "ring/actor_context.hpp"
-#include "ring/buffer_handle.hpp"
-#include "ring/message.hpp"
+#include "ring/actor/actor_context.hpp"
+#include "ring/actor/buffer_handle.hpp"
+#include "ring/queue/message.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
 #include "ring/workloads/lane_sums.hpp"
 

@@ -2,9 +2,9 @@
 // the numbers of a buffer, one that sums their squares. Launched by ring/workloads/extended.cpp on any backend.
 #pragma once
 
-#include "ring/actor_context.hpp"
-#include "ring/buffer_handle.hpp"
-#include "ring/message.hpp"
+#include "ring/actor/actor_context.hpp"
+#include "ring/actor/buffer_handle.hpp"
+#include "ring/queue/message.hpp"
 #include "ring/workloads/lane_sums.hpp"
 
 namespace cingulum::ring {

@@ -2,7 +2,7 @@
 // measure how long a message takes from actor to actor.
 #pragma once
 
-#include "ring/actor_context.hpp"
+#include "ring/actor/actor_context.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
 
 namespace cingulum::ring {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ring/ring_types.hpp"
+#include "ring/queue/ring_types.hpp"
 #include "ring/workloads/lane_sums.hpp"
 
 namespace cingulum::ring {

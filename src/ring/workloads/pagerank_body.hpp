@@ -6,9 +6,9 @@
 // in ascending order, as SciPy's sparse product does: the ranks are the same bits.
 #pragma once
 
-#include "ring/actor_context.hpp"
-#include "ring/buffer_handle.hpp"
-#include "ring/message.hpp"
+#include "ring/actor/actor_context.hpp"
+#include "ring/actor/buffer_handle.hpp"
+#include "ring/queue/message.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
 #include "ring/workloads/lane_sums.hpp"
 #include "ring/workloads/meeting.hpp"

@@ -9,8 +9,8 @@
 
 #include "base/elapsed.hpp"
 #include "base/interrupt.hpp"
-#include "ring/bulk_ring.hpp"
 #include "ring/edge/wire.hpp"
+#include "ring/queue/bulk_ring.hpp"
 #include "ring/workloads/echo_and_sum.hpp"
 #include "ring/workloads/extended.hpp"
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "ring/actor.hpp"
-#include "ring/buffer_handle.hpp"
-#include "ring/runtime.hpp"
+#include "ring/actor/actor.hpp"
+#include "ring/actor/buffer_handle.hpp"
+#include "ring/actor/runtime.hpp"
 
 namespace cingulum {
 class Device;

@@ -10,8 +10,8 @@
 #include "base/interrupt.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/cpu/track_kernels.hpp"
-#include "tract/seed_order.hpp"
-#include "tract/tracker.hpp"
+#include "tract/run/tracker.hpp"
+#include "tract/seeds/seed_order.hpp"
 
 namespace cingulum {
 namespace {

@@ -8,8 +8,8 @@
 #include "support/analytic_field.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/cpu/track_kernels.hpp"
-#include "tract/seeds.hpp"
-#include "tract/tracker.hpp"
+#include "tract/run/tracker.hpp"
+#include "tract/seeds/seeds.hpp"
 
 namespace cingulum {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "tract/field.hpp"
+#include "tract/field/field.hpp"
 #include "tract/kernel/views.hpp"
-#include "tract/tracking_plan.hpp"
+#include "tract/plan/tracking_plan.hpp"
 
 namespace cingulum {
 

@@ -10,8 +10,8 @@
 
 #include "support/analytic_field.hpp"
 #include "tract/cpu/tables.hpp"
-#include "tract/seeds.hpp"
-#include "tract/tracker.hpp"
+#include "tract/run/tracker.hpp"
+#include "tract/seeds/seeds.hpp"
 
 namespace cingulum {
 namespace {

@@ -10,12 +10,12 @@
 #include "device/cuda/cuda_device.hpp"
 #include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/cuda_status.hpp"
-#include "tract/backends.hpp"
 #include "tract/cuda/track_kernels.hpp"
 #include "tract/kernel/kept_corners.hpp"
 #include "tract/kernel/ptt_in_registers.hpp"
-#include "tract/memory_need.hpp"
-#include "tract/paged_tracker.hpp"
+#include "tract/paged/paged_tracker.hpp"
+#include "tract/plan/memory_need.hpp"
+#include "tract/run/backends.hpp"
 
 namespace cingulum {
 namespace {

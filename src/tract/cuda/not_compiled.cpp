@@ -1,5 +1,5 @@
 // Stands in for the tracker of CUDA in a program built without it.
-#include "tract/backends.hpp"
+#include "tract/run/backends.hpp"
 
 namespace cingulum {
 

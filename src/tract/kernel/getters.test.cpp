@@ -8,9 +8,9 @@
 #include <map>
 #include <random>
 
-#include "dmri/bootstrap.hpp"
-#include "dmri/peaks.hpp"
-#include "dmri/q_ball.hpp"
+#include "dmri/models/bootstrap.hpp"
+#include "dmri/models/peaks.hpp"
+#include "dmri/models/q_ball.hpp"
 #include "numerics/lanes_portable.hpp"
 #include "support/analytic_field.hpp"
 #include "tract/cpu/tables.hpp"

@@ -1,5 +1,5 @@
 // Stands in for the tracker of WebGPU in a program built without it.
-#include "tract/backends.hpp"
+#include "tract/run/backends.hpp"
 
 namespace cingulum {
 

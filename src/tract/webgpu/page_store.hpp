@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "tract/tracker.hpp"
+#include "tract/run/tracker.hpp"
 
 namespace cingulum {
 

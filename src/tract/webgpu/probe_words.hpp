@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "tract/device_tables.hpp"
-#include "tract/field.hpp"
+#include "tract/field/field.hpp"
 #include "tract/kernel/views.hpp"
-#include "tract/tracker.hpp"
+#include "tract/paged/device_tables.hpp"
+#include "tract/run/tracker.hpp"
 
 namespace cingulum {
 

@@ -11,7 +11,7 @@
 
 #include "support/analytic_field.hpp"
 #include "tract/kernel/probe_tables.hpp"
-#include "tract/tracking_plan.hpp"
+#include "tract/plan/tracking_plan.hpp"
 
 namespace cingulum {
 namespace {

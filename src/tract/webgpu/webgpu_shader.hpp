@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "device/kernel.hpp"
 #include "device/shader_library.hpp"
-#include "tract/device_tables.hpp"
+#include "tract/paged/device_tables.hpp"
 
 namespace cingulum {
 

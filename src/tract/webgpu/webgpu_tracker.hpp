@@ -1,6 +1,6 @@
 // The tracker on WebGPU: WGSL kernels with the bits of the CPU's (webgpu_shader.hpp), a field that may lie in several
-// bindings, points in pages that the host empties. Made by make_webgpu_tracker of tract/backends.hpp; the options here
-// are for tests and measurements.
+// bindings, points in pages that the host empties. Made by make_webgpu_tracker of tract/run/backends.hpp; the options
+// here are for tests and measurements.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "device/device.hpp"
 #include "device/shader_library.hpp"
-#include "tract/tracker.hpp"
+#include "tract/run/tracker.hpp"
 
 namespace cingulum {
 

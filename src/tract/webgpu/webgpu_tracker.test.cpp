@@ -13,8 +13,8 @@
 #include "support/each_device.hpp"
 #include "support/memory_jobs.hpp"
 #include "support/random_plan.hpp"
-#include "tract/seeds.hpp"
-#include "tract/tracker.hpp"
+#include "tract/run/tracker.hpp"
+#include "tract/seeds/seeds.hpp"
 
 namespace cingulum {
 namespace {

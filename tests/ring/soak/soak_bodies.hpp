@@ -3,8 +3,8 @@
 // over its payload of 8 to 48 bytes; every 64th carries a handle to a buffer whose bytes the checksum covers too.
 #pragma once
 
-#include "ring/actor_context.hpp"
-#include "ring/buffer_handle.hpp"
+#include "ring/actor/actor_context.hpp"
+#include "ring/actor/buffer_handle.hpp"
 
 namespace cingulum::ring::soak {
 

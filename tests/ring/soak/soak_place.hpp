@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ring/actor/runtime.hpp"
 #include "ring/resident/resident_grid.hpp"
-#include "ring/runtime.hpp"
 #include "ring/soak/soak_bodies.hpp"
 
 namespace cingulum::ring::soak {

@@ -1,0 +1,91 @@
+#include "dmri/models/response.hpp"
+
+#include <gtest/gtest.h>
+
+#include "dmri/sphere/sphere.hpp"
+#include "support/each_device.hpp"
+
+namespace cingulum {
+namespace {
+
+TEST(Response, a_tensor_and_zonal_coefficients_are_told_apart) {
+  ASSERT_OK_AND_ASSIGN(const FibreResponse tensor, parse_response("# a comment\n0.0017 0.0003 0.0003 416.2\n"));
+  ASSERT_TRUE(tensor.eigenvalues.has_value());
+  EXPECT_EQ((*tensor.eigenvalues)[1], 0.0003);
+  EXPECT_EQ(tensor.s0, 416.2);
+  ASSERT_OK_AND_ASSIGN(const FibreResponse zonal, parse_response("600.5 -300.25 110 -27.5\n"));
+  EXPECT_FALSE(zonal.eigenvalues.has_value());
+  EXPECT_EQ(zonal.zonal, (std::vector<double>{600.5, -300.25, 110, -27.5}));
+  // Normalised signals are small numbers too, but not all positive.
+  ASSERT_OK_AND_ASSIGN(const FibreResponse normalised, parse_response("1.2 -0.6 0.2 -0.05"));
+  EXPECT_FALSE(normalised.eigenvalues.has_value());
+}
+
+TEST(Response, of_several_shells_the_last_row_is_taken) {
+  ASSERT_OK_AND_ASSIGN(const FibreResponse response, parse_response("# Shells: 0,1000\n1000 0 0\n500 -200 50\n"));
+  EXPECT_EQ(response.zonal, (std::vector<double>{500, -200, 50}));
+  EXPECT_NEAR(response.s0, 1000 / 3.5449077, 1e-4);
+}
+
+TEST(Response, what_is_written_is_read_back) {
+  FibreResponse response;
+  response.eigenvalues = {1.6543210987654321e-3, 3.1e-4, 3.1e-4};
+  response.s0 = 299.7654321;
+  ASSERT_OK_AND_ASSIGN(const FibreResponse again, parse_response(format_tensor_response(response)));
+  EXPECT_EQ(*again.eigenvalues, *response.eigenvalues);
+  EXPECT_EQ(again.s0, response.s0);
+  const std::vector<double> zonal = {543.2109876543, -1.0 / 3, 0.1};
+  ASSERT_OK_AND_ASSIGN(const FibreResponse zonal_again, parse_response(format_zonal_response(zonal)));
+  EXPECT_EQ(zonal_again.zonal, zonal);
+}
+
+TEST(Response, text_that_is_no_response_is_refused_by_name) {
+  EXPECT_TRUE(testing::fails_with(parse_response(""), ErrorKind::corrupt, "no numbers"));
+  EXPECT_TRUE(testing::fails_with(parse_response("1 2\n3 x 4\n"), ErrorKind::corrupt, "line 2: 'x'"));
+  EXPECT_TRUE(testing::fails_with(parse_response("1e999"), ErrorKind::corrupt, "not a number"));
+  EXPECT_TRUE(testing::fails_with(parse_response("nan 1 1 1"), ErrorKind::corrupt, "not a number"));
+  EXPECT_TRUE(testing::fails_with(parse_response("-5 1 2"), ErrorKind::corrupt, "not positive"));
+}
+
+TEST(Response, an_isotropic_tensor_is_its_mean_alone) {
+  FibreResponse response;
+  response.eigenvalues = {1e-3, 1e-3, 1e-3};
+  response.s0 = 100;
+  const Sphere sphere = *named_sphere("repulsion362");
+  const std::vector<double> b(sphere.size(), 1000.0);
+  ASSERT_OK_AND_ASSIGN(const auto zonal, zonal_response(response, b, sphere.directions, 4));
+  EXPECT_NEAR(zonal[0], 100 * 0.36787944117144233 * 3.5449077018110318, 1e-9);
+  EXPECT_NEAR(zonal[1], 0, 1e-9);
+  EXPECT_NEAR(zonal[2], 0, 1e-9);
+}
+
+TEST(VolumeSelection, a_shell_keeps_all_its_volumes) {
+  GradientTable table;
+  table.b_values = {0, 1000, 1005, 995, 2000, 5, 1990};
+  table.vectors.resize(7, {1, 0, 0});
+  ASSERT_OK_AND_ASSIGN(const VolumeSelection low, select_volumes(table, ShellChoice::one_shell, 1000, 50));
+  EXPECT_EQ(low.volumes, (std::vector<std::size_t>{0, 1, 2, 3, 5}));
+  EXPECT_EQ(low.b0, (std::vector<std::uint32_t>{0, 4}));
+  EXPECT_EQ(low.weighted, (std::vector<std::uint32_t>{1, 2, 3}));
+  EXPECT_EQ(low.of_weighted(low.b_values), (std::vector<double>{1000, 1005, 995}));
+  ASSERT_OK_AND_ASSIGN(const VolumeSelection high, select_volumes(table, ShellChoice::one_shell, std::nullopt, 50));
+  EXPECT_EQ(high.volumes, (std::vector<std::size_t>{0, 4, 5, 6}));
+  EXPECT_EQ(high.warnings.size(), 1u);
+  ASSERT_OK_AND_ASSIGN(const VolumeSelection all, select_volumes(table, ShellChoice::all_volumes, std::nullopt, 50));
+  EXPECT_EQ(all.volumes.size(), 7u);
+  EXPECT_TRUE(all.warnings.empty());
+}
+
+TEST(VolumeSelection, a_shell_that_is_not_there_is_refused_with_those_that_are) {
+  GradientTable table;
+  table.b_values = {0, 1000, 2000};
+  table.vectors.resize(3, {1, 0, 0});
+  EXPECT_TRUE(testing::fails_with(select_volumes(table, ShellChoice::one_shell, 3000, 50), ErrorKind::invalid_argument,
+                                  "1000 (1 volumes), 2000 (1 volumes)"));
+  table.b_values = {0, 0, 5};
+  EXPECT_TRUE(testing::fails_with(select_volumes(table, ShellChoice::one_shell, std::nullopt, 50),
+                                  ErrorKind::invalid_argument, "no diffusion weighting"));
+}
+
+}  // namespace
+}  // namespace cingulum

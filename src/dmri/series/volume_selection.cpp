@@ -1,0 +1,77 @@
+#include "dmri/series/volume_selection.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+
+namespace cingulum {
+
+namespace {
+
+constexpr double named_shell_tolerance = 80;  // s/mm^2, as wide as find_shells joins neighbours
+
+double distance_to(const GradientShell& shell, double b) {
+  if (b < shell.smallest) return shell.smallest - b;
+  if (b > shell.largest) return b - shell.largest;
+  return 0;
+}
+
+std::string list_of(std::span<const GradientShell> shells) {
+  std::vector<std::string> words;
+  for (const GradientShell& shell : shells) {
+    words.push_back(fmt::format("{:.0f} ({} volumes)", shell.b_value, shell.volumes.size()));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace
+
+Result<VolumeSelection> select_volumes(const GradientTable& table, ShellChoice choice, std::optional<double> named,
+                                       double b0_threshold) {
+  std::vector<GradientShell> shells = find_shells(table, b0_threshold);
+  std::vector<std::size_t> b0;
+  if (!shells.empty() && shells.front().largest <= b0_threshold) {
+    b0 = shells.front().volumes;
+    shells.erase(shells.begin());
+  }
+  if (shells.empty()) {
+    return fail(ErrorKind::invalid_argument,
+                "none of the {} b-values is above the b0 threshold of {} s/mm^2: there is no diffusion weighting",
+                table.size(), b0_threshold);
+  }
+  VolumeSelection selection;
+  if (named) {
+    const auto nearest = std::min_element(shells.begin(), shells.end(), [&](const auto& a, const auto& b) {
+      return distance_to(a, *named) < distance_to(b, *named);
+    });
+    if (distance_to(*nearest, *named) > named_shell_tolerance) {
+      return fail(ErrorKind::invalid_argument, "there is no shell at b = {:.0f} s/mm^2; the table has {}", *named,
+                  list_of(shells));
+    }
+    selection.shell = *nearest;
+  } else if (choice == ShellChoice::one_shell) {
+    selection.shell = shells.back();
+    if (shells.size() > 1) {
+      selection.warnings.push_back(
+          fmt::format("shells at b = {}: the model takes one, the highest; --shell B takes another", list_of(shells)));
+    }
+  }
+  selection.volumes = b0;
+  if (selection.shell) {
+    selection.volumes.insert(selection.volumes.end(), selection.shell->volumes.begin(), selection.shell->volumes.end());
+  } else {
+    for (const GradientShell& shell : shells) {
+      selection.volumes.insert(selection.volumes.end(), shell.volumes.begin(), shell.volumes.end());
+    }
+  }
+  std::sort(selection.volumes.begin(), selection.volumes.end());
+  for (std::size_t i = 0; i < selection.volumes.size(); ++i) {
+    const double b = table.b_values[selection.volumes[i]];
+    selection.b_values.push_back(b);
+    (b <= b0_threshold ? selection.b0 : selection.weighted).push_back(static_cast<std::uint32_t>(i));
+  }
+  return selection;
+}
+
+}  // namespace cingulum

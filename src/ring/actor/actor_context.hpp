@@ -1,0 +1,83 @@
+// What an actor body is written on. A body is a trivially copyable callable templated over its context; the same body
+// runs as a CPU thread (ring/cpu/cpu_context.hpp) and as a persistent CUDA block (ring/cuda). Example:
+//   struct Echo {
+//     template <class Context>
+//     CGL_HD int operator()(Context& context) const {
+//       Message message;
+//       while (context.receive(message)) context.send(message);
+//       return 0;  // another number is a failure with this code
+//     }
+//   };
+// Lanes: on a CPU there is one; on a device every thread of the block runs the body, and every call of the context is
+// made by all of them together with the same arguments. receive gives all lanes the same message; send and emit send
+// one message. Work is split by lane()/lanes() and joined by sync(). Local variables are per lane; what lanes share
+// lives in state<S>(). When receive or try_receive says that it is over, the body returns soon: a body that does not is
+// reported as stalled.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "ring/actor/buffer_handle.hpp"
+#include "ring/queue/message.hpp"
+#include "ring/queue/ring_types.hpp"
+
+namespace cingulum::ring {
+
+constexpr std::uint32_t port_count = 16;
+
+// Bytes of state that an actor may share between its lanes; zeroed whenever the body starts.
+constexpr std::uint32_t state_capacity = 4096;
+
+template <class C>
+concept ActorContext = requires(C& context, Message& message, const Message& to_send, std::uint32_t port,
+                                std::uint64_t& word) {
+  // Waits for the next message, most urgent band first. False: drained and terminating, or told to stop; the body
+  // returns. An actor that is deactivated waits here, whatever is in its queue.
+  { context.receive(message) } -> std::same_as<bool>;
+  // taken, empty (also while deactivated) or closed.
+  { context.try_receive(message) } -> std::same_as<GetStatus>;
+  // Answers: to who requested if `to_send` carries mark_request, else to the actors wired to port 0, else to the output
+  // that Runtime::receive reads. Waits for room under policy block; gives up with `closed` when told to stop.
+  { context.send(to_send) } -> std::same_as<PutStatus>;
+  // Passes on to every actor wired to `port` (0 to 15). A port with none answers `closed`. With several, the worst
+  // answer.
+  { context.emit(port, to_send) } -> std::same_as<PutStatus>;
+  // Told to stop without draining. For long work between receives, together with heartbeat().
+  { context.should_stop() } -> std::same_as<bool>;
+  // Alive, though no receive was called: keeps a long piece of work from being reported as stalled.
+  {context.heartbeat()};
+  // Monotone nanoseconds; the origin is the device's.
+  { context.time_ns() } -> std::same_as<std::uint64_t>;
+  { context.lane() } -> std::same_as<std::uint32_t>;
+  { context.lanes() } -> std::same_as<std::uint32_t>;
+  {context.sync()};
+  // The actor's own number, as in Message::source().
+  { context.self() } -> std::same_as<std::uint16_t>;
+  // The bytes behind a handle, as this actor's side addresses them; null when it is stale.
+  { context.buffer(BufferHandle{}) } -> std::same_as<void*>;
+  // Words in buffers by which actors of one place wait for each other; by any lane for itself. What all lanes wrote
+  // before a sync() is seen by those who read the word that a lane writes after it, and whom their sync() tells.
+  { context.read_shared(word) } -> std::same_as<std::uint64_t>;
+  {context.write_shared(word, word)};
+  // Inside a loop that waits for such a word; by any lane for itself.
+  {context.rest()};
+  // S& of the actor, shared by its lanes, zero bytes at the start. S is trivially copyable, at most state_capacity
+  // bytes.
+  { context.template state<std::uint64_t>() } -> std::same_as<std::uint64_t&>;
+};
+
+// 0: ended as it should. A body that returns nothing ends so.
+CGL_HD_GENERIC template <class Body, class Context>
+CGL_HD int run_body(const Body& body, Context& context) {
+  Body own = body;  // each start begins with the body as it was given
+  if constexpr (std::is_void_v<decltype(own(context))>) {
+    own(context);
+    return 0;
+  } else {
+    return own(context);
+  }
+}
+
+}  // namespace cingulum::ring

@@ -1,0 +1,33 @@
+// How a large payload is named in a message: slot and generation in a table of buffers (ring/actor/buffer_table.hpp),
+// and how host and device look it up. A handle whose buffer was released is stale and gives null.
+#pragma once
+
+#include "ring/queue/atomics.hpp"
+
+namespace cingulum::ring {
+
+// What travels at the start of a payload, with mark_handle set in the header.
+struct BufferHandle {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;  // never 0 in a valid handle
+  std::uint64_t bytes = 0;
+};
+static_assert(sizeof(BufferHandle) == 16);
+
+struct BufferEntry {
+  std::uint32_t generation = 0;
+  std::uint32_t device = 0;   // 0: host memory; n + 1: device n of the runtime's list
+  std::uint64_t address = 0;  // of the bytes, in that memory
+  std::uint64_t bytes = 0;
+};
+
+// Null when the handle is stale or was never valid. Host and device.
+CGL_HD_GENERIC template <class Atomics>
+CGL_HD void* find_buffer(const BufferEntry* entries, std::uint32_t entry_count, BufferHandle handle) {
+  if (handle.slot >= entry_count || (handle.generation & 1u) == 0) return nullptr;
+  const BufferEntry& entry = entries[handle.slot];
+  if (Atomics::load_acquire(entry.generation) != handle.generation) return nullptr;
+  return reinterpret_cast<void*>(Atomics::load_relaxed(entry.address));
+}
+
+}  // namespace cingulum::ring

@@ -1,0 +1,110 @@
+#include "ring/actor/buffer_table.hpp"
+
+#include <utility>
+
+namespace cingulum::ring {
+
+BufferTable::BufferTable(std::uint32_t capacity) : own_entries_(capacity), entries_(own_entries_), owners_(capacity) {
+  for (std::uint32_t i = capacity; i > 0; --i) free_.push_back(i - 1);
+}
+
+BufferTable::BufferTable(std::span<BufferEntry> entries) : entries_(entries), owners_(entries.size()) {
+  for (std::size_t i = entries.size(); i > 0; --i) free_.push_back(static_cast<std::uint32_t>(i - 1));
+}
+
+Result<BufferHandle> BufferTable::add(std::uint64_t bytes) {
+  return catch_out_of_memory([&]() -> Result<BufferHandle> {
+    auto memory = std::make_unique<std::byte[]>(bytes);
+    std::byte* const address = memory.get();
+    CGL_TRY_ASSIGN(const BufferHandle handle, add_borrowed(address, bytes, 0, {}));
+    const std::lock_guard lock(mutex_);
+    owners_[handle.slot].memory = std::move(memory);
+    return handle;
+  });
+}
+
+Result<BufferHandle> BufferTable::add_borrowed(void* address, std::uint64_t bytes, std::uint32_t device,
+                                               std::function<void()> on_release) {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    return fail(ErrorKind::full, "adding a buffer of {} bytes: all {} slots of the table are in use; release some",
+                bytes, entries_.size());
+  }
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  BufferEntry& entry = entries_[slot];
+  HostAtomics::store_relaxed(entry.address, static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address)));
+  HostAtomics::store_relaxed(entry.bytes, bytes);
+  HostAtomics::store_relaxed(entry.device, device);
+  const std::uint32_t generation = entry.generation + 1;  // odd: in use
+  HostAtomics::store_release(entry.generation, generation);
+  owners_[slot].on_release = std::move(on_release);
+  owners_[slot].references = 1;
+  ++statistics_.added;
+  ++statistics_.live;
+  statistics_.live_bytes += bytes;
+  return BufferHandle{slot, generation, bytes};
+}
+
+Status BufferTable::check(BufferHandle handle, std::string_view what) {
+  if (handle.slot < entries_.size() && (handle.generation & 1u) != 0 &&
+      entries_[handle.slot].generation == handle.generation) {
+    return {};
+  }
+  ++statistics_.stale_lookups;
+  if (handle.slot >= entries_.size()) {
+    return fail(ErrorKind::not_found, "{} buffer: slot {} is not in the table of {}", what, handle.slot,
+                entries_.size());
+  }
+  return fail(ErrorKind::not_found,
+              "{} buffer: the handle of slot {}, generation {} is stale (the slot is at {}); it was released before",
+              what, handle.slot, handle.generation, entries_[handle.slot].generation);
+}
+
+Result<std::span<std::byte>> BufferTable::get(BufferHandle handle) {
+  const std::lock_guard lock(mutex_);
+  CGL_TRY(check(handle, "looking up a"));
+  const BufferEntry& entry = entries_[handle.slot];
+  if (entry.device != 0) {
+    return fail(ErrorKind::invalid_argument,
+                "looking up a buffer: slot {} is in the memory of device {}, not the host's", handle.slot,
+                entry.device - 1);
+  }
+  return std::span(reinterpret_cast<std::byte*>(entry.address), entry.bytes);
+}
+
+Status BufferTable::retain(BufferHandle handle) {
+  const std::lock_guard lock(mutex_);
+  CGL_TRY(check(handle, "retaining a"));
+  ++owners_[handle.slot].references;
+  return {};
+}
+
+Result<std::uint32_t> BufferTable::release(BufferHandle handle) {
+  Owner gone;  // freed outside the lock
+  std::uint32_t left = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    CGL_TRY(check(handle, "releasing a"));
+    Owner& owner = owners_[handle.slot];
+    left = --owner.references;
+    if (left == 0) {
+      BufferEntry& entry = entries_[handle.slot];
+      HostAtomics::store_release(entry.generation, entry.generation + 1);
+      ++statistics_.released;
+      --statistics_.live;
+      statistics_.live_bytes -= entry.bytes;
+      gone = std::exchange(owner, Owner{});
+      free_.push_back(handle.slot);
+    }
+  }
+  if (gone.on_release) gone.on_release();
+  return left;
+}
+
+BufferTableStatistics BufferTable::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+}  // namespace cingulum::ring

@@ -1,0 +1,65 @@
+// Large payloads: a table of buffers, named in messages by a handle of slot and generation. A handle whose buffer was
+// released is stale and found out, never zeros or someone else's bytes. The entries may lie in memory that a device
+// reads too (ring/actor/buffer_handle.hpp): host threads add and release, everybody looks up.
+//
+// An entry's generation is odd while the slot is in use and grows at every add and release. Releasing while another
+// thread still uses the bytes is the users' affair: hold a reference (retain) for as long as they are used.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "ring/actor/buffer_handle.hpp"
+
+namespace cingulum::ring {
+
+struct BufferTableStatistics {
+  std::uint64_t added = 0;
+  std::uint64_t released = 0;
+  std::uint64_t live = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t stale_lookups = 0;
+};
+
+class BufferTable {
+ public:
+  explicit BufferTable(std::uint32_t capacity = 4096);
+  // Entries in memory of the caller's (mapped, pinned), zeroed, that outlives the table.
+  explicit BufferTable(std::span<BufferEntry> entries);
+
+  // A zeroed host buffer that the table owns. ErrorKind::full when no slot is free.
+  [[nodiscard]] Result<BufferHandle> add(std::uint64_t bytes);
+  // Bytes of somebody else's; `on_release` is called once when the last reference goes.
+  [[nodiscard]] Result<BufferHandle> add_borrowed(void* address, std::uint64_t bytes, std::uint32_t device,
+                                                  std::function<void()> on_release);
+  // ErrorKind::not_found with slot and generations when stale.
+  [[nodiscard]] Result<std::span<std::byte>> get(BufferHandle handle);
+  [[nodiscard]] Status retain(BufferHandle handle);
+  // Gives a reference back; the buffer goes with the last one. Answers the references left.
+  [[nodiscard]] Result<std::uint32_t> release(BufferHandle handle);
+
+  [[nodiscard]] BufferTableStatistics statistics() const;
+  [[nodiscard]] std::span<const BufferEntry> entries() const { return entries_; }
+
+ private:
+  struct Owner {
+    std::unique_ptr<std::byte[]> memory;
+    std::function<void()> on_release;
+    std::uint32_t references = 0;
+  };
+  [[nodiscard]] Status check(BufferHandle handle, std::string_view what);
+
+  mutable std::mutex mutex_;
+  std::vector<BufferEntry> own_entries_;
+  std::span<BufferEntry> entries_;
+  std::vector<Owner> owners_;
+  std::vector<std::uint32_t> free_;
+  BufferTableStatistics statistics_;
+};
+
+}  // namespace cingulum::ring

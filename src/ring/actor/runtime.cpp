@@ -1,0 +1,389 @@
+#include "ring/actor/runtime.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/log.hpp"
+#include "ring/actor/topic.hpp"
+
+namespace cingulum::ring {
+namespace {
+
+constexpr std::uint32_t max_slots = 1u << 20;
+
+}  // namespace
+
+namespace {
+
+// The answer to request `correlation` as its asker is to see it. `restored`: the correlation that his message had.
+Result<Message> take_answer(ReplyTable& table, std::uint64_t correlation, std::uint64_t restored,
+                            std::uint64_t deadline_ns) {
+  CGL_TRY_ASSIGN(Message reply, table.wait(correlation, deadline_ns));
+  reply.header.correlation = restored;
+  reply.header.flags &= ~static_cast<std::uint32_t>(mark_request);
+  if (reply.has(mark_failed)) {
+    std::int32_t code = 0;
+    if (reply.payload_bytes() >= sizeof(code)) std::memcpy(&code, reply.payload, sizeof(code));
+    return fail(ErrorKind::device, "actor number {} answered with failure {}", reply.source(), code);
+  }
+  return reply;
+}
+
+}  // namespace
+
+Result<Message> PendingReply::wait(Nanoseconds timeout) {
+  if (table_ == nullptr) return fail(ErrorKind::invalid_state, "the answer was taken already");
+  const std::shared_ptr<ReplyTable> table = std::move(table_);
+  table_ = nullptr;
+  return take_answer(*table, correlation_, restored_, table->deadline(timeout));
+}
+
+Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) {
+  if (options.max_requests == 0 || options.max_requests > max_slots || options.max_buffers > max_slots) {
+    return fail(ErrorKind::invalid_argument, "a runtime for {} requests and {} buffers: 1 to {} are possible",
+                options.max_requests, options.max_buffers, max_slots);
+  }
+  return catch_out_of_memory([&]() -> Result<std::unique_ptr<Runtime>> {
+    std::unique_ptr<Runtime> runtime(new Runtime(options));
+    if (options.schedule == nullptr) {
+      try {
+        runtime->monitor_ = std::thread([raw = runtime.get()] { raw->monitor(); });
+      } catch (const std::system_error& error) {
+        return fail(ErrorKind::unavailable, "starting a ring runtime: no thread for its monitor: {}", error.what());
+      }
+    }
+    return runtime;
+  });
+}
+
+Runtime::Runtime(const RuntimeOptions& options)
+    : options_(options),
+      replies_(std::make_shared<ReplyTable>(options.max_requests, options.waiting, options.schedule)),
+      buffers_(std::make_shared<BufferTable>(options.max_buffers)),
+      started_ns_(options.schedule != nullptr ? options.schedule->now_ns() : steady_now_ns()),
+      last_tick_ns_(started_ns_),
+      monitor_bell_(std::make_shared<Doorbell>(WaitStrategy{WaitMode::spin_then_park, 1})) {}
+
+Runtime::~Runtime() {
+  shutdown(Termination::discard());
+  monitor_stop_.store(true, std::memory_order_release);
+  monitor_bell_->ring_always();
+  if (monitor_.joinable()) monitor_.join();
+}
+
+std::uint64_t Runtime::now_ns() const {
+  return options_.schedule != nullptr ? options_.schedule->now_ns() : steady_now_ns();
+}
+
+void Runtime::monitor() {
+  while (!monitor_stop_.load(std::memory_order_acquire)) {
+    const std::uint64_t look_ns = deadline_after(steady_now_ns(), options_.monitor_interval);
+    // Rung when an actor has failed: its restart may be due before the next look.
+    while (!monitor_stop_.load(std::memory_order_acquire) && steady_now_ns() < std::min(look_ns, next_due_ns())) {
+      const std::uint64_t due = next_due_ns();
+      (void)monitor_bell_->wait([&] { return monitor_stop_.load(std::memory_order_acquire) || next_due_ns() != due; },
+                                std::min(look_ns, due));
+    }
+    tick();
+  }
+}
+
+std::uint64_t Runtime::next_due_ns() const {
+  const std::shared_lock lock(mutex_);
+  std::uint64_t due = no_deadline;
+  for (const auto& [unused, actor] : actors_) due = std::min(due, actor->next_due_ns());
+  return due;
+}
+
+void Runtime::tick() {
+  std::vector<ActorHandle> actors;
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [name, actor] : actors_) actors.push_back(actor);
+  }
+  const std::uint64_t now = now_ns();
+  for (const ActorHandle& actor : actors) {
+    // A monitor that was itself away for half an actor's limit cannot tell whether the actor stood still.
+    const auto limit = static_cast<std::uint64_t>(actor->options().stall_limit.count());
+    actor->supervise(now, now - last_tick_ns_ > limit / 2);
+  }
+  last_tick_ns_ = now;
+}
+
+RuntimeServices Runtime::services() {
+  RuntimeServices services;
+  services.replies = replies_;
+  services.buffers = buffers_;
+  services.schedule = options_.schedule;
+  if (options_.schedule == nullptr) services.monitor = monitor_bell_;
+  return services;
+}
+
+std::uint16_t Runtime::next_number() {
+  const std::unique_lock lock(mutex_);
+  return ++last_number_;
+}
+
+Result<ActorHandle> Runtime::adopt(ActorHandle actor) {
+  const std::unique_lock lock(mutex_);
+  if (ended_) {
+    return fail(ErrorKind::invalid_state, "launching actor '{}': the runtime was shut down", actor->name());
+  }
+  if (!actors_.emplace(actor->name(), actor).second) {
+    return fail(ErrorKind::already_exists, "launching actor '{}': there is one of this name; terminate it first",
+                actor->name());
+  }
+  return actor;
+}
+
+Result<ActorHandle> Runtime::launch_cpu(std::string name, CpuBody body, const ActorOptions& options) {
+  CGL_TRY(check_options(name, options));
+  return catch_out_of_memory([&]() -> Result<ActorHandle> {
+    CGL_TRY_ASSIGN(ActorHandle actor,
+                   adopt(std::make_shared<CpuActor>(name, next_number(), std::move(body), options, services())));
+    CGL_TRY(actor->launch());
+    return actor;
+  });
+}
+
+void Runtime::register_cpu_body(std::string kind, CpuBody body) {
+  const std::unique_lock lock(mutex_);
+  bodies_.insert_or_assign(std::move(kind), std::move(body));
+}
+
+Result<ActorHandle> Runtime::launch_registered(std::string name, std::string_view kind, const ActorOptions& options) {
+  CpuBody body;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = bodies_.find(kind);
+    if (found == bodies_.end()) {
+      std::vector<std::string_view> known;
+      for (const auto& [registered, unused] : bodies_) known.push_back(registered);
+      return fail(ErrorKind::not_found, "launching actor '{}': no body '{}' is registered (known: {})", name, kind,
+                  known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+    }
+    body = found->second;
+  }
+  return launch_cpu(std::move(name), std::move(body), options);
+}
+
+Result<ActorHandle> Runtime::find(std::string_view name) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = actors_.find(name);
+  if (found != actors_.end()) return found->second;
+  std::vector<std::string_view> known;
+  for (const auto& [actor, unused] : actors_) known.push_back(actor);
+  return fail(ErrorKind::not_found, "there is no actor '{}' (known: {})", name,
+              known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+}
+
+std::vector<std::string> Runtime::names() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : actors_) names.push_back(name);
+  return names;
+}
+
+Status Runtime::activate(std::string_view name) {
+  CGL_TRY_ASSIGN(const ActorHandle actor, find(name));
+  return actor->activate();
+}
+
+Status Runtime::deactivate(std::string_view name) {
+  CGL_TRY_ASSIGN(const ActorHandle actor, find(name));
+  return actor->deactivate();
+}
+
+Status Runtime::reactivate(std::string_view name) {
+  CGL_TRY_ASSIGN(const ActorHandle actor, find(name));
+  return actor->reactivate();
+}
+
+Result<TerminationReport> Runtime::terminate(std::string_view name, const Termination& how) {
+  CGL_TRY_ASSIGN(const ActorHandle actor, find(name));
+  Result<TerminationReport> report = actor->terminate(how);
+  forget(actor);
+  return report;
+}
+
+void Runtime::forget(const ActorHandle& actor) {
+  std::vector<std::shared_ptr<Topic>> topics;
+  {
+    const std::unique_lock lock(mutex_);
+    const auto found = actors_.find(actor->name());
+    if (found != actors_.end() && found->second == actor) actors_.erase(found);
+    for (const auto& [unused, topic] : topics_) topics.push_back(topic);
+  }
+  for (const std::shared_ptr<Topic>& topic : topics) topic->unsubscribe(*actor);
+}
+
+ShutdownReport Runtime::shutdown(const Termination& how) {
+  std::vector<ActorHandle> actors;
+  {
+    const std::unique_lock lock(mutex_);
+    ended_ = true;
+    for (const auto& [unused, actor] : actors_) actors.push_back(actor);
+  }
+  ShutdownReport report;
+  const std::uint64_t deadline = deadline_after(now_ns(), how.timeout);
+  for (const ActorHandle& actor : actors) {
+    Termination share = how;
+    if (how.timeout != no_time_limit) {
+      const std::uint64_t now = now_ns();
+      share.timeout = Nanoseconds(deadline > now ? static_cast<std::int64_t>(deadline - now) : 0);
+      // One that does not end must not take the time of all the others.
+      const auto rest = static_cast<std::int64_t>(actors.size() - static_cast<std::size_t>(&actor - actors.data()));
+      share.timeout /= rest;
+    }
+    Result<TerminationReport> one = actor->terminate(share);
+    if (one) {
+      report.messages.drained += one->drained;
+      report.messages.dropped += one->dropped;
+    } else {
+      report.errors.push_back(one.error().message());
+    }
+    forget(actor);
+  }
+  return report;
+}
+
+Status Runtime::send(std::string_view name, const Message& message, const SendOptions& options) {
+  CGL_TRY_ASSIGN(const ActorHandle actor, find(name));
+  return actor->send(message, options);
+}
+
+Result<Message> Runtime::receive(std::string_view name, Nanoseconds timeout) {
+  CGL_TRY_ASSIGN(const ActorHandle actor, find(name));
+  return actor->receive(timeout);
+}
+
+Result<Runtime::Asked> Runtime::ask(Actor& actor, const Message& message, const SendOptions& options) {
+  CGL_TRY(check_operation(actor.name(), actor.state(), Operation::request));
+  CGL_TRY_ASSIGN(const std::uint64_t correlation,
+                 add_context(replies_->open(actor.number()), "request to actor '{}'", actor.name()));
+  Message request = message;
+  request.header.correlation = correlation;
+  request.header.flags |= mark_request;
+  // Without a look at the clock, which takes longer than all the rest, when nothing keeps it waiting.
+  if (actor.send_at_once(request)) return Asked{correlation, 0};
+  const std::uint64_t now = options.timeout == no_time_limit && options.time_to_live == no_time_limit ? 0 : now_ns();
+  if (const Status sent =
+          actor.send_request(request, deadline_after(now, options.timeout), deadline_after(now, options.time_to_live));
+      !sent) {
+    replies_->abandon(correlation);
+    return tl::make_unexpected(sent.error());
+  }
+  return Asked{correlation, now};
+}
+
+Result<PendingReply> Runtime::request_later(Actor& actor, const Message& message, const SendOptions& options) {
+  CGL_TRY_ASSIGN(const Asked asked, ask(actor, message, options));
+  actor.see_to_answers();
+  return PendingReply(replies_, asked.correlation, message.header.correlation);
+}
+
+Result<Message> Runtime::request(Actor& actor, const Message& message, Nanoseconds timeout) {
+  CGL_TRY_ASSIGN(const Asked asked, ask(actor, message, {.timeout = timeout, .time_to_live = no_time_limit}));
+  std::uint64_t deadline = no_deadline;
+  if (timeout != no_time_limit) deadline = deadline_after(asked.since_ns != 0 ? asked.since_ns : now_ns(), timeout);
+  actor.spin_for_answer(*replies_, asked.correlation, deadline);
+  Result<Message> answer = take_answer(*replies_, asked.correlation, message.header.correlation, deadline);
+  if (!answer && answer.error().kind() == ErrorKind::timed_out) {
+    return add_context(std::move(answer), "request to actor '{}' within {} ms", actor.name(),
+                       static_cast<double>(timeout.count()) * 1e-6);
+  }
+  return answer;
+}
+
+Result<Message> Runtime::request(std::string_view name, const Message& message, Nanoseconds timeout) {
+  CGL_TRY_ASSIGN(const ActorHandle actor, find(name));
+  return request(*actor, message, timeout);
+}
+
+Status Runtime::pipeline(const std::vector<std::string>& names) {
+  std::vector<ActorHandle> stages;
+  for (const std::string& name : names) {
+    CGL_TRY_ASSIGN(ActorHandle stage, find(name));
+    stages.push_back(std::move(stage));
+  }
+  for (std::size_t i = 0; i + 1 < stages.size(); ++i) CGL_TRY(stages[i]->wire(0, {stages[i + 1]}));
+  return {};
+}
+
+Status Runtime::fan_out(std::string_view from, std::uint32_t port, const std::vector<std::string>& to) {
+  CGL_TRY_ASSIGN(const ActorHandle source, find(from));
+  std::vector<std::shared_ptr<MessageSink>> targets;
+  for (const std::string& name : to) {
+    CGL_TRY_ASSIGN(ActorHandle target, find(name));
+    targets.push_back(std::move(target));
+  }
+  return source->wire(port, std::move(targets));
+}
+
+std::shared_ptr<Topic> Runtime::topic_of(std::string_view name) {
+  const std::unique_lock lock(mutex_);
+  std::shared_ptr<Topic>& topic = topics_[std::string(name)];
+  if (!topic) topic = std::make_shared<Topic>();
+  return topic;
+}
+
+Status Runtime::subscribe(std::string_view topic, std::string_view actor) {
+  CGL_TRY_ASSIGN(const ActorHandle subscriber, find(actor));
+  topic_of(topic)->subscribe(subscriber);
+  return {};
+}
+
+Status Runtime::unsubscribe(std::string_view topic, std::string_view actor) {
+  CGL_TRY_ASSIGN(const ActorHandle subscriber, find(actor));
+  if (topic_of(topic)->unsubscribe(*subscriber)) return {};
+  return fail(ErrorKind::not_found, "actor '{}' has not subscribed to topic '{}'", actor, topic);
+}
+
+Result<std::uint32_t> Runtime::publish(std::string_view topic, const Message& message) {
+  std::uint32_t taken = 0;
+  topic_of(topic)->publish(message, no_deadline, no_deadline, nullptr, &taken);
+  return taken;
+}
+
+Status Runtime::wire_to_topic(std::string_view from, std::uint32_t port, std::string_view topic) {
+  CGL_TRY_ASSIGN(const ActorHandle source, find(from));
+  return source->wire(port, {topic_of(topic)});
+}
+
+Result<ActorTelemetry> Runtime::telemetry(std::string_view name) const {
+  CGL_TRY_ASSIGN(const ActorHandle actor, find(name));
+  return actor->telemetry();
+}
+
+RuntimeTelemetry Runtime::telemetry() const {
+  std::vector<ActorHandle> actors;
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [unused, actor] : actors_) actors.push_back(actor);
+  }
+  RuntimeTelemetry all;
+  all.uptime_s = static_cast<double>(now_ns() - started_ns_) * 1e-9;
+  for (const ActorHandle& actor : actors) {
+    ActorTelemetry one = actor->telemetry();
+    all.received += one.received;
+    all.sent += one.sent;
+    all.failures += one.failures;
+    const LossCounters& loss = one.loss;
+    all.lost +=
+        loss.dropped_new + loss.dropped_oldest + loss.expired + loss.dead_letters + loss.discarded + loss.late_replies;
+    all.actors.push_back(std::move(one));
+  }
+  return all;
+}
+
+ScopedActor::~ScopedActor() {
+  if (!actor_) return;
+  if (Result<TerminationReport> ended = runtime_->terminate(actor_->name(), Termination::discard()); !ended) {
+    log_warning("{}", ended.error().message());
+  }
+}
+
+}  // namespace cingulum::ring

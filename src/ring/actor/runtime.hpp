@@ -1,0 +1,184 @@
+// The runtime: actors by name, from launch to shutdown, and the host's side of talking to them. Everything may be
+// called from any thread. Actors are CPU threads by launch(); other backends make their own Actor and hand it to
+// adopt().
+//   auto runtime = Runtime::create().value();
+//   runtime->launch("echo", Echo{});  runtime->activate("echo");
+//   Result<Message> answer = runtime->request("echo", make_message(Ping{1}), 1s);
+// Handles (shared_ptr<Actor>) that launch gives outlive the registration: what an actor left in its output can be read
+// through its handle after terminate.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "ring/actor/actor.hpp"
+#include "ring/actor/actor_context.hpp"
+#include "ring/actor/buffer_table.hpp"
+#include "ring/actor/reply_table.hpp"
+#include "ring/cpu/cpu_actor.hpp"
+
+namespace cingulum::ring {
+
+class Topic;
+
+struct RuntimeOptions {
+  std::uint32_t max_requests = 4096;  // in flight at a time
+  std::uint32_t max_buffers = 4096;
+  WaitStrategy waiting;  // of those who wait for answers
+  Nanoseconds monitor_interval = std::chrono::milliseconds(5);
+  Schedule* schedule = nullptr;  // tests: one thread at a time, virtual time (ring/queue/waiting.hpp); no monitor then
+};
+
+// An answer on its way. Dropping it gives up on the answer.
+class PendingReply {
+ public:
+  // `restored`: the correlation that the asker's message had, and the answer will have.
+  PendingReply(std::shared_ptr<ReplyTable> table, std::uint64_t correlation, std::uint64_t restored)
+      : table_(std::move(table)), correlation_(correlation), restored_(restored) {}
+  PendingReply(PendingReply&& other) noexcept = default;
+  PendingReply& operator=(PendingReply&&) = delete;
+  ~PendingReply() {
+    if (table_ != nullptr) table_->abandon(correlation_);
+  }
+  [[nodiscard]] bool is_done() const { return table_ != nullptr && table_->is_done(correlation_); }
+  // Once.
+  [[nodiscard]] Result<Message> wait(Nanoseconds timeout = no_time_limit);
+
+ private:
+  std::shared_ptr<ReplyTable> table_;
+  std::uint64_t correlation_;
+  std::uint64_t restored_;
+};
+
+struct ShutdownReport {
+  TerminationReport messages;       // of all actors
+  std::vector<std::string> errors;  // actors that did not end well
+};
+
+class Runtime {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options = {});
+  ~Runtime();  // shutdown by discarding
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // Creates and launches a CPU actor. ErrorKind::already_exists when the name is in use.
+  template <class Body>
+  [[nodiscard]] Result<ActorHandle> launch(std::string name, Body body, const ActorOptions& options = {}) {
+    return launch_cpu(
+        std::move(name), [body](CpuContext& context) { return run_body(body, context); }, options);
+  }
+  // An actor of another backend, made with next_number() and services(), in any state.
+  [[nodiscard]] Result<ActorHandle> adopt(ActorHandle actor);
+  [[nodiscard]] std::uint16_t next_number();
+  [[nodiscard]] RuntimeServices services();
+
+  // Bodies by name, for programs that choose at run time; the last registration wins.
+  template <class Body>
+  void register_body(std::string kind, Body body) {
+    register_cpu_body(std::move(kind), [body](CpuContext& context) { return run_body(body, context); });
+  }
+  // ErrorKind::not_found names the registered ones.
+  [[nodiscard]] Result<ActorHandle> launch_registered(std::string name, std::string_view kind,
+                                                      const ActorOptions& options = {});
+
+  // By name; ErrorKind::not_found names the actors there are.
+  [[nodiscard]] Result<ActorHandle> find(std::string_view name) const;
+  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] Status activate(std::string_view name);
+  [[nodiscard]] Status deactivate(std::string_view name);
+  [[nodiscard]] Status reactivate(std::string_view name);
+  [[nodiscard]] Result<TerminationReport> terminate(std::string_view name,
+                                                    const Termination& how = {});  // and forgets it
+  // All, the time shared among them. Nothing can be launched afterwards. A second call does nothing.
+  ShutdownReport shutdown(const Termination& how = {});
+
+  [[nodiscard]] Status send(std::string_view name, const Message& message, const SendOptions& options = {});
+  [[nodiscard]] Result<Message> receive(std::string_view name, Nanoseconds timeout = no_time_limit);
+  // Sends with a correlation of its own and waits for the answer that carries it; many may be in flight. The answer's
+  // correlation is the one that `message` had. An answer with mark_failed, and the actor's failure, are errors.
+  [[nodiscard]] Result<Message> request(std::string_view name, const Message& message,
+                                        Nanoseconds timeout = no_time_limit);
+  [[nodiscard]] Result<Message> request(Actor& actor, const Message& message, Nanoseconds timeout = no_time_limit);
+  [[nodiscard]] Result<PendingReply> request_later(Actor& actor, const Message& message,
+                                                   const SendOptions& options = {});
+
+  // The output of each goes to the next; the last one's is read by receive.
+  [[nodiscard]] Status pipeline(const std::vector<std::string>& names);
+  // What `from` emits through `port` goes to all of `to`.
+  [[nodiscard]] Status fan_out(std::string_view from, std::uint32_t port, const std::vector<std::string>& to);
+  // Topics exist from their first mention. publish answers how many subscribers took the message.
+  [[nodiscard]] Status subscribe(std::string_view topic, std::string_view actor);
+  [[nodiscard]] Status unsubscribe(std::string_view topic, std::string_view actor);
+  [[nodiscard]] Result<std::uint32_t> publish(std::string_view topic, const Message& message);
+  [[nodiscard]] Status wire_to_topic(std::string_view from, std::uint32_t port, std::string_view topic);
+
+  [[nodiscard]] BufferTable& buffers() noexcept { return *buffers_; }
+  [[nodiscard]] RuntimeTelemetry telemetry() const;
+  [[nodiscard]] Result<ActorTelemetry> telemetry(std::string_view name) const;
+  // Supervises all actors once: stalls and restarts. The monitor's thread does it; under a Schedule tests do.
+  void tick();
+
+ private:
+  explicit Runtime(const RuntimeOptions& options);
+  [[nodiscard]] Result<ActorHandle> launch_cpu(std::string name, CpuBody body, const ActorOptions& options);
+  void register_cpu_body(std::string kind, CpuBody body);
+  [[nodiscard]] std::shared_ptr<Topic> topic_of(std::string_view name);
+  void forget(const ActorHandle& actor);
+  // A request on its way.
+  struct Asked {
+    std::uint64_t correlation = 0;
+    std::uint64_t since_ns = 0;  // of the call; 0: it took no time
+  };
+  [[nodiscard]] Result<Asked> ask(Actor& actor, const Message& message, const SendOptions& options);
+  void monitor();
+  [[nodiscard]] std::uint64_t next_due_ns() const;
+  [[nodiscard]] std::uint64_t now_ns() const;
+
+  const RuntimeOptions options_;
+  const std::shared_ptr<ReplyTable> replies_;
+  const std::shared_ptr<BufferTable> buffers_;
+  const std::uint64_t started_ns_;
+  mutable std::shared_mutex mutex_;  // guards what follows
+  std::map<std::string, ActorHandle, std::less<>> actors_;
+  std::map<std::string, CpuBody, std::less<>> bodies_;
+  std::map<std::string, std::shared_ptr<Topic>, std::less<>> topics_;
+  std::uint16_t last_number_ = 0;
+  bool ended_ = false;
+  std::uint64_t last_tick_ns_ = 0;  // of tick() only
+  const std::shared_ptr<Doorbell> monitor_bell_;
+  std::atomic<bool> monitor_stop_{false};
+  std::thread monitor_;
+};
+
+// launch and activate now, terminate (discarding) at the end of the scope, whatever way it is left.
+class ScopedActor {
+ public:
+  template <class Body>
+  [[nodiscard]] static Result<ScopedActor> start(Runtime& runtime, std::string name, Body body,
+                                                 const ActorOptions& options = {}) {
+    CGL_TRY_ASSIGN(ActorHandle actor, runtime.launch(name, std::move(body), options));
+    ScopedActor scope(runtime, std::move(actor));
+    CGL_TRY(scope->activate());
+    return scope;
+  }
+  ScopedActor(ScopedActor&& other) noexcept : runtime_(other.runtime_), actor_(std::move(other.actor_)) {}
+  ScopedActor& operator=(ScopedActor&&) = delete;
+  ~ScopedActor();
+  [[nodiscard]] Actor* operator->() const noexcept { return actor_.get(); }
+  [[nodiscard]] Actor& operator*() const noexcept { return *actor_; }
+
+ private:
+  ScopedActor(Runtime& runtime, ActorHandle actor) : runtime_(&runtime), actor_(std::move(actor)) {}
+  Runtime* runtime_;
+  ActorHandle actor_;
+};
+
+}  // namespace cingulum::ring

@@ -1,0 +1,495 @@
+// Actors as the runtime's users see them: life cycle, talking, wiring, termination. Failures: supervision.test.cpp.
+#include "ring/actor/runtime.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace cingulum::ring {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Number {
+  static constexpr const char* message_name = "Number";
+  std::int64_t value = 0;
+};
+Message number(std::int64_t value) {
+  return make_message(Number{value});
+}
+std::int64_t value_of(const Message& message) {
+  return payload<Number>(message).value;
+}
+
+struct Echo {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) context.send(message);
+    return 0;
+  }
+};
+struct Doubler {
+  template <class Context>
+  CGL_HD void operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      Message out = message;
+      const Number doubled{2 * payload<Number>(message).value};
+      memcpy(out.payload, &doubled, sizeof(doubled));
+      context.send(out);
+    }
+  }
+};
+// Keeps a running sum in the actor's state.
+struct Summer {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    auto& sum = context.template state<std::int64_t>();
+    while (context.receive(message)) {
+      sum += payload<Number>(message).value;
+      context.send(make_reply(message, Number{sum}));
+    }
+    return 0;
+  }
+};
+
+std::unique_ptr<Runtime> make_runtime() {
+  return Runtime::create().value();
+}
+ActorOptions small(std::uint32_t capacity = 64) {
+  ActorOptions options;
+  options.inbox_capacity = capacity;
+  options.outbox_capacity = capacity;
+  return options;
+}
+
+TEST(runtime, every_state_allows_what_the_table_says_and_names_what_it_does_not) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("echo", Echo{}, small()).value();
+  EXPECT_EQ(actor->state(), ActorState::launched);
+  const Status early = actor->send(number(1));
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().kind(), ErrorKind::invalid_state);
+  EXPECT_EQ(early.error().message(), "actor 'echo': cannot send in state launched; activate it first");
+  EXPECT_FALSE(actor->launch());
+  EXPECT_FALSE(actor->deactivate());
+  EXPECT_FALSE(actor->reactivate());
+  EXPECT_FALSE(actor->receive(0ns));
+  ASSERT_TRUE(actor->activate());
+  EXPECT_FALSE(actor->activate());
+  EXPECT_FALSE(actor->reactivate());
+  EXPECT_FALSE(actor->wire(1, {}));
+  ASSERT_TRUE(actor->deactivate());
+  EXPECT_EQ(actor->state(), ActorState::deactivated);
+  EXPECT_FALSE(actor->deactivate());
+  ASSERT_TRUE(actor->reactivate());
+  ASSERT_TRUE(actor->terminate(Termination::discard()));
+  EXPECT_EQ(actor->state(), ActorState::terminated);
+  ASSERT_TRUE(actor->terminate(Termination::discard())) << "a second time does nothing";
+  for (const Status& status :
+       {actor->launch(), actor->activate(), actor->deactivate(), actor->reactivate(), actor->send(number(1))}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind(), ErrorKind::invalid_state);
+    EXPECT_NE(status.error().message().find("in state terminated"), std::string::npos) << status.error().message();
+  }
+}
+
+TEST(runtime, batches_are_taken_as_far_as_there_is_room_and_come_back_in_order) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("echo", Echo{}, small(4)).value();
+  std::vector<Message> batch;
+  for (int i = 0; i < 6; ++i) batch.push_back(number(i));
+  EXPECT_EQ(actor->send_batch(batch), 0u);  // launched only
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate());
+  EXPECT_EQ(actor->send_batch(batch), 4u);
+  EXPECT_EQ(actor->send_batch(std::span(batch).subspan(4)), 0u);
+  EXPECT_EQ(actor->telemetry().loss.rejected, 0u);  // they are still the sender's
+  std::vector<Message> got(6);
+  EXPECT_EQ(actor->receive_batch(got), 0u);
+  ASSERT_TRUE(actor->reactivate());
+  std::uint32_t count = 0;
+  for (const auto end = std::chrono::steady_clock::now() + 10s; count < 4 && std::chrono::steady_clock::now() < end;) {
+    count += actor->receive_batch(std::span(got).subspan(count));
+    std::this_thread::yield();
+  }
+  ASSERT_EQ(count, 4u);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(value_of(got[static_cast<std::size_t>(i)]), i);
+  ASSERT_TRUE(runtime->terminate("echo").has_value());
+  EXPECT_EQ(actor->send_batch(batch), 0u);
+}
+
+TEST(runtime, an_actor_can_be_terminated_in_every_state) {
+  for (const int steps : {0, 1, 2}) {
+    const auto runtime = make_runtime();
+    const ActorHandle actor = runtime->launch("echo", Echo{}, small()).value();
+    if (steps > 0) {
+      ASSERT_TRUE(actor->activate());
+    }
+    if (steps > 1) {
+      ASSERT_TRUE(actor->deactivate());
+    }
+    ASSERT_TRUE(runtime->terminate("echo"));
+    EXPECT_EQ(actor->state(), ActorState::terminated);
+    EXPECT_TRUE(runtime->names().empty());
+    EXPECT_TRUE(runtime->launch("echo", Echo{}, small())) << "the name is free again";
+  }
+}
+
+TEST(runtime, names_are_unique_and_unknown_ones_list_the_known) {
+  const auto runtime = make_runtime();
+  ASSERT_TRUE(runtime->launch("one", Echo{}, small()));
+  const auto twice = runtime->launch("one", Echo{}, small());
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().kind(), ErrorKind::already_exists);
+  const Status unknown = runtime->activate("two");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().kind(), ErrorKind::not_found);
+  EXPECT_NE(unknown.error().message().find("known: one"), std::string::npos);
+  runtime->register_body("echo", Echo{});
+  EXPECT_TRUE(runtime->launch_registered("two", "echo", small()));
+  EXPECT_EQ(runtime->launch_registered("three", "none", small()).error().kind(), ErrorKind::not_found);
+}
+
+TEST(runtime, options_out_of_range_are_refused_with_the_value) {
+  const auto runtime = make_runtime();
+  for (const std::uint32_t capacity : {0u, 3u, 1u << 21}) {
+    ActorOptions options;
+    options.inbox_capacity = capacity;
+    const auto launched = runtime->launch("echo", Echo{}, options);
+    ASSERT_FALSE(launched) << capacity;
+    EXPECT_EQ(launched.error().kind(), ErrorKind::invalid_argument);
+    EXPECT_NE(launched.error().message().find(std::to_string(capacity)), std::string::npos);
+  }
+}
+
+TEST(runtime, what_is_sent_comes_back_through_the_output) {
+  const auto runtime = make_runtime();
+  ASSERT_TRUE(runtime->launch("double", Doubler{}, small()));
+  ASSERT_TRUE(runtime->activate("double"));
+  for (std::int64_t i = 0; i < 10; ++i) ASSERT_TRUE(runtime->send("double", number(i)));
+  for (std::int64_t i = 0; i < 10; ++i) EXPECT_EQ(value_of(runtime->receive("double", 5s).value()), 2 * i);
+  const auto nothing = runtime->receive("double", 1ms);
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().kind(), ErrorKind::timed_out);
+}
+
+// Spec 1.3: a body that simply receives went on while deactivated.
+TEST(runtime, deactivation_gates_a_body_that_knows_nothing_of_it) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("echo", Echo{}, small()).value();
+  ASSERT_TRUE(actor->activate());
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_TRUE(actor->deactivate(5s));
+    for (std::int64_t i = 0; i < 5; ++i) ASSERT_TRUE(actor->send(number(i)));
+    const auto none = actor->receive(1ms);
+    ASSERT_FALSE(none);
+    EXPECT_EQ(actor->telemetry().inbox_depth, 5u);
+    ASSERT_TRUE(actor->reactivate());
+    for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(value_of(actor->receive(5s).value()), i);
+  }
+}
+
+TEST(runtime, requests_get_their_own_answers_with_many_in_flight) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("double", Doubler{}, small()).value();
+  ASSERT_TRUE(actor->activate());
+  std::vector<PendingReply> pending;
+  for (std::int64_t i = 0; i < 50; ++i) {
+    Message message = number(i);
+    message.header.correlation = 1000 + static_cast<std::uint64_t>(i);
+    pending.push_back(runtime->request_later(*actor, message).value());
+  }
+  for (std::int64_t i = 49; i >= 0; --i) {  // asked for in another order than answered
+    const Message answer = pending[static_cast<std::size_t>(i)].wait(5s).value();
+    EXPECT_EQ(value_of(answer), 2 * i);
+    EXPECT_EQ(answer.header.correlation, 1000 + static_cast<std::uint64_t>(i));
+    EXPECT_FALSE(answer.has(mark_request));
+  }
+  std::vector<std::thread> askers;
+  std::atomic<int> wrong{0};
+  for (std::int64_t asker = 0; asker < 4; ++asker) {
+    askers.emplace_back([&, asker] {
+      for (std::int64_t i = 0; i < 200; ++i) {
+        const auto answer = runtime->request("double", number(1000 * asker + i), 10s);
+        if (!answer || value_of(*answer) != 2 * (1000 * asker + i)) ++wrong;
+      }
+    });
+  }
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_EQ(wrong.load(), 0);
+  ASSERT_TRUE(actor->terminate(Termination::drain(5s)));  // an answer is counted after it was given
+  EXPECT_EQ(actor->telemetry().received, 850u);
+  EXPECT_EQ(actor->telemetry().sent, 850u);
+}
+
+TEST(runtime, a_late_answer_is_counted_and_never_given_to_another) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("double", Doubler{}, small()).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  const auto late = runtime->request(*actor, number(1), 1ms);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().kind(), ErrorKind::timed_out);
+  auto next = runtime->request_later(*actor, number(21));
+  ASSERT_TRUE(next);
+  ASSERT_TRUE(actor->reactivate());
+  EXPECT_EQ(value_of(next->wait(5s).value()), 42);
+  EXPECT_EQ(actor->telemetry().loss.late_replies, 1u);
+}
+
+TEST(runtime, state_is_kept_between_messages) {
+  const auto runtime = make_runtime();
+  ASSERT_TRUE(runtime->launch("sum", Summer{}, small()));
+  ASSERT_TRUE(runtime->activate("sum"));
+  std::int64_t sum = 0;
+  for (std::int64_t i = 1; i <= 20; ++i) {
+    sum += i;
+    EXPECT_EQ(value_of(runtime->request("sum", number(i), 5s).value()), sum);
+  }
+}
+
+TEST(runtime, draining_gives_all_that_was_queued_to_the_body) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("echo", Echo{}, small()).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  for (std::int64_t i = 0; i < 40; ++i) ASSERT_TRUE(actor->send(number(i)));
+  const TerminationReport report = runtime->terminate("echo", Termination::drain(10s)).value();
+  EXPECT_EQ(report.drained, 40u);
+  EXPECT_EQ(report.dropped, 0u);
+  for (std::int64_t i = 0; i < 40; ++i) EXPECT_EQ(value_of(actor->receive(0ns).value()), i) << "left in the output";
+  const auto after = actor->receive(1s);
+  ASSERT_FALSE(after);
+  EXPECT_EQ(after.error().kind(), ErrorKind::closed);
+}
+
+TEST(runtime, discarding_counts_what_the_body_never_saw) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("echo", Echo{}, small()).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  for (std::int64_t i = 0; i < 40; ++i) ASSERT_TRUE(actor->send(number(i)));
+  const TerminationReport report = actor->terminate(Termination::discard()).value();
+  EXPECT_EQ(report.drained, 0u);
+  EXPECT_EQ(report.dropped, 40u);
+  EXPECT_EQ(actor->telemetry().loss.discarded, 40u);
+}
+
+TEST(runtime, a_drain_that_cannot_end_stops_at_its_time_and_counts_the_rest) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("echo", Echo{}, small(4)).value();
+  const ActorHandle shut = runtime->launch("shut", Echo{}, small(4)).value();  // takes nothing
+  ASSERT_TRUE(runtime->pipeline({"echo", "shut"}));
+  for (const ActorHandle& each : {shut, actor}) {
+    ASSERT_TRUE(each->activate());
+    ASSERT_TRUE(each->deactivate(5s));
+  }
+  for (std::int64_t i = 0; i < 4; ++i) ASSERT_TRUE(actor->send(number(i)));
+  ASSERT_TRUE(actor->reactivate());
+  for (std::int64_t i = 4; i < 8; ++i) ASSERT_TRUE(actor->send(number(i), {5s, no_time_limit}));
+  const TerminationReport report = actor->terminate(Termination::drain(20ms)).value();
+  const ActorTelemetry telemetry = actor->telemetry();
+  EXPECT_EQ(telemetry.received + report.dropped, 8u);
+  EXPECT_EQ(telemetry.emitted + telemetry.refused, telemetry.received);
+  EXPECT_EQ(telemetry.emitted, 4u);
+}
+
+TEST(runtime, draining_does_not_wait_for_someone_to_read_the_output) {
+  const auto runtime = make_runtime();
+  ActorOptions options = small(64);
+  options.outbox_capacity = 2;
+  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  for (std::int64_t i = 0; i < 64; ++i) ASSERT_TRUE(actor->send(number(i)));
+  const TerminationReport report = actor->terminate(Termination::drain(30s)).value();
+  EXPECT_EQ(report.drained, 64u);
+  EXPECT_EQ(report.dropped, 0u);
+  for (std::int64_t i = 0; i < 64; ++i) EXPECT_EQ(value_of(actor->receive(0ns).value()), i);
+  EXPECT_FALSE(actor->receive(0ns));
+}
+
+// Spec 1.4: a receive or request that waits at the end is woken with an error.
+TEST(runtime, termination_wakes_all_who_wait) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("echo", Echo{}, small(1)).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  ASSERT_TRUE(actor->send(number(1)));
+  std::atomic<int> woken{0};
+  std::vector<std::thread> waiters;
+  waiters.emplace_back([&] { woken += actor->receive() ? 0 : 1; });
+  waiters.emplace_back([&] { woken += actor->send(number(2)) ? 0 : 1; });
+  Message urgent = number(3);
+  urgent.set_band(Band::high);
+  waiters.emplace_back([&] { woken += runtime->request(*actor, urgent) ? 0 : 1; });
+  std::this_thread::sleep_for(20ms);
+  ASSERT_TRUE(actor->terminate(Termination::discard()));
+  for (std::thread& waiter : waiters) waiter.join();
+  EXPECT_EQ(woken.load(), 3);
+}
+
+TEST(runtime, a_pipeline_runs_without_the_host) {
+  const auto runtime = make_runtime();
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(runtime->launch(name, Doubler{}, small()));
+  ASSERT_TRUE(runtime->pipeline({"a", "b", "c"}));
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(runtime->activate(name));
+  for (std::int64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(runtime->send("a", number(i)));
+    EXPECT_EQ(value_of(runtime->receive("c", 5s).value()), 8 * i);
+  }
+  EXPECT_EQ(runtime->telemetry("a").value().emitted, 100u);
+  // A body that answers a request itself completes it at the first stage.
+  EXPECT_EQ(value_of(runtime->request("a", number(5), 5s).value()), 10);
+}
+
+struct Forwarder {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      if (context.emit(1, message) != PutStatus::stored) return 7;
+    }
+    return 0;
+  }
+};
+
+TEST(runtime, a_forwarded_request_is_answered_by_the_last_in_the_chain) {
+  const auto runtime = make_runtime();
+  ASSERT_TRUE(runtime->launch("first", Forwarder{}, small()));
+  ASSERT_TRUE(runtime->launch("last", Doubler{}, small()));
+  ASSERT_TRUE(runtime->fan_out("first", 1, {"last"}));
+  ASSERT_TRUE(runtime->activate("first"));
+  ASSERT_TRUE(runtime->activate("last"));
+  for (std::int64_t i = 0; i < 20; ++i) EXPECT_EQ(value_of(runtime->request("first", number(i), 5s).value()), 2 * i);
+}
+
+TEST(runtime, fan_out_gives_each_receiver_a_copy_and_topics_do_so_by_name) {
+  const auto runtime = make_runtime();
+  ASSERT_TRUE(runtime->launch("source", Forwarder{}, small()));
+  for (const char* name : {"x", "y"}) {
+    ASSERT_TRUE(runtime->launch(name, Echo{}, small()));
+    ASSERT_TRUE(runtime->activate(name));
+  }
+  ASSERT_TRUE(runtime->fan_out("source", 1, {"x", "y"}));
+  ASSERT_TRUE(runtime->activate("source"));
+  ASSERT_TRUE(runtime->send("source", number(3)));
+  for (const char* name : {"x", "y"}) {
+    const Message got = runtime->receive(name, 5s).value();
+    EXPECT_EQ(value_of(got), 3);
+  }
+  ASSERT_TRUE(runtime->subscribe("news", "x"));
+  ASSERT_TRUE(runtime->subscribe("news", "x"));
+  EXPECT_EQ(runtime->publish("news", number(4)).value(), 1u);
+  ASSERT_TRUE(runtime->subscribe("news", "y"));
+  EXPECT_EQ(runtime->publish("news", number(5)).value(), 2u);
+  EXPECT_EQ(value_of(runtime->receive("x", 5s).value()), 4);
+  EXPECT_EQ(value_of(runtime->receive("x", 5s).value()), 5);
+  EXPECT_EQ(value_of(runtime->receive("y", 5s).value()), 5);
+  ASSERT_TRUE(runtime->unsubscribe("news", "x"));
+  EXPECT_FALSE(runtime->unsubscribe("news", "x"));
+  ASSERT_TRUE(runtime->deactivate("source"));
+  ASSERT_TRUE(runtime->wire_to_topic("source", 1, "news"));
+  ASSERT_TRUE(runtime->reactivate("source"));
+  ASSERT_TRUE(runtime->send("source", number(6)));
+  EXPECT_EQ(value_of(runtime->receive("y", 5s).value()), 6);
+  ASSERT_TRUE(runtime->terminate("y"));
+  EXPECT_EQ(runtime->publish("news", number(7)).value(), 0u) << "who is gone has unsubscribed";
+}
+
+TEST(runtime, a_scope_terminates_its_actor_whatever_way_it_is_left) {
+  const auto runtime = make_runtime();
+  ActorHandle kept;
+  {
+    auto scope = ScopedActor::start(*runtime, "inner", Echo{}, small());
+    ASSERT_TRUE(scope);
+    EXPECT_EQ((*scope)->state(), ActorState::active);
+    kept = runtime->find("inner").value();
+  }
+  EXPECT_EQ(kept->state(), ActorState::terminated);
+  EXPECT_FALSE(runtime->find("inner"));
+}
+
+TEST(runtime, shutdown_ends_all_and_nothing_can_be_launched_after) {
+  const auto runtime = make_runtime();
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(runtime->launch(name, Echo{}, small()));
+    ASSERT_TRUE(runtime->activate(name));
+    ASSERT_TRUE(runtime->deactivate(name));
+    ASSERT_TRUE(runtime->send(name, number(1)));
+  }
+  const ShutdownReport report = runtime->shutdown(Termination::drain(5s));
+  EXPECT_EQ(report.messages.drained, 2u);
+  EXPECT_TRUE(report.errors.empty());
+  EXPECT_FALSE(runtime->launch("c", Echo{}, small()));
+  EXPECT_TRUE(runtime->shutdown().errors.empty());
+}
+
+// Spec section 4: all counters stayed zero.
+TEST(runtime, telemetry_counts_the_traffic) {
+  const auto runtime = make_runtime();
+  ActorOptions options = small();
+  options.latency_sample_interval = 1;
+  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
+  ASSERT_TRUE(actor->activate());
+  for (std::int64_t i = 0; i < 30; ++i) {
+    ASSERT_TRUE(actor->send(number(i)));
+    ASSERT_TRUE(actor->receive(5s));
+  }
+  ASSERT_TRUE(actor->terminate(Termination::drain(5s)));  // what is sent is counted after it has gone
+  const RuntimeTelemetry all = runtime->telemetry();
+  ASSERT_EQ(all.actors.size(), 1u);
+  const ActorTelemetry& one = all.actors[0];
+  EXPECT_EQ(one.received, 30u);
+  EXPECT_EQ(one.sent, 30u);
+  EXPECT_EQ(one.latency.count, 30u);
+  EXPECT_GT(one.latency.max_ns, 0u);
+  EXPECT_GT(one.uptime_s, 0.0);
+  EXPECT_GT(one.messages_per_s, 0.0);
+  EXPECT_EQ(one.backend, "cpu");
+  EXPECT_EQ(one.loss.discarded + one.loss.dead_letters + one.loss.rejected, 0u);
+  EXPECT_EQ(all.received, 30u);
+}
+
+TEST(runtime, policies_of_the_options_reach_the_queues) {
+  const auto runtime = make_runtime();
+  ActorOptions options = small(2);
+  options.inbox_policy = FullPolicy::reject;
+  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  EXPECT_TRUE(actor->send(number(1)));
+  EXPECT_TRUE(actor->send(number(2)));
+  const Status third = actor->send(number(3));
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().kind(), ErrorKind::full);
+  EXPECT_EQ(actor->try_send(number(4)), PutStatus::full);
+  EXPECT_EQ(actor->telemetry().loss.rejected, 2u);
+  EXPECT_EQ(actor->telemetry().inbox_peak, 2u);
+}
+
+TEST(runtime, large_payloads_travel_as_handles_and_stale_ones_are_found_out) {
+  const auto runtime = make_runtime();
+  ASSERT_TRUE(runtime->launch("echo", Echo{}, small()));
+  ASSERT_TRUE(runtime->activate("echo"));
+  const BufferHandle handle = runtime->buffers().add(1 << 20).value();
+  runtime->buffers().get(handle).value()[12345] = std::byte{9};
+  Message message;
+  message.header.flags |= mark_handle;
+  message.set_payload_bytes(sizeof(handle));
+  std::memcpy(message.payload, &handle, sizeof(handle));
+  const Message answer = runtime->request("echo", message, 5s).value();
+  BufferHandle back;
+  std::memcpy(&back, answer.payload, sizeof(back));
+  EXPECT_EQ(runtime->buffers().get(back).value()[12345], std::byte{9});
+  ASSERT_TRUE(runtime->buffers().release(handle));
+  EXPECT_EQ(runtime->buffers().get(back).error().kind(), ErrorKind::not_found);
+}
+
+}  // namespace
+}  // namespace cingulum::ring

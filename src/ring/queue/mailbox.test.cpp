@@ -1,0 +1,184 @@
+#include "ring/queue/mailbox.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace cingulum::ring {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Number {
+  static constexpr const char* message_name = "Number";
+  std::uint64_t value = 0;
+};
+Message number(std::uint64_t value, Band band = Band::normal) {
+  return make_message(Number{value}, 0, band);
+}
+MailboxOptions options(std::uint32_t capacity, FullPolicy policy = FullPolicy::block) {
+  MailboxOptions result;
+  result.capacity = capacity;
+  result.policy = policy;
+  return result;
+}
+std::uint64_t soon(Nanoseconds timeout) {
+  return deadline_after(steady_now_ns(), timeout);
+}
+std::vector<std::uint64_t> take_all(Mailbox& box) {
+  std::vector<std::uint64_t> values;
+  Envelope envelope;
+  while (box.try_take(envelope) == GetStatus::taken) values.push_back(payload<Number>(envelope.message).value);
+  return values;
+}
+using Values = std::vector<std::uint64_t>;
+
+TEST(mailbox, block_waits_for_room_and_times_out_without_growing) {
+  Mailbox box(options(2));
+  EXPECT_EQ(box.put(number(1)), PutStatus::stored);
+  EXPECT_EQ(box.put(number(2)), PutStatus::stored);
+  EXPECT_EQ(box.put(number(3), soon(5ms)), PutStatus::timed_out);  // spec 3.1: it grew instead
+  EXPECT_EQ(box.depth(), 2u);
+  EXPECT_EQ(box.losses().rejected, 1u);
+  std::thread writer([&] { EXPECT_EQ(box.put(number(4)), PutStatus::stored); });
+  std::this_thread::sleep_for(10ms);
+  Envelope envelope;
+  EXPECT_EQ(box.try_take(envelope), GetStatus::taken);
+  writer.join();
+  EXPECT_EQ(take_all(box), (Values{2, 4}));
+}
+
+TEST(mailbox, reject_refuses_and_drop_new_drops_each_counted) {
+  Mailbox rejecting(options(1, FullPolicy::reject));
+  EXPECT_EQ(rejecting.put(number(1)), PutStatus::stored);
+  EXPECT_EQ(rejecting.put(number(2)), PutStatus::full);
+  EXPECT_EQ(rejecting.losses().rejected, 1u);
+  EXPECT_EQ(take_all(rejecting), Values{1});
+
+  Mailbox dropping(options(1, FullPolicy::drop_new));
+  EXPECT_EQ(dropping.put(number(1)), PutStatus::stored);
+  EXPECT_EQ(dropping.put(number(2)), PutStatus::dropped_new);
+  EXPECT_EQ(dropping.losses().dropped_new, 1u);
+  EXPECT_EQ(take_all(dropping), Values{1});
+}
+
+TEST(mailbox, drop_oldest_drops_the_oldest_of_its_band_never_a_more_urgent_one) {
+  Mailbox box(options(2, FullPolicy::drop_oldest));
+  EXPECT_EQ(box.put(number(100, Band::high)), PutStatus::stored);
+  for (std::uint64_t i = 1; i <= 3; ++i) EXPECT_EQ(box.put(number(i, Band::low)), PutStatus::stored);
+  EXPECT_EQ(take_all(box), (Values{100, 2, 3}));  // spec 3.1: it dropped the most urgent
+  EXPECT_EQ(box.losses().dropped_oldest, 1u);
+}
+
+TEST(mailbox, urgent_bands_come_first_and_each_keeps_its_order) {
+  Mailbox box(options(8));
+  std::uint64_t next = 0;
+  for (const Band band : {Band::low, Band::normal, Band::high, Band::system}) {
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(box.put(number(10 * static_cast<std::uint64_t>(band) + next++ % 3, band)), PutStatus::stored);
+  }
+  EXPECT_EQ(take_all(box), (Values{0, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32}));
+}
+
+TEST(mailbox, no_band_starves_under_a_flood_of_urgent_messages) {
+  MailboxOptions set = options(64);
+  set.fairness_interval = 4;
+  Mailbox box(set);
+  EXPECT_EQ(box.put(number(7, Band::low)), PutStatus::stored);
+  int takes = 0;
+  for (;; ++takes) {
+    ASSERT_LT(takes, 16) << "the head of a band waited longer than 4 * fairness_interval takes";
+    EXPECT_EQ(box.put(number(1, Band::system)), PutStatus::stored);
+    Envelope envelope;
+    ASSERT_EQ(box.try_take(envelope), GetStatus::taken);
+    if (envelope.message.band() == Band::low) break;
+  }
+  EXPECT_GT(takes, 0);
+}
+
+TEST(mailbox, a_full_band_leaves_room_in_the_others) {
+  Mailbox box(options(1, FullPolicy::reject));
+  EXPECT_EQ(box.put(number(1, Band::low)), PutStatus::stored);
+  EXPECT_EQ(box.put(number(2, Band::low)), PutStatus::full);
+  EXPECT_EQ(box.put(number(3, Band::system)), PutStatus::stored);
+}
+
+TEST(mailbox, a_message_that_outlived_its_time_is_counted_not_delivered) {
+  std::uint64_t expired = 0;
+  MailboxOptions set = options(4);
+  set.on_expired = [&](const Message& message) { expired = payload<Number>(message).value; };
+  Mailbox box(set);
+  EXPECT_EQ(box.put(number(1), no_deadline, soon(-1ms)), PutStatus::stored);
+  EXPECT_EQ(box.put(number(2), no_deadline, soon(1h)), PutStatus::stored);
+  EXPECT_EQ(take_all(box), Values{2});
+  EXPECT_EQ(expired, 1u);
+  EXPECT_EQ(box.losses().expired, 1u);
+  Mailbox full(options(1));
+  EXPECT_EQ(full.put(number(1)), PutStatus::stored);
+  EXPECT_EQ(full.put(number(2), no_deadline, soon(2ms)), PutStatus::expired);
+  EXPECT_EQ(full.losses().expired, 1u);
+}
+
+TEST(mailbox, a_shut_gate_keeps_messages_and_an_open_one_gives_them) {
+  Mailbox box(options(4));
+  std::atomic<int> taken{0};
+  std::thread reader([&] {
+    Envelope envelope;
+    while (box.take(envelope, no_deadline) == GetStatus::taken) ++taken;
+  });
+  EXPECT_TRUE(box.set_gate(false, soon(5s)));
+  EXPECT_EQ(box.put(number(1)), PutStatus::stored);
+  EXPECT_EQ(box.put(number(2)), PutStatus::stored);
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(taken.load(), 0);
+  EXPECT_EQ(box.depth(), 2u);
+  EXPECT_TRUE(box.set_gate(true, soon(5s)));
+  box.close();
+  reader.join();
+  EXPECT_EQ(taken.load(), 2);
+}
+
+// Spec 1.4: a receive that waited when the queue was closed hung for ever.
+TEST(mailbox, closing_wakes_readers_and_writers_that_wait) {
+  for (const WaitMode mode : {WaitMode::spin, WaitMode::spin_then_park}) {
+    MailboxOptions set = options(1);
+    set.waiting = {mode, 10};
+    Mailbox empty(set);
+    std::thread reader([&] {
+      Envelope envelope;
+      EXPECT_EQ(empty.take(envelope, no_deadline), GetStatus::closed);
+    });
+    Mailbox full(set);
+    EXPECT_EQ(full.put(number(1)), PutStatus::stored);
+    std::vector<std::thread> writers;
+    for (int i = 0; i < 3; ++i) writers.emplace_back([&] { EXPECT_EQ(full.put(number(2)), PutStatus::closed); });
+    std::this_thread::sleep_for(10ms);
+    empty.close();
+    full.close();
+    reader.join();
+    for (std::thread& writer : writers) writer.join();
+    EXPECT_EQ(take_all(full), Values{1});
+    EXPECT_EQ(full.losses().rejected, 3u);
+  }
+}
+
+TEST(mailbox, a_reader_that_waits_times_out) {
+  Mailbox box(options(1));
+  Envelope envelope;
+  EXPECT_EQ(box.take(envelope, soon(2ms)), GetStatus::timed_out);
+}
+
+TEST(mailbox, batches_stop_where_the_room_ends) {
+  Mailbox box(options(4));
+  std::vector<Message> in;
+  for (std::uint64_t i = 0; i < 6; ++i) in.push_back(number(i));
+  EXPECT_EQ(box.put_batch(in.data(), 6), 4u);
+  std::vector<Envelope> out(8);
+  EXPECT_EQ(box.take_batch(out.data(), 8), 4u);
+  EXPECT_EQ(payload<Number>(out[3].message).value, 3u);
+}
+
+}  // namespace
+}  // namespace cingulum::ring

@@ -1,0 +1,27 @@
+// How a field is brought into the memory of a device: whole, or in bricks, or not at all, which is refused before any
+// work with need, have and the ways out. Used by the trackers of devices while they prepare.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/result.hpp"
+#include "device/device.hpp"
+#include "tract/field/field_bricks.hpp"
+#include "tract/plan/memory_need.hpp"
+
+namespace cingulum {
+
+struct FieldFit {
+  MemoryNeed whole;                                // with the whole field
+  std::uint64_t besides_bricks = 0;                // what is taken besides the records of a brick
+  std::uint64_t most_reached = ~std::uint64_t{0};  // bytes of records that kernels can address
+  std::uint32_t planes_in_reach = 0;
+};
+
+// Calls attempt(bricks), with none for the whole field, until one succeeds or fails for another reason than memory;
+// after every failure calls give_up(). Bricks are tried where the whole field leaves little room, or none.
+[[nodiscard]] Status fit_field(const Device& device, const Field& field, const FieldFit& fit,
+                               const std::function<Status(FieldBricks)>& attempt, const std::function<void()>& give_up);
+
+}  // namespace cingulum

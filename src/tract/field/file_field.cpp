@@ -1,0 +1,247 @@
+#include "tract/field/file_field.hpp"
+
+#include "base/log.hpp"
+#include "dmri/models/spherical_function.hpp"
+#include "dmri/models/tensor.hpp"
+#include "dmri/models/tensor_kernel.hpp"
+#include "formats/sidecar.hpp"
+#include "numerics/classify.hpp"
+#include "numerics/elementary64.hpp"
+#include "tract/field/field_builders.hpp"
+
+namespace cingulum {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using numerics::HarmonicConvention;
+
+std::string text_of(const Json& json, const char* key) {
+  if (!json.is_object()) return {};
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Result<HarmonicConvention> convention_of(const std::string& name) {
+  if (name == "tournier07") return HarmonicConvention::tournier07;
+  if (name == "descoteaux07") return HarmonicConvention::descoteaux07;
+  if (name == "descoteaux07-legacy" || name == "descoteaux07_legacy") return HarmonicConvention::descoteaux07_legacy;
+  return fail(ErrorKind::invalid_argument, "SH basis '{}': accepted is tournier07, descoteaux07 or descoteaux07-legacy",
+              name);
+}
+
+Result<DirectionFrame> frame_of(const std::string& name) {
+  if (name == "image") return DirectionFrame::image;
+  if (name == "world") return DirectionFrame::world;
+  return fail(ErrorKind::invalid_argument, "frame '{}': accepted is image or world", name);
+}
+
+// The degree of an even series with this many coefficients.
+Result<int> degree_of_count(const FieldFile& file) {
+  for (int degree = 0; degree <= numerics::largest_harmonic_degree; degree += 2) {
+    if (numerics::coefficient_count(degree, false) == file.image.volumes) return degree;
+  }
+  return fail(ErrorKind::invalid_argument,
+              "reading {}: {} volumes is not an even-order SH count (1, 6, 15, 28, 45, 66, 91)",
+              file.request.path.string(), file.image.volumes);
+}
+
+// Numbers of the voxels that are stored, voxel by voxel.
+struct Gathered {
+  std::vector<std::uint32_t> voxels;
+  std::vector<float> values;
+};
+
+Gathered gather(const Image& image, std::span<const std::uint8_t> mask, std::span<const float> stop_map) {
+  Gathered gathered;
+  const auto count = static_cast<std::size_t>(image.geometry.voxel_count());
+  const auto volumes = static_cast<std::size_t>(image.volumes);
+  for (std::size_t v = 0; v < count; ++v) {
+    if (!mask.empty() && mask[v] == 0) continue;
+    bool any = stop_map[v] != 0.0f;
+    for (std::size_t i = 0; i < volumes && !any; ++i) any = image.values[i * count + v] != 0.0f;
+    if (!any) continue;
+    gathered.voxels.push_back(static_cast<std::uint32_t>(v));
+    for (std::size_t i = 0; i < volumes; ++i) gathered.values.push_back(image.values[i * count + v]);
+  }
+  return gathered;
+}
+
+bool axes_are_those_of_the_world(const ImageGeometry& geometry) {
+  const auto edges = geometry.voxel_mm();
+  for (int row = 0; row < 3; ++row) {
+    for (int column = 0; column < 3; ++column) {
+      const double cosine = geometry.voxel_to_world.at(row, column) / edges[static_cast<std::size_t>(column)];
+      if (!(numerics::absolute(cosine - (row == column ? 1.0 : 0.0)) < 1e-6)) return false;
+    }
+  }
+  return true;
+}
+
+// Non-finite numbers are counted and replaced by the builders; sampling comes before them.
+void make_finite(std::vector<float>& values) {
+  for (float& value : values) {
+    if (!numerics::is_finite(value)) value = 0.0f;
+  }
+}
+
+}  // namespace
+
+Result<FieldFile> read_field_file(const FieldFileRequest& request) {
+  FieldFile file;
+  file.request = request;
+  CGL_TRY_ASSIGN(file.image, read_image(request.path));
+  Json sidecar = Json::object();
+  if (std::filesystem::exists(sidecar_path(request.path))) {
+    if (auto found = read_sidecar(request.path)) {
+      sidecar = std::move(*found);
+    } else {
+      log_warning("{}", found.error().message());
+    }
+  }
+  const Json harmonics = sidecar.contains("spherical_harmonics") ? sidecar["spherical_harmonics"] : Json::object();
+  const auto choose = [](const std::optional<std::string>& given, std::initializer_list<std::string> others) {
+    if (given) return *given;
+    for (const std::string& other : others) {
+      if (!other.empty()) return other;
+    }
+    return std::string();
+  };
+  file.basis = choose(request.basis, {text_of(harmonics, "basis"), text_of(sidecar, "sh_basis"), "tournier07"});
+  file.tensor_order = choose(request.tensor_order, {text_of(sidecar, "tensor_order"), "mrtrix"});
+  // MRtrix3 writes directions in world axes, DIPY and FSL in image axes.
+  const bool mrtrix_like = request.kind == FieldFileKind::harmonics ? file.basis == "tournier07"
+                           : request.kind == FieldFileKind::tensor  ? file.tensor_order == "mrtrix"
+                                                                    : false;
+  file.frame =
+      choose(request.frame, {text_of(harmonics, "frame"), text_of(sidecar, "frame"), mrtrix_like ? "world" : "image"});
+
+  const auto volumes = file.image.volumes;
+  if (request.kind == FieldFileKind::harmonics) CGL_TRY(degree_of_count(file));
+  if (request.kind == FieldFileKind::peaks && (volumes < 3 || volumes % 3 != 0)) {
+    return fail(ErrorKind::invalid_argument, "reading {}: {} volumes are not peaks, which have three each",
+                request.path.string(), volumes);
+  }
+  if (request.kind == FieldFileKind::tensor && volumes != 6) {
+    return fail(ErrorKind::invalid_argument, "reading {}: {} volumes are not tensors, which have six numbers",
+                request.path.string(), volumes);
+  }
+  return file;
+}
+
+Result<std::vector<float>> default_stop_map(const FieldFile& file) {
+  const auto count = static_cast<std::size_t>(file.image.geometry.voxel_count());
+  std::vector<float> map(count, 0.0f);
+  if (file.request.kind != FieldFileKind::tensor) {
+    for (std::size_t i = 0; i < file.image.values.size(); ++i) {
+      const float value = file.image.values[i];
+      if (value != 0.0f && numerics::is_finite(value)) map[i % count] = 1.0f;
+    }
+    return map;
+  }
+  CGL_TRY_ASSIGN(const TensorOrder order, parse_tensor_order(file.tensor_order));
+  for (std::size_t v = 0; v < count; ++v) {
+    std::array<float, 6> tensor{};
+    bool some = false;
+    for (std::size_t i = 0; i < 6; ++i) {
+      const float value = file.image.values[i * count + v];
+      tensor[i] = numerics::is_finite(value) ? value : 0.0f;
+      some = some || tensor[i] != 0.0f;
+    }
+    if (!some) continue;
+    convert_tensors(tensor, order, TensorOrder::mrtrix);
+    double matrix[6];
+    for (std::size_t i = 0; i < 6; ++i) matrix[i] = tensor[i];
+    double values[3];
+    double vectors[9];
+    symmetric_eigen(matrix, values, vectors);
+    // Diffusivities are not negative; the fits raise those that are.
+    for (double& value : values) value = value > 0 ? value : 0;
+    if (values[0] > 0) map[v] = static_cast<float>(fractional_anisotropy(values));
+  }
+  return map;
+}
+
+Result<PreparedField> make_file_field(const FieldFile& file, std::span<const float> stop_map,
+                                      std::span<const std::uint8_t> mask, Sphere sphere, ThreadPool& pool) {
+  return catch_out_of_memory([&]() -> Result<PreparedField> {
+    PreparedField prepared;
+    const ImageGeometry& geometry = file.image.geometry;
+    Gathered gathered = gather(file.image, mask, stop_map);
+    if (gathered.voxels.empty()) {
+      return fail(ErrorKind::invalid_argument, "{}: no voxel of the mask has a number that is not zero",
+                  file.request.path.string());
+    }
+    const auto volumes = static_cast<std::size_t>(file.image.volumes);
+    const VoxelRecords records = {gathered.voxels, volumes, gathered.values};
+    Json& facts = prepared.facts;
+    facts["stored_voxels"] = gathered.voxels.size();
+    switch (file.request.kind) {
+      case FieldFileKind::amplitudes: {
+        if (sphere.size() != volumes) {
+          return fail(ErrorKind::invalid_argument,
+                      "--sf {} has {} volumes, the sphere '{}' {} directions; name the sphere of the file with "
+                      "--sphere",
+                      file.request.path.string(), volumes, sphere.name, sphere.size());
+        }
+        if (file.frame != "image" && !axes_are_those_of_the_world(geometry)) {
+          return fail(
+              ErrorKind::invalid_argument,
+              "--sf {}: its directions are in world axes, amplitudes are tracked in image axes; fit with --frame "
+              "image, or give the harmonics by --sh",
+              file.request.path.string());
+        }
+        facts["model"] = "sf";
+        CGL_TRY_ASSIGN(prepared.field, make_amplitude_field(geometry, stop_map, records, std::move(sphere)));
+        return prepared;
+      }
+      case FieldFileKind::harmonics: {
+        CGL_TRY_ASSIGN(const HarmonicConvention convention, convention_of(file.basis));
+        CGL_TRY_ASSIGN(const DirectionFrame frame, frame_of(file.frame));
+        CGL_TRY_ASSIGN(const int degree, degree_of_count(file));
+        const numerics::HarmonicBasis basis = {.convention = convention, .degree = degree, .full = false};
+        facts["model"] = "sh";
+        facts["basis"] = file.basis;
+        facts["frame"] = file.frame;
+        facts["degree"] = degree;
+        if (!file.request.amplitudes) {
+          CGL_TRY_ASSIGN(prepared.field,
+                         make_harmonic_field(geometry, stop_map, records, basis, frame, std::move(sphere)));
+          return prepared;
+        }
+        make_finite(gathered.values);
+        std::vector<numerics::Vec3d> directions = sphere.directions;
+        if (frame == DirectionFrame::world) {
+          const auto edges = geometry.voxel_mm();
+          for (numerics::Vec3d& d : directions) {
+            d = normalise(geometry.voxel_to_world.rotate({d.x / edges[0], d.y / edges[1], d.z / edges[2]}));
+          }
+        }
+        CGL_TRY_ASSIGN(const auto amplitudes, sample_harmonics(basis, gathered.values, directions, true, pool));
+        const std::size_t count = sphere.size();
+        CGL_TRY_ASSIGN(prepared.field, make_amplitude_field(geometry, stop_map, {gathered.voxels, count, amplitudes},
+                                                            std::move(sphere)));
+        return prepared;
+      }
+      case FieldFileKind::peaks: {
+        CGL_TRY_ASSIGN(const DirectionFrame frame, frame_of(file.frame));
+        facts["model"] = "peaks";
+        facts["frame"] = file.frame;
+        facts["peaks"] = volumes / 3;
+        CGL_TRY_ASSIGN(prepared.field, make_peak_field(geometry, stop_map, records, frame));
+        return prepared;
+      }
+      case FieldFileKind::tensor: {
+        CGL_TRY_ASSIGN(const DirectionFrame frame, frame_of(file.frame));
+        CGL_TRY_ASSIGN(const TensorOrder order, parse_tensor_order(file.tensor_order));
+        facts["model"] = "tensor";
+        facts["frame"] = file.frame;
+        facts["tensor_order"] = file.tensor_order;
+        CGL_TRY_ASSIGN(prepared.field, make_tensor_field(geometry, stop_map, records, order, frame));
+        return prepared;
+      }
+    }
+    return prepared;
+  });
+}
+
+}  // namespace cingulum

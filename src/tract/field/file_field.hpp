@@ -1,0 +1,52 @@
+// The field that is tracked, from files: amplitudes on a sphere, spherical harmonics, peaks or tensors that `cingulum
+// fit`, DIPY, MRtrix3 or anyone else wrote. Called by `cingulum track` and Python. What a file means (basis, frame,
+// order) is said by the caller, else by the file's sidecar, else by the defaults of conventions.md.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "dmri/sphere/sphere.hpp"
+#include "formats/nifti.hpp"
+#include "tract/field/dwi_preparation.hpp"
+#include "tract/field/field.hpp"
+
+namespace cingulum {
+
+enum class FieldFileKind { amplitudes, harmonics, peaks, tensor };
+
+struct FieldFileRequest {
+  FieldFileKind kind = FieldFileKind::amplitudes;
+  std::filesystem::path path;
+  std::optional<std::string> basis = {};         // tournier07, descoteaux07, descoteaux07-legacy
+  std::optional<std::string> frame = {};         // image, world
+  std::optional<std::string> tensor_order = {};  // mrtrix, dipy, fsl
+  bool amplitudes = false;                       // sample harmonics once on the sphere, clipped at zero
+};
+
+// An image whose voxels hold what will be tracked, before a stopping map is known.
+struct FieldFile {
+  Image image;
+  FieldFileRequest request;
+  std::string basis;
+  std::string frame;
+  std::string tensor_order;
+};
+
+// Reads the image and its sidecar and settles what the numbers mean.
+[[nodiscard]] Result<FieldFile> read_field_file(const FieldFileRequest& request);
+
+// FA of the tensors of a tensor file, one number per voxel; from any other file 1 where a voxel has a number that is
+// not zero, else 0.
+[[nodiscard]] Result<std::vector<float>> default_stop_map(const FieldFile& file);
+
+// Voxels outside `mask` are not stored; everything is where it is empty.
+[[nodiscard]] Result<PreparedField> make_file_field(const FieldFile& file, std::span<const float> stop_map,
+                                                    std::span<const std::uint8_t> mask, Sphere sphere,
+                                                    ThreadPool& pool);
+
+}  // namespace cingulum

@@ -1,0 +1,375 @@
+// The driver of paged tracking with kernels on the host: the code of the CUDA kernels, instantiated with the portable
+// lanes, one group that does all the work. What is left to test on a GPU is the warp itself.
+#include "tract/paged/paged_tracker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "device/cpu/cpu_device.hpp"
+#include "support/fiber_lanes.hpp"
+#include "support/memory_jobs.hpp"
+#include "support/random_plan.hpp"
+#include "tract/field/half_field.hpp"
+#include "tract/kernel/boot_in_registers.hpp"
+#include "tract/kernel/brick_half.hpp"
+#include "tract/kernel/prob_in_registers.hpp"
+#include "tract/kernel/ptt_in_registers.hpp"
+
+namespace cingulum {
+namespace {
+
+struct HostMachine {
+  static std::uint32_t take(std::uint32_t* counter) { return (*counter)++; }
+};
+
+// Sanitizers that follow stacks lose track of fibers.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool fibers_run = false;
+#else
+constexpr bool fibers_run = true;
+#endif
+
+struct FiberMachine {
+  static std::uint32_t take(std::uint32_t* counter) {
+    const std::uint32_t taken = test::FiberLanes::lane_index() == 0u ? (*counter)++ : 0u;
+    return test::FiberLanes::get(taken, 0u);
+  }
+};
+
+// The portable lanes in the role of a warp: they take the ways that lanes which run together take.
+struct WarpLikeLanes : numerics::PortableLanesOf<32> {
+  static constexpr bool serial = false;
+  using Narrow = WarpLikeLanes;
+  using Wide = WarpLikeLanes;
+};
+
+class HostKernels final : public PagedKernels {
+ public:
+  explicit HostKernels(std::atomic<std::uint32_t>& launches) : launches_(launches) {}
+
+  [[nodiscard]] Status configure(const TrackingInput& input, bool in_bricks) override {
+    input_ = input;
+    in_bricks_ = in_bricks;
+    return {};
+  }
+  [[nodiscard]] Status find_directions(Queue&, std::uint32_t, const kernel::PagedWork& work) override {
+    Memory memory(kernel::slab_layout(input_, true));
+    kernel::run_seeds<WarpLikeLanes, HostMachine>(input_, memory.slab, work.seeds);
+    return {};
+  }
+  [[nodiscard]] Status track(Queue&, std::uint32_t, const kernel::PagedWork& work) override {
+    ++launches_;
+    if (in_bricks_) {
+      ++launches_in_bricks;
+      Memory memory(kernel::slab_layout(input_, false));
+      kernel::run_halves_in_brick<WarpLikeLanes, HostMachine>(input_, memory.slab, work.seeds, work.halves, work.store,
+                                                              work.brick);
+      return {};
+    }
+    // Halves have no kernels of fixed shapes.
+    if (input_.field.half != 0u) {
+      track_with<kernel::AnySteps>(work);
+      return {};
+    }
+    // As the CUDA kernels of fixed shapes choose.
+    const bool unweighted = input_.plan.angular_weight == 0.0f;
+    const bool mirror = unweighted && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
+    const bool prob = static_cast<Getter>(input_.plan.getter) == Getter::prob;
+    const bool is_ptt = static_cast<Getter>(input_.plan.getter) == Getter::ptt;
+    if (fibers_run && kernel::probes_in_registers(input_)) {
+      // With the corners of cells side by side, and without.
+      if (++ptt_in_registers % 2 == 0) {
+        follow_probes<test::FiberLanesOf<true>>(work);
+      } else {
+        follow_probes<test::FiberLanesOf<false>>(work);
+      }
+    } else if (input_.field.kind == field_of_bootstrap && mirror && input_.harmonics.degree == 4u) {
+      ++boot_in_registers;
+      track_with<kernel::BootInRegisters<4>>(work);
+    } else if (input_.field.kind == field_of_harmonics && mirror && input_.harmonics.degree == 8u && prob) {
+      ++series_in_registers;
+      track_with<kernel::ProbOnMirroredSeries<8, 3, 48>>(work);
+    } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.half != 0u && prob &&
+               input_.field.channels == 362u) {
+      ++amplitudes_in_registers;
+      track_with<kernel::ProbOnAmplitudes<362, 368>>(work);
+    } else if (input_.field.kind == field_of_harmonics && input_.field.channels == 45u && !is_ptt) {
+      ++steps_from_kept;
+      track_with<kernel::StepsFromKept<45, 48>>(work);
+    } else {
+      track_with<kernel::AnySteps>(work);
+    }
+    return {};
+  }
+  [[nodiscard]] Status compact(Queue&, const kernel::PagedWork& work) override {
+    // Lanes in an order of their own: they must not depend on each other.
+    for (std::uint32_t which = 0; which < work.output.count; ++which) {
+      for (std::uint32_t lane = 32; lane-- > 0;) {
+        kernel::compact_line(input_, work.seeds, work.halves, work.store, work.output, which, lane, 32);
+      }
+    }
+    return {};
+  }
+
+  static inline std::atomic<std::uint32_t> launches_in_bricks = 0;
+  static inline std::atomic<std::uint32_t> boot_in_registers = 0;
+  static inline std::atomic<std::uint32_t> series_in_registers = 0;
+  static inline std::atomic<std::uint32_t> amplitudes_in_registers = 0;
+  static inline std::atomic<std::uint32_t> steps_from_kept = 0;
+  static inline std::atomic<std::uint32_t> ptt_in_registers = 0;
+
+ private:
+  struct Memory {
+    explicit Memory(const kernel::SlabLayout& layout, std::uint32_t least = 0)
+        : floats(std::max(layout.words, least)), slab(kernel::slab_at(floats.data(), layout)) {}
+    std::vector<float> floats;
+    Slab slab;
+  };
+
+  template <class Steps>
+  void track_with(const kernel::PagedWork& work) {
+    const kernel::SlabLayout layout = kernel::slab_layout(input_, false);
+    Memory memory(layout, layout.words + kernel::kept_corner_words(input_.field.stride));
+    kernel::run_halves<WarpLikeLanes, HostMachine, Steps>(input_, memory.slab, work.seeds, work.halves, work.store);
+  }
+
+  // ptt's threads are fibers. What a CUDA kernel derives from the input is made here.
+  template <class Lanes>
+  void follow_probes(const kernel::PagedWork& work) {
+    TrackingInput input = input_;
+    std::vector<kernel::FourWords> cells(2 * kernel::probe_cell_count(input.plan.size));
+    auto* const cell_words = cells.data()->word;
+    for (std::size_t i = 0; i < cells.size() / 2; ++i) kernel::write_probe_cell(input, i, cell_words);
+    std::vector<std::uint32_t> nearest(kernel::packed_nearest_words);
+    for (std::uint32_t i = 0; i < nearest.size(); ++i) nearest[i] = kernel::packed_nearest(input.nearest, i);
+    std::vector<kernel::FourFloats> directions(std::size_t{32} * input.sphere.rows);
+    std::vector<std::uint32_t> places(directions.size());
+    for (std::uint32_t i = 0; i < input.field.channels; ++i) places[i] = kernel::place_of_slot(input, i);
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      directions[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], numerics::bits_float(places[i])}};
+    }
+    std::vector<kernel::ProbeArc> arcs(32);
+    std::vector<kernel::FourFloats> slab(kernel::probe_slab_words(kernel::walks_of_a_warp) / 4);
+    test::FiberWarp::run([&] { arcs[Lanes::lane_index()] = kernel::disc_arc<Lanes>(input); });
+    input.probes.cells = cell_words;
+    // A number of its own for every cell.
+    std::vector<std::uint32_t> corners_of_cell(cells.size() / 2);
+    const std::size_t stride = 2 * (std::size_t{input.field.channels} + 1);
+    std::vector<kernel::FourFloats> corners(corners_of_cell.size() * stride);
+    std::vector<float> greatest(corners_of_cell.size() * kernel::most_groups);
+    places.push_back(0);
+    places[input.field.channels] = input.field.channels;
+    for (std::uint32_t i = 0; i < corners_of_cell.size(); ++i) {
+      corners_of_cell[i] = i;
+      kernel::FourFloats* const own = &corners[i * stride];
+      for (std::uint32_t slot = 0; slot <= input.field.channels; ++slot) {
+        kernel::write_corners(input, i, slot, own + std::size_t{2} * places[slot]);
+      }
+      for (std::uint32_t group = 0; group < kernel::most_groups; ++group) {
+        greatest[std::size_t{i} * kernel::most_groups + group] = kernel::greatest_of_group(input, own, group);
+      }
+    }
+    input.probes = {
+        cell_words,     corners_of_cell.data(),    places.data(),           corners.data()->number, greatest.data(),
+        nearest.data(), directions.data()->number, &arcs.data()->turn.along};
+    test::FiberWarp::run([&] {
+      kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, 0u, work.seeds,
+                                                                             work.halves, work.store);
+    });
+  }
+
+  TrackingInput input_{};
+  bool in_bricks_ = false;
+  std::atomic<std::uint32_t>& launches_;
+};
+
+struct Setting {
+  std::unique_ptr<ThreadPool> pool = ThreadPool::create(2).value();
+  std::unique_ptr<CpuDevice> device = CpuDevice::create(1).value();
+  std::atomic<std::uint32_t> launches = 0;
+
+  std::unique_ptr<Tracker> tracker(const PagedTrackerOptions& options) {
+    return make_paged_tracker(*device, std::make_unique<HostKernels>(launches), options);
+  }
+};
+
+std::uint32_t plan_count() {
+  return std::getenv("CINGULUM_TEST_LONG") != nullptr ? 2000 : 60;
+}
+
+TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
+  Setting setting;
+  std::uint64_t points = 0;
+  // Further plans until each of the ways in registers was taken; those on 362 amplitudes are rare.
+  constexpr std::uint32_t most_plans = 2000;
+  for (std::uint32_t number = 0; number < plan_count() || ((HostKernels::amplitudes_in_registers == 0u ||
+                                                            (fibers_run && HostKernels::ptt_in_registers < 4u)) &&
+                                                           number < most_plans);
+       ++number) {
+    SCOPED_TRACE(fmt::format("plan {}", number));
+    const test::RandomPlan plan = test::random_plan(number, *setting.pool);
+    const auto tracker = setting.tracker({});
+    points += test::expect_same_as_cpu(*tracker, plan, *setting.pool);
+    if (::testing::Test::HasFailure()) break;
+  }
+  EXPECT_GT(points, 100u * plan_count());
+  EXPECT_GT(HostKernels::boot_in_registers, 0u);
+  EXPECT_GT(HostKernels::series_in_registers, 0u);
+  EXPECT_GT(HostKernels::amplitudes_in_registers, 0u);
+  EXPECT_GT(HostKernels::steps_from_kept, 0u);
+  EXPECT_GE(HostKernels::ptt_in_registers, fibers_run ? 4u : 0u);
+}
+
+// Few streamlines at a time: some of a warp's end before the others, or there are fewer than it may have.
+TEST(PagedTracker, follows_probes_of_few_streamlines) {
+  if (!fibers_run) GTEST_SKIP() << "no fibers here";
+  Setting setting;
+  const std::uint32_t wanted = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 60 : 3;
+  std::uint32_t found = 0;
+  for (std::uint32_t number = 3000; number < 6000 && found < wanted; ++number) {
+    const test::RandomPlan plan = test::random_plan(number, *setting.pool);
+    if (plan.options.getter != Getter::ptt || plan.field.kind != FieldKind::amplitudes) continue;
+    SCOPED_TRACE(fmt::format("plan {}", number));
+    const std::uint32_t before = HostKernels::ptt_in_registers;
+    const auto tracker = setting.tracker({.most_piece_seeds = 1 + number % 4});
+    test::expect_same_as_cpu(*tracker, plan, *setting.pool);
+    if (HostKernels::ptt_in_registers > before) ++found;
+    if (::testing::Test::HasFailure()) break;
+  }
+  EXPECT_EQ(found, wanted);
+}
+
+TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
+  Setting setting;
+  for (std::uint32_t number = 100; number < 120; ++number) {
+    SCOPED_TRACE(fmt::format("plan {}", number));
+    const test::RandomPlan plan = test::random_plan(number, *setting.pool);
+    const auto tracker = setting.tracker({.most_piece_seeds = 1 + number % 7, .first_pages = 1, .part_points = 5});
+    const std::uint32_t before = setting.launches;
+    const std::uint64_t points = test::expect_same_as_cpu(*tracker, plan, *setting.pool);
+    if (points > 500) {
+      EXPECT_GT(setting.launches, before + 2);
+    }
+  }
+}
+
+// R13: the same bits, whole, in small pieces or in bricks, or a refusal before work begins; then a smaller job goes on.
+TEST(PagedTracker, with_any_share_of_the_memory_tracks_the_same_or_refuses_before_work_begins) {
+  Setting setting;
+  MemoryBudget& budget = setting.device->budget();
+  int refused = 0, tracked = 0, in_bricks = 0;
+  const std::uint32_t plans = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 400 : 12;
+  constexpr std::pair<Getter, bool> tall[] = {{Getter::prob, false}, {Getter::prob, true},    {Getter::ptt, false},
+                                              {Getter::ptt, true},   {Getter::det, true},     {Getter::closest, false},
+                                              {Getter::prob, false}, {Getter::tensor, false}, {Getter::det, false}};
+  for (std::uint32_t number = 0; number < plans + std::size(tall); ++number) {
+    const test::Job job(number < std::size(tall) ? test::tall_plan(tall[number].first, tall[number].second, number)
+                                                 : test::random_plan(200 + number, *setting.pool),
+                        *setting.pool);
+    SCOPED_TRACE(fmt::format("plan {}: {}", number, job.plan.name));
+    const auto tracker = setting.tracker({.first_pages = number % 3});
+    ASSERT_TRUE(job.prepare(*tracker));
+    const std::uint64_t need = budget.used_bytes();
+    bool was_refused = false;
+    for (const std::uint64_t percent : {100u, 50u, 20u, 5u, 1u}) {
+      const std::uint32_t in_bricks_before = HostKernels::launches_in_bricks;
+      budget.set_limit(need * percent / 100);
+      const Status prepared = job.prepare(*tracker);
+      if (prepared) {
+        ++tracked;
+        EXPECT_TRUE(job.tracks_the_same(*tracker)) << percent << " % of " << need;
+        EXPECT_LE(budget.used_bytes(), need * percent / 100);
+        in_bricks += HostKernels::launches_in_bricks > in_bricks_before ? 1 : 0;
+      } else {
+        ++refused;
+        was_refused = true;
+        EXPECT_LT(percent, 100u);
+        EXPECT_EQ(prepared.error().kind(), ErrorKind::out_of_memory);
+        const std::string& message = prepared.error().message();
+        for (const char* part : {"needs", "free are", "--mask", "CINGULUM_MEMORY_LIMIT"}) {
+          EXPECT_NE(message.find(part), std::string::npos) << message;
+        }
+        EXPECT_EQ(budget.used_bytes(), 0u) << "nothing is kept";
+      }
+      budget.set_limit(std::nullopt);
+    }
+    if (was_refused && number % 4 == 0) {
+      const test::Job small(test::random_plan(0, *setting.pool), *setting.pool);
+      ASSERT_TRUE(small.prepare(*tracker)) << "the same tracker, a smaller job";
+      EXPECT_TRUE(small.tracks_the_same(*tracker));
+    }
+    if (::testing::Test::HasFailure()) break;
+  }
+  EXPECT_EQ(budget.used_bytes(), 0u);
+  EXPECT_GT(refused, 20);
+  EXPECT_GT(tracked, 30);
+  EXPECT_GT(in_bricks, 10);
+}
+
+// R13: whichever allocation fails, the result is the same, or prepare() says that it cannot be.
+TEST(PagedTracker, with_any_allocation_failing_tracks_the_same_or_refuses_before_work_begins) {
+  Setting setting;
+  MemoryBudget& budget = setting.device->budget();
+  for (const std::uint32_t number : {7u, 12u, 31u}) {
+    const test::Job job(test::random_plan(number, *setting.pool), *setting.pool);
+    bool all_passed = false;
+    for (std::uint64_t failing = 1; !all_passed; ++failing) {
+      ASSERT_LT(failing, 500u);
+      const auto tracker = setting.tracker({.first_pages = 4});
+      const std::uint64_t before = budget.allocations();
+      budget.fail_nth_allocation(failing);
+      const Status prepared = job.prepare(*tracker);
+      if (!prepared) {
+        EXPECT_EQ(prepared.error().kind(), ErrorKind::out_of_memory);
+        budget.fail_nth_allocation(0);
+        ASSERT_TRUE(job.prepare(*tracker)) << "after a refusal the tracker works";
+      }
+      EXPECT_TRUE(job.tracks_the_same(*tracker)) << job.plan.name << ", allocation " << failing;
+      budget.fail_nth_allocation(0);
+      all_passed = budget.allocations() - before < failing;
+    }
+  }
+  EXPECT_EQ(budget.used_bytes(), 0u);
+}
+
+TEST(PagedTracker, may_be_called_by_several_threads) {
+  Setting setting;
+  const test::RandomPlan plan = test::random_plan(11, *setting.pool);
+  const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
+  const auto seeds = listed_seeds(plan.seeds).value();
+  const auto tracker = setting.tracker({.hints = {.callers = 3}, .first_pages = 2});
+  ASSERT_TRUE(tracker->prepare(numbers, plan.field, *seeds, nullptr));
+  const auto cpu = make_cpu_tracker(*setting.pool);
+  ASSERT_TRUE(cpu->prepare(numbers, plan.field, *seeds, nullptr));
+  StreamlineBatch truth;
+  ASSERT_TRUE(cpu->track({0, plan.seeds.size()}, truth));
+  StreamlineBatch batches[3];
+  {
+    std::vector<std::jthread> threads;
+    for (StreamlineBatch& batch : batches) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 3; ++i) EXPECT_TRUE(tracker->track({0, plan.seeds.size()}, batch));
+      });
+    }
+  }
+  for (const StreamlineBatch& batch : batches) EXPECT_TRUE(test::same_batch(batch, truth));
+}
+
+TEST(PagedTracker, refuses_what_does_not_fit_before_work_begins) {
+  Setting setting;
+  const test::RandomPlan plan = test::random_plan(1, *setting.pool);
+  TrackingOptions other = plan.options;
+  other.getter = plan.options.getter == Getter::tensor ? Getter::boot : Getter::tensor;
+  const TrackingPlan numbers = make_tracking_plan(other, plan.field.geometry).value();
+  const auto tracker = setting.tracker({});
+  EXPECT_FALSE(tracker->supports(numbers, plan.field));
+  StreamlineBatch batch;
+  EXPECT_EQ(tracker->track({0, 1}, batch).error().kind(), ErrorKind::invalid_state);
+}
+
+}  // namespace
+}  // namespace cingulum

@@ -1,0 +1,45 @@
+// Shares the seeds of one run among trackers: each takes the next range as soon as it is free, and the batches come out
+// in the order of the seeds, whoever tracked them. Since all trackers compute the same bits, the result is as from one.
+// Used by run_tracking.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.hpp"
+#include "tract/run/tracker.hpp"
+
+namespace cingulum {
+
+struct SeedSharingOptions {
+  std::uint64_t total = 0;      // seeds
+  std::uint64_t chunk = 25000;  // of a range, at most
+  bool fixed_chunks = false;    // always `chunk`; otherwise ranges grow until they take a good while
+  bool overlap = true;          // track while the caller works on the last batch
+};
+
+class SeedSharing {
+ public:
+  // The trackers are prepared. Starts their threads.
+  [[nodiscard]] static Result<std::unique_ptr<SeedSharing>> start(std::span<Tracker* const> trackers,
+                                                                  const SeedSharingOptions& options);
+  // Takes no further ranges and waits for those that are being tracked.
+  virtual ~SeedSharing() = default;
+  SeedSharing(const SeedSharing&) = delete;
+  SeedSharing& operator=(const SeedSharing&) = delete;
+
+  // The next batch in order, null after the last. A failure of a tracker comes after the batches before it.
+  [[nodiscard]] virtual Result<std::unique_ptr<StreamlineBatch>> next() = 0;
+  // Gives a batch back, so that another range can be tracked: without it the run would stand still.
+  virtual void give_back(std::unique_ptr<StreamlineBatch> batch) = 0;
+  // Time during which at least one tracker was tracking.
+  [[nodiscard]] virtual double tracking_seconds() const = 0;
+  // Seeds that each tracker took, in the order of the trackers.
+  [[nodiscard]] virtual std::vector<std::uint64_t> seeds_of_trackers() const = 0;
+
+ protected:
+  SeedSharing() = default;
+};
+
+}  // namespace cingulum
