@@ -1,6 +1,6 @@
 // A fixed set of threads that share loops: parallel_for splits a range into pieces and hands them to whoever is free,
 // the calling thread included. Called by everything that uses the CPU's cores. Order and placement of pieces are not
-// fixed, so a body must not let its result depend on them; contract.md says how sums stay equal.
+// fixed, so a body must not let its result depend on them; docs/contract.md, section 2, says how sums stay equal.
 #pragma once
 
 #include <condition_variable>

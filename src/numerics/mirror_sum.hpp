@@ -1,6 +1,6 @@
 // The mirror sum of the contract, section 2: an even spherical-harmonic series at the four mirror images of a direction
-// for little more than the price of one. Called by the getters on mirror-symmetric spheres (gpu-reach, point 6: four
-// class sums give four directions with eight additions). It does not build spheres. `Lanes` is PortableLanes, Avx2Lanes
+// for little more than the price of one: four class sums give four directions with eight additions. Called by the
+// getters on mirror-symmetric spheres. It does not build spheres. `Lanes` is PortableLanes, Avx2Lanes
 // or WarpLanes. Mirrored by wgsl/mirror_sum.wgsl.
 //
 // Layout. The coefficients are sorted by mirror class A, B, C, D, within a class by their index in the file

@@ -1,4 +1,4 @@
-// Prints real spherical harmonics for tests/python/test_spherical_harmonics.py, which compares them with DIPY's.
+// Prints real spherical harmonics for tests/numerics/test_spherical_harmonics.py, which compares them with DIPY's.
 // stdin: lines "convention degree full x y z" (convention 0, 1, 2 as in HarmonicConvention; full 0 or 1).
 // stdout: a line for each, the float64 values followed by the float32 values.
 #include <cstdio>

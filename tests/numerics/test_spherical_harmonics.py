@@ -1,7 +1,7 @@
 """Our real spherical harmonics against DIPY's, in every convention, even and full bases.
 
-CINGULUM_TEST_SH_DUMP names the program built from src/numerics/spherical_harmonics_dump.cpp.
-Run: CINGULUM_TEST_SH_DUMP=build/bin/spherical_harmonics_dump python3 -m unittest tests/python/test_spherical_harmonics.py
+CINGULUM_TEST_SH_DUMP names the program built from tests/numerics/spherical_harmonics_dump.cpp.
+Run: CINGULUM_TEST_SH_DUMP=build/bin/spherical_harmonics_dump python3 -m unittest tests/numerics/test_spherical_harmonics.py
 """
 
 import os

@@ -1,4 +1,4 @@
-// Random plans of tractography, the same for every backend (contract.md, section 7): a number gives a field, options,
+// Random plans of tractography, the same for every backend (contract, section 7): a number gives a field, options,
 // seeds, perhaps initial directions, and pieces into which the seeds are cut. Small, so that thousands run; every
 // getter, kind of field, sphere and option comes up, and seeds lie on faces, edges and outside as well. The tests of
 // each backend compare its batches with the CPU's (expect_same_as_cpu); a failure names the number.

@@ -1,4 +1,4 @@
-// Tracking on every GPU that is there equals tracking on the CPU, bit for bit: random plans (contract.md, section 7;
+// Tracking on every GPU that is there equals tracking on the CPU, bit for bit: random plans (contract, section 7;
 // CINGULUM_TEST_PLANS sets how many), fields of the default shapes, pages that run out, several devices that share the
 // seeds of one run, and whole files.
 #include <gtest/gtest.h>

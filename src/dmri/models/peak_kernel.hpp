@@ -1,5 +1,5 @@
 // The peaks of a function given on the directions of a sphere: the one rule that ODF peaks in files and the initial
-// directions of every tracker follow (tractography.md 3.1; DIPY's peak_directions). Written for host and CUDA in
+// directions of every tracker follow (DIPY's peak_directions). Written for host and CUDA in
 // float32; the GPU getters may spread it over lanes as long as they give the same list. Called through peaks.hpp on the
 // host.
 //   1. A vertex is a peak when no neighbour has a greater value and at least one has a smaller one.

@@ -17,7 +17,7 @@ TEST(buffer_table, a_handle_gives_the_bytes_until_it_is_released) {
   EXPECT_EQ(table.release(handle).value(), 0u);
 }
 
-// Spec section 2: a released array came back as zeros, and nothing was ever freed.
+// The faults to catch: a released array is read as zeros, and nothing is ever freed.
 TEST(buffer_table, a_stale_handle_is_an_error_also_when_the_slot_is_used_again) {
   BufferTable table(1);
   const BufferHandle first = table.add(8).value();

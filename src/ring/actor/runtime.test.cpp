@@ -178,7 +178,7 @@ TEST(runtime, what_is_sent_comes_back_through_the_output) {
   EXPECT_EQ(nothing.error().kind(), ErrorKind::timed_out);
 }
 
-// Spec 1.3: a body that simply receives went on while deactivated.
+// The fault to catch: a body that simply receives goes on while it is deactivated.
 TEST(runtime, deactivation_gates_a_body_that_knows_nothing_of_it) {
   const auto runtime = make_runtime();
   const ActorHandle actor = runtime->launch("echo", Echo{}, small()).value();
@@ -314,7 +314,7 @@ TEST(runtime, draining_does_not_wait_for_someone_to_read_the_output) {
   EXPECT_FALSE(actor->receive(0ns));
 }
 
-// Spec 1.4: a receive or request that waits at the end is woken with an error.
+// A receive or request that waits at the end is woken with an error.
 TEST(runtime, termination_wakes_all_who_wait) {
   const auto runtime = make_runtime();
   const ActorHandle actor = runtime->launch("echo", Echo{}, small(1)).value();
@@ -430,7 +430,7 @@ TEST(runtime, shutdown_ends_all_and_nothing_can_be_launched_after) {
   EXPECT_TRUE(runtime->shutdown().errors.empty());
 }
 
-// Spec section 4: all counters stayed zero.
+// A runtime whose counters all stay zero looks healthy: each must count.
 TEST(runtime, telemetry_counts_the_traffic) {
   const auto runtime = make_runtime();
   ActorOptions options = small();

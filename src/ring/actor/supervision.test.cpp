@@ -82,7 +82,7 @@ struct Stage {
   std::unique_ptr<Runtime> runtime;
 };
 
-// Spec 1.3: the failure was swallowed, the state stayed active, senders filled the queue.
+// The fault to catch: a failure is swallowed, the state stays active, and senders fill the queue.
 TEST(supervision, a_failure_is_kept_counted_and_wakes_those_who_wait) {
   Stage stage;
   const ActorHandle actor = stage.start("fragile", {});

@@ -8,7 +8,7 @@
 namespace cingulum::ring {
 namespace {
 
-// First bytes of the format (github.com/msgpack/msgpack/blob/master/spec.md).
+// First bytes of the format (https://github.com/msgpack/msgpack/blob/master/spec.md).
 enum Tag : unsigned {
   positive_fixint_last = 0x7f,
   fixmap = 0x80,

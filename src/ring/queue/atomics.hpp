@@ -10,7 +10,8 @@
 //   void set_bits(T& word, T bits)                           atomically, release
 //   T add(T& word, T by)                                     atomically, acquire and release; answers the value before
 //   void pause()                                             inside a loop that waits for another thread's word
-// compare_exchange, set_bits and add are used by the rings with many writers only (never across a bus: spec 8.1).
+// compare_exchange, set_bits and add are used by the rings with many writers only, and never across a bus: over PCIe
+// a host and a device share loads and stores, but often no other atomic operation.
 #pragma once
 
 #include <atomic>

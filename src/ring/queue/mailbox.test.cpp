@@ -39,7 +39,7 @@ TEST(mailbox, block_waits_for_room_and_times_out_without_growing) {
   Mailbox box(options(2));
   EXPECT_EQ(box.put(number(1)), PutStatus::stored);
   EXPECT_EQ(box.put(number(2)), PutStatus::stored);
-  EXPECT_EQ(box.put(number(3), soon(5ms)), PutStatus::timed_out);  // spec 3.1: it grew instead
+  EXPECT_EQ(box.put(number(3), soon(5ms)), PutStatus::timed_out);  // must not grow
   EXPECT_EQ(box.depth(), 2u);
   EXPECT_EQ(box.losses().rejected, 1u);
   std::thread writer([&] { EXPECT_EQ(box.put(number(4)), PutStatus::stored); });
@@ -68,7 +68,7 @@ TEST(mailbox, drop_oldest_drops_the_oldest_of_its_band_never_a_more_urgent_one) 
   Mailbox box(options(2, FullPolicy::drop_oldest));
   EXPECT_EQ(box.put(number(100, Band::high)), PutStatus::stored);
   for (std::uint64_t i = 1; i <= 3; ++i) EXPECT_EQ(box.put(number(i, Band::low)), PutStatus::stored);
-  EXPECT_EQ(take_all(box), (Values{100, 2, 3}));  // spec 3.1: it dropped the most urgent
+  EXPECT_EQ(take_all(box), (Values{100, 2, 3}));  // the most urgent stays
   EXPECT_EQ(box.losses().dropped_oldest, 1u);
 }
 
@@ -140,7 +140,7 @@ TEST(mailbox, a_shut_gate_keeps_messages_and_an_open_one_gives_them) {
   EXPECT_EQ(taken.load(), 2);
 }
 
-// Spec 1.4: a receive that waited when the queue was closed hung for ever.
+// The fault to catch: a receive that waits when the queue is closed hangs for ever.
 TEST(mailbox, closing_wakes_readers_and_writers_that_wait) {
   for (const WaitMode mode : {WaitMode::spin, WaitMode::spin_then_park}) {
     MailboxOptions set = options(1);

@@ -15,7 +15,7 @@ namespace cingulum::ring {
 
 constexpr std::uint32_t payload_capacity = 48;
 
-// Four bands; a lower number is more urgent. On the wire a priority is 0 to 255, higher is more urgent (spec 3.2).
+// Four bands; a lower number is more urgent. On the wire a priority is 0 to 255, higher is more urgent.
 enum class Band : std::uint8_t { system = 0, high = 1, normal = 2, low = 3 };
 constexpr std::uint32_t band_count = 4;
 constexpr std::uint8_t default_priority = 128;

@@ -52,8 +52,8 @@ TEST(rings, a_message_travels_in_sixteen_words_of_eight_bytes) {
   EXPECT_EQ(sizeof(FastSlot<Message>), 128u);
 }
 
-// Every slot holds a message, a full ring says so and keeps what it has (spec 3.4, 3.5: one slot was lost, a put on a
-// full ring emptied it or threw).
+// Every slot holds a message, a full ring says so and keeps what it has. The faults to catch: one slot is lost, a put
+// on a full ring empties it or throws.
 template <class Put, class Get>
 void expect_whole_capacity(std::uint32_t capacity, Put&& put, Get&& get) {
   std::uint64_t next_in = 1;

@@ -1,6 +1,6 @@
 // The real-time anomaly detector: an actor that keeps a window of a signal and running statistics, gets the signal in
 // small batches and answers which of their values lie more than three standard deviations off. Mean and variance follow
-// the batches by an exponential moving average; numbers are float32, sums float64 (spec: batch mean and variance, alpha
+// the batches by an exponential moving average; numbers are float32, sums float64 (batch mean and variance, alpha
 // = batch / (window + batch), score = |x - mean| / sqrt(variance + 1e-8)).
 #pragma once
 

@@ -1,5 +1,6 @@
 // The extended workload: round trips one at a time, streams of messages, many actors at once. Sizes and order of calls
-// are those of the benchmark it is set beside (spec section 6.1): send all, then receive all. Every answer is checked.
+// are those of the extended benchmark of the Python runtime that it is set beside: send all, then receive all. Every
+// answer is checked.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Streamlines whose course is known: the exact checks (a), (b), (c) and (f) of quality.md, borders, voxels that are not
-// cubes, and that the result depends neither on threads nor on ranges nor on the CPU's instructions.
+// Streamlines whose course is known: the edge of a stopping map between voxels, straight tubes, circles, borders,
+// voxels that are not cubes; and that the result depends neither on threads nor on ranges nor on the CPU's
+// instructions.
 #include <gtest/gtest.h>
 
 #include <cmath>

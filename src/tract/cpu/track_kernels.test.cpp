@@ -1,5 +1,5 @@
 // The kernels of every instruction set on random fields, getter after getter: the same bits from each, and from any
-// number of threads and any ranges (check (f) of quality.md).
+// number of threads and any ranges.
 #include "tract/cpu/track_kernels.hpp"
 
 #include <gtest/gtest.h>

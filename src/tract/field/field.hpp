@@ -45,7 +45,7 @@ enum class FieldKind : std::uint32_t {
   tensor,      // Dxx Dyy Dzz Dxy Dxz Dyz in image axes
 };
 
-// The matrices of the bootstrap getter, float32, the set-up in float64 (tractography.md 1.4 and 7.3).
+// The matrices of the bootstrap getter, float32, the set-up in float64 (docs/models.md).
 struct BootstrapTables {
   bool csa = false;  // else OPDT
   std::uint32_t gradients = 0;

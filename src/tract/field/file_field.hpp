@@ -1,6 +1,6 @@
 // The field that is tracked, from files: amplitudes on a sphere, spherical harmonics, peaks or tensors that `cingulum
 // fit`, DIPY, MRtrix3 or anyone else wrote. Called by `cingulum track` and Python. What a file means (basis, frame,
-// order) is said by the caller, else by the file's sidecar, else by the defaults of conventions.md.
+// order) is said by the caller, else by the file's sidecar, else by the defaults of `cingulum track`.
 #pragma once
 
 #include <filesystem>

@@ -17,7 +17,7 @@
 namespace cingulum::kernel {
 
 // Newton's method on the sphere, derivatives by differences over this angle. Its square times the third derivative is
-// the error that remains: below 0.05 degrees at degree 12 (det.test.cpp measures it).
+// the error that remains: below 0.05 degrees at degree 12 (getters.test.cpp measures it).
 inline constexpr float refinement_reach = 0.03f;
 inline constexpr int refinement_rounds = 3;
 // In one round no further than this, in all not beyond the cosine of 0.2 rad: half a cell of the coarsest sphere.

@@ -1,6 +1,6 @@
 // The peaks of values on a sphere: slots that no neighbour exceeds and that exceed at least one; of these, those high
 // enough above the least value; of these, by descending value, those far enough from every stronger one that was kept.
-// The rule is DIPY's peak_directions (tractography.md 3.1); dmri/peaks finds the same for whole images. Called by
+// The rule is DIPY's peak_directions; dmri/models/peaks.hpp finds the same for whole images. Called by
 // boot, closest and for initial directions.
 #pragma once
 

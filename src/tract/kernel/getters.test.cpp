@@ -1,5 +1,5 @@
-// What each getter draws or finds at one point, against closed forms and independent implementations: checks (d) and
-// (e) of quality.md, the peaks of dmri/peaks, refinement, eigenvectors, curvatures of ptt.
+// What each getter draws or finds at one point, against closed forms and independent implementations: prob's
+// draws, boot's mean and covariance, the peaks of dmri/models/peaks.hpp, refinement, eigenvectors, curvatures of ptt.
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>

@@ -13,7 +13,7 @@
 // Pairs are drawn by rejection: uniform in the disc of radius ptt_max_curvature, accepted with probability support over
 // bound, the first accepted of at most ptt_tries. The bound is the largest support of the 32 points of the disc that
 // DiscView has, times bound_margin: with it, rejection gives the wanted distribution wherever no support exceeds the
-// bound, and cuts the excess off elsewhere (ptt.test.cpp measures the distribution).
+// bound, and cuts the excess off elsewhere (getters.test.cpp measures the distribution).
 #pragma once
 
 #include <cstddef>

@@ -34,7 +34,8 @@ struct TrackingRunOptions {
   bool overlap = true;                // judge and write one range while others are tracked
 };
 
-// seed_index, seed_point (world mm), end_reason (start, end): conventions.md. `seeds` decides whether 32 bits suffice.
+// The fields of TRX that a run can add: seed_index, seed_point (world mm), end_reason (start, end; docs/tractography.md
+// names the codes). `seeds` decides whether 32 bits suffice.
 [[nodiscard]] std::vector<DataField> seed_fields(std::uint64_t seeds);
 
 struct TrackingStatistics {
