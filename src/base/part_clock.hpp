@@ -10,10 +10,10 @@ namespace cingulum {
 
 class PartClock {
  public:
-  // Of all parts: "preparing: reading the series: 0.452 s".
+  // `job` begins the line of every part: "preparing: reading the series: 0.452 s".
   explicit PartClock(std::string_view job) : job_(job) {}
 
-  // The time since the part before it ended.
+  // Says the time since the part before this one ended.
   void ended(std::string_view part) {
     const auto now = std::chrono::steady_clock::now();
     log_debug("{}: {}: {:.3f} s", job_, part, std::chrono::duration<double>(now - begin_).count());

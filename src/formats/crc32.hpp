@@ -7,7 +7,7 @@
 
 namespace cingulum {
 
-// Of `bytes` after what `previous` is the CRC of; 0 is the CRC of nothing.
+// The CRC of `bytes` behind bytes whose CRC is `previous`; 0 is the CRC of no bytes.
 [[nodiscard]] std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t previous = 0) noexcept;
 
 }  // namespace cingulum

@@ -40,9 +40,9 @@ class GuardedWriter : public TractogramWriter {
     return fail(ErrorKind::invalid_argument, "{} has no groups ('{}')", tractogram_format_name(layout_.format),
                 group.name);
   }
-  // The rest of the file; then it gets its name.
+  // Writes the rest of the file and gives it its name.
   [[nodiscard]] virtual Status write_end() = 0;
-  // Leaves nothing of the file.
+  // Ends the writer and leaves nothing of the file.
   virtual void discard() noexcept = 0;
 
   TractogramLayout layout_;

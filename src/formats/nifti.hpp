@@ -60,7 +60,7 @@ class NiftiReader {
   NiftiReader& operator=(NiftiReader&&) noexcept;
   ~NiftiReader();
 
-  // Its warnings may grow at the end of the data.
+  // More warnings may join the header's at the end of the data.
   [[nodiscard]] const NiftiHeader& header() const noexcept;
   // The next volume (voxel_count values), scaled. `values` has exactly that size. After the last volume the rest of the
   // stream is read so that gzip's checksum is verified.

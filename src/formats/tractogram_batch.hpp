@@ -24,7 +24,7 @@ constexpr ElementType float64_type = {ElementType::Code::floating, 64};
 // Offsets that start at 0 and do not decrease, positions in one of the two vectors, every field of the right size.
 [[nodiscard]] Status check_batch(const TractogramLayout& layout, const TractogramBatch& batch);
 
-// Nearest even, once, also from double to half. NaN and infinity stay; a finite number beyond 65504 gives infinity.
+// Rounded once, to nearest even. NaN and infinity stay; a finite number beyond 65504 gives infinity.
 [[nodiscard]] std::uint16_t double_to_half(double value) noexcept;
 
 // Appends the positions from `first` on, `count` numbers, as `type` (float16, float32, float64) to `out`. Fails where a

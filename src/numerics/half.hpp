@@ -49,8 +49,8 @@ CGL_HD constexpr std::uint32_t float_bits_to_half(std::uint32_t bits) {
   return sign | (kept + (up ? 1u : 0u));
 }
 
-// Of a half that is finite, without a loop: what samplers use. No operand or result is a subnormal float32, so devices
-// that flush those give the same bits.
+// The float32 of a finite float16, without a loop; samplers use it. No operand or result is a subnormal float32, so
+// devices that flush those give the same bits.
 CGL_HD inline float finite_half_to_float(std::uint32_t half) {
   const std::uint32_t magnitude = half & 0x7fffu;
   const float size =

@@ -77,7 +77,7 @@ struct LaneSineCosine {
   typename Lanes::Float cosine;
 };
 
-// Of arguments whose magnitude is at most 256; beyond, and for NaN, the value at 256 with the sign of x.
+// Sine and cosine of arguments whose magnitude is at most 256; beyond, and for NaN, those of 256 with the sign of x.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline LaneSineCosine<Lanes> lane_sine_cosine(const typename Lanes::Float& x) {

@@ -48,7 +48,7 @@ CGL_HD inline LaneVec3<Lanes> lane_cross(const LaneVec3<Lanes>& a, const LaneVec
           Lanes::subtract(Lanes::multiply(a.x, b.y), Lanes::multiply(a.y, b.x))};
 }
 
-// Of vectors that are not near zero (normalise gives the zero vector there, this does not).
+// The unit vectors along vectors that are not near zero (normalise gives the zero vector there, this does not).
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline LaneVec3<Lanes> lane_normalise(const LaneVec3<Lanes>& a) {

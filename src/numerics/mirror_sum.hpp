@@ -59,7 +59,7 @@ struct MirrorMembers {
   typename Lanes::Float member[4];
 };
 
-// From the class sums A, B, C, D.
+// The values at the members, from the class sums A, B, C, D.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline MirrorMembers<Lanes> mirror_members(const typename Lanes::Float (&of_class)[4]) {

@@ -49,7 +49,7 @@ CGL_HD constexpr std::uint32_t random_word(PhiloxKey key, const DrawCounter& cou
   return random_block(key, counter, draw / 4u).word[draw % 4u];
 }
 
-// In [0, 1), a multiple of 2^-24; exact.
+// A uniform number in [0, 1), a multiple of 2^-24; exact.
 CGL_HD constexpr float uniform_from_word(std::uint32_t word) {
   return static_cast<float>(word >> 8) * 0x1p-24f;
 }
@@ -57,7 +57,7 @@ CGL_HD constexpr double uniform64_from_word(std::uint32_t word) {
   return static_cast<double>(word >> 8) * 0x1p-24;
 }
 
-// In [0, n), n > 0.
+// A whole number in [0, n), n > 0.
 CGL_HD constexpr std::uint32_t integer_from_word(std::uint32_t word, std::uint32_t n) {
   return high_product(word, n);
 }

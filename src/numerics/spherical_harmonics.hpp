@@ -72,7 +72,8 @@ enum class MirrorClass : std::uint32_t {
   odd_in_y_z = 3,   // D
 };
 
-// Of a harmonic of even l. cos(m phi) is even in y and has the sign (-1)^m under x; sin(m phi) is odd in y and has
+// The class of a harmonic of even l. cos(m phi) is even in y and has the sign (-1)^m under x; sin(m phi) is odd in y
+// and has
 // -(-1)^m under x; for even l the sign under z is (-1)^m.
 CGL_HD constexpr MirrorClass mirror_class(HarmonicConvention convention, int m) {
   const bool odd = m % 2 != 0;

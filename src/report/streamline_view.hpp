@@ -43,7 +43,7 @@ struct DrawnStreamlines {
   [[nodiscard]] std::size_t point_count() const { return positions.size() / 3; }
 };
 
-// Of all points; the unit box around zero where there is none.
+// The box around all points; the unit box around zero where there is none.
 [[nodiscard]] WorldBox bounding_box(const DrawnStreamlines& streamlines);
 
 struct ViewFrame {

@@ -28,7 +28,8 @@ struct BootstrapMatrices {
 [[nodiscard]] Result<BootstrapMatrices> make_bootstrap_matrices(std::span<const numerics::Vec3d> directions,
                                                                 const QBallOptions& options);
 
-// Of raw signals, in the units of the data: clamping and division by b0 come after the draw.
+// The bootstrap's numbers of every voxel, of raw signals in the units of the data: clamping and division by b0 come
+// after the draw.
 struct BootstrapVoxels {
   std::size_t coefficient_count = 0;
   std::size_t direction_count = 0;

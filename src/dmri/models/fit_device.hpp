@@ -1,5 +1,5 @@
 // Where models are fitted: on the threads of a pool, or on a device whose kernels are built from the same headers and
-// give the same bits (contract, section 6). The fits of this folder take a FitMachine; who has only a pool passes that.
+// give the same bits (contract, section 6). The fits of this folder take a FitMachine; a ThreadPool converts to one.
 // A device is made by make_cuda_fit_device, which tract/run/device_choice.cpp calls; what set-up computes is always the
 // host's.
 #pragma once

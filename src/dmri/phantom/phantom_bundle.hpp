@@ -62,14 +62,14 @@ class Bundle {
   [[nodiscard]] double cross_section_mm2() const;
   [[nodiscard]] double volume_mm3() const;  // of the tube: the integral of pi rho^2 (Pappus)
 
-  // Of the point whose foot this is.
+  // How the bundle sees a point, given by itself or by its foot on the centre line.
   [[nodiscard]] BundlePlace place_of(const CurveFoot& foot) const;
   [[nodiscard]] BundlePlace place(numerics::Vec3d point) const { return place_of(curve_.foot(point)); }
   // The direction of the fibre through the point, a unit vector from the start to the end. With x(s) the centre line, T
   // its tangent, k its curvature vector and o = p - x the offset, the offset curve x + rho(s) (u N + w B) in a
   // rotation-minimising frame has the derivative T (1 - k . o) + rho'/rho o.
   [[nodiscard]] numerics::Vec3d direction(numerics::Vec3d point, const BundlePlace& place) const;
-  // Place in the cross-section, in the unit disc: the fibre's name, the same at both of its ends.
+  // Where a fibre lies in the cross-section, in the unit disc: its name, the same at both of its ends.
   struct Section {
     double u = 0;
     double w = 0;

@@ -1,11 +1,12 @@
 // A phantom in a folder: writing all its files, and reading back what the score needs. The folder holds
 //   dwi.nii.gz dwi.bval dwi.bvec   the series, b-vectors in the `fsl` frame
-//   mask.nii.gz tissue.nii.gz      where half of a voxel or more is tissue; fractions of white matter, grey matter,
-//   fluid bundles/NAME.nii.gz            the fraction of each voxel inside the tube (tubes that overlap both count in
-//   full) ends/NAME_a.nii.gz, _b         the same for the end regions at the start and at the end fod.nii.gz the true
-//   fODF; convention and frame stand in fod.nii.gz.json truth.trx                      true fibres, a group per bundle
-//   whose first streamline is the centre line phantom.json                   every parameter and the shapes of the
-//   bundles; written last
+//   mask.nii.gz                    where half of a voxel or more is tissue
+//   tissue.nii.gz                  fractions of white matter, grey matter, fluid
+//   bundles/NAME.nii.gz            the fraction of each voxel inside the tube (tubes that overlap both count in full)
+//   ends/NAME_a.nii.gz, _b         the same for the end regions at the start and at the end
+//   fod.nii.gz                     the true fODF; convention and frame stand in fod.nii.gz.json
+//   truth.trx                      true fibres, a group per bundle whose first streamline is the centre line
+//   phantom.json                   every parameter and the shapes of the bundles; written last
 // Called by `cingulum phantom` and `cingulum score`. The same request gives the same bytes on every machine.
 #pragma once
 

@@ -13,7 +13,7 @@
 
 namespace cingulum {
 
-// Of a 16-bit number: how many of the cumulative probabilities of Poisson(1), in units of 2^-16, it reaches.
+// How many of the cumulative probabilities of Poisson(1), in units of 2^-16, a 16-bit number reaches.
 [[nodiscard]] constexpr std::uint8_t poisson_weight(std::uint32_t number) {
   constexpr std::uint32_t cumulative[] = {24109, 48219, 60273, 64291, 65296, 65497, 65530, 65535};
   std::uint8_t weight = 0;

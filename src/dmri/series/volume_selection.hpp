@@ -21,7 +21,7 @@ struct VolumeSelection {
   std::optional<GradientShell> shell;   // the one that was taken; none when all volumes were
   std::vector<std::string> warnings;
 
-  // Of a list with an entry per volume of the selection: the entries of the diffusion-weighted ones.
+  // The entries of the diffusion-weighted volumes, from a list with an entry per volume of the selection.
   template <class T>
   [[nodiscard]] std::vector<T> of_weighted(const std::vector<T>& list) const {
     std::vector<T> result;

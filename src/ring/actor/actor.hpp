@@ -30,7 +30,7 @@ class MessageSink {
   // given. `expires_ns`: when its time to live ends (no_deadline: never).
   virtual PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                         const std::atomic<bool>* stop) = 0;
-  // Those who wait in put look at their `stop` again.
+  // Wakes the threads that wait in put, so that they look at their `stop` again.
   virtual void wake_writers() {}
 };
 
@@ -73,20 +73,23 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
 
   // ErrorKind::invalid_state, full, timed_out, closed (failed or terminated meanwhile, with the failure's text).
   [[nodiscard]] Status send(const Message& message, const SendOptions& options = {});
-  // As send, with a request's mark and correlation already in the message, and both times as moments: Runtime::request.
+  // Called by Runtime::request: as send, but the message already carries a request's mark and correlation, and both
+  // times are moments instead of durations.
   [[nodiscard]] Status send_request(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns);
-  // The same for a request that nothing keeps waiting: false when there is no room at once, or the backend does not
-  // know before it has asked; nothing was done or counted then.
+  // The same without waiting. False when there is no room at once, or when the backend would have to ask its device to
+  // know; nothing was done or counted then.
   [[nodiscard]] virtual bool send_at_once(const Message& /*message*/) { return false; }
-  // By who waits for the answer to a request, before he sleeps: where answers are polled for, he does it himself for a
-  // while. Returns when the answer is there or the while is over; from then on somebody else sees to it.
+  // Called by the thread that waits for the answer to a request, before it sleeps: where answers must be polled for,
+  // the thread polls for a while. Returns when the answer is there or the while is over; afterwards the backend's
+  // service thread polls.
   virtual void spin_for_answer(ReplyTable& /*replies*/, std::uint64_t /*correlation*/, std::uint64_t /*deadline_ns*/) {}
-  // The same for a request whose answer is asked for later: somebody else sees to it at once.
+  // Called where the answer is asked for later: the backend's service thread polls for it from now on.
   virtual void see_to_answers() {}
-  // Without a text: for loops that handle the answers themselves. Not active or deactivated: closed.
+  // As send without waiting, and without the text of an error, for loops that handle the answers themselves. Answers
+  // `closed` unless the actor is active or deactivated.
   PutStatus try_send(const Message& message);
-  // Many for one call, without waiting: how many of `messages`, from the first on, there was room for; how many came. 0
-  // also when not active or deactivated.
+  // Many messages in one call, without waiting. Sending answers for how many of `messages`, from the first on, there
+  // was room; receiving, how many came. Both answer 0 unless the actor is active or deactivated.
   [[nodiscard]] std::uint32_t send_batch(std::span<const Message> messages);
   [[nodiscard]] std::uint32_t receive_batch(std::span<Message> messages);
   // The next message of the output. Several host threads may call it; each message goes to one.
@@ -98,11 +101,11 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
 
   [[nodiscard]] ActorTelemetry telemetry() const;
 
-  // By the runtime's monitor, every few milliseconds: stalls, restarts that are due, whatever a backend does at
-  // leisure. `host_was_away`: the monitor itself was stopped since the last call, so silence of the actor means
+  // Called by the runtime's monitor every few milliseconds, for stalls, restarts that are due, whatever a backend does
+  // at leisure. `host_was_away`: the monitor itself was stopped since the last call, so silence of the actor means
   // nothing.
   void supervise(std::uint64_t now_ns, bool host_was_away);
-  // When supervise is wanted at the latest.
+  // The moment at which supervise must have been called again.
   [[nodiscard]] std::uint64_t next_due_ns() const;
 
  protected:
@@ -112,25 +115,27 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   // Called in state terminating, or failed with nothing running any more.
   [[nodiscard]] virtual Result<TerminationReport> do_terminate(const Termination& how) = 0;
   virtual GetStatus do_receive(Message& message, std::uint64_t deadline_ns) = 0;
-  // One after the other, where a backend knows no better.
+  // Unless a backend overrides them, messages go one after the other.
   virtual std::uint32_t do_send_batch(std::span<const Message> messages);
   virtual std::uint32_t do_receive_batch(std::span<Message> messages);
   [[nodiscard]] virtual Status do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) = 0;
   // Fills in what the backend knows; name, state, failures, stalls and restarts are filled in already.
   virtual void do_telemetry(ActorTelemetry& telemetry) const = 0;
-  // The line that the body's side writes; how stalls are seen.
+  // The counters that the body's side writes; stalls are seen by them.
   [[nodiscard]] virtual ActorCounters do_counters() const = 0;
   // Starts the body again in place: same queues, same messages. Called after a failure when the policy allows it.
   [[nodiscard]] virtual Status do_restart() = 0;
   // The failure is final: close the queues, count what is in them as dead letters.
   virtual void do_bury() = 0;
-  // Further work at leisure.
+  // Further work of a backend that is not urgent; called by supervise.
   virtual void do_supervise(std::uint64_t /*now_ns*/) {}
 
-  // By the backend, from any thread, when a body has ended with a failure. Keeps and counts it, fails the request
-  // `correlation` (0: none) that it was working on, then restarts, opens the circuit or buries, as the policy says.
+  // Called by the backend, from any thread, when a body has ended with a failure. Keeps and counts it, fails the
+  // request `correlation` (0: none) that it was working on, then restarts, opens the circuit or buries, as the policy
+  // says.
   void body_failed(int code, std::string message, std::uint64_t correlation);
-  // By the backend: a body returned 0 though nobody told it to stop. Its inbox is closed, the rest is discarded.
+  // Called by the backend when a body returned 0 though nobody told it to stop. Its inbox is closed, the rest is
+  // discarded.
   void body_ended();
 
   [[nodiscard]] const RuntimeServices& services() const noexcept { return services_; }

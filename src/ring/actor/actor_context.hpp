@@ -38,15 +38,16 @@ concept ActorContext = requires(C& context, Message& message, const Message& to_
   { context.receive(message) } -> std::same_as<bool>;
   // taken, empty (also while deactivated) or closed.
   { context.try_receive(message) } -> std::same_as<GetStatus>;
-  // Answers: to who requested if `to_send` carries mark_request, else to the actors wired to port 0, else to the output
-  // that Runtime::receive reads. Waits for room under policy block; gives up with `closed` when told to stop.
+  // Sends an answer: to the requester if `to_send` carries mark_request, else to the actors wired to port 0, else to
+  // the output that Runtime::receive reads. Waits for room under policy block; gives up with `closed` when told to
+  // stop.
   { context.send(to_send) } -> std::same_as<PutStatus>;
-  // Passes on to every actor wired to `port` (0 to 15). A port with none answers `closed`. With several, the worst
+  // Sends to every actor wired to `port` (0 to 15). A port with none answers `closed`. With several, the worst
   // answer.
   { context.emit(port, to_send) } -> std::same_as<PutStatus>;
-  // Told to stop without draining. For long work between receives, together with heartbeat().
+  // Whether the actor was told to stop without draining. For long work between receives, together with heartbeat().
   { context.should_stop() } -> std::same_as<bool>;
-  // Alive, though no receive was called: keeps a long piece of work from being reported as stalled.
+  // Says that the actor lives though it calls no receive: keeps a long piece of work from being reported as stalled.
   {context.heartbeat()};
   // Monotone nanoseconds; the origin is the device's.
   { context.time_ns() } -> std::same_as<std::uint64_t>;
@@ -57,8 +58,9 @@ concept ActorContext = requires(C& context, Message& message, const Message& to_
   { context.self() } -> std::same_as<std::uint16_t>;
   // The bytes behind a handle, as this actor's side addresses them; null when it is stale.
   { context.buffer(BufferHandle{}) } -> std::same_as<void*>;
-  // Words in buffers by which actors of one place wait for each other; by any lane for itself. What all lanes wrote
-  // before a sync() is seen by those who read the word that a lane writes after it, and whom their sync() tells.
+  // Words in buffers by which actors on one host or one device wait for each other; any lane calls these for itself.
+  // What all lanes wrote before a sync() is seen by every actor that reads the word a lane writes after it, and by all
+  // lanes of that actor after their own sync().
   { context.read_shared(word) } -> std::same_as<std::uint64_t>;
   {context.write_shared(word, word)};
   // Inside a loop that waits for such a word; by any lane for itself.

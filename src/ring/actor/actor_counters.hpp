@@ -9,7 +9,7 @@ namespace cingulum::ring {
 // One writer: the actor. Relaxed stores by it, relaxed loads by others; on a device stored once per millisecond.
 struct alignas(line_bytes) ActorCounters {
   std::uint64_t received = 0;   // messages given to the body
-  std::uint64_t sent = 0;       // answered, to the output or to who requested
+  std::uint64_t sent = 0;       // answered, to the output or to the requester
   std::uint64_t emitted = 0;    // passed on to other actors, each receiver counted
   std::uint64_t refused = 0;    // of send and emit: full, closed or dropped at the receiver
   std::uint64_t heartbeat = 0;  // changes whenever the body comes back to its context

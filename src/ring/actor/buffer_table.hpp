@@ -34,7 +34,7 @@ class BufferTable {
 
   // A zeroed host buffer that the table owns. ErrorKind::full when no slot is free.
   [[nodiscard]] Result<BufferHandle> add(std::uint64_t bytes);
-  // Bytes of somebody else's; `on_release` is called once when the last reference goes.
+  // Bytes that the caller owns; `on_release` is called once when the last reference goes.
   [[nodiscard]] Result<BufferHandle> add_borrowed(void* address, std::uint64_t bytes, std::uint32_t device,
                                                   std::function<void()> on_release);
   // ErrorKind::not_found with slot and generations when stale.

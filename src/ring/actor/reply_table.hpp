@@ -1,6 +1,7 @@
-// Who waits for an answer: one slot per request in flight, named by the correlation of its message (slot and
-// generation). Runtime::request opens a slot; whoever holds the answer completes it (a CPU actor's thread directly, the
-// host side of a device ring as it reads). An answer whose slot is gone is told to the caller, who counts it as late.
+// The threads that wait for an answer: one slot per request in flight, named by the correlation of its message (slot
+// and generation). Runtime::request opens a slot; whoever holds the answer completes it (a CPU actor's thread directly,
+// the host side of a device ring as it reads). An answer whose slot is gone is told to the caller, who counts it as
+// late.
 #pragma once
 
 #include <atomic>
@@ -25,19 +26,19 @@ class ReplyTable {
   [[nodiscard]] Result<std::uint64_t> open(std::uint16_t actor);
   // Any thread, once per request: false when nobody waits for it (any more).
   bool complete(std::uint64_t correlation, const Message& reply);
-  // The same by the requester himself, who found his answer: there is nobody to wake.
+  // The same, called by the requesting thread itself, which found its answer: no thread has to be woken.
   bool complete_own(std::uint64_t correlation, const Message& reply);
-  // Wakes the one who waits with this error.
+  // Ends the request with this error and wakes the thread that waits for it.
   bool fail(std::uint64_t correlation, const Error& error);
-  // All requests to `actor` that are still open; how many.
+  // Fails all requests to `actor` that are still open; answers how many there were.
   std::uint32_t fail_all_to(std::uint16_t actor, const Error& error);
 
-  // Of the requester: waits, takes the answer and frees the slot, whatever the outcome. ErrorKind::timed_out at the
-  // deadline.
+  // For the requesting thread: waits, takes the answer and frees the slot, whatever the outcome. ErrorKind::timed_out
+  // at the deadline.
   [[nodiscard]] Result<Message> wait(std::uint64_t correlation, std::uint64_t deadline_ns);
-  // Of the requester: whether wait would return at once.
+  // For the requesting thread: whether wait would return at once.
   [[nodiscard]] bool is_done(std::uint64_t correlation) const;
-  // Of the requester: does not want it any more.
+  // For the requesting thread, which does not want the answer any more.
   void abandon(std::uint64_t correlation);
 
   [[nodiscard]] std::uint32_t open_count() const;
@@ -47,7 +48,7 @@ class ReplyTable {
  private:
   struct Slot;
   [[nodiscard]] Slot* slot_of(std::uint64_t correlation) const;
-  // Whoever is first writes the answer and wakes who waits; false for all others.
+  // The first call for a request writes the answer and wakes the thread that waits; later calls answer false.
   template <class Write>
   bool settle(std::uint64_t correlation, bool wake, Write&& write);
   void give_back(std::uint64_t correlation);

@@ -16,8 +16,8 @@ class Topic final : public MessageSink {
   // False: it was not subscribed.
   bool unsubscribe(const Actor& actor);
 
-  // Each subscriber's own policy decides when it is full. The worst answer; `taken` (if given) counts those who took
-  // it.
+  // Puts the message into every subscriber's inbox; each subscriber's own policy decides what happens when it is full.
+  // Answers the worst of their answers; `taken` (if given) counts the subscribers that took it.
   PutStatus publish(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                     const std::atomic<bool>* stop, std::uint32_t* taken);
   PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,

@@ -87,7 +87,7 @@ class CpuContext {
   void write_shared(std::uint64_t& word, std::uint64_t value) { HostAtomics::store_release(word, value); }
   void rest();
 
-  // The request that the body works on; 0: none. For the one who reports its failure.
+  // The request that the body works on; 0: none. Read when its failure is reported.
   [[nodiscard]] std::uint64_t current_request() const { return current_request_; }
   [[nodiscard]] bool has_current() const { return has_current_; }
 

@@ -23,13 +23,13 @@ class TurnSchedule final : public Schedule {
   void idle(std::uint64_t deadline_ns) override;
   [[nodiscard]] std::uint64_t now_ns() const override;
 
-  // By the test: until all wait for something that only the test or time can bring.
+  // Called by the test: runs the threads until all of them wait for something that only the test or time can bring.
   void run_until_idle();
-  // By the test: time passes, and whoever waited for it goes on.
+  // Called by the test: time passes, and the threads that waited for it go on.
   void advance(Nanoseconds duration);
   // Turns given so far; two runs of one seed agree in it and in trace().
   [[nodiscard]] std::uint64_t turns() const { return turns_; }
-  // A hash of who had which turn.
+  // A hash of which thread had which turn.
   [[nodiscard]] std::uint64_t trace() const { return trace_; }
 
  private:

@@ -17,7 +17,7 @@ struct CudaMachine {
   __device__ static std::uint32_t lanes() { return blockDim.x; }
   __device__ static bool in_mailbox() { return threadIdx.x < 32; }
   __device__ static bool is_first() { return threadIdx.x == 0; }
-  // The mailbox is the whole block: nobody else must be told.
+  // The mailbox is the whole block: no other warp must be told.
   __device__ static bool is_one_warp() { return blockDim.x <= 32; }
   __device__ static void block_sync() { __syncthreads(); }
 
@@ -244,8 +244,8 @@ struct CudaMachine {
     static_cast<void>(load_word(slot->words + (threadIdx.x & 15u)));
     __syncwarp();
   }
-  // By every thread: what it wrote before is seen by whoever sees what is written after; and it sees what others
-  // published before what it has read.
+  // Called by every thread: what it wrote before is seen by every reader that sees what is written after; and it sees
+  // what others published before what it has read.
   __device__ static void fence() {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
   }

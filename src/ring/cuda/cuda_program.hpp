@@ -11,9 +11,9 @@ namespace cingulum::ring {
 struct CudaProgram {
   std::string name;
   std::vector<std::string> actors;  // in the order of the bodies
-  // The cudaKernel_t, or who finds it (0, or the error of the CUDA runtime). It is compiled beside the kernel: every
-  // binary with CUDA code has a runtime of its own, and only that one knows the kernel by its address. What it finds is
-  // the driver's and good for all of them.
+  // The cudaKernel_t; where it is null, find_kernel finds it and answers 0 or the error of the CUDA runtime.
+  // find_kernel is compiled beside the kernel: every binary with CUDA code has a runtime of its own, and only that one
+  // knows the kernel by its address. What it finds is the driver's and good for all of them.
   const void* kernel = nullptr;
   int (*find_kernel)(const void** kernel) = nullptr;
   std::shared_ptr<void> compiled_code;  // keeps code that was compiled at run time

@@ -36,7 +36,7 @@ struct alignas(sizeof(T) % 64 == 0 ? 128 : 8) FastSlot {
   std::uint64_t words[word_count] = {};
 };
 
-// Stores `value` word by word under `sequence`. The one who writes a slot.
+// Stores `value` word by word under `sequence`. Called by the slot's only writer.
 CGL_HD_GENERIC template <class Atomics, class T>
 CGL_HD void store_words(FastSlot<T>& slot, const T& value, std::uint32_t sequence) {
   constexpr std::uint32_t count = FastSlot<T>::word_count;

@@ -55,7 +55,7 @@ class Mailbox {
   GetStatus take(Envelope& envelope, std::uint64_t deadline_ns, const std::atomic<bool>* stop = nullptr);
   std::uint32_t take_batch(Envelope* envelopes, std::uint32_t count);
   // The reader only, gate or not: takes all that is there, and all that writers are about to finish when it is closed.
-  // How many; `each` sees them.
+  // Answers how many there were; `each` is called with every one.
   std::uint64_t clear(const std::function<void(const Message&)>& each = {});
 
   // Any thread. Shut: nothing is taken until it opens. Answers when the reader has seen it, or at the deadline.
@@ -68,7 +68,7 @@ class Mailbox {
   [[nodiscard]] bool is_closed() const { return closed_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t depth() const;
   [[nodiscard]] std::uint64_t depth(Band band) const;
-  // The largest depth that the reader saw, who looks at every fairness_interval-th take; and `capacity` once it was
+  // The largest depth that the reader saw, which looks at every fairness_interval-th take; `capacity` once a band was
   // full.
   [[nodiscard]] std::uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint32_t capacity() const { return options_.capacity; }

@@ -5,8 +5,7 @@
 //
 // MpscRing, after Vyukov's bounded queue, with sequences 2 lap (free) and 2 lap + 1 (full) so that capacity 1 is right:
 //   writer: sees slot sequence 2 lap (acquire), draws the ticket by compare-and-swap on the tail, writes the value,
-//   stores
-//           2 lap + 1 (release)
+//           stores 2 lap + 1 (release)
 //   reader: sees 2 lap + 1 (acquire), reads the value, stores 2 (lap + 1) (release)
 // MpscOverwritingRing: draws the ticket, waits until the previous lap's writer of the slot has finished (its last
 // word), then stores the words as in ring/queue/fast_ring.hpp; the reader's words are never written.

@@ -13,7 +13,7 @@
 
 namespace cingulum::ring {
 
-// What a put does when there is no room. `block` waits (the ring itself answers `full`; who waits is above it).
+// What a put does when there is no room. `block` waits (the ring itself answers `full`; the queue above it waits).
 enum class FullPolicy : std::uint8_t { block, reject, drop_oldest, drop_new };
 
 enum class PutStatus : std::uint8_t {

@@ -35,15 +35,15 @@ constexpr std::uint64_t no_deadline = ~std::uint64_t{0};
 class Schedule {
  public:
   virtual ~Schedule() = default;
-  // By the one who is about to start a thread that takes part; the thread then calls enter with this number first of
-  // all (it returns when it is its turn) and leave last of all.
+  // Called before a thread that takes part is started. That thread calls enter with this number first of all (enter
+  // returns when it is the thread's turn) and leave last of all.
   [[nodiscard]] virtual int announce() = 0;
   virtual void enter(int number) = 0;
   virtual void leave() = 0;
-  // Something was done that others may wait for.
+  // The calling thread did something that others may wait for.
   virtual void step() = 0;
-  // Nothing to do until somebody did something or `deadline_ns` has come. From a thread that does not take part (the
-  // test's own) it lets the others run.
+  // The calling thread has nothing to do until another thread did a step or `deadline_ns` has come. Called by a thread
+  // that does not take part (the test's own), it lets the others run.
   virtual void idle(std::uint64_t deadline_ns) = 0;
   [[nodiscard]] virtual std::uint64_t now_ns() const = 0;
 };

@@ -44,22 +44,22 @@ class ResidentActor final : public Actor {
 
   void spin_for_answer(ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) override;
   void see_to_answers() override;
-  // Answers go to those who wait, other outputs to the queue. True: something came.
+  // Carries answers to the threads that wait for them and other outputs to the queue. True: something came.
   bool carry_answers();
-  // With output_mutex_ held. `own`: the request of who calls.
+  // Called with output_mutex_ held. `own`: the request of the calling thread.
   bool carry_while_locked(std::uint64_t own);
 
-  // By the grid's service thread: what the seat says, and answers on their way. True: something came.
+  // Called by the grid's service thread: sees what the seat says and carries answers. True: something came.
   bool serve();
   void grid_is_gone(const Error& why);
   // Event mode: messages in the inbox of a seat that is parked.
   [[nodiscard]] bool has_work_waiting();
 
   PutStatus try_put(const Message& message);
-  // The same, and the grid is told.
+  // The same, and tells the grid.
   PutStatus put_at_once(const Message& message);
   void write_plan();
-  // With output_mutex_ held: the next message for receive; answers to requests go to those who wait.
+  // Called with output_mutex_ held: the next message for receive; answers to requests go to the threads that wait.
   bool take_output(Message& message);
   bool take_from_ring(Message& message);
   void answer(const Message& reply, std::uint64_t own = 0);

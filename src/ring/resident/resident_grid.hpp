@@ -103,14 +103,15 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   ResidentGrid(std::unique_ptr<ResidentBackend> backend, const GridOptions& options);
   [[nodiscard]] Status allocate();
   [[nodiscard]] Status start_kernel();
-  // Whether messages lie in a wire of a grid that was parked, and nobody has been woken for them yet. Of an actor that
-  // is deactivated they stay: it is not woken twice for the same ones.
+  // Whether messages lie in a wire of a parked grid, and the grid was not launched again for them yet. Messages to an
+  // actor that is deactivated stay there; the grid is not launched twice for the same ones.
   [[nodiscard]] bool wires_hold_work();
   // One round of the service thread; answers how long it may rest.
   Nanoseconds serve();
   void serve_actors();
 
-  // For actors. The seat's memory from the host's side; rings of `kind` and `capacity` in the seat's own room, emptied.
+  // Called by actors: the seat's memory from the host's side, and rings of `kind` and `capacity`, emptied, in the
+  // memory that the seat has for them.
   [[nodiscard]] Result<std::uint32_t> take_seat(ResidentActor& actor);
   void give_seat(std::uint32_t seat);
   [[nodiscard]] Seat& seat(std::uint32_t index) const { return seats_[index]; }
@@ -151,9 +152,9 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   void wake();
   // Requests that are not answered yet, by whichever actor of the grid.
   void expect_reply() { open_requests_.fetch_add(1, std::memory_order_relaxed); }
-  // The service thread looks without sleeping for a while: somebody waits for an answer and does not look himself.
+  // Makes the service thread poll without sleeping for a while: a thread waits for an answer and does not poll itself.
   void call_service() {
-    // Who finds a call that was not answered yet need not wake anyone: that is a system call.
+    // A call that the service thread has not seen yet will be seen: waking it again would cost a system call.
     if (!service_call_->was_made.exchange(true, std::memory_order_acq_rel)) service_call_->bell.ring();
   }
   void reply_came() { open_requests_.fetch_sub(1, std::memory_order_relaxed); }

@@ -65,7 +65,7 @@ class SeatContext {
     look_up();
     return goes_on;
   }
-  // To who requested it, to the actors wired to port 0, or to the host's output, in this order.
+  // Sends to the requester, to the actors wired to port 0, or to the host's output, in this order.
   CGL_HD_GENERIC CGL_HD PutStatus send(const Message& message) {
     if (room_ != 0 && (message.has(mark_request) || !is_wired_)) {
       if (message.has(mark_handle)) core_.hand_over();

@@ -109,7 +109,7 @@ class SeatCore {
     flush();
     return true;
   }
-  // To who requested it, to the actors wired to port 0, or to the host's output, in this order.
+  // Sends to the requester, to the actors wired to port 0, or to the host's output, in this order.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus send(const Message& message) {
     if (!message.has(mark_request) && port_size(0) != 0) return emit(0, message);
     if (message.has(mark_handle)) hand_over();

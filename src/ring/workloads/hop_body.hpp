@@ -1,5 +1,5 @@
-// Passes a number on through port 1, counted down; at zero it goes back to who asked. Two of them, wired to each other,
-// measure how long a message takes from actor to actor.
+// An actor that passes a number on through port 1, counted down; at zero the number goes back to the requester. Two of
+// them, wired to each other, measure how long a message takes from actor to actor.
 #pragma once
 
 #include "ring/actor/actor_context.hpp"

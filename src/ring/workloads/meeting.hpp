@@ -10,19 +10,19 @@
 
 namespace cingulum::ring {
 
-// Of one actor, in memory that all of them see; zero at the start. Values of even and odd rounds lie apart: an actor is
-// at most one round ahead of those who still read.
+// What one actor tells the others, in memory that all of them see; zero at the start. Values of even and odd rounds lie
+// apart: an actor is at most one round ahead of the actors that still read.
 struct alignas(line_bytes) MeetingLine {
   std::uint64_t round;
   double values[2];
 };
 
-// So many looks of a lane before the block asks whether it is to stop.
+// How often a lane looks before the block asks whether it is to stop.
 constexpr std::uint32_t looks_before_question = 256;
 
-// By all lanes: tells that this actor has finished `round` (1, 2, ... on end) with `value`, which is not negative, and
-// waits for the others. Afterwards their writes of the round are seen, and `value` is the largest of all. False: the
-// actor was told to stop. `strands`: as in largest_over_lanes.
+// Called by all lanes: tells that this actor has finished `round` (1, 2, ... on end) with `value`, which is not
+// negative, and waits for the others. Afterwards their writes of the round are seen, and `value` is the largest of all.
+// False: the actor was told to stop. `strands`: as in largest_over_lanes.
 CGL_HD_GENERIC template <class Context>
 CGL_HD bool meet(Context& context, MeetingLine* lines, std::uint32_t count, std::uint32_t self, std::uint64_t round,
                  double* strands, double& value) {

@@ -67,7 +67,7 @@ class WorkloadPlace {
   [[nodiscard]] virtual const DeviceLimits* limits() const { return nullptr; }
   // How many actors share a large piece of work with profit.
   [[nodiscard]] virtual std::uint32_t useful_actors() const = 0;
-  // Whether who waits for their answers takes a processor from one of them while he spins.
+  // Whether a thread that spins while it waits for their answers takes a processor from one of the actors.
   [[nodiscard]] virtual bool asker_is_among_them() const { return false; }
 
   [[nodiscard]] virtual Result<SharedBuffer> share(std::uint64_t bytes) = 0;
@@ -78,7 +78,7 @@ class WorkloadPlace {
   [[nodiscard]] virtual Status release(BufferHandle handle) = 0;
 };
 
-// `waiting`: of those who wait for answers to requests.
+// `waiting`: how threads wait for answers to requests.
 [[nodiscard]] Result<std::unique_ptr<WorkloadPlace>> make_cpu_place(std::uint32_t threads, WaitStrategy waiting = {});
 
 // A grid that stays on a GPU. ErrorKind::unavailable where CUDA is not compiled in or the device is none of CUDA's.

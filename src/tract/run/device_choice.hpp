@@ -19,7 +19,8 @@ namespace cingulum {
 // The tracker of a device; the CPU's runs on `pool`. Both outlive it.
 [[nodiscard]] Result<std::unique_ptr<Tracker>> make_tracker(Device& device, ThreadPool& pool);
 
-// Who fits models for a device: null for the CPU, whose pool does. Refused for WebGPU, which tracks what others fitted.
+// What fits models on a device; null for the CPU, where the pool does. Refused for WebGPU, which tracks what others
+// fitted.
 [[nodiscard]] Result<std::unique_ptr<FitDevice>> make_fit_device(Device& device);
 
 struct TrackingDevices {

@@ -68,7 +68,7 @@ struct TrackingStatistics {
 [[nodiscard]] Result<TrackingStatistics> run_tracking(std::span<Tracker* const> trackers, const Seeds& seeds,
                                                       const ImageGeometry& geometry, const TrackingRunOptions& options,
                                                       TractogramWriter& writer, Progress* progress);
-// With one tracker.
+// The same with one tracker.
 [[nodiscard]] Result<TrackingStatistics> run_tracking(Tracker& tracker, const Seeds& seeds,
                                                       const ImageGeometry& geometry, const TrackingRunOptions& options,
                                                       TractogramWriter& writer, Progress* progress);
