@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
+#include "base/thread_pool.hpp"
 #include "formats/tractogram.hpp"
+#include "streamlines/density_map.hpp"
 
 namespace cingulum {
 namespace {
@@ -72,6 +75,33 @@ TEST_F(comparison, a_streamline_counts_once_in_a_voxel_and_what_leaves_the_grid_
   const auto summary = summarise_tractogram(path, grid(), 0).value();
   EXPECT_EQ(summary.density[static_cast<std::size_t>(voxel_index(grid(), 5, 5, 5))], 2u);
   EXPECT_EQ(summary.outside_grid, 1u);
+}
+
+// A stray point must not take the voxels away that the streamline passes on its way: the report counts them, too.
+TEST_F(comparison, a_segment_to_a_far_place_counts_in_the_voxels_that_it_passes) {
+  const float far = 1e8f;
+  const auto path = write("far", {{-9, 1, 1, far, 1, 1}, {far, 1, 1, -9, 1, 1}, {-far, 1, 1, far, 1, 1}});
+  const auto summary = summarise_tractogram(path, grid(), 0).value();
+  for (std::int64_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(summary.density[static_cast<std::size_t>(voxel_index(grid(), i, 5, 5))], 3u) << i;
+  }
+  EXPECT_EQ(summary.outside_grid, 3u);
+
+  const auto reader = TractogramReader::open(path).value();
+  TractogramBatch batch;
+  ASSERT_TRUE(reader->next(batch, default_batch_points, true).value());
+  DensityMap map = DensityMap::create(grid()).value();
+  map.add(batch, std::vector<std::uint8_t>(3, 0), **ThreadPool::create(1));
+  EXPECT_EQ(map.counts(), summary.density);
+}
+
+TEST_F(comparison, a_point_that_is_not_finite_takes_its_two_segments_and_no_more) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<std::int64_t> voxels;
+  const Affine to_voxel = grid().voxel_to_world.inverse().value();
+  const std::vector<float> points = {-9, 1, 1, -5, 1, 1, nan, 1, 1, 5, 1, 1, 9, 1, 1};
+  EXPECT_FALSE(collect_passed_voxels(grid(), to_voxel, points, voxels));
+  EXPECT_EQ(voxels, (std::vector<std::int64_t>{550, 551, 552, 557, 558, 559}));
 }
 
 TEST_F(comparison, overlap_is_dice_and_its_weighted_form) {

@@ -11,10 +11,10 @@
 #include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/cuda_status.hpp"
 #include "tract/cuda/track_kernels.hpp"
+#include "tract/field/memory_need.hpp"
 #include "tract/kernel/kept_corners.hpp"
 #include "tract/kernel/ptt_in_registers.hpp"
 #include "tract/paged/paged_tracker.hpp"
-#include "tract/plan/memory_need.hpp"
 #include "tract/run/backends.hpp"
 
 namespace cingulum {

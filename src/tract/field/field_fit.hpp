@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "device/device.hpp"
 #include "tract/field/field_bricks.hpp"
-#include "tract/plan/memory_need.hpp"
+#include "tract/field/memory_need.hpp"
 
 namespace cingulum {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tract/plan/memory_need.hpp"
+#include "tract/field/memory_need.hpp"
 #include "tract/run/backends.hpp"
 
 namespace cingulum {

@@ -1,4 +1,4 @@
-#include "tract/plan/memory_need.hpp"
+#include "tract/field/memory_need.hpp"
 
 #include <fmt/format.h>
 
