@@ -64,7 +64,7 @@ std::string constants_of_ptt() {
 std::string constants_of_words() {
   std::string text;
   const auto add = [&](std::string_view name, auto value) { text += wgsl_constant(name, value); };
-  add("counter_words", counter_words);
+  add("work_counter_words", work_counter_words);
   add("counter_next_seed", code(WorkCounter::next_seed));
   add("counter_pages", code(WorkCounter::pages));
   add("counter_seeds_outside", code(WorkCounter::seeds_outside));

@@ -9,7 +9,7 @@
 // streamline_words.hpp; webgpu_shader.cpp writes them before this text.
 
 struct Work {
-  counters: array<atomic<u32>, counter_words>,
+  counters: array<atomic<u32>, work_counter_words>,
   words: array<u32>,
 }
 

@@ -2,9 +2,9 @@
 // streamline between dispatches, seeds, and the entries of pages. Written once, here: webgpu_shader.cpp gives the text
 // its constants from these. Used by the WebGPU tracker and by page_store.cpp.
 //
-// Buffer `work`: counter_words counters; per workgroup state_words of state (a LineWords, and from state_directions on
-// x y z of the lanes' initial directions); per seed a SeedWords; then, for ptt_probes.wgsl, the values of a workgroup's
-// slots. Buffer `pages`: per page an entry of entry_words, then per page page_words of points.
+// Buffer `work`: work_counter_words counters; per workgroup state_words of state (a LineWords, and from
+// state_directions on x y z of the lanes' initial directions); per seed a SeedWords; then, for ptt_probes.wgsl, the
+// values of a workgroup's slots. Buffer `pages`: per page an entry of entry_words, then per page page_words of points.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ enum class WorkCounter : std::uint32_t {
   shares = 6,             // of calls that were taken (ptt_probes.wgsl)
 };
 inline constexpr std::uint32_t counters_of_dispatch = 3;  // the last of them
-inline constexpr std::uint32_t counter_words = 16;
+inline constexpr std::uint32_t work_counter_words = 16;
 
 enum class LinePhase : std::uint32_t {
   free = 0,     // takes a seed next; zeros are a workgroup before its first

@@ -172,7 +172,7 @@ class WebgpuTracker final : public Tracker {
   }
   [[nodiscard]] std::uint32_t value_words() const { return probes_ ? tracking_value_words(device_tables_.input) : 0u; }
   [[nodiscard]] std::uint64_t work_memory(std::uint32_t seeds) const {
-    return (counter_words + std::uint64_t{workgroups_} * state_words + std::uint64_t{seeds} * seed_words +
+    return (work_counter_words + std::uint64_t{workgroups_} * state_words + std::uint64_t{seeds} * seed_words +
             std::uint64_t{workgroups_} * value_words()) *
            sizeof(std::uint32_t);
   }
@@ -392,7 +392,7 @@ class WebgpuTracker final : public Tracker {
   // The brick for which most workgroups wait. All that have not finished do.
   [[nodiscard]] Result<std::uint32_t> wanted_brick(Workspace& workspace, std::uint32_t workgroups) const {
     std::vector<std::uint32_t> states(std::size_t{workgroups} * state_words);
-    CGL_TRY(download(*workspace.queue, std::span(states), *workspace.work, counter_words * sizeof(std::uint32_t)));
+    CGL_TRY(download(*workspace.queue, std::span(states), *workspace.work, work_counter_words * sizeof(std::uint32_t)));
     CGL_TRY(workspace.queue->synchronise());
     BrickWaits waits(bricks_);
     for (std::uint32_t workgroup = 0; workgroup < workgroups; ++workgroup) {
@@ -501,7 +501,7 @@ class WebgpuTracker final : public Tracker {
 
   Status upload_seeds(SeedRange range, const std::vector<numerics::Vec3>& positions,
                       std::span<const std::uint32_t> some, Workspace& workspace) const {
-    const std::uint64_t at_seeds = counter_words + std::uint64_t{workgroups_} * state_words;
+    const std::uint64_t at_seeds = work_counter_words + std::uint64_t{workgroups_} * state_words;
     std::vector<SeedWords> words(some.size());
     for (std::size_t i = 0; i < some.size(); ++i) {
       words[i].position = positions[some[i]];
@@ -522,7 +522,7 @@ class WebgpuTracker final : public Tracker {
     Queue& queue = *workspace.queue;
     CGL_TRY(upload_seeds(range, positions, some, workspace));
     if (!bricks_.empty()) CGL_TRY(load_brick(queue, bricks_.brick_at(positions[some.front()].z)));
-    std::array<std::uint32_t, counter_words> counters{};
+    std::array<std::uint32_t, work_counter_words> counters{};
     for (bool finished = false; !finished;) {
       CGL_TRY(check_interrupt());
       LaunchNumbers launch;
