@@ -2,6 +2,7 @@
 // a kernel is the mirror followed by its own text. Plain text: needs no WebGPU.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,11 @@ enum class LaneForm {
 
 // A file by its name; empty if there is none.
 [[nodiscard]] std::string_view embedded_shader(std::string_view file_name);
+
+// `const NAME = VALUE;`, so that a number which C++ and WGSL share stands in one place.
+[[nodiscard]] std::string wgsl_constant(std::string_view name, std::uint32_t value);
+[[nodiscard]] std::string wgsl_constant(std::string_view name, std::int32_t value);
+[[nodiscard]] std::string wgsl_constant(std::string_view name, float value);
 
 // Every function of numerics/wgsl in one text. `negative_zero` is where the kernel's uniform block has -0.0
 // ("plan.negative_zero"). Without it a private variable holds the number, which the entry point sets; browsers then

@@ -1,6 +1,8 @@
 // 1 / root(x) as written, a root rounded and a division rounded, without either where x is near one: there both are
 // integer arithmetic on the bits. Called where a vector is normalised that is a unit vector but for rounding, by
-// kernels for which exact roots and divisions are long.
+// kernels for which exact roots and divisions are long. Held by:
+// InverseRoot.has_the_bits_of_a_root_and_a_division_around_one and
+// InverseRoot.has_the_bits_of_a_root_and_a_division_elsewhere.
 #pragma once
 
 #include <cstdint>

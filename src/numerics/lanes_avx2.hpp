@@ -1,6 +1,7 @@
 // The 32 lanes of the contract as four registers of eight (one register for work that each lane does alone), for hosts
 // with AVX2. The same primitives as lanes_portable.hpp, which states what each does; include it only from files
-// compiled with -mavx2.
+// compiled with -mavx2. Equal to: PortableLanes. Held by: the tests of lanes_test_body.hpp,
+// HostParity.avx2_has_the_bits_of_the_portable_path, TrackKernels.give_the_same_bits_with_all_instructions_of_this_cpu.
 #pragma once
 
 #if defined(__AVX2__)

@@ -1,6 +1,7 @@
 // The 32 lanes of the contract as two registers of sixteen (one for work that each lane does alone), for hosts with
 // AVX-512 (F, DQ, BW, VL). The same primitives as lanes_portable.hpp, which states what each does; include it only from
-// files compiled with these flags.
+// files compiled with these flags. Equal to: PortableLanes. Held by: the tests of lanes_test_body.hpp,
+// TrackKernels.give_the_same_bits_with_all_instructions_of_this_cpu.
 #pragma once
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__)

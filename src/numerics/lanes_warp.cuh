@@ -1,6 +1,7 @@
 // The 32 lanes of the contract as a CUDA warp: a `Float` is this thread's number. The same primitives as
 // lanes_portable.hpp, which states what each does. All 32 threads of the warp call each function together; the threads
-// of the block are numbered along x, a multiple of 32 of them.
+// of the block are numbered along x, a multiple of 32 of them. Equal to: PortableLanes. Held by:
+// LaneParity.sums_maxima_and_choices_of_32_lanes_have_the_bits_of_the_host.
 #pragma once
 
 #include <cstdint>

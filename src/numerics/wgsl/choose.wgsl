@@ -1,8 +1,5 @@
 // Mirrors src/numerics/choose.hpp: the slot of the greatest value, and a slot drawn in proportion to its weight.
 
-const no_slot = 0xffffffffu;
-const empty_slot_value = -0x1.fffffep127f;
-
 struct SlotMaximum {
   value: f32,
   slot: u32,

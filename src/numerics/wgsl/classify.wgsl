@@ -1,10 +1,5 @@
 // Mirrors src/numerics/classify.hpp: kinds of float32 by integer tests on the bits, and conversions that need them.
 
-const sign_bit = 0x80000000u;
-const infinity_bits = 0x7f800000u;
-const smallest_normal_bits = 0x00800000u;
-const largest_finite_bits = 0x7f7fffffu;
-
 fn magnitude_bits(value: f32) -> u32 {
   return bitcast<u32>(value) & 0x7fffffffu;
 }

@@ -11,8 +11,6 @@ struct ReducedAngle {
   tail: f32,
 }
 
-const largest_angle = 256.0f;
-
 fn reduce_angle(x: f32) -> ReducedAngle {
   let k = floor(horner(x, 0x1.45f306p-1f, 0.5));
   let coarse = pin(x - mul(k, 0x1.921ep+0f));

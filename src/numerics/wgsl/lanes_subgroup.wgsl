@@ -1,6 +1,9 @@
 // Mirrors src/numerics/lanes_warp.cuh with subgroup operations: the fast one where a subgroup is 32 wide. A module
 // holds this file or lanes_workgroup.wgsl, which has the same functions.
 //
+// Equal to: lanes_workgroup.wgsl. Held by: SubgroupParity.subgroup_operations_have_the_bits_of_the_host,
+// WebgpuTracking.by_subgroups_has_the_cpus_bits.
+//
 // Usable only where every subgroup has exactly 32 invocations that follow local_invocation_index in order. WGSL
 // promises neither: the host checks that the adapter's least and greatest subgroup size are both 32 and runs a probe
 // that compares the two indices, and takes lanes_workgroup.wgsl otherwise. There is no `enable subgroups;` because naga

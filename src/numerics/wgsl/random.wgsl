@@ -1,13 +1,5 @@
 // Mirrors src/numerics/random.hpp: which counter serves which draw, and what becomes of its words.
 
-const draw_purpose_seed_position = 0u;
-const draw_purpose_initial_direction = 1u;
-const draw_purpose_step = 2u;
-const draw_purpose_phantom_noise = 3u;
-const draw_purpose_score = 4u;
-const draw_purpose_shuffle = 5u;
-const draw_purpose_first_free = 128u;
-
 struct DrawCounter {
   index: u32,
   purpose: u32,

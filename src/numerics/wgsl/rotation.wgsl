@@ -69,8 +69,6 @@ struct FrameStep {
   frame: Frame,
 }
 
-const smallest_curvature = 0x1.a36e2ep-14f;  // 1e-4 as float32
-
 fn propagate_frame(frame: Frame, k1: f32, k2: f32, arc: f32) -> FrameStep {
   let k = root(mul(k1, k1) + mul(k2, k2));
   if (!(k >= smallest_curvature)) {

@@ -1,10 +1,5 @@
 // Mirrors src/numerics/spherical_harmonics.hpp in float32: numbering, signs and values of real spherical harmonics.
 
-const descoteaux07_legacy = 0u;
-const descoteaux07 = 1u;
-const tournier07 = 2u;
-const largest_coefficient_count = 169u;
-
 struct HarmonicBasis {
   convention: u32,
   degree: i32,

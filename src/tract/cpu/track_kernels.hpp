@@ -13,7 +13,7 @@ inline constexpr std::uint32_t most_halves_in_turn = 8;
 
 struct CpuKernels {
   const char* name;
-  // kernel/track.hpp; positions and directions are x y z.
+  // kernel/track.hpp and kernel/walk.hpp; positions and directions are x y z.
   InitialDirections (*initial_directions)(const TrackingInput& input, const Slab& slab, std::uint32_t seed,
                                           const float* position, float* directions);
   HalfEnd (*track_half)(const TrackingInput& input, const Slab& slab, std::uint32_t seed, std::uint32_t direction_index,

@@ -4,6 +4,7 @@
 namespace cingulum {
 namespace {
 
+// Equal to the other kernels where they can run: kernel/brick_half.hpp says by which tests.
 // One kernel decides everything while it runs: bricks are for fields that fit no other way, and wait for copies.
 struct Everything {
   static constexpr std::uint32_t threads = 128;

@@ -3,7 +3,9 @@
 namespace cingulum {
 namespace {
 
-// Amplitudes or series in half precision, all sizes as they come.
+// Amplitudes or series in half precision, all sizes as they come. Equal to: the kernels for all shapes on the same
+// numbers in float32. Gain: half of the memory, no speed. Held by: HalfField.tracks_as_the_same_numbers_in_float32,
+// DeviceTracking.random_plans_have_the_bits_of_the_cpu.
 template <Getter getter, std::uint32_t kind>
 struct HalfPrecision : cuda::AnyShape<getter, kind> {
   static CGL_HD void fix(TrackingInput& input) {

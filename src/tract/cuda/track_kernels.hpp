@@ -1,5 +1,7 @@
 // The tracking kernels that nvcc compiles ahead, as the launcher sees them: for every getter and kind of field a pair
 // of kernels that runs all of it, and beside them pairs whose shapes (sphere, degree) are fixed when they are compiled.
+// The latter have the former's bits (DeviceTracking.default_shapes_have_the_bits_of_the_cpu) and say in the headers of
+// their steps what they gain.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,14 +1,17 @@
 // Tracking where only a part of the field lies on the device: a brick, whole planes along z. A half that leaves it
 // pauses, and goes on when the brick that it came to is there; between two moves nothing but the walk itself has to be
-// kept, so that the bits are those of kernel/track.hpp. Called by the kernels of cuda/ and, with the lanes of a host,
-// by the tests of paged_tracker.cpp.
+// kept. The walk is that of kernel/walk.hpp; here are its bounds and its points. Called by cuda/brick_kernels.cu.
+//
+// Equal to: run_halves of paged_half.hpp with the whole field. Gain: none in speed; fields that fit no other way are
+// tracked. Held by: PagedTracker.with_any_share_of_the_memory_tracks_the_same_or_refuses_before_work_begins (with the
+// lanes of a host), DeviceTracking.short_memory_gives_the_same_bits_or_a_refusal_before_work_begins.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "tract/kernel/paged_half.hpp"
-#include "tract/kernel/track.hpp"
+#include "tract/kernel/walk.hpp"
 
 namespace cingulum::kernel {
 
@@ -70,40 +73,13 @@ struct PausingPoints {
   }
 };
 
-// Goes on until the half ends (its reason), leaves the brick (paused_half) or finds no page (unfinished_half).
-CGL_HD_GENERIC
-template <class Lanes, class Points>
-CGL_HD inline HalfEnd walk_half_in_brick(const TrackingInput& input, const Slab& slab, const BrickWork& brick,
-                                         HalfWalk& walk, Points& points) {
-  const TrackingPlan& plan = input.plan;
-  const bool in_step = interpolates_in_step(input);
-  const bool is_ptt = static_cast<Getter>(plan.getter) == Getter::ptt;
-  const auto end = [&walk](std::uint32_t moves, EndReason reason) {
-    return HalfEnd{walk.kept, moves, static_cast<std::uint32_t>(reason)};
-  };
-  for (;;) {
-    if (walk.position.z < brick.low || walk.position.z >= brick.high) return {walk.kept, walk.moves, paused_half};
-    const Corners corners = corners_at(input.field, plan.size, walk.position);
-    if (walk.moves == 0u) {
-      if (!in_step) read_record<Lanes>(input, slab, walk.position, corners, nothing_expected());
-    } else {
-      const EndReason reason = in_step ? enter_point_alone(input, walk.position, corners)
-                                       : enter_point<Lanes>(input, slab, walk.position, corners, nothing_expected());
-      if (reason != EndReason::none) return end(walk.moves, reason);
-      walk.arcs = walk.arcs + 1u;
-      if (!is_ptt || walk.arcs == plan.ptt_substeps) {
-        if (!points.keep(walk.kept, walk.position)) return {walk.kept, walk.moves, unfinished_half};
-        walk.kept = walk.kept + 1u;
-        walk.arcs = 0u;
-      }
-    }
-    if (walk.kept == plan.max_steps) return end(walk.moves, EndReason::max_length);
-    if (!take_step<Lanes>(input, slab, walk, corners, nothing_expected())) {
-      return end(walk.moves + 1u, EndReason::no_direction);
-    }
-    walk.moves = walk.moves + 1u;
-  }
-}
+// The policy `Bounds` of kernel/walk.hpp: z from `low` to below `high`.
+struct BrickBounds {
+  float low;
+  float high;
+
+  CGL_HD bool has(numerics::Vec3 position) const { return !(position.z < low || position.z >= high); }
+};
 
 // One group's share of tracking in a brick. Of a half that pauses, HalfRecord::points is the bits of its z.
 CGL_HD_GENERIC
@@ -111,12 +87,9 @@ template <class Lanes, class Machine>
 CGL_HD inline void run_halves_in_brick(const TrackingInput& input, const Slab& slab, const SeedList& seeds,
                                        const HalfList& list, const PageStore& store, const BrickWork& brick) {
   for (;;) {
-    const std::uint32_t item = Machine::take(list.queue);
-    if (item >= list.count) return;
-    const std::uint32_t place = list.places[item];
-    const HalfStart start = half_at(seeds, list, place);
-    HalfWalk walk =
-        begin_half(input.plan, start.seed, start.direction_index, start.half, start.position, start.ahead, nullptr);
+    const std::uint32_t place = take_half<Machine>(input.plan, list);
+    if (place == no_place) return;
+    HalfWalk walk = begin_half_at(input.plan, seeds, list, place);
     const PausedHalf before = brick.paused[place];
     PausingPoints<Lanes, Machine> points = PausingPoints<Lanes, Machine>::begin(store);
     if (before.is_paused != 0u) {
@@ -127,7 +100,7 @@ CGL_HD inline void run_halves_in_brick(const TrackingInput& input, const Slab& s
       walk.frame = before.frame;
       points = PausingPoints<Lanes, Machine>::resume(store, before);
     }
-    HalfEnd end = walk_half_in_brick<Lanes>(input, slab, brick, walk, points);
+    HalfEnd end = walk_half<Lanes, StepsFromField>(input, slab, BrickBounds{brick.low, brick.high}, points, walk);
     if (end.reason != unfinished_half && !points.finish(end.points)) end.reason = unfinished_half;
     // All lanes have read it.
     Lanes::barrier();

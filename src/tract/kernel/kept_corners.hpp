@@ -3,6 +3,10 @@
 // without going through registers, all at the same time. A record lies in the place that the lowest bits of its voxel's
 // coordinates name; of two voxels with the same place no cell has both. Called by prob_in_registers.hpp and, for
 // getters that want the interpolated record in the slab, by StepsFromKept below.
+//
+// Equal to: read_record of sample.hpp. Gain on an H200, in M steps/s: prob on amplitudes 558 to 1114, det on amplitudes
+// 418 to 901; det from series lost by it (259 to 168), closest lost a quarter, so neither uses it. Held by:
+// PagedTracker.gives_the_bits_of_the_cpu_on_random_plans, DeviceTracking.default_shapes_have_the_bits_of_the_cpu.
 #pragma once
 
 #include <cstddef>

@@ -11,19 +11,15 @@
 #include "numerics/lanes_portable.hpp"
 #include "numerics/portable.hpp"
 #include "numerics/vec3.hpp"
-#include "tract/kernel/steps.hpp"
 #include "tract/kernel/track.hpp"
 #include "tract/kernel/views.hpp"
+#include "tract/kernel/walk.hpp"
 
 namespace cingulum::kernel {
 
 inline constexpr std::uint32_t page_points = numerics::lane_count;
 inline constexpr std::uint32_t page_floats = 3u * page_points;  // 32 x, 32 y, 32 z
 inline constexpr std::uint32_t no_page = 0xffffffffu;
-// As a reason: not begun, or without a place for its points. All bits are set, so that a filled buffer means it.
-inline constexpr std::uint32_t unfinished_half = 0xffffffffu;
-// As a reason: it left the brick of the field that is there (kernel/brick_half.hpp).
-inline constexpr std::uint32_t paused_half = 0xfffffffeu;
 // A line is a seed of the piece and one of its directions in a word.
 inline constexpr std::uint32_t direction_bits = 5u;
 static_assert((1u << direction_bits) == most_initial_directions);
@@ -82,6 +78,22 @@ CGL_HD inline HalfStart half_at(const SeedList& seeds, const HalfList& list, std
   return {seeds.index[slot], direction_index, half, {p[0], p[1], p[2]}, half == 0u ? along : -along};
 }
 
+CGL_HD inline HalfWalk begin_half_at(const TrackingPlan& plan, const SeedList& seeds, const HalfList& list,
+                                     std::uint32_t place) {
+  const HalfStart start = half_at(seeds, list, place);
+  return begin_half(plan, start.seed, start.direction_index, start.half, start.position, start.ahead, nullptr);
+}
+
+inline constexpr std::uint32_t no_place = 0xffffffffu;
+// The place of the half that a group tracks next; no_place when all are taken.
+CGL_HD_GENERIC
+template <class Machine>
+CGL_HD inline std::uint32_t take_half(const TrackingPlan& plan, const HalfList& list) {
+  const std::uint32_t item = Machine::take(list.queue);
+  if (item >= list.count) return no_place;
+  return list.places != nullptr ? list.places[item] : (plan.one_sided != 0u ? 2u * item : item);
+}
+
 // The streamlines [0, count) of a part of the output, one after the other.
 struct CompactionList {
   const std::uint32_t* line;    // which line each is
@@ -118,6 +130,21 @@ struct PagedWork {
   BrickWork brick;
 };
 
+// The next page of a half, of which `first` and `last` are the ends so far; false where there is none left.
+CGL_HD_GENERIC
+template <class Machine>
+CGL_HD inline bool append_page(const PageStore& store, std::uint32_t& first, std::uint32_t& last) {
+  const std::uint32_t page = Machine::take(store.used);
+  if (page >= store.capacity) return false;
+  if (first == no_page) {
+    first = page;
+  } else {
+    store.next[last] = page;
+  }
+  last = page;
+  return true;
+}
+
 // Points of a half, kept in the lanes until a page is full.
 template <class Lanes, class Machine>
 struct PagedPoints {
@@ -149,66 +176,14 @@ struct PagedPoints {
 
   CGL_HD_GENERIC
   CGL_HD bool write_page() {
-    const std::uint32_t page = Machine::take(store.used);
-    if (page >= store.capacity) return false;
-    float* const to = store.pages + static_cast<std::size_t>(page) * page_floats;
+    if (!append_page<Machine>(store, first, last)) return false;
+    float* const to = store.pages + static_cast<std::size_t>(last) * page_floats;
     Lanes::store(to, x);
     Lanes::store(to + page_points, y);
     Lanes::store(to + 2u * page_points, z);
-    if (first == no_page) {
-      first = page;
-    } else {
-      store.next[last] = page;
-    }
-    last = page;
     return true;
   }
 };
-
-// By `Steps::move` where there is a `Steps::Moves`, or along what `Steps::step` finds; false where there is nothing.
-CGL_HD_GENERIC
-template <class Lanes, class Steps>
-CGL_HD inline bool move(const TrackingInput& input, const Slab& slab, typename Steps::template Held<Lanes>& held,
-                        const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame) {
-  if constexpr (requires { typename Steps::Moves; }) {
-    return Steps::template move<Lanes>(input, slab, held, counter, position, frame);
-  } else {
-    return follow(input.plan, Steps::template step<Lanes>(input, slab, held, counter, position, frame.tangent),
-                  position, frame);
-  }
-}
-
-// kernel::track_half with another place for its points.
-CGL_HD_GENERIC
-template <class Lanes, class Steps, class Points>
-CGL_HD inline HalfEnd walk_half(const TrackingInput& input, const Slab& slab, std::uint32_t seed,
-                                std::uint32_t direction_index, std::uint32_t half, numerics::Vec3 position,
-                                numerics::Vec3 ahead, Points& points) {
-  const TrackingPlan& plan = input.plan;
-  const bool is_ptt = static_cast<Getter>(plan.getter) == Getter::ptt;
-  const std::uint32_t arcs = is_ptt ? plan.ptt_substeps : 1u;
-  numerics::Frame frame{ahead, ahead, ahead};
-  if (is_ptt) frame = initial_frame(plan.key, seed, direction_index, half, ahead);
-  auto held = Steps::template Held<Lanes>::begin(input);
-  Steps::template read<Lanes>(input, slab, position, held);
-  std::uint32_t moves = 0;
-  for (std::uint32_t step = 0; step < plan.max_steps; ++step) {
-    for (std::uint32_t arc = 0; arc < arcs; ++arc) {
-      const numerics::DrawCounter counter{seed, numerics::DrawPurpose::step, direction_index, half, moves, 0u};
-      ++moves;
-      if (!move<Lanes, Steps>(input, slab, held, counter, position, frame)) {
-        return {step, moves, static_cast<std::uint32_t>(EndReason::no_direction)};
-      }
-      if (numerics::is_outside(position, plan.size)) {
-        return {step, moves, static_cast<std::uint32_t>(EndReason::outside_image)};
-      }
-      const float stop_value = Steps::template read<Lanes>(input, slab, position, held);
-      if (!(stop_value > plan.stop_threshold)) return {step, moves, static_cast<std::uint32_t>(EndReason::stop_map)};
-    }
-    if (!points.keep(step, position)) return {step, moves, unfinished_half};
-  }
-  return {plan.max_steps, moves, static_cast<std::uint32_t>(EndReason::max_length)};
-}
 
 // One group's share of finding initial directions.
 CGL_HD_GENERIC
@@ -230,14 +205,11 @@ template <class Lanes, class Machine, class Steps>
 CGL_HD inline void run_halves(const TrackingInput& input, const Slab& slab, const SeedList& seeds, const HalfList& list,
                               const PageStore& store) {
   for (;;) {
-    const std::uint32_t item = Machine::take(list.queue);
-    if (item >= list.count) return;
-    const std::uint32_t place =
-        list.places != nullptr ? list.places[item] : (input.plan.one_sided != 0u ? 2u * item : item);
-    const HalfStart start = half_at(seeds, list, place);
+    const std::uint32_t place = take_half<Machine>(input.plan, list);
+    if (place == no_place) return;
+    HalfWalk walk = begin_half_at(input.plan, seeds, list, place);
     PagedPoints<Lanes, Machine> points = PagedPoints<Lanes, Machine>::begin(store);
-    HalfEnd end = walk_half<Lanes, Steps>(input, slab, start.seed, start.direction_index, start.half, start.position,
-                                          start.ahead, points);
+    HalfEnd end = walk_half<Lanes, Steps>(input, slab, WholeField{}, points, walk);
     if (end.reason != unfinished_half && !points.finish(end.points)) end.reason = unfinished_half;
     list.halves[place] = {end.points, end.steps, end.reason, points.first};
     // No half after this one would find a page.

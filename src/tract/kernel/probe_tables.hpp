@@ -1,6 +1,9 @@
 // What ptt on amplitudes reads where a thread follows a probe: tables that a tracker makes of its input (ProbeView),
 // and the amplitude at a position along a tangent from them, with the bits of amplitudes_along in ptt.hpp. Called by
-// ptt_in_registers.hpp; the tables are filled by cuda/ptt_kernels.cu and, on the host, by tests.
+// ptt_in_registers.hpp; the tables are filled by cuda/ptt_kernels.cu and, on the host, by tests and for WebGPU.
+//
+// Equal to: amplitudes_along and nearest_slots of ptt.hpp. Gain: part of that of ptt_in_registers.hpp. Held by: the
+// tests named there and ProbeWords.have_the_nearest_slot_among_those_of_its_cell.
 #pragma once
 
 #include <cstddef>
@@ -130,6 +133,16 @@ CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::uint
   return slots[0] | slots[1] << packed_slot_bits | slots[2] << (2u * packed_slot_bits);
 }
 
+// Of a cube's face with twice `half_edge` cells along its edge: what a component over the largest is multiplied by, a
+// little short of half the cells, so that 1 falls into the last; and what is added, half less than the face's middle,
+// because the sum is rounded to a whole number instead of cut.
+CGL_HD constexpr float short_scale(float half_edge) {
+  return half_edge * 0.999999f;
+}
+CGL_HD constexpr float rounded_middle(float half_edge) {
+  return half_edge - 0.5f;
+}
+
 // nearest_slots of one vector; with `placed` the slot's place.
 template <bool placed>
 CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::Vec3 v) {
@@ -144,13 +157,13 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
   const std::uint32_t face = along_x ? 0u : (along_y ? 1u : 2u);
   // One division where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part:
   // the place moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be
-  // nearest (cpu/tables.cpp). The scale is that much short of half the cells, so that 1 falls into the last.
+  // nearest (cpu/tables.cpp).
   const float inverse = 1.0f / major;
   const auto place = [&](float half_edge, std::uint32_t cells) {
     constexpr float whole_numbers = 0x1.8p23f;
-    const float scale = (half_edge * 0.999999f) * inverse;
+    const float scale = short_scale(half_edge) * inverse;
     const auto cell = [&](float minor) {
-      return numerics::float_bits((minor * scale + (half_edge - 0.5f)) + whole_numbers) -
+      return numerics::float_bits((minor * scale + rounded_middle(half_edge)) + whole_numbers) -
              numerics::float_bits(whole_numbers);
     };
     return (face * cells + cell(second)) * cells + cell(first);

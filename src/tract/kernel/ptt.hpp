@@ -36,6 +36,7 @@
 namespace cingulum::kernel {
 
 inline constexpr float bound_margin = 1.1f;
+inline constexpr float two_pi = 0x1.921fb6p+2f;
 // Of slab.probe, numbers per lane. On a warp odd, so that its lanes read from different banks.
 template <class Group>
 inline constexpr std::uint32_t probe_stride = Group::serial ? 96u : 97u;
@@ -194,7 +195,6 @@ CGL_HD inline typename Group::Float probe_amplitudes(const TrackingInput& input,
     strong = Group::at_least(value, least);
     return value;
   }
-  constexpr float two_pi = 0x1.921fb6p+2f;
   Float sum = Group::broadcast(0.0f);
   for (std::uint32_t c = 0; c < plan.ptt_probe_count; ++c) {
     const numerics::SineCosine<float> at =
@@ -276,7 +276,6 @@ template <class Group>
 CGL_HD inline Candidates<Group> draw_candidates(const TrackingPlan& plan, const numerics::PhiloxBlock& words,
                                                 std::uint32_t first) {
   using Float = typename Group::Float;
-  constexpr float two_pi = 0x1.921fb6p+2f;
   const typename Group::Word attempt = Group::add(Group::slots_of_row(0u), Group::broadcast(first));
   const numerics::LaneBlocks<Group> draws =
       numerics::lane_philox4x32_10<Group>({{Group::broadcast(words.word[0]), Group::broadcast(words.word[1]),
@@ -365,7 +364,6 @@ CGL_HD inline Curvature draw_curvature(const TrackingInput& input, const Slab& s
 // The frame at the seed: the tangent is the initial direction, the normal turned about it at random.
 CGL_HD inline numerics::Frame initial_frame(numerics::PhiloxKey key, std::uint32_t seed, std::uint32_t direction_index,
                                             std::uint32_t half, numerics::Vec3 tangent) {
-  constexpr float two_pi = 0x1.921fb6p+2f;
   const numerics::DrawCounter counter{seed, numerics::DrawPurpose::initial_direction, direction_index, half, 0u, 0u};
   const numerics::SineCosine<float> angle =
       numerics::sine_cosine(two_pi * numerics::uniform_from_word(numerics::random_word(key, counter, 0u)));

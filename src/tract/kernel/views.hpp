@@ -129,7 +129,7 @@ struct HalfEnd {
   std::uint32_t reason;  // EndReason
 };
 
-// A half that is being tracked (kernel/track.hpp).
+// A half that is being tracked (kernel/walk.hpp).
 struct HalfWalk {
   std::uint32_t seed;
   std::uint32_t direction_index;
@@ -139,8 +139,8 @@ struct HalfWalk {
   std::uint32_t kept;   // points written
   numerics::Vec3 position;
   numerics::Frame frame;  // its tangent is where the streamline heads; the rest is ptt's
-  float* points;
-  HalfEnd end;  // once it has ended
+  float* points;          // where there is an array for them
+  HalfEnd end;            // of halves that take turns, once it has ended
 };
 
 struct InitialDirections {

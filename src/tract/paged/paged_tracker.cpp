@@ -6,12 +6,14 @@
 #include <bit>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/interrupt.hpp"
 #include "base/log.hpp"
 #include "base/quantity.hpp"
 #include "tract/cpu/tables.hpp"
+#include "tract/field/brick_turns.hpp"
 #include "tract/field/field_bricks.hpp"
 #include "tract/field/field_fit.hpp"
 #include "tract/paged/device_tables.hpp"
@@ -124,7 +126,7 @@ class PagedTracker final : public Tracker {
     CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
     field_ = &field;
     bricks_ = std::move(bricks);
-    resident_brick_ = no_brick;
+    resident_brick_.forget();
     CGL_TRY(send(*queue, tables_, std::span<const std::uint32_t>(tables.words)));
     if (bricks_.empty()) {
       CGL_TRY(send(*queue, record_of_voxel_, std::span<const std::uint32_t>(field.record_of_voxel)));
@@ -247,7 +249,7 @@ class PagedTracker final : public Tracker {
     std::vector<numerics::Vec3> positions(count);
     seeds_->fill(range.first, positions);
     std::vector<std::uint32_t> order = order_in_space(positions);
-    if (!bricks_.empty()) sort_by_brick(positions, order);
+    if (!bricks_.empty()) sort_by_brick(bricks_, positions, order);
     kernel::PagedWork work{};
     CGL_TRY(send_seeds(lane, range, positions, order, work));
     if (bricks_.empty()) {
@@ -421,31 +423,18 @@ class PagedTracker final : public Tracker {
     return {};
   }
 
-  // Seeds of a brick follow each other, in space as before.
-  void sort_by_brick(std::span<const numerics::Vec3> positions, std::vector<std::uint32_t>& order) const {
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return bricks_.brick_at(positions[a].z) < bricks_.brick_at(positions[b].z);
-    });
-  }
-
   Status load_brick(Lane& lane, std::uint32_t which, kernel::PagedWork& work) {
     work.brick.low = bricks_.low(which);
     work.brick.high = bricks_.high(which);
-    if (resident_brick_ == which) return {};
-    resident_brick_ = no_brick;
-    const FieldBrick& brick = bricks_[which];
     const std::uint64_t record_bytes = std::uint64_t{field_->stride} * field_->number_bytes();
-    const std::span<const std::byte> all = field_->stored_bytes();
-    const std::vector<std::uint32_t> record_of_voxel = bricks_.record_of_voxel(*field_, which);
     Queue& queue = *lane.queue;
-    CGL_TRY(upload(queue, record_of_voxel_.buffer(), std::span<const std::uint32_t>(record_of_voxel)));
-    CGL_TRY(queue.upload(records_.buffer(), 0, all.first(record_bytes)));
-    CGL_TRY(queue.upload(
-        records_.buffer(), record_bytes,
-        all.subspan(brick.first_record * record_bytes, (brick.end_record - brick.first_record) * record_bytes)));
-    CGL_TRY(queue.synchronise());
-    resident_brick_ = which;
-    return {};
+    return resident_brick_.bring(
+        *field_, bricks_, which, queue,
+        [&](std::span<const std::uint32_t> numbers) { return upload(queue, record_of_voxel_.buffer(), numbers); },
+        [&](const BrickRecords& run) {
+          return queue.upload(records_.buffer(), run.at * record_bytes,
+                              field_->stored_bytes().subspan(run.first * record_bytes, run.count * record_bytes));
+        });
   }
 
   Status find_directions_in_bricks(Lane& lane, std::span<const numerics::Vec3> positions,
@@ -474,22 +463,20 @@ class PagedTracker final : public Tracker {
                                                                      std::span<const numerics::Vec3> positions,
                                                                      std::span<const std::uint32_t> order,
                                                                      const PieceLines& lines, kernel::PagedWork& work) {
-    const auto brick_of_seed = [&](std::uint32_t place) {
-      return bricks_.brick_at(positions[order[lines.lines[place / 2] >> kernel::direction_bits]].z);
+    const auto z_of_seed = [&](std::uint32_t place) {
+      return positions[order[lines.lines[place / 2] >> kernel::direction_bits]].z;
     };
-    std::vector<std::vector<std::uint32_t>> waiting(bricks_.size());
+    BrickWaits waits(bricks_);
     const std::uint32_t every = input_.plan.one_sided != 0u ? 2 : 1;
     for (std::uint32_t place = 0; place < 2 * lines.lines.size(); place += every) {
-      waiting[brick_of_seed(place)].push_back(place);
+      waits.add(z_of_seed(place), place);
     }
     std::span<const kernel::HalfRecord> halves;
     for (;;) {
-      const auto most = std::max_element(waiting.begin(), waiting.end(),
-                                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
-      if (most->empty()) return halves;
-      const auto brick = static_cast<std::uint32_t>(most - waiting.begin());
-      const std::vector<std::uint32_t> places = std::move(*most);
-      most->clear();
+      const std::optional<std::uint32_t> wanted = waits.most_wanted();
+      if (!wanted) return halves;
+      const std::uint32_t brick = *wanted;
+      const std::vector<std::uint32_t> places = waits.take(brick);
       CGL_TRY(load_brick(lane, brick, work));
       CGL_TRY(send_places(lane, places, work));
       CGL_TRY_ASSIGN(halves, run_halves(lane, work, lines.lines.size()));
@@ -498,11 +485,9 @@ class PagedTracker final : public Tracker {
         const kernel::HalfRecord& half = halves[place];
         if (half.reason == kernel::unfinished_half) {
           ++without_page;
-          waiting[brick_of_seed(place)].push_back(place);
+          waits.add(z_of_seed(place), place);
         } else if (half.reason == kernel::paused_half) {
-          const std::uint32_t next = bricks_.brick_at(std::bit_cast<float>(half.points));
-          waiting[next].push_back(place);
-          if (next != brick) ++left;
+          if (waits.add(std::bit_cast<float>(half.points), place) != brick) ++left;
         } else {
           ++ended;
         }
@@ -511,8 +496,7 @@ class PagedTracker final : public Tracker {
         CGL_TRY(make_room(lane, without_page));
         work.store = store_of(lane);
       } else if (ended + left == 0) {
-        return fail(ErrorKind::device, "device {}: streamlines do not leave their brick of the field; use --device cpu",
-                    device_.id());
+        return tl::make_unexpected(stuck_in_brick(device_.id()));
       }
     }
   }
@@ -642,11 +626,10 @@ class PagedTracker final : public Tracker {
   Device& device_;
   std::unique_ptr<PagedKernels> kernels_;
   const PagedTrackerOptions options_;
-  static constexpr std::uint32_t no_brick = ~0u;
   Room tables_, record_of_voxel_, records_;
   const Field* field_ = nullptr;
   FieldBricks bricks_;  // empty: the whole field is on the device
-  std::uint32_t resident_brick_ = no_brick;
+  ResidentBrick resident_brick_;
   TrackingInput input_{};
   const Seeds* seeds_ = nullptr;
   const GivenDirections* directions_ = nullptr;

@@ -1,10 +1,5 @@
 // Mirrors refine_maximum and the end of det_step of src/tract/kernel/det.hpp: from the vertex to the maximum of the series.
 
-const refinement_reach = 0.03f;
-const refinement_rounds = 3;
-const refinement_step = 0.1f;
-const refinement_cosine = 0.98f;
-
 fn series_coefficient(corners: ptr<function, Corners>, i: u32) -> f32 {
   return record[tables[plan.at_place + i]];
 }

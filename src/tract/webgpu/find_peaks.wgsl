@@ -1,7 +1,5 @@
 // Mirrors src/tract/kernel/find_peaks.hpp: the peaks of the values at the slots.
 
-const most_initial_directions = 32u;
-
 // The slots of the peaks found last: lane i has that of peak i.
 var<private> peak_slot: u32;
 

@@ -16,22 +16,22 @@ struct Entry {
   std::uint32_t first;
   std::uint32_t steps;
 
-  explicit Entry(const std::uint32_t* words)
-      : seed(words[0]),
-        direction(words[1] & 31u),
-        half((words[1] >> 5) & 1u),
-        last(((words[1] >> 6) & 1u) != 0u),
-        reason(static_cast<std::uint8_t>((words[1] >> 7) & 7u)),
-        points(words[1] >> 16),
-        first(words[2]),
-        steps(words[3]) {}
+  explicit Entry(const PageEntryWords& words)
+      : seed(words.seed),
+        direction(words.bits & ((1u << entry_half_shift) - 1u)),
+        half((words.bits >> entry_half_shift) & 1u),
+        last(((words.bits >> entry_last_shift) & 1u) != 0u),
+        reason(static_cast<std::uint8_t>((words.bits >> entry_reason_shift) & 7u)),
+        points(words.bits >> entry_points_shift),
+        first(words.first),
+        steps(words.steps) {}
 };
 
 template <class Visit>
 void each_entry(const std::vector<PageBlock>& blocks, Visit&& visit) {
   for (const PageBlock& block : blocks) {
     for (std::size_t page = 0; page < block.pages; ++page) {
-      visit(Entry(&block.entries[page * entry_words]), &block.points[page * page_words]);
+      visit(Entry(block.entries[page]), &block.points[page * page_words]);
     }
   }
 }
@@ -50,7 +50,7 @@ void make_room_in(std::vector<Number>& numbers, std::size_t count) {
 
 void PageBlock::make_room(std::size_t count) {
   pages = count;
-  make_room_in(entries, count * entry_words);
+  make_room_in(entries, count);
   make_room_in(points, count * page_words);
 }
 

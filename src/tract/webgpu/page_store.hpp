@@ -1,5 +1,5 @@
 // The points that the kernel wrote to pages, on the host, and their assembly into a batch in the order of the seeds.
-// Pages come in any order; each entry says what it holds (streamline.wgsl). Called by the WebGPU tracker.
+// Pages come in any order; each entry says what it holds (streamline_words.hpp). Called by the WebGPU tracker.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,16 @@
 
 #include "base/result.hpp"
 #include "tract/run/tracker.hpp"
+#include "tract/webgpu/streamline_words.hpp"
 
 namespace cingulum {
-
-inline constexpr std::uint32_t points_per_page = 32;
-inline constexpr std::uint32_t entry_words = 4;
-inline constexpr std::uint32_t page_words = 3 * points_per_page;
 
 // Pages that were downloaded together, in memory that may be larger: it is used again, since the system takes longer to
 // hand out so much than a download takes.
 struct PageBlock {
   std::size_t pages = 0;
-  std::vector<std::uint32_t> entries;  // entry_words each
-  std::vector<float> points;           // page_words each
+  std::vector<PageEntryWords> entries;
+  std::vector<float> points;  // page_words each
 
   // What the memory held is lost.
   void make_room(std::size_t count);

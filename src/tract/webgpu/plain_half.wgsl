@@ -1,4 +1,4 @@
-// Mirrors the start of track_half of src/tract/kernel/track.hpp: getters that carry no frame.
+// Mirrors begin_half of src/tract/kernel/walk.hpp: getters that carry no frame.
 
 fn begin_half(ask: Ask) -> Frame {
   return ask.frame;

@@ -8,6 +8,7 @@
 #include "numerics/lane_rotation.hpp"
 #include "numerics/lanes_portable.hpp"
 #include "tract/kernel/probe_tables.hpp"
+#include "tract/webgpu/streamline_words.hpp"
 
 namespace cingulum {
 namespace {
@@ -16,7 +17,6 @@ using Lanes = numerics::PortableLanes;
 
 constexpr std::uint32_t element_words = 4;
 constexpr std::uint32_t arc_elements = 2;
-constexpr float straight = 0x1p100f;  // ptt_probes.wgsl
 
 std::uint32_t word_of(float number) {
   return std::bit_cast<std::uint32_t>(number);
@@ -71,7 +71,7 @@ std::vector<std::uint32_t> make_probe_words(const DeviceTables& tables, const Fi
   const numerics::LaneArc<Lanes> arc = numerics::lane_arc<Lanes>(k1, k2, input.plan.ptt_probe_step_mm);
   for (std::uint32_t lane = 0; lane < numerics::lane_count; ++lane) {
     const bool bent = (Lanes::ballot(arc.bent) >> lane & 1u) != 0u;
-    const float numbers[arc_elements * element_words] = {bent ? Lanes::get(arc.along, lane) : straight,
+    const float numbers[arc_elements * element_words] = {bent ? Lanes::get(arc.along, lane) : straight_arc,
                                                          Lanes::get(arc.aside_1, lane),
                                                          Lanes::get(arc.aside_2, lane),
                                                          Lanes::get(arc.keep, lane),

@@ -1,8 +1,5 @@
 // Mirrors the draws of src/tract/kernel/ptt.hpp: the frame at a seed, the candidates of a step.
 
-const two_pi = 0x1.921fb6p+2f;
-const bound_margin = 1.1f;
-
 struct Curvature {
   found: bool,
   k1: f32,

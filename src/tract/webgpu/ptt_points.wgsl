@@ -47,8 +47,6 @@ fn probe_corners(position: vec3<f32>, cell: ProbeCell) -> Corners {
                                mul(d, z1)));
 }
 
-const packed_cells = 32u;
-
 fn probe_cosine(slot: u32, v: vec3<f32>) -> f32 {
   return absolute(dot_vec3(bitcast<vec4<f32>>(probe_tables[slot]).xyz, v));
 }
@@ -63,17 +61,17 @@ fn packed_nearest_slot(v: vec3<f32>) -> u32 {
   let second = select(select(v.y, v.z, along_y), v.z, along_x);
   let face = select(select(2u, 1u, along_y), 0u, along_x);
   // A rounded quotient will do, and the nearest whole number of what is half less: see probe_tables.hpp.
-  let scale = 15.999984f / major;
-  let row = u32(whole_number(pin(mul(second, scale) + 15.5)));
-  let column = u32(whole_number(pin(mul(first, scale) + 15.5)));
+  let scale = packed_scale / major;
+  let row = u32(whole_number(pin(mul(second, scale) + packed_middle)));
+  let column = u32(whole_number(pin(mul(first, scale) + packed_middle)));
   let cell = (face * packed_cells + row) * packed_cells + column;
   let entry = probe_tables[plan.at_packed_nearest + (cell >> 2u)][cell & 3u];
-  if ((entry >> 31u) != 0u) {
+  if ((entry & packed_too_many) != 0u) {
     return nearest_slot(v);
   }
-  var best = entry & 1023u;
-  let second_slot = (entry >> 10u) & 1023u;
-  let third_slot = (entry >> 20u) & 1023u;
+  var best = entry & packed_slot_mask;
+  let second_slot = (entry >> packed_slot_bits) & packed_slot_mask;
+  let third_slot = (entry >> (2u * packed_slot_bits)) & packed_slot_mask;
   var best_cosine = probe_cosine(best, v);
   let second_cosine = probe_cosine(second_slot, v);
   let third_cosine = probe_cosine(third_slot, v);

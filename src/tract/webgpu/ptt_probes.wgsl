@@ -4,19 +4,24 @@
 // they are. The first candidate that is accepted, in the order of the attempts, is the result: once one is, only those
 // before it are followed.
 //
+// Equal to: ptt.wgsl with track.wgsl, and so to the CPU. Gain on an H200 through Vulkan (phantom `brain`, 100 000 seeds,
+// quality 7): 57 M points/s, where ptt.wgsl makes 22 to 34. Held by:
+// WebgpuTracking.of_ptt_by_lanes_that_hand_on_their_candidates_has_the_cpus_bits and of_random_ptt_by_lanes_... beside it.
+//
 // Workgroup memory and registers bound how many workgroups a multiprocessor has at a time, so there is little of either.
 //
-// Calls of the getter are handed out to workgroups in shares, from a common counter (work.counters[6]), up to call_shares
+// Calls of the getter are handed out to workgroups in shares, from a common counter (counter_shares), up to call_shares
 // of a dispatch and plan.budget of a workgroup: those that the device runs first do all the work, and none waits for a
 // place that becomes free at the end.
 
-const disc_points = 32u;
 const no_probe = 0xffffffffu;
-const calls_of_a_share = 64u;
 // Lanes without a probe wait until there are so many of them.
 const fewest_idle = 8u;
 
-// 0 to 21 the state as in the buffer, 22 to 24 the page, 25 calls that may be made, 26 further ones that may be asked for.
+// The state as in the buffer, then the page, the calls that may be made, and further ones that may be asked for.
+const kept_page = line_words_used;
+const kept_calls = kept_page + 3u;
+const kept_most_calls = kept_page + 4u;
 var<workgroup> line_words: array<u32, 32>;
 // Position, tangent and normal of the point at which probes start; beside the position its amplitude.
 var<workgroup> probe_start: array<vec4<f32>, 3>;
@@ -33,7 +38,7 @@ struct StepStart {
 }
 
 fn stored_direction(state_at: u32, direction: u32) -> vec3<f32> {
-  let own = work.words[state_at + 32u + 3u * direction + min(lane_index, 2u)];
+  let own = work.words[state_at + state_directions + 3u * direction + min(lane_index, 2u)];
   return vec3_of_words(lanes_get_word(own, 0u), lanes_get_word(own, 1u), lanes_get_word(own, 2u));
 }
 
@@ -45,23 +50,23 @@ fn keep_vec3(at: u32, v: vec3<f32>) {
 
 fn keep_line(line: Streamline, page: Page, calls: u32, most_calls: u32, here: f32) {
   if (lane_index == 0u) {
-    line_words[0] = line.phase;
-    line_words[1] = line.seed;
-    line_words[2] = line.direction;
-    line_words[3] = line.count;
-    line_words[4] = line.half;
-    line_words[5] = line.steps;
-    line_words[6] = line.points;
-    keep_vec3(7u, line.seed_position);
-    keep_vec3(10u, line.position);
-    keep_vec3(13u, line.frame.tangent);
-    keep_vec3(16u, line.frame.normal);
-    keep_vec3(19u, line.frame.binormal);
-    line_words[22] = page.page;
-    line_words[23] = page.first;
-    line_words[24] = page.count;
-    line_words[25] = calls;
-    line_words[26] = most_calls;
+    line_words[line_phase] = line.phase;
+    line_words[line_seed] = line.seed;
+    line_words[line_direction] = line.direction;
+    line_words[line_count] = line.count;
+    line_words[line_half] = line.half;
+    line_words[line_steps] = line.steps;
+    line_words[line_points] = line.points;
+    keep_vec3(line_seed_position, line.seed_position);
+    keep_vec3(line_position, line.position);
+    keep_vec3(line_tangent, line.frame.tangent);
+    keep_vec3(line_normal, line.frame.normal);
+    keep_vec3(line_binormal, line.frame.binormal);
+    line_words[kept_page] = page.page;
+    line_words[kept_page + 1u] = page.first;
+    line_words[kept_page + 2u] = page.count;
+    line_words[kept_calls] = calls;
+    line_words[kept_most_calls] = most_calls;
     probe_start[0] = vec4<f32>(line.position, here);
     probe_start[1] = vec4<f32>(line.frame.tangent, 0.0);
     probe_start[2] = vec4<f32>(line.frame.normal, 0.0);
@@ -73,9 +78,9 @@ fn keep_line(line: Streamline, page: Page, calls: u32, most_calls: u32, here: f3
 fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
   let w = workgroupUniformLoad(&line_words);
   var line = line_of_words(w);
-  var page = Page(w[22], w[23], w[24]);
-  var calls = w[25];
-  var most_calls = w[26];
+  var page = Page(w[kept_page], w[kept_page + 1u], w[kept_page + 2u]);
+  var calls = w[kept_calls];
+  var most_calls = w[kept_most_calls];
   var moves = drawn;
   loop {
     var reason = end_none;
@@ -95,46 +100,27 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
     }
     if (reason == end_none) {
       if (calls == 0u) {
-        if (most_calls == 0u || take_number(6u) >= plan.call_shares) {
+        if (most_calls == 0u || take_number(counter_shares) >= plan.call_shares) {
           break;
         }
         calls = min(most_calls, calls_of_a_share);
         most_calls -= calls;
       }
       if (line.phase == phase_free) {
-        let taken = take_number(0u);
+        let taken = take_number(counter_next_seed);
         if (taken >= plan.seed_count) {
           break;
         }
-        let own = work.words[plan.at_seeds + 8u * taken + (lane_index & 7u)];
-        let s = lanes_all(own);
-        line.phase = phase_at_seed;
-        line.seed = s[3];
-        line.seed_position = vec3_of_words(s[0], s[1], s[2]);
-        line.position = line.seed_position;
-        if (plan.given_directions != 0u && lane_index >= 4u && lane_index < 7u) {
-          work.words[state_at + 28u + lane_index] = own;
+        let given = stand_at_seed(&line, taken);
+        if (plan.given_directions != 0u && lane_index == 0u) {
+          save_vec3(state_at + state_directions, given);
         }
       }
       if (line.phase == phase_starts_half) {
-        let along = stored_direction(state_at, line.direction);
-        line.frame.tangent = select(along, -along, line.half != 0u);
-        line.position = line.seed_position;
-        line.steps = 0u;
-        line.points = 0u;
-        line.frame = begin_half(Ask(false, plan.first_seed + line.seed, line.direction, line.half, 0u, line.position,
-                                    line.frame));
-        line.phase = phase_at_start;
+        start_half(&line, stored_direction(state_at, line.direction));
       }
-      if (line.phase >= phase_at_start && (page.page == no_page || page.count == points_per_page)) {
-        if (page.page != no_page) {
-          close_page(page, line, 0u, end_none);
-        }
-        page = Page(take_number(1u), line.points, 0u);
-        if (page.page >= plan.page_capacity) {
-          page.page = no_page;
-          break;
-        }
+      if (!has_page(&page, &line)) {
+        break;
       }
       // Where the streamline stands now.
       let initial = line.phase == phase_at_seed;
@@ -156,40 +142,25 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
       }
       if (initial) {
         if (reason != end_none) {
-          count_one(2u);
-          line.phase = phase_free;
+          leave_bad_seed(&line);
           continue;
         }
-        line.count = 1u;
+        var count = 1u;
         if (plan.given_directions == 0u) {
           calls -= 1u;
           apply_threshold(fill_amplitudes(false, line.frame.tangent));
-          line.count = find_peaks(initial_limit());
-          keep_initial_peaks(line.count);
-          save_vec3(state_at + 32u + 3u * lane_index, initial_direction);
+          count = find_peaks(initial_limit());
+          keep_initial_peaks(count);
+          save_vec3(state_at + state_directions + 3u * lane_index, initial_direction);
         }
         storageBarrier();
-        line.direction = 0u;
-        line.half = select(1u, 0u, plan.one_sided != 0u);
-        line.phase = phase_starts_half;
-        if (line.count == 0u) {
-          count_one(3u);
-          line.phase = phase_free;
-        }
+        take_directions(&line, count);
         continue;
       }
-      if (line.phase == phase_moved && reason == end_none && line.steps % plan.substeps == 0u) {
-        if (lane_index < 3u) {
-          pages[plan.at_points + 96u * page.page + 3u * page.count + lane_index] =
-              bitcast<u32>(line.position[lane_index]);
-        }
-        page.count += 1u;
-        line.points += 1u;
-        if (line.points == plan.max_steps) {
-          reason = end_max_length;
-        }
+      if (reason == end_none) {
+        reason = keep_point(&page, &line);
       }
-      if (!(line.phase == phase_moved && reason != end_none)) {
+      if (reason == end_none) {
         calls -= 1u;
         let relative = mul(plan.relative_threshold, values_here.greatest);
         let threshold = select(plan.absolute_threshold, relative, relative > plan.absolute_threshold);
@@ -203,30 +174,17 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
         reason = end_no_direction;
       }
     }
-    close_page(page, line, 1u, reason);
-    page.page = no_page;
-    if (line.half == 1u) {
-      line.half = 0u;
-      line.phase = phase_starts_half;
-    } else {
-      line.half = select(1u, 0u, plan.one_sided != 0u);
-      line.direction += 1u;
-      line.phase = select(phase_free, phase_starts_half, line.direction < line.count);
-    }
+    end_half(&page, &line, reason);
   }
-  if (page.page != no_page) {
-    close_page(page, line, 0u, end_none);
-  }
-  save_line(state_at, line);
+  leave_line(state_at, page, line);
   return StepStart(false, 0.0);
 }
 
-// What lane_propagate() needs; `straight` as the first number of `a` where the curve is not bent.
+// What lane_propagate() needs; straight_arc as the first number of `a` where the curve is not bent.
 struct ProbeArc {
   a: vec4<f32>,  // along, aside_1, aside_2, keep
   b: vec4<f32>,  // turn_1, turn_2, normal_normal, normal_binormal
 }
-const straight = 0x1p100f;  // `along` is at most 10^4
 
 struct ProbeMove {
   displacement: vec3<f32>,
@@ -242,7 +200,7 @@ fn near_unit(a: vec3<f32>) -> vec3<f32> {
 // what is normalised here, to 2^-16 where 2^-13 would do. The binormal is made anew: three registers less while memory is
 // waited for.
 fn move_probe(tangent: vec3<f32>, normal: vec3<f32>, arc: ProbeArc) -> ProbeMove {
-  if (arc.a.x == straight) {
+  if (arc.a.x == straight_arc) {
     return ProbeMove(scale_vec3(tangent, plan.ptt_probe_step_mm), tangent, normal);
   }
   let binormal = cross_vec3(tangent, normal);
@@ -254,12 +212,12 @@ fn move_probe(tangent: vec3<f32>, normal: vec3<f32>, arc: ProbeArc) -> ProbeMove
 
 // The 32 candidates from number `attempt` on, one by each lane.
 fn make_candidates(attempt: u32) {
-  let counter = DrawCounter(plan.first_seed + line_words[1], draw_purpose_step, line_words[2], line_words[4], line_words[5],
-                            0u);
+  let counter = DrawCounter(plan.first_seed + line_words[line_seed], draw_purpose_step, line_words[line_direction],
+                            line_words[line_half], line_words[line_steps], 0u);
   let candidate = draw_candidate(counter_words(counter, 0u), attempt + lane_index);
   let arc = lane_arc(candidate.k1, candidate.k2, plan.ptt_probe_step_mm);
   lanes_barrier();
-  made_a[lane_index] = vec4<f32>(select(straight, arc.along, arc.bent), arc.aside_1, arc.aside_2, arc.keep);
+  made_a[lane_index] = vec4<f32>(select(straight_arc, arc.along, arc.bent), arc.aside_1, arc.aside_2, arc.keep);
   made_b[lane_index] = vec4<f32>(arc.turn_1, arc.turn_2, arc.normal_normal, arc.normal_binormal);
   made_heights[lane_index] = candidate.height;
   made_k[lane_index] = vec2<f32>(candidate.k1, candidate.k2);
@@ -276,9 +234,9 @@ fn least_of_lanes(value: u32) -> u32 {
 
 fn track_seeds(workgroup: u32) {
   let state_at = state_words * workgroup;
-  var word = select(0u, work.words[state_at + lane_index], lane_index < 22u);
-  word = select(word, no_page, lane_index == 22u);
-  line_words[lane_index] = select(word, plan.budget, lane_index == 26u);
+  var word = select(0u, work.words[state_at + lane_index], lane_index < line_words_used);
+  word = select(word, no_page, lane_index == kept_page);
+  line_words[lane_index] = select(word, plan.budget, lane_index == kept_most_calls);
   lanes_barrier();
   let below = (1u << lane_index) - 1u;
   let points_of_probe = i32(plan.ptt_probe_quality) - 1;

@@ -1,12 +1,6 @@
 // Mirrors src/tract/kernel/sample.hpp: reading the field at a point. The bindings, field_number() and the numbers of the
 // field's shape (channels(), ...) are written by webgpu_shader.cpp, since a field may lie in several bindings.
 
-const end_none = 0u;
-const end_stop_map = 1u;
-const end_outside_image = 2u;
-const end_no_direction = 3u;
-const end_max_length = 4u;
-
 fn table_number(at: u32) -> f32 {
   return bitcast<f32>(tables[at]);
 }

@@ -30,7 +30,7 @@ struct Answer {
 }
 
 fn initial_limit() -> u32 {
-  return min(plan.max_directions, 32u);
+  return min(plan.max_directions, most_initial_directions);
 }
 
 fn no_step(ask: Ask) -> Answer {

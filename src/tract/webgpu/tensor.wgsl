@@ -9,8 +9,6 @@ struct SymmetricMatrix {
   yz: f32,
 }
 
-const jacobi_sweeps = 5;
-
 struct JacobiRotation {
   cosine: f32,
   sine: f32,

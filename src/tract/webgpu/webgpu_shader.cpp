@@ -13,6 +13,8 @@
 #include "numerics/lanes_portable.hpp"
 #include "numerics/mirror_sum.hpp"
 #include "tract/webgpu/probe_words.hpp"
+#include "tract/webgpu/shader_constants.hpp"
+#include "tract/webgpu/streamline_words.hpp"
 
 namespace cingulum {
 namespace {
@@ -295,7 +297,7 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
       {"budget", launch.budget},
       {"call_shares", launch.call_shares},
       {"page_capacity", launch.page_capacity},
-      {"at_points", 4u * launch.page_capacity},
+      {"at_points", entry_words * launch.page_capacity},
       {"at_seeds", launch.at_seeds},
       {"at_values", launch.at_values},
       {"given_directions", launch.given_directions},
@@ -406,6 +408,7 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
                  "const boot_rows_size = {}u;\n",
                  std::max(1u, sizes.record), std::max(1u, sizes.values),
                  std::max(1u, sizes.values / numerics::lane_count), std::max(1u, sizes.boot_rows));
+  text += tracking_constants_wgsl();
   write_shape(text, shape_numbers(input, pieces), form.specialised);
   write_field_access(text, pieces, input.field.half != 0u);
   text += numerics_wgsl(form.lanes, "plan.negative_zero", form.int64);

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/interrupt.hpp"
@@ -15,20 +16,19 @@
 #include "base/quantity.hpp"
 #include "numerics/lanes_portable.hpp"
 #include "tract/cpu/tables.hpp"
+#include "tract/field/brick_turns.hpp"
 #include "tract/field/field_fit.hpp"
 #include "tract/paged/device_tables.hpp"
 #include "tract/run/backends.hpp"
 #include "tract/seeds/seed_order.hpp"
 #include "tract/webgpu/page_store.hpp"
 #include "tract/webgpu/probe_words.hpp"
+#include "tract/webgpu/streamline_words.hpp"
 #include "tract/webgpu/webgpu_shader.hpp"
 
 namespace cingulum {
 namespace {
 
-constexpr std::uint32_t counter_words = 16;  // streamline.wgsl
-constexpr std::uint32_t state_words = 128;
-constexpr std::uint32_t seed_words = 8;
 constexpr std::size_t most_spare_blocks = 8;
 // Of one upload; larger ranges are tracked in several.
 constexpr std::uint32_t most_seeds_at_once = 1u << 18;
@@ -39,7 +39,6 @@ constexpr std::uint32_t fewest_pages = 256;
 constexpr std::uint32_t guaranteed_workgroup_bytes = 16384;
 constexpr std::uint32_t guaranteed_bindings = 8;
 constexpr std::uint32_t bindings_besides_field = 3;  // tables, work, pages
-constexpr std::uint32_t calls_of_a_share = 64;       // ptt_probes.wgsl
 constexpr std::uint32_t shares_of_one = 4;           // how many times the usual calls a workgroup may make
 constexpr std::uint32_t probe_element_bytes = 16;
 constexpr std::uint32_t most_sphere_rows = 64;  // find_peaks.wgsl keeps a bit per row in two words
@@ -81,6 +80,10 @@ std::uint64_t rounds_of_a_call(const TrackingInput& input, bool probes) {
         (1 + (plan.ptt_tries + 31) / 32) * plan.ptt_probe_quality * std::max(plan.ptt_probe_count, 1u) * amplitude;
   }
   return rounds;
+}
+
+constexpr std::uint64_t byte_of(WorkCounter counter) {
+  return static_cast<std::uint64_t>(counter) * sizeof(std::uint32_t);
 }
 
 // What one call of track() uses.
@@ -169,7 +172,7 @@ class WebgpuTracker final : public Tracker {
   }
   [[nodiscard]] std::uint32_t value_words() const { return probes_ ? tracking_value_words(device_tables_.input) : 0u; }
   [[nodiscard]] std::uint64_t work_memory(std::uint32_t seeds) const {
-    return (counter_words + std::uint64_t{workgroups_} * state_words + std::uint64_t{seeds} * seed_words +
+    return (work_counter_words + std::uint64_t{workgroups_} * state_words + std::uint64_t{seeds} * seed_words +
             std::uint64_t{workgroups_} * value_words()) *
            sizeof(std::uint32_t);
   }
@@ -182,7 +185,7 @@ class WebgpuTracker final : public Tracker {
     probe_tables_.reset();
     field_.clear();
     bricks_ = {};
-    resident_brick_ = no_brick;
+    resident_brick_.forget();
   }
 
   void give_up_probes() {
@@ -357,12 +360,13 @@ class WebgpuTracker final : public Tracker {
       return queue->synchronise();
     }
     CGL_TRY(upload(*queue, *tables_, record_of_voxel, words.size_bytes()));
-    CGL_TRY(upload_records(*queue, 0, 0, records));
+    CGL_TRY(upload_records(*queue, {0, 0, records}));
     return queue->synchronise();
   }
 
   // Records [first, first + count) of the field to the place `at`, counted in records, over all pieces.
-  [[nodiscard]] Status upload_records(Queue& queue, std::uint64_t at, std::uint64_t first, std::uint64_t count) const {
+  [[nodiscard]] Status upload_records(Queue& queue, BrickRecords records) const {
+    auto [at, first, count] = records;
     const std::uint64_t record_bytes = std::uint64_t{source_->stride} * source_->number_bytes();
     while (count > 0) {
       const std::uint64_t piece = at / pieces_.records_per_piece, within = at % pieces_.records_per_piece;
@@ -377,35 +381,28 @@ class WebgpuTracker final : public Tracker {
   }
 
   [[nodiscard]] Status load_brick(Queue& queue, std::uint32_t which) {
-    if (resident_brick_ == which) return {};
-    resident_brick_ = no_brick;
-    const FieldBrick& brick = bricks_[which];
-    const std::vector<std::uint32_t> record_of_voxel = bricks_.record_of_voxel(*source_, which);
-    CGL_TRY(upload(queue, *tables_, std::span<const std::uint32_t>(record_of_voxel),
-                   device_tables_.words.size() * sizeof(std::uint32_t)));
-    CGL_TRY(upload_records(queue, 0, 0, 1));
-    CGL_TRY(upload_records(queue, 1, brick.first_record, brick.end_record - brick.first_record));
-    CGL_TRY(queue.synchronise());
-    resident_brick_ = which;
-    return {};
+    return resident_brick_.bring(
+        *source_, bricks_, which, queue,
+        [&](std::span<const std::uint32_t> numbers) {
+          return upload(queue, *tables_, numbers, device_tables_.words.size() * sizeof(std::uint32_t));
+        },
+        [&](const BrickRecords& records) { return upload_records(queue, records); });
   }
 
   // The brick for which most workgroups wait. All that have not finished do.
   [[nodiscard]] Result<std::uint32_t> wanted_brick(Workspace& workspace, std::uint32_t workgroups) const {
-    constexpr std::size_t phase_word = 0, z_word = 12;  // streamline.wgsl: line_of_words
     std::vector<std::uint32_t> states(std::size_t{workgroups} * state_words);
-    CGL_TRY(download(*workspace.queue, std::span(states), *workspace.work, counter_words * sizeof(std::uint32_t)));
+    CGL_TRY(download(*workspace.queue, std::span(states), *workspace.work, work_counter_words * sizeof(std::uint32_t)));
     CGL_TRY(workspace.queue->synchronise());
-    std::vector<std::uint32_t> waiting(bricks_.size());
-    for (std::size_t at = 0; at < states.size(); at += state_words) {
-      if (states[at + phase_word] != 0) ++waiting[bricks_.brick_at(std::bit_cast<float>(states[at + z_word]))];
+    BrickWaits waits(bricks_);
+    for (std::uint32_t workgroup = 0; workgroup < workgroups; ++workgroup) {
+      LineWords line{};
+      std::memcpy(&line, &states[std::size_t{workgroup} * state_words], sizeof line);
+      if (line.phase != static_cast<std::uint32_t>(LinePhase::free)) waits.add(line.position.z, workgroup);
     }
-    const auto most = std::max_element(waiting.begin(), waiting.end());
-    if (*most == 0 || most - waiting.begin() == static_cast<std::ptrdiff_t>(resident_brick_)) {
-      return fail(ErrorKind::device, "device {}: streamlines do not leave their brick of the field; use --device cpu",
-                  device_.id());
-    }
-    return static_cast<std::uint32_t>(most - waiting.begin());
+    const std::optional<std::uint32_t> wanted = waits.most_wanted();
+    if (!wanted || *wanted == resident_brick_.which()) return tl::make_unexpected(stuck_in_brick(device_.id()));
+    return *wanted;
   }
 
   // There is one from the beginning, so that a run which has begun does not fail for want of memory; with fewer pages
@@ -476,9 +473,7 @@ class WebgpuTracker final : public Tracker {
     std::unique_lock<std::mutex> alone;
     if (!bricks_.empty()) {
       alone = std::unique_lock(brick_mutex_);
-      std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return bricks_.brick_at(positions[a].z) < bricks_.brick_at(positions[b].z);
-      });
+      sort_by_brick(bricks_, positions, order);
     }
     std::vector<PageBlock> blocks;
     SeedCounts counts;
@@ -506,20 +501,17 @@ class WebgpuTracker final : public Tracker {
 
   Status upload_seeds(SeedRange range, const std::vector<numerics::Vec3>& positions,
                       std::span<const std::uint32_t> some, Workspace& workspace) const {
-    const std::uint64_t at_seeds = counter_words + std::uint64_t{workgroups_} * state_words;
-    std::vector<std::uint32_t> words(some.size() * seed_words);
+    const std::uint64_t at_seeds = work_counter_words + std::uint64_t{workgroups_} * state_words;
+    std::vector<SeedWords> words(some.size());
     for (std::size_t i = 0; i < some.size(); ++i) {
-      std::uint32_t* const seed = &words[i * seed_words];
-      std::memcpy(seed, &positions[some[i]], sizeof(numerics::Vec3));
-      seed[3] = some[i];
-      if (directions_ != nullptr) {
-        std::memcpy(seed + 4, &directions_->directions[range.first + some[i]], sizeof(numerics::Vec3));
-      }
+      words[i].position = positions[some[i]];
+      words[i].number = some[i];
+      if (directions_ != nullptr) words[i].given = directions_->directions[range.first + some[i]];
     }
     // Zeros: all counters, and every workgroup free.
     CGL_TRY(workspace.queue->fill(*workspace.work, 0, at_seeds * sizeof(std::uint32_t), std::byte{0}));
-    CGL_TRY(upload(*workspace.queue, *workspace.work, std::span<const std::uint32_t>(words),
-                   at_seeds * sizeof(std::uint32_t)));
+    CGL_TRY(
+        upload(*workspace.queue, *workspace.work, std::span<const SeedWords>(words), at_seeds * sizeof(std::uint32_t)));
     // `words` goes: the queue may read it until then.
     return workspace.queue->synchronise();
   }
@@ -530,7 +522,7 @@ class WebgpuTracker final : public Tracker {
     Queue& queue = *workspace.queue;
     CGL_TRY(upload_seeds(range, positions, some, workspace));
     if (!bricks_.empty()) CGL_TRY(load_brick(queue, bricks_.brick_at(positions[some.front()].z)));
-    std::array<std::uint32_t, counter_words> counters{};
+    std::array<std::uint32_t, work_counter_words> counters{};
     for (bool finished = false; !finished;) {
       CGL_TRY(check_interrupt());
       LaunchNumbers launch;
@@ -547,8 +539,8 @@ class WebgpuTracker final : public Tracker {
       launch.at_values = launch.at_seeds + workspace.seed_capacity * seed_words;
       launch.given_directions = directions_ != nullptr ? 1u : 0u;
       if (!bricks_.empty()) {
-        launch.brick_low = std::max(bricks_.low(resident_brick_), -LaunchNumbers::unbounded);
-        launch.brick_high = std::min(bricks_.high(resident_brick_), LaunchNumbers::unbounded);
+        launch.brick_low = std::max(bricks_.low(resident_brick_.which()), -LaunchNumbers::unbounded);
+        launch.brick_high = std::min(bricks_.high(resident_brick_.which()), LaunchNumbers::unbounded);
       }
       std::vector<KernelArgument> arguments = {argument(*tables_)};
       for (const auto& piece : field_) arguments.push_back(argument(*piece));
@@ -561,7 +553,8 @@ class WebgpuTracker final : public Tracker {
       for (const PlanNumber& number : plan_numbers(device_tables_, pieces_, launch)) arguments.push_back(number.value);
       const std::uint32_t workgroups = std::min<std::uint32_t>(workgroups_, launch.seed_count);
       const auto start = std::chrono::steady_clock::now();
-      CGL_TRY(queue.fill(*workspace.work, 4 * sizeof(std::uint32_t), 3 * sizeof(std::uint32_t), std::byte{0}));
+      CGL_TRY(queue.fill(*workspace.work, byte_of(WorkCounter::unfinished),
+                         counters_of_dispatch * sizeof(std::uint32_t), std::byte{0}));
       CGL_TRY_ASSIGN(const auto before, queue.record());
       CGL_TRY(queue.launch(*kernel_, {{workgroups, 1, 1}, {32, 1, 1}, 0}, arguments));
       CGL_TRY_ASSIGN(const auto after, queue.record());
@@ -572,16 +565,18 @@ class WebgpuTracker final : public Tracker {
         kernel_nanoseconds_ += static_cast<std::uint64_t>(std::max(0.0, 1e6 * milliseconds));
       }
       note_dispatch(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-      finished = counters[0] >= launch.seed_count && counters[4] == 0;
-      const std::uint32_t used = std::min(counters[1], pages_);
+      const auto counted = [&](WorkCounter counter) { return counters[static_cast<std::size_t>(counter)]; };
+      const std::uint32_t unfinished = counted(WorkCounter::unfinished);
+      finished = counted(WorkCounter::next_seed) >= launch.seed_count && unfinished == 0;
+      const std::uint32_t used = std::min(counted(WorkCounter::pages), pages_);
       if (finished || used > pages_ / 2) CGL_TRY(empty_pages(workspace, used, blocks));
-      if (!bricks_.empty() && !finished && counters[5] == counters[4]) {
+      if (!bricks_.empty() && !finished && counted(WorkCounter::waiting_for_brick) == unfinished) {
         CGL_TRY_ASSIGN(const std::uint32_t next, wanted_brick(workspace, workgroups));
         CGL_TRY(load_brick(queue, next));
       }
     }
-    counts.outside += counters[2];
-    counts.without_direction += counters[3];
+    counts.outside += counters[static_cast<std::size_t>(WorkCounter::seeds_outside)];
+    counts.without_direction += counters[static_cast<std::size_t>(WorkCounter::seeds_without_direction)];
     return {};
   }
 
@@ -590,10 +585,10 @@ class WebgpuTracker final : public Tracker {
     PageBlock block = take_block();
     block.make_room(used);
     Queue& queue = *workspace.queue;
-    CGL_TRY(download(queue, std::span(block.entries).first(std::size_t{used} * entry_words), *workspace.pages));
+    CGL_TRY(download(queue, std::span(block.entries).first(used), *workspace.pages));
     CGL_TRY(download(queue, std::span(block.points).first(std::size_t{used} * page_words), *workspace.pages,
                      std::uint64_t{pages_} * entry_words * sizeof(std::uint32_t)));
-    CGL_TRY(queue.fill(*workspace.work, sizeof(std::uint32_t), sizeof(std::uint32_t), std::byte{0}));
+    CGL_TRY(queue.fill(*workspace.work, byte_of(WorkCounter::pages), sizeof(std::uint32_t), std::byte{0}));
     CGL_TRY(queue.synchronise());
     blocks.push_back(std::move(block));
     return {};
@@ -633,9 +628,8 @@ class WebgpuTracker final : public Tracker {
   std::unique_ptr<Buffer> probe_tables_;  // where probes_ is set
   std::vector<std::unique_ptr<Buffer>> field_;
   const Field* source_ = nullptr;
-  static constexpr std::uint32_t no_brick = ~0u;
   FieldBricks bricks_;  // empty: the whole field is on the device
-  std::uint32_t resident_brick_ = no_brick;
+  ResidentBrick resident_brick_;
   std::mutex brick_mutex_;  // held while a range is tracked in bricks
   const Seeds* seeds_ = nullptr;
   const GivenDirections* directions_ = nullptr;

@@ -1,0 +1,111 @@
+// The life of a half of a streamline, written once for every backend: it enters a point, ends there for a reason or
+// keeps it, takes a step, and so on. What differs between trackers are policies:
+//   Steps    how a point is read and the next move found (kernel/steps.hpp; boot_in_registers.hpp,
+//   prob_in_registers.hpp
+//            and kept_corners.hpp have other ways to the same bits);
+//   Bounds   what of the field is there: all of it (WholeField) or a brick (brick_half.hpp);
+//   Points   where kept points go: an array (ArrayPoints), pages (paged_half.hpp), pages of halves that pause
+//            (brick_half.hpp).
+// Called by cpu/track_kernels.inc, paged_half.hpp and brick_half.hpp. ptt_in_registers.hpp has a loop of its own and
+// enters points by enter_point(). Mirrored by webgpu/streamline.wgsl and webgpu/track.wgsl.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/portable.hpp"
+#include "numerics/random.hpp"
+#include "numerics/vec3.hpp"
+#include "tract/kernel/ptt.hpp"
+#include "tract/kernel/steps.hpp"
+#include "tract/kernel/track.hpp"
+#include "tract/kernel/views.hpp"
+
+namespace cingulum::kernel {
+
+// As a reason: not begun, or without a place for its points. All bits are set, so that a filled buffer means it.
+inline constexpr std::uint32_t unfinished_half = 0xffffffffu;
+// As a reason: it left the brick of the field that is there.
+inline constexpr std::uint32_t paused_half = 0xfffffffeu;
+
+CGL_HD constexpr std::uint32_t code_of(EndReason reason) {
+  return static_cast<std::uint32_t>(reason);
+}
+
+struct WholeField {
+  CGL_HD bool has(numerics::Vec3) const { return true; }
+};
+
+// x y z of each point, one after the other.
+struct ArrayPoints {
+  float* to;
+
+  CGL_HD bool keep(std::uint32_t index, numerics::Vec3 position) const {
+    to[3u * index] = position.x;
+    to[3u * index + 1u] = position.y;
+    to[3u * index + 2u] = position.z;
+    return true;
+  }
+};
+
+// A half before its first step. It starts at a seed that was found good, heading `ahead`.
+CGL_HD inline HalfWalk begin_half(const TrackingPlan& plan, std::uint32_t seed, std::uint32_t direction_index,
+                                  std::uint32_t half, numerics::Vec3 position, numerics::Vec3 ahead, float* points) {
+  HalfWalk walk{seed, direction_index, half, 0u, 0u, 0u, position, {ahead, ahead, ahead}, points, {0u, 0u, 0u}};
+  if (static_cast<Getter>(plan.getter) == Getter::ptt) {
+    walk.frame = initial_frame(plan.key, seed, direction_index, half, ahead);
+  }
+  return walk;
+}
+
+// Where the last move led, or the seed: why the half ends there, in the one order of reasons that all backends have, or
+// EndReason::none. `keep` puts the point where points go; the seed, and the point at which a half ends, are not kept.
+// `Walk` has moves, arcs and kept as HalfWalk has them.
+CGL_HD_GENERIC
+template <class Walk, class Read, class Keep>
+CGL_HD inline std::uint32_t enter_point(const TrackingPlan& plan, numerics::Vec3 position, Walk& walk, Read&& read,
+                                        Keep&& keep) {
+  const EndReason reason = reason_against(plan, position, read);
+  if (reason != EndReason::none) return code_of(reason);
+  if (walk.moves != 0u) {
+    walk.arcs = walk.arcs + 1u;
+    if (static_cast<Getter>(plan.getter) != Getter::ptt || walk.arcs == plan.ptt_substeps) {
+      if (!keep(walk.kept, position)) return unfinished_half;
+      walk.kept = walk.kept + 1u;
+      walk.arcs = 0u;
+    }
+  }
+  return code_of(walk.kept == plan.max_steps ? EndReason::max_length : EndReason::none);
+}
+
+// One turn of a half: enters the point where it stands and moves on. EndReason::none while it goes on, else why it does
+// not: an EndReason, paused_half or unfinished_half. Reads nothing of the slab that an earlier turn left there unless
+// `held` says so, so that halves may take turns on one slab.
+CGL_HD_GENERIC
+template <class Lanes, class Steps, class Bounds, class Points>
+CGL_HD inline std::uint32_t walk_on(const TrackingInput& input, const Slab& slab, const Bounds& bounds,
+                                    typename Steps::template Held<Lanes>& held, Points& points, HalfWalk& walk) {
+  if (!bounds.has(walk.position)) return paused_half;
+  const std::uint32_t reason = enter_point(
+      input.plan, walk.position, walk, [&] { return Steps::template read<Lanes>(input, slab, walk.position, held); },
+      [&](std::uint32_t index, numerics::Vec3 position) { return points.keep(index, position); });
+  if (reason != code_of(EndReason::none)) return reason;
+  const numerics::DrawCounter counter{
+      walk.seed, numerics::DrawPurpose::step, walk.direction_index, walk.half, walk.moves, 0u};
+  walk.moves = walk.moves + 1u;
+  return code_of(move<Lanes, Steps>(input, slab, held, counter, walk.position, walk.frame) ? EndReason::none
+                                                                                           : EndReason::no_direction);
+}
+
+// Turns until it goes on no more.
+CGL_HD_GENERIC
+template <class Lanes, class Steps, class Bounds, class Points>
+CGL_HD inline HalfEnd walk_half(const TrackingInput& input, const Slab& slab, const Bounds& bounds, Points& points,
+                                HalfWalk& walk) {
+  auto held = Steps::template Held<Lanes>::begin(input);
+  for (;;) {
+    const std::uint32_t reason = walk_on<Lanes, Steps>(input, slab, bounds, held, points, walk);
+    if (reason != code_of(EndReason::none)) return {walk.kept, walk.moves, reason};
+  }
+}
+
+}  // namespace cingulum::kernel
