@@ -283,7 +283,7 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
       reason = static_cast<std::uint32_t>(EndReason::no_direction);
       reads = false;
     } else {
-      const float length = plan.step_mm / static_cast<float>(plan.ptt_substeps);
+      const float length = plan.ptt_arc_mm;
       move_along(plan, probe_turn<Warp>(curvature.k1, curvature.k2, length), length, position, frame);
       if (numerics::is_outside(position, plan.size)) {
         reason = static_cast<std::uint32_t>(EndReason::outside_image);
