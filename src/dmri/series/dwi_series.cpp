@@ -95,7 +95,11 @@ Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& he
   PartClock clock("series");
   BrainMask mask;
   if (files.mask.empty()) {
-    CGL_TRY_ASSIGN(const std::vector<double> b0, mean_b0(files.dwi, head.table, request.b0_threshold));
+    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(files.dwi));
+    CGL_TRY(check_volumes(files.dwi.string(), reader.header().volume_count(), head.table));
+    const auto next_volume = [&](std::span<float> volume) { return reader.next_volume(volume); };
+    CGL_TRY_ASSIGN(const std::vector<double> b0,
+                   mean_of_b0(files.dwi.string(), head.geometry, head.table, request.b0_threshold, next_volume));
     CGL_TRY_ASSIGN(mask, median_otsu(b0, head.geometry.size, {}, machine.pool));
   } else {
     CGL_TRY_ASSIGN(auto voxels, read_mask_on(files.mask, "the mask", head.geometry,
@@ -148,13 +152,6 @@ Result<DwiSeries> read_dwi_series(const fs::path& series, const GradientTable& t
   result.directions = directions_in_image_axes(table, frame, result.signals.geometry.voxel_to_world);
   result.b0_threshold = b0_threshold;
   return result;
-}
-
-Result<std::vector<double>> mean_b0(const fs::path& series, const GradientTable& table, double b0_threshold) {
-  CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(series));
-  CGL_TRY(check_volumes(series.string(), reader.header().volume_count(), table));
-  return mean_of_b0(series.string(), reader.header().geometry, table, b0_threshold,
-                    [&](std::span<float> volume) { return reader.next_volume(volume); });
 }
 
 Result<std::vector<std::uint8_t>> read_mask_on(const fs::path& path, std::string_view what, const ImageGeometry& grid,

@@ -73,10 +73,6 @@ struct SettledSeries {
                                                 GradientFrame frame, std::span<const std::uint8_t> mask,
                                                 double b0_threshold);
 
-// Mean of the b0 volumes, x fastest; fails where there are none.
-[[nodiscard]] Result<std::vector<double>> mean_b0(const std::filesystem::path& series, const GradientTable& table,
-                                                  double b0_threshold);
-
 // A mask on a grid that it must share; messages name both: "the mask", "the series dwi.nii.gz".
 [[nodiscard]] Result<std::vector<std::uint8_t>> read_mask_on(const std::filesystem::path& path, std::string_view what,
                                                              const ImageGeometry& grid, std::string_view what_grid);
