@@ -56,6 +56,7 @@ BrainMask given_mask(std::vector<std::uint8_t> voxels) {
 
 Result<SettledSeries> settle_series(DwiSignals signals, BrainMask mask, bool mask_made, const GradientTable& table,
                                     const SeriesRequest& request, const FitMachine& machine) {
+  CGL_TRY(check_volumes("the series", static_cast<std::int64_t>(signals.volumes), table));
   SettledSeries series;
   series.mask = std::move(mask);
   series.mask_made = mask_made;
@@ -96,7 +97,6 @@ Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& he
   BrainMask mask;
   if (files.mask.empty()) {
     CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(files.dwi));
-    CGL_TRY(check_volumes(files.dwi.string(), reader.header().volume_count(), head.table));
     const auto next_volume = [&](std::span<float> volume) { return reader.next_volume(volume); };
     CGL_TRY_ASSIGN(const std::vector<double> b0,
                    mean_of_b0(files.dwi.string(), head.geometry, head.table, request.b0_threshold, next_volume));
