@@ -14,7 +14,7 @@
 #include "base/result.hpp"
 #include "dmri/models/fit_device.hpp"
 #include "dmri/series/dwi_signals.hpp"
-#include "dmri/series/gradient_check.hpp"
+#include "dmri/series/gradient_frame.hpp"
 #include "dmri/series/median_otsu.hpp"
 #include "formats/gradient_table.hpp"
 #include "formats/image_geometry.hpp"

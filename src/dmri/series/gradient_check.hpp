@@ -1,9 +1,8 @@
 // Whether the b-vectors of a series are read in the right frame. All signed permutations of their axes (24, up to a
 // common sign), in image axes and, where the affine is oblique, in world axes too, are compared by fibre coherence: a
 // step along a fibre leads to a voxel with the same fibre. The tensor is fitted once; another reading of the b-vectors
-// only turns its main directions. settle_gradient_frame() is what the verbs and Python call before they fit or track;
-// check_gradients() is the comparison alone. `signals` should hold the brain: voxels outside of its mask count as
-// empty.
+// only turns its main directions. Called by gradient_frame.hpp, which decides what follows from it. `signals` should
+// hold the brain: voxels outside of its mask count as empty.
 #pragma once
 
 #include <array>
@@ -57,34 +56,5 @@ struct GradientCheck {
 // used where they suffice. Fails only where a tensor cannot be fitted. Deterministic; about a second for a whole brain.
 [[nodiscard]] Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientTable& table,
                                                     GradientFrame used, const FitMachine& machine);
-
-// What the caller knows of the frame of the b-vectors.
-enum class WantedFrame {
-  of_format,  // fsl for FSL pairs, world for MRtrix tables; another reading that is clearly better is an error
-  automatic,  // that of the format, or a frame that is clearly better
-  fsl,        // these three are given: the check may warn, it does not stop the run
-  voxel,
-  world,
-};
-
-// fsl, voxel, world or auto; of_format where the name is empty.
-[[nodiscard]] Result<WantedFrame> parse_wanted_frame(std::string_view name);
-[[nodiscard]] std::string_view wanted_frame_name(WantedFrame wanted);
-
-// As the caller says it, before any check: that of the format unless given.
-[[nodiscard]] GradientFrame unchecked_frame(WantedFrame wanted, GradientFrame of_format);
-
-struct SettledFrame {
-  GradientFrame frame = GradientFrame::fsl;  // in which the b-vectors are to be read
-  std::optional<GradientCheck> check;        // none where the frame was given and no tensor can be fitted
-  std::string not_checked;                   // why there is none
-  std::string warning;                       // for people: a frame was given and another is clearly better
-};
-
-// Fails where another reading is clearly better and the frame was neither given nor left to the check, or no frame is
-// that reading; and where the check cannot be made though the frame was not given. A check that is undecided stops
-// nothing.
-[[nodiscard]] Result<SettledFrame> settle_gradient_frame(const DwiSignals& signals, const GradientTable& table,
-                                                         WantedFrame wanted, const FitMachine& machine);
 
 }  // namespace cingulum

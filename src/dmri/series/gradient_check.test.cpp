@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "dmri/series/gradient_frame.hpp"
 #include "dmri/sphere/sphere.hpp"
 
 namespace cingulum {
@@ -270,7 +271,7 @@ SettledFrame settle(const Series& series, const GradientTable& table, WantedFram
   return result ? *result : SettledFrame{};
 }
 
-TEST(gradient_check, a_wrong_frame_stops_unless_it_was_given_or_left_to_the_check) {
+TEST(gradient_frame, a_wrong_frame_stops_unless_it_was_given_or_left_to_the_check) {
   const auto axes = all_orientations()[0];
   const Series series = make_series(axes, {2, 2, 2}, curved_bundles(), {.sigma = 20});
   GradientTable table = table_in_frame(series, axes, GradientFrame::voxel);
@@ -296,7 +297,7 @@ TEST(gradient_check, a_wrong_frame_stops_unless_it_was_given_or_left_to_the_chec
   EXPECT_TRUE(right.warning.empty());
 }
 
-TEST(gradient_check, what_no_frame_explains_stops_though_it_was_left_to_the_check) {
+TEST(gradient_frame, what_no_frame_explains_stops_though_it_was_left_to_the_check) {
   const auto axes = all_orientations()[0];
   const Series series = make_series(axes, {2, 2, 2}, curved_bundles(), {.sigma = 20});
   GradientTable table = table_in_frame(series, axes, GradientFrame::fsl);
@@ -305,7 +306,7 @@ TEST(gradient_check, what_no_frame_explains_stops_though_it_was_left_to_the_chec
   EXPECT_FALSE(settle_gradient_frame(series.signals, table, WantedFrame::automatic, **pool));
 }
 
-TEST(gradient_check, a_check_that_cannot_be_made_stops_unless_the_frame_was_given) {
+TEST(gradient_frame, a_check_that_cannot_be_made_stops_unless_the_frame_was_given) {
   const auto axes = all_orientations()[0];
   Series series = make_series(axes, {3, 3, 3}, curved_bundles());
   const std::vector<std::size_t> few = {0, 1, 2, 3, 4};  // one b0 and four directions determine no tensor
@@ -325,7 +326,7 @@ TEST(gradient_check, a_check_that_cannot_be_made_stops_unless_the_frame_was_give
   EXPECT_NE(given.not_checked.find("fitting tensors"), std::string::npos);
 }
 
-TEST(gradient_check, names_of_wanted_frames_are_read_and_written) {
+TEST(gradient_frame, names_of_wanted_frames_are_read_and_written) {
   for (const char* name : {"", "auto", "fsl", "voxel", "world"}) {
     const auto wanted = parse_wanted_frame(name);
     ASSERT_TRUE(wanted) << name;
