@@ -1,10 +1,9 @@
-// What `cingulum fit` fits: series, gradient table and mask, read, checked and in the frame of the output; and what a
-// fit keeps while it runs. Called by fit.cpp and fit_models.cpp.
+// What `cingulum fit` fits: the arguments become a request of dmri/series/dwi_series.hpp, and the series what the
+// models take, in the frame of the output; and what a fit keeps while it runs. Called by fit.cpp and fit_models.cpp.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -14,10 +13,8 @@
 #include "cli/verb.hpp"
 #include "dmri/models/fit_device.hpp"
 #include "dmri/models/fit_folder.hpp"
-#include "dmri/series/dwi_signals.hpp"
-#include "dmri/series/median_otsu.hpp"
+#include "dmri/series/dwi_series.hpp"
 #include "dmri/series/volume_selection.hpp"
-#include "formats/image_geometry.hpp"
 #include "numerics/vec3.hpp"
 
 namespace cingulum {
@@ -26,7 +23,7 @@ namespace cingulum {
 struct FitInput {
   std::string model;
   bool world = false;  // frame of directions, coefficients, tensors and peaks
-  DwiSignals signals;
+  DwiSignals signals;  // of the volumes of `selection`
   VolumeSelection selection;
   std::vector<numerics::Vec3d> image_directions;  // per volume of `signals`, image axes
   std::vector<numerics::Vec3d> directions;        // the same in the output's frame
@@ -56,8 +53,5 @@ struct FitRun {
 // Writes what the folder says of all its files: parameters, inputs, warnings; and the mask where one was made. Called
 // once the parameters are known and before the first map.
 [[nodiscard]] Status describe_fit(FitRun& run, const FitInput& input);
-
-// From image axes to scanner axes: along the columns of the affine, without their lengths.
-[[nodiscard]] std::vector<numerics::Vec3d> to_world(std::span<const numerics::Vec3d> directions, const Affine& affine);
 
 }  // namespace cingulum

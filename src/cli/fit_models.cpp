@@ -8,7 +8,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/quantity.hpp"
-#include "dmri/models/csd.hpp"
+#include "dmri/models/deconvolution.hpp"
 #include "dmri/models/harmonic_fit.hpp"
 #include "dmri/models/peaks.hpp"
 #include "dmri/models/q_ball.hpp"
@@ -137,8 +137,14 @@ Result<FibreResponse> take_response(FitRun& run, const FitInput& input) {
   run.parameters["response_fa"] = box.least_fa;
   run.parameters["response_radius"] = box.radius;
   if (box.centre) run.parameters["response_centre"] = *box.centre;
-  CGL_TRY_ASSIGN(FibreResponse response,
-                 estimate_response(input.signals, input.selection, input.image_directions, box, run.machine()));
+  auto estimated = estimate_response(input.signals, input.selection, input.image_directions, box, run.machine());
+  if (!estimated && estimated.error().kind() == ErrorKind::not_found) {
+    return fail(
+        ErrorKind::not_found,
+        "{} (--response FILE), or use a lower --response-fa, a larger --response-radius or another --response-centre",
+        estimated.error().message());
+  }
+  CGL_TRY_ASSIGN(FibreResponse response, std::move(estimated));
   const auto& [l1, l2, l3] = *response.eigenvalues;
   log_info("response from {} voxels: eigenvalues {:.3g} {:.3g} {:.3g} mm^2/s, b0 signal {:.4g}",
            format_count(response.voxels), l1, l2, l3, response.s0);
@@ -208,8 +214,7 @@ Status fit_constrained(FitRun& run, const FitInput& input) {
   CGL_TRY_ASSIGN(const FibreResponse response, take_response(run, input));
   CsdOptions options;
   options.degree = degree_of(run, input, 8);
-  if (!response.eigenvalues && response.zonal.size() < static_cast<std::size_t>(options.degree / 2 + 1)) {
-    const int degree = 2 * (static_cast<int>(response.zonal.size()) - 1);
+  if (const int degree = degree_for_response(options.degree, response); degree < options.degree) {
     run.warn(fmt::format("the response has degree {}: --sh-order {} lowered to it", degree, options.degree));
     options.degree = degree;
     run.parameters["sh_order"] = degree;
@@ -224,27 +229,16 @@ Status fit_constrained(FitRun& run, const FitInput& input) {
   run.parameters["csd_iterations"] = options.iterations;
   run.parameters["csd_sphere"] = {{"name", sphere.name}, {"directions", sphere.size()}};
 
-  // The response is fitted at the gradients in image axes whatever the frame, and the constraint turns with them: the
-  // result in one frame is then the result in the other, turned.
-  const auto b_values = input.selection.of_weighted(input.selection.b_values);
-  CGL_TRY_ASSIGN(const auto zonal, zonal_response(response, b_values,
-                                                  input.selection.of_weighted(input.image_directions), options.degree));
   const auto constraint =
       input.world ? to_world(sphere.directions, input.signals.geometry.voxel_to_world) : sphere.directions;
-  CGL_TRY_ASSIGN(const CsdModel model,
-                 CsdModel::create(input.selection.of_weighted(input.directions), zonal, constraint, options));
   Progress progress("deconvolving", input.signals.voxels.size(), "voxels", run.context.progress_options());
-  CGL_TRY_ASSIGN(const CsdFit fit, fit_csd(model, input.signals.values, input.signals.volumes, input.selection.weighted,
-                                           run.machine(), [&](std::size_t count) { progress.advance(count); }));
+  CGL_TRY_ASSIGN(const Deconvolution result,
+                 deconvolve({input.signals, input.selection, input.image_directions, input.directions, constraint},
+                            response, options, run.machine(), [&](std::size_t count) { progress.advance(count); }));
   progress.finish();
-  if (fit.not_converged > 0) {
-    run.warn(fmt::format("{} voxels did not converge in {} iterations", format_count(fit.not_converged),
-                         options.iterations));
-  }
-  if (fit.not_solvable > 0) {
-    run.warn(fmt::format("{} voxels could not be solved and are zero", format_count(fit.not_solvable)));
-  }
-  Json response_facts = {{"zonal", zonal}, {"s0", response.s0}};
+  for (const std::string& warning : result.warnings) run.warn(warning);
+  const CsdFit& fit = result.fit;
+  Json response_facts = {{"zonal", result.zonal}, {"s0", response.s0}};
   if (response.eigenvalues) response_facts["eigenvalues"] = *response.eigenvalues;
   if (!run.arguments.given("response")) response_facts["voxels"] = response.voxels;
   run.results["response"] = response_facts;
@@ -254,16 +248,16 @@ Status fit_constrained(FitRun& run, const FitInput& input) {
   run.results["not_converged_voxels"] = fit.not_converged;
   run.results["not_solvable_voxels"] = fit.not_solvable;
   CGL_TRY(describe_fit(run, input));
-  CGL_TRY(run.folder.write_map("fod", fit.coefficients, model.coefficient_count(),
+  CGL_TRY(run.folder.write_map("fod", fit.coefficients, result.coefficient_count,
                                "spherical harmonics of the fibre orientation distribution", run.pool,
-                               harmonics_facts(model.basis(), input)));
+                               harmonics_facts(result.basis, input)));
   if (response.eigenvalues) {
     CGL_TRY(run.folder.write_text("response.txt", format_tensor_response(response),
                                   "eigenvalues in mm^2/s of the response and its b0 signal"));
   }
-  CGL_TRY(run.folder.write_text("response_zonal.txt", format_zonal_response(zonal),
+  CGL_TRY(run.folder.write_text("response_zonal.txt", format_zonal_response(result.zonal),
                                 "zonal harmonics of the response, as MRtrix3 reads them"));
-  return write_functions(run, input, model.basis(), fit.coefficients);
+  return write_functions(run, input, result.basis, fit.coefficients);
 }
 
 }  // namespace cingulum

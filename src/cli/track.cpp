@@ -58,35 +58,31 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   CGL_TRY(check_output(sidecar_path(out), write_options));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
 
-  // What is tracked.
-  TrackingData data;
-  fs::path name_of_data;
+  // What is tracked, and the plan, which needs the grid and is needed for the field.
+  CGL_TRY_ASSIGN(TrackSource source, open_source(arguments, getter, out, context));
+  const double smallest_edge = source.geometry.smallest_edge_mm();
+  CGL_TRY_ASSIGN(const TrackingOptions options, tracking_options(arguments, getter, smallest_edge));
+  CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, source.geometry));
+  CGL_TRY_ASSIGN(PreparedSource prepared, prepare_source(source, arguments, options, plan, out, wanted, context));
+  TrackingData& data = prepared.data;
   fs::path seed_mask = arguments.given("seed-mask") ? fs::path(arguments.text("seed-mask")) : fs::path();
   std::vector<FoundInput> found;
   std::string phantom_hash;
-  if (is_field_file_run(arguments)) {
-    CGL_TRY_ASSIGN(data, prepare_file(arguments, getter, context));
-    name_of_data = "the tracked image";
-  } else {
-    CGL_TRY_ASSIGN(const SeriesPaths paths, series_paths(arguments, out, context));
-    CGL_TRY_ASSIGN(data, prepare_series(arguments, paths, getter, out, wanted, context));
-    name_of_data = paths.dwi;
-    seed_mask = paths.seed_mask;
-    found = paths.found;
-    if (paths.phantom) {
-      CGL_TRY_ASSIGN(phantom_hash, hash_of_file(paths.dwi));
-      CGL_TRY(check_repeated_phantom(command_line, paths.dwi, phantom_hash));
+  if (source.series) {
+    seed_mask = source.series->seed_mask;
+    found = source.series->found;
+    if (source.series->phantom) {
+      const fs::path& dwi = source.series->files.dwi;
+      CGL_TRY_ASSIGN(phantom_hash, hash_of_file(dwi));
+      CGL_TRY(check_repeated_phantom(command_line, dwi, phantom_hash));
     }
   }
-  const double smallest_edge = data.geometry.smallest_edge_mm();
-  CGL_TRY_ASSIGN(const TrackingOptions options, tracking_options(arguments, getter, smallest_edge));
-  CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, data.geometry));
   if (data.prepared.field.replaced > 0) {
     log_warning("{} numbers of the field were not finite or too small and count as 0",
                 format_count(data.prepared.field.replaced));
   }
   if (arguments.text("field-precision") == "half") CGL_TRY(store_in_half_precision(data.prepared.field));
-  CGL_TRY_ASSIGN(const std::unique_ptr<Seeds> seeds, make_seeds(arguments, data, seed_mask, name_of_data));
+  CGL_TRY_ASSIGN(const std::unique_ptr<Seeds> seeds, make_seeds(arguments, data, seed_mask, source.name));
   CGL_TRY_ASSIGN(const std::optional<GivenDirections> directions, given_directions(arguments, *seeds, data.geometry));
 
   TrackingRunOptions run_options;
@@ -121,7 +117,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
 
   TrackTiming timing;
   timing.device = devices.names;
-  timing.fitted_on = data.fitted_on;
+  timing.fitted_on = prepared.fitted_on;
   timing.prepare_seconds = seconds_since(begin);
   const auto track_begin = Clock::now();
   Progress progress("tracking", run_options.select > 0 ? 0 : seeds->count(), "seeds", context.progress_options());

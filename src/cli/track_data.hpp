@@ -1,44 +1,44 @@
-// What `cingulum track` tracks, and where: the field and the stopping map of a diffusion series, or of a file of
-// amplitudes, spherical harmonics, peaks or tensors.
+// What `cingulum track` tracks: the arguments become requests of series_field.hpp or file_field.hpp, in two steps,
+// since the plan stands between them: first the grid is known, then the field is made.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <string_view>
-#include <vector>
+#include <optional>
+#include <string>
 
 #include "base/result.hpp"
 #include "cli/track_devices.hpp"
 #include "cli/track_series.hpp"
 #include "cli/verb.hpp"
-#include "formats/image_geometry.hpp"
-#include "tract/field/dwi_preparation.hpp"
+#include "dmri/series/dwi_series.hpp"
+#include "tract/field/file_field.hpp"
+#include "tract/field/tracking_data.hpp"
 #include "tract/plan/tracking_plan.hpp"
 
 namespace cingulum {
 
-struct TrackingData {
+// What the arguments name, opened: a series or an image.
+struct TrackSource {
+  std::optional<SeriesPaths> series;
+  SeriesHead head;                 // of the series
+  std::optional<FieldFile> image;  // amplitudes, harmonics, peaks or tensors
   ImageGeometry geometry;
-  PreparedField prepared;
-  std::vector<float> stop_map;
-  std::vector<std::uint8_t> mask;   // one byte per voxel
-  std::filesystem::path made_mask;  // written beside the output
-  std::string fitted_on;            // a device, or empty where nothing was fitted
+  std::string name;  // for messages
 };
 
-// Whether --sf, --sh, --peaks or --tensor name what is tracked.
-[[nodiscard]] bool is_field_file_run(const ParsedArguments& arguments);
+[[nodiscard]] Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter,
+                                              const std::filesystem::path& out, VerbContext& context);
 
-// Without a mask one is made and written beside `out`. Models are fitted where it is tracked, where that can be.
-[[nodiscard]] Result<TrackingData> prepare_series(const ParsedArguments& arguments, const SeriesPaths& paths,
-                                                  Getter getter, const std::filesystem::path& out,
-                                                  const WantedDevices& wanted, VerbContext& context);
+struct PreparedSource {
+  TrackingData data;
+  std::string fitted_on;  // a device, or empty where nothing was fitted
+};
 
-[[nodiscard]] Result<TrackingData> prepare_file(const ParsedArguments& arguments, Getter getter, VerbContext& context);
-
-// A mask on the grid of `data`; `option` names it where it is not.
-[[nodiscard]] Result<std::vector<std::uint8_t>> read_mask_on(const std::filesystem::path& path, std::string_view option,
-                                                             const ImageGeometry& geometry,
-                                                             const std::filesystem::path& data);
+// Without a mask one is made and written beside `out`. Models are fitted where it is tracked, where that can be. The
+// image is given back once its field is made: both may be large.
+[[nodiscard]] Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments,
+                                                    const TrackingOptions& options, const TrackingPlan& plan,
+                                                    const std::filesystem::path& out, const WantedDevices& wanted,
+                                                    VerbContext& context);
 
 }  // namespace cingulum

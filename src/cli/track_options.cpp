@@ -9,14 +9,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Voxels that a streamline can read lie this far from one where the stopping map passes.
-std::int64_t reach_of(const TrackingPlan& plan) {
-  if (static_cast<Getter>(plan.getter) != Getter::ptt) return 1;
-  const double reach_mm = static_cast<double>(plan.ptt_probe_length_mm) + plan.ptt_probe_radius_mm + plan.step_mm;
-  const double voxels_per_mm = std::max(plan.voxels_per_mm[0], std::max(plan.voxels_per_mm[1], plan.voxels_per_mm[2]));
-  return 2 + static_cast<std::int64_t>(reach_mm * voxels_per_mm);
-}
-
 }  // namespace
 
 Result<fs::path> tracking_output(const ParsedArguments& arguments) {
@@ -106,10 +98,9 @@ Result<FieldRequest> field_request(const ParsedArguments& arguments, FieldModel 
   request.smoothing = arguments.real("sm-lambda");
   request.min_signal = arguments.real("min-signal");
   if (arguments.given("shell")) request.shell = arguments.real("shell");
-  if (arguments.given("response")) request.response = arguments.text("response");
   request.amplitudes = arguments.flag("amplitudes") || arguments.flag("full-sphere");
   request.stop_threshold = options.stop_threshold;
-  request.reach_voxels = reach_of(plan);
+  request.reach_voxels = plan.reach_voxels;
   return request;
 }
 

@@ -5,11 +5,12 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "base/result.hpp"
-#include "cli/track_data.hpp"
 #include "cli/verb.hpp"
 #include "streamlines/regions.hpp"
+#include "tract/field/tracking_data.hpp"
 #include "tract/run/tracker.hpp"
 #include "tract/seeds/seeds.hpp"
 
@@ -18,7 +19,7 @@ namespace cingulum {
 // In `seed_mask` where it is not empty, else where the stopping map passes. `name_of_data` serves messages.
 [[nodiscard]] Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
                                                         const std::filesystem::path& seed_mask,
-                                                        const std::filesystem::path& name_of_data);
+                                                        std::string_view name_of_data);
 
 [[nodiscard]] Result<std::optional<GivenDirections>> given_directions(const ParsedArguments& arguments,
                                                                       const Seeds& seeds,

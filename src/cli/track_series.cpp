@@ -71,33 +71,32 @@ Result<SeriesPaths> series_paths(const ParsedArguments& arguments, const fs::pat
   SeriesPaths paths;
   if (data.empty()) {
     CGL_TRY_ASSIGN(const fs::path folder, phantom_folder(arguments, out, context));
-    paths = {.dwi = folder / "dwi.nii.gz",
-             .bvals = folder / "dwi.bval",
-             .bvecs = folder / "dwi.bvec",
-             .grad = {},
-             .mask = folder / "mask.nii.gz",
-             .seed_mask = {},
-             .phantom = true,
-             .found = {}};
-    if (arguments.given("mask")) paths.mask = arguments.text("mask");
+    paths.files = {.dwi = folder / "dwi.nii.gz",
+                   .bvals = folder / "dwi.bval",
+                   .bvecs = folder / "dwi.bvec",
+                   .grad = {},
+                   .mask = folder / "mask.nii.gz"};
+    paths.phantom = true;
+    if (arguments.given("mask")) paths.files.mask = arguments.text("mask");
     if (arguments.given("seed-mask")) paths.seed_mask = arguments.text("seed-mask");
     return paths;
   }
-  paths.dwi = data[0];
-  CGL_TRY_ASSIGN(paths.bvals, one_of(arguments, "bvals", data, 1));
-  CGL_TRY_ASSIGN(paths.bvecs, one_of(arguments, "bvecs", data, 2));
-  CGL_TRY_ASSIGN(paths.mask, one_of(arguments, "mask", data, 3));
+  SeriesFiles& files = paths.files;
+  files.dwi = data[0];
+  CGL_TRY_ASSIGN(files.bvals, one_of(arguments, "bvals", data, 1));
+  CGL_TRY_ASSIGN(files.bvecs, one_of(arguments, "bvecs", data, 2));
+  CGL_TRY_ASSIGN(files.mask, one_of(arguments, "mask", data, 3));
   CGL_TRY_ASSIGN(paths.seed_mask, one_of(arguments, "seed-mask", data, 4));
   if (arguments.given("grad")) {
-    if (!paths.bvals.empty() || !paths.bvecs.empty()) {
+    if (!files.bvals.empty() || !files.bvecs.empty()) {
       return fail(ErrorKind::invalid_argument, "--grad and --bvals with --bvecs exclude each other");
     }
-    paths.grad = arguments.text("grad");
+    files.grad = arguments.text("grad");
     return paths;
   }
   const auto find = [&](fs::path& path, const std::string& option, std::string_view ending) -> Status {
     if (!path.empty()) return {};
-    path = beside_series(paths.dwi, ending);
+    path = beside_series(files.dwi, ending);
     std::error_code ignored;
     if (fs::exists(path, ignored)) {
       log_info("--{} {}", option, path.string());
@@ -106,18 +105,9 @@ Result<SeriesPaths> series_paths(const ParsedArguments& arguments, const fs::pat
     }
     return fail(ErrorKind::invalid_argument, "--{} is missing, and there is no {}", option, path.string());
   };
-  CGL_TRY(find(paths.bvals, "bvals", ".bval"));
-  CGL_TRY(find(paths.bvecs, "bvecs", ".bvec"));
+  CGL_TRY(find(files.bvals, "bvals", ".bval"));
+  CGL_TRY(find(files.bvecs, "bvecs", ".bvec"));
   return paths;
-}
-
-Result<GradientTable> read_gradients(const SeriesPaths& paths) {
-  Result<GradientTable> table =
-      paths.grad.empty() ? read_fsl_gradients(paths.bvals, paths.bvecs) : read_mrtrix_gradients(paths.grad);
-  if (table) {
-    for (const std::string& warning : table->warnings) log_warning("{}", warning);
-  }
-  return table;
 }
 
 }  // namespace cingulum

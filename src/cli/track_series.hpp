@@ -1,5 +1,5 @@
 // The files of the diffusion series that `cingulum track` tracks: from options, from their places after DWI, found
-// beside it, or the phantom of a run without data. Names only; track_data.cpp reads them.
+// beside it, or the phantom of a run without data. Names only; track_data.cpp has them read.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,12 @@
 #include "base/result.hpp"
 #include "cli/track_sidecar.hpp"
 #include "cli/verb.hpp"
-#include "formats/gradient_table.hpp"
+#include "dmri/series/dwi_series.hpp"
 
 namespace cingulum {
 
 struct SeriesPaths {
-  std::filesystem::path dwi;
-  std::filesystem::path bvals;
-  std::filesystem::path bvecs;
-  std::filesystem::path grad;
-  std::filesystem::path mask;       // empty: to be made
+  SeriesFiles files;                // the mask empty: to be made
   std::filesystem::path seed_mask;  // empty: where the stopping map passes
   bool phantom = false;
   std::vector<FoundInput> found;  // no option names them
@@ -27,9 +23,6 @@ struct SeriesPaths {
 // A run without data makes the phantom `brain` first, beside `out` or in --cache-dir.
 [[nodiscard]] Result<SeriesPaths> series_paths(const ParsedArguments& arguments, const std::filesystem::path& out,
                                                VerbContext& context);
-
-// Warnings of the table go to the log.
-[[nodiscard]] Result<GradientTable> read_gradients(const SeriesPaths& paths);
 
 // "dwi.nii.gz" -> "dwi", with `ending` after it.
 [[nodiscard]] std::filesystem::path beside_series(const std::filesystem::path& series, std::string_view ending);

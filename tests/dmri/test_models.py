@@ -439,5 +439,119 @@ class Models(unittest.TestCase):
             self.assertAlmostEqual(value[0], lengths[voxel][0], places=5)
 
 
+def run_track(*arguments, check=True):
+    result = subprocess.run([PROGRAM, "track", *map(str, arguments), "--device", "cpu", "--progress", "none"],
+                            capture_output=True, text=True)
+    if check and result.returncode != 0:
+        raise AssertionError(result.stderr)
+    return result
+
+
+class FitAndTrack(unittest.TestCase):
+    """The same series is treated alike by `fit` and by `track`."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def both(self, series, model, *more, fit=(), track=()):
+        """The two commands, each with its own words."""
+        common = ("--bvals", series.path("dwi.bval"), "--bvecs", series.path("dwi.bvec"), "--mask",
+                  series.path("mask.nii.gz"), "--model", model, *more)
+        return (run_fit(series.path("dwi.nii.gz"), *common, "--out", series.path("fit"), "--force", *fit, check=False),
+                run_track(series.path("dwi.nii.gz"), *common, "--dg", "det", "--nseeds", 5, "--fa-threshold", 0,
+                          "--out", series.path("track.trx"), "--force", *track, check=False))
+
+    def parameters(self, series):
+        with open(series.path("fit/fit.json")) as file:
+            return json.load(file)["parameters"]
+
+    def two_shells(self, wrong_frame=False):
+        """A helix, which no mirror image looks like, with b = 1000 and 3000."""
+        folder = os.path.join(self.folder, "phantom")
+        subprocess.run([PROGRAM, "phantom", "--preset", "helix", "--snr", "20", "--directions", "30", "--b-values",
+                        "1000,3000", "--voxel-size", "2.5", "--out", folder, "--quiet"], check=True,
+                       stdout=subprocess.DEVNULL)
+        vectors = np.loadtxt(f"{folder}/dwi.bvec").T
+        if wrong_frame:
+            vectors[:, 0] *= -1
+        image = nib.load(f"{folder}/dwi.nii.gz")
+        return Series(folder, np.asarray(image.dataobj, dtype=np.float32), image.affine,
+                      np.loadtxt(f"{folder}/dwi.bval").ravel(), vectors, load(f"{folder}/mask.nii.gz"))
+
+    def test_the_gradient_check_sees_all_volumes_whatever_the_model_takes(self):
+        series = self.two_shells()
+        checks = {}
+        for model, more in (("dti", ()), ("csa", ("--shell", 3000)), ("opdt", ("--shell", 1000))):
+            run_fit(series.path("dwi.nii.gz"), "--bvals", series.path("dwi.bval"), "--bvecs", series.path("dwi.bvec"),
+                    "--mask", series.path("mask.nii.gz"), "--model", model, *more, "--out", series.path(model))
+            with open(series.path(f"{model}/fit.json")) as file:
+                checks[model] = json.load(file)["parameters"]["gradient_check"]
+        self.assertEqual(checks["dti"]["verdict"], "agrees")
+        self.assertEqual(checks["csa"], checks["dti"])
+        self.assertEqual(checks["opdt"], checks["dti"])
+
+    def test_a_wrong_frame_stops_both_with_the_same_words(self):
+        series = self.two_shells(wrong_frame=True)
+        fit, track = self.both(series, "csa")
+        self.assertEqual((fit.returncode, track.returncode), (1, 1))
+        said = [run.stderr[run.stderr.index("checking the b-vectors"):] for run in (fit, track)]
+        self.assertEqual(said[0], said[1])
+        self.assertIn("voxel", said[0])
+        self.assertFalse(os.path.exists(series.path("fit/fit.json")))
+        self.assertFalse(os.path.exists(series.path("track.trx")))
+        fit, track = self.both(series, "csa", "--bvec-frame", "auto")
+        self.assertEqual((fit.returncode, track.returncode), (0, 0), fit.stderr + track.stderr)
+        self.assertEqual(self.parameters(series)["bvec_frame"], "voxel")
+        with open(series.path("track.trx.json")) as file:
+            self.assertEqual(json.load(file)["model"]["bvec_frame"], "voxel")
+
+    def test_a_check_that_cannot_be_made_stops_both_unless_the_frame_is_given(self):
+        """Four directions determine no tensor; a model of degree 0 can be fitted to them."""
+        series = synthetic(self.folder, shape=(6, 5, 4), count=4)
+        ones = series.path("stop.nii.gz")
+        nib.save(nib.Nifti1Image(np.ones((6, 5, 4), np.float32), np.diag([2, 2, 2, 1.0])), ones)
+        fit, track = self.both(series, "csa", track=("--stop-map", ones))
+        self.assertEqual(fit.returncode, track.returncode)
+        self.assertNotEqual(fit.returncode, 0)
+        for run in (fit, track):
+            self.assertIn("checking the b-vectors", run.stderr)
+        fit, track = self.both(series, "csa", "--bvec-frame", "voxel", track=("--stop-map", ones))
+        self.assertEqual((fit.returncode, track.returncode), (0, 0), fit.stderr + track.stderr)
+        self.assertNotIn("gradient_check", self.parameters(series))
+
+    def test_deconvolution_that_does_not_converge_is_a_warning_in_both(self):
+        """Signals of noise alone at 46 random directions; degree 8 has 45 coefficients."""
+        rng = np.random.default_rng(1)
+        shape = (8, 8, 8)
+        vectors = rng.normal(size=(46, 3))
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        data = rng.uniform(0, 1000, shape + (47,))
+        data[..., 0] = 1000
+        series = Series(self.folder, data, np.diag([2, 2, 2, 1.0]), np.r_[0, np.full(46, 3000.0)],
+                        np.vstack([np.zeros((1, 3)), vectors]), np.ones(shape))
+        with open(series.path("given.txt"), "w") as file:
+            file.write("0.0017 0.0003 0.0003 1000\n")
+        fit, track = self.both(series, "csd", "--bvec-frame", "voxel", "--response", series.path("given.txt"))
+        self.assertEqual((fit.returncode, track.returncode), (0, 0), fit.stderr + track.stderr)
+        for run in (fit, track):
+            self.assertRegex(run.stderr, "(?m)^.*warning.*voxels did not converge in 50 iterations")
+
+    def test_a_response_that_cannot_be_estimated_names_options_that_there_are(self):
+        b_values = np.r_[0, np.full(60, 1000.0)]
+        data = np.broadcast_to(500 * np.exp(-b_values * 0.8e-3), (6, 5, 4, 61))  # water, which has no direction
+        series = Series(self.folder, data, np.diag([2, 2, 2, 1.0]), b_values,
+                        np.vstack([np.zeros((1, 3)), directions(60, 1)]), np.ones((6, 5, 4)))
+        fit, track = self.both(series, "csd", "--bvec-frame", "voxel")
+        self.assertEqual((fit.returncode, track.returncode), (1, 1))
+        for verb, run in (("fit", fit), ("track", track)):
+            self.assertIn("estimating the response", run.stderr)
+            help_text = subprocess.run([PROGRAM, verb, "--help"], capture_output=True, text=True).stdout
+            for word in run.stderr.replace(",", " ").replace(")", " ").replace("(", " ").split():
+                if word.startswith("--"):
+                    self.assertTrue(word in help_text, f"{verb} has no {word}: {run.stderr}")
+        self.assertIn("--response-fa", fit.stderr)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

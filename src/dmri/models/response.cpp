@@ -114,13 +114,13 @@ Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeS
     return fail(
         ErrorKind::not_found,
         "estimating the response: {} of the {} voxels of the mask in the box of radius {} around voxel ({}) have "
-        "FA above {}, at least {} are needed; use a lower --response-fa, a larger --response-radius, another "
-        "--response-centre, or --response FILE",
+        "FA above {}, at least {} are needed; a response can be given instead",
         response.voxels, inside.voxels.size(), box.radius, fmt::join(cut.centre, ", "), box.least_fa,
         least_response_voxels);
   }
   if (selection.b0.empty()) {
-    return fail(ErrorKind::invalid_argument, "estimating the response: there is no b0 volume; use --response FILE");
+    return fail(ErrorKind::invalid_argument,
+                "estimating the response: there is no b0 volume; a response can be given instead");
   }
   const auto count = static_cast<double>(response.voxels);
   response.eigenvalues = {l1 / count, l2 / count, l2 / count};

@@ -1,5 +1,5 @@
-// The signals of a diffusion series inside a mask, a record per voxel: what the models fit. Read from NIfTI volume by
-// volume, so that nothing outside the mask is ever held.
+// The signals of a diffusion series inside a mask, a record per voxel: what the models fit. Taken from an array, or
+// read from NIfTI volume by volume, so that nothing outside the mask is ever held.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct DwiSignals {
   std::size_t volumes = 0;            // numbers per voxel
   BulkVector<float> values;           // voxels.size() x volumes
   std::size_t replaced = 0;           // values that were not finite and became 0: contract, section 1
+  std::vector<std::size_t> replaced_of_volume;
 
   [[nodiscard]] std::span<const float> record(std::size_t voxel) const {
     return std::span(values).subspan(voxel * volumes, volumes);
@@ -30,5 +31,15 @@ struct DwiSignals {
 [[nodiscard]] Result<DwiSignals> read_dwi_signals(const std::filesystem::path& series,
                                                   std::span<const std::uint8_t> mask,
                                                   std::span<const std::size_t> volumes = {});
+
+// The same of an array: volume after volume, x fastest in each, `volumes` times geometry.voxel_count() numbers.
+[[nodiscard]] Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, std::span<const float> values,
+                                                  std::span<const std::uint8_t> mask);
+
+// Keeps some volumes (positions in the records, ascending) of the voxels that are not 0 in `voxels`, which has one
+// entry per voxel of the image and may be empty: all. In place; memory that is no longer needed is given back. Counts
+// of replaced values are those of the volumes, whatever the voxels.
+void restrict_signals(DwiSignals& signals, std::span<const std::size_t> volumes,
+                      std::span<const std::uint8_t> voxels = {});
 
 }  // namespace cingulum

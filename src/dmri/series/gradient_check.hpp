@@ -1,23 +1,15 @@
 // Whether the b-vectors of a series are read in the right frame. All signed permutations of their axes (24, up to a
 // common sign), in image axes and, where the affine is oblique, in world axes too, are compared by fibre coherence: a
 // step along a fibre leads to a voxel with the same fibre. The tensor is fitted once; another reading of the b-vectors
-// only turns its main directions. Called by the verbs before they fit or track:
-//
-//   CGL_TRY_ASSIGN(const GradientCheck check, check_gradients(signals, table, frame, machine));
-//   if (check.verdict == GradientVerdict::another_is_better) {
-//     --bvec-frame auto:        check.better_frame ? frame = *check.better_frame : fail(..., check.message)
-//     a frame given by hand:    warn(check.message) and go on
-//     neither (the default):    fail(ErrorKind::invalid_argument, check.message), exit 1: the message names the frame
-//   }
-//
-// With auto, `frame` is first what the format says (fsl for FSL pairs, world for MRtrix tables). An undecided check
-// stops nothing; say so with --verbose. `signals` should hold the brain: voxels outside of its mask count as empty.
+// only turns its main directions. Called by gradient_frame.hpp, which decides what follows from it. `signals` should
+// hold the brain: voxels outside of its mask count as empty.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -60,8 +52,8 @@ struct GradientCheck {
   std::string message;  // for people, one line
 };
 
-// `table` has an entry for each volume of `signals`. Volumes of b <= 1600 alone are used where they suffice. Fails only
-// where a tensor cannot be fitted. Deterministic; about a second for a whole brain.
+// `table` has an entry for each volume of `signals`, which should be all of the series. Volumes of b <= 1600 alone are
+// used where they suffice. Fails only where a tensor cannot be fitted. Deterministic; about a second for a whole brain.
 [[nodiscard]] Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientTable& table,
                                                     GradientFrame used, const FitMachine& machine);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "dmri/series/gradient_frame.hpp"
 #include "dmri/sphere/sphere.hpp"
 
 namespace cingulum {
@@ -261,6 +262,79 @@ TEST(gradient_check, the_scores_do_not_depend_on_threads) {
     EXPECT_EQ(a->readings[r].coherence, b->readings[r].coherence);
     EXPECT_EQ(a->readings[r].standard_errors, b->readings[r].standard_errors);
   }
+}
+
+SettledFrame settle(const Series& series, const GradientTable& table, WantedFrame wanted) {
+  static const auto pool = ThreadPool::create(2);
+  const auto result = settle_gradient_frame(series.signals, table, wanted, **pool);
+  EXPECT_TRUE(result.has_value()) << result.error().message();
+  return result ? *result : SettledFrame{};
+}
+
+TEST(gradient_frame, a_wrong_frame_stops_unless_it_was_given_or_left_to_the_check) {
+  const auto axes = all_orientations()[0];
+  const Series series = make_series(axes, {2, 2, 2}, curved_bundles(), {.sigma = 20});
+  GradientTable table = table_in_frame(series, axes, GradientFrame::voxel);
+  table.frame = GradientFrame::fsl;  // as a pair of files says
+  const auto pool = ThreadPool::create(1);
+  const auto stopped = settle_gradient_frame(series.signals, table, WantedFrame::of_format, **pool);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().kind(), ErrorKind::corrupt);
+  EXPECT_NE(stopped.error().message().find("voxel"), std::string::npos) << stopped.error().message();
+
+  const SettledFrame found = settle(series, table, WantedFrame::automatic);
+  EXPECT_EQ(found.frame, GradientFrame::voxel);
+  EXPECT_TRUE(found.warning.empty());
+
+  const SettledFrame kept = settle(series, table, WantedFrame::fsl);
+  EXPECT_EQ(kept.frame, GradientFrame::fsl);
+  ASSERT_TRUE(kept.check);
+  EXPECT_EQ(kept.check->verdict, GradientVerdict::another_is_better);
+  EXPECT_EQ(kept.warning, kept.check->message);
+
+  const SettledFrame right = settle(series, table, WantedFrame::voxel);
+  EXPECT_EQ(right.frame, GradientFrame::voxel);
+  EXPECT_TRUE(right.warning.empty());
+}
+
+TEST(gradient_frame, what_no_frame_explains_stops_though_it_was_left_to_the_check) {
+  const auto axes = all_orientations()[0];
+  const Series series = make_series(axes, {2, 2, 2}, curved_bundles(), {.sigma = 20});
+  GradientTable table = table_in_frame(series, axes, GradientFrame::fsl);
+  for (Vec3d& v : table.vectors) v = {v.x, v.z, -v.y};
+  const auto pool = ThreadPool::create(1);
+  EXPECT_FALSE(settle_gradient_frame(series.signals, table, WantedFrame::automatic, **pool));
+}
+
+TEST(gradient_frame, a_check_that_cannot_be_made_stops_unless_the_frame_was_given) {
+  const auto axes = all_orientations()[0];
+  Series series = make_series(axes, {3, 3, 3}, curved_bundles());
+  const std::vector<std::size_t> few = {0, 1, 2, 3, 4};  // one b0 and four directions determine no tensor
+  restrict_signals(series.signals, few);
+  GradientTable table = table_in_frame(series, axes, GradientFrame::fsl);
+  table.b_values.resize(few.size());
+  table.vectors.resize(few.size());
+  const auto pool = ThreadPool::create(1);
+  for (const WantedFrame wanted : {WantedFrame::of_format, WantedFrame::automatic}) {
+    const auto stopped = settle_gradient_frame(series.signals, table, wanted, **pool);
+    ASSERT_FALSE(stopped);
+    EXPECT_NE(stopped.error().message().find("checking the b-vectors"), std::string::npos);
+  }
+  const SettledFrame given = settle(series, table, WantedFrame::world);
+  EXPECT_EQ(given.frame, GradientFrame::world);
+  EXPECT_FALSE(given.check);
+  EXPECT_NE(given.not_checked.find("fitting tensors"), std::string::npos);
+}
+
+TEST(gradient_frame, names_of_wanted_frames_are_read_and_written) {
+  for (const char* name : {"", "auto", "fsl", "voxel", "world"}) {
+    const auto wanted = parse_wanted_frame(name);
+    ASSERT_TRUE(wanted) << name;
+    EXPECT_EQ(wanted_frame_name(*wanted), name);
+  }
+  EXPECT_FALSE(parse_wanted_frame("scanner"));
+  EXPECT_EQ(unchecked_frame(WantedFrame::automatic, GradientFrame::world), GradientFrame::world);
+  EXPECT_EQ(unchecked_frame(WantedFrame::voxel, GradientFrame::world), GradientFrame::voxel);
 }
 
 }  // namespace

@@ -2,20 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
-#include "base/interrupt.hpp"
 #include "base/log.hpp"
 #include "base/part_clock.hpp"
-#include "dmri/models/csd.hpp"
+#include "dmri/models/deconvolution.hpp"
 #include "dmri/models/harmonic_fit.hpp"
 #include "dmri/models/q_ball.hpp"
-#include "dmri/models/response.hpp"
 #include "dmri/models/spherical_function.hpp"
 #include "dmri/models/tensor.hpp"
-#include "dmri/series/median_otsu.hpp"
 #include "dmri/series/volume_selection.hpp"
-#include "formats/nifti.hpp"
 #include "tract/field/field_builders.hpp"
 
 namespace cingulum {
@@ -23,29 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using numerics::Vec3d;
-
-// Keeps some volumes of some voxels, in place.
-void restrict_signals(DwiSignals& signals, std::span<const std::size_t> volumes, std::span<const std::uint8_t> voxels) {
-  const bool all_volumes = volumes.size() == signals.volumes;  // they ascend
-  std::size_t kept = 0;
-  for (std::size_t v = 0; v < signals.voxels.size(); ++v) {
-    const std::uint32_t voxel = signals.voxels[v];
-    if (voxels[voxel] == 0) continue;
-    float* const to = signals.values.data() + kept * volumes.size();
-    const float* const from = signals.values.data() + v * signals.volumes;
-    // Ascending, so that nothing is overwritten that is still to be read.
-    if (!all_volumes) {
-      for (std::size_t i = 0; i < volumes.size(); ++i) to[i] = from[volumes[i]];
-    } else if (to != from) {
-      std::memmove(to, from, volumes.size() * sizeof(float));
-    }
-    signals.voxels[kept++] = voxel;
-  }
-  signals.voxels.resize(kept);
-  signals.volumes = volumes.size();
-  signals.values.resize(kept * volumes.size());
-  signals.values.shrink_to_fit();
-}
 
 std::vector<std::size_t> all_indices(std::size_t count) {
   std::vector<std::size_t> indices(count);
@@ -95,8 +67,8 @@ Result<Coefficients> fit_q_ball_coefficients(const FitInput& input, const FieldR
 Result<FibreResponse> find_response(const FitInput& input, const FieldRequest& request, const FitMachine& machine,
                                     Json& facts) {
   FibreResponse response;
-  if (!request.response.empty()) {
-    CGL_TRY_ASSIGN(response, read_response(request.response));
+  if (request.response) {
+    response = *request.response;
   } else {
     CGL_TRY_ASSIGN(response, estimate_response(input.signals, input.selection, input.directions, {}, machine));
     facts["response_voxels"] = response.voxels;
@@ -111,33 +83,25 @@ Result<FibreResponse> find_response(const FitInput& input, const FieldRequest& r
 Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResponse& response,
                                           const FitMachine& machine, Progress& progress, PreparedField& prepared) {
   Json& facts = prepared.facts;
-  const std::vector<double> weighted_b = input.selection.of_weighted(input.selection.b_values);
-  int degree = input.degree;
-  if (!response.eigenvalues && response.zonal.size() < static_cast<std::size_t>(degree / 2 + 1)) {
-    degree = 2 * (static_cast<int>(response.zonal.size()) - 1);
-    warn(prepared, fmt::format("the response has degree {}: --sh-order {} is lowered to it", degree, input.degree));
-    facts["degree"] = degree;
-  }
-  CGL_TRY_ASSIGN(const std::vector<double> zonal,
-                 zonal_response(response, weighted_b, input.weighted_directions, degree));
-  facts["response_zonal"] = list_json(zonal);
   CsdOptions options;
-  options.degree = degree;
+  options.degree = degree_for_response(input.degree, response);
   options.convention = numerics::HarmonicConvention::descoteaux07_legacy;
-  CGL_TRY_ASSIGN(const Sphere constraint, named_sphere("repulsion362"));
-  CGL_TRY_ASSIGN(const CsdModel model,
-                 CsdModel::create(input.weighted_directions, zonal, constraint.directions, options));
-  CGL_TRY_ASSIGN(CsdFit fit, fit_csd(model, input.signals.values, input.signals.volumes, input.selection.weighted,
-                                     machine, [&](std::size_t voxels) { progress.advance(voxels); }));
-  if (fit.not_converged > 0) log_debug("CSD: {} voxels used all iterations", fit.not_converged);
-  if (fit.not_solvable > 0) {
-    warn(prepared, fmt::format("CSD: {} voxels had no solution and are zero", fit.not_solvable));
+  if (options.degree < input.degree) {
+    warn(prepared,
+         fmt::format("the response has degree {}: the degree {} is lowered to it", options.degree, input.degree));
+    facts["degree"] = options.degree;
   }
+  CGL_TRY_ASSIGN(const Sphere constraint, named_sphere("repulsion362"));
+  CGL_TRY_ASSIGN(Deconvolution result,
+                 deconvolve({input.signals, input.selection, input.directions, input.directions, constraint.directions},
+                            response, options, machine, [&](std::size_t voxels) { progress.advance(voxels); }));
+  for (std::string& warning : result.warnings) warn(prepared, fmt::format("CSD: {}", warning));
+  facts["response_zonal"] = list_json(result.zonal);
   facts["csd_lambda"] = options.lambda;
   facts["csd_tau"] = options.tau;
   facts["csd_iterations"] = options.iterations;
-  facts["csd_not_solvable"] = fit.not_solvable;
-  return Coefficients{model.basis(), std::move(fit.coefficients)};
+  facts["csd_not_solvable"] = result.fit.not_solvable;
+  return Coefficients{result.basis, std::move(result.fit.coefficients)};
 }
 
 Result<Field> build_series_field(const DwiSignals& signals, std::span<const float> stop_map, Coefficients coefficients,
@@ -160,54 +124,6 @@ Result<Field> build_series_field(const DwiSignals& signals, std::span<const floa
 std::string_view field_model_name(FieldModel model) {
   constexpr std::array<std::string_view, 4> names = {"opdt", "csa", "csd", "dti"};
   return names[static_cast<std::size_t>(model)];
-}
-
-Result<std::vector<double>> mean_b0(const std::filesystem::path& series, const GradientTable& table,
-                                    double b0_threshold) {
-  CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(series));
-  const auto volumes = static_cast<std::size_t>(reader.header().volume_count());
-  if (volumes != table.size()) {
-    return fail(ErrorKind::invalid_argument, "{} has {} volumes, the gradient table {} entries", series.string(),
-                volumes, table.size());
-  }
-  std::vector<float> volume(static_cast<std::size_t>(reader.header().geometry.voxel_count()));
-  std::vector<double> sum;
-  std::size_t count = 0;
-  std::size_t last_b0 = 0;
-  for (std::size_t i = 0; i < volumes; ++i) {
-    if (table.b_values[i] <= b0_threshold) last_b0 = i + 1;
-  }
-  if (last_b0 == 0) {
-    return fail(ErrorKind::invalid_argument,
-                "{}: no volume has b of at most {} s/mm^2, and a brain mask is made from those; give --mask",
-                series.string(), b0_threshold);
-  }
-  for (std::size_t i = 0; i < last_b0; ++i) {
-    CGL_TRY(check_interrupt());
-    CGL_TRY(reader.next_volume(std::span<float>(volume)));
-    if (table.b_values[i] > b0_threshold) continue;
-    add_to_sum(sum, volume);
-    ++count;
-  }
-  divide_sum(sum, count);
-  return sum;
-}
-
-Result<DwiSeries> read_dwi_series(const std::filesystem::path& series, const GradientTable& table, GradientFrame frame,
-                                  std::span<const std::uint8_t> mask, double b0_threshold) {
-  DwiSeries result;
-  CGL_TRY_ASSIGN(result.signals, read_dwi_signals(series, mask));
-  if (result.signals.volumes != table.size()) {
-    return fail(ErrorKind::invalid_argument, "{} has {} volumes, the gradient table {} entries", series.string(),
-                result.signals.volumes, table.size());
-  }
-  if (result.signals.voxels.empty()) {
-    return fail(ErrorKind::invalid_argument, "reading {}: no voxel lies in the mask", series.string());
-  }
-  result.table = table;
-  result.directions = directions_in_image_axes(table, frame, result.signals.geometry.voxel_to_world);
-  result.b0_threshold = b0_threshold;
-  return result;
 }
 
 Result<TensorMaps> fit_tensor_maps(const DwiSeries& series, const FitMachine& machine, Progress* progress) {
@@ -269,8 +185,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
     CGL_TRY_ASSIGN(const VolumeSelection selection,
                    select_volumes(series.table, ShellChoice::one_shell, request.shell, series.b0_threshold));
     for (const std::string& warning : selection.warnings) warn(prepared, warning);
-    std::vector<std::uint8_t> everywhere(static_cast<std::size_t>(geometry.voxel_count()), 1);
-    restrict_signals(series.signals, selection.volumes, everywhere);
+    restrict_signals(series.signals, selection.volumes);
     std::vector<Vec3d> directions;
     for (const std::size_t volume : selection.volumes) directions.push_back(series.directions[volume]);
     FitInput input = {.signals = series.signals,

@@ -1,13 +1,11 @@
-// From a diffusion series to the field that is tracked: signals inside the mask, FA as the stopping map, the model that
-// the getter asks for. Called by `cingulum track` and Python; the fits are those of `cingulum fit`. Only voxels that a
+// From the signals of a diffusion series to the field that is tracked: FA as the stopping map, the model that the
+// getter asks for. Called by series_field.cpp and benches; the fits are those of `cingulum fit`. Only voxels that a
 // streamline can read are fitted and kept.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,31 +13,16 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "dmri/models/fit_device.hpp"
-#include "dmri/series/dwi_signals.hpp"
+#include "dmri/models/response.hpp"
+#include "dmri/series/dwi_series.hpp"
 #include "dmri/sphere/sphere.hpp"
-#include "formats/gradient_table.hpp"
 #include "formats/image_geometry.hpp"
-#include "tract/field/field.hpp"
+#include "tract/field/tracking_data.hpp"
 
 namespace cingulum {
 
 enum class FieldModel { opdt, csa, csd, dti };
 [[nodiscard]] std::string_view field_model_name(FieldModel model);
-
-struct DwiSeries {
-  DwiSignals signals;  // of all volumes, inside the mask
-  GradientTable table;
-  std::vector<numerics::Vec3d> directions;  // in image axes, one per volume
-  double b0_threshold = default_b0_threshold;
-};
-
-// Mean of the b0 volumes, x fastest; fails where there are none.
-[[nodiscard]] Result<std::vector<double>> mean_b0(const std::filesystem::path& series, const GradientTable& table,
-                                                  double b0_threshold);
-
-[[nodiscard]] Result<DwiSeries> read_dwi_series(const std::filesystem::path& series, const GradientTable& table,
-                                                GradientFrame frame, std::span<const std::uint8_t> mask,
-                                                double b0_threshold);
 
 // Tensors of all voxels of the series by weighted least squares of all volumes: six numbers each, Dxx Dyy Dzz Dxy Dxz
 // Dyz in image axes, and FA.
@@ -57,17 +40,11 @@ struct FieldRequest {
   double smoothing = 0.006;  // OPDT, CSA
   double min_signal = 1;     // OPDT, CSA
   std::optional<double> shell = {};
-  std::filesystem::path response = {};  // CSD: from this file, else estimated
+  std::optional<FibreResponse> response = {};  // CSD: this one, else estimated
   bool amplitudes = false;  // sample the series once on the sphere, clipped at zero, instead of at every step
   double stop_threshold = 0.1;
   // Voxels that are farther than this from every voxel where the stopping map passes are never read.
   std::int64_t reach_voxels = 1;
-};
-
-struct PreparedField {
-  Field field;
-  nlohmann::ordered_json facts;       // for the sidecar: model, degree, shell, response, ...
-  std::vector<std::string> warnings;  // that were logged: a kept fit repeats them
 };
 
 // The series is consumed: its memory is given back as soon as it can be. `tensors` where they were fitted before.

@@ -87,9 +87,7 @@ void make_finite(std::vector<float>& values) {
 }  // namespace
 
 Result<FieldFile> read_field_file(const FieldFileRequest& request) {
-  FieldFile file;
-  file.request = request;
-  CGL_TRY_ASSIGN(file.image, read_image(request.path));
+  CGL_TRY_ASSIGN(Image image, read_image(request.path));
   Json sidecar = Json::object();
   if (std::filesystem::exists(sidecar_path(request.path))) {
     if (auto found = read_sidecar(request.path)) {
@@ -98,7 +96,15 @@ Result<FieldFile> read_field_file(const FieldFileRequest& request) {
       log_warning("{}", found.error().message());
     }
   }
-  const Json harmonics = sidecar.contains("spherical_harmonics") ? sidecar["spherical_harmonics"] : Json::object();
+  return take_field_image(std::move(image), request, sidecar);
+}
+
+Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request, const Json& sidecar) {
+  FieldFile file;
+  file.request = request;
+  file.image = std::move(image);
+  const Json harmonics =
+      sidecar.is_object() && sidecar.contains("spherical_harmonics") ? sidecar["spherical_harmonics"] : Json::object();
   const auto choose = [](const std::optional<std::string>& given, std::initializer_list<std::string> others) {
     if (given) return *given;
     for (const std::string& other : others) {
@@ -242,6 +248,26 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
     }
     return prepared;
   });
+}
+
+Result<TrackingData> make_file_tracking_data(const FieldFile& file, std::vector<std::uint8_t> mask,
+                                             std::vector<float> stop_map, Sphere sphere, ThreadPool& pool) {
+  TrackingData data;
+  data.geometry = file.image.geometry;
+  const auto voxels = static_cast<std::size_t>(data.geometry.voxel_count());
+  data.mask = std::move(mask);
+  if (data.mask.empty()) data.mask.assign(voxels, 1);
+  data.stop_map = std::move(stop_map);
+  if (data.stop_map.empty()) {
+    CGL_TRY_ASSIGN(data.stop_map, default_stop_map(file));
+  }
+  if (data.mask.size() != voxels || data.stop_map.size() != voxels) {
+    return fail(ErrorKind::invalid_argument, "{} has {} voxels, its mask {} and its stopping map {}",
+                file.request.path.string(), voxels, data.mask.size(), data.stop_map.size());
+  }
+  stop_outside(data.stop_map, data.mask);
+  CGL_TRY_ASSIGN(data.prepared, make_file_field(file, data.stop_map, data.mask, std::move(sphere), pool));
+  return data;
 }
 
 }  // namespace cingulum

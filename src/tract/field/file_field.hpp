@@ -4,16 +4,17 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "formats/nifti.hpp"
-#include "tract/field/dwi_preparation.hpp"
-#include "tract/field/field.hpp"
+#include "tract/field/tracking_data.hpp"
 
 namespace cingulum {
 
@@ -40,6 +41,11 @@ struct FieldFile {
 // Reads the image and its sidecar and settles what the numbers mean.
 [[nodiscard]] Result<FieldFile> read_field_file(const FieldFileRequest& request);
 
+// The same of an image in memory; request.path is but its name in messages. `sidecar` is what such a file would say of
+// itself, an object or null.
+[[nodiscard]] Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
+                                                 const nlohmann::ordered_json& sidecar = nullptr);
+
 // FA of the tensors of a tensor file, one number per voxel; from any other file 1 where a voxel has a number that is
 // not zero, else 0.
 [[nodiscard]] Result<std::vector<float>> default_stop_map(const FieldFile& file);
@@ -48,5 +54,10 @@ struct FieldFile {
 [[nodiscard]] Result<PreparedField> make_file_field(const FieldFile& file, std::span<const float> stop_map,
                                                     std::span<const std::uint8_t> mask, Sphere sphere,
                                                     ThreadPool& pool);
+
+// All that a run tracks of it. `mask` empty: everywhere. `stop_map` empty: that of the file.
+[[nodiscard]] Result<TrackingData> make_file_tracking_data(const FieldFile& file, std::vector<std::uint8_t> mask,
+                                                           std::vector<float> stop_map, Sphere sphere,
+                                                           ThreadPool& pool);
 
 }  // namespace cingulum

@@ -59,6 +59,8 @@ struct TrackingPlan {
   std::uint32_t ptt_weak_links;
   std::uint32_t ptt_tries;
   std::uint32_t ptt_substeps;
+  float ptt_arc_mm;            // step_mm / ptt_substeps
+  std::uint32_t reach_voxels;  // records that a streamline reads lie this far, along each axis, from one that passes
   numerics::PhiloxKey key;
 };
 static_assert(std::is_trivially_copyable_v<TrackingPlan>);

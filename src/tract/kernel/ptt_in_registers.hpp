@@ -277,7 +277,7 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
     } else if (!curvature.found) {
       reason = code_of(EndReason::no_direction);
     } else {
-      const float length = plan.step_mm / static_cast<float>(plan.ptt_substeps);
+      const float length = plan.ptt_arc_mm;
       move_along(plan, probe_turn<Warp>(curvature.k1, curvature.k2, length), length, position, frame);
     }
     if (reason == code_of(EndReason::none)) {

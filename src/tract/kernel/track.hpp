@@ -132,8 +132,7 @@ CGL_HD inline bool follow(const TrackingPlan& plan, const Step& next, numerics::
 CGL_HD inline bool follow(const TrackingPlan& plan, const Curvature& curvature, numerics::Vec3& position,
                           numerics::Frame& frame) {
   if (!curvature.found) return false;
-  const numerics::FrameStep next = numerics::propagate_frame(frame, curvature.k1, curvature.k2,
-                                                             plan.step_mm / static_cast<float>(plan.ptt_substeps));
+  const numerics::FrameStep next = numerics::propagate_frame(frame, curvature.k1, curvature.k2, plan.ptt_arc_mm);
   frame = next.frame;
   position = {position.x + next.displacement.x * plan.voxels_per_mm[0],
               position.y + next.displacement.y * plan.voxels_per_mm[1],

@@ -1,5 +1,6 @@
 #include "tract/plan/tracking_plan.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -103,6 +104,14 @@ Status check_geometry(const ImageGeometry& geometry) {
   return {};
 }
 
+std::uint32_t reach_of(const TrackingPlan& plan) {
+  if (static_cast<Getter>(plan.getter) != Getter::ptt) return 1;
+  const double reach_mm = static_cast<double>(plan.ptt_probe_length_mm) +
+                          static_cast<double>(plan.ptt_probe_radius_mm) + static_cast<double>(plan.step_mm);
+  const float voxels_per_mm = std::max(plan.voxels_per_mm[0], std::max(plan.voxels_per_mm[1], plan.voxels_per_mm[2]));
+  return 2 + static_cast<std::uint32_t>(reach_mm * static_cast<double>(voxels_per_mm));
+}
+
 }  // namespace
 
 std::string_view getter_name(Getter getter) {
@@ -186,6 +195,9 @@ Result<TrackingPlan> make_tracking_plan(const TrackingOptions& options, const Im
   plan.ptt_weak_links = options.ptt_weak_links ? 1 : 0;
   plan.ptt_tries = options.ptt_tries;
   plan.ptt_substeps = options.ptt_substeps;
+  // Of float32, exactly rounded: the number that a kernel would compute.
+  plan.ptt_arc_mm = plan.step_mm / static_cast<float>(plan.ptt_substeps);
+  plan.reach_voxels = reach_of(plan);
   plan.key = numerics::philox_key(options.random_key);
   return plan;
 }

@@ -43,6 +43,27 @@ TEST(tracking_plan, defaults_come_from_the_smallest_voxel_edge_and_from_step_and
   EXPECT_EQ(plan->ptt_exponent_is_one, 1u);
 }
 
+TEST(tracking_plan, the_arc_of_ptt_is_the_quotient_of_float32_that_kernels_would_form) {
+  for (const std::uint32_t arcs : {1u, 3u, 7u, 20u}) {
+    const auto plan =
+        make_tracking_plan({.getter = Getter::ptt, .step_mm = 0.7, .ptt_substeps = arcs}, geometry_of(2, 2, 2));
+    ASSERT_TRUE(plan);
+    const float arc = plan->step_mm / static_cast<float>(arcs);
+    EXPECT_EQ(std::memcmp(&plan->ptt_arc_mm, &arc, sizeof arc), 0);
+  }
+}
+
+TEST(tracking_plan, ptt_reaches_as_far_as_its_probe_and_a_step_others_one_voxel) {
+  EXPECT_EQ(make_tracking_plan({.getter = Getter::prob}, geometry_of(2, 2, 2))->reach_voxels, 1u);
+  TrackingOptions options;
+  options.getter = Getter::ptt;
+  options.step_mm = 1;
+  options.ptt_probe_length_mm = 4;
+  options.ptt_probe_radius_mm = 0.5;
+  // 5.5 mm are 2.75 of the smallest edges; one more for the cell and one for what rounding does.
+  EXPECT_EQ(make_tracking_plan(options, geometry_of(3, 2, 2.5))->reach_voxels, 4u);
+}
+
 TEST(tracking_plan, a_length_that_is_a_multiple_of_the_step_gives_that_many_steps) {
   TrackingOptions options;
   options.step_mm = 0.1;

@@ -338,7 +338,7 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
       {"ptt_max_curvature", plan.ptt_max_curvature},
       {"ptt_weak_links", plan.ptt_weak_links},
       {"ptt_tries", plan.ptt_tries},
-      {"ptt_arc_mm", plan.step_mm / static_cast<float>(plan.ptt_substeps)},
+      {"ptt_arc_mm", plan.ptt_arc_mm},
       {"substeps", static_cast<Getter>(plan.getter) == Getter::ptt ? plan.ptt_substeps : 1u},
       {"key_low", plan.key.low},
       {"key_high", plan.key.high},

@@ -1,0 +1,83 @@
+// A diffusion series on its way to a model: the signals of all volumes inside a mask, the gradient table, and
+// directions in image axes by a frame that was checked. Called by `cingulum fit`, `track`, `bench` and Python, which
+// get the same from files (read_series_head, read_series) and from arrays (series_of_arrays). It fits no model but the
+// tensor of the check, and knows nothing of tractography.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "dmri/models/fit_device.hpp"
+#include "dmri/series/dwi_signals.hpp"
+#include "dmri/series/gradient_frame.hpp"
+#include "dmri/series/median_otsu.hpp"
+#include "formats/gradient_table.hpp"
+#include "formats/image_geometry.hpp"
+#include "numerics/vec3.hpp"
+
+namespace cingulum {
+
+struct DwiSeries {
+  DwiSignals signals;  // of all volumes, inside the mask
+  GradientTable table;
+  std::vector<numerics::Vec3d> directions;  // in image axes, one per volume
+  double b0_threshold = default_b0_threshold;
+};
+
+struct SeriesFiles {
+  std::filesystem::path dwi;
+  std::filesystem::path bvals;  // FSL's pair, or
+  std::filesystem::path bvecs;
+  std::filesystem::path grad;  // MRtrix3's table
+  std::filesystem::path mask;  // empty: to be made
+};
+
+// What is known before a volume is read.
+struct SeriesHead {
+  ImageGeometry geometry;
+  GradientTable table;
+  std::vector<std::string> warnings = {};  // of table and header
+};
+
+struct SeriesRequest {
+  double b0_threshold = default_b0_threshold;  // volumes of at most this b-value are b0
+  WantedFrame frame = WantedFrame::of_format;
+  bool check_frame = true;  // false: the caller is sure, as of a phantom of ours
+};
+
+struct SettledSeries {
+  DwiSeries dwi;
+  BrainMask mask;
+  bool mask_made = false;  // by median Otsu of the mean b0, since none was given
+  SettledFrame frame;
+};
+
+// Fails where the series and its table have different numbers of volumes.
+[[nodiscard]] Result<SeriesHead> read_series_head(const SeriesFiles& files);
+
+[[nodiscard]] Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& head,
+                                                const SeriesRequest& request, const FitMachine& machine);
+
+// `values` volume after volume, x fastest in each; `mask` one byte per voxel, made where it is empty.
+[[nodiscard]] Result<SettledSeries> series_of_arrays(const SeriesHead& head, std::span<const float> values,
+                                                     std::span<const std::uint8_t> mask, const SeriesRequest& request,
+                                                     const FitMachine& machine);
+
+// The same in a mask and a frame that are known, nothing checked.
+[[nodiscard]] Result<DwiSeries> read_dwi_series(const std::filesystem::path& series, const GradientTable& table,
+                                                GradientFrame frame, std::span<const std::uint8_t> mask,
+                                                double b0_threshold);
+
+// A mask on a grid that it must share; messages name both: "the mask", "the series dwi.nii.gz".
+[[nodiscard]] Result<std::vector<std::uint8_t>> read_mask_on(const std::filesystem::path& path, std::string_view what,
+                                                             const ImageGeometry& grid, std::string_view what_grid);
+
+// From image axes to scanner axes: along the columns of the affine, without their lengths.
+[[nodiscard]] std::vector<numerics::Vec3d> to_world(std::span<const numerics::Vec3d> directions, const Affine& affine);
+
+}  // namespace cingulum

@@ -1,0 +1,202 @@
+#include "tract/field/series_field.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "base/atomic_file.hpp"
+#include "formats/nifti.hpp"
+#include "support/temporary_folder.hpp"
+#include "tract/field/file_field.hpp"
+#include "tract/field/fit_key.hpp"
+
+namespace cingulum {
+namespace {
+
+const ProgressOptions silent = {.style = ProgressStyle::silent, .stream = nullptr, .clock = {}};
+
+struct Arrays {
+  SeriesHead head;
+  std::vector<float> values;
+  std::vector<std::uint8_t> mask;
+  std::vector<float> stop_map;
+};
+
+// Fibres along x in the lower half, along y in the upper one.
+Arrays make_arrays() {
+  Arrays arrays;
+  ImageGeometry& geometry = arrays.head.geometry;
+  geometry.size = {9, 8, 7};
+  geometry.voxel_to_world.rows = {-2, 0, 0, 8, 0, 2, 0, -7, 0, 0, 2, -6};
+  const auto sphere = named_sphere("small");
+  arrays.head.table.b_values = {0};
+  arrays.head.table.vectors = {{0, 0, 0}};
+  for (std::size_t i = 0; i < sphere->size(); i += 5) {
+    arrays.head.table.b_values.push_back(1500);
+    arrays.head.table.vectors.push_back(sphere->directions[i]);
+  }
+  const auto voxels = static_cast<std::size_t>(geometry.voxel_count());
+  std::mt19937 random(9);
+  std::normal_distribution<double> noise(0, 10);
+  for (std::size_t volume = 0; volume < arrays.head.table.size(); ++volume) {
+    for (std::size_t v = 0; v < voxels; ++v) {
+      const numerics::Vec3d g = arrays.head.table.vectors[volume];
+      const double along = v < voxels / 2 ? g.x : g.y;
+      const double signal =
+          1000 * std::exp(-arrays.head.table.b_values[volume] * (0.2e-3 + 1.5e-3 * along * along)) + noise(random);
+      arrays.values.push_back(static_cast<float>(std::abs(signal)));
+    }
+  }
+  for (std::size_t v = 0; v < voxels; ++v) {
+    arrays.mask.push_back(v % 9 > 0 ? 1 : 0);
+    arrays.stop_map.push_back(v % 9 < 7 ? 0.5f : 0.05f);
+  }
+  return arrays;
+}
+
+SeriesFieldFiles write_files(const Arrays& arrays, const TemporaryFolder& folder) {
+  SeriesFieldFiles files;
+  files.series = {.dwi = folder / "dwi.nii.gz",
+                  .bvals = folder / "dwi.bval",
+                  .bvecs = folder / "dwi.bvec",
+                  .grad = {},
+                  .mask = folder / "mask.nii.gz"};
+  const auto& geometry = arrays.head.geometry;
+  const auto volumes = static_cast<std::int64_t>(arrays.head.table.size());
+  EXPECT_TRUE(write_image(files.series.dwi, geometry, volumes, arrays.values));
+  const std::vector<float> mask(arrays.mask.begin(), arrays.mask.end());
+  EXPECT_TRUE(write_image(files.series.mask, geometry, 1, mask));
+  EXPECT_TRUE(write_image(folder / "stop.nii.gz", geometry, 1, arrays.stop_map));
+  EXPECT_TRUE(write_file_atomically(files.series.bvals, format_bvals(arrays.head.table), {}));
+  EXPECT_TRUE(write_file_atomically(files.series.bvecs, format_bvecs(arrays.head.table), {}));
+  EXPECT_TRUE(write_file_atomically(folder / "response.txt", "0.0017 0.0002 0.0002 1000\n", {}));
+  return files;
+}
+
+SeriesFieldRequest request_for(FieldModel model, bool bootstrap) {
+  SeriesFieldRequest request;
+  request.series.frame = WantedFrame::voxel;
+  request.field.model = model;
+  request.field.bootstrap = bootstrap;
+  request.sphere = named_sphere("small").value();
+  return request;
+}
+
+void expect_equal(const TrackingData& a, const TrackingData& b) {
+  EXPECT_EQ(a.geometry, b.geometry);
+  EXPECT_EQ(a.mask, b.mask);
+  EXPECT_EQ(a.stop_map, b.stop_map);
+  EXPECT_EQ(a.prepared.facts.dump(), b.prepared.facts.dump());
+  EXPECT_EQ(a.prepared.warnings, b.prepared.warnings);
+  EXPECT_EQ(a.prepared.field.kind, b.prepared.field.kind);
+  EXPECT_EQ(a.prepared.field.record_of_voxel, b.prepared.field.record_of_voxel);
+  ASSERT_EQ(a.prepared.field.records.size(), b.prepared.field.records.size());
+  EXPECT_TRUE(
+      std::equal(a.prepared.field.records.begin(), a.prepared.field.records.end(), b.prepared.field.records.begin()));
+}
+
+TEST(series_field, arrays_and_files_give_the_same_field_of_every_model) {
+  const TemporaryFolder folder;
+  const Arrays arrays = make_arrays();
+  const auto pool = ThreadPool::create(2);
+  struct Case {
+    FieldModel model;
+    bool bootstrap;
+    bool stop_map;
+  };
+  for (const Case& c : {Case{FieldModel::opdt, true, false}, Case{FieldModel::csa, false, true},
+                        Case{FieldModel::csd, false, true}, Case{FieldModel::dti, false, false}}) {
+    const TemporaryFolder own;
+    SeriesFieldFiles files = write_files(arrays, own);
+    if (c.stop_map) files.stop_map = own / "stop.nii.gz";
+    if (c.model == FieldModel::csd) files.response = own / "response.txt";
+    SeriesFieldRequest request = request_for(c.model, c.bootstrap);
+    const auto head = read_series_head(files.series);
+    ASSERT_TRUE(head) << head.error().message();
+    const auto read = read_series_field(files, *head, request, **pool, silent);
+    ASSERT_TRUE(read) << read.error().message();
+
+    auto series = series_of_arrays(*head, arrays.values, arrays.mask, request.series, **pool);
+    ASSERT_TRUE(series) << series.error().message();
+    if (c.model == FieldModel::csd) request.field.response = parse_response("0.0017 0.0002 0.0002 1000").value();
+    std::optional<std::vector<float>> stop_map;
+    if (c.stop_map) stop_map = arrays.stop_map;
+    const auto made = make_series_field(std::move(*series), stop_map, request, **pool, silent);
+    ASSERT_TRUE(made) << made.error().message();
+    expect_equal(*read, *made);
+    EXPECT_GT(made->prepared.field.record_count(), 100U);
+    EXPECT_EQ(made->prepared.facts["bvec_frame"], "voxel");
+  }
+}
+
+TEST(series_field, a_response_that_cannot_be_estimated_is_told_without_naming_options) {
+  Arrays arrays = make_arrays();
+  std::fill(arrays.values.begin(), arrays.values.end(), 500.0f);
+  const auto pool = ThreadPool::create(1);
+  const SeriesFieldRequest request = request_for(FieldModel::csd, false);
+  auto series = series_of_arrays(arrays.head, arrays.values, arrays.mask, request.series, **pool);
+  ASSERT_TRUE(series) << series.error().message();
+  const auto made = make_series_field(std::move(*series), arrays.stop_map, request, **pool, silent);
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().message().find("estimating the response"), std::string::npos);
+  EXPECT_EQ(made.error().message().find("--"), std::string::npos) << made.error().message();
+}
+
+TEST(series_field, a_stopping_map_of_another_size_is_refused) {
+  const Arrays arrays = make_arrays();
+  const auto pool = ThreadPool::create(1);
+  const SeriesFieldRequest request = request_for(FieldModel::opdt, true);
+  auto series = series_of_arrays(arrays.head, arrays.values, arrays.mask, request.series, **pool);
+  ASSERT_TRUE(series);
+  EXPECT_FALSE(make_series_field(std::move(*series), std::vector<float>(7, 1.0f), request, **pool, silent));
+}
+
+TEST(series_field, a_kept_field_is_the_one_that_was_made) {
+  const TemporaryFolder folder;
+  const SeriesFieldFiles files = write_files(make_arrays(), folder);
+  const auto pool = ThreadPool::create(1);
+  const SeriesFieldRequest request = request_for(FieldModel::opdt, true);
+  const auto head = read_series_head(files.series);
+  ASSERT_TRUE(head);
+  const FitCache cache(folder / "kept");
+  int made = 0;
+  const auto make = [&]() {
+    ++made;
+    return read_series_field(files, *head, request, **pool, silent);
+  };
+  const auto first = kept_or_made(cache, "build", files, head->geometry, request, make);
+  const auto second = kept_or_made(cache, "build", files, head->geometry, request, make);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(made, 1);
+  expect_equal(*first, *second);
+  ASSERT_TRUE(kept_or_made(cache, "another build", files, head->geometry, request, make));
+  EXPECT_EQ(made, 2);
+}
+
+TEST(file_field, an_image_in_memory_gives_the_field_of_its_file) {
+  const TemporaryFolder folder;
+  Image image;
+  image.geometry = make_arrays().head.geometry;
+  image.volumes = 6;
+  const auto voxels = static_cast<std::size_t>(image.geometry.voxel_count());
+  for (std::size_t i = 0; i < 6 * voxels; ++i) image.values.push_back(i < 3 * voxels ? 1e-3f : 1e-4f);
+  const FieldFileRequest request = {.kind = FieldFileKind::tensor, .path = folder / "tensor.nii.gz"};
+  ASSERT_TRUE(write_image(request.path, image.geometry, 6, image.values));
+  const auto pool = ThreadPool::create(1);
+  const auto read = read_field_file(request);
+  const auto taken = take_field_image(image, request);
+  ASSERT_TRUE(read && taken);
+  std::vector<std::uint8_t> mask(voxels, 1);
+  mask[3] = 0;
+  const auto a = make_file_tracking_data(*read, mask, {}, named_sphere("small").value(), **pool);
+  const auto b = make_file_tracking_data(*taken, mask, {}, named_sphere("small").value(), **pool);
+  ASSERT_TRUE(a && b);
+  expect_equal(*a, *b);
+  EXPECT_EQ(a->stop_map[3], 0.0f);
+  EXPECT_GT(a->stop_map[4], 0.0f);
+}
+
+}  // namespace
+}  // namespace cingulum
