@@ -3,7 +3,7 @@
 #include <span>
 
 #include "base/hash.hpp"
-#include "cli/version.hpp"
+#include "base/version.hpp"
 #include "formats/sidecar.hpp"
 
 namespace cingulum {
