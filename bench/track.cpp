@@ -28,14 +28,14 @@ int run(const TrackBenchOptions& options) {
   const auto wanted = [&](std::string_view name) {
     return options.only.empty() || name.find(options.only) != std::string_view::npos;
   };
-  using measure::TrackingScenario;
+  using measure::BenchScenario;
   const auto track = [&](const Field& field, const Scenario& scenario) {
     if (!wanted(scenario.field.name)) return;
     rows.push_back(measure_scenario(data, options, field, scenario, operations));
   };
   {
     const auto on_amplitudes = [](std::string_view name, Getter getter) {
-      return TrackingScenario{name, getter, FieldModel::csd, 8, true, "repulsion724"};
+      return BenchScenario{name, getter, FieldModel::csd, 8, true, "repulsion724"};
     };
     const Field& field = data.field_of(on_amplitudes("amplitudes", Getter::prob));
     data.choose_fixed_points(field);
@@ -54,7 +54,7 @@ int run(const TrackBenchOptions& options) {
   if (wanted("prob from SH") || wanted("det from SH") || wanted("det from SH, not refined") ||
       wanted("closest from SH")) {
     const auto from_series = [](std::string_view name, Getter getter) {
-      return TrackingScenario{name, getter, FieldModel::csd, 8, false, "mirror321"};
+      return BenchScenario{name, getter, FieldModel::csd, 8, false, "mirror321"};
     };
     const Field& field = data.field_of(from_series("series", Getter::prob));
     const double step = 16 * 46 + orbits * (2 * 45 + 8) + 8 * slots;
@@ -63,7 +63,7 @@ int run(const TrackBenchOptions& options) {
     track(field, {from_series("det from SH, not refined", Getter::det), {.refine = false}, step});
     track(field, {from_series("closest from SH", Getter::closest), {}, step});
   }
-  if (const TrackingScenario boot = {"boot OPDT order 4", Getter::boot, FieldModel::opdt, 4, false, "mirror321"};
+  if (const BenchScenario boot = {"boot OPDT order 4", Getter::boot, FieldModel::opdt, 4, false, "mirror321"};
       wanted(boot.name)) {
     const Field& field = data.field_of(boot);
     const double gradients = field.bootstrap.gradients, coefficients = field.bootstrap.coefficients;

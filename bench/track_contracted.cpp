@@ -6,7 +6,7 @@
 // beside.
 #include "base/settings.hpp"
 #include "bench/program.hpp"
-#include "measure/tracking_data.hpp"
+#include "measure/bench_data.hpp"
 #include "measure/tracking_rows.hpp"
 #include "tract/run/device_choice.hpp"
 
@@ -64,15 +64,15 @@ int run(const Options& options) {
   Device& device = *require(choose_devices(registry, "cuda", 1)).front();
   WriteOptions write;
   write.force = true;
-  measure::TrackingSource source;
+  measure::BenchSource source;
   source.phantom = require(measure::brain_phantom_folder(options.cache, source.voxel_mm));
-  measure::TrackingData data = require(measure::TrackingData::load(source, options.seeds, *pool, write, {}));
+  measure::BenchData data = require(measure::BenchData::load(source, options.seeds, *pool, write, {}));
   std::vector<Json> rows;
-  for (const measure::TrackingScenario& scenario : measure::tracking_scenarios()) {
+  for (const measure::BenchScenario& scenario : measure::bench_scenarios()) {
     // Substeps run the same kernel for longer.
     if (scenario.name.find(options.only) == std::string_view::npos || scenario.ptt_substeps != 0) continue;
     const Field& field = *require(data.field_of(scenario, *pool, {}));
-    const TrackingPlan plan = require(make_tracking_plan(measure::tracking_options(scenario), data.geometry()));
+    const TrackingPlan plan = require(make_tracking_plan(measure::bench_tracking_options(scenario), data.geometry()));
     const Rate exact =
         measure_kernels(*require(make_tracker(device, *pool)), plan, field, data.seeds(), options.repetitions);
     const Rate contracted =

@@ -14,14 +14,14 @@ TrackData::TrackData(const TrackBenchOptions& options)
     : folder_(options.data), pool_(require(ThreadPool::create(options.threads))) {
   make_files(options);
   // CSD is read from the file that peers read, and sampled on the directions that DIPY tracks on.
-  const measure::TrackingSource source = {.dwi = folder_ / "phantom/dwi.nii.gz",
-                                          .sh = folder_ / "csd/fod.nii.gz",
-                                          .mask = folder_ / "phantom/mask.nii.gz",
-                                          .stop_map = folder_ / "dti/fa.nii.gz",
-                                          .phantom = folder_ / "phantom",
-                                          .sphere = (folder_ / "sphere.txt").string()};
-  data_ = std::make_unique<measure::TrackingData>(
-      require(measure::TrackingData::load(source, options.seeds, *pool_, {}, {})));
+  const measure::BenchSource source = {.dwi = folder_ / "phantom/dwi.nii.gz",
+                                       .sh = folder_ / "csd/fod.nii.gz",
+                                       .mask = folder_ / "phantom/mask.nii.gz",
+                                       .stop_map = folder_ / "dti/fa.nii.gz",
+                                       .phantom = folder_ / "phantom",
+                                       .sphere = (folder_ / "sphere.txt").string()};
+  data_ =
+      std::make_unique<measure::BenchData>(require(measure::BenchData::load(source, options.seeds, *pool_, {}, {})));
   require(measure::write_seeds(folder_ / "seeds.txt", seeds()));
 }
 
@@ -46,7 +46,7 @@ void TrackData::make_files(const TrackBenchOptions& options) const {
   require(write_file_atomically(folder_ / "sphere.txt", text, {.force = true, .sync = false}));
 }
 
-const Field& TrackData::field_of(const measure::TrackingScenario& scenario) {
+const Field& TrackData::field_of(const measure::BenchScenario& scenario) {
   return *require(data_->field_of(scenario, *pool_, {}));
 }
 

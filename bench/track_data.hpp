@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/thread_pool.hpp"
-#include "measure/tracking_data.hpp"
+#include "measure/bench_data.hpp"
 #include "tract/field/field.hpp"
 #include "tract/run/tracker.hpp"
 #include "tract/seeds/seeds.hpp"
@@ -33,13 +33,13 @@ class TrackData {
   explicit TrackData(const TrackBenchOptions& options);
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
-  [[nodiscard]] const measure::TrackingData& data() const { return *data_; }
+  [[nodiscard]] const measure::BenchData& data() const { return *data_; }
   [[nodiscard]] const ImageGeometry& geometry() const { return data_->geometry(); }
   [[nodiscard]] const Seeds& seeds() const { return data_->seeds(); }
   [[nodiscard]] ThreadPool& pool() const { return *pool_; }
 
   // It lasts until the next one is asked for.
-  [[nodiscard]] const Field& field_of(const measure::TrackingScenario& scenario);
+  [[nodiscard]] const Field& field_of(const measure::BenchScenario& scenario);
 
   // Points and directions from which every scenario and every peer that can be told so takes the same steps: the seeds
   // that have a peak in `field`, and it. Written beside the seeds.
@@ -52,7 +52,7 @@ class TrackData {
 
   std::filesystem::path folder_;
   std::unique_ptr<ThreadPool> pool_;
-  std::unique_ptr<measure::TrackingData> data_;
+  std::unique_ptr<measure::BenchData> data_;
   std::unique_ptr<Seeds> fixed_seeds_;
   GivenDirections fixed_directions_;
 };

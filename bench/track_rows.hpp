@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/track_data.hpp"
-#include "measure/tracking_data.hpp"
+#include "measure/bench_data.hpp"
 #include "tract/plan/tracking_plan.hpp"
 
 namespace cingulum::bench {
@@ -16,9 +16,9 @@ constexpr int few_steps = 3;
 constexpr int many_steps = 13;
 
 struct Scenario {
-  measure::TrackingScenario field;  // and its name
-  TrackingOptions options;          // with the getter's own; angle, threshold and directions are the benches'
-  double operations_per_step = 0;   // multiplications, additions and comparisons that the method needs
+  measure::BenchScenario field;    // and its name
+  TrackingOptions options;         // with the getter's own; angle, threshold and directions are the benches'
+  double operations_per_step = 0;  // multiplications, additions and comparisons that the method needs
 };
 
 // Measures, prints and returns the row of the report. `operations_per_second` is the machine's.

@@ -13,9 +13,9 @@
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "device/registry.hpp"
+#include "measure/bench_data.hpp"
 #include "measure/bench_report.hpp"
 #include "measure/child_program.hpp"
-#include "measure/tracking_data.hpp"
 #include "measure/tracking_peers.hpp"
 #include "measure/tracking_rows.hpp"
 #include "tract/run/device_choice.hpp"
@@ -53,10 +53,10 @@ class TrackBench {
     CGL_TRY_ASSIGN(const ProbeOptions probe, ProbeOptions::from_settings(context_.settings()));
     CGL_TRY_ASSIGN(registry_, DeviceRegistry::probe(probe));
     CGL_TRY(name_devices());
-    CGL_TRY_ASSIGN(const measure::TrackingSource data, source());
-    CGL_TRY_ASSIGN(data_, measure::TrackingData::load(data, static_cast<std::uint64_t>(arguments_.integer("nseeds")),
-                                                      pool_, context_.write_options(), context_.progress_options()));
-    for (const measure::TrackingScenario& scenario : measure::tracking_scenarios()) {
+    CGL_TRY_ASSIGN(const measure::BenchSource data, source());
+    CGL_TRY_ASSIGN(data_, measure::BenchData::load(data, static_cast<std::uint64_t>(arguments_.integer("nseeds")),
+                                                   pool_, context_.write_options(), context_.progress_options()));
+    for (const measure::BenchScenario& scenario : measure::bench_scenarios()) {
       if (!is_wanted(scenario.name) || !data_->has(scenario)) continue;
       CGL_TRY_ASSIGN(const Field* const field, data_->field_of(scenario, pool_, context_.progress_options()));
       CGL_TRY(add_context(run_scenario(scenario, *field), "{}", scenario.name));
@@ -72,16 +72,16 @@ class TrackBench {
   }
   [[nodiscard]] std::string only() const { return arguments_.has("only") ? arguments_.text("only") : ""; }
 
-  [[nodiscard]] Result<measure::TrackingSource> source() const {
+  [[nodiscard]] Result<measure::BenchSource> source() const {
     const auto path = [&](const char* name) {
       return arguments_.given(name) ? fs::path(arguments_.text(name)) : fs::path();
     };
-    measure::TrackingSource source = {.dwi = path("dwi"),
-                                      .sh = path("sh"),
-                                      .mask = path("mask"),
-                                      .frame = frame(),
-                                      .voxel_mm = arguments_.real("voxel-size"),
-                                      .sphere = arguments_.text("sphere")};
+    measure::BenchSource source = {.dwi = path("dwi"),
+                                   .sh = path("sh"),
+                                   .mask = path("mask"),
+                                   .frame = frame(),
+                                   .voxel_mm = arguments_.real("voxel-size"),
+                                   .sphere = arguments_.text("sphere")};
     if (!source.dwi.empty() && !source.sh.empty()) {
       return fail(ErrorKind::invalid_argument, "--dwi and --sh are both given: one of them is tracked");
     }
@@ -132,8 +132,8 @@ class TrackBench {
     return {};
   }
 
-  Status run_scenario(const measure::TrackingScenario& scenario, const Field& field) {
-    const TrackingOptions options = measure::tracking_options(scenario);
+  Status run_scenario(const measure::BenchScenario& scenario, const Field& field) {
+    const TrackingOptions options = measure::bench_tracking_options(scenario);
     CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, data_->geometry()));
     const auto checked =
         std::min(static_cast<std::uint64_t>(arguments_.integer("check-seeds")), data_->seeds().count());
@@ -279,10 +279,10 @@ class TrackBench {
   const ParsedArguments& arguments_;
   VerbContext& context_;
   ThreadPool& pool_;
-  measure::TrackingMeasures measures_;
+  measure::BenchMeasures measures_;
   std::optional<DeviceRegistry> registry_;
   std::vector<std::string> devices_;  // as --device takes them
-  std::optional<measure::TrackingData> data_;
+  std::optional<measure::BenchData> data_;
   std::vector<Json> rows_;
   Json peers_;
 };

@@ -27,7 +27,7 @@ Status write_scratch(const fs::path& path, std::string_view text) {
 }
 
 // The b-vectors as FSL writes them, x negated where the determinant is positive, whatever axes they were given in.
-std::string fsl_vectors(const TrackingData& data) {
+std::string fsl_vectors(const BenchData& data) {
   const double sign = data.geometry().voxel_to_world.determinant() > 0 ? -1 : 1;
   std::string rows[3];
   for (const numerics::Vec3d& d : data.directions()) {
@@ -75,7 +75,7 @@ Status write_seeds(const fs::path& path, const Seeds& seeds) {
   return write_vectors(path, positions);
 }
 
-Status fill_peer_folder(const fs::path& folder, const TrackingData& data) {
+Status fill_peer_folder(const fs::path& folder, const BenchData& data) {
   std::error_code problem;
   fs::create_directories(folder / "phantom", problem);
   const fs::path series = folder / "phantom" / (data.dwi().extension() == ".gz" ? "dwi.nii.gz" : "dwi.nii");
@@ -91,7 +91,7 @@ Status fill_peer_folder(const fs::path& folder, const TrackingData& data) {
   return write_seeds(folder / "seeds.txt", data.seeds());
 }
 
-Result<Json> run_tracking_peers(const fs::path& folder, const TrackingData& data, const PeerOptions& options,
+Result<Json> run_tracking_peers(const fs::path& folder, const BenchData& data, const PeerOptions& options,
                                 ThreadPool& pool) {
   const fs::path log = folder / "log", result = folder / "peers.json";
   CGL_TRY_ASSIGN(const fs::path script, write_peer_script(folder));

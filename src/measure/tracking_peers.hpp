@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
-#include "measure/tracking_data.hpp"
+#include "measure/bench_data.hpp"
 
 namespace cingulum::measure {
 
@@ -28,7 +28,7 @@ namespace cingulum::measure {
 
 // The folder as the script wants it: the series under the name of a phantom, CSD and tensors by this program, the
 // seeds. Nothing is copied.
-[[nodiscard]] Status fill_peer_folder(const std::filesystem::path& folder, const TrackingData& data);
+[[nodiscard]] Status fill_peer_folder(const std::filesystem::path& folder, const BenchData& data);
 
 struct PeerOptions {
   std::string python;
@@ -41,7 +41,7 @@ struct PeerOptions {
 // A row per peer, scored where the data are a phantom, with the file that it left; empty, with a warning, where none
 // ran.
 [[nodiscard]] Result<nlohmann::ordered_json> run_tracking_peers(const std::filesystem::path& folder,
-                                                                const TrackingData& data, const PeerOptions& options,
+                                                                const BenchData& data, const PeerOptions& options,
                                                                 ThreadPool& pool);
 
 }  // namespace cingulum::measure

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 // What one launch takes.
-std::uint64_t kernel_seeds(const TrackingData& data) {
+std::uint64_t kernel_seeds(const BenchData& data) {
   return std::min<std::uint64_t>(data.seeds().count(), 1'000'000);
 }
 
@@ -73,7 +73,7 @@ Result<KernelRun> best_kernel_run(Tracker& tracker, std::uint64_t seeds, std::in
   return best;
 }
 
-Status measure_kernel(Tracker& tracker, const TrackingData& data, const TrackingMeasures& measures, Json& row) {
+Status measure_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures, Json& row) {
   // It was launched before, for the comparison with the CPU.
   if (tracker.kernel_seconds() == 0) return {};
   const std::uint64_t seeds = kernel_seeds(data);
@@ -87,8 +87,7 @@ Status measure_kernel(Tracker& tracker, const TrackingData& data, const Tracking
   return {};
 }
 
-Status measure_unsorted_kernel(Tracker& tracker, const TrackingData& data, const TrackingMeasures& measures,
-                               Json& row) {
+Status measure_unsorted_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures, Json& row) {
   if (tracker.kernel_seconds() == 0) return {};
   StreamlineBatch batch;
   ::setenv("CINGULUM_TEST_SEED_ORDER", "given", 1);
@@ -99,8 +98,8 @@ Status measure_unsorted_kernel(Tracker& tracker, const TrackingData& data, const
   return {};
 }
 
-Status measure_tracking(const std::vector<Tracker*>& trackers, const TrackingData& data,
-                        const TrackingMeasures& measures, Json& row) {
+Status measure_tracking(const std::vector<Tracker*>& trackers, const BenchData& data, const BenchMeasures& measures,
+                        Json& row) {
   // Not by measure_repetitions: giving back the memory of a run does not belong to its time.
   std::vector<double> seconds;
   std::uint64_t points = 0, steps = 0;
@@ -128,7 +127,7 @@ Status measure_tracking(const std::vector<Tracker*>& trackers, const TrackingDat
 }
 
 Result<TrackingStatistics> track_to_file(const std::vector<Tracker*>& trackers, const TrackingOptions& options,
-                                         const TrackingPlan& plan, const TrackingData& data, std::uint64_t chunk_seeds,
+                                         const TrackingPlan& plan, const BenchData& data, std::uint64_t chunk_seeds,
                                          ThreadPool& pool, const fs::path& file, bool sync) {
   TractogramLayout layout;
   layout.format = TractogramFormat::trx;
@@ -147,7 +146,7 @@ Result<TrackingStatistics> track_to_file(const std::vector<Tracker*>& trackers, 
 }
 
 Status measure_files(const std::vector<Tracker*>& trackers, const TrackingOptions& options, const TrackingPlan& plan,
-                     const TrackingData& data, const TrackingMeasures& measures, ThreadPool& pool, const Json& first,
+                     const BenchData& data, const BenchMeasures& measures, ThreadPool& pool, const Json& first,
                      Json& row) {
   const std::string name = fmt::format("cingulum-bench-{}.trx", ::getpid());
   const fs::path file = measures.folder / name;
@@ -203,7 +202,7 @@ Json score_json(const Score& score) {
           {"f1", score.any.f1.value}};
 }
 
-Result<Json> score_of_file(const fs::path& tractogram, const TrackingData& data, ThreadPool& pool) {
+Result<Json> score_of_file(const fs::path& tractogram, const BenchData& data, ThreadPool& pool) {
   if (data.phantom().empty()) return Json::object();
   CGL_TRY_ASSIGN(const Score score, score_tractogram(tractogram, data.phantom(), {.bootstrap = 0}, pool, {}));
   return score_json(score);

@@ -12,13 +12,13 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "dmri/score/score.hpp"
-#include "measure/tracking_data.hpp"
+#include "measure/bench_data.hpp"
 #include "tract/run/tracker.hpp"
 #include "tract/run/tracking_run.hpp"
 
 namespace cingulum::measure {
 
-struct TrackingMeasures {
+struct BenchMeasures {
   std::int64_t repetitions = 3;  // after one that does not count
   std::uint64_t chunk_seeds = 25000;
   std::filesystem::path folder;  // where files are written and removed again
@@ -38,31 +38,31 @@ struct KernelRun {
 
 // All seeds in one go, data on the device: what the kernel itself reaches, with seeds in the order of space, as runs
 // have them, and in the order in which they were given. Nothing where the device does not measure its kernels.
-[[nodiscard]] Status measure_kernel(Tracker& tracker, const TrackingData& data, const TrackingMeasures& measures,
+[[nodiscard]] Status measure_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures,
                                     nlohmann::ordered_json& row);
-[[nodiscard]] Status measure_unsorted_kernel(Tracker& tracker, const TrackingData& data,
-                                             const TrackingMeasures& measures, nlohmann::ordered_json& row);
+[[nodiscard]] Status measure_unsorted_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures,
+                                             nlohmann::ordered_json& row);
 
 // Seeds to points in host memory, as a run does it, without writing.
-[[nodiscard]] Status measure_tracking(const std::vector<Tracker*>& trackers, const TrackingData& data,
-                                      const TrackingMeasures& measures, nlohmann::ordered_json& row);
+[[nodiscard]] Status measure_tracking(const std::vector<Tracker*>& trackers, const BenchData& data,
+                                      const BenchMeasures& measures, nlohmann::ordered_json& row);
 
 // One run of all seeds to a finished TRX file.
 [[nodiscard]] Result<TrackingStatistics> track_to_file(const std::vector<Tracker*>& trackers,
                                                        const TrackingOptions& options, const TrackingPlan& plan,
-                                                       const TrackingData& data, std::uint64_t chunk_seeds,
+                                                       const BenchData& data, std::uint64_t chunk_seeds,
                                                        ThreadPool& pool, const std::filesystem::path& file, bool sync);
 
 // Seeds to a finished file, checksums included, and what is in it; then to a disk, synced, beside a plain copy of the
 // same bytes. `first` is the row of the scenario's first device, or null: the same bytes have the same score.
 [[nodiscard]] Status measure_files(const std::vector<Tracker*>& trackers, const TrackingOptions& options,
-                                   const TrackingPlan& plan, const TrackingData& data, const TrackingMeasures& measures,
+                                   const TrackingPlan& plan, const BenchData& data, const BenchMeasures& measures,
                                    ThreadPool& pool, const nlohmann::ordered_json& first, nlohmann::ordered_json& row);
 
 // A tractogram's score as a row has it; empty where the data are no phantom.
 [[nodiscard]] nlohmann::ordered_json score_json(const Score& score);
 [[nodiscard]] Result<nlohmann::ordered_json> score_of_file(const std::filesystem::path& tractogram,
-                                                           const TrackingData& data, ThreadPool& pool);
+                                                           const BenchData& data, ThreadPool& pool);
 
 // The most memory that this process had since `forget_host_peak`.
 void forget_host_peak();

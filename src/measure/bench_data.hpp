@@ -27,7 +27,7 @@ constexpr double stop_threshold = 0.1;
 constexpr double max_angle_deg = 60;
 
 // What is tracked and how.
-struct TrackingScenario {
+struct BenchScenario {
   std::string_view name;
   Getter getter;
   FieldModel model;
@@ -38,12 +38,12 @@ struct TrackingScenario {
 };
 
 // Those of one field follow each other.
-[[nodiscard]] std::span<const TrackingScenario> tracking_scenarios();
+[[nodiscard]] std::span<const BenchScenario> bench_scenarios();
 
 // One initial direction per seed, as other programs do, and the angle and threshold above.
-[[nodiscard]] TrackingOptions tracking_options(const TrackingScenario& scenario);
+[[nodiscard]] TrackingOptions bench_tracking_options(const BenchScenario& scenario);
 
-struct TrackingSource {
+struct BenchSource {
   std::filesystem::path dwi = {};           // a series with its gradients beside it; needs a mask
   std::filesystem::path sh = {};            // a file of spherical harmonics: CSD is read and not fitted
   std::filesystem::path mask = {};          // of either
@@ -63,10 +63,10 @@ struct TrackingSource {
 // Where a series' gradients lie: its name without .nii or .nii.gz.
 [[nodiscard]] std::string stem_of_series(const std::filesystem::path& series);
 
-class TrackingData {
+class BenchData {
  public:
-  [[nodiscard]] static Result<TrackingData> load(const TrackingSource& source, std::uint64_t seeds, ThreadPool& pool,
-                                                 const WriteOptions& write, const ProgressOptions& progress);
+  [[nodiscard]] static Result<BenchData> load(const BenchSource& source, std::uint64_t seeds, ThreadPool& pool,
+                                              const WriteOptions& write, const ProgressOptions& progress);
 
   [[nodiscard]] const ImageGeometry& geometry() const { return geometry_; }
   [[nodiscard]] const Seeds& seeds() const { return *seeds_; }
@@ -79,9 +79,9 @@ class TrackingData {
   [[nodiscard]] const std::filesystem::path& phantom() const { return source_.phantom; }
 
   // Whether the data give this field: a file of harmonics alone has one model.
-  [[nodiscard]] bool has(const TrackingScenario& scenario) const;
+  [[nodiscard]] bool has(const BenchScenario& scenario) const;
   // The field of a scenario; the last one is kept.
-  [[nodiscard]] Result<const Field*> field_of(const TrackingScenario& scenario, ThreadPool& pool,
+  [[nodiscard]] Result<const Field*> field_of(const BenchScenario& scenario, ThreadPool& pool,
                                               const ProgressOptions& progress);
 
  private:
@@ -89,9 +89,9 @@ class TrackingData {
   Status load_harmonics();
   Status load_stop_map();
   Status check_sizes() const;
-  Result<PreparedField> make_field(const TrackingScenario& scenario, ThreadPool& pool, const ProgressOptions& progress);
+  Result<PreparedField> make_field(const BenchScenario& scenario, ThreadPool& pool, const ProgressOptions& progress);
 
-  TrackingSource source_;
+  BenchSource source_;
   ImageGeometry geometry_;
   std::vector<std::uint8_t> inside_;
   std::vector<float> stop_map_;
@@ -99,7 +99,7 @@ class TrackingData {
   std::optional<TensorMaps> tensors_;  // where a stopping map had to be made
   std::unique_ptr<Seeds> seeds_;
   std::optional<PreparedField> prepared_;
-  std::optional<TrackingScenario> prepared_for_;
+  std::optional<BenchScenario> prepared_for_;
 };
 
 }  // namespace cingulum::measure

@@ -1,4 +1,4 @@
-#include "measure/tracking_data.hpp"
+#include "measure/bench_data.hpp"
 
 #include <string>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr TrackingScenario scenarios[] = {
+constexpr BenchScenario scenarios[] = {
     {"boot OPDT order 4", Getter::boot, FieldModel::opdt, 4, false, "mirror321"},
     {"prob on SF", Getter::prob, FieldModel::csd, 8, true, "repulsion724"},
     {"ptt on SF", Getter::ptt, FieldModel::csd, 8, true, "repulsion724"},
@@ -30,11 +30,11 @@ constexpr TrackingScenario scenarios[] = {
 
 }  // namespace
 
-std::span<const TrackingScenario> tracking_scenarios() {
+std::span<const BenchScenario> bench_scenarios() {
   return scenarios;
 }
 
-TrackingOptions tracking_options(const TrackingScenario& scenario) {
+TrackingOptions bench_tracking_options(const BenchScenario& scenario) {
   TrackingOptions options;
   options.getter = scenario.getter;
   options.max_angle_deg = max_angle_deg;
@@ -71,9 +71,9 @@ std::string stem_of_series(const fs::path& series) {
   return stem;
 }
 
-Result<TrackingData> TrackingData::load(const TrackingSource& source, std::uint64_t seeds, ThreadPool& pool,
-                                        const WriteOptions& write, const ProgressOptions& progress) {
-  TrackingData data;
+Result<BenchData> BenchData::load(const BenchSource& source, std::uint64_t seeds, ThreadPool& pool,
+                                  const WriteOptions& write, const ProgressOptions& progress) {
+  BenchData data;
   data.source_ = source;
   if (source.dwi.empty() && source.sh.empty()) {
     CGL_TRY(make_brain_phantom(source.phantom, source.voxel_mm, pool, write, progress));
@@ -91,7 +91,7 @@ Result<TrackingData> TrackingData::load(const TrackingSource& source, std::uint6
   return data;
 }
 
-Status TrackingData::load_series(ThreadPool& pool) {
+Status BenchData::load_series(ThreadPool& pool) {
   const std::string stem = stem_of_series(source_.dwi);
   CGL_TRY_ASSIGN(const GradientTable table, read_fsl_gradients(stem + ".bval", stem + ".bvec"));
   CGL_TRY_ASSIGN(inside_, read_mask(source_.mask, geometry_));
@@ -103,7 +103,7 @@ Status TrackingData::load_series(ThreadPool& pool) {
   return {};
 }
 
-Status TrackingData::load_harmonics() {
+Status BenchData::load_harmonics() {
   CGL_TRY_ASSIGN(const FieldFile file, read_field_file({.kind = FieldFileKind::harmonics, .path = source_.sh}));
   geometry_ = file.image.geometry;
   if (inside_.empty()) {
@@ -119,25 +119,25 @@ Status TrackingData::load_harmonics() {
   return {};
 }
 
-Status TrackingData::load_stop_map() {
+Status BenchData::load_stop_map() {
   CGL_TRY_ASSIGN(const Image image, read_image(source_.stop_map));
   stop_map_ = image.values;
   return {};
 }
 
-Status TrackingData::check_sizes() const {
+Status BenchData::check_sizes() const {
   const auto voxels = static_cast<std::size_t>(geometry_.voxel_count());
   if (inside_.size() == voxels && stop_map_.size() == voxels) return {};
   return fail(ErrorKind::invalid_argument, "{} has {} voxels, its mask {} and its stopping map {}",
               (source_.sh.empty() ? source_.dwi : source_.sh).string(), voxels, inside_.size(), stop_map_.size());
 }
 
-bool TrackingData::has(const TrackingScenario& scenario) const {
+bool BenchData::has(const BenchScenario& scenario) const {
   return !source_.dwi.empty() || scenario.model == FieldModel::csd;
 }
 
-Result<PreparedField> TrackingData::make_field(const TrackingScenario& scenario, ThreadPool& pool,
-                                               const ProgressOptions& progress) {
+Result<PreparedField> BenchData::make_field(const BenchScenario& scenario, ThreadPool& pool,
+                                            const ProgressOptions& progress) {
   const bool other_sphere = scenario.amplitudes && !source_.sphere.empty();
   CGL_TRY_ASSIGN(Sphere sphere, other_sphere ? sphere_by_name_or_file(source_.sphere) : named_sphere(scenario.sphere));
   if (!source_.sh.empty() && scenario.model == FieldModel::csd) {
@@ -156,8 +156,8 @@ Result<PreparedField> TrackingData::make_field(const TrackingScenario& scenario,
                         progress);
 }
 
-Result<const Field*> TrackingData::field_of(const TrackingScenario& scenario, ThreadPool& pool,
-                                            const ProgressOptions& progress) {
+Result<const Field*> BenchData::field_of(const BenchScenario& scenario, ThreadPool& pool,
+                                         const ProgressOptions& progress) {
   if (!prepared_for_ || prepared_for_->model != scenario.model || prepared_for_->amplitudes != scenario.amplitudes) {
     prepared_.reset();  // before the next is made: both may be large
     CGL_TRY_ASSIGN(prepared_, make_field(scenario, pool, progress));
