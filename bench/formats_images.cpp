@@ -23,6 +23,7 @@
 #include "formats/nifti.hpp"
 #include "formats/nifti_header.hpp"
 #include "measure/bench_report.hpp"
+#include "measure/host_peak.hpp"
 #include "measure/repetitions.hpp"
 #include "numerics/philox.hpp"
 
@@ -146,32 +147,16 @@ std::uint64_t deflate_by_zlib(std::span<const std::byte> bytes) {
   return total;
 }
 
-// The largest resident set since the last reset; 0 where the system does not say.
-std::uint64_t peak_resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  while (status >> word) {
-    std::uint64_t kibibytes = 0;
-    if (word == "VmHWM:" && status >> kibibytes) return kibibytes * 1024;
-  }
-  return 0;
-}
-
-void reset_peak_resident() {
-  std::ofstream("/proc/self/clear_refs") << "5";
-}
-
 // Seconds of each repetition of a peer in Python; empty when it cannot be run.
-std::vector<double> ask_peer(const Options& options, const fs::path& path, std::string& name) {
+std::vector<double> ask_peer(const Options& options, const fs::path& path, const fs::path& folder, std::string& name) {
   if (options.peer.empty()) return {};
-  const std::string command = fmt::format("'{}' '{}/read_nifti.py' '{}' {}", options.peer, CINGULUM_BENCH_PEERS,
-                                          path.native(), std::max(2, options.repetitions / 2));
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {};
-  std::string text;
-  char part[256];
-  while (std::fgets(part, sizeof part, pipe) != nullptr) text += part;
-  if (::pclose(pipe) != 0) return {};
+  const fs::path script = fs::path(CINGULUM_BENCH_PEERS) / "read_nifti.py", said = folder / "peer.json";
+  if (!measure::run_child(
+           {options.peer, script.string(), path.string(), std::to_string(std::max(2, options.repetitions / 2))}, said)
+           .succeeded) {
+    return {};
+  }
+  const std::string text = require(read_text_file(said));
   const Json answer = Json::parse(text, nullptr, false);
   if (answer.is_discarded()) return {};
   name = answer["peer"];
@@ -186,10 +171,10 @@ int run(const Options& options) {
   const fs::path packed = options.file.empty() ? make_series(folder, *pool) : fs::path(options.file);
 
   std::uint64_t resident_before = 0, resident_peak = 0;
-  reset_peak_resident();
-  resident_before = peak_resident_bytes();
+  measure::forget_host_peak();
+  resident_before = measure::host_peak_bytes();
   read_volumes(packed);
-  resident_peak = peak_resident_bytes();
+  resident_peak = measure::host_peak_bytes();
 
   const NiftiHeader header = require(NiftiReader::open(packed)).header();
   const std::uint64_t data_bytes = require(nifti_data_bytes(header));
@@ -215,7 +200,7 @@ int run(const Options& options) {
     rows.push_back({"read .nii.gz to float32", "GB/s", ours, "zlib inflate alone, one core", zlib.median});
     rows.push_back({"read .nii.gz to float32", "GB/s", ours, "memcpy, one core", copy.median});
     std::string peer;
-    const auto seconds = ask_peer(options, packed, peer);
+    const auto seconds = ask_peer(options, packed, folder, peer);
     if (!seconds.empty()) {
       const measure::Spread theirs = measure::as_rate(measure::spread_of(seconds), data_bytes);
       rows.push_back({"read .nii.gz to float32", "GB/s", ours, peer, theirs.median});

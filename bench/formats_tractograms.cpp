@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/atomic_file.hpp"
+#include "base/read_file.hpp"
 #include "bench/program.hpp"
 #include "formats/tractogram.hpp"
 #include "measure/bench_report.hpp"
@@ -146,14 +147,10 @@ class TractogramBench {
       layout.format = format;
       write_tractogram(folder_.path() / name, layout, batches_, false);
     }
-    const std::string command =
-        fmt::format("'{}' '{}/tractograms.py' '{}'", options_.peer, CINGULUM_BENCH_PEERS, folder_.path().native());
-    std::FILE* const pipe = ::popen(command.c_str(), "r");
-    require(pipe != nullptr, "starting the peer");
-    std::string text;
-    char piece[4096];
-    while (const std::size_t got = std::fread(piece, 1, sizeof(piece), pipe)) text.append(piece, got);
-    require(::pclose(pipe) == 0, "the peer");
+    const fs::path script = fs::path(CINGULUM_BENCH_PEERS) / "tractograms.py";
+    const fs::path said = folder_.path() / "peer.json";
+    require(measure::run_child({options_.peer, script.string(), folder_.path().string()}, said).succeeded, "the peer");
+    const std::string text = require(read_text_file(said));
     for (const Json& row : Json::parse(text)) {
       add({row["scenario"], "GB/s",
            measure::as_rate(measure::spread_of(row["seconds"].get<std::vector<double>>()), row["bytes"]), "", 0});

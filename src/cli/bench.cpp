@@ -16,6 +16,7 @@
 #include "measure/bench_data.hpp"
 #include "measure/bench_report.hpp"
 #include "measure/child_program.hpp"
+#include "measure/host_peak.hpp"
 #include "measure/tracking_peers.hpp"
 #include "measure/tracking_rows.hpp"
 #include "tract/run/device_choice.hpp"

@@ -3,6 +3,7 @@
 // `cingulum ring bench` and by bench_ring_cpu and bench_ring_gpu, which choose the actors and the counts.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -28,7 +29,7 @@ struct Series {
 template <class Exchange, class Check>
 [[nodiscard]] Result<std::vector<double>> time_exchanges(const Series& series, Exchange&& exchange, Check&& check) {
   std::vector<double> seconds;
-  seconds.reserve(series.count);
+  seconds.reserve(std::min<std::uint64_t>(series.count, std::uint64_t{1} << 20U));
   const auto end = std::chrono::steady_clock::now() + series.longest;
   for (std::uint64_t i = 0; i < series.warm_up + series.count; ++i) {
     CGL_TRY(check_interrupt());

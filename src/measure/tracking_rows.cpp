@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <string_view>
 
@@ -206,18 +205,6 @@ Result<Json> score_of_file(const fs::path& tractogram, const BenchData& data, Th
   if (data.phantom().empty()) return Json::object();
   CGL_TRY_ASSIGN(const Score score, score_tractogram(tractogram, data.phantom(), {.bootstrap = 0}, pool, {}));
   return score_json(score);
-}
-
-void forget_host_peak() {
-  std::ofstream("/proc/self/clear_refs") << "5";  // proc(5): resets VmHWM
-}
-
-std::uint64_t host_peak_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return 1024 * std::strtoull(line.c_str() + 6, nullptr, 10);
-  }
-  return 0;
 }
 
 }  // namespace cingulum::measure

@@ -64,8 +64,4 @@ struct KernelRun {
 [[nodiscard]] Result<nlohmann::ordered_json> score_of_file(const std::filesystem::path& tractogram,
                                                            const BenchData& data, ThreadPool& pool);
 
-// The most memory that this process had since `forget_host_peak`.
-void forget_host_peak();
-[[nodiscard]] std::uint64_t host_peak_bytes();
-
 }  // namespace cingulum::measure
