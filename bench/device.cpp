@@ -6,10 +6,10 @@
 #include <span>
 
 #include "bench/device_ceiling.hpp"
-#include "bench/measure.hpp"
 #include "bench/program.hpp"
-#include "cli/version.hpp"
 #include "device/registry.hpp"
+#include "measure/bench_report.hpp"
+#include "measure/repetitions.hpp"
 
 namespace cingulum::bench {
 namespace {
@@ -22,15 +22,15 @@ struct Options {
   int repetitions = 20;
 };
 
-Spread as_microseconds(const Spread& seconds) {
+measure::Spread as_microseconds(const measure::Spread& seconds) {
   return {seconds.median * 1e6, seconds.low * 1e6, seconds.high * 1e6, seconds.repetitions};
 }
 
 double median_rate(const std::vector<double>& seconds, std::uint64_t bytes) {
-  return seconds.empty() ? 0 : as_rate(spread_of(seconds), bytes).median;
+  return seconds.empty() ? 0 : measure::as_rate(measure::spread_of(seconds), bytes).median;
 }
 double median_microseconds(const std::vector<double>& seconds) {
-  return seconds.empty() ? 0 : spread_of(seconds).median * 1e6;
+  return seconds.empty() ? 0 : measure::spread_of(seconds).median * 1e6;
 }
 
 void empty_native(const BlockContext&) {}
@@ -64,24 +64,24 @@ class DeviceBench {
         repetitions_(options.repetitions),
         queue_(require(device.create_queue())) {}
 
-  std::vector<Row> run() {
-    memcpy_rate_ = as_rate(measure_memcpy(), bytes_).median;
+  std::vector<measure::Row> run() {
+    memcpy_rate_ = measure::as_rate(measure_memcpy(), bytes_).median;
     transfers();
     launches();
     return std::move(rows_);
   }
 
  private:
-  Spread measure_memcpy() {
+  measure::Spread measure_memcpy() {
     std::vector<std::byte> from(bytes_, std::byte{1}), to(bytes_);
-    return measure_seconds(2, repetitions_, [&] { std::memcpy(to.data(), from.data(), bytes_); });
+    return measure::measure_seconds(2, repetitions_, [&] { std::memcpy(to.data(), from.data(), bytes_); });
   }
 
   // Times by events on the device where it has them (transfers only), else by the host's clock.
   template <class Body>
-  Spread measure(Body&& body) {
+  measure::Spread measure(Body&& body) {
     if (!cuda_) {
-      return measure_seconds(2, repetitions_, [&] {
+      return measure::measure_seconds(2, repetitions_, [&] {
         body();
         require(queue_->synchronise());
       });
@@ -94,7 +94,7 @@ class DeviceBench {
       require(end->wait());
       if (i >= 0) seconds.push_back(require(end->milliseconds_since(*start)) * 1e-3);
     }
-    return spread_of(std::move(seconds));
+    return measure::spread_of(std::move(seconds));
   }
 
   void transfers() {
@@ -110,16 +110,17 @@ class DeviceBench {
       return cuda_ ? std::pair{std::string(name), raw}
                    : std::pair{std::string("memcpy on one core"), passes * memcpy_rate_};
     };
-    const auto add = [&](std::string scenario, const Spread& seconds, std::uint64_t counted,
+    const auto add = [&](std::string scenario, const measure::Spread& seconds, std::uint64_t counted,
                          std::pair<std::string, double> top) {
-      rows_.push_back({std::move(scenario), "GB/s", as_rate(seconds, counted), std::move(top.first), top.second});
+      rows_.push_back(
+          {std::move(scenario), "GB/s", measure::as_rate(seconds, counted), std::move(top.first), top.second});
     };
     add("upload, " + memory, measure([&] { require(queue_->upload(*a, 0, host->bytes())); }), bytes_,
         ceiling("cudaMemcpyAsync", median_rate(raw_cuda(raw_cuda_upload), bytes_)));
     add("download, " + memory, measure([&] { require(queue_->download(host->bytes(), *a, 0)); }), bytes_,
         ceiling("cudaMemcpyAsync", median_rate(raw_cuda(raw_cuda_download), bytes_)));
     // A copy reads and writes: both count.
-    const Spread copied = measure([&] { require(queue_->copy(*b, 0, *a, 0, bytes_)); });
+    const measure::Spread copied = measure([&] { require(queue_->copy(*b, 0, *a, 0, bytes_)); });
     // A core's memcpy says nothing about the memory of a GPU.
     const bool on_host = device_.capabilities().shares_host_memory || device_.capabilities().software;
     add("copy on the device, read + written", copied, 2 * bytes_,
@@ -146,34 +147,34 @@ class DeviceBench {
     }
     Kernel& kernel = **made;
     const LaunchShape shape{{1, 1, 1}, {32, 1, 1}, 0};
-    const auto add = [&](const char* scenario, const Spread& seconds, const char* name,
+    const auto add = [&](const char* scenario, const measure::Spread& seconds, const char* name,
                          const std::vector<double>& raw) {
       rows_.push_back({scenario, "us", as_microseconds(seconds), name, median_microseconds(raw)});
     };
     std::vector<double> call;
     for (int i = -10; i < many; ++i) {
-      const Spread one = measure_seconds(0, 1, [&] { require(queue_->launch(kernel, shape, {})); });
+      const measure::Spread one = measure::measure_seconds(0, 1, [&] { require(queue_->launch(kernel, shape, {})); });
       require(queue_->synchronise());
       if (i >= 0) call.push_back(one.median);
     }
-    add("launch, the call alone", spread_of(call), "<<<>>>",
+    add("launch, the call alone", measure::spread_of(call), "<<<>>>",
         cuda_ ? raw_cuda_empty_launch_call(many) : std::vector<double>{});
     add("launch and wait",
-        measure_seconds(10, many,
-                        [&] {
-                          require(queue_->launch(kernel, shape, {}));
-                          require(queue_->synchronise());
-                        }),
+        measure::measure_seconds(10, many,
+                                 [&] {
+                                   require(queue_->launch(kernel, shape, {}));
+                                   require(queue_->synchronise());
+                                 }),
         "<<<>>> and cudaStreamSynchronize", cuda_ ? raw_cuda_empty_launch_and_wait(many) : std::vector<double>{});
     std::unique_ptr<Event> event;
     std::vector<double> record;
     for (int i = -10; i < many; ++i) {
-      const Spread one = measure_seconds(0, 1, [&] { event = require(queue_->record()); });
+      const measure::Spread one = measure::measure_seconds(0, 1, [&] { event = require(queue_->record()); });
       require(event->wait());
       event.reset();
       if (i >= 0) record.push_back(one.median);
     }
-    add("make and record an event", spread_of(record), "cudaEventCreate and cudaEventRecord",
+    add("make and record an event", measure::spread_of(record), "cudaEventCreate and cudaEventRecord",
         cuda_ ? raw_cuda_event_record(many) : std::vector<double>{});
   }
 
@@ -183,7 +184,7 @@ class DeviceBench {
   int repetitions_;
   std::unique_ptr<Queue> queue_;
   double memcpy_rate_ = 0;
-  std::vector<Row> rows_;
+  std::vector<measure::Row> rows_;
 };
 
 Options parse(int count, char** words) {
@@ -214,11 +215,11 @@ int run(const Options& options) {
   ProbeOptions probe = require(ProbeOptions::from_settings(settings));
   probe.kernel_cache_dir.reset();
   const DeviceRegistry registry = require(DeviceRegistry::probe(probe));
-  Json report = {{"bench", "device"}, {"build", version_text()}, {"devices", Json::array()}};
+  Json report = {{"devices", Json::array()}};
   for (Device* device : registry.devices()) {
     fmt::print("{}: {} ({})\n", device->id(), device->description().name, device->description().driver);
     Json rows = Json::array();
-    for (const Row& row : DeviceBench(*device, options).run()) {
+    for (const measure::Row& row : DeviceBench(*device, options).run()) {
       fmt::print("{}\n", to_text(row));
       rows.push_back(to_json(row));
     }
@@ -230,7 +231,7 @@ int run(const Options& options) {
   for (const BackendReport& backend : registry.backends()) {
     if (backend.devices.empty()) fmt::print("no {}: {}\n", backend_name(backend.backend), backend.absent_reason);
   }
-  write_report(options.out, report);
+  write_report(options.out, "device", report);
   return 0;
 }
 

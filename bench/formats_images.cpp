@@ -19,11 +19,12 @@
 
 #include "base/quantity.hpp"
 #include "base/read_file.hpp"
-#include "bench/measure.hpp"
 #include "bench/program.hpp"
-#include "cli/version.hpp"
 #include "formats/nifti.hpp"
 #include "formats/nifti_header.hpp"
+#include "measure/bench_report.hpp"
+#include "measure/host_peak.hpp"
+#include "measure/repetitions.hpp"
 #include "numerics/philox.hpp"
 
 namespace cingulum::bench {
@@ -146,32 +147,16 @@ std::uint64_t deflate_by_zlib(std::span<const std::byte> bytes) {
   return total;
 }
 
-// The largest resident set since the last reset; 0 where the system does not say.
-std::uint64_t peak_resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  while (status >> word) {
-    std::uint64_t kibibytes = 0;
-    if (word == "VmHWM:" && status >> kibibytes) return kibibytes * 1024;
-  }
-  return 0;
-}
-
-void reset_peak_resident() {
-  std::ofstream("/proc/self/clear_refs") << "5";
-}
-
 // Seconds of each repetition of a peer in Python; empty when it cannot be run.
-std::vector<double> ask_peer(const Options& options, const fs::path& path, std::string& name) {
+std::vector<double> ask_peer(const Options& options, const fs::path& path, const fs::path& folder, std::string& name) {
   if (options.peer.empty()) return {};
-  const std::string command = fmt::format("'{}' '{}/read_nifti.py' '{}' {}", options.peer, CINGULUM_BENCH_PEERS,
-                                          path.native(), std::max(2, options.repetitions / 2));
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {};
-  std::string text;
-  char part[256];
-  while (std::fgets(part, sizeof part, pipe) != nullptr) text += part;
-  if (::pclose(pipe) != 0) return {};
+  const fs::path script = fs::path(CINGULUM_BENCH_PEERS) / "read_nifti.py", said = folder / "peer.json";
+  if (!measure::run_child(
+           {options.peer, script.string(), path.string(), std::to_string(std::max(2, options.repetitions / 2))}, said)
+           .succeeded) {
+    return {};
+  }
+  const std::string text = require(read_text_file(said));
   const Json answer = Json::parse(text, nullptr, false);
   if (answer.is_discarded()) return {};
   name = answer["peer"];
@@ -181,15 +166,15 @@ std::vector<double> ask_peer(const Options& options, const fs::path& path, std::
 int run(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
   const auto pool = require(ThreadPool::create(threads));
-  const ScratchFolder scratch;
+  const measure::ScratchFolder scratch = scratch_folder();
   const fs::path& folder = scratch.path();
   const fs::path packed = options.file.empty() ? make_series(folder, *pool) : fs::path(options.file);
 
   std::uint64_t resident_before = 0, resident_peak = 0;
-  reset_peak_resident();
-  resident_before = peak_resident_bytes();
+  measure::forget_host_peak();
+  resident_before = measure::host_peak_bytes();
   read_volumes(packed);
-  resident_peak = peak_resident_bytes();
+  resident_peak = measure::host_peak_bytes();
 
   const NiftiHeader header = require(NiftiReader::open(packed)).header();
   const std::uint64_t data_bytes = require(nifti_data_bytes(header));
@@ -197,26 +182,27 @@ int run(const Options& options) {
   fmt::print("{}: {} of {}, {} in {}; {} repetitions after 1, {} threads\n", packed.native(),
              fmt::join(header.shape, " x "), nifti_datatype_name(header.datatype), format_bytes(data_bytes),
              format_bytes(file_bytes), options.repetitions, threads);
-  std::vector<Row> rows;
-  const auto measure = [&](auto&& body) { return measure_seconds(1, options.repetitions, body); };
+  std::vector<measure::Row> rows;
+  const auto measure = [&](auto&& body) { return measure::measure_seconds(1, options.repetitions, body); };
 
   const std::vector<std::byte> compressed = require(read_file(packed, std::uint64_t{1} << 32U));
   {
     std::uint64_t checked = 0;
-    const Spread isal = as_rate(measure([&] { checked = inflate_by_isal(compressed); }), data_bytes);
+    const measure::Spread isal = measure::as_rate(measure([&] { checked = inflate_by_isal(compressed); }), data_bytes);
     if (checked < data_bytes) fmt::print("the ceiling decoded {} of {} bytes\n", checked, data_bytes);
-    const Spread zlib = as_rate(measure([&] { inflate_by_zlib(compressed); }), data_bytes);
+    const measure::Spread zlib = measure::as_rate(measure([&] { inflate_by_zlib(compressed); }), data_bytes);
     const std::vector<std::byte> from(data_bytes, std::byte{1});
     std::vector<std::byte> to(data_bytes);
-    const Spread copy = as_rate(measure([&] { std::memcpy(to.data(), from.data(), data_bytes); }), data_bytes);
-    const Spread ours = as_rate(measure([&] { read_volumes(packed); }), data_bytes);
+    const measure::Spread copy =
+        measure::as_rate(measure([&] { std::memcpy(to.data(), from.data(), data_bytes); }), data_bytes);
+    const measure::Spread ours = measure::as_rate(measure([&] { read_volumes(packed); }), data_bytes);
     rows.push_back({"read .nii.gz to float32", "GB/s", ours, "ISA-L inflate and CRC alone, one core", isal.median});
     rows.push_back({"read .nii.gz to float32", "GB/s", ours, "zlib inflate alone, one core", zlib.median});
     rows.push_back({"read .nii.gz to float32", "GB/s", ours, "memcpy, one core", copy.median});
     std::string peer;
-    const auto seconds = ask_peer(options, packed, peer);
+    const auto seconds = ask_peer(options, packed, folder, peer);
     if (!seconds.empty()) {
-      const Spread theirs = as_rate(spread_of(seconds), data_bytes);
+      const measure::Spread theirs = measure::as_rate(measure::spread_of(seconds), data_bytes);
       rows.push_back({"read .nii.gz to float32", "GB/s", ours, peer, theirs.median});
     }
     rows.push_back({"ISA-L inflate and CRC alone", "GB/s", isal, "memcpy, one core", copy.median});
@@ -235,30 +221,28 @@ int run(const Options& options) {
     const auto store = [&](const fs::path& path) {
       require(write_image(path, image.geometry, image.volumes, image.values, write));
     };
-    const Spread written = as_rate(measure([&] { store(plain); }), data_bytes);
+    const measure::Spread written = measure::as_rate(measure([&] { store(plain); }), data_bytes);
     const std::vector<std::byte> bytes = require(read_file(plain, std::uint64_t{1} << 32U));
-    const Spread saved =
-        as_rate(measure([&] {
-                  std::ofstream file(folder / "copy.bin", std::ios::binary);
-                  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-                }),
-                data_bytes);
-    const Spread loaded =
-        as_rate(measure([&] { (void)require(read_file(plain, std::uint64_t{1} << 32U)); }), data_bytes);
-    const Spread read = as_rate(measure([&] { read_volumes(plain); }), data_bytes);
+    const measure::Spread saved = measure::as_rate(measure([&] {
+                                                     std::ofstream file(folder / "copy.bin", std::ios::binary);
+                                                     file.write(reinterpret_cast<const char*>(bytes.data()),
+                                                                static_cast<std::streamsize>(bytes.size()));
+                                                   }),
+                                                   data_bytes);
+    const measure::Spread loaded =
+        measure::as_rate(measure([&] { (void)require(read_file(plain, std::uint64_t{1} << 32U)); }), data_bytes);
+    const measure::Spread read = measure::as_rate(measure([&] { read_volumes(plain); }), data_bytes);
     rows.push_back({"read .nii to float32", "GB/s", read, "reading the file into memory", loaded.median});
     rows.push_back({"write .nii from float32", "GB/s", written, "writing the bytes to a file", saved.median});
     std::uint64_t size = 0;
-    const Spread deflated = as_rate(measure([&] { size = deflate_by_zlib(bytes); }), data_bytes);
-    const Spread packed_again = as_rate(measure([&] { store(again); }), data_bytes);
+    const measure::Spread deflated = measure::as_rate(measure([&] { size = deflate_by_zlib(bytes); }), data_bytes);
+    const measure::Spread packed_again = measure::as_rate(measure([&] { store(again); }), data_bytes);
     rows.push_back({fmt::format("write .nii.gz, level 1, {} threads", threads), "GB/s", packed_again,
                     "zlib deflate level 1 alone, one core", deflated.median});
     fmt::print("written at level 1: {} by pieces, {} by zlib in one\n", format_bytes(fs::file_size(again)),
                format_bytes(size));
   }
-  Json json = {{"bench", "formats_images"},
-               {"build", version_text()},
-               {"shape", header.shape},
+  Json json = {{"shape", header.shape},
                {"type", nifti_datatype_name(header.datatype)},
                {"data_bytes", data_bytes},
                {"file_bytes", file_bytes},
@@ -266,14 +250,14 @@ int run(const Options& options) {
                {"warm_up", 1},
                {"peak_memory_of_reading_bytes", resident_peak - resident_before},
                {"rows", Json::array()}};
-  for (const Row& row : rows) {
+  for (const measure::Row& row : rows) {
     fmt::print("{}\n", to_text(row));
     json["rows"].push_back(to_json(row));
   }
   fmt::print("  peak memory of reading it volume by volume: {} (a volume in float32 is {})\n",
              format_bytes(resident_peak - resident_before),
              format_bytes(static_cast<std::uint64_t>(header.geometry.voxel_count()) * 4));
-  write_report(options.out, json);
+  write_report(options.out, "formats_images", json);
   return 0;
 }
 

@@ -14,10 +14,11 @@
 #include <string>
 
 #include "base/atomic_file.hpp"
-#include "bench/measure.hpp"
+#include "base/read_file.hpp"
 #include "bench/program.hpp"
-#include "cli/version.hpp"
 #include "formats/tractogram.hpp"
+#include "measure/bench_report.hpp"
+#include "measure/repetitions.hpp"
 
 namespace cingulum::bench {
 namespace {
@@ -106,7 +107,7 @@ struct Scenario {
 class TractogramBench {
  public:
   explicit TractogramBench(const Options& options)
-      : options_(options), batches_(make_batches(options)), folder_(options.folder) {}
+      : options_(options), batches_(make_batches(options)), folder_(scratch_folder(options.folder)) {}
 
   void measure(const Scenario& scenario) {
     TractogramLayout layout;
@@ -120,18 +121,20 @@ class TractogramBench {
     const std::uint64_t bytes = fs::file_size(path);
     for (const bool sync : {false, true}) {
       const char* const how = sync ? "with fsync" : "without fsync";
-      const Spread copy = measure_seconds(1, options_.repetitions, [&] { plain_write(plain, bytes, sync); });
-      const Spread ours =
-          measure_seconds(1, options_.repetitions, [&] { write_tractogram(path, layout, batches_, sync); });
-      add({fmt::format("{} write, {}", scenario.name, how), "GB/s", as_rate(ours, bytes),
-           fmt::format("write() {}", how), as_rate(copy, bytes).median});
+      const measure::Spread copy =
+          measure::measure_seconds(1, options_.repetitions, [&] { plain_write(plain, bytes, sync); });
+      const measure::Spread ours =
+          measure::measure_seconds(1, options_.repetitions, [&] { write_tractogram(path, layout, batches_, sync); });
+      add({fmt::format("{} write, {}", scenario.name, how), "GB/s", measure::as_rate(ours, bytes),
+           fmt::format("write() {}", how), measure::as_rate(copy, bytes).median});
     }
-    const Spread copy = measure_seconds(1, options_.repetitions, [&] { plain_read(path); });
+    const measure::Spread copy = measure::measure_seconds(1, options_.repetitions, [&] { plain_read(path); });
     std::size_t points = 0;
-    const Spread ours = measure_seconds(1, options_.repetitions, [&] { points = read_through(path); });
+    const measure::Spread ours =
+        measure::measure_seconds(1, options_.repetitions, [&] { points = read_through(path); });
     require(points == options_.streamlines * options_.points, "reading all points");
-    add({fmt::format("{} read to float32", scenario.name), "GB/s", as_rate(ours, bytes), "read()",
-         as_rate(copy, bytes).median});
+    add({fmt::format("{} read to float32", scenario.name), "GB/s", measure::as_rate(ours, bytes), "read()",
+         measure::as_rate(copy, bytes).median});
   }
 
   void measure_peers() {
@@ -144,24 +147,20 @@ class TractogramBench {
       layout.format = format;
       write_tractogram(folder_.path() / name, layout, batches_, false);
     }
-    const std::string command =
-        fmt::format("'{}' '{}/tractograms.py' '{}'", options_.peer, CINGULUM_BENCH_PEERS, folder_.path().native());
-    std::FILE* const pipe = ::popen(command.c_str(), "r");
-    require(pipe != nullptr, "starting the peer");
-    std::string text;
-    char piece[4096];
-    while (const std::size_t got = std::fread(piece, 1, sizeof(piece), pipe)) text.append(piece, got);
-    require(::pclose(pipe) == 0, "the peer");
+    const fs::path script = fs::path(CINGULUM_BENCH_PEERS) / "tractograms.py";
+    const fs::path said = folder_.path() / "peer.json";
+    require(measure::run_child({options_.peer, script.string(), folder_.path().string()}, said).succeeded, "the peer");
+    const std::string text = require(read_text_file(said));
     for (const Json& row : Json::parse(text)) {
-      add({row["scenario"], "GB/s", as_rate(spread_of(row["seconds"].get<std::vector<double>>()), row["bytes"]), "",
-           0});
+      add({row["scenario"], "GB/s",
+           measure::as_rate(measure::spread_of(row["seconds"].get<std::vector<double>>()), row["bytes"]), "", 0});
     }
   }
 
   [[nodiscard]] const Json& rows() const { return rows_; }
 
  private:
-  void add(const Row& row) {
+  void add(const measure::Row& row) {
     fmt::print("{}\n", to_text(row));
     std::fflush(stdout);
     rows_.push_back(to_json(row));
@@ -169,7 +168,7 @@ class TractogramBench {
 
   Options options_;
   std::vector<TractogramBatch> batches_;
-  ScratchFolder folder_;
+  measure::ScratchFolder folder_;
   Json rows_ = Json::array();
 };
 
@@ -214,12 +213,9 @@ int run(const Options& options) {
     bench.measure(scenario);
   }
   bench.measure_peers();
-  write_report(options.out, {{"bench", "formats_tractograms"},
-                             {"build", version_text()},
-                             {"streamlines", options.streamlines},
-                             {"points_each", options.points},
-                             {"threads", 1},
-                             {"rows", bench.rows()}});
+  write_report(
+      options.out, "formats_tractograms",
+      {{"streamlines", options.streamlines}, {"points_each", options.points}, {"threads", 1}, {"rows", bench.rows()}});
   return 0;
 }
 

@@ -17,9 +17,7 @@
 #include "base/read_file.hpp"
 #include "base/settings.hpp"
 #include "base/thread_pool.hpp"
-#include "bench/measure.hpp"
 #include "bench/program.hpp"
-#include "cli/version.hpp"
 #include "device/registry.hpp"
 #include "dmri/models/bootstrap.hpp"
 #include "dmri/models/csd.hpp"
@@ -30,6 +28,8 @@
 #include "dmri/models/tensor.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "formats/nifti.hpp"
+#include "measure/bench_report.hpp"
+#include "measure/repetitions.hpp"
 #include "tract/run/device_choice.hpp"
 
 namespace cingulum::bench {
@@ -135,22 +135,18 @@ void write_scene(const Scene& scene, const fs::path& folder) {
   require(write_file_atomically(folder / "response.txt", format_zonal_response(scene.zonal)));
 }
 
-// Elapsed times and, since other programs may share the cores, the processor's time of all threads.
 struct Times {
-  Spread elapsed;
-  Spread processor;
+  measure::Spread elapsed;
+  measure::Spread processor;
 };
+
+Times times_of(const measure::Seconds& seconds) {
+  return {measure::spread_of(seconds.elapsed), measure::spread_of(seconds.processor)};
+}
 
 template <class Body>
 Times measure_times(int repetitions, Body&& body) {
-  std::vector<double> processor;
-  const Spread elapsed = measure_seconds(1, repetitions, [&] {
-    const double before = processor_seconds();
-    body();
-    processor.push_back(processor_seconds() - before);
-  });
-  processor.erase(processor.begin());  // the warm-up
-  return {elapsed, spread_of(processor)};
+  return times_of(measure::measure_repetitions(1, repetitions, body));
 }
 
 class ModelsBench {
@@ -160,15 +156,17 @@ class ModelsBench {
         scene_(make_scene(options_.voxels)),
         pool_(require(ThreadPool::create(options_.threads))) {
     write_scene(scene_, folder_);
-    program_ = own_program().parent_path() / "cingulum";
+    program_ = measure::own_program().parent_path() / "cingulum";
   }
 
   Json run() {
     fmt::print("{} voxels, {} directions at b = {} and {} b0, {} threads\n", voxels(), direction_count, b_value,
                b0_count, options_.threads);
-    Json report = {
-        {"bench", "models"},  {"build", version_text()}, {"voxels", voxels()},         {"directions", direction_count},
-        {"b_value", b_value}, {"degree", degree},        {"threads", options_.threads}};
+    Json report = {{"voxels", voxels()},
+                   {"directions", direction_count},
+                   {"b_value", b_value},
+                   {"degree", degree},
+                   {"threads", options_.threads}};
     compare_devices(report);
     if (options_.devices_only) {
       report["rows"] = rows_;
@@ -204,8 +202,8 @@ class ModelsBench {
 
   void add(const std::string& scenario, const Times& times) {
     const auto count = static_cast<double>(voxels());
-    const Spread& seconds = times.elapsed;
-    const Row row = {
+    const measure::Spread& seconds = times.elapsed;
+    const measure::Row row = {
         scenario,
         "kvox/s",
         {count / seconds.median * 1e-3, count / seconds.high * 1e-3, count / seconds.low * 1e-3, seconds.repetitions},
@@ -307,44 +305,44 @@ class ModelsBench {
   }
 
   Times measure_program(const std::vector<std::string>& words, const std::string& scenario) {
-    std::vector<double> seconds, processor;
+    measure::Seconds seconds;
     for (int i = 0; i < options_.repetitions; ++i) {
-      const ChildRun run = run_child(words, folder_ / "stdout");
+      const measure::ChildRun run = measure::run_child(words, folder_ / "stdout");
       if (!run.succeeded) {
         fmt::print(stderr, "bench_models: {} failed\n", words[0]);
         return {};
       }
-      seconds.push_back(run.seconds);
-      processor.push_back(run.processor_seconds);
+      seconds.elapsed.push_back(run.seconds);
+      seconds.processor.push_back(run.processor_seconds);
     }
-    const Times times = {spread_of(seconds), spread_of(processor)};
+    const Times times = times_of(seconds);
     add(scenario, times);
     return times;
   }
 
-  static Times times_of(const Json& found, const std::string& name) {
-    return {spread_of(found[name + "_s"].get<std::vector<double>>()),
-            spread_of(found[name + "_processor_s"].get<std::vector<double>>())};
+  static Times times_in(const Json& found, const std::string& name) {
+    return times_of(
+        {found[name + "_s"].get<std::vector<double>>(), found[name + "_processor_s"].get<std::vector<double>>()});
   }
 
   void compare_with_dipy(const Times& csd, const Times& dti, Json& report) {
     const fs::path script = fs::path(CINGULUM_BENCH_SOURCE) / "peers" / "models.py";
-    const ChildRun run =
-        run_child({options_.python, script.string(), folder_.string(), std::to_string(options_.threads), "2"},
-                  folder_ / "dipy.json");
+    const measure::ChildRun run =
+        measure::run_child({options_.python, script.string(), folder_.string(), std::to_string(options_.threads), "2"},
+                           folder_ / "dipy.json");
     if (!run.succeeded) {
       fmt::print("  no DIPY: {} {} failed\n", options_.python, script.string());
       return;
     }
     const Json found = Json::parse(require(read_text_file(folder_ / "dipy.json")));
     report["dipy"] = found;
-    const Times their_csd = times_of(found, "csd");
-    const Times their_dti = times_of(found, "dti_wls");
+    const Times their_csd = times_in(found, "csd");
+    const Times their_dti = times_in(found, "dti_wls");
     const std::string version = found["dipy"].get<std::string>();
     add("DIPY " + version + " csd, fit alone", their_csd);
     add("DIPY " + version + " dti wls, fit alone", their_dti);
     if (found.contains("csd_parallel_s")) {
-      const Times parallel = times_of(found, "csd_parallel");
+      const Times parallel = times_in(found, "csd_parallel");
       add("DIPY csd, " + found["csd_parallel_engine"].get<std::string>(), parallel);
       add_ratio("csd over parallel DIPY", csd, parallel, 10);
     }
@@ -353,7 +351,7 @@ class ModelsBench {
   }
 
   void compare_with_mrtrix(const Times& csd, const Times& dti) {
-    if (!run_child({"dwi2fod", "-version"}, folder_ / "stdout").succeeded) {
+    if (!measure::run_child({"dwi2fod", "-version"}, folder_ / "stdout").succeeded) {
       fmt::print("  no MRtrix3: dwi2fod is not on the path\n");
       return;
     }
@@ -395,7 +393,7 @@ class ModelsBench {
                                         "--bvec-frame",
                                         "world"};
       if (model == "csd") words.insert(words.end(), {"--response", (folder / "response.txt").string()});
-      const ChildRun run = run_child(words, folder_ / "stdout");
+      const measure::ChildRun run = measure::run_child(words, folder_ / "stdout");
       const auto count = static_cast<std::uint64_t>(many);
       const std::uint64_t input = count * 4 * (direction_count + b0_count);
       const std::uint64_t output = count * 4 * (model == "csd" ? 45 : 17);
@@ -416,7 +414,7 @@ class ModelsBench {
   Options options_;
   Scene scene_;
   std::unique_ptr<ThreadPool> pool_;
-  ScratchFolder scratch_;
+  measure::ScratchFolder scratch_ = scratch_folder();
   fs::path folder_ = scratch_.path();
   fs::path program_;
   Json rows_ = Json::array();
@@ -460,7 +458,7 @@ Options parse(int count, char** words) {
 
 int run(const Options& options) {
   const Json report = ModelsBench(options).run();
-  write_report(options.out, report);
+  write_report(options.out, "models", report);
   return 0;
 }
 

@@ -3,20 +3,20 @@
 // trip is the one of a single word bounced between the same two threads.
 //   bench_ring_cpu [--out FILE.json] [--messages N] [--repetitions N]
 // Whoever asks or writes runs on processor 0, whoever answers or reads on processor 1, the peers' threads as well.
-#include <atomic>
 #include <cstdio>
 #include <thread>
 
-#include "bench/measure.hpp"
 #include "bench/pin.hpp"
 #include "bench/program.hpp"
 #include "bench/ring_peers.hpp"
-#include "bench/ring_restarts.hpp"
-#include "cli/version.hpp"
+#include "measure/repetitions.hpp"
+#include "measure/ring_exchanges.hpp"
+#include "measure/ring_streams.hpp"
 #include "ring/actor/runtime.hpp"
 #include "ring/queue/bulk_ring.hpp"
 #include "ring/queue/fast_ring.hpp"
 #include "ring/queue/mpsc_ring.hpp"
+#include "ring/workloads/workload_place.hpp"
 
 namespace cingulum::bench {
 namespace {
@@ -70,14 +70,11 @@ class RingBench {
     round_trips();
     streaming();
     restarts();
-    return {{"bench", "ring_cpu"},
-            {"version", Json::parse(version_json(), nullptr, false)},
-            {"message_bytes", sizeof(Message)},
-            {"rows", rows_}};
+    return {{"message_bytes", sizeof(Message)}, {"rows", rows_}};
   }
 
  private:
-  // `p99`: of single events; otherwise the spread over repetitions.
+  // Percentiles are of single events; otherwise the spread is that over repetitions.
   void row(const std::string& scenario, const std::string& unit, std::optional<std::vector<double>> values,
            bool single_events = false) {
     if (!values || values->empty()) {
@@ -85,20 +82,16 @@ class RingBench {
       rows_.push_back({{"scenario", scenario}, {"absent", true}});
       return;
     }
-    std::sort(values->begin(), values->end());
-    require(values->front() > 0, scenario + ": the way of every message");
-    const auto at = [&](double share) {
-      return (*values)[static_cast<std::size_t>(share * static_cast<double>(values->size() - 1))];
-    };
-    Json json = {{"scenario", scenario}, {"unit", unit}, {"count", values->size()}};
+    const measure::Percentiles got = measure::percentiles_of(*values);
+    require(got.min > 0, scenario + ": the way of every message");
+    Json json = {{"scenario", scenario}, {"unit", unit}, {"count", got.samples}};
     if (single_events) {
-      fmt::print("  {:<58} p50 {:>9.1f}  p99 {:>9.1f}  p99.9 {:>9.1f} {}\n", scenario, at(0.5), at(0.99), at(0.999),
+      fmt::print("  {:<58} p50 {:>9.1f}  p99 {:>9.1f}  p99.9 {:>9.1f} {}\n", scenario, got.p50, got.p99, got.p999,
                  unit);
-      json.update({{"p50", at(0.5)}, {"p99", at(0.99)}, {"p99.9", at(0.999)}, {"min", values->front()}});
+      json.update({{"p50", got.p50}, {"p99", got.p99}, {"p99.9", got.p999}, {"min", got.min}});
     } else {
-      fmt::print("  {:<58} {:>13.2f} {} ({:.2f} to {:.2f})\n", scenario, at(0.5), unit, values->front(),
-                 values->back());
-      json.update({{"median", at(0.5)}, {"min", values->front()}, {"max", values->back()}});
+      fmt::print("  {:<58} {:>13.2f} {} ({:.2f} to {:.2f})\n", scenario, got.p50, unit, got.min, got.max);
+      json.update({{"median", got.p50}, {"min", got.min}, {"max", got.max}});
     }
     rows_.push_back(std::move(json));
   }
@@ -135,45 +128,18 @@ class RingBench {
     row("moodycamel ConcurrentQueue", "ns", concurrentqueue_put_get(options_.repetitions, options_.messages));
   }
 
-  template <class Trip>
-  std::vector<double> trips(Trip&& trip) {
-    const std::uint64_t count = options_.messages / 20;
-    std::vector<double> ns;
-    ns.reserve(count);
-    // On a machine whose processors are taken a trip lasts as long as the others' turns: there is an end to it.
-    const auto end = Clock::now() + longest_series;
-    for (std::uint64_t n = 0; n < count + warm_up; ++n) {
-      const auto start = Clock::now();
-      trip();
-      if (n >= warm_up) ns.push_back(nanoseconds_since(start));
-      if (start > end && !ns.empty()) break;
-    }
-    return ns;
+  [[nodiscard]] measure::Series series() const {
+    return {.count = options_.messages / 20, .warm_up = warm_up, .longest = longest_series};
+  }
+  static std::vector<double> scaled(std::vector<double> values, double factor) {
+    for (double& value : values) value *= factor;
+    return values;
   }
 
   void round_trips() {
     fmt::print("round trip between two threads, both spinning\n");
-    {
-      alignas(line_bytes) std::atomic<std::uint64_t> there{0};
-      alignas(line_bytes) std::atomic<std::uint64_t> back{0};
-      std::thread echo([&] {
-        pin(answering_processor);
-        for (std::uint64_t n = 1; n != 0; ++n) {
-          std::uint64_t seen = 0;
-          while ((seen = there.load(std::memory_order_acquire)) < n) HostAtomics::pause();
-          if (seen == ~std::uint64_t{0}) return;
-          back.store(n, std::memory_order_release);
-        }
-      });
-      std::uint64_t n = 0;
-      row("limit: one word there and one back", "ns", trips([&] {
-            there.store(++n, std::memory_order_release);
-            while (back.load(std::memory_order_acquire) != n) HostAtomics::pause();
-          }),
-          true);
-      there.store(~std::uint64_t{0});
-      echo.join();
-    }
+    row("limit: one word there and one back", "ns",
+        scaled(require(measure::word_seconds(series(), [] { pin(answering_processor); })), 1e9), true);
     bare_round_trips<BulkRing>("bulk rings");
     bare_round_trips<FastRing>("fast rings");
     actor_round_trips("actor, request through the runtime, spin", WaitMode::spin);
@@ -198,11 +164,13 @@ class RingBench {
       }
     });
     Message message = make_message(Filling{});
-    row(name, "ns", trips([&] {
-          there->writer.try_put(message);
-          while (back->reader.try_get(message) != GetStatus::taken) HostAtomics::pause();
-        }),
-        true);
+    const auto trip = [&](std::uint64_t) -> Status {
+      there->writer.try_put(message);
+      while (back->reader.try_get(message) != GetStatus::taken) HostAtomics::pause();
+      return {};
+    };
+    const auto unchecked = [](std::uint64_t) -> Status { return {}; };
+    row(name, "ns", scaled(require(measure::time_exchanges(series(), trip, unchecked)), 1e9), true);
     there->writer.close();
     echo.join();
   }
@@ -211,15 +179,6 @@ class RingBench {
     static constexpr const char* message_name = "Filling";
     std::uint64_t words[6] = {1, 2, 3, 4, 5, 6};
   };
-  struct Echo {
-    template <class Context>
-    int operator()(Context& context) const {
-      Message message;
-      while (context.receive(message)) context.send(message);
-      return 0;
-    }
-  };
-
   ActorOptions actor_options(WaitMode mode) const {
     ActorOptions options;
     options.waiting = {mode, mode == WaitMode::spin ? 100'000u : 2000u};
@@ -228,13 +187,10 @@ class RingBench {
   }
 
   void actor_round_trips(const std::string& name, WaitMode mode) {
-    RuntimeOptions runtime_options;
-    runtime_options.waiting = {mode, mode == WaitMode::spin ? 100'000u : 2000u};
-    const auto runtime = require(Runtime::create(runtime_options));
-    const ActorHandle actor = require(runtime->launch("echo", Echo{}, actor_options(mode)));
-    require(actor->activate());
-    const Message message = make_message(Filling{});
-    row(name, "ns", trips([&] { require(runtime->request(*actor, message)); }), true);
+    const ActorOptions options = actor_options(mode);
+    const auto place = require(make_cpu_place(1, options.waiting));
+    const ActorHandle actor = require(place->start("echo", WorkloadBody::echo, Traffic::answers, options));
+    row(name, "ns", scaled(require(measure::request_seconds(place->runtime(), *actor, series())), 1e9), true);
     const ActorTelemetry telemetry = actor->telemetry();
     fmt::print("    send to receive: p50 {} p99 {} ns of {} samples\n", telemetry.latency.p50_ns,
                telemetry.latency.p99_ns, telemetry.latency.count);
@@ -242,32 +198,10 @@ class RingBench {
 
   void streaming() {
     fmt::print("streaming, one thread to another\n");
-    std::vector<double> bulk_rates;
-    for (int i = 0; i < options_.repetitions; ++i) {
-      const auto ring = std::make_unique<BulkRing>();
-      const auto start = Clock::now();
-      std::thread reader([&] {
-        pin(answering_processor);
-        Message message;
-        for (GetStatus status; (status = ring->reader.try_get(message)) != GetStatus::closed;) {
-          if (status == GetStatus::empty) HostAtomics::pause();
-        }
-      });
-      Message message = make_message(Filling{});
-      for (std::uint64_t n = 0; n < options_.messages;) {
-        message.header.correlation = n;
-        if (ring->writer.try_put(message) == PutStatus::stored) {
-          ++n;
-        } else {
-          HostAtomics::pause();
-        }
-      }
-      ring->writer.close();
-      reader.join();
-      bulk_rates.push_back(static_cast<double>(options_.messages) * 1e3 / nanoseconds_since(start));
-    }
-    row("bulk ring", "M/s", bulk_rates);
-
+    row("bulk ring", "M/s",
+        scaled(require(measure::bare_ring_rates({.messages = options_.messages, .repetitions = options_.repetitions},
+                                                [] { pin(answering_processor); })),
+               1e-6));
     std::vector<double> actor_rates;
     for (int i = 0; i < options_.repetitions; ++i) {
       const auto runtime = require(Runtime::create());
@@ -282,9 +216,7 @@ class RingBench {
     }
     row("host to actor through the runtime", "M/s", actor_rates);
     const auto in_millions = [](std::optional<std::vector<double>> rates) {
-      if (rates) {
-        for (double& rate : *rates) rate *= 1e-6;
-      }
+      if (rates) rates = scaled(std::move(*rates), 1e-6);
       return rates;
     };
     row("moodycamel ReaderWriterQueue", "M/s",
@@ -296,13 +228,11 @@ class RingBench {
 
   void restarts() {
     fmt::print("a body that fails\n");
-    const auto runtime = require(Runtime::create());
-    const ActorHandle actor =
-        require(runtime->launch("fails", FailingBody{}, restarting_at_once(actor_options(WaitMode::spin))));
-    require(actor->activate());
-    std::vector<double> microseconds = restart_seconds(*runtime, *actor, 1000);
-    for (double& value : microseconds) value *= 1e6;
-    row("from its message to the next answer", "us", microseconds, true);
+    const auto place = require(make_cpu_place(1));
+    const ActorHandle actor = require(place->start("fails", WorkloadBody::hop, Traffic::answers,
+                                                   measure::restarting_at_once(actor_options(WaitMode::spin))));
+    row("from its message to the next answer", "us",
+        scaled(require(measure::restart_seconds(place->runtime(), *actor, 1000)), 1e6), true);
   }
 
   struct Count {
@@ -343,6 +273,6 @@ Options parse(int count, char** words) {
 int main(int count, char** words) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a run that is stopped has shown its rows
   const auto options = cingulum::bench::parse(count, words);
-  cingulum::bench::write_report(options.out, cingulum::bench::RingBench(options).run());
+  cingulum::bench::write_report(options.out, "ring_cpu", cingulum::bench::RingBench(options).run());
   return 0;
 }

@@ -1,4 +1,5 @@
-// The actors of bench/ring_gpu.cpp as one persistent CUDA kernel: echo, batch_echo, bounce.
+// The actors of bench/ring_gpu.cpp as one persistent CUDA kernel, smaller than that of all workloads: echo, batch_echo,
+// hop.
 #pragma once
 
 #include "ring/cuda/cuda_program.hpp"

@@ -7,13 +7,11 @@
 // the rate at which all threads read the field from memory in order; and the operations of a step against what all
 // threads reach on registers. The lower of both is reported. Rates are of processor time times threads: other work on
 // the machine does not count; wall time stands beside it.
-#include "bench/measure.hpp"
 #include "bench/program.hpp"
 #include "bench/track_ceiling.hpp"
 #include "bench/track_data.hpp"
 #include "bench/track_peers.hpp"
 #include "bench/track_rows.hpp"
-#include "cli/version.hpp"
 #include "tract/cpu/track_kernels.hpp"
 
 namespace cingulum::bench {
@@ -30,55 +28,63 @@ int run(const TrackBenchOptions& options) {
   const auto wanted = [&](std::string_view name) {
     return options.only.empty() || name.find(options.only) != std::string_view::npos;
   };
-  const auto track = [&](const Field& field, Scenario scenario) {
-    if (wanted(scenario.name)) rows.push_back(measure_scenario(data, options, field, std::move(scenario), operations));
+  using measure::BenchScenario;
+  const auto track = [&](const Field& field, const Scenario& scenario) {
+    if (!wanted(scenario.field.name)) return;
+    rows.push_back(measure_scenario(data, options, field, scenario, operations));
   };
   {
-    const Field field = data.amplitudes();
+    const auto on_amplitudes = [](std::string_view name, Getter getter) {
+      return BenchScenario{name, getter, FieldModel::csd, 8, true, "repulsion724"};
+    };
+    const Field& field = data.field_of(on_amplitudes("amplitudes", Getter::prob));
     data.choose_fixed_points(field);
     const double m = static_cast<double>(field.sphere.size());
     const double step = 16 * (m + 1) + 8 * m;
-    track(field, {"prob on SF", {.getter = Getter::prob}, step});
-    track(field, {"det on SF", {.getter = Getter::det}, step});
-    track(field, {"closest on SF", {.getter = Getter::closest}, step});
+    track(field, {on_amplitudes("prob on SF", Getter::prob), {}, step});
+    track(field, {on_amplitudes("det on SF", Getter::det), {}, step});
+    track(field, {on_amplitudes("closest on SF", Getter::closest), {}, step});
     // A probe's point: the frame 60 operations, eight corners 40, the nearest direction 30; the bound takes 32 probes.
     const double probe_points = (32 + 2) * 6;
-    track(field, {"ptt on SF",
-                  {.getter = Getter::ptt, .ptt_probe_length_mm = 1.5, .ptt_weak_links = true},
+    track(field, {on_amplitudes("ptt on SF", Getter::ptt),
+                  {.ptt_probe_length_mm = 1.5, .ptt_weak_links = true},
                   step + 130 * probe_points});
   }
   constexpr double orbits = 96, slots = 384;
   if (wanted("prob from SH") || wanted("det from SH") || wanted("det from SH, not refined") ||
       wanted("closest from SH")) {
-    const Field field = data.harmonics();
+    const auto from_series = [](std::string_view name, Getter getter) {
+      return BenchScenario{name, getter, FieldModel::csd, 8, false, "mirror321"};
+    };
+    const Field& field = data.field_of(from_series("series", Getter::prob));
     const double step = 16 * 46 + orbits * (2 * 45 + 8) + 8 * slots;
-    track(field, {"prob from SH", {.getter = Getter::prob}, step});
-    track(field, {"det from SH", {.getter = Getter::det}, step + 3 * 32 * 280});
-    track(field, {"det from SH, not refined", {.getter = Getter::det, .refine = false}, step});
-    track(field, {"closest from SH", {.getter = Getter::closest}, step});
+    track(field, {from_series("prob from SH", Getter::prob), {}, step});
+    track(field, {from_series("det from SH", Getter::det), {}, step + 3 * 32 * 280});
+    track(field, {from_series("det from SH, not refined", Getter::det), {.refine = false}, step});
+    track(field, {from_series("closest from SH", Getter::closest), {}, step});
   }
-  if (wanted("boot OPDT order 4")) {
-    const Field field = data.bootstrap();
+  if (const BenchScenario boot = {"boot OPDT order 4", Getter::boot, FieldModel::opdt, 4, false, "mirror321"};
+      wanted(boot.name)) {
+    const Field& field = data.field_of(boot);
     const double gradients = field.bootstrap.gradients, coefficients = field.bootstrap.coefficients;
-    track(field, {"boot OPDT order 4",
-                  {.getter = Getter::boot},
+    track(field, {boot,
+                  {},
                   16.0 * (field.channels + 1) + gradients * (2 * coefficients + 60) + 2 * coefficients * gradients +
                       orbits * (2 * coefficients + 8) + 6 * slots});
   }
   Json peers = Json::object();
   if (options.peers) peers = run_track_peers(data, options);
   compare_with_peers(peers, rows);
-  write_report(options.out, {{"bench", "track"},
-                             {"version", Json::parse(version_json(), nullptr, false)},
-                             {"kernels", best_cpu_kernels().name},
-                             {"threads", options.threads},
-                             {"voxel_size_mm", options.voxel_size},
-                             {"max_angle_deg", max_angle_deg},
-                             {"stop_threshold", stop_threshold},
-                             {"fixed_point_steps", {few_steps, many_steps}},
-                             {"operations_g_per_s", operations * 1e-9},
-                             {"rows", rows},
-                             {"peers", peers}});
+  write_report(options.out, "track",
+               {{"kernels", best_cpu_kernels().name},
+                {"threads", options.threads},
+                {"voxel_size_mm", options.voxel_size},
+                {"max_angle_deg", measure::max_angle_deg},
+                {"stop_threshold", measure::stop_threshold},
+                {"fixed_point_steps", {few_steps, many_steps}},
+                {"operations_g_per_s", operations * 1e-9},
+                {"rows", rows},
+                {"peers", peers}});
   return 0;
 }
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "bench/program.hpp"
+#include "measure/repetitions.hpp"
 #include "numerics/pack.hpp"
 #include "numerics/trilinear.hpp"
 
@@ -20,7 +20,7 @@ double read_bytes_per_second(const Field& field, ThreadPool& pool) {
   const float* numbers = field.records.data();
   double best = std::numeric_limits<double>::infinity();
   for (int repetition = 0; repetition < 5; ++repetition) {
-    const double begun = processor_seconds();
+    const double begun = measure::processor_seconds();
     std::mutex mutex;
     double sum = 0;
     pool.parallel_for(field.records.size(), std::size_t{1} << 20, [&](std::size_t begin, std::size_t end) {
@@ -35,7 +35,7 @@ double read_bytes_per_second(const Field& field, ThreadPool& pool) {
         sum += static_cast<double>(lanes[0]);
       });
     });
-    best = std::min(best, (processor_seconds() - begun) / pool.threads());
+    best = std::min(best, (measure::processor_seconds() - begun) / pool.threads());
     never_read = sum;
   }
   return sizeof(float) * static_cast<double>(field.records.size()) / best;
@@ -48,11 +48,11 @@ double operations_per_second(int threads) {
     Number sums[chains];
     for (int i = 0; i < chains; ++i) sums[i] = Number(static_cast<float>(i));
     const Number factor(0.999f), term(0.001f);
-    const double start = processor_seconds();
+    const double start = measure::processor_seconds();
     for (int round = 0; round < rounds; ++round) {
       for (int i = 0; i < chains; ++i) sums[i] = sums[i] * factor + term;
     }
-    rate = 2.0 * chains * rounds * Number::width / (processor_seconds() - start);
+    rate = 2.0 * chains * rounds * Number::width / (measure::processor_seconds() - start);
     float lanes[64];
     for (const Number& sum : sums) {
       sum.store(lanes);

@@ -6,8 +6,8 @@
 // beside.
 #include "base/settings.hpp"
 #include "bench/program.hpp"
-#include "cli/bench_data.hpp"
-#include "cli/version.hpp"
+#include "measure/bench_data.hpp"
+#include "measure/tracking_rows.hpp"
 #include "tract/run/device_choice.hpp"
 
 namespace cingulum {
@@ -30,19 +30,15 @@ struct Options {
 struct Rate {
   StreamlineBatch batch;
   double M_steps_per_s = 0;
-  double seconds = 0;
 };
 
-Rate measure(Tracker& tracker, const TrackingPlan& plan, const Field& field, const Seeds& seeds, int repetitions) {
+Rate measure_kernels(Tracker& tracker, const TrackingPlan& plan, const Field& field, const Seeds& seeds,
+                     int repetitions) {
   require(tracker.prepare(plan, field, seeds, nullptr));
   Rate rate;
-  for (int i = 0; i <= repetitions; ++i) {
-    const double begin = tracker.kernel_seconds();
-    require(tracker.track({0, seeds.count()}, rate.batch));
-    const double seconds = tracker.kernel_seconds() - begin;
-    if (i == 1 || (i > 1 && seconds < rate.seconds)) rate.seconds = seconds;
-  }
-  rate.M_steps_per_s = 1e-6 * static_cast<double>(rate.batch.steps) / rate.seconds;
+  require(tracker.track({0, seeds.count()}, rate.batch));  // the first launch does not count
+  const measure::KernelRun best = require(measure::best_kernel_run(tracker, seeds.count(), repetitions, rate.batch));
+  rate.M_steps_per_s = 1e-6 * static_cast<double>(best.steps) / best.seconds;
   return rate;
 }
 
@@ -68,16 +64,19 @@ int run(const Options& options) {
   Device& device = *require(choose_devices(registry, "cuda", 1)).front();
   WriteOptions write;
   write.force = true;
-  BenchData data = require(BenchData::load({.cache = options.cache}, options.seeds, *pool, write, {}));
+  measure::BenchSource source;
+  source.phantom = require(measure::brain_phantom_folder(options.cache, source.voxel_mm));
+  measure::BenchData data = require(measure::BenchData::load(source, options.seeds, *pool, write, {}));
   std::vector<Json> rows;
-  for (const BenchScenario& scenario : bench_scenarios()) {
+  for (const measure::BenchScenario& scenario : measure::bench_scenarios()) {
     // Substeps run the same kernel for longer.
     if (scenario.name.find(options.only) == std::string_view::npos || scenario.ptt_substeps != 0) continue;
     const Field& field = *require(data.field_of(scenario, *pool, {}));
-    const TrackingPlan plan = require(make_tracking_plan(bench_tracking_options(scenario), data.geometry()));
-    const Rate exact = measure(*require(make_tracker(device, *pool)), plan, field, data.seeds(), options.repetitions);
+    const TrackingPlan plan = require(make_tracking_plan(measure::bench_tracking_options(scenario), data.geometry()));
+    const Rate exact =
+        measure_kernels(*require(make_tracker(device, *pool)), plan, field, data.seeds(), options.repetitions);
     const Rate contracted =
-        measure(*require(make_contracted_cuda_tracker(device)), plan, field, data.seeds(), options.repetitions);
+        measure_kernels(*require(make_contracted_cuda_tracker(device)), plan, field, data.seeds(), options.repetitions);
     const double ratio = exact.M_steps_per_s / contracted.M_steps_per_s;
     const double equal = equal_share(exact.batch, contracted.batch);
     fmt::print("  {:<24} exact {:>8.1f} M steps/s, contracted {:>8.1f}: {:.3f}; {:.1f} % of streamlines equal\n",
@@ -88,13 +87,12 @@ int run(const Options& options) {
                     {"exact_over_contracted", ratio},
                     {"equal_streamlines", equal}});
   }
-  write_report(options.out, {{"bench", "track, exact against contracted arithmetic"},
-                             {"version", Json::parse(version_json(), nullptr, false)},
-                             {"device", device.description().name},
-                             {"seeds", options.seeds},
-                             {"repetitions", options.repetitions},
-                             {"contracted_flags", "-fmad=true -prec-div=false -prec-sqrt=false -ftz=true"},
-                             {"rows", rows}});
+  write_report(options.out, "track, exact against contracted arithmetic",
+               {{"device", device.description().name},
+                {"seeds", options.seeds},
+                {"repetitions", options.repetitions},
+                {"contracted_flags", "-fmad=true -prec-div=false -prec-sqrt=false -ftz=true"},
+                {"rows", rows}});
   return 0;
 }
 

@@ -2,38 +2,27 @@
 
 #include <cmath>
 
-#include "base/read_file.hpp"
 #include "bench/program.hpp"
 #include "bench/track_rows.hpp"
+#include "measure/tracking_peers.hpp"
 
 namespace cingulum::bench {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 Json run_track_peers(const TrackData& data, const TrackBenchOptions& bench) {
-  const fs::path script = fs::path(CINGULUM_BENCH_PEERS) / "track.py";
-  const fs::path result = data.folder() / "peers.json";
-  if (!run_child({bench.python, script.string(), "track", data.folder().string(), std::to_string(bench.threads),
-                  std::to_string(max_angle_deg), std::to_string(stop_threshold), std::to_string(few_steps),
-                  std::to_string(many_steps), result.string(), bench.only},
-                 data.folder() / "stdout")
-           .succeeded) {
-    fmt::print("  no peers: {} {} failed\n", bench.python, script.string());
-    return Json::object();
-  }
-  Json peers = Json::parse(require(read_text_file(result)), nullptr, false);
-  if (!peers.is_object()) return Json::object();
-  for (auto& [name, row] : peers.items()) {
-    const Result<Score> score = score_tractogram(row.value("file", std::string()), data.folder() / "phantom",
-                                                 {.bootstrap = 0}, data.pool(), {});
-    if (score) row["score"] = score_json(*score);
-    fmt::print("  {:<52} {:>10.4f} M/s    {} seeds, {} kept, mean {:.1f} mm{}\n", name,
-               row.value("points_per_s_M", 0.0), row.value("seeds", 0), row.value("kept", 0),
-               row.value("mean_length_mm", 0.0),
-               score ? fmt::format(", valid {:.3f}, invalid {:.3f}, overlap {:.3f}, F1 {:.3f}", score->valid.value,
-                                   score->invalid.value, score->any.overlap.value, score->any.f1.value)
-                     : ", not scored: " + score.error().message());
+  Json peers = require(measure::run_tracking_peers(
+      data.folder(), data.data(),
+      {.python = bench.python, .few_steps = few_steps, .many_steps = many_steps, .only = bench.only}, data.pool()));
+  for (const auto& [name, row] : peers.items()) {
+    const Json score = row.value("score", Json::object());
+    fmt::print(
+        "  {:<52} {:>10.4f} M/s    {} seeds, {} kept, mean {:.1f} mm{}\n", name, row.value("points_per_s_M", 0.0),
+        row.value("seeds", 0), row.value("kept", 0), row.value("mean_length_mm", 0.0),
+        score.empty()
+            ? ", not scored"
+            : fmt::format(", valid {:.3f}, invalid {:.3f}, overlap {:.3f}, F1 {:.3f}", score["valid"].get<double>(),
+                          score["invalid"].get<double>(), score["overlap"].get<double>(), score["f1"].get<double>()));
     if (row.contains("given_directions_points_per_s_M")) {
       fmt::print("      with initial directions given: {:.4f} M/s\n",
                  row["given_directions_points_per_s_M"].get<double>());

@@ -1,5 +1,4 @@
-// DIPY and MRtrix3 in bench_track: runs peers/track.py on the same data, scores what it left, and sets our rows beside
-// it.
+// DIPY and MRtrix3 in bench_track: prints what they reach on the same data and sets our rows beside it.
 #pragma once
 
 #include <nlohmann/json.hpp>

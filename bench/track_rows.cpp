@@ -1,12 +1,12 @@
 #include "bench/track_rows.hpp"
 
-#include <cmath>
-#include <limits>
+#include <algorithm>
 
-#include "bench/measure.hpp"
 #include "bench/program.hpp"
 #include "bench/track_ceiling.hpp"
-#include "formats/tractogram.hpp"
+#include "measure/bench_report.hpp"
+#include "measure/repetitions.hpp"
+#include "measure/tracking_rows.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/cpu/track_kernels.hpp"
 
@@ -19,40 +19,22 @@ double million_points(const StreamlineBatch& batch) {
   return 1e-6 * static_cast<double>(batch.points.size()) / 3;
 }
 
-// Streamlines of at least 2 mm are kept, as the command line does, and scored.
-void describe(const TrackData& data, const StreamlineBatch& batch, Json& json) {
-  TractogramBatch kept;
-  double total = 0;
-  for (std::size_t i = 0; i < batch.streamline_count(); ++i) {
-    std::vector<float> world;
-    double length = 0;
-    numerics::Vec3d last{0, 0, 0};
-    for (std::uint64_t p = batch.offsets[i]; p < batch.offsets[i + 1]; ++p) {
-      const float* at = &batch.points[3 * p];
-      const numerics::Vec3d point = data.geometry().voxel_to_world.apply(
-          {static_cast<double>(at[0]), static_cast<double>(at[1]), static_cast<double>(at[2])});
-      if (p > batch.offsets[i]) length += numerics::length(point - last);
-      last = point;
-      world.insert(world.end(),
-                   {static_cast<float>(point.x), static_cast<float>(point.y), static_cast<float>(point.z)});
-    }
-    if (length < 2) continue;
-    kept.positions.insert(kept.positions.end(), world.begin(), world.end());
-    kept.offsets.push_back(kept.positions.size() / 3);
-    total += length;
-  }
-  json["kept"] = kept.streamline_count();
-  json["points"] = kept.point_count();
-  json["mean_length_mm"] = kept.streamline_count() > 0 ? total / static_cast<double>(kept.streamline_count()) : 0;
-  Scorer scorer = require(Scorer::create(data.folder() / "phantom", {.bootstrap = 0}));
-  scorer.add(kept, data.pool());
-  json["score"] = score_json(scorer.finish(data.pool()));
+// What is kept of a run as the command line does it, and its score.
+void describe(const TrackData& data, Tracker& tracker, const TrackingOptions& options, const TrackingPlan& plan,
+              Json& json) {
+  const std::filesystem::path file = data.folder() / "tracked.trx";
+  const TrackingStatistics statistics = require(measure::track_to_file(
+      {&tracker}, options, plan, data.data(), TrackingRunOptions{}.chunk_seeds, data.pool(), file, false));
+  json["kept"] = statistics.kept;
+  json["points"] = statistics.points;
+  json["mean_length_mm"] = statistics.lengths.mean_mm();
+  json["score"] = require(measure::score_of_file(file, data.data(), data.pool()));
 }
 
 // Steps from the fixed points: points and the fastest processor time of `steps` steps.
 struct ShortRun {
   double million_points = 0;
-  double seconds = std::numeric_limits<double>::infinity();
+  double seconds = 0;
 };
 
 ShortRun run_short(const TrackData& data, const TrackBenchOptions& bench, const Field& field, TrackingOptions options,
@@ -64,13 +46,12 @@ ShortRun run_short(const TrackData& data, const TrackBenchOptions& bench, const 
   const TrackingPlan plan = require(make_tracking_plan(options, data.geometry()));
   const std::unique_ptr<Tracker> tracker = make_cpu_tracker(data.pool());
   require(tracker->prepare(plan, field, data.fixed_seeds(), &data.fixed_directions()));
-  ShortRun result;
   StreamlineBatch batch;
-  for (int i = 0; i <= bench.repetitions; ++i) {
-    const double start = processor_seconds();
+  const measure::Seconds seconds = measure::measure_repetitions(0, bench.repetitions + 1, [&] {
     require(tracker->track({0, data.fixed_seeds().count()}, batch));
-    result.seconds = std::min(result.seconds, (processor_seconds() - start) / bench.threads);
-  }
+  });
+  ShortRun result;
+  result.seconds = *std::min_element(seconds.processor.begin(), seconds.processor.end()) / bench.threads;
   result.million_points = million_points(batch);
   return result;
 }
@@ -106,58 +87,45 @@ double candidates_per_step(const TrackData& data, const Field& field, const Trac
 
 }  // namespace
 
-Json score_json(const Score& score) {
-  return {{"valid", score.valid.value},
-          {"invalid", score.invalid.value},
-          {"no_connection", score.no_connection.value},
-          {"overlap", score.any.overlap.value},
-          {"overreach", score.any.overreach.value},
-          {"f1", score.any.f1.value}};
-}
-
-Json measure_scenario(const TrackData& data, const TrackBenchOptions& bench, const Field& field, Scenario scenario,
-                      double operations_per_second) {
-  TrackingOptions& options = scenario.options;
-  options.max_angle_deg = max_angle_deg;
-  options.stop_threshold = stop_threshold;
+Json measure_scenario(const TrackData& data, const TrackBenchOptions& bench, const Field& field,
+                      const Scenario& scenario, double operations_per_second) {
+  TrackingOptions options = scenario.options;
+  options.getter = scenario.field.getter;
+  options.max_angle_deg = measure::max_angle_deg;
+  options.stop_threshold = measure::stop_threshold;
   options.max_directions = 1;  // as DIPY's trackers
   const TrackingPlan plan = require(make_tracking_plan(options, data.geometry()));
   const std::unique_ptr<Tracker> tracker = make_cpu_tracker(data.pool());
   require(tracker->prepare(plan, field, data.seeds(), nullptr));
   StreamlineBatch batch;
-  std::vector<double> rates, walls;
-  for (int i = 0; i <= bench.repetitions; ++i) {
-    const double start = processor_seconds();
-    const auto wall = std::chrono::steady_clock::now();
+  const measure::Seconds seconds = measure::measure_repetitions(1, bench.repetitions, [&] {
     require(tracker->track({0, bench.seeds}, batch));
-    const double seconds = (processor_seconds() - start) / bench.threads;
-    if (i == 0) continue;
-    rates.push_back(million_points(batch) / seconds);
-    walls.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count());
-  }
+  });
+  std::vector<double> rates;
+  for (const double processor : seconds.processor) rates.push_back(million_points(batch) * bench.threads / processor);
   const double records = new_records_per_point(field, batch);
   const double bytes = records * sizeof(float) * (field.channels + 1);
   const double reading = read_bytes_per_second(field, data.pool());
   const double by_memory = 1e-6 * reading / bytes;
   const double by_arithmetic = 1e-6 * operations_per_second / scenario.operations_per_step;
-  const Row row{scenario.name, "M/s", spread_of(rates),
-                by_memory < by_arithmetic
-                    ? fmt::format("{:.0f} new bytes per step at {:.1f} GB/s", bytes, 1e-9 * reading)
-                    : fmt::format("{:.0f} operations per step at {:.0f} G/s", scenario.operations_per_step,
-                                  1e-9 * operations_per_second),
-                std::min(by_memory, by_arithmetic)};
+  const measure::Row row{std::string(scenario.field.name), "M/s", measure::spread_of(rates),
+                         by_memory < by_arithmetic
+                             ? fmt::format("{:.0f} new bytes per step at {:.1f} GB/s", bytes, 1e-9 * reading)
+                             : fmt::format("{:.0f} operations per step at {:.0f} G/s", scenario.operations_per_step,
+                                           1e-9 * operations_per_second),
+                         std::min(by_memory, by_arithmetic)};
   fmt::print("{}\n", to_text(row));
   Json json = to_json(row);
   json["ceiling_memory"] = by_memory;
   json["ceiling_arithmetic"] = by_arithmetic;
   json["new_records_per_step"] = records;
   json["read_gb_per_s"] = 1e-9 * reading;
-  json["wall_s"] = spread_of(walls).median;
+  json["wall_s"] = measure::spread_of(seconds.elapsed).median;
   json["steps"] = batch.steps;
   json["steps_per_s_M"] = row.value.median * 1e-6 * static_cast<double>(batch.steps) / million_points(batch);
   json["field_bytes"] = field.stored_bytes().size() + field.record_of_voxel.size() * 4;
   json["seeds"] = bench.seeds;
-  describe(data, batch, json);
+  describe(data, *tracker, options, plan, json);
   fmt::print(
       "      {} of {} seeds' streamlines kept, mean {:.1f} mm, valid {:.3f}, invalid {:.3f}, overlap {:.3f}, "
       "F1 {:.3f}, field {:.0f} MB\n",

@@ -4,10 +4,9 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "bench/track_data.hpp"
-#include "dmri/score/score.hpp"
+#include "measure/bench_data.hpp"
 #include "tract/plan/tracking_plan.hpp"
 
 namespace cingulum::bench {
@@ -17,16 +16,14 @@ constexpr int few_steps = 3;
 constexpr int many_steps = 13;
 
 struct Scenario {
-  std::string name;
-  TrackingOptions options;
+  measure::BenchScenario field;    // and its name
+  TrackingOptions options;         // with the getter's own; angle, threshold and directions are the benches'
   double operations_per_step = 0;  // multiplications, additions and comparisons that the method needs
 };
 
 // Measures, prints and returns the row of the report. `operations_per_second` is the machine's.
 [[nodiscard]] nlohmann::ordered_json measure_scenario(const TrackData& data, const TrackBenchOptions& bench,
-                                                      const Field& field, Scenario scenario,
+                                                      const Field& field, const Scenario& scenario,
                                                       double operations_per_second);
-
-[[nodiscard]] nlohmann::ordered_json score_json(const Score& score);
 
 }  // namespace cingulum::bench

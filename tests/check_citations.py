@@ -42,7 +42,7 @@ ELSEWHERE = {
     "folder/test_thing.py": "the example of a name in tests/CMakeLists.txt",
     "my_actors.cu": "a user's file in docs/ring-gpu.md",
     "name.cu": "how NVRTC calls a text in its messages",
-    "cingulum_build_info.hpp": "written by the build from src/cli/build_info.hpp.in",
+    "cingulum_build_info.hpp": "written by the build from src/base/build_info.hpp.in",
 }
 
 

@@ -11,7 +11,6 @@ namespace cingulum {
 namespace {
 
 constexpr std::string_view bytes_accepted = "a size such as 4096, 64K, 1.5 GiB or 2 GB";
-constexpr std::string_view duration_accepted = "a duration such as 250 ms, 90 s, 2 min or 1.5 h";
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
@@ -55,14 +54,6 @@ constexpr std::array<ByteUnit, 14> byte_units = {{{"", 1},
                                                   {"T", kibi* kibi* kibi* kibi},
                                                   {"TiB", kibi* kibi* kibi* kibi},
                                                   {"TB", kilo* kilo* kilo* kilo}}};
-
-struct TimeUnit {
-  std::string_view name;
-  double seconds;
-};
-
-constexpr std::array<TimeUnit, 7> time_units = {
-    {{"", 1}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}}};
 
 template <class Number>
 bool parse_whole(std::string_view text, Number& value, int base = 10) {
@@ -114,17 +105,6 @@ std::string format_bytes(std::uint64_t bytes) {
     ++unit;
   }
   return fmt::format("{:.1f} {}", value, names[unit]);
-}
-
-Result<std::chrono::duration<double>> parse_duration(std::string_view text) {
-  const auto [number, unit_name] = split_unit(text);
-  const Result<double> value = parse_real(number);
-  if (value) {
-    for (const TimeUnit& unit : time_units) {
-      if (unit.name == unit_name) return std::chrono::duration<double>(*value * unit.seconds);
-    }
-  }
-  return fail(ErrorKind::invalid_argument, "'{}' is not a duration; accepted is {}", text, duration_accepted);
 }
 
 std::string format_duration(std::chrono::duration<double> duration) {

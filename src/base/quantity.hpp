@@ -1,4 +1,4 @@
-// Quantities as people write and read them: "1.5 GiB", "250 ms", "16", "yes". Settings and the command line parse with
+// Quantities as people write and read them: "1.5 GiB", "16", "yes". Settings and the command line parse with
 // these, messages and progress print with these. Everything is independent of the locale. What a bare number means and
 // which range is accepted is the caller's business.
 #pragma once
@@ -18,9 +18,6 @@ namespace cingulum {
 
 // "0 B", "1023 B", "1.0 KiB", "18.2 GiB": one decimal, powers of 1024.
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
-
-// "250 ms", "1.5h", "90" (seconds), "2 min", "1 d". Units: us, ms, s, min, h, d.
-[[nodiscard]] Result<std::chrono::duration<double>> parse_duration(std::string_view text);
 
 // "12 ms", "3.4 s", "2 min 05 s", "1 h 02 min", "3 d 04 h".
 [[nodiscard]] std::string format_duration(std::chrono::duration<double> duration);

@@ -46,14 +46,6 @@ TEST(FormatBytes, has_one_decimal_and_never_shows_1024_of_a_unit) {
   EXPECT_EQ(format_bytes(~std::uint64_t{0}), "16.0 EiB");
 }
 
-TEST(Durations, are_read_with_units_and_bare_as_seconds) {
-  EXPECT_DOUBLE_EQ(parse_duration("250 ms")->count(), 0.25);
-  EXPECT_DOUBLE_EQ(parse_duration("1.5h")->count(), 5400);
-  EXPECT_DOUBLE_EQ(parse_duration("90")->count(), 90);
-  EXPECT_DOUBLE_EQ(parse_duration("2 min")->count(), 120);
-  for (const std::string text : {"", "s", "-1s", "1 year", "1m"}) EXPECT_FALSE(parse_duration(text)) << text;
-}
-
 TEST(Durations, are_printed_with_two_units_at_most) {
   const auto printed = [](double seconds) { return format_duration(std::chrono::duration<double>(seconds)); };
   EXPECT_EQ(printed(0.012), "12 ms");

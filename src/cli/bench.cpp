@@ -8,14 +8,17 @@
 
 #include "base/atomic_file.hpp"
 #include "base/json_text.hpp"
+#include "base/log.hpp"
 #include "base/quantity.hpp"
-#include "cli/bench_data.hpp"
-#include "cli/bench_measures.hpp"
-#include "cli/bench_peers.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
-#include "cli/version.hpp"
 #include "device/registry.hpp"
+#include "measure/bench_data.hpp"
+#include "measure/bench_report.hpp"
+#include "measure/child_program.hpp"
+#include "measure/host_peak.hpp"
+#include "measure/tracking_peers.hpp"
+#include "measure/tracking_rows.hpp"
 #include "tract/run/device_choice.hpp"
 
 namespace cingulum {
@@ -51,31 +54,15 @@ class TrackBench {
     CGL_TRY_ASSIGN(const ProbeOptions probe, ProbeOptions::from_settings(context_.settings()));
     CGL_TRY_ASSIGN(registry_, DeviceRegistry::probe(probe));
     CGL_TRY(name_devices());
-    const auto path = [&](const char* name) {
-      return arguments_.given(name) ? fs::path(arguments_.text(name)) : fs::path();
-    };
-    CGL_TRY_ASSIGN(data_, BenchData::load({.dwi = path("dwi"),
-                                           .sh = path("sh"),
-                                           .mask = path("mask"),
-                                           .stop_map = path("stop-map"),
-                                           .frame = frame(),
-                                           .cache = arguments_.text("cache-dir"),
-                                           .voxel_mm = arguments_.real("voxel-size"),
-                                           .sphere = arguments_.text("sphere")},
-                                          static_cast<std::uint64_t>(arguments_.integer("nseeds")), pool_,
-                                          context_.write_options(), context_.progress_options()));
-    for (const BenchScenario& scenario : bench_scenarios()) {
+    CGL_TRY_ASSIGN(const measure::BenchSource data, source());
+    CGL_TRY_ASSIGN(data_, measure::BenchData::load(data, static_cast<std::uint64_t>(arguments_.integer("nseeds")),
+                                                   pool_, context_.write_options(), context_.progress_options()));
+    for (const measure::BenchScenario& scenario : measure::bench_scenarios()) {
       if (!is_wanted(scenario.name) || !data_->has(scenario)) continue;
       CGL_TRY_ASSIGN(const Field* const field, data_->field_of(scenario, pool_, context_.progress_options()));
       CGL_TRY(add_context(run_scenario(scenario, *field), "{}", scenario.name));
     }
-    if (arguments_.flag("peers")) {
-      CGL_TRY_ASSIGN(peers_, run_bench_peers(*data_,
-                                             {.python = arguments_.text("python"),
-                                              .seeds = static_cast<std::uint64_t>(arguments_.integer("peer-seeds")),
-                                              .only = only()},
-                                             pool_));
-    }
+    if (arguments_.flag("peers")) CGL_TRY(run_peers());
     return report();
   }
 
@@ -85,6 +72,44 @@ class TrackBench {
            (!arguments_.given("without") || name.find(arguments_.text("without")) == std::string_view::npos);
   }
   [[nodiscard]] std::string only() const { return arguments_.has("only") ? arguments_.text("only") : ""; }
+
+  [[nodiscard]] Result<measure::BenchSource> source() const {
+    const auto path = [&](const char* name) {
+      return arguments_.given(name) ? fs::path(arguments_.text(name)) : fs::path();
+    };
+    measure::BenchSource source = {.dwi = path("dwi"),
+                                   .sh = path("sh"),
+                                   .mask = path("mask"),
+                                   .frame = frame(),
+                                   .voxel_mm = arguments_.real("voxel-size"),
+                                   .sphere = arguments_.text("sphere")};
+    if (!source.dwi.empty() && !source.sh.empty()) {
+      return fail(ErrorKind::invalid_argument, "--dwi and --sh are both given: one of them is tracked");
+    }
+    if (!source.dwi.empty() && source.mask.empty()) return fail(ErrorKind::invalid_argument, "--dwi needs --mask");
+    if (!source.sh.empty()) source.stop_map = path("stop-map");
+    if (source.dwi.empty() && source.sh.empty()) {
+      CGL_TRY_ASSIGN(source.phantom, measure::brain_phantom_folder(arguments_.text("cache-dir"), source.voxel_mm));
+    }
+    return source;
+  }
+
+  Status run_peers() {
+    peers_ = Json::object();
+    if (data_->dwi().empty()) {
+      log_warning("no peers: they need a series, and a file of spherical harmonics was given");
+      return {};
+    }
+    CGL_TRY_ASSIGN(const measure::ScratchFolder folder, measure::ScratchFolder::create(fs::temp_directory_path()));
+    CGL_TRY(measure::fill_peer_folder(folder.path(), *data_));
+    const auto seeds = static_cast<std::uint64_t>(arguments_.integer("peer-seeds"));
+    log_info("running peers on {} seeds, those on a GPU on {}", seeds, data_->seeds().count());
+    CGL_TRY_ASSIGN(peers_, measure::run_tracking_peers(
+                               folder.path(), *data_,
+                               {.python = arguments_.text("python"), .seeds = seeds, .only = only()}, pool_));
+    for (auto& [name, row] : peers_.items()) row.erase("file");  // it is gone with the folder
+    return {};
+  }
 
   [[nodiscard]] std::optional<GradientFrame> frame() const {
     for (const GradientFrame one : {GradientFrame::fsl, GradientFrame::voxel, GradientFrame::world}) {
@@ -108,8 +133,8 @@ class TrackBench {
     return {};
   }
 
-  Status run_scenario(const BenchScenario& scenario, const Field& field) {
-    const TrackingOptions options = bench_tracking_options(scenario);
+  Status run_scenario(const measure::BenchScenario& scenario, const Field& field) {
+    const TrackingOptions options = measure::bench_tracking_options(scenario);
     CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, data_->geometry()));
     const auto checked =
         std::min(static_cast<std::uint64_t>(arguments_.integer("check-seeds")), data_->seeds().count());
@@ -123,7 +148,7 @@ class TrackBench {
     for (const std::string& device : devices_) {
       CGL_TRY_ASSIGN(const std::vector<Device*> used, choose_devices(*registry_, device, 1));
       for (Device* one : used) one->budget().forget_peak();
-      forget_host_peak();
+      measure::forget_host_peak();
       auto prepared = prepare_trackers(*registry_, device, 1, pool_, plan, field, data_->seeds(), nullptr);
       if (!prepared) {
         log_warning("{} on {}: {}", scenario.name, device, prepared.error().message());
@@ -135,18 +160,18 @@ class TrackBench {
       StreamlineBatch batch;
       CGL_TRY(prepared->trackers.front()->track({0, checked}, batch));
       row["checked_seeds"] = checked;
-      row["equal_to_cpu"] = same_bits(batch, truth);
-      CGL_TRY(measure_kernel(*prepared->trackers.front(), *data_, measures_, row));
+      row["equal_to_cpu"] = measure::same_bits(batch, truth);
+      CGL_TRY(measure::measure_kernel(*prepared->trackers.front(), *data_, measures_, row));
       if (!arguments_.flag("kernels-only")) {
-        CGL_TRY(measure_unsorted_kernel(*prepared->trackers.front(), *data_, measures_, row));
-        CGL_TRY(measure_tracking(prepared->pointers(), *data_, measures_, row));
-        CGL_TRY(measure_files(prepared->pointers(), options, plan, *data_, measures_, pool_, first, row));
+        CGL_TRY(measure::measure_unsorted_kernel(*prepared->trackers.front(), *data_, measures_, row));
+        CGL_TRY(measure::measure_tracking(prepared->pointers(), *data_, measures_, row));
+        CGL_TRY(measure::measure_files(prepared->pointers(), options, plan, *data_, measures_, pool_, first, row));
         if (first.is_null()) first = row;
       }
       std::uint64_t device_peak = 0;
       for (Device* one : used) device_peak += one->budget().peak_bytes();
       row["device_peak_bytes"] = device_peak;
-      row["host_peak_bytes"] = host_peak_bytes();
+      row["host_peak_bytes"] = measure::host_peak_bytes();
       rows_.push_back(std::move(row));
       context_.print_format("{}\n", line_of(rows_.back()));
     }
@@ -162,11 +187,10 @@ class TrackBench {
   }
 
   Status report() {
-    Json json = {{"bench", "track on devices"},
-                 {"version", Json::parse(version_json(), nullptr, false)},
-                 {"threads", pool_.threads()},
-                 {"max_angle_deg", bench_max_angle_deg},
-                 {"stop_threshold", bench_stop_threshold}};
+    Json json = measure::report_frame("track on devices");
+    json.update({{"threads", pool_.threads()},
+                 {"max_angle_deg", measure::max_angle_deg},
+                 {"stop_threshold", measure::stop_threshold}});
     Json devices = Json::object();
     for (const Device* device : registry_->devices()) devices[device->id()] = device->description().name;
     json["devices"] = std::move(devices);
@@ -176,7 +200,7 @@ class TrackBench {
       context_.print(json_text(json));
     } else {
       context_.print_format("\n{}", table_of_rows());
-      if (!peers_.is_null()) context_.print_format("\n{}", table_of_peers(peers_));
+      if (!peers_.is_null()) context_.print_format("\n{}", table_of_peers());
     }
     if (arguments_.given("out")) {
       CGL_TRY(write_file_atomically(arguments_.text("out"), json_text(json), context_.write_options()));
@@ -228,13 +252,38 @@ class TrackBench {
     return table.text(2);
   }
 
+  [[nodiscard]] std::string table_of_peers() const {
+    Table table({{"peer"},
+                 {"threads", Align::right},
+                 {"seeds", Align::right},
+                 {"tracking s", Align::right},
+                 {"M points/s", Align::right},
+                 {"streamlines", Align::right},
+                 {"mean mm", Align::right},
+                 {"median mm", Align::right},
+                 {"commissural", Align::right},
+                 {"F1", Align::right}});
+    for (const auto& [name, row] : peers_.items()) {
+      const Json score = row.value("score", Json::object());
+      const double wall = row.value("wall_s", 0.0);
+      table.add_row(
+          {name, std::to_string(row.value("threads", 0)), format_count(row.value("seeds", std::uint64_t{0})),
+           fmt::format("{:.3f}", wall), fmt::format("{:.4f}", wall > 0 ? 1e-6 * row.value("points", 0.0) / wall : 0),
+           format_count(row.value("kept", std::uint64_t{0})), fmt::format("{:.2f}", row.value("mean_length_mm", 0.0)),
+           fmt::format("{:.1f}", row.value("median_length_mm", 0.0)),
+           score.contains("commissural") ? format_count(score["commissural"].get<std::uint64_t>()) : "",
+           score.contains("f1") ? fmt::format("{:.3f}", score["f1"].get<double>()) : ""});
+    }
+    return table.text(2);
+  }
+
   const ParsedArguments& arguments_;
   VerbContext& context_;
   ThreadPool& pool_;
-  BenchMeasures measures_;
+  measure::BenchMeasures measures_;
   std::optional<DeviceRegistry> registry_;
   std::vector<std::string> devices_;  // as --device takes them
-  std::optional<BenchData> data_;
+  std::optional<measure::BenchData> data_;
   std::vector<Json> rows_;
   Json peers_;
 };

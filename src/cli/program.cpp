@@ -7,7 +7,7 @@
 #include "base/interrupt.hpp"
 #include "cli/command_line.hpp"
 #include "cli/help.hpp"
-#include "cli/version.hpp"
+#include "base/version.hpp"
 
 namespace cingulum {
 namespace {

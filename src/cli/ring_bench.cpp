@@ -1,11 +1,11 @@
 // `cingulum ring bench`: the runtime beside the machine's own limit.
-#include "ring/workloads/ring_bench.hpp"
-
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
 #include "cli/ring_actions.hpp"
 #include "cli/table.hpp"
+#include "measure/bench_report.hpp"
+#include "measure/ring_rows.hpp"
 
 namespace cingulum {
 namespace {
@@ -19,28 +19,28 @@ std::string number_text(double value) {
 }  // namespace
 
 Status run_ring_bench(const ParsedArguments& arguments, VerbContext& context) {
-  ring::BenchOptions options;
-  if (arguments.flag("quick")) options = {1000, 20000, 1000, 2, 4, 20};
+  measure::RingCounts counts;
+  if (arguments.flag("quick")) counts = {1000, 20000, 1000, 2, 4, 20};
   // Answers come soonest from a block of one warp, streams from larger ones. One place after the other: the limits of a
   // device are measured while no actors stay on it.
-  std::vector<ring::BenchRow> rows;
-  using Rows = Result<std::vector<ring::BenchRow>> (*)(ring::WorkloadPlace&, const ring::BenchOptions&);
+  std::vector<measure::RingRow> rows;
+  using Rows = Result<std::vector<measure::RingRow>> (*)(ring::WorkloadPlace&, const measure::RingCounts&);
   struct Part {
     Rows bench;
     std::uint32_t actors;
     std::uint32_t lanes;
   };
-  for (const Part& part : {Part{&ring::bench_answers, 2, 32}, Part{&ring::bench_streams, 32, 128}}) {
+  for (const Part& part : {Part{&measure::ring_answer_rows, 2, 32}, Part{&measure::ring_stream_rows, 32, 128}}) {
     CGL_TRY_ASSIGN(
         const RingProgram program,
         start_ring_program("bench", arguments, context,
-                           {.actors = part.actors, .lanes = part.lanes, .limit_samples = options.round_trips}));
-    CGL_TRY_ASSIGN(std::vector<ring::BenchRow> some, part.bench(*program.place, options));
-    for (ring::BenchRow& row : some) rows.push_back(std::move(row));
+                           {.actors = part.actors, .lanes = part.lanes, .limit_samples = counts.round_trips}));
+    CGL_TRY_ASSIGN(std::vector<measure::RingRow> some, part.bench(*program.place, counts));
+    for (measure::RingRow& row : some) rows.push_back(std::move(row));
   }
   if (context.common().json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const ring::BenchRow& row : rows) {
+    for (const measure::RingRow& row : rows) {
       nlohmann::ordered_json json = {{"scenario", row.scenario},
                                      {"place", row.place},
                                      {"unit", row.unit},
@@ -52,10 +52,12 @@ Status run_ring_bench(const ParsedArguments& arguments, VerbContext& context) {
       }
       list.push_back(std::move(json));
     }
-    context.print(json_text({{"threads", context.common().threads},
-                             {"round_trips", options.round_trips},
-                             {"stream_messages", options.stream_messages},
-                             {"rows", std::move(list)}}));
+    nlohmann::ordered_json json = measure::report_frame("ring bench");
+    json.update({{"threads", context.common().threads},
+                 {"round_trips", counts.round_trips},
+                 {"stream_messages", counts.stream_messages},
+                 {"rows", std::move(list)}});
+    context.print(json_text(json));
     return {};
   }
   Table table({{"scenario"},
@@ -66,7 +68,7 @@ Status run_ring_bench(const ParsedArguments& arguments, VerbContext& context) {
                {"best", Align::right},
                {"unit"},
                {"of the limit", Align::right}});
-  for (const ring::BenchRow& row : rows) {
+  for (const measure::RingRow& row : rows) {
     table.add_row({row.scenario, row.place, number_text(row.value), number_text(row.p99), number_text(row.p999),
                    number_text(row.best), row.unit,
                    row.limit > 0 ? fmt::format("{:.3g} x", row.value / row.limit) : std::string()});

@@ -5,8 +5,8 @@
 
 #include "base/log.hpp"
 #include "base/quantity.hpp"
+#include "base/version.hpp"
 #include "cli/track_options.hpp"
-#include "cli/version.hpp"
 #include "formats/nifti.hpp"
 #include "tract/field/fit_cache.hpp"
 #include "tract/field/fit_key.hpp"

@@ -246,10 +246,6 @@ Scorer::Scorer(Scorer&&) noexcept = default;
 Scorer& Scorer::operator=(Scorer&&) noexcept = default;
 Scorer::~Scorer() = default;
 
-const PhantomTruth& Scorer::truth() const {
-  return state_->truth;
-}
-
 Result<Scorer> Scorer::create(const std::filesystem::path& truth, const ScoreOptions& options) {
   return catch_out_of_memory([&]() -> Result<Scorer> {
     if (options.bootstrap < 0 || options.bootstrap > 10'000) {

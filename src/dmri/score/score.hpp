@@ -103,7 +103,6 @@ class Scorer {
   Scorer& operator=(Scorer&&) noexcept;
   ~Scorer();
 
-  [[nodiscard]] const PhantomTruth& truth() const;
   void add(const TractogramBatch& batch, ThreadPool& pool);  // float positions
   [[nodiscard]] Score finish(ThreadPool& pool) const;
 

@@ -146,10 +146,4 @@ std::uint64_t ReplyTable::deadline(Nanoseconds timeout) const {
   return deadline_after(schedule_ != nullptr ? schedule_->now_ns() : steady_now_ns(), timeout);
 }
 
-std::uint32_t ReplyTable::open_count() const {
-  const std::lock_guard lock(mutex_);
-  const std::uint32_t spare = spare_.load(std::memory_order_relaxed) != 0 ? 1 : 0;
-  return static_cast<std::uint32_t>(slots_.size() - free_.size()) - spare;
-}
-
 }  // namespace cingulum::ring

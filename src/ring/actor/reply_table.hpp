@@ -41,7 +41,6 @@ class ReplyTable {
   // For the requesting thread, which does not want the answer any more.
   void abandon(std::uint64_t correlation);
 
-  [[nodiscard]] std::uint32_t open_count() const;
   // The moment `timeout` from now, on the clock that wait uses.
   [[nodiscard]] std::uint64_t deadline(Nanoseconds timeout) const;
 

@@ -166,12 +166,6 @@ GetStatus Mailbox::take(Envelope& envelope, std::uint64_t deadline_ns, const std
   return messages_.wait(over, deadline_ns) ? status : GetStatus::timed_out;
 }
 
-std::uint32_t Mailbox::take_batch(Envelope* envelopes, std::uint32_t count) {
-  std::uint32_t taken = 0;
-  while (taken < count && try_take(envelopes[taken]) == GetStatus::taken) ++taken;
-  return taken;
-}
-
 std::uint64_t Mailbox::clear(const std::function<void(const Message&)>& each) {
   std::uint64_t cleared = 0;
   Envelope envelope;

@@ -53,7 +53,6 @@ class Mailbox {
   // The reader only. `empty` also while the gate is shut.
   GetStatus try_take(Envelope& envelope);
   GetStatus take(Envelope& envelope, std::uint64_t deadline_ns, const std::atomic<bool>* stop = nullptr);
-  std::uint32_t take_batch(Envelope* envelopes, std::uint32_t count);
   // The reader only, gate or not: takes all that is there, and all that writers are about to finish when it is closed.
   // Answers how many there were; `each` is called with every one.
   std::uint64_t clear(const std::function<void(const Message&)>& each = {});

@@ -28,13 +28,6 @@ void LatencyHistogram::record(std::uint64_t ns) {
   HostAtomics::store_relaxed(count, count + 1);
 }
 
-void LatencyHistogram::reset() {
-  for (std::uint64_t& count : counts_) HostAtomics::store_relaxed(count, std::uint64_t{0});
-  HostAtomics::store_relaxed(total_ns_, std::uint64_t{0});
-  HostAtomics::store_relaxed(min_ns_, std::uint64_t{0});
-  HostAtomics::store_relaxed(max_ns_, std::uint64_t{0});
-}
-
 std::array<std::uint64_t, LatencyHistogram::bucket_count> LatencyHistogram::buckets() const {
   std::array<std::uint64_t, bucket_count> counts = {};
   for (std::uint32_t i = 0; i < bucket_count; ++i) counts[i] = HostAtomics::load_relaxed(counts_[i]);

@@ -29,7 +29,6 @@ class LatencyHistogram {
   [[nodiscard]] static std::uint64_t upper_bound_ns(std::uint32_t bucket);
 
   void record(std::uint64_t ns);
-  void reset();
   [[nodiscard]] LatencySummary summary() const;
   [[nodiscard]] std::array<std::uint64_t, bucket_count> buckets() const;
 

@@ -7,7 +7,6 @@
 #include "ring/workloads/anomaly.hpp"
 #include "ring/workloads/extended.hpp"
 #include "ring/workloads/pagerank.hpp"
-#include "ring/workloads/ring_bench.hpp"
 #include "ring/workloads/workload_place.hpp"
 
 namespace cingulum::ring {
@@ -78,18 +77,6 @@ TEST_F(cuda_workloads, anomalies_are_those_of_the_cpu) {
     EXPECT_EQ(result->first_indices, expected->first_indices);
     EXPECT_EQ(result->mean_score, expected->mean_score);
     EXPECT_EQ(result->max_score, expected->max_score);
-  }
-}
-
-TEST_F(cuda_workloads, every_row_of_the_bench_is_measured) {
-  for (const std::uint32_t lanes : {32U, 128U}) {
-    const auto gpu = place({.actors = 8, .lanes = lanes, .limit_samples = 2000});
-    ASSERT_NE(gpu, nullptr);
-    for (const auto bench : {&bench_answers, &bench_streams}) {
-      const auto rows = bench(*gpu, {2000, 50000, 1000, 4, 8, 50});
-      ASSERT_TRUE(rows.has_value()) << rows.error().message();
-      for (const BenchRow& row : *rows) EXPECT_GT(row.value, 0) << row.scenario;
-    }
   }
 }
 

@@ -34,7 +34,8 @@ Result<std::unique_ptr<WorkloadPlace>> make_cuda_place(Device& device, const Dev
   if (options.limit_samples != 0) {
     CGL_TRY_ASSIGN(limits, measure_limits(device, options.limit_samples));
   }
-  CGL_TRY_ASSIGN(std::unique_ptr<ResidentBackend> backend, make_cuda_backend(device, workload_program()));
+  CGL_TRY_ASSIGN(std::unique_ptr<ResidentBackend> backend,
+                 make_cuda_backend(device, workload_program(workload_body_names())));
   GridOptions grid_options;
   grid_options.lanes = options.lanes;
   grid_options.ring_capacity = options.ring_capacity;

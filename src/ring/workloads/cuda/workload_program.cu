@@ -8,10 +8,10 @@
 
 namespace cingulum::ring {
 
-// In the order of WorkloadBody, by the names of workload_body_name.
-CudaProgram workload_program() {
+// In the order of WorkloadBody.
+CudaProgram workload_program(std::vector<std::string> names) {
   return make_cuda_program<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody, BatchEchoBody>(
-      "workloads", {"echo", "sum", "sum_of_squares", "pagerank", "anomaly", "hop", "batch_echo"});
+      "workloads", std::move(names));
 }
 
 }  // namespace cingulum::ring

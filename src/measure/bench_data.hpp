@@ -1,6 +1,6 @@
-// What `cingulum bench track` tracks: the phantom `brain`, a diffusion series or a file of spherical harmonics, its
-// seeds, and the fields that the scenarios ask for. Also used by the programs of bench/ that measure the same
-// scenarios.
+// What benches of tracking track: the phantom `brain`, a diffusion series, a file of spherical harmonics or both, the
+// seeds, and the fields that the scenarios ask for. Called by `cingulum bench track`, bench_track and
+// bench_track_contracted; all that is read and fitted for a bench is read and fitted here.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@
 #include "tract/plan/tracking_plan.hpp"
 #include "tract/seeds/seeds.hpp"
 
-namespace cingulum {
+namespace cingulum::measure {
 
-constexpr double bench_stop_threshold = 0.1;
-constexpr double bench_max_angle_deg = 60;
+constexpr double stop_threshold = 0.1;
+constexpr double max_angle_deg = 60;
 
 // What is tracked and how.
 struct BenchScenario {
@@ -45,14 +45,23 @@ struct BenchScenario {
 
 struct BenchSource {
   std::filesystem::path dwi = {};           // a series with its gradients beside it; needs a mask
-  std::filesystem::path sh = {};            // or a file of spherical harmonics
+  std::filesystem::path sh = {};            // a file of spherical harmonics: CSD is read and not fitted
   std::filesystem::path mask = {};          // of either
-  std::filesystem::path stop_map = {};      // of the file; without it 1 where it is not zero
+  std::filesystem::path stop_map = {};      // else FA of the series, or 1 where the file is not zero
   std::optional<GradientFrame> frame = {};  // of the b-vectors, where it is not FSL's
-  std::filesystem::path cache = {};         // with neither: where the phantom is kept
+  std::filesystem::path phantom = {};       // with neither: where the phantom is kept; else by what runs are scored
   double voxel_mm = 2;                      // the edge of its voxels
-  std::string sphere = {};                  // of fields of amplitudes; empty: the scenario's
+  std::string sphere = {};                  // of fields of amplitudes, a name or a file; empty: the scenario's
 };
+
+// The phantom `brain` in a folder, unless it is there already.
+[[nodiscard]] Status make_brain_phantom(const std::filesystem::path& folder, double voxel_mm, ThreadPool& pool,
+                                        const WriteOptions& write, const ProgressOptions& progress);
+// The folder of a cache in which it lies, by the edge of its voxels.
+[[nodiscard]] Result<std::filesystem::path> brain_phantom_folder(const std::filesystem::path& cache, double voxel_mm);
+
+// Where a series' gradients lie: its name without .nii or .nii.gz.
+[[nodiscard]] std::string stem_of_series(const std::filesystem::path& series);
 
 class BenchData {
  public:
@@ -61,15 +70,15 @@ class BenchData {
 
   [[nodiscard]] const ImageGeometry& geometry() const { return geometry_; }
   [[nodiscard]] const Seeds& seeds() const { return *seeds_; }
-  // The series and its mask; empty for a file of harmonics.
+  // The series and its mask; empty where a file of harmonics is all there is.
   [[nodiscard]] const std::filesystem::path& dwi() const { return source_.dwi; }
   [[nodiscard]] const std::filesystem::path& mask() const { return source_.mask; }
   // The directions of the series' volumes in image axes.
   [[nodiscard]] std::span<const numerics::Vec3d> directions() const { return series_.directions; }
   // The phantom's folder; empty where there is none.
-  [[nodiscard]] const std::filesystem::path& truth() const { return truth_; }
+  [[nodiscard]] const std::filesystem::path& phantom() const { return source_.phantom; }
 
-  // Whether the data give this field: a file of harmonics has one model.
+  // Whether the data give this field: a file of harmonics alone has one model.
   [[nodiscard]] bool has(const BenchScenario& scenario) const;
   // The field of a scenario; the last one is kept.
   [[nodiscard]] Result<const Field*> field_of(const BenchScenario& scenario, ThreadPool& pool,
@@ -78,18 +87,19 @@ class BenchData {
  private:
   Status load_series(ThreadPool& pool);
   Status load_harmonics();
+  Status load_stop_map();
+  Status check_sizes() const;
   Result<PreparedField> make_field(const BenchScenario& scenario, ThreadPool& pool, const ProgressOptions& progress);
 
   BenchSource source_;
-  std::filesystem::path truth_;
   ImageGeometry geometry_;
   std::vector<std::uint8_t> inside_;
   std::vector<float> stop_map_;
   DwiSeries series_;
-  TensorMaps tensors_;
+  std::optional<TensorMaps> tensors_;  // where a stopping map had to be made
   std::unique_ptr<Seeds> seeds_;
   std::optional<PreparedField> prepared_;
-  const BenchScenario* prepared_for_ = nullptr;
+  std::optional<BenchScenario> prepared_for_;
 };
 
-}  // namespace cingulum
+}  // namespace cingulum::measure

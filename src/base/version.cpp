@@ -1,4 +1,4 @@
-#include "cli/version.hpp"
+#include "base/version.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/bench_measures.hpp"
+#include "measure/tracking_rows.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,73 +6,27 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <string_view>
 
 #include "base/elapsed.hpp"
 #include "base/read_file.hpp"
-#include "dmri/score/score.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/tractogram.hpp"
+#include "measure/repetitions.hpp"
 #include "numerics/portable.hpp"
 #include "tract/run/seed_sharing.hpp"
-#include "tract/run/tracking_run.hpp"
 
-namespace cingulum {
+namespace cingulum::measure {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
-
 // What one launch takes.
 std::uint64_t kernel_seeds(const BenchData& data) {
   return std::min<std::uint64_t>(data.seeds().count(), 1'000'000);
-}
-
-struct KernelRun {
-  double seconds = 0;
-  std::uint64_t points = 0;
-  std::uint64_t steps = 0;
-};
-
-Result<KernelRun> best_kernel_run(Tracker& tracker, std::uint64_t seeds, std::int64_t repetitions) {
-  KernelRun best;
-  StreamlineBatch batch;
-  for (std::int64_t i = 0; i < repetitions; ++i) {
-    const double begin = tracker.kernel_seconds();
-    CGL_TRY(tracker.track({0, seeds}, batch));
-    const double seconds = tracker.kernel_seconds() - begin;
-    if (best.seconds == 0 || seconds < best.seconds) best.seconds = seconds;
-  }
-  best.points = batch.points.size() / 3;
-  best.steps = batch.steps;
-  return best;
-}
-
-Result<TrackingStatistics> write_run(const std::vector<Tracker*>& trackers, const TrackingOptions& options,
-                                     const TrackingPlan& plan, const BenchData& data, const BenchMeasures& measures,
-                                     ThreadPool& pool, const fs::path& file, bool sync) {
-  TractogramLayout layout;
-  layout.format = TractogramFormat::trx;
-  layout.reference = data.geometry();
-  CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(file, layout, {.force = true, .sync = sync}));
-  TrackingRunOptions run;
-  run.selection.min_length_mm = options.min_length_mm;
-  run.selection.max_length_mm = options.max_length_mm;
-  run.selection.tolerance_mm = 1e-3 * static_cast<double>(plan.step_mm);
-  run.chunk_seeds = measures.chunk_seeds;
-  run.pool = &pool;
-  CGL_TRY_ASSIGN(const TrackingStatistics statistics,
-                 run_tracking(trackers, data.seeds(), data.geometry(), run, *writer, nullptr));
-  CGL_TRY(writer->commit());
-  return statistics;
 }
 
 // The least that any program does to put these bytes on a disk: the measure that whole runs are held against.
@@ -104,11 +58,26 @@ bool same_bits(const StreamlineBatch& a, const StreamlineBatch& b) {
                     [](float x, float y) { return numerics::float_bits(x) == numerics::float_bits(y); });
 }
 
+Result<KernelRun> best_kernel_run(Tracker& tracker, std::uint64_t seeds, std::int64_t repetitions,
+                                  StreamlineBatch& batch) {
+  KernelRun best;
+  for (std::int64_t i = 0; i < repetitions; ++i) {
+    const double begin = tracker.kernel_seconds();
+    CGL_TRY(tracker.track({0, seeds}, batch));
+    const double seconds = tracker.kernel_seconds() - begin;
+    if (best.seconds == 0 || seconds < best.seconds) best.seconds = seconds;
+  }
+  best.points = batch.points.size() / 3;
+  best.steps = batch.steps;
+  return best;
+}
+
 Status measure_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures, Json& row) {
   // It was launched before, for the comparison with the CPU.
   if (tracker.kernel_seconds() == 0) return {};
   const std::uint64_t seeds = kernel_seeds(data);
-  CGL_TRY_ASSIGN(const KernelRun run, best_kernel_run(tracker, seeds, measures.repetitions));
+  StreamlineBatch batch;
+  CGL_TRY_ASSIGN(const KernelRun run, best_kernel_run(tracker, seeds, measures.repetitions, batch));
   row["kernel_seconds"] = run.seconds;
   row["kernel_seeds"] = seeds;
   row["kernel_steps"] = run.steps;
@@ -119,8 +88,9 @@ Status measure_kernel(Tracker& tracker, const BenchData& data, const BenchMeasur
 
 Status measure_unsorted_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures, Json& row) {
   if (tracker.kernel_seconds() == 0) return {};
+  StreamlineBatch batch;
   ::setenv("CINGULUM_TEST_SEED_ORDER", "given", 1);
-  const Result<KernelRun> run = best_kernel_run(tracker, kernel_seeds(data), measures.repetitions);
+  const Result<KernelRun> run = best_kernel_run(tracker, kernel_seeds(data), measures.repetitions, batch);
   ::unsetenv("CINGULUM_TEST_SEED_ORDER");
   if (!run) return tl::make_unexpected(run.error());
   row["kernel_M_points_per_s_unsorted"] = 1e-6 * static_cast<double>(run->points) / run->seconds;
@@ -129,6 +99,7 @@ Status measure_unsorted_kernel(Tracker& tracker, const BenchData& data, const Be
 
 Status measure_tracking(const std::vector<Tracker*>& trackers, const BenchData& data, const BenchMeasures& measures,
                         Json& row) {
+  // Not by measure_repetitions: giving back the memory of a run does not belong to its time.
   std::vector<double> seconds;
   std::uint64_t points = 0, steps = 0;
   for (std::int64_t i = 0; i <= measures.repetitions; ++i) {
@@ -145,7 +116,7 @@ Status measure_tracking(const std::vector<Tracker*>& trackers, const BenchData& 
     }
     if (i > 0) seconds.push_back(seconds_since(begin));
   }
-  const double median = median_of(seconds);
+  const double median = spread_of(seconds).median;
   row["tracking_seconds"] = median;
   row["points"] = points;
   row["steps"] = steps;
@@ -154,19 +125,37 @@ Status measure_tracking(const std::vector<Tracker*>& trackers, const BenchData& 
   return {};
 }
 
+Result<TrackingStatistics> track_to_file(const std::vector<Tracker*>& trackers, const TrackingOptions& options,
+                                         const TrackingPlan& plan, const BenchData& data, std::uint64_t chunk_seeds,
+                                         ThreadPool& pool, const fs::path& file, bool sync) {
+  TractogramLayout layout;
+  layout.format = TractogramFormat::trx;
+  layout.reference = data.geometry();
+  CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(file, layout, {.force = true, .sync = sync}));
+  TrackingRunOptions run;
+  run.selection.min_length_mm = options.min_length_mm;
+  run.selection.max_length_mm = options.max_length_mm;
+  run.selection.tolerance_mm = 1e-3 * static_cast<double>(plan.step_mm);
+  run.chunk_seeds = chunk_seeds;
+  run.pool = &pool;
+  CGL_TRY_ASSIGN(const TrackingStatistics statistics,
+                 run_tracking(trackers, data.seeds(), data.geometry(), run, *writer, nullptr));
+  CGL_TRY(writer->commit());
+  return statistics;
+}
+
 Status measure_files(const std::vector<Tracker*>& trackers, const TrackingOptions& options, const TrackingPlan& plan,
                      const BenchData& data, const BenchMeasures& measures, ThreadPool& pool, const Json& first,
                      Json& row) {
   const std::string name = fmt::format("cingulum-bench-{}.trx", ::getpid());
   const fs::path file = measures.folder / name;
-  std::vector<double> seconds;
   TrackingStatistics statistics;
-  for (std::int64_t i = 0; i <= measures.repetitions; ++i) {
-    const auto begin = Clock::now();
-    CGL_TRY_ASSIGN(statistics, write_run(trackers, options, plan, data, measures, pool, file, false));
-    if (i > 0) seconds.push_back(seconds_since(begin));
-  }
-  row["file_seconds"] = median_of(seconds);
+  const auto track = [&]() -> Status {
+    CGL_TRY_ASSIGN(statistics, track_to_file(trackers, options, plan, data, measures.chunk_seeds, pool, file, false));
+    return {};
+  };
+  CGL_TRY_ASSIGN(const Seconds seconds, measure_repetitions(1, measures.repetitions, track));
+  row["file_seconds"] = spread_of(seconds.elapsed).median;
   row["streamlines"] = statistics.kept;
   row["mean_length_mm"] = statistics.lengths.mean_mm();
   row["median_length_mm"] = statistics.lengths.quantile_mm(0.5);
@@ -178,7 +167,7 @@ Status measure_files(const std::vector<Tracker*>& trackers, const TrackingOption
   if (!first.is_null() && same) {
     if (first.contains("score")) row["score"] = first["score"];
   } else {
-    CGL_TRY_ASSIGN(Json score, bench_score(file, data, pool));
+    CGL_TRY_ASSIGN(Json score, score_of_file(file, data, pool));
     if (!score.empty()) row["score"] = std::move(score);
   }
   if (!measures.disk.empty()) {
@@ -187,7 +176,7 @@ Status measure_files(const std::vector<Tracker*>& trackers, const TrackingOption
     // By turns: a disk has moods.
     for (std::int64_t i = 0; i <= measures.repetitions; ++i) {
       const auto begin = Clock::now();
-      CGL_TRY(write_run(trackers, options, plan, data, measures, pool, measures.disk / name, true));
+      CGL_TRY(track_to_file(trackers, options, plan, data, measures.chunk_seeds, pool, measures.disk / name, true));
       const double run = seconds_since(begin);
       fs::remove(measures.disk / name, ignored);
       CGL_TRY_ASSIGN(const double copy, seconds_of_copy(bytes, measures.disk / (name + ".copy")));
@@ -195,33 +184,27 @@ Status measure_files(const std::vector<Tracker*>& trackers, const TrackingOption
       to_disk.push_back(run);
       copies.push_back(copy);
     }
-    row["disk_seconds"] = median_of(to_disk);
-    row["disk_copy_seconds"] = median_of(copies);
+    row["disk_seconds"] = spread_of(to_disk).median;
+    row["disk_copy_seconds"] = spread_of(copies).median;
   }
   fs::remove(file, ignored);
   return {};
 }
 
-Result<Json> bench_score(const fs::path& tractogram, const BenchData& data, ThreadPool& pool) {
-  if (data.truth().empty()) return Json::object();
-  CGL_TRY_ASSIGN(const Score score, score_tractogram(tractogram, data.truth(), {.bootstrap = 0}, pool, {}));
-  return Json{{"commissural", score.commissural_count},
-              {"valid", score.valid.value},
-              {"invalid", score.invalid.value},
-              {"overlap", score.any.overlap.value},
-              {"f1", score.any.f1.value}};
+Json score_json(const Score& score) {
+  return {{"commissural", score.commissural_count},
+          {"valid", score.valid.value},
+          {"invalid", score.invalid.value},
+          {"no_connection", score.no_connection.value},
+          {"overlap", score.any.overlap.value},
+          {"overreach", score.any.overreach.value},
+          {"f1", score.any.f1.value}};
 }
 
-void forget_host_peak() {
-  std::ofstream("/proc/self/clear_refs") << "5";  // proc(5): resets VmHWM
+Result<Json> score_of_file(const fs::path& tractogram, const BenchData& data, ThreadPool& pool) {
+  if (data.phantom().empty()) return Json::object();
+  CGL_TRY_ASSIGN(const Score score, score_tractogram(tractogram, data.phantom(), {.bootstrap = 0}, pool, {}));
+  return score_json(score);
 }
 
-std::uint64_t host_peak_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return 1024 * std::strtoull(line.c_str() + 6, nullptr, 10);
-  }
-  return 0;
-}
-
-}  // namespace cingulum
+}  // namespace cingulum::measure
