@@ -18,7 +18,6 @@ namespace cingulum::ring {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr Nanoseconds answer_limit = std::chrono::seconds(30);
 constexpr std::uint32_t hops_per_request = 2000;
 constexpr WaitStrategy spinning = {WaitMode::spin, 2000};
 
