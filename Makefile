@@ -1,8 +1,10 @@
-# Two commands from a bare clone: `make demo` and `make test`. Both install what is missing (tools/bootstrap), build, and
-# are quick when nothing changed. Everything is written inside build/, except system packages.
+# Two commands from a bare clone: `make demo` and `make test`. Both install what is missing (tools/bootstrap), build what
+# they need, and are quick when nothing changed: `make` and `make demo` build the program alone, `make test` the tests,
+# too, and bench programs are built where they are asked for. Everything is written inside build/, except system packages.
 #   CINGULUM_CUDA=OFF, CINGULUM_WEBGPU=OFF   leave a backend out
 #   CINGULUM_CUDA_ARCHS="75-virtual;90-real" architectures of the CUDA code
 #   WERROR=ON|OFF                            whether warnings are errors, as in CI; remembered by the build folder
+#   UNITY=ON|OFF                             whether the files of a folder are compiled together; remembered, too
 #   JOBS=N                                   parallel compilations and tests
 
 CINGULUM_CUDA ?= ON
@@ -27,42 +29,69 @@ export MESA_SHADER_CACHE_DIR := $(CURDIR)/$(BUILD)/mesa
 CMAKE := $(BUILD)/venv/bin/cmake
 CTEST := $(BUILD)/venv/bin/ctest
 OPTIONS := -DCINGULUM_CUDA=$(CINGULUM_CUDA) -DCINGULUM_WEBGPU=$(CINGULUM_WEBGPU) \
-           "-DCINGULUM_CUDA_ARCHS=$(CINGULUM_CUDA_ARCHS)" $(if $(WERROR),-DCINGULUM_WERROR=$(WERROR))
+           "-DCINGULUM_CUDA_ARCHS=$(CINGULUM_CUDA_ARCHS)" $(if $(WERROR),-DCINGULUM_WERROR=$(WERROR)) \
+           $(if $(UNITY),-DCINGULUM_UNITY=$(UNITY))
+# Tests are configured once what they need was installed, and stay configured.
+TESTING = -DBUILD_TESTING=$$(test -e $(BUILD)/.bootstrap-test && echo ON || echo OFF)
+# Runs a command, says how many minutes it took and notes it in build/minutes.txt: $(call part,NAME,COMMAND)
+part = tools/timed $(BUILD)/minutes.txt $(1) $(2)
 
-.PHONY: all bootstrap configure build test test-long demo docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize \
-        gpu-bench bench fuzz clean help
+.PHONY: all bootstrap bootstrap-test bootstrap-bench configure build build-tests build-benches test test-long test-cluster \
+        test-web demo docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench bench fuzz clean help
 .NOTPARALLEL:
 
 all: build
 
 help:
 	@sed -n 's/^# *//p;/^$$/q' Makefile
-	@echo "targets: all test test-long demo bench fuzz docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench clean"
+	@echo "targets: all test test-long test-cluster test-web demo bench fuzz docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench clean"
 
 bootstrap:
-	@tools/bootstrap $(BUILD)
+	@$(call part,bootstrap,tools/bootstrap $(BUILD))
+bootstrap-test:
+	@$(call part,bootstrap,tools/bootstrap $(BUILD) test)
+bootstrap-bench:
+	@$(call part,bootstrap,tools/bootstrap $(BUILD) test bench)
+
+# After the bootstrap of what is to be built.
+CONFIGURE = $(CMAKE) --preset release $(OPTIONS) $(TESTING) > $(BUILD)/configure.log || { cat $(BUILD)/configure.log; exit 1; }
 
 configure: bootstrap
-	@$(CMAKE) --preset release $(OPTIONS) > $(BUILD)/configure.log || { cat $(BUILD)/configure.log; exit 1; }
+	@$(CONFIGURE)
 
+# The program and what it needs.
 build: configure
-	@$(CMAKE) --build $(BUILD) -j $(JOBS)
+	@$(call part,program,$(CMAKE) --build $(BUILD) -j $(JOBS) --target cingulum_program)
 
-# The list of devices comes first: it says why tests of an absent one are skipped.
-test: build
+# Everything but the bench programs.
+build-tests: bootstrap-test
+	@$(CONFIGURE)
+	@$(call part,build,$(CMAKE) --build $(BUILD) -j $(JOBS))
+
+build-benches: bootstrap-bench
+	@$(CONFIGURE)
+	@$(call part,benches,$(CMAKE) --build $(BUILD) -j $(JOBS) --target benches cingulum_program)
+
+# The list of devices comes first: it says why tests of an absent one are skipped. Minutes are printed before ctest's
+# summary, which is repeated so that it stands at the end.
+test: build-tests
 	@$(BUILD)/bin/cingulum devices
-	@$(CTEST) --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+	@tools/run-tests $(BUILD) -j $(JOBS)
+
+# Several nodes on one machine; the browser. Both are filled by what is planned.
+test-cluster test-web: build-tests
+	@tools/run-tests $(BUILD) -j $(JOBS) -L $(@:test-%=%) --no-tests=ignore
 
 # The full counts of the reliability goals, in parts of at most 45 minutes each: make test-long PART=kill
 PART ?= all
-test-long: build
+test-long: build-tests
 	@tools/test-long $(PART)
 
 demo: build
 	@tools/demo
 
 # Each scenario with its ceiling and its peers in the same run; JSON in build/.
-bench: build
+bench: build-benches
 	@$(BUILD)/bin/bench_device --out $(BUILD)/bench_device.json
 	@$(BUILD)/bin/bench_formats_images --peer $(BUILD)/venv/bin/python --out $(BUILD)/bench_formats_images.json
 	@$(BUILD)/bin/bench_formats_tractograms --peer $(BUILD)/venv/bin/python --out $(BUILD)/bench_formats_tractograms.json
@@ -72,25 +101,26 @@ bench: build
 docs: build
 	@$(BUILD)/bin/cingulum docs docs/commands
 
-format: bootstrap
+format: bootstrap-test
 	@git ls-files -co --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i
 
 install: build
 	@$(CMAKE) --install $(BUILD) --prefix $(PREFIX)
 
 # Sanitizers: address and undefined behaviour (dev), threads (tsan).
-dev tsan: bootstrap
+dev tsan: bootstrap-test
 	@$(CMAKE) --preset $@ -DCINGULUM_WEBGPU=$(CINGULUM_WEBGPU) > $(BUILD)/configure-$@.log || { cat $(BUILD)/configure-$@.log; exit 1; }
 	@$(CMAKE) --build --preset $@ -j $(JOBS)
 	@$(CTEST) --preset $@ -j $(JOBS)
 
 # Every parser on mutated files: FUZZ_SECONDS=60 each.
-fuzz: bootstrap
+fuzz: bootstrap-test
 	@tools/fuzz
 
 # A folder with everything that a run on a GPU machine needs (build/gpu), and what runs there.
-gpu-package: build
-	@tools/gpu-package $(BUILD)
+gpu-package: bootstrap-test
+	@$(CONFIGURE)
+	@tools/gpu-package $(BUILD) -j $(JOBS)
 gpu-test:
 	@tools/gpu-test
 # The reliability goals of GPU actors: FORM=short (a minute) or full (10^9 messages over each path).

@@ -15,6 +15,10 @@ target_compile_options(cingulum_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
   -Wno-restrict -Wno-psabi>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra -Xcudafe=--display_error_number>)
+if(CINGULUM_UNITY)
+  # A class of a .cpp file with members from its unnamed namespace: GCC takes every included file for a header.
+  target_compile_options(cingulum_warnings INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endif()
 if(CINGULUM_WERROR)
   target_compile_options(cingulum_warnings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)

@@ -3,14 +3,18 @@
 
 1. Every compile command of src/ and of the parity tests carries the contract's flags, and none that loosens them.
 2. No host object of theirs holds a fused multiply-add instruction.
-3. The PTX of every CUDA object has only operations that round to nearest, no fma, no flushing of subnormals, no
+3. The PTX in every CUDA object has only operations that round to nearest, no fma, no flushing of subnormals, no
    approximate division or root.
 4. In its machine code fused instructions stand only in functions that divide or take roots: exact division and root are
    themselves made of them.
+5. Every file of src/ that is not a test is in an object that was looked at; a file of several (cmake/Unity.cmake) counts
+   for all that it includes.
 The detectors are first tried on code that is contracted on purpose: a check that cannot fail proves nothing.
 """
 import argparse
+import concurrent.futures
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -22,6 +26,8 @@ HOST_FUSED = re.compile(r"\b(vfn?m(add|sub)(addsub|subadd)?\d*[ps][sdh]|vfmaddsu
 PTX_FORBIDDEN = re.compile(
     r"\b(fma\.|mad\.(rn|rz|rm|rp)\.f|[a-z0-9.]+\.ftz\b|div\.(approx|full)|sqrt\.approx|rsqrt|rcp\.approx|sin\.|cos\.|lg2\.|ex2\.)"
 )
+UNITY_SOURCE = re.compile(r"/Unity/unity_\w+\.cxx$")
+UNITY_INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 SASS_FUNCTION = re.compile(r"^\s*Function : (\S+)")
 SASS_FUSED = re.compile(r"\b(FFMA|DFMA)\b")
 SASS_DIVIDES = re.compile(r"\bMUFU\.(RCP|RSQ)")  # the start of every division and root
@@ -42,8 +48,14 @@ def host_fused(path):
     return sorted(set(match.group(0) for match in HOST_FUSED.finditer(run(["objdump", "-d", "--no-show-raw-insn", str(path)]))))
 
 
+def ptx_in(cuobjdump, path):
+    """The PTX that an object carries for GPUs to come; empty where it has machine code alone."""
+    return run([cuobjdump, "-ptx", str(path)])
+
+
 def ptx_of(nvcc, arguments, source):
-    """The PTX that a compile command makes, by running it again for one virtual architecture."""
+    """The PTX that a compile command makes, by running it again for one virtual architecture: for builds whose objects
+    carry none."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.ptx"
         run([nvcc, *arguments, "-arch=compute_75", "-ptx", "-o", str(out), str(source)])
@@ -69,9 +81,11 @@ def sass_fused(cuobjdump, path):
     return functions, sorted(name for name, (fused, divides) in functions.items() if fused and not divides)
 
 
-def cubin_of(nvcc, arguments, source, folder):
-    out = folder / "out.cubin"
-    run([nvcc, *arguments, "-arch=sm_90", "-cubin", "-o", str(out), str(source)])
+def cuda_object(nvcc, arguments, source, folder):
+    """An object with PTX and machine code, as the build makes them."""
+    out = folder / "out.o"
+    run([nvcc, *arguments, "-gencode=arch=compute_75,code=compute_75", "-gencode=arch=compute_90,code=sm_90", "-c", "-o",
+         str(out), str(source)])
     return out
 
 
@@ -104,16 +118,74 @@ def prove_the_detectors(compiler, nvcc, cuobjdump):
             return "-ffp-contract=off does not stop the compiler"
         if nvcc:
             (folder / "f.cu").write_text(CONTRACTED_CU)
-            if "fma." not in ptx_forbidden(ptx_of(nvcc, ["-use_fast_math"], folder / "f.cu")):
+            if "fma." not in ptx_forbidden(ptx_in(cuobjdump, cuda_object(nvcc, ["-use_fast_math"], folder / "f.cu", folder))):
                 return "the PTX detector does not see a contraction that is there"
-            if not sass_fused(cuobjdump, cubin_of(nvcc, [], folder / "f.cu", folder))[1]:
+            if not sass_fused(cuobjdump, cuda_object(nvcc, [], folder / "f.cu", folder))[1]:
                 return "the detector of machine code does not see a contraction that is there"
             (folder / "f.cu").write_text(DIVIDING_CU)
-            if found := ptx_forbidden(ptx_of(nvcc, CUDA_NEEDED, folder / "f.cu")):
+            compiled = cuda_object(nvcc, CUDA_NEEDED, folder / "f.cu", folder)
+            if "div.rn" not in ptx_in(cuobjdump, compiled):
+                return "the PTX of an object is not seen"
+            if found := ptx_forbidden(ptx_in(cuobjdump, compiled)):
                 return f"the contract's flags leave {found} in PTX"
-            if found := sass_fused(cuobjdump, cubin_of(nvcc, CUDA_NEEDED, folder / "f.cu", folder))[1]:
+            if found := sass_fused(cuobjdump, compiled)[1]:
                 return f"the contract's flags leave fused instructions in {found}"
     return None
+
+
+class Looked:
+    """What one compile command was found to be."""
+
+    def __init__(self):
+        self.problems, self.kernels = [], 0
+
+
+def sources_of(entry):
+    """The files of a compile command: one, or those that a file of several includes."""
+    path = pathlib.Path(entry["file"])
+    if UNITY_SOURCE.search(path.as_posix()):
+        return [pathlib.Path(name).resolve() for name in UNITY_INCLUDE.findall(path.read_text())]
+    return [path.resolve()]
+
+
+def look(entry, name, cuobjdump):
+    """Looks at the command and the object of one entry."""
+    looked = Looked()
+    words = shlex.split(entry["command"])
+    is_cuda = entry["file"].endswith(".cu")
+    output = pathlib.Path(entry["directory"]) / words[words.index("-o") + 1]
+    for needed in CUDA_NEEDED if is_cuda else CXX_NEEDED:
+        if needed not in words:
+            looked.problems.append(f"{name}: compiled without {needed}")
+    if loosening := FORBIDDEN.search(entry["command"]):
+        looked.problems.append(f"{name}: compiled with {loosening.group(0)}")
+    if is_cuda:
+        ptx = ptx_in(cuobjdump, output)
+        if ".target" not in ptx:
+            ptx = ptx_of(words[0], strip_for_ptx(words), entry["file"])
+        if found := ptx_forbidden(ptx):
+            looked.problems.append(f"{name}: its PTX has {', '.join(found)}")
+        functions, found = sass_fused(cuobjdump, output)
+        looked.kernels = len(functions)
+        if found:
+            looked.problems.append(f"{name}: fused instructions without a division in {', '.join(found)}")
+    elif found := host_fused(output):
+        looked.problems.append(f"{name}: its object has {', '.join(found)}")
+    return looked
+
+
+def not_covered(source, covered):
+    """Files of src/ that are no tests, belong to the build, and were in no object. Of a backend either the files are
+    built or, in its place, those named not_compiled.cpp."""
+    backend_of = lambda path: next((part for part in path.parts if part in ("cuda", "webgpu")), None)
+    compiled = {backend_of(path.relative_to(source)) for path in covered if path.stem != "not_compiled"}
+    missing = []
+    for path in sorted([*(source / "src").rglob("*.cpp"), *(source / "src").rglob("*.cu")]):
+        backend = backend_of(path.relative_to(source))
+        left_out = backend is not None and (path.stem == "not_compiled") == (backend in compiled)
+        if not (path in covered or path.name.endswith(".test.cpp") or left_out):
+            missing.append(path.relative_to(source))
+    return missing
 
 
 def main():
@@ -128,36 +200,29 @@ def main():
     cuobjdump = str(pathlib.Path(arguments.nvcc).parent / "cuobjdump") if arguments.nvcc else ""
     if problem := prove_the_detectors(arguments.cxx, arguments.nvcc, cuobjdump):
         problems.append(problem)
-    host_objects = cuda_objects = kernels = 0
     source = arguments.source.resolve()
+    looked_for = lambda path: path.is_relative_to(source / "src") or path.is_relative_to(source / "tests" / "parity")
+    covered = set()
+    jobs = []
     for entry in json.loads((arguments.build / "compile_commands.json").read_text()):
-        path = pathlib.Path(entry["file"]).resolve()
-        if not (path.is_relative_to(source / "src") or path.is_relative_to(source / "tests" / "parity")):
-            continue
-        words = shlex.split(entry["command"])
-        name = path.relative_to(source)
-        is_cuda = path.suffix == ".cu"
-        output = pathlib.Path(entry["directory"]) / words[words.index("-o") + 1]
-        for needed in CUDA_NEEDED if is_cuda else CXX_NEEDED:
-            if needed not in words:
-                problems.append(f"{name}: compiled without {needed}")
-        if loosening := FORBIDDEN.search(entry["command"]):
-            problems.append(f"{name}: compiled with {loosening.group(0)}")
-        if is_cuda:
-            cuda_objects += 1
-            if found := ptx_forbidden(ptx_of(words[0], strip_for_ptx(words), path)):
-                problems.append(f"{name}: its PTX has {', '.join(found)}")
-            functions, found = sass_fused(cuobjdump, output)
-            kernels += len(functions)
-            if found:
-                problems.append(f"{name}: fused instructions without a division in {', '.join(found)}")
-        else:
-            host_objects += 1
-            if found := host_fused(output):
-                problems.append(f"{name}: its object has {', '.join(found)}")
+        paths = sources_of(entry)
+        if any(looked_for(path) for path in paths):
+            covered.update(paths)
+            name = paths[0].relative_to(source) if len(paths) == 1 else pathlib.Path(entry["file"]).name
+            jobs.append((entry, name))
+    # Two at a time: the tools that they wait for are programs of their own.
+    with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+        results = list(pool.map(lambda job: look(*job, cuobjdump), jobs))
+    for result in results:
+        problems += result.problems
+    problems += [f"{path}: in no object that was looked at" for path in not_covered(source, covered)]
+    cuda_objects = sum(entry["file"].endswith(".cu") for entry, _ in jobs)
+    host_objects = len(jobs) - cuda_objects
+    kernels = sum(result.kernels for result in results)
     if host_objects == 0 or (arguments.nvcc and (cuda_objects == 0 or kernels == 0)):
         problems.append(f"nothing was looked at: {host_objects} host objects, {cuda_objects} CUDA objects, {kernels} kernels")
-    success = f"no contraction in {host_objects} host and {cuda_objects} CUDA objects with {kernels} kernels"
+    success = (f"no contraction in {host_objects} host and {cuda_objects} CUDA objects of {len(covered)} files with "
+               f"{kernels} kernels")
     print("\n".join(problems) if problems else success)
     return 1 if problems else 0
 

@@ -1,4 +1,4 @@
-"""Makes src/dmri/sphere/sphere_tables.cpp: the directions and neighbour graphs of Cingulum's own spheres.
+"""Makes src/dmri/sphere/spheres.txt: the directions and neighbour graphs of Cingulum's own spheres.
 
 Mirror family (mirror321, mirror406, mirror501): the class I geodesic subdivision of the icosahedron (Coxeter 1971) with
 frequency 8, 9, 10, that is 10 n^2 + 2 points, in the orientation where x = 0, y = 0, z = 0 are mirror planes, then
@@ -26,7 +26,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp, minimize
 from scipy.spatial import ConvexHull, cKDTree
 
 LANES = 32
-OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "src" / "dmri" / "sphere_tables.cpp"
+OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "src" / "dmri" / "sphere" / "spheres.txt"
 
 
 # --- icosahedral points -----------------------------------------------------------------------------------------------
@@ -306,28 +306,33 @@ def nearest_angles(directions):
     return np.degrees(2 * np.arcsin(distance[:, 1] / 2))
 
 
+HEADER = """\
+# The named spheres: made by tools/make_spheres.py, compiled into the library by tools/embed_spheres.py; not to be edited.
+# directions: x y z of the half sphere, of a mirror sphere in slot order. edges: a direction and its neighbours of higher
+# index. orbits, of mirror spheres alone: member 0 (x, y, z >= 0) of each orbit. A count follows each of the three words.
+"""
+
+
 def table(name, directions, edges, orbits):
-    lines = [f"constexpr double {name}_directions[][3] = {{"]
-    lines += ["    {" + ", ".join(repr(float(c)) for c in d) + "}," for d in directions]
-    lines += ["};", f"constexpr std::uint16_t {name}_edges[][2] = {{"]
-    text = ", ".join(f"{{{a}, {b}}}" for a, b in edges)
-    while len(text) > 115:
-        cut = text.rfind("}, ", 0, 114) + 2
-        lines.append("    " + text[:cut].rstrip())
-        text = text[cut:].lstrip()
-    lines += ["    " + text + ",", "};"]
+    """One sphere as text. repr writes the shortest decimals that read back as the same double."""
+    lines = ["", f"sphere {name}", f"directions {len(directions)}"]
+    lines += [" ".join(repr(float(c)) for c in d) for d in directions]
+    higher = {}
+    for a, b in edges:
+        higher.setdefault(a, []).append(b)
+    lines.append(f"edges {len(edges)}")
+    lines += [" ".join(str(i) for i in (a, *others)) for a, others in higher.items()]
     if orbits is not None:
-        lines.append(f"constexpr double {name}_orbits[][3] = {{")
-        lines += ["    {" + ", ".join(repr(float(c)) for c in d) + "}," for d in orbits]
-        lines.append("};")
-    return "\n".join(lines)
+        lines.append(f"orbits {len(orbits)}")
+        lines += [" ".join(repr(float(c)) for c in d) for d in orbits]
+    return "\n".join(lines) + "\n"
 
 
 def main():
     spheres = [(f"mirror{5 * n * n + 1}", *make_mirror(n)) for n in (8, 9, 10)]
     spheres += [(f"repulsion{2 * count}", *make_repulsion(count, 724, starts), None) for count, starts in
                 ((362, 6), (181, 12))]
-    parts, entries = [], []
+    parts = []
     for name, directions, edges, orbits in spheres:
         angles = nearest_angles(directions)
         energy = pair_energy(directions.ravel())[0]
@@ -335,14 +340,7 @@ def main():
               f"average, {angles.min():.4f} at least, {angles.max():.4f} at most, energy {energy:.6f}"
               + (f", {len(orbits)} orbits" if orbits is not None else ""), file=sys.stderr)
         parts.append(table(name, directions, edges, orbits))
-        orbit_text = f"{name}_orbits" if orbits is not None else "{}"
-        entries.append(f'    {{"{name}", {name}_directions, {name}_edges, {orbit_text}}},')
-    OUTPUT.write_text(
-        "// Made by tools/make_spheres.py; not to be edited.\n// clang-format off\n#include \"dmri/sphere/sphere_tables.hpp\"\n\n"
-        "namespace cingulum {\n\nnamespace {\n\n" + "\n\n".join(parts)
-        + "\n\nconstexpr SphereTable tables[] = {\n" + "\n".join(entries)
-        + "\n};\n\n}  // namespace\n\nstd::span<const SphereTable> sphere_tables() {\n  return tables;\n}\n\n"
-        "}  // namespace cingulum\n")
+    OUTPUT.write_text(HEADER + "".join(parts))
 
 
 if __name__ == "__main__":

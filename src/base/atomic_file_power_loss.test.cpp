@@ -11,7 +11,7 @@
 #include "support/faulty_file_layer.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace cingulum {
+namespace cingulum::power_loss_tests {
 namespace {
 
 constexpr std::string_view final_name = "out.bin";
@@ -214,4 +214,4 @@ TEST(PowerLoss, without_sync_may_leave_a_torn_file) {
 }
 
 }  // namespace
-}  // namespace cingulum
+}  // namespace cingulum::power_loss_tests

@@ -73,27 +73,27 @@ struct Datatype {
   int bits;
   ElementType type;
 };
-using Code = ElementType::Code;
+using TypeCode = ElementType::Code;
 constexpr std::array datatypes = {
-    Datatype{1, "binary", 1, {Code::unsigned_integer, 1}},
-    Datatype{2, "uint8", 8, {Code::unsigned_integer, 8}},
-    Datatype{4, "int16", 16, {Code::integer, 16}},
-    Datatype{8, "int32", 32, {Code::integer, 32}},
-    Datatype{16, "float32", 32, {Code::floating, 32}},
-    Datatype{32, "complex64", 64, {Code::complex, 64}},
-    Datatype{64, "float64", 64, {Code::floating, 64}},
-    Datatype{128, "rgb24", 24, {Code::unsigned_integer, 24}},
-    Datatype{256, "int8", 8, {Code::integer, 8}},
-    Datatype{512, "uint16", 16, {Code::unsigned_integer, 16}},
-    Datatype{768, "uint32", 32, {Code::unsigned_integer, 32}},
-    Datatype{1024, "int64", 64, {Code::integer, 64}},
-    Datatype{1280, "uint64", 64, {Code::unsigned_integer, 64}},
-    Datatype{1536, "float128", 128, {Code::floating, 128}},
-    Datatype{1792, "complex128", 128, {Code::complex, 128}},
+    Datatype{1, "binary", 1, {TypeCode::unsigned_integer, 1}},
+    Datatype{2, "uint8", 8, {TypeCode::unsigned_integer, 8}},
+    Datatype{4, "int16", 16, {TypeCode::integer, 16}},
+    Datatype{8, "int32", 32, {TypeCode::integer, 32}},
+    Datatype{16, "float32", 32, {TypeCode::floating, 32}},
+    Datatype{32, "complex64", 64, {TypeCode::complex, 64}},
+    Datatype{64, "float64", 64, {TypeCode::floating, 64}},
+    Datatype{128, "rgb24", 24, {TypeCode::unsigned_integer, 24}},
+    Datatype{256, "int8", 8, {TypeCode::integer, 8}},
+    Datatype{512, "uint16", 16, {TypeCode::unsigned_integer, 16}},
+    Datatype{768, "uint32", 32, {TypeCode::unsigned_integer, 32}},
+    Datatype{1024, "int64", 64, {TypeCode::integer, 64}},
+    Datatype{1280, "uint64", 64, {TypeCode::unsigned_integer, 64}},
+    Datatype{1536, "float128", 128, {TypeCode::floating, 128}},
+    Datatype{1792, "complex128", 128, {TypeCode::complex, 128}},
     // 256 bits do not fit ElementType; the type is refused by its code before anything is sized by it.
-    Datatype{2048, "complex256", 256, {Code::complex, 0}},
+    Datatype{2048, "complex256", 256, {TypeCode::complex, 0}},
     // Four samples of 8 bits, not one of 32.
-    Datatype{2304, "rgba32", 32, {Code::unsigned_integer, 0}},
+    Datatype{2304, "rgba32", 32, {TypeCode::unsigned_integer, 0}},
 };
 
 const Datatype* find_datatype(int code) {
@@ -186,7 +186,7 @@ void read_type(const Fields& fields, const Places& places, NiftiHeader& header) 
   header.datatype = fields.get<std::int16_t>(places.datatype);
   const int bits = fields.get<std::int16_t>(places.bitpix);
   const Datatype* datatype = find_datatype(header.datatype);
-  header.type = datatype != nullptr ? datatype->type : ElementType{Code::floating, 0};  // no type that is read
+  header.type = datatype != nullptr ? datatype->type : ElementType{TypeCode::floating, 0};  // no type that is read
   if (datatype == nullptr) return;
   if (bits != datatype->bits) {
     header.warnings.push_back(

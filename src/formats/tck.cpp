@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "formats/byte_order.hpp"
+#include "formats/corrupt.hpp"
 #include "formats/guarded_writer.hpp"
 #include "formats/tractogram_batch.hpp"
 
@@ -23,11 +24,6 @@ constexpr std::string_view magic = "mrtrix tracks";
 constexpr std::size_t largest_header = std::size_t{64} << 20U;
 constexpr int count_digits = 20;
 constexpr std::size_t data_alignment = 64;
-
-template <class... Args>
-tl::unexpected<Error> corrupt(fmt::format_string<Args...> text, Args&&... args) {
-  return fail(ErrorKind::corrupt, text, std::forward<Args>(args)...);
-}
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blank = " \t\r\n\v\f";

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "formats/byte_order.hpp"
+#include "formats/corrupt.hpp"
 #include "formats/guarded_writer.hpp"
 #include "formats/tractogram_batch.hpp"
 #include "numerics/half.hpp"
@@ -23,7 +24,7 @@ using numerics::Vec3d;
 
 constexpr std::string_view magic{"TRACK\0", 6};
 constexpr std::size_t header_bytes = 1000;
-constexpr std::size_t name_bytes = 20;
+constexpr std::size_t field_name_bytes = 20;
 
 // Where the fields of the header lie.
 constexpr std::size_t at_dimensions = 6;
@@ -39,11 +40,6 @@ constexpr std::size_t at_image_orientation = 956;
 constexpr std::size_t at_count = 988;
 constexpr std::size_t at_version = 992;
 constexpr std::size_t at_header_size = 996;
-
-template <class... Args>
-tl::unexpected<Error> corrupt(fmt::format_string<Args...> text, Args&&... args) {
-  return fail(ErrorKind::corrupt, text, std::forward<Args>(args)...);
-}
 
 // Names are Latin-1 in the file and UTF-8 in memory.
 std::string utf8_of_latin1(std::string_view text) {
@@ -80,7 +76,7 @@ std::optional<std::string> encoded_name(const DataField& field) {
   std::optional<std::string> name = latin1_of_utf8(field.name);
   if (!name || name->empty() || name->find('\0') != std::string::npos) return std::nullopt;
   if (field.columns > 1) *name += std::string(1, '\0') + std::to_string(field.columns);
-  if (name->size() > name_bytes) return std::nullopt;
+  if (name->size() > field_name_bytes) return std::nullopt;
   return name;
 }
 
@@ -99,7 +95,7 @@ Status read_field_names(Bytes header, std::size_t at, std::int64_t columns, cons
     named += count;
   };
   for (std::size_t i = 0; i < trk_most_fields && columns > 0; ++i) {
-    std::string_view text(reinterpret_cast<const char*>(header.data() + at + i * name_bytes), name_bytes);
+    std::string_view text(reinterpret_cast<const char*>(header.data() + at + i * field_name_bytes), field_name_bytes);
     text = text.substr(0, text.find_last_not_of('\0') + 1);
     if (text.empty()) continue;
     const std::size_t zero = text.find('\0');
@@ -508,7 +504,7 @@ Status TrkWriter::begin() {
     for (std::size_t i = 0; i < fields.size(); ++i) {
       CGL_TRY(check_trk_field(fields[i]));
       const std::string name = *encoded_name(fields[i]);
-      std::memcpy(header.data() + at_names + i * name_bytes, name.data(), name.size());
+      std::memcpy(header.data() + at_names + i * field_name_bytes, name.data(), name.size());
       columns += fields[i].columns;
     }
     if (columns > std::numeric_limits<std::int16_t>::max()) {
@@ -601,7 +597,7 @@ Status check_trk_field(const DataField& field) {
         ErrorKind::invalid_argument,
         "TRK cannot hold the field name '{}' with {} columns: it must be Latin-1 and take {} bytes at most, the "
         "number of columns included",
-        field.name, field.columns, name_bytes);
+        field.name, field.columns, field_name_bytes);
   }
   return {};
 }

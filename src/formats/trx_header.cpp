@@ -2,6 +2,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "formats/corrupt.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/trx.hpp"
 
@@ -9,11 +10,6 @@ namespace cingulum {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class... Args>
-tl::unexpected<Error> corrupt(fmt::format_string<Args...> text, Args&&... args) {
-  return fail(ErrorKind::corrupt, text, std::forward<Args>(args)...);
-}
 
 Result<const Json*> member(const Json& header, const char* name) {
   const auto found = header.find(name);

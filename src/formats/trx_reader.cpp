@@ -8,6 +8,7 @@
 
 #include "base/file_layer.hpp"
 #include "formats/byte_order.hpp"
+#include "formats/corrupt.hpp"
 #include "formats/crc32.hpp"
 #include "formats/tractogram_batch.hpp"
 #include "formats/trx.hpp"
@@ -17,11 +18,6 @@ namespace cingulum {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-
-template <class... Args>
-tl::unexpected<Error> corrupt(fmt::format_string<Args...> text, Args&&... args) {
-  return fail(ErrorKind::corrupt, text, std::forward<Args>(args)...);
-}
 
 // One file of the folder or entry of the archive.
 struct TrxFile {

@@ -10,36 +10,33 @@
 #include <utility>
 
 #include "formats/byte_order.hpp"
+#include "formats/corrupt.hpp"
 #include "formats/crc32.hpp"
+#include "formats/zip_format.hpp"
 
 namespace cingulum {
 namespace {
 
 using Bytes = std::span<const std::byte>;
+using zip::in_extra16;
+using zip::in_extra32;
+using zip::local_bytes;
 
 constexpr std::uint32_t local_signature = 0x04034b50;
 constexpr std::uint32_t central_signature = 0x02014b50;
 constexpr std::uint32_t end_signature = 0x06054b50;
 constexpr std::uint32_t end64_signature = 0x06064b50;
 constexpr std::uint32_t locator64_signature = 0x07064b50;
-constexpr std::size_t local_bytes = 30;
 constexpr std::size_t central_bytes = 46;
 constexpr std::size_t end_bytes = 22;
 constexpr std::size_t end64_bytes = 56;
 constexpr std::size_t locator64_bytes = 20;
 constexpr std::uint64_t largest_entry = std::uint64_t{1} << 40U;
-constexpr std::uint32_t in_extra32 = 0xffffffff;  // the number stands in the zip64 extra field
-constexpr std::uint16_t in_extra16 = 0xffff;
 
 constexpr std::uint16_t flag_encrypted = 1U << 0U;
 constexpr std::uint16_t flag_descriptor = 1U << 3U;  // sizes and CRC follow the data
 constexpr std::uint16_t flag_strong_encryption = 1U << 6U;
 constexpr std::uint16_t flag_masked = 1U << 13U;
-
-template <class... Args>
-tl::unexpected<Error> corrupt(fmt::format_string<Args...> text, Args&&... args) {
-  return fail(ErrorKind::corrupt, text, std::forward<Args>(args)...);
-}
 
 struct Directory {
   std::uint64_t offset = 0;

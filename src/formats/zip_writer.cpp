@@ -6,17 +6,19 @@
 #include <utility>
 
 #include "formats/crc32.hpp"
+#include "formats/zip_format.hpp"
 
 namespace cingulum {
 namespace {
 
+using zip::in_extra16;
+using zip::in_extra32;
+using zip::local_bytes;
+
 constexpr std::uint16_t version_plain = 20;
 constexpr std::uint16_t version_zip64 = 45;
 constexpr std::uint32_t first_of_1980 = 0x00210000;  // DOS time 00:00:00, date 1980-01-01
-constexpr std::uint32_t in_extra32 = 0xffffffff;
-constexpr std::uint16_t in_extra16 = 0xffff;
-constexpr std::size_t local_bytes = 30;
-constexpr std::size_t local_zip64_bytes = 20;  // id, size, both sizes
+constexpr std::size_t local_zip64_bytes = 20;        // id, size, both sizes
 constexpr std::uint32_t regular_file_0644 = 0100644U << 16U;
 constexpr std::uint16_t made_by_unix = 3U << 8U;
 

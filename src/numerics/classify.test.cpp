@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace cingulum::numerics {
+namespace cingulum::numerics::classify_tests {
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -83,4 +83,4 @@ TEST(Classify, magnitudes_are_clamped_with_their_sign) {
 }
 
 }  // namespace
-}  // namespace cingulum::numerics
+}  // namespace cingulum::numerics::classify_tests

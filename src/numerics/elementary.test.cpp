@@ -10,7 +10,7 @@
 
 #include "numerics/error_in_ulp.hpp"
 
-namespace cingulum::numerics {
+namespace cingulum::numerics::elementary_tests {
 namespace {
 
 using testing::error_in_ulp;
@@ -189,4 +189,4 @@ TEST(Elementary, exponential_never_returns_a_subnormal_number) {
 }
 
 }  // namespace
-}  // namespace cingulum::numerics
+}  // namespace cingulum::numerics::elementary_tests

@@ -13,7 +13,7 @@
 // long double is the truth here: it must be wider than double, as it is on x86-64.
 static_assert(std::numeric_limits<long double>::digits >= 64);
 
-namespace cingulum::numerics {
+namespace cingulum::numerics::elementary64_tests {
 namespace {
 
 using testing::error_in_ulp;
@@ -144,4 +144,4 @@ TEST(Elementary64, special_arguments_give_what_the_float32_functions_give) {
 }
 
 }  // namespace
-}  // namespace cingulum::numerics
+}  // namespace cingulum::numerics::elementary64_tests

@@ -8,7 +8,7 @@
 
 #include "numerics/random.hpp"
 
-namespace cingulum::numerics {
+namespace cingulum::numerics::spherical_harmonics_tests {
 namespace {
 
 constexpr HarmonicConvention conventions[] = {HarmonicConvention::descoteaux07_legacy, HarmonicConvention::descoteaux07,
@@ -162,4 +162,4 @@ TEST(SphericalHarmonics, are_orthonormal_over_the_sphere) {
 }
 
 }  // namespace
-}  // namespace cingulum::numerics
+}  // namespace cingulum::numerics::spherical_harmonics_tests

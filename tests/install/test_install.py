@@ -1,5 +1,5 @@
-"""Installs into an empty prefix, builds an outside project with find_package(cingulum) against it, and runs both programs.
-Build folder in BUILD, CMake in CMAKE."""
+"""Installs into an empty prefix, builds an outside project with find_package(cingulum) against it, and runs both programs;
+the library has nothing of the command line. Build folder in BUILD, CMake in CMAKE."""
 import os
 import pathlib
 import subprocess
@@ -19,6 +19,23 @@ def run(*words):
     return result.stdout
 
 
+def defined_symbols(library):
+    """Global symbols that are defined there and nowhere else: inline functions (weak) may be in several places."""
+    lines = (line.split(maxsplit=2) for line in run("nm", "-gC", "--defined-only", str(library)).splitlines())
+    return {words[2] for words in lines if len(words) == 3 and words[1] in "TDBR"}
+
+
+class Library(unittest.TestCase):
+    def test_has_nothing_of_the_command_line(self):
+        folder = pathlib.Path(BUILD) / "lib"
+        command_line = defined_symbols(folder / "libcingulum_cli.a")
+        library = defined_symbols(next(iter(sorted(folder.glob("libcingulum.*")))))
+        self.assertIn("cingulum::all_verbs()", command_line)
+        self.assertGreater(len(library), 100)
+        self.assertEqual(library & command_line, set())
+        self.assertEqual({name for name in library if name.startswith("CLI::")}, set())
+
+
 class Install(unittest.TestCase):
     def test_an_outside_project_finds_builds_and_runs(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -26,6 +43,8 @@ class Install(unittest.TestCase):
             run(CMAKE, "--install", BUILD, "--prefix", str(prefix))
             names = {path.name for path in prefix.rglob("*")}
             self.assertIn("LICENSE", names)
+            self.assertNotIn("libcingulum_cli.a", names)
+            self.assertFalse(any(prefix.glob("include/cingulum/cli")), "its headers are not installed")
             libraries = next(path.parent for path in prefix.rglob("libcingulum.*"))
             if HAS_WEBGPU:
                 self.assertTrue(any(libraries.glob("libwgpu_native.*")), "wgpu-native lies beside the library")

@@ -53,7 +53,11 @@ def world_of(affine, shape):
 def amplitudes(world):
     """A bent and a straight population, polynomials of degree 8: exactly a series of degree 8."""
     v = FINE.vertices
-    return (bent(world) @ v.T) ** 8 + 0.5 * (v @ SECOND) ** 8
+    # Squared three times: NumPy's ** 8 is ten times as slow, and there are ten million of them.
+    eighth = bent(world) @ v.T
+    for _ in range(3):
+        eighth *= eighth
+    return eighth + 0.5 * (v @ SECOND) ** 8
 
 
 def stop_of(world):

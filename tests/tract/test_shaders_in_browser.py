@@ -54,12 +54,14 @@ def ask_chromium(texts, seconds):
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    # Beside its profile a browser writes into HOME and the folders of XDG: they are temporary here.
     with tempfile.TemporaryDirectory(prefix="cingulum-browser-", ignore_cleanup_errors=True) as profile:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
         browser = subprocess.Popen(
             ["chromium", "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", f"--user-data-dir={profile}",
              "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan",
              "--remote-debugging-port=0", f"http://localhost:{server.server_port}/"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**environment, "HOME": profile})
         arrived.wait(seconds)
         browser.terminate()
         browser.wait()

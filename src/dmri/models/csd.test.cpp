@@ -15,7 +15,7 @@
 #include "support/each_device.hpp"
 #include "support/spiral.hpp"
 
-namespace cingulum {
+namespace cingulum::csd_tests {
 namespace {
 
 using numerics::Vec3d;
@@ -300,4 +300,4 @@ TEST(Cholesky, solves_random_systems_and_reports_a_pivot_that_is_not_positive) {
 }
 
 }  // namespace
-}  // namespace cingulum
+}  // namespace cingulum::csd_tests

@@ -1,6 +1,7 @@
 #include "dmri/phantom/phantom_bundle.hpp"
 
 #include <algorithm>
+#include <numbers>
 
 #include "numerics/elementary64.hpp"
 
@@ -10,7 +11,7 @@ using numerics::Vec3d;
 
 namespace {
 
-constexpr double pi = 0x1.921fb54442d18p+1;
+using std::numbers::pi;
 
 bool is_sound_name(const std::string& name) {
   if (name.empty() || name.size() > 100 || name[0] == '-') return false;

@@ -13,7 +13,7 @@ namespace cingulum {
 namespace {
 
 using numerics::Vec3d;
-constexpr double pi = std::numbers::pi;
+using std::numbers::pi;
 
 BundleShape fan() {
   return {.name = "fan", .pieces = {line_piece({-30, 0, 0}, {30, 0, 0})}, .radius = {{0, 2}, {60, 10}}};

@@ -12,7 +12,7 @@ namespace cingulum {
 namespace {
 
 using numerics::Vec3d;
-constexpr double pi = std::numbers::pi;
+using std::numbers::pi;
 
 TEST(PhantomCurve, a_line_has_its_length_and_feet) {
   ASSERT_OK_AND_ASSIGN(const Curve line, Curve::create({line_piece({-10, 1, 2}, {20, 1, 2})}));

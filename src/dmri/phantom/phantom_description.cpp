@@ -16,10 +16,6 @@ using numerics::Vec3d;
 
 constexpr std::size_t most_bundles = 10'000;
 
-Json to_json(Vec3d v) {
-  return Json::array({v.x, v.y, v.z});
-}
-
 // Reading: every access is checked, with the place in the message.
 class Field {
  public:
@@ -152,14 +148,14 @@ Json bundle_json(const Bundle& bundle) {
   Json pieces = Json::array();
   for (const CurvePiece& piece : shape.pieces) {
     if (piece.kind == CurvePiece::Kind::cubic) {
-      pieces.push_back(
-          {{"cubic", Json::array({to_json(piece.a), to_json(piece.b), to_json(piece.c), to_json(piece.d)})}});
+      pieces.push_back({{"cubic", Json::array({vector_json(piece.a), vector_json(piece.b), vector_json(piece.c),
+                                               vector_json(piece.d)})}});
     } else {
       pieces.push_back({{"helix",
-                         {{"centre", to_json(piece.a)},
-                          {"cosine", to_json(piece.b)},
-                          {"sine", to_json(piece.c)},
-                          {"rise", to_json(piece.d)},
+                         {{"centre", vector_json(piece.a)},
+                          {"cosine", vector_json(piece.b)},
+                          {"sine", vector_json(piece.c)},
+                          {"rise", vector_json(piece.d)},
                           {"start_angle", piece.start_angle},
                           {"sweep", piece.sweep}}}});
     }
@@ -173,6 +169,10 @@ Json bundle_json(const Bundle& bundle) {
           {"end_mm", shape.end_mm},
           {"radius_mm", radius},
           {"centre_line", pieces}};
+}
+
+Json vector_json(Vec3d v) {
+  return Json::array({v.x, v.y, v.z});
 }
 
 Json geometry_json(const ImageGeometry& geometry) {

@@ -28,6 +28,7 @@ struct PhantomTruth {
 [[nodiscard]] Result<PhantomTruth> parse_phantom(std::string_view json);
 [[nodiscard]] Result<PhantomTruth> read_phantom(const std::filesystem::path& folder);
 
+[[nodiscard]] nlohmann::ordered_json vector_json(numerics::Vec3d v);
 [[nodiscard]] nlohmann::ordered_json geometry_json(const ImageGeometry& geometry);
 [[nodiscard]] nlohmann::ordered_json bundle_json(const Bundle& bundle);
 // What parse_phantom reads, and nothing else.

@@ -22,10 +22,6 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-Json to_json(Vec3d v) {
-  return Json::array({v.x, v.y, v.z});
-}
-
 // Where a folder's files come from and go to.
 class PhantomWriter {
  public:
@@ -261,11 +257,11 @@ Status PhantomWriter::write_description() {
   for (const TissueRegion& region : request_.model.regions) {
     regions.push_back({{"tissue", tissue_name(region.tissue)},
                        {"form", region.form == TissueRegion::Form::box ? "box" : "ellipsoid"},
-                       {"centre", to_json(region.centre)},
-                       {"half", to_json(region.half)}});
+                       {"centre", vector_json(region.centre)},
+                       {"half", vector_json(region.half)}});
   }
   Json directions = Json::array();
-  for (const Vec3d& d : request_.scheme.directions) directions.push_back(to_json(d));
+  for (const Vec3d& d : request_.scheme.directions) directions.push_back(vector_json(d));
   const PhantomTissueSignals& s = request_.signals;
   const PhantomSummary facts = summary();
   const Json json = {

@@ -1,5 +1,7 @@
 #include "dmri/phantom/phantom_grid.hpp"
 
+#include <numbers>
+
 #include "numerics/elementary64.hpp"
 
 namespace cingulum {
@@ -8,7 +10,7 @@ using numerics::Vec3d;
 
 namespace {
 
-constexpr double pi = 0x1.921fb54442d18p+1;
+using std::numbers::pi;
 
 // Exact at multiples of 90 degrees.
 numerics::SineCosine<double> turn(double degrees) {

@@ -1,6 +1,7 @@
 #include "dmri/phantom/phantom_presets.hpp"
 
 #include <algorithm>
+#include <numbers>
 #include <span>
 
 #include "base/result.hpp"
@@ -12,7 +13,7 @@ using numerics::Vec3d;
 
 namespace {
 
-constexpr double pi = 0x1.921fb54442d18p+1;
+using std::numbers::pi;
 constexpr Vec3d x_axis{1, 0, 0};
 constexpr Vec3d y_axis{0, 1, 0};
 constexpr Vec3d z_axis{0, 0, 1};

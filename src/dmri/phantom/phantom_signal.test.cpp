@@ -16,7 +16,7 @@ namespace cingulum {
 namespace {
 
 using numerics::Vec3d;
-constexpr double pi = std::numbers::pi;
+using std::numbers::pi;
 
 std::unique_ptr<ThreadPool> pool_of(int threads) {
   auto pool = ThreadPool::create(threads);

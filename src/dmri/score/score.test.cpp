@@ -20,7 +20,7 @@ namespace cingulum {
 namespace {
 
 using numerics::Vec3d;
-constexpr double pi = std::numbers::pi;
+using std::numbers::pi;
 
 ThreadPool& pool() {
   static const auto pool = ThreadPool::create(2);

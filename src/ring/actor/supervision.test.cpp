@@ -11,7 +11,7 @@
 #include "ring/cpu/turn_schedule.hpp"
 #include "support/own_child.hpp"
 
-namespace cingulum::ring {
+namespace cingulum::ring::supervision_tests {
 namespace {
 
 using namespace std::chrono_literals;
@@ -443,4 +443,4 @@ TEST(supervision, a_body_that_returns_by_itself_has_ended_and_its_queue_is_count
 }
 
 }  // namespace
-}  // namespace cingulum::ring
+}  // namespace cingulum::ring::supervision_tests

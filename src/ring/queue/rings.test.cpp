@@ -9,7 +9,7 @@
 #include "ring/queue/message.hpp"
 #include "ring/queue/mpsc_ring.hpp"
 
-namespace cingulum::ring {
+namespace cingulum::ring::rings_tests {
 namespace {
 
 struct Number {
@@ -227,4 +227,4 @@ TEST(rings, a_reply_keeps_correlation_band_and_mark_of_its_request) {
 }
 
 }  // namespace
-}  // namespace cingulum::ring
+}  // namespace cingulum::ring::rings_tests

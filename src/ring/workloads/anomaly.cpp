@@ -14,7 +14,6 @@
 namespace cingulum::ring {
 namespace {
 
-constexpr Nanoseconds answer_limit = std::chrono::seconds(30);
 using Clock = std::chrono::steady_clock;
 
 struct RunTotals {

@@ -12,7 +12,6 @@
 namespace cingulum::ring {
 namespace {
 
-constexpr Nanoseconds answer_limit = std::chrono::seconds(30);
 using Clock = std::chrono::steady_clock;
 
 // Numbers 0, 1, ... that every message of a stream names.

@@ -12,7 +12,7 @@
 namespace cingulum::ring {
 namespace {
 
-constexpr Nanoseconds answer_limit = std::chrono::seconds(120);
+constexpr Nanoseconds sweep_limit = std::chrono::seconds(120);
 
 class Stopwatch {
  public:
@@ -110,7 +110,7 @@ Result<RankDone> ask_all(Runtime& runtime, const std::vector<ActorHandle>& actor
   }
   RankDone done;
   for (PendingReply& reply : pending) {
-    CGL_TRY_ASSIGN(const Message answer, reply.wait(answer_limit));
+    CGL_TRY_ASSIGN(const Message answer, reply.wait(sweep_limit));
     if (!holds<RankDone>(answer)) return fail(ErrorKind::corrupt, "a rank actor answered with another message");
     done = payload<RankDone>(answer);
   }

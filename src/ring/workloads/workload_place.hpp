@@ -2,6 +2,7 @@
 // drivers (extended, pagerank, anomaly) are written on it once; `cingulum ring run` chooses the place.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,9 @@ class Device;
 namespace cingulum::ring {
 
 class ResidentGrid;
+
+// A driver waits this long for one answer of an actor before it gives up.
+constexpr Nanoseconds answer_limit = std::chrono::seconds(30);
 
 enum class WorkloadBody { echo, sum, sum_of_squares, pagerank, anomaly, hop, batch_echo };
 

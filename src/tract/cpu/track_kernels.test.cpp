@@ -13,7 +13,7 @@
 #include "tract/run/tracker.hpp"
 #include "tract/seeds/seeds.hpp"
 
-namespace cingulum {
+namespace cingulum::track_kernels_tests {
 namespace {
 
 using numerics::Vec3;
@@ -243,4 +243,4 @@ TEST(TrackKernels, give_the_same_bits_for_any_threads_and_ranges) {
 }
 
 }  // namespace
-}  // namespace cingulum
+}  // namespace cingulum::track_kernels_tests

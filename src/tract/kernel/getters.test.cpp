@@ -17,7 +17,7 @@
 #include "tract/cpu/track_kernels.hpp"
 #include "tract/kernel/track.hpp"
 
-namespace cingulum {
+namespace cingulum::getters_tests {
 namespace {
 
 using numerics::Vec3;
@@ -672,4 +672,4 @@ TEST(Ptt, goes_straight_through_a_crossing_from_the_frame_at_the_seed) {
 }
 
 }  // namespace
-}  // namespace cingulum
+}  // namespace cingulum::getters_tests

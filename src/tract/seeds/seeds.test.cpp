@@ -10,7 +10,7 @@
 #include "formats/tractogram.hpp"
 #include "streamlines/voxel_traversal.hpp"
 
-namespace cingulum {
+namespace cingulum::seeds_tests {
 namespace {
 
 using numerics::Vec3;
@@ -212,4 +212,4 @@ TEST(seeds, end_points_of_a_tractogram_become_seeds) {
 }
 
 }  // namespace
-}  // namespace cingulum
+}  // namespace cingulum::seeds_tests

@@ -1,0 +1,45 @@
+# Several source files of one folder are compiled as one translation unit: most of the time goes into the headers that
+# they share, which are then read once. Files of one group see each other's unnamed namespaces, so names in them differ
+# within a folder. Files with flags of their own stay apart (CMake leaves them out by itself), and so does CUDA code.
+#   -DCINGULUM_UNITY=OFF   one object per file: quicker after a change of one file
+set(unity_files_per_group 8)  # about; larger groups leave one of few cores idle at the end
+
+# cingulum_group_sources(TARGET FILES...): files of one folder of src/ (or of tests/) form groups of equal size; so do the
+# files of a backend's folder, since vendors' headers define macros.
+function(cingulum_group_sources target)
+  if(NOT CINGULUM_UNITY)
+    return()
+  endif()
+  set(files ${ARGN})
+  list(FILTER files INCLUDE REGEX "\\.cpp$")
+  list(SORT files)
+  set(folders)
+  foreach(file IN LISTS files)
+    get_filename_component(path ${file} ABSOLUTE)
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${path})
+    get_source_file_property(options ${file} COMPILE_OPTIONS)
+    get_source_file_property(definitions ${file} COMPILE_DEFINITIONS)
+    get_source_file_property(apart ${file} SKIP_UNITY_BUILD_INCLUSION)
+    if(options OR definitions OR apart)
+      continue()
+    endif()
+    if(NOT path MATCHES "^(.*/(cuda|webgpu))/")
+      string(REGEX MATCH "^([^/]*/[^/]*)/" matched ${path})
+    endif()
+    string(MAKE_C_IDENTIFIER "${CMAKE_MATCH_1}" folder)
+    list(APPEND folders ${folder})
+    list(APPEND files_of_${folder} ${file})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder IN LISTS folders)
+    list(LENGTH files_of_${folder} count)
+    math(EXPR groups "(${count} + ${unity_files_per_group} - 1) / ${unity_files_per_group}")
+    set(index 0)
+    foreach(file IN LISTS files_of_${folder})
+      math(EXPR group "${index} * ${groups} / ${count}")
+      math(EXPR index "${index} + 1")
+      set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${folder}_${group})
+    endforeach()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
