@@ -98,7 +98,6 @@ void expect_equal(const TrackingData& a, const TrackingData& b) {
 }
 
 TEST(series_field, arrays_and_files_give_the_same_field_of_every_model) {
-  const TemporaryFolder folder;
   const Arrays arrays = make_arrays();
   const auto pool = ThreadPool::create(2);
   struct Case {
@@ -108,10 +107,10 @@ TEST(series_field, arrays_and_files_give_the_same_field_of_every_model) {
   };
   for (const Case& c : {Case{FieldModel::opdt, true, false}, Case{FieldModel::csa, false, true},
                         Case{FieldModel::csd, false, true}, Case{FieldModel::dti, false, false}}) {
-    const TemporaryFolder own;
-    SeriesFieldFiles files = write_files(arrays, own);
-    if (c.stop_map) files.stop_map = own / "stop.nii.gz";
-    if (c.model == FieldModel::csd) files.response = own / "response.txt";
+    const TemporaryFolder folder;
+    SeriesFieldFiles files = write_files(arrays, folder);
+    if (c.stop_map) files.stop_map = folder / "stop.nii.gz";
+    if (c.model == FieldModel::csd) files.response = folder / "response.txt";
     SeriesFieldRequest request = request_for(c.model, c.bootstrap);
     const auto head = read_series_head(files.series);
     ASSERT_TRUE(head) << head.error().message();
