@@ -1,8 +1,8 @@
 // Which voxels a segment passes through, and in which order: every voxel that holds a point of it. Voxels are half-open
 // boxes, [i - 0.5, i + 0.5) along each axis, so that every point belongs to exactly one. Called by regions,
 // density maps and the comparison of tractograms; the score has a rule of its own, for the reason in
-// interior_traversal.hpp. traverse_voxels knows no ends of the grid: callers look up what they hold; traverse_grid leaves
-// out what lies outside.
+// interior_traversal.hpp. traverse_voxels knows no ends of the grid: callers look up what they hold; traverse_grid
+// leaves out what lies outside.
 //
 // After Amanatides and Woo, A fast voxel traversal algorithm for ray tracing (Eurographics 1987), with the number of
 // crossings of each axis counted beforehand, so that the walk ends in the voxel of the end point whatever the rounding,
