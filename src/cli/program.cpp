@@ -5,9 +5,9 @@
 
 #include "base/edit_distance.hpp"
 #include "base/interrupt.hpp"
+#include "base/version.hpp"
 #include "cli/command_line.hpp"
 #include "cli/help.hpp"
-#include "base/version.hpp"
 
 namespace cingulum {
 namespace {
