@@ -12,6 +12,7 @@
 #include "cli/bench_data.hpp"
 #include "cli/bench_measures.hpp"
 #include "cli/bench_peers.hpp"
+#include "cli/option_name.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "cli/version.hpp"
@@ -126,8 +127,9 @@ class TrackBench {
       forget_host_peak();
       auto prepared = prepare_trackers(*registry_, device, 1, pool_, plan, field, data_->seeds(), nullptr);
       if (!prepared) {
-        log_warning("{} on {}: {}", scenario.name, device, prepared.error().message());
-        rows_.push_back({{"scenario", scenario.name}, {"device", device}, {"refused", prepared.error().message()}});
+        log_warning("{} on {}: {}", scenario.name, device, prepared.error());
+        rows_.push_back(
+            {{"scenario", scenario.name}, {"device", device}, {"refused", with_option_names(prepared.error())}});
         continue;
       }
       Json row = {{"scenario", scenario.name}, {"device", device}, {"seeds", data_->seeds().count()}};

@@ -66,11 +66,12 @@ Result<GradientFrame> settle_frame(FitRun& run, const GradientTable& table, cons
   const auto checked = check_gradients(input.signals, selected, frame, run.machine());
   if (!checked) {
     if (checked.error().kind() == ErrorKind::interrupted) return tl::make_unexpected(checked.error());
-    log_debug("no gradient check: {}", checked.error().message());
+    log_debug("no gradient check: {}", checked.error());
     return frame;
   }
-  run.parameters["gradient_check"] = {
-      {"verdict", gradient_verdict_name(checked->verdict)}, {"voxels", checked->voxels}, {"message", checked->message}};
+  run.parameters["gradient_check"] = {{"verdict", gradient_verdict_name(checked->verdict)},
+                                      {"voxels", checked->voxels},
+                                      {"message", with_option_names(checked->message)}};
   if (checked->verdict != GradientVerdict::another_is_better) {
     log_debug("gradient check: {}", checked->message);
     return frame;

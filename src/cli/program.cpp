@@ -7,6 +7,7 @@
 #include "base/interrupt.hpp"
 #include "cli/command_line.hpp"
 #include "cli/help.hpp"
+#include "cli/option_name.hpp"
 #include "cli/version.hpp"
 
 namespace cingulum {
@@ -87,13 +88,14 @@ Status run_guarded(Program& program, std::span<const std::string> words) {
 int run_program(Program& program, std::span<const std::string> words) noexcept {
   try {
     program.log.set_prefix("cingulum");
+    program.log.set_argument_naming(option_name);
     if (words.empty()) {
       program.log.stream().write_line(overview_text(program.verbs, program.output_width));
       return misused;
     }
     const Status status = run_guarded(program, words);
     if (status) return done;
-    program.log.write(LogLevel::error, status.error().message());
+    program.log.write(LogLevel::error, status.error().marked_message());
     return exit_code_of(status.error());
   } catch (...) {
     program.log.write(LogLevel::error, "out of memory");

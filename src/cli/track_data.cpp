@@ -191,7 +191,7 @@ Result<TrackingData> prepare_series(const ParsedArguments& arguments, const Seri
     return data;
   }
   const Status stored = cache.store(key.json(), about_fit(paths, request), data.prepared, data.stop_map, data.mask);
-  if (!stored) log_warning("the fit is not kept: {}", stored.error().message());
+  if (!stored) log_warning("the fit is not kept: {}", stored.error());
   return data;
 }
 

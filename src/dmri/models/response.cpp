@@ -111,16 +111,16 @@ Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeS
     }
   }
   if (response.voxels < least_response_voxels) {
-    return fail(
-        ErrorKind::not_found,
-        "estimating the response: {} of the {} voxels of the mask in the box of radius {} around voxel ({}) have "
-        "FA above {}, at least {} are needed; use a lower --response-fa, a larger --response-radius, another "
-        "--response-centre, or --response FILE",
-        response.voxels, inside.voxels.size(), box.radius, fmt::join(cut.centre, ", "), box.least_fa,
-        least_response_voxels);
+    return fail(ErrorKind::not_found,
+                "estimating the response: {} of the {} voxels of the mask in the box of radius {} around voxel ({}) "
+                "have FA above {}, at least {} are needed; use a lower {}, a larger {}, another {}, or {} FILE",
+                response.voxels, inside.voxels.size(), box.radius, fmt::join(cut.centre, ", "), box.least_fa,
+                least_response_voxels, argument_name("response_fa"), argument_name("response_radius"),
+                argument_name("response_centre"), argument_name("response"));
   }
   if (selection.b0.empty()) {
-    return fail(ErrorKind::invalid_argument, "estimating the response: there is no b0 volume; use --response FILE");
+    return fail_argument("response", "estimating the response: there is no b0 volume; use {} FILE",
+                         argument_name("response"));
   }
   const auto count = static_cast<double>(response.voxels);
   response.eigenvalues = {l1 / count, l2 / count, l2 / count};
@@ -168,8 +168,9 @@ Result<std::vector<double>> zonal_response(const FibreResponse& response, std::s
   const auto wanted = static_cast<std::size_t>(degree / 2 + 1);
   if (!response.eigenvalues) {
     if (response.zonal.size() < wanted) {
-      return fail(ErrorKind::invalid_argument, "the response has degree {}, {} is needed; use --sh-order {}",
-                  2 * (response.zonal.size() - 1), degree, 2 * (response.zonal.size() - 1));
+      return fail_argument("sh_order", "the response has degree {}, {} is needed; use {} {}",
+                           2 * (response.zonal.size() - 1), degree, argument_name("sh_order"),
+                           2 * (response.zonal.size() - 1));
     }
     return std::vector<double>(response.zonal.begin(), response.zonal.begin() + static_cast<std::ptrdiff_t>(wanted));
   }

@@ -115,7 +115,8 @@ Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResp
   int degree = input.degree;
   if (!response.eigenvalues && response.zonal.size() < static_cast<std::size_t>(degree / 2 + 1)) {
     degree = 2 * (static_cast<int>(response.zonal.size()) - 1);
-    warn(prepared, fmt::format("the response has degree {}: --sh-order {} is lowered to it", degree, input.degree));
+    warn(prepared, fmt::format("the response has degree {}: {} {} is lowered to it", degree, argument_name("sh_order"),
+                               input.degree));
     facts["degree"] = degree;
   }
   CGL_TRY_ASSIGN(const std::vector<double> zonal,
@@ -179,8 +180,8 @@ Result<std::vector<double>> mean_b0(const std::filesystem::path& series, const G
   }
   if (last_b0 == 0) {
     return fail(ErrorKind::invalid_argument,
-                "{}: no volume has b of at most {} s/mm^2, and a brain mask is made from those; give --mask",
-                series.string(), b0_threshold);
+                "{}: no volume has b of at most {} s/mm^2, and a brain mask is made from those; give {}",
+                series.string(), b0_threshold, argument_name("mask"));
   }
   for (std::size_t i = 0; i < last_b0; ++i) {
     CGL_TRY(check_interrupt());
@@ -202,7 +203,8 @@ Result<DwiSeries> read_dwi_series(const std::filesystem::path& series, const Gra
                 result.signals.volumes, table.size());
   }
   if (result.signals.voxels.empty()) {
-    return fail(ErrorKind::invalid_argument, "reading {}: no voxel lies in the mask", series.string());
+    return fail_file(series.string(), ErrorKind::invalid_argument, "reading {}: no voxel lies in the mask",
+                     series.string());
   }
   result.table = table;
   result.directions = directions_in_image_axes(table, frame, result.signals.geometry.voxel_to_world);
@@ -280,7 +282,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
                       .degree = 0};
     input.degree = degree_for_directions(request.degree, input.weighted_directions.size());
     if (input.degree < request.degree) {
-      warn(prepared, fmt::format("--sh-order {}: {} directions suffice for {} only", request.degree,
+      warn(prepared, fmt::format("{} {}: {} directions suffice for {} only", argument_name("sh_order"), request.degree,
                                  input.weighted_directions.size(), input.degree));
     }
     if (selection.b0.empty()) {
