@@ -83,6 +83,15 @@ Status run_guarded(Program& program, std::span<const std::string> words) {
   }
 }
 
+// With the arguments spelled as options; plainly where there is no memory for that.
+void print_error(Log& log, const Error& error) noexcept {
+  try {
+    log.write(LogLevel::error, error.marked_message());
+  } catch (const std::bad_alloc&) {
+    log.write(LogLevel::error, error.message());
+  }
+}
+
 }  // namespace
 
 int run_program(Program& program, std::span<const std::string> words) noexcept {
@@ -95,7 +104,7 @@ int run_program(Program& program, std::span<const std::string> words) noexcept {
     }
     const Status status = run_guarded(program, words);
     if (status) return done;
-    program.log.write(LogLevel::error, status.error().marked_message());
+    print_error(program.log, status.error());
     return exit_code_of(status.error());
   } catch (...) {
     program.log.write(LogLevel::error, "out of memory");
