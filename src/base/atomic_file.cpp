@@ -44,26 +44,30 @@ Result<Target> examine_target(FileLayer& layer, const std::string& shown, bool f
   if (error == 0 && state.kind == FileKind::link) {
     error = -uninterrupted([&] { return layer.resolve(shown.c_str(), target.path); });
     if (error == ENOENT)
-      return fail(ErrorKind::not_found, "writing {}: it is a link to a file that is not there", shown);
+      return fail_file(shown, ErrorKind::not_found, "writing {}: it is a link to a file that is not there", shown);
     if (error == 0) error = -look();
   }
-  if (error != 0) return fail(ErrorKind::io, "writing {}: {}", shown, system_error_text(error));
+  if (error != 0) return fail_file(shown, ErrorKind::io, "writing {}: {}", shown, system_error_text(error));
   switch (state.kind) {
     case FileKind::absent: break;
     case FileKind::regular:
-      if (!force) return fail(ErrorKind::already_exists, "writing {}: it exists; use --force to replace it", shown);
+      if (!force)
+        return fail_file(shown, ErrorKind::already_exists, "writing {}: it exists; use {} to replace it", shown,
+                         argument_name("force"));
       target.exists = true;
       // What was private stays private.
       target.permissions = state.permissions;
       break;
-    case FileKind::folder: return fail(ErrorKind::already_exists, "writing {}: it is a folder", shown);
+    case FileKind::folder: return fail_file(shown, ErrorKind::already_exists, "writing {}: it is a folder", shown);
     case FileKind::link:
-    case FileKind::other: return fail(ErrorKind::already_exists, "writing {}: it is not a regular file", shown);
+    case FileKind::other:
+      return fail_file(shown, ErrorKind::already_exists, "writing {}: it is not a regular file", shown);
   }
   const std::size_t slash = target.path.rfind('/');
   target.name = slash == std::string::npos ? target.path : target.path.substr(slash + 1);
   target.folder = slash == std::string::npos ? "." : slash == 0 ? "/" : target.path.substr(0, slash);
-  if (target.name.empty()) return fail(ErrorKind::invalid_argument, "writing {}: the name ends with a slash", shown);
+  if (target.name.empty())
+    return fail_file(shown, ErrorKind::invalid_argument, "writing {}: the name ends with a slash", shown);
   return target;
 }
 
@@ -77,8 +81,9 @@ std::optional<std::uint64_t> free_bytes(FileLayer& layer, const std::string& fol
 tl::unexpected<Error> full_disk(const std::string& shown, const std::string& folder, std::string_view cause,
                                 std::string_view at_least, std::uint64_t needed,
                                 std::optional<std::uint64_t> available) {
-  return fail(ErrorKind::io, "writing {}: {}: {}{} needed, {} free in {}; make room or write elsewhere", shown, cause,
-              at_least, format_bytes(needed), available ? format_bytes(*available) : "unknown", folder);
+  return fail_file(shown, ErrorKind::io, "writing {}: {}: {}{} needed, {} free in {}; make room or write elsewhere",
+                   shown, cause, at_least, format_bytes(needed), available ? format_bytes(*available) : "unknown",
+                   folder);
 }
 
 Status check_space(FileLayer& layer, const std::string& shown, const std::string& folder,
@@ -90,9 +95,11 @@ Status check_space(FileLayer& layer, const std::string& shown, const std::string
 }
 
 tl::unexpected<Error> create_failure(const std::string& shown, const std::string& folder, int error) {
-  if (error == ENOENT) return fail(ErrorKind::not_found, "writing {}: the folder {} does not exist", shown, folder);
-  if (error == ENOTDIR) return fail(ErrorKind::not_found, "writing {}: {} is not a folder", shown, folder);
-  return fail(ErrorKind::io, "writing {}: creating a file in {}: {}", shown, folder, system_error_text(error));
+  if (error == ENOENT)
+    return fail_file(shown, ErrorKind::not_found, "writing {}: the folder {} does not exist", shown, folder);
+  if (error == ENOTDIR) return fail_file(shown, ErrorKind::not_found, "writing {}: {} is not a folder", shown, folder);
+  return fail_file(shown, ErrorKind::io, "writing {}: creating a file in {}: {}", shown, folder,
+                   system_error_text(error));
 }
 
 }  // namespace
@@ -143,15 +150,16 @@ Status AtomicFile::State::create_partial() {
 
 Status AtomicFile::State::check_writing() const {
   if (phase == Phase::writing) return {};
-  return fail(ErrorKind::invalid_state, "writing {}: {}", shown,
-              phase == Phase::committed ? "the file is complete already" : "it was given up after an earlier failure");
+  return fail_file(
+      shown, ErrorKind::invalid_state, "writing {}: {}", shown,
+      phase == Phase::committed ? "the file is complete already" : "it was given up after an earlier failure");
 }
 
 // The partial file goes first: the free space in the message is what a new attempt would find.
 tl::unexpected<Error> AtomicFile::State::give_up(int error) {
   const std::uint64_t written = flushed + buffered;
   discard();
-  if (!disk_is_full(error)) return fail(ErrorKind::io, "writing {}: {}", shown, system_error_text(error));
+  if (!disk_is_full(error)) return fail_file(shown, ErrorKind::io, "writing {}: {}", shown, system_error_text(error));
   const bool total_known = options.expected_bytes >= written;
   return full_disk(shown, target.folder, system_error_text(error), total_known ? "" : "at least ",
                    std::max(options.expected_bytes, written), free_bytes(layer, target.folder));
@@ -191,8 +199,9 @@ Status AtomicFile::State::write_at(std::uint64_t offset, std::span<const std::by
   CGL_TRY(check_writing());
   const std::uint64_t size = flushed + buffered;
   if (offset > size || bytes.size() > size - offset) {
-    return fail(ErrorKind::invalid_argument, "writing {}: bytes {} to {} are beyond the {} that were appended", shown,
-                offset, offset + bytes.size(), size);
+    return fail_file(shown, ErrorKind::invalid_argument,
+                     "writing {}: bytes {} to {} are beyond the {} that were appended", shown, offset,
+                     offset + bytes.size(), size);
   }
   if (offset >= flushed) {
     if (!bytes.empty()) std::memcpy(buffer.data() + (offset - flushed), bytes.data(), bytes.size());
@@ -252,8 +261,9 @@ Status AtomicFile::State::commit() {
   if (const int error = give_final_name(); error != 0) {
     if (error != EEXIST) return give_up(error);
     discard();
-    return fail(ErrorKind::already_exists,
-                "writing {}: it was made by another program meanwhile; use --force to replace it", shown);
+    return fail_file(shown, ErrorKind::already_exists,
+                     "writing {}: it was made by another program meanwhile; use {} to replace it", shown,
+                     argument_name("force"));
   }
   phase = Phase::committed;
   if (!options.sync) return {};
@@ -262,13 +272,15 @@ Status AtomicFile::State::commit() {
   // Some file systems have no such call, and a folder without read permission cannot be opened for it.
   if (error == 0 || not_supported(error) || error == EACCES) return {};
   if (target.exists) {
-    return fail(ErrorKind::io,
-                "writing {}: the new content is complete, but syncing the folder {} failed ({}): a power failure may "
-                "bring the old content back",
-                shown, target.folder, system_error_text(error));
+    return fail_file(
+        shown, ErrorKind::io,
+        "writing {}: the new content is complete, but syncing the folder {} failed ({}): a power failure may "
+        "bring the old content back",
+        shown, target.folder, system_error_text(error));
   }
   (void)uninterrupted([&] { return layer.unlink(target.path.c_str()); });
-  return fail(ErrorKind::io, "writing {}: syncing the folder {}: {}", shown, target.folder, system_error_text(error));
+  return fail_file(shown, ErrorKind::io, "writing {}: syncing the folder {}: {}", shown, target.folder,
+                   system_error_text(error));
 }
 
 void AtomicFile::State::discard() noexcept {

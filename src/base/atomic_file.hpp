@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.hpp"
 #include "base/file_layer.hpp"
 #include "base/result.hpp"
 
@@ -25,6 +26,7 @@ struct WriteOptions {
   std::size_t buffer_bytes = std::size_t{1} << 20U;  // the memory that a stream of any length takes
   bool remove_leftovers = true;                      // false: the caller cleans its folder of many files once
   FileLayer* layer = nullptr;                        // default: the system's
+  CancelToken cancel = {};                           // polled by writers that take long
 };
 
 // The check that comes before the work: the output may be created (its folder exists, nothing is under the name that

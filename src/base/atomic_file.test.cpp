@@ -73,8 +73,8 @@ TEST(AtomicFile, an_existing_file_is_refused_before_work_starts_and_kept) {
   const auto file = AtomicFile::create(folder / "a.txt");
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().kind(), ErrorKind::already_exists);
-  EXPECT_EQ(file.error().message(),
-            "writing " + (folder / "a.txt").native() + ": it exists; use --force to replace it");
+  EXPECT_EQ(file.error().message(), "writing " + (folder / "a.txt").native() + ": it exists; use force to replace it");
+  EXPECT_EQ(file.error().file(), (folder / "a.txt").native());
   EXPECT_EQ(check_output(folder / "a.txt").error().kind(), ErrorKind::already_exists);
   EXPECT_TRUE(check_output(folder / "a.txt", {.force = true}));
   EXPECT_EQ(folder.content("a.txt"), "old");

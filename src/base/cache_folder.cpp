@@ -33,7 +33,9 @@ Result<std::uint64_t> CacheFolder::clear() const {
   for (const CacheEntry& entry : entries()) {
     std::error_code error;
     fs::remove(entry.path, error);
-    if (error) return fail(ErrorKind::io, "removing {} from the cache: {}", entry.path.string(), error.message());
+    if (error)
+      return fail_file(entry.path.string(), ErrorKind::io, "removing {} from the cache: {}", entry.path.string(),
+                       error.message());
     ++removed;
   }
   return removed;

@@ -1,6 +1,7 @@
-// Ctrl-C and its relatives. The program's entry installs the handlers; work polls interrupt_requested() and returns
-// ErrorKind::interrupted; AtomicFile registers its partial files so that even the second, impatient Ctrl-C leaves none.
-// A library user who never installs the handlers keeps their own signals.
+// Ctrl-C and its relatives, for the process as a whole. The program's entry installs the handlers; work polls the token
+// of its run (base/cancel.hpp), which follows this flag unless it was made otherwise; AtomicFile registers its partial
+// files so that even the second, impatient Ctrl-C leaves none. A library user who never installs the handlers keeps
+// their own signals.
 #pragma once
 
 #include "base/result.hpp"
@@ -12,19 +13,20 @@ namespace cingulum {
 // shell) stay ignored. SIGPIPE is ignored: writers see EPIPE.
 [[nodiscard]] Status install_interrupt_handlers();
 
+// any thread
 [[nodiscard]] bool interrupt_requested() noexcept;
 
-// For tests, and for programs that have another way to be stopped.
+// For tests, and for programs that have another way to be stopped. any thread
 void request_interrupt() noexcept;
 void clear_interrupt() noexcept;
 
-// An error of kind interrupted when a stop was requested: CGL_TRY(check_interrupt());
+// An error of kind interrupted when a stop was requested: CGL_TRY(check_interrupt()); any thread
 [[nodiscard]] Status check_interrupt();
 
 constexpr int interrupted_exit_code = 130;
 
 // A file that the second signal removes. The path is kept until unregister. When all places are taken the file is not
-// registered (-1): it would be left behind as a partial file, which the next run removes.
+// registered (-1): it would be left behind as a partial file, which the next run removes. any thread
 [[nodiscard]] int register_partial_file(const char* path) noexcept;
 void unregister_partial_file(int registration) noexcept;
 

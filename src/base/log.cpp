@@ -102,21 +102,28 @@ Log& Log::standard() {
 }
 
 void Log::set_prefix(std::string prefix) {
-  const std::lock_guard lock(prefix_mutex_);
+  const std::lock_guard lock(mutex_);
   prefix_ = std::move(prefix);
+}
+
+void Log::set_sink(LogSink* sink) noexcept {
+  const std::lock_guard lock(mutex_);
+  sink_ = sink;
 }
 
 void Log::write(LogLevel level, std::string_view text) noexcept {
   if (!shows(level)) return;
   try {
+    const std::string spelled = spell_argument_names(text, naming_.load(std::memory_order_relaxed));
     std::string line;
     {
-      const std::lock_guard lock(prefix_mutex_);
+      const std::lock_guard lock(mutex_);
+      if (sink_ != nullptr) return sink_->write(level, spelled);
       line = prefix_;
     }
     line += ": ";
     if (level == LogLevel::warning || level == LogLevel::debug) line.append(log_level_name(level)).append(": ");
-    line += escape_control_characters(text);
+    line += escape_control_characters(spelled);
     stream_.write_line(line);
   } catch (...) {
     // The text itself needs no memory; it is better bare than lost.

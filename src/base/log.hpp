@@ -1,6 +1,7 @@
 // Talk to people: log lines with levels on stderr, in whole lines, and the one place where a progress bar may stand
-// below them. Any thread may log. The program's entry sets the level and the prefix ("cingulum track"); everybody else
-// calls log_info(...) and its siblings. Results never go here: they belong on stdout.
+// below them; or whatever a LogSink makes of them. The program's entry sets the level, the prefix ("cingulum track")
+// and how arguments are spelled; everybody else calls log_info(...) and its siblings, or the log of its RunContext.
+// Results never go here: they belong on stdout.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,6 +14,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "base/argument_name.hpp"
 
 namespace cingulum {
 
@@ -36,8 +39,11 @@ class TalkStream {
   // The process's stderr.
   [[nodiscard]] static TalkStream& standard_error();
 
+  // any thread
   void write_line(std::string_view line) noexcept;
-  void set_status(std::string_view text) noexcept;  // cut to the width; nothing where there is no terminal
+  // Cut to the width; nothing where there is no terminal. any thread
+  void set_status(std::string_view text) noexcept;
+  // any thread
   void clear_status() noexcept;
   [[nodiscard]] bool is_terminal() const noexcept { return terminal_; }
   [[nodiscard]] std::size_t width() const { return width_(); }
@@ -52,9 +58,20 @@ class TalkStream {
   std::string status_;
 };
 
+// Takes the messages of a Log in the place of its stream: a logger of Python, a list in a test. Called by one thread at
+// a time, with the log's lock held: it must not log to the same Log. What it throws on goes to the stream.
+class LogSink {
+ public:
+  virtual ~LogSink() = default;
+  // One message, without prefix and level, its arguments spelled as the Log was told.
+  virtual void write(LogLevel level, std::string_view text) = 0;
+};
+
 class Log {
  public:
   explicit Log(TalkStream& stream) : stream_(stream) {}
+  // `sink` outlives the log; progress that is drawn beside such a log goes to stderr.
+  explicit Log(LogSink& sink) : stream_(TalkStream::standard_error()), sink_(&sink) {}
 
   // The process's log, on stderr.
   [[nodiscard]] static Log& standard();
@@ -62,12 +79,18 @@ class Log {
   void set_level(LogLevel level) noexcept { level_.store(level, std::memory_order_relaxed); }
   [[nodiscard]] LogLevel level() const noexcept { return level_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool shows(LogLevel level) const noexcept { return level <= this->level(); }
+  // any thread
   void set_prefix(std::string prefix);
+  // How the arguments that a message mentions are spelled; plainly unless set. any thread
+  void set_argument_naming(ArgumentNaming naming) noexcept { naming_.store(naming, std::memory_order_relaxed); }
+  // Null: the stream again. When it returns, the sink before is not being called any more. any thread
+  void set_sink(LogSink* sink) noexcept;
   [[nodiscard]] TalkStream& stream() noexcept { return stream_; }
 
-  // "cingulum track: text", with "warning: " or "debug: " before the text at those levels.
+  // "cingulum track: text", with "warning: " or "debug: " before the text at those levels. any thread
   void write(LogLevel level, std::string_view text) noexcept;
 
+  // any thread
   template <class... Args>
   void print(LogLevel level, fmt::format_string<Args...> text, Args&&... args) noexcept {
     if (!shows(level)) return;
@@ -81,10 +104,13 @@ class Log {
  private:
   TalkStream& stream_;
   std::atomic<LogLevel> level_{LogLevel::info};
-  std::mutex prefix_mutex_;
+  std::atomic<ArgumentNaming> naming_{plain_argument_name};
+  std::mutex mutex_;  // guards what follows
   std::string prefix_ = "cingulum";
+  LogSink* sink_ = nullptr;
 };
 
+// To the process's log. any thread
 template <class... Args>
 void log_error(fmt::format_string<Args...> text, Args&&... args) noexcept {
   Log::standard().print(LogLevel::error, text, std::forward<Args>(args)...);

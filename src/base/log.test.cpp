@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/result.hpp"
+
 namespace cingulum {
 namespace {
 
@@ -100,6 +102,44 @@ TEST(LogLevel, names_lead_back_to_levels) {
     EXPECT_EQ(log_level_from_name(log_level_name(level)), level);
   }
   EXPECT_EQ(log_level_from_name("loud"), std::nullopt);
+}
+
+std::string as_keyword(std::string_view name) {
+  return std::string(name) + "=";
+}
+
+TEST(Log, spells_the_arguments_that_a_message_mentions_as_it_was_told) {
+  Captured captured;
+  Log log(captured.stream);
+  log.print(LogLevel::info, "no {} given", argument_name("mask"));
+  log.set_argument_naming(as_keyword);
+  log.print(LogLevel::info, "no {} given", argument_name("mask"));
+  log.print(LogLevel::info, "{}", fail(ErrorKind::io, "use {} cpu", argument_name("device")).value());
+  EXPECT_EQ(captured.text(), "cingulum: no mask given\ncingulum: no mask= given\ncingulum: use device= cpu\n");
+}
+
+TEST(Log, gives_its_messages_to_a_sink_where_there_is_one) {
+  struct Kept final : LogSink {
+    void write(LogLevel level, std::string_view text) override {
+      lines.push_back(fmt::format("{}|{}", log_level_name(level), text));
+      if (text == "bad") throw std::bad_alloc();
+    }
+    std::vector<std::string> lines;
+  };
+  Kept kept, own;
+  Captured captured;
+  Log log(captured.stream);
+  log.set_sink(&kept);
+  log.print(LogLevel::warning, "a {}", argument_name("mask"));
+  log.print(LogLevel::debug, "hidden");
+  log.print(LogLevel::info, "bad");
+  log.set_sink(nullptr);
+  log.print(LogLevel::info, "b");
+  Log another(own);
+  another.print(LogLevel::info, "c");
+  EXPECT_EQ(kept.lines, (std::vector<std::string>{"warning|a mask", "info|bad"}));
+  EXPECT_EQ(own.lines, std::vector<std::string>{"info|c"});
+  EXPECT_EQ(captured.text(), "bad\ncingulum: b\n");
 }
 
 }  // namespace

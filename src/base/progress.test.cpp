@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -156,6 +157,46 @@ TEST(Progress, counts_exactly_from_many_threads) {
   progress.finish();
   EXPECT_EQ(progress.done(), 40000U);
   EXPECT_TRUE(stage.pieces.back().starts_with("tracking: 40 000 seeds in ")) << stage.pieces.back();
+}
+
+// Writes down what it is told.
+struct Observed final : ProgressObserver {
+  [[nodiscard]] std::chrono::steady_clock::duration interval() const override { return 1s; }
+  void begin(const ProgressTask& task) override {
+    heard.push_back(fmt::format("begin {} {} {}", task.label, task.total, task.unit));
+  }
+  void step(const ProgressTask& task, const ProgressStep& step) override {
+    heard.push_back(fmt::format("{} {} {}", task.label, step.done, step.note));
+    if (step.done == 30) throw std::runtime_error("the observer has a fault");
+  }
+  void finish(const ProgressTask&, const ProgressStep& last) override {
+    heard.push_back(fmt::format("finish {} after {} s", last.done, last.elapsed / 1s));
+  }
+  void end(const ProgressTask& task) override { heard.push_back("end " + task.label); }
+
+  std::vector<std::string> heard;
+};
+
+TEST(Progress, tells_an_observer_of_the_run_and_draws_nothing) {
+  Stage stage(true);
+  Observed observed;
+  ProgressOptions options = stage.options();
+  options.observer = &observed;
+  {
+    Progress progress("tracking", 100, "seeds", options);
+    for (int i = 0; i < 4; ++i) {
+      stage.now += 500ms;
+      progress.set_note(fmt::format("{} kept", i));
+      progress.advance(10);
+    }
+    progress.finish();
+    progress.advance();
+  }
+  { const Progress fails("fitting", 0, "voxels", options); }
+  EXPECT_EQ(observed.heard,
+            (std::vector<std::string>{"begin tracking 100 seeds", "tracking 10 1 kept", "tracking 30 3 kept",
+                                      "finish 40 after 2 s", "end tracking", "begin fitting 0 voxels", "end fitting"}));
+  EXPECT_TRUE(stage.pieces.empty());
 }
 
 }  // namespace

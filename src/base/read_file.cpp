@@ -43,20 +43,22 @@ Result<Bytes> read_whole(const std::filesystem::path& path, std::uint64_t limit_
     } while (opened < 0 && errno == EINTR);
     if (opened < 0) {
       const int error = errno;
-      return fail(kind_of(error), "reading {}: {}", path.native(), system_error_text(error));
+      return fail_file(path.native(), kind_of(error), "reading {}: {}", path.native(), system_error_text(error));
     }
     const Descriptor file(opened);
 
     const auto too_large = [&](std::uint64_t bytes, std::string_view more) {
-      return fail(ErrorKind::invalid_argument, "reading {}: {}{} bytes is above the limit of {} ({})", path.native(),
-                  more, bytes, limit_bytes, format_bytes(limit_bytes));
+      return fail_file(path.native(), ErrorKind::invalid_argument,
+                       "reading {}: {}{} bytes is above the limit of {} ({})", path.native(), more, bytes, limit_bytes,
+                       format_bytes(limit_bytes));
     };
     struct stat status {};
     if (::fstat(file.value(), &status) != 0) {
       const int error = errno;
-      return fail(ErrorKind::io, "reading {}: {}", path.native(), system_error_text(error));
+      return fail_file(path.native(), ErrorKind::io, "reading {}: {}", path.native(), system_error_text(error));
     }
-    if (S_ISDIR(status.st_mode)) return fail(ErrorKind::io, "reading {}: it is a folder", path.native());
+    if (S_ISDIR(status.st_mode))
+      return fail_file(path.native(), ErrorKind::io, "reading {}: it is a folder", path.native());
     const std::uint64_t stated = S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
     if (stated > limit_bytes) return too_large(stated, "");
 
@@ -74,7 +76,8 @@ Result<Bytes> read_whole(const std::filesystem::path& path, std::uint64_t limit_
       }
       if (got < 0) {
         const int error = errno;
-        return fail(ErrorKind::io, "reading {} at byte {}: {}", path.native(), filled, system_error_text(error));
+        return fail_file(path.native(), ErrorKind::io, "reading {} at byte {}: {}", path.native(), filled,
+                         system_error_text(error));
       }
       if (got == 0) break;
       filled += static_cast<std::size_t>(got);

@@ -1,17 +1,21 @@
 // Result: how every fallible function of Cingulum answers. A failure is a value, an Error with a kind (for programs)
-// and a message (for people) that collects context on its way up: "reading a.nii.gz: header: 44 is not a size".
-// Asserts are for our own mistakes and cannot be reached by input. Exceptions are not used across functions, with one
-// exception: std::bad_alloc, which catch_out_of_memory() turns into an Error at the edge of a parse, plan or write.
+// and a message (for people) that collects context on its way up: "reading a.nii.gz: header: 44 is not a size". Where
+// an argument or a file is at fault the Error carries its name as data, too, so that an edge can word it in its own
+// way. Asserts are for our own mistakes and cannot be reached by input. Exceptions are not used across functions, with
+// one exception: std::bad_alloc, which catch_out_of_memory() turns into an Error at the edge of a parse, plan or write.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 #include <type_traits>
 #include <utility>
+
+#include "base/argument_name.hpp"
 
 namespace cingulum {
 
@@ -34,19 +38,44 @@ enum class ErrorKind {
 
 [[nodiscard]] std::string_view error_kind_name(ErrorKind kind);
 
+// Nothing here but message_for, marked_message and copying allocates in a way that can fail: under memory exhaustion
+// the message stays, and what would have been added to it is lost.
 class Error {
  public:
-  Error(ErrorKind kind, std::string message) noexcept : kind_(kind), message_(std::move(message)) {}
+  // `message` may hold marks of argument_name().
+  Error(ErrorKind kind, std::string message) noexcept : kind_(kind), message_(std::move(message)) {
+    if (message_.find(argument_mark_begin) != std::string::npos) take_marks();
+  }
 
   [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
+  // Arguments stand in it by their neutral names: `max_angle`.
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
+  // The message as an edge words it.
+  [[nodiscard]] std::string message_for(ArgumentNaming naming) const;
+  // With the marks, to become a part of another text: fail(kind, "{}; so it ends", error) does the same.
+  [[nodiscard]] std::string marked_message() const;
 
-  // Puts "context: " before the message. Under memory exhaustion the message stays as it is rather than being lost.
+  // The neutral name of the argument that was refused; empty where it was none.
+  [[nodiscard]] std::string_view argument() const noexcept;
+  // The path of the file at fault, as it was given; empty where it was none.
+  [[nodiscard]] std::string_view file() const noexcept;
+
+  // Puts "context: " before the message.
   [[nodiscard]] Error with_context(std::string_view context) && noexcept;
+  // The first that is set stays: the place nearest to the fault knows best.
+  [[nodiscard]] Error with_argument(std::string_view name) && noexcept;
+  [[nodiscard]] Error with_file(std::string_view path) && noexcept;
 
  private:
+  struct Details;
+
+  void take_marks() noexcept;
+  template <class Change>
+  void change_details(Change&& change) noexcept;
+
   ErrorKind kind_;
   std::string message_;
+  std::shared_ptr<const Details> details_;  // null: no argument, no file, no name in the message
 };
 
 template <class T>
@@ -65,6 +94,41 @@ template <class T, class... Args>
   return tl::make_unexpected(std::move(result.error()).with_context(fmt::format(text, std::forward<Args>(args)...)));
 }
 
+// A refused argument: kind invalid_argument, and `name` as data. The text mentions it where it reads best, mostly
+// first: fail_argument("max_angle", "{} {} degrees: accepted is at most 90", argument_name("max_angle"), value);
+template <class... Args>
+[[nodiscard]] tl::unexpected<Error> fail_argument(std::string_view name, fmt::format_string<Args...> text,
+                                                  Args&&... args) {
+  return tl::make_unexpected(
+      Error(ErrorKind::invalid_argument, fmt::format(text, std::forward<Args>(args)...)).with_argument(name));
+}
+
+// A failure with a file: its path as data, and in the text where the text has it.
+template <class... Args>
+[[nodiscard]] tl::unexpected<Error> fail_file(std::string_view path, ErrorKind kind, fmt::format_string<Args...> text,
+                                              Args&&... args) {
+  return tl::make_unexpected(Error(kind, fmt::format(text, std::forward<Args>(args)...)).with_file(path));
+}
+
+// Says which file (or argument) a failure is about and leaves its message as it is:
+// return add_context(add_file(parse(bytes), path), "reading {}", path);
+template <class T>
+[[nodiscard]] Result<T> add_file(Result<T> result, std::string_view path) {
+  if (result) return result;
+  return tl::make_unexpected(std::move(result.error()).with_file(path));
+}
+// Both at once, of what is done with a file: "reading a.nii: ...".
+template <class T>
+[[nodiscard]] Result<T> add_file_context(Result<T> result, std::string_view doing, std::string_view path) {
+  if (result) return result;
+  return tl::make_unexpected(std::move(result.error()).with_file(path).with_context(fmt::format("{} {}", doing, path)));
+}
+template <class T>
+[[nodiscard]] Result<T> add_argument(Result<T> result, std::string_view name) {
+  if (result) return result;
+  return tl::make_unexpected(std::move(result.error()).with_argument(name));
+}
+
 // Runs `body` (which returns a Result) and answers std::bad_alloc with ErrorKind::out_of_memory.
 template <class Body>
 [[nodiscard]] std::invoke_result_t<Body> catch_out_of_memory(Body&& body) {
@@ -77,6 +141,16 @@ template <class Body>
 }
 
 }  // namespace cingulum
+
+// Inside another text an error keeps its marks, so that the names in it are spelled by the edge.
+template <>
+struct fmt::formatter<cingulum::Error> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  template <class Context>
+  auto format(const cingulum::Error& error, Context& context) const {
+    return fmt::format_to(context.out(), "{}", error.marked_message());
+  }
+};
 
 #define CGL_CONCAT_INNER(a, b) a##b
 #define CGL_CONCAT(a, b) CGL_CONCAT_INNER(a, b)

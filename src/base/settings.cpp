@@ -17,10 +17,10 @@ constexpr std::string_view size_accepted = "a size in bytes, with K, M, G, T (or
 constexpr std::string_view library_accepted = "the path of a shared library";
 
 constexpr std::array<SettingInfo, 11> list = {{
-    {Setting::device, "CINGULUM_DEVICE", "devices to use when --device is not given",
-     "auto, cpu, cuda, cuda:N, webgpu, metal, or several separated by commas", "auto"},
-    {Setting::threads, "CINGULUM_THREADS", "threads of the CPU to use when --threads is not given",
-     "a whole number from 1 to 4096", "all processors"},
+    {Setting::device, "CINGULUM_DEVICE", "devices to use when {} is not given",
+     "auto, cpu, cuda, cuda:N, webgpu, metal, or several separated by commas", "auto", "device"},
+    {Setting::threads, "CINGULUM_THREADS", "threads of the CPU to use when {} is not given",
+     "a whole number from 1 to 4096", "all processors", "threads"},
     {Setting::log, "CINGULUM_LOG", "how much is said on stderr", "error, warning, info or debug", "info"},
     {Setting::cache_dir, "CINGULUM_CACHE_DIR", "folder of the cache of compiled kernels", "a folder",
      "$XDG_CACHE_HOME/cingulum or $HOME/.cache/cingulum"},
@@ -67,6 +67,10 @@ bool is_device_name(std::string_view name) {
 }
 
 }  // namespace
+
+std::string SettingInfo::marked_meaning() const {
+  return argument.empty() ? std::string(meaning) : fmt::format(fmt::runtime(meaning), argument_name(argument));
+}
 
 std::span<const SettingInfo> setting_list() {
   return list;

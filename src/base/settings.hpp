@@ -34,9 +34,13 @@ enum class Setting {
 struct SettingInfo {
   Setting id;
   std::string_view name;
-  std::string_view meaning;
+  std::string_view meaning;  // "{}" in it stands for `argument`
   std::string_view accepted;
   std::string_view default_text;
+  std::string_view argument = {};  // that comes before the setting where a caller has given it
+
+  // The meaning as marked text (base/argument_name.hpp).
+  [[nodiscard]] std::string marked_meaning() const;
 };
 
 [[nodiscard]] std::span<const SettingInfo> setting_list();

@@ -33,7 +33,7 @@ struct ThreadPool::Job {
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
   return catch_out_of_memory([&]() -> Result<std::unique_ptr<ThreadPool>> {
     if (threads < 1 || threads > max_thread_count) {
-      return fail(ErrorKind::invalid_argument, "{} threads: accepted is 1 to {}", threads, max_thread_count);
+      return fail_argument("threads", "{} threads: accepted is 1 to {}", threads, max_thread_count);
     }
     std::unique_ptr<ThreadPool> pool(new ThreadPool);
     pool->workers_.reserve(static_cast<std::size_t>(threads) - 1);
@@ -41,8 +41,8 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
       try {
         pool->workers_.emplace_back([raw = pool.get()] { raw->work(); });
       } catch (const std::system_error& error) {
-        return fail(ErrorKind::unavailable, "starting thread {} of {}: {}; use --threads {} or fewer", i + 1, threads,
-                    error.code().message(), i);
+        return fail(ErrorKind::unavailable, "starting thread {} of {}: {}; use {} {} or fewer", i + 1, threads,
+                    error.code().message(), argument_name("threads"), i);
       }
     }
     return pool;

@@ -27,8 +27,8 @@ class ThreadPool {
 
   // Calls body(begin, end) over [0, count) in pieces of at most `grain` (0: the pool chooses), each index exactly once,
   // and returns when all are done. The first exception of a body is thrown here after the pieces that had begun ended;
-  // pieces that had not begun are left out. A call from inside a body runs at once in the same thread. Several threads
-  // may call at the same time.
+  // pieces that had not begun are left out. A call from inside a body runs at once in the same thread.
+  // any thread
   template <class Body>
   void parallel_for(std::size_t count, std::size_t grain, Body&& body) {
     using Plain = std::remove_reference_t<Body>;

@@ -10,6 +10,7 @@
 #include "base/json_text.hpp"
 #include "base/log.hpp"
 #include "base/quantity.hpp"
+#include "cli/option_name.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "device/registry.hpp"
@@ -151,8 +152,9 @@ class TrackBench {
       measure::forget_host_peak();
       auto prepared = prepare_trackers(*registry_, device, 1, pool_, plan, field, data_->seeds(), nullptr);
       if (!prepared) {
-        log_warning("{} on {}: {}", scenario.name, device, prepared.error().message());
-        rows_.push_back({{"scenario", scenario.name}, {"device", device}, {"refused", prepared.error().message()}});
+        log_warning("{} on {}: {}", scenario.name, device, prepared.error());
+        rows_.push_back(
+            {{"scenario", scenario.name}, {"device", device}, {"refused", with_option_names(prepared.error())}});
         continue;
       }
       Json row = {{"scenario", scenario.name}, {"device", device}, {"seeds", data_->seeds().count()}};

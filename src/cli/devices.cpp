@@ -3,6 +3,7 @@
 
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
+#include "cli/option_name.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "device/registry.hpp"
@@ -74,7 +75,7 @@ Json device_json(Device& device) {
                       {"free_bytes", or_null(memory->free_bytes)},
                       {"limit_bytes", or_null(memory->limit_bytes)}};
   } else {
-    json["memory"] = {{"error", memory.error().message()}};
+    json["memory"] = {{"error", with_option_names(memory.error())}};
   }
   json["capabilities"] = capabilities_json(description.capabilities);
   json["sensors"] = sensors_json(device.read_sensors());

@@ -7,6 +7,7 @@
 #include "base/read_file.hpp"
 #include "cli/argument_value.hpp"
 #include "cli/help.hpp"
+#include "cli/option_name.hpp"
 
 namespace cingulum {
 
@@ -65,8 +66,8 @@ std::string index_page(const std::vector<Verb>& verbs) {
   for (const ExitCode& exit : exit_codes()) text += fmt::format("| {} | {} |\n", exit.code, exit.meaning);
   text += "\n## Settings of the environment\n\n| name | meaning | accepted | default |\n|---|---|---|---|\n";
   for (const SettingInfo& info : setting_list()) {
-    text += fmt::format("| `{}` | {} | {} | {} |\n", info.name, cell(info.meaning), cell(info.accepted),
-                        cell(info.default_text));
+    text += fmt::format("| `{}` | {} | {} | {} |\n", info.name, cell(with_option_names(info.marked_meaning())),
+                        cell(info.accepted), cell(info.default_text));
   }
   return text;
 }

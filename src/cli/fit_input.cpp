@@ -35,8 +35,9 @@ void say_of_frame(FitRun& run, const SettledFrame& settled, GradientFrame of_for
   if (!settled.not_checked.empty()) log_debug("no gradient check: {}", settled.not_checked);
   if (!settled.check) return;
   const GradientCheck& check = *settled.check;
-  run.parameters["gradient_check"] = {
-      {"verdict", gradient_verdict_name(check.verdict)}, {"voxels", check.voxels}, {"message", check.message}};
+  run.parameters["gradient_check"] = {{"verdict", gradient_verdict_name(check.verdict)},
+                                      {"voxels", check.voxels},
+                                      {"message", with_option_names(check.message)}};
   if (check.verdict != GradientVerdict::another_is_better) {
     log_debug("gradient check: {}", check.message);
   } else if (!settled.warning.empty()) {

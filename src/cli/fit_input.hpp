@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
+#include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "dmri/models/fit_device.hpp"
 #include "dmri/models/fit_folder.hpp"
@@ -44,7 +45,7 @@ struct FitRun {
   [[nodiscard]] FitMachine machine() const { return {pool, device}; }
   void warn(std::string text) {
     log_warning("{}", text);
-    warnings.push_back(std::move(text));
+    warnings.push_back(with_option_names(text));
   }
 };
 

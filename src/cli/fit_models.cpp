@@ -142,7 +142,7 @@ Result<FibreResponse> take_response(FitRun& run, const FitInput& input) {
     return fail(
         ErrorKind::not_found,
         "{} (--response FILE), or use a lower --response-fa, a larger --response-radius or another --response-centre",
-        estimated.error().message());
+        estimated.error());
   }
   CGL_TRY_ASSIGN(FibreResponse response, std::move(estimated));
   const auto& [l1, l2, l3] = *response.eigenvalues;

@@ -24,7 +24,7 @@ Result<FitPlace> find_fit_place(VerbContext& context) {
   }
   auto made = choose_fit_device(*place.registry, name, 1);
   if (!made) {
-    log_warning("--device auto: the CPU fits: {}", made.error().message());
+    log_warning("--device auto: the CPU fits: {}", made.error());
     return place;
   }
   place.device = std::move(*made);

@@ -11,6 +11,7 @@
 #include "base/file_layer.hpp"
 #include "base/interrupt.hpp"
 #include "base/terminal.hpp"
+#include "cli/option_name.hpp"
 #include "cli/program.hpp"
 #include "cli/verbs.hpp"
 
@@ -55,7 +56,8 @@ int main(int count, char** words) {
   };
   const Result<int> exit_code = catch_out_of_memory(run);
   if (!exit_code) {
-    log_error("{}", exit_code.error().message());
+    Log::standard().set_argument_naming(option_name);
+    log_error("{}", exit_code.error());
     return 1;
   }
   return finish_stdout(*exit_code);

@@ -8,6 +8,7 @@
 #include "base/version.hpp"
 #include "cli/command_line.hpp"
 #include "cli/help.hpp"
+#include "cli/option_name.hpp"
 
 namespace cingulum {
 namespace {
@@ -82,18 +83,28 @@ Status run_guarded(Program& program, std::span<const std::string> words) {
   }
 }
 
+// With the arguments spelled as options; plainly where there is no memory for that.
+void print_error(Log& log, const Error& error) noexcept {
+  try {
+    log.write(LogLevel::error, error.marked_message());
+  } catch (const std::bad_alloc&) {
+    log.write(LogLevel::error, error.message());
+  }
+}
+
 }  // namespace
 
 int run_program(Program& program, std::span<const std::string> words) noexcept {
   try {
     program.log.set_prefix("cingulum");
+    program.log.set_argument_naming(option_name);
     if (words.empty()) {
       program.log.stream().write_line(overview_text(program.verbs, program.output_width));
       return misused;
     }
     const Status status = run_guarded(program, words);
     if (status) return done;
-    program.log.write(LogLevel::error, status.error().message());
+    print_error(program.log, status.error());
     return exit_code_of(status.error());
   } catch (...) {
     program.log.write(LogLevel::error, "out of memory");

@@ -207,5 +207,18 @@ TEST(Docs, has_a_page_for_every_verb_that_is_not_hidden) {
   for (const Verb& verb : verbs) EXPECT_EQ(names.contains(verb.name + ".md"), !verb.hidden) << verb.name;
 }
 
+TEST(Program, spells_arguments_of_errors_and_of_the_log_as_options) {
+  const Outcome outcome =
+      run({"demo"}, {verb_that([](const ParsedArguments&, VerbContext& context) -> Status {
+            context.log().print(LogLevel::warning, "no {} given", argument_name("bvec_frame"));
+            return add_context(Status(fail_argument("max_angle", "{} 91: at most 90", argument_name("max_angle"))),
+                               "using {}", argument_name("sh_order"));
+          })});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(
+      outcome.talk,
+      "cingulum demo: warning: no --bvec-frame given\ncingulum demo: using --sh-order: --max-angle 91: at most 90\n");
+}
+
 }  // namespace
 }  // namespace cingulum

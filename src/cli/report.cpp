@@ -8,8 +8,10 @@
 #include "base/json_text.hpp"
 #include "base/log.hpp"
 #include "base/quantity.hpp"
+#include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "formats/nifti.hpp"
+#include "formats/sidecar.hpp"
 #include "report/html_text.hpp"
 #include "report/png.hpp"
 #include "report/tract_report.hpp"
@@ -81,6 +83,9 @@ Status run_report(const ParsedArguments& arguments, VerbContext& context) {
   request.max_streamlines = static_cast<std::uint64_t>(arguments.integer("max-streamlines"));
   request.picture_pixels = static_cast<int>(arguments.integer("picture-size"));
   request.command = command_line(arguments);
+  request.track_command = "cingulum track --from " + shell_word(sidecar_path(request.tracks).string()) +
+                          " --out again" + request.tracks.extension().string();
+  request.naming = option_name;
   // Before the work, so that it is not done in vain.
   if (arguments.given("pictures")) CGL_TRY(make_folder(arguments.text("pictures")));
 

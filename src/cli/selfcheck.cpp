@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/quantity.hpp"
+#include "cli/option_name.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "device/registry.hpp"
@@ -44,7 +45,7 @@ Status run_selfcheck_verb(const ParsedArguments& arguments, VerbContext& context
   std::string differing;
   std::string failing;
   for (const Row& row : rows) {
-    if (!row.result) failing += (failing.empty() ? "" : "; ") + row.result.error().message();
+    if (!row.result) failing += (failing.empty() ? "" : "; ") + with_option_names(row.result.error());
     if (row.result && row.result->equal != row.result->items) differing += (differing.empty() ? "" : ", ") + row.device;
   }
   if (context.common().json) {
@@ -56,7 +57,7 @@ Status run_selfcheck_verb(const ParsedArguments& arguments, VerbContext& context
         entry["equal"] = row.result->equal;
         entry["compute_ms"] = row.result->compute_milliseconds;
       } else {
-        entry["error"] = row.result.error().message();
+        entry["error"] = with_option_names(row.result.error());
       }
       list.push_back(std::move(entry));
     }
@@ -72,7 +73,7 @@ Status run_selfcheck_verb(const ParsedArguments& arguments, VerbContext& context
         table.add_row({row.device, row.name, format_count(row.result->items), format_count(row.result->equal),
                        fmt::format("{:.1f} ms", row.result->compute_milliseconds)});
       } else {
-        table.add_row({row.device, row.name, "failed", row.result.error().message()});
+        table.add_row({row.device, row.name, "failed", with_option_names(row.result.error())});
       }
     }
     context.print(table.text());

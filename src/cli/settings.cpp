@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/terminal.hpp"
+#include "cli/option_name.hpp"
 #include "cli/text_layout.hpp"
 #include "cli/verb.hpp"
 
@@ -37,7 +38,7 @@ void print_json(const Settings& settings, VerbContext& context) {
     const auto value = settings.given(info.id);
     nlohmann::ordered_json entry = nlohmann::ordered_json::object();
     entry["name"] = info.name;
-    entry["meaning"] = info.meaning;
+    entry["meaning"] = with_option_names(info.marked_meaning());
     entry["accepted"] = info.accepted;
     entry["default"] =
         info.default_text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(info.default_text);
@@ -53,7 +54,7 @@ void print_list(const Settings& settings, VerbContext& context) {
   for (const SettingInfo& info : setting_list()) {
     const auto value = settings.given(info.id);
     std::string text = fmt::format("{}{}\n", info.name, value ? fmt::format("={}", *value) : " is not set");
-    text += wrap_text(info.meaning, context.output_width(), 4);
+    text += wrap_text(with_option_names(info.marked_meaning()), context.output_width(), 4);
     std::string facts = fmt::format("accepted: {}", info.accepted);
     if (!info.default_text.empty()) facts += fmt::format("; default: {}", info.default_text);
     text += wrap_text(facts, context.output_width(), 4);

@@ -26,7 +26,7 @@ Result<WantedDevices> wanted_devices(const ParsedArguments& arguments, VerbConte
 Result<std::unique_ptr<FitDevice>> fitting_device(const WantedDevices& wanted) {
   auto made = choose_fit_device(wanted.registry, wanted.names, wanted.gpus);
   if (!made && wanted.names == "auto") {
-    log_warning("--device auto: the CPU fits the model: {}", made.error().message());
+    log_warning("--device auto: the CPU fits the model: {}", made.error());
     return std::unique_ptr<FitDevice>();
   }
   if (!made || *made) return made;

@@ -2,8 +2,7 @@
 // synchronising the whole device wait until every kernel has ended; a persistent kernel ends when it is told to, so
 // such a call can wait for ever. A device's BlockingCalls knows whether one runs. Calls that answer are refused with a
 // reason (check), frees by destructors are put off until the last persistent kernel has ended (free_or_keep), and each
-// is a mistake that is reported: whoever works beside persistent kernels takes memory from pools (memory_pool.hpp). All
-// members may be called from any thread.
+// is a mistake that is reported: whoever works beside persistent kernels takes memory from pools (memory_pool.hpp).
 #pragma once
 
 #include <cstdint>
@@ -17,6 +16,7 @@
 
 namespace cingulum {
 
+// All members: any thread
 class BlockingCalls {
  public:
   // What a forbidden call does after it was reported. Debug builds end the program, so that the mistake is found where

@@ -58,7 +58,7 @@ struct DlpackDevice {
 struct DeviceDescription {
   Backend backend = Backend::cpu;
   int index = 0;
-  std::string id;  // "cuda:0", "webgpu:0", "cpu": what --device takes
+  std::string id;  // "cuda:0", "webgpu:0", "cpu": what the argument `device` takes
   std::string name;
   std::string architecture;  // "sm_90", "avx2", "vulkan"
   std::string driver;        // driver and its version

@@ -5,7 +5,6 @@
 //
 // Lifetimes: a Device outlives its buffers, queues, events and kernels. Memory given to an asynchronous operation stays
 // valid until the operation is done (an Event waited for, or the Queue synchronised).
-// Threads: a Device may be used from any thread; a Queue from one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -92,6 +91,7 @@ class Event {
   Event() = default;
 };
 
+// All members: one caller at a time
 class Queue {
  public:
   virtual ~Queue() = default;
@@ -140,6 +140,7 @@ class Queue {
   Device& device_;
 };
 
+// All members: any thread
 class Device {
  public:
   virtual ~Device() = default;

@@ -13,6 +13,7 @@
 
 namespace cingulum {
 
+// All members: any thread
 class MemoryBudget {
  public:
   // Charges `bytes`, or refuses with the numbers when the limit would be passed.

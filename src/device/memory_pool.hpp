@@ -1,7 +1,6 @@
 // Pools that keep memory instead of freeing it. Freeing blocks while a persistent kernel runs, and allocating costs
 // tens of microseconds: whoever works in rounds takes memory here. Blocks are kept by size class and handed out again;
 // trimming gives unused blocks back, but never while someone holds the pool still (a persistent kernel is running).
-// All members may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +70,7 @@ class PoolHold {
 // Device memory: blocks are whole buffers (as large as asked for, or up to an eighth larger).
 using DeviceBlock = std::shared_ptr<Buffer>;
 
+// All members: any thread
 class DevicePool {
  public:
   explicit DevicePool(Device& device, std::optional<std::uint64_t> limit_bytes = std::nullopt);
@@ -102,6 +102,7 @@ struct PinnedBlock {
   void* device_pointer = nullptr;  // for mapped memory
 };
 
+// All members: any thread
 class PinnedPool {
  public:
   explicit PinnedPool(Device& device, HostMemoryKind kind = HostMemoryKind::pinned,

@@ -12,8 +12,7 @@
 //   host_dirty      valid      old
 //   device_dirty    old        valid
 //
-// Not thread-safe: one buffer belongs to one thread at a time. Copies run on the queue given at creation; work on other
-// queues must be ordered with events.
+// Copies run on the queue given at creation; work on other queues must be ordered with events.
 #pragma once
 
 #include <cstdint>
@@ -69,6 +68,7 @@ struct DeviceView {
   Buffer* buffer;
 };
 
+// All members: one caller at a time
 class UnifiedBuffer {
  public:
   // Nothing is allocated yet. A shape with a zero or negative extent, or too large to count in bytes, is refused.

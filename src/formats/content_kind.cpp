@@ -112,28 +112,28 @@ ContentKind kind_of_bytes(std::span<const std::byte> bytes, const std::string& n
 }  // namespace
 
 Result<ContentKind> find_content_kind(const std::filesystem::path& path) {
-  return add_context(catch_out_of_memory([&]() -> Result<ContentKind> {
-                       std::error_code ignored;
-                       if (std::filesystem::is_directory(path, ignored)) {
-                         return std::filesystem::exists(path / "header.json", ignored) ? ContentKind::tractogram
-                                                                                       : ContentKind::folder;
-                       }
-                       CGL_TRY_ASSIGN(InputFile file, InputFile::open(path));
-                       std::array<std::byte, 2> begin{};
-                       CGL_TRY_ASSIGN(const std::size_t got, file.read_at(0, begin));
-                       const bool compressed = is_gzip(std::span(begin).first(got));
-                       std::unique_ptr<ByteStream> stream = std::make_unique<FileStream>(std::move(file));
-                       if (compressed) {
-                         CGL_TRY_ASSIGN(stream, open_gzip(std::move(stream)));
-                       }
-                       CGL_TRY_ASSIGN(const std::vector<std::byte> bytes, first_bytes(*stream));
-                       const ContentKind kind = kind_of_bytes(bytes, path.filename().native());
-                       return compressed && kind != ContentKind::nifti && kind != ContentKind::tractogram &&
-                                      kind != ContentKind::mrtrix_image
-                                  ? ContentKind::gzip
-                                  : kind;
-                     }),
-                     "reading {}", path.native());
+  return add_file_context(catch_out_of_memory([&]() -> Result<ContentKind> {
+                            std::error_code ignored;
+                            if (std::filesystem::is_directory(path, ignored)) {
+                              return std::filesystem::exists(path / "header.json", ignored) ? ContentKind::tractogram
+                                                                                            : ContentKind::folder;
+                            }
+                            CGL_TRY_ASSIGN(InputFile file, InputFile::open(path));
+                            std::array<std::byte, 2> begin{};
+                            CGL_TRY_ASSIGN(const std::size_t got, file.read_at(0, begin));
+                            const bool compressed = is_gzip(std::span(begin).first(got));
+                            std::unique_ptr<ByteStream> stream = std::make_unique<FileStream>(std::move(file));
+                            if (compressed) {
+                              CGL_TRY_ASSIGN(stream, open_gzip(std::move(stream)));
+                            }
+                            CGL_TRY_ASSIGN(const std::vector<std::byte> bytes, first_bytes(*stream));
+                            const ContentKind kind = kind_of_bytes(bytes, path.filename().native());
+                            return compressed && kind != ContentKind::nifti && kind != ContentKind::tractogram &&
+                                           kind != ContentKind::mrtrix_image
+                                       ? ContentKind::gzip
+                                       : kind;
+                          }),
+                          "reading", path.native());
 }
 
 std::string_view content_kind_name(ContentKind kind) {

@@ -41,14 +41,15 @@ Result<FileBytes> FileBytes::map(const std::filesystem::path& path) {
   }
   struct stat facts = {};
   if (::fstat(file.number, &facts) != 0) {
-    return fail(ErrorKind::io, "opening {}: {}", path.native(), system_error_text(errno));
+    return fail_file(path.native(), ErrorKind::io, "opening {}: {}", path.native(), system_error_text(errno));
   }
   if (!S_ISREG(facts.st_mode)) {
-    return fail(ErrorKind::invalid_argument, "opening {}: it is not a regular file", path.native());
+    return fail_file(path.native(), ErrorKind::invalid_argument, "opening {}: it is not a regular file", path.native());
   }
   const auto size = static_cast<std::uint64_t>(facts.st_size);
   if (size > std::numeric_limits<std::size_t>::max()) {
-    return fail(ErrorKind::io, "opening {}: {} bytes do not fit the address space", path.native(), size);
+    return fail_file(path.native(), ErrorKind::io, "opening {}: {} bytes do not fit the address space", path.native(),
+                     size);
   }
   FileBytes result;
   if (size == 0) return result;

@@ -80,7 +80,7 @@ struct FolderOutput::State {
   std::set<std::string> folders = {""};
 
   [[nodiscard]] tl::unexpected<Error> failure(int error) const {
-    return fail(ErrorKind::io, "writing {}: {}", target, system_error_text(error));
+    return fail_file(target, ErrorKind::io, "writing {}: {}", target, system_error_text(error));
   }
   [[nodiscard]] Status make_partial();
   [[nodiscard]] Status commit();
@@ -93,14 +93,16 @@ Status FolderOutput::State::make_partial() {
   }
   if (state.kind != FileKind::absent) {
     if (!options.force) {
-      return fail(ErrorKind::already_exists, "writing {}: it exists; use --force to replace it", target);
+      return fail_file(target, ErrorKind::already_exists, "writing {}: it exists; use {} to replace it", target,
+                       argument_name("force"));
     }
     std::error_code ignored;
     const bool is_trx =
         state.kind == FileKind::folder && (std::filesystem::is_regular_file(target + "/header.json", ignored) ||
                                            std::filesystem::is_empty(target, ignored));
     if (!is_trx) {
-      return fail(ErrorKind::already_exists, "writing {}: it is not a TRX folder, and only that is replaced", target);
+      return fail_file(target, ErrorKind::already_exists,
+                       "writing {}: it is not a TRX folder, and only that is replaced", target);
     }
     replaces = true;
   }
@@ -110,7 +112,8 @@ Status FolderOutput::State::make_partial() {
     partial = fmt::format("{}{}{}-{}", target, partial_mark, ::getpid(), serial.fetch_add(1));
     if (::mkdir(partial.c_str(), 0777) == 0) break;
     if (errno == EEXIST) continue;
-    if (errno == ENOENT) return fail(ErrorKind::not_found, "writing {}: the folder {} does not exist", target, parent);
+    if (errno == ENOENT)
+      return fail_file(target, ErrorKind::not_found, "writing {}: the folder {} does not exist", target, parent);
     return failure(errno);
   }
   partial_is_there = true;
@@ -148,8 +151,9 @@ Status FolderOutput::State::commit() {
       error = -uninterrupted([&] { return layer.rename(partial.c_str(), target.c_str()); });
     }
     if (error == EEXIST || error == ENOTEMPTY || error == ENOTDIR) {
-      return fail(ErrorKind::already_exists,
-                  "writing {}: it was made by another program meanwhile; use --force to replace it", target);
+      return fail_file(target, ErrorKind::already_exists,
+                       "writing {}: it was made by another program meanwhile; use {} to replace it", target,
+                       argument_name("force"));
     }
     if (error != 0) return failure(error);
     partial_is_there = false;
@@ -165,7 +169,8 @@ Status FolderOutput::State::commit() {
         target, parent, system_error_text(error));
   }
   partial_is_there = uninterrupted([&] { return layer.rename(target.c_str(), partial.c_str()); }) == 0;
-  return fail(ErrorKind::io, "writing {}: syncing the folder {}: {}", target, parent, system_error_text(error));
+  return fail_file(target, ErrorKind::io, "writing {}: syncing the folder {}: {}", target, parent,
+                   system_error_text(error));
 }
 
 FolderOutput::FolderOutput(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}

@@ -224,7 +224,7 @@ Result<GradientTable> read_fsl_gradients(const std::filesystem::path& bvals, con
 Result<GradientTable> read_mrtrix_gradients(const std::filesystem::path& table) {
   return catch_out_of_memory([&]() -> Result<GradientTable> {
     CGL_TRY_ASSIGN(const std::string text, read_text_file(table, table_limit_bytes));
-    return add_context(parse_mrtrix_gradients(text), "reading {}", table.native());
+    return add_file_context(parse_mrtrix_gradients(text), "reading", table.native());
   });
 }
 

@@ -14,7 +14,7 @@ namespace cingulum {
 template <class T>
 [[nodiscard]] Result<T> name_output(Result<T> result, const std::string& shown) {
   if (result || result.error().message().starts_with("writing ")) return result;
-  return add_context(std::move(result), "writing {}", shown);
+  return add_file_context(std::move(result), "writing", shown);
 }
 
 class GuardedWriter : public TractogramWriter {
@@ -52,8 +52,8 @@ class GuardedWriter : public TractogramWriter {
   Status guarded(Body&& body) {
     return catch_out_of_memory([&]() -> Status {
       if (ended_) {
-        return fail(ErrorKind::invalid_state, "writing {}: it is complete, or was given up after an earlier failure",
-                    shown_);
+        return fail_file(shown_, ErrorKind::invalid_state,
+                         "writing {}: it is complete, or was given up after an earlier failure", shown_);
       }
       Status status = catch_out_of_memory(std::forward<Body>(body));
       if (status) return status;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/atomic_file.hpp"
+#include "base/cancel.hpp"
 #include "base/element_type.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
@@ -53,9 +54,11 @@ struct NiftiHeader {
 // Streams the volumes of one file from first to last. Memory: one block of the file, whatever its size.
 class NiftiReader {
  public:
-  [[nodiscard]] static Result<NiftiReader> open(const std::filesystem::path& path);
+  // `cancel` is polled while volumes are read.
+  [[nodiscard]] static Result<NiftiReader> open(const std::filesystem::path& path, CancelToken cancel = {});
   // The same for bytes in memory, which belong to the caller; `name` stands in messages.
-  [[nodiscard]] static Result<NiftiReader> open_memory(std::span<const std::byte> bytes, std::string name);
+  [[nodiscard]] static Result<NiftiReader> open_memory(std::span<const std::byte> bytes, std::string name,
+                                                       CancelToken cancel = {});
   NiftiReader(NiftiReader&&) noexcept;
   NiftiReader& operator=(NiftiReader&&) noexcept;
   ~NiftiReader();
@@ -74,7 +77,7 @@ class NiftiReader {
   struct State;
   explicit NiftiReader(std::unique_ptr<State> state) noexcept;
   [[nodiscard]] static Result<NiftiReader> open_stream(std::unique_ptr<ByteStream> stream, bool compressed,
-                                                       std::uint64_t file_bytes, std::string name);
+                                                       std::uint64_t file_bytes, std::string name, CancelToken cancel);
   std::unique_ptr<State> state_;
 };
 
@@ -90,10 +93,11 @@ struct Image {
   }
 };
 
-[[nodiscard]] Result<Image> read_image(const std::filesystem::path& path);
+[[nodiscard]] Result<Image> read_image(const std::filesystem::path& path, CancelToken cancel = {});
 [[nodiscard]] Result<Image> read_image(NiftiReader& reader);  // from its next volume on
 // One volume (a fourth axis of length 1 is accepted); true where the value is above zero.
-[[nodiscard]] Result<std::vector<std::uint8_t>> read_mask(const std::filesystem::path& path, ImageGeometry& geometry);
+[[nodiscard]] Result<std::vector<std::uint8_t>> read_mask(const std::filesystem::path& path, ImageGeometry& geometry,
+                                                          CancelToken cancel = {});
 
 struct NiftiWriteOptions {
   WriteOptions file = {};

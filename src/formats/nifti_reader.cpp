@@ -3,7 +3,7 @@
 #include <bit>
 #include <utility>
 
-#include "base/interrupt.hpp"
+#include "base/cancel.hpp"
 #include "formats/byte_stream.hpp"
 #include "formats/gzip.hpp"
 #include "formats/nifti.hpp"
@@ -32,6 +32,7 @@ Result<std::size_t> read_up_to(ByteStream& stream, std::span<std::byte> to) {
 
 struct NiftiReader::State {
   std::string name;
+  CancelToken cancel;
   NiftiHeader header;
   std::unique_ptr<ByteStream> stream;
   std::uint64_t data_bytes = 0;
@@ -160,7 +161,7 @@ Status NiftiReader::State::finish() {
   std::uint64_t further = 0;
   std::vector<std::byte> skipped(64 * 1024);
   while (true) {
-    CGL_TRY(check_interrupt());
+    CGL_TRY(cancel.check());
     CGL_TRY_ASSIGN(const std::size_t got, stream->read(skipped));
     if (got == 0) break;
     further += got;
@@ -190,7 +191,7 @@ Status NiftiReader::State::next_volume(std::span<Value> values) {
   const std::size_t samples_per_block = block_bytes / sample_bytes;
   if (block.empty()) block.resize(std::min(count, samples_per_block) * sample_bytes);
   for (std::size_t done = 0; done < count;) {
-    CGL_TRY(check_interrupt());
+    CGL_TRY(cancel.check());
     const std::size_t samples = std::min(count - done, samples_per_block);
     const auto bytes = std::span(block).first(samples * sample_bytes);
     CGL_TRY(read_data(bytes));
@@ -207,9 +208,10 @@ NiftiReader& NiftiReader::operator=(NiftiReader&&) noexcept = default;
 NiftiReader::~NiftiReader() = default;
 
 Result<NiftiReader> NiftiReader::open_stream(std::unique_ptr<ByteStream> stream, bool compressed,
-                                             std::uint64_t file_bytes, std::string name) {
+                                             std::uint64_t file_bytes, std::string name, CancelToken cancel) {
   auto state = std::make_unique<State>();
   state->name = std::move(name);
+  state->cancel = std::move(cancel);
   state->header.compressed = compressed;
   state->stream = std::move(stream);
   if (compressed) {
@@ -221,26 +223,26 @@ Result<NiftiReader> NiftiReader::open_stream(std::unique_ptr<ByteStream> stream,
   return NiftiReader(std::move(state));
 }
 
-Result<NiftiReader> NiftiReader::open(const std::filesystem::path& path) {
-  return add_context(catch_out_of_memory([&]() -> Result<NiftiReader> {
-                       CGL_TRY_ASSIGN(InputFile file, InputFile::open(path));
-                       std::array<std::byte, 2> begin{};
-                       CGL_TRY_ASSIGN(const std::size_t got, file.read_at(0, begin));
-                       const bool compressed = is_gzip(std::span(begin).first(got));
-                       const std::uint64_t size = file.size();
-                       return open_stream(std::make_unique<FileStream>(std::move(file)), compressed, size,
-                                          path.native());
-                     }),
-                     "reading {}", path.native());
+Result<NiftiReader> NiftiReader::open(const std::filesystem::path& path, CancelToken cancel) {
+  return add_file_context(catch_out_of_memory([&]() -> Result<NiftiReader> {
+                            CGL_TRY_ASSIGN(InputFile file, InputFile::open(path));
+                            std::array<std::byte, 2> begin{};
+                            CGL_TRY_ASSIGN(const std::size_t got, file.read_at(0, begin));
+                            const bool compressed = is_gzip(std::span(begin).first(got));
+                            const std::uint64_t size = file.size();
+                            return open_stream(std::make_unique<FileStream>(std::move(file)), compressed, size,
+                                               path.native(), std::move(cancel));
+                          }),
+                          "reading", path.native());
 }
 
-Result<NiftiReader> NiftiReader::open_memory(std::span<const std::byte> bytes, std::string name) {
+Result<NiftiReader> NiftiReader::open_memory(std::span<const std::byte> bytes, std::string name, CancelToken cancel) {
   const std::string shown = name;
-  return add_context(catch_out_of_memory([&]() -> Result<NiftiReader> {
-                       return open_stream(std::make_unique<MemoryStream>(bytes), is_gzip(bytes), bytes.size(),
-                                          std::move(name));
-                     }),
-                     "reading {}", shown);
+  return add_file_context(catch_out_of_memory([&]() -> Result<NiftiReader> {
+                            return open_stream(std::make_unique<MemoryStream>(bytes), is_gzip(bytes), bytes.size(),
+                                               std::move(name), std::move(cancel));
+                          }),
+                          "reading", shown);
 }
 
 const NiftiHeader& NiftiReader::header() const noexcept {
@@ -252,28 +254,28 @@ std::int64_t NiftiReader::volumes_read() const noexcept {
 }
 
 Status NiftiReader::next_volume(std::span<float> values) {
-  return add_context(catch_out_of_memory([&] { return state_->next_volume(values); }), "reading {}", state_->name);
+  return add_file_context(catch_out_of_memory([&] { return state_->next_volume(values); }), "reading", state_->name);
 }
 
 Status NiftiReader::next_volume(std::span<double> values) {
-  return add_context(catch_out_of_memory([&] { return state_->next_volume(values); }), "reading {}", state_->name);
+  return add_file_context(catch_out_of_memory([&] { return state_->next_volume(values); }), "reading", state_->name);
 }
 
 Status NiftiReader::verify() {
-  return add_context(catch_out_of_memory([&]() -> Status {
-                       State& state = *state_;
-                       const std::uint64_t end = state.header.data_offset + state.data_bytes;
-                       std::vector<std::byte> skipped(64 * 1024);
-                       while (state.position < end) {
-                         CGL_TRY(check_interrupt());
-                         const auto count =
-                             static_cast<std::size_t>(std::min<std::uint64_t>(skipped.size(), end - state.position));
-                         CGL_TRY(state.read_data(std::span(skipped).first(count)));
-                       }
-                       state.volumes_read = state.header.volume_count();
-                       return state.finish();
-                     }),
-                     "reading {}", state_->name);
+  return add_file_context(
+      catch_out_of_memory([&]() -> Status {
+        State& state = *state_;
+        const std::uint64_t end = state.header.data_offset + state.data_bytes;
+        std::vector<std::byte> skipped(64 * 1024);
+        while (state.position < end) {
+          CGL_TRY(state.cancel.check());
+          const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(skipped.size(), end - state.position));
+          CGL_TRY(state.read_data(std::span(skipped).first(count)));
+        }
+        state.volumes_read = state.header.volume_count();
+        return state.finish();
+      }),
+      "reading", state_->name);
 }
 
 Result<Image> read_image(NiftiReader& reader) {
@@ -297,17 +299,19 @@ Result<Image> read_image(NiftiReader& reader) {
   });
 }
 
-Result<Image> read_image(const std::filesystem::path& path) {
-  CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(path));
+Result<Image> read_image(const std::filesystem::path& path, CancelToken cancel) {
+  CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(path, std::move(cancel)));
   return read_image(reader);
 }
 
-Result<std::vector<std::uint8_t>> read_mask(const std::filesystem::path& path, ImageGeometry& geometry) {
+Result<std::vector<std::uint8_t>> read_mask(const std::filesystem::path& path, ImageGeometry& geometry,
+                                            CancelToken cancel) {
   return catch_out_of_memory([&]() -> Result<std::vector<std::uint8_t>> {
-    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(path));
+    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(path, std::move(cancel)));
     if (reader.header().volume_count() != 1) {
-      return fail(ErrorKind::invalid_argument, "reading {}: a mask has one volume, this image has {}", path.native(),
-                  reader.header().volume_count());
+      return fail_file(path.native(), ErrorKind::invalid_argument,
+                       "reading {}: a mask has one volume, this image has {}", path.native(),
+                       reader.header().volume_count());
     }
     CGL_TRY_ASSIGN(const Image image, read_image(reader));
     geometry = image.geometry;

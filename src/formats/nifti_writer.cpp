@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/interrupt.hpp"
 #include "formats/gzip.hpp"
 #include "formats/nifti.hpp"
 #include "formats/nifti_header.hpp"
@@ -33,6 +32,7 @@ struct NiftiWriter::State {
   std::uint64_t values_expected;
   std::uint64_t values_appended = 0;
   std::string name;
+  CancelToken cancel;
   std::vector<std::byte> block;
 
   [[nodiscard]] Status write(std::span<const std::byte> bytes) {
@@ -42,11 +42,11 @@ struct NiftiWriter::State {
   template <class Value>
   [[nodiscard]] Status append(std::span<const Value> values) {
     if (values.size() > values_expected - values_appended) {
-      return fail(ErrorKind::invalid_argument, "writing {}: {} values beyond the {} of the image", name,
-                  values.size() - (values_expected - values_appended), values_expected);
+      return fail_file(name, ErrorKind::invalid_argument, "writing {}: {} values beyond the {} of the image", name,
+                       values.size() - (values_expected - values_appended), values_expected);
     }
     while (!values.empty()) {
-      CGL_TRY(check_interrupt());
+      CGL_TRY(cancel.check());
       const std::size_t count = std::min(values.size(), block_samples);
       block.resize(count * format.type.bytes());
       encode_samples(format, values.first(count), block);
@@ -86,22 +86,25 @@ Result<NiftiWriter> NiftiWriter::create(const std::filesystem::path& path, const
     header.intent_name = options.intent_name;
     header.description = options.description;
     if (!is_real_sample(options.type)) {
-      return fail(ErrorKind::invalid_argument, "writing {}: voxels of type {} are not written", path.native(),
-                  options.type.name());
+      return fail_file(path.native(), ErrorKind::invalid_argument, "writing {}: voxels of type {} are not written",
+                       path.native(), options.type.name());
     }
     CGL_TRY_ASSIGN(const std::vector<std::byte> bytes,
-                   add_context(encode_nifti_header(header), "writing {}", path.native()));
+                   add_file_context(encode_nifti_header(header), "writing", path.native()));
     header.data_offset = bytes.size();
-    CGL_TRY_ASSIGN(const std::uint64_t data_bytes, add_context(nifti_data_bytes(header), "writing {}", path.native()));
+    CGL_TRY_ASSIGN(const std::uint64_t data_bytes,
+                   add_file_context(nifti_data_bytes(header), "writing", path.native()));
     const bool compressed = path.extension() == ".gz";
     WriteOptions file_options = options.file;
     if (!compressed) file_options.expected_bytes = bytes.size() + data_bytes;
     CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path, file_options));
     const SampleFormat format{options.type, false, header.slope, header.intercept};
     auto state = std::make_unique<State>(std::move(file), format, data_bytes / options.type.bytes(), path.native());
+    state->cancel = options.file.cancel;
     if (compressed) {
-      CGL_TRY_ASSIGN(state->gzip, add_context(GzipWriter::create(state->file, options.compression_level, options.pool),
-                                              "writing {}", path.native()));
+      CGL_TRY_ASSIGN(state->gzip,
+                     add_file_context(GzipWriter::create(state->file, options.compression_level, options.pool),
+                                      "writing", path.native()));
     }
     CGL_TRY(state->write(bytes));
     return NiftiWriter(std::move(state));
@@ -120,8 +123,8 @@ Status NiftiWriter::commit() {
   return catch_out_of_memory([&]() -> Status {
     State& state = *state_;
     if (state.values_appended != state.values_expected) {
-      return fail(ErrorKind::invalid_state, "writing {}: {} values came, the image has {}", state.name,
-                  state.values_appended, state.values_expected);
+      return fail_file(state.name, ErrorKind::invalid_state, "writing {}: {} values came, the image has {}", state.name,
+                       state.values_appended, state.values_expected);
     }
     if (state.gzip) CGL_TRY(state.gzip->finish());
     return state.file.commit();

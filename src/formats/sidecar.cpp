@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/hash.hpp"
-#include "base/interrupt.hpp"
 #include "base/json_text.hpp"
 #include "base/read_file.hpp"
 #include "formats/byte_stream.hpp"
@@ -23,12 +22,12 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t largest_json_bytes = std::uint64_t{64} << 20U;
 constexpr int deepest_json = 64;
 
-Result<std::uint64_t> add_content(Hash128& hash, const fs::path& path) {
+Result<std::uint64_t> add_content(Hash128& hash, const fs::path& path, const CancelToken& cancel) {
   CGL_TRY_ASSIGN(const InputFile file, InputFile::open(path));
   std::vector<std::byte> block(std::size_t{1} << 20U);
   std::uint64_t offset = 0;
   while (true) {
-    CGL_TRY(check_interrupt());
+    CGL_TRY(cancel.check());
     CGL_TRY_ASSIGN(const std::size_t got, file.read_at(offset, block));
     if (got == 0) return offset;
     hash.add(std::span(block).first(got));
@@ -42,7 +41,7 @@ struct Content {
 };
 
 // Names, sizes and bytes of the files of a folder, each name ended by a zero, so that no two folders give one sequence.
-Result<Content> folder_content(const fs::path& folder) {
+Result<Content> folder_content(const fs::path& folder, const CancelToken& cancel) {
   std::error_code error;
   std::vector<std::string> names;
   fs::recursive_directory_iterator entry(folder, error);
@@ -57,7 +56,7 @@ Result<Content> folder_content(const fs::path& folder) {
     hash.add(name);
     hash.add(std::string_view("\0", 1));
     Hash128 inner;
-    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_context(add_content(inner, folder / name), "{}", name));
+    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_context(add_content(inner, folder / name, cancel), "{}", name));
     hash.add(fmt::format("{}\n{}\n", bytes, inner.hex()));
     content.bytes += bytes;
   }
@@ -65,12 +64,12 @@ Result<Content> folder_content(const fs::path& folder) {
   return content;
 }
 
-Result<Content> content_of(const fs::path& file) {
+Result<Content> content_of(const fs::path& file, const CancelToken& cancel) {
   return catch_out_of_memory([&]() -> Result<Content> {
     std::error_code ignored;
-    if (fs::is_directory(file, ignored)) return folder_content(file);
+    if (fs::is_directory(file, ignored)) return folder_content(file, cancel);
     Hash128 hash;
-    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_content(hash, file));
+    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_content(hash, file, cancel));
     return Content{hash.hex(), bytes};
   });
 }
@@ -106,8 +105,8 @@ fs::path sidecar_path(const fs::path& file) {
   return path;
 }
 
-Result<std::string> hash_of_file(const fs::path& file) {
-  CGL_TRY_ASSIGN(Content content, add_context(content_of(file), "hashing {}", file.native()));
+Result<std::string> hash_of_file(const fs::path& file, const CancelToken& cancel) {
+  CGL_TRY_ASSIGN(Content content, add_file_context(content_of(file, cancel), "hashing", file.native()));
   return std::move(content.hash);
 }
 
@@ -129,7 +128,7 @@ Result<nlohmann::ordered_json> parse_json(std::string_view text) {
 
 Status write_sidecar(const fs::path& file, const nlohmann::ordered_json& content, const WriteOptions& options) {
   return catch_out_of_memory([&]() -> Status {
-    CGL_TRY_ASSIGN(const Content found, add_context(content_of(file), "hashing {}", file.native()));
+    CGL_TRY_ASSIGN(const Content found, add_file_context(content_of(file, options.cancel), "hashing", file.native()));
     nlohmann::ordered_json json = content.is_object() ? content : nlohmann::ordered_json::object();
     const fs::path named = file.has_filename() ? file : file.parent_path();
     json["file"] = named.filename().native();
@@ -143,7 +142,7 @@ Status write_sidecar(const fs::path& file, const nlohmann::ordered_json& content
 Result<nlohmann::ordered_json> read_sidecar(const fs::path& file) {
   const fs::path path = sidecar_path(file);
   CGL_TRY_ASSIGN(const std::string text, read_text_file(path, largest_json_bytes));
-  return add_context(parse_json(text), "reading {}", path.native());
+  return add_file_context(parse_json(text), "reading", path.native());
 }
 
 nlohmann::ordered_json run_facts(int threads, double seconds) {

@@ -16,7 +16,7 @@ namespace cingulum {
 [[nodiscard]] std::filesystem::path sidecar_path(const std::filesystem::path& file);
 
 // XXH3-128 over the bytes of a file; of a folder (TRX, Zarr) over the sorted relative names, sizes and bytes.
-[[nodiscard]] Result<std::string> hash_of_file(const std::filesystem::path& file);
+[[nodiscard]] Result<std::string> hash_of_file(const std::filesystem::path& file, const CancelToken& cancel = {});
 
 // Adds "file" (name), "bytes" and "xxh3_128" of `file`, which is complete, and writes it all beside it.
 [[nodiscard]] Status write_sidecar(const std::filesystem::path& file, const nlohmann::ordered_json& content,

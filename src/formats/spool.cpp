@@ -43,8 +43,8 @@ Status Spool::append(std::span<const std::byte> bytes) {
 
 Status Spool::spill() {
   const auto failure = [&](int error) {
-    return fail(ErrorKind::io, "writing {}: the temporary file beside it: {} after {}", output_,
-                system_error_text(error), format_bytes(spilled_));
+    return fail_file(output_, ErrorKind::io, "writing {}: the temporary file beside it: {} after {}", output_,
+                     system_error_text(error), format_bytes(spilled_));
   };
   if (descriptor_ < 0) {
     std::string partial;
@@ -76,8 +76,8 @@ Status Spool::drain(const std::function<Status(std::span<const std::byte>)>& tak
         return count >= 0 ? count : -errno;
       });
       if (got <= 0) {
-        return fail(ErrorKind::io, "writing {}: reading its temporary file back: {} after {}", output_,
-                    got < 0 ? system_error_text(static_cast<int>(-got)) : "it ends", format_bytes(at));
+        return fail_file(output_, ErrorKind::io, "writing {}: reading its temporary file back: {} after {}", output_,
+                         got < 0 ? system_error_text(static_cast<int>(-got)) : "it ends", format_bytes(at));
       }
       CGL_TRY(take(std::span(piece).first(static_cast<std::size_t>(got))));
       at += static_cast<std::uint64_t>(got);

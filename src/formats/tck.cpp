@@ -141,8 +141,8 @@ class TckReader final : public TractogramReader {
 
   const TractogramLayout& layout() const override { return layout_; }
   Result<bool> next(TractogramBatch& batch, std::size_t max_points, bool as_float) override {
-    return add_context(catch_out_of_memory([&] { return read_batch(batch, max_points, as_float); }), "reading {}",
-                       shown_);
+    return add_file_context(catch_out_of_memory([&] { return read_batch(batch, max_points, as_float); }), "reading",
+                            shown_);
   }
   Result<std::vector<TractogramGroup>> groups() override { return std::vector<TractogramGroup>{}; }
   // There is no checksum: the marks are walked through.
@@ -396,7 +396,7 @@ bool looks_like_tck(std::span<const std::byte> file) {
 Result<std::unique_ptr<TractogramReader>> open_tck(std::string shown, FileBytes file) {
   return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramReader>> {
     auto reader = std::make_unique<TckReader>(shown);
-    CGL_TRY(add_context(reader->open(std::move(file)), "reading {}", shown));
+    CGL_TRY(add_file_context(reader->open(std::move(file)), "reading", shown));
     return reader;
   });
 }
@@ -406,7 +406,7 @@ Result<std::unique_ptr<TractogramWriter>> create_tck_writer(const std::filesyste
                                                             const WriteOptions& options) {
   return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramWriter>> {
     if (!layout.point_fields.empty() || !layout.streamline_fields.empty()) {
-      return fail(ErrorKind::invalid_argument, "writing {}: TCK has no fields", path.native());
+      return fail_file(path.native(), ErrorKind::invalid_argument, "writing {}: TCK has no fields", path.native());
     }
     TractogramLayout own = layout;
     if (own.position_type != float64_type) own.position_type = float32_type;

@@ -69,13 +69,14 @@ Result<std::unique_ptr<TractogramReader>> TractogramReader::open(const std::file
     if (std::filesystem::is_directory(path, error)) return open_trx_folder(path);
     CGL_TRY_ASSIGN(FileBytes file, FileBytes::map(path));
     if (is_gzip(file.bytes())) {
-      CGL_TRY_ASSIGN(file, add_context(unpack_gzip(file), "reading {}", path.native()));
+      CGL_TRY_ASSIGN(file, add_file_context(unpack_gzip(file), "reading", path.native()));
     }
     if (looks_like_zip(file.bytes())) return open_trx(path.native(), std::move(file));
     if (looks_like_trk(file.bytes())) return open_trk(path.native(), std::move(file));
     if (looks_like_tck(file.bytes())) return open_tck(path.native(), std::move(file));
-    return fail(ErrorKind::corrupt,
-                "reading {}: it is neither TRX nor TRK nor TCK (the first bytes are of none of them)", path.native());
+    return fail_file(path.native(), ErrorKind::corrupt,
+                     "reading {}: it is neither TRX nor TRK nor TCK (the first bytes are of none of them)",
+                     path.native());
   });
 }
 
@@ -116,7 +117,7 @@ Result<std::unique_ptr<TractogramWriter>> TractogramWriter::create(const std::fi
     case TractogramFormat::trk: return create_trk_writer(path, layout, options);
     case TractogramFormat::tck: return create_tck_writer(path, layout, options);
   }
-  return fail(ErrorKind::invalid_argument, "writing {}: no such format", path.native());
+  return fail_file(path.native(), ErrorKind::invalid_argument, "writing {}: no such format", path.native());
 }
 
 Result<TractogramFormat> format_of_name(const std::filesystem::path& path) {

@@ -179,8 +179,8 @@ class TrkReader final : public TractogramReader {
 
   const TractogramLayout& layout() const override { return layout_; }
   Result<bool> next(TractogramBatch& batch, std::size_t max_points, bool as_float) override {
-    return add_context(catch_out_of_memory([&] { return read_batch(batch, max_points, as_float); }), "reading {}",
-                       shown_);
+    return add_file_context(catch_out_of_memory([&] { return read_batch(batch, max_points, as_float); }), "reading",
+                            shown_);
   }
   Result<std::vector<TractogramGroup>> groups() override { return std::vector<TractogramGroup>{}; }
   // There is no checksum: the records are walked through.
@@ -609,7 +609,7 @@ bool looks_like_trk(std::span<const std::byte> file) {
 Result<std::unique_ptr<TractogramReader>> open_trk(std::string shown, FileBytes file) {
   return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramReader>> {
     auto reader = std::make_unique<TrkReader>(shown);
-    CGL_TRY(add_context(reader->open(std::move(file)), "reading {}", shown));
+    CGL_TRY(add_file_context(reader->open(std::move(file)), "reading", shown));
     return reader;
   });
 }
@@ -619,8 +619,8 @@ Result<std::unique_ptr<TractogramWriter>> create_trk_writer(const std::filesyste
                                                             const WriteOptions& options) {
   return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramWriter>> {
     if (!layout.reference) {
-      return fail(ErrorKind::invalid_argument, "writing {}: TRK needs the grid of a reference image, and none is known",
-                  path.native());
+      return fail_file(path.native(), ErrorKind::invalid_argument,
+                       "writing {}: TRK needs the grid of a reference image, and none is known", path.native());
     }
     CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path, options));
     auto writer = std::make_unique<TrkWriter>(path.native(), layout, std::move(file));

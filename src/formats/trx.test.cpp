@@ -55,7 +55,7 @@ TEST(Trx, a_folder_is_written_and_read_again) {
   ASSERT_OK_AND_ASSIGN(const Tractogram read, read_tractogram(folder / "a.trx.d"));
   expect_example(read);
   EXPECT_TRUE(fails_with(write_example(folder / "a.trx.d", TractogramFormat::trx_folder), ErrorKind::already_exists,
-                         "--force"));
+                         "use force to replace it"));
   ASSERT_OK(write_example(folder / "a.trx.d", TractogramFormat::trx_folder, {.force = true}));
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.trx.d"});
 }

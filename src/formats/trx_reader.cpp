@@ -104,11 +104,11 @@ class TrxReader final : public TractogramReader {
 
   const TractogramLayout& layout() const override { return layout_; }
   Result<bool> next(TractogramBatch& batch, std::size_t max_points, bool as_float) override {
-    return add_context(catch_out_of_memory([&] { return read_batch(batch, max_points, as_float); }), "reading {}",
-                       shown_);
+    return add_file_context(catch_out_of_memory([&] { return read_batch(batch, max_points, as_float); }), "reading",
+                            shown_);
   }
   Result<std::vector<TractogramGroup>> groups() override {
-    return add_context(catch_out_of_memory([&] { return read_groups(); }), "reading {}", shown_);
+    return add_file_context(catch_out_of_memory([&] { return read_groups(); }), "reading", shown_);
   }
   Status verify() override {
     return add_context(catch_out_of_memory([&] { return verify_all(); }), "verifying {}", shown_);
@@ -423,7 +423,7 @@ Status TrxReader::verify_all() const {
 Result<std::unique_ptr<TractogramReader>> open_trx(std::string shown, FileBytes file) {
   return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramReader>> {
     auto reader = std::make_unique<TrxReader>(shown, TractogramFormat::trx);
-    CGL_TRY(add_context(reader->open_zip(std::move(file)), "reading {}", shown));
+    CGL_TRY(add_file_context(reader->open_zip(std::move(file)), "reading", shown));
     return reader;
   });
 }
@@ -431,7 +431,7 @@ Result<std::unique_ptr<TractogramReader>> open_trx(std::string shown, FileBytes 
 Result<std::unique_ptr<TractogramReader>> open_trx_folder(const std::filesystem::path& folder) {
   return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramReader>> {
     auto reader = std::make_unique<TrxReader>(folder.native(), TractogramFormat::trx_folder);
-    CGL_TRY(add_context(reader->open_folder(), "reading {}", folder.native()));
+    CGL_TRY(add_file_context(reader->open_folder(), "reading", folder.native()));
     return reader;
   });
 }

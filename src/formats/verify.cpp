@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "base/interrupt.hpp"
 #include "base/read_file.hpp"
 #include "formats/byte_stream.hpp"
 #include "formats/content_kind.hpp"
@@ -19,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<bool> compare_with_sidecar(const fs::path& path) {
+Result<bool> compare_with_sidecar(const fs::path& path, const CancelToken& cancel) {
   const auto sidecar = read_sidecar(path);
   if (!sidecar && sidecar.error().kind() == ErrorKind::not_found) return false;
   if (!sidecar) return tl::make_unexpected(sidecar.error());
@@ -27,7 +26,7 @@ Result<bool> compare_with_sidecar(const fs::path& path) {
   if (!sidecar->is_object() || !sidecar->contains("xxh3_128")) return false;
   const auto& stored = (*sidecar)["xxh3_128"];
   if (!stored.is_string()) return fail(ErrorKind::corrupt, "{}: xxh3_128 is not a text", where);
-  CGL_TRY_ASSIGN(const std::string found, hash_of_file(path));
+  CGL_TRY_ASSIGN(const std::string found, hash_of_file(path, cancel));
   if (stored == found) return true;
   std::string sizes;
   std::error_code error;
@@ -46,22 +45,22 @@ Result<bool> begins_as_gzip(const fs::path& path) {
   return is_gzip(std::span(begin).first(got));
 }
 
-Status read_gzip_to_its_end(const fs::path& path) {
+Status read_gzip_to_its_end(const fs::path& path, const CancelToken& cancel) {
   CGL_TRY_ASSIGN(InputFile file, InputFile::open(path));
   CGL_TRY_ASSIGN(const auto stream, open_gzip(std::make_unique<FileStream>(std::move(file))));
   std::vector<std::byte> block(std::size_t{1} << 20U);
   while (true) {
-    CGL_TRY(check_interrupt());
+    CGL_TRY(cancel.check());
     CGL_TRY_ASSIGN(const std::size_t got, stream->read(block));
     if (got == 0) return {};
   }
 }
 
-Status read_tractogram_to_its_end(TractogramReader& reader) {
+Status read_tractogram_to_its_end(TractogramReader& reader, const CancelToken& cancel) {
   CGL_TRY(reader.verify());
   TractogramBatch batch;
   while (true) {
-    CGL_TRY(check_interrupt());
+    CGL_TRY(cancel.check());
     CGL_TRY_ASSIGN(const bool more, reader.next(batch, default_batch_points, true));
     if (!more) return {};
   }
@@ -69,10 +68,10 @@ Status read_tractogram_to_its_end(TractogramReader& reader) {
 
 }  // namespace
 
-Result<Verification> verify_file(const fs::path& path) {
+Result<Verification> verify_file(const fs::path& path, const CancelToken& cancel) {
   return catch_out_of_memory([&]() -> Result<Verification> {
     Verification found;
-    CGL_TRY_ASSIGN(const bool by_sidecar, compare_with_sidecar(path));
+    CGL_TRY_ASSIGN(const bool by_sidecar, compare_with_sidecar(path, cancel));
     if (by_sidecar) found.checksums.push_back("sidecar XXH3-128");
     CGL_TRY_ASSIGN(const ContentKind kind, find_content_kind(path));
     if (kind == ContentKind::folder) return found;
@@ -83,26 +82,26 @@ Result<Verification> verify_file(const fs::path& path) {
     }
     switch (kind) {
       case ContentKind::nifti: {
-        CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(path));
+        CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(path, cancel));
         CGL_TRY(reader.verify());
         found.complete = true;
         break;
       }
       case ContentKind::tractogram: {
         CGL_TRY_ASSIGN(const auto reader, TractogramReader::open(path));
-        CGL_TRY(read_tractogram_to_its_end(*reader));
+        CGL_TRY(read_tractogram_to_its_end(*reader, cancel));
         if (reader->layout().format == TractogramFormat::trx) found.checksums.push_back("zip CRC-32");
         found.complete = true;
         break;
       }
       case ContentKind::json: {
         CGL_TRY_ASSIGN(const std::string text, read_text_file(path));
-        CGL_TRY(add_context(parse_json(text), "reading {}", path.native()));
+        CGL_TRY(add_file_context(parse_json(text), "reading", path.native()));
         found.complete = true;
         break;
       }
       default:
-        if (compressed) CGL_TRY(add_context(read_gzip_to_its_end(path), "reading {}", path.native()));
+        if (compressed) CGL_TRY(add_file_context(read_gzip_to_its_end(path, cancel), "reading", path.native()));
         break;
     }
     if (compressed) found.checksums.push_back("gzip CRC-32");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.hpp"
 #include "base/result.hpp"
 
 namespace cingulum {
@@ -18,6 +19,6 @@ struct Verification {
 };
 
 // Fails with kind corrupt where something is wrong; reads the whole file.
-[[nodiscard]] Result<Verification> verify_file(const std::filesystem::path& path);
+[[nodiscard]] Result<Verification> verify_file(const std::filesystem::path& path, const CancelToken& cancel = {});
 
 }  // namespace cingulum

@@ -122,7 +122,7 @@ Result<Json> run_tracking_peers(const fs::path& folder, const BenchData& data, c
   if (!peers.is_object()) return fail(ErrorKind::corrupt, "what the script of peers wrote is not JSON");
   for (auto& [name, row] : peers.items()) {
     Result<Json> score = score_of_file(row.value("file", std::string()), data, pool);
-    if (!score) log_warning("{} is not scored: {}", name, score.error().message());
+    if (!score) log_warning("{} is not scored: {}", name, score.error());
     if (score && !score->empty()) row["score"] = std::move(*score);
   }
   return peers;

@@ -182,9 +182,10 @@ std::string charts_part(const ReportContent& content) {
   html += "<div class=\"sheet\"><h3>Length</h3>\n" + histogram_svg(histogram) + "</div>\n";
   html += "<div class=\"sheet\"><h3>Why streamlines ended</h3>\n";
   if (content.end_reasons.empty()) {
-    html +=
-        "<p class=\"note\">Neither the file nor its sidecar tells. Tracking with --save-seeds writes it for each "
-        "streamline.</p>\n";
+    html += fmt::format(
+        "<p class=\"note\">Neither the file nor its sidecar tells. Tracking with {} writes it for each "
+        "streamline.</p>\n",
+        content.naming("save_seeds"));
   } else {
     html += end_reasons_chart(content.end_reasons);
     html += "<p class=\"note\">Both ends of every streamline are counted.</p>\n";

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/argument_name.hpp"
 #include "base/result.hpp"
 #include "report/density_picture.hpp"
 #include "report/picture.hpp"
@@ -67,6 +68,7 @@ struct ReportContent {
   std::string title;  // the file's name
   std::string subtitle;
   std::vector<std::string> warnings;
+  ArgumentNaming naming = plain_argument_name;
   std::vector<Figure> figures;
   std::vector<CaptionedPicture> views;
   std::string views_note;

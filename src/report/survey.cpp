@@ -8,7 +8,6 @@
 #include <mutex>
 #include <utility>
 
-#include "base/interrupt.hpp"
 #include "numerics/classify.hpp"
 #include "streamlines/lengths.hpp"
 
@@ -145,12 +144,12 @@ std::optional<std::size_t> end_reason_field(const TractogramLayout& layout) {
 
 using TakeBatch = std::function<void(const TractogramBatch& batch, const BatchMeasures& measures)>;
 
-Status read_through(TractogramReader& reader, ThreadPool& pool, const std::function<void(std::uint64_t)>& advance,
-                    const TakeBatch& take) {
+Status read_through(TractogramReader& reader, ThreadPool& pool, const CancelToken& cancel,
+                    const std::function<void(std::uint64_t)>& advance, const TakeBatch& take) {
   TractogramBatch batch;
   BatchMeasures measures;
   for (;;) {
-    CGL_TRY(check_interrupt());
+    CGL_TRY(cancel.check());
     CGL_TRY_ASSIGN(const bool more, reader.next(batch, default_batch_points, true));
     if (!more) return {};
     measure(batch, pool, measures);
@@ -203,30 +202,31 @@ Result<TractogramSurvey> survey_in_two_passes(const std::filesystem::path& path,
     survey.warnings = survey.layout.warnings;
     const auto reasons = end_reason_field(survey.layout);
     if (reasons) survey.end_reasons.emplace();
-    CGL_TRY(read_through(*reader, pool, advance, [&](const TractogramBatch& batch, const BatchMeasures& measures) {
-      survey.streamlines += batch.streamline_count();
-      survey.points += batch.point_count();
-      if (measures.any) extend(survey.box, any_point, measures.box);
-      for (std::size_t line = 0; line < batch.streamline_count(); ++line) {
-        if (measures.not_finite[line] != 0) {
-          ++survey.not_finite;
-          continue;
-        }
-        const double length = measures.length_mm[line];
-        LengthSummary& lengths = survey.lengths;
-        lengths.smallest_mm = ranks.values() == 0 ? length : std::min(lengths.smallest_mm, length);
-        lengths.largest_mm = std::max(lengths.largest_mm, length);
-        lengths.total_mm += length;
-        ranks.count_first(as_float(length));
-      }
-      if (reasons) {
-        const std::vector<std::byte>& codes = batch.streamline_data[*reasons];
-        for (std::size_t line = 0; line < batch.streamline_count(); ++line) {
-          ++survey.end_reasons->start[std::to_integer<std::size_t>(codes[2 * line])];
-          ++survey.end_reasons->end[std::to_integer<std::size_t>(codes[2 * line + 1])];
-        }
-      }
-    }));
+    CGL_TRY(read_through(*reader, pool, options.cancel, advance,
+                         [&](const TractogramBatch& batch, const BatchMeasures& measures) {
+                           survey.streamlines += batch.streamline_count();
+                           survey.points += batch.point_count();
+                           if (measures.any) extend(survey.box, any_point, measures.box);
+                           for (std::size_t line = 0; line < batch.streamline_count(); ++line) {
+                             if (measures.not_finite[line] != 0) {
+                               ++survey.not_finite;
+                               continue;
+                             }
+                             const double length = measures.length_mm[line];
+                             LengthSummary& lengths = survey.lengths;
+                             lengths.smallest_mm = ranks.values() == 0 ? length : std::min(lengths.smallest_mm, length);
+                             lengths.largest_mm = std::max(lengths.largest_mm, length);
+                             lengths.total_mm += length;
+                             ranks.count_first(as_float(length));
+                           }
+                           if (reasons) {
+                             const std::vector<std::byte>& codes = batch.streamline_data[*reasons];
+                             for (std::size_t line = 0; line < batch.streamline_count(); ++line) {
+                               ++survey.end_reasons->start[std::to_integer<std::size_t>(codes[2 * line])];
+                               ++survey.end_reasons->end[std::to_integer<std::size_t>(codes[2 * line + 1])];
+                             }
+                           }
+                         }));
   }
   if (!any_point) survey.box = bounding_box({});
   if (survey.not_finite > 0) {
@@ -257,19 +257,20 @@ Result<TractogramSurvey> survey_in_two_passes(const std::filesystem::path& path,
 
   CGL_TRY_ASSIGN(const std::unique_ptr<TractogramReader> reader, TractogramReader::open(path));
   std::uint64_t index = 0;
-  CGL_TRY(read_through(*reader, pool, advance, [&](const TractogramBatch& batch, const BatchMeasures& measures) {
-    for (std::size_t line = 0; line < batch.streamline_count(); ++line) {
-      if (measures.not_finite[line] != 0) continue;
-      const double length = measures.length_mm[line];
-      ranks.count_second(as_float(length));
-      const double bin =
-          std::min(length / survey.histogram.bin_mm, static_cast<double>(survey.histogram.counts.size() - 1));
-      ++survey.histogram.counts[static_cast<std::size_t>(bin)];
-    }
-    survey.density->add(batch, measures.not_finite, pool);
-    take_drawn(batch, measures, index, survey);
-    index += batch.streamline_count();
-  }));
+  CGL_TRY(read_through(
+      *reader, pool, options.cancel, advance, [&](const TractogramBatch& batch, const BatchMeasures& measures) {
+        for (std::size_t line = 0; line < batch.streamline_count(); ++line) {
+          if (measures.not_finite[line] != 0) continue;
+          const double length = measures.length_mm[line];
+          ranks.count_second(as_float(length));
+          const double bin =
+              std::min(length / survey.histogram.bin_mm, static_cast<double>(survey.histogram.counts.size() - 1));
+          ++survey.histogram.counts[static_cast<std::size_t>(bin)];
+        }
+        survey.density->add(batch, measures.not_finite, pool);
+        take_drawn(batch, measures, index, survey);
+        index += batch.streamline_count();
+      }));
   if (index != survey.streamlines) {
     return fail(ErrorKind::corrupt, "the file had {} streamlines when it was read first and {} the second time",
                 survey.streamlines, index);
@@ -288,7 +289,7 @@ Result<TractogramSurvey> survey_in_two_passes(const std::filesystem::path& path,
 Result<TractogramSurvey> survey_tractogram(const std::filesystem::path& path, const SurveyOptions& options,
                                            ThreadPool& pool, const std::function<void(std::uint64_t)>& advance) {
   return catch_out_of_memory(
-      [&] { return add_context(survey_in_two_passes(path, options, pool, advance), "reading {}", path.string()); });
+      [&] { return add_file_context(survey_in_two_passes(path, options, pool, advance), "reading", path.string()); });
 }
 
 }  // namespace cingulum

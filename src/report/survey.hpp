@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "formats/tractogram.hpp"
@@ -44,6 +45,7 @@ struct SurveyOptions {
   std::uint64_t max_drawn = 20'000;                // streamlines
   std::uint64_t max_drawn_points = 8'000'000;      // 96 MB
   std::optional<ImageGeometry> density_grid = {};  // else the tractogram's reference, else a grid around it
+  CancelToken cancel = {};
 };
 
 struct TractogramSurvey {

@@ -411,9 +411,11 @@ Result<Report> make_report(const ReportRequest& request, ThreadPool& pool,
   ReportContent content;
   SurveyOptions options;
   options.max_drawn = request.max_streamlines;
+  options.cancel = request.cancel;
+  content.naming = request.naming;
   std::optional<Anatomy> anatomy;
   if (request.anatomy) {
-    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(*request.anatomy));
+    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(*request.anatomy, request.cancel));
     options.density_grid = reader.header().geometry;
     // The grid is judged before memory is asked for.
     CGL_TRY(DensityMap::create(*options.density_grid).map([](DensityMap&&) {}));
@@ -426,7 +428,7 @@ Result<Report> make_report(const ReportRequest& request, ThreadPool& pool,
     anatomy = make_anatomy(std::move(values));
   }
   CGL_TRY_ASSIGN(TractogramSurvey survey, survey_tractogram(request.tracks, options, pool, advance));
-  CGL_TRY_ASSIGN(const std::string hash, hash_of_file(request.tracks));
+  CGL_TRY_ASSIGN(const std::string hash, hash_of_file(request.tracks, request.cancel));
   const Json sidecar = read_sidecar_of(request.tracks, content.warnings);
   content.title = request.tracks.filename().string();
   content.subtitle = fmt::format("{} tractogram{}", tractogram_format_name(survey.layout.format),
@@ -443,15 +445,14 @@ Result<Report> make_report(const ReportRequest& request, ThreadPool& pool,
   fill_density(survey, anatomy, content, pictures);
   std::optional<Score> score;
   if (request.truth) {
-    ProgressOptions silent;
-    silent.style = ProgressStyle::silent;
+    RunContext silent;
+    silent.cancel = request.cancel;
+    silent.progress.style = ProgressStyle::silent;
     CGL_TRY_ASSIGN(score, score_tractogram(request.tracks, *request.truth, {}, pool, silent));
     content.score = score_part(*score);
   }
-  if (sidecar.is_object() && sidecar.contains("run")) {
-    content.commands.emplace_back("Make the tractogram again, the same to the bit",
-                                  "cingulum track --from " + shell_word(sidecar_path(request.tracks).string()) +
-                                      " --out again" + request.tracks.extension().string());
+  if (!request.track_command.empty() && sidecar.is_object() && sidecar.contains("run")) {
+    content.commands.emplace_back("Make the tractogram again, the same to the bit", request.track_command);
   }
   if (!request.command.empty()) content.commands.emplace_back("Make this report again", request.command);
   CGL_TRY_ASSIGN(std::string page, report_page(content));

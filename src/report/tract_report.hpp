@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/argument_name.hpp"
+#include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "report/picture.hpp"
@@ -24,6 +26,9 @@ struct ReportRequest {
   std::uint64_t max_streamlines = 20'000;           // in the pictures
   int picture_pixels = 900;                         // the edge of a view
   std::string command = {};                         // what to type to have this report again
+  std::string track_command = {};                   // what to type to have the tractogram again, by its sidecar
+  ArgumentNaming naming = plain_argument_name;      // how the page spells arguments
+  CancelToken cancel = {};
 };
 
 struct NamedPicture {

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include "base/interrupt.hpp"
 #include "formats/tractogram.hpp"
 #include "streamlines/density_map.hpp"
 #include "streamlines/lengths.hpp"
@@ -119,7 +118,7 @@ double middle_world_x(const ImageGeometry& grid) {
 }
 
 Result<TractogramSummary> summarise_tractogram(const std::filesystem::path& path, const ImageGeometry& grid,
-                                               double midline) {
+                                               double midline, const CancelToken& cancel) {
   return catch_out_of_memory([&]() -> Result<TractogramSummary> {
     TractogramSummary summary;
     summary.path = path;
@@ -144,7 +143,7 @@ Result<TractogramSummary> summarise_tractogram(const std::filesystem::path& path
     TractogramBatch batch;
     std::vector<std::int64_t> visited;
     for (;;) {
-      CGL_TRY(check_interrupt());
+      CGL_TRY(cancel.check());
       CGL_TRY_ASSIGN(const bool more, reader->next(batch, default_batch_points, true));
       if (!more) break;
       for (std::size_t s = 0; s < batch.streamline_count(); ++s) {
@@ -192,7 +191,8 @@ VoxelOverlap voxel_overlap(const std::vector<std::uint32_t>& a, const std::vecto
   return overlap;
 }
 
-Result<std::optional<std::string>> first_difference(const std::filesystem::path& a, const std::filesystem::path& b) {
+Result<std::optional<std::string>> first_difference(const std::filesystem::path& a, const std::filesystem::path& b,
+                                                    const CancelToken& cancel) {
   return catch_out_of_memory([&]() -> Result<std::optional<std::string>> {
     CGL_TRY_ASSIGN(StreamlineStream first, StreamlineStream::open(a));
     CGL_TRY_ASSIGN(StreamlineStream second, StreamlineStream::open(b));
@@ -207,7 +207,7 @@ Result<std::optional<std::string>> first_difference(const std::filesystem::path&
     }
     std::uint64_t s = 0;
     for (;; ++s) {
-      if (s % 65536 == 0) CGL_TRY(check_interrupt());
+      if (s % 65536 == 0) CGL_TRY(cancel.check());
       CGL_TRY_ASSIGN(const bool more_a, first.next());
       CGL_TRY_ASSIGN(const bool more_b, second.next());
       if (more_a != more_b) {

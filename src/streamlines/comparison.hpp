@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "formats/image_geometry.hpp"
 
@@ -34,7 +35,8 @@ struct TractogramSummary {
 [[nodiscard]] double middle_world_x(const ImageGeometry& grid);
 
 [[nodiscard]] Result<TractogramSummary> summarise_tractogram(const std::filesystem::path& path,
-                                                             const ImageGeometry& grid, double midline);
+                                                             const ImageGeometry& grid, double midline,
+                                                             const CancelToken& cancel = {});
 
 struct VoxelOverlap {
   std::uint64_t voxels_a = 0;
@@ -49,6 +51,7 @@ struct VoxelOverlap {
 // In words, where two files first differ: counts, offsets, positions (as float32), data of points and streamlines,
 // groups; nothing where they hold the same. The formats may differ.
 [[nodiscard]] Result<std::optional<std::string>> first_difference(const std::filesystem::path& a,
-                                                                  const std::filesystem::path& b);
+                                                                  const std::filesystem::path& b,
+                                                                  const CancelToken& cancel = {});
 
 }  // namespace cingulum

@@ -28,8 +28,8 @@ Result<DensityMap> DensityMap::create(const ImageGeometry& geometry) {
   for (const std::int64_t size : geometry.size) voxels *= static_cast<double>(size);
   if (!(voxels >= 1) || voxels > static_cast<double>(max_voxels)) {
     return fail(ErrorKind::invalid_argument,
-                "density map: a grid of {} x {} x {} voxels; accepted are 1 to {} voxels, so give a coarser anatomy",
-                geometry.size[0], geometry.size[1], geometry.size[2], max_voxels);
+                "density map: a grid of {} x {} x {} voxels; accepted are 1 to {} voxels, so give a coarser {}",
+                geometry.size[0], geometry.size[1], geometry.size[2], max_voxels, argument_name("anatomy"));
   }
   CGL_TRY_ASSIGN(const Affine world_to_voxel, add_context(geometry.voxel_to_world.inverse(), "density map"));
   return catch_out_of_memory([&]() -> Result<DensityMap> { return DensityMap(geometry, world_to_voxel); });

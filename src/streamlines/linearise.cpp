@@ -52,8 +52,8 @@ bool may_replace(const TractogramBatch& batch, std::size_t first, std::size_t la
 Result<TractogramBatch> linearise(const TractogramBatch& batch, const TractogramLayout& layout,
                                   const LinearisePlan& plan) {
   if (!(plan.tolerance_mm >= 0) || !(plan.max_segment_mm > 0)) {
-    return fail(ErrorKind::invalid_argument, "a tolerance of {} mm or segments of {} mm are not possible",
-                plan.tolerance_mm, plan.max_segment_mm);
+    return fail_argument("linearise", "a tolerance of {} mm or segments of {} mm are not possible", plan.tolerance_mm,
+                         plan.max_segment_mm);
   }
   CGL_TRY(check_batch(layout, batch));
   TractogramBatch result;

@@ -176,7 +176,7 @@ TEST_P(DeviceTracking, short_memory_gives_the_same_bits_or_a_refusal_before_work
       } else {
         ++refused;
         EXPECT_EQ(prepared.error().kind(), ErrorKind::out_of_memory) << prepared.error().message();
-        EXPECT_NE(prepared.error().message().find("--device cpu"), std::string::npos) << prepared.error().message();
+        EXPECT_NE(prepared.error().message().find("use device cpu"), std::string::npos) << prepared.error().message();
         EXPECT_EQ(budget.used_bytes(), base) << "nothing is kept";
       }
       budget.set_limit(std::nullopt);
@@ -430,7 +430,7 @@ TEST_P(DeviceTracking, the_limit_of_the_cpu_holds_for_its_field) {
     EXPECT_EQ(trackers.has_value(), percent == 100);
     if (trackers) continue;
     EXPECT_EQ(trackers.error().kind(), ErrorKind::out_of_memory);
-    for (const char* part : {"--field-precision half", "--mask", "free are", "CINGULUM_MEMORY_LIMIT"}) {
+    for (const char* part : {"field_precision half", "mask for fewer voxels", "free are", "CINGULUM_MEMORY_LIMIT"}) {
       EXPECT_NE(trackers.error().message().find(part), std::string::npos) << trackers.error().message();
     }
   }

@@ -182,10 +182,9 @@ Result<std::unique_ptr<Buffer>> CudaDevice::do_allocate(std::uint64_t bytes) {
   if (code == cudaErrorMemoryAllocation) {
     static_cast<void>(cudaGetLastError());
     const auto driver = driver_memory();
-    return fail(ErrorKind::out_of_memory,
-                "device {}: {} needed, {} free of {}; ask for less at a time or use --device cpu", id(),
-                format_bytes(bytes), driver ? format_bytes(driver->free_bytes.value_or(0)) : "an unknown amount",
-                driver ? format_bytes(driver->total_bytes) : "an unknown amount");
+    return fail(ErrorKind::out_of_memory, "device {}: {} needed, {} free of {}; ask for less at a time or use {} cpu",
+                id(), format_bytes(bytes), driver ? format_bytes(driver->free_bytes.value_or(0)) : "an unknown amount",
+                driver ? format_bytes(driver->total_bytes) : "an unknown amount", argument_name("device"));
   }
   CGL_TRY(cuda_status(code, "device {}: allocating {}", id(), format_bytes(bytes)));
   return std::make_unique<CudaBuffer>(*this, DeviceMemory(memory, DeviceDeleter{&blocking_calls()}), bytes);

@@ -71,7 +71,7 @@ TEST_P(Cuda, when_the_card_is_full_requests_are_refused_with_numbers_and_smaller
     const auto ballast = testing::take_all_but(device(), std::uint64_t{64} << 20);
     const auto refused = device().allocate(std::uint64_t{1} << 30);
     EXPECT_TRUE(fails_with(refused, ErrorKind::out_of_memory, "1.0 GiB needed"));
-    EXPECT_TRUE(fails_with(refused, ErrorKind::out_of_memory, "--device cpu"));
+    EXPECT_TRUE(fails_with(refused, ErrorKind::out_of_memory, "use device cpu"));
     ASSERT_OK_AND_ASSIGN(const SelfcheckResult small, run_selfcheck(device(), 10000));
     EXPECT_EQ(small.equal, small.items);
   }

@@ -76,8 +76,7 @@ Result<std::unique_ptr<Kernel>> compile_cuda_kernel(CudaDevice& device, const Ke
     CGL_TRY_ASSIGN(compiled, compile_cuda_source(*nvrtc, source, architecture));
     report.log = compiled->log;
     if (cache != nullptr) {
-      if (const Status stored = cache->store(key, pack(*compiled)); !stored)
-        log_warning("{}", stored.error().message());
+      if (const Status stored = cache->store(key, pack(*compiled)); !stored) log_warning("{}", stored.error());
     }
   }
 

@@ -247,9 +247,8 @@ Result<std::unique_ptr<Buffer>> WebgpuDevice::do_allocate(std::uint64_t bytes) {
                               "allocating " + format_bytes(bytes));
   if (!buffer) {
     // Whatever wgpu calls it, a well-formed request that fails is a lack of memory.
-    return fail(ErrorKind::out_of_memory,
-                "{}; {} are in use by this program; ask for less at a time or use --device cpu",
-                buffer.error().message(), format_bytes(budget().used_bytes() - bytes));
+    return fail(ErrorKind::out_of_memory, "{}; {} are in use by this program; ask for less at a time or use {} cpu",
+                buffer.error().message(), format_bytes(budget().used_bytes() - bytes), argument_name("device"));
   }
   return std::make_unique<WebgpuBuffer>(*this, std::move(*buffer), bytes);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/interrupt.hpp"
 #include "dmri/models/aligned_numbers.hpp"
 #include "dmri/models/bootstrap_kernel.hpp"
 #include "dmri/models/harmonic_fit.hpp"
@@ -73,17 +72,17 @@ Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices, std
                                          .inverse = matrices.inverse.values.data(),
                                          .residual = matrices.residual.values.data()};
   if (machine.device != nullptr) {
-    CGL_TRY(machine.device->prepare_bootstrap(view, {signals, stride}, voxels, machine.pool));
+    CGL_TRY(machine.device->prepare_bootstrap(view, {signals, stride}, voxels, machine.pool, machine.cancel));
     return voxels;
   }
   machine.pool.parallel_for(count, 512, [&](std::size_t begin, std::size_t end) {
-    if (interrupt_requested()) return;
+    if (machine.cancel.cancelled()) return;
     AlignedNumbers memory(8 * (stride + volumes.size() + std::max(voxels.coefficient_count, volumes.size())));
     numerics::with_packs<double>(
         [&]<class Number>() { prepare_piece<Number>(view, signals.data(), stride, begin, end, memory.data(), voxels); },
         level);
   });
-  CGL_TRY(check_interrupt());
+  CGL_TRY(machine.cancel.check());
   return voxels;
 }
 

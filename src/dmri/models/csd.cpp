@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstring>
 
-#include "base/interrupt.hpp"
 #include "dmri/models/harmonic_fit.hpp"
 #include "dmri/models/unroll.hpp"
 #include "numerics/pack.hpp"
@@ -374,8 +373,8 @@ Result<CsdModel> CsdModel::create(std::span<const Vec3d> directions, std::span<c
                                   std::span<const Vec3d> constraint, const CsdOptions& options) {
   const int count = numerics::coefficient_count(options.degree, false);
   if (options.degree < 0 || options.degree % 2 != 0 || options.degree > numerics::largest_harmonic_degree) {
-    return fail(ErrorKind::invalid_argument, "csd: degree {} is not an even number from 0 to {}", options.degree,
-                numerics::largest_harmonic_degree);
+    return fail_argument("sh_order", "csd: degree {} is not an even number from 0 to {}", options.degree,
+                         numerics::largest_harmonic_degree);
   }
   if (directions.empty() || constraint.empty()) {
     return fail(ErrorKind::invalid_argument,
@@ -383,14 +382,14 @@ Result<CsdModel> CsdModel::create(std::span<const Vec3d> directions, std::span<c
                 constraint.size());
   }
   if (constraint.size() > static_cast<std::size_t>(csd_largest_directions)) {
-    return fail(ErrorKind::invalid_argument, "csd: {} constraint directions, at most {} are supported",
-                constraint.size(), csd_largest_directions);
+    return fail_argument("csd_sphere", "csd: {} constraint directions, at most {} are supported", constraint.size(),
+                         csd_largest_directions);
   }
   if (response.size() < static_cast<std::size_t>(options.degree / 2 + 1)) {
-    return fail(ErrorKind::invalid_argument,
-                "csd: the response has {} zonal coefficients (degree {}), degree {} needs {}; use --sh-order {}",
-                response.size(), 2 * (static_cast<int>(response.size()) - 1), options.degree, options.degree / 2 + 1,
-                2 * (static_cast<int>(response.size()) - 1));
+    return fail_argument(
+        "sh_order", "csd: the response has {} zonal coefficients (degree {}), degree {} needs {}; use {} {}",
+        response.size(), 2 * (static_cast<int>(response.size()) - 1), options.degree, options.degree / 2 + 1,
+        argument_name("sh_order"), 2 * (static_cast<int>(response.size()) - 1));
   }
   CsdModel model;
   model.basis_ = {options.convention, options.degree, false};
@@ -412,7 +411,7 @@ Result<CsdModel> CsdModel::create(std::span<const Vec3d> directions, std::span<c
         response[static_cast<std::size_t>(l / 2)] / along_z[numerics::coefficient_index(l, 0, false)];
   }
   if (!(rotational[0] > 0)) {
-    return fail(ErrorKind::invalid_argument, "csd: the response has the mean {}, which is not positive", response[0]);
+    return fail_argument("response", "csd: the response has the mean {}, which is not positive", response[0]);
   }
 
   const DenseMatrix gradient_basis = harmonic_matrix(model.basis_, directions);
@@ -488,7 +487,7 @@ Result<CsdFit> fit_csd(const CsdModel& model, std::span<const float> signals, st
   CsdFit fit;
   fit.coefficients.resize(voxels * model.coefficient_count());
   if (machine.device != nullptr) {
-    CGL_TRY(machine.device->fit_csd(view, {signals, stride}, volumes, fit, machine.pool, advance));
+    CGL_TRY(machine.device->fit_csd(view, {signals, stride}, volumes, fit, machine.pool, machine.cancel, advance));
     return fit;
   }
   std::atomic<std::size_t> unconstrained{0}, not_converged{0}, not_solvable{0};
@@ -496,7 +495,7 @@ Result<CsdFit> fit_csd(const CsdModel& model, std::span<const float> signals, st
   // Large enough that the lanes left empty at the end of a piece do not matter.
   constexpr std::size_t grain = 1024;
   machine.pool.parallel_for(voxels, grain, [&](std::size_t begin, std::size_t end) {
-    if (interrupt_requested()) return;
+    if (machine.cancel.cancelled()) return;
     Workspace work(view);
     Counts counts;
     const Piece piece = {signals.data(), stride, volumes.data(), fit.coefficients.data(), begin, end};
@@ -507,7 +506,7 @@ Result<CsdFit> fit_csd(const CsdModel& model, std::span<const float> signals, st
     iterations += counts.iterations;
     if (advance) advance(end - begin);
   });
-  CGL_TRY(check_interrupt());
+  CGL_TRY(machine.cancel.check());
   fit.unconstrained = unconstrained;
   fit.not_converged = not_converged;
   fit.not_solvable = not_solvable;

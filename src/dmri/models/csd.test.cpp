@@ -254,7 +254,7 @@ TEST(Csd, what_cannot_be_a_model_is_refused) {
                                   ErrorKind::invalid_argument, "degree 7"));
   options.degree = 10;
   EXPECT_TRUE(testing::fails_with(CsdModel::create(setup.gradients, zonal, constraint, options),
-                                  ErrorKind::invalid_argument, "--sh-order 8"));
+                                  ErrorKind::invalid_argument, "use sh_order 8"));
   options.degree = 8;
   EXPECT_TRUE(
       testing::fails_with(CsdModel::create(setup.gradients, std::vector<double>{-1, 0, 0, 0, 0}, constraint, options),

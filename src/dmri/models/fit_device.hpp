@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 
@@ -38,7 +39,7 @@ struct FitRecords {
 using FitAdvance = std::function<void(std::size_t)>;
 
 // Every function fills vectors that have their size already, and adds to the counts beside them. Views point to host
-// memory. One call at a time. The pool's threads move memory to and from the device's staging.
+// memory. The pool's threads move memory to and from the device's staging. All functions: one caller at a time
 class FitDevice {
  public:
   virtual ~FitDevice() = default;
@@ -48,27 +49,30 @@ class FitDevice {
   [[nodiscard]] virtual const std::string& name() const = 0;  // "cuda:0"
 
   [[nodiscard]] virtual Status fit_tensors(const TensorDesign& design, const FitRecords& signals, TensorFit& fit,
-                                           ThreadPool& pool, const FitAdvance& advance) = 0;
+                                           ThreadPool& pool, const CancelToken& cancel, const FitAdvance& advance) = 0;
   [[nodiscard]] virtual Status fit_q_ball(const QBallView& view, const FitRecords& signals, QBallFit& fit,
-                                          ThreadPool& pool, const FitAdvance& advance) = 0;
+                                          ThreadPool& pool, const CancelToken& cancel, const FitAdvance& advance) = 0;
   [[nodiscard]] virtual Status prepare_bootstrap(const BootstrapPreparationView& view, const FitRecords& signals,
-                                                 BootstrapVoxels& voxels, ThreadPool& pool) = 0;
+                                                 BootstrapVoxels& voxels, ThreadPool& pool,
+                                                 const CancelToken& cancel) = 0;
   [[nodiscard]] virtual Status fit_csd(const CsdView& view, const FitRecords& signals,
                                        std::span<const std::uint32_t> volumes, CsdFit& fit, ThreadPool& pool,
-                                       const FitAdvance& advance) = 0;
+                                       const CancelToken& cancel, const FitAdvance& advance) = 0;
   // Rows of `matrix` times each record of coefficients; `clip` makes negative amplitudes zero.
   [[nodiscard]] virtual Status sample(const DenseMatrix& matrix, const FitRecords& coefficients, bool clip,
-                                      std::span<float> amplitudes, ThreadPool& pool) = 0;
+                                      std::span<float> amplitudes, ThreadPool& pool, const CancelToken& cancel) = 0;
 
  protected:
   FitDevice() = default;
 };
 
 struct FitMachine {
-  FitMachine(ThreadPool& threads, FitDevice* on = nullptr) : pool(threads), device(on) {}
+  FitMachine(ThreadPool& threads, FitDevice* on = nullptr, CancelToken stopped_by = {})
+      : pool(threads), device(on), cancel(std::move(stopped_by)) {}
 
   ThreadPool& pool;
-  FitDevice* device;  // null: the pool's threads compute
+  FitDevice* device;   // null: the pool's threads compute
+  CancelToken cancel;  // of the run: every fit polls it
 };
 
 // The device outlives what is made.

@@ -1,6 +1,5 @@
 #include "dmri/models/fit_folder.hpp"
 
-#include "base/interrupt.hpp"
 #include "base/json_text.hpp"
 #include "formats/nifti.hpp"
 #include "formats/sidecar.hpp"
@@ -19,11 +18,12 @@ Status check_folder(const fs::path& folder, const WriteOptions& options) {
   const fs::file_status status = fs::status(folder, error);
   if (fs::exists(status)) {
     if (!fs::is_directory(status)) {
-      return fail(ErrorKind::already_exists, "{} exists and is not a folder; --out names a folder", folder.string());
+      return fail(ErrorKind::already_exists, "{} exists and is not a folder; {} names a folder", folder.string(),
+                  argument_name("out"));
     }
     if (!options.force && fs::exists(folder / summary_name, error)) {
-      return fail(ErrorKind::already_exists, "{} holds a fit already; use another --out, or --force to replace it",
-                  folder.string());
+      return fail(ErrorKind::already_exists, "{} holds a fit already; use another {}, or {} to replace it",
+                  folder.string(), argument_name("out"), argument_name("force"));
     }
     return {};
   }
@@ -49,9 +49,12 @@ Status FitFolder::make_folder() {
   if (made_) return {};
   std::error_code error;
   fs::create_directory(folder_, error);
-  if (error) return fail(ErrorKind::io, "making the folder {}: {}", folder_.string(), error.message());
+  if (error)
+    return fail_file(folder_.string(), ErrorKind::io, "making the folder {}: {}", folder_.string(), error.message());
   fs::remove(folder_ / summary_name, error);
-  if (error) return fail(ErrorKind::io, "removing {}: {}", (folder_ / summary_name).string(), error.message());
+  if (error)
+    return fail_file((folder_ / summary_name).string(), ErrorKind::io, "removing {}: {}",
+                     (folder_ / summary_name).string(), error.message());
   made_ = true;
   return {};
 }
@@ -75,7 +78,7 @@ Status FitFolder::write_map(const std::string& name, std::span<const float> reco
   CGL_TRY_ASSIGN(NiftiWriter writer, NiftiWriter::create(path, geometry_, further, options));
   std::vector<float> volume(static_cast<std::size_t>(geometry_.voxel_count()), 0.0f);
   for (std::size_t column = 0; column < columns; ++column) {
-    CGL_TRY(check_interrupt());
+    CGL_TRY(options_.cancel.check());
     for (std::size_t v = 0; v < voxels_.size(); ++v) volume[voxels_[v]] = records[v * columns + column];
     CGL_TRY(writer.append(std::span<const float>(volume)));
   }

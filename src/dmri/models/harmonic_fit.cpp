@@ -113,10 +113,11 @@ Result<ResidualMatrix> leveraged_residual_matrix(const DenseMatrix& hat) {
     }
   }
   if (result.exact_rows == count) {
-    return fail(ErrorKind::invalid_argument,
-                "residual bootstrap: the fit reproduces all {} directions exactly, there is no residual to draw from; "
-                "use a lower --sh-order or more directions",
-                count);
+    return fail_argument(
+        "sh_order",
+        "residual bootstrap: the fit reproduces all {} directions exactly, there is no residual to draw from; "
+        "use a lower {} or more directions",
+        count, argument_name("sh_order"));
   }
   for (std::size_t j = 0; j < count; ++j) {
     double sum = 0;

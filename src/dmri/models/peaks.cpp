@@ -9,17 +9,18 @@ namespace cingulum {
 Result<PeakFinder> PeakFinder::create(const Sphere& sphere, const PeakOptions& options) {
   const double widest = sphere.half ? 90 : 180;
   if (!(options.relative_threshold >= 0 && options.relative_threshold <= 1)) {
-    return fail(ErrorKind::invalid_argument, "finding peaks: the relative threshold is {}; it lies between 0 and 1",
-                options.relative_threshold);
+    return fail_argument("relative_peak_threshold",
+                         "finding peaks: the relative threshold is {}; it lies between 0 and 1",
+                         options.relative_threshold);
   }
   if (!(options.min_separation_deg >= 0 && options.min_separation_deg <= widest)) {
-    return fail(ErrorKind::invalid_argument,
-                "finding peaks: the smallest separation is {} degrees; possible are 0 to {}",
-                options.min_separation_deg, widest);
+    return fail_argument("min_separation_angle",
+                         "finding peaks: the smallest separation is {} degrees; possible are 0 to {}",
+                         options.min_separation_deg, widest);
   }
   if (options.max_peaks == 0 || options.max_peaks > sphere.size()) {
-    return fail(ErrorKind::invalid_argument, "finding peaks: at most {} peaks; possible are 1 to {}", options.max_peaks,
-                sphere.size());
+    return fail_argument("peaks", "finding peaks: at most {} peaks; possible are 1 to {}", options.max_peaks,
+                         sphere.size());
   }
   PeakFinder finder;
   finder.neighbour_offsets_ = sphere.neighbour_offsets;

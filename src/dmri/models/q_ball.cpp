@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/interrupt.hpp"
 #include "dmri/models/aligned_numbers.hpp"
 #include "dmri/models/harmonic_fit.hpp"
 #include "numerics/pack_elementary.hpp"
@@ -44,8 +43,8 @@ CGL_INLINE void fit_piece(const QBallView& view, const Piece& piece, double* mem
 
 Result<QBallMatrices> make_q_ball_matrices(std::span<const numerics::Vec3d> directions, const QBallOptions& options) {
   if (options.degree < 0 || options.degree % 2 != 0 || options.degree > numerics::largest_harmonic_degree) {
-    return fail(ErrorKind::invalid_argument, "degree {} is not an even number from 0 to {}", options.degree,
-                numerics::largest_harmonic_degree);
+    return fail_argument("sh_order", "degree {} is not an even number from 0 to {}", options.degree,
+                         numerics::largest_harmonic_degree);
   }
   if (directions.empty()) {
     return fail(ErrorKind::invalid_argument, "there is no diffusion-weighted volume");
@@ -73,11 +72,12 @@ Result<QBallFit> fit_q_ball(const QBallMatrices& matrices, const QBallOptions& o
                             std::span<const std::uint32_t> b0_volumes, const FitMachine& machine,
                             const std::function<void(std::size_t)>& advance, numerics::SimdLevel level) {
   if (b0_volumes.empty()) {
-    return fail(ErrorKind::invalid_argument,
-                "there is no b0 volume to divide the signals by; raise --b0-threshold where the lowest b-value is one");
+    return fail_argument("b0_threshold",
+                         "there is no b0 volume to divide the signals by; raise {} where the lowest b-value is one",
+                         argument_name("b0_threshold"));
   }
   if (!(options.min_signal > 0)) {
-    return fail(ErrorKind::invalid_argument, "the smallest signal is {}; it must be above 0", options.min_signal);
+    return fail_argument("min_signal", "the smallest signal is {}; it must be above 0", options.min_signal);
   }
   const std::size_t voxels = stride == 0 ? 0 : signals.size() / stride;
   const std::size_t count = matrices.linear.rows;
@@ -94,17 +94,17 @@ Result<QBallFit> fit_q_ball(const QBallMatrices& matrices, const QBallOptions& o
   fit.coefficients.resize(voxels * count);
   fit.gfa.resize(voxels);
   if (machine.device != nullptr) {
-    CGL_TRY(machine.device->fit_q_ball(view, {signals, stride}, fit, machine.pool, advance));
+    CGL_TRY(machine.device->fit_q_ball(view, {signals, stride}, fit, machine.pool, machine.cancel, advance));
     return fit;
   }
   machine.pool.parallel_for(voxels, 1024, [&](std::size_t begin, std::size_t end) {
-    if (interrupt_requested()) return;
+    if (machine.cancel.cancelled()) return;
     AlignedNumbers memory(8 * (stride + 2 * volumes.size() + 2 * count));
     const Piece piece = {signals.data(), stride, begin, end, fit.coefficients.data(), fit.gfa.data()};
     numerics::with_packs<double>([&]<class Number>() { fit_piece<Number>(view, piece, memory.data()); }, level);
     if (advance) advance(end - begin);
   });
-  CGL_TRY(check_interrupt());
+  CGL_TRY(machine.cancel.check());
   return fit;
 }
 

@@ -120,7 +120,7 @@ TEST(HarmonicFit, a_direction_that_is_fitted_exactly_has_no_residual) {
   auto directions = half_sphere();
   directions.resize(15);
   EXPECT_TRUE(testing::fails_with(leveraged_residual_matrix(hat_matrix(harmonic_matrix(basis, directions))),
-                                  ErrorKind::invalid_argument, "--sh-order"));
+                                  ErrorKind::invalid_argument, "a lower sh_order"));
   // Degree 2 has six coefficients; eleven directions on the equator leave one of the six to the pole alone.
   const numerics::HarmonicBasis low = {HarmonicConvention::descoteaux07_legacy, 2, false};
   std::vector<Vec3d> flat = {{0, 0, 1}};

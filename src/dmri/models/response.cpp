@@ -168,8 +168,9 @@ Result<std::vector<double>> zonal_response(const FibreResponse& response, std::s
   const auto wanted = static_cast<std::size_t>(degree / 2 + 1);
   if (!response.eigenvalues) {
     if (response.zonal.size() < wanted) {
-      return fail(ErrorKind::invalid_argument, "the response has degree {}, {} is needed; use --sh-order {}",
-                  2 * (response.zonal.size() - 1), degree, 2 * (response.zonal.size() - 1));
+      return fail_argument("sh_order", "the response has degree {}, {} is needed; use {} {}",
+                           2 * (response.zonal.size() - 1), degree, argument_name("sh_order"),
+                           2 * (response.zonal.size() - 1));
     }
     return std::vector<double>(response.zonal.begin(), response.zonal.begin() + static_cast<std::ptrdiff_t>(wanted));
   }

@@ -37,7 +37,8 @@ Result<BulkVector<float>> sample_harmonics(numerics::HarmonicBasis basis, std::s
   const std::size_t voxels = coefficients.size() / matrix.columns;
   BulkVector<float> amplitudes(voxels * directions.size());
   if (machine.device != nullptr) {
-    CGL_TRY(machine.device->sample(matrix, {coefficients, matrix.columns}, clip, amplitudes, machine.pool));
+    CGL_TRY(
+        machine.device->sample(matrix, {coefficients, matrix.columns}, clip, amplitudes, machine.pool, machine.cancel));
     return amplitudes;
   }
   machine.pool.parallel_for(voxels, 512, [&](std::size_t begin, std::size_t end) {

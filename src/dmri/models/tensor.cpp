@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/interrupt.hpp"
 #include "dmri/models/tensor_kernel.hpp"
 #include "numerics/elementary64.hpp"
 #include "numerics/pack.hpp"
@@ -138,8 +137,8 @@ Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double>
                 options.use_volume.size());
   }
   if (!(options.min_signal > 0)) {
-    return fail(ErrorKind::invalid_argument, "fitting tensors: the smallest signal is {}; it must be above 0",
-                options.min_signal);
+    return fail_argument("min_signal", "fitting tensors: the smallest signal is {}; it must be above 0",
+                         options.min_signal);
   }
   return catch_out_of_memory([&]() -> Result<TensorFit> {
     CGL_TRY_ASSIGN(const DesignTables tables, prepare_design(b_values, directions, options));
@@ -152,14 +151,14 @@ Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double>
     fit.least_diffusivity = tables.view.least_diffusivity;
     if (machine.device != nullptr) {
       CGL_TRY(machine.device->fit_tensors(tables.view, {signals.values, signals.volumes}, fit, machine.pool,
-                                          [&](std::size_t voxels) {
+                                          machine.cancel, [&](std::size_t voxels) {
                                             if (progress != nullptr) progress->advance(voxels);
                                           }));
       return fit;
     }
     std::atomic<std::size_t> unsolvable = 0;
     machine.pool.parallel_for(count, voxels_per_piece, [&](std::size_t begin, std::size_t end) {
-      if (interrupt_requested()) return;
+      if (machine.cancel.cancelled()) return;
       std::vector<double> scratch(signals.volumes * widest_pack);
       std::size_t found = 0;
       numerics::with_packs<double>(
@@ -167,7 +166,7 @@ Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double>
       unsolvable += found;
       if (progress != nullptr) progress->advance(end - begin);
     });
-    CGL_TRY(check_interrupt());
+    CGL_TRY(machine.cancel.check());
     fit.unsolvable = unsolvable;
     return fit;
   });
@@ -195,7 +194,7 @@ Result<TensorOrder> parse_tensor_order(std::string_view name) {
   if (name == "mrtrix") return TensorOrder::mrtrix;
   if (name == "dipy") return TensorOrder::dipy;
   if (name == "fsl") return TensorOrder::fsl;
-  return fail(ErrorKind::invalid_argument, "there is no order of tensors '{}' (known: mrtrix, dipy, fsl)", name);
+  return fail_argument("tensor_order", "there is no order of tensors '{}' (known: mrtrix, dipy, fsl)", name);
 }
 
 void convert_tensors(std::span<float> tensors, TensorOrder from, TensorOrder to) {

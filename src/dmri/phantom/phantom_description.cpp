@@ -222,11 +222,11 @@ Result<PhantomTruth> parse_phantom(std::string_view json) {
 
 Result<PhantomTruth> read_phantom(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "phantom.json";
-  return add_context(catch_out_of_memory([&]() -> Result<PhantomTruth> {
-                       CGL_TRY_ASSIGN(const std::string text, read_text_file(path, std::uint64_t{64} << 20U));
-                       return parse_phantom(text);
-                     }),
-                     "reading {}", path.string());
+  return add_file_context(catch_out_of_memory([&]() -> Result<PhantomTruth> {
+                            CGL_TRY_ASSIGN(const std::string text, read_text_file(path, std::uint64_t{64} << 20U));
+                            return parse_phantom(text);
+                          }),
+                          "reading", path.string());
 }
 
 }  // namespace cingulum

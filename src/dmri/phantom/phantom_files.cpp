@@ -29,7 +29,7 @@ class PhantomWriter {
                 const WriteOptions& options, ThreadPool& pool)
       : request_(request), field_(std::move(field)), folder_(std::move(folder)), options_(options), pool_(pool) {}
 
-  Status write_series(const ProgressOptions& progress_options);
+  Status write_series(const RunContext& context);
   Status write_gradients();
   Status write_tissue();
   Status write_bundles();
@@ -89,7 +89,7 @@ Status PhantomWriter::write_volume(const std::string& name, std::span<const floa
   return write_image(folder_ / name, geometry(), volumes, values, options);
 }
 
-Status PhantomWriter::write_series(const ProgressOptions& progress_options) {
+Status PhantomWriter::write_series(const RunContext& context) {
   const PhantomNoise noise{sigma(), request_.seed};
   series_type_ = element_type_of<float>();
   if (request_.type == SeriesType::int16 || (request_.type == SeriesType::automatic && noise.sigma > 0)) {
@@ -110,9 +110,10 @@ Status PhantomWriter::write_series(const ProgressOptions& progress_options) {
   const PhantomScheme& scheme = request_.scheme;
   CGL_TRY_ASSIGN(NiftiWriter writer, NiftiWriter::create(folder_ / "dwi.nii.gz", geometry(),
                                                          {static_cast<std::int64_t>(scheme.volumes())}, options));
-  Progress progress("measuring", scheme.volumes(), "volumes", progress_options);
+  Progress progress("measuring", scheme.volumes(), "volumes", context.progress);
   std::vector<float> volume(voxels());
   for (std::size_t i = 0; i < scheme.volumes(); ++i) {
+    CGL_TRY(context.cancel.check());
     synthesise(field_, request_.signals, scheme.b_values[i], scheme.directions[i], noise, static_cast<std::uint32_t>(i),
                volume, pool_);
     CGL_TRY(writer.append(std::span<const float>(volume)));
@@ -341,8 +342,8 @@ Status prepare_folder(const std::filesystem::path& folder, const PhantomModel& m
       return fail(ErrorKind::invalid_argument, "{} is not a folder", folder.string());
     }
     if (!options.force && !std::filesystem::is_empty(folder, error)) {
-      return fail(ErrorKind::already_exists, "the folder {} is not empty; use --force to replace the phantom in it",
-                  folder.string());
+      return fail(ErrorKind::already_exists, "the folder {} is not empty; use {} to replace the phantom in it",
+                  folder.string(), argument_name("force"));
     }
     if (auto old = read_phantom(folder)) {
       std::filesystem::remove(folder / "phantom.json", error);
@@ -377,11 +378,11 @@ std::vector<Vec3d> fsl_vectors(std::span<const Vec3d> world, const Affine& voxel
 }
 
 Result<PhantomSummary> write_phantom(const PhantomRequest& request, const std::filesystem::path& folder,
-                                     const WriteOptions& options, ThreadPool& pool, const ProgressOptions& progress) {
+                                     const WriteOptions& options, ThreadPool& pool, const RunContext& context) {
   return catch_out_of_memory([&]() -> Result<PhantomSummary> {
     if (request.truth_fibres < 1 || request.truth_fibres > 100'000 || !(request.truth_step_mm >= 0.01)) {
-      return fail(ErrorKind::invalid_argument, "{} true fibres per bundle in steps of {} mm", request.truth_fibres,
-                  request.truth_step_mm);
+      return fail_argument("truth_fibres", "{} true fibres per bundle in steps of {} mm", request.truth_fibres,
+                           request.truth_step_mm);
     }
     std::set<std::string> names;
     for (const BundleShape& bundle : request.model.bundles) {
@@ -395,7 +396,7 @@ Result<PhantomSummary> write_phantom(const PhantomRequest& request, const std::f
     CGL_TRY(prepare_folder(folder, request.model, options));
     CGL_TRY_ASSIGN(PhantomField field, PhantomField::create(request.model, std::move(grid), request.subsamples, pool));
     PhantomWriter writer(request, std::move(field), folder, options, pool);
-    CGL_TRY(writer.write_series(progress));
+    CGL_TRY(writer.write_series(context));
     CGL_TRY(writer.write_gradients());
     CGL_TRY(writer.write_tissue());
     CGL_TRY(writer.write_bundles());

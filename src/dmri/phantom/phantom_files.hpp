@@ -18,8 +18,8 @@
 
 #include "base/atomic_file.hpp"
 #include "base/element_type.hpp"
-#include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/run_context.hpp"
 #include "base/thread_pool.hpp"
 #include "dmri/phantom/phantom_bundle.hpp"
 #include "dmri/phantom/phantom_grid.hpp"
@@ -63,7 +63,7 @@ struct PhantomSummary {
 // of an earlier phantom are replaced, and those that the new one does not have are removed.
 [[nodiscard]] Result<PhantomSummary> write_phantom(const PhantomRequest& request, const std::filesystem::path& folder,
                                                    const WriteOptions& options, ThreadPool& pool,
-                                                   const ProgressOptions& progress);
+                                                   const RunContext& context);
 
 // b-vectors of world directions for images of this geometry, in the `fsl` frame.
 [[nodiscard]] std::vector<numerics::Vec3d> fsl_vectors(std::span<const numerics::Vec3d> world,

@@ -29,7 +29,8 @@ Result<PhantomSummary> write(const PhantomRequest& request, const std::filesyste
                              bool force = false) {
   const auto pool = ThreadPool::create(threads);
   EXPECT_TRUE(pool);
-  return write_phantom(request, folder, {.force = force, .sync = false}, **pool, {.style = ProgressStyle::silent});
+  return write_phantom(request, folder, {.force = force, .sync = false}, **pool,
+                       ProgressOptions{.style = ProgressStyle::silent});
 }
 
 TEST(PhantomFiles, the_description_gives_the_bundles_back_to_the_bit) {

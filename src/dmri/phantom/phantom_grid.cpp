@@ -46,12 +46,12 @@ Matrix rotation(const std::array<double, 3>& degrees) {
 Result<PhantomGrid> phantom_grid(Vec3d extent_mm, const GridOptions& options) {
   for (const double edge : options.voxel_mm) {
     if (!(edge >= 0.1 && edge <= 20)) {
-      return fail(ErrorKind::invalid_argument, "a voxel edge of {} mm (0.1 to 20 are accepted)", edge);
+      return fail_argument("voxel_size", "a voxel edge of {} mm (0.1 to 20 are accepted)", edge);
     }
   }
   for (const double angle : options.rotate_deg) {
     if (!(angle >= -360 && angle <= 360)) {
-      return fail(ErrorKind::invalid_argument, "a rotation by {} degrees (-360 to 360 are accepted)", angle);
+      return fail_argument("rotate", "a rotation by {} degrees (-360 to 360 are accepted)", angle);
     }
   }
   const Matrix turned = rotation(options.rotate_deg);
@@ -67,8 +67,8 @@ Result<PhantomGrid> phantom_grid(Vec3d extent_mm, const GridOptions& options) {
   constexpr std::int64_t most_voxels = std::int64_t{1} << 30U;
   const auto& size = grid.canonical.size;
   if (size[0] > 32767 || size[1] > 32767 || size[2] > 32767 || size[0] * size[1] > most_voxels / size[2]) {
-    return fail(ErrorKind::invalid_argument, "a grid of {} x {} x {} voxels is too large; choose larger voxels",
-                size[0], size[1], size[2]);
+    return fail_argument("voxel_size", "a grid of {} x {} x {} voxels is too large; choose larger voxels", size[0],
+                         size[1], size[2]);
   }
   Affine& affine = grid.canonical.voxel_to_world;
   for (int row = 0; row < 3; ++row) {
@@ -82,8 +82,8 @@ Result<PhantomGrid> phantom_grid(Vec3d extent_mm, const GridOptions& options) {
   }
   // The stored axes.
   if (options.orientation.size() != 3) {
-    return fail(ErrorKind::invalid_argument, "orientation '{}': three letters, one of R/L, A/P, S/I each",
-                options.orientation);
+    return fail_argument("orientation", "orientation '{}': three letters, one of R/L, A/P, S/I each",
+                         options.orientation);
   }
   constexpr std::string_view positive = "RAS";
   constexpr std::string_view negative = "LPI";
@@ -95,8 +95,8 @@ Result<PhantomGrid> phantom_grid(Vec3d extent_mm, const GridOptions& options) {
     const std::size_t up = positive.find(letter), down = negative.find(letter);
     const std::size_t from = up != std::string_view::npos ? up : down;
     if (from == std::string_view::npos || taken[from]) {
-      return fail(ErrorKind::invalid_argument, "orientation '{}': three letters, one of R/L, A/P, S/I each",
-                  options.orientation);
+      return fail_argument("orientation", "orientation '{}': three letters, one of R/L, A/P, S/I each",
+                           options.orientation);
     }
     taken[from] = true;
     grid.canonical_axis[axis] = static_cast<int>(from);

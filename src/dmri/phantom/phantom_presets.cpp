@@ -204,11 +204,10 @@ const std::vector<std::string>& phantom_preset_names() {
 
 Result<PhantomModel> phantom_preset(std::string_view name, const PresetOptions& options) {
   if (!(options.angle_deg >= 5 && options.angle_deg <= 90)) {
-    return fail(ErrorKind::invalid_argument, "bundles that cross at {} degrees (5 to 90 are accepted)",
-                options.angle_deg);
+    return fail_argument("angle", "bundles that cross at {} degrees (5 to 90 are accepted)", options.angle_deg);
   }
   if (!(options.gap_mm >= 0 && options.gap_mm <= 10)) {
-    return fail(ErrorKind::invalid_argument, "a gap of {} mm (0 to 10 are accepted)", options.gap_mm);
+    return fail_argument("gap", "a gap of {} mm (0 to 10 are accepted)", options.gap_mm);
   }
   Result<PhantomModel> model = [&]() -> Result<PhantomModel> {
     if (name == "straight") return straight();
@@ -227,8 +226,8 @@ Result<PhantomModel> phantom_preset(std::string_view name, const PresetOptions& 
     if (name == "deadend") return deadend(options.gap_mm);
     if (name == "all") return all_of_them();
     if (name == "brain") return brain_phantom();
-    return fail(ErrorKind::invalid_argument, "there is no phantom '{}' (known: {})", name,
-                fmt::join(phantom_preset_names(), ", "));
+    return fail_argument("preset", "there is no phantom '{}' (known: {})", name,
+                         fmt::join(phantom_preset_names(), ", "));
   }();
   if (model && model->regions.empty()) {
     // Grey matter up to 3 mm from the faces of the box.

@@ -51,17 +51,17 @@ std::vector<Vec3d> spread_directions(int count) {
 
 Result<PhantomScheme> shell_scheme(int directions, const std::vector<double>& b_values, int b0_count) {
   if (directions < 6 || directions > most_directions) {
-    return fail(ErrorKind::invalid_argument, "{} directions (6 to {} are accepted)", directions, most_directions);
+    return fail_argument("directions", "{} directions (6 to {} are accepted)", directions, most_directions);
   }
   if (b_values.empty() || b_values.size() > 16) {
-    return fail(ErrorKind::invalid_argument, "{} shells (1 to 16 are accepted)", b_values.size());
+    return fail_argument("b_values", "{} shells (1 to 16 are accepted)", b_values.size());
   }
   for (const double b : b_values) {
     if (!(b > 50 && b <= 50'000)) {
-      return fail(ErrorKind::invalid_argument, "a shell of b = {} s/mm^2 (above 50, at most 50000)", b);
+      return fail_argument("b_values", "a shell of b = {} s/mm^2 (above 50, at most 50000)", b);
     }
   }
-  if (b0_count > 1000) return fail(ErrorKind::invalid_argument, "{} b0 volumes (at most 1000)", b0_count);
+  if (b0_count > 1000) return fail_argument("b0", "{} b0 volumes (at most 1000)", b0_count);
   const std::vector<Vec3d> spread = spread_directions(directions);
   PhantomScheme scheme;
   const auto add_b0 = [&] {
@@ -99,8 +99,7 @@ Result<PhantomScheme> named_scheme(std::string_view name) {
     if (name == "dirs60-b2000") return shell_scheme(60, {2000});
     if (name == "shells3-64") return shell_scheme(64, {1000, 2000, 3000});
     if (name == "dirs150-b2000") return shell_scheme(150, {2000}, 10);  // as the Stanford HARDI set
-    return fail(ErrorKind::invalid_argument, "there is no scheme '{}' (known: {})", name,
-                fmt::join(scheme_names(), ", "));
+    return fail_argument("scheme", "there is no scheme '{}' (known: {})", name, fmt::join(scheme_names(), ", "));
   }();
   if (scheme) scheme->name = name;
   return scheme;

@@ -296,7 +296,7 @@ std::vector<WeightedDirection> merge_directions(std::span<const WeightedDirectio
 Result<PhantomField> PhantomField::create(const PhantomModel& model, PhantomGrid grid, int subsamples,
                                           ThreadPool& pool) {
   if (subsamples < 1 || subsamples > 15) {
-    return fail(ErrorKind::invalid_argument, "{} sub-samples along a voxel's edge (1 to 15 are accepted)", subsamples);
+    return fail_argument("subsamples", "{} sub-samples along a voxel's edge (1 to 15 are accepted)", subsamples);
   }
   PhantomField field;
   field.grid = std::move(grid);

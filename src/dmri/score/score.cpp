@@ -249,7 +249,7 @@ Scorer::~Scorer() = default;
 Result<Scorer> Scorer::create(const std::filesystem::path& truth, const ScoreOptions& options) {
   return catch_out_of_memory([&]() -> Result<Scorer> {
     if (options.bootstrap < 0 || options.bootstrap > 10'000) {
-      return fail(ErrorKind::invalid_argument, "{} bootstrap replicates (0 to 10000 are accepted)", options.bootstrap);
+      return fail_argument("bootstrap", "{} bootstrap replicates (0 to 10000 are accepted)", options.bootstrap);
     }
     CGL_TRY_ASSIGN(PhantomTruth phantom, read_phantom(truth));
     ScoreOptions chosen = options;
@@ -571,14 +571,15 @@ Score Scorer::finish(ThreadPool& pool) const {
 }
 
 Result<Score> score_tractogram(const std::filesystem::path& tractogram, const std::filesystem::path& truth,
-                               const ScoreOptions& options, ThreadPool& pool, const ProgressOptions& progress_options) {
+                               const ScoreOptions& options, ThreadPool& pool, const RunContext& context) {
   CGL_TRY_ASSIGN(Scorer scorer, Scorer::create(truth, options));
   return catch_out_of_memory([&]() -> Result<Score> {
     CGL_TRY_ASSIGN(const std::unique_ptr<TractogramReader> reader, TractogramReader::open(tractogram));
     const std::int64_t total = reader->layout().streamline_count;
-    Progress progress("scoring", total > 0 ? static_cast<std::uint64_t>(total) : 0, "streamlines", progress_options);
+    Progress progress("scoring", total > 0 ? static_cast<std::uint64_t>(total) : 0, "streamlines", context.progress);
     TractogramBatch batch;
     while (true) {
+      CGL_TRY(context.cancel.check());
       CGL_TRY_ASSIGN(const bool more, reader->next(batch, default_batch_points, true));
       if (!more) break;
       scorer.add(batch, pool);

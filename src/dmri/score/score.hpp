@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "base/progress.hpp"
 #include "base/result.hpp"
+#include "base/run_context.hpp"
 #include "base/thread_pool.hpp"
 #include "dmri/phantom/phantom_description.hpp"
 #include "formats/tractogram.hpp"
@@ -114,6 +114,6 @@ class Scorer {
 
 [[nodiscard]] Result<Score> score_tractogram(const std::filesystem::path& tractogram,
                                              const std::filesystem::path& truth, const ScoreOptions& options,
-                                             ThreadPool& pool, const ProgressOptions& progress);
+                                             ThreadPool& pool, const RunContext& context);
 
 }  // namespace cingulum

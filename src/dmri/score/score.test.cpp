@@ -39,7 +39,8 @@ const std::filesystem::path& phantom_folder(const std::string& preset) {
   request.scheme = *shell_scheme(6, {1000}, 1);
   request.snr = 0;
   const std::filesystem::path path = folder.path() / preset;
-  const auto summary = write_phantom(request, path, {.sync = false}, pool(), {.style = ProgressStyle::silent});
+  const auto summary =
+      write_phantom(request, path, {.sync = false}, pool(), ProgressOptions{.style = ProgressStyle::silent});
   EXPECT_TRUE(summary) << testing::message_of(summary);
   return made.emplace(preset, path).first->second;
 }

@@ -325,14 +325,14 @@ std::string describe(const GradientCheck& check) {
     case GradientVerdict::another_is_better: break;
   }
   const GradientReading& best = check.readings[check.best];
-  const std::string advice = check.better_frame
-                                 ? fmt::format("give --bvec-frame {}", gradient_frame_name(*check.better_frame))
-                                 : std::string("mend the file: its columns are exchanged or negated");
+  const std::string advice = check.better_frame ? fmt::format("give {} {}", argument_name("bvec_frame"),
+                                                              gradient_frame_name(*check.better_frame))
+                                                : std::string("mend the file: its columns are exchanged or negated");
   return fmt::format(
       "checking the b-vectors: read as {} they do not follow the fibres (coherence {:.3f}), read as {} they do "
-      "({:.3f}); "
-      "{}, or give --bvec-frame {} to keep them as they are",
-      used.name, used.coherence, best.name, best.coherence, advice, gradient_frame_name(used.frames.front()));
+      "({:.3f}); {}, or give {} {} to keep them as they are",
+      used.name, used.coherence, best.name, best.coherence, advice, argument_name("bvec_frame"),
+      gradient_frame_name(used.frames.front()));
 }
 
 }  // namespace

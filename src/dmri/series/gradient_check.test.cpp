@@ -173,7 +173,7 @@ void expect_every_frame_told_apart(const std::array<Vec3d, 3>& axes, Noise noise
         ASSERT_EQ(result.verdict, GradientVerdict::another_is_better) << what;
         ASSERT_TRUE(result.better_frame.has_value()) << what;
         EXPECT_TRUE(is_same_reading(result, truth, *result.better_frame)) << what;
-        EXPECT_NE(result.message.find("--bvec-frame"), std::string::npos);
+        EXPECT_NE(spell_argument_names(result.message).find("give bvec_frame"), std::string::npos);
       }
     }
   }

@@ -43,7 +43,7 @@ Result<SettledFrame> settle_gradient_frame(const DwiSignals& signals, const Grad
   if (!checked) {
     const bool of_the_data = checked.error().kind() == ErrorKind::invalid_argument;
     if (!given || !of_the_data) return tl::make_unexpected(std::move(checked.error()));
-    settled.not_checked = checked.error().message();
+    settled.not_checked = checked.error().marked_message();
     return settled;
   }
   settled.check = std::move(*checked);

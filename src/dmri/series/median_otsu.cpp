@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/interrupt.hpp"
 #include "numerics/classify.hpp"
 #include "numerics/elementary64.hpp"
 
@@ -68,7 +67,7 @@ class RunningMedian {
 
 // One pass over ranks; `padded` is mirrored by `radius` on all sides.
 void median_pass(const std::vector<std::uint32_t>& padded, Grid size, std::size_t radius, std::size_t rank_count,
-                 std::vector<std::uint32_t>& result, ThreadPool& pool) {
+                 std::vector<std::uint32_t>& result, ThreadPool& pool, const CancelToken& cancel) {
   const std::size_t window = 2 * radius + 1;
   const std::size_t padded_x = size.x + 2 * radius;
   const std::size_t plane = padded_x * (size.y + 2 * radius);
@@ -76,7 +75,7 @@ void median_pass(const std::vector<std::uint32_t>& padded, Grid size, std::size_
   pool.parallel_for(size.y, 0, [&](std::size_t begin, std::size_t end) {
     RunningMedian values(rank_count, middle);
     for (std::size_t y = begin; y < end; ++y) {
-      if (interrupt_requested()) return;
+      if (cancel.cancelled()) return;
       for (std::size_t x = 0; x < size.x; ++x) {
         // The window of voxel z covers the planes z to z + window - 1 of the padded volume.
         const std::uint32_t* corner = padded.data() + y * padded_x + x;
@@ -223,7 +222,7 @@ void invert(std::vector<std::uint8_t>& mask) {
 }  // namespace
 
 Result<std::vector<double>> median_filtered(std::span<const double> volume, const std::array<std::int64_t, 3>& size,
-                                            int radius, int passes, ThreadPool& pool) {
+                                            int radius, int passes, ThreadPool& pool, const CancelToken& cancel) {
   if (radius < 0 || radius > largest_radius || passes < 0) {
     return fail(ErrorKind::invalid_argument, "filtering by medians: radius {}, {} passes; possible are radii up to {}",
                 radius, passes, largest_radius);
@@ -253,8 +252,8 @@ Result<std::vector<double>> median_filtered(std::span<const double> volume, cons
     });
     for (int pass = 0; pass < passes && radius > 0; ++pass) {
       const std::vector<std::uint32_t> padded = pad(ranks, grid, static_cast<std::size_t>(radius));
-      median_pass(padded, grid, static_cast<std::size_t>(radius), values.size(), ranks, pool);
-      CGL_TRY(check_interrupt());
+      median_pass(padded, grid, static_cast<std::size_t>(radius), values.size(), ranks, pool, cancel);
+      CGL_TRY(cancel.check());
     }
     std::vector<double> result(volume.size());
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = values[ranks[i]];
@@ -263,11 +262,11 @@ Result<std::vector<double>> median_filtered(std::span<const double> volume, cons
 }
 
 Result<BrainMask> median_otsu(std::span<const double> volume, const std::array<std::int64_t, 3>& size,
-                              const MedianOtsuOptions& options, ThreadPool& pool) {
+                              const MedianOtsuOptions& options, ThreadPool& pool, const CancelToken& cancel) {
   return catch_out_of_memory([&]() -> Result<BrainMask> {
-    CGL_TRY_ASSIGN(
-        const std::vector<double> filtered,
-        add_context(median_filtered(volume, size, options.median_radius, options.passes, pool), "making a brain mask"));
+    CGL_TRY_ASSIGN(const std::vector<double> filtered,
+                   add_context(median_filtered(volume, size, options.median_radius, options.passes, pool, cancel),
+                               "making a brain mask"));
     const auto [smallest, largest] = std::minmax_element(filtered.begin(), filtered.end());
     if (!(*largest > *smallest)) {
       return fail(ErrorKind::invalid_argument,
@@ -288,8 +287,8 @@ Result<BrainMask> median_otsu(std::span<const double> volume, const std::array<s
     }
     result.voxels = static_cast<std::size_t>(std::count(result.mask.begin(), result.mask.end(), 1));
     if (result.voxels == 0) {
-      return fail(ErrorKind::invalid_argument, "making a brain mask: no voxel is above the threshold {}; give a mask",
-                  result.threshold);
+      return fail_argument("mask", "making a brain mask: no voxel is above the threshold {}; give a mask",
+                           result.threshold);
     }
     return result;
   });

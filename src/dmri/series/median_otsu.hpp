@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 
@@ -29,12 +30,13 @@ struct BrainMask {
 // `volume` is the mean of the b0 volumes (mean_of_volumes), x fastest, values finite. Fails where all voxels have one
 // value or nothing is left.
 [[nodiscard]] Result<BrainMask> median_otsu(std::span<const double> volume, const std::array<std::int64_t, 3>& size,
-                                            const MedianOtsuOptions& options, ThreadPool& pool);
+                                            const MedianOtsuOptions& options, ThreadPool& pool,
+                                            const CancelToken& cancel = {});
 
 // What median_otsu does first: `passes` times the median of the cube around each voxel.
 [[nodiscard]] Result<std::vector<double>> median_filtered(std::span<const double> volume,
                                                           const std::array<std::int64_t, 3>& size, int radius,
-                                                          int passes, ThreadPool& pool);
+                                                          int passes, ThreadPool& pool, const CancelToken& cancel = {});
 
 // Adds a volume to the sum (empty at first), values that are not finite as 0; at the end divide_sum makes it the mean.
 void add_to_sum(std::vector<double>& sum, std::span<const float> volume);

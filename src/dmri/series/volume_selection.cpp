@@ -46,15 +46,15 @@ Result<VolumeSelection> select_volumes(const GradientTable& table, ShellChoice c
       return distance_to(a, *named) < distance_to(b, *named);
     });
     if (distance_to(*nearest, *named) > named_shell_tolerance) {
-      return fail(ErrorKind::invalid_argument, "there is no shell at b = {:.0f} s/mm^2; the table has {}", *named,
-                  list_of(shells));
+      return fail_argument("shell", "there is no shell at b = {:.0f} s/mm^2; the table has {}", *named,
+                           list_of(shells));
     }
     selection.shell = *nearest;
   } else if (choice == ShellChoice::one_shell) {
     selection.shell = shells.back();
     if (shells.size() > 1) {
-      selection.warnings.push_back(
-          fmt::format("shells at b = {}: the model takes one, the highest; --shell B takes another", list_of(shells)));
+      selection.warnings.push_back(fmt::format("shells at b = {}: the model takes one, the highest; {} B takes another",
+                                               list_of(shells), argument_name("shell")));
     }
   }
   selection.volumes = b0;

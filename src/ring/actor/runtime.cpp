@@ -382,7 +382,7 @@ RuntimeTelemetry Runtime::telemetry() const {
 ScopedActor::~ScopedActor() {
   if (!actor_) return;
   if (Result<TerminationReport> ended = runtime_->terminate(actor_->name(), Termination::discard()); !ended) {
-    log_warning("{}", ended.error().message());
+    log_warning("{}", ended.error());
   }
 }
 

@@ -50,8 +50,8 @@ class Service {
       const bool moved = give_outputs() || took;
       if (work_ && *work_) {
         if (const auto lost = (*work_)->lost()) {
-          std::strncpy(memory_.lost_text, lost->message().c_str(), sizeof memory_.lost_text - 1);
-          event(0, 0, {ChildEvent::lost, 0, {}}, lost->message());
+          std::strncpy(memory_.lost_text, lost->marked_message().c_str(), sizeof memory_.lost_text - 1);
+          event(0, 0, {ChildEvent::lost, 0, {}}, lost->marked_message());
           return child_lost_device;
         }
       }
@@ -84,7 +84,7 @@ class Service {
   static ChildReply refusal(const Error& error) {
     ChildReply reply;
     reply.error_kind = static_cast<std::uint32_t>(error.kind());
-    std::strncpy(reply.text, error.message().c_str(), sizeof reply.text - 1);
+    std::strncpy(reply.text, error.marked_message().c_str(), sizeof reply.text - 1);
     return reply;
   }
   static ChildReply answer(const Status& status) {

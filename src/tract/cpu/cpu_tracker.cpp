@@ -7,7 +7,6 @@
 #include <mutex>
 #include <vector>
 
-#include "base/interrupt.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/cpu/track_kernels.hpp"
 #include "tract/run/tracker.hpp"
@@ -87,12 +86,12 @@ class CpuTracker final : public Tracker {
     });
   }
 
-  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override {
-    return catch_out_of_memory([&] { return track_range(range, batch); });
+  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel) override {
+    return catch_out_of_memory([&] { return track_range(range, batch, cancel); });
   }
 
  private:
-  Status track_range(SeedRange range, StreamlineBatch& batch) {
+  Status track_range(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel) {
     CGL_TRY(check_seed_range(range, seeds_));
     std::vector<numerics::Vec3> positions(range.count);
     seeds_->fill(range.first, positions);
@@ -102,7 +101,7 @@ class CpuTracker final : public Tracker {
     std::vector<std::unique_ptr<GroupResult>> results;
     Counts total;
     pool_.parallel_for(range.count, seeds_per_group, [&](std::size_t begin, std::size_t end) {
-      if (interrupt_requested()) return;
+      if (cancel.cancelled()) return;
       std::unique_ptr<Workspace> workspace = take_workspace();
       auto result = std::make_unique<GroupResult>();
       Counts counts;
@@ -118,7 +117,7 @@ class CpuTracker final : public Tracker {
       total.seeds_outside += counts.seeds_outside;
       total.seeds_without_direction += counts.seeds_without_direction;
     });
-    CGL_TRY(check_interrupt());
+    CGL_TRY(cancel.check());
     assemble(range, results, total, batch);
     return {};
   }

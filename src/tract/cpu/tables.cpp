@@ -27,30 +27,32 @@ Status check_getter(const TrackingPlan& plan, const Field& field) {
   const auto getter = static_cast<Getter>(plan.getter);
   const bool spherical = field.kind == FieldKind::amplitudes || field.kind == FieldKind::harmonics;
   bool fits = false;
-  const char* needed = "";
+  std::string needed;
   switch (getter) {
     case Getter::boot:
       fits = field.kind == FieldKind::bootstrap;
-      needed = "a diffusion series (--model opdt or csa)";
+      needed = fmt::format("a diffusion series ({} opdt or csa)", argument_name("model"));
       break;
     case Getter::prob:
     case Getter::det:
     case Getter::ptt:
       fits = spherical;
-      needed = "a spherical function (--sf, --sh or a model that gives one)";
+      needed = fmt::format("a spherical function ({}, {} or a model that gives one)", argument_name("sf"),
+                           argument_name("sh"));
       break;
     case Getter::closest:
       fits = spherical || field.kind == FieldKind::peaks;
-      needed = "peaks or a spherical function (--peaks, --sf, --sh or a model that gives one)";
+      needed = fmt::format("peaks or a spherical function ({}, {}, {} or a model that gives one)",
+                           argument_name("peaks"), argument_name("sf"), argument_name("sh"));
       break;
     case Getter::tensor:
       fits = field.kind == FieldKind::tensor;
-      needed = "a tensor field (--tensor or --model dti)";
+      needed = fmt::format("a tensor field ({} or {} dti)", argument_name("tensor"), argument_name("model"));
       break;
   }
   if (fits) return {};
-  return fail(ErrorKind::invalid_argument, "direction getter {} needs {}; the field is of another kind",
-              getter_name(getter), needed);
+  return fail_argument("direction_getter", "direction getter {} needs {}; the field is of another kind",
+                       getter_name(getter), needed);
 }
 
 Status check_field(const Field& field) {

@@ -56,7 +56,7 @@ class CudaKernels final : public PagedKernels {
     auto halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
     if (!halves && pair.halves.shared_slabs) {
       // Too much for shared memory: the kernel for all shapes takes global memory.
-      log_info("{}; the kernel for all shapes takes global memory instead, which is slower", halves.error().message());
+      log_info("{}; the kernel for all shapes takes global memory instead, which is slower", halves.error());
       CGL_TRY_ASSIGN(pair, pair_for(input, true));
       halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
     }

@@ -31,9 +31,9 @@ std::vector<std::uint32_t> BrickWaits::take(std::uint32_t brick) {
 }
 
 Error stuck_in_brick(std::string_view device_id) {
-  return Error(ErrorKind::device, fmt::format("device {}: streamlines do not leave their brick of the field; "
-                                              "use --device cpu",
-                                              device_id));
+  return Error(ErrorKind::device,
+               fmt::format("device {}: streamlines do not leave their brick of the field; use {} cpu", device_id,
+                           argument_name("device")));
 }
 
 std::array<BrickRecords, 2> ResidentBrick::records_of(const FieldBrick& brick) {

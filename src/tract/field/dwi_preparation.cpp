@@ -87,8 +87,8 @@ Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResp
   options.degree = degree_for_response(input.degree, response);
   options.convention = numerics::HarmonicConvention::descoteaux07_legacy;
   if (options.degree < input.degree) {
-    warn(prepared,
-         fmt::format("the response has degree {}: the degree {} is lowered to it", options.degree, input.degree));
+    warn(prepared, fmt::format("the response has degree {}: {} {} is lowered to it", options.degree,
+                               argument_name("sh_order"), input.degree));
     facts["degree"] = options.degree;
   }
   CGL_TRY_ASSIGN(const Sphere constraint, named_sphere("repulsion362"));
@@ -195,7 +195,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
                       .degree = 0};
     input.degree = degree_for_directions(request.degree, input.weighted_directions.size());
     if (input.degree < request.degree) {
-      warn(prepared, fmt::format("--sh-order {}: {} directions suffice for {} only", request.degree,
+      warn(prepared, fmt::format("{} {}: {} directions suffice for {} only", argument_name("sh_order"), request.degree,
                                  input.weighted_directions.size(), input.degree));
     }
     if (selection.b0.empty()) {

@@ -25,14 +25,13 @@ Result<HarmonicConvention> convention_of(const std::string& name) {
   if (name == "tournier07") return HarmonicConvention::tournier07;
   if (name == "descoteaux07") return HarmonicConvention::descoteaux07;
   if (name == "descoteaux07-legacy" || name == "descoteaux07_legacy") return HarmonicConvention::descoteaux07_legacy;
-  return fail(ErrorKind::invalid_argument, "SH basis '{}': accepted is tournier07, descoteaux07 or descoteaux07-legacy",
-              name);
+  return fail_argument("sh_basis", "SH basis '{}': accepted is tournier07, descoteaux07 or descoteaux07-legacy", name);
 }
 
 Result<DirectionFrame> frame_of(const std::string& name) {
   if (name == "image") return DirectionFrame::image;
   if (name == "world") return DirectionFrame::world;
-  return fail(ErrorKind::invalid_argument, "frame '{}': accepted is image or world", name);
+  return fail_argument("frame", "frame '{}': accepted is image or world", name);
 }
 
 // The degree of an even series with this many coefficients.
@@ -40,9 +39,9 @@ Result<int> degree_of_count(const FieldFile& file) {
   for (int degree = 0; degree <= numerics::largest_harmonic_degree; degree += 2) {
     if (numerics::coefficient_count(degree, false) == file.image.volumes) return degree;
   }
-  return fail(ErrorKind::invalid_argument,
-              "reading {}: {} volumes is not an even-order SH count (1, 6, 15, 28, 45, 66, 91)",
-              file.request.path.string(), file.image.volumes);
+  return fail_file(file.request.path.string(), ErrorKind::invalid_argument,
+                   "reading {}: {} volumes is not an even-order SH count (1, 6, 15, 28, 45, 66, 91)",
+                   file.request.path.string(), file.image.volumes);
 }
 
 // Numbers of the voxels that are stored, voxel by voxel.
@@ -93,7 +92,7 @@ Result<FieldFile> read_field_file(const FieldFileRequest& request) {
     if (auto found = read_sidecar(request.path)) {
       sidecar = std::move(*found);
     } else {
-      log_warning("{}", found.error().message());
+      log_warning("{}", found.error());
     }
   }
   return take_field_image(std::move(image), request, sidecar);
@@ -124,12 +123,12 @@ Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
   const auto volumes = file.image.volumes;
   if (request.kind == FieldFileKind::harmonics) CGL_TRY(degree_of_count(file));
   if (request.kind == FieldFileKind::peaks && (volumes < 3 || volumes % 3 != 0)) {
-    return fail(ErrorKind::invalid_argument, "reading {}: {} volumes are not peaks, which have three each",
-                request.path.string(), volumes);
+    return fail_file(request.path.string(), ErrorKind::invalid_argument,
+                     "reading {}: {} volumes are not peaks, which have three each", request.path.string(), volumes);
   }
   if (request.kind == FieldFileKind::tensor && volumes != 6) {
-    return fail(ErrorKind::invalid_argument, "reading {}: {} volumes are not tensors, which have six numbers",
-                request.path.string(), volumes);
+    return fail_file(request.path.string(), ErrorKind::invalid_argument,
+                     "reading {}: {} volumes are not tensors, which have six numbers", request.path.string(), volumes);
   }
   return file;
 }
@@ -184,17 +183,17 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
     switch (file.request.kind) {
       case FieldFileKind::amplitudes: {
         if (sphere.size() != volumes) {
-          return fail(ErrorKind::invalid_argument,
-                      "--sf {} has {} volumes, the sphere '{}' {} directions; name the sphere of the file with "
-                      "--sphere",
-                      file.request.path.string(), volumes, sphere.name, sphere.size());
+          return fail_argument(
+              "sf", "{} {} has {} volumes, the sphere '{}' {} directions; name the sphere of the file with {}",
+              argument_name("sf"), file.request.path.string(), volumes, sphere.name, sphere.size(),
+              argument_name("sphere"));
         }
         if (file.frame != "image" && !axes_are_those_of_the_world(geometry)) {
-          return fail(
-              ErrorKind::invalid_argument,
-              "--sf {}: its directions are in world axes, amplitudes are tracked in image axes; fit with --frame "
-              "image, or give the harmonics by --sh",
-              file.request.path.string());
+          return fail_argument(
+              "sf",
+              "{} {}: its directions are in world axes, amplitudes are tracked in image axes; fit with {} "
+              "image, or give the harmonics by {}",
+              argument_name("sf"), file.request.path.string(), argument_name("frame"), argument_name("sh"));
         }
         facts["model"] = "sf";
         CGL_TRY_ASSIGN(prepared.field, make_amplitude_field(geometry, stop_map, records, std::move(sphere)));

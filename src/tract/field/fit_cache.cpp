@@ -226,10 +226,10 @@ std::optional<CachedFit> FitCache::load(const Json& key, const ImageGeometry& ge
     return std::move(*fit);
   }
   if (fit.error().kind() != ErrorKind::corrupt) {
-    log_warning("the kept fit {} is not used: {}", path.string(), fit.error().message());
+    log_warning("the kept fit {} is not used: {}", path.string(), fit.error());
     return std::nullopt;
   }
-  log_warning("the kept fit {} is damaged: {}; it is removed and computed anew", path.string(), fit.error().message());
+  log_warning("the kept fit {} is damaged: {}; it is removed and computed anew", path.string(), fit.error());
   fs::remove(path, error);
   return std::nullopt;
 }

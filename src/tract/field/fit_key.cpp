@@ -104,7 +104,7 @@ Result<TrackingData> kept_or_made(const FitCache& cache, std::string_view build,
   }
   const Status stored =
       cache.store(key.json(), about_fit(files, request.field), data.prepared, data.stop_map, data.mask);
-  if (!stored) log_warning("the fit is not kept: {}", stored.error().message());
+  if (!stored) log_warning("the fit is not kept: {}", stored.error());
   return data;
 }
 

@@ -15,7 +15,7 @@ constexpr float least_largest = 0x1p-10f;
 
 Status check_kind(const Field& field) {
   const auto refuse = [](std::string_view why) {
-    return fail(ErrorKind::invalid_argument, "half precision: {}; use --field-precision float", why);
+    return fail_argument("field_precision", "half precision: {}; use {} float", why, argument_name("field_precision"));
   };
   switch (field.kind) {
     case FieldKind::amplitudes:
@@ -31,16 +31,17 @@ Status check_kind(const Field& field) {
 
 Status check_range(float largest, float largest_stop) {
   if (largest > largest_half || largest_stop > largest_half) {
-    return fail(ErrorKind::invalid_argument,
-                "half precision: {} holds {}, the largest half is {}; scale it or use --field-precision float",
-                largest > largest_half ? "the field" : "the stopping map", std::max(largest, largest_stop),
-                largest_half);
+    return fail_argument("field_precision",
+                         "half precision: {} holds {}, the largest half is {}; scale it or use {} float",
+                         largest > largest_half ? "the field" : "the stopping map", std::max(largest, largest_stop),
+                         largest_half, argument_name("field_precision"));
   }
   if (largest > 0.0f && largest < least_largest) {
-    return fail(ErrorKind::invalid_argument,
-                "half precision: the largest number of the field is {}, below {} halves lose their digits; scale it or "
-                "use --field-precision float",
-                largest, least_largest);
+    return fail_argument(
+        "field_precision",
+        "half precision: the largest number of the field is {}, below {} halves lose their digits; scale it or "
+        "use {} float",
+        largest, least_largest, argument_name("field_precision"));
   }
   return {};
 }

@@ -64,7 +64,8 @@ TEST(HalfField, kinds_of_which_nothing_is_gained_are_refused_with_the_reason) {
     if (plan.field.kind == FieldKind::amplitudes || plan.field.kind == FieldKind::harmonics) continue;
     const Status outcome = store_in_half_precision(plan.field);
     ASSERT_FALSE(outcome) << plan.name;
-    EXPECT_NE(outcome.error().message().find("--field-precision float"), std::string::npos);
+    EXPECT_EQ(outcome.error().argument(), "field_precision");
+    EXPECT_NE(outcome.error().message().find("use field_precision float"), std::string::npos);
     ++refused;
   }
   EXPECT_GT(refused, 3);

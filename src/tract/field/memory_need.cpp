@@ -10,13 +10,15 @@ namespace {
 std::string ways_out(const Device& device, const Field& field) {
   std::string ways;
   const bool spherical = field.kind == FieldKind::amplitudes || field.kind == FieldKind::harmonics;
-  if (spherical && !field.is_half()) ways += "--field-precision half, ";
-  ways += "--mask for fewer voxels, ";
-  if (field.kind == FieldKind::amplitudes) ways += "a smaller --sphere or spherical harmonics instead of amplitudes, ";
+  if (spherical && !field.is_half()) ways += fmt::format("{} half, ", argument_name("field_precision"));
+  ways += fmt::format("{} for fewer voxels, ", argument_name("mask"));
+  if (field.kind == FieldKind::amplitudes) {
+    ways += fmt::format("a smaller {} or spherical harmonics instead of amplitudes, ", argument_name("sphere"));
+  }
   if (device.description().backend != Backend::cpu) {
-    ways += "--device cpu";
+    ways += fmt::format("{} cpu", argument_name("device"));
   } else {
-    ways += "another --device";
+    ways += fmt::format("another {}", argument_name("device"));
   }
   const auto memory = device.memory();
   if (memory && memory->limit_bytes) ways += ", or raise CINGULUM_MEMORY_LIMIT";

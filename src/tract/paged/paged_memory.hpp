@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "device/device.hpp"
 #include "tract/kernel/paged_half.hpp"
@@ -80,6 +81,7 @@ inline constexpr std::uint64_t pages_counter_offset = 128;
 struct Lane {
   std::uint32_t slot = 0;   // its number among those that work at the same time
   bool is_reserve = false;  // has room for a seed whatever happens, and keeps it
+  CancelToken cancel;       // of the call that has the lane
   std::unique_ptr<Queue> queue;
   Room counters, positions, index, directions, initial, lines, places, halves, paused, pages, next, output_line,
       output_offset;

@@ -9,7 +9,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/interrupt.hpp"
 #include "base/log.hpp"
 #include "base/quantity.hpp"
 #include "tract/cpu/tables.hpp"
@@ -65,7 +64,7 @@ class PagedTracker final : public Tracker {
     return 1e-9 * static_cast<double>(kernel_nanoseconds_.load());
   }
 
-  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override {
+  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel) override {
     return catch_out_of_memory([&]() -> Status {
       CGL_TRY(check_seed_range(range, seeds_));
       CGL_TRY_ASSIGN(std::unique_ptr<Lane> lane, take_lane());
@@ -79,11 +78,13 @@ class PagedTracker final : public Tracker {
       batch.seeds_outside = 0;
       batch.seeds_without_direction = 0;
       std::uint64_t done = 0;
+      lane->cancel = cancel;
       Status outcome = track_pieces(*lane, range, done, batch);
       if (!outcome && outcome.error().kind() == ErrorKind::out_of_memory && !lane->is_reserve) {
         // Not even a single seed: what this lane has goes back, and the rest is tracked with the reserve.
         static_cast<void>(lane->queue->synchronise());
         lane = swap_for_reserve(std::move(lane));
+        lane->cancel = cancel;
         outcome = track_pieces(*lane, range, done, batch);
       }
       // Nothing may be under way in memory that the next call uses.
@@ -229,7 +230,7 @@ class PagedTracker final : public Tracker {
   Status track_pieces(Lane& lane, SeedRange range, std::uint64_t& done, StreamlineBatch& batch) {
     std::uint64_t piece = std::min(range.count, options_.most_piece_seeds);
     while (done < range.count) {
-      CGL_TRY(check_interrupt());
+      CGL_TRY(lane.cancel.check());
       const std::uint64_t count = std::min(piece, range.count - done);
       Status outcome = track_piece(lane, {range.first + done, count}, batch);
       if (!outcome && outcome.error().kind() == ErrorKind::out_of_memory && count > 1) {
@@ -409,7 +410,7 @@ class PagedTracker final : public Tracker {
     CGL_TRY(lane.queue->synchronise());
     CGL_TRY_ASSIGN(const double milliseconds, end->milliseconds_since(*begin));
     kernel_nanoseconds_ += static_cast<std::uint64_t>(1e6 * milliseconds);
-    CGL_TRY(check_interrupt());
+    CGL_TRY(lane.cancel.check());
     return halves;
   }
 

@@ -290,7 +290,7 @@ TEST(PagedTracker, with_any_share_of_the_memory_tracks_the_same_or_refuses_befor
         EXPECT_LT(percent, 100u);
         EXPECT_EQ(prepared.error().kind(), ErrorKind::out_of_memory);
         const std::string& message = prepared.error().message();
-        for (const char* part : {"needs", "free are", "--mask", "CINGULUM_MEMORY_LIMIT"}) {
+        for (const char* part : {"needs", "free are", "mask for fewer voxels", "CINGULUM_MEMORY_LIMIT"}) {
           EXPECT_NE(message.find(part), std::string::npos) << message;
         }
         EXPECT_EQ(budget.used_bytes(), 0u) << "nothing is kept";

@@ -28,56 +28,55 @@ struct Accepted {
   std::string_view unit = {};
 };
 
-Status check(std::string_view option, double value, const Accepted& accepted) {
+Status check(std::string_view argument, double value, const Accepted& accepted) {
   const bool low = accepted.above_minimum ? value > accepted.minimum : value >= accepted.minimum;
   if (numerics::is_finite(value) && low && value <= accepted.maximum) return {};
   const std::string unit = accepted.unit.empty() ? "" : fmt::format(" {}", accepted.unit);
   const std::string_view least = accepted.above_minimum ? "more than" : "at least";
   if (accepted.maximum == std::numeric_limits<double>::max()) {
-    return fail(ErrorKind::invalid_argument, "--{} {}{}: accepted is a number of {} {}{}", option, value, unit, least,
-                accepted.minimum, unit);
+    return fail_argument(argument, "{} {}{}: accepted is a number of {} {}{}", argument_name(argument), value, unit,
+                         least, accepted.minimum, unit);
   }
-  return fail(ErrorKind::invalid_argument, "--{} {}{}: accepted is a number of {} {} and at most {}{}", option, value,
-              unit, least, accepted.minimum, accepted.maximum, unit);
+  return fail_argument(argument, "{} {}{}: accepted is a number of {} {} and at most {}{}", argument_name(argument),
+                       value, unit, least, accepted.minimum, accepted.maximum, unit);
 }
 
 Status check_options(const TrackingOptions& options) {
   constexpr Accepted share = {.minimum = 0, .maximum = 1};
   constexpr Accepted not_negative_mm = {.minimum = 0, .maximum = 1e6, .unit = "mm"};
-  CGL_TRY(check("step-size", options.step_mm, {.minimum = 0, .maximum = 100, .unit = "mm"}));
-  CGL_TRY(check("max-angle", options.max_angle_deg,
+  CGL_TRY(check("step_size", options.step_mm, {.minimum = 0, .maximum = 100, .unit = "mm"}));
+  CGL_TRY(check("max_angle", options.max_angle_deg,
                 {.minimum = 0, .maximum = 90, .above_minimum = true, .unit = "degrees"}));
-  CGL_TRY(check("min-length", options.min_length_mm, not_negative_mm));
+  CGL_TRY(check("min_length", options.min_length_mm, not_negative_mm));
   CGL_TRY(
-      check("max-length", options.max_length_mm, {.minimum = 0, .maximum = 1e6, .above_minimum = true, .unit = "mm"}));
+      check("max_length", options.max_length_mm, {.minimum = 0, .maximum = 1e6, .above_minimum = true, .unit = "mm"}));
   if (options.min_length_mm > options.max_length_mm) {
-    return fail(ErrorKind::invalid_argument, "--min-length {} mm: accepted is at most --max-length, {} mm",
-                options.min_length_mm, options.max_length_mm);
+    return fail_argument("min_length", "{} {} mm: accepted is at most {}, {} mm", argument_name("min_length"),
+                         options.min_length_mm, argument_name("max_length"), options.max_length_mm);
   }
-  CGL_TRY(check("stop-threshold", options.stop_threshold, {.minimum = -1e30, .maximum = 1e30}));
-  CGL_TRY(check("pmf-threshold", options.relative_threshold, share));
-  CGL_TRY(check("pmf-threshold-absolute", options.absolute_threshold, {.minimum = 0, .maximum = 1e30}));
-  CGL_TRY(check("relative-peak-threshold", options.relative_peak_threshold, share));
-  CGL_TRY(check("min-separation-angle", options.min_separation_deg, {.minimum = 0, .maximum = 90, .unit = "degrees"}));
-  CGL_TRY(check("max-directions", options.max_directions, {.minimum = 0, .maximum = most_initial_directions}));
-  CGL_TRY(check("angular-weight", options.angular_weight, share));
+  CGL_TRY(check("stop_threshold", options.stop_threshold, {.minimum = -1e30, .maximum = 1e30}));
+  CGL_TRY(check("pmf_threshold", options.relative_threshold, share));
+  CGL_TRY(check("pmf_threshold_absolute", options.absolute_threshold, {.minimum = 0, .maximum = 1e30}));
+  CGL_TRY(check("relative_peak_threshold", options.relative_peak_threshold, share));
+  CGL_TRY(check("min_separation_angle", options.min_separation_deg, {.minimum = 0, .maximum = 90, .unit = "degrees"}));
+  CGL_TRY(check("max_directions", options.max_directions, {.minimum = 0, .maximum = most_initial_directions}));
+  CGL_TRY(check("angular_weight", options.angular_weight, share));
   // Attempts and tries stand in 16 bits of the random counter.
-  CGL_TRY(check("boot-attempts", options.boot_attempts, {.minimum = 1, .maximum = 65535}));
-  CGL_TRY(check("min-signal", options.boot_min_signal, {.minimum = 0, .maximum = 1e30, .above_minimum = true}));
-  CGL_TRY(check("ptt-probe-length", options.ptt_probe_length_mm, {.minimum = 0, .maximum = 1000, .unit = "mm"}));
-  CGL_TRY(check("ptt-probe-radius", options.ptt_probe_radius_mm, {.minimum = 0, .maximum = 1000, .unit = "mm"}));
-  CGL_TRY(check("ptt-probe-quality", options.ptt_probe_quality, {.minimum = 2, .maximum = 64}));
-  CGL_TRY(check("ptt-probe-count", options.ptt_probe_count, {.minimum = 1, .maximum = 64}));
+  CGL_TRY(check("boot_attempts", options.boot_attempts, {.minimum = 1, .maximum = 65535}));
+  CGL_TRY(check("min_signal", options.boot_min_signal, {.minimum = 0, .maximum = 1e30, .above_minimum = true}));
+  CGL_TRY(check("ptt_probe_length", options.ptt_probe_length_mm, {.minimum = 0, .maximum = 1000, .unit = "mm"}));
+  CGL_TRY(check("ptt_probe_radius", options.ptt_probe_radius_mm, {.minimum = 0, .maximum = 1000, .unit = "mm"}));
+  CGL_TRY(check("ptt_probe_quality", options.ptt_probe_quality, {.minimum = 2, .maximum = 64}));
+  CGL_TRY(check("ptt_probe_count", options.ptt_probe_count, {.minimum = 1, .maximum = 64}));
   if (options.ptt_probe_count > 1 && options.ptt_probe_radius_mm == 0) {
-    return fail(ErrorKind::invalid_argument,
-                "--ptt-probe-count {}: several probes lie on a circle; accepted is 1, or a --ptt-probe-radius of more "
-                "than 0 mm",
-                options.ptt_probe_count);
+    return fail_argument("ptt_probe_count",
+                         "{} {}: several probes lie on a circle; accepted is 1, or a {} of more than 0 mm",
+                         argument_name("ptt_probe_count"), options.ptt_probe_count, argument_name("ptt_probe_radius"));
   }
-  CGL_TRY(check("ptt-exponent", options.ptt_exponent, {.minimum = 0, .maximum = 64, .above_minimum = true}));
-  CGL_TRY(check("ptt-min-radius", options.ptt_min_radius_mm, {.minimum = 0, .maximum = 1e6, .unit = "mm"}));
-  CGL_TRY(check("ptt-tries", options.ptt_tries, {.minimum = 1, .maximum = 65535}));
-  return check("ptt-substeps", options.ptt_substeps, {.minimum = 1, .maximum = 1000});
+  CGL_TRY(check("ptt_exponent", options.ptt_exponent, {.minimum = 0, .maximum = 64, .above_minimum = true}));
+  CGL_TRY(check("ptt_min_radius", options.ptt_min_radius_mm, {.minimum = 0, .maximum = 1e6, .unit = "mm"}));
+  CGL_TRY(check("ptt_tries", options.ptt_tries, {.minimum = 1, .maximum = 65535}));
+  return check("ptt_substeps", options.ptt_substeps, {.minimum = 1, .maximum = 1000});
 }
 
 Status check_geometry(const ImageGeometry& geometry) {
@@ -122,8 +121,8 @@ Result<Getter> getter_from_name(std::string_view name) {
   for (std::size_t i = 0; i < getter_names.size(); ++i) {
     if (getter_names[i] == name) return static_cast<Getter>(i);
   }
-  return fail(ErrorKind::invalid_argument, "direction getter '{}': accepted is {}", name,
-              fmt::join(getter_names, ", "));
+  return fail_argument("direction_getter", "direction getter '{}': accepted is {}", name,
+                       fmt::join(getter_names, ", "));
 }
 
 std::string_view end_reason_name(EndReason reason) {
@@ -155,14 +154,14 @@ Result<TrackingPlan> make_tracking_plan(const TrackingOptions& options, const Im
   const double steps = numerics::floor_of(options.max_length_mm / step * (1 + 1e-9));
   const double internal_steps = steps * options.ptt_substeps;
   if (!(steps >= 1)) {
-    return fail(ErrorKind::invalid_argument, "--max-length {} mm: accepted is at least one step, {} mm",
-                options.max_length_mm, step);
+    return fail_argument("max_length", "{} {} mm: accepted is at least one step, {} mm", argument_name("max_length"),
+                         options.max_length_mm, step);
   }
   constexpr double most_steps = 16'777'216;
   if (internal_steps > most_steps) {
-    return fail(ErrorKind::invalid_argument,
-                "--max-length {} mm takes {} steps of {} mm: accepted are {} (with --ptt-substeps counted)",
-                options.max_length_mm, internal_steps, step / options.ptt_substeps, most_steps);
+    return fail_argument("max_length", "{} {} mm takes {} steps of {} mm: accepted are {} (with {} counted)",
+                         argument_name("max_length"), options.max_length_mm, internal_steps,
+                         step / options.ptt_substeps, most_steps, argument_name("ptt_substeps"));
   }
   plan.max_steps = static_cast<std::uint32_t>(steps);
   plan.relative_threshold = static_cast<float>(options.relative_threshold);

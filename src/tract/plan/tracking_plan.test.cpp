@@ -83,53 +83,54 @@ TEST(tracking_plan, equal_options_give_equal_bytes) {
   EXPECT_EQ(a->key.high, 0x12345678u);
 }
 
-TEST(tracking_plan, every_refusal_names_option_value_and_range) {
+TEST(tracking_plan, every_refusal_names_argument_value_and_range) {
   struct Case {
     std::function<void(TrackingOptions&)> change;
-    std::string option;
+    std::string argument;
     std::string value;
     std::string range;
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<Case> cases = {
-      {[](auto& o) { o.step_mm = -1; }, "--step-size", "-1", "at least 0"},
-      {[](auto& o) { o.step_mm = 101; }, "--step-size", "101", "at most 100"},
-      {[](auto& o) { o.max_angle_deg = 0; }, "--max-angle", "0", "more than 0"},
-      {[](auto& o) { o.max_angle_deg = 91; }, "--max-angle", "91", "at most 90"},
-      {[&](auto& o) { o.max_angle_deg = nan; }, "--max-angle", "nan", "at most 90"},
-      {[](auto& o) { o.min_length_mm = -2; }, "--min-length", "-2", "at least 0"},
-      {[](auto& o) { o.min_length_mm = 501; }, "--min-length", "501", "500"},
-      {[](auto& o) { o.max_length_mm = 0; }, "--max-length", "0", "more than 0"},
-      {[](auto& o) { o.max_length_mm = 0.5, o.min_length_mm = 0; }, "--max-length", "0.5", "one step, 1 mm"},
-      {[](auto& o) { o.max_length_mm = 1e6, o.step_mm = 1e-3; }, "--max-length", "1000000", "16777216"},
-      {[](auto& o) { o.stop_threshold = 1e31; }, "--stop-threshold", "1e+31", "1e+30"},
-      {[](auto& o) { o.relative_threshold = 1.5; }, "--pmf-threshold", "1.5", "at most 1"},
-      {[](auto& o) { o.absolute_threshold = -1; }, "--pmf-threshold-absolute", "-1", "at least 0"},
-      {[](auto& o) { o.relative_peak_threshold = -0.1; }, "--relative-peak-threshold", "-0.1", "at least 0"},
-      {[](auto& o) { o.min_separation_deg = 91; }, "--min-separation-angle", "91", "at most 90"},
-      {[](auto& o) { o.max_directions = 33; }, "--max-directions", "33", "at most 32"},
-      {[](auto& o) { o.angular_weight = 2; }, "--angular-weight", "2", "at most 1"},
-      {[](auto& o) { o.boot_attempts = 0; }, "--boot-attempts", "0", "at least 1"},
-      {[](auto& o) { o.boot_attempts = 65536; }, "--boot-attempts", "65536", "at most 65535"},
-      {[](auto& o) { o.boot_min_signal = 0; }, "--min-signal", "0", "more than 0"},
-      {[](auto& o) { o.ptt_probe_length_mm = -1; }, "--ptt-probe-length", "-1", "at least 0"},
-      {[](auto& o) { o.ptt_probe_radius_mm = -1; }, "--ptt-probe-radius", "-1", "at least 0"},
-      {[](auto& o) { o.ptt_probe_quality = 1; }, "--ptt-probe-quality", "1", "at least 2"},
-      {[](auto& o) { o.ptt_probe_count = 0; }, "--ptt-probe-count", "0", "at least 1"},
-      {[](auto& o) { o.ptt_probe_count = 4; }, "--ptt-probe-count", "4", "--ptt-probe-radius"},
-      {[](auto& o) { o.ptt_exponent = 0; }, "--ptt-exponent", "0", "more than 0"},
-      {[](auto& o) { o.ptt_min_radius_mm = -1; }, "--ptt-min-radius", "-1", "at least 0"},
-      {[](auto& o) { o.ptt_tries = 65536; }, "--ptt-tries", "65536", "at most 65535"},
-      {[](auto& o) { o.ptt_substeps = 0; }, "--ptt-substeps", "0", "at least 1"},
+      {[](auto& o) { o.step_mm = -1; }, "step_size", "-1", "at least 0"},
+      {[](auto& o) { o.step_mm = 101; }, "step_size", "101", "at most 100"},
+      {[](auto& o) { o.max_angle_deg = 0; }, "max_angle", "0", "more than 0"},
+      {[](auto& o) { o.max_angle_deg = 91; }, "max_angle", "91", "at most 90"},
+      {[&](auto& o) { o.max_angle_deg = nan; }, "max_angle", "nan", "at most 90"},
+      {[](auto& o) { o.min_length_mm = -2; }, "min_length", "-2", "at least 0"},
+      {[](auto& o) { o.min_length_mm = 501; }, "min_length", "501", "500"},
+      {[](auto& o) { o.max_length_mm = 0; }, "max_length", "0", "more than 0"},
+      {[](auto& o) { o.max_length_mm = 0.5, o.min_length_mm = 0; }, "max_length", "0.5", "one step, 1 mm"},
+      {[](auto& o) { o.max_length_mm = 1e6, o.step_mm = 1e-3; }, "max_length", "1000000", "16777216"},
+      {[](auto& o) { o.stop_threshold = 1e31; }, "stop_threshold", "1e+31", "1e+30"},
+      {[](auto& o) { o.relative_threshold = 1.5; }, "pmf_threshold", "1.5", "at most 1"},
+      {[](auto& o) { o.absolute_threshold = -1; }, "pmf_threshold_absolute", "-1", "at least 0"},
+      {[](auto& o) { o.relative_peak_threshold = -0.1; }, "relative_peak_threshold", "-0.1", "at least 0"},
+      {[](auto& o) { o.min_separation_deg = 91; }, "min_separation_angle", "91", "at most 90"},
+      {[](auto& o) { o.max_directions = 33; }, "max_directions", "33", "at most 32"},
+      {[](auto& o) { o.angular_weight = 2; }, "angular_weight", "2", "at most 1"},
+      {[](auto& o) { o.boot_attempts = 0; }, "boot_attempts", "0", "at least 1"},
+      {[](auto& o) { o.boot_attempts = 65536; }, "boot_attempts", "65536", "at most 65535"},
+      {[](auto& o) { o.boot_min_signal = 0; }, "min_signal", "0", "more than 0"},
+      {[](auto& o) { o.ptt_probe_length_mm = -1; }, "ptt_probe_length", "-1", "at least 0"},
+      {[](auto& o) { o.ptt_probe_radius_mm = -1; }, "ptt_probe_radius", "-1", "at least 0"},
+      {[](auto& o) { o.ptt_probe_quality = 1; }, "ptt_probe_quality", "1", "at least 2"},
+      {[](auto& o) { o.ptt_probe_count = 0; }, "ptt_probe_count", "0", "at least 1"},
+      {[](auto& o) { o.ptt_probe_count = 4; }, "ptt_probe_count", "4", "ptt_probe_radius"},
+      {[](auto& o) { o.ptt_exponent = 0; }, "ptt_exponent", "0", "more than 0"},
+      {[](auto& o) { o.ptt_min_radius_mm = -1; }, "ptt_min_radius", "-1", "at least 0"},
+      {[](auto& o) { o.ptt_tries = 65536; }, "ptt_tries", "65536", "at most 65535"},
+      {[](auto& o) { o.ptt_substeps = 0; }, "ptt_substeps", "0", "at least 1"},
   };
   for (const Case& one : cases) {
     TrackingOptions options;
     one.change(options);
     const auto plan = make_tracking_plan(options, geometry_of(2, 2, 2));
-    ASSERT_FALSE(plan) << one.option << " " << one.value;
+    ASSERT_FALSE(plan) << one.argument << " " << one.value;
     EXPECT_EQ(plan.error().kind(), ErrorKind::invalid_argument);
+    EXPECT_EQ(plan.error().argument(), one.argument);
     const std::string& message = plan.error().message();
-    EXPECT_EQ(message.find(one.option + " " + one.value), 0u) << message;
+    EXPECT_EQ(message.find(one.argument + " " + one.value), 0u) << message;
     EXPECT_NE(message.find(one.range), std::string::npos) << message;
   }
 }

@@ -21,7 +21,9 @@ class AnotherName final : public Tracker {
   [[nodiscard]] Status prepare(const TrackingPlan&, const Field&, const Seeds&, const GivenDirections*) override {
     return fail(ErrorKind::invalid_state, "device {}: its tracker is prepared already", name());
   }
-  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override { return tracker_.track(range, batch); }
+  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel) override {
+    return tracker_.track(range, batch, cancel);
+  }
   // Counted by the tracker itself.
   [[nodiscard]] double kernel_seconds() const override { return 0; }
 
@@ -72,8 +74,8 @@ Result<std::unique_ptr<FitDevice>> make_fit_device(Device& device) {
     case Backend::cuda: return make_cuda_fit_device(device);
     case Backend::webgpu:
       return fail(ErrorKind::unavailable,
-                  "device {}: models are fitted on the CPU or on CUDA, WebGPU has no float64; use --device cpu",
-                  device.id());
+                  "device {}: models are fitted on the CPU or on CUDA, WebGPU has no float64; use {} cpu", device.id(),
+                  argument_name("device"));
     case Backend::cpu: break;
   }
   return std::unique_ptr<FitDevice>();
@@ -96,14 +98,14 @@ Result<std::vector<Device*>> choose_devices(const DeviceRegistry& registry, std:
   CGL_TRY_ASSIGN(std::vector<Device*> chosen, registry.select(wanted));
   if (gpus <= 1 || chosen.size() == gpus) return chosen;
   if (chosen.size() > 1) {
-    return fail(ErrorKind::invalid_argument, "--ngpus {}: --device {} names {} devices; leave one of the two out", gpus,
-                wanted, chosen.size());
+    return fail_argument("ngpus", "{} {}: {} {} names {} devices; leave one of the two out", argument_name("ngpus"),
+                         gpus, argument_name("device"), wanted, chosen.size());
   }
   const Backend backend = chosen.front()->description().backend;
   if (backend == Backend::cpu) return chosen;
   if (wanted.find(':') != std::string_view::npos) {
-    return fail(ErrorKind::invalid_argument, "--ngpus {}: --device {} names one device; give a list or its backend",
-                gpus, wanted);
+    return fail_argument("ngpus", "{} {}: {} {} names one device; give a list or its backend", argument_name("ngpus"),
+                         gpus, argument_name("device"), wanted);
   }
   chosen.clear();
   for (Device* device : registry.devices()) {
@@ -112,7 +114,7 @@ Result<std::vector<Device*>> choose_devices(const DeviceRegistry& registry, std:
     }
   }
   if (chosen.size() < gpus) {
-    return fail(ErrorKind::unavailable, "--ngpus {}: there are {} GPUs of {}", gpus, chosen.size(),
+    return fail(ErrorKind::unavailable, "{} {}: there are {} GPUs of {}", argument_name("ngpus"), gpus, chosen.size(),
                 backend_name(backend));
   }
   return chosen;
@@ -133,14 +135,14 @@ Result<TrackingDevices> prepare_trackers(const DeviceRegistry& registry, std::st
           return tl::make_unexpected(std::move(tracker.error()));
         }
         if (!tracker) {
-          result.passed_over.push_back(tracker.error().message());
+          result.passed_over.push_back(tracker.error().marked_message());
           continue;
         }
         result.names = device->id();
         result.trackers.push_back(std::move(*tracker));
         return result;
       }
-      return fail(ErrorKind::unavailable, "--device auto: there is no device");
+      return fail(ErrorKind::unavailable, "{} auto: there is no device", argument_name("device"));
     }
     CGL_TRY_ASSIGN(const std::vector<Device*> devices, choose_devices(registry, wanted, gpus));
     for (auto device = devices.begin(); device != devices.end(); ++device) {

@@ -25,8 +25,8 @@ namespace cingulum {
 
 struct TrackingDevices {
   std::vector<std::unique_ptr<Tracker>> trackers;  // prepared; one per name, a device may be named twice
-  std::string names;                               // "cuda:0", "cuda:0,cpu": what --device would have to say
-  std::vector<std::string> passed_over;            // by `auto`: better devices, each with the reason
+  std::string names;                     // "cuda:0", "cuda:0,cpu": what the argument `device` would have to say
+  std::vector<std::string> passed_over;  // by `auto`: better devices, each with the reason (marked text)
 
   [[nodiscard]] std::vector<Tracker*> pointers() const;
 };

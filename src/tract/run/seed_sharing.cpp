@@ -10,8 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/interrupt.hpp"
-
 namespace cingulum {
 namespace {
 
@@ -28,7 +26,7 @@ constexpr std::uint64_t most_waiting_bytes = std::uint64_t{512} << 20;
 class SharedSeeds final : public SeedSharing {
  public:
   SharedSeeds(std::span<Tracker* const> trackers, const SeedSharingOptions& options)
-      : options_(options), trackers_(trackers.begin(), trackers.end()) {
+      : options_(options), trackers_(trackers.begin(), trackers.end()), ending_(options.cancel) {
     std::uint64_t callers = 0;
     for (const Tracker* tracker : trackers_) callers += tracker->hints().callers;
     window_ = options.overlap ? callers + 1 : 1;
@@ -46,6 +44,7 @@ class SharedSeeds final : public SeedSharing {
       const std::lock_guard lock(mutex_);
       stop_ = true;
     }
+    ending_.cancel();
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
@@ -131,11 +130,11 @@ class SharedSeeds final : public SeedSharing {
       lock.unlock();
 
       const auto begin = Clock::now();
-      Status outcome = check_interrupt();
+      Status outcome = ending_.token().check();
       if (outcome) {
         outcome = catch_out_of_memory([&]() -> Status {
           if (!batch) batch = std::make_unique<StreamlineBatch>();
-          return trackers_[i]->track(range, *batch);
+          return trackers_[i]->track(range, *batch, ending_.token());
         });
       }
       const auto end = Clock::now();
@@ -181,6 +180,7 @@ class SharedSeeds final : public SeedSharing {
 
   SeedSharingOptions options_;
   const std::vector<Tracker*> trackers_;
+  CancelSource ending_;       // follows the run's token; cancelled when nobody wants more batches
   std::uint64_t window_ = 1;  // ranges that may be out at the same time
   std::vector<std::thread> threads_;
 

@@ -22,13 +22,14 @@ class FakeTracker final : public Tracker {
   [[nodiscard]] Status prepare(const TrackingPlan&, const Field&, const Seeds&, const GivenDirections*) override {
     return {};
   }
-  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override {
+  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel) override {
     const std::uint32_t now = ++inside;
     std::uint32_t most = most_inside;
     while (now > most && !most_inside.compare_exchange_weak(most, now)) {
     }
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
     --inside;
+    CGL_TRY(cancel.check());
     const std::uint32_t call = ++calls;
     if (call == fail_at_call) return fail(ErrorKind::device, "the device is gone");
     batch = {};

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "tract/field/field.hpp"
@@ -60,14 +61,15 @@ class Tracker {
   // The device's id: "cpu", "cuda:0".
   [[nodiscard]] virtual std::string name() const { return "cpu"; }
   [[nodiscard]] virtual TrackerHints hints() const { return {}; }
-  // Whether this backend can run it; the failure says why not.
+  // Whether this backend can run it; the failure says why not. any thread
   [[nodiscard]] virtual Status supports(const TrackingPlan& plan, const Field& field) const = 0;
-  // Keeps references: plan, field and seeds outlive the tracker.
+  // Keeps references: plan, field and seeds outlive the tracker. one caller at a time, and no track() meanwhile
   [[nodiscard]] virtual Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
                                        const GivenDirections* directions) = 0;
-  // Tracks a range and replaces the content of `batch`. The result depends on plan, field and seeds alone. Up to
-  // hints().callers threads may call it at once, each with a batch of its own.
-  [[nodiscard]] virtual Status track(SeedRange range, StreamlineBatch& batch) = 0;
+  // Tracks a range and replaces the content of `batch`. The result depends on plan, field and seeds alone. Fails with
+  // kind interrupted soon after `cancel` was cancelled; the tracker can go on to another range then. Of calls at the
+  // same time hints().callers run side by side, each with a batch of its own, and further ones wait. any thread
+  [[nodiscard]] virtual Status track(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel = {}) = 0;
   // Time that the tracking kernels of a device took since prepare, as the device measures it; 0 where none does.
   [[nodiscard]] virtual double kernel_seconds() const { return 0; }
 };

@@ -86,8 +86,8 @@ Status check_count(std::uint64_t count) {
   if (count <= most_seeds) return {};
   return fail(ErrorKind::invalid_argument,
               "seeding: {} seeds; a run takes at most 2^32 ({}), since the random numbers count seeds in 32 bits; "
-              "split it into runs with different --seed",
-              format_count(count), format_count(most_seeds));
+              "split it into runs with different {}",
+              format_count(count), format_count(most_seeds), argument_name("seed"));
 }
 
 Result<std::uint64_t> product_of(std::uint64_t voxels, std::uint64_t per_voxel) {
@@ -207,19 +207,21 @@ Result<std::vector<Vec3d>> read_rows(const std::filesystem::path& path) {
       at = to;
       const Result<double> number = parse_real(word);
       if (!number) {
-        return fail(ErrorKind::corrupt, "reading {}: line {}: '{}' is not a number", path.string(), line_number, word);
+        return fail_file(path.string(), ErrorKind::corrupt, "reading {}: line {}: '{}' is not a number", path.string(),
+                         line_number, word);
       }
       if (count < 3) numbers[count] = *number;
       ++count;
     }
     if (count == 0) continue;
     if (count != 3) {
-      return fail(ErrorKind::corrupt, "reading {}: line {}: {} numbers; accepted are three, x y z", path.string(),
-                  line_number, count);
+      return fail_file(path.string(), ErrorKind::corrupt, "reading {}: line {}: {} numbers; accepted are three, x y z",
+                       path.string(), line_number, count);
     }
     rows.push_back({numbers[0], numbers[1], numbers[2]});
   }
-  if (rows.empty()) return fail(ErrorKind::corrupt, "reading {}: there is no line with x y z", path.string());
+  if (rows.empty())
+    return fail_file(path.string(), ErrorKind::corrupt, "reading {}: there is no line with x y z", path.string());
   return rows;
 }
 
@@ -284,8 +286,9 @@ Result<std::vector<Vec3>> read_seed_positions(const std::filesystem::path& path,
   for (const Vec3d& row : rows) {
     const auto position = voxel_position(space == SeedSpace::world ? world_to_voxel.apply(row) : row);
     if (!position) {
-      return fail(ErrorKind::invalid_argument, "reading {}: seed {} {} {} is farther than {} voxels from the image",
-                  path.string(), row.x, row.y, row.z, farthest_voxel);
+      return fail_file(path.string(), ErrorKind::invalid_argument,
+                       "reading {}: seed {} {} {} is farther than {} voxels from the image", path.string(), row.x,
+                       row.y, row.z, farthest_voxel);
     }
     positions.push_back(*position);
   }
@@ -307,8 +310,9 @@ Result<std::vector<Vec3>> seed_positions_of_ends(const std::filesystem::path& tr
       for (const std::size_t at : {std::size_t{0}, points.size() - 3}) {
         const auto position = voxel_position(world_to_voxel.apply({points[at], points[at + 1], points[at + 2]}));
         if (!position) {
-          return fail(ErrorKind::invalid_argument, "seeding from {}: an end point lies more than {} voxels away",
-                      tractogram.string(), farthest_voxel);
+          return fail_file(tractogram.string(), ErrorKind::invalid_argument,
+                           "seeding from {}: an end point lies more than {} voxels away", tractogram.string(),
+                           farthest_voxel);
         }
         positions.push_back(*position);
         if (points.size() == 3) break;
@@ -316,7 +320,8 @@ Result<std::vector<Vec3>> seed_positions_of_ends(const std::filesystem::path& tr
     }
   }
   if (positions.empty()) {
-    return fail(ErrorKind::invalid_argument, "seeding from {}: it holds no streamline", tractogram.string());
+    return fail_file(tractogram.string(), ErrorKind::invalid_argument, "seeding from {}: it holds no streamline",
+                     tractogram.string());
   }
   return positions;
 }
@@ -336,8 +341,8 @@ Result<std::vector<Vec3>> read_directions(const std::filesystem::path& path, See
   for (const Vec3d& row : rows) {
     const Vec3d unit = normalise(space == SeedSpace::world ? world_to_axes.rotate(row) : row);
     if (unit == Vec3d{0, 0, 0}) {
-      return fail(ErrorKind::corrupt, "reading {}: direction {} {} {} has no length", path.string(), row.x, row.y,
-                  row.z);
+      return fail_file(path.string(), ErrorKind::corrupt, "reading {}: direction {} {} {} has no length", path.string(),
+                       row.x, row.y, row.z);
     }
     directions.push_back(rounded(unit));
   }

@@ -37,7 +37,8 @@ void each_entry(const std::vector<PageBlock>& blocks, Visit&& visit) {
 }
 
 Status contradiction() {
-  return fail(ErrorKind::device, "the pages that the WebGPU device wrote contradict each other; use --device cpu");
+  return fail(ErrorKind::device, "the pages that the WebGPU device wrote contradict each other; use {} cpu",
+              argument_name("device"));
 }
 
 template <class Number>

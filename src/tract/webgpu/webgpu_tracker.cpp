@@ -11,7 +11,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/interrupt.hpp"
 #include "base/log.hpp"
 #include "base/quantity.hpp"
 #include "numerics/lanes_portable.hpp"
@@ -92,6 +91,7 @@ struct Workspace {
   std::unique_ptr<Buffer> work;
   std::unique_ptr<Buffer> pages;
   std::uint32_t seed_capacity = 0;
+  CancelToken cancel;
 };
 
 class WebgpuTracker final : public Tracker {
@@ -152,8 +152,8 @@ class WebgpuTracker final : public Tracker {
     });
   }
 
-  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch) override {
-    return catch_out_of_memory([&] { return track_range(range, batch); });
+  [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel) override {
+    return catch_out_of_memory([&] { return track_range(range, batch, cancel); });
   }
 
   [[nodiscard]] double kernel_seconds() const override {
@@ -241,11 +241,10 @@ class WebgpuTracker final : public Tracker {
     if (!device_.capabilities().software) return {};
     const std::uint64_t calls = most_software_rounds / rounds_of_a_call(device_tables_.input, probes_);
     if (calls == 0) {
-      return fail(
-          ErrorKind::unavailable,
-          "device {}: a step may take more than the {} rounds of loops that a software adapter makes; use fewer "
-          "--ptt-tries or --device cpu",
-          device_.id(), most_software_rounds);
+      return fail(ErrorKind::unavailable,
+                  "device {}: a step may take more than the {} rounds of loops that a software adapter makes; use "
+                  "fewer {} or {} cpu",
+                  device_.id(), most_software_rounds, argument_name("ptt_tries"), argument_name("device"));
     }
     most_calls_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(calls, ~0u));
     return {};
@@ -283,15 +282,15 @@ class WebgpuTracker final : public Tracker {
       const std::uint64_t bytes = std::uint64_t{field.record_count()} * field.stride * field.number_bytes();
       return fail(ErrorKind::unavailable,
                   "device {}: the field needs {}, its kernels reach {} ({} bindings of {}), less than a few planes of "
-                  "it; use --field-precision half, --mask for fewer voxels, a smaller sphere, --sh instead of --sf, or "
-                  "--device cpu",
+                  "it; use {} half, {} for fewer voxels, a smaller sphere, {} instead of {}, or {} cpu",
                   device_.id(), format_bytes(bytes), format_bytes(reached_bytes(field)), most_pieces(),
-                  format_bytes(largest_binding()));
+                  format_bytes(largest_binding()), argument_name("field_precision"), argument_name("mask"),
+                  argument_name("sh"), argument_name("sf"), argument_name("device"));
     }
     if (std::uint64_t{field.record_of_voxel.size()} * sizeof(std::uint32_t) > largest_binding() / 2) {
       return fail(ErrorKind::unavailable,
-                  "device {}: an image of {} voxels is beyond half of a binding of {}; crop it or use --device cpu",
-                  device_.id(), field.record_of_voxel.size(), format_bytes(largest_binding()));
+                  "device {}: an image of {} voxels is beyond half of a binding of {}; crop it or use {} cpu",
+                  device_.id(), field.record_of_voxel.size(), format_bytes(largest_binding()), argument_name("device"));
     }
     return {};
   }
@@ -309,12 +308,11 @@ class WebgpuTracker final : public Tracker {
     const std::uint64_t need = tracking_workgroup_bytes(counts, true);
     const std::uint64_t have = std::max<std::uint64_t>(guaranteed_workgroup_bytes, device_.capabilities().shared_bytes);
     if (need <= have && counts.sphere.rows <= most_sphere_rows) return {};
-    return fail(
-        ErrorKind::unavailable,
-        "device {}: {} directions (at most {}) and records of {} numbers need {} of workgroup memory, there are "
-        "{}; use a smaller sphere, fewer gradients or --device cpu",
-        device_.id(), field.sphere.size(), numerics::lane_count * most_sphere_rows, field.channels, format_bytes(need),
-        format_bytes(have));
+    return fail(ErrorKind::unavailable,
+                "device {}: {} directions (at most {}) and records of {} numbers need {} of workgroup memory, there "
+                "are {}; use a smaller sphere, fewer gradients or {} cpu",
+                device_.id(), field.sphere.size(), numerics::lane_count * most_sphere_rows, field.channels,
+                format_bytes(need), format_bytes(have), argument_name("device"));
   }
 
   [[nodiscard]] Status compile_shader(std::uint64_t seeds) {
@@ -465,7 +463,7 @@ class WebgpuTracker final : public Tracker {
     workspace_is_free_.notify_all();
   }
 
-  Status track_range(SeedRange range, StreamlineBatch& batch) {
+  Status track_range(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel) {
     CGL_TRY(check_seed_range(range, seeds_));
     std::vector<numerics::Vec3> positions(range.count);
     seeds_->fill(range.first, positions);
@@ -481,6 +479,7 @@ class WebgpuTracker final : public Tracker {
         std::unique_ptr<Workspace> workspace,
         take_workspace(static_cast<std::uint32_t>(std::min<std::uint64_t>(range.count, most_seeds_at_once))));
     const std::size_t at_once = workspace->seed_capacity;
+    workspace->cancel = cancel;
     Status tracked;
     for (std::size_t first = 0; tracked && first < order.size(); first += at_once) {
       const std::span<const std::uint32_t> some =
@@ -524,7 +523,7 @@ class WebgpuTracker final : public Tracker {
     if (!bricks_.empty()) CGL_TRY(load_brick(queue, bricks_.brick_at(positions[some.front()].z)));
     std::array<std::uint32_t, work_counter_words> counters{};
     for (bool finished = false; !finished;) {
-      CGL_TRY(check_interrupt());
+      CGL_TRY(workspace.cancel.check());
       LaunchNumbers launch;
       launch.seed_count = static_cast<std::uint32_t>(some.size());
       launch.first_seed = static_cast<std::uint32_t>(range.first);

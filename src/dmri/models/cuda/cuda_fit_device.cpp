@@ -6,7 +6,6 @@
 #include <cstring>
 #include <vector>
 
-#include "base/interrupt.hpp"
 #include "base/log.hpp"
 #include "device/cuda/cuda_device.hpp"
 #include "device/cuda/cuda_queue.hpp"
@@ -92,7 +91,7 @@ class CudaFitDevice final : public FitDevice {
   [[nodiscard]] const std::string& name() const override { return device_.id(); }
 
   [[nodiscard]] Status fit_tensors(const TensorDesign& design, const FitRecords& signals, TensorFit& fit,
-                                   ThreadPool& pool, const FitAdvance& advance) override {
+                                   ThreadPool& pool, const CancelToken& cancel, const FitAdvance& advance) override {
     Tables tables;
     const std::size_t volumes = design.volumes;
     const std::size_t rows = tables.add(design.rows, volumes * tensor_unknowns);
@@ -106,7 +105,7 @@ class CudaFitDevice final : public FitDevice {
     const std::vector<Output> outputs = {{fit.tensor, 6}, {fit.eigenvalues, 3}, {fit.v1, 3}, {fit.fa, 1},
                                          {fit.md, 1},     {fit.rd, 1},          {fit.s0, 1}};
     FitCounters totals = {};
-    CGL_TRY(stream(signals, outputs, pool, advance, totals, [&](const Lane& lane, const Piece& piece) {
+    CGL_TRY(stream(signals, outputs, pool, cancel, advance, totals, [&](const Lane& lane, const Piece& piece) {
       const OutputPointers& to = piece.out;
       return cuda_status(
           launch_tensors(on_device, piece.in, piece.voxels, {to[0], to[1], to[2], to[3], to[4], to[5], to[6]},
@@ -118,7 +117,7 @@ class CudaFitDevice final : public FitDevice {
   }
 
   [[nodiscard]] Status fit_q_ball(const QBallView& view, const FitRecords& signals, QBallFit& fit, ThreadPool& pool,
-                                  const FitAdvance& advance) override {
+                                  const CancelToken& cancel, const FitAdvance& advance) override {
     Tables tables;
     const std::size_t volumes = tables.add(view.volumes, view.directions);
     const std::size_t b0_volumes = tables.add(view.b0_volumes, view.b0_count);
@@ -134,7 +133,7 @@ class CudaFitDevice final : public FitDevice {
     CGL_TRY_ASSIGN(const WorkPlan plan, plan_work(q_ball_kernel_address(), 2 * (view.directions + view.count), 1));
     FitCounters totals = {};
     const std::vector<Output> outputs = {{fit.coefficients, view.count}, {fit.gfa, 1}};
-    return stream(signals, outputs, pool, advance, totals, [&](const Lane& lane, const Piece& piece) {
+    return stream(signals, outputs, pool, cancel, advance, totals, [&](const Lane& lane, const Piece& piece) {
       return cuda_status(launch_q_ball(on_device, piece.in, static_cast<std::uint32_t>(signals.stride), piece.voxels,
                                        piece.out[0], piece.out[1], plan.of_lane(lane.index), lane.stream()),
                          "device {}: fitting OPDT or CSA", device_.id());
@@ -142,7 +141,8 @@ class CudaFitDevice final : public FitDevice {
   }
 
   [[nodiscard]] Status prepare_bootstrap(const BootstrapPreparationView& view, const FitRecords& signals,
-                                         BootstrapVoxels& voxels, ThreadPool& pool) override {
+                                         BootstrapVoxels& voxels, ThreadPool& pool,
+                                         const CancelToken& cancel) override {
     Tables tables;
     const std::size_t volumes = tables.add(view.volumes, view.directions);
     const std::size_t b0_volumes = tables.add(view.b0_volumes, view.b0_count);
@@ -158,7 +158,7 @@ class CudaFitDevice final : public FitDevice {
     FitCounters totals = {};
     const std::vector<Output> outputs = {
         {voxels.coefficients, view.count}, {voxels.residuals, view.directions}, {voxels.b0, 1}};
-    return stream(signals, outputs, pool, {}, totals, [&](const Lane& lane, const Piece& piece) {
+    return stream(signals, outputs, pool, cancel, {}, totals, [&](const Lane& lane, const Piece& piece) {
       return cuda_status(
           launch_bootstrap(on_device, piece.in, static_cast<std::uint32_t>(signals.stride), piece.voxels, piece.out[0],
                            piece.out[1], piece.out[2], plan.of_lane(lane.index), lane.stream()),
@@ -167,7 +167,8 @@ class CudaFitDevice final : public FitDevice {
   }
 
   [[nodiscard]] Status fit_csd(const CsdView& view, const FitRecords& signals, std::span<const std::uint32_t> volumes,
-                               CsdFit& fit, ThreadPool& pool, const FitAdvance& advance) override {
+                               CsdFit& fit, ThreadPool& pool, const CancelToken& cancel,
+                               const FitAdvance& advance) override {
     Tables tables;
     const auto count = static_cast<std::size_t>(view.count);
     const auto stride = static_cast<std::size_t>(view.stride);
@@ -203,7 +204,7 @@ class CudaFitDevice final : public FitDevice {
           launch_csd(on_device, on_piece, lane.counters_pointer(), plan.of_lane(lane.index, view), lane.stream()),
           "device {}: deconvolving", device_.id());
     };
-    CGL_TRY(stream(signals, outputs, pool, advance, totals, launch));
+    CGL_TRY(stream(signals, outputs, pool, cancel, advance, totals, launch));
     fit.unconstrained += totals.unconstrained;
     fit.not_converged += totals.not_converged;
     fit.not_solvable += totals.unsolvable;
@@ -212,7 +213,7 @@ class CudaFitDevice final : public FitDevice {
   }
 
   [[nodiscard]] Status sample(const DenseMatrix& matrix, const FitRecords& coefficients, bool clip,
-                              std::span<float> amplitudes, ThreadPool& pool) override {
+                              std::span<float> amplitudes, ThreadPool& pool, const CancelToken& cancel) override {
     Tables tables;
     const std::size_t at = tables.add<double>(matrix.values);
     CGL_TRY(tables.upload(device_, *lanes_[0].queue));
@@ -220,7 +221,7 @@ class CudaFitDevice final : public FitDevice {
     CGL_TRY_ASSIGN(const WorkPlan plan, plan_work(sample_kernel_address(), matrix.columns, (rows + 31) / 32));
     FitCounters totals = {};
     const std::vector<Output> outputs = {{amplitudes, matrix.rows}};
-    return stream(coefficients, outputs, pool, {}, totals, [&](const Lane& lane, const Piece& piece) {
+    return stream(coefficients, outputs, pool, cancel, {}, totals, [&](const Lane& lane, const Piece& piece) {
       return cuda_status(
           launch_sample(tables.pointer<double>(at), rows, static_cast<std::uint32_t>(matrix.columns), clip, piece.in,
                         piece.voxels, piece.out[0], plan.of_lane(lane.index), lane.stream()),
@@ -276,7 +277,7 @@ class CudaFitDevice final : public FitDevice {
     std::array<Lane, lane_count>& lanes;
     ~Drained() {
       for (Lane& lane : lanes) {
-        if (const Status ended = lane.queue->synchronise(); !ended) log_debug("{}", ended.error().message());
+        if (const Status ended = lane.queue->synchronise(); !ended) log_debug("{}", ended.error());
         lane.done.reset();
       }
     }
@@ -324,11 +325,10 @@ class CudaFitDevice final : public FitDevice {
     while (threads > team_lanes && threads / team_lanes * team_bytes(view) > most_shared) threads -= team_lanes;
     const std::uint32_t bytes = threads / team_lanes * team_bytes(view);
     if (bytes > most_shared) {
-      return fail(
-          ErrorKind::out_of_memory,
-          "device {}: deconvolving {} coefficients with {} directions needs {} bytes of shared memory, there are "
-          "{}; use --device cpu",
-          device_.id(), view.count, view.directions, bytes, most_shared);
+      return fail(ErrorKind::out_of_memory,
+                  "device {}: deconvolving {} coefficients with {} directions needs {} bytes of shared memory, there "
+                  "are {}; use {} cpu",
+                  device_.id(), view.count, view.directions, bytes, most_shared, argument_name("device"));
     }
     CsdPlan plan;
     plan.launch = {.threads = threads, .blocks = 0, .shared_bytes = bytes, .gram = nullptr};
@@ -363,16 +363,16 @@ class CudaFitDevice final : public FitDevice {
   // Sends all records through the device; launch(lane, piece) starts the kernel of a piece.
   template <class Launch>
   [[nodiscard]] Status stream(const FitRecords& records, std::span<const Output> outputs, ThreadPool& pool,
-                              const FitAdvance& advance, FitCounters& totals, Launch&& launch) {
+                              const CancelToken& cancel, const FitAdvance& advance, FitCounters& totals,
+                              Launch&& launch) {
     CGL_TRY(device_.make_current());
     std::size_t written = 0;
     for (const Output& output : outputs) written += output.per_voxel;
     const std::size_t most = staging_bytes / (std::max(records.stride, written) * sizeof(float));
     if (most == 0) {
       return fail(ErrorKind::out_of_memory,
-                  "device {}: a voxel of {} numbers and {} results exceeds the staging of {} "
-                  "bytes; use --device cpu",
-                  device_.id(), records.stride, written, staging_bytes);
+                  "device {}: a voxel of {} numbers and {} results exceeds the staging of {} bytes; use {} cpu",
+                  device_.id(), records.stride, written, staging_bytes, argument_name("device"));
     }
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
@@ -390,7 +390,7 @@ class CudaFitDevice final : public FitDevice {
     const std::size_t count = records.count();
     std::size_t turn = 0;
     for (std::size_t first = 0; first < count; first += most, ++turn) {
-      CGL_TRY(check_interrupt());
+      CGL_TRY(cancel.check());
       Lane& lane = lanes_[turn % lane_count];
       CGL_TRY(empty(lane, outputs, pool, advance, waiting, emptying));
       lane.first = first;

@@ -1,0 +1,97 @@
+// A run of tractography whose results are pulled: ranges of seeds go through one Tracker or several, their streamlines
+// are cut, judged, mapped to the world and come out in batches, in the order of the seeds. Memory is that of the ranges
+// being tracked and one batch. Called by run_tracking, which writes the batches to a file, and by whoever iterates over
+// them; knows no device and no format.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/cancel.hpp"
+#include "base/progress.hpp"
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "formats/image_geometry.hpp"
+#include "formats/tractogram.hpp"
+#include "streamlines/lengths.hpp"
+#include "tract/run/selection.hpp"
+#include "tract/run/tracker.hpp"
+#include "tract/seeds/seeds.hpp"
+
+namespace cingulum {
+
+struct TrackingRunOptions {
+  SelectionRules selection = {};
+  std::uint64_t select = 0;           // stop after this many kept streamlines; 0: keep all
+  std::uint64_t max_seeds = 0;        // with select: seeds tried at most; 0: 1000 times select
+  std::uint64_t chunk_seeds = 25000;  // tracked at a time, at most; the result does not depend on it
+  bool fixed_chunks = false;          // always chunk_seeds; otherwise ranges grow until they take a good while
+  bool save_seeds = false;            // per-streamline data of seed_fields()
+  bool double_positions = false;      // give the writer float64, for a file of float16
+  double linearise_mm = 0;            // leave points out that lie within this of the line between others; 0: keep all
+  bool keep_partial = false;          // cancelling ends the run, and what is finished counts
+  ThreadPool* pool = nullptr;         // shares the judging and mapping of streamlines
+  bool overlap = true;                // judge and write one range while others are tracked
+  CancelToken cancel = {};            // ends the run with a failure of kind interrupted
+};
+
+// The fields of TRX that a run can add: seed_index, seed_point (world mm), end_reason (start, end; docs/tractography.md
+// names the codes). `seeds` decides whether 32 bits suffice.
+[[nodiscard]] std::vector<DataField> seed_fields(std::uint64_t seeds);
+
+struct TrackingStatistics {
+  // The same for equal runs. With select everything after the last kept streamline is left out.
+  std::uint64_t seeds = 0;                   // up to the last that counts
+  std::uint64_t seeds_with_streamlines = 0;  // with at least one, kept or not
+  std::uint64_t streamlines = 0;             // judged
+  std::uint64_t kept = 0;
+  std::uint64_t too_short = 0;
+  std::uint64_t too_long = 0;
+  std::uint64_t refused_by_regions = 0;
+  std::uint64_t points = 0;                                      // of the kept, before linearisation
+  std::uint64_t points_written = 0;                              //
+  std::array<std::uint64_t, end_reason_count> end_reasons = {};  // of both ends of the kept
+  LengthHistogram lengths;                                       // of the kept
+  bool select_reached = true;                                    // or nothing was asked for
+  bool interrupted = false;                                      // and keep_partial was set
+
+  // What the device did; with select it may have gone beyond what counts.
+  std::uint64_t steps = 0;
+  std::uint64_t seeds_tracked = 0;
+  std::uint64_t seeds_outside = 0;
+  std::uint64_t seeds_without_direction = 0;
+  double tracking_seconds = 0;                        // during which at least one tracker was tracking
+  std::vector<std::uint64_t> seeds_of_trackers = {};  // taken by each, in their order
+};
+
+class TrackingBatches {
+ public:
+  // The trackers are prepared and share the seeds (seed_sharing.hpp); they, the seeds, the options and the
+  // progress outlive this. `progress` is told of a batch when the next one is asked for: by then the caller has done
+  // its part.
+  [[nodiscard]] static Result<std::unique_ptr<TrackingBatches>> start(std::span<Tracker* const> trackers,
+                                                                      const Seeds& seeds, const ImageGeometry& geometry,
+                                                                      const TrackingRunOptions& options,
+                                                                      Progress* progress = nullptr);
+  // Before the end: cancels what is being tracked and waits for it. No thread is left.
+  ~TrackingBatches();
+  TrackingBatches(const TrackingBatches&) = delete;
+  TrackingBatches& operator=(const TrackingBatches&) = delete;
+
+  // The next streamlines that were kept, at least one; null after the last. Positions are world coordinates, float64
+  // with double_positions; streamline_data has seed_fields() with save_seeds. The batch is valid until the next call.
+  // A failure of a tracker comes after the batches before it, and then again. one caller at a time
+  [[nodiscard]] Result<const TractogramBatch*> next();
+  // Of the batches so far; of the run after the last. one caller at a time
+  [[nodiscard]] const TrackingStatistics& statistics() const noexcept;
+
+ private:
+  struct State;
+  explicit TrackingBatches(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cingulum
