@@ -6,7 +6,7 @@
 #define amplitude_kernels contracted_amplitude_kernels
 #define boot_kernels contracted_boot_kernels
 #define brick_kernel contracted_brick_kernel
-#define half_precision_kernels contracted_half_precision_kernels
+#define float16_kernels contracted_float16_kernels
 #define launch_compaction contracted_launch_compaction
 #define make_cuda_tracker make_contracted_cuda_tracker
 #define ptt_kernels contracted_ptt_kernels

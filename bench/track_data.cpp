@@ -31,7 +31,7 @@ void TrackData::make_files(const TrackBenchOptions& options) const {
   require(measure::make_brain_phantom(phantom, std::stod(options.voxel_size), *pool_, {.force = true}, {}));
   require(measure::fit_for_peers(measure::own_program().parent_path() / "cingulum", folder_, phantom / "dwi.nii.gz",
                                  phantom / "mask.nii.gz"));
-  // The directions that DIPY tracks on: its own half sphere, or ours where there is no DIPY.
+  // The directions that DIPY tracks on: its own hemisphere, or ours where there is no DIPY.
   if (fs::exists(folder_ / "sphere.txt")) return;
   const fs::path script = require(measure::write_peer_script(folder_));
   if (measure::run_child({options.python, script.string(), "sphere", folder_.string()}, folder_ / "log",

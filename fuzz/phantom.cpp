@@ -13,8 +13,8 @@ void require_sound(const Bundle& bundle) {
   for (int i = 0; i <= 16; ++i) {
     const double arc = bundle.length() * i / 16;
     const numerics::Vec3d point = bundle.fibre_point(arc, {0.3, -0.2});
-    const BundlePlace place = bundle.place(point);
-    fuzz::require(place.distance >= 0 && place.radius > 0, "a point of a fibre has no place");
+    const BundlePosition position = bundle.position(point);
+    fuzz::require(position.distance >= 0 && position.radius > 0, "a point of a fibre has no place");
   }
 }
 

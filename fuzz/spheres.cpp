@@ -12,13 +12,13 @@ void require_sound(const Sphere& sphere) {
   fuzz::require(sphere.neighbour_offsets.size() == count + 1, "offsets do not fit the directions");
   fuzz::require(sphere.neighbours.size() == 2 * sphere.edges.size(), "neighbours do not fit the edges");
   // On the half sphere both diagonals of four points on a circle may be edges.
-  fuzz::require(sphere.half || sphere.edges.size() == 3 * count - 6, "the hull is not closed");
+  fuzz::require(sphere.is_hemisphere || sphere.edges.size() == 3 * count - 6, "the hull is not closed");
   for (const auto& [a, b] : sphere.edges) fuzz::require(a < b && b < count, "an edge leads nowhere");
   for (const numerics::Vec3d& v : sphere.directions) {
     const double square = numerics::dot(v, v);
     fuzz::require(square > 1 - 1e-12 && square < 1 + 1e-12, "a direction is not of unit length");
     const bool kept = v.z > 0 || (v.z == 0 && (v.y > 0 || (v.y == 0 && v.x > 0)));
-    fuzz::require(kept || !sphere.half, "a direction is not on the kept half");
+    fuzz::require(kept || !sphere.is_hemisphere, "a direction is not on the kept half");
   }
 }
 

@@ -4,7 +4,7 @@ Mirror family (mirror321, mirror406, mirror501): the class I geodesic subdivisio
 frequency 8, 9, 10, that is 10 n^2 + 2 points, in the orientation where x = 0, y = 0, z = 0 are mirror planes, then
 relaxed: the points of one octant move so that the electrostatic energy of all becomes smallest while every mirror image
 moves along, which evens out the spacing. The points of one octant are made and the others are their exact mirror
-images. An orbit is a point with its images; on the half sphere it has four members, two on a mirror plane, one on an
+images. An orbit is a point with its images; on the hemisphere it has four members, two on a mirror plane, one on an
 axis. Orbit o = 32 k + lane: orbits of one lane are neighbours (triangles for mirror321, strips of triangles for the
 others; found by integer programming), so that tests between them stay in the lane's registers; lanes follow each other
 along a short path. Slots and vertex order: contract, section 2.
@@ -308,7 +308,7 @@ def nearest_angles(directions):
 
 HEADER = """\
 # The named spheres: made by tools/make_spheres.py, compiled into the library by tools/embed_spheres.py; not to be edited.
-# directions: x y z of the half sphere, of a mirror sphere in slot order. edges: a direction and its neighbours of higher
+# directions: x y z of the hemisphere, of a mirror sphere in slot order. edges: a direction and its neighbours of higher
 # index. orbits, of mirror spheres alone: member 0 (x, y, z >= 0) of each orbit. A count follows each of the three words.
 """
 

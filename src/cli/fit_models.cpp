@@ -74,7 +74,7 @@ Status write_functions(FitRun& run, const FitInput& input, numerics::HarmonicBas
                  sphere_by_name_or_file(run.arguments.text("sphere"), run.arguments.flag("full-sphere")));
   Json more = frame_facts(input);
   more["sphere"] = sphere.name;
-  more["half_sphere"] = sphere.half;
+  more["half_sphere"] = sphere.is_hemisphere;
   if (run.arguments.flag("odf")) {
     const bool clip = !run.arguments.flag("keep-negative");
     CGL_TRY_ASSIGN(const auto amplitudes,

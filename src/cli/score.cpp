@@ -58,10 +58,10 @@ Json score_json(const Score& score, const std::string& tractogram, const std::st
   put(json, "overreach_share", "overreach_share", score.any.overreach_share);
   put(json, "f1", "f1", score.any.f1);
   Json half = Json::object();
-  put(half, "overlap", "half_voxel.overlap", score.half.overlap);
-  put(half, "overreach", "half_voxel.overreach", score.half.overreach);
-  put(half, "overreach_share", "half_voxel.overreach_share", score.half.overreach_share);
-  put(half, "f1", "half_voxel.f1", score.half.f1);
+  put(half, "overlap", "half_voxel.overlap", score.half_filled.overlap);
+  put(half, "overreach", "half_voxel.overreach", score.half_filled.overreach);
+  put(half, "overreach_share", "half_voxel.overreach_share", score.half_filled.overreach_share);
+  put(half, "f1", "half_voxel.f1", score.half_filled.f1);
   json["half_voxel"] = half;
   json["endpoint_overlap"] = score.endpoint_overlap;
   put(json, "angular_error_mean_deg", "angular_error_mean_deg", score.angular_error_deg);
@@ -83,7 +83,7 @@ Json score_json(const Score& score, const std::string& tractogram, const std::st
     Json entry = {{"valid_count", bundle.valid_count}, {"wrong_path_count", bundle.wrong_path_count}};
     const Json any = voxel_json(bundle.any);
     for (const auto& [key, value] : any.items()) entry[key] = value;
-    entry["half_voxel"] = voxel_json(bundle.half);
+    entry["half_voxel"] = voxel_json(bundle.half_filled);
     entry["endpoint_overlap"] = bundle.endpoint_overlap;
     entry["length_mean_mm"] = number(bundle.length_mean_mm);
     entry["topography_correlation"] = number(bundle.topography);
@@ -125,9 +125,9 @@ void print_score(const Score& score, VerbContext& context) {
   add("overlap (f > 0)", score.any.overlap, " %", 2, 100);
   add("overreach (f > 0)", score.any.overreach, " %", 2, 100);
   add("F1 (f > 0)", score.any.f1, " %", 2, 100);
-  add("overlap (f >= 0.5)", score.half.overlap, " %", 2, 100);
-  add("overreach (f >= 0.5)", score.half.overreach, " %", 2, 100);
-  add("F1 (f >= 0.5)", score.half.f1, " %", 2, 100);
+  add("overlap (f >= 0.5)", score.half_filled.overlap, " %", 2, 100);
+  add("overreach (f >= 0.5)", score.half_filled.overreach, " %", 2, 100);
+  add("F1 (f >= 0.5)", score.half_filled.f1, " %", 2, 100);
   plain("endpoint overlap", score.endpoint_overlap, " %", 2, 100);
   add("angular error, mean", score.angular_error_deg, " deg", 3, 1);
   plain("angular error, median", score.angular_error_median_deg, " deg", 3);
@@ -154,7 +154,7 @@ void print_score(const Score& score, VerbContext& context) {
   for (const BundleScore& bundle : score.bundles) {
     bundles.add_row({bundle.name, format_count(bundle.valid_count), format_count(bundle.wrong_path_count),
                      shown(bundle.any.overlap, " %", 1, 100), shown(bundle.any.overreach, " %", 1, 100),
-                     shown(bundle.any.f1, " %", 1, 100), shown(bundle.half.f1, " %", 1, 100),
+                     shown(bundle.any.f1, " %", 1, 100), shown(bundle.half_filled.f1, " %", 1, 100),
                      shown(bundle.endpoint_overlap, " %", 1, 100), shown(bundle.length_mean_mm, " mm", 1)});
   }
   context.print(bundles.text());

@@ -21,7 +21,7 @@
 #include "cli/verb.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/tractogram.hpp"
-#include "tract/field/half_field.hpp"
+#include "tract/field/float16_field.hpp"
 #include "tract/plan/tracking_plan.hpp"
 #include "tract/run/tracker.hpp"
 #include "tract/run/tracking_run.hpp"
@@ -81,7 +81,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
     log_warning("{} numbers of the field were not finite or too small and count as 0",
                 format_count(data.prepared.field.replaced));
   }
-  if (arguments.text("field-precision") == "half") CGL_TRY(store_in_half_precision(data.prepared.field));
+  if (arguments.text("field-precision") == "half") CGL_TRY(store_as_float16(data.prepared.field));
   CGL_TRY_ASSIGN(const std::unique_ptr<Seeds> seeds, make_seeds(arguments, data, seed_mask, source.name));
   CGL_TRY_ASSIGN(const std::optional<GivenDirections> directions, given_directions(arguments, *seeds, data.geometry));
 

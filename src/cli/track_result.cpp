@@ -44,12 +44,12 @@ Json end_reason_json(const TrackingStatistics& statistics) {
 Json field_json(const Field& field) {
   return {{"kind", field_kind_name(field.kind)},
           {"channels", field.channels},
-          {"precision", field.is_half() ? "half" : "float"},
+          {"precision", field.is_float16() ? "half" : "float"},
           {"bytes", field_bytes(field)},
           {"replaced", field.replaced},
           {"sphere", field.sphere.name},
           {"directions", field.sphere.size()},
-          {"half_sphere", field.sphere.half}};
+          {"half_sphere", field.sphere.is_hemisphere}};
 }
 
 Json plan_json(const TrackingPlan& plan, const TrackingOptions& options) {

@@ -13,7 +13,7 @@ namespace cingulum {
 namespace {
 
 constexpr std::string_view numerics_files[] = {
-    "exact.wgsl",      "classify.wgsl", "half.wgsl",       "philox.wgsl",        "random.wgsl",
+    "exact.wgsl",      "classify.wgsl", "float16.wgsl",    "philox.wgsl",        "random.wgsl",
     "elementary.wgsl", "vec3.wgsl",     "rotation.wgsl",   "trilinear.wgsl",     "spherical_harmonics.wgsl",
     "lane_sum.wgsl",   "choose.wgsl",   "mirror_sum.wgsl", "lane_rotation.wgsl",
 };

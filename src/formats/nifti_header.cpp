@@ -17,12 +17,13 @@ namespace {
 using numerics::Vec3d;
 
 // Where the fields lie: nifti1.h and nifti2.h of the NIfTI Data Format Working Group (2003, 2011).
-struct Places {
+struct FieldOffsets {
   std::size_t magic, dim_info, dim, intent_code, datatype, bitpix, pixdim, vox_offset, slope, intercept, xyzt_units,
       description, qform_code, sform_code, quatern, qoffset, srow, intent_name;
 };
-constexpr Places places_1 = {344, 39, 40, 68, 70, 72, 76, 108, 112, 116, 123, 148, 252, 254, 256, 268, 280, 328};
-constexpr Places places_2 = {4, 524, 16, 504, 12, 14, 104, 168, 176, 184, 500, 240, 344, 348, 352, 376, 400, 508};
+constexpr FieldOffsets offsets_1 = {344, 39, 40, 68, 70, 72, 76, 108, 112, 116, 123, 148, 252, 254, 256, 268, 280, 328};
+constexpr FieldOffsets offsets_2 = {4,   524, 16,  504, 12,  14,  104, 168, 176,
+                                    184, 500, 240, 344, 348, 352, 376, 400, 508};
 constexpr std::size_t description_bytes = 80, intent_name_bytes = 16;
 constexpr std::uint64_t largest_size = std::numeric_limits<std::int64_t>::max();
 
@@ -142,8 +143,8 @@ Result<Kind> find_kind(std::span<const std::byte> bytes) {
   if (bytes.size() < nifti1_header_bytes) {
     return fail(ErrorKind::corrupt, "it ends at byte {}: a NIfTI header has 348 bytes at least", bytes.size());
   }
-  const bool pair = has_text(bytes, places_1.magic, "ni1\0"sv);
-  const bool single = has_text(bytes, places_1.magic, "n+1\0"sv);
+  const bool pair = has_text(bytes, offsets_1.magic, "ni1\0"sv);
+  const bool single = has_text(bytes, offsets_1.magic, "n+1\0"sv);
   if (pair) {
     return fail(ErrorKind::invalid_argument,
                 "it is the header of a pair of .hdr and .img files, which is not read; convert the pair to one .nii");
@@ -157,7 +158,7 @@ Result<Kind> find_kind(std::span<const std::byte> bytes) {
   }
   if (single) {
     for (const bool big_endian : {false, true}) {
-      if (is_dimension_count(Fields(bytes, 1, big_endian).dim(places_1.dim, 0))) return Kind{1, big_endian, true};
+      if (is_dimension_count(Fields(bytes, 1, big_endian).dim(offsets_1.dim, 0))) return Kind{1, big_endian, true};
     }
   }
   return fail(ErrorKind::corrupt, "it is not a NIfTI image: the first four bytes are {:02x} {:02x} {:02x} {:02x}",
@@ -165,13 +166,13 @@ Result<Kind> find_kind(std::span<const std::byte> bytes) {
               std::to_integer<unsigned>(bytes[2]), std::to_integer<unsigned>(bytes[3]));
 }
 
-Status read_shape(const Fields& fields, const Places& places, NiftiHeader& header) {
-  const std::int64_t count = fields.dim(places.dim, 0);
+Status read_shape(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& header) {
+  const std::int64_t count = fields.dim(offsets.dim, 0);
   if (!is_dimension_count(count)) {
-    return fail(ErrorKind::corrupt, "byte {}: dim[0] = {} is not a number of axes (1 to 7)", places.dim, count);
+    return fail(ErrorKind::corrupt, "byte {}: dim[0] = {} is not a number of axes (1 to 7)", offsets.dim, count);
   }
   for (std::int64_t axis = 1; axis <= count; ++axis) {
-    std::int64_t length = fields.dim(places.dim, static_cast<std::size_t>(axis));
+    std::int64_t length = fields.dim(offsets.dim, static_cast<std::size_t>(axis));
     if (length == 0 && axis > 1) {
       header.warnings.push_back(fmt::format("dim[{}] is 0: read as 1", axis));
       length = 1;
@@ -182,9 +183,9 @@ Status read_shape(const Fields& fields, const Places& places, NiftiHeader& heade
   return {};
 }
 
-void read_type(const Fields& fields, const Places& places, NiftiHeader& header) {
-  header.datatype = fields.get<std::int16_t>(places.datatype);
-  const int bits = fields.get<std::int16_t>(places.bitpix);
+void read_type(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& header) {
+  header.datatype = fields.get<std::int16_t>(offsets.datatype);
+  const int bits = fields.get<std::int16_t>(offsets.bitpix);
   const Datatype* datatype = find_datatype(header.datatype);
   header.type = datatype != nullptr ? datatype->type : ElementType{TypeCode::floating, 0};  // no type that is read
   if (datatype == nullptr) return;
@@ -194,11 +195,11 @@ void read_type(const Fields& fields, const Places& places, NiftiHeader& header) 
   }
 }
 
-Status read_data_offset(const Fields& fields, const Places& places, NiftiHeader& header) {
+Status read_data_offset(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& header) {
   const std::uint64_t smallest =
       (header.version == 1 ? nifti1_header_bytes : nifti2_header_bytes) + nifti_extension_flag_bytes;
-  const double stored = header.version == 1 ? static_cast<double>(fields.get<float>(places.vox_offset))
-                                            : static_cast<double>(fields.get<std::int64_t>(places.vox_offset));
+  const double stored = header.version == 1 ? static_cast<double>(fields.get<float>(offsets.vox_offset))
+                                            : static_cast<double>(fields.get<std::int64_t>(offsets.vox_offset));
   if (stored == 0) {
     header.warnings.push_back(fmt::format("vox_offset is 0: the voxels are taken from byte {}", smallest));
     header.data_offset = smallest;
@@ -206,10 +207,10 @@ Status read_data_offset(const Fields& fields, const Places& places, NiftiHeader&
   }
   if (!(stored >= static_cast<double>(smallest) && stored < 0x1p62)) {
     return fail(ErrorKind::corrupt, "byte {}: vox_offset = {} is not a place behind the header ({} at least)",
-                places.vox_offset, stored, smallest);
+                offsets.vox_offset, stored, smallest);
   }
   header.data_offset = header.version == 1 ? static_cast<std::uint64_t>(stored)
-                                           : static_cast<std::uint64_t>(fields.get<std::int64_t>(places.vox_offset));
+                                           : static_cast<std::uint64_t>(fields.get<std::int64_t>(offsets.vox_offset));
   if (static_cast<double>(header.data_offset) != stored && header.version == 1) {
     header.warnings.push_back(
         fmt::format("vox_offset = {} is not a whole number: read as {}", stored, header.data_offset));
@@ -219,8 +220,8 @@ Status read_data_offset(const Fields& fields, const Places& places, NiftiHeader&
   return {};
 }
 
-Status read_scaling(const Fields& fields, const Places& places, NiftiHeader& header) {
-  const double slope = fields.real(places.slope), intercept = fields.real(places.intercept);
+Status read_scaling(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& header) {
+  const double slope = fields.real(offsets.slope), intercept = fields.real(offsets.intercept);
   if (!std::isfinite(slope)) {
     header.warnings.push_back(fmt::format("scl_slope is {}: the values are not scaled", slope));
     return {};
@@ -233,7 +234,7 @@ Status read_scaling(const Fields& fields, const Places& places, NiftiHeader& hea
     return {};
   }
   if (!std::isfinite(intercept)) {
-    return fail(ErrorKind::corrupt, "byte {}: scl_inter is {} beside a valid scl_slope of {}", places.intercept,
+    return fail(ErrorKind::corrupt, "byte {}: scl_inter is {} beside a valid scl_slope of {}", offsets.intercept,
                 intercept, slope);
   }
   header.slope = slope;
@@ -289,9 +290,9 @@ std::array<double, 3> usable_edges(NiftiHeader& header) {
 }
 
 // nifti1.h, section "3D image (volume) orientation", method 2.
-Affine affine_of_quaternion(const Fields& fields, const Places& places, const std::array<double, 3>& edges,
+Affine affine_of_quaternion(const Fields& fields, const FieldOffsets& offsets, const std::array<double, 3>& edges,
                             NiftiHeader& header) {
-  double b = fields.real(places.quatern, 0), c = fields.real(places.quatern, 1), d = fields.real(places.quatern, 2);
+  double b = fields.real(offsets.quatern, 0), c = fields.real(offsets.quatern, 1), d = fields.real(offsets.quatern, 2);
   const double square = (b * b + c * c) + d * d;
   constexpr double tolerance = 1e-7;
   double a = 0;
@@ -318,15 +319,15 @@ Affine affine_of_quaternion(const Fields& fields, const Places& places, const st
   affine.rows = {(a * a + b * b - c * c - d * d) * x,
                  2 * (b * c - a * d) * y,
                  2 * (b * d + a * c) * z,
-                 fields.real(places.qoffset, 0),
+                 fields.real(offsets.qoffset, 0),
                  2 * (b * c + a * d) * x,
                  (a * a + c * c - b * b - d * d) * y,
                  2 * (c * d - a * b) * z,
-                 fields.real(places.qoffset, 1),
+                 fields.real(offsets.qoffset, 1),
                  2 * (b * d - a * c) * x,
                  2 * (c * d + a * b) * y,
                  (a * a + d * d - b * b - c * c) * z,
-                 fields.real(places.qoffset, 2)};
+                 fields.real(offsets.qoffset, 2)};
   return affine;
 }
 
@@ -348,16 +349,16 @@ Affine scaled(Affine affine, double factor) {
   return affine;
 }
 
-Status read_geometry(const Fields& fields, const Places& places, NiftiHeader& header) {
-  for (std::size_t i = 0; i < 8; ++i) header.pixdim.push_back(fields.real(places.pixdim, i));
-  header.qform_code = fields.code(places.qform_code);
-  header.sform_code = fields.code(places.sform_code);
+Status read_geometry(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& header) {
+  for (std::size_t i = 0; i < 8; ++i) header.pixdim.push_back(fields.real(offsets.pixdim, i));
+  header.qform_code = fields.code(offsets.qform_code);
+  header.sform_code = fields.code(offsets.sform_code);
   const int units =
-      header.version == 1 ? fields.get<std::uint8_t>(places.xyzt_units) : fields.get<std::int32_t>(places.xyzt_units);
+      header.version == 1 ? fields.get<std::uint8_t>(offsets.xyzt_units) : fields.get<std::int32_t>(offsets.xyzt_units);
   const double to_mm = read_units(units, header);
   const std::array<double, 3> edges = usable_edges(header);
-  for (std::size_t i = 0; i < 12; ++i) header.sform.rows[i] = fields.real(places.srow, i);
-  header.qform = affine_of_quaternion(fields, places, edges, header);
+  for (std::size_t i = 0; i < 12; ++i) header.sform.rows[i] = fields.real(offsets.srow, i);
+  header.qform = affine_of_quaternion(fields, offsets, edges, header);
   Affine by_pixdim;
   for (int axis = 0; axis < 3; ++axis) by_pixdim.at(axis, axis) = edges[static_cast<std::size_t>(axis)];
 
@@ -404,9 +405,9 @@ class FieldWriter {
   }
   void dim(std::size_t index, std::int64_t value) {
     if (version_ == 1) {
-      put(places_1.dim + 2 * index, static_cast<std::int16_t>(value));
+      put(offsets_1.dim + 2 * index, static_cast<std::int16_t>(value));
     } else {
-      put(places_2.dim + 8 * index, value);
+      put(offsets_2.dim + 8 * index, value);
     }
   }
   void code(std::size_t offset, int value) {
@@ -459,7 +460,7 @@ Quaternion quaternion_of(Vec3d x, Vec3d y, Vec3d z) {
 }
 
 // False where the axes are not at right angles: a quaternion cannot say so.
-bool put_qform(FieldWriter& fields, const Places& places, const ImageGeometry& geometry) {
+bool put_qform(FieldWriter& fields, const FieldOffsets& offsets, const ImageGeometry& geometry) {
   const Affine& affine = geometry.voxel_to_world;
   const auto edges = geometry.voxel_mm();
   const auto column = [&](int c) {
@@ -475,11 +476,11 @@ bool put_qform(FieldWriter& fields, const Places& places, const ImageGeometry& g
   const bool mirrored = affine.determinant() < 0;
   if (mirrored) z = -z;
   const Quaternion q = quaternion_of(x, y, z);
-  fields.real(places.pixdim, 0, mirrored ? -1 : 1);
-  fields.real(places.quatern, 0, q.b);
-  fields.real(places.quatern, 1, q.c);
-  fields.real(places.quatern, 2, q.d);
-  for (int row = 0; row < 3; ++row) fields.real(places.qoffset, static_cast<std::size_t>(row), affine.at(row, 3));
+  fields.real(offsets.pixdim, 0, mirrored ? -1 : 1);
+  fields.real(offsets.quatern, 0, q.b);
+  fields.real(offsets.quatern, 1, q.c);
+  fields.real(offsets.quatern, 2, q.d);
+  for (int row = 0; row < 3; ++row) fields.real(offsets.qoffset, static_cast<std::size_t>(row), affine.at(row, 3));
   return true;
 }
 
@@ -547,7 +548,7 @@ Result<NiftiHeader> parse_nifti_header(std::span<const std::byte> bytes) {
       return fail(ErrorKind::corrupt, "it ends at byte {} inside the header of {} bytes", bytes.size(),
                   nifti2_header_bytes);
     }
-    const Places& places = kind.version == 1 ? places_1 : places_2;
+    const FieldOffsets& offsets = kind.version == 1 ? offsets_1 : offsets_2;
     const Fields fields(bytes, kind.version, kind.big_endian);
     NiftiHeader header;
     header.version = kind.version;
@@ -555,14 +556,14 @@ Result<NiftiHeader> parse_nifti_header(std::span<const std::byte> bytes) {
     if (kind.size_is_odd) {
       header.warnings.push_back(fmt::format("sizeof_hdr is {} instead of 348", fields.get<std::int32_t>(0)));
     }
-    CGL_TRY(read_shape(fields, places, header));
-    read_type(fields, places, header);
-    CGL_TRY(read_data_offset(fields, places, header));
-    CGL_TRY(read_scaling(fields, places, header));
-    CGL_TRY(read_geometry(fields, places, header));
-    header.intent_code = fields.code(places.intent_code);
-    header.intent_name = fields.text(places.intent_name, intent_name_bytes);
-    header.description = fields.text(places.description, description_bytes);
+    CGL_TRY(read_shape(fields, offsets, header));
+    read_type(fields, offsets, header);
+    CGL_TRY(read_data_offset(fields, offsets, header));
+    CGL_TRY(read_scaling(fields, offsets, header));
+    CGL_TRY(read_geometry(fields, offsets, header));
+    header.intent_code = fields.code(offsets.intent_code);
+    header.intent_name = fields.text(offsets.intent_name, intent_name_bytes);
+    header.description = fields.text(offsets.description, description_bytes);
     CGL_TRY(nifti_data_bytes(header));
     return header;
   });
@@ -599,39 +600,39 @@ Result<std::vector<std::byte>> encode_nifti_header(const NiftiHeader& header) {
   return catch_out_of_memory([&]() -> Result<std::vector<std::byte>> {
     CGL_TRY(check_encodable(header));
     const bool one = header.version == 1;
-    const Places& places = one ? places_1 : places_2;
+    const FieldOffsets& offsets = one ? offsets_1 : offsets_2;
     const std::size_t size = (one ? nifti1_header_bytes : nifti2_header_bytes) + nifti_extension_flag_bytes;
     std::vector<std::byte> bytes(size);
     FieldWriter fields(bytes, header.version);
     fields.put(0, static_cast<std::int32_t>(size - nifti_extension_flag_bytes));
-    fields.text(places.magic, one ? std::string_view("n+1") : std::string_view("n+2\0\r\n\032\n", 8));
+    fields.text(offsets.magic, one ? std::string_view("n+1") : std::string_view("n+2\0\r\n\032\n", 8));
     fields.dim(0, static_cast<std::int64_t>(header.shape.size()));
     for (std::size_t i = 0; i < 7; ++i) fields.dim(i + 1, i < header.shape.size() ? header.shape[i] : 1);
-    fields.put(places.datatype, static_cast<std::int16_t>(nifti_datatype_of(header.type)));
-    fields.put(places.bitpix, static_cast<std::int16_t>(header.type.bits));
-    for (std::size_t i = 0; i < 8; ++i) fields.real(places.pixdim, i, 1);
+    fields.put(offsets.datatype, static_cast<std::int16_t>(nifti_datatype_of(header.type)));
+    fields.put(offsets.bitpix, static_cast<std::int16_t>(header.type.bits));
+    for (std::size_t i = 0; i < 8; ++i) fields.real(offsets.pixdim, i, 1);
     const auto edges = header.geometry.voxel_mm();
-    for (std::size_t i = 0; i < 3; ++i) fields.real(places.pixdim, i + 1, edges[i]);
+    for (std::size_t i = 0; i < 3; ++i) fields.real(offsets.pixdim, i + 1, edges[i]);
     if (one) {
-      fields.put(places.vox_offset, static_cast<float>(size));
+      fields.put(offsets.vox_offset, static_cast<float>(size));
     } else {
-      fields.put(places.vox_offset, static_cast<std::int64_t>(size));
+      fields.put(offsets.vox_offset, static_cast<std::int64_t>(size));
     }
-    fields.real(places.slope, 0, header.slope);
-    fields.real(places.intercept, 0, header.intercept);
+    fields.real(offsets.slope, 0, header.slope);
+    fields.real(offsets.intercept, 0, header.intercept);
     constexpr std::int32_t millimetres = 2;
     if (one) {
-      fields.put(places.xyzt_units, static_cast<std::uint8_t>(millimetres));
+      fields.put(offsets.xyzt_units, static_cast<std::uint8_t>(millimetres));
     } else {
-      fields.put(places.xyzt_units, millimetres);
+      fields.put(offsets.xyzt_units, millimetres);
     }
     constexpr int scanner = 1;  // NIFTI_XFORM_SCANNER_ANAT
-    fields.code(places.sform_code, scanner);
-    for (std::size_t i = 0; i < 12; ++i) fields.real(places.srow, i, header.geometry.voxel_to_world.rows[i]);
-    fields.code(places.qform_code, put_qform(fields, places, header.geometry) ? scanner : 0);
-    fields.code(places.intent_code, header.intent_code);
-    fields.text(places.intent_name, header.intent_name);
-    fields.text(places.description, header.description);
+    fields.code(offsets.sform_code, scanner);
+    for (std::size_t i = 0; i < 12; ++i) fields.real(offsets.srow, i, header.geometry.voxel_to_world.rows[i]);
+    fields.code(offsets.qform_code, put_qform(fields, offsets, header.geometry) ? scanner : 0);
+    fields.code(offsets.intent_code, header.intent_code);
+    fields.text(offsets.intent_name, header.intent_name);
+    fields.text(offsets.description, header.description);
     return bytes;
   });
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "numerics/half.hpp"
+#include "numerics/float16.hpp"
 
 namespace cingulum {
 namespace {
@@ -18,14 +18,14 @@ bool is_finite(double value) {
   return (std::bit_cast<std::uint64_t>(value) & magnitude_bits64) < infinity_bits64;
 }
 
-// The same bits as numerics::half_to_float, without a branch, so that the compiler uses vectors. The exponent is moved
-// by an exact product, which makes subnormal halves normal too; infinity and NaN get theirs back.
-void decode_halves(const std::byte* in, std::size_t count, float* out) {
+// The same bits as numerics::float16_to_float, without a branch, so that the compiler uses vectors. The exponent is
+// moved by an exact product, which makes subnormal float16 normal too; infinity and NaN get theirs back.
+void decode_float16(const std::byte* in, std::size_t count, float* out) {
   for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t half;
-    std::memcpy(&half, in + i * sizeof(half), sizeof(half));
-    const std::uint32_t magnitude = (std::uint32_t{half} & 0x7fffU) << 13U;
-    const std::uint32_t sign = (std::uint32_t{half} & 0x8000U) << 16U;
+    std::uint16_t float16;
+    std::memcpy(&float16, in + i * sizeof(float16), sizeof(float16));
+    const std::uint32_t magnitude = (std::uint32_t{float16} & 0x7fffU) << 13U;
+    const std::uint32_t sign = (std::uint32_t{float16} & 0x8000U) << 16U;
     const auto moved = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
     const std::uint32_t is_special = 0U - static_cast<std::uint32_t>(magnitude >= 0x0f800000U);
     const std::uint32_t bits = sign | moved | (is_special & 0x7f800000U);
@@ -33,22 +33,22 @@ void decode_halves(const std::byte* in, std::size_t count, float* out) {
   }
 }
 
-constexpr std::size_t half_block = 16;
+constexpr std::size_t float16_block = 16;
 
-// A block of numbers that are all normal as halves: the middle part of numerics::float_bits_to_half. False, and nothing
-// that counts is written, where one is not.
-bool encode_normal_halves(const float* values, std::byte* out) {
-  std::array<std::uint32_t, half_block> bits;
+// A block of numbers that are all normal as float16: the middle part of numerics::float_bits_to_float16. False, and
+// nothing that counts is written, where one is not.
+bool encode_normal_float16(const float* values, std::byte* out) {
+  std::array<std::uint32_t, float16_block> bits;
   std::memcpy(bits.data(), values, sizeof(bits));
-  std::array<std::uint16_t, half_block> halves;
+  std::array<std::uint16_t, float16_block> float16s;
   std::uint32_t outside = 0;
-  for (std::size_t i = 0; i < half_block; ++i) {
+  for (std::size_t i = 0; i < float16_block; ++i) {
     const std::uint32_t magnitude = bits[i] & 0x7fffffffU;
     const std::uint32_t rounded = magnitude + 0xfffU + ((magnitude >> 13U) & 1U);
-    halves[i] = static_cast<std::uint16_t>(((bits[i] >> 16U) & 0x8000U) | ((rounded - 0x38000000U) >> 13U));
+    float16s[i] = static_cast<std::uint16_t>(((bits[i] >> 16U) & 0x8000U) | ((rounded - 0x38000000U) >> 13U));
     outside |= static_cast<std::uint32_t>(magnitude - 0x38800000U >= 0x477ff000U - 0x38800000U);
   }
-  std::memcpy(out, halves.data(), sizeof(halves));
+  std::memcpy(out, float16s.data(), sizeof(float16s));
   return outside == 0;
 }
 
@@ -91,7 +91,7 @@ Status check_batch(const TractogramLayout& layout, const TractogramBatch& batch)
   return check_fields("per-streamline", layout.streamline_fields, batch.streamline_data, batch.streamline_count());
 }
 
-std::uint16_t double_to_half(double value) noexcept {
+std::uint16_t double_to_float16(double value) noexcept {
   auto nearest = static_cast<float>(value);
   if (is_finite(value) && static_cast<double>(nearest) != value) {
     // Rounding to odd keeps in the last place that something was cut off, so that the second rounding is the only one.
@@ -100,7 +100,7 @@ std::uint16_t double_to_half(double value) noexcept {
     if (away_from_zero) bits -= 1;
     nearest = std::bit_cast<float>(bits | 1U);
   }
-  return numerics::float_to_half(nearest);
+  return numerics::float_to_float16(nearest);
 }
 
 Status encode_positions(const TractogramBatch& batch, std::size_t first, std::size_t count, ElementType type,
@@ -123,22 +123,22 @@ Status encode_positions(const TractogramBatch& batch, std::size_t first, std::si
     return fail(ErrorKind::invalid_argument, "the coordinate {} mm is too large for float16 (65504); use float32",
                 value);
   };
-  constexpr std::uint16_t half_infinity = 0x7c00;
+  constexpr std::uint16_t float16_infinity = 0x7c00;
   if (type == float16_type && !doubles) {
     for (std::size_t i = 0; i < count;) {
       const float* const values = batch.positions.data() + first + i;
-      if (count - i >= half_block && encode_normal_halves(values, out.data() + begin + i * sizeof(std::uint16_t))) {
-        i += half_block;
+      if (count - i >= float16_block && encode_normal_float16(values, out.data() + begin + i * sizeof(std::uint16_t))) {
+        i += float16_block;
         continue;
       }
-      const std::size_t end = std::min(count, i + half_block);
+      const std::size_t end = std::min(count, i + float16_block);
       for (; i < end; ++i) {
         const float value = batch.positions[first + i];
-        const std::uint16_t half = numerics::float_to_half(value);
-        if ((half & 0x7fffU) == half_infinity && is_finite(static_cast<double>(value))) {
+        const std::uint16_t float16 = numerics::float_to_float16(value);
+        if ((float16 & 0x7fffU) == float16_infinity && is_finite(static_cast<double>(value))) {
           return too_large(static_cast<double>(value));
         }
-        put(i, half);
+        put(i, float16);
       }
     }
     return {};
@@ -150,9 +150,9 @@ Status encode_positions(const TractogramBatch& batch, std::size_t first, std::si
     } else if (type == float32_type) {
       put(i, static_cast<float>(value));
     } else {
-      const std::uint16_t half = double_to_half(value);
-      if ((half & 0x7fffU) == half_infinity && is_finite(value)) return too_large(value);
-      put(i, half);
+      const std::uint16_t float16 = double_to_float16(value);
+      if ((float16 & 0x7fffU) == float16_infinity && is_finite(value)) return too_large(value);
+      put(i, float16);
     }
   }
   return {};
@@ -186,7 +186,7 @@ void decode_positions(std::span<const std::byte> bytes, ElementType type, bool a
       out[i] = static_cast<float>(value);
     }
   } else {
-    decode_halves(bytes.data(), count, out);
+    decode_float16(bytes.data(), count, out);
   }
 }
 

@@ -25,7 +25,7 @@ constexpr ElementType float64_type = {ElementType::Code::floating, 64};
 [[nodiscard]] Status check_batch(const TractogramLayout& layout, const TractogramBatch& batch);
 
 // Rounded once, to nearest even. NaN and infinity stay; a finite number beyond 65504 gives infinity.
-[[nodiscard]] std::uint16_t double_to_half(double value) noexcept;
+[[nodiscard]] std::uint16_t double_to_float16(double value) noexcept;
 
 // Appends the positions from `first` on, `count` numbers, as `type` (float16, float32, float64) to `out`. Fails where a
 // finite position does not fit float16.

@@ -14,7 +14,7 @@
 #include "formats/corrupt.hpp"
 #include "formats/guarded_writer.hpp"
 #include "formats/tractogram_batch.hpp"
-#include "numerics/half.hpp"
+#include "numerics/float16.hpp"
 
 namespace cingulum {
 namespace {
@@ -416,7 +416,7 @@ float as_float32(const std::byte* at, ElementType type) {
     return number;
   };
   if (type.code == ElementType::Code::floating) {
-    if (type.bits == 16) return numerics::half_to_float(value(std::uint16_t{}));
+    if (type.bits == 16) return numerics::float16_to_float(value(std::uint16_t{}));
     return type.bits == 32 ? value(float{}) : static_cast<float>(value(double{}));
   }
   if (type.code == ElementType::Code::integer) {

@@ -7,7 +7,7 @@
 
 #include "formats/tractogram.hpp"
 #include "formats/tractogram_batch.hpp"
-#include "numerics/half.hpp"
+#include "numerics/float16.hpp"
 #include "support/each_device.hpp"
 #include "support/example_tractogram.hpp"
 #include "support/temporary_folder.hpp"
@@ -86,28 +86,30 @@ TEST(Trx, half_precision_rounds_to_nearest_even_once) {
   const auto expected = example_batch().positions;
   ASSERT_EQ(read.streamlines.positions.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(read.streamlines.positions[i], numerics::half_to_float(numerics::float_to_half(expected[i])));
+    EXPECT_EQ(read.streamlines.positions[i], numerics::float16_to_float(numerics::float_to_float16(expected[i])));
   }
-  // Just above the middle of 1 and the next half: by way of float it would be exactly the middle, and go down to even.
-  EXPECT_EQ(double_to_half(1.0 + 0x1p-11 + 0x1p-40), 0x3c01);
-  EXPECT_EQ(double_to_half(1.0 + 0x1p-11), 0x3c00);
-  EXPECT_EQ(double_to_half(-(1.0 + 0x1p-11 + 0x1p-40)), 0xbc01);
-  EXPECT_EQ(double_to_half(1.0 + 0x1p-11 - 0x1p-40), 0x3c00);
-  EXPECT_EQ(double_to_half(1e-300), 0);
-  EXPECT_EQ(double_to_half(1e300), 0x7c00);
+  // Just above the middle of 1 and the next float16: by way of float it would be exactly the middle, and go down to
+  // even.
+  EXPECT_EQ(double_to_float16(1.0 + 0x1p-11 + 0x1p-40), 0x3c01);
+  EXPECT_EQ(double_to_float16(1.0 + 0x1p-11), 0x3c00);
+  EXPECT_EQ(double_to_float16(-(1.0 + 0x1p-11 + 0x1p-40)), 0xbc01);
+  EXPECT_EQ(double_to_float16(1.0 + 0x1p-11 - 0x1p-40), 0x3c00);
+  EXPECT_EQ(double_to_float16(1e-300), 0);
+  EXPECT_EQ(double_to_float16(1e300), 0x7c00);
 }
 
-TEST(Trx, all_halves_and_what_lies_between_them_convert_as_numerics_says) {
+TEST(Trx, all_float16_and_what_lies_between_them_convert_as_numerics_says) {
   std::vector<std::byte> bytes(std::size_t{2} << 16U);
-  for (std::uint32_t half = 0; half < 0x10000U; ++half) {
-    const auto value = static_cast<std::uint16_t>(half);
-    std::memcpy(bytes.data() + half * 2, &value, sizeof(value));
+  for (std::uint32_t float16 = 0; float16 < 0x10000U; ++float16) {
+    const auto value = static_cast<std::uint16_t>(float16);
+    std::memcpy(bytes.data() + float16 * 2, &value, sizeof(value));
   }
   TractogramBatch batch;
   decode_positions(bytes, float16_type, true, 0, batch);
   ASSERT_EQ(batch.positions.size(), 0x10000U);
-  for (std::uint32_t half = 0; half < 0x10000U; ++half) {
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(batch.positions[half]), numerics::half_to_float_bits(half)) << half;
+  for (std::uint32_t float16 = 0; float16 < 0x10000U; ++float16) {
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(batch.positions[float16]), numerics::float16_to_float_bits(float16))
+        << float16;
   }
   // Ordinary numbers, ties, subnormals and the largest, in one stream, so that blocks of both kinds come.
   batch.positions.clear();
@@ -118,9 +120,9 @@ TEST(Trx, all_halves_and_what_lies_between_them_convert_as_numerics_says) {
   std::vector<std::byte> encoded;
   ASSERT_OK(encode_positions(batch, 0, batch.positions.size(), float16_type, encoded));
   for (std::size_t i = 0; i < batch.positions.size(); ++i) {
-    std::uint16_t half;
-    std::memcpy(&half, encoded.data() + i * 2, sizeof(half));
-    ASSERT_EQ(half, numerics::float_to_half(batch.positions[i])) << batch.positions[i];
+    std::uint16_t float16;
+    std::memcpy(&float16, encoded.data() + i * 2, sizeof(float16));
+    ASSERT_EQ(float16, numerics::float_to_float16(batch.positions[i])) << batch.positions[i];
   }
 }
 

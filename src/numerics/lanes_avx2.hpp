@@ -45,9 +45,9 @@ struct Avx2LanesOf {
   static Float load(const float* first) {
     return each<Float>([&](int i) { return _mm256_loadu_ps(first + 8 * i); });
   }
-  static Float load_halves(const std::uint16_t* first) {
+  static Float load_float16(const std::uint16_t* first) {
     return each<Float>([&](int i) {
-      return of_halves(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first + 8 * i))));
+      return of_float16(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first + 8 * i))));
     });
   }
   static Float load_row(const float* slots, std::uint32_t row, std::uint32_t count) {
@@ -82,18 +82,18 @@ struct Avx2LanesOf {
     }
     return load(lanes);
   }
-  static Float gather_half(const std::uint16_t* table, const Word& row, std::uint32_t stride, const Word& column,
-                           bool small) {
+  static Float gather_float16(const std::uint16_t* table, const Word& row, std::uint32_t stride, const Word& column,
+                              bool small) {
     if (small) {
       const Word index = add(multiply(row, broadcast(stride)), column);
       return each<Float>([&](int i) {
         const __m256i two = _mm256_i32gather_epi32(reinterpret_cast<const int*>(table), index.part[i], 2);
-        return of_halves(_mm256_and_si256(two, _mm256_set1_epi32(0xffff)));
+        return of_float16(_mm256_and_si256(two, _mm256_set1_epi32(0xffff)));
       });
     }
     float lanes[width];
     for (std::uint32_t l = 0; l < width; ++l) {
-      lanes[l] = finite_half_to_float(table[static_cast<std::uint64_t>(get(row, l)) * stride + get(column, l)]);
+      lanes[l] = finite_float16_to_float(table[static_cast<std::uint64_t>(get(row, l)) * stride + get(column, l)]);
     }
     return load(lanes);
   }
@@ -313,14 +313,14 @@ struct Avx2LanesOf {
     return result;
   }
 
-  // finite_half_to_float of words that hold a half each.
-  static __m256 of_halves(__m256i halves) {
-    const __m256i magnitude = _mm256_and_si256(halves, _mm256_set1_epi32(0x7fff));
+  // finite_float16_to_float of words that hold a float16 each.
+  static __m256 of_float16(__m256i float16s) {
+    const __m256i magnitude = _mm256_and_si256(float16s, _mm256_set1_epi32(0x7fff));
     const __m256i normal = _mm256_add_epi32(_mm256_slli_epi32(magnitude, 13), _mm256_set1_epi32(0x38000000));
     const __m256 subnormal = _mm256_mul_ps(_mm256_cvtepi32_ps(magnitude), _mm256_set1_ps(0x1p-24f));
     const __m256i is_subnormal = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x400), magnitude);
     const __m256 size = _mm256_blendv_ps(_mm256_castsi256_ps(normal), subnormal, _mm256_castsi256_ps(is_subnormal));
-    const __m256i sign = _mm256_slli_epi32(_mm256_and_si256(halves, _mm256_set1_epi32(0x8000)), 16);
+    const __m256i sign = _mm256_slli_epi32(_mm256_and_si256(float16s, _mm256_set1_epi32(0x8000)), 16);
     return _mm256_or_ps(size, _mm256_castsi256_ps(sign));
   }
 

@@ -45,7 +45,7 @@ struct Avx512LanesOf {
   static Float load(const float* first) {
     return each<Float>([&](int i) { return _mm512_loadu_ps(first + 16 * i); });
   }
-  static Float load_halves(const std::uint16_t* first) {
+  static Float load_float16(const std::uint16_t* first) {
     return each<Float>(
         [&](int i) { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 16 * i))); });
   }
@@ -75,8 +75,8 @@ struct Avx512LanesOf {
     }
     return load(lanes);
   }
-  static Float gather_half(const std::uint16_t* table, const Word& row, std::uint32_t stride, const Word& column,
-                           bool small) {
+  static Float gather_float16(const std::uint16_t* table, const Word& row, std::uint32_t stride, const Word& column,
+                              bool small) {
     if (small) {
       const Word index = add(multiply(row, broadcast(stride)), column);
       return each<Float>([&](int i) {
@@ -85,7 +85,7 @@ struct Avx512LanesOf {
     }
     float lanes[width];
     for (std::uint32_t l = 0; l < width; ++l) {
-      lanes[l] = finite_half_to_float(table[static_cast<std::uint64_t>(get(row, l)) * stride + get(column, l)]);
+      lanes[l] = finite_float16_to_float(table[static_cast<std::uint64_t>(get(row, l)) * stride + get(column, l)]);
     }
     return load(lanes);
   }

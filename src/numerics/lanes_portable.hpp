@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "numerics/half.hpp"
+#include "numerics/float16.hpp"
 #include "numerics/portable.hpp"
 
 namespace cingulum::numerics {
@@ -52,8 +52,8 @@ struct PortableLanesOf {
     return each<Float>([&](std::uint32_t l) { return first[l]; });
   }
   // Contiguous finite float16, one per lane.
-  static CGL_HD Float load_halves(const std::uint16_t* first) {
-    return each<Float>([&](std::uint32_t l) { return finite_half_to_float(first[l]); });
+  static CGL_HD Float load_float16(const std::uint16_t* first) {
+    return each<Float>([&](std::uint32_t l) { return finite_float16_to_float(first[l]); });
   }
   // Row `row` of `slots`; slots from `end` on are not read and hold +0.0.
   static CGL_HD Float load_row(const float* slots, std::uint32_t row, std::uint32_t end) {
@@ -77,10 +77,10 @@ struct PortableLanesOf {
         [&](std::uint32_t l) { return table[static_cast<std::uint64_t>(row.lane[l]) * stride + column.lane[l]]; });
   }
   // The same for a table of finite float16, of which one more than is asked for may be read.
-  static CGL_HD Float gather_half(const std::uint16_t* table, const Word& row, std::uint32_t stride, const Word& column,
-                                  bool) {
+  static CGL_HD Float gather_float16(const std::uint16_t* table, const Word& row, std::uint32_t stride,
+                                     const Word& column, bool) {
     return each<Float>([&](std::uint32_t l) {
-      return finite_half_to_float(table[static_cast<std::uint64_t>(row.lane[l]) * stride + column.lane[l]]);
+      return finite_float16_to_float(table[static_cast<std::uint64_t>(row.lane[l]) * stride + column.lane[l]]);
     });
   }
   // A scalar function of each lane's number.

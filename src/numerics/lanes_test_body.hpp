@@ -313,10 +313,10 @@ CGL_LANES_TEST(operations_on_single_lanes_equal_the_scalar_ones) {
       table[i] = number(generator);
       words[i] = static_cast<std::uint32_t>(generator());
     }
-    std::uint16_t halves[66];  // finite, every fourth subnormal
+    std::uint16_t float16s[66];  // finite, every fourth subnormal
     for (std::uint32_t i = 0; i < 66; ++i) {
-      halves[i] = static_cast<std::uint16_t>(generator() & (i % 4 == 0 ? 0x83ffu : 0xffffu));
-      if ((halves[i] & 0x7c00u) == 0x7c00u) halves[i] = 0x8001u;
+      float16s[i] = static_cast<std::uint16_t>(generator() & (i % 4 == 0 ? 0x83ffu : 0xffffu));
+      if ((float16s[i] & 0x7c00u) == 0x7c00u) float16s[i] = 0x8001u;
     }
     const auto fa = Lanes::load(a), fb = Lanes::load(b);
     const auto to_word = [](const std::uint32_t* from) {
@@ -340,9 +340,11 @@ CGL_LANES_TEST(operations_on_single_lanes_equal_the_scalar_ones) {
       const auto row = Lanes::template shift_right<3>(at);
       ASSERT_EQ(bits(Lanes::gather_number(table, row, 8u, column, true)), float_bits(table[index[l]]));
       ASSERT_EQ(bits(Lanes::gather_number(table, row, 8u, column, false)), float_bits(table[index[l]]));
-      ASSERT_EQ(bits(Lanes::load_halves(halves)), float_bits(half_to_float(halves[l])));
-      ASSERT_EQ(bits(Lanes::gather_half(halves, row, 8u, column, true)), float_bits(half_to_float(halves[index[l]])));
-      ASSERT_EQ(bits(Lanes::gather_half(halves, row, 8u, column, false)), float_bits(half_to_float(halves[index[l]])));
+      ASSERT_EQ(bits(Lanes::load_float16(float16s)), float_bits(float16_to_float(float16s[l])));
+      ASSERT_EQ(bits(Lanes::gather_float16(float16s, row, 8u, column, true)),
+                float_bits(float16_to_float(float16s[index[l]])));
+      ASSERT_EQ(bits(Lanes::gather_float16(float16s, row, 8u, column, false)),
+                float_bits(float16_to_float(float16s[index[l]])));
       ASSERT_EQ(bits(Lanes::map(fa, [](float value) { return value * 3.0f; })), float_bits(a[l] * 3.0f));
       ASSERT_EQ(float_bits(Lanes::own(fa, l)), float_bits(a[l]));
       ASSERT_EQ(Lanes::get(Lanes::add(w, v), l), x + y);

@@ -28,7 +28,7 @@ struct WarpLanes {
   static __device__ Float broadcast(float value) { return value; }
   static __device__ Word broadcast(std::uint32_t value) { return value; }
   static __device__ Float load(const float* first) { return first[lane_index()]; }
-  static __device__ Float load_halves(const std::uint16_t* first) { return of_half(first[lane_index()]); }
+  static __device__ Float load_float16(const std::uint16_t* first) { return of_float16(first[lane_index()]); }
   static __device__ Float load_row(const float* slots, std::uint32_t row, std::uint32_t count) {
     const std::uint32_t slot = lane_count * row + lane_index();
     return slot < count ? slots[slot] : 0.0f;
@@ -39,13 +39,14 @@ struct WarpLanes {
   static __device__ Float gather_number(const float* table, Word row, std::uint32_t stride, Word column, bool) {
     return table[static_cast<std::uint64_t>(row) * stride + column];
   }
-  static __device__ Float gather_half(const std::uint16_t* table, Word row, std::uint32_t stride, Word column, bool) {
-    return of_half(table[static_cast<std::uint64_t>(row) * stride + column]);
+  static __device__ Float gather_float16(const std::uint16_t* table, Word row, std::uint32_t stride, Word column,
+                                         bool) {
+    return of_float16(table[static_cast<std::uint64_t>(row) * stride + column]);
   }
-  // Exact for every half, subnormal ones included: each is a normal float32.
-  static __device__ float of_half(std::uint16_t half) {
+  // Exact for every float16, subnormal ones included: each is a normal float32.
+  static __device__ float of_float16(std::uint16_t float16) {
     float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(float16));
     return value;
   }
   template <class Function>

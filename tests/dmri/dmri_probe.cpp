@@ -74,7 +74,7 @@ Gradients read_gradients(const std::string& path) {
 Status probe_sphere(const Arguments& arguments) {
   const bool full = arguments.size() > 1 && arguments[1] == "full";
   CGL_TRY_ASSIGN(const Sphere sphere, full ? read_sphere(arguments[0], true) : sphere_by_name_or_file(arguments[0]));
-  fmt::print("{} {} {}\n", sphere.half ? "half" : "full", sphere.size(), sphere.edges.size());
+  fmt::print("{} {} {}\n", sphere.is_hemisphere ? "half" : "full", sphere.size(), sphere.edges.size());
   for (const auto& v : sphere.directions) fmt::print("{} {} {}\n", v.x, v.y, v.z);
   for (const auto& [a, b] : sphere.edges) fmt::print("{} {}\n", a, b);
   return {};

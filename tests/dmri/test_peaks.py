@@ -53,7 +53,7 @@ class Peaks(unittest.TestCase):
             several += len(own) > 1
         self.assertGreater(several, len(values) // 10)
 
-    def test_random_even_functions_on_half_spheres(self):
+    def test_random_even_functions_on_hemispheres(self):
         rng = np.random.default_rng(1)
         for name in ("mirror321", "mirror501", "repulsion724", "repulsion362"):
             sphere = sphere_of(name)

@@ -17,7 +17,7 @@
 #include "numerics/classify.hpp"
 #include "numerics/elementary.hpp"
 #include "numerics/elementary64.hpp"
-#include "numerics/half.hpp"
+#include "numerics/float16.hpp"
 #include "numerics/philox.hpp"
 #include "numerics/portable.hpp"
 #include "numerics/random.hpp"
@@ -170,22 +170,26 @@ struct FlushTiny : ScalarCase {
   }
 };
 
-// Functions of half.hpp.
+// Functions of float16.hpp.
 
-struct HalfToFloat : ScalarCase {
-  static constexpr const char* name = "half_to_float";
+struct Float16ToFloat : ScalarCase {
+  static constexpr const char* name = "float16_to_float";
   static constexpr int in_words = 1, out_words = 1;
   static constexpr WordDomain domain[] = {below(65536)};
-  static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) { out[0] = numerics::half_to_float_bits(in[0]); }
+  static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) {
+    out[0] = numerics::float16_to_float_bits(in[0]);
+  }
 };
 
-struct FloatToHalf : ScalarCase {
-  static constexpr const char* name = "float_to_half";
+struct FloatToFloat16 : ScalarCase {
+  static constexpr const char* name = "float_to_float16";
   static constexpr int in_words = 1, out_words = 1;
   static constexpr bool tests_bits = true;
   static constexpr bool float_outputs = false;
   static constexpr WordDomain domain[] = {any_floating(0x1p-26, 0x1p17)};
-  static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) { out[0] = numerics::float_bits_to_half(in[0]); }
+  static CGL_HD void run(const std::uint32_t* in, std::uint32_t* out) {
+    out[0] = numerics::float_bits_to_float16(in[0]);
+  }
 };
 
 // Functions of philox.hpp and random.hpp.
@@ -605,7 +609,7 @@ struct HarmonicNumbering : ScalarCase {
 
 using ScalarCases =
     std::tuple<ProductThenSum, Quotient, Root, HighProduct, Classify, ConvertToInteger, ClampMagnitude, FlushTiny,
-               HalfToFloat, FloatToHalf, Philox, Draw, Normals, BootstrapPick, Sine, Cosine, SineCosineTogether,
+               Float16ToFloat, FloatToFloat16, Philox, Draw, Normals, BootstrapPick, Sine, Cosine, SineCosineTogether,
                ArcCosine, Logarithm, Exponential, Sine64, Cosine64, ArcCosine64, Logarithm64, Exponential64, Root64,
                Quotient64, Normals64, DotAndCross, Normalise, AnyPerpendicular, QuaternionRotation, TransportFrame,
                PropagateFrame, InverseRoot, LanePropagate, TrilinearCellCase, TrilinearSample, SphericalHarmonics,

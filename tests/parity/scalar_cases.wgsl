@@ -75,15 +75,15 @@ fn case_flush_tiny(a: array<u32, 16>) -> array<u32, 16> {
   return out;
 }
 
-fn case_half_to_float(a: array<u32, 16>) -> array<u32, 16> {
+fn case_float16_to_float(a: array<u32, 16>) -> array<u32, 16> {
   var out: array<u32, 16>;
-  out[0] = half_to_float_bits(a[0]);
+  out[0] = float16_to_float_bits(a[0]);
   return out;
 }
 
-fn case_float_to_half(a: array<u32, 16>) -> array<u32, 16> {
+fn case_float_to_float16(a: array<u32, 16>) -> array<u32, 16> {
   var out: array<u32, 16>;
-  out[0] = float_bits_to_half(a[0]);
+  out[0] = float_bits_to_float16(a[0]);
   return out;
 }
 

@@ -68,7 +68,7 @@ inline RandomPlan tall_plan(Getter getter, bool series, std::uint32_t number) {
         geometry, named_sphere("repulsion724").value(),
         [&](numerics::Vec3d p, numerics::Vec3d v) { return std::pow(numerics::dot(v, axis(p)), 10) + noise(0.02); },
         stop);
-    if (number % 2 == 1) static_cast<void>(store_in_half_precision(plan.field));
+    if (number % 2 == 1) static_cast<void>(store_as_float16(plan.field));
   }
   for (std::uint32_t i = 0; i < 12; ++i) {
     plan.seeds.push_back({2.0f + 0.1f * static_cast<float>(i), 2.5f, 7.8f * static_cast<float>(i)});

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "support/analytic_field.hpp"
-#include "tract/field/half_field.hpp"
+#include "tract/field/float16_field.hpp"
 #include "tract/run/tracker.hpp"
 #include "tract/seeds/seeds.hpp"
 
@@ -41,9 +41,9 @@ class RandomPlanMaker {
     make_options(plan.options);
     plan.field = make_field(plan.options, plan.name, pool);
     make_seeds(plan);
-    // Last, so that plans without it are what they were before there were halves.
-    const bool may_be_half = plan.field.kind == FieldKind::amplitudes || plan.field.kind == FieldKind::harmonics;
-    if (may_be_half && chance(4) && store_in_half_precision(plan.field)) plan.name += " in half precision";
+    // Last, so that plans without it are what they were before there was float16.
+    const bool may_be_float16 = plan.field.kind == FieldKind::amplitudes || plan.field.kind == FieldKind::harmonics;
+    if (may_be_float16 && chance(4) && store_as_float16(plan.field)) plan.name += " in half precision";
     return plan;
   }
 

@@ -8,7 +8,7 @@
 
 namespace cingulum::test {
 
-// Evenly spread over the half sphere.
+// Evenly spread over the hemisphere.
 inline std::vector<numerics::Vec3d> spiral(int count) {
   std::vector<numerics::Vec3d> result;
   const double golden = 3.141592653589793 * (3 - std::sqrt(5.0));

@@ -428,7 +428,7 @@ Result<CsdModel> CsdModel::create(std::span<const Vec3d> directions, std::span<c
   const EigenMatrix start = Eigen::LLT<Eigen::MatrixXd>(normal).solve(Eigen::MatrixXd(x.transpose()));
 
   // lambda counts in units of the response and of the number of coefficients, per direction of a sphere of 362, so
-  // that the half sphere and the whole one weigh the same.
+  // that the hemisphere and the whole one weigh the same.
   const double scale = options.lambda * static_cast<double>(count) * rotational[0] /
                        (numerics::root(static_cast<double>(constraint.size())) * numerics::root(362.0));
   const DenseMatrix basis_matrix = harmonic_matrix(model.basis_, constraint);

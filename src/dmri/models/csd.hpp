@@ -32,7 +32,7 @@ class CsdModel {
  public:
   // `directions` of the diffusion-weighted volumes, `response` the zonal coefficients (l = 0, 2, ...) of the signal of
   // a fibre along z, at least up to the degree. `constraint` are the directions where amplitudes are kept from being
-  // negative; a half sphere and the whole sphere give the same result.
+  // negative; a hemisphere and the whole sphere give the same result.
   [[nodiscard]] static Result<CsdModel> create(std::span<const numerics::Vec3d> directions,
                                                std::span<const double> response,
                                                std::span<const numerics::Vec3d> constraint, const CsdOptions& options);

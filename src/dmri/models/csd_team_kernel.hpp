@@ -156,11 +156,11 @@ struct GramTile {
 };
 // Four rows from 4 row_block on, twelve columns from 12 column_block on; panel j of the three is stored where it is not
 // above the diagonal.
-struct TilePlace {
+struct TilePosition {
   int row_block, column_block;
   CGL_HD bool holds(int j) const { return 3 * column_block + j <= row_block; }
 };
-CGL_HD inline TilePlace tile_place(int index) {
+CGL_HD inline TilePosition tile_position(int index) {
   int row_block = 0;
   while (index > row_block / 3) {
     index -= row_block / 3 + 1;
@@ -200,9 +200,9 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
       const std::uint32_t was = from_before ? memory.before[w] : (from_none ? 0u : all);
       const std::uint32_t bits = memory.small[w] ^ was;
       if ((bits >> lane & 1u) != 0u) {
-        const auto place = next + static_cast<int>(numerics::bit_count(bits & ((1u << lane) - 1u)));
+        const auto index = next + static_cast<int>(numerics::bit_count(bits & ((1u << lane) - 1u)));
         const std::uint32_t leaves = (was >> lane & 1u) != 0u ? direction_leaves : 0u;
-        memory.changed[place] = static_cast<std::uint16_t>(static_cast<std::uint32_t>(32 * w + lane) | leaves);
+        memory.changed[index] = static_cast<std::uint16_t>(static_cast<std::uint32_t>(32 * w + lane) | leaves);
       }
       next += static_cast<int>(numerics::bit_count(bits));
     }
@@ -213,16 +213,16 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
   const bool one_round = tiles <= team_lanes;
   for (int first_tile = 0; first_tile < tiles; first_tile += team_lanes) {
     typename Team::template PerLane<GramTile> lanes;
-    typename Team::template PerLane<TilePlace> places;
+    typename Team::template PerLane<TilePosition> positions;
     team.each([&](int lane) {
-      const TilePlace place = tile_place(first_tile + lane < tiles ? first_tile + lane : 0);
-      places.of(lane) = place;
+      const TilePosition position = tile_position(first_tile + lane < tiles ? first_tile + lane : 0);
+      positions.of(lane) = position;
       GramTile& own = lanes.of(lane);
       CGL_UNROLL_28
       for (int c = 0; c < tile_columns; ++c) {
-        const bool there = first_tile + lane < tiles && place.holds(c / panel_columns);
+        const bool there = first_tile + lane < tiles && position.holds(c / panel_columns);
         const double* const column =
-            from + panel_column(stride, tile_columns * place.column_block + c) + panel_columns * place.row_block;
+            from + panel_column(stride, tile_columns * position.column_block + c) + panel_columns * position.row_block;
         FixedArray<double, panel_columns> row = {};
         if (there) load_pairs<panel_columns>(column, row);
         CGL_UNROLL_8
@@ -239,7 +239,7 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
         }
       });
       team.each([&](int lane) {
-        const TilePlace place = places.of(lane);
+        const TilePosition position = positions.of(lane);
         GramTile& own = lanes.of(lane);
         for (int d = 0; d < count; ++d) {
           const double* const h = memory.factor + d * staged;
@@ -247,8 +247,8 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
           const std::uint64_t sign = (memory.changed[begin + d] & direction_leaves) != 0u ? std::uint64_t{1} << 63 : 0u;
           FixedArray<double, panel_columns> row;
           FixedArray<double, tile_columns> column;
-          load_pairs<panel_columns>(h + panel_columns * place.row_block, row);
-          load_pairs<tile_columns>(h + tile_columns * place.column_block, column);
+          load_pairs<panel_columns>(h + panel_columns * position.row_block, row);
+          load_pairs<tile_columns>(h + tile_columns * position.column_block, column);
           CGL_UNROLL_8
           for (int r = 0; r < panel_columns; ++r) {
             const double value = numerics::bits_float(numerics::float_bits(row[r]) ^ sign);
@@ -260,12 +260,13 @@ CGL_HD inline void team_change_gram(const Team& team, const CsdTeamView& tables,
     }
     team.each([&](int lane) {
       if (first_tile + lane >= tiles) return;
-      const TilePlace place = places.of(lane);
+      const TilePosition position = positions.of(lane);
       const GramTile& own = lanes.of(lane);
       CGL_UNROLL_28
       for (int c = 0; c < tile_columns; ++c) {
-        if (!place.holds(c / panel_columns)) continue;
-        const int at = panel_column(stride, tile_columns * place.column_block + c) + panel_columns * place.row_block;
+        if (!position.holds(c / panel_columns)) continue;
+        const int at =
+            panel_column(stride, tile_columns * position.column_block + c) + panel_columns * position.row_block;
         CGL_UNROLL_8
         for (int r = 0; r < panel_columns; r += 2) {
           const NumberPair pair = {own.sum[r][c], own.sum[r + 1][c]};

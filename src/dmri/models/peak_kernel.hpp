@@ -6,7 +6,7 @@
 //   2. Where the greatest peak is below zero there are none.
 //   3. Kept are peaks with value - m >= threshold (greatest - m), m = max(0, smallest value of all vertices).
 //   4. In the order of falling value, then rising slot, a peak is kept when its cosine with every kept one is at most
-//      the cosine of the smallest separation; on the half sphere the magnitude of the cosine counts.
+//      the cosine of the smallest separation; on the hemisphere the magnitude of the cosine counts.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct PeakGraph {
   const std::uint32_t* neighbour_offsets;  // count + 1
   const std::uint32_t* neighbours;
   const numerics::Vec3* directions;
-  bool half;  // opposite directions are one
+  bool is_hemisphere;  // opposite directions are one
 };
 
 struct PeakRule {
@@ -42,7 +42,7 @@ CGL_HD inline bool is_peak(const PeakGraph& graph, const float* values, std::uin
 
 CGL_HD inline bool is_apart(const PeakGraph& graph, const PeakRule& rule, std::uint32_t a, std::uint32_t b) {
   const float product = numerics::dot(graph.directions[a], graph.directions[b]);
-  const float cosine = graph.half && product < 0.0f ? -product : product;
+  const float cosine = graph.is_hemisphere && product < 0.0f ? -product : product;
   return cosine <= rule.separation_cosine;
 }
 

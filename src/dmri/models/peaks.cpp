@@ -7,7 +7,7 @@
 namespace cingulum {
 
 Result<PeakFinder> PeakFinder::create(const Sphere& sphere, const PeakOptions& options) {
-  const double widest = sphere.half ? 90 : 180;
+  const double widest = sphere.is_hemisphere ? 90 : 180;
   if (!(options.relative_threshold >= 0 && options.relative_threshold <= 1)) {
     return fail_argument("relative_peak_threshold",
                          "finding peaks: the relative threshold is {}; it lies between 0 and 1",
@@ -28,7 +28,7 @@ Result<PeakFinder> PeakFinder::create(const Sphere& sphere, const PeakOptions& o
   for (const numerics::Vec3d& v : sphere.directions) {
     finder.directions_.push_back({static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
   }
-  finder.half_ = sphere.half;
+  finder.is_hemisphere_ = sphere.is_hemisphere;
   constexpr double radians_per_degree = 0x1.1df46a2529d39p-6;
   finder.rule_ = {static_cast<float>(options.relative_threshold),
                   static_cast<float>(numerics::cosine(options.min_separation_deg * radians_per_degree))};
@@ -38,7 +38,7 @@ Result<PeakFinder> PeakFinder::create(const Sphere& sphere, const PeakOptions& o
 
 PeakGraph PeakFinder::graph() const {
   return {static_cast<std::uint32_t>(directions_.size()), neighbour_offsets_.data(), neighbours_.data(),
-          directions_.data(), half_};
+          directions_.data(), is_hemisphere_};
 }
 
 std::uint32_t PeakFinder::find(std::span<const float> values, std::vector<std::uint32_t>& candidates,

@@ -17,7 +17,7 @@ namespace cingulum {
 
 struct PeakOptions {
   double relative_threshold = 0.25;  // of the greatest, 0 to 1
-  double min_separation_deg = 45;    // 0 to 90 on the half sphere, to 180 on a full one
+  double min_separation_deg = 45;    // 0 to 90 on the hemisphere, to 180 on a full one
   std::uint32_t max_peaks = 5;       // the strongest
 };
 
@@ -47,7 +47,7 @@ class PeakFinder {
   std::vector<std::uint32_t> neighbour_offsets_;
   std::vector<std::uint32_t> neighbours_;
   std::vector<numerics::Vec3> directions_;
-  bool half_ = true;
+  bool is_hemisphere_ = true;
   PeakRule rule_ = {};
   std::uint32_t max_peaks_ = 0;
 };

@@ -22,7 +22,7 @@ std::vector<float> lobes(const Sphere& sphere, const std::vector<std::pair<Vec3d
     double value = floor;
     for (const auto& [axis, height] : axes) {
       const double cosine = dot(v, axis);
-      const double near = sphere.half ? std::abs(cosine) : std::max(0.0, cosine);
+      const double near = sphere.is_hemisphere ? std::abs(cosine) : std::max(0.0, cosine);
       value += height * std::exp(-30 * (1 - near * near));
     }
     values.push_back(static_cast<float>(value));
@@ -97,7 +97,7 @@ TEST(peaks, equal_values_go_by_slot_and_constant_or_negative_functions_have_no_p
   EXPECT_TRUE(peaks_of(sphere, values).empty());
 }
 
-TEST(peaks, a_peak_across_the_rim_of_the_half_sphere_is_one) {
+TEST(peaks, a_peak_across_the_rim_of_the_hemisphere_is_one) {
   const Sphere sphere = sphere_of("mirror406");
   // The axes are midpoints of edges here: two vertices of equal value, of which the separation drops one.
   for (const Vec3d axis : {Vec3d{1, 0, 0}, Vec3d{0, 1, 0}, numerics::normalise(Vec3d{1, 1, 0.02})}) {

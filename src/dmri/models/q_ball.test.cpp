@@ -18,7 +18,7 @@ namespace {
 using numerics::HarmonicConvention;
 using numerics::Vec3d;
 
-std::vector<Vec3d> half_sphere() {
+std::vector<Vec3d> hemisphere() {
   return named_sphere("repulsion362")->directions;
 }
 
@@ -26,7 +26,7 @@ TEST(HarmonicFit, a_function_of_the_basis_is_recovered_exactly) {
   for (const auto convention :
        {HarmonicConvention::descoteaux07_legacy, HarmonicConvention::descoteaux07, HarmonicConvention::tournier07}) {
     const numerics::HarmonicBasis basis = {convention, 8, false};
-    const auto directions = half_sphere();
+    const auto directions = hemisphere();
     const DenseMatrix matrix = harmonic_matrix(basis, directions);
     const DenseMatrix inverse = regularised_inverse(matrix, basis, 0.0);
     ASSERT_EQ(inverse.rows, 45u);
@@ -42,7 +42,7 @@ TEST(HarmonicFit, a_function_of_the_basis_is_recovered_exactly) {
 
 TEST(HarmonicFit, smoothing_follows_the_normal_equations) {
   const numerics::HarmonicBasis basis = {HarmonicConvention::tournier07, 4, false};
-  const auto directions = half_sphere();
+  const auto directions = hemisphere();
   const DenseMatrix matrix = harmonic_matrix(basis, directions);
   const double lambda = 0.006;
   const DenseMatrix inverse = regularised_inverse(matrix, basis, lambda);
@@ -81,7 +81,7 @@ TEST(HarmonicFit, the_degree_is_lowered_to_what_directions_determine) {
 
 TEST(HarmonicFit, hat_and_residual_matrices_have_their_properties) {
   const numerics::HarmonicBasis basis = {HarmonicConvention::descoteaux07_legacy, 4, false};
-  auto directions = half_sphere();
+  auto directions = hemisphere();
   directions.resize(64);
   const DenseMatrix matrix = harmonic_matrix(basis, directions);
   const DenseMatrix hat = hat_matrix(matrix);
@@ -117,7 +117,7 @@ TEST(HarmonicFit, hat_and_residual_matrices_have_their_properties) {
 
 TEST(HarmonicFit, a_direction_that_is_fitted_exactly_has_no_residual) {
   const numerics::HarmonicBasis basis = {HarmonicConvention::descoteaux07_legacy, 4, false};
-  auto directions = half_sphere();
+  auto directions = hemisphere();
   directions.resize(15);
   EXPECT_TRUE(testing::fails_with(leveraged_residual_matrix(hat_matrix(harmonic_matrix(basis, directions))),
                                   ErrorKind::invalid_argument, "a lower sh_order"));
@@ -132,7 +132,7 @@ TEST(HarmonicFit, a_direction_that_is_fitted_exactly_has_no_residual) {
 }
 
 struct Data {
-  std::vector<Vec3d> directions = half_sphere();
+  std::vector<Vec3d> directions = hemisphere();
   std::vector<std::uint32_t> volumes;
   std::vector<std::uint32_t> b0 = {0, 70};
   std::vector<float> signals;

@@ -30,7 +30,7 @@ struct TensorFitOptions {
 struct TensorFit {
   BulkVector<float> tensor;       // 6: Dxx Dyy Dzz Dxy Dxz Dyz in mm^2/s and the axes of the gradients, as fitted
   BulkVector<float> eigenvalues;  // 3, descending (the first is AD), none below least_diffusivity
-  BulkVector<float> v1;           // 3: unit vector on the kept half of the sphere
+  BulkVector<float> v1;           // 3: unit vector on the kept hemisphere
   BulkVector<float> fa;
   BulkVector<float> md;
   BulkVector<float> rd;

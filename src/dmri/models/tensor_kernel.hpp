@@ -168,7 +168,7 @@ CGL_HD inline void symmetric_eigen(const Number (&matrix)[6], Number (&values)[3
 
 // The opposite where that is the one kept: z > 0, or z = 0 and y > 0, or z = y = 0 and x > 0.
 template <class Number>
-CGL_HD inline void turn_to_kept_half(Number* vector) {
+CGL_HD inline void turn_to_kept_hemisphere(Number* vector) {
   using numerics::select;
   const Number zero = Number(0.0);
   const Number by_x = select(vector[0] < zero, Number(-1.0), Number(1.0));
@@ -249,7 +249,7 @@ CGL_HD inline TensorEstimate<Number> fit_tensor(const TensorDesign& design, LogS
   for (int j = 0; j < 3; ++j) {
     result.eigenvalues[j] = larger_of(result.eigenvalues[j], Number(design.least_diffusivity));
   }
-  for (int j = 0; j < 3; ++j) turn_to_kept_half(result.eigenvectors + 3 * j);
+  for (int j = 0; j < 3; ++j) turn_to_kept_hemisphere(result.eigenvectors + 3 * j);
   return result;
 }
 

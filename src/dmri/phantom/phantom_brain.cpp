@@ -191,7 +191,7 @@ std::vector<Plan> short_ones() {
   std::vector<Plan> plans;
   int number = 0;
   for (int i = 0; i < count; ++i) {
-    // A spiral over the half sphere x < 0, without the strip along the middle plane.
+    // A spiral over the hemisphere x < 0, without the strip along the middle plane.
     const double height = -0.40 - 0.58 * (i + 0.5) / count;
     const double radius = numerics::root(1 - height * height);
     const auto turn = numerics::sine_cosine(golden_angle * i);

@@ -120,30 +120,30 @@ double Bundle::volume_mm3() const {
   return pi * sum;
 }
 
-BundlePlace Bundle::place_of(const CurveFoot& foot) const {
-  BundlePlace place;
-  place.foot = foot;
-  place.distance = foot.distance;
-  place.arc = curve_.arc(foot);
-  place.radius = radius_at(place.arc);
-  place.inside = !foot.beyond && foot.distance <= place.radius;
-  place.at_start = place.inside && place.arc <= shape_.end_mm;
-  place.at_end = place.inside && place.arc >= length() - shape_.end_mm;
-  return place;
+BundlePosition Bundle::position_of(const CurveFoot& foot) const {
+  BundlePosition position;
+  position.foot = foot;
+  position.distance = foot.distance;
+  position.arc = curve_.arc(foot);
+  position.radius = radius_at(position.arc);
+  position.inside = !foot.beyond && foot.distance <= position.radius;
+  position.at_start = position.inside && position.arc <= shape_.end_mm;
+  position.at_end = position.inside && position.arc >= length() - shape_.end_mm;
+  return position;
 }
 
-Vec3d Bundle::direction(Vec3d point, const BundlePlace& place) const {
-  const CurveState state = curve_.state(place.foot);
+Vec3d Bundle::direction(Vec3d point, const BundlePosition& position) const {
+  const CurveState state = curve_.state(position.foot);
   const Vec3d offset = point - state.position;
   const double along = 1.0 - dot(state.curvature, offset);
-  return numerics::normalise(state.tangent * along + offset * (radius_slope_at(place.arc) / place.radius));
+  return numerics::normalise(state.tangent * along + offset * (radius_slope_at(position.arc) / position.radius));
 }
 
-Bundle::Section Bundle::section(Vec3d point, const BundlePlace& place) const {
-  const CurveState state = curve_.state(place.foot);
-  const Vec3d normal = curve_.normal(place.foot);
+Bundle::Section Bundle::section(Vec3d point, const BundlePosition& position) const {
+  const CurveState state = curve_.state(position.foot);
+  const Vec3d normal = curve_.normal(position.foot);
   const Vec3d offset = point - state.position;
-  return {dot(offset, normal) / place.radius, dot(offset, cross(state.tangent, normal)) / place.radius};
+  return {dot(offset, normal) / position.radius, dot(offset, cross(state.tangent, normal)) / position.radius};
 }
 
 Vec3d Bundle::fibre_point(double arc, Section section) const {

@@ -34,7 +34,7 @@ struct BundleShape {
 };
 
 // A point as the bundle sees it.
-struct BundlePlace {
+struct BundlePosition {
   CurveFoot foot;
   double arc = 0;         // of the foot
   double radius = 0;      // of the tube at the foot
@@ -58,23 +58,23 @@ class Bundle {
   [[nodiscard]] double radius_slope_at(double arc) const;
   [[nodiscard]] double largest_radius() const { return largest_radius_; }
   [[nodiscard]] double smallest_radius() const { return smallest_radius_; }
-  // The area at the narrowest place: the weight of the connection in the true matrix.
+  // The area where it is narrowest: the weight of the connection in the true matrix.
   [[nodiscard]] double cross_section_mm2() const;
   [[nodiscard]] double volume_mm3() const;  // of the tube: the integral of pi rho^2 (Pappus)
 
   // How the bundle sees a point, given by itself or by its foot on the centre line.
-  [[nodiscard]] BundlePlace place_of(const CurveFoot& foot) const;
-  [[nodiscard]] BundlePlace place(numerics::Vec3d point) const { return place_of(curve_.foot(point)); }
+  [[nodiscard]] BundlePosition position_of(const CurveFoot& foot) const;
+  [[nodiscard]] BundlePosition position(numerics::Vec3d point) const { return position_of(curve_.foot(point)); }
   // The direction of the fibre through the point, a unit vector from the start to the end. With x(s) the centre line, T
   // its tangent, k its curvature vector and o = p - x the offset, the offset curve x + rho(s) (u N + w B) in a
   // rotation-minimising frame has the derivative T (1 - k . o) + rho'/rho o.
-  [[nodiscard]] numerics::Vec3d direction(numerics::Vec3d point, const BundlePlace& place) const;
+  [[nodiscard]] numerics::Vec3d direction(numerics::Vec3d point, const BundlePosition& position) const;
   // Where a fibre lies in the cross-section, in the unit disc: its name, the same at both of its ends.
   struct Section {
     double u = 0;
     double w = 0;
   };
-  [[nodiscard]] Section section(numerics::Vec3d point, const BundlePlace& place) const;
+  [[nodiscard]] Section section(numerics::Vec3d point, const BundlePosition& position) const;
   // The point of the fibre (u, w) at this arc length of the centre line.
   [[nodiscard]] numerics::Vec3d fibre_point(double arc, Section section) const;
 

@@ -26,9 +26,9 @@ TEST(PhantomBundle, a_fan_points_away_from_its_apex) {
   // Lines with the same (u, w) meet where the radius would be 0: 15 mm before the start.
   const Vec3d apex{-45, 0, 0};
   const Vec3d point{0, 3, -2};
-  const BundlePlace place = bundle.place(point);
-  EXPECT_TRUE(place.inside);
-  EXPECT_NEAR(dot(bundle.direction(point, place), numerics::normalise(point - apex)), 1, 1e-12);
+  const BundlePosition position = bundle.position(point);
+  EXPECT_TRUE(position.inside);
+  EXPECT_NEAR(dot(bundle.direction(point, position), numerics::normalise(point - apex)), 1, 1e-12);
   EXPECT_NEAR(bundle.volume_mm3(), pi * 60 * (4 + 20 + 100) / 3.0, 1e-6);
   EXPECT_NEAR(bundle.cross_section_mm2(), 4 * pi, 1e-9);
 }
@@ -41,15 +41,15 @@ TEST(PhantomBundle, fibres_keep_their_place_and_run_along_the_direction_field) {
       for (const auto& [u, w] : {std::pair{0.0, 0.0}, {0.6, -0.3}, {-0.2, 0.85}}) {
         for (double arc = 1; arc < bundle.length() - 1; arc += 7.3) {
           const Vec3d point = bundle.fibre_point(arc, {u, w});
-          const BundlePlace place = bundle.place(point);
-          ASSERT_TRUE(place.inside) << shape.name << " at " << arc;
-          EXPECT_NEAR(place.arc, arc, 1e-6) << shape.name;
-          const auto section = bundle.section(point, place);
+          const BundlePosition position = bundle.position(point);
+          ASSERT_TRUE(position.inside) << shape.name << " at " << arc;
+          EXPECT_NEAR(position.arc, arc, 1e-6) << shape.name;
+          const auto section = bundle.section(point, position);
           EXPECT_NEAR(section.u, u, 1e-6);
           EXPECT_NEAR(section.w, w, 1e-6);
           const double h = 1e-3;
           const Vec3d step = bundle.fibre_point(arc + h, {u, w}) - bundle.fibre_point(arc - h, {u, w});
-          EXPECT_NEAR(dot(numerics::normalise(step), bundle.direction(point, place)), 1, 1e-6)
+          EXPECT_NEAR(dot(numerics::normalise(step), bundle.direction(point, position)), 1, 1e-6)
               << shape.name << " at " << arc;
         }
       }
@@ -59,13 +59,13 @@ TEST(PhantomBundle, fibres_keep_their_place_and_run_along_the_direction_field) {
 
 TEST(PhantomBundle, end_regions_are_the_last_millimetres_between_flat_ends) {
   ASSERT_OK_AND_ASSIGN(const Bundle bundle, Bundle::create(fan()));
-  EXPECT_TRUE(bundle.place({-29.9, 1, 0}).at_start);
-  EXPECT_TRUE(bundle.place({-26.01, 0, 0}).at_start);
-  EXPECT_FALSE(bundle.place({-25.99, 0, 0}).at_start);
-  EXPECT_FALSE(bundle.place({-30.01, 0, 0}).inside);
-  EXPECT_TRUE(bundle.place({26.01, 9, 0}).at_end);
-  EXPECT_FALSE(bundle.place({26.01, 9.6, 0}).inside);
-  EXPECT_FALSE(bundle.place({30.01, 0, 0}).at_end);
+  EXPECT_TRUE(bundle.position({-29.9, 1, 0}).at_start);
+  EXPECT_TRUE(bundle.position({-26.01, 0, 0}).at_start);
+  EXPECT_FALSE(bundle.position({-25.99, 0, 0}).at_start);
+  EXPECT_FALSE(bundle.position({-30.01, 0, 0}).inside);
+  EXPECT_TRUE(bundle.position({26.01, 9, 0}).at_end);
+  EXPECT_FALSE(bundle.position({26.01, 9.6, 0}).inside);
+  EXPECT_FALSE(bundle.position({30.01, 0, 0}).at_end);
 }
 
 TEST(PhantomBundle, the_index_knows_every_bundle_near_a_point) {
@@ -82,13 +82,13 @@ TEST(PhantomBundle, the_index_knows_every_bundle_near_a_point) {
   for (int i = 0; i < 4000; ++i) {
     const Vec3d point{x(random), y(random), z(random)};
     for (std::uint32_t b = 0; b < bundles.size(); ++b) {
-      const BundlePlace place = bundles[b].place(point);
-      if (place.distance > place.radius + 1.0) continue;
+      const BundlePosition position = bundles[b].position(point);
+      if (position.distance > position.radius + 1.0) continue;
       const BundleIndex::Entry* entry = index.entry(point, b);
       ASSERT_NE(entry, nullptr) << bundles[b].name();
       const CurveFoot foot = bundles[b].curve().foot(point, entry->first_sample, entry->last_sample);
-      EXPECT_EQ(foot.distance, place.distance) << bundles[b].name();
-      inside += place.inside ? 1 : 0;
+      EXPECT_EQ(foot.distance, position.distance) << bundles[b].name();
+      inside += position.inside ? 1 : 0;
     }
   }
   EXPECT_GT(inside, 400);
@@ -127,11 +127,11 @@ TEST(PhantomBundle, bundles_of_kissing_and_deadend_are_as_far_apart_as_said) {
     ASSERT_OK_AND_ASSIGN(const PhantomModel model, phantom_preset("kissing", {.gap_mm = gap}));
     ASSERT_OK_AND_ASSIGN(const Bundle upper, Bundle::create(model.bundles[0]));
     ASSERT_OK_AND_ASSIGN(const Bundle lower, Bundle::create(model.bundles[1]));
-    EXPECT_NEAR(upper.place({0, 0, 0}).distance, 4 + gap / 2, 1e-10);
-    EXPECT_NEAR(lower.place({0, 0, 0}).distance, 4 + gap / 2, 1e-10);
-    EXPECT_NEAR(
-        dot(upper.direction({0, 0, 0}, upper.place({0, 0, 0})), lower.direction({0, 0, 0}, lower.place({0, 0, 0}))), 1,
-        1e-12);
+    EXPECT_NEAR(upper.position({0, 0, 0}).distance, 4 + gap / 2, 1e-10);
+    EXPECT_NEAR(lower.position({0, 0, 0}).distance, 4 + gap / 2, 1e-10);
+    EXPECT_NEAR(dot(upper.direction({0, 0, 0}, upper.position({0, 0, 0})),
+                    lower.direction({0, 0, 0}, lower.position({0, 0, 0}))),
+                1, 1e-12);
   }
 }
 

@@ -112,7 +112,7 @@ TEST(PhantomFiles, true_fibres_come_in_groups_that_start_with_the_centre_line) {
     ASSERT_EQ(group->streamlines.size(), 19u);
     const auto centre = tractogram.streamlines.streamline(group->streamlines[0]);
     for (std::size_t i = 0; i < centre.size(); i += 3) {
-      EXPECT_LT(bundle.place({centre[i], centre[i + 1], centre[i + 2]}).distance, 1e-5);
+      EXPECT_LT(bundle.position({centre[i], centre[i + 1], centre[i + 2]}).distance, 1e-5);
     }
   }
 }

@@ -149,8 +149,8 @@ class VoxelSampler {
     for (const BundleIndex::Entry& entry : index_.near(centre)) {
       const Bundle& bundle = field_.bundles[entry.bundle];
       const CurveFoot foot = bundle.curve().foot(centre, entry.first_sample, entry.last_sample);
-      const BundlePlace place = bundle.place_of(foot);
-      if (place.distance > place.radius + margin) continue;
+      const BundlePosition position = bundle.position_of(foot);
+      if (position.distance > position.radius + margin) continue;
       if (used_ == candidates_.size()) candidates_.emplace_back();
       Candidate& candidate = candidates_[used_++];
       candidate.bundle = entry.bundle;
@@ -189,13 +189,13 @@ class VoxelSampler {
       const Bundle& bundle = field_.bundles[candidate.bundle];
       const CurveFoot foot = bundle.curve().foot_near(point, candidate.hint);
       if (foot.beyond || foot.distance > bundle.largest_radius()) continue;
-      const BundlePlace place = bundle.place_of(foot);
-      if (!place.inside) continue;
+      const BundlePosition position = bundle.position_of(foot);
+      if (!position.inside) continue;
       ++tubes;
       ++candidate.inside;
-      candidate.at_start += place.at_start ? 1u : 0u;
-      candidate.at_end += place.at_end ? 1u : 0u;
-      candidate.directions.push_back({bundle.direction(point, place), 0});
+      candidate.at_start += position.at_start ? 1u : 0u;
+      candidate.at_end += position.at_end ? 1u : 0u;
+      candidate.directions.push_back({bundle.direction(point, position), 0});
       touched_.push_back(&candidate);
     }
     for (Candidate* candidate : touched_) candidate->directions.back().weight = share / tubes;

@@ -509,7 +509,7 @@ Score Scorer::finish(ThreadPool& pool) const {
         const auto flag = static_cast<std::uint8_t>(kind + 1);
         const CrossedVoxels::Counts counts = bundle.crossed.counts(flag);
         const std::size_t true_count = bundle.crossed.true_count(flag);
-        (kind == 0 ? result.any : result.half) = voxel_score(true_count, counts.both, counts.crossed);
+        (kind == 0 ? result.any : result.half_filled) = voxel_score(true_count, counts.both, counts.crossed);
         Replicates& values = by_bundle[kind][b];
         for (std::size_t r = 0; r < replicates; ++r) {
           const VoxelScore one = voxel_score(true_count, counts.replicate_both[r], counts.replicate_crossed[r]);
@@ -524,7 +524,7 @@ Score Scorer::finish(ThreadPool& pool) const {
   const auto mean_over_bundles = [&](std::size_t kind, double VoxelScore::*value,
                                      std::vector<double> Replicates::*list) {
     double sum = 0;
-    for (const BundleScore& bundle : score.bundles) sum += (kind == 0 ? bundle.any : bundle.half).*value;
+    for (const BundleScore& bundle : score.bundles) sum += (kind == 0 ? bundle.any : bundle.half_filled).*value;
     const double highest = value == &VoxelScore::overreach ? std::numeric_limits<double>::infinity() : 1;
     return with_centred_interval(sum / static_cast<double>(bundle_count), 0, highest, [&](std::size_t r) {
       double total = 0;
@@ -533,7 +533,7 @@ Score Scorer::finish(ThreadPool& pool) const {
     });
   };
   for (std::size_t kind = 0; kind < 2; ++kind) {
-    Score::Means& means = kind == 0 ? score.any : score.half;
+    Score::Means& means = kind == 0 ? score.any : score.half_filled;
     means.overlap = mean_over_bundles(kind, &VoxelScore::overlap, &Replicates::overlap);
     means.overreach = mean_over_bundles(kind, &VoxelScore::overreach, &Replicates::overreach);
     means.overreach_share = mean_over_bundles(kind, &VoxelScore::overreach_share, &Replicates::overreach_share);

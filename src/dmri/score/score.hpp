@@ -50,7 +50,7 @@ struct BundleScore {
   std::uint64_t valid_count = 0;
   std::uint64_t wrong_path_count = 0;
   VoxelScore any;               // f > 0
-  VoxelScore half;              // f >= 0.5
+  VoxelScore half_filled;       // f >= 0.5
   double endpoint_overlap = 0;  // of the voxels of both end regions
   double length_mean_mm = 0;    // of valid ones; NaN without any
   double topography = 0;        // correlation of (u, w) at both ends; NaN below three valid streamlines
@@ -76,7 +76,7 @@ struct Score {
   struct Means {
     Estimate overlap, overreach, overreach_share, f1;
   };
-  Means any, half;
+  Means any, half_filled;
   double endpoint_overlap = 0;
   Estimate angular_error_deg;
   double angular_error_median_deg = 0;

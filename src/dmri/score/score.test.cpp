@@ -313,7 +313,7 @@ TEST(Score, overlap_and_overreach_count_voxels_as_said) {
   const BundleScore& bundle = score.bundles[0];
   EXPECT_EQ(bundle.any.found_voxels, 30u);
   EXPECT_EQ(bundle.any.extra_voxels, 0u);
-  EXPECT_EQ(bundle.half.found_voxels, 30u);
+  EXPECT_EQ(bundle.half_filled.found_voxels, 30u);
   // The tube of radius 4: |y|, |z| in {1, 3} and sub-samples; every one of 4 x 4 columns is touched, and the 4 corners
   // (nearest sub-sample at (2.2, 2.2), 3.1 mm away) are too: 16 columns of 30 voxels.
   EXPECT_EQ(bundle.any.true_voxels, 480u);

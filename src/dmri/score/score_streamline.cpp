@@ -65,13 +65,13 @@ StreamlineJudge::StreamlineJudge(std::span<const Bundle> bundles, double smalles
       end_tolerance_mm_(end_tolerance_mm),
       index_(bundles, 0.5 * smallest_edge_mm) {}
 
-BundlePlace StreamlineJudge::place(Vec3d point, std::uint32_t bundle) const {
+BundlePosition StreamlineJudge::position(Vec3d point, std::uint32_t bundle) const {
   const Curve& curve = bundles_[bundle].curve();
   const BundleIndex::Entry* const entry = index_.entry(point, bundle);
   // Without an entry the point is farther than rho + v/2, and how far is asked of the whole centre line.
   const CurveFoot foot =
       entry != nullptr ? curve.foot(point, entry->first_sample, entry->last_sample) : curve.foot(point);
-  return bundles_[bundle].place_of(foot);
+  return bundles_[bundle].position_of(foot);
 }
 
 void StreamlineJudge::end_regions(std::span<const Vec3d> from_end, std::vector<EndRegion>& regions) const {
@@ -79,7 +79,7 @@ void StreamlineJudge::end_regions(std::span<const Vec3d> from_end, std::vector<E
   const auto look = [&](Vec3d point) {
     for (const BundleIndex::Entry& entry : index_.near(point)) {
       const Bundle& bundle = bundles_[entry.bundle];
-      const BundlePlace at = bundle.place_of(bundle.curve().foot(point, entry.first_sample, entry.last_sample));
+      const BundlePosition at = bundle.position_of(bundle.curve().foot(point, entry.first_sample, entry.last_sample));
       if (!at.at_start && !at.at_end) continue;
       const std::uint32_t region = 2 * entry.bundle + (at.at_end ? 1 : 0);
       const bool known =
@@ -116,7 +116,7 @@ void StreamlineJudge::measure_angles(std::span<const Vec3d> points, Judgement& j
     double best = -1;
     for (const BundleIndex::Entry& entry : index_.near(middle)) {
       const Bundle& bundle = bundles_[entry.bundle];
-      const BundlePlace at = bundle.place_of(bundle.curve().foot(middle, entry.first_sample, entry.last_sample));
+      const BundlePosition at = bundle.position_of(bundle.curve().foot(middle, entry.first_sample, entry.last_sample));
       if (!at.inside) continue;
       best = std::max(best, numerics::absolute(dot(bundle.direction(middle, at), unit)));
     }
@@ -162,7 +162,7 @@ Judgement StreamlineJudge::judge(std::span<const float> values, JudgeHistograms&
   const auto walk_along = [&](std::uint32_t bundle) {
     Walk walk;
     for_each_piece(points, 0.25 * edge_mm_, [&](Vec3d middle, double length, Vec3d) {
-      const BundlePlace at = place(middle, bundle);
+      const BundlePosition at = position(middle, bundle);
       const double outside = std::max(0.0, at.distance - at.radius);
       if (outside <= 0.5 * edge_mm_) walk.inside += length;
       walk.sum += outside * length;
@@ -188,8 +188,8 @@ Judgement StreamlineJudge::judge(std::span<const float> values, JudgeHistograms&
       const bool forwards = start.region % 2 == 0;
       const Vec3d at_start = forwards ? start.point : end.point;
       const Vec3d at_end = forwards ? end.point : start.point;
-      judgement.start_section = bundle.section(at_start, place(at_start, judgement.bundle));
-      judgement.end_section = bundle.section(at_end, place(at_end, judgement.bundle));
+      judgement.start_section = bundle.section(at_start, position(at_start, judgement.bundle));
+      judgement.end_section = bundle.section(at_end, position(at_end, judgement.bundle));
       best_walk = std::move(walk);
     }
   }

@@ -35,7 +35,7 @@ struct Judgement {
   // max(0, d - rho) of valid and wrong_path, mm times mm.
   double distance_sum = 0;
   double distance_length = 0;
-  // Places in the cross-sections at the bundle's start and end; valid only.
+  // Positions in the cross-sections at the bundle's start and end; valid only.
   Bundle::Section start_section;
   Bundle::Section end_section;
   bool crosses_middle = false;  // its ends lie on different sides of x = 0
@@ -79,7 +79,7 @@ class StreamlineJudge {
     numerics::Vec3d point;
   };
   void end_regions(std::span<const numerics::Vec3d> from_end, std::vector<EndRegion>& regions) const;
-  [[nodiscard]] BundlePlace place(numerics::Vec3d point, std::uint32_t bundle) const;
+  [[nodiscard]] BundlePosition position(numerics::Vec3d point, std::uint32_t bundle) const;
   void measure_angles(std::span<const numerics::Vec3d> points, Judgement& judgement,
                       LengthWeightedHistogram& histogram) const;
 

@@ -100,7 +100,7 @@ void set_orbits(Sphere& sphere, std::span<const double[3]> orbits) {
   }
 }
 
-Sphere half_from_table(const SphereTable& table) {
+Sphere hemisphere_from_table(const SphereTable& table) {
   Sphere sphere;
   sphere.name = table.name;
   for (const auto& [x, y, z] : table.directions) sphere.directions.push_back({x, y, z});
@@ -127,7 +127,7 @@ Result<Sphere> named_sphere(std::string_view name) {
   if (stem == "small") stem = "repulsion362";
   for (const SphereTable& table : sphere_tables()) {
     if (stem != table.name) continue;
-    Sphere sphere = half_from_table(table);
+    Sphere sphere = hemisphere_from_table(table);
     if (!full) return sphere;
     return make_sphere(sphere.name + std::string(full_suffix), with_opposites(sphere.directions), true);
   }
@@ -172,7 +172,7 @@ Result<Sphere> make_sphere(std::string name, std::vector<Vec3d> directions, bool
     return fail(ErrorKind::invalid_argument, "sphere {}: {} directions are too few", name, kept.size());
   }
   Sphere sphere;
-  sphere.half = !full;
+  sphere.is_hemisphere = !full;
   sphere.directions = std::move(kept);
   const auto count = static_cast<std::uint32_t>(sphere.size());
   auto edges =

@@ -18,9 +18,9 @@ inline constexpr std::uint32_t no_vertex = 0xffffffffu;
 
 struct Sphere {
   std::string name;
-  // On the half sphere each direction stands for itself and its opposite; kept are z > 0, or z = 0 and y > 0, or
-  // z = y = 0 and x > 0. Edges of a half sphere may lead to the opposite of a vertex.
-  bool half = true;
+  // On the hemisphere each direction stands for itself and its opposite; kept are z > 0, or z = 0 and y > 0, or
+  // z = y = 0 and x > 0. Edges of a hemisphere may lead to the opposite of a vertex.
+  bool is_hemisphere = true;
   // Directions come in slot order of the contract's mirror sum, empty slots left out. Never true of a full sphere: the
   // mirror sum is of even functions.
   bool mirror_symmetric = false;
@@ -32,7 +32,7 @@ struct Sphere {
   // 3 are (x, y, z), (x, y, -z), (x, -y, z), (-x, y, z). `slots` is indexed by numerics::mirror_slot(orbit, member) and
   // gives the vertex or no_vertex; its size is 128 times the number of groups of 32 orbits. Where members coincide (up
   // to sign) the first keeps its slot: on z = 0 members 0 and 2, on x = 0 or y = 0 members 0 and 1, on an axis member
-  // 0. The vertex is the member itself or its opposite, whichever lies on the kept half.
+  // 0. The vertex is the member itself or its opposite, whichever lies on the kept hemisphere.
   std::vector<numerics::Vec3d> orbits;
   std::vector<std::uint32_t> slots;
 
@@ -49,7 +49,7 @@ struct Sphere {
 [[nodiscard]] Result<Sphere> parse_sphere(std::string name, std::string_view text, bool full);
 // Directions need not be of unit length. Unless `full`, each is replaced by its opposite where that is the one kept,
 // and the second of an antipodal pair is left out; the order stays. Of a full sphere the directions must surround the
-// origin. 6 to 20 000 directions (3 on the half sphere), none given twice.
+// origin. 6 to 20 000 directions (3 on the hemisphere), none given twice.
 [[nodiscard]] Result<Sphere> make_sphere(std::string name, std::vector<numerics::Vec3d> directions, bool full);
 // A name or, where there is no such name, a file.
 [[nodiscard]] Result<Sphere> sphere_by_name_or_file(const std::string& text, bool full = false);

@@ -57,18 +57,18 @@ TEST(sphere, named_spheres_have_the_counts_of_their_names) {
     const Sphere half = sphere_of(name);
     EXPECT_EQ(half.size(), count) << name;
     EXPECT_EQ(half.edges.size(), 3 * count - 3) << name;
-    EXPECT_TRUE(half.half);
+    EXPECT_TRUE(half.is_hemisphere);
     const Sphere full = sphere_of(std::string(name) + "-full");
     EXPECT_EQ(full.size(), 2 * count) << name;
     EXPECT_EQ(full.edges.size(), 6 * count - 6) << name;
-    EXPECT_FALSE(full.half);
+    EXPECT_FALSE(full.is_hemisphere);
     for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(full.directions[i], -full.directions[i + count]);
   }
   EXPECT_EQ(sphere_of("default").name, "mirror321");
   EXPECT_EQ(sphere_of("small").name, "repulsion362");
 }
 
-TEST(sphere, kept_directions_are_of_unit_length_and_on_the_kept_half) {
+TEST(sphere, kept_directions_are_of_unit_length_and_on_the_kept_hemisphere) {
   for (const auto& [name, count] : known) {
     for (const Vec3d& v : sphere_of(name).directions) {
       EXPECT_NEAR(dot(v, v), 1, 1e-15) << name;

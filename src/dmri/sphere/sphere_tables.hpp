@@ -8,7 +8,7 @@ namespace cingulum {
 
 struct SphereTable {
   const char* name;
-  std::span<const double[3]> directions;    // half sphere; of a mirror sphere in slot order
+  std::span<const double[3]> directions;    // hemisphere; of a mirror sphere in slot order
   std::span<const std::uint16_t[2]> edges;  // each once, the lower index first, ascending
   std::span<const double[3]> orbits;        // member 0 (x, y, z >= 0) of each orbit; empty unless mirror-symmetric
 };

@@ -18,7 +18,7 @@ ChildActor::ChildActor(std::string name, std::uint16_t number, std::shared_ptr<C
       kind_(kind) {}
 
 ChildActor::~ChildActor() {
-  if (place_ < 0) return;
+  if (index_in_child_ < 0) return;
   ChildRequest end = request(ChildCommand::terminate);
   if (host_->process() > 0) static_cast<void>(host_->ask(end));
   host_->let_go(end.actor);
@@ -27,7 +27,7 @@ ChildActor::~ChildActor() {
 ChildRequest ChildActor::request(ChildCommand command) const {
   ChildRequest made;
   made.command = command;
-  made.actor = static_cast<std::uint32_t>(place_.load());
+  made.actor = static_cast<std::uint32_t>(index_in_child_.load());
   made.generation = generation_;
   made.kind = kind_;
   made.inbox_capacity = options().inbox_capacity;
@@ -57,12 +57,13 @@ Status ChildActor::do_launch() {
       return fail(ErrorKind::full, "actor '{}': a child process has room for {}", name(), child_actor_count);
     }
     *free = true;
-    place_ = static_cast<std::int32_t>(free - host_->taken_.begin());
-    host_->actors_[static_cast<std::uint32_t>(place_)] = std::static_pointer_cast<ChildActor>(shared_from_this());
+    index_in_child_ = static_cast<std::int32_t>(free - host_->taken_.begin());
+    host_->actors_[static_cast<std::uint32_t>(index_in_child_)] =
+        std::static_pointer_cast<ChildActor>(shared_from_this());
   }
   Status launched = launch_in_child();
   if (!launched) {
-    host_->let_go(static_cast<std::uint32_t>(place_.exchange(-1)));
+    host_->let_go(static_cast<std::uint32_t>(index_in_child_.exchange(-1)));
   }
   return launched;
 }
@@ -86,7 +87,7 @@ void ChildActor::do_gate(bool open, Nanoseconds patience) {
 }
 
 std::uint64_t ChildActor::count_lost() const {
-  return count_lost(host_->counters(static_cast<std::uint32_t>(place_)).received);
+  return count_lost(host_->counters(static_cast<std::uint32_t>(index_in_child_)).received);
 }
 
 std::uint64_t ChildActor::count_lost(std::uint64_t received) const {
@@ -97,7 +98,7 @@ std::uint64_t ChildActor::count_lost(std::uint64_t received) const {
 Result<TerminationReport> ChildActor::do_terminate(const Termination& how) {
   closed_ = true;
   TerminationReport report;
-  if (place_ < 0) return report;
+  if (index_in_child_ < 0) return report;
   Status result;
   if (!ended_ && host_->process() > 0) {
     ChildRequest asking = request(ChildCommand::terminate);
@@ -114,7 +115,7 @@ Result<TerminationReport> ChildActor::do_terminate(const Termination& how) {
   // What a failure took along was counted by it.
   if (!ended_.exchange(true)) report.dropped = count_lost();
   discarded_ += report.dropped;
-  host_->let_go(static_cast<std::uint32_t>(place_.exchange(-1)));
+  host_->let_go(static_cast<std::uint32_t>(index_in_child_.exchange(-1)));
   CGL_TRY(std::move(result));
   return report;
 }
@@ -123,16 +124,16 @@ PutStatus ChildActor::put(const Message& message, std::uint64_t deadline_ns, std
                           const std::atomic<bool>* stop) {
   LookAgain again(options().waiting);
   for (;;) {
-    const std::int32_t place = place_;
-    if (closed_ || place < 0) {
+    const std::int32_t index = index_in_child_;
+    if (closed_ || index < 0) {
       ++rejected_;
       return PutStatus::closed;
     }
     // The child never holds more of this actor's messages than its inbox and one fill of it.
-    const std::uint64_t received = host_->counters(static_cast<std::uint32_t>(place)).received;
+    const std::uint64_t received = host_->counters(static_cast<std::uint32_t>(index)).received;
     PutStatus status = PutStatus::full;
     if (accepted_ - std::min(accepted_.load(), received) < options().inbox_capacity) {
-      status = host_->put(message, static_cast<std::uint32_t>(place), generation_);
+      status = host_->put(message, static_cast<std::uint32_t>(index), generation_);
     }
     if (status == PutStatus::stored) {
       ++accepted_;
@@ -182,8 +183,8 @@ Status ChildActor::do_wire(std::uint32_t, std::vector<std::shared_ptr<MessageSin
 }
 
 ActorCounters ChildActor::do_counters() const {
-  const std::int32_t place = place_;
-  return place < 0 ? ActorCounters{} : host_->counters(static_cast<std::uint32_t>(place));
+  const std::int32_t index = index_in_child_;
+  return index < 0 ? ActorCounters{} : host_->counters(static_cast<std::uint32_t>(index));
 }
 
 void ChildActor::do_telemetry(ActorTelemetry& telemetry) const {
@@ -197,7 +198,7 @@ void ChildActor::do_telemetry(ActorTelemetry& telemetry) const {
 }
 
 Status ChildActor::do_restart() {
-  if (place_ < 0) return fail(ErrorKind::closed, "actor '{}' has left its process", name());
+  if (index_in_child_ < 0) return fail(ErrorKind::closed, "actor '{}' has left its process", name());
   CGL_TRY(launch_in_child());
   CGL_TRY(do_activate());
   // What the actor takes up before this comes from nobody: its queue went down with the child.
@@ -211,8 +212,8 @@ void ChildActor::do_bury() {
 
 void ChildActor::do_supervise(std::uint64_t) {
   // A body that never returns holds its whole device: only the end of the process frees it.
-  if (!host_->options_.end_stalled || place_ < 0 || ended_) return;
-  if (host_->counters(static_cast<std::uint32_t>(place_)).in_body == 1) host_->end_child(SIGKILL);
+  if (!host_->options_.end_stalled || index_in_child_ < 0 || ended_) return;
+  if (host_->counters(static_cast<std::uint32_t>(index_in_child_)).in_body == 1) host_->end_child(SIGKILL);
 }
 
 void ChildActor::take(const ChildSlot& slot) {
@@ -240,9 +241,9 @@ void ChildActor::take(const ChildSlot& slot) {
 }
 
 void ChildActor::child_ended(const std::string& how, std::span<const std::uint64_t> received) {
-  const std::int32_t place = place_;
-  if (place < 0 || ended_.exchange(true)) return;
-  dead_letters_ += count_lost(received[static_cast<std::size_t>(place)]);
+  const std::int32_t index = index_in_child_;
+  if (index < 0 || ended_.exchange(true)) return;
+  dead_letters_ += count_lost(received[static_cast<std::size_t>(index)]);
   const std::string text = fmt::format("the process of its device {}", how);
   services().replies->fail_all_to(number(), Error(ErrorKind::closed, fmt::format("actor '{}': {}", name(), text)));
   body_failed(-1, text, 0);

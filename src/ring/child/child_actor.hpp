@@ -48,7 +48,7 @@ class ChildActor final : public Actor {
   const std::string body_;
   const std::vector<std::byte> arguments_;
   const RingKind kind_;
-  std::atomic<std::int32_t> place_{-1};
+  std::atomic<std::int32_t> index_in_child_{-1};
   std::atomic<std::uint32_t> generation_{0};
   std::atomic<bool> closed_{true};
   std::atomic<bool> ended_{false};

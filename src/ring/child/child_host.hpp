@@ -63,7 +63,7 @@ class ChildHost : public std::enable_shared_from_this<ChildHost> {
   PutStatus put(const Message& message, std::uint32_t actor, std::uint32_t generation);
   void carry();  // the thread that reads what the child sends
   bool carry_messages();
-  void child_ended(const std::string& how, std::span<const std::uint64_t> received);  // by each actor's place
+  void child_ended(const std::string& how, std::span<const std::uint64_t> received);  // by each actor's index
   void end_child(int signal);
   void let_go(std::uint32_t actor);
   [[nodiscard]] ActorCounters counters(std::uint32_t actor) const;

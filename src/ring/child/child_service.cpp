@@ -73,7 +73,7 @@ class Service {
   }
 
  private:
-  struct Place {
+  struct HostedActor {
     ActorHandle actor;
     std::uint32_t generation = 0;
     std::deque<Message> waiting;    // for room in the actor's inbox; bounded by the parent's credit
@@ -99,37 +99,37 @@ class Service {
     if (request.actor >= child_actor_count || request.argument_bytes > body_capacity) {
       return refusal(Error(ErrorKind::corrupt, "a command of the parent is damaged"));
     }
-    Place& place = places_[request.actor];
+    HostedActor& hosted = hosted_[request.actor];
     const auto timeout = Nanoseconds(static_cast<std::int64_t>(request.timeout_ns));
-    if (request.command == ChildCommand::launch) return launch(place, request);
-    if (place.actor == nullptr) return refusal(Error(ErrorKind::not_found, "no such actor in the child"));
+    if (request.command == ChildCommand::launch) return launch(hosted, request);
+    if (hosted.actor == nullptr) return refusal(Error(ErrorKind::not_found, "no such actor in the child"));
     switch (request.command) {
-      case ChildCommand::activate: return answer(place.actor->activate());
-      case ChildCommand::deactivate: return answer(place.actor->deactivate(timeout));
-      case ChildCommand::reactivate: return answer(place.actor->reactivate());
+      case ChildCommand::activate: return answer(hosted.actor->activate());
+      case ChildCommand::deactivate: return answer(hosted.actor->deactivate(timeout));
+      case ChildCommand::reactivate: return answer(hosted.actor->reactivate());
       default: break;
     }
     // What the parent sent before is in the ring.
     static_cast<void>(take_messages());
     const auto report =
-        place.actor->terminate(request.drain != 0 ? Termination::drain(timeout) : Termination::discard(timeout));
-    static_cast<void>(runtime_->terminate(place.actor->name()));
+        hosted.actor->terminate(request.drain != 0 ? Termination::drain(timeout) : Termination::discard(timeout));
+    static_cast<void>(runtime_->terminate(hosted.actor->name()));
     while (give_outputs()) {
     }
     count(request.actor);
     ChildReply reply = report ? answer({}) : refusal(report.error());
     if (report) reply.drained = report->drained;
-    place = Place{};
+    hosted = HostedActor{};
     return reply;
   }
 
-  ChildReply launch(Place& place, const ChildRequest& request) {
+  ChildReply launch(HostedActor& hosted, const ChildRequest& request) {
     if (!work_) return refusal(work_.error());
-    if (place.actor != nullptr) {
-      static_cast<void>(place.actor->terminate(Termination::discard()));
-      static_cast<void>(runtime_->terminate(place.actor->name()));
+    if (hosted.actor != nullptr) {
+      static_cast<void>(hosted.actor->terminate(Termination::discard()));
+      static_cast<void>(runtime_->terminate(hosted.actor->name()));
     }
-    place = Place{};
+    hosted = HostedActor{};
     ActorOptions options;
     options.inbox_capacity = request.inbox_capacity;
     options.outbox_capacity = request.outbox_capacity;
@@ -139,8 +139,8 @@ class Service {
         (*work_)->launch(*runtime_, fmt::format("{}.{}", request.actor, request.generation), body,
                          std::as_bytes(std::span(request.arguments, request.argument_bytes)), request.kind, options);
     if (!actor) return refusal(actor.error());
-    place.actor = *actor;
-    place.generation = request.generation;
+    hosted.actor = *actor;
+    hosted.generation = request.generation;
     return answer({});
   }
 
@@ -150,12 +150,12 @@ class Service {
     while (in_.try_get(slot) == GetStatus::taken) {
       moved = true;
       if (slot.actor >= child_actor_count) continue;
-      Place& place = places_[slot.actor];
-      if (place.actor != nullptr && place.generation == slot.generation) place.waiting.push_back(slot.message);
+      HostedActor& hosted = hosted_[slot.actor];
+      if (hosted.actor != nullptr && hosted.generation == slot.generation) hosted.waiting.push_back(slot.message);
     }
-    for (Place& place : places_) {
-      while (!place.waiting.empty() && hand_over(place, place.waiting.front())) {
-        place.waiting.pop_front();
+    for (HostedActor& hosted : hosted_) {
+      while (!hosted.waiting.empty() && hand_over(hosted, hosted.waiting.front())) {
+        hosted.waiting.pop_front();
         moved = true;
       }
     }
@@ -163,30 +163,30 @@ class Service {
   }
 
   // False: no room now. Requests are asked again here, so that the answer finds its way back.
-  bool hand_over(Place& place, Message message) {
-    if (!message.has(mark_request)) return place.actor->try_send(message) != PutStatus::full;
+  bool hand_over(HostedActor& hosted, Message message) {
+    if (!message.has(mark_request)) return hosted.actor->try_send(message) != PutStatus::full;
     message.header.flags &= ~static_cast<std::uint32_t>(mark_request);
-    auto pending = runtime_->request_later(*place.actor, message, {.timeout = Nanoseconds::zero()});
+    auto pending = runtime_->request_later(*hosted.actor, message, {.timeout = Nanoseconds::zero()});
     if (pending) {
-      place.asked.push_back(std::move(*pending));
+      hosted.asked.push_back(std::move(*pending));
       return true;
     }
     const ErrorKind kind = pending.error().kind();
     return kind != ErrorKind::full && kind != ErrorKind::timed_out;  // an actor that has ended is reported by its event
   }
 
-  bool give_answers(Place& place, std::uint32_t index) {
+  bool give_answers(HostedActor& hosted, std::uint32_t index) {
     bool moved = false;
-    for (auto pending = place.asked.begin(); pending != place.asked.end() && out_.room(1) != 0;) {
+    for (auto pending = hosted.asked.begin(); pending != hosted.asked.end() && out_.room(1) != 0;) {
       if (!pending->is_done()) {
         ++pending;
         continue;
       }
       auto reply = pending->wait(Nanoseconds::zero());
-      pending = place.asked.erase(pending);
+      pending = hosted.asked.erase(pending);
       if (!reply) continue;  // the actor failed; its event tells the parent
       reply->header.flags |= mark_request;
-      moved = out_.try_put({*reply, index, place.generation, 0}) == PutStatus::stored || moved;
+      moved = out_.try_put({*reply, index, hosted.generation, 0}) == PutStatus::stored || moved;
     }
     return moved;
   }
@@ -194,23 +194,23 @@ class Service {
   bool give_outputs() {
     bool moved = false;
     for (std::uint32_t i = 0; i < child_actor_count; ++i) {
-      Place& place = places_[i];
-      if (place.actor == nullptr) continue;
+      HostedActor& hosted = hosted_[i];
+      if (hosted.actor == nullptr) continue;
       while (out_.room(1) != 0) {
-        auto got = place.actor->receive(Nanoseconds::zero());
+        auto got = hosted.actor->receive(Nanoseconds::zero());
         if (!got) break;
-        if (out_.try_put({*got, i, place.generation, 0}) != PutStatus::stored) break;
+        if (out_.try_put({*got, i, hosted.generation, 0}) != PutStatus::stored) break;
         moved = true;
       }
-      moved = give_answers(place, i) || moved;
+      moved = give_answers(hosted, i) || moved;
       count(i);
-      const ActorState state = place.actor->state();
-      if (!place.told && (state == ActorState::failed || state == ActorState::terminated)) {
-        place.told = true;
-        const auto failure = place.actor->failure();
+      const ActorState state = hosted.actor->state();
+      if (!hosted.told && (state == ActorState::failed || state == ActorState::terminated)) {
+        hosted.told = true;
+        const auto failure = hosted.actor->failure();
         ChildEvent told{
             state == ActorState::failed ? ChildEvent::failed : ChildEvent::ended, failure ? failure->code : 0, {}};
-        event(i, place.generation, told, failure ? failure->message : "");
+        event(i, hosted.generation, told, failure ? failure->message : "");
         moved = true;
       }
     }
@@ -228,7 +228,7 @@ class Service {
   }
 
   void count(std::uint32_t index) {
-    const ActorTelemetry telemetry = places_[index].actor->telemetry();
+    const ActorTelemetry telemetry = hosted_[index].actor->telemetry();
     ActorCounters& line = memory_.counters[index];
     HostAtomics::store_relaxed(line.received, telemetry.received);
     HostAtomics::store_relaxed(line.sent, telemetry.sent);
@@ -244,7 +244,7 @@ class Service {
   std::unique_ptr<Runtime> runtime_;
   BulkReader<ChildSlot> in_;
   BulkWriter<ChildSlot> out_;
-  Place places_[child_actor_count];
+  HostedActor hosted_[child_actor_count];
 };
 
 }  // namespace

@@ -89,7 +89,7 @@ Status check_field(const Field& field) {
     return fail(ErrorKind::invalid_argument, "field: degree {} is not an even number from 0 to {}", field.degree,
                 numerics::largest_harmonic_degree);
   }
-  if (samples_series(field) && !field.sphere.half) {
+  if (samples_series(field) && !field.sphere.is_hemisphere) {
     return fail(ErrorKind::invalid_argument,
                 "field: an even series on the full sphere {} would start every direction twice; give its half",
                 field.sphere.name);
@@ -138,10 +138,10 @@ void place_harmonics(const Field& field, KernelTables& tables) {
   for (std::uint32_t j = 0; j < count; ++j) order[j] = j;
   const bool mirror = field.sphere.mirror_symmetric;
   if (mirror) numerics::sort_by_mirror_class(convention, field.degree, order.data());
-  tables.place.resize(count);
+  tables.record_index.resize(count);
   tables.level.resize(count);
   for (std::uint32_t j = 0; j < count; ++j) {
-    tables.place[order[j]] = j;
+    tables.record_index[order[j]] = j;
     tables.level[j] =
         static_cast<std::uint32_t>(numerics::harmonic_of_coefficient(static_cast<int>(order[j]), false).l / 2);
   }
@@ -172,7 +172,7 @@ Status place_bootstrap(const Field& field, KernelTables& tables) {
   const BootstrapTables& boot = field.bootstrap;
   const std::size_t gradients = boot.gradients;
   const std::size_t count = boot.coefficients;
-  if (count != tables.place.size() || gradients == 0 || boot.basis.size() != gradients * count ||
+  if (count != tables.record_index.size() || gradients == 0 || boot.basis.size() != gradients * count ||
       boot.fit.size() != gradients * count || boot.residual_scale.size() != gradients) {
     return fail(ErrorKind::invalid_argument, "field: the bootstrap's matrices do not fit {} gradients and degree {}",
                 gradients, field.degree);
@@ -191,7 +191,7 @@ Status place_bootstrap(const Field& field, KernelTables& tables) {
     for (std::size_t i = 0; i < count; ++i) {
       tables.boot_basis[lane_count * count * (g / lane_count) + lane_count * i + g % lane_count] =
           boot.basis[g * count + i];
-      tables.boot_fit[padded * tables.place[i] + g] = boot.fit[i * gradients + g];
+      tables.boot_fit[padded * tables.record_index[i] + g] = boot.fit[i * gradients + g];
     }
     tables.residual_scale[g] = boot.residual_scale[g];
     sum += static_cast<double>(boot.residual_scale[g]);
@@ -231,7 +231,7 @@ numerics::Vec3d on_cube(std::uint32_t face, double u, double v) {
 // is then nearer everywhere in the cell. Corners are moved outwards a little, for directions that rounding puts into
 // the neighbouring cell, and ties within rounding are kept.
 void place_nearest(const Field& field, KernelTables& tables) {
-  const std::uint32_t faces = field.sphere.half ? 3 : 6;
+  const std::uint32_t faces = field.sphere.is_hemisphere ? 3 : 6;
   std::vector<std::vector<std::uint32_t>> lists;
   std::vector<std::array<double, 4>> cosines;
   std::vector<std::uint32_t> slots;
@@ -253,7 +253,7 @@ void place_nearest(const Field& field, KernelTables& tables) {
           if (((tables.occupied[slot / lane_count] >> (slot % lane_count)) & 1u) == 0) continue;
           numerics::Vec3d v{static_cast<double>(tables.x[slot]), static_cast<double>(tables.y[slot]),
                             static_cast<double>(tables.z[slot])};
-          if (field.sphere.half && numerics::dot(v, centre) < 0) v = -v;
+          if (field.sphere.is_hemisphere && numerics::dot(v, centre) < 0) v = -v;
           slots.push_back(slot);
           cosines.push_back({numerics::dot(v, corners[0]), numerics::dot(v, corners[1]), numerics::dot(v, corners[2]),
                              numerics::dot(v, corners[3])});
@@ -320,19 +320,19 @@ TrackingInput make_tracking_input(const TrackingPlan& plan, const Field& field, 
                  field.record_of_voxel.data(),
                  static_cast<const float*>(field.stored_records()),
                  field.number_count() < (std::size_t{1} << 31) ? 1u : 0u,
-                 field.is_half() ? 1u : 0u};
-  input.sphere = {tables.rows,     field.sphere.half ? 1u : 0u,
+                 field.is_float16() ? 1u : 0u};
+  input.sphere = {tables.rows,     field.sphere.is_hemisphere ? 1u : 0u,
                   tables.degree,   tables.occupied.data(),
                   tables.x.data(), tables.y.data(),
                   tables.z.data(), tables.neighbours.data()};
   if (samples_series(field)) {
-    input.harmonics.coefficients = static_cast<std::uint32_t>(tables.place.size());
+    input.harmonics.coefficients = static_cast<std::uint32_t>(tables.record_index.size());
     input.harmonics.degree = static_cast<std::uint32_t>(field.degree);
     input.harmonics.mirror = field.sphere.mirror_symmetric ? 1u : 0u;
     const numerics::MirrorClassSizes sizes = numerics::mirror_class_sizes(field.degree);
     for (std::size_t i = 0; i < 4; ++i) input.harmonics.class_sizes[i] = sizes.of_class[i];
     input.harmonics.matrix = tables.harmonics.data();
-    input.harmonics.place = tables.place.data();
+    input.harmonics.record_index = tables.record_index.data();
     input.harmonics.recurrence = tables.recurrence.data();
   }
   if (field.kind == FieldKind::bootstrap) {

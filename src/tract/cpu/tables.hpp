@@ -21,7 +21,7 @@ struct KernelTables {
   std::vector<float> x, y, z;
   std::vector<std::uint32_t> neighbours;
   std::vector<float> harmonics;
-  std::vector<std::uint32_t> place;
+  std::vector<std::uint32_t> record_index;
   std::vector<float> recurrence;
   std::uint32_t boot_rows = 0;
   std::vector<float> boot_basis, boot_fit, residual_scale;

@@ -22,14 +22,14 @@ struct On362 {
 
   static bool matches(const TrackingInput& input) {
     return static_cast<Getter>(input.plan.getter) == given_getter && input.field.channels == directions &&
-           input.field.stride == stride && input.sphere.half != 0u && input.plan.angular_weight == 0.0f;
+           input.field.stride == stride && input.sphere.is_hemisphere != 0u && input.plan.angular_weight == 0.0f;
   }
   static CGL_HD void fix(TrackingInput& input) {
     Any<given_getter>::fix(input);
     input.field.channels = directions;
     input.field.stride = stride;
     input.sphere.rows = rows;
-    input.sphere.half = 1u;
+    input.sphere.is_hemisphere = 1u;
     input.plan.angular_weight = 0.0f;
   }
   static std::uint32_t table_words(const TrackingInput&) { return numerics::lane_count * (3u * rows + 1u); }

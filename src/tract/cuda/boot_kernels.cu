@@ -25,7 +25,7 @@ struct Degree4 {
   static CGL_HD void fix(TrackingInput& input) {
     Any::fix(input);
     input.sphere.rows = rows;
-    input.sphere.half = 1u;
+    input.sphere.is_hemisphere = 1u;
     input.sphere.degree = neighbours;
     input.harmonics.mirror = 1u;
     input.harmonics.degree = 4u;

@@ -74,11 +74,11 @@ class CudaKernels final : public PagedKernels {
     expanded_.reset();
   }
 
-  [[nodiscard]] Status find_directions(Queue& queue, std::uint32_t slot, const kernel::PagedWork& work) override {
-    return launch(queue, slot, seeds_, work, work.seeds.count, "finding initial directions");
+  [[nodiscard]] Status find_directions(Queue& queue, std::uint32_t caller, const kernel::PagedWork& work) override {
+    return launch(queue, caller, seeds_, work, work.seeds.count, "finding initial directions");
   }
-  [[nodiscard]] Status track(Queue& queue, std::uint32_t slot, const kernel::PagedWork& work) override {
-    return launch(queue, slot, halves_, work, work.halves.count, "tracking");
+  [[nodiscard]] Status track(Queue& queue, std::uint32_t caller, const kernel::PagedWork& work) override {
+    return launch(queue, caller, halves_, work, work.halves.count, "tracking");
   }
   [[nodiscard]] Status compact(Queue& queue, const kernel::PagedWork& work) override {
     CGL_TRY(device_.make_current());
@@ -90,7 +90,7 @@ class CudaKernels final : public PagedKernels {
   [[nodiscard]] Result<TrackKernelPair> pair_for(const TrackingInput& input, bool any_shape) const {
     // Fields in half precision first: the others would take them for float32.
     for (const auto find :
-         {half_precision_kernels, ptt_kernels, boot_kernels, amplitude_kernels, series_kernels, vector_kernels}) {
+         {float16_kernels, ptt_kernels, boot_kernels, amplitude_kernels, series_kernels, vector_kernels}) {
       const TrackKernelPair pair = find(input, any_shape);
       if (pair.halves.function != nullptr) return pair;
     }
@@ -181,7 +181,7 @@ class CudaKernels final : public PagedKernels {
     return layout.words;
   }
 
-  Status launch(Queue& queue, std::uint32_t slot, const Launch& launch, const kernel::PagedWork& work,
+  Status launch(Queue& queue, std::uint32_t caller, const Launch& launch, const kernel::PagedWork& work,
                 std::uint32_t items, std::string_view what) {
     CGL_TRY(device_.make_current());
     const std::uint32_t per_block = launch.warps() * launch.walks;
@@ -191,8 +191,8 @@ class CudaKernels final : public PagedKernels {
     kernel::PagedWork argument = work;
     if (launch.global) {
       // Launches of different callers run at the same time and must not share slabs in global memory.
-      const std::size_t slot_words = std::size_t{launch.slabs.layout.words} * launch.warps() * launch.blocks;
-      slabs.global = static_cast<float*>(launch.global->device_pointer()) + slot * slot_words;
+      const std::size_t caller_words = std::size_t{launch.slabs.layout.words} * launch.warps() * launch.blocks;
+      slabs.global = static_cast<float*>(launch.global->device_pointer()) + caller * caller_words;
     }
     void* arguments[] = {&input, &argument, &slabs};
     return cuda_status(cudaLaunchKernel(launch.function, dim3(std::clamp(needed, 1u, launch.blocks)),

@@ -38,16 +38,16 @@ __global__ void fill_corners(const __grid_constant__ TrackingInput input, kernel
     if (cell == 0u) continue;
     kernel::FourFloats* const own = corners + 2u * cell * numbers;
     for (std::uint32_t slot = lane; slot < numbers; slot += numerics::lane_count) {
-      const std::uint32_t place = slot < input.field.channels ? input.probes.places[slot] : slot;
-      kernel::write_corners(input, i, slot, own + 2u * place);
+      const std::uint32_t rank = slot < input.field.channels ? input.probes.ranks[slot] : slot;
+      kernel::write_corners(input, i, slot, own + 2u * rank);
     }
     __syncwarp();
     greatest[kernel::most_groups * cell + lane] = kernel::greatest_of_group(input, own, lane);
   }
 }
-__global__ void place_slots(const __grid_constant__ TrackingInput input, std::uint32_t* places) {
+__global__ void rank_slots(const __grid_constant__ TrackingInput input, std::uint32_t* ranks) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < input.field.channels) places[i] = kernel::place_of_slot(input, i);
+  if (i < input.field.channels) ranks[i] = kernel::rank_of_slot(input, i);
 }
 __global__ void pack_nearest(const __grid_constant__ TrackingInput input, std::uint32_t count, std::uint32_t* packed) {
   const std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -73,7 +73,7 @@ struct InRegisters {
 
   static CGL_HD void fix(TrackingInput& input) {
     OnAmplitudes::fix(input);
-    input.sphere.half = 1u;
+    input.sphere.is_hemisphere = 1u;
     input.plan.ptt_probe_count = 1u;
     input.plan.ptt_exponent_is_one = 1u;
   }
@@ -84,18 +84,18 @@ struct InRegisters {
     const std::size_t cells = kernel::probe_cell_count(input.plan.size);
     std::uint32_t* const corners_of_cell = words + 8u * cells;
     std::uint32_t* const packed = corners_of_cell + cells;
-    std::uint32_t* const places = packed + kernel::packed_nearest_words;
-    std::uint32_t* const counted = places + input.field.channels;
+    std::uint32_t* const ranks = packed + kernel::packed_nearest_words;
+    std::uint32_t* const counted = ranks + input.field.channels;
     cudaMemsetAsync(counted, 0, sizeof(std::uint32_t), stream);
     fill_probe_cells<<<1024, 256, 0, stream>>>(input, words, corners_of_cell, counted);
     pack_nearest<<<(kernel::packed_nearest_words + 255u) / 256u, 256, 0, stream>>>(input, kernel::packed_nearest_words,
                                                                                    packed);
-    place_slots<<<(input.field.channels + 63u) / 64u, 64, 0, stream>>>(input, places);
+    rank_slots<<<(input.field.channels + 63u) / 64u, 64, 0, stream>>>(input, ranks);
     cudaMemcpyAsync(count, counted, sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream);
     input.probes.cells = words;
     input.probes.corners_of_cell = corners_of_cell;
     input.probes.nearest = packed;
-    input.probes.places = places;
+    input.probes.ranks = ranks;
     return cudaGetLastError();
   }
   static std::size_t expanded_words(const TrackingInput& input, std::uint32_t cells) {
@@ -125,7 +125,7 @@ struct InRegisters {
     for (std::uint32_t i = threadIdx.x; i < slots; i += blockDim.x) {
       reinterpret_cast<kernel::FourFloats*>(free)[i] = {
           {input.sphere.x[i], input.sphere.y[i], input.sphere.z[i],
-           numerics::bits_float(i < input.field.channels ? input.probes.places[i] : 0u)}};
+           numerics::bits_float(i < input.field.channels ? input.probes.ranks[i] : 0u)}};
     }
     input.probes.directions = free;
     free += 4u * slots;

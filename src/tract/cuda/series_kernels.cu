@@ -31,7 +31,7 @@ struct Degree8 {
   static CGL_HD void fix(TrackingInput& input) {
     Any<given_getter>::fix(input);
     input.sphere.rows = rows;
-    input.sphere.half = 1u;
+    input.sphere.is_hemisphere = 1u;
     input.sphere.degree = neighbours;
     input.harmonics.mirror = 1u;
     input.harmonics.degree = 8u;

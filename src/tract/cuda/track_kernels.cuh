@@ -38,7 +38,7 @@ struct AnyShape {
   static CGL_HD void fix(TrackingInput& input) {
     input.plan.getter = static_cast<std::uint32_t>(getter);
     input.field.kind = kind;
-    input.field.half = 0u;
+    input.field.is_float16 = 0u;
   }
   static std::uint32_t table_words(const TrackingInput&) { return 0u; }
   static __device__ void share_tables(TrackingInput&, float*&) {}

@@ -52,7 +52,7 @@ struct TrackKernelPair {
 [[nodiscard]] TrackKernelPair amplitude_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair series_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair ptt_kernels(const TrackingInput& input, bool any_shape);
-[[nodiscard]] TrackKernelPair half_precision_kernels(const TrackingInput& input, bool any_shape);
+[[nodiscard]] TrackKernelPair float16_kernels(const TrackingInput& input, bool any_shape);
 [[nodiscard]] TrackKernelPair vector_kernels(const TrackingInput& input, bool any_shape);
 
 // For every getter and kind of field, where only a brick of the field is on the device.

@@ -67,18 +67,18 @@ struct Field {
   std::vector<std::uint32_t> record_of_voxel;  // 0: not stored, reads as the first record, which is all zero
   // record_count() * stride numbers and then record_padding more, so that kernels may read whole rows of lanes.
   std::vector<float, RecordAllocator<float>> records;
-  // In the place of `records`: the same numbers as float16 (half_field.hpp).
-  std::vector<std::uint16_t, RecordAllocator<std::uint16_t>> halves;
+  // In the place of `records`: the same numbers as float16 (float16_field.hpp).
+  std::vector<std::uint16_t, RecordAllocator<std::uint16_t>> float16_records;
   BootstrapTables bootstrap;
   std::uint64_t replaced = 0;  // numbers that were not finite or too small and became zero
 
-  [[nodiscard]] bool is_half() const { return !halves.empty(); }
-  [[nodiscard]] std::size_t number_count() const { return is_half() ? halves.size() : records.size(); }
-  [[nodiscard]] std::size_t number_bytes() const { return is_half() ? sizeof(std::uint16_t) : sizeof(float); }
+  [[nodiscard]] bool is_float16() const { return !float16_records.empty(); }
+  [[nodiscard]] std::size_t number_count() const { return is_float16() ? float16_records.size() : records.size(); }
+  [[nodiscard]] std::size_t number_bytes() const { return is_float16() ? sizeof(std::uint16_t) : sizeof(float); }
   [[nodiscard]] std::size_t record_count() const { return (number_count() - record_padding) / stride; }
   // The memory of all records, padding included, as it goes to devices.
   [[nodiscard]] const void* stored_records() const {
-    return is_half() ? static_cast<const void*>(halves.data()) : static_cast<const void*>(records.data());
+    return is_float16() ? static_cast<const void*>(float16_records.data()) : static_cast<const void*>(records.data());
   }
   [[nodiscard]] std::span<const std::byte> stored_bytes() const {
     return {static_cast<const std::byte*>(stored_records()), number_count() * number_bytes()};

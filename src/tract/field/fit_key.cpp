@@ -70,7 +70,7 @@ Result<FitKey> FitKey::create(std::string_view build, const SeriesFieldFiles& fi
                {"stop_threshold", field.stop_threshold},
                {"reach_voxels", field.reach_voxels},
                {"sphere", hash_hex(std::as_bytes(std::span(request.sphere.directions)))},
-               {"half_sphere", request.sphere.half}};
+               {"half_sphere", request.sphere.is_hemisphere}};
   return key;
 }
 

@@ -10,7 +10,7 @@ namespace {
 std::string ways_out(const Device& device, const Field& field) {
   std::string ways;
   const bool spherical = field.kind == FieldKind::amplitudes || field.kind == FieldKind::harmonics;
-  if (spherical && !field.is_half()) ways += fmt::format("{} half, ", argument_name("field_precision"));
+  if (spherical && !field.is_float16()) ways += fmt::format("{} half, ", argument_name("field_precision"));
   ways += fmt::format("{} for fewer voxels, ", argument_name("mask"));
   if (field.kind == FieldKind::amplitudes) {
     ways += fmt::format("a smaller {} or spherical harmonics instead of amplitudes, ", argument_name("sphere"));

@@ -14,7 +14,7 @@
 
 namespace cingulum::kernel {
 
-// Cosines between a direction and the slots of a row, without the sign on half spheres.
+// Cosines between a direction and the slots of a row, without the sign on hemispheres.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline typename Lanes::Float row_cosines(const SphereView& sphere, std::uint32_t row, numerics::Vec3 direction) {
@@ -23,17 +23,17 @@ CGL_HD inline typename Lanes::Float row_cosines(const SphereView& sphere, std::u
   const typename Lanes::Float y = Lanes::multiply(Lanes::load(sphere.y + at), Lanes::broadcast(direction.y));
   const typename Lanes::Float z = Lanes::multiply(Lanes::load(sphere.z + at), Lanes::broadcast(direction.z));
   const typename Lanes::Float cosine = Lanes::add(Lanes::add(x, y), z);
-  return sphere.half != 0u ? Lanes::magnitude(cosine) : cosine;
+  return sphere.is_hemisphere != 0u ? Lanes::magnitude(cosine) : cosine;
 }
 
 CGL_HD inline numerics::Vec3 slot_direction(const SphereView& sphere, std::uint32_t slot) {
   return {sphere.x[slot], sphere.y[slot], sphere.z[slot]};
 }
 
-// The slot's direction, on half spheres turned to the side of `ahead`.
+// The slot's direction, on hemispheres turned to the side of `ahead`.
 CGL_HD inline numerics::Vec3 aligned_direction(const SphereView& sphere, std::uint32_t slot, numerics::Vec3 ahead) {
   const numerics::Vec3 direction = slot_direction(sphere, slot);
-  return sphere.half != 0u && numerics::dot(direction, ahead) < 0.0f ? -direction : direction;
+  return sphere.is_hemisphere != 0u && numerics::dot(direction, ahead) < 0.0f ? -direction : direction;
 }
 
 // The greatest, and the least, of the lanes.

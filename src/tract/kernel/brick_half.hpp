@@ -87,10 +87,10 @@ template <class Lanes, class Machine>
 CGL_HD inline void run_halves_in_brick(const TrackingInput& input, const Slab& slab, const SeedList& seeds,
                                        const HalfList& list, const PageStore& store, const BrickWork& brick) {
   for (;;) {
-    const std::uint32_t place = take_half<Machine>(input.plan, list);
-    if (place == no_place) return;
-    HalfWalk walk = begin_half_at(input.plan, seeds, list, place);
-    const PausedHalf before = brick.paused[place];
+    const std::uint32_t half_number = take_half<Machine>(input.plan, list);
+    if (half_number == no_place) return;
+    HalfWalk walk = begin_half_at(input.plan, seeds, list, half_number);
+    const PausedHalf before = brick.paused[half_number];
     PausingPoints<Lanes, Machine> points = PausingPoints<Lanes, Machine>::begin(store);
     if (before.is_paused != 0u) {
       walk.moves = before.moves;
@@ -104,16 +104,16 @@ CGL_HD inline void run_halves_in_brick(const TrackingInput& input, const Slab& s
     if (end.reason != unfinished_half && !points.finish(end.points)) end.reason = unfinished_half;
     // All lanes have read it.
     Lanes::barrier();
-    brick.paused[place] = {end.reason == paused_half ? 1u : 0u,
-                           walk.moves,
-                           walk.arcs,
-                           walk.kept,
-                           points.paged.first,
-                           points.paged.last,
-                           walk.position,
-                           walk.frame};
+    brick.paused[half_number] = {end.reason == paused_half ? 1u : 0u,
+                                 walk.moves,
+                                 walk.arcs,
+                                 walk.kept,
+                                 points.paged.first,
+                                 points.paged.last,
+                                 walk.position,
+                                 walk.frame};
     const std::uint32_t z = numerics::float_bits(walk.position.z);
-    list.halves[place] = {end.reason == paused_half ? z : end.points, end.steps, end.reason, points.paged.first};
+    list.halves[half_number] = {end.reason == paused_half ? z : end.points, end.steps, end.reason, points.paged.first};
     // No half after this one would find a page.
     if (end.reason == unfinished_half) return;
   }

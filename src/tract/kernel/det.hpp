@@ -53,8 +53,8 @@ CGL_HD inline numerics::Vec3 refine_maximum(const HarmonicView& harmonics, const
     x = Lanes::multiply(x, scale);
     y = Lanes::multiply(y, scale);
     z = Lanes::multiply(z, scale);
-    const Float f = series_at<Lanes>(harmonics, x, y, z,
-                                     [&](int index) { return Lanes::broadcast(coefficients[harmonics.place[index]]); });
+    const Float f = series_at<Lanes>(
+        harmonics, x, y, z, [&](int index) { return Lanes::broadcast(coefficients[harmonics.record_index[index]]); });
     const float f0 = Lanes::get(f, 0u);
     const float right = Lanes::get(f, 1u);
     const float left = Lanes::get(f, 2u);

@@ -35,7 +35,7 @@ CGL_HD inline bool is_near_a_peak(const SphereView& sphere, const std::uint32_t*
   const numerics::Vec3 direction = slot_direction(sphere, slot);
   for (std::uint32_t i = 0; i < count; ++i) {
     const float cosine = numerics::dot(direction, slot_direction(sphere, peaks[i]));
-    if ((sphere.half != 0u ? numerics::absolute(cosine) : cosine) > cos_min_separation) return true;
+    if ((sphere.is_hemisphere != 0u ? numerics::absolute(cosine) : cosine) > cos_min_separation) return true;
   }
   return false;
 }
@@ -100,7 +100,7 @@ CGL_HD inline std::uint32_t strongest_apart(const TrackingInput& input, const Sl
     const Float cosine = Lanes::add(Lanes::add(Lanes::multiply(x, Lanes::broadcast(Lanes::get(x, lane))),
                                                Lanes::multiply(y, Lanes::broadcast(Lanes::get(y, lane)))),
                                     Lanes::multiply(z, Lanes::broadcast(Lanes::get(z, lane))));
-    const Float distance = sphere.half != 0u ? Lanes::magnitude(cosine) : cosine;
+    const Float distance = sphere.is_hemisphere != 0u ? Lanes::magnitude(cosine) : cosine;
     left = left & ~(Lanes::ballot(Lanes::greater(distance, separation)) | (1u << lane));
   }
   Lanes::barrier();

@@ -188,7 +188,7 @@ TEST(Prob, weights_amplitudes_by_the_angle_to_the_direction_of_travel) {
                                                   ahead, direction));
     mean += static_cast<double>(direction[2]) / draws;
   }
-  // Density cos over the half sphere: the mean cosine is 2/3; without weights it is 1/2.
+  // Density cos over the hemisphere: the mean cosine is 2/3; without weights it is 1/2.
   EXPECT_NEAR(mean, 2.0 / 3, 0.01);
 }
 
@@ -382,7 +382,7 @@ TEST(Boot, recovers_the_fit_of_the_signal_itself_at_the_seed) {
     double largest = 0;
     for (const float value : fit.coefficients) largest = std::max(largest, std::fabs(static_cast<double>(value)));
     for (std::size_t i = 0; i < 15; ++i) {
-      EXPECT_NEAR(bench.slab().coefficients[bench.tables.place[i]], fit.coefficients[i], 2e-5 * largest) << i;
+      EXPECT_NEAR(bench.slab().coefficients[bench.tables.record_index[i]], fit.coefficients[i], 2e-5 * largest) << i;
     }
   }
 }
@@ -572,7 +572,7 @@ TEST(Ptt, finds_the_nearest_direction_that_a_search_through_all_finds) {
         for (std::uint32_t slot = 0; slot < bench.field.sphere.size(); ++slot) {
           float cosine = numerics::dot(Vec3{bench.tables.x[slot], bench.tables.y[slot], bench.tables.z[slot]},
                                        Vec3{x[l], y[l], z[l]});
-          if (bench.field.sphere.half) cosine = numerics::absolute(cosine);
+          if (bench.field.sphere.is_hemisphere) cosine = numerics::absolute(cosine);
           if (cosine > best_cosine) {
             best = slot;
             best_cosine = cosine;

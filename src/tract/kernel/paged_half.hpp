@@ -49,16 +49,16 @@ struct SeedList {
   std::uint32_t stride;
 };
 
-// Half `place` % 2 of line `place` / 2.
+// Half number % 2 of line number / 2.
 struct HalfList {
-  const std::uint32_t* lines;   // seed << direction_bits | direction, in the order of work
-  const std::uint32_t* places;  // which halves to track; null: the first `count`, of one-sided plans every second
-  HalfRecord* halves;           // by place
+  const std::uint32_t* lines;         // seed << direction_bits | direction, in the order of work
+  const std::uint32_t* half_numbers;  // which halves to track; null: the first `count`, of one-sided plans every second
+  HalfRecord* halves;                 // by number
   std::uint32_t* queue;
   std::uint32_t count;
 };
 
-// The half of one place: its draws, and where it starts heading `ahead`.
+// The half of one number: its draws, and where it starts heading `ahead`.
 struct HalfStart {
   std::uint32_t seed;
   std::uint32_t direction_index;
@@ -67,20 +67,20 @@ struct HalfStart {
   numerics::Vec3 ahead;
 };
 
-CGL_HD inline HalfStart half_at(const SeedList& seeds, const HalfList& list, std::uint32_t place) {
-  const std::uint32_t line = list.lines[place / 2u];
-  const std::uint32_t half = place % 2u;
-  const std::uint32_t slot = line >> direction_bits;
+CGL_HD inline HalfStart half_at(const SeedList& seeds, const HalfList& list, std::uint32_t half_number) {
+  const std::uint32_t line = list.lines[half_number / 2u];
+  const std::uint32_t half = half_number % 2u;
+  const std::uint32_t entry = line >> direction_bits;
   const std::uint32_t direction_index = line & (most_initial_directions - 1u);
-  const float* const p = seeds.positions + 3u * static_cast<std::size_t>(slot);
-  const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * slot + direction_index);
+  const float* const p = seeds.positions + 3u * static_cast<std::size_t>(entry);
+  const float* const d = seeds.directions + 3u * (static_cast<std::size_t>(seeds.stride) * entry + direction_index);
   const numerics::Vec3 along{d[0], d[1], d[2]};
-  return {seeds.index[slot], direction_index, half, {p[0], p[1], p[2]}, half == 0u ? along : -along};
+  return {seeds.index[entry], direction_index, half, {p[0], p[1], p[2]}, half == 0u ? along : -along};
 }
 
 CGL_HD inline HalfWalk begin_half_at(const TrackingPlan& plan, const SeedList& seeds, const HalfList& list,
-                                     std::uint32_t place) {
-  const HalfStart start = half_at(seeds, list, place);
+                                     std::uint32_t half_number) {
+  const HalfStart start = half_at(seeds, list, half_number);
   return begin_half(plan, start.seed, start.direction_index, start.half, start.position, start.ahead, nullptr);
 }
 
@@ -91,7 +91,7 @@ template <class Machine>
 CGL_HD inline std::uint32_t take_half(const TrackingPlan& plan, const HalfList& list) {
   const std::uint32_t item = Machine::take(list.queue);
   if (item >= list.count) return no_place;
-  return list.places != nullptr ? list.places[item] : (plan.one_sided != 0u ? 2u * item : item);
+  return list.half_numbers != nullptr ? list.half_numbers[item] : (plan.one_sided != 0u ? 2u * item : item);
 }
 
 // The streamlines [0, count) of a part of the output, one after the other.
@@ -116,7 +116,7 @@ struct PausedHalf {
 
 // Where only a brick of the field is on the device: halves pause at z below `low` and from `high` on.
 struct BrickWork {
-  PausedHalf* paused;  // by place; null: the whole field is there
+  PausedHalf* paused;  // by number; null: the whole field is there
   float low;
   float high;
 };
@@ -159,7 +159,7 @@ struct PagedPoints {
     return {store, zero, zero, zero, no_page, no_page};
   }
 
-  // Point `index` of the half; false where there is no place.
+  // Point `index` of the half; false where there is no page.
   CGL_HD_GENERIC
   CGL_HD bool keep(std::uint32_t index, numerics::Vec3 position) {
     const std::uint32_t lane = index % page_points;
@@ -190,12 +190,12 @@ CGL_HD_GENERIC
 template <class Lanes, class Machine>
 CGL_HD inline void run_seeds(const TrackingInput& input, const Slab& slab, const SeedList& seeds) {
   for (;;) {
-    const std::uint32_t slot = Machine::take(seeds.queue);
-    if (slot >= seeds.count) return;
-    const float* const p = seeds.positions + 3u * static_cast<std::size_t>(slot);
-    seeds.initial[slot] =
-        find_initial_directions<Lanes>(input, slab, seeds.index[slot], {p[0], p[1], p[2]},
-                                       seeds.directions + 3u * static_cast<std::size_t>(seeds.stride) * slot);
+    const std::uint32_t entry = Machine::take(seeds.queue);
+    if (entry >= seeds.count) return;
+    const float* const p = seeds.positions + 3u * static_cast<std::size_t>(entry);
+    seeds.initial[entry] =
+        find_initial_directions<Lanes>(input, slab, seeds.index[entry], {p[0], p[1], p[2]},
+                                       seeds.directions + 3u * static_cast<std::size_t>(seeds.stride) * entry);
   }
 }
 
@@ -205,13 +205,13 @@ template <class Lanes, class Machine, class Steps>
 CGL_HD inline void run_halves(const TrackingInput& input, const Slab& slab, const SeedList& seeds, const HalfList& list,
                               const PageStore& store) {
   for (;;) {
-    const std::uint32_t place = take_half<Machine>(input.plan, list);
-    if (place == no_place) return;
-    HalfWalk walk = begin_half_at(input.plan, seeds, list, place);
+    const std::uint32_t half_number = take_half<Machine>(input.plan, list);
+    if (half_number == no_place) return;
+    HalfWalk walk = begin_half_at(input.plan, seeds, list, half_number);
     PagedPoints<Lanes, Machine> points = PagedPoints<Lanes, Machine>::begin(store);
     HalfEnd end = walk_half<Lanes, Steps>(input, slab, WholeField{}, points, walk);
     if (end.reason != unfinished_half && !points.finish(end.points)) end.reason = unfinished_half;
-    list.halves[place] = {end.points, end.steps, end.reason, points.first};
+    list.halves[half_number] = {end.points, end.steps, end.reason, points.first};
     // No half after this one would find a page.
     if (end.reason == unfinished_half) return;
   }
@@ -225,8 +225,8 @@ CGL_HD inline void copy_half(const PageStore& store, const HalfRecord& half, flo
   for (std::uint32_t first = 0; first < half.points; first += page_points) {
     const float* const from = store.pages + static_cast<std::size_t>(page) * page_floats;
     for (std::uint32_t i = lane; i < page_points && first + i < half.points; i += lanes) {
-      const std::ptrdiff_t place = static_cast<std::ptrdiff_t>(first + i);
-      float* const point = backwards ? to - 3 * place : to + 3 * place;
+      const std::ptrdiff_t step = static_cast<std::ptrdiff_t>(first + i);
+      float* const point = backwards ? to - 3 * step : to + 3 * step;
       point[0] = from[i];
       point[1] = from[page_points + i];
       point[2] = from[2u * page_points + i];

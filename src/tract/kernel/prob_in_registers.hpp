@@ -43,7 +43,7 @@ CGL_HD inline Held held_directions(const SphereView& sphere) {
   return held;
 }
 
-// A half sphere, and the sizes of the cosines between a direction and its slots.
+// A hemisphere, and the sizes of the cosines between a direction and its slots.
 template <class Lanes, std::uint32_t rows>
 struct HeldVertices {
   using Float = typename Lanes::Float;

@@ -53,14 +53,14 @@ CGL_HD inline std::uint32_t curve_place(numerics::Vec3 v) {
   const float major = face == 0u ? v.x : (face == 1u ? v.y : v.z);
   const std::uint32_t i = static_cast<std::uint32_t>(((face == 0u ? v.y : v.x) / major + 1.0f) * 15.9f);
   const std::uint32_t j = static_cast<std::uint32_t>(((face == 2u ? v.y : v.z) / major + 1.0f) * 15.9f);
-  std::uint32_t place = face << 10u;
+  std::uint32_t rank = face << 10u;
   for (std::uint32_t bit = 0; bit < 5u; ++bit) {
-    place |= (((i >> bit) & 1u) << (2u * bit)) | (((j >> bit) & 1u) << (2u * bit + 1u));
+    rank |= (((i >> bit) & 1u) << (2u * bit)) | (((j >> bit) & 1u) << (2u * bit + 1u));
   }
-  return place;
+  return rank;
 }
-// ProbeView::places of one slot.
-CGL_HD inline std::uint32_t place_of_slot(const TrackingInput& input, std::uint32_t slot) {
+// ProbeView::ranks of one slot.
+CGL_HD inline std::uint32_t rank_of_slot(const TrackingInput& input, std::uint32_t slot) {
   const auto key = [&](std::uint32_t of) {
     return curve_place({input.sphere.x[of], input.sphere.y[of], input.sphere.z[of]});
   };
@@ -81,16 +81,16 @@ CGL_HD inline void write_corners(const TrackingInput& input, std::size_t cell, s
   }
 }
 
-inline constexpr std::uint32_t places_of_group = 16;
+inline constexpr std::uint32_t ranks_of_group = 16;
 inline constexpr std::uint32_t most_groups = numerics::lane_count;
 // What ProbeView::greatest has of a group whose corners begin at `corners`. A weighted mean is rounded up by less than
 // is added.
 CGL_HD inline float greatest_of_group(const TrackingInput& input, const FourFloats* corners, std::uint32_t group) {
   float greatest = 0.0f;
-  for (std::uint32_t place = places_of_group * group;
-       place < places_of_group * (group + 1u) && place < input.field.channels; ++place) {
+  for (std::uint32_t rank = ranks_of_group * group; rank < ranks_of_group * (group + 1u) && rank < input.field.channels;
+       ++rank) {
     for (std::uint32_t corner = 0; corner < 8u; ++corner) {
-      const float value = corners[2u * place + corner / 4u].number[corner % 4u];
+      const float value = corners[2u * rank + corner / 4u].number[corner % 4u];
       greatest = value > greatest ? value : greatest;
     }
   }
@@ -143,8 +143,8 @@ CGL_HD constexpr float rounded_middle(float half_edge) {
   return half_edge - 0.5f;
 }
 
-// nearest_slots of one vector; with `placed` the slot's place.
-template <bool placed>
+// nearest_slots of one vector; with `ranked` the slot's rank.
+template <bool ranked>
 CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::Vec3 v) {
   const float x = __builtin_fabsf(v.x);
   const float y = __builtin_fabsf(v.y);
@@ -156,10 +156,10 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
   const float second = along_x || along_y ? v.z : v.y;
   const std::uint32_t face = along_x ? 0u : (along_y ? 1u : 2u);
   // One division where nearest_slots has two, and a sum with 1.5 2^23, which rounds, instead of the whole part:
-  // the place moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be
+  // the point moves by less than 10^-4 of a cell, up to which the lists of both cells at a border have what may be
   // nearest (cpu/tables.cpp).
   const float inverse = 1.0f / major;
-  const auto place = [&](float half_edge, std::uint32_t cells) {
+  const auto cell_index = [&](float half_edge, std::uint32_t cells) {
     constexpr float whole_numbers = 0x1.8p23f;
     const float scale = short_scale(half_edge) * inverse;
     const auto cell = [&](float minor) {
@@ -168,7 +168,7 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
     };
     return (face * cells + cell(second)) * cells + cell(first);
   };
-  const std::uint32_t packed = input.probes.nearest[place(0.5f * packed_cells, packed_cells)];
+  const std::uint32_t packed = input.probes.nearest[cell_index(0.5f * packed_cells, packed_cells)];
   const FourFloats* const directions = reinterpret_cast<const FourFloats*>(input.probes.directions);
   std::uint32_t best = 0;
   float best_cosine = 0.0f;
@@ -176,7 +176,7 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
     const FourFloats d = directions[slot];
     const float cosine = __builtin_fabsf((d.number[0] * v.x + d.number[1] * v.y) + d.number[2] * v.z);
     if (is_first || cosine > best_cosine) {
-      best = placed ? numerics::float_bits(d.number[3]) : slot;
+      best = ranked ? numerics::float_bits(d.number[3]) : slot;
       best_cosine = cosine;
     }
   };
@@ -187,20 +187,20 @@ CGL_HD inline std::uint32_t nearest_slot(const TrackingInput& input, numerics::V
   } else {
     const NearestView& nearest = input.nearest;
     const std::uint32_t* const list =
-        nearest.slots +
-        static_cast<std::size_t>(place(0.5f * static_cast<float>(nearest.cells), nearest.cells)) * nearest.capacity;
+        nearest.slots + static_cast<std::size_t>(cell_index(0.5f * static_cast<float>(nearest.cells), nearest.cells)) *
+                            nearest.capacity;
     compare(list[0], true);
     for (std::uint32_t n = 1; n < nearest.capacity && list[n] > list[0]; ++n) compare(list[n], false);
   }
   return best;
 }
 
-struct CellPlace {
+struct GridCell {
   std::int32_t x, y, z;
   numerics::Vec3 below;
 };
 
-CGL_HD inline CellPlace cell_place(numerics::Vec3 position) {
+CGL_HD inline GridCell grid_cell(numerics::Vec3 position) {
   const numerics::Vec3 below{numerics::floor_of(position.x), numerics::floor_of(position.y),
                              numerics::floor_of(position.z)};
   return {static_cast<std::int32_t>(below.x), static_cast<std::int32_t>(below.y), static_cast<std::int32_t>(below.z),
@@ -208,25 +208,25 @@ CGL_HD inline CellPlace cell_place(numerics::Vec3 position) {
 }
 
 // Then it is inside of the image, whatever is rounded.
-CGL_HD inline bool between_centres(const CellPlace& place, numerics::GridSize size) {
-  return static_cast<std::uint32_t>(place.x) < size.x - 1u && static_cast<std::uint32_t>(place.y) < size.y - 1u &&
-         static_cast<std::uint32_t>(place.z) < size.z - 1u;
+CGL_HD inline bool between_centres(const GridCell& grid, numerics::GridSize size) {
+  return static_cast<std::uint32_t>(grid.x) < size.x - 1u && static_cast<std::uint32_t>(grid.y) < size.y - 1u &&
+         static_cast<std::uint32_t>(grid.z) < size.z - 1u;
 }
 
-CGL_HD inline std::uint32_t cell_number(const CellPlace& place, numerics::GridSize size) {
+CGL_HD inline std::uint32_t cell_number(const GridCell& grid, numerics::GridSize size) {
   const std::uint32_t row =
-      static_cast<std::uint32_t>(place.z + 1) * (size.y + 1u) + static_cast<std::uint32_t>(place.y + 1);
-  return row * (size.x + 1u) + static_cast<std::uint32_t>(place.x + 1);
+      static_cast<std::uint32_t>(grid.z + 1) * (size.y + 1u) + static_cast<std::uint32_t>(grid.y + 1);
+  return row * (size.x + 1u) + static_cast<std::uint32_t>(grid.x + 1);
 }
 
 struct CornerWeights {
   float weight[8];
 };
 
-CGL_HD inline CornerWeights corner_weights(const CellPlace& place, numerics::Vec3 position) {
-  const float x1 = position.x - place.below.x;
-  const float y1 = position.y - place.below.y;
-  const float z1 = position.z - place.below.z;
+CGL_HD inline CornerWeights corner_weights(const GridCell& grid, numerics::Vec3 position) {
+  const float x1 = position.x - grid.below.x;
+  const float y1 = position.y - grid.below.y;
+  const float z1 = position.z - grid.below.z;
   const float x0 = 1.0f - x1;
   const float y0 = 1.0f - y1;
   const float z0 = 1.0f - z1;
@@ -270,9 +270,9 @@ CGL_HD inline const FourFloats* corners_of(const TrackingInput& input, std::uint
   const std::uint32_t first = number * (input.field.channels + 1u);
   return reinterpret_cast<const FourFloats*>(input.probes.corners) + 2u * std::size_t{first};
 }
-CGL_HD inline float interpolated(const FourFloats* corners, std::uint32_t place, const CornerWeights& weights) {
-  const FourFloats low = corners[2u * place];
-  const FourFloats high = corners[2u * place + 1u];
+CGL_HD inline float interpolated(const FourFloats* corners, std::uint32_t rank, const CornerWeights& weights) {
+  const FourFloats low = corners[2u * rank];
+  const FourFloats high = corners[2u * rank + 1u];
   float sum = weights.weight[0] * low.number[0];
   CGL_UNROLL
   for (std::uint32_t corner = 1; corner < 8u; ++corner) {
@@ -300,24 +300,24 @@ CGL_HD inline float interpolated(const TrackingInput& input, const CellRecords& 
 CGL_HD_GENERIC
 template <class Warp>
 CGL_HD inline float amplitude_along(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent) {
-  const CellPlace place = cell_place(position);
-  if (!between_centres(place, input.plan.size) && numerics::is_outside(position, input.plan.size)) return 0.0f;
-  const std::uint32_t cell = cell_number(place, input.plan.size);
+  const GridCell grid = grid_cell(position);
+  if (!between_centres(grid, input.plan.size) && numerics::is_outside(position, input.plan.size)) return 0.0f;
+  const std::uint32_t cell = cell_number(grid, input.plan.size);
   float sum;
   if constexpr (Warp::corners_side_by_side) {
     const std::uint32_t first = input.probes.corners_of_cell[cell] * (input.field.channels + 1u);
     const std::uint32_t at = first + nearest_slot<true>(input, tangent);
     sum = interpolated(reinterpret_cast<const FourFloats*>(input.probes.corners) + 2u * std::size_t{at}, 0u,
-                       corner_weights(place, position));
+                       corner_weights(grid, position));
   } else {
     const CellRecords records = cell_records(input, cell);
     const std::uint32_t slot = nearest_slot<false>(input, tangent);
-    sum = interpolated(input, records, slot, corner_weights(place, position));
+    sum = interpolated(input, records, slot, corner_weights(grid, position));
   }
   return sum > 0.0f ? sum : 0.0f;
 }
 
-// The largest amplitude over the sphere, or 0: of the groups of places only those that may have it are read, two at a
+// The largest amplitude over the sphere, or 0: of the groups of ranks only those that may have it are read, two at a
 // time. All threads of a warp together, for one point.
 CGL_HD_GENERIC
 template <class Warp>
@@ -335,9 +335,9 @@ CGL_HD inline float greatest_amplitude(const TrackingInput& input, std::uint32_t
     const std::uint32_t second_bound = Warp::greatest_integer(bound);
     const std::uint32_t second = numerics::lowest_set_bit(Warp::ballot(bound == second_bound));
     if (lane == second) bound = 0u;
-    const std::uint32_t group = lane < places_of_group ? first : second;
-    const std::uint32_t place = places_of_group * group + lane % places_of_group;
-    const float value = place < input.field.channels ? interpolated(corners, place, weights) : 0.0f;
+    const std::uint32_t group = lane < ranks_of_group ? first : second;
+    const std::uint32_t rank = ranks_of_group * group + lane % ranks_of_group;
+    const float value = rank < input.field.channels ? interpolated(corners, rank, weights) : 0.0f;
     const std::uint32_t greatest = Warp::greatest_integer(value > 0.0f ? numerics::float_bits(value) : 0u);
     best = greatest > best ? greatest : best;
   }

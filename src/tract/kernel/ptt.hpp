@@ -4,7 +4,7 @@
 // proportion to it.
 //
 // Amplitude at a position along a tangent: of a spherical function, that of the nearest direction of the sphere (the
-// largest cosine, without its sign on half spheres; among equals the lowest slot), interpolated; of a series, the
+// largest cosine, without its sign on hemispheres; among equals the lowest slot), interpolated; of a series, the
 // interpolated series at the tangent itself. Below zero, and outside of the image, it is zero. An amplitude counts as
 // weak below the greater of the relative threshold times the largest amplitude over the sphere at the streamline's own
 // position, and the absolute threshold. A probe whose mean is weak has no support; unless weak links are allowed,
@@ -59,7 +59,7 @@ CGL_HD inline typename Group::Word nearest_slots(const TrackingInput& input, con
   const Float second = Group::select(along_x, v.z, Group::select(along_y, v.z, v.y));
   Word face =
       Group::select(along_x, Group::broadcast(0u), Group::select(along_y, Group::broadcast(1u), Group::broadcast(2u)));
-  if (sphere.half == 0u) {
+  if (sphere.is_hemisphere == 0u) {
     const typename Group::Mask negative = Group::greater(Group::broadcast(0.0f), major);
     face = Group::add(face, Group::select(negative, Group::broadcast(3u), Group::broadcast(0u)));
   }
@@ -75,7 +75,7 @@ CGL_HD inline typename Group::Word nearest_slots(const TrackingInput& input, con
   const auto cosine_with = [&](const Word& slot) {
     const Float cosine = numerics::lane_dot<Group>(
         {Group::gather(sphere.x, slot), Group::gather(sphere.y, slot), Group::gather(sphere.z, slot)}, v);
-    return sphere.half != 0u ? Group::magnitude(cosine) : cosine;
+    return sphere.is_hemisphere != 0u ? Group::magnitude(cosine) : cosine;
   };
   const Word first_slot = Group::gather(nearest.slots, at);
   Word best = first_slot;
@@ -150,7 +150,7 @@ CGL_HD inline typename Group::Float amplitudes_along(const TrackingInput& input,
     });
     const Word first = Group::multiply(Group::slots_of_row(0u), Group::broadcast(probe_stride<Group>));
     const Float value = series_at<Group>(input.harmonics, tangent.x, tangent.y, tangent.z, [&](int index) {
-      return Group::gather(slab.probe + input.harmonics.place[index], first);
+      return Group::gather(slab.probe + input.harmonics.record_index[index], first);
     });
     return Group::select(inside, Group::greater_of(value, zero), zero);
   }
@@ -170,8 +170,8 @@ CGL_HD inline typename Group::Float amplitudes_along(const TrackingInput& input,
     const Word voxel = Group::add(cx, Group::multiply(Group::broadcast(size.x), row));
     const Word record = Group::gather(field.record_of_voxel, voxel);
     const Float value =
-        field.half != 0u
-            ? Group::gather_half(halves_of(field.records), record, field.stride, slot, field.is_small != 0u)
+        field.is_float16 != 0u
+            ? Group::gather_float16(float16_of(field.records), record, field.stride, slot, field.is_small != 0u)
             : Group::gather_number(field.records, record, field.stride, slot, field.is_small != 0u);
     const Float term = Group::multiply(weight, value);
     sum = corner == 0u ? term : Group::add(sum, term);

@@ -149,9 +149,9 @@ CGL_HD_GENERIC
 template <class Warp>
 CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::Vec3 position, numerics::Vec3 tangent) {
   const FieldView& field = input.field;
-  const CellPlace place = cell_place(position);
-  const std::uint32_t cell = cell_number(place, input.plan.size);
-  const CornerWeights weights = corner_weights(place, position);
+  const GridCell grid = grid_cell(position);
+  const std::uint32_t cell = cell_number(grid, input.plan.size);
+  const CornerWeights weights = corner_weights(grid, position);
   ProbePoint point;
   if constexpr (Warp::corners_side_by_side) {
     const std::uint32_t number = input.probes.corners_of_cell[cell];
@@ -190,7 +190,7 @@ CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::
 // A streamline of a warp between its steps, in the slab: where its probes start, the words of its draws, its points.
 struct alignas(16) ProbeWalk {
   PackedStart start;
-  std::uint32_t seed, stream, moves, place;
+  std::uint32_t seed, stream, moves, half_number;
   std::uint32_t arcs, kept, first_page, last_page;
 };
 
@@ -220,7 +220,7 @@ CGL_HD constexpr std::uint32_t probe_slab_words(std::uint32_t walks) {
 inline constexpr std::uint32_t most_probe_slots = 384;
 CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
   return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
-         input.field.half == 0u && input.sphere.half != 0u && input.nearest.cells % packed_cells == 0u &&
+         input.field.is_float16 == 0u && input.sphere.is_hemisphere != 0u && input.nearest.cells % packed_cells == 0u &&
          input.field.channels < most_probe_slots && input.plan.ptt_probe_count <= 1u &&
          input.plan.ptt_exponent_is_one != 0u;
 }
@@ -259,9 +259,9 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
   for (;; begins = true) {
     std::uint32_t reason = code_of(EndReason::none);
     if (begins) {
-      walk.place = take_half<Machine>(plan, list);
-      if (walk.place == no_place) return false;
-      const HalfStart start = half_at(seeds, list, walk.place);
+      walk.half_number = take_half<Machine>(plan, list);
+      if (walk.half_number == no_place) return false;
+      const HalfStart start = half_at(seeds, list, walk.half_number);
       walk.seed = start.seed;
       walk.stream = numerics::counter_words(
                         {start.seed, numerics::DrawPurpose::step, start.direction_index, start.half, 0u, 0u}, 0u)
@@ -304,7 +304,7 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
         reason = code_of(EndReason::no_direction);
       }
     }
-    if (Warp::lane_index() == 0u) list.halves[walk.place] = {walk.kept, walk.moves, reason, walk.first_page};
+    if (Warp::lane_index() == 0u) list.halves[walk.half_number] = {walk.kept, walk.moves, reason, walk.first_page};
     // No half after this one would find a page.
     if (reason == unfinished_half) return false;
   }

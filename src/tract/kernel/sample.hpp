@@ -18,26 +18,26 @@ namespace cingulum::kernel {
 struct Corners {
   const float* record[8];
   float weight[8];
-  std::uint32_t half;
+  std::uint32_t is_float16;
 };
 
-CGL_HD inline const std::uint16_t* halves_of(const float* record) {
+CGL_HD inline const std::uint16_t* float16_of(const float* record) {
   return reinterpret_cast<const std::uint16_t*>(record);
 }
 
 // From record to record, in units of four bytes.
 CGL_HD inline std::size_t stride_in_words(const FieldView& field) {
-  return field.half != 0u ? field.stride / 2u : field.stride;
+  return field.is_float16 != 0u ? field.stride / 2u : field.stride;
 }
 
-CGL_HD inline float record_number(const float* record, std::uint32_t channel, std::uint32_t half) {
-  return half != 0u ? numerics::finite_half_to_float(halves_of(record)[channel]) : record[channel];
+CGL_HD inline float record_number(const float* record, std::uint32_t channel, std::uint32_t is_float16) {
+  return is_float16 != 0u ? numerics::finite_float16_to_float(float16_of(record)[channel]) : record[channel];
 }
 
 CGL_HD inline Corners corners_of_cell(const FieldView& field, numerics::GridSize size,
                                       const numerics::TrilinearCell& cell) {
   Corners corners;
-  corners.half = field.half;
+  corners.is_float16 = field.is_float16;
   for (std::uint32_t corner = 0; corner < 8u; ++corner) {
     const std::uint32_t record = field.record_of_voxel[numerics::corner_voxel(cell, size, corner)];
     corners.record[corner] = field.records + static_cast<std::size_t>(record) * stride_in_words(field);
@@ -52,9 +52,9 @@ CGL_HD inline Corners corners_at(const FieldView& field, numerics::GridSize size
 
 // One channel alone.
 CGL_HD inline float interpolate_channel(const Corners& corners, std::uint32_t channel) {
-  float sum = corners.weight[0] * record_number(corners.record[0], channel, corners.half);
+  float sum = corners.weight[0] * record_number(corners.record[0], channel, corners.is_float16);
   for (int corner = 1; corner < 8; ++corner) {
-    sum = sum + corners.weight[corner] * record_number(corners.record[corner], channel, corners.half);
+    sum = sum + corners.weight[corner] * record_number(corners.record[corner], channel, corners.is_float16);
   }
   return sum;
 }
@@ -62,7 +62,7 @@ CGL_HD inline float interpolate_channel(const Corners& corners, std::uint32_t ch
 // Records that another streamline will read soon, asked for while this one works. A hint: it changes no result.
 struct ExpectedRecords {
   std::uint32_t count;
-  std::uint32_t half;
+  std::uint32_t is_float16;
   const float* record[8];  // the first `count`
 };
 
@@ -85,7 +85,7 @@ CGL_HD inline std::uint32_t new_corners(const numerics::TrilinearCell& known, co
 CGL_HD inline ExpectedRecords expect_corners(const Corners& corners, std::uint32_t bits) {
   ExpectedRecords expected;
   expected.count = 0u;
-  expected.half = corners.half;
+  expected.is_float16 = corners.is_float16;
   for (std::uint32_t corner = 0; corner < 8u; ++corner) {
     expected.record[expected.count] = corners.record[corner];
     expected.count = expected.count + ((bits >> corner) & 1u);
@@ -98,7 +98,7 @@ CGL_HD inline ExpectedRecords expect_corners(const Corners& corners, std::uint32
 CGL_HD inline void ask_for(const ExpectedRecords& expected, std::uint32_t at) {
 #if !defined(__CUDA_ARCH__)
   constexpr std::uint32_t line_floats = 16;
-  if (expected.half != 0u) at /= 2u;
+  if (expected.is_float16 != 0u) at /= 2u;
   for (std::uint32_t i = 0; i < expected.count; ++i) {
     __builtin_prefetch(expected.record[i] + at, 0, 2);
     __builtin_prefetch(expected.record[i] + at + line_floats, 0, 2);
@@ -109,12 +109,12 @@ CGL_HD inline void ask_for(const ExpectedRecords& expected, std::uint32_t at) {
 // The 32 channels from `first` on.
 CGL_HD_GENERIC
 template <class Lanes>
-CGL_HD inline typename Lanes::Float interpolate_halves(const Corners& corners, std::uint32_t first) {
+CGL_HD inline typename Lanes::Float interpolate_float16(const Corners& corners, std::uint32_t first) {
   typename Lanes::Float sum =
-      Lanes::multiply(Lanes::broadcast(corners.weight[0]), Lanes::load_halves(halves_of(corners.record[0]) + first));
+      Lanes::multiply(Lanes::broadcast(corners.weight[0]), Lanes::load_float16(float16_of(corners.record[0]) + first));
   for (int corner = 1; corner < 8; ++corner) {
     sum = Lanes::add(sum, Lanes::multiply(Lanes::broadcast(corners.weight[corner]),
-                                          Lanes::load_halves(halves_of(corners.record[corner]) + first)));
+                                          Lanes::load_float16(float16_of(corners.record[corner]) + first)));
   }
   return sum;
 }
@@ -122,7 +122,7 @@ CGL_HD inline typename Lanes::Float interpolate_halves(const Corners& corners, s
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline typename Lanes::Float interpolate_row(const Corners& corners, std::uint32_t first) {
-  if (corners.half != 0u) return interpolate_halves<Lanes>(corners, first);
+  if (corners.is_float16 != 0u) return interpolate_float16<Lanes>(corners, first);
   typename Lanes::Float sum =
       Lanes::multiply(Lanes::broadcast(corners.weight[0]), Lanes::load(corners.record[0] + first));
   for (int corner = 1; corner < 8; ++corner) {

@@ -50,8 +50,8 @@ CGL_HD inline EndReason reason_against(const TrackingPlan& plan, numerics::Vec3 
   return read() > plan.stop_threshold ? EndReason::none : EndReason::stop_map;
 }
 
-// A half of the sphere of directions: z > 0, or z = 0 and y > 0, or z = y = 0 and x > 0.
-CGL_HD inline numerics::Vec3 on_kept_half(numerics::Vec3 v) {
+// The kept hemisphere of directions: z > 0, or z = 0 and y > 0, or z = y = 0 and x > 0.
+CGL_HD inline numerics::Vec3 on_kept_hemisphere(numerics::Vec3 v) {
   const bool kept = v.z > 0.0f || (v.z == 0.0f && (v.y > 0.0f || (v.y == 0.0f && v.x > 0.0f)));
   return kept ? v : -v;
 }
@@ -75,7 +75,7 @@ CGL_HD inline InitialDirections find_initial_directions(const TrackingInput& inp
   if (input.field.kind == field_of_tensors) {
     const numerics::Vec3 vector = principal_eigenvector(tensor_of_record(slab.record));
     if (!(numerics::dot(vector, vector) > 0.0f)) return {0u, 0u};
-    write(0u, on_kept_half(vector));
+    write(0u, on_kept_hemisphere(vector));
     return {1u, 0u};
   }
   if (input.field.kind == field_of_peaks) {

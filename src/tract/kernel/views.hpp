@@ -24,16 +24,16 @@ struct FieldView {
   std::uint32_t channels;  // the stopping value is the number after them
   std::uint32_t stride;
   const std::uint32_t* record_of_voxel;
-  const float* records;    // readable for 32 numbers past the last record
-  std::uint32_t is_small;  // below 2^31 numbers: 32 bits address them all
-  std::uint32_t half;      // the numbers are float16: what `records` points to is read as uint16
+  const float* records;      // readable for 32 numbers past the last record
+  std::uint32_t is_small;    // below 2^31 numbers: 32 bits address them all
+  std::uint32_t is_float16;  // the numbers are float16: what `records` points to is read as uint16
 };
 
 // Directions in slots: the vertices themselves for amplitudes, the slots of the contract's mirror sum, empty ones
 // included, where a series is sampled on a mirror-symmetric sphere. Arrays have 32 * rows entries, empty ones 0.
 struct SphereView {
   std::uint32_t rows;
-  std::uint32_t half;             // each direction stands for its opposite, too
+  std::uint32_t is_hemisphere;    // each direction stands for its opposite, too
   std::uint32_t degree;           // columns of `neighbours`
   const std::uint32_t* occupied;  // per row, a bit per slot
   const float* x;
@@ -50,8 +50,8 @@ struct HarmonicView {
   std::uint32_t mirror;
   std::uint32_t class_sizes[4];
   const float* matrix;
-  const std::uint32_t* place;  // where the record has coefficient i of descoteaux07_legacy
-  const float* recurrence;     // kernel/series.hpp
+  const std::uint32_t* record_index;  // where the record has coefficient i of descoteaux07_legacy
+  const float* recurrence;            // kernel/series.hpp
 };
 
 // The bootstrap's matrices over gradients, in rows of 32 with zeros past the last.
@@ -74,7 +74,7 @@ struct DiscView {
 };
 
 // Which slots can be nearest to a direction: a cube map. A direction belongs to the face of its largest component (on
-// half spheres the faces of its opposite are the same, so three suffice); the other two, divided by it, lie in [-1, 1]
+// hemispheres the faces of its opposite are the same, so three suffice); the other two, divided by it, lie in [-1, 1]
 // and give a cell. Each cell has `capacity` slots, ascending, the first repeated where there are fewer.
 struct NearestView {
   std::uint32_t cells;  // along an edge of a face
@@ -89,14 +89,14 @@ struct ProbeView {
   // the faces.
   const std::uint32_t* cells;
   // Where memory allows, the corners' amplitudes side by side: those of slot s of cell c begin at
-  // [8 ((channels + 1) corners_of_cell[c] + places[s])], those of the stopping map at place `channels`.
+  // [8 ((channels + 1) corners_of_cell[c] + ranks[s])], those of the stopping map at rank `channels`.
   const std::uint32_t* corners_of_cell;
-  const std::uint32_t* places;  // slots in an order in which near directions are mostly near
+  const std::uint32_t* ranks;  // of each slot, its number in an order in which near directions are mostly near
   const float* corners;
-  // Of cell c no amplitude of places 16 g to 16 g + 15, anywhere in it, is above [32 corners_of_cell[c] + g].
+  // Of cell c no amplitude of ranks 16 g to 16 g + 15, anywhere in it, is above [32 corners_of_cell[c] + g].
   const float* greatest;
   const std::uint32_t* nearest;  // up to three slots, ten bits each, of every cell of a coarser NearestView
-  const float* directions;       // x, y, z of each slot, and the bits of its place
+  const float* directions;       // x, y, z of each slot, and the bits of its rank
   const float* arcs;             // the ProbeArc of each point of the disc
 };
 

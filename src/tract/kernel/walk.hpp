@@ -22,7 +22,7 @@
 
 namespace cingulum::kernel {
 
-// As a reason: not begun, or without a place for its points. All bits are set, so that a filled buffer means it.
+// As a reason: not begun, or without room for its points. All bits are set, so that a filled buffer means it.
 inline constexpr std::uint32_t unfinished_half = 0xffffffffu;
 // As a reason: it left the brick of the field that is there.
 inline constexpr std::uint32_t paused_half = 0xfffffffeu;

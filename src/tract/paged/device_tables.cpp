@@ -33,7 +33,7 @@ Result<DeviceTables> make_device_tables(const TrackingPlan& plan, const Field& f
                     .sphere_z = append(words, tables.z),
                     .neighbours = append(words, tables.neighbours),
                     .harmonics = append(words, tables.harmonics),
-                    .place = append(words, tables.place),
+                    .record_index = append(words, tables.record_index),
                     .recurrence = append(words, tables.recurrence),
                     .boot_basis = append(words, tables.boot_basis),
                     .boot_fit = append(words, tables.boot_fit),
@@ -62,7 +62,7 @@ TrackingInput with_pointers(const DeviceTables& tables, const std::uint32_t* wor
   input.sphere.z = real(at.sphere_z);
   input.sphere.neighbours = whole(at.neighbours);
   input.harmonics.matrix = real(at.harmonics);
-  input.harmonics.place = whole(at.place);
+  input.harmonics.record_index = whole(at.record_index);
   input.harmonics.recurrence = real(at.recurrence);
   input.bootstrap.basis = real(at.boot_basis);
   input.bootstrap.fit = real(at.boot_fit);

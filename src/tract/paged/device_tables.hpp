@@ -21,7 +21,7 @@ struct TableOffsets {
   std::uint32_t sphere_z;        //
   std::uint32_t neighbours;      // words
   std::uint32_t harmonics;       // floats
-  std::uint32_t place;           // words
+  std::uint32_t record_index;    // words
   std::uint32_t recurrence;      // floats
   std::uint32_t boot_basis;      // floats
   std::uint32_t boot_fit;        //

@@ -1,4 +1,4 @@
-// The memory of paged tracking: rooms on the device and on the host that grow as pieces need, and what one calling
+// The memory of paged tracking: buffers on the device and on the host that grow as pieces need, and what one calling
 // thread works with. Used by the paged tracker alone.
 #pragma once
 
@@ -17,11 +17,11 @@
 namespace cingulum {
 
 // Device memory that grows; what it held is lost unless it is kept.
-class Room {
+class GrowingBuffer {
  public:
   static constexpr std::uint64_t least_bytes = 256;
 
-  // A `careful` room has what it had when there is no more.
+  // A `careful` buffer has what it had when there is no more.
   [[nodiscard]] Status reserve(Device& device, std::uint64_t bytes, bool careful = false) {
     if (buffer_ && buffer_->bytes() >= bytes) return {};
     const std::uint64_t wanted = std::max<std::uint64_t>(buffer_ ? bytes + bytes / 2 : bytes, least_bytes);
@@ -53,7 +53,7 @@ class Room {
 };
 
 // Host memory that the device's copies like, growing.
-class HostRoom {
+class GrowingHostBuffer {
  public:
   [[nodiscard]] Status reserve(Device& device, std::uint64_t bytes) {
     if (memory_ && memory_->bytes().size() >= bytes) return {};
@@ -78,16 +78,16 @@ inline constexpr std::uint64_t counter_bytes = 256;
 inline constexpr std::uint64_t pages_counter_offset = 128;
 
 // What one calling thread works with.
-struct Lane {
-  std::uint32_t slot = 0;   // its number among those that work at the same time
-  bool is_reserve = false;  // has room for a seed whatever happens, and keeps it
-  CancelToken cancel;       // of the call that has the lane
+struct Caller {
+  std::uint32_t number = 0;  // its number among those that work at the same time
+  bool is_reserve = false;   // has room for a seed whatever happens, and keeps it
+  CancelToken cancel;        // of the call that has the lane
   std::unique_ptr<Queue> queue;
-  Room counters, positions, index, directions, initial, lines, places, halves, paused, pages, next, output_line,
-      output_offset;
-  std::array<Room, 2> parts;
-  HostRoom up, down;
-  std::array<HostRoom, 2> parts_down;
+  GrowingBuffer counters, positions, index, directions, initial, lines, half_numbers, halves, paused, pages, next,
+      output_line, output_offset;
+  std::array<GrowingBuffer, 2> parts;
+  GrowingHostBuffer up, down;
+  std::array<GrowingHostBuffer, 2> parts_down;
   std::uint32_t page_capacity = 0;
 
   [[nodiscard]] std::uint64_t pages_there() const {
@@ -96,7 +96,7 @@ struct Lane {
   }
 };
 
-// What a lane needs for all streamlines of one seed, of the greatest length.
+// What a caller needs for all streamlines of one seed, of the greatest length.
 struct LaneSizes {
   std::uint64_t seeds, directions, lines, halves, paused, pages, part_bytes;
 
@@ -118,33 +118,34 @@ struct LaneSizes {
   // What reserve() takes.
   [[nodiscard]] std::uint64_t bytes() const {
     std::uint64_t sum = counter_bytes;
-    Lane none;
-    static_cast<void>(each_room(none, [&](Room&, std::uint64_t needed) -> Status {
-      sum += std::max<std::uint64_t>(needed, Room::least_bytes);
+    Caller none;
+    static_cast<void>(each_buffer(none, [&](GrowingBuffer&, std::uint64_t needed) -> Status {
+      sum += std::max<std::uint64_t>(needed, GrowingBuffer::least_bytes);
       return {};
     }));
     return sum;
   }
-  [[nodiscard]] Status reserve(Device& device, Lane& lane) const {
-    return each_room(lane, [&](Room& room, std::uint64_t needed) { return room.reserve(device, needed); });
+  [[nodiscard]] Status reserve(Device& device, Caller& caller) const {
+    return each_buffer(caller,
+                       [&](GrowingBuffer& growing, std::uint64_t needed) { return growing.reserve(device, needed); });
   }
 
  private:
   template <class Visit>
-  Status each_room(Lane& lane, Visit&& visit) const {
-    CGL_TRY(visit(lane.positions, seeds * sizeof(numerics::Vec3)));
-    CGL_TRY(visit(lane.index, seeds * sizeof(std::uint32_t)));
-    CGL_TRY(visit(lane.directions, directions));
-    CGL_TRY(visit(lane.initial, seeds * sizeof(InitialDirections)));
-    CGL_TRY(visit(lane.lines, lines * sizeof(std::uint32_t)));
-    CGL_TRY(visit(lane.places, 2 * lines * sizeof(std::uint32_t)));
-    CGL_TRY(visit(lane.halves, halves));
-    if (paused > 0) CGL_TRY(visit(lane.paused, paused));
-    CGL_TRY(visit(lane.pages, pages * page_bytes));
-    CGL_TRY(visit(lane.next, pages * sizeof(std::uint32_t)));
-    CGL_TRY(visit(lane.output_line, lines * sizeof(std::uint32_t)));
-    CGL_TRY(visit(lane.output_offset, lines * sizeof(std::uint32_t)));
-    for (Room& part : lane.parts) CGL_TRY(visit(part, part_bytes));
+  Status each_buffer(Caller& caller, Visit&& visit) const {
+    CGL_TRY(visit(caller.positions, seeds * sizeof(numerics::Vec3)));
+    CGL_TRY(visit(caller.index, seeds * sizeof(std::uint32_t)));
+    CGL_TRY(visit(caller.directions, directions));
+    CGL_TRY(visit(caller.initial, seeds * sizeof(InitialDirections)));
+    CGL_TRY(visit(caller.lines, lines * sizeof(std::uint32_t)));
+    CGL_TRY(visit(caller.half_numbers, 2 * lines * sizeof(std::uint32_t)));
+    CGL_TRY(visit(caller.halves, halves));
+    if (paused > 0) CGL_TRY(visit(caller.paused, paused));
+    CGL_TRY(visit(caller.pages, pages * page_bytes));
+    CGL_TRY(visit(caller.next, pages * sizeof(std::uint32_t)));
+    CGL_TRY(visit(caller.output_line, lines * sizeof(std::uint32_t)));
+    CGL_TRY(visit(caller.output_offset, lines * sizeof(std::uint32_t)));
+    for (GrowingBuffer& part : caller.parts) CGL_TRY(visit(part, part_bytes));
     return {};
   }
 };

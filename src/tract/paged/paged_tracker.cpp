@@ -22,9 +22,9 @@
 namespace cingulum {
 namespace {
 
-// The lines of a piece: in the order of work, which is that of places, and in the order of the output.
+// The lines of a piece: in the order of work, which is that of their halves' numbers, and in the order of the output.
 struct PieceLines {
-  std::vector<std::uint32_t> lines;   // seed slot << direction_bits | direction
+  std::vector<std::uint32_t> lines;   // entry of the seed << direction_bits | direction
   std::vector<std::uint32_t> output;  // which line is next in the output
   std::uint64_t seeds_outside = 0;
   std::uint64_t seeds_without_direction = 0;
@@ -67,7 +67,7 @@ class PagedTracker final : public Tracker {
   [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel) override {
     return catch_out_of_memory([&]() -> Status {
       CGL_TRY(check_seed_range(range, seeds_));
-      CGL_TRY_ASSIGN(std::unique_ptr<Lane> lane, take_lane());
+      CGL_TRY_ASSIGN(std::unique_ptr<Caller> caller, take_caller());
       batch.seeds = range;
       batch.offsets.assign(1, 0);
       batch.points.clear();
@@ -78,32 +78,32 @@ class PagedTracker final : public Tracker {
       batch.seeds_outside = 0;
       batch.seeds_without_direction = 0;
       std::uint64_t done = 0;
-      lane->cancel = cancel;
-      Status outcome = track_pieces(*lane, range, done, batch);
-      if (!outcome && outcome.error().kind() == ErrorKind::out_of_memory && !lane->is_reserve) {
+      caller->cancel = cancel;
+      Status outcome = track_pieces(*caller, range, done, batch);
+      if (!outcome && outcome.error().kind() == ErrorKind::out_of_memory && !caller->is_reserve) {
         // Not even a single seed: what this lane has goes back, and the rest is tracked with the reserve.
-        static_cast<void>(lane->queue->synchronise());
-        lane = swap_for_reserve(std::move(lane));
-        lane->cancel = cancel;
-        outcome = track_pieces(*lane, range, done, batch);
+        static_cast<void>(caller->queue->synchronise());
+        caller = swap_for_reserve(std::move(caller));
+        caller->cancel = cancel;
+        outcome = track_pieces(*caller, range, done, batch);
       }
       // Nothing may be under way in memory that the next call uses.
-      if (!outcome) static_cast<void>(lane->queue->synchronise());
-      give_back(std::move(lane));
+      if (!outcome) static_cast<void>(caller->queue->synchronise());
+      give_back(std::move(caller));
       return outcome;
     });
   }
 
  private:
   template <class T>
-  Status send(Queue& queue, Room& room, std::span<const T> values) {
-    CGL_TRY(room.reserve(device_, values.size_bytes()));
-    return upload(queue, room.buffer(), values);
+  Status send(Queue& queue, GrowingBuffer& growing, std::span<const T> values) {
+    CGL_TRY(growing.reserve(device_, values.size_bytes()));
+    return upload(queue, growing.buffer(), values);
   }
   template <class T>
-  Status send(Lane& lane, Room& room, std::span<const T> values) {
-    CGL_TRY(room.reserve(device_, values.size_bytes(), lane.is_reserve));
-    return upload(*lane.queue, room.buffer(), values);
+  Status send(Caller& caller, GrowingBuffer& growing, std::span<const T> values) {
+    CGL_TRY(growing.reserve(device_, values.size_bytes(), caller.is_reserve));
+    return upload(*caller.queue, growing.buffer(), values);
   }
 
   // Everything that goes to the device, whole or in bricks, and a lane that can track a seed whatever comes. What does
@@ -144,19 +144,19 @@ class PagedTracker final : public Tracker {
     input_ = with_pointers(tables, tables_.as<const std::uint32_t>(), record_of_voxel_.as<const std::uint32_t>(),
                            records_.as<const void>());
     CGL_TRY(kernels_->configure(input_, !bricks_.empty()));
-    CGL_TRY_ASSIGN(std::unique_ptr<Lane> reserve, make_lane(0));
+    CGL_TRY_ASSIGN(std::unique_ptr<Caller> reserve, make_caller(0));
     reserve->is_reserve = true;
     CGL_TRY(LaneSizes(plan, options_.part_points, !bricks_.empty()).reserve(device_, *reserve));
     const std::lock_guard lock(mutex_);
-    for (std::uint32_t slot = callers(); slot-- > 1;) free_slots_.push_back(slot);
-    lanes_.push_back(std::move(reserve));
+    for (std::uint32_t number = callers(); number-- > 1;) free_numbers_.push_back(number);
+    idle_callers_.push_back(std::move(reserve));
     return {};
   }
 
   void give_up_memory() {
     seeds_ = nullptr;
-    lanes_.clear();
-    free_slots_.clear();
+    idle_callers_.clear();
+    free_numbers_.clear();
     kernels_->give_up_memory();
     tables_.release();
     record_of_voxel_.release();
@@ -166,59 +166,59 @@ class PagedTracker final : public Tracker {
   // Bricks come and go for all: one caller at a time.
   [[nodiscard]] std::uint32_t callers() const { return bricks_.empty() ? std::max(options_.hints.callers, 1u) : 1u; }
 
-  Result<std::unique_ptr<Lane>> make_lane(std::uint32_t slot) {
-    auto lane = std::make_unique<Lane>();
-    lane->slot = slot;
-    CGL_TRY_ASSIGN(lane->queue, device_.create_queue());
-    CGL_TRY(lane->counters.reserve(device_, counter_bytes));
-    return lane;
+  Result<std::unique_ptr<Caller>> make_caller(std::uint32_t number) {
+    auto caller = std::make_unique<Caller>();
+    caller->number = number;
+    CGL_TRY_ASSIGN(caller->queue, device_.create_queue());
+    CGL_TRY(caller->counters.reserve(device_, counter_bytes));
+    return caller;
   }
 
   // Waits while as many work as may; where there is no memory for another lane, until one is free.
-  Result<std::unique_ptr<Lane>> take_lane() {
+  Result<std::unique_ptr<Caller>> take_caller() {
     std::unique_lock lock(mutex_);
     bool may_make = true;
     for (;;) {
-      lane_is_free_.wait(lock, [&] { return !lanes_.empty() || (may_make && !free_slots_.empty()); });
-      if (!lanes_.empty()) {
-        std::unique_ptr<Lane> lane = std::move(lanes_.back());
-        lanes_.pop_back();
-        return lane;
+      caller_is_free_.wait(lock, [&] { return !idle_callers_.empty() || (may_make && !free_numbers_.empty()); });
+      if (!idle_callers_.empty()) {
+        std::unique_ptr<Caller> caller = std::move(idle_callers_.back());
+        idle_callers_.pop_back();
+        return caller;
       }
-      const std::uint32_t slot = free_slots_.back();
-      free_slots_.pop_back();
+      const std::uint32_t number = free_numbers_.back();
+      free_numbers_.pop_back();
       lock.unlock();
-      auto lane = make_lane(slot);
-      if (lane) return lane;
+      auto caller = make_caller(number);
+      if (caller) return caller;
       lock.lock();
-      free_slots_.push_back(slot);
-      lane_is_free_.notify_all();
-      if (lane.error().kind() != ErrorKind::out_of_memory) return lane;
+      free_numbers_.push_back(number);
+      caller_is_free_.notify_all();
+      if (caller.error().kind() != ErrorKind::out_of_memory) return caller;
       may_make = false;
     }
   }
 
-  void give_back(std::unique_ptr<Lane> lane) {
+  void give_back(std::unique_ptr<Caller> caller) {
     {
       const std::lock_guard lock(mutex_);
-      lanes_.push_back(std::move(lane));
+      idle_callers_.push_back(std::move(caller));
     }
-    lane_is_free_.notify_all();
+    caller_is_free_.notify_all();
   }
 
-  std::unique_ptr<Lane> swap_for_reserve(std::unique_ptr<Lane> lane) {
-    const std::uint32_t slot = lane->slot;
-    lane.reset();
+  std::unique_ptr<Caller> swap_for_reserve(std::unique_ptr<Caller> caller) {
+    const std::uint32_t number = caller->number;
+    caller.reset();
     std::unique_lock lock(mutex_);
-    free_slots_.push_back(slot);
-    lane_is_free_.notify_all();
-    std::unique_ptr<Lane> reserve;
-    lane_is_free_.wait(lock, [&] {
-      for (auto& other : lanes_) {
+    free_numbers_.push_back(number);
+    caller_is_free_.notify_all();
+    std::unique_ptr<Caller> reserve;
+    caller_is_free_.wait(lock, [&] {
+      for (auto& other : idle_callers_) {
         if (!other->is_reserve) continue;
         reserve = std::move(other);
-        std::swap(other, lanes_.back());
-        lanes_.pop_back();
+        std::swap(other, idle_callers_.back());
+        idle_callers_.pop_back();
         break;
       }
       return reserve != nullptr;
@@ -227,14 +227,14 @@ class PagedTracker final : public Tracker {
   }
 
   // In pieces; one for which memory does not suffice is halved. The first `done` seeds are in the batch.
-  Status track_pieces(Lane& lane, SeedRange range, std::uint64_t& done, StreamlineBatch& batch) {
+  Status track_pieces(Caller& caller, SeedRange range, std::uint64_t& done, StreamlineBatch& batch) {
     std::uint64_t piece = std::min(range.count, options_.most_piece_seeds);
     while (done < range.count) {
-      CGL_TRY(lane.cancel.check());
+      CGL_TRY(caller.cancel.check());
       const std::uint64_t count = std::min(piece, range.count - done);
-      Status outcome = track_piece(lane, {range.first + done, count}, batch);
+      Status outcome = track_piece(caller, {range.first + done, count}, batch);
       if (!outcome && outcome.error().kind() == ErrorKind::out_of_memory && count > 1) {
-        CGL_TRY(lane.queue->synchronise());
+        CGL_TRY(caller.queue->synchronise());
         piece = (count + 1) / 2;
         continue;
       }
@@ -245,190 +245,192 @@ class PagedTracker final : public Tracker {
   }
 
   // Appends to the batch, or leaves it as it was.
-  Status track_piece(Lane& lane, SeedRange range, StreamlineBatch& batch) {
+  Status track_piece(Caller& caller, SeedRange range, StreamlineBatch& batch) {
     const auto count = static_cast<std::size_t>(range.count);
     std::vector<numerics::Vec3> positions(count);
     seeds_->fill(range.first, positions);
     std::vector<std::uint32_t> order = order_in_space(positions);
     if (!bricks_.empty()) sort_by_brick(bricks_, positions, order);
     kernel::PagedWork work{};
-    CGL_TRY(send_seeds(lane, range, positions, order, work));
+    CGL_TRY(send_seeds(caller, range, positions, order, work));
     if (bricks_.empty()) {
-      CGL_TRY(kernels_->find_directions(*lane.queue, lane.slot, work));
+      CGL_TRY(kernels_->find_directions(*caller.queue, caller.number, work));
     } else {
-      CGL_TRY(find_directions_in_bricks(lane, positions, order, work));
+      CGL_TRY(find_directions_in_bricks(caller, positions, order, work));
     }
-    CGL_TRY(lane.down.reserve(device_, count * sizeof(InitialDirections)));
-    const std::span<InitialDirections> initial = lane.down.as<InitialDirections>(count);
-    CGL_TRY(download(*lane.queue, initial, lane.initial.buffer()));
-    CGL_TRY(lane.queue->synchronise());
-    if (directions_ != nullptr) CGL_TRY(send_given_directions(lane, range, order, initial, work));
+    CGL_TRY(caller.down.reserve(device_, count * sizeof(InitialDirections)));
+    const std::span<InitialDirections> initial = caller.down.as<InitialDirections>(count);
+    CGL_TRY(download(*caller.queue, initial, caller.initial.buffer()));
+    CGL_TRY(caller.queue->synchronise());
+    if (directions_ != nullptr) CGL_TRY(send_given_directions(caller, range, order, initial, work));
     const PieceLines lines = list_lines(order, initial);
     std::span<const kernel::HalfRecord> halves;
     if (!lines.lines.empty()) {
-      CGL_TRY(send_lines(lane, lines, work));
+      CGL_TRY(send_lines(caller, lines, work));
       if (bricks_.empty()) {
-        CGL_TRY_ASSIGN(halves, track_halves(lane, work, lines.lines.size()));
+        CGL_TRY_ASSIGN(halves, track_halves(caller, work, lines.lines.size()));
       } else {
-        CGL_TRY_ASSIGN(halves, track_halves_in_bricks(lane, positions, order, lines, work));
+        CGL_TRY_ASSIGN(halves, track_halves_in_bricks(caller, positions, order, lines, work));
       }
     }
-    return bring_back(lane, range, order, lines, halves, work, batch);
+    return bring_back(caller, range, order, lines, halves, work, batch);
   }
 
-  Status send_seeds(Lane& lane, SeedRange range, std::span<const numerics::Vec3> positions,
+  Status send_seeds(Caller& caller, SeedRange range, std::span<const numerics::Vec3> positions,
                     std::span<const std::uint32_t> order, kernel::PagedWork& work) {
     const std::size_t count = positions.size();
-    CGL_TRY(lane.up.reserve(device_, count * (sizeof(numerics::Vec3) + sizeof(std::uint32_t))));
-    const auto sorted = lane.up.as<numerics::Vec3>(count);
-    const auto index = lane.up.as<std::uint32_t>(count, count * sizeof(numerics::Vec3));
+    CGL_TRY(caller.up.reserve(device_, count * (sizeof(numerics::Vec3) + sizeof(std::uint32_t))));
+    const auto sorted = caller.up.as<numerics::Vec3>(count);
+    const auto index = caller.up.as<std::uint32_t>(count, count * sizeof(numerics::Vec3));
     for (std::size_t i = 0; i < count; ++i) {
       sorted[i] = positions[order[i]];
       index[i] = static_cast<std::uint32_t>(range.first + order[i]);
     }
     const std::uint32_t stride = std::min(input_.plan.max_directions, most_initial_directions);
-    CGL_TRY(send(lane, lane.positions, std::span<const numerics::Vec3>(sorted)));
-    CGL_TRY(send(lane, lane.index, std::span<const std::uint32_t>(index)));
-    CGL_TRY(lane.directions.reserve(device_, count * stride * sizeof(numerics::Vec3), lane.is_reserve));
-    CGL_TRY(lane.initial.reserve(device_, count * sizeof(InitialDirections), lane.is_reserve));
-    CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, counter_bytes, std::byte{0}));
-    work.seeds = {.positions = lane.positions.as<const float>(),
-                  .index = lane.index.as<const std::uint32_t>(),
-                  .directions = lane.directions.as<float>(),
-                  .initial = lane.initial.as<InitialDirections>(),
-                  .queue = lane.counters.as<std::uint32_t>(),
+    CGL_TRY(send(caller, caller.positions, std::span<const numerics::Vec3>(sorted)));
+    CGL_TRY(send(caller, caller.index, std::span<const std::uint32_t>(index)));
+    CGL_TRY(caller.directions.reserve(device_, count * stride * sizeof(numerics::Vec3), caller.is_reserve));
+    CGL_TRY(caller.initial.reserve(device_, count * sizeof(InitialDirections), caller.is_reserve));
+    CGL_TRY(caller.queue->fill(caller.counters.buffer(), 0, counter_bytes, std::byte{0}));
+    work.seeds = {.positions = caller.positions.as<const float>(),
+                  .index = caller.index.as<const std::uint32_t>(),
+                  .directions = caller.directions.as<float>(),
+                  .initial = caller.initial.as<InitialDirections>(),
+                  .queue = caller.counters.as<std::uint32_t>(),
                   .count = static_cast<std::uint32_t>(count),
                   .stride = stride};
     return {};
   }
 
   // The user's directions in the place of those that were found, one for each seed that may start.
-  Status send_given_directions(Lane& lane, SeedRange range, std::span<const std::uint32_t> order,
+  Status send_given_directions(Caller& caller, SeedRange range, std::span<const std::uint32_t> order,
                                std::span<InitialDirections> initial, kernel::PagedWork& work) {
-    CGL_TRY(lane.up.reserve(device_, order.size() * sizeof(numerics::Vec3)));
-    const auto given = lane.up.as<numerics::Vec3>(order.size());
+    CGL_TRY(caller.up.reserve(device_, order.size() * sizeof(numerics::Vec3)));
+    const auto given = caller.up.as<numerics::Vec3>(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
       given[i] = directions_->directions[static_cast<std::size_t>(range.first) + order[i]];
       initial[i].count = 1;
     }
     work.seeds.stride = 1;
-    CGL_TRY(send(lane, lane.directions, std::span<const numerics::Vec3>(given)));
-    CGL_TRY(lane.queue->synchronise());
-    work.seeds.directions = lane.directions.as<float>();
+    CGL_TRY(send(caller, caller.directions, std::span<const numerics::Vec3>(given)));
+    CGL_TRY(caller.queue->synchronise());
+    work.seeds.directions = caller.directions.as<float>();
     return {};
   }
 
   static PieceLines list_lines(std::span<const std::uint32_t> order, std::span<const InitialDirections> initial) {
     PieceLines result;
-    std::vector<std::uint32_t> slot_of_seed(order.size()), first_line(order.size());
-    for (std::uint32_t slot = 0; slot < order.size(); ++slot) {
-      slot_of_seed[order[slot]] = slot;
-      first_line[slot] = static_cast<std::uint32_t>(result.lines.size());
-      if (initial[slot].seed_reason != 0u) {
+    std::vector<std::uint32_t> entry_of_seed(order.size()), first_line(order.size());
+    for (std::uint32_t entry = 0; entry < order.size(); ++entry) {
+      entry_of_seed[order[entry]] = entry;
+      first_line[entry] = static_cast<std::uint32_t>(result.lines.size());
+      if (initial[entry].seed_reason != 0u) {
         ++result.seeds_outside;
         continue;
       }
-      if (initial[slot].count == 0u) ++result.seeds_without_direction;
-      for (std::uint32_t d = 0; d < initial[slot].count; ++d) {
-        result.lines.push_back((slot << kernel::direction_bits) | d);
+      if (initial[entry].count == 0u) ++result.seeds_without_direction;
+      for (std::uint32_t d = 0; d < initial[entry].count; ++d) {
+        result.lines.push_back((entry << kernel::direction_bits) | d);
       }
     }
     result.output.reserve(result.lines.size());
-    for (const std::uint32_t slot : slot_of_seed) {
-      const std::uint32_t count = initial[slot].seed_reason != 0u ? 0u : initial[slot].count;
-      for (std::uint32_t d = 0; d < count; ++d) result.output.push_back(first_line[slot] + d);
+    for (const std::uint32_t entry : entry_of_seed) {
+      const std::uint32_t count = initial[entry].seed_reason != 0u ? 0u : initial[entry].count;
+      for (std::uint32_t d = 0; d < count; ++d) result.output.push_back(first_line[entry] + d);
     }
     return result;
   }
 
-  Status send_lines(Lane& lane, const PieceLines& lines, kernel::PagedWork& work) {
+  Status send_lines(Caller& caller, const PieceLines& lines, kernel::PagedWork& work) {
     const std::size_t count = lines.lines.size();
-    CGL_TRY(lane.up.reserve(device_, count * sizeof(std::uint32_t)));
-    const auto staged = lane.up.as<std::uint32_t>(count);
+    CGL_TRY(caller.up.reserve(device_, count * sizeof(std::uint32_t)));
+    const auto staged = caller.up.as<std::uint32_t>(count);
     std::copy(lines.lines.begin(), lines.lines.end(), staged.begin());
-    CGL_TRY(send(lane, lane.lines, std::span<const std::uint32_t>(staged)));
-    CGL_TRY(lane.halves.reserve(device_, 2 * count * sizeof(kernel::HalfRecord), lane.is_reserve));
-    CGL_TRY(lane.queue->fill(lane.halves.buffer(), 0, 2 * count * sizeof(kernel::HalfRecord), std::byte{0xff}));
-    CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, counter_bytes, std::byte{0}));
-    work.halves = {.lines = lane.lines.as<const std::uint32_t>(),
-                   .places = nullptr,
-                   .halves = lane.halves.as<kernel::HalfRecord>(),
-                   .queue = lane.counters.as<std::uint32_t>(),
+    CGL_TRY(send(caller, caller.lines, std::span<const std::uint32_t>(staged)));
+    CGL_TRY(caller.halves.reserve(device_, 2 * count * sizeof(kernel::HalfRecord), caller.is_reserve));
+    CGL_TRY(caller.queue->fill(caller.halves.buffer(), 0, 2 * count * sizeof(kernel::HalfRecord), std::byte{0xff}));
+    CGL_TRY(caller.queue->fill(caller.counters.buffer(), 0, counter_bytes, std::byte{0}));
+    work.halves = {.lines = caller.lines.as<const std::uint32_t>(),
+                   .half_numbers = nullptr,
+                   .halves = caller.halves.as<kernel::HalfRecord>(),
+                   .queue = caller.counters.as<std::uint32_t>(),
                    .count = static_cast<std::uint32_t>(input_.plan.one_sided != 0u ? count : 2 * count)};
     // A guess of three pages to a half; what was needed before is there still.
     constexpr std::uint64_t guess = 3;
     const std::uint64_t pages = options_.first_pages > 0 ? options_.first_pages : guess * work.halves.count;
-    if (lane.page_capacity != pages) {
-      lane.page_capacity = 0;
-      CGL_TRY(lane.pages.reserve(device_, pages * page_bytes, lane.is_reserve));
-      CGL_TRY(lane.next.reserve(device_, pages * sizeof(std::uint32_t), lane.is_reserve));
+    if (caller.page_capacity != pages) {
+      caller.page_capacity = 0;
+      CGL_TRY(caller.pages.reserve(device_, pages * page_bytes, caller.is_reserve));
+      CGL_TRY(caller.next.reserve(device_, pages * sizeof(std::uint32_t), caller.is_reserve));
       // A test's wish is a limit, too.
-      lane.page_capacity = static_cast<std::uint32_t>(
-          options_.first_pages > 0 ? std::min(options_.first_pages, lane.pages_there()) : lane.pages_there());
+      caller.page_capacity = static_cast<std::uint32_t>(
+          options_.first_pages > 0 ? std::min(options_.first_pages, caller.pages_there()) : caller.pages_there());
     }
-    work.store = store_of(lane);
+    work.store = store_of(caller);
     if (!bricks_.empty()) {
       const std::uint64_t bytes = 2 * count * sizeof(kernel::PausedHalf);
-      CGL_TRY(lane.paused.reserve(device_, bytes, lane.is_reserve));
-      CGL_TRY(lane.queue->fill(lane.paused.buffer(), 0, bytes, std::byte{0}));
-      work.brick.paused = lane.paused.as<kernel::PausedHalf>();
+      CGL_TRY(caller.paused.reserve(device_, bytes, caller.is_reserve));
+      CGL_TRY(caller.queue->fill(caller.paused.buffer(), 0, bytes, std::byte{0}));
+      work.brick.paused = caller.paused.as<kernel::PausedHalf>();
     }
     return {};
   }
 
-  static kernel::PageStore store_of(const Lane& lane) {
-    return {.pages = lane.pages.as<float>(),
-            .next = lane.next.as<std::uint32_t>(),
-            .used = lane.counters.as<std::uint32_t>(pages_counter_offset),
-            .capacity = lane.page_capacity};
+  static kernel::PageStore store_of(const Caller& caller) {
+    return {.pages = caller.pages.as<float>(),
+            .next = caller.next.as<std::uint32_t>(),
+            .used = caller.counters.as<std::uint32_t>(pages_counter_offset),
+            .capacity = caller.page_capacity};
   }
 
   // Until all are finished. The records stay in the lane's host memory.
-  Result<std::span<const kernel::HalfRecord>> track_halves(Lane& lane, kernel::PagedWork& work, std::size_t lines) {
+  Result<std::span<const kernel::HalfRecord>> track_halves(Caller& caller, kernel::PagedWork& work, std::size_t lines) {
     for (;;) {
-      CGL_TRY_ASSIGN(const std::span<const kernel::HalfRecord> halves, run_halves(lane, work, lines));
+      CGL_TRY_ASSIGN(const std::span<const kernel::HalfRecord> halves, run_halves(caller, work, lines));
       std::vector<std::uint32_t> unfinished;
       const std::size_t every = input_.plan.one_sided != 0u ? 2 : 1;
-      for (std::size_t place = 0; place < halves.size(); place += every) {
-        if (halves[place].reason == kernel::unfinished_half) unfinished.push_back(static_cast<std::uint32_t>(place));
+      for (std::size_t half_number = 0; half_number < halves.size(); half_number += every) {
+        if (halves[half_number].reason == kernel::unfinished_half)
+          unfinished.push_back(static_cast<std::uint32_t>(half_number));
       }
       if (unfinished.empty()) return halves;
-      CGL_TRY(make_room(lane, unfinished.size()));
-      work.store = store_of(lane);
-      CGL_TRY(send_places(lane, unfinished, work));
+      CGL_TRY(make_room(caller, unfinished.size()));
+      work.store = store_of(caller);
+      CGL_TRY(send_half_numbers(caller, unfinished, work));
     }
   }
 
   // One launch; what is known of all halves after it.
-  Result<std::span<const kernel::HalfRecord>> run_halves(Lane& lane, const kernel::PagedWork& work, std::size_t lines) {
-    CGL_TRY_ASSIGN(const auto begin, lane.queue->record());
-    CGL_TRY(kernels_->track(*lane.queue, lane.slot, work));
-    CGL_TRY_ASSIGN(const auto end, lane.queue->record());
-    CGL_TRY(lane.down.reserve(device_, 2 * lines * sizeof(kernel::HalfRecord)));
-    const std::span<kernel::HalfRecord> halves = lane.down.as<kernel::HalfRecord>(2 * lines);
-    CGL_TRY(download(*lane.queue, halves, lane.halves.buffer()));
-    CGL_TRY(lane.queue->synchronise());
+  Result<std::span<const kernel::HalfRecord>> run_halves(Caller& caller, const kernel::PagedWork& work,
+                                                         std::size_t lines) {
+    CGL_TRY_ASSIGN(const auto begin, caller.queue->record());
+    CGL_TRY(kernels_->track(*caller.queue, caller.number, work));
+    CGL_TRY_ASSIGN(const auto end, caller.queue->record());
+    CGL_TRY(caller.down.reserve(device_, 2 * lines * sizeof(kernel::HalfRecord)));
+    const std::span<kernel::HalfRecord> halves = caller.down.as<kernel::HalfRecord>(2 * lines);
+    CGL_TRY(download(*caller.queue, halves, caller.halves.buffer()));
+    CGL_TRY(caller.queue->synchronise());
     CGL_TRY_ASSIGN(const double milliseconds, end->milliseconds_since(*begin));
     kernel_nanoseconds_ += static_cast<std::uint64_t>(1e6 * milliseconds);
-    CGL_TRY(lane.cancel.check());
+    CGL_TRY(caller.cancel.check());
     return halves;
   }
 
   // Which halves are next.
-  Status send_places(Lane& lane, std::span<const std::uint32_t> places, kernel::PagedWork& work) {
-    CGL_TRY(send(lane, lane.places, places));
-    CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, sizeof(std::uint32_t), std::byte{0}));
-    CGL_TRY(lane.queue->synchronise());
-    work.halves.places = lane.places.as<const std::uint32_t>();
-    work.halves.count = static_cast<std::uint32_t>(places.size());
+  Status send_half_numbers(Caller& caller, std::span<const std::uint32_t> half_numbers, kernel::PagedWork& work) {
+    CGL_TRY(send(caller, caller.half_numbers, half_numbers));
+    CGL_TRY(caller.queue->fill(caller.counters.buffer(), 0, sizeof(std::uint32_t), std::byte{0}));
+    CGL_TRY(caller.queue->synchronise());
+    work.halves.half_numbers = caller.half_numbers.as<const std::uint32_t>();
+    work.halves.count = static_cast<std::uint32_t>(half_numbers.size());
     return {};
   }
 
-  Status load_brick(Lane& lane, std::uint32_t which, kernel::PagedWork& work) {
+  Status load_brick(Caller& caller, std::uint32_t which, kernel::PagedWork& work) {
     work.brick.low = bricks_.low(which);
     work.brick.high = bricks_.high(which);
     const std::uint64_t record_bytes = std::uint64_t{field_->stride} * field_->number_bytes();
-    Queue& queue = *lane.queue;
+    Queue& queue = *caller.queue;
     return resident_brick_.bring(
         *field_, bricks_, which, queue,
         [&](std::span<const std::uint32_t> numbers) { return upload(queue, record_of_voxel_.buffer(), numbers); },
@@ -438,64 +440,64 @@ class PagedTracker final : public Tracker {
         });
   }
 
-  Status find_directions_in_bricks(Lane& lane, std::span<const numerics::Vec3> positions,
+  Status find_directions_in_bricks(Caller& caller, std::span<const numerics::Vec3> positions,
                                    std::span<const std::uint32_t> order, const kernel::PagedWork& work) {
     for (std::size_t first = 0; first < order.size();) {
       const std::uint32_t brick = bricks_.brick_at(positions[order[first]].z);
       std::size_t end = first + 1;
       while (end < order.size() && bricks_.brick_at(positions[order[end]].z) == brick) ++end;
       kernel::PagedWork part = work;
-      CGL_TRY(load_brick(lane, brick, part));
+      CGL_TRY(load_brick(caller, brick, part));
       part.seeds.positions += 3 * first;
       part.seeds.index += first;
       part.seeds.directions += 3 * std::size_t{part.seeds.stride} * first;
       part.seeds.initial += first;
       part.seeds.count = static_cast<std::uint32_t>(end - first);
-      CGL_TRY(lane.queue->fill(lane.counters.buffer(), 0, sizeof(std::uint32_t), std::byte{0}));
-      CGL_TRY(kernels_->find_directions(*lane.queue, lane.slot, part));
-      CGL_TRY(lane.queue->synchronise());
+      CGL_TRY(caller.queue->fill(caller.counters.buffer(), 0, sizeof(std::uint32_t), std::byte{0}));
+      CGL_TRY(kernels_->find_directions(*caller.queue, caller.number, part));
+      CGL_TRY(caller.queue->synchronise());
       first = end;
     }
     return {};
   }
 
   // The brick for which most halves wait is next, until all have ended.
-  Result<std::span<const kernel::HalfRecord>> track_halves_in_bricks(Lane& lane,
+  Result<std::span<const kernel::HalfRecord>> track_halves_in_bricks(Caller& caller,
                                                                      std::span<const numerics::Vec3> positions,
                                                                      std::span<const std::uint32_t> order,
                                                                      const PieceLines& lines, kernel::PagedWork& work) {
-    const auto z_of_seed = [&](std::uint32_t place) {
-      return positions[order[lines.lines[place / 2] >> kernel::direction_bits]].z;
+    const auto z_of_seed = [&](std::uint32_t half_number) {
+      return positions[order[lines.lines[half_number / 2] >> kernel::direction_bits]].z;
     };
     BrickWaits waits(bricks_);
     const std::uint32_t every = input_.plan.one_sided != 0u ? 2 : 1;
-    for (std::uint32_t place = 0; place < 2 * lines.lines.size(); place += every) {
-      waits.add(z_of_seed(place), place);
+    for (std::uint32_t half_number = 0; half_number < 2 * lines.lines.size(); half_number += every) {
+      waits.add(z_of_seed(half_number), half_number);
     }
     std::span<const kernel::HalfRecord> halves;
     for (;;) {
       const std::optional<std::uint32_t> wanted = waits.most_wanted();
       if (!wanted) return halves;
       const std::uint32_t brick = *wanted;
-      const std::vector<std::uint32_t> places = waits.take(brick);
-      CGL_TRY(load_brick(lane, brick, work));
-      CGL_TRY(send_places(lane, places, work));
-      CGL_TRY_ASSIGN(halves, run_halves(lane, work, lines.lines.size()));
+      const std::vector<std::uint32_t> half_numbers = waits.take(brick);
+      CGL_TRY(load_brick(caller, brick, work));
+      CGL_TRY(send_half_numbers(caller, half_numbers, work));
+      CGL_TRY_ASSIGN(halves, run_halves(caller, work, lines.lines.size()));
       std::size_t without_page = 0, ended = 0, left = 0;
-      for (const std::uint32_t place : places) {
-        const kernel::HalfRecord& half = halves[place];
+      for (const std::uint32_t half_number : half_numbers) {
+        const kernel::HalfRecord& half = halves[half_number];
         if (half.reason == kernel::unfinished_half) {
           ++without_page;
-          waits.add(z_of_seed(place), place);
+          waits.add(z_of_seed(half_number), half_number);
         } else if (half.reason == kernel::paused_half) {
-          if (waits.add(std::bit_cast<float>(half.points), place) != brick) ++left;
+          if (waits.add(std::bit_cast<float>(half.points), half_number) != brick) ++left;
         } else {
           ++ended;
         }
       }
       if (without_page > 0) {
-        CGL_TRY(make_room(lane, without_page));
-        work.store = store_of(lane);
+        CGL_TRY(make_room(caller, without_page));
+        work.store = store_of(caller);
       } else if (ended + left == 0) {
         return tl::make_unexpected(stuck_in_brick(device_.id()));
       }
@@ -503,27 +505,28 @@ class PagedTracker final : public Tracker {
   }
 
   // More pages; those that are written stay.
-  Status make_room(Lane& lane, std::size_t unfinished) {
-    const std::uint64_t old = lane.page_capacity;
+  Status make_room(Caller& caller, std::size_t unfinished) {
+    const std::uint64_t old = caller.page_capacity;
     // What is there already costs nothing.
     const std::uint64_t pages =
-        lane.pages_there() > old
-            ? lane.pages_there()
+        caller.pages_there() > old
+            ? caller.pages_there()
             : std::min<std::uint64_t>(std::max<std::uint64_t>(2 * old, old + 3 * unfinished), kernel::no_page);
     if (pages == old) {
       return fail(ErrorKind::out_of_memory, "device {}: more than {} pages of points in one piece", device_.id(), old);
     }
     // Both are there before either is given up.
-    CGL_TRY(lane.next.grow(*lane.queue, pages * sizeof(std::uint32_t), old * sizeof(std::uint32_t)));
-    CGL_TRY(lane.pages.grow(*lane.queue, pages * page_bytes, old * page_bytes));
+    CGL_TRY(caller.next.grow(*caller.queue, pages * sizeof(std::uint32_t), old * sizeof(std::uint32_t)));
+    CGL_TRY(caller.pages.grow(*caller.queue, pages * page_bytes, old * page_bytes));
     const std::array<std::uint32_t, 1> used = {static_cast<std::uint32_t>(old)};
-    CGL_TRY(upload(*lane.queue, lane.counters.buffer(), std::span<const std::uint32_t>(used), pages_counter_offset));
-    CGL_TRY(lane.queue->synchronise());
-    lane.page_capacity = static_cast<std::uint32_t>(pages);
+    CGL_TRY(
+        upload(*caller.queue, caller.counters.buffer(), std::span<const std::uint32_t>(used), pages_counter_offset));
+    CGL_TRY(caller.queue->synchronise());
+    caller.page_capacity = static_cast<std::uint32_t>(pages);
     return {};
   }
 
-  Status bring_back(Lane& lane, SeedRange range, std::span<const std::uint32_t> order, const PieceLines& lines,
+  Status bring_back(Caller& caller, SeedRange range, std::span<const std::uint32_t> order, const PieceLines& lines,
                     std::span<const kernel::HalfRecord> halves, kernel::PagedWork& work, StreamlineBatch& batch) {
     const std::size_t count = lines.output.size();
     const std::size_t before = batch.streamline_count();
@@ -550,7 +553,7 @@ class PagedTracker final : public Tracker {
       batch.points.reserve(first_point == 0 ? needed : std::max(needed, 2 * batch.points.capacity()));
     }
     if (count > 0) {
-      Status outcome = copy_parts(lane, lines, offsets, part_begins, largest_part, work, batch.points);
+      Status outcome = copy_parts(caller, lines, offsets, part_begins, largest_part, work, batch.points);
       if (!outcome) {
         batch.points.resize(first_point);
         return outcome;
@@ -562,9 +565,9 @@ class PagedTracker final : public Tracker {
     batch.end_reason.reserve(2 * (before + count));
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t line = lines.output[i];
-      const std::uint32_t slot = lines.lines[line] >> kernel::direction_bits;
+      const std::uint32_t entry = lines.lines[line] >> kernel::direction_bits;
       batch.offsets.push_back(first_point / 3 + offsets[i + 1]);
-      batch.seed_index.push_back(range.first + order[slot]);
+      batch.seed_index.push_back(range.first + order[entry]);
       batch.seed_point.push_back(one_sided ? 0 : halves[2 * line + 1].points);
       batch.end_reason.push_back(one_sided ? static_cast<std::uint8_t>(EndReason::none)
                                            : static_cast<std::uint8_t>(halves[2 * line + 1].reason));
@@ -577,40 +580,40 @@ class PagedTracker final : public Tracker {
   }
 
   // Appends to `points`, which has room. While one part comes from the device, the one before is appended.
-  Status copy_parts(Lane& lane, const PieceLines& lines, std::span<const std::uint64_t> offsets,
+  Status copy_parts(Caller& caller, const PieceLines& lines, std::span<const std::uint64_t> offsets,
                     std::span<const std::size_t> part_begins, std::uint64_t largest_part, kernel::PagedWork& work,
                     std::vector<float>& points) {
     const std::size_t count = lines.output.size();
-    CGL_TRY(lane.up.reserve(device_, 2 * count * sizeof(std::uint32_t)));
-    const auto line = lane.up.as<std::uint32_t>(count);
-    const auto offset = lane.up.as<std::uint32_t>(count, count * sizeof(std::uint32_t));
+    CGL_TRY(caller.up.reserve(device_, 2 * count * sizeof(std::uint32_t)));
+    const auto line = caller.up.as<std::uint32_t>(count);
+    const auto offset = caller.up.as<std::uint32_t>(count, count * sizeof(std::uint32_t));
     std::copy(lines.output.begin(), lines.output.end(), line.begin());
     for (std::size_t part = 0; part + 1 < part_begins.size(); ++part) {
       for (std::size_t i = part_begins[part]; i < part_begins[part + 1]; ++i) {
         offset[i] = static_cast<std::uint32_t>(offsets[i] - offsets[part_begins[part]]);
       }
     }
-    CGL_TRY(send(lane, lane.output_line, std::span<const std::uint32_t>(line)));
-    CGL_TRY(send(lane, lane.output_offset, std::span<const std::uint32_t>(offset)));
+    CGL_TRY(send(caller, caller.output_line, std::span<const std::uint32_t>(line)));
+    CGL_TRY(send(caller, caller.output_offset, std::span<const std::uint32_t>(offset)));
     const std::uint64_t part_bytes = 3 * sizeof(float) * largest_part;
     for (std::size_t i = 0; i < std::min<std::size_t>(part_begins.size() - 1, 2); ++i) {
-      CGL_TRY(lane.parts[i].reserve(device_, part_bytes, lane.is_reserve));
-      CGL_TRY(lane.parts_down[i].reserve(device_, part_bytes));
+      CGL_TRY(caller.parts[i].reserve(device_, part_bytes, caller.is_reserve));
+      CGL_TRY(caller.parts_down[i].reserve(device_, part_bytes));
     }
     std::unique_ptr<Event> arrived;
     std::span<const float> waiting;
     for (std::size_t part = 0; part + 1 < part_begins.size(); ++part) {
       const std::size_t begin = part_begins[part], end = part_begins[part + 1];
-      const Room& room = lane.parts[part % 2];
-      work.output = {.line = lane.output_line.as<const std::uint32_t>() + begin,
-                     .offset = lane.output_offset.as<const std::uint32_t>() + begin,
-                     .points = room.as<float>(),
+      const GrowingBuffer& growing = caller.parts[part % 2];
+      work.output = {.line = caller.output_line.as<const std::uint32_t>() + begin,
+                     .offset = caller.output_offset.as<const std::uint32_t>() + begin,
+                     .points = growing.as<float>(),
                      .count = static_cast<std::uint32_t>(end - begin)};
-      CGL_TRY(kernels_->compact(*lane.queue, work));
+      CGL_TRY(kernels_->compact(*caller.queue, work));
       const std::span<float> from =
-          lane.parts_down[part % 2].as<float>(static_cast<std::size_t>(3 * (offsets[end] - offsets[begin])));
-      CGL_TRY(download(*lane.queue, from, room.buffer()));
-      CGL_TRY_ASSIGN(auto event, lane.queue->record());
+          caller.parts_down[part % 2].as<float>(static_cast<std::size_t>(3 * (offsets[end] - offsets[begin])));
+      CGL_TRY(download(*caller.queue, from, growing.buffer()));
+      CGL_TRY_ASSIGN(auto event, caller.queue->record());
       if (arrived) CGL_TRY(take_part(*arrived, waiting, points));
       arrived = std::move(event);
       waiting = from;
@@ -627,7 +630,7 @@ class PagedTracker final : public Tracker {
   Device& device_;
   std::unique_ptr<PagedKernels> kernels_;
   const PagedTrackerOptions options_;
-  Room tables_, record_of_voxel_, records_;
+  GrowingBuffer tables_, record_of_voxel_, records_;
   const Field* field_ = nullptr;
   FieldBricks bricks_;  // empty: the whole field is on the device
   ResidentBrick resident_brick_;
@@ -636,9 +639,9 @@ class PagedTracker final : public Tracker {
   const GivenDirections* directions_ = nullptr;
   std::atomic<std::uint64_t> kernel_nanoseconds_ = 0;
   std::mutex mutex_;
-  std::condition_variable lane_is_free_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  // those that no thread uses; guarded by mutex_
-  std::vector<std::uint32_t> free_slots_;     // of lanes that are not made; guarded by mutex_
+  std::condition_variable caller_is_free_;
+  std::vector<std::unique_ptr<Caller>> idle_callers_;  // those that no thread uses; guarded by mutex_
+  std::vector<std::uint32_t> free_numbers_;            // of callers that are not made; guarded by mutex_
 };
 
 }  // namespace

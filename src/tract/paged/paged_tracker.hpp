@@ -23,9 +23,9 @@ class PagedKernels {
   [[nodiscard]] virtual Status configure(const TrackingInput& input, bool in_bricks) = 0;
   // What configure() took of the device.
   virtual void give_up_memory() {}
-  // All return once the work is queued. `slot`, below the number of callers, tells apart what runs at the same time.
-  [[nodiscard]] virtual Status find_directions(Queue& queue, std::uint32_t slot, const kernel::PagedWork& work) = 0;
-  [[nodiscard]] virtual Status track(Queue& queue, std::uint32_t slot, const kernel::PagedWork& work) = 0;
+  // All return once the work is queued. `caller`, below the number of callers, tells apart what runs at the same time.
+  [[nodiscard]] virtual Status find_directions(Queue& queue, std::uint32_t caller, const kernel::PagedWork& work) = 0;
+  [[nodiscard]] virtual Status track(Queue& queue, std::uint32_t caller, const kernel::PagedWork& work) = 0;
   [[nodiscard]] virtual Status compact(Queue& queue, const kernel::PagedWork& work) = 0;
 };
 

@@ -13,7 +13,7 @@
 #include "support/fiber_lanes.hpp"
 #include "support/memory_jobs.hpp"
 #include "support/random_plan.hpp"
-#include "tract/field/half_field.hpp"
+#include "tract/field/float16_field.hpp"
 #include "tract/kernel/boot_in_registers.hpp"
 #include "tract/kernel/brick_half.hpp"
 #include "tract/kernel/prob_in_registers.hpp"
@@ -71,7 +71,7 @@ class HostKernels final : public PagedKernels {
       return {};
     }
     // Halves have no kernels of fixed shapes.
-    if (input_.field.half != 0u) {
+    if (input_.field.is_float16 != 0u) {
       track_with<kernel::AnySteps>(work);
       return {};
     }
@@ -93,7 +93,7 @@ class HostKernels final : public PagedKernels {
     } else if (input_.field.kind == field_of_harmonics && mirror && input_.harmonics.degree == 8u && prob) {
       ++series_in_registers;
       track_with<kernel::ProbOnMirroredSeries<8, 3, 48>>(work);
-    } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.half != 0u && prob &&
+    } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.is_hemisphere != 0u && prob &&
                input_.field.channels == 362u) {
       ++amplitudes_in_registers;
       track_with<kernel::ProbOnAmplitudes<362, 368>>(work);
@@ -147,10 +147,10 @@ class HostKernels final : public PagedKernels {
     std::vector<std::uint32_t> nearest(kernel::packed_nearest_words);
     for (std::uint32_t i = 0; i < nearest.size(); ++i) nearest[i] = kernel::packed_nearest(input.nearest, i);
     std::vector<kernel::FourFloats> directions(std::size_t{32} * input.sphere.rows);
-    std::vector<std::uint32_t> places(directions.size());
-    for (std::uint32_t i = 0; i < input.field.channels; ++i) places[i] = kernel::place_of_slot(input, i);
+    std::vector<std::uint32_t> ranks(directions.size());
+    for (std::uint32_t i = 0; i < input.field.channels; ++i) ranks[i] = kernel::rank_of_slot(input, i);
     for (std::size_t i = 0; i < directions.size(); ++i) {
-      directions[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], numerics::bits_float(places[i])}};
+      directions[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], numerics::bits_float(ranks[i])}};
     }
     std::vector<kernel::ProbeArc> arcs(32);
     std::vector<kernel::FourFloats> slab(kernel::probe_slab_words(kernel::walks_of_a_warp) / 4);
@@ -161,21 +161,26 @@ class HostKernels final : public PagedKernels {
     const std::size_t stride = 2 * (std::size_t{input.field.channels} + 1);
     std::vector<kernel::FourFloats> corners(corners_of_cell.size() * stride);
     std::vector<float> greatest(corners_of_cell.size() * kernel::most_groups);
-    places.push_back(0);
-    places[input.field.channels] = input.field.channels;
+    ranks.push_back(0);
+    ranks[input.field.channels] = input.field.channels;
     for (std::uint32_t i = 0; i < corners_of_cell.size(); ++i) {
       corners_of_cell[i] = i;
       kernel::FourFloats* const own = &corners[i * stride];
       for (std::uint32_t slot = 0; slot <= input.field.channels; ++slot) {
-        kernel::write_corners(input, i, slot, own + std::size_t{2} * places[slot]);
+        kernel::write_corners(input, i, slot, own + std::size_t{2} * ranks[slot]);
       }
       for (std::uint32_t group = 0; group < kernel::most_groups; ++group) {
         greatest[std::size_t{i} * kernel::most_groups + group] = kernel::greatest_of_group(input, own, group);
       }
     }
-    input.probes = {
-        cell_words,     corners_of_cell.data(),    places.data(),           corners.data()->number, greatest.data(),
-        nearest.data(), directions.data()->number, &arcs.data()->turn.along};
+    input.probes = {cell_words,
+                    corners_of_cell.data(),
+                    ranks.data(),
+                    corners.data()->number,
+                    greatest.data(),
+                    nearest.data(),
+                    directions.data()->number,
+                    &arcs.data()->turn.along};
     test::FiberWarp::run([&] {
       kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, 0u, work.seeds,
                                                                              work.halves, work.store);

@@ -1,12 +1,12 @@
 // Mirrors closest_step of src/tract/kernel/closest.hpp and find_initial_directions of src/tract/kernel/track.hpp on a field of
 // peaks, which are not interpolated.
 
-fn stored_peak(place: RecordPlace, i: u32) -> vec3<f32> {
-  return vec3<f32>(field_number(place, 3u * i), field_number(place, 3u * i + 1u), field_number(place, 3u * i + 2u));
+fn stored_peak(address: RecordAddress, i: u32) -> vec3<f32> {
+  return vec3<f32>(field_number(address, 3u * i), field_number(address, 3u * i + 1u), field_number(address, 3u * i + 2u));
 }
 
 // By descending amplitude: the next is the greatest among those after (in this order) the last one taken.
-fn initial_stored_peaks(ask: Ask, place: RecordPlace) -> Answer {
+fn initial_stored_peaks(ask: Ask, address: RecordAddress) -> Answer {
   var count = 0u;
   var last = no_slot;
   var last_square = -empty_slot_value;
@@ -14,7 +14,7 @@ fn initial_stored_peaks(ask: Ask, place: RecordPlace) -> Answer {
     var best = no_slot;
     var best_square = 0.0;
     for (var i = 0u; i < channels() / 3u; i++) {
-      let peak = stored_peak(place, i);
+      let peak = stored_peak(address, i);
       let square = pin(dot_vec3(peak, peak));
       let is_after = square < last_square || (square == last_square && last != no_slot && i > last);
       if (is_after && square > best_square) {
@@ -27,7 +27,7 @@ fn initial_stored_peaks(ask: Ask, place: RecordPlace) -> Answer {
     }
     last = best;
     last_square = best_square;
-    let unit = normalise(stored_peak(place, best));
+    let unit = normalise(stored_peak(address, best));
     if (!(pin(dot_vec3(unit, unit)) > 0.0)) {
       break;
     }
@@ -42,15 +42,15 @@ fn read_point(corners: ptr<function, Corners>) -> f32 {
 }
 
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
-  let place = nearest_place(ask.position);
+  let address = nearest_address(ask.position);
   if (ask.initial) {
-    return initial_stored_peaks(ask, place);
+    return initial_stored_peaks(ask, address);
   }
   let ahead = ask.frame.tangent;
   var nearest = vec3<f32>(0.0, 0.0, 0.0);
   var cosine = -2.0;
   for (var i = 0u; i < channels() / 3u; i++) {
-    let unit = normalise(stored_peak(place, i));
+    let unit = normalise(stored_peak(address, i));
     let signed_cosine = pin(dot_vec3(unit, ahead));
     if (pin(dot_vec3(unit, unit)) > 0.0 && absolute(signed_cosine) > cosine) {
       nearest = select(unit, -unit, signed_cosine < 0.0);

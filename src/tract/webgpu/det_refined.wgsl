@@ -1,7 +1,7 @@
 // Mirrors refine_maximum and the end of det_step of src/tract/kernel/det.hpp: from the vertex to the maximum of the series.
 
 fn series_coefficient(corners: ptr<function, Corners>, i: u32) -> f32 {
-  return record[tables[plan.at_place + i]];
+  return record[tables[plan.at_record_index + i]];
 }
 
 // reach, -reach or 0 for this lane, by its bit in two masks.

@@ -69,7 +69,7 @@ fn find_peaks(limit: u32) -> u32 {
     }
     let direction = slot_direction(best.slot);
     let cosine = dot_vec3(direction, peak_direction);
-    let distance = select(cosine, absolute(cosine), sphere_is_half());
+    let distance = select(cosine, absolute(cosine), sphere_is_hemisphere());
     if (lanes_ballot(lane_index < count && distance > plan.cos_min_separation) == 0u) {
       if (lane_index == count) {
         peak_slot = best.slot;

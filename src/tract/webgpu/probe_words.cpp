@@ -24,8 +24,8 @@ std::uint32_t word_of(float number) {
 
 }  // namespace
 
-ProbePlaces probe_places(const TrackingInput& input) {
-  ProbePlaces at;
+ProbeOffsets probe_offsets(const TrackingInput& input) {
+  ProbeOffsets at;
   at.arcs = numerics::lane_count * input.sphere.rows;
   at.nearest = at.arcs + arc_elements * numerics::lane_count;
   at.cells = at.nearest + kernel::packed_nearest_words / element_words;
@@ -35,7 +35,7 @@ ProbePlaces probe_places(const TrackingInput& input) {
 
 bool probes_fit(const TrackingInput& input) {
   return static_cast<Getter>(input.plan.getter) == Getter::ptt && input.field.kind == field_of_amplitudes &&
-         input.field.half == 0u && input.field.stride % element_words == 0u && input.sphere.half != 0u &&
+         input.field.is_float16 == 0u && input.field.stride % element_words == 0u && input.sphere.is_hemisphere != 0u &&
          input.nearest.cells % kernel::packed_cells == 0u && input.field.channels <= kernel::packed_slot_mask &&
          input.plan.ptt_probe_count <= 1u && input.plan.ptt_exponent_is_one != 0u;
 }
@@ -56,7 +56,7 @@ bool starts_are_unit(const DeviceTables& tables, const GivenDirections* directio
 std::vector<std::uint32_t> make_probe_words(const DeviceTables& tables, const Field& field) {
   const TrackingInput input =
       with_pointers(tables, tables.words.data(), field.record_of_voxel.data(), field.stored_bytes().data());
-  const ProbePlaces at = probe_places(input);
+  const ProbeOffsets at = probe_offsets(input);
   std::vector<std::uint32_t> words(at.end * element_words);
   for (std::uint32_t slot = 0; slot < at.arcs; ++slot) {
     std::uint32_t* const to = &words[slot * element_words];

@@ -1,5 +1,5 @@
 // The tables of ptt_points.wgsl as words of one buffer, four to an element: directions of the slots, arcs of the disc,
-// the small table of nearest slots, and of every cell of the image the places of its eight records. Called by the
+// the small table of nearest slots, and of every cell of the image the addresses of its eight records. Called by the
 // WebGPU tracker, which uploads them, and by webgpu_shader.cpp, which tells the text where they lie.
 #pragma once
 
@@ -14,13 +14,13 @@
 namespace cingulum {
 
 // Where each begins, in elements of four words; the directions at 0.
-struct ProbePlaces {
+struct ProbeOffsets {
   std::uint32_t arcs = 0;
   std::uint32_t nearest = 0;
   std::uint32_t cells = 0;
   std::uint64_t end = 0;
 };
-[[nodiscard]] ProbePlaces probe_places(const TrackingInput& input);
+[[nodiscard]] ProbeOffsets probe_offsets(const TrackingInput& input);
 
 // Whether ptt_probes.wgsl can track this: its slots fit into ten bits and it has no code for several parallel probes,
 // exponents, half precision and whole spheres.

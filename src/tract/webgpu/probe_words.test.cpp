@@ -1,5 +1,5 @@
-// The tables of ptt_points.wgsl: the slots of a cell include the nearest, a cell's places are those of the records of
-// its corners.
+// The tables of ptt_points.wgsl: the slots of a cell include the nearest, a cell's addresses are those of the records
+// of its corners.
 #include "tract/webgpu/probe_words.hpp"
 
 #include <gtest/gtest.h>
@@ -42,9 +42,9 @@ TEST_F(ProbeWords, are_made_where_the_kernel_fits) {
   other.plan.ptt_probe_count = 2;
   EXPECT_FALSE(probes_fit(other));
   other = tables_.input;
-  other.field.half = 1;
+  other.field.is_float16 = 1;
   EXPECT_FALSE(probes_fit(other));
-  EXPECT_EQ(words_.size(), 4 * probe_places(tables_.input).end);
+  EXPECT_EQ(words_.size(), 4 * probe_offsets(tables_.input).end);
 }
 
 TEST_F(ProbeWords, are_used_where_halves_start_along_unit_vectors) {
@@ -57,7 +57,7 @@ TEST_F(ProbeWords, are_used_where_halves_start_along_unit_vectors) {
 }
 
 TEST_F(ProbeWords, have_the_nearest_slot_among_those_of_its_cell) {
-  const ProbePlaces at = probe_places(tables_.input);
+  const ProbeOffsets at = probe_offsets(tables_.input);
   const auto direction = [&](std::uint32_t slot, std::uint32_t axis) {
     return double{std::bit_cast<float>(words_[4 * slot + axis])};
   };
@@ -97,7 +97,7 @@ TEST_F(ProbeWords, have_the_nearest_slot_among_those_of_its_cell) {
 }
 
 TEST_F(ProbeWords, have_the_places_of_the_records_at_the_corners) {
-  const ProbePlaces at = probe_places(tables_.input);
+  const ProbeOffsets at = probe_offsets(tables_.input);
   const auto size = plan_.size;
   const auto record = [&](int x, int y, int z) {
     const auto inside = [](int i, std::uint32_t extent) {

@@ -1,6 +1,6 @@
-// Mirrors src/tract/kernel/probe_tables.hpp: what ptt on amplitudes of a half sphere reads where a lane follows a probe.
+// Mirrors src/tract/kernel/probe_tables.hpp: what ptt on amplitudes of a hemisphere reads where a lane follows a probe.
 // probe_tables (probe_words.hpp): per slot x y z 0; per point of the disc an arc; the small table of nearest slots; per cell
-// of the image the places of its eight records. field_rows are the records, four numbers at a time.
+// of the image the addresses of its eight records. field_rows are the records, four numbers at a time.
 
 // A whole number as float to an integer; exact below 2^22.
 fn whole_number(a: f32) -> i32 {
@@ -40,9 +40,9 @@ fn probe_corners(position: vec3<f32>, cell: ProbeCell) -> Corners {
   let b = mul(x1, y0);
   let c = mul(x0, y1);
   let d = mul(x1, y1);
-  return Corners(array<RecordPlace, 8>(RecordPlace(low.x), RecordPlace(low.y), RecordPlace(low.z), RecordPlace(low.w),
-                                       RecordPlace(high.x), RecordPlace(high.y), RecordPlace(high.z),
-                                       RecordPlace(high.w)),
+  return Corners(array<RecordAddress, 8>(RecordAddress(low.x), RecordAddress(low.y), RecordAddress(low.z), RecordAddress(low.w),
+                                       RecordAddress(high.x), RecordAddress(high.y), RecordAddress(high.z),
+                                       RecordAddress(high.w)),
                  array<f32, 8>(mul(a, z0), mul(b, z0), mul(c, z0), mul(d, z0), mul(a, z1), mul(b, z1), mul(c, z1),
                                mul(d, z1)));
 }
@@ -107,14 +107,14 @@ fn read_values(corners: ptr<function, Corners>) -> PointValues {
   var stop = 0.0;
   let last = channels() / 4u;
   for (var group = lane_index; group <= last; group += 32u) {
-    var sum = scale_row(field_rows[(*corners).place[0].at / 4u + group], (*corners).weight[0]);
-    sum = sum + scale_row(field_rows[(*corners).place[1].at / 4u + group], (*corners).weight[1]);
-    sum = sum + scale_row(field_rows[(*corners).place[2].at / 4u + group], (*corners).weight[2]);
-    sum = sum + scale_row(field_rows[(*corners).place[3].at / 4u + group], (*corners).weight[3]);
-    sum = sum + scale_row(field_rows[(*corners).place[4].at / 4u + group], (*corners).weight[4]);
-    sum = sum + scale_row(field_rows[(*corners).place[5].at / 4u + group], (*corners).weight[5]);
-    sum = sum + scale_row(field_rows[(*corners).place[6].at / 4u + group], (*corners).weight[6]);
-    sum = sum + scale_row(field_rows[(*corners).place[7].at / 4u + group], (*corners).weight[7]);
+    var sum = scale_row(field_rows[(*corners).address[0].at / 4u + group], (*corners).weight[0]);
+    sum = sum + scale_row(field_rows[(*corners).address[1].at / 4u + group], (*corners).weight[1]);
+    sum = sum + scale_row(field_rows[(*corners).address[2].at / 4u + group], (*corners).weight[2]);
+    sum = sum + scale_row(field_rows[(*corners).address[3].at / 4u + group], (*corners).weight[3]);
+    sum = sum + scale_row(field_rows[(*corners).address[4].at / 4u + group], (*corners).weight[4]);
+    sum = sum + scale_row(field_rows[(*corners).address[5].at / 4u + group], (*corners).weight[5]);
+    sum = sum + scale_row(field_rows[(*corners).address[6].at / 4u + group], (*corners).weight[6]);
+    sum = sum + scale_row(field_rows[(*corners).address[7].at / 4u + group], (*corners).weight[7]);
     let channel = 4u * group;
     greatest = greater_number(select(0.0, sum.x, channel < channels()), greatest);
     greatest = greater_number(select(0.0, sum.y, channel + 1u < channels()), greatest);

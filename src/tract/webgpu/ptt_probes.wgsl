@@ -1,4 +1,4 @@
-// Mirrors src/tract/kernel/ptt_in_registers.hpp: ptt on amplitudes of a half sphere, a streamline per workgroup as in
+// Mirrors src/tract/kernel/ptt_in_registers.hpp: ptt on amplitudes of a hemisphere, a streamline per workgroup as in
 // track.wgsl. A lane follows one probe; when it ends, weak or whole, the lane takes the next candidate, which another lane
 // made: all lanes make 32 at a time. The points of the disc come first, one for each lane, and no candidate is whole before
 // they are. The first candidate that is accepted, in the order of the attempts, is the result: once one is, only those

@@ -11,7 +11,7 @@ fn nearest_cell(minor: f32, major: f32) -> u32 {
 
 fn cosine_with(slot: u32, v: vec3<f32>) -> f32 {
   let cosine = dot_vec3(slot_direction(slot), v);
-  return select(cosine, absolute(cosine), sphere_is_half());
+  return select(cosine, absolute(cosine), sphere_is_hemisphere());
 }
 
 // The slot whose direction is nearest to the unit vector v.
@@ -23,7 +23,7 @@ fn nearest_slot(v: vec3<f32>) -> u32 {
   let first = select(v.x, v.y, along_x);
   let second = select(select(v.y, v.z, along_y), v.z, along_x);
   var face = select(select(2u, 1u, along_y), 0u, along_x);
-  if (!sphere_is_half() && 0.0 > major) {
+  if (!sphere_is_hemisphere() && 0.0 > major) {
     face += 3u;
   }
   let row = face * plan.nearest_cells + nearest_cell(second, major);

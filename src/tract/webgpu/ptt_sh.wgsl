@@ -2,7 +2,7 @@
 // tangent. Each coefficient is needed once, and interpolated when it is.
 
 fn series_coefficient(corners: ptr<function, Corners>, i: u32) -> f32 {
-  return interpolate_channel(corners, tables[plan.at_place + i]);
+  return interpolate_channel(corners, tables[plan.at_record_index + i]);
 }
 
 fn amplitude_along(position: vec3<f32>, tangent: vec3<f32>) -> f32 {

@@ -11,12 +11,12 @@ fn grid_size() -> vec3<u32> {
 
 // Where the records around a position begin, and their weights.
 struct Corners {
-  place: array<RecordPlace, 8>,
+  address: array<RecordAddress, 8>,
   weight: array<f32, 8>,
 }
 
-fn place_of_voxel(voxel: u32) -> RecordPlace {
-  return record_place(tables[plan.at_record_of_voxel + voxel]);
+fn address_of_voxel(voxel: u32) -> RecordAddress {
+  return record_address(tables[plan.at_record_of_voxel + voxel]);
 }
 
 fn corners_at(position: vec3<f32>) -> Corners {
@@ -24,29 +24,29 @@ fn corners_at(position: vec3<f32>) -> Corners {
   let cell = trilinear_cell(position, size);
   var corners: Corners;
   for (var corner = 0u; corner < 8u; corner++) {  // unrolled
-    corners.place[corner] = place_of_voxel(corner_voxel(cell, size, corner));
+    corners.address[corner] = address_of_voxel(corner_voxel(cell, size, corner));
     corners.weight[corner] = corner_weight(cell, corner);
   }
   return corners;
 }
 
 fn interpolate_channel(corners: ptr<function, Corners>, channel: u32) -> f32 {
-  var sum = mul((*corners).weight[0], field_number((*corners).place[0], channel));
-  sum = sum + mul((*corners).weight[1], field_number((*corners).place[1], channel));
-  sum = sum + mul((*corners).weight[2], field_number((*corners).place[2], channel));
-  sum = sum + mul((*corners).weight[3], field_number((*corners).place[3], channel));
-  sum = sum + mul((*corners).weight[4], field_number((*corners).place[4], channel));
-  sum = sum + mul((*corners).weight[5], field_number((*corners).place[5], channel));
-  sum = sum + mul((*corners).weight[6], field_number((*corners).place[6], channel));
-  sum = sum + mul((*corners).weight[7], field_number((*corners).place[7], channel));
+  var sum = mul((*corners).weight[0], field_number((*corners).address[0], channel));
+  sum = sum + mul((*corners).weight[1], field_number((*corners).address[1], channel));
+  sum = sum + mul((*corners).weight[2], field_number((*corners).address[2], channel));
+  sum = sum + mul((*corners).weight[3], field_number((*corners).address[3], channel));
+  sum = sum + mul((*corners).weight[4], field_number((*corners).address[4], channel));
+  sum = sum + mul((*corners).weight[5], field_number((*corners).address[5], channel));
+  sum = sum + mul((*corners).weight[6], field_number((*corners).address[6], channel));
+  sum = sum + mul((*corners).weight[7], field_number((*corners).address[7], channel));
   return sum;
 }
 
 // The record of the voxel that contains the position.
-fn nearest_place(position: vec3<f32>) -> RecordPlace {
+fn nearest_address(position: vec3<f32>) -> RecordAddress {
   let size = grid_size();
   let x = axis_cell(floor(position.x + 0.5), size.x);
   let y = axis_cell(floor(position.y + 0.5), size.y);
   let z = axis_cell(floor(position.z + 0.5), size.z);
-  return place_of_voxel(x.low + size.x * (y.low + size.y * z.low));
+  return address_of_voxel(x.low + size.x * (y.low + size.y * z.low));
 }

@@ -19,16 +19,16 @@ fn is_occupied(row: u32) -> bool {
   return ((tables[plan.at_occupied + row] >> lane_index) & 1u) != 0u;
 }
 
-// Between a direction and this lane's slot of a row, without the sign on half spheres.
+// Between a direction and this lane's slot of a row, without the sign on hemispheres.
 fn row_cosine(row: u32, direction: vec3<f32>) -> f32 {
   let cosine = dot_vec3(slot_direction(32u * row + lane_index), direction);
-  return select(cosine, absolute(cosine), sphere_is_half());
+  return select(cosine, absolute(cosine), sphere_is_hemisphere());
 }
 
-// The slot's direction, on half spheres turned to the side of `ahead`.
+// The slot's direction, on hemispheres turned to the side of `ahead`.
 fn aligned_direction(slot: u32, ahead: vec3<f32>) -> vec3<f32> {
   let direction = slot_direction(slot);
-  return select(direction, -direction, sphere_is_half() && dot_vec3(direction, ahead) < 0.0);
+  return select(direction, -direction, sphere_is_hemisphere() && dot_vec3(direction, ahead) < 0.0);
 }
 
 fn greater_number(a: f32, b: f32) -> f32 {

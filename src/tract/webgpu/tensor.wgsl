@@ -117,7 +117,7 @@ fn eigenvector_at(corners: ptr<function, Corners>) -> vec3<f32> {
                                                interpolate_channel(corners, 4u), interpolate_channel(corners, 5u)));
 }
 
-fn on_kept_half(v: vec3<f32>) -> vec3<f32> {
+fn on_kept_hemisphere(v: vec3<f32>) -> vec3<f32> {
   let kept = v.z > 0.0 || (v.z == 0.0 && (v.y > 0.0 || (v.y == 0.0 && v.x > 0.0)));
   return select(-v, v, kept);
 }
@@ -143,7 +143,7 @@ fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
       return no_step(ask);
     }
     if (ask.initial) {
-      keep_initial_direction(0u, on_kept_half(vector));
+      keep_initial_direction(0u, on_kept_hemisphere(vector));
       return Answer(1u, ask.position, ask.frame);
     }
     towards = select(vector, -vector, pin(dot_vec3(vector, towards)) < 0.0);

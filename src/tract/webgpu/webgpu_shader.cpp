@@ -37,7 +37,7 @@ std::vector<ShapeNumber> shape_numbers(const TrackingInput& input, const FieldPi
           {"record_rows", numerics::row_count(input.field.channels + 1), false},
           {"sphere_rows", input.sphere.rows, false},
           {"sphere_groups", input.sphere.rows / 4, false},
-          {"sphere_is_half", input.sphere.half, true},
+          {"sphere_is_hemisphere", input.sphere.is_hemisphere, true},
           {"neighbour_columns", input.sphere.degree, false},
           {"coefficients", input.harmonics.coefficients, false},
           {"coefficient_batches", (input.harmonics.coefficients + 15) / 16, false},
@@ -91,8 +91,8 @@ std::vector<std::string_view> files_of(const TrackingInput& input, bool probes) 
   return files;
 }
 
-void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces, bool half,
-                    bool probes) {
+void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces,
+                    bool is_float16, bool probes) {
   auto out = std::back_inserter(text);
   fmt::format_to(out, "struct Plan {{\n");
   for (const PlanNumber& number : numbers) {
@@ -101,7 +101,7 @@ void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, c
   fmt::format_to(out, "}}\n@group(0) @binding(0) var<storage, read> tables: array<u32>;\n");
   for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
     fmt::format_to(out, "@group(0) @binding({}) var<storage, read> field_{}: array<{}>;\n", piece + 1, piece,
-                   half ? "u32" : "f32");
+                   is_float16 ? "u32" : "f32");
   }
   std::uint32_t next = pieces.count + 1;
   if (probes) {
@@ -118,45 +118,46 @@ void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, c
                  next, next + 1, next + 2);
 }
 
-// Where a record begins: with one binding a place in it, with several the binding as well.
+// Where a record begins: with one binding an address in it, with several the binding as well.
 // Numbers in half precision lie two to a word.
-void write_field_access(std::string& text, const FieldPieces& pieces, bool half) {
-  const auto number = [half](std::uint32_t piece) {
-    return half ? fmt::format("half_in_word(field_{}[(place.at + channel) >> 1u], place.at + channel)", piece)
-                : fmt::format("field_{}[place.at + channel]", piece);
+void write_field_access(std::string& text, const FieldPieces& pieces, bool is_float16) {
+  const auto number = [is_float16](std::uint32_t piece) {
+    return is_float16
+               ? fmt::format("float16_in_word(field_{}[(address.at + channel) >> 1u], address.at + channel)", piece)
+               : fmt::format("field_{}[address.at + channel]", piece);
   };
-  if (half) {
+  if (is_float16) {
     text += R"(
-fn half_in_word(word: u32, at: u32) -> f32 {
-  return finite_half_to_float((word >> (16u * (at & 1u))) & 0xffffu);
+fn float16_in_word(word: u32, at: u32) -> f32 {
+  return finite_float16_to_float((word >> (16u * (at & 1u))) & 0xffffu);
 }
 )";
   }
   auto out = std::back_inserter(text);
   if (pieces.count == 1) {
     text += R"(
-struct RecordPlace {
+struct RecordAddress {
   at: u32,
 }
-fn record_place(record: u32) -> RecordPlace {
-  return RecordPlace(record * stride());
+fn record_address(record: u32) -> RecordAddress {
+  return RecordAddress(record * stride());
 }
-fn field_number(place: RecordPlace, channel: u32) -> f32 {
+fn field_number(address: RecordAddress, channel: u32) -> f32 {
 )";
     fmt::format_to(out, "  return {};\n}}\n", number(0));
     return;
   }
   text += R"(
-struct RecordPlace {
+struct RecordAddress {
   at: u32,
   piece: u32,
 }
-fn record_place(record: u32) -> RecordPlace {
+fn record_address(record: u32) -> RecordAddress {
   let piece = record / records_per_piece();
-  return RecordPlace((record - piece * records_per_piece()) * stride(), piece);
+  return RecordAddress((record - piece * records_per_piece()) * stride(), piece);
 }
-fn field_number(place: RecordPlace, channel: u32) -> f32 {
-  switch place.piece {
+fn field_number(address: RecordAddress, channel: u32) -> f32 {
+  switch address.piece {
 )";
   for (std::uint32_t piece = 0; piece + 1 < pieces.count; ++piece) {
     fmt::format_to(out, "    case {}u: {{ return {}; }}\n", piece, number(piece));
@@ -289,7 +290,7 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
   const TrackingInput& input = tables.input;
   const TrackingPlan& plan = input.plan;
   const TableOffsets& at = tables.offsets;
-  const ProbePlaces probes = probe_places(input);
+  const ProbeOffsets probes = probe_offsets(input);
   std::vector<PlanNumber> numbers = {
       {"negative_zero", -0.0f},
       {"seed_count", launch.seed_count},
@@ -351,7 +352,7 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
       {"at_z", at.sphere_z},
       {"at_neighbours", at.neighbours},
       {"at_matrix", at.harmonics},
-      {"at_place", at.place},
+      {"at_record_index", at.record_index},
       {"at_recurrence", at.recurrence},
       {"at_boot_basis", at.boot_basis},
       {"at_boot_fit", at.boot_fit},
@@ -402,7 +403,7 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
   }
 
   std::string& text = source.text;
-  write_bindings(text, numbers, pieces, input.field.half != 0u, form.probes);
+  write_bindings(text, numbers, pieces, input.field.is_float16 != 0u, form.probes);
   fmt::format_to(std::back_inserter(text),
                  "const record_size = {}u;\nconst values_size = {}u;\nconst sphere_rows_size = {}u;\n"
                  "const boot_rows_size = {}u;\n",
@@ -410,7 +411,7 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
                  std::max(1u, sizes.values / numerics::lane_count), std::max(1u, sizes.boot_rows));
   text += tracking_constants_wgsl();
   write_shape(text, shape_numbers(input, pieces), form.specialised);
-  write_field_access(text, pieces, input.field.half != 0u);
+  write_field_access(text, pieces, input.field.is_float16 != 0u);
   text += numerics_wgsl(form.lanes, "plan.negative_zero", form.int64);
   Unroller unroller;
   if (form.specialised) {

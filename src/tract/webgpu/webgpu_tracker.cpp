@@ -198,7 +198,7 @@ class WebgpuTracker final : public Tracker {
     const TrackingInput& input = device_tables_.input;
     return options_.probes.value_or(lanes_are_subgroups()) && probes_fit(input) &&
            starts_are_unit(device_tables_, directions) && bricks_.empty() && pieces_.count == 1 &&
-           probe_places(input).end * probe_element_bytes <= largest_binding() &&
+           probe_offsets(input).end * probe_element_bytes <= largest_binding() &&
            (!device_.capabilities().software || rounds_of_a_call(input, true) <= most_software_rounds);
   }
 

@@ -366,7 +366,7 @@ TEST_P(WebgpuTracking, refuses_what_does_not_fit_with_need_and_have) {
 // A third of the field is within reach at a time; in half precision, which is read by words.
 TEST_P(WebgpuTracking, of_a_field_beyond_all_bindings_is_in_bricks_and_has_the_cpus_bits) {
   test::RandomPlan plan = test::tall_plan(Getter::prob, false, 1);
-  ASSERT_TRUE(plan.field.is_half());
+  ASSERT_TRUE(plan.field.is_float16());
   plan.options.max_length_mm = 20;
   plan.seeds.resize(6);
   const std::uint64_t pieces = std::max(8u, device().capabilities().max_bindings) - 3;

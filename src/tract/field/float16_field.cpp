@@ -1,14 +1,14 @@
-#include "tract/field/half_field.hpp"
+#include "tract/field/float16_field.hpp"
 
 #include <algorithm>
 
 #include "numerics/classify.hpp"
-#include "numerics/half.hpp"
+#include "numerics/float16.hpp"
 
 namespace cingulum {
 namespace {
 
-constexpr float largest_half = 65504.0f;
+constexpr float largest_float16 = 65504.0f;
 // Halves below 2^-14 lose digits. What is below 2^-4 of the largest number hardly matters to a getter; above it every
 // number shall keep its eleven digits.
 constexpr float least_largest = 0x1p-10f;
@@ -30,11 +30,11 @@ Status check_kind(const Field& field) {
 }
 
 Status check_range(float largest, float largest_stop) {
-  if (largest > largest_half || largest_stop > largest_half) {
+  if (largest > largest_float16 || largest_stop > largest_float16) {
     return fail_argument("field_precision",
                          "half precision: {} holds {}, the largest half is {}; scale it or use {} float",
-                         largest > largest_half ? "the field" : "the stopping map", std::max(largest, largest_stop),
-                         largest_half, argument_name("field_precision"));
+                         largest > largest_float16 ? "the field" : "the stopping map", std::max(largest, largest_stop),
+                         largest_float16, argument_name("field_precision"));
   }
   if (largest > 0.0f && largest < least_largest) {
     return fail_argument(
@@ -48,9 +48,9 @@ Status check_range(float largest, float largest_stop) {
 
 }  // namespace
 
-Status store_in_half_precision(Field& field) {
+Status store_as_float16(Field& field) {
   return catch_out_of_memory([&]() -> Status {
-    if (field.is_half()) return {};
+    if (field.is_float16()) return {};
     CGL_TRY(check_kind(field));
     float largest = 0.0f, largest_stop = 0.0f;
     for (std::size_t record = 0; record < field.record_count(); ++record) {
@@ -59,8 +59,9 @@ Status store_in_half_precision(Field& field) {
       largest_stop = std::max(largest_stop, numerics::absolute(numbers[field.channels]));
     }
     CGL_TRY(check_range(largest, largest_stop));
-    field.halves.resize(field.records.size());
-    std::transform(field.records.begin(), field.records.end(), field.halves.begin(), numerics::float_to_half);
+    field.float16_records.resize(field.records.size());
+    std::transform(field.records.begin(), field.records.end(), field.float16_records.begin(),
+                   numerics::float_to_float16);
     field.records = {};
     return {};
   });

@@ -1,6 +1,6 @@
 // float16 (IEEE 754 binary16, kept as uint16) to float32 and back, to nearest even, by integer operations alone, so
 // that a compressed field has the same bits whoever wrote it and reads the same on devices with and without hardware
-// conversion. Called when fields are packed and by the samplers of half-precision fields. Mirrored by wgsl/half.wgsl.
+// conversion. Called when fields are packed and by the samplers of float16 fields. Mirrored by wgsl/float16.wgsl.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace cingulum::numerics {
 
-CGL_HD constexpr std::uint32_t half_to_float_bits(std::uint32_t half) {
-  const std::uint32_t sign = (half & 0x8000u) << 16;
-  std::uint32_t exponent = (half >> 10) & 0x1fu;
-  std::uint32_t fraction = half & 0x3ffu;
+CGL_HD constexpr std::uint32_t float16_to_float_bits(std::uint32_t float16) {
+  const std::uint32_t sign = (float16 & 0x8000u) << 16;
+  std::uint32_t exponent = (float16 >> 10) & 0x1fu;
+  std::uint32_t fraction = float16 & 0x3ffu;
   if (exponent == 0x1fu) return sign | 0x7f800000u | (fraction << 13);
   if (exponent == 0u) {
     if (fraction == 0u) return sign;
-    // A subnormal half is a normal float: move its highest bit to the hidden place.
+    // A subnormal float16 is a normal float: move its highest bit to the hidden place.
     exponent = 1u;
     while ((fraction & 0x400u) == 0u) {
       fraction <<= 1;
@@ -28,7 +28,7 @@ CGL_HD constexpr std::uint32_t half_to_float_bits(std::uint32_t half) {
 }
 
 // Values of 65520 and above become infinity; a NaN stays a NaN (quiet, upper bits of its payload kept).
-CGL_HD constexpr std::uint32_t float_bits_to_half(std::uint32_t bits) {
+CGL_HD constexpr std::uint32_t float_bits_to_float16(std::uint32_t bits) {
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu);
@@ -51,18 +51,18 @@ CGL_HD constexpr std::uint32_t float_bits_to_half(std::uint32_t bits) {
 
 // The float32 of a finite float16, without a loop; samplers use it. No operand or result is a subnormal float32, so
 // devices that flush those give the same bits.
-CGL_HD inline float finite_half_to_float(std::uint32_t half) {
-  const std::uint32_t magnitude = half & 0x7fffu;
+CGL_HD inline float finite_float16_to_float(std::uint32_t float16) {
+  const std::uint32_t magnitude = float16 & 0x7fffu;
   const float size =
       magnitude < 0x400u ? static_cast<float>(magnitude) * 0x1p-24f : bits_float((magnitude << 13) + 0x38000000u);
-  return bits_float(float_bits(size) | ((half & 0x8000u) << 16));
+  return bits_float(float_bits(size) | ((float16 & 0x8000u) << 16));
 }
 
-CGL_HD constexpr float half_to_float(std::uint16_t half) {
-  return bits_float(half_to_float_bits(half));
+CGL_HD constexpr float float16_to_float(std::uint16_t float16) {
+  return bits_float(float16_to_float_bits(float16));
 }
-CGL_HD constexpr std::uint16_t float_to_half(float value) {
-  return static_cast<std::uint16_t>(float_bits_to_half(float_bits(value)));
+CGL_HD constexpr std::uint16_t float_to_float16(float value) {
+  return static_cast<std::uint16_t>(float_bits_to_float16(float_bits(value)));
 }
 
 }  // namespace cingulum::numerics

@@ -1,9 +1,9 @@
-// Mirrors src/numerics/half.hpp: float16 (in the low bits of a u32) to float32 and back by integer operations.
+// Mirrors src/numerics/float16.hpp: float16 (in the low bits of a u32) to float32 and back by integer operations.
 
-fn half_to_float_bits(half: u32) -> u32 {
-  let sign = (half & 0x8000u) << 16u;
-  var exponent = (half >> 10u) & 0x1fu;
-  var fraction = half & 0x3ffu;
+fn float16_to_float_bits(float16: u32) -> u32 {
+  let sign = (float16 & 0x8000u) << 16u;
+  var exponent = (float16 >> 10u) & 0x1fu;
+  var fraction = float16 & 0x3ffu;
   if (exponent == 0x1fu) {
     return sign | 0x7f800000u | (fraction << 13u);
   }
@@ -21,7 +21,7 @@ fn half_to_float_bits(half: u32) -> u32 {
   return sign | ((exponent + (127u - 15u)) << 23u) | (fraction << 13u);
 }
 
-fn float_bits_to_half(bits: u32) -> u32 {
+fn float_bits_to_float16(bits: u32) -> u32 {
   let sign = (bits >> 16u) & 0x8000u;
   let magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) {
@@ -46,16 +46,16 @@ fn float_bits_to_half(bits: u32) -> u32 {
   return sign | (kept + select(0u, 1u, up));
 }
 
-fn finite_half_to_float(half: u32) -> f32 {
-  let magnitude = half & 0x7fffu;
+fn finite_float16_to_float(float16: u32) -> f32 {
+  let magnitude = float16 & 0x7fffu;
   let size = select((magnitude << 13u) + 0x38000000u, bitcast<u32>(f32(magnitude) * 0x1p-24f), magnitude < 0x400u);
-  return bitcast<f32>(size | ((half & 0x8000u) << 16u));
+  return bitcast<f32>(size | ((float16 & 0x8000u) << 16u));
 }
 
-fn half_to_float(half: u32) -> f32 {
-  return bitcast<f32>(half_to_float_bits(half));
+fn float16_to_float(float16: u32) -> f32 {
+  return bitcast<f32>(float16_to_float_bits(float16));
 }
 
-fn float_to_half(value: f32) -> u32 {
-  return float_bits_to_half(bitcast<u32>(value));
+fn float_to_float16(value: f32) -> u32 {
+  return float_bits_to_float16(bitcast<u32>(value));
 }
