@@ -7,6 +7,7 @@
 
 #include "base/edit_distance.hpp"
 #include "cli/argument_value.hpp"
+#include "cli/option_name.hpp"
 
 namespace cingulum {
 namespace {
@@ -126,7 +127,7 @@ Status check_files(const Argument& argument, const std::vector<std::string>& wor
     } else if (argument.type == ArgumentType::file_out) {
       if (Status status = check_output(word, {.force = force}); !status) {
         if (status.error().kind() == ErrorKind::out_of_memory) return status;
-        return misuse(fmt::format("{}: {}", shown_name(argument), status.error().message()));
+        return misuse(fmt::format("{}: {}", shown_name(argument), with_option_names(status.error())));
       }
     }
   }

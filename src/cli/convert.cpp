@@ -8,6 +8,7 @@
 #include "base/interrupt.hpp"
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
+#include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "formats/nifti.hpp"
 #include "formats/sidecar.hpp"
@@ -85,7 +86,7 @@ void plan_fields(const char* kind, const std::vector<DataField>& source, Tractog
     }
     if (target == TractogramFormat::trk) {
       if (const Status fits = check_trk_field(field); !fits || fields.size() == trk_most_fields) {
-        if (!fits) plan.warnings.push_back(fits.error().message());
+        if (!fits) plan.warnings.push_back(with_option_names(fits.error()));
         lose(field);
         continue;
       }

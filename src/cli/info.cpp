@@ -5,6 +5,7 @@
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/file_report.hpp"
+#include "cli/option_name.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "formats/content_kind.hpp"
@@ -103,7 +104,7 @@ Status run_info(const ParsedArguments& arguments, VerbContext& context) {
     if (kind) {
       subjects.push_back({*kind, name, {}});
     } else {
-      unreadable.emplace_back(name, kind.error().message());
+      unreadable.emplace_back(name, with_option_names(kind.error()));
     }
   }
   Json results = Json::array();
@@ -126,7 +127,7 @@ Status run_info(const ParsedArguments& arguments, VerbContext& context) {
     if (!report && report.error().kind() == ErrorKind::interrupted) return tl::make_unexpected(report.error());
     if (!report) {
       ++failures;
-      show_failure(name, report.error().message());
+      show_failure(name, with_option_names(report.error()));
       continue;
     }
     Json result = {{"file", subject.path.native()}, {"content", content_kind_name(subject.kind)}};

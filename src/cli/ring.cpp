@@ -1,5 +1,6 @@
 // `cingulum ring`: the actors' runtime seen from the command line. `top` shows what runs, `bench` measures the runtime
 // beside the machine's own limit, `run` runs a workload.
+#include "cli/option_name.hpp"
 #include "cli/ring_actions.hpp"
 #include "cli/verb.hpp"
 
@@ -59,7 +60,7 @@ Result<RingProgram> start_ring_program(const std::string& what, const ParsedArgu
     // Nobody asked for the page: to be unseen is no reason to stop.
     if (arguments.given("telemetry")) return tl::make_unexpected(published.error());
     context.log().print(LogLevel::warning, "`cingulum ring top` will not see this run: {}",
-                        published.error().message());
+                        with_option_names(published.error()));
   }
   return program;
 }

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "formats/verify.hpp"
 
@@ -23,8 +24,8 @@ Status run_verify(const ParsedArguments& arguments, VerbContext& context) {
     Json result = {{"file", path}, {"damaged", !found.has_value()}};
     if (!found) {
       ++damaged;
-      result["error"] = found.error().message();
-      if (!context.common().json) context.print_format("{}: DAMAGED: {}\n", path, found.error().message());
+      result["error"] = with_option_names(found.error());
+      if (!context.common().json) context.print_format("{}: DAMAGED: {}\n", path, with_option_names(found.error()));
     } else {
       if (found->checksums.empty()) ++without;
       result["checksums"] = found->checksums;
