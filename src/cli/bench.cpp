@@ -78,10 +78,12 @@ class TrackBench {
     const auto path = [&](const char* name) {
       return arguments_.given(name) ? fs::path(arguments_.text(name)) : fs::path();
     };
+    CGL_TRY_ASSIGN(const WantedFrame frame,
+                   parse_wanted_frame(arguments_.given("bvec-frame") ? arguments_.text("bvec-frame") : ""));
     measure::BenchSource source = {.dwi = path("dwi"),
                                    .sh = path("sh"),
                                    .mask = path("mask"),
-                                   .frame = frame(),
+                                   .frame = frame,
                                    .voxel_mm = arguments_.real("voxel-size"),
                                    .sphere = arguments_.text("sphere")};
     if (!source.dwi.empty() && !source.sh.empty()) {
@@ -109,13 +111,6 @@ class TrackBench {
                                folder.path(), *data_,
                                {.python = arguments_.text("python"), .seeds = seeds, .only = only()}, pool_));
     for (auto& [name, row] : peers_.items()) row.erase("file");  // it is gone with the folder
-    return {};
-  }
-
-  [[nodiscard]] std::optional<GradientFrame> frame() const {
-    for (const GradientFrame one : {GradientFrame::fsl, GradientFrame::voxel, GradientFrame::world}) {
-      if (arguments_.given("bvec-frame") && arguments_.text("bvec-frame") == gradient_frame_name(one)) return one;
-    }
     return {};
   }
 

@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "dmri/phantom/phantom_files.hpp"
+#include "dmri/series/dwi_series.hpp"
 #include "formats/nifti.hpp"
 #include "tract/field/file_field.hpp"
 
@@ -93,10 +94,13 @@ Result<BenchData> BenchData::load(const BenchSource& source, std::uint64_t seeds
 
 Status BenchData::load_series(ThreadPool& pool) {
   const std::string stem = stem_of_series(source_.dwi);
-  CGL_TRY_ASSIGN(const GradientTable table, read_fsl_gradients(stem + ".bval", stem + ".bvec"));
-  CGL_TRY_ASSIGN(inside_, read_mask(source_.mask, geometry_));
-  CGL_TRY_ASSIGN(
-      series_, read_dwi_series(source_.dwi, table, source_.frame.value_or(table.frame), inside_, default_b0_threshold));
+  const SeriesFiles files = {
+      .dwi = source_.dwi, .bvals = stem + ".bval", .bvecs = stem + ".bvec", .grad = {}, .mask = source_.mask};
+  CGL_TRY_ASSIGN(const SeriesHead head, read_series_head(files));
+  CGL_TRY_ASSIGN(SettledSeries series, read_series(files, head, {.frame = source_.frame, .check_frame = false}, pool));
+  geometry_ = head.geometry;
+  inside_ = std::move(series.mask.mask);
+  series_ = std::move(series.dwi);
   if (!source_.stop_map.empty()) return load_stop_map();
   CGL_TRY_ASSIGN(tensors_, fit_tensor_maps(series_, pool, nullptr));
   stop_map_ = tensors_->fa;

@@ -16,7 +16,7 @@
 #include "base/progress.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
-#include "formats/gradient_table.hpp"
+#include "dmri/series/gradient_frame.hpp"
 #include "tract/field/dwi_preparation.hpp"
 #include "tract/plan/tracking_plan.hpp"
 #include "tract/seeds/seeds.hpp"
@@ -44,14 +44,14 @@ struct BenchScenario {
 [[nodiscard]] TrackingOptions bench_tracking_options(const BenchScenario& scenario);
 
 struct BenchSource {
-  std::filesystem::path dwi = {};           // a series with its gradients beside it; needs a mask
-  std::filesystem::path sh = {};            // a file of spherical harmonics: CSD is read and not fitted
-  std::filesystem::path mask = {};          // of either
-  std::filesystem::path stop_map = {};      // else FA of the series, or 1 where the file is not zero
-  std::optional<GradientFrame> frame = {};  // of the b-vectors, where it is not FSL's
-  std::filesystem::path phantom = {};       // with neither: where the phantom is kept; else by what runs are scored
-  double voxel_mm = 2;                      // the edge of its voxels
-  std::string sphere = {};                  // of fields of amplitudes, a name or a file; empty: the scenario's
+  std::filesystem::path dwi = {};              // a series with its gradients beside it; needs a mask
+  std::filesystem::path sh = {};               // a file of spherical harmonics: CSD is read and not fitted
+  std::filesystem::path mask = {};             // of either
+  std::filesystem::path stop_map = {};         // else FA of the series, or 1 where the file is not zero
+  WantedFrame frame = WantedFrame::of_format;  // of the b-vectors; it is not checked
+  std::filesystem::path phantom = {};          // with neither: where the phantom is kept; else by what runs are scored
+  double voxel_mm = 2;                         // the edge of its voxels
+  std::string sphere = {};                     // of fields of amplitudes, a name or a file; empty: the scenario's
 };
 
 // The phantom `brain` in a folder, unless it is there already.
