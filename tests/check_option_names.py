@@ -10,8 +10,8 @@ import pathlib
 import re
 import sys
 
-# Options of another program: nvrtc's.
-EXEMPT = {"device/cuda/nvrtc_library.cpp"}
+# Options for a program that the file starts or calls: nvrtc, and `cingulum` itself beside its peers.
+EXEMPT = {"device/cuda/nvrtc_library.cpp", "measure/tracking_peers.cpp"}
 
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 OPTION = re.compile(r"(?<![\w-])--[a-z{]")
