@@ -11,7 +11,6 @@ namespace cingulum::measure {
 namespace {
 
 using ring::Message;
-constexpr ring::Nanoseconds answer_limit = std::chrono::seconds(30);
 // Few enough that Ctrl-C is seen in between.
 constexpr std::uint32_t hops_per_request = 2000;
 
@@ -37,7 +36,7 @@ Result<std::vector<double>> time_answers(const Series& series, Exchange&& exchan
 Result<std::vector<double>> round_trip_seconds(ring::Actor& echo, const Series& series) {
   return time_answers(series, [&](const Message& message) -> Result<Message> {
     CGL_TRY(echo.send(message));
-    return echo.receive(answer_limit);
+    return echo.receive(ring::answer_limit);
   });
 }
 
@@ -46,18 +45,20 @@ Result<std::vector<double>> send_seconds(ring::Actor& echo, const Series& series
   return time_exchanges(
       series, [&](std::uint64_t) { return echo.send(message); },
       [&](std::uint64_t i) -> Status {
-        CGL_TRY_ASSIGN(const Message answer, echo.receive(answer_limit));
+        CGL_TRY_ASSIGN(const Message answer, echo.receive(ring::answer_limit));
         message = numbered(i + 1);
         return check_number(answer, i);
       });
 }
 
 Result<std::vector<double>> request_seconds(ring::Runtime& runtime, const std::string& echo, const Series& series) {
-  return time_answers(series, [&](const Message& message) { return runtime.request(echo, message, answer_limit); });
+  return time_answers(series,
+                      [&](const Message& message) { return runtime.request(echo, message, ring::answer_limit); });
 }
 
 Result<std::vector<double>> request_seconds(ring::Runtime& runtime, ring::Actor& echo, const Series& series) {
-  return time_answers(series, [&](const Message& message) { return runtime.request(echo, message, answer_limit); });
+  return time_answers(series,
+                      [&](const Message& message) { return runtime.request(echo, message, ring::answer_limit); });
 }
 
 ring::ActorOptions restarting_at_once(ring::ActorOptions options) {
@@ -75,7 +76,8 @@ Result<std::vector<double>> restart_seconds(ring::Runtime& runtime, ring::Actor&
                                                   {.count = failures},
                                                   [&](std::uint64_t) -> Status {
                                                     CGL_TRY(hop.send(wrong));
-                                                    CGL_TRY_ASSIGN(answer, runtime.request(hop, right, answer_limit));
+                                                    CGL_TRY_ASSIGN(answer,
+                                                                   runtime.request(hop, right, ring::answer_limit));
                                                     return {};
                                                   },
                                                   [&](std::uint64_t) { return check_number(answer, 0); }));
@@ -105,7 +107,7 @@ Result<std::vector<double>> hop_seconds(ring::WorkloadPlace& place, std::uint32_
     for (std::uint32_t done = 0; done < hops; done += hops_per_request) {
       CGL_TRY(check_interrupt());
       const Message message = numbered(std::min(hops - done, hops_per_request));
-      CGL_TRY(runtime.request("hop-a", message, answer_limit).map([](const Message&) {}));
+      CGL_TRY(runtime.request("hop-a", message, ring::answer_limit).map([](const Message&) {}));
     }
     // Two hops are there and back.
     seconds.push_back(2 * seconds_since(start) / hops);

@@ -14,7 +14,6 @@ namespace {
 
 using ring::Message;
 using Clock = std::chrono::steady_clock;
-constexpr ring::Nanoseconds answer_limit = std::chrono::seconds(30);
 
 // Spins, with a yield now and then: on fewer processors than threads the other side must get its turn.
 class Patience {
@@ -86,7 +85,7 @@ Status keep_turning(Done&& done, Turn&& turn) {
     CGL_TRY(check_interrupt());
     if (idle == 1) {
       since = Clock::now();
-    } else if (Clock::now() - since > answer_limit) {
+    } else if (Clock::now() - since > ring::answer_limit) {
       return fail(ErrorKind::timed_out, "a stream in batches stands still");
     }
   }
@@ -154,7 +153,7 @@ Status call_for_each(std::span<const ring::ActorHandle> actors, std::uint64_t ea
       }
       const std::uint64_t wanted = sent[a] == each ? sent[a] - received[a] : (sent[a] - received[a] + 1) / 2;
       for (std::uint64_t i = 0; i < wanted; ++i) {
-        CGL_TRY_ASSIGN(const Message answer, actors[a]->receive(answer_limit));
+        CGL_TRY_ASSIGN(const Message answer, actors[a]->receive(ring::answer_limit));
         CGL_TRY(check_number(answer, received[a]));
         ++received[a];
         --left;
