@@ -160,7 +160,7 @@ Status probe_gradients(const Arguments& arguments) {
   for (const GradientReading& reading : check.readings) {
     fmt::print("{:.4f} {:+.4f} {:+.1f} {}\n", reading.coherence, reading.gain, reading.standard_errors, reading.name);
   }
-  fmt::print("{}\n", check.message);
+  fmt::print("{}\n", spell_argument_names(check.message));
   return {};
 }
 

@@ -33,7 +33,7 @@ class GradientCheck(unittest.TestCase):
     def test_the_series_needs_voxel(self):
         verdict, better, message = self.check((1, 2, 3), "fsl")
         self.assertEqual((verdict, better), ("another_is_better", "voxel"))
-        self.assertIn("give --bvec-frame voxel", message)
+        self.assertIn("give bvec_frame voxel", message)
         self.assertEqual(self.check((1, 2, 3), "voxel")[0], "agrees")
 
     def test_a_copy_with_x_negated_needs_fsl(self):
