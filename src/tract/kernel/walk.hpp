@@ -1,8 +1,6 @@
 // The life of a half of a streamline, written once for every backend: it enters a point, ends there for a reason or
 // keeps it, takes a step, and so on. What differs between trackers are policies:
-//   Steps    how a point is read and the next move found (kernel/steps.hpp; boot_in_registers.hpp,
-//   prob_in_registers.hpp
-//            and kept_corners.hpp have other ways to the same bits);
+//   Steps    how a point is read and the next move found (kernel/steps.hpp);
 //   Bounds   what of the field is there: all of it (WholeField) or a brick (brick_half.hpp);
 //   Points   where kept points go: an array (ArrayPoints), pages (paged_half.hpp), pages of halves that pause
 //            (brick_half.hpp).
