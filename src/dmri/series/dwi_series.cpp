@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/interrupt.hpp"
 #include "base/part_clock.hpp"
 #include "formats/nifti.hpp"
 
@@ -22,7 +21,8 @@ Status check_volumes(std::string_view series, std::int64_t volumes, const Gradie
 // `next_volume` fills its argument with one volume after the other; none is asked for after the last b0.
 template <class NextVolume>
 Result<std::vector<double>> mean_of_b0(std::string_view series, const ImageGeometry& geometry,
-                                       const GradientTable& table, double b0_threshold, NextVolume&& next_volume) {
+                                       const GradientTable& table, double b0_threshold, const CancelToken& cancel,
+                                       NextVolume&& next_volume) {
   std::size_t last_b0 = 0;
   for (std::size_t i = 0; i < table.size(); ++i) {
     if (table.b_values[i] <= b0_threshold) last_b0 = i + 1;
@@ -36,7 +36,7 @@ Result<std::vector<double>> mean_of_b0(std::string_view series, const ImageGeome
   std::vector<double> sum;
   std::size_t count = 0;
   for (std::size_t i = 0; i < last_b0; ++i) {
-    CGL_TRY(check_interrupt());
+    CGL_TRY(cancel.check());
     CGL_TRY(next_volume(std::span<float>(volume)));
     if (table.b_values[i] > b0_threshold) continue;
     add_to_sum(sum, volume);
@@ -96,18 +96,18 @@ Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& he
   PartClock clock("series");
   BrainMask mask;
   if (files.mask.empty()) {
-    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(files.dwi));
+    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(files.dwi, machine.cancel));
     const auto next_volume = [&](std::span<float> volume) { return reader.next_volume(volume); };
-    CGL_TRY_ASSIGN(const std::vector<double> b0,
-                   mean_of_b0(files.dwi.string(), head.geometry, head.table, request.b0_threshold, next_volume));
-    CGL_TRY_ASSIGN(mask, median_otsu(b0, head.geometry.size, {}, machine.pool));
+    CGL_TRY_ASSIGN(const std::vector<double> b0, mean_of_b0(files.dwi.string(), head.geometry, head.table,
+                                                            request.b0_threshold, machine.cancel, next_volume));
+    CGL_TRY_ASSIGN(mask, median_otsu(b0, head.geometry.size, {}, machine.pool, machine.cancel));
   } else {
     CGL_TRY_ASSIGN(auto voxels, read_mask_on(files.mask, "the mask", head.geometry,
                                              fmt::format("the series {}", files.dwi.string())));
     mask = given_mask(std::move(voxels));
   }
   clock.ended("mask");
-  CGL_TRY_ASSIGN(DwiSignals signals, read_dwi_signals(files.dwi, mask.mask));
+  CGL_TRY_ASSIGN(DwiSignals signals, read_dwi_signals(files.dwi, mask.mask, {}, machine.cancel));
   clock.ended("reading");
   auto series = settle_series(std::move(signals), std::move(mask), files.mask.empty(), head.table, request, machine);
   clock.ended("gradient check");
@@ -132,26 +132,15 @@ Result<SettledSeries> series_of_arrays(const SeriesHead& head, std::span<const f
         next += voxels;
         return {};
       };
-      CGL_TRY_ASSIGN(const std::vector<double> b0,
-                     mean_of_b0("the series", head.geometry, head.table, request.b0_threshold, next_volume));
-      CGL_TRY_ASSIGN(brain, median_otsu(b0, head.geometry.size, {}, machine.pool));
+      CGL_TRY_ASSIGN(const std::vector<double> b0, mean_of_b0("the series", head.geometry, head.table,
+                                                              request.b0_threshold, machine.cancel, next_volume));
+      CGL_TRY_ASSIGN(brain, median_otsu(b0, head.geometry.size, {}, machine.pool, machine.cancel));
     } else {
       brain = given_mask({mask.begin(), mask.end()});
     }
-    CGL_TRY_ASSIGN(DwiSignals signals, take_dwi_signals(head.geometry, values, brain.mask));
+    CGL_TRY_ASSIGN(DwiSignals signals, take_dwi_signals(head.geometry, values, brain.mask, machine.cancel));
     return settle_series(std::move(signals), std::move(brain), mask.empty(), head.table, request, machine);
   });
-}
-
-Result<DwiSeries> read_dwi_series(const fs::path& series, const GradientTable& table, GradientFrame frame,
-                                  std::span<const std::uint8_t> mask, double b0_threshold) {
-  DwiSeries result;
-  CGL_TRY_ASSIGN(result.signals, read_dwi_signals(series, mask));
-  CGL_TRY(check_volumes(series.string(), static_cast<std::int64_t>(result.signals.volumes), table));
-  result.table = table;
-  result.directions = directions_in_image_axes(table, frame, result.signals.geometry.voxel_to_world);
-  result.b0_threshold = b0_threshold;
-  return result;
 }
 
 Result<std::vector<std::uint8_t>> read_mask_on(const fs::path& path, std::string_view what, const ImageGeometry& grid,

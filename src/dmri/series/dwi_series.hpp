@@ -68,11 +68,6 @@ struct SettledSeries {
                                                      std::span<const std::uint8_t> mask, const SeriesRequest& request,
                                                      const FitMachine& machine);
 
-// The same in a mask and a frame that are known, nothing checked.
-[[nodiscard]] Result<DwiSeries> read_dwi_series(const std::filesystem::path& series, const GradientTable& table,
-                                                GradientFrame frame, std::span<const std::uint8_t> mask,
-                                                double b0_threshold);
-
 // A mask on a grid that it must share; messages name both: "the mask", "the series dwi.nii.gz".
 [[nodiscard]] Result<std::vector<std::uint8_t>> read_mask_on(const std::filesystem::path& path, std::string_view what,
                                                              const ImageGeometry& grid, std::string_view what_grid);

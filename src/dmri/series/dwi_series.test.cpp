@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/atomic_file.hpp"
+#include "base/cancel.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "formats/nifti.hpp"
 #include "support/temporary_folder.hpp"
@@ -99,6 +100,30 @@ TEST(dwi_series, arrays_and_files_give_the_same_series_with_a_mask_and_without) 
     for (std::size_t i = 0; i < read->dwi.directions.size(); ++i) {
       EXPECT_EQ(read->dwi.directions[i].x, taken->dwi.directions[i].x);
     }
+  }
+}
+
+TEST(dwi_series, a_run_that_is_cancelled_reads_no_series_and_leaves_other_runs_alone) {
+  const TemporaryFolder folder;
+  const Arrays arrays = make_arrays();
+  SeriesFiles files = write_files(arrays, folder);
+  const auto pool = ThreadPool::create(1);
+  CancelSource stopped;
+  stopped.cancel();
+  const FitMachine machine(**pool, nullptr, stopped.token());
+  const SeriesRequest request = {.check_frame = false};
+  for (const bool masked : {true, false}) {
+    if (!masked) files.mask.clear();
+    const auto head = read_series_head(files);
+    ASSERT_TRUE(head);
+    const auto read = read_series(files, *head, request, machine);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().kind(), ErrorKind::interrupted);
+    const auto taken = series_of_arrays(
+        *head, arrays.values, masked ? std::span(arrays.mask) : std::span<const std::uint8_t>(), request, machine);
+    ASSERT_FALSE(taken);
+    EXPECT_EQ(taken.error().kind(), ErrorKind::interrupted);
+    EXPECT_TRUE(read_series(files, *head, request, **pool));
   }
 }
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <string>
 
-#include "base/interrupt.hpp"
 #include "formats/nifti.hpp"
 #include "numerics/classify.hpp"
 
@@ -36,7 +35,7 @@ Result<std::vector<std::size_t>> chosen_volumes(std::span<const std::size_t> vol
 template <class NextVolume>
 Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& geometry, std::size_t available,
                                 NextVolume&& next_volume, std::span<const std::uint8_t> mask,
-                                std::span<const std::size_t> volumes) {
+                                std::span<const std::size_t> volumes, const CancelToken& cancel) {
   DwiSignals signals;
   signals.geometry = geometry;
   const auto voxel_count = static_cast<std::size_t>(geometry.voxel_count());
@@ -61,7 +60,7 @@ Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& ge
   std::size_t waiting = 0;  // volumes in `gathered`, one after the other
   // All volumes are read, wanted or not: the checksum of a compressed file stands at its end.
   for (std::size_t index = 0; index < available; ++index) {
-    CGL_TRY(check_interrupt());
+    CGL_TRY(cancel.check());
     CGL_TRY(next_volume(std::span(volume)));
     const std::size_t next = written + waiting;
     if (next >= chosen.size() || chosen[next] != index) continue;
@@ -89,17 +88,17 @@ Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& ge
 }  // namespace
 
 Result<DwiSignals> read_dwi_signals(const std::filesystem::path& series, std::span<const std::uint8_t> mask,
-                                    std::span<const std::size_t> volumes) {
+                                    std::span<const std::size_t> volumes, const CancelToken& cancel) {
   return catch_out_of_memory([&]() -> Result<DwiSignals> {
-    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(series));
+    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(series, cancel));
     const auto next_volume = [&](std::span<float> volume) { return reader.next_volume(volume); };
     return take_signals(fmt::format("taking signals from {}", series.string()), reader.header().geometry,
-                        static_cast<std::size_t>(reader.header().volume_count()), next_volume, mask, volumes);
+                        static_cast<std::size_t>(reader.header().volume_count()), next_volume, mask, volumes, cancel);
   });
 }
 
 Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, std::span<const float> values,
-                                    std::span<const std::uint8_t> mask) {
+                                    std::span<const std::uint8_t> mask, const CancelToken& cancel) {
   const auto voxels = static_cast<std::size_t>(geometry.voxel_count());
   if (voxels == 0 || values.size() % voxels != 0) {
     return fail(ErrorKind::invalid_argument, "taking signals: {} numbers are not whole volumes of {} voxels",
@@ -112,7 +111,7 @@ Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, std::span<con
       next += voxels;
       return {};
     };
-    return take_signals("taking signals", geometry, values.size() / voxels, copy, mask, {});
+    return take_signals("taking signals", geometry, values.size() / voxels, copy, mask, {}, cancel);
   });
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bulk_memory.hpp"
-#include "base/progress.hpp"
+#include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "formats/image_geometry.hpp"
 
@@ -30,11 +30,12 @@ struct DwiSignals {
 // Only the given volumes (ascending; empty: all). `mask` has one entry per voxel of the image.
 [[nodiscard]] Result<DwiSignals> read_dwi_signals(const std::filesystem::path& series,
                                                   std::span<const std::uint8_t> mask,
-                                                  std::span<const std::size_t> volumes = {});
+                                                  std::span<const std::size_t> volumes = {},
+                                                  const CancelToken& cancel = {});
 
 // The same of an array: volume after volume, x fastest in each, `volumes` times geometry.voxel_count() numbers.
 [[nodiscard]] Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, std::span<const float> values,
-                                                  std::span<const std::uint8_t> mask);
+                                                  std::span<const std::uint8_t> mask, const CancelToken& cancel = {});
 
 // Keeps some volumes (positions in the records, ascending) of the voxels that are not 0 in `voxels`, which has one
 // entry per voxel of the image and may be empty: all. In place; memory that is no longer needed is given back. Counts
