@@ -39,6 +39,9 @@ class Synced(unittest.TestCase):
                       f"{cls.phantom}/dwi.bval", "--bvecs", f"{cls.phantom}/dwi.bvec", "--device", "cpu"]
 
     def setUp(self):
+        self.empty_folder()
+
+    def empty_folder(self):
         temporary = tempfile.TemporaryDirectory(prefix="cingulum-test-")
         self.addCleanup(temporary.cleanup)
         self.out = Path(os.path.realpath(temporary.name))
@@ -117,11 +120,13 @@ class Synced(unittest.TestCase):
 
     def test_track(self):
         for name in ("a.trx", "a.tck"):
+            self.empty_folder()
             self.check([CINGULUM, "track", *self.series, "--dg", "tensor", "--nseeds", "50", "--cache-dir",
                         str(self.scratch / "cache"), "--quiet", "--out", str(self.out / name)], [name])
 
     def test_fit(self):
-        subprocess.run([CINGULUM, "fit", *self.series, "--model", "dti", "--quiet", "--out", str(self.scratch / "fit")], check=True)
+        subprocess.run([CINGULUM, "fit", *self.series, "--model", "dti", "--quiet", "--out", str(self.scratch / "fit")], check=True,
+                       stdout=subprocess.DEVNULL)
         maps = [f"fit/{path.name}" for path in (self.scratch / "fit").glob("*.nii.gz")]
         self.assertIn("fit/fa.nii.gz", maps)
         self.check([CINGULUM, "fit", *self.series, "--model", "dti", "--quiet", "--out", str(self.out / "fit")], maps,
@@ -142,6 +147,7 @@ class Synced(unittest.TestCase):
         np.arange(64.0).tofile(raw)
         for name in ("a.nii", "a.nii.gz"):
             for content, pairs, bare in (({}, [name], []), (None, [], [name])):
+                self.empty_folder()
                 members = {"shape": (4, 4, 4), "affine": np.eye(4)[:3].ravel().tolist()}
                 spec.write_text(json.dumps(members if content is None else {**members, "sidecar": content}))
                 self.check([DUMP, "write", str(spec), str(raw), str(self.out / name)], pairs, bare)

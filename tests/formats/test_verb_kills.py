@@ -49,7 +49,7 @@ class Killed(KillCase):
         maps = sorted(path.name for path in (self.scratch / "example").glob("*.nii.gz"))
         self.assertIn("fa.nii.gz", maps)
         return Writer(self.folder, [f"fit/{name}" for name in maps],
-                      lambda variant, force: fit(self.folder / "fit", variant, force), clears_folder=True)
+                      lambda variant, force: fit(self.folder / "fit", variant, force), fills_folder=True)
 
     def phantom_maker(self):
         subprocess.run(phantom(self.scratch / "example", 0, False), check=True, capture_output=True)
@@ -59,7 +59,7 @@ class Killed(KillCase):
         self.assertIn("bundles/straight.nii.gz", files)
         bare = [f"p/{name}" for name in files]
         return Writer(self.folder, ["p/fod.nii.gz", *bare],
-                      lambda variant, force: phantom(self.folder / "p", variant, force), bare=bare, clears_folder=True)
+                      lambda variant, force: phantom(self.folder / "p", variant, force), bare=bare, fills_folder=True)
 
     def test_track(self):
         self.kill_often(self.tracker("a.trx"))

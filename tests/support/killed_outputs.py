@@ -38,13 +38,6 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
 
 
-def remove(path):
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def sidecar_of(output):
     return output.with_name(output.name + ".json")
 
@@ -52,24 +45,19 @@ def sidecar_of(output):
 class Writer:
     """Writes into `folder`: command(variant, force) makes variant 0 or 1 of `outputs`, which are paths in it.
 
-    Those in `bare` get no sidecar. A verb that fills a folder, which it refuses where it is not empty, clears it as a whole.
+    Those in `bare` get no sidecar. `fills_folder`: the verb refuses a folder that is not empty.
     """
 
-    def __init__(self, folder, outputs, command, bare=(), clears_folder=False):
+    def __init__(self, folder, outputs, command, bare=(), fills_folder=False):
         self.folder = folder
         self.outputs = [folder / output for output in outputs]
         self.bare = {folder / output for output in bare}
         self.command = command
-        self.clears_folder = clears_folder
+        self.fills_folder = fills_folder
 
     def clear(self):
-        if self.clears_folder:
-            shutil.rmtree(self.folder)
-            self.folder.mkdir()
-            return
-        for output in self.outputs:
-            remove(output)
-            remove(sidecar_of(output))
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
 
     def sidecars(self):
         """The text of each sidecar, None where there is none."""
@@ -188,16 +176,22 @@ class KillCase(unittest.TestCase):
         print(f"{main.name}: {KILLS} kills, a run takes {duration * 1e3:.0f} ms; {dict(counts)}, {leftovers} leftovers; seed {SEED}")
         self.assertLessEqual(set(counts), {"old+old", "old+pending", "new+pending", "new+final"})
         # Otherwise the moments were not spread over the run, and nothing was tested.
-        self.assertGreater(counts["old+old"], 0)
+        self.assertGreater(counts["old+old"] + counts["old+pending"], 0)
         self.assertGreater(leftovers, 0)
 
     def steps_of(self, writer, variant, force):
-        """Numbers of steps to be killed at: all, or, in the quick tier, some of the many of a verb with many files."""
-        count = sum(call.name != "write" for call in file_calls.record(writer.command(variant, force), writer.folder))
-        stride = 1 if LONG else max(1, count // 40)
-        return range(1, count + 1, stride)
+        """Numbers of steps to be killed at: all; in the quick tier those around files with a sidecar, of many every fifth."""
+        steps = [call for call in file_calls.record(writer.command(variant, force), writer.folder) if call.name != "write"]
+        if LONG:
+            return range(1, len(steps) + 1)
+        pairs = tuple(str(output) for output in writer.outputs if output not in writer.bare)
+        numbers = set()
+        for number, call in enumerate(steps, 1):
+            if call.path.startswith(pairs):
+                numbers.update((number, min(number + 1, len(steps))))
+        return sorted(numbers)[::5 if len(numbers) > 50 else 1]
 
-    def kill_before_every_step(self, writer, states_to_meet=True):
+    def kill_before_every_step(self, writer):
         """In order, while an old file is replaced and while nothing is there; every state of the window is met."""
         if not file_calls.LIBRARY:
             self.skipTest("CINGULUM_TEST_FILE_CALLS names no library")
@@ -221,7 +215,7 @@ class KillCase(unittest.TestCase):
             self.assertTrue(killed)
             states = self.states_after(writer, nothing, nothing, new)
             fresh.update(states[output] for output in with_sidecar)
-            if not writer.clears_folder and states[writer.outputs[0]].startswith("absent"):
+            if not writer.fills_folder and states[writer.outputs[0]].startswith("absent"):
                 # What a killed run left is no reason to refuse the next one.
                 result = subprocess.run(writer.command(1, False), capture_output=True, text=True, check=False)
                 self.assertEqual(result.returncode, 0, result.stderr)
@@ -232,8 +226,5 @@ class KillCase(unittest.TestCase):
         print(f"{writer.outputs[0].name}: before each step, replacing: {dict(replaced)}; where nothing was: {dict(fresh)}")
         expected = {"old+old", "old+pending", "new+pending", "new+final"}
         expected_fresh = {"absent+none", "absent+pending", "new+pending", "new+final"}
-        self.assertLessEqual(set(replaced), expected)
-        self.assertLessEqual(set(fresh), expected_fresh)
-        if states_to_meet:
-            self.assertEqual(set(replaced), expected)
-            self.assertEqual(set(fresh), expected_fresh)
+        self.assertEqual(set(replaced), expected)
+        self.assertEqual(set(fresh), expected_fresh)
