@@ -136,6 +136,7 @@ struct AtomicFile::State {
   [[nodiscard]] int give_final_name();
   [[nodiscard]] tl::unexpected<Error> give_up(int error);
   void discard() noexcept;
+  void take_companion_back() noexcept;
 };
 
 Status AtomicFile::State::create_partial() {
@@ -254,11 +255,22 @@ Status AtomicFile::State::commit() {
     // Not repeated after a failure other than EINTR: the kernel may have dropped the data and would report success.
     if (const int error = -uninterrupted([&] { return layer.sync(descriptor); }); error != 0) return give_up(error);
   }
+  // Before the file is closed: its lock tells others that its writer lives.
+  if (options.companion) {
+    if (Status status = options.companion->before_rename(partial); !status) {
+      discard();
+      return status;
+    }
+  }
   // On Linux a close that a signal interrupted has closed the file.
   const int closed = -layer.close(std::exchange(descriptor, -1));
-  if (closed != 0 && closed != EINTR) return give_up(closed);
+  if (closed != 0 && closed != EINTR) {
+    take_companion_back();
+    return give_up(closed);
+  }
 
   if (const int error = give_final_name(); error != 0) {
+    take_companion_back();
     if (error != EEXIST) return give_up(error);
     discard();
     return fail_file(shown, ErrorKind::already_exists,
@@ -266,11 +278,12 @@ Status AtomicFile::State::commit() {
                      argument_name("force"));
   }
   phase = Phase::committed;
-  if (!options.sync) return {};
-
-  const int error = -uninterrupted([&] { return layer.sync_folder(target.folder.c_str()); });
+  const int error = options.sync ? -uninterrupted([&] { return layer.sync_folder(target.folder.c_str()); }) : 0;
   // Some file systems have no such call, and a folder without read permission cannot be opened for it.
-  if (error == 0 || not_supported(error) || error == EACCES) return {};
+  if (error == 0 || not_supported(error) || error == EACCES) {
+    return options.companion ? options.companion->after_rename() : Status();
+  }
+  // The companion stays between old and new here, since either may be found after a power failure.
   if (target.exists) {
     return fail_file(
         shown, ErrorKind::io,
@@ -278,9 +291,13 @@ Status AtomicFile::State::commit() {
         "bring the old content back",
         shown, target.folder, system_error_text(error));
   }
-  (void)uninterrupted([&] { return layer.unlink(target.path.c_str()); });
+  if (uninterrupted([&] { return layer.unlink(target.path.c_str()); }) == 0) take_companion_back();
   return fail_file(shown, ErrorKind::io, "writing {}: syncing the folder {}: {}", shown, target.folder,
                    system_error_text(error));
+}
+
+void AtomicFile::State::take_companion_back() noexcept {
+  if (options.companion) options.companion->take_back();
 }
 
 void AtomicFile::State::discard() noexcept {

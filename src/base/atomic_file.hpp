@@ -19,6 +19,19 @@
 
 namespace cingulum {
 
+// What stands beside an output and changes together with it: its sidecar (formats/output_sidecar.hpp). AtomicFile and
+// FolderOutput call it when they commit.
+class OutputCompanion {
+ public:
+  virtual ~OutputCompanion() = default;
+  // The output is complete and synced under the name `partial`. After a failure the output is given up.
+  [[nodiscard]] virtual Status before_rename(const std::filesystem::path& partial) = 0;
+  // The output has its final name, and the folder is synced. A failure is told; the output stays.
+  [[nodiscard]] virtual Status after_rename() = 0;
+  // The output did not get its name: what was beside the old one comes back.
+  virtual void take_back() noexcept = 0;
+};
+
 struct WriteOptions {
   bool force = false;                                // replace an existing file
   bool sync = true;                                  // false: scratch files, no promise at power loss
@@ -27,6 +40,7 @@ struct WriteOptions {
   bool remove_leftovers = true;                      // false: the caller cleans its folder of many files once
   FileLayer* layer = nullptr;                        // default: the system's
   CancelToken cancel = {};                           // polled by writers that take long
+  std::shared_ptr<OutputCompanion> companion = {};   // of this one output
 };
 
 // The check that comes before the work: the output may be created (its folder exists, nothing is under the name that
@@ -53,7 +67,8 @@ class AtomicFile {
   [[nodiscard]] std::uint64_t size() const noexcept;
 
   // Gives the file its final name. When this fails nothing is under that name that was not there before, with one
-  // exception that the message states: an old file was replaced by the complete new one, and syncing the folder failed.
+  // exception that the message states: the complete new file is there, and syncing the folder after an old one was
+  // replaced, or finishing the companion, failed.
   [[nodiscard]] Status commit();
 
   void discard() noexcept;

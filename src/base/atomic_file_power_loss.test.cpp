@@ -3,12 +3,10 @@
 // arrived: the final name always holds the old content or the complete new one.
 #include <gtest/gtest.h>
 
-#include <map>
-#include <optional>
 #include <set>
 
 #include "base/atomic_file.hpp"
-#include "support/faulty_file_layer.hpp"
+#include "support/disk_model.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum::power_loss_tests {
@@ -20,109 +18,8 @@ constexpr std::string_view old_content = "old content";
 // What may be found under the final name after a power failure; "(absent)" when nothing is.
 using Contents = std::set<std::string>;
 
-class DiskModel {
- public:
-  explicit DiskModel(bool old_file) : old_file_(old_file) {}
-
-  void apply(const RecordedCall& call) {
-    if (call.result < 0) return;
-    switch (call.call) {
-      case FileCall::create:
-        descriptor_ = static_cast<int>(call.result);
-        folder_calls_.push_back(call);
-        break;
-      case FileCall::write:
-        writes_.push_back({append_offset_, call.data});
-        append_offset_ += call.data.size();
-        break;
-      case FileCall::write_at: writes_.push_back({call.offset, call.data}); break;
-      case FileCall::sync:
-        if (call.descriptor == descriptor_) synced_writes_ = writes_.size();
-        break;
-      case FileCall::rename:
-      case FileCall::rename_no_replace:
-      case FileCall::link:
-      case FileCall::unlink: folder_calls_.push_back(call); break;
-      case FileCall::sync_folder: synced_folder_calls_ = folder_calls_.size(); break;
-      default: break;
-    }
-  }
-
-  // Every content that the final name may have after a power failure now.
-  [[nodiscard]] Contents possible_contents() const {
-    Contents contents;
-    const std::size_t pending_names = folder_calls_.size() - synced_folder_calls_;
-    for (std::size_t arrived = 0; arrived < (std::size_t{1} << pending_names); ++arrived) {
-      const std::optional<bool> is_new = final_name_is_new(arrived);
-      if (!is_new) {
-        contents.insert("(absent)");
-      } else if (!*is_new) {
-        contents.insert(std::string(old_content));
-      } else {
-        contents.merge(possible_new_contents());
-      }
-    }
-    return contents;
-  }
-
- private:
-  struct Write {
-    std::uint64_t offset;
-    std::vector<std::byte> data;
-  };
-
-  // Whether the final name leads to the new file (true), the old one (false) or nowhere, when of the calls that were
-  // not synced those in the bit set `arrived` are on the disk.
-  [[nodiscard]] std::optional<bool> final_name_is_new(std::size_t arrived) const {
-    std::optional<bool> is_new = old_file_ ? std::optional(false) : std::nullopt;
-    for (std::size_t i = 0; i < folder_calls_.size(); ++i) {
-      const bool on_disk = i < synced_folder_calls_ || ((arrived >> (i - synced_folder_calls_)) & 1U) != 0;
-      const RecordedCall& call = folder_calls_[i];
-      if (!on_disk) continue;
-      if (call.call == FileCall::unlink && call.path.ends_with(final_name)) is_new = std::nullopt;
-      if (call.call != FileCall::create && call.call != FileCall::unlink) {
-        EXPECT_TRUE(call.other.ends_with(final_name));
-        is_new = true;
-      }
-    }
-    return is_new;
-  }
-
-  // Each write that was not synced is on the disk, absent (zeros, or a shorter file), or there with its first half
-  // only.
-  [[nodiscard]] Contents possible_new_contents() const {
-    Contents contents;
-    const std::size_t pending = writes_.size() - synced_writes_;
-    std::size_t choices = 1;
-    for (std::size_t i = 0; i < pending; ++i) choices *= 3;
-    for (std::size_t choice = 0; choice < choices; ++choice) {
-      std::string text;
-      std::size_t rest = choice;
-      for (std::size_t i = 0; i < writes_.size(); ++i) {
-        std::size_t count = writes_[i].data.size();
-        if (i >= synced_writes_) {
-          count = rest % 3 == 0 ? 0 : rest % 3 == 1 ? count / 2 : count;
-          rest /= 3;
-        }
-        if (count == 0) continue;
-        text.resize(std::max(text.size(), static_cast<std::size_t>(writes_[i].offset) + count));
-        std::memcpy(text.data() + writes_[i].offset, writes_[i].data.data(), count);
-      }
-      contents.insert(text);
-    }
-    return contents;
-  }
-
-  bool old_file_;
-  int descriptor_ = -1;
-  std::uint64_t append_offset_ = 0;
-  std::vector<Write> writes_;
-  std::size_t synced_writes_ = 0;
-  std::vector<RecordedCall> folder_calls_;
-  std::size_t synced_folder_calls_ = 0;
-};
-
 struct Recording {
+  std::string path;  // the final name
   std::vector<RecordedCall> trace;
   std::string new_content;
 };
@@ -138,23 +35,36 @@ Recording record_run(bool old_file, bool sync, bool exclusive_rename = true, Fil
   if (!file) return {};
   (void)(file->append("HEAD, and the first part. ") && file->append("The second part.") &&
          file->write_at(0, std::as_bytes(std::span("head", 4))) && file->commit());
-  return {layer.trace(), "head, and the first part. The second part."};
+  return {(folder / final_name).native(), layer.trace(), "head, and the first part. The second part."};
+}
+
+DiskModel disk_before(const Recording& recording, bool old_file) {
+  DiskModel disk({recording.path});
+  if (old_file) disk.put(0, old_content);
+  return disk;
+}
+
+void add_possible_contents(const DiskModel& disk, Contents& contents) {
+  for (const std::vector<std::string>& found : disk.possible_contents()) contents.insert(found.front());
 }
 
 Contents contents_after_every_prefix(const Recording& recording, bool old_file) {
-  DiskModel disk(old_file);
-  Contents all = disk.possible_contents();
+  DiskModel disk = disk_before(recording, old_file);
+  Contents all;
+  add_possible_contents(disk, all);
   for (const RecordedCall& call : recording.trace) {
     disk.apply(call);
-    all.merge(disk.possible_contents());
+    add_possible_contents(disk, all);
   }
   return all;
 }
 
 Contents contents_at_the_end(const Recording& recording, bool old_file) {
-  DiskModel disk(old_file);
+  DiskModel disk = disk_before(recording, old_file);
   for (const RecordedCall& call : recording.trace) disk.apply(call);
-  return disk.possible_contents();
+  Contents contents;
+  add_possible_contents(disk, contents);
+  return contents;
 }
 
 TEST(PowerLoss, data_are_synced_before_the_rename_and_the_folder_after_it) {

@@ -14,6 +14,7 @@
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "device/registry.hpp"
+#include "formats/output_sidecar.hpp"
 #include "measure/bench_data.hpp"
 #include "measure/bench_report.hpp"
 #include "measure/child_program.hpp"
@@ -200,7 +201,8 @@ class TrackBench {
       if (!peers_.is_null()) context_.print_format("\n{}", table_of_peers());
     }
     if (arguments_.given("out")) {
-      CGL_TRY(write_file_atomically(arguments_.text("out"), json_text(json), context_.write_options()));
+      const std::string out = arguments_.text("out");
+      CGL_TRY(write_file_atomically(out, json_text(json), without_sidecar(out, context_.write_options())));
     }
     const bool all_equal = std::all_of(rows_.begin(), rows_.end(), is_equal);
     if (!all_equal) return fail(ErrorKind::device, "results of devices differ: see the table");

@@ -11,6 +11,7 @@
 #include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "formats/nifti.hpp"
+#include "formats/output_sidecar.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/tractogram.hpp"
 #include "formats/trk.hpp"
@@ -115,7 +116,7 @@ void keep_only(const std::vector<std::size_t>& kept, std::vector<std::vector<std
 }
 
 Status check_target(const fs::path& path, TractogramFormat format, const WriteOptions& options) {
-  CGL_TRY(check_output(sidecar_path(path), options));
+  CGL_TRY(check_sidecar_output(path, options));
   if (format != TractogramFormat::trx_folder) return check_output(path, options);
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(path, ignored)) || options.force) return {};
@@ -191,7 +192,8 @@ Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
     linearise_plan =
         LinearisePlan{.tolerance_mm = arguments.real("linearise"), .max_segment_mm = arguments.real("max-segment-mm")};
   }
-  CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(output, layout, options));
+  const auto sidecar = std::make_shared<OutputSidecar>(output, options);
+  CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(output, layout, with_sidecar(options, sidecar)));
   if (is_trx(format)) CGL_TRY(write_groups(std::move(groups), *writer, plan));
   if (!plan.lost.empty()) {
     plan.warnings.push_back(fmt::format("{} cannot hold, and {} is lost: {}", tractogram_format_name(format),
@@ -220,7 +222,6 @@ Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
       streamlines += batch.streamline_count();
       progress.advance(batch.streamline_count());
     }
-    CGL_TRY(writer->commit());
     progress.finish();
   }
   // Readers add to their warnings until the end.
@@ -235,16 +236,17 @@ Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
                      {"reference", arguments.has("reference") ? Json(arguments.text("reference")) : Json()},
                      {"linearise_mm", linearise_plan ? Json(linearise_plan->tolerance_mm) : Json()},
                      {"max_segment_mm", linearise_plan ? Json(linearise_plan->max_segment_mm) : Json()}};
-  const double seconds = seconds_since(start);
-  const Json sidecar = {{"command", "convert"},
-                        {"parameters", parameters},
-                        {"inputs", Json::array({{{"file", input.filename().native()}, {"xxh3_128", input_hash}}})},
-                        {"streamlines", streamlines},
-                        {"points", points},
-                        {"lost", plan.lost},
-                        {"warnings", plan.warnings},
-                        {"run", run_facts(context.common().threads, seconds)}};
-  CGL_TRY(write_sidecar(output, sidecar, options));
+  sidecar->describe([&]() -> Json {
+    return {{"command", "convert"},
+            {"parameters", parameters},
+            {"inputs", Json::array({{{"file", input.filename().native()}, {"xxh3_128", input_hash}}})},
+            {"streamlines", streamlines},
+            {"points", points},
+            {"lost", plan.lost},
+            {"warnings", plan.warnings},
+            {"run", run_facts(context.common().threads, seconds_since(start))}};
+  });
+  CGL_TRY(writer->commit());
 
   if (context.common().json) {
     const Json json = {{"input", input.native()},

@@ -11,6 +11,7 @@
 #include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "formats/nifti.hpp"
+#include "formats/output_sidecar.hpp"
 #include "formats/sidecar.hpp"
 #include "report/html_text.hpp"
 #include "report/png.hpp"
@@ -96,11 +97,12 @@ Status run_report(const ParsedArguments& arguments, VerbContext& context) {
   for (const std::string& warning : report.warnings) log_warning("{}", warning);
   if (arguments.given("pictures")) CGL_TRY(write_pictures(report, arguments.text("pictures"), write));
   if (arguments.given("density")) CGL_TRY(write_density(report.density, arguments.text("density"), write, *pool));
-  CGL_TRY(write_file_atomically(arguments.text("out"), std::string_view(report.page), write));
+  const std::string out = arguments.text("out");
+  CGL_TRY(write_file_atomically(out, std::string_view(report.page), without_sidecar(out, write)));
   if (context.common().json) {
     context.print(json_text(report.summary));
   } else {
-    print_summary(report.summary, arguments.text("out"), context);
+    print_summary(report.summary, out, context);
   }
   return {};
 }

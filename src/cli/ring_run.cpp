@@ -9,6 +9,7 @@
 #include "base/read_file.hpp"
 #include "cli/ring_actions.hpp"
 #include "cli/table.hpp"
+#include "formats/output_sidecar.hpp"
 #include "ring/workloads/anomaly.hpp"
 #include "ring/workloads/extended.hpp"
 #include "ring/workloads/pagerank.hpp"
@@ -113,8 +114,9 @@ Status run_pagerank(const ParsedArguments& arguments, VerbContext& context) {
                  start_ring_program("run pagerank", arguments, context, {.actors = 128, .ring_capacity = 16}));
   CGL_TRY_ASSIGN(const ring::PageRankResult result, ring::run_pagerank(*program.place, nodes, edges, options));
   if (arguments.given("ranks")) {
-    CGL_TRY(write_file_atomically(arguments.text("ranks"), std::as_bytes(std::span(result.ranks)),
-                                  context.write_options()));
+    const std::string ranks = arguments.text("ranks");
+    CGL_TRY(write_file_atomically(ranks, std::as_bytes(std::span(result.ranks)),
+                                  without_sidecar(ranks, context.write_options())));
   }
   const double visits_per_s = static_cast<double>(edges.size()) * result.steps / result.iterate_s;
   if (context.common().json) {

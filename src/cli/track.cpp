@@ -19,6 +19,7 @@
 #include "cli/track_series.hpp"
 #include "cli/track_sidecar.hpp"
 #include "cli/verb.hpp"
+#include "formats/output_sidecar.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/tractogram.hpp"
 #include "tract/field/float16_field.hpp"
@@ -55,7 +56,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   }
   const WriteOptions write_options = context.write_options();
   if (format != TractogramFormat::trx_folder) CGL_TRY(check_output(out, write_options));
-  CGL_TRY(check_output(sidecar_path(out), write_options));
+  CGL_TRY(check_sidecar_output(out, write_options));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
 
   // What is tracked, and the plan, which needs the grid and is needed for the field.
@@ -113,7 +114,9 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   layout.position_type =
       arguments.flag("float16") ? ElementType{ElementType::Code::floating, 16} : element_type_of<float>();
   if (run_options.save_seeds) layout.streamline_fields = seed_fields(seeds->count());
-  CGL_TRY_ASSIGN(const std::unique_ptr<TractogramWriter> writer, TractogramWriter::create(out, layout, write_options));
+  const auto output_sidecar = std::make_shared<OutputSidecar>(out, write_options);
+  CGL_TRY_ASSIGN(const std::unique_ptr<TractogramWriter> writer,
+                 TractogramWriter::create(out, layout, with_sidecar(write_options, output_sidecar)));
 
   TrackTiming timing;
   timing.device = devices.names;
@@ -125,9 +128,6 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
                  run_tracking(devices.pointers(), *seeds, data.geometry, run_options, *writer, &progress));
   // What is finished is written in full; another Ctrl-C asks anew.
   if (statistics.interrupted) clear_interrupt();
-  CGL_TRY(writer->commit());
-  progress.finish();
-  timing.track_seconds = seconds_since(track_begin);
 
   Json sidecar = {{"made_by", "cingulum track"}};
   sidecar["arguments"] = options_for_sidecar(verb, arguments);
@@ -138,8 +138,13 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   sidecar["plan"] = plan_json(plan, options);
   sidecar["end_reason_codes"] = end_reason_codes_json();
   sidecar["result"] = result_json(statistics, run_options.select > 0);
-  sidecar["run"] = run_json(statistics, arguments, context, timing, seconds_since(begin));
-  CGL_TRY(write_sidecar(out, sidecar, write_options));
+  output_sidecar->describe([&] {
+    timing.track_seconds = seconds_since(track_begin);
+    sidecar["run"] = run_json(statistics, arguments, context, timing, seconds_since(begin));
+    return sidecar;
+  });
+  CGL_TRY(writer->commit());
+  progress.finish();
 
   if (!statistics.select_reached) {
     log_warning("--select {}: {} streamlines kept after {} seeds; raise --max-seeds or loosen the rules",

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "base/json_text.hpp"
-#include "base/read_file.hpp"
 #include "cli/argument_value.hpp"
 #include "formats/sidecar.hpp"
 #include "streamlines/regions.hpp"
@@ -101,8 +100,7 @@ Result<Json> input_facts(const Verb& verb, const ParsedArguments& arguments, con
 
 Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path& sidecar,
                                                const ParsedArguments& command_line) {
-  CGL_TRY_ASSIGN(const std::string text, read_text_file(sidecar));
-  CGL_TRY_ASSIGN(const Json json, add_context(parse_json(text), "reading {}", sidecar.string()));
+  CGL_TRY_ASSIGN(const Json json, read_sidecar_file(sidecar));
   const auto damaged = [&](std::string_view what) {
     return fail(ErrorKind::corrupt, "reading {}: {}; it is not a sidecar of `cingulum track`", sidecar.string(), what);
   };
@@ -181,8 +179,7 @@ Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path&
 
 Status check_repeated_phantom(const ParsedArguments& command_line, const fs::path& dwi, const std::string& hash) {
   if (!command_line.given("from")) return {};
-  CGL_TRY_ASSIGN(const std::string text, read_text_file(command_line.text("from")));
-  CGL_TRY_ASSIGN(const Json json, parse_json(text));
+  CGL_TRY_ASSIGN(const Json json, read_sidecar_file(command_line.text("from")));
   if (!json.contains("phantom") || !json["phantom"].is_object()) return {};
   const Json& stored = json["phantom"].value("dwi_xxh3_128", Json());
   if (stored.is_string() && stored.get<std::string>() == hash) return {};

@@ -84,6 +84,7 @@ struct FolderOutput::State {
   }
   [[nodiscard]] Status make_partial();
   [[nodiscard]] Status commit();
+  [[nodiscard]] Status give_final_name();
 };
 
 Status FolderOutput::State::make_partial() {
@@ -128,6 +129,34 @@ Status FolderOutput::State::commit() {
       if (error != 0 && error != EINVAL && error != ENOTSUP && error != EACCES) return failure(error);
     }
   }
+  if (options.companion) {
+    CGL_TRY(options.companion->before_rename(partial));
+    if (Status status = give_final_name(); !status) {
+      options.companion->take_back();
+      return status;
+    }
+  } else {
+    CGL_TRY(give_final_name());
+  }
+  const int error = options.sync ? -uninterrupted([&] { return layer.sync_folder(parent.c_str()); }) : 0;
+  if (error == 0 || error == EINVAL || error == ENOTSUP || error == EACCES) {
+    return options.companion ? options.companion->after_rename() : Status();
+  }
+  // The companion stays between old and new here, since either may be found after a power failure.
+  if (replaces) {
+    return fail(
+        ErrorKind::io,
+        "writing {}: the new folder is complete, but syncing the folder {} failed ({}): a power failure may bring "
+        "the old one back",
+        target, parent, system_error_text(error));
+  }
+  partial_is_there = uninterrupted([&] { return layer.rename(target.c_str(), partial.c_str()); }) == 0;
+  if (partial_is_there && options.companion) options.companion->take_back();
+  return fail_file(target, ErrorKind::io, "writing {}: syncing the folder {}: {}", target, parent,
+                   system_error_text(error));
+}
+
+Status FolderOutput::State::give_final_name() {
   if (replaces) {
     int error = exchange(partial.c_str(), target.c_str());
     if (error == EINVAL || error == ENOSYS || error == ENOTSUP) {
@@ -158,19 +187,7 @@ Status FolderOutput::State::commit() {
     if (error != 0) return failure(error);
     partial_is_there = false;
   }
-  if (!options.sync) return {};
-  const int error = -uninterrupted([&] { return layer.sync_folder(parent.c_str()); });
-  if (error == 0 || error == EINVAL || error == ENOTSUP || error == EACCES) return {};
-  if (replaces) {
-    return fail(
-        ErrorKind::io,
-        "writing {}: the new folder is complete, but syncing the folder {} failed ({}): a power failure may bring "
-        "the old one back",
-        target, parent, system_error_text(error));
-  }
-  partial_is_there = uninterrupted([&] { return layer.rename(target.c_str(), partial.c_str()); }) == 0;
-  return fail_file(target, ErrorKind::io, "writing {}: syncing the folder {}: {}", target, parent,
-                   system_error_text(error));
+  return {};
 }
 
 FolderOutput::FolderOutput(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -197,6 +214,7 @@ Result<AtomicFile> FolderOutput::create_file(const std::string& name) {
   options.force = false;
   options.remove_leftovers = false;
   options.expected_bytes = 0;
+  options.companion = nullptr;  // of the folder as a whole
   return AtomicFile::create(state_->partial + "/" + name, options);
 }
 

@@ -113,7 +113,8 @@ struct NiftiWriteOptions {
 };
 
 // Streams volumes into a file; compressed when the name ends in .gz. sform and qform are both written (code 1; the
-// qform only where the affine is a rotation with scaling). The same input gives the same bytes.
+// qform only where the affine is a rotation with scaling). The same input gives the same bytes. Without
+// options.file.companion the file has no sidecar, and one that an earlier run left is removed.
 class NiftiWriter {
  public:
   [[nodiscard]] static Result<NiftiWriter> create(const std::filesystem::path& path, const ImageGeometry& geometry,

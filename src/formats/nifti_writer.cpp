@@ -6,6 +6,7 @@
 #include "formats/gzip.hpp"
 #include "formats/nifti.hpp"
 #include "formats/nifti_header.hpp"
+#include "formats/output_sidecar.hpp"
 #include "formats/samples.hpp"
 
 namespace cingulum {
@@ -95,7 +96,7 @@ Result<NiftiWriter> NiftiWriter::create(const std::filesystem::path& path, const
     CGL_TRY_ASSIGN(const std::uint64_t data_bytes,
                    add_file_context(nifti_data_bytes(header), "writing", path.native()));
     const bool compressed = path.extension() == ".gz";
-    WriteOptions file_options = options.file;
+    WriteOptions file_options = without_sidecar(path, options.file);
     if (!compressed) file_options.expected_bytes = bytes.size() + data_bytes;
     CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path, file_options));
     const SampleFormat format{options.type, false, header.slope, header.intercept};

@@ -34,9 +34,9 @@ Stored expected_of(double value) {
 }
 
 template <class Stored>
-class Integers : public testing::Test {};
-using IntegerTypes = testing::Types<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t,
-                                    std::int64_t, std::uint64_t>;
+class Integers : public ::testing::Test {};
+using IntegerTypes = ::testing::Types<std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
+                                      std::uint32_t, std::int64_t, std::uint64_t>;
 TYPED_TEST_SUITE(Integers, IntegerTypes);
 
 TYPED_TEST(Integers, are_rounded_to_even_and_clamped) {

@@ -35,13 +35,8 @@ Result<std::uint64_t> add_content(Hash128& hash, const fs::path& path, const Can
   }
 }
 
-struct Content {
-  std::string hash;
-  std::uint64_t bytes = 0;
-};
-
 // Names, sizes and bytes of the files of a folder, each name ended by a zero, so that no two folders give one sequence.
-Result<Content> folder_content(const fs::path& folder, const CancelToken& cancel) {
+Result<FileDigest> folder_digest(const fs::path& folder, const CancelToken& cancel) {
   std::error_code error;
   std::vector<std::string> names;
   fs::recursive_directory_iterator entry(folder, error);
@@ -51,27 +46,17 @@ Result<Content> folder_content(const fs::path& folder, const CancelToken& cancel
   if (error) return fail(ErrorKind::io, "{}", error.message());
   std::sort(names.begin(), names.end());
   Hash128 hash;
-  Content content;
+  FileDigest digest;
   for (const std::string& name : names) {
     hash.add(name);
     hash.add(std::string_view("\0", 1));
     Hash128 inner;
     CGL_TRY_ASSIGN(const std::uint64_t bytes, add_context(add_content(inner, folder / name, cancel), "{}", name));
     hash.add(fmt::format("{}\n{}\n", bytes, inner.hex()));
-    content.bytes += bytes;
+    digest.bytes += bytes;
   }
-  content.hash = hash.hex();
-  return content;
-}
-
-Result<Content> content_of(const fs::path& file, const CancelToken& cancel) {
-  return catch_out_of_memory([&]() -> Result<Content> {
-    std::error_code ignored;
-    if (fs::is_directory(file, ignored)) return folder_content(file, cancel);
-    Hash128 hash;
-    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_content(hash, file, cancel));
-    return Content{hash.hex(), bytes};
-  });
+  digest.hash = hash.hex();
+  return digest;
 }
 
 // The parser works by recursion: the depth is looked at first.
@@ -95,6 +80,12 @@ Status check_depth(std::string_view text) {
   return {};
 }
 
+Result<nlohmann::ordered_json> read_sidecar_of(const fs::path& path, const fs::path& file) {
+  CGL_TRY_ASSIGN(const std::string text, read_text_file(path, largest_json_bytes));
+  CGL_TRY_ASSIGN(nlohmann::ordered_json json, add_file_context(parse_json(text), "reading", path.native()));
+  return settle_sidecar(std::move(json), file);
+}
+
 }  // namespace
 
 fs::path sidecar_path(const fs::path& file) {
@@ -105,9 +96,27 @@ fs::path sidecar_path(const fs::path& file) {
   return path;
 }
 
+Result<FileDigest> digest_of_file(const fs::path& file, const CancelToken& cancel) {
+  const auto digest = [&]() -> Result<FileDigest> {
+    std::error_code ignored;
+    if (fs::is_directory(file, ignored)) return folder_digest(file, cancel);
+    Hash128 hash;
+    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_content(hash, file, cancel));
+    return FileDigest{hash.hex(), bytes};
+  };
+  return add_file_context(catch_out_of_memory(digest), "hashing", file.native());
+}
+
 Result<std::string> hash_of_file(const fs::path& file, const CancelToken& cancel) {
-  CGL_TRY_ASSIGN(Content content, add_file_context(content_of(file, cancel), "hashing", file.native()));
-  return std::move(content.hash);
+  CGL_TRY_ASSIGN(FileDigest digest, digest_of_file(file, cancel));
+  return std::move(digest.hash);
+}
+
+void set_digest(nlohmann::ordered_json& sidecar, const fs::path& file, const FileDigest& digest) {
+  const fs::path named = file.has_filename() ? file : file.parent_path();
+  sidecar["file"] = named.filename().native();
+  sidecar["bytes"] = digest.bytes;
+  sidecar["xxh3_128"] = digest.hash;
 }
 
 Result<nlohmann::ordered_json> parse_json(std::string_view text) {
@@ -128,21 +137,38 @@ Result<nlohmann::ordered_json> parse_json(std::string_view text) {
 
 Status write_sidecar(const fs::path& file, const nlohmann::ordered_json& content, const WriteOptions& options) {
   return catch_out_of_memory([&]() -> Status {
-    CGL_TRY_ASSIGN(const Content found, add_file_context(content_of(file, options.cancel), "hashing", file.native()));
+    CGL_TRY_ASSIGN(const FileDigest digest, digest_of_file(file, options.cancel));
     nlohmann::ordered_json json = content.is_object() ? content : nlohmann::ordered_json::object();
-    const fs::path named = file.has_filename() ? file : file.parent_path();
-    json["file"] = named.filename().native();
-    json["bytes"] = found.bytes;
-    json["xxh3_128"] = found.hash;
+    set_digest(json, file, digest);
     const std::string text = json_text(json);
     return write_file_atomically(sidecar_path(file), text, options);
   });
 }
 
 Result<nlohmann::ordered_json> read_sidecar(const fs::path& file) {
-  const fs::path path = sidecar_path(file);
-  CGL_TRY_ASSIGN(const std::string text, read_text_file(path, largest_json_bytes));
-  return add_file_context(parse_json(text), "reading", path.native());
+  return read_sidecar_of(sidecar_path(file), file);
+}
+
+Result<nlohmann::ordered_json> read_sidecar_file(const fs::path& sidecar) {
+  fs::path file = sidecar;
+  if (file.extension() == ".json") file.replace_extension();
+  return read_sidecar_of(sidecar, file);
+}
+
+bool is_pending_sidecar(const nlohmann::ordered_json& sidecar) {
+  return sidecar.is_object() && sidecar.contains("pending") && sidecar["pending"].is_object();
+}
+
+nlohmann::ordered_json settle_sidecar(nlohmann::ordered_json sidecar, const fs::path& file) {
+  if (!is_pending_sidecar(sidecar)) return sidecar;
+  const nlohmann::ordered_json pending = std::move(sidecar["pending"]);
+  sidecar.erase("pending");
+  const auto found = hash_of_file(file);
+  if (!found || !pending.contains("replaces") || !pending["replaces"].is_object()) return sidecar;
+  const auto names_it = [&](const nlohmann::ordered_json& json) {
+    return json.contains("xxh3_128") && json["xxh3_128"] == *found;
+  };
+  return !names_it(sidecar) && names_it(pending["replaces"]) ? pending["replaces"] : sidecar;
 }
 
 nlohmann::ordered_json run_facts(int threads, double seconds) {

@@ -20,7 +20,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr std::string_view magic = "mrtrix tracks";
+constexpr std::string_view tck_magic = "mrtrix tracks";
 constexpr std::size_t largest_header = std::size_t{64} << 20U;
 constexpr int count_digits = 20;
 constexpr std::size_t data_alignment = 64;
@@ -72,10 +72,10 @@ Status take_line(std::string_view key, std::string_view value, TckHeader& header
 
 Result<TckHeader> parse_header(Bytes file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), std::min(file.size(), largest_header));
-  if (!text.starts_with(magic)) return corrupt("it does not begin with '{}'", magic);
+  if (!text.starts_with(tck_magic)) return corrupt("it does not begin with '{}'", tck_magic);
   TckHeader header;
   std::string key;
-  std::size_t at = magic.size();
+  std::size_t at = tck_magic.size();
   // What follows the magic words on their line may be blanks only.
   bool first = true;
   while (true) {
@@ -83,7 +83,7 @@ Result<TckHeader> parse_header(Bytes file) {
     const bool last = end == std::string_view::npos;
     const std::string_view line = trimmed(text.substr(at, last ? std::string_view::npos : end - at));
     if (std::exchange(first, false)) {
-      if (last || !line.empty()) return corrupt("the first line is not '{}'", magic);
+      if (last || !line.empty()) return corrupt("the first line is not '{}'", tck_magic);
     } else if (line == "END") {
       header.text_bytes = last ? text.size() : end + 1;
       return header;
@@ -327,7 +327,7 @@ class TckWriter final : public GuardedWriter {
 };
 
 Status TckWriter::begin() {
-  std::string text(magic);
+  std::string text(tck_magic);
   text += "\ncount: ";
   count_offset_ = text.size();
   text.append(count_digits, '0');
@@ -390,7 +390,7 @@ Status TckWriter::write_end() {
 }  // namespace
 
 bool looks_like_tck(std::span<const std::byte> file) {
-  return file.size() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0;
+  return file.size() >= tck_magic.size() && std::memcmp(file.data(), tck_magic.data(), tck_magic.size()) == 0;
 }
 
 Result<std::unique_ptr<TractogramReader>> open_tck(std::string shown, FileBytes file) {

@@ -8,6 +8,7 @@
 #include "formats/byte_stream.hpp"
 #include "formats/file_bytes.hpp"
 #include "formats/gzip.hpp"
+#include "formats/output_sidecar.hpp"
 #include "formats/tck.hpp"
 #include "formats/trk.hpp"
 #include "formats/trx.hpp"
@@ -111,13 +112,16 @@ Result<Tractogram> read_tractogram(TractogramReader& reader, std::size_t max_poi
 Result<std::unique_ptr<TractogramWriter>> TractogramWriter::create(const std::filesystem::path& path,
                                                                    const TractogramLayout& layout,
                                                                    const WriteOptions& options) {
-  switch (layout.format) {
-    case TractogramFormat::trx:
-    case TractogramFormat::trx_folder: return create_trx_writer(path, layout, options);
-    case TractogramFormat::trk: return create_trk_writer(path, layout, options);
-    case TractogramFormat::tck: return create_tck_writer(path, layout, options);
-  }
-  return fail_file(path.native(), ErrorKind::invalid_argument, "writing {}: no such format", path.native());
+  return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramWriter>> {
+    const WriteOptions own = without_sidecar(path, options);
+    switch (layout.format) {
+      case TractogramFormat::trx:
+      case TractogramFormat::trx_folder: return create_trx_writer(path, layout, own);
+      case TractogramFormat::trk: return create_trk_writer(path, layout, own);
+      case TractogramFormat::tck: return create_tck_writer(path, layout, own);
+    }
+    return fail_file(path.native(), ErrorKind::invalid_argument, "writing {}: no such format", path.native());
+  });
 }
 
 Result<TractogramFormat> format_of_name(const std::filesystem::path& path) {

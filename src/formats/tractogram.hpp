@@ -101,7 +101,8 @@ struct Tractogram {
 class TractogramWriter {
  public:
   virtual ~TractogramWriter() = default;
-  // layout.format says which; `format_of_name` gives it from an extension. Counts in the layout are ignored.
+  // layout.format says which; `format_of_name` gives it from an extension. Counts in the layout are ignored. Without
+  // options.companion the file has no sidecar, and one that an earlier run left is removed.
   [[nodiscard]] static Result<std::unique_ptr<TractogramWriter>> create(const std::filesystem::path& path,
                                                                         const TractogramLayout& layout,
                                                                         const WriteOptions& options);

@@ -22,7 +22,7 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using numerics::Vec3d;
 
-constexpr std::string_view magic{"TRACK\0", 6};
+constexpr std::string_view trk_magic{"TRACK\0", 6};
 constexpr std::size_t header_bytes = 1000;
 constexpr std::size_t field_name_bytes = 20;
 
@@ -458,7 +458,7 @@ class TrkWriter final : public GuardedWriter {
 
 Status TrkWriter::begin() {
   std::array<std::byte, header_bytes> header = {};
-  std::memcpy(header.data(), magic.data(), magic.size());
+  std::memcpy(header.data(), trk_magic.data(), trk_magic.size());
   // The header's float32 are the truth from here on: positions are computed with them, as every reader does.
   ImageGeometry stored = *layout_.reference;
   for (double& number : stored.voxel_to_world.rows) number = static_cast<double>(static_cast<float>(number));
@@ -603,7 +603,7 @@ Status check_trk_field(const DataField& field) {
 }
 
 bool looks_like_trk(std::span<const std::byte> file) {
-  return file.size() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size() - 1) == 0;
+  return file.size() >= trk_magic.size() && std::memcmp(file.data(), trk_magic.data(), trk_magic.size() - 1) == 0;
 }
 
 Result<std::unique_ptr<TractogramReader>> open_trk(std::string shown, FileBytes file) {

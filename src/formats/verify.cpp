@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<bool> compare_with_sidecar(const fs::path& path, const CancelToken& cancel) {
+Result<bool> compare_with_sidecar(const fs::path& path, const CancelToken& cancel, int rounds = 3) {
   const auto sidecar = read_sidecar(path);
   if (!sidecar && sidecar.error().kind() == ErrorKind::not_found) return false;
   if (!sidecar) return tl::make_unexpected(sidecar.error());
@@ -28,6 +28,9 @@ Result<bool> compare_with_sidecar(const fs::path& path, const CancelToken& cance
   if (!stored.is_string()) return fail(ErrorKind::corrupt, "{}: xxh3_128 is not a text", where);
   CGL_TRY_ASSIGN(const std::string found, hash_of_file(path, cancel));
   if (stored == found) return true;
+  // A run may have replaced both between the two looks; then its sidecar is another than a moment ago.
+  const auto again = read_sidecar(path);
+  if (rounds > 1 && (!again || *again != *sidecar)) return compare_with_sidecar(path, cancel, rounds - 1);
   std::string sizes;
   std::error_code error;
   const auto& bytes = sidecar->contains("bytes") ? (*sidecar)["bytes"] : nlohmann::ordered_json();

@@ -1,10 +1,12 @@
 // A writer to be killed and interrupted (goals R7, R22): kill_writer FILE BYTES SEED [MODE] replaces FILE through
 // AtomicFile with BYTES that follow from SEED, in small pieces, and patches the first 16 bytes at the end.
-// test_kill.py stops it at random moments and looks at what is left. Modes: `plain`; `polite` shows progress and gives
-// up at the first Ctrl-C; `stubborn` does not look, so that only the second one ends it.
+// test_kill.py stops it at random moments and looks at what is left. Modes: `plain`; `sidecar` and `fresh` write a
+// sidecar, too, the latter where nothing is yet; `polite` shows progress and gives up at the first Ctrl-C; `stubborn`
+// does not look, so that only the second one ends it.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -14,12 +16,13 @@
 #include "base/interrupt.hpp"
 #include "base/progress.hpp"
 #include "base/quantity.hpp"
+#include "formats/output_sidecar.hpp"
 
 namespace {
 
 using namespace cingulum;
 
-enum class Mode { plain, polite, stubborn };
+enum class Mode { plain, sidecar, fresh, polite, stubborn };
 
 // The byte at an index; the test computes the same.
 std::byte content(std::uint64_t seed, std::uint64_t index) {
@@ -29,15 +32,23 @@ std::byte content(std::uint64_t seed, std::uint64_t index) {
 Status write(const std::string& path, std::uint64_t size, std::uint64_t seed, Mode mode) {
   constexpr std::uint64_t header_bytes = 16;
   constexpr std::uint64_t piece_bytes = 4096;
-  if (mode != Mode::plain) CGL_TRY(install_interrupt_handlers());
+  const bool interactive = mode == Mode::polite || mode == Mode::stubborn;
+  if (interactive) CGL_TRY(install_interrupt_handlers());
   Progress progress("writing", size, "bytes",
-                    {.style = mode == Mode::plain ? ProgressStyle::silent : ProgressStyle::automatic});
-  CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path, {.force = true, .buffer_bytes = 64 * 1024}));
+                    {.style = interactive ? ProgressStyle::automatic : ProgressStyle::silent});
+  WriteOptions options{.force = mode != Mode::fresh, .buffer_bytes = 64 * 1024};
+  if (mode == Mode::sidecar || mode == Mode::fresh) {
+    CGL_TRY(check_sidecar_output(path, options));
+    const auto sidecar = std::make_shared<OutputSidecar>(path, options);
+    sidecar->describe([=] { return nlohmann::ordered_json{{"seed", seed}}; });
+    options = with_sidecar(options, sidecar);
+  }
+  CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path, options));
   std::vector<std::byte> piece;
   for (std::uint64_t begin = 0; begin < size; begin += piece_bytes) {
     if (mode == Mode::polite) CGL_TRY(check_interrupt());
     // Slow enough for a hand, or a test, to interrupt.
-    if (mode != Mode::plain) std::this_thread::sleep_for(std::chrono::microseconds(500));
+    if (interactive) std::this_thread::sleep_for(std::chrono::microseconds(500));
     piece.clear();
     for (std::uint64_t i = begin; i < std::min(size, begin + piece_bytes); ++i) {
       piece.push_back(i < header_bytes ? std::byte{0} : content(seed, i));
@@ -60,11 +71,13 @@ int main(int count, char** words) {
   const auto size = parse_key(count > 2 ? words[2] : "");
   const auto seed = parse_key(count > 3 ? words[3] : "");
   if (!size || !seed) {
-    std::fprintf(stderr, "usage: kill_writer FILE BYTES SEED [plain|polite|stubborn]\n");
+    std::fprintf(stderr, "usage: kill_writer FILE BYTES SEED [plain|sidecar|fresh|polite|stubborn]\n");
     return 2;
   }
   const Status status = write(words[1], *size, *seed,
-                              mode == "polite"     ? Mode::polite
+                              mode == "sidecar"    ? Mode::sidecar
+                              : mode == "fresh"    ? Mode::fresh
+                              : mode == "polite"   ? Mode::polite
                               : mode == "stubborn" ? Mode::stubborn
                                                    : Mode::plain);
   if (status) return 0;

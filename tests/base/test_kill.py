@@ -1,7 +1,8 @@
 """Goals R7, R9 and R22 on a real file system: kill -9 and Ctrl-C at random moments, and a disk that is really full.
 
-The program kill_writer is named by the variable CINGULUM_TEST_KILL_WRITER; CINGULUM_TEST_KILLS is the number of kills (40 unless
-set; the long tier takes 1000). The random moments follow from CINGULUM_TEST_KILL_SEED, which is printed.
+The program kill_writer is named by the variable CINGULUM_TEST_KILL_WRITER, the rest as tests/support/killed_outputs.py says:
+CINGULUM_TEST_KILLS is the number of kills (40 unless set; the long tier takes 1000). The random moments follow from
+CINGULUM_TEST_KILL_SEED, which is printed.
 """
 
 import fcntl
@@ -10,17 +11,19 @@ import pty
 import random
 import signal
 import subprocess
+import sys
 import tempfile
 import termios
 import time
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from killed_outputs import KILLS, SEED, KillCase, Writer  # noqa: E402
+
 # A shell in the background has SIGINT ignored, and so would every program that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 WRITER = os.environ.get("CINGULUM_TEST_KILL_WRITER", "build/bin/kill_writer")
-KILLS = int(os.environ.get("CINGULUM_TEST_KILLS", "40"))
-SEED = int(os.environ.get("CINGULUM_TEST_KILL_SEED", str(random.randrange(2**32))))
 SIZE = 6_000_000
 
 
@@ -68,6 +71,21 @@ class Killed(unittest.TestCase):
             # Otherwise the moments were not spread over the run, and nothing was tested.
             self.assertGreater(counts["old"], 0)
             self.assertGreater(counts["leftovers"], 0)
+
+
+class KilledWithSidecar(KillCase):
+    def writer(self):
+        folder = self.scratch / "out"
+        folder.mkdir()
+        command = lambda variant, force: [WRITER, str(folder / "out.bin"), "600000", str(variant),
+                                          "sidecar" if force else "fresh"]
+        return Writer(folder, ["out.bin"], command)
+
+    def test_file_and_sidecar_fit_whenever_the_writer_is_killed(self):
+        self.kill_often(self.writer())
+
+    def test_file_and_sidecar_fit_before_every_step(self):
+        self.kill_before_every_step(self.writer())
 
 
 class Terminal:

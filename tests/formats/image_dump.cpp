@@ -2,9 +2,9 @@
 //   image_dump read FILE RAW           the header as JSON on stdout, the values as float64 in RAW
 //   image_dump read-float FILE RAW     the same through float32
 //   image_dump read-many               lines "FILE<TAB>RAW" on stdin, one line of JSON each ("error" when refused)
-//   image_dump write SPEC RAW FILE     writes float64 values of RAW as the JSON file SPEC says
-//   image_dump sidecar FILE...         writes FILE.json with the hash of FILE
-//   image_dump fsl BVALS BVECS | mrtrix TABLE    b-values and vectors as JSON
+//   image_dump write SPEC RAW FILE     writes float64 values of RAW as the JSON file SPEC says, with a sidecar if it
+//   does image_dump sidecar FILE...         writes FILE.json with the hash of FILE image_dump fsl BVALS BVECS | mrtrix
+//   TABLE    b-values and vectors as JSON
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -19,6 +19,7 @@
 #include "formats/gradient_table.hpp"
 #include "formats/nifti.hpp"
 #include "formats/nifti_header.hpp"
+#include "formats/output_sidecar.hpp"
 #include "formats/sidecar.hpp"
 
 namespace {
@@ -85,7 +86,12 @@ Result<Json> write(const std::string& spec_path, const std::string& raw, const s
   }
   for (std::size_t i = 0; i < 12; ++i) geometry.voxel_to_world.rows[i] = spec["affine"][i];
   NiftiWriteOptions options;
-  options.file.force = true;
+  options.file.force = spec.value("force", true);
+  if (spec.contains("sidecar")) {
+    const auto sidecar = std::make_shared<OutputSidecar>(path, options.file);
+    sidecar->describe([content = spec["sidecar"]] { return content; });
+    options.file = with_sidecar(options.file, sidecar);
+  }
   const std::string type = spec.value("type", "float32");
   options.type.code = type.starts_with("int")    ? ElementType::Code::integer
                       : type.starts_with("uint") ? ElementType::Code::unsigned_integer

@@ -1,16 +1,9 @@
-"""Goal R7 for the tractogram writers: `cingulum convert` killed at random moments leaves the old or the new file.
+"""Goal R7 for the tractogram writers: `cingulum convert` killed leaves the old or the new file, and verify calls it whole.
 
-CINGULUM names the program; CINGULUM_TEST_KILLS the kills per writer (30 unless set; the long tier takes 1000). The random
-moments follow from CINGULUM_TEST_KILL_SEED, which is printed.
+All is told as tests/support/killed_outputs.py says.
 """
 
-import hashlib
-import os
-import random
-import signal
-import subprocess
-import tempfile
-import time
+import sys
 import unittest
 import zipfile
 from pathlib import Path
@@ -19,20 +12,12 @@ import numpy as np
 
 import hostile_trx
 
-CINGULUM = os.environ.get("CINGULUM", "build/bin/cingulum")
-KILLS = int(os.environ.get("CINGULUM_TEST_KILLS", "30"))
-SEED = int(os.environ.get("CINGULUM_TEST_KILL_SEED", str(random.randrange(2**32))))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from killed_outputs import CINGULUM, KillCase, Writer  # noqa: E402
 
 
-def digest(path):
-    if path.is_dir():
-        parts = sorted((str(p.relative_to(path)), p.read_bytes()) for p in path.rglob("*") if p.is_file())
-        return hashlib.sha256(repr([(n, hashlib.sha256(d).hexdigest()) for n, d in parts]).encode()).hexdigest()
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def make_source(path, seed):
-    count, length = 4000, 60
+def make_source(path, seed, count):
+    length = 60
     generator = np.random.default_rng(seed)
     content = {
         "header.json": hostile_trx.header(NB_STREAMLINES=count, NB_VERTICES=count * length),
@@ -45,57 +30,46 @@ def make_source(path, seed):
             archive.writestr(name, data)
 
 
-class Killed(unittest.TestCase):
-    def kill_often(self, name):
-        choose = random.Random(f"{SEED} {name}")
-        with tempfile.TemporaryDirectory(prefix="cingulum-test-") as temporary:
-            sources = [Path(temporary) / f"{i}.trx" for i in range(2)]
-            for i, source in enumerate(sources):
-                make_source(source, i)
-            folder = Path(temporary) / "out"
-            folder.mkdir()
-            output = folder / name
-            command = lambda i: [CINGULUM, "convert", str(sources[i]), str(output), "--force", "--quiet"]
-            contents, durations = [None, None], []
-            for i in (1, 0, 1, 0):
-                begin = time.monotonic()
-                subprocess.run(command(i), check=True, capture_output=True)
-                durations.append(time.monotonic() - begin)
-                contents[i] = digest(output)
-            self.assertNotEqual(*contents)
-            duration = sorted(durations)[1]
-            before, counts = 0, {"old": 0, "new": 0, "leftovers": 0}
-            for _ in range(KILLS):
-                with subprocess.Popen(command(1 - before), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-                    time.sleep(choose.uniform(0, 1.1 * duration))
-                    process.send_signal(signal.SIGKILL)
-                found = digest(output)
-                self.assertIn(found, contents, f"torn file; seed {SEED}")
-                after = contents.index(found)
-                counts["old" if after == before else "new"] += 1
-                before = after
-                others = [n for n in os.listdir(folder) if n not in (name, name + ".json")]
-                for other in others:
-                    self.assertRegex(other, r"^" + name + r"(\.json)?\.partial-\d+-\d+$")
-                counts["leftovers"] += len(others)
-            subprocess.run(command(before), check=True, capture_output=True)
-            self.assertEqual(sorted(os.listdir(folder)), [name, name + ".json"])
-            print(f"{name}: a run takes {duration * 1e3:.0f} ms; {counts}; seed {SEED}")
-            # Otherwise the moments were not spread over the run, and nothing was tested.
-            self.assertGreater(counts["old"], 0)
-            self.assertGreater(counts["leftovers"], 0)
+class Killed(KillCase):
+    def writer(self, name, count):
+        sources = [self.scratch / f"{variant}.trx" for variant in range(2)]
+        for variant, source in enumerate(sources):
+            make_source(source, variant, count)
+        folder = self.scratch / "out"
+        folder.mkdir()
+        command = lambda variant, force: [CINGULUM, "convert", str(sources[variant]), str(folder / name), "--quiet",
+                                          *(["--force"] if force else [])]
+        return Writer(folder, [name], command)
+
+    def check(self, name):
+        self.kill_often(self.writer(name, 4000))
+
+    def check_steps(self, name):
+        self.kill_before_every_step(self.writer(name, 40))
 
     def test_trx(self):
-        self.kill_often("a.trx")
+        self.check("a.trx")
 
     def test_trx_folder(self):
-        self.kill_often("a.trx.d")
+        self.check("a.trx.d")
 
     def test_trk(self):
-        self.kill_often("a.trk")
+        self.check("a.trk")
 
     def test_tck(self):
-        self.kill_often("a.tck")
+        self.check("a.tck")
+
+    def test_trx_before_every_step(self):
+        self.check_steps("a.trx")
+
+    def test_trx_folder_before_every_step(self):
+        self.check_steps("a.trx.d")
+
+    def test_trk_before_every_step(self):
+        self.check_steps("a.trk")
+
+    def test_tck_before_every_step(self):
+        self.check_steps("a.tck")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 #include "base/json_text.hpp"
 #include "formats/nifti.hpp"
-#include "formats/sidecar.hpp"
+#include "formats/output_sidecar.hpp"
 
 namespace cingulum {
 
@@ -65,12 +65,21 @@ void FitFolder::describe(const ImageGeometry& geometry, std::vector<std::uint32_
   facts_ = std::move(facts);
 }
 
+WriteOptions FitFolder::with_facts(const fs::path& path, Json facts) const {
+  auto sidecar = std::make_shared<OutputSidecar>(path, options_);
+  sidecar->describe([facts = std::move(facts)] { return facts; });
+  return with_sidecar(options_, std::move(sidecar));
+}
+
 Status FitFolder::write_map(const std::string& name, std::span<const float> records, std::size_t columns,
                             std::string_view meaning, ThreadPool& pool, const Json& more) {
   CGL_TRY(make_folder());
   const fs::path path = folder_ / (name + ".nii.gz");
+  Json facts = facts_;
+  facts["meaning"] = meaning;
+  for (const auto& [key, value] : more.items()) facts[key] = value;
   NiftiWriteOptions options;
-  options.file = options_;
+  options.file = with_facts(path, std::move(facts));
   options.description = "cingulum fit: " + name;
   options.pool = &pool;
   std::vector<std::int64_t> further;
@@ -83,10 +92,6 @@ Status FitFolder::write_map(const std::string& name, std::span<const float> reco
     CGL_TRY(writer.append(std::span<const float>(volume)));
   }
   CGL_TRY(writer.commit());
-  Json sidecar = facts_;
-  sidecar["meaning"] = meaning;
-  for (const auto& [key, value] : more.items()) sidecar[key] = value;
-  CGL_TRY(write_sidecar(path, sidecar, options_));
   files_.push_back({{"file", path.filename().string()}, {"volumes", columns}, {"meaning", meaning}});
   return {};
 }
@@ -94,17 +99,16 @@ Status FitFolder::write_map(const std::string& name, std::span<const float> reco
 Status FitFolder::write_mask(std::span<const std::uint8_t> mask, const Json& more, ThreadPool& pool) {
   CGL_TRY(make_folder());
   const fs::path path = folder_ / "mask.nii.gz";
+  Json facts = facts_;
+  facts["meaning"] = "brain mask by median Otsu";
+  for (const auto& [key, value] : more.items()) facts[key] = value;
   NiftiWriteOptions options;
-  options.file = options_;
+  options.file = with_facts(path, std::move(facts));
   options.type = element_type_of<std::uint8_t>();
   options.description = "cingulum fit: mask";
   options.pool = &pool;
   const std::vector<float> values(mask.begin(), mask.end());
   CGL_TRY(write_image(path, geometry_, 1, values, options));
-  Json sidecar = facts_;
-  sidecar["meaning"] = "brain mask by median Otsu";
-  for (const auto& [key, value] : more.items()) sidecar[key] = value;
-  CGL_TRY(write_sidecar(path, sidecar, options_));
   files_.push_back({{"file", "mask.nii.gz"}, {"volumes", 1}, {"meaning", "brain mask by median Otsu"}});
   return {};
 }

@@ -42,6 +42,8 @@ class FitFolder {
 
  private:
   [[nodiscard]] Status make_folder();
+  // The options for an image whose sidecar says `facts`.
+  [[nodiscard]] WriteOptions with_facts(const std::filesystem::path& path, nlohmann::ordered_json facts) const;
 
   std::filesystem::path folder_;
   bool made_ = false;

@@ -10,6 +10,7 @@
 #include "dmri/phantom/phantom_description.hpp"
 #include "formats/gradient_table.hpp"
 #include "formats/nifti.hpp"
+#include "formats/output_sidecar.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/tractogram.hpp"
 #include "numerics/elementary64.hpp"
@@ -190,8 +191,19 @@ Status PhantomWriter::write_bundles() {
 Status PhantomWriter::write_fod() {
   constexpr auto count = static_cast<std::size_t>(numerics::coefficient_count(true_fod_degree, false));
   const TrueFod fod = true_fod(field_, pool_);
+  Json damping = Json::array();
+  for (int l = 0; l <= true_fod_degree; l += 2) damping.push_back(true_fod_damping(l));
+  const auto sidecar = std::make_shared<OutputSidecar>(folder_ / "fod.nii.gz", options_);
+  sidecar->describe([&]() -> Json {
+    return {{"content", "true fODF: a damped delta function per fibre direction, integral = white-matter fraction"},
+            {"sh_basis", "tournier07"},
+            {"frame", "world"},
+            {"sh_order", true_fod_degree},
+            {"damping_by_even_degree", damping},
+            {"preset", request_.model.preset}};
+  });
   NiftiWriteOptions options;
-  options.file = options_;
+  options.file = with_sidecar(options_, sidecar);
   options.pool = &pool_;
   CGL_TRY_ASSIGN(NiftiWriter writer,
                  NiftiWriter::create(folder_ / "fod.nii.gz", geometry(), {static_cast<std::int64_t>(count)}, options));
@@ -203,18 +215,7 @@ Status PhantomWriter::write_fod() {
     CGL_TRY(writer.append(std::span<const float>(volume)));
   }
   CGL_TRY(writer.commit());
-  CGL_TRY(note("fod.nii.gz"));
-  Json damping = Json::array();
-  for (int l = 0; l <= true_fod_degree; l += 2) damping.push_back(true_fod_damping(l));
-  return write_sidecar(
-      folder_ / "fod.nii.gz",
-      {{"content", "true fODF: a damped delta function per fibre direction, integral = white-matter fraction"},
-       {"sh_basis", "tournier07"},
-       {"frame", "world"},
-       {"sh_order", true_fod_degree},
-       {"damping_by_even_degree", damping},
-       {"preset", request_.model.preset}},
-      options_);
+  return note("fod.nii.gz");
 }
 
 Status PhantomWriter::write_fibres() {
