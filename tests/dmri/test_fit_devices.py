@@ -6,8 +6,12 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 PROGRAM = os.environ["CINGULUM"]
 
@@ -74,4 +78,4 @@ class FitDevices(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

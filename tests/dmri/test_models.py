@@ -5,8 +5,10 @@ Tolerances are relative to the largest coefficient of the voxel (our files are f
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 import warnings
@@ -20,8 +22,10 @@ from dipy.reconst.csdeconv import (AxSymShResponse, ConstrainedSphericalDeconvMo
                                    response_from_mask_ssst)
 from dipy.reconst.shm import CsaOdfModel, OpdtModel, sh_to_sf
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
+
 PROGRAM = os.environ["CINGULUM"]
-DATA = os.environ.get("CINGULUM_TEST_DATA", "")
 warnings.simplefilter("ignore")
 
 
@@ -93,9 +97,7 @@ def synthetic(folder, seed=1, b=3000.0, shape=(12, 11, 10), count=64):
 
 
 def real(folder):
-    path = os.path.join(DATA, "dwi-1p8mm-64dir")
-    if not DATA or not os.path.isdir(path):
-        raise unittest.SkipTest("CINGULUM_TEST_DATA has no dwi-1p8mm-64dir")
+    path = suite.need_data("dwi-1p8mm-64dir")
     box = (slice(40, 88), slice(44, 84), slice(37, 42))
     image = nib.load(os.path.join(path, "dwi.nii.gz"))
     mask = load(os.path.join(path, "mask_dipy_otsu.nii.gz"))[box]
@@ -105,9 +107,7 @@ def real(folder):
 
 
 def multi_shell(folder):
-    path = os.path.join(DATA, "dwi-2slices-multishell")
-    if not DATA or not os.path.isdir(path):
-        raise unittest.SkipTest("CINGULUM_TEST_DATA has no dwi-2slices-multishell")
+    path = suite.need_data("dwi-2slices-multishell")
     image = nib.load(os.path.join(path, "b1k_b2k_example_slices_24_38.nii.gz"))
     mask = load(os.path.join(path, "b1k_b2k_example_slices_24_38_mask.nii.gz"))
     box = (slice(20, 84), slice(20, 84), slice(None))
@@ -221,21 +221,20 @@ class Models(unittest.TestCase):
         self.assertLess(relative_error(load(out + "/fod.nii.gz"), expected).max(), 1e-6)
         np.testing.assert_allclose(np.loadtxt(out + "/response_zonal.txt"), zonal)
 
-    def test_the_automatic_response_is_that_of_dipy(self):
-        for make in (lambda folder: synthetic(folder, b=1500.0), real):
-            folder = tempfile.mkdtemp(dir=self.folder)
-            try:
-                series = make(folder)
-            except unittest.SkipTest:
-                continue
-            series.mask[:] = True
-            nib.save(nib.Nifti1Image(series.mask.astype(np.uint8), nib.load(series.path("dwi.nii.gz")).affine),
-                     series.path("mask.nii.gz"))
-            for radius, fa in ((10, 0.7), (2, 0.5)):
-                (values, s0), _ = auto_response_ssst(series.table, series.data, roi_radii=radius, fa_thr=fa)
-                shutil.rmtree(series.path("auto"), ignore_errors=True)
-                out = series.fit("csd", "auto", "--response-radius", radius, "--response-fa", fa, "--sh-order", 4)
-                np.testing.assert_allclose(np.loadtxt(out + "/response.txt"), [*values, s0], rtol=1e-5)
+    def check_automatic_response(self, series):
+        series.mask[:] = True
+        nib.save(nib.Nifti1Image(series.mask.astype(np.uint8), nib.load(series.path("dwi.nii.gz")).affine),
+                 series.path("mask.nii.gz"))
+        for radius, fa in ((10, 0.7), (2, 0.5)):
+            (values, s0), _ = auto_response_ssst(series.table, series.data, roi_radii=radius, fa_thr=fa)
+            out = series.fit("csd", f"auto{radius}", "--response-radius", radius, "--response-fa", fa, "--sh-order", 4)
+            np.testing.assert_allclose(np.loadtxt(out + "/response.txt"), [*values, s0], rtol=1e-5)
+
+    def test_the_automatic_response_is_that_of_dipy_on_synthetic_data(self):
+        self.check_automatic_response(synthetic(self.folder, b=1500.0))
+
+    def test_the_automatic_response_is_that_of_dipy_on_real_data(self):
+        self.check_automatic_response(real(self.folder))
 
     def test_too_few_voxels_for_a_response_are_refused_with_advice(self):
         series = synthetic(self.folder, shape=(6, 5, 4))
@@ -301,7 +300,7 @@ class Models(unittest.TestCase):
                 for vector in vectors:
                     self.assertLess(np.abs(vectors + vector).sum(axis=1).min(), 1e-4 * np.abs(vectors).max())
 
-    @unittest.skipUnless(shutil.which("sh2amp"), "MRtrix3 is not installed")
+    @suite.needs("mrtrix")
     def test_mrtrix_reads_the_same_amplitudes_in_scanner_axes(self):
         """An oblique image with a negative determinant: MRtrix3 samples our file in world axes."""
         series = synthetic(self.folder, seed=7, shape=(6, 5, 4))
@@ -376,9 +375,7 @@ class Models(unittest.TestCase):
         self.assertIn("66 b-values", run.stderr)
 
     def test_a_wrong_frame_of_the_vectors_stops_the_run_and_auto_takes_the_right_one(self):
-        path = os.path.join(DATA, "dwi-1p8mm-64dir")
-        if not DATA or not os.path.isdir(path):
-            self.skipTest("CINGULUM_TEST_DATA has no dwi-1p8mm-64dir")
+        path = suite.need_data("dwi-1p8mm-64dir")
         common = (f"{path}/dwi.nii.gz", "--bvals", f"{path}/dwi.bval", "--bvecs", f"{path}/dwi.bvec", "--mask",
                   f"{path}/mask_dipy_otsu.nii.gz", "--model", "opdt", "--out", os.path.join(self.folder, "out"))
         run = run_fit(*common, check=False)
@@ -554,4 +551,4 @@ class FitAndTrack(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    suite.main(verbosity=2)

@@ -6,8 +6,8 @@ CINGULUM_TEST_IMAGE_DUMP names the program image_dump; CINGULUM_TEST_DATA the fo
 import itertools
 import json
 import os
-import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -15,6 +15,9 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 from dipy.io.gradients import read_bvals_bvecs
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 DUMP = os.environ.get("CINGULUM_TEST_IMAGE_DUMP", "build/bin/image_dump")
 DATA = os.environ.get("CINGULUM_TEST_DATA", "")
@@ -38,7 +41,7 @@ def unit(vectors):
     return vectors / np.where(lengths > 0, lengths, 1)[:, None]
 
 
-@unittest.skipUnless(DATA, "CINGULUM_TEST_DATA is not set")
+@suite.needs("data")
 class RealTables(unittest.TestCase):
     def test_numbers_equal_dipys(self):
         for bval, bvec in PAIRS:
@@ -65,7 +68,7 @@ class RealTables(unittest.TestCase):
             self.assertEqual(again["b_values"], found["b_values"])
 
 
-@unittest.skipUnless(DATA and shutil.which("mrconvert"), "needs CINGULUM_TEST_DATA and MRtrix3")
+@suite.needs("data", "mrtrix")
 class Frames(unittest.TestCase):
     def test_fsl_and_world_frames_agree_with_mrtrix_for_every_orientation(self):
         """MRtrix writes one series with its axes in every order and sense, with FSL files and its own table to each."""
@@ -99,4 +102,4 @@ class Frames(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

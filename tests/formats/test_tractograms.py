@@ -10,6 +10,7 @@ import resource
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 import warnings
@@ -23,6 +24,9 @@ from nibabel.streamlines.tck import TckFile
 from trx import trx_file_memmap as trx_python
 
 import hostile_trx
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 CINGULUM = os.environ.get("CINGULUM", "build/bin/cingulum")
 DATA = os.environ.get("CINGULUM_TEST_DATA", "")
@@ -230,7 +234,7 @@ class Tck(Case):
         self.convert(path, "b.tck")
         self.assert_equal_lists(nib.streamlines.load(self.folder / "b.tck").streamlines, streamlines)
 
-    @unittest.skipUnless(shutil.which("tckinfo"), "MRtrix3 is not installed")
+    @suite.needs("mrtrix")
     def test_mrtrix_reads_ours(self):
         streamlines = random_streamlines(8, (30, 5, 12))
         path = self.folder / "a.tck"
@@ -246,7 +250,7 @@ class Tck(Case):
             found = np.loadtxt(dump)
             np.testing.assert_allclose(found, lengths, rtol=1e-5)
 
-    @unittest.skipUnless(shutil.which("tckconvert"), "MRtrix3 is not installed")
+    @suite.needs("mrtrix")
     def test_files_by_mrtrix_are_read(self):
         points = self.folder / "s-[].txt"
         streamlines = random_streamlines(9, (4, 7))
@@ -533,7 +537,7 @@ class Conversion(Case):
             (self.folder / target).unlink()
 
 
-@unittest.skipUnless(DATA, "CINGULUM_TEST_DATA is not set")
+@suite.needs("data")
 class RealFiles(Case):
     # Where we and nibabel disagree on purpose.
     EXCEPTIONS = {}
@@ -585,4 +589,4 @@ class RealFiles(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(warnings="ignore")
+    suite.main(warnings="ignore")

@@ -12,6 +12,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 import zlib
@@ -19,6 +20,9 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
 DATA = os.environ.get("CINGULUM_TEST_DATA")
@@ -220,7 +224,7 @@ class Numbers(WithFolder):
             self.assertEqual(page.problems, [])
             self.check_numbers(name, read, page.figures, json.loads(result.stdout))
 
-    @unittest.skipUnless(DATA, "CINGULUM_TEST_DATA is not set")
+    @suite.needs("data")
     def test_numbers_equal_nibabel_on_real_files(self):
         for name in ("hardi-lr-superiorfrontal.trk", "mrtrix_sift_phantom.tck", "tract.SLF1_R.tck", "tract.IFOF_R.trk"):
             path = Path(DATA) / "tractograms" / name
@@ -283,7 +287,7 @@ class Density(WithFolder):
         np.testing.assert_array_equal(counted[~doubtful], expected[~doubtful])
         self.assertGreater(expected.sum(), 500)
 
-    @unittest.skipUnless(shutil.which("tckmap"), "MRtrix3 is not installed")
+    @suite.needs("mrtrix")
     def test_visited_voxels_equal_mrtrix(self):
         """tckmap -precise gives the length of streamlines in each voxel: above zero exactly where we count. It joins
         points by splines, so the streamlines are straight. Its plain map counts streamlines along resampled points (50
@@ -411,4 +415,4 @@ class Score(WithFolder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

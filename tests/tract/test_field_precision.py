@@ -2,11 +2,16 @@
 bytes on every device that is there, the sidecar says it, what cannot be is refused before anything is written."""
 import json
 import os
+import pathlib
+import sys
 import unittest
 
 import numpy as np
 
 from tracking import Folder, run, track, track_json, write_image
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 
 def device_names():
@@ -109,4 +114,4 @@ class FieldPrecision(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

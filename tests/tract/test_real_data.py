@@ -3,6 +3,7 @@ than the default, and a slab of it is tracked. CINGULUM_TEST_LONG=1 tracks the w
 docs/tractography.md."""
 import os
 import pathlib
+import sys
 import unittest
 
 import nibabel as nib
@@ -10,15 +11,17 @@ import numpy as np
 
 from tracking import LONG, Folder, lengths, read_trx, track, track_json
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
+
 DATA = pathlib.Path(os.environ.get("CINGULUM_TEST_DATA", "")) / "dwi-1p8mm-64dir"
 GETTERS = ("boot", "prob", "ptt", "det", "closest", "tensor")
 
 
-@unittest.skipUnless(os.environ.get("CINGULUM_TEST_DATA") and (DATA / "dwi.nii.gz").exists(),
-                     "CINGULUM_TEST_DATA does not hold dwi-1p8mm-64dir")
 class RealSeries(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        suite.need_data("dwi-1p8mm-64dir")
         cls.folder = Folder()
         mask = nib.load(DATA / "mask_dipy_otsu.nii.gz")
         values = np.asarray(mask.dataobj).astype(np.uint8)
@@ -77,4 +80,4 @@ class RealSeries(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

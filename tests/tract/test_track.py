@@ -581,4 +581,9 @@ class Interruption(WithPhantom):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    import pathlib
+
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main()
