@@ -188,7 +188,10 @@ class Verify(WithFolder):
     def test_a_damaged_sidecar_is_told(self):
         path = self.image()
         (self.folder / "a.nii.json").write_text("{")
-        self.assertEqual(run("verify", path).returncode, 1)
+        result = run("verify", path)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("a.nii.json", result.stdout)
+        self.assertIn(f"{path}: DAMAGED", result.stdout)
 
     def test_every_random_edit_is_found(self):
         """R4: formats without a checksum of their own, with a sidecar."""
