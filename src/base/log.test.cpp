@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -68,6 +68,7 @@ TEST(Log, writes_whole_lines_from_many_threads) {
     }
   }
   EXPECT_EQ(captured.pieces.size(), 2000U);
+  EXPECT_EQ(std::set<std::string>(captured.pieces.begin(), captured.pieces.end()).size(), 2000U) << "each line once";
   for (const std::string& piece : captured.pieces) {
     EXPECT_TRUE(piece.starts_with("cingulum: thread ") && piece.ends_with(" end\n")) << piece;
   }
