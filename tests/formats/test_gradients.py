@@ -41,6 +41,35 @@ def unit(vectors):
     return vectors / np.where(lengths > 0, lengths, 1)[:, None]
 
 
+class SmallTables(unittest.TestCase):
+    """By hand: what stands at the limits."""
+
+    def table(self, b_values, vectors):
+        with tempfile.TemporaryDirectory(prefix="cingulum-test-") as folder:
+            bval, bvec = Path(folder) / "a.bval", Path(folder) / "a.bvec"
+            bval.write_text(" ".join(map(str, b_values)))
+            bvec.write_text("\n".join(" ".join(map(str, row)) for row in zip(*vectors)))
+            return dump("fsl", bval, bvec)
+
+    def test_a_volume_of_b_50_needs_no_direction_and_one_above_does(self):
+        rest = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
+        found = self.table([0, 50, 1000, 1000, 1000], [(0, 0, 0), (0, 0, 0), *rest])
+        self.assertEqual(found["vectors"][1], [0, 0, 0])
+        self.assertEqual(found["warnings"], [])
+        with self.assertRaisesRegex(AssertionError, "volume 1: b = 50.5 and no direction"):
+            self.table([0, 50.5, 1000, 1000, 1000], [(0, 0, 0), (0, 0, 0), *rest])
+
+    def test_the_worst_of_several_lengths_is_named_and_all_are_normalised(self):
+        found = self.table([0, 1000, 1000, 1000, 1000], [(0, 0, 0), (0.5, 0, 0), (0, 3, 0), (0, 0, 1.5), (1, 0, 0)])
+        self.assertEqual(found["warnings"], ["3 of 5 vectors are not of unit length (worst 3): normalised, the b-values "
+                                             "are kept as they are"])
+        self.assertEqual(found["vectors"][1:], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]])
+
+    def test_one_volume_is_a_table(self):
+        found = self.table([1000], [(0, 0.6, 0.8)])
+        self.assertEqual((found["b_values"], found["vectors"]), ([1000], [[0, 0.6, 0.8]]))
+
+
 @suite.needs("data")
 class RealTables(unittest.TestCase):
     def test_numbers_equal_dipys(self):

@@ -223,6 +223,28 @@ class Trk(Case):
         for key in ("id", "ends"):
             np.testing.assert_array_equal(a.tractogram.data_per_streamline[key], b.tractogram.data_per_streamline[key])
 
+    def test_as_many_streamlines_without_points_as_fit_are_read(self):
+        """Nothing but their counts: the file is not a byte longer than the header needs."""
+        path = self.save_by_nibabel("a.trk", reference("ras"), random_streamlines(6, (1,)), fields=False)
+        header = bytearray(path.read_bytes()[:1000])
+        header[988:992] = struct.pack("<i", 3)
+        path.write_bytes(bytes(header) + b"\0" * 12)
+        summary = self.convert(path, "a.tck")
+        self.assertEqual((summary["streamlines"], summary["points"]), (3, 0))
+        path.write_bytes(bytes(header) + b"\0" * 11)
+        self.convert(path, "b.tck", fails="1011 bytes are too few for the 3 streamlines of the header")
+
+    def test_names_that_fill_the_columns_and_names_of_nothing(self):
+        path = self.save_by_nibabel("a.trk", reference("ras"), random_streamlines(6))
+        content = bytearray(path.read_bytes())
+        self.assertEqual(struct.unpack("<h", content[36:38])[0], 4)  # fa and direction
+        # A third name with zero columns, as nibabel itself writes for an empty field.
+        content[38 + 2 * 20:38 + 3 * 20] = b"none\x000".ljust(20, b"\0")
+        path.write_bytes(content)
+        self.convert(path, "a.trx")
+        found = read_trx(self.folder / "a.trx")
+        self.assertEqual(sorted(name for name in found if name.startswith("dpv/")), ["dpv/direction", "dpv/fa"])
+
     def test_a_version_1_file_is_read_as_nibabel_does(self):
         path = self.save_by_nibabel("a.trk", reference("ras"), random_streamlines(5))
         content = bytearray(path.read_bytes())
@@ -241,6 +263,17 @@ class Tck(Case):
         nib.streamlines.save(TckFile(Tractogram(streamlines, affine_to_rasmm=np.eye(4))), path)
         self.convert(path, "b.tck")
         self.assert_equal_lists(nib.streamlines.load(self.folder / "b.tck").streamlines, streamlines)
+
+    def test_a_header_that_counts_wrong_is_a_warning(self):
+        path = self.folder / "a.tck"
+        nib.streamlines.save(TckFile(Tractogram(random_streamlines(7), affine_to_rasmm=np.eye(4))), path)
+        content = path.read_bytes()
+        self.assertEqual(content.count(b"count: 0000000005"), 1)
+        for count, warnings in ((b"0000000005", []), (b"0000000006", [f"{path}: the header counts 6 streamlines, the file has 5"])):
+            path.write_bytes(content.replace(b"count: 0000000005", b"count: " + count))
+            summary = self.convert(path, "b.tck", "--force")
+            self.assertEqual(summary["streamlines"], 5)
+            self.assertEqual([text for text in summary["warnings"] if "counts" in text], warnings)
 
     @suite.needs("mrtrix")
     def test_mrtrix_reads_ours(self):
