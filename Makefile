@@ -6,7 +6,7 @@
 #   WERROR=ON|OFF                            whether warnings are errors, as in CI; remembered by the build folder
 #   UNITY=ON|OFF                             whether the files of a folder are compiled together; remembered, too
 #   JOBS=N                                   parallel compilations and tests
-#   CINGULUM_TEST_REQUIRE=data,mrtrix        what tests need and must be there: they fail without it instead of being skipped
+#   CINGULUM_TEST_REQUIRE=data,mrtrix        what must be there: tests that lack it fail instead of being skipped
 
 CINGULUM_CUDA ?= ON
 CINGULUM_WEBGPU ?= ON
@@ -15,10 +15,10 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export CINGULUM_CUDA CINGULUM_WEBGPU
 # Tests run in folders of their own, so the name of the real data must not depend on where one stands. A folder that is not
-# there is said and leaves the variable empty: those tests are then skipped, each with its reason.
+# there is said and leaves the variable empty: those tests are then skipped, each with its reason, or fail (see above).
 ifdef CINGULUM_TEST_DATA
 ifeq ($(realpath $(CINGULUM_TEST_DATA)),)
-$(warning CINGULUM_TEST_DATA=$(CINGULUM_TEST_DATA): no such folder, tests on real data will be skipped)
+$(warning CINGULUM_TEST_DATA=$(CINGULUM_TEST_DATA): no such folder, tests on real data cannot run)
 endif
 override CINGULUM_TEST_DATA := $(realpath $(CINGULUM_TEST_DATA))
 export CINGULUM_TEST_DATA
@@ -90,8 +90,8 @@ test-web: build-tests bootstrap-web
 	@CINGULUM_TEST_REQUIRE=$(CINGULUM_TEST_REQUIRE),chromium \
 	  tools/run-tests $(BUILD) -j $(JOBS) -L '^web$$' --no-tests=$(if $(filter OFF,$(CINGULUM_WEBGPU)),ignore,error)
 
-# Parsers on their corpus, files, rings and the foundation under the address and undefined-behaviour sanitizers: what is quick
-# enough for every change. `make dev` does it for all tests.
+# Parsers on their corpus, files, streamlines, base and rings under the address and undefined-behaviour sanitizers: what is
+# quick enough for every change. `make dev` does it for all tests.
 SANITIZED := test_base test_formats test_streamlines test_ring fuzz
 SANITIZED_LABELS := ^($(subst $() ,|,$(SANITIZED)))$$
 test-sanitized: bootstrap-test

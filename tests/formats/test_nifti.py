@@ -424,7 +424,8 @@ class RealData(WithDump):
                     np.testing.assert_allclose(self.affine_of(header), image.affine[:3], atol=1e-5)
                 seen["read"] += 1
         print(seen)
-        self.assertGreater(seen["read"], 10)
+        self.assertGreaterEqual(seen["read"], 21)
+        self.assertGreaterEqual(seen["refused"], 3)
 
 
 if __name__ == "__main__":
