@@ -6,6 +6,7 @@
 #   WERROR=ON|OFF                            whether warnings are errors, as in CI; remembered by the build folder
 #   UNITY=ON|OFF                             whether the files of a folder are compiled together; remembered, too
 #   JOBS=N                                   parallel compilations and tests
+#   CINGULUM_TEST_REQUIRE=data,mrtrix        what must be there: tests that lack it fail instead of being skipped
 
 CINGULUM_CUDA ?= ON
 CINGULUM_WEBGPU ?= ON
@@ -14,10 +15,10 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 export CINGULUM_CUDA CINGULUM_WEBGPU
 # Tests run in folders of their own, so the name of the real data must not depend on where one stands. A folder that is not
-# there is said and leaves the variable empty: those tests are then skipped, each with its reason.
+# there is said and leaves the variable empty: those tests are then skipped, each with its reason, or fail (see above).
 ifdef CINGULUM_TEST_DATA
 ifeq ($(realpath $(CINGULUM_TEST_DATA)),)
-$(warning CINGULUM_TEST_DATA=$(CINGULUM_TEST_DATA): no such folder, tests on real data will be skipped)
+$(warning CINGULUM_TEST_DATA=$(CINGULUM_TEST_DATA): no such folder, tests on real data cannot run)
 endif
 override CINGULUM_TEST_DATA := $(realpath $(CINGULUM_TEST_DATA))
 export CINGULUM_TEST_DATA
@@ -36,20 +37,22 @@ TESTING = -DBUILD_TESTING=$$(test -e $(BUILD)/.bootstrap-test && echo ON || echo
 # Runs a command, says how many minutes it took and notes it in build/minutes.txt: $(call part,NAME,COMMAND)
 part = tools/timed $(BUILD)/minutes.txt $(1) $(2)
 
-.PHONY: all bootstrap bootstrap-test bootstrap-bench configure build build-tests build-benches test test-long test-cluster \
-        test-web demo docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench bench fuzz clean help
+.PHONY: all bootstrap bootstrap-test bootstrap-web bootstrap-bench configure build build-tests build-benches test test-long test-cluster \
+        test-web test-sanitized demo docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench bench fuzz clean help
 .NOTPARALLEL:
 
 all: build
 
 help:
 	@sed -n 's/^# *//p;/^$$/q' Makefile
-	@echo "targets: all test test-long test-cluster test-web demo bench fuzz docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench clean"
+	@echo "targets: all test test-long test-cluster test-web test-sanitized demo bench fuzz docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench clean"
 
 bootstrap:
 	@$(call part,bootstrap,tools/bootstrap $(BUILD))
 bootstrap-test:
 	@$(call part,bootstrap,tools/bootstrap $(BUILD) test)
+bootstrap-web:
+	@$(call part,bootstrap,tools/bootstrap $(BUILD) test web)
 bootstrap-bench:
 	@$(call part,bootstrap,tools/bootstrap $(BUILD) test bench)
 
@@ -72,15 +75,29 @@ build-benches: bootstrap-bench
 	@$(CONFIGURE)
 	@$(call part,benches,$(CMAKE) --build $(BUILD) -j $(JOBS) --target benches cingulum_program)
 
-# The list of devices comes first: it says why tests of an absent one are skipped. Minutes are printed before ctest's
-# summary, which is repeated so that it stands at the end.
+# The list of devices comes first: it says why tests of an absent one are skipped. Minutes, and how many tests were skipped
+# for which reason, are printed before ctest's summary, which is repeated so that it stands at the end.
 test: build-tests
 	@$(BUILD)/bin/cingulum devices
-	@tools/run-tests $(BUILD) -j $(JOBS)
+	@tools/run-tests $(BUILD) -j $(JOBS) -LE '^(web|cluster)$$'
 
-# Several nodes on one machine; the browser. Both are filled by what is planned.
-test-cluster test-web: build-tests
-	@tools/run-tests $(BUILD) -j $(JOBS) -L $(@:test-%=%) --no-tests=ignore
+# Several nodes on one machine: filled by what is planned.
+test-cluster: build-tests
+	@tools/run-tests $(BUILD) -j $(JOBS) -L '^cluster$$' --no-tests=ignore
+
+# In a browser, which is installed: where it is not there after all, that is a failure.
+test-web: build-tests bootstrap-web
+	@CINGULUM_TEST_REQUIRE=$(CINGULUM_TEST_REQUIRE),chromium \
+	  tools/run-tests $(BUILD) -j $(JOBS) -L '^web$$' --no-tests=$(if $(filter OFF,$(CINGULUM_WEBGPU)),ignore,error)
+
+# Parsers on their corpus, files, streamlines, base and rings under the address and undefined-behaviour sanitizers: what is
+# quick enough for every change. `make dev` does it for all tests.
+SANITIZED := test_base test_formats test_streamlines test_ring fuzz
+SANITIZED_LABELS := ^($(subst $() ,|,$(SANITIZED)))$$
+test-sanitized: bootstrap-test
+	@$(CMAKE) --preset sanitized > $(BUILD)/configure-sanitized.log || { cat $(BUILD)/configure-sanitized.log; exit 1; }
+	@$(call part,build-sanitized,$(CMAKE) --build build-sanitized -j $(JOBS) --target $(SANITIZED))
+	@$(call part,test-sanitized,$(CTEST) --test-dir build-sanitized --output-on-failure -j $(JOBS) -L '$(SANITIZED_LABELS)')
 
 # The full counts of the reliability goals, in parts of at most 45 minutes each: make test-long PART=kill
 PART ?= all
@@ -132,4 +149,4 @@ gpu-bench:
 	@tools/gpu-bench
 
 clean:
-	rm -rf build build-dev build-tsan build-fuzz
+	rm -rf build build-dev build-sanitized build-tsan build-fuzz build-off

@@ -5,12 +5,14 @@
     formats uses base and numerics, zarr uses base;  streamlines uses numerics, base, formats;  dmri uses those and
     streamlines, its cuda/ also device;  report uses all of these and tract;  measure uses what tract uses, and tract.
 Within ring, only ring/edge and ring/workloads include ring/edge: actors and runtime encode nothing.
-Only files under */cuda and */webgpu include a header of CUDA or WebGPU. Exits with 1 and the offending lines when broken.
+Only files under */cuda and */webgpu include a header of CUDA or WebGPU. Exits with 1 and the offending lines when broken;
+before that it proves itself on samples.
 """
 import argparse
 import pathlib
 import re
 import sys
+import tempfile
 
 # folder -> the folders it may include, besides itself
 ALLOWED = {
@@ -36,8 +38,9 @@ VENDOR = re.compile(r"^(cuda.*\.h|nvrtc\.h|nvml\.h|cufile\.h|webgpu\.h|wgpu\.h|c
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
-def check(source: pathlib.Path) -> list[str]:
+def check(source: pathlib.Path, at_least: int = 0) -> list[str]:
     problems = []
+    looked_at = 0
     for path in sorted(source.rglob("*")):
         if path.suffix not in {".hpp", ".cpp", ".cu", ".cuh"} or not path.is_file():
             continue
@@ -56,6 +59,7 @@ def check(source: pathlib.Path) -> list[str]:
             if not match:
                 continue
             kind, target = match.groups()
+            looked_at += 1
             where = f"{relative}:{number}: includes {target}"
             if VENDOR.match(target) and not in_backend:
                 problems.append(f"{where}: only files under cuda/ and webgpu/ include a vendor's header")
@@ -74,12 +78,47 @@ def check(source: pathlib.Path) -> list[str]:
                 problems.append(f"{where}: within ring, only ring/edge and ring/workloads use ring/edge")
             elif any(f"/{backend}/" in target for backend in ("cuda", "webgpu")) and not in_backend:
                 problems.append(f"{where}: a backend's header outside its folder")
+    if looked_at < at_least:
+        problems.append(f"only {looked_at} includes were looked at: is {source} the folder src/?")
     return problems
+
+
+# A file, its include, and what is said of it; nothing where it is allowed.
+SAMPLES = [
+    ("base/a.hpp", '"base/b.hpp"', ""), ("base/a.cpp", '"device/b.hpp"', "base may use nothing"),
+    ("numerics/a.hpp", '"base/b.hpp"', "numerics may use nothing"), ("device/a.cpp", '"ring/b.hpp"', "device may use base, numerics"),
+    ("formats/a.cpp", '"streamlines/b.hpp"', "formats may use"), ("dmri/models/a.cpp", '"device/b.hpp"', "dmri may use"),
+    ("dmri/models/cuda/a.cpp", '"device/b.hpp"', ""), ("tract/a.cpp", '"report/b.hpp"', "tract may use"),
+    ("report/a.cpp", '"cli/b.hpp"', "report may use"), ("cli/a.cpp", '"measure/b.hpp"', ""),
+    ("base/a.cpp", "<cuda_runtime.h>", "vendor's header"), ("device/webgpu/a.cpp", "<webgpu.h>", ""),
+    ("tract/a.cpp", '"device/cuda/b.hpp"', "a backend's header"), ("ring/actor/a.cpp", '"ring/edge/b.hpp"', "only ring/edge"),
+    ("ring/workloads/a.cpp", '"ring/edge/b.hpp"', ""), ("base/a.cpp", '"b.hpp"', "written from src/"),
+    ("base/a.test.cpp", '"support/b.hpp"', ""), ("base/a.cpp", '"support/b.hpp"', "written from src/"),
+    ("other/a.cpp", '"base/b.hpp"', "not in the plan"),
+]
+
+
+def self_test() -> str:
+    for name, include, expected in SAMPLES:
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / name
+            path.parent.mkdir(parents=True)
+            path.write_text(f"  # include {include}  // a comment\n", encoding="utf-8")
+            found = check(pathlib.Path(folder))
+            if len(found) != (expected != "") or (found and expected not in found[0]):
+                return f"of {include} in {name} it says {found} instead of '{expected}'"
+            if not check(pathlib.Path(folder), 2):
+                return "a check that looks at nearly nothing passes"
+    return ""
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=pathlib.Path, help="the folder src/")
-    found = check(parser.parse_args().source)
+    source = parser.parse_args().source
+    wrong = self_test()
+    if wrong:
+        sys.exit(f"this check does not work: {wrong}")
+    found = check(source, 1000)
     print("\n".join(found) if found else "the direction of dependence holds")
     sys.exit(1 if found else 0)

@@ -132,13 +132,15 @@ def types_of(text: str) -> list[tuple[str, str, int, str]]:
     return found
 
 
-def check(source: pathlib.Path) -> list[str]:
+def check(source: pathlib.Path, at_least: int = 0) -> list[str]:
     places: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for path in sorted(source.rglob("*")):
         if path.suffix not in SUFFIXES or not path.is_file():
             continue
         for namespace, name, line, meaning in types_of(path.read_text(encoding="utf-8")):
             places.setdefault((namespace, name), []).append((meaning, f"{path.relative_to(source)}:{line}"))
+    if len(places) < at_least:
+        return [f"only {len(places)} types were found: is {source} the folder src/?"]
     return [f"{namespace}::{name} is defined in {', '.join(place for _, place in where)}"
             for (namespace, name), where in sorted(places.items())
             if len(where) > 1 and (where[0][0] == "" or len({meaning for meaning, _ in where}) > 1)]
@@ -174,6 +176,8 @@ def self_test() -> str:
             (pathlib.Path(folder) / "two.cpp").write_text(second, encoding="utf-8")
             if bool(check(pathlib.Path(folder))) != is_wrong:
                 return f"'{second}' is {'no' if is_wrong else 'a'} second type to it"
+        if not check(pathlib.Path(folder), 10):
+            return "a check that looks at nearly nothing passes"
     return ""
 
 
@@ -184,6 +188,6 @@ if __name__ == "__main__":
     wrong = self_test()
     if wrong:
         sys.exit(f"this check does not work: {wrong}")
-    found = check(arguments.source)
+    found = check(arguments.source, 400)
     print("\n".join(found) if found else "every name is one type")
     sys.exit(1 if found else 0)

@@ -30,6 +30,7 @@ def without_comment(line: str) -> str:
 
 def check(source: pathlib.Path) -> list[str]:
     problems = []
+    looked_at = 0
     for path in sorted(source.rglob("*")):
         relative = path.relative_to(source)
         if path.suffix not in {".hpp", ".cpp", ".cu", ".cuh"} or path.name.endswith(".test.cpp"):
@@ -38,8 +39,11 @@ def check(source: pathlib.Path) -> list[str]:
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for text in STRING.findall(without_comment(line)):
+                looked_at += 1
                 if OPTION.search(text):
                     problems.append(f"{relative}:{number}: {text} spells an option; use argument_name(\"...\")")
+    if looked_at < 1000:
+        problems.append(f"only {looked_at} texts were looked at: is {source} the folder src/?")
     return problems
 
 

@@ -19,6 +19,10 @@ TEST(EditDistance, counts_insertions_deletions_replacements_and_swaps) {
 TEST(NearestName, finds_typing_mistakes_and_beginnings_and_nothing_far) {
   EXPECT_EQ(nearest_name("devcies", verbs), "devices");
   EXPECT_EQ(nearest_name("trak", verbs), "track");
+  // The first of equals, and one edit is allowed in a name of two letters.
+  EXPECT_EQ(nearest_name("bat", std::vector<std::string>{"cat", "rat"}), "cat");
+  EXPECT_EQ(nearest_name("ab", std::vector<std::string>{"cb"}), "cb");
+  EXPECT_EQ(nearest_name("a", std::vector<std::string>{"b"}), "") << "nothing of it is left";
   EXPECT_EQ(nearest_name("set", verbs), "settings");
   EXPECT_EQ(nearest_name("tractography", verbs), "");
   EXPECT_EQ(nearest_name("abcdyz", std::vector<std::string>{"abcdef"}), "abcdef");

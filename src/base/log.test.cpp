@@ -1,8 +1,13 @@
 #include "base/log.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <sstream>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -68,6 +73,7 @@ TEST(Log, writes_whole_lines_from_many_threads) {
     }
   }
   EXPECT_EQ(captured.pieces.size(), 2000U);
+  EXPECT_EQ(std::set<std::string>(captured.pieces.begin(), captured.pieces.end()).size(), 2000U) << "each line once";
   for (const std::string& piece : captured.pieces) {
     EXPECT_TRUE(piece.starts_with("cingulum: thread ") && piece.ends_with(" end\n")) << piece;
   }
@@ -95,6 +101,44 @@ TEST(TalkStream, shows_no_status_where_there_is_no_terminal) {
   captured.stream.set_status("50%");
   captured.stream.clear_status();
   EXPECT_EQ(captured.text(), "");
+}
+
+int told_of_signals = -1;
+
+// A pipe that nobody empties holds the line up until signals have come, each of which ends the system call.
+TEST(TalkStream, that_is_standard_error_loses_nothing_to_signals) {
+  int talk[2], signals[2];
+  ASSERT_EQ(::pipe(talk), 0);
+  ASSERT_EQ(::pipe(signals), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(talk[0]);
+    ::dup2(talk[1], STDERR_FILENO);
+    ::close(talk[1]);
+    told_of_signals = signals[1];
+    ::fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+    while (::write(STDERR_FILENO, "x", 1) == 1) continue;
+    ::fcntl(STDERR_FILENO, F_SETFL, 0);
+    struct sigaction action {};  // without SA_RESTART
+    action.sa_handler = [](int) { static_cast<void>(!::write(told_of_signals, "s", 1)); };
+    ::sigaction(SIGALRM, &action, nullptr);
+    const itimerval every_5_ms = {{0, 5000}, {0, 5000}};
+    ::setitimer(ITIMER_REAL, &every_5_ms, nullptr);
+    TalkStream::standard_error().write_line("a line");
+    ::_exit(0);
+  }
+  ::close(talk[1]);
+  ::close(signals[1]);
+  char byte = 0;
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(::read(signals[0], &byte, 1), 1) << "the child ended before its line was read";
+  std::string text;
+  while (::read(talk[0], &byte, 1) == 1) text.push_back(byte);
+  ::close(talk[0]);
+  ::close(signals[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(text.ends_with("xa line\n")) << text.substr(text.size() - std::min<std::size_t>(text.size(), 20));
 }
 
 TEST(LogLevel, names_lead_back_to_levels) {

@@ -132,6 +132,17 @@ TEST(Progress, follows_the_recent_rate_more_than_the_old_one) {
   EXPECT_NE(stage.pieces.back().find(", 101/s, "), std::string::npos) << stage.pieces.back();
 }
 
+TEST(Progress, says_a_hundred_percent_only_when_all_is_done) {
+  for (const bool terminal : {true, false}) {
+    Stage stage(terminal);
+    Progress progress("tracking", 1000, "seeds", stage.options());
+    stage.now += 10s;
+    progress.advance(999);
+    ASSERT_EQ(stage.pieces.size(), 1U);
+    EXPECT_NE(stage.pieces[0].find(" 99% 999 of 1 000 seeds"), std::string::npos) << stage.pieces[0];
+  }
+}
+
 TEST(Progress, shows_more_than_all_as_all) {
   Stage stage(true);
   Progress progress("tracking", 10, "seeds", stage.options());

@@ -52,7 +52,17 @@ TEST(Durations, are_printed_with_two_units_at_most) {
   EXPECT_EQ(printed(0.9999), "1.0 s");
   EXPECT_EQ(printed(3.42), "3.4 s");
   EXPECT_EQ(printed(59.97), "1 min 00 s");
+  EXPECT_EQ(printed(60), "1 min 00 s");
   EXPECT_EQ(printed(125), "2 min 05 s");
+  EXPECT_EQ(printed(3599), "59 min 59 s");
+  EXPECT_EQ(printed(3600), "1 h 00 min");
+  EXPECT_EQ(printed(3629), "1 h 00 min");
+  EXPECT_EQ(printed(3630), "1 h 01 min") << "rounded, not cut";
+  EXPECT_EQ(printed(86399), "1 d 00 h");
+  EXPECT_EQ(printed(86400), "1 d 00 h");
+  EXPECT_EQ(printed(86400 + 1800), "1 d 01 h");
+  EXPECT_EQ(printed(0), "0 ms");
+  EXPECT_EQ(printed(-1), "0 s");
   EXPECT_EQ(printed(3720), "1 h 02 min");
   EXPECT_EQ(printed(86400 * 3 + 4 * 3600), "3 d 04 h");
   EXPECT_EQ(printed(std::numeric_limits<double>::infinity()), "very long");
@@ -80,6 +90,7 @@ TEST(ParseNumbers, take_the_whole_text_or_nothing) {
   }
   EXPECT_EQ(*parse_key("18446744073709551615"), ~std::uint64_t{0});
   EXPECT_EQ(*parse_key("0xFeed"), 0xfeedU);
+  EXPECT_EQ(*parse_key("0XFEED"), 0xfeedU);
   for (const std::string text : {"", "-1", "0x", "18446744073709551616", "0x10000000000000000"}) {
     EXPECT_FALSE(parse_key(text)) << text;
   }

@@ -107,6 +107,7 @@ TEST(Program, refuses_to_work_with_a_malformed_setting_but_explains_and_lists) {
   const Outcome listed = run({"settings", "--json"}, all_verbs(), malformed);
   EXPECT_EQ(listed.code, 2);
   const auto list = nlohmann::json::parse(listed.out);
+  EXPECT_EQ(list.size(), setting_list().size());
   for (const auto& entry : list) EXPECT_EQ(entry["valid"], entry["name"] != "CINGULUM_THREADS");
 }
 

@@ -27,6 +27,11 @@ TEST(DefinitionList, aligns_texts_and_gives_long_labels_a_line) {
             "  --bbb  second text that wraps\n");
   EXPECT_EQ(definition_list({{"-a", "first"}, {std::string(40, 'x'), "text"}}, 60),
             "  -a  first\n  " + std::string(40, 'x') + "\n      text\n");
+  // The longest label that still has its text beside it, and one column more.
+  EXPECT_EQ(definition_list({{std::string(26, 'x'), "text"}}, 60), "  " + std::string(26, 'x') + "  text\n");
+  EXPECT_EQ(definition_list({{std::string(27, 'x'), "text"}}, 60), "  " + std::string(27, 'x') + "\n    text\n");
+  EXPECT_EQ(definition_list({{"-a", ""}}, 60), "  -a\n");
+  EXPECT_EQ(definition_list({}, 60), "");
 }
 
 TEST(Table, aligns_columns_by_their_width_on_the_screen) {
@@ -42,8 +47,13 @@ TEST(Table, aligns_columns_by_their_width_on_the_screen) {
 
 TEST(Table, keeps_a_cell_on_one_line_and_free_of_control_characters) {
   Table table({{""}, {""}});
-  table.add_row({"a\nb", "\x1b[2J"});
-  EXPECT_EQ(table.text(2), "  a b  \\x1b[2J\n");
+  table.add_row({"a\nb\tc", "\x1b[2J"});
+  EXPECT_EQ(table.text(2), "  a b c  \\x1b[2J\n");
+}
+
+TEST(Table, of_no_rows_is_its_headers) {
+  EXPECT_EQ(Table({{"name"}, {"size"}}).text(), "name  size\n");
+  EXPECT_EQ(Table({{""}, {""}}).text(), "");
 }
 
 }  // namespace

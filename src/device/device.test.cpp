@@ -139,7 +139,9 @@ TEST_P(DeviceMemory, the_memory_limit_is_kept_and_refusals_name_need_rest_and_wa
     EXPECT_EQ(state.limit_bytes, base + 10000);
     EXPECT_LE(state.free_bytes.value(), 4000u);
   }
+  device().budget().forget_peak();
   ASSERT_OK(device().allocate(10000));
+  EXPECT_EQ(device().budget().peak_bytes(), base + 10000);
   device().budget().set_limit(std::nullopt);
   EXPECT_EQ(device().budget().used_bytes(), base);
 }
@@ -224,11 +226,14 @@ TEST_P(DeviceMemory, an_event_that_is_done_means_that_downloads_before_it_have_a
 }
 
 TEST_P(DeviceMemory, mapped_memory_of_another_device_is_refused) {
+  bool tried = false;
   for (Device* other : testing::registry().devices()) {
     if (other == &device() || !other->capabilities().mapped_host_memory) continue;
     ASSERT_OK_AND_ASSIGN(const auto foreign, other->allocate_host(4096, HostMemoryKind::mapped));
     EXPECT_FALSE(device().buffer_over(*foreign)) << other->id();
+    tried = true;
   }
+  if (!tried) GTEST_SKIP() << "no other device has mapped memory";
 }
 
 TEST_P(DeviceMemory, a_second_queue_sees_what_the_first_did_before_the_event) {

@@ -128,7 +128,10 @@ TEST_P(Kernels, a_buffer_argument_may_start_inside_its_buffer) {
   shifted[0] = argument(*input_, 256);
   shifted[4] = count - 64;
   ASSERT_OK(queue().launch(*kernel_, shape, shifted));
-  EXPECT_EQ(output()[0], 64.0f);
+  const auto values = output();
+  EXPECT_EQ(values[0], 64.0f);
+  EXPECT_EQ(values[count - 65], 999.0f);
+  EXPECT_EQ(values[count - 64], 0.0f) << "behind the end of what was asked for";
   shifted[0] = argument(*input_, 4);
   EXPECT_TRUE(fails_with(queue().launch(*kernel_, shape, shifted), ErrorKind::invalid_argument, "multiple of 256"));
   shifted[0] = argument(*input_, 4096);

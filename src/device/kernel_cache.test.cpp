@@ -97,6 +97,21 @@ TEST(KernelCache, the_least_recently_used_entries_go_first_when_the_limit_is_pas
   EXPECT_EQ(cache.statistics().entries, 3u);
 }
 
+TEST(KernelCache, an_entry_that_fills_the_limit_to_the_byte_is_kept) {
+  const TemporaryFolder folder;
+  ASSERT_OK(KernelCache(folder.path(), 1 << 20).store(key("a"), code(1000)));
+  const std::uint64_t bytes = KernelCache(folder.path(), 1 << 20).statistics().bytes;
+  const KernelCache full(folder.path(), bytes);
+  ASSERT_OK(full.store(key("b"), code(1000)));
+  EXPECT_TRUE(full.load(key("b")));
+  EXPECT_EQ(full.statistics().entries, 1u);
+  const KernelCache small(folder.path(), bytes - 1);
+  ASSERT_OK(small.store(key("c"), code(1000)));
+  EXPECT_FALSE(small.load(key("c"))) << "a byte too many";
+  ASSERT_OK(full.store(key("d"), {}));
+  EXPECT_FALSE(full.load(key("d"))) << "a kernel without code is none";
+}
+
 TEST(KernelCache, clearing_removes_entries_and_nothing_else) {
   const TemporaryFolder folder;
   const KernelCache cache(folder.path(), 1 << 20);
@@ -106,6 +121,8 @@ TEST(KernelCache, clearing_removes_entries_and_nothing_else) {
   ASSERT_OK_AND_ASSIGN(const std::uint64_t removed, cache.clear());
   EXPECT_EQ(removed, 2u);
   EXPECT_TRUE(fs::exists(folder.path() / "notes.txt"));
+  EXPECT_EQ(cache.load(key("a")), std::nullopt);
+  EXPECT_EQ(cache.statistics().entries, 0u);
 }
 
 TEST(KernelCache, a_folder_that_cannot_be_made_is_an_error_that_names_it) {

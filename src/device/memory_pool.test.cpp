@@ -92,8 +92,20 @@ TEST_P(Pools, a_limit_is_kept_and_named) {
   DevicePool pool(device(), 10000);
   ASSERT_OK_AND_ASSIGN(const auto block, pool.acquire(8192));
   EXPECT_TRUE(fails_with(pool.acquire(4096), ErrorKind::out_of_memory, "limit of 9.8 KiB"));
-  pool.set_limit(20000);
+  pool.set_limit(8192 + 4096);
   ASSERT_OK(pool.acquire(4096));
+  EXPECT_EQ(pool.statistics().peak_bytes, 8192u + 4096u) << "the limit is reached to the byte";
+}
+
+TEST_P(Pools, trimming_leaves_no_more_than_it_was_told_to_keep) {
+  DevicePool pool(device());
+  ASSERT_OK(pool.reserve(4096, 3));
+  ASSERT_OK_AND_ASSIGN(const std::uint64_t freed, pool.trim(2 * 4096 - 1));
+  EXPECT_EQ(freed, 2u * 4096u) << "blocks go whole";
+  EXPECT_EQ(pool.statistics().kept_bytes, 4096u);
+  ASSERT_OK_AND_ASSIGN(const std::uint64_t nothing, pool.trim(4096));
+  EXPECT_EQ(nothing, 0u);
+  EXPECT_EQ(pool.statistics().peak_bytes, 3u * 4096u) << "the peak is not forgotten";
 }
 
 TEST_P(Pools, when_the_device_is_full_what_is_kept_goes_first) {
@@ -102,6 +114,7 @@ TEST_P(Pools, when_the_device_is_full_what_is_kept_goes_first) {
   ASSERT_OK(pool.reserve(8192, 2));
   device().budget().set_limit(base + 20000);
   ASSERT_OK(pool.acquire(16384));
+  EXPECT_EQ(device().budget().used_bytes(), base + 16384) << "both of the kept went";
   device().budget().set_limit(std::nullopt);
 }
 

@@ -71,6 +71,22 @@ TEST(Tck, a_wrong_count_is_a_warning) {
   EXPECT_NE(warnings[0].find("counts 3 streamlines, the file has 2"), std::string::npos);
 }
 
+TEST(Tck, a_batch_ends_at_the_number_that_was_asked_for_also_where_there_are_no_points) {
+  std::string text = "mrtrix tracks\ndatatype: Float32LE\nfile: . 70\nEND\n";
+  text.resize(70, ' ');
+  const auto batches = [&](const std::vector<float>& numbers) {
+    std::vector<std::size_t> sizes;
+    const auto reader = open_tck("a.tck", FileBytes::own(tck(text, numbers))).value();
+    TractogramBatch batch;
+    while (reader->next(batch, 2, true).value()) sizes.push_back(batch.streamline_count());
+    return sizes;
+  };
+  EXPECT_EQ(batches(two_streamlines), (std::vector<std::size_t>{1, 1})) << "the first has two points";
+  std::vector<float> empty_ones(15, nan);
+  empty_ones.insert(empty_ones.end(), 3, infinity);
+  EXPECT_EQ(batches(empty_ones), (std::vector<std::size_t>{2, 2, 1}));
+}
+
 TEST(Tck, missing_datatype_and_offset_are_assumed_with_a_warning) {
   std::vector<std::string> warnings;
   ASSERT_OK(read(tck("mrtrix tracks\nEND\n", two_streamlines), &warnings));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "device/registry.hpp"
 #include "measure/ring_exchanges.hpp"
@@ -16,14 +17,21 @@ using ring::Traffic;
 using ring::WorkloadBody;
 
 void expect_all_measured(ring::WorkloadPlace& place, const RingCounts& counts) {
+  std::set<std::string> scenarios;
+  std::size_t with_limit = 0;
   for (const auto rows_of : {&ring_answer_rows, &ring_stream_rows}) {
     const auto rows = rows_of(place, counts);
     ASSERT_TRUE(rows.has_value()) << rows.error().message();
+    EXPECT_GE(rows->size(), 5U);
     for (const RingRow& row : *rows) {
       EXPECT_GT(row.value, 0) << row.scenario;
       EXPECT_EQ(row.limit > 0, !row.limit_name.empty()) << row.scenario;
+      EXPECT_TRUE(row.p99 == 0 || row.p99 >= row.value) << row.scenario;
+      EXPECT_TRUE(scenarios.insert(row.scenario).second) << row.scenario << " is measured twice";
+      with_limit += row.limit > 0 ? 1 : 0;
     }
   }
+  EXPECT_GE(with_limit, 2U) << "rows stand beside what the machine allows";
 }
 
 TEST(ring_rows, every_row_is_measured_on_threads) {

@@ -127,7 +127,21 @@ TEST(Survey, streamlines_that_are_not_finite_are_counted_and_left_out) {
   EXPECT_EQ(survey.drawn.streamline_count(), 2U);
   EXPECT_EQ(survey.box.high.x, 6);
   EXPECT_EQ(survey.density->counts()[0], 2U);
-  ASSERT_FALSE(survey.warnings.empty());
+  ASSERT_EQ(survey.warnings.size(), 1U);
+  EXPECT_TRUE(survey.warnings[0].starts_with("2 streamlines have coordinates that are not finite"));
+}
+
+TEST(Survey, streamlines_without_points_are_counted_and_not_drawn) {
+  const TemporaryFolder folder;
+  std::vector<Line> lines = lines_of({4});
+  lines.push_back({{}});
+  lines.push_back({{1, 1, 1}});
+  const TractogramSurvey survey = survey_of(write_trx(folder / "a.trx", lines, false));
+  EXPECT_EQ(survey.streamlines, 3U);
+  EXPECT_EQ(survey.points, 3U);
+  EXPECT_EQ(survey.drawn.streamline_count(), 2U);
+  EXPECT_EQ(survey.lengths.smallest_mm, 0);
+  EXPECT_EQ(survey.histogram.counts.front(), 2U);
 }
 
 TEST(Survey, lengths_beyond_float_are_kept_finite) {

@@ -208,4 +208,9 @@ class FullDisk(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main()

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -82,8 +83,10 @@ class ExitCodes(unittest.TestCase):
                 result = subprocess.run(
                     [os.fsencode(PROGRAM), *(os.fsencode(w) for w in words)], capture_output=True, check=False,
                     env=clean_environment(), timeout=60)
-                self.assertIn(result.returncode, (0, 2), (words, result.stderr))
-                self.assertNotIn(b"\x1b", result.stderr)
+                # Nothing behind `--` is no word, and nothing behind `=` is no value; all else is refused.
+                accepted = words in (["settings", "--"], ["help", "--"], ["settings", "--json="])
+                self.assertEqual(result.returncode, 0 if accepted else 2, (words, result.stderr))
+                self.assertNotIn(b"\x1b", result.stderr + result.stdout)
 
 
 class Streams(unittest.TestCase):
@@ -143,16 +146,23 @@ class Help(unittest.TestCase):
         self.assertNotIn("docs", verbs())
 
     def test_text_follows_the_width(self):
-        for line in run("settings", "--help", COLUMNS="50").stdout.splitlines():
-            if "cingulum" not in line:
-                self.assertLessEqual(len(line), 50, line)
+        longest = {}
+        for columns in (50, 90):
+            lines = run("settings", "--help", COLUMNS=str(columns)).stdout.splitlines()
+            longest[columns] = max(len(line) for line in lines if "cingulum" not in line)
+            self.assertLessEqual(longest[columns], columns)
+        self.assertGreater(longest[50], 40)
+        self.assertGreater(longest[90], 80)
 
     def test_answers_within_50_ms(self):
+        """Of the processor: how long it waits for one is not its own doing."""
         best = 1.0
         for _ in range(10):
-            begin = time.monotonic()
-            run("--help")
-            best = min(best, time.monotonic() - begin)
+            process = subprocess.Popen([PROGRAM, "--help"], stdout=subprocess.DEVNULL, env=clean_environment())
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            best = min(best, usage.ru_utime + usage.ru_stime)
         self.assertLess(best, 0.05)
 
 
@@ -175,15 +185,22 @@ class Completion(unittest.TestCase):
         self.assertEqual(result.stderr, "")
         return result.stdout.split()
 
-    def test_script_is_accepted_by_each_shell_that_is_there(self):
-        for shell, check in (("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])):
-            script = run("completion", shell).stdout
-            try:
-                result = subprocess.run([shell, *check, "/dev/stdin"], input=script, capture_output=True, text=True,
-                                        check=False)
-            except FileNotFoundError:
-                continue
-            self.assertEqual((result.returncode, result.stderr), (0, ""), shell)
+    def check_script(self, shell, *words):
+        script = run("completion", shell).stdout
+        self.assertIn("cingulum", script)
+        if shutil.which(shell) is None:
+            self.skipTest(f"{shell} is not installed")
+        result = subprocess.run([shell, *words, "/dev/stdin"], input=script, capture_output=True, text=True, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_bash_accepts_the_script(self):
+        self.check_script("bash", "-n")
+
+    def test_zsh_accepts_the_script(self):
+        self.check_script("zsh", "-n")
+
+    def test_fish_accepts_the_script(self):
+        self.check_script("fish", "--no-execute")
 
     def test_bash_completes_verbs_options_choices_and_files(self):
         self.assertEqual(self.complete("cingulum sett"), ["settings"])
@@ -205,6 +222,11 @@ class Pages(unittest.TestCase):
         result = run("docs", "--check", str(PAGES))
         self.assertEqual(result.returncode, 0, result.stderr)
 
+    def expect_complaint(self, folder, words):
+        result = run("docs", "--check", folder)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(words, result.stderr)
+
     def test_a_changed_a_missing_and_a_superfluous_page_are_found_and_mended(self):
         with tempfile.TemporaryDirectory(prefix="cingulum-test-") as folder:
             self.assertEqual(run("docs", folder).returncode, 0)
@@ -212,12 +234,13 @@ class Pages(unittest.TestCase):
             page = Path(folder) / "settings.md"
             text = page.read_text(encoding="utf-8")
             page.write_text(text + "x", encoding="utf-8")
-            self.assertIn("settings.md differs", run("docs", "--check", folder).stderr)
+            self.expect_complaint(folder, "settings.md differs")
             page.unlink()
-            self.assertIn("settings.md is missing", run("docs", "--check", folder).stderr)
+            self.expect_complaint(folder, "settings.md is missing")
             (Path(folder) / "gone.md").write_text(text, encoding="utf-8")
-            self.assertIn("gone.md belongs to no verb", run("docs", "--check", folder).stderr)
+            self.expect_complaint(folder, "gone.md belongs to no verb")
             self.assertEqual(run("docs", folder).returncode, 0)
+            self.assertEqual(page.read_text(encoding="utf-8"), text)
             self.assertEqual(run("docs", "--check", folder).returncode, 0)
             self.assertFalse((Path(folder) / "gone.md").exists())
 
@@ -249,4 +272,9 @@ class CtrlC(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main()

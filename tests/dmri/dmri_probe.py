@@ -7,7 +7,6 @@ import tempfile
 import numpy as np
 
 PROBE = os.environ["CINGULUM_TEST_DMRI_PROBE"]
-DATA = os.environ.get("CINGULUM_TEST_DATA", "")
 
 
 def run(*arguments):
@@ -15,12 +14,6 @@ def run(*arguments):
     if result.returncode != 0:
         raise RuntimeError(result.stderr)
     return result.stdout
-
-
-def data_folder(name):
-    """The folder of a data set, or None where the data are not there."""
-    path = os.path.join(DATA, name)
-    return path if DATA and os.path.isdir(path) else None
 
 
 def fsl_gradients(stem):

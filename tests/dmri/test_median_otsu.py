@@ -1,6 +1,8 @@
 """Brain masks against DIPY's median_otsu: equal in every voxel."""
 
 import os
+import pathlib
+import sys
 import unittest
 import warnings
 
@@ -8,6 +10,9 @@ import dmri_probe
 import nibabel as nib
 import numpy as np
 from dipy.segment.mask import median_otsu
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 warnings.filterwarnings("ignore")
 
@@ -34,9 +39,7 @@ class BrainMasks(unittest.TestCase):
             self.compare(np.round(volume / 20), radius=2, passes=3, dilations=1, finalise=True)
 
     def test_the_real_b0_at_half_resolution(self):
-        folder = dmri_probe.data_folder("dwi-1p8mm-64dir")
-        if folder is None:
-            self.skipTest("CINGULUM_TEST_DATA is not set")
+        folder = suite.need_data("dwi-1p8mm-64dir")
         b0 = np.asarray(nib.load(os.path.join(folder, "dwi.nii.gz")).dataobj[..., 64], float)
         self.compare(b0[::2, ::2, ::2])
         # The mask of the data folder was made with these.
@@ -47,4 +50,4 @@ class BrainMasks(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

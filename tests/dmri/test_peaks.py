@@ -79,6 +79,21 @@ class Peaks(unittest.TestCase):
         self.compare("mirror321", values, 0.25, 20)
         self.assertEqual(ours("mirror321", values - 100, 0.25, 20, 5), [[]] * 200)
 
+    def test_no_more_than_asked_for_are_given_and_those_are_the_largest(self):
+        values = np.random.default_rng(4).normal(size=(100, 321))
+        every = ours("mirror321", values, 0.25, 20, 60)
+        self.assertGreater(min(map(len, every)), 5)
+        for most in (1, 2, 5):
+            self.assertEqual(ours("mirror321", values, 0.25, 20, most), [found[:most] for found in every])
+        for found, row in zip(every, values.astype(np.float32)):
+            self.assertEqual(found, sorted(found, key=lambda i, row=row: -row[i]))
+
 
 if __name__ == "__main__":
-    unittest.main()
+    import pathlib
+    import sys
+
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main()

@@ -5,14 +5,17 @@ The program is named by the variable CINGULUM. What MRtrix3 judges is left out w
 
 import json
 import os
-import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import nibabel
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
 TRUE_FA = np.sqrt(0.5 * 2 * 1.4**2 / (1.7**2 + 2 * 0.3**2))  # of eigenvalues 1.7, 0.3, 0.3
@@ -165,7 +168,7 @@ class Phantoms(unittest.TestCase):
             for name in names:
                 self.assertEqual((first / name).read_bytes(), (other / name).read_bytes(), name)
 
-    @unittest.skipUnless(shutil.which("dwi2tensor"), "MRtrix3 is not installed")
+    @suite.needs("mrtrix")
     def test_mrtrix_reads_gradients_and_fods_in_the_world(self):
         for orientation, degrees in (("RAS", "0,0,0"), ("LAS", "12,0,-30"), ("PSR", "0,25,10")):
             path = self.make(f"mrtrix_{orientation}", "--preset", "crossing60", "--snr", "inf", "--orientation", orientation,
@@ -213,4 +216,4 @@ class Phantoms(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

@@ -5,6 +5,8 @@ mm^2/s), V1 to 1e-3 degrees of an angle where the two largest eigenvalues differ
 """
 
 import os
+import pathlib
+import sys
 import unittest
 import warnings
 
@@ -13,6 +15,9 @@ import nibabel as nib
 import numpy as np
 from dipy.core.gradients import gradient_table
 from dipy.reconst.dti import TensorModel, ols_fit_tensor, wls_fit_tensor
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 warnings.filterwarnings("ignore")
 
@@ -48,18 +53,14 @@ class Tensors(unittest.TestCase):
             self.assertTrue(np.all((z > 0) | ((z == 0) & ((y > 0) | ((y == 0) & (x > 0))))))
 
     def test_whole_brain_series_with_one_b0(self):
-        folder = dmri_probe.data_folder("dwi-1p8mm-64dir")
-        if folder is None:
-            self.skipTest("CINGULUM_TEST_DATA is not set")
+        folder = suite.need_data("dwi-1p8mm-64dir")
         image = nib.load(os.path.join(folder, "dwi.nii.gz"))
         slab = np.asarray(image.dataobj[:, :, 36:39], np.float32)
         mask = np.asarray(nib.load(os.path.join(folder, "mask_dipy_otsu.nii.gz")).dataobj[:, :, 36:39]) > 0
         self.compare(slab[mask], *dmri_probe.fsl_gradients(os.path.join(folder, "dwi")))
 
     def test_two_shells(self):
-        folder = dmri_probe.data_folder("dwi-2slices-multishell")
-        if folder is None:
-            self.skipTest("CINGULUM_TEST_DATA is not set")
+        folder = suite.need_data("dwi-2slices-multishell")
         stem = os.path.join(folder, "b1k_b2k")
         data = nib.load(stem + "_example_slices_24_38.nii.gz").get_fdata(dtype=np.float32)
         mask = nib.load(stem + "_example_slices_24_38_mask.nii.gz").get_fdata() > 0
@@ -97,4 +98,4 @@ class Tensors(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

@@ -220,4 +220,9 @@ class Differential(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(warnings="ignore")
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main(warnings="ignore")

@@ -6,8 +6,8 @@ CINGULUM_TEST_IMAGE_DUMP names the program image_dump; CINGULUM_TEST_DATA the fo
 import itertools
 import json
 import os
-import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -15,6 +15,9 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 from dipy.io.gradients import read_bvals_bvecs
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 DUMP = os.environ.get("CINGULUM_TEST_IMAGE_DUMP", "build/bin/image_dump")
 DATA = os.environ.get("CINGULUM_TEST_DATA", "")
@@ -38,7 +41,36 @@ def unit(vectors):
     return vectors / np.where(lengths > 0, lengths, 1)[:, None]
 
 
-@unittest.skipUnless(DATA, "CINGULUM_TEST_DATA is not set")
+class SmallTables(unittest.TestCase):
+    """By hand: what stands at the limits."""
+
+    def table(self, b_values, vectors):
+        with tempfile.TemporaryDirectory(prefix="cingulum-test-") as folder:
+            bval, bvec = Path(folder) / "a.bval", Path(folder) / "a.bvec"
+            bval.write_text(" ".join(map(str, b_values)))
+            bvec.write_text("\n".join(" ".join(map(str, row)) for row in zip(*vectors)))
+            return dump("fsl", bval, bvec)
+
+    def test_a_volume_of_b_50_needs_no_direction_and_one_above_does(self):
+        rest = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
+        found = self.table([0, 50, 1000, 1000, 1000], [(0, 0, 0), (0, 0, 0), *rest])
+        self.assertEqual(found["vectors"][1], [0, 0, 0])
+        self.assertEqual(found["warnings"], [])
+        with self.assertRaisesRegex(AssertionError, "volume 1: b = 50.5 and no direction"):
+            self.table([0, 50.5, 1000, 1000, 1000], [(0, 0, 0), (0, 0, 0), *rest])
+
+    def test_the_worst_of_several_lengths_is_named_and_all_are_normalised(self):
+        found = self.table([0, 1000, 1000, 1000, 1000], [(0, 0, 0), (0.5, 0, 0), (0, 3, 0), (0, 0, 1.5), (1, 0, 0)])
+        self.assertEqual(found["warnings"], ["3 of 5 vectors are not of unit length (worst 3): normalised, the b-values "
+                                             "are kept as they are"])
+        self.assertEqual(found["vectors"][1:], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]])
+
+    def test_one_volume_is_a_table(self):
+        found = self.table([1000], [(0, 0.6, 0.8)])
+        self.assertEqual((found["b_values"], found["vectors"]), ([1000], [[0, 0.6, 0.8]]))
+
+
+@suite.needs("data")
 class RealTables(unittest.TestCase):
     def test_numbers_equal_dipys(self):
         for bval, bvec in PAIRS:
@@ -65,7 +97,7 @@ class RealTables(unittest.TestCase):
             self.assertEqual(again["b_values"], found["b_values"])
 
 
-@unittest.skipUnless(DATA and shutil.which("mrconvert"), "needs CINGULUM_TEST_DATA and MRtrix3")
+@suite.needs("data", "mrtrix")
 class Frames(unittest.TestCase):
     def test_fsl_and_world_frames_agree_with_mrtrix_for_every_orientation(self):
         """MRtrix writes one series with its axes in every order and sense, with FSL files and its own table to each."""
@@ -99,4 +131,4 @@ class Frames(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

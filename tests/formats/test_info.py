@@ -9,12 +9,16 @@ import json
 import os
 import random
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import nibabel as nib
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
 DUMP = os.path.abspath(os.environ.get("CINGULUM_TEST_IMAGE_DUMP", "build/bin/image_dump"))
@@ -128,7 +132,7 @@ class Info(WithFolder):
         found = info(cut, good, other, mif)
         self.assertEqual([("error" in entry) for entry in found], [True, False, True, True])
 
-    @unittest.skipUnless(DATA, "CINGULUM_TEST_DATA is not set")
+    @suite.needs("data")
     def test_real_files(self):
         data = Path(DATA)
         found = info(data / "dwi-2slices-multishell/b1k_b2k.bval", data / "dwi-2slices-multishell/b1k_b2k.bvec",
@@ -184,7 +188,10 @@ class Verify(WithFolder):
     def test_a_damaged_sidecar_is_told(self):
         path = self.image()
         (self.folder / "a.nii.json").write_text("{")
-        self.assertEqual(run("verify", path).returncode, 1)
+        result = run("verify", path)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("a.nii.json", result.stdout)
+        self.assertIn(f"{path}: DAMAGED", result.stdout)
 
     def test_every_random_edit_is_found(self):
         """R4: formats without a checksum of their own, with a sidecar."""
@@ -233,4 +240,4 @@ class Verify(WithFolder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

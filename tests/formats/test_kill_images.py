@@ -84,4 +84,9 @@ class Replaced(ImageCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main()

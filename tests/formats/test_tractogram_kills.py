@@ -73,4 +73,9 @@ class Killed(KillCase):
 
 
 if __name__ == "__main__":
-    unittest.main(warnings="ignore")
+    import sys
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main(warnings="ignore")

@@ -1,7 +1,7 @@
 """Our real spherical harmonics against DIPY's, in every convention, even and full bases.
 
 CINGULUM_TEST_SH_DUMP names the program built from tests/numerics/spherical_harmonics_dump.cpp.
-Run: CINGULUM_TEST_SH_DUMP=build/bin/spherical_harmonics_dump python3 -m unittest tests/numerics/test_spherical_harmonics.py
+Run: CINGULUM_TEST_SH_DUMP=build/bin/spherical_harmonics_dump python3 tests/numerics/test_spherical_harmonics.py
 """
 
 import os
@@ -45,7 +45,6 @@ def dipys(function, legacy, degree, full, points):
         return function(degree, theta, phi, full_basis=full, legacy=legacy)[0]
 
 
-@unittest.skipUnless(os.environ.get("CINGULUM_TEST_SH_DUMP"), "CINGULUM_TEST_SH_DUMP does not name the program")
 class SphericalHarmonics(unittest.TestCase):
     def compare(self, name, degree, full):
         convention, function, legacy = CONVENTIONS[name]
@@ -77,4 +76,10 @@ class SphericalHarmonics(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    import pathlib
+    import sys
+
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main()

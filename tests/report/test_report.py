@@ -12,6 +12,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 import zlib
@@ -19,6 +20,9 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
 DATA = os.environ.get("CINGULUM_TEST_DATA")
@@ -159,14 +163,19 @@ class Pictures(WithFolder):
                                                   for kind in ("", "density-", "density-projection-")})
         embedded = [base64.b64decode(uri) for uri in re.findall(r'src="data:image/png;base64,([^"]*)"', text)]
         self.assertEqual(len(embedded), 9)
-        for side, data in zip(sides, embedded):
-            self.assertEqual(data, (self.folder / "pictures" / f"{side}.png").read_bytes())
+        in_order = [f"{kind}{side}.png" for kind in ("", "density-", "density-projection-") for side in sides]
+        seen = set()
+        for name, data in zip(in_order, embedded):
+            self.assertEqual(data, (self.folder / "pictures" / name).read_bytes(), name)
             pixels = decode_png(data)
-            self.assertEqual(pixels.shape, (200, 200, 3))
-            self.assertGreater(int(pixels.max()), 150)
-            self.assertTrue((pixels[0, 0] == [11, 14, 20]).all())
-        for data in embedded[3:]:
-            self.assertEqual(decode_png(data).shape[2], 3)
+            self.assertGreater(int(pixels.max()), 150, name)
+            seen.add(pixels.tobytes())
+            if not name.startswith("density"):
+                self.assertEqual(pixels.shape, (200, 200, 3))
+                self.assertTrue((pixels[0, 0] == [11, 14, 20]).all())
+        self.assertEqual(len(seen), 9)  # each shows something else
+        views = decode_png((self.folder / "pictures" / "views.png").read_bytes())
+        self.assertGreater(views.shape[1], 3 * 190)  # the three views side by side
 
     def test_one_straight_line_is_where_it_should_be_and_red(self):
         # From the left end to the right end of the head, in the front half: red, and in the upper half seen from above.
@@ -186,6 +195,7 @@ class Pictures(WithFolder):
     def test_the_same_bytes_for_any_number_of_threads(self):
         save(random_walks(2, 200), self.folder / "a.tck")
         pages = [self.report(self.folder / "a.tck", "--threads", threads) for threads in (1, 2, 8)]
+        self.assertEqual(Page(pages[0]).figures["streamlines"], "200")
         self.assertEqual(pages[0], pages[1])
         self.assertEqual(pages[0], pages[2])
 
@@ -220,7 +230,7 @@ class Numbers(WithFolder):
             self.assertEqual(page.problems, [])
             self.check_numbers(name, read, page.figures, json.loads(result.stdout))
 
-    @unittest.skipUnless(DATA, "CINGULUM_TEST_DATA is not set")
+    @suite.needs("data")
     def test_numbers_equal_nibabel_on_real_files(self):
         for name in ("hardi-lr-superiorfrontal.trk", "mrtrix_sift_phantom.tck", "tract.SLF1_R.tck", "tract.IFOF_R.trk"):
             path = Path(DATA) / "tractograms" / name
@@ -283,7 +293,7 @@ class Density(WithFolder):
         np.testing.assert_array_equal(counted[~doubtful], expected[~doubtful])
         self.assertGreater(expected.sum(), 500)
 
-    @unittest.skipUnless(shutil.which("tckmap"), "MRtrix3 is not installed")
+    @suite.needs("mrtrix")
     def test_visited_voxels_equal_mrtrix(self):
         """tckmap -precise gives the length of streamlines in each voxel: above zero exactly where we count. It joins
         points by splines, so the streamlines are straight. Its plain map counts streamlines along resampled points (50
@@ -377,9 +387,13 @@ class PageItself(WithFolder):
     def test_outputs_are_refused_without_force(self):
         save(random_walks(10, 3), self.folder / "a.tck")
         self.report(self.folder / "a.tck")
+        page = (self.folder / "report.html").read_bytes()
+        save(random_walks(11, 4), self.folder / "a.tck")
         result = run("report", self.folder / "a.tck", "--out", self.folder / "report.html", check=False)
         self.assertEqual(result.returncode, 2)
-        self.assertIn("report.html", result.stderr)
+        self.assertIn("report.html: it exists; use --force", result.stderr)
+        self.assertEqual((self.folder / "report.html").read_bytes(), page)
+        self.assertNotEqual(self.report(self.folder / "a.tck").encode(), page)
 
     def test_a_broken_tractogram_is_an_error_and_leaves_no_page(self):
         save(random_walks(11, 20), self.folder / "a.trk")
@@ -411,4 +425,4 @@ class Score(WithFolder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

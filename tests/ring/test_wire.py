@@ -137,4 +137,10 @@ class Wire(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    import pathlib
+    import sys
+
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main()

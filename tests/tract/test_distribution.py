@@ -224,4 +224,10 @@ class Boot(Case):
 del Case
 
 if __name__ == "__main__":
-    unittest.main()
+    import pathlib
+    import sys
+
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main()

@@ -2,15 +2,23 @@
 bytes on every device that is there, the sidecar says it, what cannot be is refused before anything is written."""
 import json
 import os
+import pathlib
+import sys
 import unittest
 
 import numpy as np
 
 from tracking import Folder, run, track, track_json, write_image
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
+
 
 def device_names():
+    """What is there beside the CPU; all of it that is required."""
     found = [device["id"].split(":")[0] for device in json.loads(run("devices", "--json").stdout)["devices"]]
+    for name in ("webgpu", "cuda"):
+        assert name in found or not suite.device_is_required(name), f"CINGULUM_TEST_DEVICES names {name}, and there is none"
     return [name for name in ("webgpu", "cuda") if name in found]
 
 
@@ -70,7 +78,7 @@ class FieldPrecision(unittest.TestCase):
             done = track(*self.data, "--dg", getter, "--nseeds", 5, "--field-precision", "half", "--out", out, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(reason, done.stderr)
-            self.assertFalse(out.exists())
+            self.assertEqual(list(self.folder.path.glob("refused*")), [])
         for scale, text in ((1e6, "65504"), (1e-7, "below")):
             sf = np.full((4, 4, 4, 321), 0.01 * scale)
             sf[..., 7] = scale
@@ -79,7 +87,11 @@ class FieldPrecision(unittest.TestCase):
             done = track(*words, "--field-precision", "half", check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(text, done.stderr)
-            self.assertFalse(out.exists())
+            self.assertEqual(list(self.folder.path.glob("refused*")), [])
+            track(*words)  # what halves cannot hold float32 does
+            self.assertTrue(out.exists())
+            for path in self.folder.path.glob("refused*"):
+                path.unlink()
 
     def test_voxels_outside_the_mask_are_not_stored(self):
         sf = np.random.default_rng(1).random((8, 8, 8, 321))
@@ -109,4 +121,4 @@ class FieldPrecision(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

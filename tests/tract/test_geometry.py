@@ -393,4 +393,10 @@ class Defects(Case):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    import pathlib
+    import sys
+
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main()

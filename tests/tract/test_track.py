@@ -1,5 +1,6 @@
 """`cingulum track` as a whole: the same bytes whatever threads and chunks, repeats from sidecars, seeds, regions,
 selection, end reasons, formats, interruption. Streamlines are read by trx-python and nibabel."""
+import itertools
 import json
 import os
 import shutil
@@ -56,6 +57,7 @@ class Reproducibility(WithPhantom):
         self.assertEqual(shared.read_bytes(), alone.read_bytes())
         facts = json.loads((self.folder / "shared.trx.json").read_text())["run"]
         self.assertEqual(facts["device"], "cpu,cpu,cpu")
+        self.assertEqual(len(facts["seeds_of_devices"]), 3)
         self.assertEqual(sum(facts["seeds_of_devices"]), 900)
 
     def test_bench_compares_devices_and_mixes(self):
@@ -127,8 +129,9 @@ class Reproducibility(WithPhantom):
         self.assertEqual(again.read_bytes(), out.read_bytes())
         first = json.loads((self.folder / "original.trx.json").read_text())
         second = json.loads((self.folder / "again.trx.json").read_text())
-        self.assertNotIn("run", {key for key in first if first[key] != second[key]} - {"run"})
-        self.assertEqual({key for key in first if first[key] != second.get(key)} - {"run", "file"}, set())
+        self.assertEqual((first.pop("file"), second.pop("file")), ("original.trx", "again.trx"))
+        del first["run"], second["run"]
+        self.assertEqual(first, second)
         self.assertIn(str(region), [entry["path"] for entry in first["inputs"]])
         # An option beside it takes precedence.
         track("--from", str(out) + ".json", "--out", self.folder / "other.trx", "--seed", 1)
@@ -175,9 +178,13 @@ class Reproducibility(WithPhantom):
         for name, more in (("a", []), ("b", ["--seed", 7]), ("c", ["--seed", 7, "--seed-seed", 0])):
             track(*words, *more, "--out", self.folder / f"key-{name}.trx")
             results[name] = read_trx(self.folder / f"key-{name}.trx")
-        places = {name: {tuple(p) for p in data["seed_point"]} for name, (_, data) in results.items()}
-        self.assertFalse(places["a"] & places["b"])
-        self.assertTrue(places["a"] & places["c"])  # same places, other streamlines
+        places = {name: {int(index): tuple(place) for index, place in zip(data["seed_index"].ravel(), data["seed_point"])}
+                  for name, (_, data) in results.items()}
+        self.assertFalse(set(places["a"].values()) & set(places["b"].values()))
+        # Same places, other streamlines; a seed whose streamline is too short under one key is not in that file.
+        both = places["a"].keys() & places["c"].keys()
+        self.assertGreater(len(both), 35)
+        self.assertEqual({index: places["c"][index] for index in both}, {index: places["a"][index] for index in both})
         same = sum(any(np.array_equal(x, y) for y in results["a"][0]) for x in results["c"][0])
         self.assertLess(same, len(results["c"][0]) / 2)
 
@@ -233,13 +240,21 @@ class SelectionAndSeeds(WithPhantom):
     def test_lengths_are_kept_between_the_limits_in_mm(self):
         words = [*self.data, "--dg", "det", "--nseeds", 400]
         track(*words, "--min-length", 0, "--out", self.folder / "any.trx")
-        everything = lengths(read_lines(self.folder / "any.trx"))
+        everything = read_lines(self.folder / "any.trx")
+        measured = lengths(everything)
+        self.assertEqual(np.sum(np.abs(measured - 15) < 0.01), 0)  # nothing is on the limit, where rounding would decide
+        track(*words, "--min-length", 15, "--out", self.folder / "long.trx")
+        self.assertEqual([line.tobytes() for line in read_lines(self.folder / "long.trx")],
+                         [line.tobytes() for line, length in zip(everything, measured) if length > 15])
+        # A half that reaches the maximum ends there, so that among the kept are parts of longer ones.
         track(*words, "--min-length", 15, "--max-length", 40, "--out", self.folder / "between.trx")
-        between = lengths(read_lines(self.folder / "between.trx"))
-        self.assertGreater(len(between), 10)
-        self.assertGreaterEqual(between.min(), 15 - 0.002)
-        self.assertLessEqual(between.max(), 40 + 0.002)
-        self.assertLess(len(between), len(everything))
+        between = read_lines(self.folder / "between.trx")
+        self.assertGreaterEqual(lengths(between).min(), 15 - 0.002)
+        self.assertLessEqual(lengths(between).max(), 40 + 0.002)
+        wanted = {line.tobytes() for line, length in zip(everything, measured) if 15 < length < 40 - 0.01}
+        self.assertGreater(len(wanted), 10)
+        self.assertLessEqual(wanted, {line.tobytes() for line in between})
+        self.assertLess(len(between), np.sum(measured > 15))
 
     def test_seeds_per_voxel_and_grids_fill_every_voxel(self):
         mask = nib.load(self.phantom / "mask.nii.gz")
@@ -247,13 +262,26 @@ class SelectionAndSeeds(WithPhantom):
         few[15:17, 15:17, 12] = 1
         nib.save(nib.Nifti1Image(few, mask.affine), self.folder / "few.nii.gz")
         inverse = np.linalg.inv(mask.affine)
-        for words, count in ((["--seeds-per-voxel", 3], 12), (["--seed-grid", "2x3x1"], 24), (["--seed-grid", 2], 32)):
+        third = 1 / 3
+        for words, each, grid in ((["--seeds-per-voxel", 3], 3, None),
+                                  (["--seed-grid", "2x3x1"], 6, ((-0.25, 0.25), (-third, 0, third), (0,))),
+                                  (["--seed-grid", 2], 8, ((-0.25, 0.25),) * 3)):
             result = track_json(*self.data, "--dg", "det", "--seed-mask", self.folder / "few.nii.gz", *words,
-                                "--save-seeds", "--out", self.folder / "voxels.trx", "--force")
-            self.assertEqual(result["result"]["seeds"], count)
+                                "--save-seeds", "--min-length", 0, "--out", self.folder / "voxels.trx", "--force")
+            self.assertEqual(result["result"]["seeds"], 4 * each)
             _, data = read_trx(self.folder / "voxels.trx")
-            voxels = data["seed_point"] @ inverse[:3, :3].T + inverse[:3, 3]
-            self.assertTrue(np.all(few[tuple(np.floor(voxels + 0.5).astype(int).T)] == 1))
+            # Two fibres cross there: a seed has a streamline or two.
+            indices, first = np.unique(data["seed_index"].ravel(), return_index=True)
+            self.assertEqual(indices.tolist(), list(range(4 * each)))
+            places = data["seed_point"][first] @ inverse[:3, :3].T + inverse[:3, 3]
+            voxels = np.floor(places + 0.5).astype(int)
+            found, counts = np.unique(voxels, axis=0, return_counts=True)
+            self.assertEqual(found.tolist(), [[15, 15, 12], [15, 16, 12], [16, 15, 12], [16, 16, 12]])
+            self.assertEqual(counts.tolist(), [each] * 4)
+            for voxel in found if grid else ():
+                inside = (places - voxels)[(voxels == voxel).all(axis=1)]
+                np.testing.assert_allclose(sorted(inside.round(4).tolist()),
+                                           sorted(map(list, itertools.product(*grid))), atol=1e-3)
 
     def test_listed_seeds_and_directions_are_where_the_user_put_them(self):
         affine = nib.load(self.phantom / "mask.nii.gz").affine
@@ -274,18 +302,25 @@ class SelectionAndSeeds(WithPhantom):
               "--directions", self.folder / "directions.txt", "--save-seeds", "--out", self.folder / "listed2.trx")
         again, _ = read_trx(self.folder / "listed2.trx")
         self.assertEqual(len(again), 2)
-        np.testing.assert_allclose(again[0], lines[0], atol=1e-3)
+        for one, other in zip(again, lines):
+            np.testing.assert_allclose(one, other, atol=1e-3)
         # One-sided: the seed is the first point.
         track(*self.data, "--dg", "det", "--seed-file", self.folder / "world.txt", "--directions",
               self.folder / "directions.txt", "--one-sided", "--save-seeds", "--out", self.folder / "one.trx")
         half, half_data = read_trx(self.folder / "one.trx")
+        self.assertEqual(len(half), 2)
         for line, seed, reasons in zip(half, half_data["seed_point"], half_data["end_reason"]):
             np.testing.assert_array_equal(line[0], seed)
             self.assertEqual(reasons[0], 0)
         # Ends of a tractogram as seeds: two each.
-        result = track_json(*self.data, "--dg", "det", "--seed-ends", self.folder / "listed.trx", "--min-length", 0,
-                            "--out", self.folder / "ends.trx")
+        result = track_json(*self.data[:-1], 0, "--dg", "det", "--seed-ends", self.folder / "listed.trx", "--min-length",
+                            0, "--save-seeds", "--out", self.folder / "ends.trx")
         self.assertEqual(result["result"]["seeds"], 4)
+        _, ends = read_trx(self.folder / "ends.trx")
+        expected = [point for line in lines for point in (line[0], line[-1])]
+        self.assertEqual(sorted(set(ends["seed_index"].ravel().tolist())), [0, 1, 2, 3])
+        for index, place in zip(ends["seed_index"].ravel(), ends["seed_point"]):
+            np.testing.assert_allclose(place, expected[index], atol=1e-4)
         done = track(*self.data, "--nseeds", 3, "--directions", self.folder / "directions.txt", "--out",
                      self.folder / "not.trx", check=False)
         self.assertEqual(done.returncode, 2)
@@ -318,12 +353,36 @@ class SelectionAndSeeds(WithPhantom):
                     self.fail("a streamline with a point in the region was left out")
                 disagreeing += not inside(dense).any() and line.tobytes() in met
             self.assertLessEqual(disagreeing, 3)  # those that cut a corner between samples
-        track(*words, "--include-ordered", "-12,-12,0,5", "--include-ordered", "0,0,0,3", "--include-ordered",
-              "12,12,0,5", "--out", self.folder / "ordered.trx")
-        self.assertGreater(len(read_lines(self.folder / "ordered.trx")), 10)
-        track(*words, "--include-ordered", "0,0,0,3", "--include-ordered", "-12,-12,0,5", "--include-ordered",
-              "12,12,0,5", "--out", self.folder / "disordered.trx")
-        self.assertLess(len(read_lines(self.folder / "disordered.trx")), 5)
+        spheres = [(-12, -12, 0, 5), (0, 0, 0, 3), (12, 12, 0, 5)]
+        for name, order, at_least in (("ordered", (0, 1, 2), 10), ("other end", (2, 1, 0), 10), ("disordered", (1, 0, 2), 0)):
+            regions = [spheres[i] for i in order]
+            out = self.folder / f"{name}.trx"
+            track(*words, *(word for region in regions for word in ("--include-ordered", ",".join(map(str, region)))),
+                  "--out", out)
+            kept = {line.tobytes() for line in read_lines(out)}
+            expected = {line.tobytes() for line in everything if self.met_in_order(line, regions)}
+            self.assertLessEqual(expected, kept, name)
+            self.assertLessEqual(len(kept) - len(expected), 3, name)  # those that graze a sphere between samples
+            self.assertGreaterEqual(len(kept), at_least, name)
+            self.assertLess(len(kept), len(everything) / 2, name)
+
+    @staticmethod
+    def met_in_order(line, spheres):
+        """Whether the spheres are met one after the other from either end, by dense sampling."""
+        steps = np.linspace(0, 1, 50)[:, None]
+        dense = np.concatenate([a * (1 - steps) + b * steps for a, b in zip(line[:-1].astype(float), line[1:])])
+        inside = [np.linalg.norm(dense - sphere[:3], axis=1) <= sphere[3] for sphere in spheres]
+        for direction in (1, -1):
+            at, met = 0, 0
+            for hits in inside:
+                places = np.flatnonzero(hits[::direction])
+                places = places[places >= at]
+                if len(places) == 0:
+                    break
+                at, met = places[0], met + 1
+            if met == len(spheres):
+                return True
+        return False
 
     @staticmethod
     def in_box(box, affine):
@@ -348,14 +407,18 @@ class SelectionAndSeeds(WithPhantom):
         self.assertEqual(len(free), len(stopped))
         cut = 0
         for before, after, seed, reasons in zip(free, stopped, data["seed_point"], data["end_reason"]):
-            inside = np.linalg.norm(after - centre, axis=1) < 6 - 1e-4
+            inside = np.linalg.norm(after - centre, axis=1) < 6
             if np.linalg.norm(seed - centre) < 6:
                 continue
-            self.assertLessEqual(inside.sum(), int(inside[0]) + int(inside[-1]))  # ends alone lie inside
-            self.assertLessEqual(len(after), len(before))
-            if 5 in reasons:
-                cut += 1
-                self.assertTrue(inside[0] or inside[-1] or len(after) < len(before) + 1)
+            # The ends alone lie inside, and those are the ones that say so.
+            self.assertFalse(inside[1:-1].any())
+            self.assertEqual((inside[0], inside[-1]), (reasons[0] == 5, reasons[1] == 5))
+            # What is left is a piece of the streamline that is not stopped, and shorter where it goes on inside.
+            begin = int(np.flatnonzero((before == after[0]).all(axis=1))[0])
+            np.testing.assert_array_equal(before[begin:begin + len(after)], after)
+            entered = np.linalg.norm(before - centre, axis=1) < 6
+            self.assertEqual(5 in reasons, entered.any())
+            cut += len(after) < len(before)
         self.assertGreater(cut, 50)
         self.assertNotIn(5, free_data["end_reason"])
 
@@ -369,6 +432,8 @@ class EndsAndData(WithPhantom):
         self.assertEqual(data["end_reason"].dtype, np.uint8)
         self.assertEqual(data["seed_point"].dtype, np.float32)
         self.assertTrue(np.all(np.diff(data["seed_index"].ravel().astype(int)) >= 0))
+        self.assertEqual((len(lines), len(data["seed_point"]), len(data["end_reason"])), (result["result"]["kept"],) * 3)
+        self.assertGreater(len(lines), 200)
         for line, seed in zip(lines, data["seed_point"]):
             self.assertTrue((line == seed).all(axis=1).any())
         names = {int(code): name for code, name in result["end_reason_codes"].items()}
@@ -384,12 +449,18 @@ class EndsAndData(WithPhantom):
         track(*words, "--linearise", "0.1mm", "--save-seeds", "--out", self.folder / "linear.trx")
         full, half, linear = (read_lines(self.folder / f"{n}.trx") for n in ("full", "half", "linear"))
         self.assertEqual(half[0].dtype, np.float16)
+        self.assertEqual([len(line) for line in half], [len(line) for line in full])
         for a, b in zip(full, half):
             # Rounded once, from float64: within half a spacing of float16 below 64.
             self.assertLessEqual(np.abs(a - b.astype(np.float32)).max(), 0.0157)
         self.assertEqual(len(full), len(linear))
         self.assertLess(sum(map(len, linear)), 0.6 * sum(map(len, full)))
-        np.testing.assert_array_equal([line[0] for line in full], [line[0] for line in linear])
+        for before, after in zip(full, linear):
+            np.testing.assert_array_equal(before[[0, -1]], after[[0, -1]])
+            a, b, points = after[:-1].astype(float), after[1:].astype(float), before.astype(float)[:, None]
+            share = np.clip(((points - a) * (b - a)).sum(2) / ((b - a) ** 2).sum(1), 0, 1)
+            away = np.linalg.norm(points - a - share[..., None] * (b - a), axis=2).min(axis=1)
+            self.assertLessEqual(away.max(), 0.1 + 1e-5)
 
     def test_a_mask_is_made_where_none_is_given_and_said_so(self):
         done = run("track", self.phantom / "dwi.nii.gz", "--bvec-frame", "fsl", "--nseeds", 20, "--out",
@@ -400,15 +471,22 @@ class EndsAndData(WithPhantom):
         self.assertGreater(np.asarray(made.dataobj).sum(), 1000)
 
     def test_the_arguments_of_cuslines_are_taken(self):
-        done = track(self.phantom / "dwi.nii.gz", self.phantom / "dwi.bval", self.phantom / "dwi.bvec",
-                     self.phantom / "mask.nii.gz", self.phantom / "mask.nii.gz", "--device", "numba", "--sphere",
-                     "small", "--output-prefix", self.folder / "cus", "--chunk-size", 100, "--nseeds", 100, "--ngpus",
-                     1, "--write-method", "trk", "--max-angle", 60, "--min-signal", "1.0", "--step-size", "0.5",
-                     "--sh-order", 4, "--fa-threshold", "0.1", "--relative-peak-threshold", "0.25",
-                     "--min-separation-angle", 45, "--sm-lambda", "0.006", "--model", "opdt", "--dg", "boot",
-                     "--cache-dir", self.folder.path, "--seed-seed", 3, "--bvec-frame", "fsl")
-        self.assertEqual(done.returncode, 0)
-        self.assertGreater(len(read_lines(self.folder / "cus.trk")), 0)
+        # None of them is the default of the option, so that one that is not heard shows.
+        heard = {"sphere": "small", "nseeds": "100", "max-angle": "50", "min-signal": "2", "step-size": "0.4vox",
+                 "sh-order": "6", "fa-threshold": "0.2", "relative-peak-threshold": "0.3", "min-separation-angle": "40",
+                 "sm-lambda": "0.007", "model": "csa", "dg": "boot", "seed-seed": "3", "bvec-frame": "fsl"}
+        track(self.phantom / "dwi.nii.gz", self.phantom / "dwi.bval", self.phantom / "dwi.bvec",
+              self.phantom / "mask.nii.gz", self.phantom / "mask.nii.gz", "--device", "numba", "--output-prefix",
+              self.folder / "cus", "--chunk-size", 90, "--ngpus", 1, "--write-method", "trk", "--cache-dir",
+              self.folder.path, *(word for name, value in heard.items() for word in ("--" + name, value.rstrip("vox"))))
+        sidecar = json.loads((self.folder / "cus.trk.json").read_text())
+        self.assertEqual({name: sidecar["arguments"]["options"][name] for name in heard}, heard)
+        self.assertEqual((sidecar["run"]["device"], sidecar["run"]["chunk_size"]), ("cpu", 90))
+        self.assertEqual((sidecar["result"]["seeds"], sidecar["model"]["model"]), (100, "csa"))
+        self.assertEqual([os.path.basename(entry["path"]) for entry in sidecar["inputs"]],
+                         ["dwi.nii.gz", "dwi.bval", "dwi.bvec", "mask.nii.gz", "mask.nii.gz"])
+        self.assertEqual(len(read_lines(self.folder / "cus.trk")), sidecar["result"]["kept"])
+        self.assertGreater(sidecar["result"]["kept"], 0)
 
     def test_defaults_are_those_of_the_conventions(self):
         result = track_json(*self.data[:-2], "--nseeds", 20, "--out", self.folder / "defaults.trx")
@@ -463,21 +541,38 @@ class EndsAndData(WithPhantom):
             self.assertIn(text, done.stderr)
             self.assertFalse((self.folder / "none.trx").exists())
         track(*self.data, "--nseeds", 5, "--out", self.folder / "there.trx")
-        done = track(*self.data, "--nseeds", 5, "--out", self.folder / "there.trx", check=False)
+        content = (self.folder / "there.trx").read_bytes()
+        done = track(*self.data, "--nseeds", 6, "--out", self.folder / "there.trx", check=False)
         self.assertEqual(done.returncode, 2)
+        self.assertIn("there.trx: it exists; use --force", done.stderr)
+        self.assertEqual((self.folder / "there.trx").read_bytes(), content)
         done = track(*self.data, "--nseeds", 5, "--save-seeds", "--out", self.folder / "seeds.tck", check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn(".trx", done.stderr)
+        self.assertFalse((self.folder / "seeds.tck").exists())
 
     def test_b_vectors_in_another_frame_stop_the_run_unless_given(self):
-        # The phantom's b-vectors are `fsl`; its affine has a positive determinant, so x is negated. Read as `voxel`
-        # when a crossing of two axes cannot tell: the check may be undecided, but must not pass silently as better.
-        done = track(self.phantom / "dwi.nii.gz", "--mask", self.phantom / "mask.nii.gz", "--nseeds", 5, "--out",
-                     self.folder / "frame.trx", check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        sidecar = json.loads((self.folder / "frame.trx.json").read_text())
-        self.assertEqual(sidecar["model"]["bvec_frame"], "fsl")
-        self.assertIn("gradient_check", sidecar["model"])
+        """A helix, which no mirror image looks like. Its b-vectors are `fsl`, and its affine has a positive determinant:
+        with x negated they are `voxel`."""
+        helix = self.folder.phantom("helix", "--preset", "helix", "--voxel-size", "2.5")
+        vectors = np.loadtxt(helix / "dwi.bvec")
+        write_rows(self.folder / "negated.bvec", vectors * [[-1], [1], [1]])
+        words = [helix / "dwi.nii.gz", "--bvals", helix / "dwi.bval", "--mask", helix / "mask.nii.gz", "--nseeds", 5,
+                 "--force", "--out", self.folder / "frame.trx"]
+
+        def facts(bvecs, *frame):
+            model = track_json(*words, "--bvecs", bvecs, *frame)["model"]
+            return model["bvec_frame"], model["gradient_check"]
+
+        done = track(*words, "--bvecs", self.folder / "negated.bvec", check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("give --bvec-frame voxel, or give --bvec-frame fsl to keep them as they are", done.stderr)
+        self.assertEqual([path.name for path in self.folder.path.glob("frame.trx*")], [])
+        self.assertEqual(facts(helix / "dwi.bvec"), ("fsl", "agrees"))
+        negated = self.folder / "negated.bvec"
+        self.assertEqual(facts(negated, "--bvec-frame", "fsl"), ("fsl", "another_is_better"))
+        self.assertEqual(facts(negated, "--bvec-frame", "voxel"), ("voxel", "agrees"))
+        self.assertEqual(facts(negated, "--bvec-frame", "auto")[0], "voxel")
 
 
 class Memory(unittest.TestCase):
@@ -581,4 +676,9 @@ class Interruption(WithPhantom):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    import pathlib
+
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+    import suite
+
+    suite.main()

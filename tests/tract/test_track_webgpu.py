@@ -1,12 +1,14 @@
 """`cingulum track --device webgpu` writes the CPU's file, byte for byte, for every getter on a phantom, in any chunks and
 beside other devices; the sidecar differs in `run` alone. On lavapipe in CI, on any adapter elsewhere."""
 import json
-import os
+import pathlib
+import sys
 import unittest
 
 from tracking import Folder, run, track
 
-REQUIRED = "webgpu" in os.environ.get("CINGULUM_TEST_DEVICES", "").split(",")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 
 def devices():
@@ -18,7 +20,7 @@ class FilesOfWebgpu(unittest.TestCase):
     def setUpClass(cls):
         found = [device for device in devices() if device["id"].startswith("webgpu")]
         if not found:
-            assert not REQUIRED, "webgpu is required and not there"
+            assert not suite.device_is_required("webgpu"), "CINGULUM_TEST_DEVICES names webgpu, and there is none"
             raise unittest.SkipTest("there is no WebGPU device; `cingulum devices` says why")
         cls.folder = Folder()
         cls.phantom = cls.folder.phantom("phantom", "--preset", "crossing", "--voxel-size", "3")
@@ -54,4 +56,4 @@ class FilesOfWebgpu(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

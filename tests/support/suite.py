@@ -1,0 +1,109 @@
+"""How every test script ends, and what its tests need that a machine may lack.
+
+    @suite.needs("data", "mrtrix")      above a class or a test
+    suite.main()                        in place of unittest.main()
+
+A test without what it needs is skipped with the reason, or fails where CINGULUM_TEST_REQUIRE names the thing (as
+continuous integration does: data,mrtrix,chromium). A script none of whose tests ran ends with 77, which ctest counts as
+skipped; where only some were skipped, lines that begin with `skipped:` say how many and why, which tools/skips adds up.
+Only the standard library is used: GPU machines run some of the scripts with whatever Python they have.
+"""
+import collections
+import functools
+import os
+import pathlib
+import shutil
+import sys
+import unittest
+
+ALL_SKIPPED = 77
+
+
+def words_of(variable):
+    return {word for word in os.environ.get(variable, "").split(",") if word}
+
+
+def data_folder(name="."):
+    """A folder of the real data, or None where it is not there."""
+    root = os.environ.get("CINGULUM_TEST_DATA", "")
+    path = pathlib.Path(root) / name
+    return path if root and path.is_dir() else None
+
+
+def reason_against(thing):
+    """Why a thing is not there; nothing where it is."""
+    if thing == "data":
+        if not os.environ.get("CINGULUM_TEST_DATA"):
+            return "CINGULUM_TEST_DATA is not set"
+        return None if data_folder() else "CINGULUM_TEST_DATA names no folder"
+    programs = {"mrtrix": ("mrconvert", "MRtrix3"), "chromium": ("chromium", "Chromium")}
+    program, name = programs[thing]
+    return None if shutil.which(program) else f"{name} is not installed"
+
+
+def absent(thing, reason):
+    """Ends the test that calls it: skipped, or failed where the thing is required."""
+    if thing in words_of("CINGULUM_TEST_REQUIRE"):
+        raise AssertionError(f"CINGULUM_TEST_REQUIRE names {thing}: {reason}")
+    raise unittest.SkipTest(reason)
+
+
+def need_data(name):
+    """The folder of a data set; the test ends where it is not there."""
+    path = data_folder(name)
+    if path is None:
+        absent("data", reason_against("data") or f"CINGULUM_TEST_DATA has no {name}")
+    return path
+
+
+def needs(*things):
+    """For a class of tests or one test."""
+    lacking = [(thing, reason) for thing, reason in ((thing, reason_against(thing)) for thing in things) if reason]
+
+    def decorate(test):
+        if not lacking:
+            return test
+        for thing, reason in lacking:
+            if thing not in words_of("CINGULUM_TEST_REQUIRE"):
+                continue
+            if isinstance(test, type):
+                test.setUpClass = classmethod(lambda _: absent(thing, reason))
+                return test
+            return functools.wraps(test)(lambda *_: absent(thing, reason))
+        return unittest.skip(lacking[0][1])(test)
+
+    return decorate
+
+
+def device_is_required(name):
+    return name in words_of("CINGULUM_TEST_DEVICES")
+
+
+class CountingResult(unittest.TextTestResult):
+    """Remembers how many tests ended well."""
+
+    passed = 0
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.passed += 1
+
+
+class CountingRunner(unittest.TextTestRunner):
+    resultclass = CountingResult
+
+
+def main(**options):
+    """Runs the tests of the script that calls it, as unittest.main does, and ends the process."""
+    result = unittest.main(exit=False, testRunner=CountingRunner, **options).result
+    reasons = collections.Counter(" ".join(reason.split()) for _, reason in result.skipped)
+    sys.stderr.flush()
+    for reason, count in reasons.items():
+        print(f"skipped: {count}: {reason}", flush=True)
+    if not result.wasSuccessful():
+        sys.exit(1)
+    if result.passed > 0:
+        sys.exit(0)
+    if not reasons:
+        print("skipped: 1: the script has no test", flush=True)
+    sys.exit(ALL_SKIPPED)
