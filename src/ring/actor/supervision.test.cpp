@@ -354,18 +354,47 @@ TEST(supervision, a_process_that_was_stopped_raises_no_false_alarm) {
   EXPECT_TRUE(child.succeeds(60s)) << child.printed();
 }
 
+// Under virtual time: no time passes between the message at which a body fails and the news of it.
+TEST(supervision, a_failure_is_told_at_the_time_at_which_it_happened) {
+  for (const std::int64_t poison : {-1, -2}) {
+    Stage stage;
+    const ActorHandle actor = stage.start("fragile", {});
+    stage.pass(3s);
+    const std::uint64_t before_ns = stage.schedule.now_ns();
+    const auto answer = stage.runtime->request(*actor, number(poison), 10s);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().kind(), ErrorKind::closed);
+    EXPECT_EQ(stage.schedule.now_ns(), before_ns) << "the one who asked waited";
+    EXPECT_EQ(actor->state(), ActorState::failed);
+    EXPECT_EQ(actor->failure()->time_ns, before_ns);
+    const auto output = actor->receive(10s);
+    ASSERT_FALSE(output);
+    EXPECT_EQ(output.error().kind(), ErrorKind::closed);
+    EXPECT_EQ(stage.schedule.now_ns(), before_ns) << "the one who receives waited";
+  }
+}
+
+// By the clock of the machine, which may be busy: one of many tries is enough to show that nothing makes it wait, and a
+// delay that the code has makes them all late.
 TEST(supervision, a_parked_actor_that_fails_is_seen_within_ten_milliseconds) {
-  const auto runtime = Runtime::create().value();
-  ActorOptions options;
-  options.inbox_capacity = options.outbox_capacity = 16;
-  const ActorHandle actor = runtime->launch("fragile", Fragile{}, options).value();
-  ASSERT_TRUE(actor->activate());
-  std::this_thread::sleep_for(20ms);
-  ASSERT_TRUE(actor->send(number(-1)));
-  const auto woken = actor->receive(30s);  // by the failure, not by the time
-  ASSERT_FALSE(woken);
-  EXPECT_EQ(woken.error().kind(), ErrorKind::closed);
-  EXPECT_EQ(actor->state(), ActorState::failed);
+  constexpr int tries = 100;
+  std::chrono::nanoseconds quickest = 1h;
+  for (int i = 0; i < tries && quickest > 10ms; ++i) {
+    const auto runtime = Runtime::create().value();
+    ActorOptions options;
+    options.inbox_capacity = options.outbox_capacity = 16;
+    const ActorHandle actor = runtime->launch("fragile", Fragile{}, options).value();
+    ASSERT_TRUE(actor->activate());
+    std::this_thread::sleep_for(5ms);  // it waits, and is parked
+    const auto start = std::chrono::steady_clock::now();
+    ASSERT_TRUE(actor->send(number(-1)));
+    const auto woken = actor->receive(30s);  // by the failure, not by the time
+    quickest = std::min<std::chrono::nanoseconds>(quickest, std::chrono::steady_clock::now() - start);
+    ASSERT_FALSE(woken);
+    ASSERT_EQ(woken.error().kind(), ErrorKind::closed);
+    ASSERT_EQ(actor->state(), ActorState::failed);
+  }
+  EXPECT_LE(quickest, 10ms) << "the quickest of " << tries;
 }
 
 TEST(supervision, the_monitor_restarts_freely_running_actors) {
