@@ -359,6 +359,16 @@ struct Forwarder {
   }
 };
 
+// Answers with the number of who sent the message.
+struct SourceTeller {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) context.send(make_reply(message, Number{message.source()}));
+    return 0;
+  }
+};
+
 TEST(runtime, a_forwarded_request_is_answered_by_the_last_in_the_chain) {
   const auto runtime = make_runtime();
   ASSERT_TRUE(runtime->launch("first", Forwarder{}, small()));
@@ -454,6 +464,54 @@ TEST(runtime, telemetry_counts_the_traffic) {
   EXPECT_EQ(one.backend, "cpu");
   EXPECT_EQ(one.loss.discarded + one.loss.dead_letters + one.loss.rejected, 0u);
   EXPECT_EQ(all.received, 30u);
+}
+
+// Bands through the whole actor: depths are told by band, the most urgent is given first, and an answer keeps its band.
+TEST(runtime, a_body_is_given_the_most_urgent_band_first_and_each_band_is_counted) {
+  const auto runtime = make_runtime();
+  ActorOptions options = small();
+  options.fairness_interval = 1000;
+  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  const std::vector<Band> bands = {Band::low, Band::normal, Band::high, Band::system};
+  for (std::size_t i = 0; i < bands.size(); ++i) {
+    for (std::size_t count = 0; count <= i; ++count) {  // as many as its place says, so that no two depths are alike
+      Message message = number(static_cast<std::int64_t>(10 * i + count));
+      message.set_band(bands[i]);
+      ASSERT_TRUE(actor->send(message));
+    }
+  }
+  const ActorTelemetry waiting = actor->telemetry();
+  for (std::size_t i = 0; i < bands.size(); ++i) {
+    EXPECT_EQ(waiting.inbox_depth_of_band[static_cast<std::size_t>(bands[i])], i + 1);
+  }
+  EXPECT_EQ(waiting.inbox_depth, 10u);
+  // The output has bands as well: they are taken one by one while the body waits, so drain first.
+  ASSERT_TRUE(actor->terminate(Termination::drain(10s)));
+  EXPECT_EQ(actor->telemetry().outbox_depth, 10u);
+  for (std::size_t i = bands.size(); i-- > 0;) {
+    for (std::size_t count = 0; count <= i; ++count) {
+      const Message got = actor->receive(0ns).value();
+      EXPECT_EQ(value_of(got), static_cast<std::int64_t>(10 * i + count));
+      EXPECT_EQ(got.band(), bands[i]);
+      EXPECT_EQ(got.source(), actor->number());
+    }
+  }
+  EXPECT_FALSE(actor->receive(0ns));
+}
+
+TEST(runtime, a_message_names_the_actor_that_sent_it_last) {
+  const auto runtime = make_runtime();
+  const ActorHandle first = runtime->launch("first", Forwarder{}, small()).value();
+  const ActorHandle last = runtime->launch("last", Forwarder{}, small()).value();
+  const ActorHandle sink = runtime->launch("sink", SourceTeller{}, small()).value();
+  ASSERT_TRUE(runtime->fan_out("first", 1, {"last"}) && runtime->fan_out("last", 1, {"sink"}));
+  for (const ActorHandle& actor : {first, last, sink}) ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(first->send(number(1)));
+  EXPECT_EQ(value_of(sink->receive(5s).value()), last->number());
+  ASSERT_TRUE(sink->send(number(1)));
+  EXPECT_EQ(value_of(sink->receive(5s).value()), 0) << "from a thread of the host";
 }
 
 TEST(runtime, policies_of_the_options_reach_the_queues) {

@@ -142,7 +142,9 @@ TEST(mailbox, a_flood_of_any_band_leaves_each_other_band_its_turn_and_nothing_mo
       constexpr std::uint64_t rounds = 25;
       for (std::uint64_t take = 0; take < rounds * interval * band_count; ++take) {
         for (const Band band : {flood, other}) {
-          if (box.depth(band) == 0) ASSERT_EQ(box.put(number(1, band)), PutStatus::stored);
+          if (box.depth(band) == 0) {
+            ASSERT_EQ(box.put(number(1, band)), PutStatus::stored);
+          }
         }
         Envelope envelope;
         ASSERT_EQ(box.try_take(envelope), GetStatus::taken);
