@@ -152,7 +152,7 @@ class Interrupts(unittest.TestCase):
         self.run_all(self.commands["extended"], 0.1, INTERRUPTED)
 
     def test_pagerank(self):
-        self.run_all(self.commands["pagerank"], 0.5, INTERRUPTED)
+        self.run_all(self.commands["pagerank"], 0.3, INTERRUPTED)
 
     def test_anomaly(self):
         self.run_all(self.commands["anomaly"], 2.0, INTERRUPTED)

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "ring/cpu/turn_schedule.hpp"
+
 namespace cingulum::ring {
 namespace {
 
@@ -177,6 +179,19 @@ TEST(mailbox, the_head_of_every_band_is_taken_within_four_intervals_though_all_a
   }
 }
 
+TEST(mailbox, the_peak_is_the_largest_depth_at_a_take_or_the_capacity_once_it_was_full) {
+  MailboxOptions set = options(8);
+  set.fairness_interval = 1;
+  Mailbox box(set);
+  EXPECT_EQ(box.peak(), 0u);
+  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_EQ(box.put(number(i)), PutStatus::stored);
+  EXPECT_EQ(take_all(box), (Values{0, 1, 2}));
+  EXPECT_EQ(box.peak(), 3u);
+  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(box.put(number(i)), PutStatus::stored);
+  EXPECT_EQ(box.put(number(9), soon(0ms)), PutStatus::timed_out);
+  EXPECT_EQ(box.peak(), 8u);
+}
+
 TEST(mailbox, a_full_band_leaves_room_in_the_others) {
   Mailbox box(options(1, FullPolicy::reject));
   EXPECT_EQ(box.put(number(1, Band::low)), PutStatus::stored);
@@ -198,6 +213,58 @@ TEST(mailbox, a_message_that_outlived_its_time_is_counted_not_delivered) {
   EXPECT_EQ(full.put(number(1)), PutStatus::stored);
   EXPECT_EQ(full.put(number(2), no_deadline, soon(2ms)), PutStatus::expired);
   EXPECT_EQ(full.losses().expired, 1u);
+}
+
+// On virtual time, so that both moments are hit exactly.
+TEST(mailbox, time_to_live_is_over_at_its_end_and_not_before) {
+  for (const std::int64_t early_ns : {1, 0}) {
+    TurnSchedule schedule(1);
+    MailboxOptions set = options(4);
+    set.schedule = &schedule;
+    Mailbox box(set);
+    ASSERT_EQ(box.put(number(1), no_deadline, schedule.now_ns() + 1000), PutStatus::stored);
+    schedule.advance(Nanoseconds(1000 - early_ns));
+    EXPECT_EQ(take_all(box), early_ns == 1 ? Values{1} : Values{});
+    EXPECT_EQ(box.losses().expired, early_ns == 1 ? 0u : 1u);
+  }
+  // A put whose message ends with its patience is a dead letter, not a sender that did not wait.
+  Mailbox full(options(1));
+  ASSERT_EQ(full.put(number(1)), PutStatus::stored);
+  const std::uint64_t both = soon(2ms);
+  EXPECT_EQ(full.put(number(2), both, both), PutStatus::expired);
+  EXPECT_EQ(full.losses().expired, 1u);
+  EXPECT_EQ(full.losses().rejected, 0u);
+}
+
+// A wake that is lost leaves them waiting for the whole time limit. Each has a moment to fall asleep first, many times
+// over, since whether it sleeps cannot be seen.
+TEST(mailbox, batches_expiry_and_clearing_wake_who_waits) {
+  for (int round = 0; round < 20; ++round) {
+    MailboxOptions set = options(2);
+    set.waiting = {WaitMode::spin_then_park, 1};
+    Mailbox box(set);
+    std::thread reader([&] {
+      Envelope envelope;
+      EXPECT_EQ(box.take(envelope, soon(20s)), GetStatus::taken) << "not woken by a batch";
+    });
+    std::this_thread::sleep_for(1ms);
+    const Message one = number(1);
+    ASSERT_EQ(box.put_batch(&one, 1), 1u);
+    reader.join();
+
+    for (std::uint64_t i = 0; i < 2; ++i) ASSERT_EQ(box.put(number(i), no_deadline, soon(-1ms)), PutStatus::stored);
+    std::thread writer([&] { EXPECT_EQ(box.put(number(3), soon(20s)), PutStatus::stored) << "not woken by room"; });
+    std::this_thread::sleep_for(1ms);
+    if (round % 2 == 0) {
+      EXPECT_EQ(box.clear(), 2u);
+    } else {
+      Envelope envelope;
+      const GetStatus status = box.try_take(envelope);  // both have expired; what waited may be there already
+      EXPECT_TRUE(status == GetStatus::empty || status == GetStatus::taken);
+    }
+    writer.join();
+    if (::testing::Test::HasFailure()) break;
+  }
 }
 
 TEST(mailbox, a_shut_gate_keeps_messages_and_an_open_one_gives_them) {

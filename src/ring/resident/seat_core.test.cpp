@@ -1,7 +1,7 @@
 // Seats with 32 and 64 lanes that are fibers, under schedules that a seed gives: every barrier of
 // ring/resident/seat_core.hpp and ring/resident/seat_context.hpp at work without a GPU. Each test runs one story for
 // many seeds, checks it message by message, and fails on the first race or misplaced barrier that the scheduler of the
-// lanes sees. CINGULUM_TEST_LONG=1 runs a hundred times as many; CINGULUM_TEST_LANE_SEED=n one alone.
+// lanes sees. CINGULUM_TEST_LONG=1 runs fifty times as many; CINGULUM_TEST_LANE_SEED=n one alone.
 #include "ring/resident/seat_core.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 using namespace testing;  // NOLINT: the bodies
 
 constexpr std::uint64_t quick_seeds = 20;
-constexpr std::uint64_t long_seeds = 2000;
+constexpr std::uint64_t long_seeds = 1000;
 
 // What a story needs to say that something is wrong: the first complaint ends it.
 std::string complaint_of(const LaneGrid& grid, int line, const std::string& text) {
