@@ -92,6 +92,8 @@ class LaneGrid {
     SeatPlan& reader = seats_[to].plan;
     reader.edges_in[reader.edges_in_count++] = ring;
   }
+  // As the host does when the actor that reads the wire is gone: the n-th that was laid.
+  void close_reader_of_wire(std::size_t wire) { lines_[2 * wire + 1].closed = 1; }
   // A buffer that bodies can look up.
   BufferHandle add_buffer(void* memory, std::uint32_t bytes) {
     buffers_.resize(64);
@@ -150,6 +152,8 @@ class LaneGrid {
   [[nodiscard]] std::string complaint() const { return lanes_->complaint().empty() ? complaint_ : lanes_->complaint(); }
   [[nodiscard]] LaneScheduler& lanes() { return *lanes_; }
   void fall_silent() { beats_ = false; }
+  // Event mode: how many seats have voted to park.
+  [[nodiscard]] std::uint64_t votes() const { return votes_; }
 
   void give_command(std::uint32_t seat, SeatCommand what) {
     seats_[seat].host.command = command_word(++hosts_[seat].commands, what);

@@ -94,6 +94,14 @@ LaneScheduler* LaneScheduler::current() {
   return running();
 }
 
+bool LaneScheduler::sees_every_access() {
+#if defined(CGL_LANE_HOOKS)
+  return true;
+#else
+  return false;
+#endif
+}
+
 LaneScheduler::LaneScheduler(const Options& options, std::function<void(std::uint32_t)> run_lane,
                              std::vector<std::span<std::byte>> memory)
     : lanes_(options.lanes),
@@ -407,7 +415,10 @@ namespace {
 using cingulum::ring::testing::LaneScheduler;
 
 void touched(const void* address, std::size_t bytes, bool writes) {
-  if (LaneScheduler* const lanes = LaneScheduler::current(); lanes != nullptr) lanes->touch(address, bytes, writes);
+  LaneScheduler* const lanes = LaneScheduler::current();
+  if (lanes == nullptr) return;
+  lanes->count_access();
+  lanes->touch(address, bytes, writes);
 }
 }  // namespace
 

@@ -44,6 +44,10 @@ class LaneScheduler {
   // How a member of the block's memory at an offset is called in complaints.
   void name_memory(std::function<std::string(std::size_t)> name) { name_memory_ = std::move(name); }
   [[nodiscard]] std::uint64_t switches() const { return switches_; }
+  // Whether the compiler tells of every access (not in builds with sanitizers), and how many it told of so far.
+  [[nodiscard]] static bool sees_every_access();
+  [[nodiscard]] std::uint64_t accesses_seen() const { return accesses_seen_; }
+  void count_access() { ++accesses_seen_; }
   // A draw of the same seed, for what the host does.
   [[nodiscard]] std::uint64_t draw() { return random_(); }
 
@@ -143,6 +147,7 @@ class LaneScheduler {
   std::uint32_t lanes_running_ = 0;
   std::uint64_t host_turn_ = 0;
   std::uint64_t switches_ = 0;
+  std::uint64_t accesses_seen_ = 0;
   std::string complaint_;
 };
 
