@@ -150,7 +150,7 @@ Status run_anomaly(const ParsedArguments& arguments, VerbContext& context) {
   if (arguments.given("signal")) {
     CGL_TRY_ASSIGN(signal, read_numbers_of<float>(arguments.text("signal")));
   } else {
-    signal = ring::example_signal(points, context.common().seed);
+    CGL_TRY_ASSIGN(signal, ring::example_signal(points, context.common().seed));
   }
   ring::AnomalyOptions options;
   options.batch = static_cast<std::uint32_t>(arguments.integer("batch"));

@@ -343,6 +343,8 @@ TEST(runtime, a_pipeline_runs_without_the_host) {
     ASSERT_TRUE(runtime->send("a", number(i)));
     EXPECT_EQ(value_of(runtime->receive("c", 5s).value()), 8 * i);
   }
+  // What is passed on is counted after it has gone, maybe after the last of the chain has it.
+  while (runtime->telemetry("a").value().emitted < 100) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(runtime->telemetry("a").value().emitted, 100u);
   // A body that answers a request itself completes it at the first stage.
   EXPECT_EQ(value_of(runtime->request("a", number(5), 5s).value()), 10);
@@ -355,6 +357,16 @@ struct Forwarder {
     while (context.receive(message)) {
       if (context.emit(1, message) != PutStatus::stored) return 7;
     }
+    return 0;
+  }
+};
+
+// Answers with the number of who sent the message.
+struct SourceTeller {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) context.send(make_reply(message, Number{message.source()}));
     return 0;
   }
 };
@@ -400,6 +412,118 @@ TEST(runtime, fan_out_gives_each_receiver_a_copy_and_topics_do_so_by_name) {
   EXPECT_EQ(value_of(runtime->receive("y", 5s).value()), 6);
   ASSERT_TRUE(runtime->terminate("y"));
   EXPECT_EQ(runtime->publish("news", number(7)).value(), 0u) << "who is gone has unsubscribed";
+}
+
+// What emit answers and counts: a port without wires, and a fan-out of which one end is gone, whichever it is.
+TEST(runtime, emit_answers_the_worst_of_its_receivers_and_counts_each) {
+  const auto runtime = make_runtime();
+  const ActorHandle unwired = runtime->launch("unwired", Forwarder{}, small()).value();
+  ASSERT_TRUE(unwired->activate());
+  const auto refused = runtime->request(*unwired, number(1), 5s);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(unwired->failure()->code, 7);
+  EXPECT_EQ(unwired->telemetry().emitted, 0u);
+  EXPECT_EQ(unwired->telemetry().refused, 1u);
+  for (const bool first_is_gone : {true, false}) {
+    const std::string name = first_is_gone ? "source a" : "source b";
+    for (const char* end : {"x", "y"}) {
+      ASSERT_TRUE(runtime->launch(end, Echo{}, small()));
+      ASSERT_TRUE(runtime->activate(end));
+    }
+    const ActorHandle source = runtime->launch(name, Forwarder{}, small()).value();
+    ASSERT_TRUE(runtime->fan_out(name, 1, {"x", "y"}));
+    ASSERT_TRUE(source->activate());
+    const std::string gone = first_is_gone ? "x" : "y";
+    const std::string there = first_is_gone ? "y" : "x";
+    ASSERT_TRUE(runtime->terminate(gone));
+    ASSERT_TRUE(source->send(number(3)));
+    EXPECT_EQ(value_of(runtime->receive(there, 5s).value()), 3) << "the other end still gets it";
+    const auto ended = source->receive(5s);
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().kind(), ErrorKind::closed);
+    EXPECT_EQ(source->failure()->code, 7) << "the body was told";
+    EXPECT_EQ(source->telemetry().emitted, 1u);
+    EXPECT_EQ(source->telemetry().refused, 1u);
+    ASSERT_TRUE(runtime->terminate(there));
+  }
+}
+
+// Passes the message on and fails at once: the request is the receiver's by then.
+struct ForwardAndFail {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      if (context.emit(1, message) == PutStatus::stored) return 8;
+    }
+    return 0;
+  }
+};
+
+TEST(runtime, a_request_that_was_passed_on_is_answered_though_the_one_who_passed_it_failed) {
+  const auto runtime = make_runtime();
+  const ActorHandle first = runtime->launch("first", ForwardAndFail{}, small()).value();
+  const ActorHandle last = runtime->launch("last", Doubler{}, small()).value();
+  ASSERT_TRUE(runtime->fan_out("first", 1, {"last"}));
+  ASSERT_TRUE(last->activate());
+  ASSERT_TRUE(last->deactivate(5s));
+  ASSERT_TRUE(first->activate());
+  // The first in line is the one who is asked: its final failure would end all requests to it, a restart does not.
+  auto pending = runtime->request_later(*first, number(4));
+  ASSERT_TRUE(pending);
+  for (int look = 0; look < 5000 && first->telemetry().failures == 0; ++look) std::this_thread::sleep_for(1ms);
+  ASSERT_EQ(first->failure()->code, 8);
+  ASSERT_TRUE(last->reactivate());
+  const auto answer = pending->wait(5s);
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_EQ(value_of(*answer), 8);
+}
+
+// Counts in its state, fails at negative numbers.
+struct FragileCounter {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      auto& count = context.template state<std::int64_t>();
+      ++count;
+      if (payload<Number>(message).value < 0) return 9;
+      context.send(make_reply(message, Number{count}));
+    }
+    return 0;
+  }
+};
+
+TEST(runtime, a_restart_begins_with_a_cleared_state) {
+  const auto runtime = make_runtime();
+  ActorOptions options = small();
+  options.restart.kind = RestartKind::limited;
+  const ActorHandle actor = runtime->launch("counter", FragileCounter{}, options).value();
+  ASSERT_TRUE(actor->activate());
+  for (std::int64_t i = 1; i <= 3; ++i) EXPECT_EQ(value_of(runtime->request(*actor, number(0), 5s).value()), i);
+  ASSERT_TRUE(actor->send(number(-1)));
+  EXPECT_EQ(value_of(runtime->request(*actor, number(0), 30s).value()), 1);
+}
+
+TEST(runtime, the_output_has_its_own_policy_and_its_losses_are_told) {
+  const auto runtime = make_runtime();
+  ActorOptions options = small();
+  options.outbox_capacity = 2;
+  options.outbox_policy = FullPolicy::drop_oldest;
+  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
+  ASSERT_TRUE(actor->activate());
+  for (std::int64_t i = 0; i < 5; ++i) ASSERT_TRUE(actor->send(number(i)));
+  while (actor->telemetry().sent < 5) std::this_thread::sleep_for(1ms);
+  for (std::int64_t i = 3; i < 5; ++i) EXPECT_EQ(value_of(actor->receive(5s).value()), i);
+  EXPECT_EQ(actor->telemetry().loss.dropped_oldest, 3u);
+  options.outbox_policy = FullPolicy::drop_new;
+  const ActorHandle other = runtime->launch("other", Echo{}, options).value();
+  ASSERT_TRUE(other->activate());
+  for (std::int64_t i = 0; i < 5; ++i) ASSERT_TRUE(other->send(number(i)));
+  while (other->telemetry().sent + other->telemetry().refused < 5) std::this_thread::sleep_for(1ms);
+  for (std::int64_t i = 0; i < 2; ++i) EXPECT_EQ(value_of(other->receive(5s).value()), i);
+  EXPECT_EQ(other->telemetry().loss.dropped_new, 3u);
+  EXPECT_EQ(other->telemetry().refused, 3u);
 }
 
 TEST(runtime, a_scope_terminates_its_actor_whatever_way_it_is_left) {
@@ -456,6 +580,54 @@ TEST(runtime, telemetry_counts_the_traffic) {
   EXPECT_EQ(all.received, 30u);
 }
 
+// Bands through the whole actor: depths are told by band, the most urgent is given first, and an answer keeps its band.
+TEST(runtime, a_body_is_given_the_most_urgent_band_first_and_each_band_is_counted) {
+  const auto runtime = make_runtime();
+  ActorOptions options = small();
+  options.fairness_interval = 1000;
+  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  const std::vector<Band> bands = {Band::low, Band::normal, Band::high, Band::system};
+  for (std::size_t i = 0; i < bands.size(); ++i) {
+    for (std::size_t count = 0; count <= i; ++count) {  // as many as its place says, so that no two depths are alike
+      Message message = number(static_cast<std::int64_t>(10 * i + count));
+      message.set_band(bands[i]);
+      ASSERT_TRUE(actor->send(message));
+    }
+  }
+  const ActorTelemetry waiting = actor->telemetry();
+  for (std::size_t i = 0; i < bands.size(); ++i) {
+    EXPECT_EQ(waiting.inbox_depth_of_band[static_cast<std::size_t>(bands[i])], i + 1);
+  }
+  EXPECT_EQ(waiting.inbox_depth, 10u);
+  // The output has bands as well: they are taken one by one while the body waits, so drain first.
+  ASSERT_TRUE(actor->terminate(Termination::drain(10s)));
+  EXPECT_EQ(actor->telemetry().outbox_depth, 10u);
+  for (std::size_t i = bands.size(); i-- > 0;) {
+    for (std::size_t count = 0; count <= i; ++count) {
+      const Message got = actor->receive(0ns).value();
+      EXPECT_EQ(value_of(got), static_cast<std::int64_t>(10 * i + count));
+      EXPECT_EQ(got.band(), bands[i]);
+      EXPECT_EQ(got.source(), actor->number());
+    }
+  }
+  EXPECT_FALSE(actor->receive(0ns));
+}
+
+TEST(runtime, a_message_names_the_actor_that_sent_it_last) {
+  const auto runtime = make_runtime();
+  const ActorHandle first = runtime->launch("first", Forwarder{}, small()).value();
+  const ActorHandle last = runtime->launch("last", Forwarder{}, small()).value();
+  const ActorHandle sink = runtime->launch("sink", SourceTeller{}, small()).value();
+  ASSERT_TRUE(runtime->fan_out("first", 1, {"last"}) && runtime->fan_out("last", 1, {"sink"}));
+  for (const ActorHandle& actor : {first, last, sink}) ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(first->send(number(1)));
+  EXPECT_EQ(value_of(sink->receive(5s).value()), last->number());
+  ASSERT_TRUE(sink->send(number(1)));
+  EXPECT_EQ(value_of(sink->receive(5s).value()), 0) << "from a thread of the host";
+}
+
 TEST(runtime, policies_of_the_options_reach_the_queues) {
   const auto runtime = make_runtime();
   ActorOptions options = small(2);
@@ -471,6 +643,172 @@ TEST(runtime, policies_of_the_options_reach_the_queues) {
   EXPECT_EQ(actor->try_send(number(4)), PutStatus::full);
   EXPECT_EQ(actor->telemetry().loss.rejected, 2u);
   EXPECT_EQ(actor->telemetry().inbox_peak, 2u);
+}
+
+TEST(runtime, a_batch_goes_on_after_messages_that_the_policy_drops) {
+  const auto runtime = make_runtime();
+  ActorOptions options = small(2);
+  options.inbox_policy = FullPolicy::drop_new;
+  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  std::vector<Message> batch;
+  for (std::int64_t i = 0; i < 5; ++i) batch.push_back(number(i));
+  EXPECT_EQ(actor->send_batch(batch), 5u) << "none of them is still the sender's";
+  EXPECT_EQ(actor->telemetry().loss.dropped_new, 3u);
+  EXPECT_EQ(runtime->telemetry().lost, 3u);
+}
+
+TEST(runtime, a_message_whose_time_ends_in_the_queue_is_lost_and_its_asker_is_told) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("double", Doubler{}, small()).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  ASSERT_TRUE(actor->send(number(1), {.timeout = 5s, .time_to_live = 1ms}));
+  auto patient = runtime->request_later(*actor, number(3));
+  ASSERT_TRUE(patient);
+  std::this_thread::sleep_for(3ms);
+  ASSERT_TRUE(actor->reactivate());
+  EXPECT_EQ(value_of(patient->wait(5s).value()), 6);
+  EXPECT_FALSE(actor->receive(0ns)) << "what had expired was answered";
+  EXPECT_EQ(actor->telemetry().loss.expired, 1u);
+  EXPECT_EQ(runtime->telemetry().lost, 1u);
+}
+
+// The places for requests in flight: each way in which a request ends gives its place back, clean.
+TEST(runtime, every_end_of_a_request_gives_its_place_to_the_next) {
+  RuntimeOptions one_place;
+  one_place.max_requests = 1;
+  const auto runtime = Runtime::create(one_place).value();
+  ActorOptions rejecting = small(1);
+  rejecting.inbox_policy = FullPolicy::reject;
+  const ActorHandle actor = runtime->launch("double", Doubler{}, rejecting).value();
+  const ActorHandle failing = runtime->launch("failing", FragileCounter{}, small()).value();
+  ASSERT_TRUE(actor->activate() && failing->activate());
+  for (std::int64_t i = 0; i < 3; ++i) {
+    // Answered.
+    EXPECT_EQ(value_of(runtime->request(*actor, number(i), 30s).value()), 2 * i);
+    ASSERT_TRUE(actor->deactivate(5s));
+    // Out of time: it lies in the queue still, which is full from here on.
+    const auto late = runtime->request(*actor, number(1), 1ms);
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().kind(), ErrorKind::timed_out) << late.error().message();
+    // Refused by the queue, not for want of a place.
+    const auto refused = runtime->request(*actor, number(1), 1ms);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind(), ErrorKind::full);
+    EXPECT_EQ(refused.error().message().find("in flight"), std::string::npos) << refused.error().message();
+    ASSERT_TRUE(actor->reactivate());
+    while (actor->telemetry().loss.late_replies != static_cast<std::uint64_t>(i) + 1) std::this_thread::sleep_for(1ms);
+  }
+  // Failed: the error is not the next one's.
+  const auto failed = runtime->request(*failing, number(-1), 30s);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().kind(), ErrorKind::closed);
+  EXPECT_EQ(value_of(runtime->request(*actor, number(21), 30s).value()), 42);
+  // Taken, while it is still open.
+  auto open = runtime->request_later(*actor, number(1));
+  ASSERT_TRUE(open);
+  const auto second = runtime->request_later(*actor, number(2));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().kind(), ErrorKind::full);
+  EXPECT_NE(second.error().message().find("1 requests are in flight"), std::string::npos) << second.error().message();
+  EXPECT_EQ(value_of(open->wait(30s).value()), 2);
+}
+
+TEST(runtime, an_actor_that_fails_ends_its_own_requests_alone) {
+  const auto runtime = make_runtime();
+  const ActorHandle good = runtime->launch("good", Doubler{}, small()).value();
+  const ActorHandle bad = runtime->launch("bad", FragileCounter{}, small()).value();
+  ASSERT_TRUE(good->activate() && bad->activate());
+  ASSERT_TRUE(good->deactivate(5s));
+  auto pending = runtime->request_later(*good, number(4));
+  ASSERT_TRUE(pending);
+  ASSERT_FALSE(runtime->request(*bad, number(-1), 30s));
+  while (bad->state() != ActorState::failed) std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(good->reactivate());
+  const auto answer = pending->wait(30s);
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_EQ(value_of(*answer), 8);
+}
+
+// Takes a request and returns without an answer, as if all were well.
+struct Quitter {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    static_cast<void>(context.receive(message));
+    return 0;
+  }
+};
+
+TEST(runtime, a_body_that_returns_without_an_answer_leaves_nobody_waiting) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("quitter", Quitter{}, small()).value();
+  ASSERT_TRUE(actor->activate());
+  const auto answer = runtime->request(*actor, number(1), 60s);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::closed) << answer.error().message();
+  EXPECT_EQ(actor->state(), ActorState::terminated);
+}
+
+// Answers with a code of its own.
+struct Refuser {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      Message reply = make_reply(message, Number{-33});
+      reply.set_payload_bytes(4);
+      reply.header.flags |= mark_failed;
+      context.send(reply);
+    }
+    return 0;
+  }
+};
+
+TEST(runtime, an_answer_that_reports_a_failure_is_an_error_with_its_code) {
+  const auto runtime = make_runtime();
+  ASSERT_TRUE(runtime->launch("refuser", Refuser{}, small()));
+  ASSERT_TRUE(runtime->activate("refuser"));
+  const auto answer = runtime->request("refuser", number(1), 30s);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind(), ErrorKind::device);
+  EXPECT_NE(answer.error().message().find("failure -33"), std::string::npos) << answer.error().message();
+}
+
+TEST(runtime, a_topic_answers_the_worst_of_its_subscribers) {
+  const auto runtime = make_runtime();
+  ActorOptions rejecting = small(1);
+  rejecting.inbox_policy = FullPolicy::reject;
+  ASSERT_TRUE(runtime->launch("full", Echo{}, rejecting));
+  ASSERT_TRUE(runtime->launch("free", Echo{}, small()));
+  const ActorHandle source = runtime->launch("source", Forwarder{}, small()).value();
+  ASSERT_TRUE(runtime->wire_to_topic("source", 1, "news"));
+  for (const char* name : {"full", "free", "source"}) ASSERT_TRUE(runtime->activate(name));
+  ASSERT_TRUE(runtime->deactivate("full"));
+  ASSERT_TRUE(runtime->send("full", number(1)));
+  for (const char* name : {"full", "free"}) ASSERT_TRUE(runtime->subscribe("news", name));
+  ASSERT_TRUE(source->send(number(2)));
+  EXPECT_EQ(value_of(runtime->receive("free", 30s).value()), 2) << "the other one gets it";
+  ASSERT_FALSE(source->receive(30s));
+  EXPECT_EQ(source->failure()->code, 7) << "the body was told that one did not";
+}
+
+TEST(runtime, a_stop_wakes_a_body_that_waits_for_room_at_a_topic) {
+  const auto runtime = make_runtime();
+  ASSERT_TRUE(runtime->launch("full", Echo{}, small(1)));
+  const ActorHandle source = runtime->launch("source", Forwarder{}, small()).value();
+  ASSERT_TRUE(runtime->wire_to_topic("source", 1, "news"));
+  for (const char* name : {"full", "source"}) ASSERT_TRUE(runtime->activate(name));
+  ASSERT_TRUE(runtime->deactivate("full"));
+  ASSERT_TRUE(runtime->send("full", number(1)));
+  ASSERT_TRUE(runtime->subscribe("news", "full"));
+  ASSERT_TRUE(source->send(number(2)));
+  while (!source->telemetry().blocked) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(5ms);  // it spins a while before it sleeps
+  const auto report = source->terminate(Termination::discard(20s));
+  EXPECT_TRUE(report) << report.error().message();
 }
 
 TEST(runtime, large_payloads_travel_as_handles_and_stale_ones_are_found_out) {

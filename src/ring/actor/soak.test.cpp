@@ -242,6 +242,7 @@ TEST(soak, chains_of_actors_lose_nothing_under_deactivation_and_restarts) {
       });
     }
     std::atomic<std::uint64_t> poisons{0};
+    std::atomic<std::uint64_t> deactivations{0};
     threads.emplace_back([&] {
       std::mt19937_64 random(99);
       while (!done.load()) {
@@ -249,6 +250,7 @@ TEST(soak, chains_of_actors_lose_nothing_under_deactivation_and_restarts) {
         switch (random() % 3) {
           case 0:
             if (actor->deactivate(1ms)) {
+              ++deactivations;
               std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
               (void)actor->reactivate();
             }
@@ -271,10 +273,21 @@ TEST(soak, chains_of_actors_lose_nothing_under_deactivation_and_restarts) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(judge.complaint(), "");
     EXPECT_EQ(judge.accepted(), senders * each);
+    // One more for each, whatever came of the random ones; all of them are over when their restarts are.
+    for (const ActorHandle& actor : {first, second}) {
+      ASSERT_TRUE(actor->send(make_message(Poison{}, 0, Band::high), {.timeout = 60s}));
+      ++poisons;
+    }
+    for (int look = 0; look < 60'000 && first->telemetry().restarts + second->telemetry().restarts < poisons.load();
+         ++look) {
+      std::this_thread::sleep_for(1ms);
+    }
     const auto extra = second->receive(5ms);
     EXPECT_FALSE(extra) << "a message came twice";
     const RuntimeTelemetry telemetry = runtime->telemetry();
-    EXPECT_LE(telemetry.failures, poisons.load());
+    EXPECT_EQ(telemetry.failures, poisons.load());
+    EXPECT_EQ(first->telemetry().loss.dead_letters + second->telemetry().loss.dead_letters, poisons.load());
+    EXPECT_GT(deactivations.load(), 0u);
     const ShutdownReport report = runtime->shutdown(Termination::drain(10s));
     EXPECT_TRUE(report.errors.empty());
   }

@@ -450,24 +450,53 @@ TEST_P(ResidentGrids, a_handle_names_a_buffer_until_it_is_released) {
   EXPECT_EQ(ask({1u << 30, 1, 8}), LookUp::stale) << "past the table";
 }
 
+// Under virtual time the limit itself is asserted (supervision.stalls_are_found_in_time...). A grid keeps real time, on
+// a machine that may be busy: the quickest of several is within twice the limit, and none is before it.
 TEST_P(ResidentGrids, a_stalled_actor_is_reported_within_twice_its_limit_and_an_idle_one_is_not) {
   OPEN();
+  constexpr std::uint64_t limit_ms = 200;
   ActorOptions options;
-  options.stall_limit = 200ms;
+  options.stall_limit = std::chrono::milliseconds(limit_ms);
   const auto busy = start("busy", "busy", Busy{}, RingKind::fast, options);
   const auto idle = start("idle", "echo", Echo{}, RingKind::fast, options);
   ASSERT_TRUE(busy && idle);
-  ASSERT_OK(busy->send(message(100)));
-  ASSERT_EQ(number_of(busy->receive(5s)), 100u);
+  ASSERT_OK(busy->send(message(limit_ms / 4)));
+  ASSERT_EQ(number_of(busy->receive(5s)), limit_ms / 4);
   EXPECT_EQ(busy->telemetry().stalls, 0u) << "shorter than the limit";
-  const std::uint64_t start_ns = steady_now_ns();
-  ASSERT_OK(busy->send(message(1000)));
-  ASSERT_TRUE(comes_true([&] { return busy->telemetry().stalled; }));
-  EXPECT_LT(steady_now_ns() - start_ns, 1'000'000'000u);
-  ASSERT_EQ(number_of(busy->receive(5s)), 1000u);
-  EXPECT_TRUE(comes_true([&] { return !busy->telemetry().stalled; }));
-  EXPECT_EQ(busy->telemetry().stalls, 1u);
+  std::uint64_t quickest_ns = ~std::uint64_t{0};
+  std::uint64_t stalls = 0;
+  for (int i = 0; i < 8 && quickest_ns > 2 * limit_ms * 1'000'000; ++i) {
+    const std::uint64_t start_ns = steady_now_ns();
+    ASSERT_OK(busy->send(message(5 * limit_ms)));
+    ASSERT_TRUE(comes_true([&] { return busy->telemetry().stalled; }));
+    const std::uint64_t took_ns = steady_now_ns() - start_ns;
+    EXPECT_GT(took_ns, limit_ms * 1'000'000) << "before the limit";
+    quickest_ns = std::min(quickest_ns, took_ns);
+    ASSERT_EQ(number_of(busy->receive(5s)), 5 * limit_ms);
+    EXPECT_TRUE(comes_true([&] { return !busy->telemetry().stalled; }));
+    EXPECT_EQ(busy->telemetry().stalls, ++stalls);
+  }
+  EXPECT_LE(quickest_ns, 2 * limit_ms * 1'000'000);
   EXPECT_EQ(idle->telemetry().stalls, 0u);
+}
+
+// As on the CPU (supervision.a_parked_actor_that_fails_is_seen_within_ten_milliseconds): the quickest of many, since a
+// delay in the code makes them all late.
+TEST_P(ResidentGrids, a_failure_is_told_within_twenty_milliseconds) {
+  OPEN();
+  std::uint64_t quickest_ns = ~std::uint64_t{0};
+  for (int i = 0; i < 40 && quickest_ns > 20'000'000; ++i) {
+    const std::string name = fmt::format("failing {}", i);
+    const auto failing = start(name, "fail_every", FailEvery{1, 42});
+    ASSERT_TRUE(failing);
+    const std::uint64_t start_ns = steady_now_ns();
+    ASSERT_OK(failing->send(message(0)));
+    EXPECT_TRUE(fails_with(failing->receive(30s), ErrorKind::closed, "returned 42"));
+    quickest_ns = std::min(quickest_ns, steady_now_ns() - start_ns);
+    EXPECT_EQ(failing->state(), ActorState::failed);
+    ASSERT_OK(runtime_->terminate(name, Termination::discard()));
+  }
+  EXPECT_LE(quickest_ns, 20'000'000u);
 }
 
 // In a process of its own: the next test stops it.

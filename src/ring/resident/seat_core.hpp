@@ -604,6 +604,8 @@ class SeatCore {
         continue;
       }
       if (!wait) {
+        // What was handed out of a bulk inbox is told with the next batch, which a writer without room never sends.
+        if (plan.inbox.kind == RingKind::bulk) publish_taken();
         tell(ending() ? Verdict::end : Verdict::nothing, 0);
         return;
       }

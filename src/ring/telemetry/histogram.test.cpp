@@ -43,5 +43,25 @@ TEST(latency_histogram, quantiles_are_those_of_the_sorted_values_within_a_bucket
   expect_near(summary.p999_ns, 0.999);
 }
 
+// Values below sixteen have buckets of their own: the quantiles of few values are exact.
+TEST(latency_histogram, quantiles_of_few_values_are_those_values) {
+  LatencyHistogram histogram;
+  EXPECT_EQ(histogram.summary().count, 0u);
+  for (std::uint64_t value = 1; value <= 10; ++value) histogram.record(value);
+  const LatencySummary summary = histogram.summary();
+  EXPECT_EQ(summary.count, 10u);
+  EXPECT_EQ(summary.min_ns, 1u);
+  EXPECT_EQ(summary.max_ns, 10u);
+  EXPECT_EQ(summary.mean_ns, 5u);
+  EXPECT_EQ(summary.p50_ns, 5u);
+  EXPECT_EQ(summary.p99_ns, 9u);
+  EXPECT_EQ(summary.p999_ns, 9u);
+  LatencyHistogram one;
+  one.record(7);
+  EXPECT_EQ(one.summary().p50_ns, 7u);
+  EXPECT_EQ(one.summary().p999_ns, 7u);
+  EXPECT_EQ(one.summary().min_ns, 7u);
+}
+
 }  // namespace
 }  // namespace cingulum::ring

@@ -53,6 +53,64 @@ TEST(telemetry_export, json_reads_back_as_it_was) {
   EXPECT_TRUE(back->runtime.actors[0].blocked);
 }
 
+// Every member has a value of its own: one that is left out, or takes the place of another, is found.
+TEST(telemetry_export, every_member_is_told_under_its_own_name) {
+  TelemetrySnapshot snapshot = example();
+  RuntimeTelemetry& runtime = snapshot.runtime;
+  runtime.sent = 501;
+  runtime.failures = 502;
+  ActorTelemetry& actor = runtime.actors[0];
+  actor.loss = {601, 602, 603, 604, 605, 606, 607};
+  actor.latency = {701, 702, 703, 704, 705, 706, 707};
+  for (std::uint64_t band = 0; band < band_count; ++band) actor.inbox_depth_of_band[band] = 801 + band;
+  std::uint64_t next = 901;
+  for (std::uint64_t* const count :
+       {&actor.received, &actor.sent, &actor.emitted, &actor.refused, &actor.inbox_depth, &actor.inbox_peak,
+        &actor.inbox_capacity, &actor.outbox_depth, &actor.failures, &actor.restarts, &actor.stalls}) {
+    *count = next++;
+  }
+  actor.uptime_s = 3.25;
+  actor.messages_per_s = 4.5;
+  const nlohmann::ordered_json json = telemetry_json(snapshot);
+  const auto at = [&](const char* pointer) { return json.at(nlohmann::ordered_json::json_pointer(pointer)); };
+  EXPECT_EQ(at("/received"), 7);
+  EXPECT_EQ(at("/sent"), 501);
+  EXPECT_EQ(at("/lost"), 3);
+  EXPECT_EQ(at("/failures"), 502);
+  next = 901;
+  for (const char* const name : {"received", "sent", "emitted", "refused", "inbox_depth", "inbox_peak",
+                                 "inbox_capacity", "outbox_depth", "failures", "restarts", "stalls"}) {
+    EXPECT_EQ(json["actors"][0].at(name), next++) << name;
+  }
+  next = 601;
+  for (const char* const name :
+       {"rejected", "dropped_new", "dropped_oldest", "expired", "dead_letters", "discarded", "late_replies"}) {
+    EXPECT_EQ(json["actors"][0]["loss"].at(name), next++) << name;
+  }
+  next = 701;
+  for (const char* const name : {"count", "min_ns", "mean_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns"}) {
+    EXPECT_EQ(json["actors"][0]["latency"].at(name), next++) << name;
+  }
+  next = 801;
+  for (const char* const name : {"system", "high", "normal", "low"}) {
+    EXPECT_EQ(json["actors"][0]["inbox_depth_of_band"].at(name), next++) << name;
+  }
+  EXPECT_EQ(json["actors"][0]["uptime_s"], 3.25);
+  EXPECT_EQ(json["actors"][0]["messages_per_s"], 4.5);
+  const auto back = parse_telemetry_json(json.dump());
+  ASSERT_TRUE(back.has_value()) << back.error().message();
+  EXPECT_EQ(telemetry_json(*back).dump(), json.dump());
+  // And in the text for Prometheus each loss and each band under its own.
+  const std::string text = prometheus_text(snapshot);
+  for (const char* const sample :
+       {"reason=\"rejected\"} 601", "reason=\"dropped_new\"} 602", "reason=\"dropped_oldest\"} 603",
+        "reason=\"expired\"} 604", "reason=\"dead_letters\"} 605", "reason=\"discarded\"} 606",
+        "reason=\"late_replies\"} 607", "band=\"system\"} 801", "band=\"high\"} 802", "band=\"normal\"} 803",
+        "band=\"low\"} 804"}) {
+    EXPECT_NE(text.find(sample), std::string::npos) << sample << "\n" << text;
+  }
+}
+
 TEST(telemetry_export, every_member_of_the_wrong_kind_is_named) {
   const auto whole = telemetry_json(example());
   const auto error_of = [&](const nlohmann::json::json_pointer& where, nlohmann::ordered_json value) {

@@ -36,12 +36,13 @@ Result<BatchScores> score_batch(Actor& actor, const SharedBuffer& staging, std::
 
 }  // namespace
 
-std::vector<float> example_signal(std::uint32_t points, std::uint64_t seed) {
+Result<std::vector<float>> example_signal(std::uint32_t points, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto uniform = [&] { return static_cast<double>(random() >> 11U) * 0x1p-53; };
   constexpr double two_pi = 6.283185307179586;
   std::vector<float> signal(points);
   for (std::uint32_t t = 0; t < points; ++t) {
+    if (t % 65536 == 0) CGL_TRY(check_interrupt());
     // Twelve uniforms make a variance of one: normal enough for noise, and the same on every machine.
     double noise = -6;
     for (int i = 0; i < 12; ++i) noise += uniform();
@@ -79,12 +80,12 @@ Result<AnomalyResult> run_anomaly(WorkloadPlace& place, std::span<const float> s
   AnomalyResult result;
   std::vector<double> microseconds;
   for (std::uint32_t run = 0; run < options.runs; ++run) {
-    CGL_TRY(check_interrupt());
     CGL_TRY(start_afresh());
     RunTotals totals;
     std::uint32_t batches = 0;
     const auto start = Clock::now();
     for (std::size_t begin = 0; begin < signal.size(); begin += options.batch, ++batches) {
+      CGL_TRY(check_interrupt());
       const auto sent = Clock::now();
       CGL_TRY_ASSIGN(const BatchScores scores, score_batch(*actor, staging, batch_at(begin), batches));
       microseconds.push_back(std::chrono::duration<double, std::micro>(Clock::now() - sent).count());

@@ -14,7 +14,7 @@
 namespace cingulum::ring {
 
 // Two sines, noise of 0.1 and spikes of 3 to 5 at one value in a hundred. The same for the same arguments everywhere.
-[[nodiscard]] std::vector<float> example_signal(std::uint32_t points, std::uint64_t seed);
+[[nodiscard]] Result<std::vector<float>> example_signal(std::uint32_t points, std::uint64_t seed);
 
 struct AnomalyOptions {
   std::uint32_t batch = 1000;

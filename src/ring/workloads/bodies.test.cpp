@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "base/interrupt.hpp"
 #include "device/registry.hpp"
 #include "ring/resident/emulated_backend.hpp"
 #include "ring/resident/resident_grid.hpp"
@@ -152,7 +153,7 @@ TEST(workload_bodies, a_stale_buffer_is_a_failure_not_zeros) {
 
 TEST(workload_bodies, scores_are_the_same_bits_on_any_number_of_lanes) {
   constexpr std::uint32_t batch = 700;
-  const std::vector<float> signal = example_signal(20 * batch, 3);
+  const std::vector<float> signal = example_signal(20 * batch, 3).value();
   std::map<std::uint32_t, std::vector<Message>> answers;
   std::map<std::uint32_t, std::vector<std::uint32_t>> listed;
   for (const std::uint32_t lanes : {1U, 3U, 8U}) {
@@ -297,7 +298,7 @@ TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
   EXPECT_EQ(ranks->ranks, cpu_ranks.ranks);
   EXPECT_EQ(ranks->steps, cpu_ranks.steps);
 
-  const std::vector<float> signal = example_signal(20000, 5);
+  const std::vector<float> signal = example_signal(20000, 5).value();
   const auto scores = run_anomaly(**place, signal, {.batch = 500, .runs = 2});
   ASSERT_TRUE(scores.has_value()) << scores.error().message();
   const auto cpu_scores = run_anomaly(*cpu_place, signal, {.batch = 500, .runs = 1}).value();
@@ -315,6 +316,126 @@ TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
   const auto hopped = runtime.request("a", make_message(Ping{3}), std::chrono::seconds(10));
   ASSERT_TRUE(hopped.has_value()) << hopped.error().message();
   EXPECT_EQ(payload<Ping>(*hopped).value, 0);
+}
+
+// A place at whose n-th call somebody presses Ctrl-C.
+class InterruptedPlace final : public WorkloadPlace {
+ public:
+  InterruptedPlace(std::unique_ptr<WorkloadPlace> inner, int interrupted_call)
+      : inner_(std::move(inner)), calls_left_(interrupted_call) {}
+  ~InterruptedPlace() override { clear_interrupt(); }
+
+  std::string name() const override { return inner_->name(); }
+  Runtime& runtime() override { return inner_->runtime(); }
+  Result<ActorHandle> launch(const std::string& name, WorkloadBody body, Traffic traffic,
+                             const ActorOptions& options) override {
+    count();
+    return inner_->launch(name, body, traffic, options);
+  }
+  std::uint32_t useful_actors() const override { return inner_->useful_actors(); }
+  bool asker_is_among_them() const override { return inner_->asker_is_among_them(); }
+  Result<SharedBuffer> share(std::uint64_t bytes) override {
+    count();
+    return inner_->share(bytes);
+  }
+  Result<BufferHandle> keep(std::span<const std::byte> content) override {
+    count();
+    return inner_->keep(content);
+  }
+  Status fetch(BufferHandle handle, std::uint64_t offset, std::span<std::byte> bytes) override {
+    is_at_its_end_ = true;
+    return inner_->fetch(handle, offset, bytes);
+  }
+  Status release(BufferHandle handle) override { return inner_->release(handle); }
+
+  // Whether the call came: a run that has fewer is not interrupted.
+  [[nodiscard]] bool was_interrupted() const { return calls_left_ <= 0; }
+  [[nodiscard]] bool is_at_its_end() const { return is_at_its_end_; }
+
+ private:
+  void count() {
+    if (--calls_left_ == 0) request_interrupt();
+  }
+  const std::unique_ptr<WorkloadPlace> inner_;
+  int calls_left_;
+  bool is_at_its_end_ = false;
+};
+
+// At every call that a workload makes of its place, down to the last one before its messages: what follows is refused,
+// not finished.
+template <class Run>
+int expect_interrupted_at_every_call(Run&& run) {
+  int call = 1;
+  for (;; ++call) {
+    InterruptedPlace place(make_cpu_place(2).value(), call);
+    const auto result = run(place);
+    if (!place.was_interrupted()) {
+      EXPECT_TRUE(result.has_value()) << result.error().message();
+      return call - 1;
+    }
+    EXPECT_FALSE(result.has_value()) << "interrupted at call " << call << ", and went on to its end";
+    if (result.has_value()) return call;
+    EXPECT_EQ(result.error().kind(), ErrorKind::interrupted) << result.error().message();
+    EXPECT_FALSE(place.is_at_its_end());
+  }
+}
+
+TEST(workload_interrupts, pagerank_hears_ctrl_c_between_its_steps) {
+  const auto edges = random_edges(300, 2000, 4).value();
+  // Launches of two actors and keep; from there on only messages.
+  EXPECT_EQ(expect_interrupted_at_every_call(
+                [&](WorkloadPlace& place) { return run_pagerank(place, 300, edges, {.actors = 2}); }),
+            3);
+  request_interrupt();
+  const auto drawn = random_edges(300, 2000, 4);
+  clear_interrupt();
+  ASSERT_FALSE(drawn.has_value());
+  EXPECT_EQ(drawn.error().kind(), ErrorKind::interrupted);
+}
+
+TEST(workload_interrupts, anomaly_hears_ctrl_c_between_its_batches) {
+  const std::vector<float> signal = example_signal(5000, 5).value();
+  EXPECT_EQ(expect_interrupted_at_every_call(
+                [&](WorkloadPlace& place) { return run_anomaly(place, signal, {.batch = 100, .runs = 1}); }),
+            4);
+  request_interrupt();
+  const auto drawn = example_signal(5000, 5);
+  clear_interrupt();
+  ASSERT_FALSE(drawn.has_value());
+  EXPECT_EQ(drawn.error().kind(), ErrorKind::interrupted);
+}
+
+// While it works on one run of many batches, as on a long signal: a thread presses the key.
+TEST(workload_interrupts, anomaly_is_interrupted_in_the_middle_of_a_run) {
+  const std::vector<float> signal = example_signal(2'000'000, 5).value();
+  const auto place = make_cpu_place(1).value();
+  std::atomic<bool> is_over = false;
+  std::thread presser([&] {
+    const auto batches = [&] {
+      const auto detector = place->runtime().find("detector");
+      return detector ? (*detector)->telemetry().received : 0;
+    };
+    while (!is_over && batches() < 2000) std::this_thread::yield();
+    request_interrupt();
+  });
+  // A batch of one point against a window of thousands: minutes, if it went on to its end.
+  const auto result = run_anomaly(*place, signal, {.batch = 1, .warm_up_batches = 1, .runs = 1});
+  is_over = true;
+  presser.join();
+  clear_interrupt();
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().kind(), ErrorKind::interrupted);
+}
+
+TEST(workload_interrupts, extended_hears_ctrl_c_wherever_it_is) {
+  ExtendedOptions extended;
+  extended.latency_samples = 50;
+  extended.warm_up = 10;
+  extended.message_counts = {100};
+  extended.number_counts = {10};
+  extended.actor_counts = {1, 2};
+  extended.messages_per_actor = 100;
+  EXPECT_GE(expect_interrupted_at_every_call([&](WorkloadPlace& place) { return run_extended(place, extended); }), 6);
 }
 
 TEST(workload_bodies, random_edges_are_distinct_and_have_no_loops) {

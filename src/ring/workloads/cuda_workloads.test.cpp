@@ -64,7 +64,7 @@ TEST_F(cuda_workloads, ranks_are_the_bits_of_the_cpu) {
 }
 
 TEST_F(cuda_workloads, anomalies_are_those_of_the_cpu) {
-  const std::vector<float> signal = example_signal(50000, 2);
+  const std::vector<float> signal = example_signal(50000, 2).value();
   const auto cpu = make_cpu_place(1).value();
   const auto gpu = place({.actors = 1});
   ASSERT_NE(gpu, nullptr);
