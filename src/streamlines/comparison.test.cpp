@@ -70,6 +70,18 @@ TEST_F(comparison, counts_lengths_and_crossings_of_the_midline_are_those_of_the_
   EXPECT_EQ(in_row, 6u + 1u + 1u);  // and where the others begin
 }
 
+// The midline itself belongs to the side of greater x, and so does what ends on it.
+TEST_F(comparison, a_streamline_that_ends_on_the_midline_has_its_end_on_the_right) {
+  const auto crossings = [&](const std::string& name, const std::vector<float>& points) {
+    return summarise_tractogram(write(name, {points}), grid(), 0).value().commissural;
+  };
+  EXPECT_EQ(crossings("to_it", {-5, 1, 1, 0, 1, 1}), 1u);
+  EXPECT_EQ(crossings("from_it", {0, 1, 1, -5, 1, 1}), 1u);
+  EXPECT_EQ(crossings("right_of_it", {0, 1, 1, 5, 1, 1}), 0u);
+  EXPECT_EQ(crossings("and_back", {5, 1, 1, 0, 1, 1}), 0u);
+  EXPECT_EQ(crossings("along_it", {0, 1, 1, 0, 5, 1}), 0u);
+}
+
 TEST_F(comparison, a_streamline_counts_once_in_a_voxel_and_what_leaves_the_grid_is_said) {
   const auto path = write("once", {{0.5f, 1, 1, 0.6f, 1, 1, 0.5f, 1, 1}, {1, 1, 1, 1, 1, 50}});
   const auto summary = summarise_tractogram(path, grid(), 0).value();

@@ -12,6 +12,8 @@ TEST(lengths, length_is_measured_in_world_space) {
   const std::vector<float> bend = {0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 2};
   EXPECT_DOUBLE_EQ(length_in_mm(bend, g.voxel_to_world), 2.0 + 3.0 + 3.0);
   EXPECT_EQ(length_in_mm({}, g.voxel_to_world), 0);
+  EXPECT_DOUBLE_EQ(length_in_mm(bend), 1.0 + 1.0 + 2.0);  // of points of the world
+  EXPECT_EQ(length_in_mm(std::vector<float>{1, 2, 3}), 0);
 }
 
 TEST(lengths, the_histogram_gives_mean_and_median_in_fixed_memory) {

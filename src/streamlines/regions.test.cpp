@@ -43,6 +43,37 @@ TEST(regions, a_mask_is_met_between_points_not_only_at_points) {
   EXPECT_FALSE(region.meets({-30, -30, -30}, {-20, -20, -20}));
 }
 
+// Memory goes on behind the last voxel of a row with the first of the next: what lies one voxel beyond a face must not
+// be taken for it. Every voxel of the grid is the region in turn, and every voxel in and around it is asked for.
+TEST(regions, nothing_beyond_a_face_of_the_grid_belongs_to_a_mask) {
+  const auto g = grid(3, 4, 2);
+  ImageGeometry shifted = g;  // another grid: the same voxels, one further along each axis
+  for (int axis = 0; axis < 3; ++axis) shifted.voxel_to_world.at(axis, 3) = 2;
+  for (std::int64_t k = 0; k < 2; ++k) {
+    for (std::int64_t j = 0; j < 4; ++j) {
+      for (std::int64_t i = 0; i < 3; ++i) {
+        const Region own = box(g, {i, j, k}, {i, j, k}, g);
+        const Region other = box(g, {i, j, k}, {i, j, k}, shifted);
+        for (std::int64_t z = -2; z <= 3; ++z) {
+          for (std::int64_t y = -2; y <= 5; ++y) {
+            for (std::int64_t x = -2; x <= 4; ++x) {
+              const bool is_it = x == i && y == j && z == k;
+              const Vec3d p{static_cast<double>(x), static_cast<double>(y), static_cast<double>(z)};
+              const Vec3d before = p - Vec3d{1, 1, 1};  // where the same place is in the shifted grid
+              ASSERT_EQ(own.contains(p), is_it) << x << " " << y << " " << z;
+              ASSERT_EQ(own.meets(p, p + Vec3d{0.25, 0.25, 0.25}), is_it) << x << " " << y << " " << z;
+              ASSERT_EQ(other.contains(before), is_it) << x << " " << y << " " << z;
+              bool inside = false;
+              ASSERT_EQ(own.enters(p, p, inside), is_it) << x << " " << y << " " << z;
+              ASSERT_EQ(inside, is_it);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(regions, a_mask_on_another_grid_is_met_in_world_space) {
   const auto tracking = grid(20, 20, 20, 2);
   auto fine = grid(80, 80, 80, 0.5);

@@ -11,7 +11,9 @@
 #include "support/card_ballast.hpp"
 #include "support/each_device.hpp"
 #include "support/memory_jobs.hpp"
+#include "support/plan_shrinker.hpp"
 #include "support/random_plan.hpp"
+#include "support/shaped_plan.hpp"
 #include "support/temporary_folder.hpp"
 #include "tract/run/device_choice.hpp"
 #include "tract/run/tracking_run.hpp"
@@ -52,101 +54,33 @@ class DeviceTracking : public testing::EachDevice {
   std::unique_ptr<ThreadPool> pool_;
 };
 
+// What means something on the CPU, too; the CPU is what the others are compared with.
+class EveryDeviceTracking : public DeviceTracking {};
+class CardTracking : public DeviceTracking {};
+
 TEST_P(DeviceTracking, random_plans_have_the_bits_of_the_cpu) {
-  // The CPU against itself shows that the comparison works; that takes few.
-  const std::uint32_t plans = is(Backend::cpu) ? 10 : number_from("CINGULUM_TEST_PLANS", 100);
+  const std::uint32_t plans = number_from("CINGULUM_TEST_PLANS", 100);
   const std::uint32_t first = number_from("CINGULUM_TEST_FIRST_PLAN", 0);
+  ASSERT_GT(plans, 0u);
   std::uint64_t points = 0;
   int failed = 0;
-  for (std::uint32_t number = first; number < first + plans && failed < 5; ++number) {
-    SCOPED_TRACE(fmt::format("plan {}", number));
-    test::RandomPlan plan = test::random_plan(number, pool());
-    if (is_emulated()) test::cut_down(plan);
-    const auto gpu = tracker();
-    const auto before = ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
-    points += test::expect_same_as_cpu(*gpu, plan, pool());
-    const auto after = ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
-    failed += after > before ? 1 : 0;
+  for (std::uint32_t number = first; number < first + plans && failed < (is_emulated() ? 1 : 3); ++number) {
+    test::PlanRecipe recipe = test::random_recipe(number);
+    if (is_emulated()) test::cut_down(recipe);
+    const auto failures = [] {
+      return ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+    };
+    const int before = failures();
+    points += test::expect_same_as_cpu([&] { return tracker(); }, recipe, pool(), is_emulated() ? 100 : 300);
+    failed += failures() > before ? 1 : 0;
   }
   std::printf("%s: %u plans, %llu points equal\n", GetParam(), plans, static_cast<unsigned long long>(points));
   EXPECT_GT(points, (is_emulated() ? 10u : 100u) * plans);
 }
 
-// A field on which kernels of fixed shapes run, given as one piece; peaks where there is no sphere.
-test::RandomPlan large_plan(Getter getter, int degree, const char* sphere, std::uint32_t seeds, ThreadPool& pool) {
-  test::RandomPlan plan;
-  const ImageGeometry geometry = test::grid(24, 22, 18, {1.2, 1.2, 1.5});
-  const auto axis = [](numerics::Vec3d p) {
-    return test::unit({1, 0.5 * std::sin(0.3 * p.y), 0.4 * std::cos(0.25 * p.x)});
-  };
-  const auto other = [](numerics::Vec3d p) { return test::unit({0.3 * std::sin(0.2 * p.z), 1, 0.4}); };
-  std::mt19937 generator(static_cast<unsigned>(degree) + 77);
-  const auto noise = [&](double size) { return std::normal_distribution<double>(0, size)(generator); };
-  const auto stop = [](numerics::Vec3d p) {
-    return static_cast<float>(1.3 - std::hypot(p.x - 12, p.y - 11, p.z - 9) / 10);
-  };
-  plan.options.getter = getter;
-  plan.options.random_key = 20261115;
-  if (getter == Getter::boot) {
-    std::vector<numerics::Vec3d> directions;
-    std::vector<std::uint8_t> is_b0;
-    for (int i = 0; i < 70; ++i) {
-      is_b0.push_back(i < 6 ? 1 : 0);
-      directions.push_back(test::unit({noise(1), noise(1), 0.01 + noise(1)}));
-    }
-    const test::AllVoxels signals(
-        geometry, directions.size(),
-        [&](numerics::Vec3d p, float* s) {
-          for (std::size_t i = 0; i < directions.size(); ++i) {
-            const double a = numerics::dot(axis(p), directions[i]), b = numerics::dot(other(p), directions[i]);
-            const double signal =
-                is_b0[i] != 0 ? 1 : 0.6 * std::exp(-0.6 - 2.8 * a * a) + 0.4 * std::exp(-0.6 - 2.8 * b * b);
-            s[i] = static_cast<float>(100 * signal + noise(3));
-          }
-        },
-        stop);
-    plan.field = make_bootstrap_field(geometry, signals.stop, signals.records(), directions, is_b0, {.degree = degree},
-                                      named_sphere(sphere).value(), pool)
-                     .value();
-  } else if (getter == Getter::tensor) {
-    plan.field = test::tensor_field(geometry, axis, stop);
-  } else if (sphere == nullptr) {
-    plan.field = test::peak_field(
-        geometry, 2,
-        [&](numerics::Vec3d p, numerics::Vec3d* peaks) {
-          peaks[0] = axis(p);
-          peaks[1] = other(p) * 0.6;
-        },
-        stop);
-  } else if (degree > 0) {
-    plan.field = test::harmonic_field(
-        geometry, named_sphere(sphere).value(), degree,
-        [&](numerics::Vec3d p, double* c) {
-          for (int j = 0; j < numerics::coefficient_count(degree, false); ++j) c[j] = noise(0.02);
-          test::add_lobe(degree, axis(p), 1, c);
-          test::add_lobe(degree, other(p), 0.6, c);
-        },
-        stop);
-  } else {
-    plan.field = test::amplitude_field(
-        geometry, named_sphere(sphere).value(),
-        [&](numerics::Vec3d p, numerics::Vec3d v) {
-          return std::pow(numerics::dot(v, axis(p)), 10) + 0.6 * std::pow(numerics::dot(v, other(p)), 10) + noise(0.02);
-        },
-        stop);
-  }
-  std::uniform_real_distribution<float> share(0.0f, 1.0f);
-  for (std::uint32_t i = 0; i < seeds; ++i) {
-    plan.seeds.push_back({23 * share(generator), 21 * share(generator), 17 * share(generator)});
-  }
-  plan.pieces = {seeds};
-  return plan;
-}
-
 // R13: for shares of the memory that a run takes, and for every allocation that fails, the bits are the CPU's or the
 // plan is refused before work begins; and the device goes on.
 TEST_P(DeviceTracking, short_memory_gives_the_same_bits_or_a_refusal_before_work_begins) {
-  if (is(Backend::cpu)) return;  // takes no memory of a device; see the_limit_of_the_cpu_holds_for_its_field
   MemoryBudget& budget = device().budget();
   const std::uint64_t base = budget.used_bytes();
   constexpr std::pair<Getter, bool> tall[] = {
@@ -209,8 +143,7 @@ TEST_P(DeviceTracking, short_memory_gives_the_same_bits_or_a_refusal_before_work
 }
 
 // R13 in earnest: all of a card's memory but 64 MiB is taken.
-TEST_P(DeviceTracking, where_the_card_is_full_tracks_the_same_or_refuses_before_work_begins) {
-  if (!is(Backend::cuda)) return;
+TEST_P(CardTracking, where_the_card_is_full_tracks_the_same_or_refuses_before_work_begins) {
   const test::Job job(test::tall_plan(Getter::prob, false, 0), pool());
   int tracked = 0;
   for (int round = 0; round < 20; ++round) {
@@ -241,7 +174,7 @@ TEST_P(DeviceTracking, default_shapes_have_the_bits_of_the_cpu) {
                       {Getter::closest, 8, "mirror321"}, {Getter::boot, 6, "mirror321"}};
   for (const auto& shape : shapes) {
     SCOPED_TRACE(fmt::format("{} of degree {} on {}", getter_name(shape.getter), shape.degree, shape.sphere));
-    test::RandomPlan plan = large_plan(shape.getter, shape.degree, shape.sphere, seeds(shape.getter), pool());
+    test::RandomPlan plan = test::shaped_plan(shape.getter, shape.degree, shape.sphere, seeds(shape.getter), pool());
     if (is_emulated()) test::cut_down(plan);
     // With the kernels of fixed shapes, and with those for all (CUDA).
     for (const char* kernels : {"fixed", "any"}) {
@@ -268,7 +201,7 @@ TEST_P(DeviceTracking, a_few_steps_of_every_getter_have_the_bits_of_the_cpu) {
       {Getter::closest, 4, "mirror321"}, {Getter::closest, 0, nullptr},     {Getter::tensor, 0, nullptr}};
   for (const auto& shape : shapes) {
     SCOPED_TRACE(fmt::format("{} of degree {}", getter_name(shape.getter), shape.degree));
-    test::RandomPlan plan = large_plan(shape.getter, shape.degree, shape.sphere, 5, pool());
+    test::RandomPlan plan = test::shaped_plan(shape.getter, shape.degree, shape.sphere, 5, pool());
     plan.options.max_length_mm = 3;
     plan.options.ptt_tries = 40;
     for (const char* kernels : {"fixed", "any"}) {
@@ -312,8 +245,8 @@ std::string file_of(const test::RandomPlan& plan, const std::string& devices, st
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-TEST_P(DeviceTracking, files_are_the_same_from_any_mix_of_devices_and_chunks) {
-  test::RandomPlan plan = large_plan(Getter::prob, 8, "mirror321", seeds(Getter::prob), pool());
+TEST_P(EveryDeviceTracking, files_are_the_same_from_any_mix_of_devices_and_chunks) {
+  test::RandomPlan plan = test::shaped_plan(Getter::prob, 8, "mirror321", seeds(Getter::prob), pool());
   if (is_emulated()) {
     plan.seeds.resize(12);
     plan.options.max_length_mm = 20;
@@ -339,7 +272,7 @@ std::uint64_t largest_resident_bytes() {
 }
 
 // Twenty times as many seeds take the same memory, on the device and on the host: streamlines stream.
-TEST_P(DeviceTracking, memory_does_not_grow_with_the_number_of_seeds) {
+TEST_P(EveryDeviceTracking, memory_does_not_grow_with_the_number_of_seeds) {
   const bool slow = is_emulated();
   const std::uint32_t few = slow ? 400 : 20'000;
   test::RandomPlan plan;
@@ -382,21 +315,55 @@ TEST_P(DeviceTracking, memory_does_not_grow_with_the_number_of_seeds) {
 #endif
 }
 
-TEST_P(DeviceTracking, every_device_that_is_there_can_share_the_seeds_of_a_run) {
-  if (!is(Backend::cpu)) return;  // once
-  test::RandomPlan plan = large_plan(Getter::prob, 8, "mirror321", 40, pool());
+TEST(SharedTracking, every_device_that_is_there_can_share_the_seeds_of_a_run) {
+  const auto pool = ThreadPool::create(4).value();
+  test::RandomPlan plan = test::shaped_plan(Getter::prob, 8, "mirror321", 40, *pool);
   plan.options.max_length_mm = 20;
   std::string mix = "cpu";
   for (const char* other : {"webgpu", "cuda"}) {
     if (testing::registry().select_one(other)) mix = std::string(other) + "," + mix;
   }
-  const std::string truth = file_of(plan, "cpu", 25000, pool());
-  for (const std::uint64_t chunk : {3u, 7u}) EXPECT_TRUE(file_of(plan, mix, chunk, pool()) == truth) << mix;
+  if (mix == "cpu") GTEST_SKIP() << "there is no device besides the CPU";
+  const std::string truth = file_of(plan, "cpu", 25000, *pool);
+  EXPECT_GT(truth.size(), 10000u);
+  for (const std::uint64_t chunk : {3u, 7u}) EXPECT_TRUE(file_of(plan, mix, chunk, *pool) == truth) << mix;
+}
+
+// Regions, chunks and ties: what random plans have besides a tracker's own work, without a GPU.
+TEST(SharedTracking, runs_of_random_plans_are_the_same_from_any_number_of_trackers) {
+  const auto pool = ThreadPool::create(3).value();
+  std::uint64_t points = 0;
+  std::uint32_t runs = 0, with_regions = 0, fewer = 0;
+  for (std::uint32_t number = 0; runs < 40; ++number) {
+    const test::PlanRecipe recipe = test::random_recipe(number);
+    // ptt takes long; what is tested here does not depend on the getter.
+    if (recipe.chunk == 0 || recipe.options.getter == Getter::ptt) continue;
+    SCOPED_TRACE(test::described(recipe));
+    const test::RandomPlan plan = test::build_plan(recipe, *pool);
+    std::vector<std::unique_ptr<Tracker>> own;
+    std::vector<Tracker*> trackers;
+    for (std::uint32_t i = 0; i < 2 + number % 2; ++i) {
+      own.push_back(make_cpu_tracker(*pool));
+      trackers.push_back(own.back().get());
+    }
+    const test::PlanComparison shared = test::compare_shared_run(trackers, recipe, plan, *pool);
+    EXPECT_EQ(shared.difference, "");
+    test::PlanRecipe without = recipe;
+    without.regions.clear();
+    const std::uint64_t all = test::compare_shared_run(trackers, without, plan, *pool).points;
+    fewer += shared.points < all ? 1u : 0u;
+    with_regions += recipe.regions.empty() ? 0u : 1u;
+    points += shared.points;
+    ++runs;
+  }
+  EXPECT_GT(points, 1000u);
+  EXPECT_GT(with_regions, 15u);
+  EXPECT_GT(fewer, 8u) << "regions have no effect";
 }
 
 // The same GPU named twice has the field once.
-TEST_P(DeviceTracking, a_device_that_is_named_twice_has_the_field_once) {
-  const test::RandomPlan plan = large_plan(Getter::prob, 0, "repulsion724", 5, pool());
+TEST_P(EveryDeviceTracking, a_device_that_is_named_twice_has_the_field_once) {
+  const test::RandomPlan plan = test::shaped_plan(Getter::prob, 0, "repulsion724", 5, pool());
   const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
   const auto seeds = listed_seeds(plan.seeds).value();
   const std::string device_name = GetParam();
@@ -417,16 +384,17 @@ TEST_P(DeviceTracking, a_device_that_is_named_twice_has_the_field_once) {
   }
 }
 
-TEST_P(DeviceTracking, the_limit_of_the_cpu_holds_for_its_field) {
-  if (!is(Backend::cpu)) return;
-  const test::RandomPlan plan = large_plan(Getter::prob, 0, "repulsion724", 5, pool());
+TEST(CpuTracking, the_limit_of_the_cpu_holds_for_its_field) {
+  const auto pool = ThreadPool::create(2).value();
+  Device& device = *testing::registry().select_one("cpu").value();
+  const test::RandomPlan plan = test::shaped_plan(Getter::prob, 0, "repulsion724", 5, *pool);
   const TrackingPlan numbers = make_tracking_plan(plan.options, plan.field.geometry).value();
   const auto seeds = listed_seeds(plan.seeds).value();
   const std::uint64_t need = plan.field.stored_bytes().size() + 4 * plan.field.record_of_voxel.size();
   for (const std::uint64_t percent : {100u, 50u, 20u, 5u, 1u}) {
-    device().budget().set_limit(need * percent / 100);
-    const auto trackers = prepare_trackers(testing::registry(), "cpu", 1, pool(), numbers, plan.field, *seeds, nullptr);
-    device().budget().set_limit(std::nullopt);
+    device.budget().set_limit(need * percent / 100);
+    const auto trackers = prepare_trackers(testing::registry(), "cpu", 1, *pool, numbers, plan.field, *seeds, nullptr);
+    device.budget().set_limit(std::nullopt);
     EXPECT_EQ(trackers.has_value(), percent == 100);
     if (trackers) continue;
     EXPECT_EQ(trackers.error().kind(), ErrorKind::out_of_memory);
@@ -436,7 +404,9 @@ TEST_P(DeviceTracking, the_limit_of_the_cpu_holds_for_its_field) {
   }
 }
 
-CGL_FOR_EACH_DEVICE(DeviceTracking);
+CGL_FOR_DEVICES(DeviceTracking, "cuda", "webgpu");
+CGL_FOR_DEVICES(CardTracking, "cuda");
+CGL_FOR_EACH_DEVICE(EveryDeviceTracking);
 
 }  // namespace
 }  // namespace cingulum

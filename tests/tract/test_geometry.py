@@ -71,11 +71,12 @@ class Affines(Case):
         plain = np.diag([2.0, 2.0, 2.0, 1.0])
         turned = affine_of(rotation([20, -35, 50]), (2, 2, 2), shape, (13, -7, 101))
         mirrored = affine_of(rotation([5, 10, 15]) @ np.diag([-1.0, 1, 1]), (2, 2, 2), shape)
+        permuted = affine_of(np.array([[0.0, -1, 0], [0, 0, 1], [-1, 0, 0]]), (2, 2, 2), shape, (-3, 5, 11))
         seeds = write_rows(self.folder / "seeds.txt", np.random.default_rng(1).uniform((4, 4, 4), (19, 15, 11), (60, 3)))
         middle = np.array([23.0, 19.0, 15.0])
         directions = peak_field(shape, plain, lambda world: circles(world - middle))
-        voxels = None
-        for name, affine in (("plain", plain), ("turned", turned), ("mirrored", mirrored)):
+        voxels, exact = None, 0
+        for name, affine in (("plain", plain), ("permuted", permuted), ("turned", turned), ("mirrored", mirrored)):
             values = write_image(self.folder / f"{name}.nii.gz", directions, affine)
             stop = write_image(self.folder / f"{name}-stop.nii.gz", np.ones(shape), affine)
             out = self.folder / f"{name}.trx"
@@ -90,13 +91,16 @@ class Affines(Case):
                 continue
             stored = nib.load(values).affine.astype(np.float64)
             edges = np.linalg.norm(stored[:3, :3], axis=0)
+            self.assertEqual([len(line) for line in lines], [len(voxel) for voxel in voxels], name)
+            exact += name == "permuted"
             for line, voxel in zip(lines, voxels):
                 x, y, z = voxel.T
                 world = np.stack([((m[0] * x + m[1] * y) + m[2] * z) + m[3] for m in stored[:3]], axis=-1)
-                if np.array_equal(np.float32(1.0 / edges), np.float32([0.5, 0.5, 0.5])):
+                if name == "permuted" or np.array_equal(np.float32(1.0 / edges), np.float32([0.5, 0.5, 0.5])):
                     np.testing.assert_array_equal(line, world.astype(np.float32))
                 else:  # edges that are 2 only up to rounding
                     self.assertLess(np.abs(line - world).max(), 1e-3)
+        self.assertEqual(exact, 1)
 
     def test_flipped_turned_oblique_and_anisotropic_images_give_the_same_world_result(self):
         base = (40, 40, 12)
@@ -380,7 +384,7 @@ class Defects(Case):
               "--chunk-size", 50, "--min-length", 0, "--save-seeds", "--out", out)
         lines, data = read_trx(out)
         self.assertEqual(len(lines), count)
-        walks = set()
+        walks, halves = set(), 0
         for line, seed in zip(lines, data["seed_point"]):
             at = int(np.flatnonzero((line == seed).all(axis=1))[0])
             ahead = np.round(np.diff(line[at:], axis=0)[:4], 4)
@@ -388,8 +392,10 @@ class Defects(Case):
             for half in (ahead, behind):
                 if len(half) == 4:
                     walks.add(half.tobytes())
-        # Four steps of some 180 choices each: a repetition would be an accident of 1 in 10^9.
-        self.assertGreater(len(walks), 1.2 * count)
+                    halves += 1
+        # Four steps of some 180 choices each: of 10^5 pairs of halves two would be the same once in 10^4 runs.
+        self.assertGreater(halves, 1.2 * count)
+        self.assertEqual(len(walks), halves)
 
 
 if __name__ == "__main__":

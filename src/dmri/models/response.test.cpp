@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "base/thread_pool.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "support/each_device.hpp"
 
@@ -57,6 +60,45 @@ TEST(Response, an_isotropic_tensor_is_its_mean_alone) {
   EXPECT_NEAR(zonal[0], 100 * 0.36787944117144233 * 3.5449077018110318, 1e-9);
   EXPECT_NEAR(zonal[1], 0, 1e-9);
   EXPECT_NEAR(zonal[2], 0, 1e-9);
+}
+
+// Of a grid that is one fibre everywhere: as many voxels as the box has, its faces included, cut at the border on both
+// sides alike.
+TEST(Response, is_estimated_from_the_voxels_of_the_box_and_no_others) {
+  DwiSignals signals;
+  signals.geometry.size = {9, 8, 7};
+  VolumeSelection selection;
+  std::vector<numerics::Vec3d> directions = {{0, 0, 0}};
+  selection.b_values = {0};
+  selection.b0 = {0};
+  const Sphere sphere = *named_sphere("repulsion362");
+  for (std::size_t i = 0; i < sphere.size(); i += 12) {
+    directions.push_back(sphere.directions[i]);
+    selection.weighted.push_back(static_cast<std::uint32_t>(selection.b_values.size()));
+    selection.b_values.push_back(1000);
+  }
+  signals.volumes = directions.size();
+  for (std::uint32_t v = 0; v < 9 * 8 * 7; ++v) {
+    signals.voxels.push_back(v);
+    for (std::size_t i = 0; i < directions.size(); ++i) {
+      const double c = directions[i].x;
+      signals.values.push_back(static_cast<float>(500 * std::exp(-selection.b_values[i] * (2e-4 + 1.5e-3 * c * c))));
+    }
+  }
+  const auto pool = ThreadPool::create(1).value();
+  const auto voxels = [&](const ResponseBox& box) {
+    const auto response = estimate_response(signals, selection, directions, box, FitMachine{*pool});
+    EXPECT_TRUE(response) << testing::message_of(response);
+    if (!response) return std::size_t{0};
+    EXPECT_NEAR((*response->eigenvalues)[0], 1.7e-3, 1e-6);
+    EXPECT_NEAR((*response->eigenvalues)[1], 2e-4, 1e-6);
+    EXPECT_NEAR(response->s0, 500, 1e-3);
+    return response->voxels;
+  };
+  EXPECT_EQ(voxels({.centre = {}, .radius = 1}), 27u);
+  EXPECT_EQ(voxels({.centre = {{4, 4, 3}}, .radius = 3}), 343u);
+  EXPECT_EQ(voxels({.centre = {{1, 4, 3}}, .radius = 2}), 75u);  // along x one voxel to each side
+  EXPECT_EQ(voxels({.centre = {}, .radius = 2}), 125u);
 }
 
 TEST(VolumeSelection, a_shell_keeps_all_its_volumes) {

@@ -11,6 +11,7 @@
 #include "dmri/phantom/phantom_scheme.hpp"
 #include "numerics/spherical_harmonics.hpp"
 #include "support/each_device.hpp"
+#include "support/independent_philox.hpp"
 
 namespace cingulum {
 namespace {
@@ -177,6 +178,28 @@ TEST(PhantomSignal, noise_depends_on_seed_voxel_and_volume_only) {
   EXPECT_EQ(values, measured(eight, 1000, g, {3, 7}, 5, 2));
   EXPECT_NE(values, measured(one, 1000, g, {3, 8}, 5, 1));
   EXPECT_NE(values, measured(one, 1000, g, {3, 7}, 6, 1));
+}
+
+// The words are drawn a second time here, by the contract's section 4: purpose 3, word 0 the voxel, word 2 the volume.
+TEST(PhantomSignal, noise_is_drawn_by_the_counters_of_the_contract) {
+  const PhantomField field = field_of("straight", {}, 2);
+  constexpr std::uint64_t seed = 0x123456789abcdef0u;
+  constexpr double sigma = 10;
+  for (const std::uint32_t volume : {0u, 5u}) {
+    const auto values = measured(field, 0, {0, 0, 0}, {sigma, seed}, volume);
+    const auto plain = measured(field, 0, {0, 0, 0}, {}, volume);
+    std::size_t checked = 0;
+    for (std::uint32_t v = 0; v < values.size(); v += 101) {
+      const auto word =
+          test::contract_block(seed, {.index = v, .purpose = test::contract_phantom_noise, .step = volume});
+      const double radius = std::sqrt(-2 * std::log(((word[0] >> 8) + 1.0) / 16777216.0));
+      const double angle = 2 * pi * test::contract_uniform(word[1]);
+      const double expected = std::hypot(plain[v] + sigma * radius * std::cos(angle), sigma * radius * std::sin(angle));
+      ASSERT_NEAR(values[v], expected, 1e-4) << "voxel " << v;
+      ++checked;
+    }
+    EXPECT_GT(checked, 100u);
+  }
 }
 
 TEST(PhantomSignal, every_orientation_stores_the_same_numbers) {

@@ -14,6 +14,7 @@
 #include "dmri/score/score_streamline.hpp"
 #include "streamlines/interior_traversal.hpp"
 #include "support/each_device.hpp"
+#include "support/independent_philox.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum {
@@ -141,6 +142,31 @@ TEST(Bootstrap, weights_are_poisson_and_belong_to_streamline_and_replicate) {
     expected /= k + 1;
   }
   EXPECT_LT(chi, 20);  // 5 degrees of freedom: 1 in 1000
+}
+
+// Purpose 4 of the contract; word 0 is the streamline, word 2 counts eight replicates each, half a word for one.
+TEST(Bootstrap, weights_are_drawn_by_the_counters_of_the_contract) {
+  constexpr std::uint64_t seed = 0xfedcba9876543210u;
+  for (const std::uint64_t streamline : {std::uint64_t{0}, std::uint64_t{77}, (std::uint64_t{3} << 32) + 5}) {
+    std::vector<std::uint8_t> weights(101);
+    draw_weights(seed, streamline, weights);
+    for (std::uint32_t r = 0; r < weights.size(); ++r) {
+      const auto block = test::contract_block(seed, {.index = static_cast<std::uint32_t>(streamline),
+                                                     .purpose = test::contract_score,
+                                                     .step = r / 8,
+                                                     .attempt = static_cast<std::uint32_t>(streamline >> 32)});
+      const double u = static_cast<double>((block[r % 8 / 2] >> (16 * (r % 2))) & 0xffffu) / 65536;
+      // The quantile of Poisson(1); the bounds are rounded to 2^-16.
+      double cumulative = std::exp(-1.0), term = cumulative;
+      int expected = 0;
+      while (u >= cumulative && expected < 8) {
+        ++expected;
+        term /= expected;
+        cumulative += term;
+      }
+      ASSERT_EQ(weights[r], expected) << "streamline " << streamline << ", replicate " << r;
+    }
+  }
 }
 
 TEST(Bootstrap, an_interval_of_a_mean_is_what_theory_says) {
@@ -283,6 +309,55 @@ TEST(Score, leaving_the_tube_is_a_wrong_path) {
   const double sum = 12 * 5 + 2 * 5 * 2.5 + 12 * 0.9 + 2 * 0.9 * 0.45;
   EXPECT_NEAR(score.distance_mm.value, sum / (78 + 69.8), 0.002);
   EXPECT_NEAR(score.distance_p95_mm, 5, 0.01);
+}
+
+// A way of 80 mm, of which `outside` mm lie farther than rho + v/2 = 5 mm from the centre line; in steps of 0.5 mm, so
+// that every sum is exact. It goes to and fro by 4 mm, which adds 8 mm, then up to 6 mm and along there.
+std::vector<Vec3d> way_with_a_detour(double outside) {
+  std::vector<Vec3d> points = {{-30, 0, 0}};
+  const auto go = [&](double x, double y) {
+    const Vec3d from = points.back();
+    const double length = std::abs(x - from.x) + std::abs(y - from.y);
+    const int steps = static_cast<int>(length / 0.5);
+    for (int i = 1; i <= steps; ++i) points.push_back(from + (Vec3d{x, y, 0} - from) * (double(i) / steps));
+  };
+  go(-10, 0);
+  go(-14, 0);
+  go(0, 0);
+  go(0, 6);
+  go(outside - 2, 6);  // and 1 mm up and 1 mm down beyond 5 mm
+  go(outside - 2, 0);
+  go(30, 0);
+  return points;
+}
+
+TEST(Score, a_way_is_right_from_95_percent_of_its_length_on) {
+  const auto truth = read_phantom(phantom_folder("straight"));
+  ASSERT_OK(truth);
+  const StreamlineJudge judge(truth->bundles, 2, 1);
+  struct Case {
+    double outside;
+    ConnectionVerdict verdict;
+  };
+  for (const Case& c :
+       {Case{2, ConnectionVerdict::valid}, Case{3.5, ConnectionVerdict::valid}, Case{4, ConnectionVerdict::valid},
+        Case{4.5, ConnectionVerdict::wrong_path}, Case{5, ConnectionVerdict::wrong_path},
+        Case{8, ConnectionVerdict::wrong_path}, Case{16, ConnectionVerdict::wrong_path}}) {
+    std::vector<Vec3d> points = way_with_a_detour(c.outside);
+    for (const bool reversed : {false, true}) {
+      if (reversed) std::reverse(points.begin(), points.end());
+      Lines lines;
+      lines.add(points);
+      JudgeHistograms histograms;
+      const Judgement found = judge.judge(lines.batch().positions, histograms);
+      EXPECT_EQ(found.length_mm, 80);
+      EXPECT_EQ(found.share_inside, (80 - c.outside) / 80) << c.outside << " mm outside";
+      EXPECT_EQ(found.verdict, c.verdict) << c.outside << " mm outside";
+      const Score score = score_of("straight", lines.batch());
+      EXPECT_EQ(score.valid_count, c.verdict == ConnectionVerdict::valid ? 1u : 0u) << c.outside << " mm outside";
+      EXPECT_EQ(score.wrong_path_count, c.verdict == ConnectionVerdict::valid ? 0u : 1u);
+    }
+  }
 }
 
 TEST(Score, a_shift_and_a_tilt_are_measured) {

@@ -7,8 +7,10 @@
 #include <memory>
 
 #include "support/analytic_field.hpp"
+#include "support/independent_philox.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/cpu/track_kernels.hpp"
+#include "tract/kernel/ptt.hpp"
 #include "tract/run/tracker.hpp"
 #include "tract/seeds/seeds.hpp"
 
@@ -149,6 +151,84 @@ TEST(CpuTracker, ends_where_the_stopping_map_falls_to_its_threshold) {
     EXPECT_LT(last, edge);
     EXPECT_GE(first, -0.5);
     EXPECT_LT(first, -0.4);
+  }
+}
+
+// The map has to be above its threshold: at the threshold itself a streamline ends, and none starts. Places and numbers
+// are exact: voxels of 1 mm, steps of half a voxel, equal numbers around each place.
+TEST(CpuTracker, ends_where_the_stopping_map_is_exactly_at_its_threshold) {
+  const auto threshold = static_cast<float>(0.1);
+  const float numbers[] = {threshold, std::nextafter(threshold, 0.0f), std::nextafter(threshold, 1.0f)};
+  for (const float number : numbers) {
+    const Field field = test::peak_field(
+        grid(9, 3, 3), 1,
+        [](Vec3d, Vec3d* peaks) {
+          peaks[0] = {1, 0, 0};
+        },
+        [&](Vec3d p) { return p.x < 4.5 ? 1.0f : number; });
+    const TrackingPlan plan = plan_for({.getter = Getter::closest, .stop_threshold = 0.1}, field);
+    ASSERT_EQ(plan.stop_threshold, threshold);
+    const bool passes = number > threshold;
+    const StreamlineBatch batch = track(plan, field, {{3, 1, 1}, {6, 1, 1}});
+    ASSERT_EQ(batch.streamline_count(), passes ? 2u : 1u);
+    EXPECT_EQ(batch.seeds_outside, passes ? 0u : 1u);
+    EXPECT_EQ(reason(batch, 0, 1), passes ? EndReason::outside_image : EndReason::stop_map);
+    // Half way between a voxel of 1 and one of 0.1 it is above; in the next voxel's centre it is not.
+    EXPECT_EQ(point(batch, 0, size_of(batch, 0) - 1).x, passes ? 8.0 : 4.5);
+  }
+}
+
+// Which draw serves which step is the contract's (section 4): the words are drawn a second time here. Two directions
+// have all the weight, one half each, and lie in different lanes: the lower lane is chosen below one half.
+TEST(CpuTracker, draws_steps_and_frames_by_the_counters_of_the_contract) {
+  const Sphere directions = sphere("repulsion724");
+  std::size_t other = 1;
+  while (other % 32 == 0 || numerics::dot(directions.directions[0], directions.directions[other]) < 0.9) ++other;
+  const Vec3d low = directions.directions[0], high = directions.directions[other];
+  const Field field = test::amplitude_field(grid(14, 14, 14), directions, [&](Vec3d, Vec3d v) {
+    return (v.x == low.x && v.y == low.y) || (v.x == high.x && v.y == high.y) ? 1.0 : 0.0;
+  });
+  constexpr std::uint64_t key = 0x0f1e2d3c4b5a6978u;
+  const TrackingPlan plan = plan_for({.getter = Getter::prob, .max_length_mm = 5, .random_key = key}, field);
+  GivenDirections given;
+  given.directions.assign(6, {static_cast<float>(low.x), static_cast<float>(low.y), static_cast<float>(low.z)});
+  const StreamlineBatch batch = track(plan, field, std::vector<Vec3>(6, Vec3{7, 7, 7}), &given);
+  ASSERT_EQ(batch.streamline_count(), 6u);
+  std::size_t checked = 0, of_high = 0;
+  for (std::uint32_t line = 0; line < 6; ++line) {
+    const auto seed_point = static_cast<std::size_t>(batch.seed_point[line]);
+    for (std::uint32_t half = 0; half < 2; ++half) {
+      const std::size_t steps = half == 0 ? size_of(batch, line) - 1 - seed_point : seed_point;
+      EXPECT_EQ(steps, 10u);
+      for (std::uint32_t step = 0; step < steps; ++step) {
+        const auto at = [&](std::uint32_t n) {
+          return point(batch, line, half == 0 ? seed_point + n : seed_point - n);
+        };
+        const Vec3d moved = (at(step + 1) - at(step)) * (half == 0 ? 2 : -2);
+        const double u = test::contract_uniform(
+            test::contract_block(key, {.index = line, .purpose = test::contract_step, .half = half, .step = step})[0]);
+        const Vec3d expected = u < 0.5 ? low : high;
+        EXPECT_NEAR(numerics::dot(moved, expected), 1, 1e-5)
+            << "line " << line << ", half " << half << ", step " << step;
+        of_high += u < 0.5 ? 0 : 1;
+        ++checked;
+      }
+    }
+  }
+  EXPECT_EQ(checked, 120u);
+  EXPECT_GT(of_high, 20u);
+  // The frame of ptt at a seed is turned by purpose 1.
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    const Vec3 tangent{0, 0.6f, 0.8f};
+    const numerics::Frame frame = kernel::initial_frame(numerics::philox_key(key), seed, seed % 3, seed % 2, tangent);
+    const double angle = 2 * M_PI *
+                         test::contract_uniform(test::contract_block(key, {.index = seed,
+                                                                           .purpose = test::contract_initial_direction,
+                                                                           .initial_direction = seed % 3,
+                                                                           .half = seed % 2})[0]);
+    const numerics::Frame plain = numerics::frame_with_tangent(tangent);
+    EXPECT_NEAR(numerics::dot(frame.normal, plain.normal), std::cos(angle), 1e-5) << seed;
+    EXPECT_NEAR(numerics::dot(frame.normal, plain.binormal), std::sin(angle), 1e-5) << seed;
   }
 }
 

@@ -5,14 +5,7 @@ namespace cingulum {
 namespace {
 
 // Equal to the other kernels where they can run: kernel/brick_half.hpp says by which tests.
-// One kernel decides everything while it runs: bricks are for fields that fit no other way, and wait for copies.
-struct Everything {
-  static constexpr std::uint32_t threads = 128;
-  static constexpr std::uint32_t blocks = 3;
-  static constexpr bool shared_slabs = false;
-  static constexpr SlabUse slab_use = SlabUse::all;
-  static std::uint32_t table_words(const TrackingInput&) { return 0u; }
-};
+using Everything = cuda::AnyShape<TrackKernelId::bricks>;
 
 __global__ void __launch_bounds__(Everything::threads, Everything::blocks)
     track_halves_in_brick(const __grid_constant__ TrackingInput input, const __grid_constant__ kernel::PagedWork work,
@@ -24,7 +17,8 @@ __global__ void __launch_bounds__(Everything::threads, Everything::blocks)
 
 }  // namespace
 
-TrackKernel brick_kernel() {
+TrackKernel brick_kernel(TrackKernelId id, bool at_seeds) {
+  if (id != TrackKernelId::bricks || at_seeds) return {};
   return cuda::entry<Everything>(reinterpret_cast<const void*>(&track_halves_in_brick));
 }
 

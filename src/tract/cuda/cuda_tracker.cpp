@@ -1,5 +1,5 @@
 // The tracker of CUDA: the pages of paged_tracker.hpp with kernels compiled ahead. Which of them runs a plan, with how
-// many threads and how much shared memory, is decided here, once per run.
+// many threads and how much shared memory, track_kernel_choice.hpp says, once per run.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -12,9 +12,8 @@
 #include "device/cuda/cuda_status.hpp"
 #include "tract/cuda/track_kernels.hpp"
 #include "tract/field/memory_need.hpp"
-#include "tract/kernel/kept_corners.hpp"
-#include "tract/kernel/ptt_in_registers.hpp"
 #include "tract/paged/paged_tracker.hpp"
+#include "tract/paged/track_kernel_choice.hpp"
 #include "tract/run/backends.hpp"
 
 namespace cingulum {
@@ -49,19 +48,23 @@ class CudaKernels final : public PagedKernels {
     // For comparisons: the kernels for all shapes where others would run.
     const char* const forced = std::getenv("CINGULUM_TEST_TRACK_KERNELS");
     const bool any_shape = forced != nullptr && std::string_view(forced) == "any";
-    CGL_TRY_ASSIGN(TrackKernelPair pair, pair_for(input, any_shape));
-    if (in_bricks) pair.halves = brick_kernel();
-    CGL_TRY(derive_tables(pair.halves));
-    CGL_TRY_ASSIGN(seeds_, plan_launch(pair.seeds, kernel::slab_layout(input, true)));
-    auto halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
-    if (!halves && pair.halves.shared_slabs) {
-      // Too much for shared memory: the kernel for all shapes takes global memory.
-      log_info("{}; the kernel for all shapes takes global memory instead, which is slower", halves.error());
-      CGL_TRY_ASSIGN(pair, pair_for(input, true));
-      halves = plan_launch(pair.halves, kernel::slab_layout(input, false));
+    const TrackKernelChoice choice = choose_track_kernels(
+        input, {.shared_bytes = device_.capabilities().shared_bytes, .in_bricks = in_bricks, .any_shape = any_shape});
+    if (choice.halves == TrackKernelId::none) {
+      return fail(ErrorKind::unavailable, "device {}: no kernel for this getter on this field", device_.id());
     }
-    if (!halves) return tl::make_unexpected(std::move(halves.error()));
-    halves_ = std::move(*halves);
+    if (choice.without_room != TrackKernelId::none) {
+      log_info(
+          "device {}: shared memory does not suffice for {}; the kernel for all shapes runs instead, which is "
+          "slower",
+          device_.id(), track_kernel_name(choice.without_room));
+    }
+    TrackKernel halves = track_kernel(choice.halves, false);
+    CGL_TRY(derive_tables(halves));
+    CGL_TRY_ASSIGN(seeds_, plan_launch(track_kernel(choice.seeds, true), choice.seeds, choice.seeds_launch,
+                                       kernel::slab_layout(input, true)));
+    CGL_TRY_ASSIGN(halves_,
+                   plan_launch(halves, choice.halves, choice.halves_launch, kernel::slab_layout(input, false)));
     log_debug("device {}: tracking with {} blocks of {} threads, {} bytes of shared memory each{}", device_.id(),
               halves_.blocks, halves_.threads, halves_.shared_bytes, halves_.global ? ", slabs in global memory" : "");
     return {};
@@ -87,16 +90,6 @@ class CudaKernels final : public PagedKernels {
   }
 
  private:
-  [[nodiscard]] Result<TrackKernelPair> pair_for(const TrackingInput& input, bool any_shape) const {
-    // Fields in half precision first: the others would take them for float32.
-    for (const auto find :
-         {float16_kernels, ptt_kernels, boot_kernels, amplitude_kernels, series_kernels, vector_kernels}) {
-      const TrackKernelPair pair = find(input, any_shape);
-      if (pair.halves.function != nullptr) return pair;
-    }
-    return fail(ErrorKind::unavailable, "device {}: no kernel for this getter on this field", device_.id());
-  }
-
   // What the kernel reads besides the input; where there is room for the larger table, its other form.
   [[nodiscard]] Status derive_tables(TrackKernel& kernel) {
     derived_.reset();
@@ -122,39 +115,24 @@ class CudaKernels final : public PagedKernels {
     return done(kernel.expand(input_, words(expanded_), cells, cudaStreamPerThread));
   }
 
-  // As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
-  [[nodiscard]] Result<Launch> plan_launch(const TrackKernel& kernel, const kernel::SlabLayout& layout) const {
+  [[nodiscard]] Result<Launch> plan_launch(const TrackKernel& kernel, TrackKernelId id, const TrackLaunchShape& shape,
+                                           const kernel::SlabLayout& layout) const {
     const std::uint64_t most_shared = device_.capabilities().shared_bytes;
-    const std::uint32_t slab_words = words_of(kernel, layout);
-    const std::uint64_t slab_bytes = std::uint64_t{slab_words} * sizeof(float);
-    const std::uint64_t table_bytes = std::uint64_t{kernel.table_words(input_)} * sizeof(float);
+    const TrackKernelFacts facts = track_kernel_facts(id);
     Launch launch;
     launch.function = kernel.function;
     launch.slabs.layout = layout;
-    launch.slabs.layout.words = slab_words;
-    launch.threads = kernel.threads;
-    launch.walks = kernel.walks;
-    const auto bytes = [&] { return table_bytes + slab_bytes * launch.warps(); };
-    // Blocks share a multiprocessor, which has about a kilobyte more than the largest block may take, for each of them.
-    const auto wanted = [&] { return kernel.blocks * (bytes() + 1024); };
-    while (launch.warps() > 1 && wanted() > most_shared + 1024) launch.threads -= 32;
-    const bool in_shared = bytes() <= most_shared && launch.threads >= std::min(64u, kernel.threads);
-    if (!in_shared && kernel.shared_slabs) {
-      return fail(ErrorKind::out_of_memory, "device {}: {} bytes of shared memory are not there", device_.id(),
-                  bytes());
-    }
-    if (in_shared) {
-      launch.shared_bytes = static_cast<std::uint32_t>(bytes());
-    } else {
-      launch.threads = kernel.threads;
-    }
+    launch.slabs.layout.words = shape.slab_words;
+    launch.threads = shape.threads;
+    launch.shared_bytes = shape.shared_bytes;
+    launch.walks = facts.walks;
     // All that there is: the attribute belongs to the kernel, which other trackers launch with other sizes.
     CGL_TRY(cuda_status(cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(most_shared)),
                         "device {}: asking for {} bytes of shared memory", device_.id(), most_shared));
     // No more of a multiprocessor's memory than its blocks use, so that the rest caches records. Advice; a percentage
     // of what there is, which is a kilobyte more than one block may take.
-    const std::uint64_t share = kernel.blocks * (launch.shared_bytes + 1024u) * 100u / (most_shared + 1024u) + 1u;
+    const std::uint64_t share = facts.blocks * (launch.shared_bytes + 1024u) * 100u / (most_shared + 1024u) + 1u;
     CGL_TRY(cuda_status(cudaFuncSetAttribute(launch.function, cudaFuncAttributePreferredSharedMemoryCarveout,
                                              static_cast<int>(std::min<std::uint64_t>(share, 100))),
                         "device {}: asking for {} % of shared memory", device_.id(), share));
@@ -163,22 +141,11 @@ class CudaKernels final : public PagedKernels {
                             &blocks, launch.function, static_cast<int>(launch.threads), launch.shared_bytes),
                         "device {}: planning a launch", device_.id()));
     launch.blocks = static_cast<std::uint32_t>(std::max(blocks, 1)) * device_.capabilities().compute_units;
-    if (!in_shared) {
+    if (!shape.slabs_in_shared) {
+      const std::uint64_t slab_bytes = std::uint64_t{shape.slab_words} * sizeof(float);
       CGL_TRY_ASSIGN(launch.global, device_.allocate(slab_bytes * launch.warps() * launch.blocks * concurrent_chunks));
     }
     return launch;
-  }
-
-  [[nodiscard]] std::uint32_t words_of(const TrackKernel& kernel, const kernel::SlabLayout& layout) const {
-    const std::uint32_t corners = kernel::kept_corner_words(input_.field.stride);
-    switch (kernel.slab_use) {
-      case SlabUse::all: return layout.words;
-      case SlabUse::all_and_corners: return layout.words + corners;
-      case SlabUse::record_and_corners: return kernel::whole_rows(input_.field.channels + 1u) + corners;
-      case SlabUse::corners: return corners;
-      case SlabUse::probes: return kernel::probe_slab_words(kernel.walks);
-    }
-    return layout.words;
   }
 
   Status launch(Queue& queue, std::uint32_t caller, const Launch& launch, const kernel::PagedWork& work,

@@ -6,33 +6,33 @@ namespace {
 // Amplitudes or series in half precision, all sizes as they come. Equal to: the kernels for all shapes on the same
 // numbers in float32. Gain: half of the memory, no speed. Held by: Float16Field.tracks_as_the_same_numbers_in_float32,
 // DeviceTracking.random_plans_have_the_bits_of_the_cpu.
-template <Getter getter, std::uint32_t kind>
-struct InFloat16 : cuda::AnyShape<getter, kind> {
-  static CGL_HD void fix(TrackingInput& input) {
-    cuda::AnyShape<getter, kind>::fix(input);
-    input.field.is_float16 = 1u;
-  }
-};
-
-template <std::uint32_t kind>
-TrackKernelPair kernels_on(Getter getter) {
-  const TrackKernel seeds = cuda::seeds_entry<InFloat16<Getter::closest, kind>>();
-  switch (getter) {
-    case Getter::prob: return {seeds, cuda::halves_entry<InFloat16<Getter::prob, kind>>()};
-    case Getter::det: return {seeds, cuda::halves_entry<InFloat16<Getter::det, kind>>()};
-    case Getter::closest: return {seeds, cuda::halves_entry<InFloat16<Getter::closest, kind>>()};
-    case Getter::ptt: return {seeds, cuda::halves_entry<InFloat16<Getter::ptt, kind>>()};
-    default: return {};
-  }
+template <TrackKernelId id>
+TrackKernel halves() {
+  return cuda::halves_entry<cuda::AnyShape<id>>();
 }
 
 }  // namespace
 
-TrackKernelPair float16_kernels(const TrackingInput& input, bool) {
-  if (input.field.is_float16 == 0u) return {};
-  const auto getter = static_cast<Getter>(input.plan.getter);
-  return input.field.kind == field_of_amplitudes ? kernels_on<field_of_amplitudes>(getter)
-                                                 : kernels_on<field_of_harmonics>(getter);
+TrackKernel float16_kernel(TrackKernelId id, bool at_seeds) {
+  using enum TrackKernelId;
+  switch (id) {
+    case float16_amplitudes_closest:
+      return at_seeds ? cuda::seeds_entry<cuda::AnyShape<float16_amplitudes_closest>>()
+                      : halves<float16_amplitudes_closest>();
+    case float16_series_closest:
+      return at_seeds ? cuda::seeds_entry<cuda::AnyShape<float16_series_closest>>() : halves<float16_series_closest>();
+    default: break;
+  }
+  if (at_seeds) return {};
+  switch (id) {
+    case float16_amplitudes_prob: return halves<float16_amplitudes_prob>();
+    case float16_amplitudes_det: return halves<float16_amplitudes_det>();
+    case float16_amplitudes_ptt: return halves<float16_amplitudes_ptt>();
+    case float16_series_prob: return halves<float16_series_prob>();
+    case float16_series_det: return halves<float16_series_det>();
+    case float16_series_ptt: return halves<float16_series_ptt>();
+    default: return {};
+  }
 }
 
 }  // namespace cingulum

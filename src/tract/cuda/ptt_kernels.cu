@@ -1,11 +1,10 @@
 #include "tract/cuda/track_kernels.cuh"
-#include "tract/kernel/ptt_in_registers.hpp"
 
 namespace cingulum {
 namespace {
 
-using OnAmplitudes = cuda::AnyShape<Getter::ptt, field_of_amplitudes>;
-using OnSeries = cuda::AnyShape<Getter::ptt, field_of_harmonics>;
+using OnAmplitudes = cuda::AnyShape<TrackKernelId::amplitudes_ptt>;
+using OnSeries = cuda::AnyShape<TrackKernelId::series_ptt>;
 
 // Tables of ProbeView in device memory. Cells that touch no stored voxel share number 0; the others are numbered as
 // they come, which nothing depends on.
@@ -61,21 +60,13 @@ struct ProbeLanes : numerics::WarpLanes {
   using Wide = ProbeLanes;
 };
 
-// The rules of kernel/ptt_in_registers.hpp on the shapes that it takes. 20 warps of 96 registers on a multiprocessor.
-template <std::uint32_t given_walks, std::uint32_t given_threads>
-struct InRegisters {
-  static constexpr std::uint32_t walks = given_walks;
-  static constexpr std::uint32_t threads = given_threads;
-  static constexpr std::uint32_t blocks = 1;
-  static constexpr bool shared_slabs = true;
-  static constexpr SlabUse slab_use = SlabUse::probes;
-  static constexpr std::uint32_t arc_words = numerics::lane_count * kernel::probe_arc_words;
+// The rules of kernel/ptt_in_registers.hpp on the shapes that it takes.
+struct Probes : cuda::AnyShape<TrackKernelId::amplitudes_ptt_probes>, ProbesInRegisters {
+  static constexpr std::uint32_t walks = facts.walks;
 
   static CGL_HD void fix(TrackingInput& input) {
     OnAmplitudes::fix(input);
-    input.sphere.is_hemisphere = 1u;
-    input.plan.ptt_probe_count = 1u;
-    input.plan.ptt_exponent_is_one = 1u;
+    fix_shape(input);
   }
   static std::size_t derived_words(const TrackingInput& input) {
     return 9u * kernel::probe_cell_count(input.plan.size) + kernel::packed_nearest_words + input.field.channels + 1u;
@@ -110,9 +101,6 @@ struct InRegisters {
     input.probes.corners = corners;
     input.probes.greatest = greatest;
     return cudaGetLastError();
-  }
-  static std::uint32_t table_words(const TrackingInput& input) {
-    return arc_words + kernel::packed_nearest_words + 4u * numerics::lane_count * input.sphere.rows;
   }
   static __device__ void share_tables(TrackingInput& input, float*& free) {
     if (threadIdx.x < numerics::lane_count) {
@@ -154,21 +142,17 @@ TrackKernel probes_entry() {
   return kernel;
 }
 
-using Probes = InRegisters<kernel::walks_of_a_warp, 640>;
-
 }  // namespace
 
 // The seeds are those of any getter on the same field.
-TrackKernelPair ptt_kernels(const TrackingInput& input, bool any_shape) {
-  if (static_cast<Getter>(input.plan.getter) != Getter::ptt) return {};
-  TrackingInput other = input;
-  other.plan.getter = static_cast<std::uint32_t>(Getter::closest);
-  if (input.field.kind == field_of_amplitudes) {
-    const TrackKernel seeds = amplitude_kernels(other, any_shape).seeds;
-    if (!any_shape && kernel::probes_in_registers(input)) return {seeds, probes_entry<Probes>()};
-    return {seeds, cuda::halves_entry<OnAmplitudes>()};
+TrackKernel ptt_kernel(TrackKernelId id, bool at_seeds) {
+  if (at_seeds) return {};
+  switch (id) {
+    case TrackKernelId::amplitudes_ptt: return cuda::halves_entry<OnAmplitudes>();
+    case TrackKernelId::amplitudes_ptt_probes: return probes_entry<Probes>();
+    case TrackKernelId::series_ptt: return cuda::halves_entry<OnSeries>();
+    default: return {};
   }
-  return {series_kernels(other, any_shape).seeds, cuda::halves_entry<OnSeries>()};
 }
 
 }  // namespace cingulum

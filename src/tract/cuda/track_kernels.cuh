@@ -27,20 +27,23 @@ __device__ inline const T* share(const T* table, std::uint32_t count, float*& fr
   return to;
 }
 
-// All sizes as they come, slabs in shared memory or, where they do not fit, in global memory.
-template <Getter getter, std::uint32_t kind>
+// All sizes as they come, slabs in shared memory or, where they do not fit, in global memory. Kernels of fixed shapes
+// add what they fix.
+template <TrackKernelId id>
 struct AnyShape {
-  using Steps = kernel::AnySteps;
-  static constexpr std::uint32_t threads = 128;
-  static constexpr std::uint32_t blocks = 4;
-  static constexpr bool shared_slabs = false;
-  static constexpr SlabUse slab_use = SlabUse::all;
+  using Steps = typename StepsOfKernel<id>::Steps;
+  static constexpr TrackKernelFacts facts = track_kernel_facts(id);
+  static constexpr std::uint32_t threads = facts.threads;
+  static constexpr std::uint32_t blocks = facts.blocks;
+  static constexpr bool shared_slabs = facts.shared_slabs;
+  static constexpr auto getter = static_cast<std::uint32_t>(facts.getter);
+  static constexpr std::uint32_t kind = facts.kind;
+  static constexpr std::uint32_t is_float16 = facts.is_float16 ? 1u : 0u;
   static CGL_HD void fix(TrackingInput& input) {
-    input.plan.getter = static_cast<std::uint32_t>(getter);
+    input.plan.getter = getter;
     input.field.kind = kind;
-    input.field.is_float16 = 0u;
+    input.field.is_float16 = is_float16;
   }
-  static std::uint32_t table_words(const TrackingInput&) { return 0u; }
   static __device__ void share_tables(TrackingInput&, float*&) {}
 };
 
@@ -86,9 +89,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 
 template <class Shape>
 TrackKernel entry(const void* function) {
-  TrackKernel kernel{function, Shape::threads, Shape::blocks, Shape::table_words, Shape::shared_slabs, Shape::slab_use};
+  TrackKernel kernel{function};
   if constexpr (requires { Shape::walks; }) {
-    kernel.walks = Shape::walks;
     kernel.derived_words = Shape::derived_words;
     kernel.derive = Shape::derive;
     kernel.expanded_words = Shape::expanded_words;

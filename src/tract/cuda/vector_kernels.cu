@@ -3,8 +3,8 @@
 namespace cingulum {
 namespace {
 
-using OnTensors = cuda::AnyShape<Getter::tensor, field_of_tensors>;
-using OnPeaks = cuda::AnyShape<Getter::closest, field_of_peaks>;
+using OnTensors = cuda::AnyShape<TrackKernelId::tensors>;
+using OnPeaks = cuda::AnyShape<TrackKernelId::peaks>;
 
 constexpr unsigned compaction_threads = 256;  // a warp per streamline; bound by memory, so any size does
 
@@ -20,10 +20,12 @@ __global__ void __launch_bounds__(compaction_threads)
 
 }  // namespace
 
-TrackKernelPair vector_kernels(const TrackingInput& input, bool) {
-  if (input.field.kind == field_of_tensors) return {cuda::seeds_entry<OnTensors>(), cuda::halves_entry<OnTensors>()};
-  if (input.field.kind == field_of_peaks) return {cuda::seeds_entry<OnPeaks>(), cuda::halves_entry<OnPeaks>()};
-  return {};
+TrackKernel vector_kernel(TrackKernelId id, bool at_seeds) {
+  switch (id) {
+    case TrackKernelId::tensors: return at_seeds ? cuda::seeds_entry<OnTensors>() : cuda::halves_entry<OnTensors>();
+    case TrackKernelId::peaks: return at_seeds ? cuda::seeds_entry<OnPeaks>() : cuda::halves_entry<OnPeaks>();
+    default: return {};
+  }
 }
 
 cudaError_t launch_compaction(const TrackingInput& input, const kernel::PagedWork& work, cudaStream_t stream) {

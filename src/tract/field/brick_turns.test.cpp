@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "device/cpu/cpu_device.hpp"
@@ -38,6 +39,44 @@ TEST(BrickTurns, seeds_of_a_brick_follow_each_other_in_the_order_that_they_had) 
     const std::uint32_t here = cut.bricks.brick_at(positions[order[i]].z);
     EXPECT_TRUE(before < here || (before == here && order[i - 1] < order[i]));
   }
+}
+
+TEST(FieldBricks, have_all_planes_once_and_bring_those_in_reach) {
+  const Cut whole;
+  for (const std::uint32_t reach : {1u, 2u, 3u}) {
+    for (const std::uint64_t share : {2u, 3u, 5u}) {
+      const FieldBricks bricks = FieldBricks::cut(whole.field, reach, whole.field.stored_bytes().size() / share);
+      SCOPED_TRACE(fmt::format("reach {}, a part of {}", reach, share));
+      if (bricks.empty()) continue;
+      EXPECT_GE(bricks.size(), share);
+      EXPECT_LE(bricks.largest_bytes(), whole.field.stored_bytes().size() / share);
+      std::uint32_t next = 0;
+      for (std::size_t i = 0; i < bricks.size(); ++i) {
+        const FieldBrick& brick = bricks[i];
+        EXPECT_EQ(brick.first_plane, next);
+        next = brick.end_plane;
+        EXPECT_GT(brick.end_plane, brick.first_plane);
+        EXPECT_EQ(brick.first_loaded, brick.first_plane > reach ? brick.first_plane - reach : 0);
+        EXPECT_EQ(brick.end_loaded, std::min(20u, brick.end_plane + reach));
+        // The voxels of the loaded planes have their records, twelve to a plane; record 0 of the field is none of them.
+        EXPECT_EQ(brick.first_record, 1 + 12 * brick.first_loaded);
+        EXPECT_EQ(brick.end_record, 1 + 12 * brick.end_loaded);
+        const auto numbers = bricks.record_of_voxel(whole.field, i);
+        EXPECT_EQ(std::count(numbers.begin(), numbers.end(), 0u),
+                  12 * (20 - static_cast<std::ptrdiff_t>(brick.end_loaded - brick.first_loaded)));
+        // A plane's nearest places are half a voxel around it, the lower face included.
+        if (i > 0) {
+          EXPECT_EQ(bricks.low(i), static_cast<float>(brick.first_plane) - 0.5f);
+          EXPECT_EQ(bricks.brick_at(bricks.low(i)), i);
+          EXPECT_EQ(bricks.brick_at(std::nextafter(bricks.low(i), -1.0f)), i - 1);
+          EXPECT_EQ(bricks.high(i - 1), bricks.low(i));
+        }
+      }
+      EXPECT_EQ(next, 20u);
+    }
+  }
+  EXPECT_FALSE(FieldBricks::cut(whole.field, 1, whole.field.stored_bytes().size() / 3).empty());
+  EXPECT_TRUE(FieldBricks::cut(whole.field, 1, 100).empty());
 }
 
 TEST(BrickTurns, the_brick_for_which_most_wait_is_next_and_the_first_among_equals) {

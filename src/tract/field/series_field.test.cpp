@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <random>
 
 #include "base/atomic_file.hpp"
@@ -172,6 +174,92 @@ TEST(series_field, a_kept_field_is_the_one_that_was_made) {
   expect_equal(*first, *second);
   ASSERT_TRUE(kept_or_made(cache, "another build", files, head->geometry, request, make));
   EXPECT_EQ(made, 2);
+}
+
+// What a key is made of, member by member. The structured bindings name every member of every request: one that is
+// added does not compile until it is named here, and then it wants a change in the list below.
+TEST(fit_key, every_member_of_the_request_is_a_part_of_it) {
+  const TemporaryFolder folder;
+  const SeriesFieldFiles files = write_files(make_arrays(), folder);
+  using Change = std::function<void(SeriesFieldRequest&)>;
+  std::vector<std::pair<std::string, Change>> changes;
+  const auto change = [&](const char* name, Change body) { changes.emplace_back(name, std::move(body)); };
+  { [[maybe_unused]] const auto& [series, field, sphere] = SeriesFieldRequest{}; }
+  {
+    [[maybe_unused]] const auto& [b0_threshold, frame, check_frame] = SeriesRequest{};
+    change("series.b0_threshold", [](auto& r) { r.series.b0_threshold += 1; });
+    change("series.frame", [](auto& r) { r.series.frame = WantedFrame::world; });
+    change("series.check_frame", [](auto& r) { r.series.check_frame = false; });
+  }
+  {
+    [[maybe_unused]] const auto& [model, bootstrap, degree, smoothing, min_signal, shell, response, amplitudes,
+                                  stop_threshold, reach_voxels] = FieldRequest{};
+    change("field.model", [](auto& r) { r.field.model = FieldModel::csa; });
+    change("field.bootstrap", [](auto& r) { r.field.bootstrap = true; });
+    change("field.degree", [](auto& r) { r.field.degree = 6; });
+    change("field.smoothing", [](auto& r) { r.field.smoothing = 0.007; });
+    change("field.min_signal", [](auto& r) { r.field.min_signal = 2; });
+    change("field.shell", [](auto& r) { r.field.shell = 1500.0; });
+    change("field.amplitudes", [](auto& r) { r.field.amplitudes = true; });
+    change("field.stop_threshold", [](auto& r) { r.field.stop_threshold = 0.2; });
+    change("field.reach_voxels", [](auto& r) { r.field.reach_voxels = 2; });
+  }
+  {
+    // `voxels` says where a response comes from and does not change the fit.
+    [[maybe_unused]] const auto& [eigenvalues, s0, zonal, voxels] = FibreResponse{};
+    change("field.response", [](auto& r) { r.field.response = FibreResponse{}; });
+    change("field.response.eigenvalues", [](auto& r) {
+      r.field.response = FibreResponse{.eigenvalues = std::array<double, 3>{1.7e-3, 2e-4, 2e-4}, .zonal = {}};
+    });
+    change("field.response.s0",
+           [](auto& r) { r.field.response = FibreResponse{.eigenvalues = {}, .s0 = 1, .zonal = {}}; });
+    change("field.response.zonal", [](auto& r) {
+      r.field.response = FibreResponse{.eigenvalues = {}, .zonal = {1, 2}};
+    });
+  }
+  change("sphere", [](auto& r) { r.sphere = named_sphere("mirror406").value(); });
+  change("sphere.is_hemisphere", [](auto& r) { r.sphere.is_hemisphere = !r.sphere.is_hemisphere; });
+  change("one direction of the sphere", [](auto& r) { r.sphere.directions.back().x += 1e-16 + 1e-15; });
+
+  const auto key_of = [&](const SeriesFieldFiles& of, const SeriesFieldRequest& request, std::string_view build) {
+    const auto key = FitKey::create(build, of, request);
+    EXPECT_TRUE(key);
+    return key ? key->json().dump() : std::string();
+  };
+  const SeriesFieldRequest plain = request_for(FieldModel::opdt, false);
+  std::map<std::string, std::string> whose = {{key_of(files, plain, "build"), "nothing"}};
+  const auto expect_another = [&](const std::string& key, const std::string& name) {
+    const auto [at, is_new] = whose.emplace(key, name);
+    EXPECT_TRUE(is_new) << name << " has the key of " << at->second;
+  };
+  for (const auto& [name, body] : changes) {
+    SeriesFieldRequest request = plain;
+    body(request);
+    expect_another(key_of(files, request, "build"), name);
+    EXPECT_EQ(key_of(files, request, "build"), key_of(files, request, "build")) << name;
+  }
+  expect_another(key_of(files, plain, "another build"), "build");
+  // And of the files, each of which is another content here.
+  {
+    [[maybe_unused]] const auto& [series, stop_map, response] = SeriesFieldFiles{};
+    [[maybe_unused]] const auto& [dwi, bvals, bvecs, grad, mask] = SeriesFiles{};
+  }
+  EXPECT_TRUE(write_file_atomically(folder / "other", "another content", {}));
+  std::filesystem::path SeriesFiles::*const parts[] = {&SeriesFiles::dwi, &SeriesFiles::bvals, &SeriesFiles::bvecs,
+                                                       &SeriesFiles::grad, &SeriesFiles::mask};
+  for (std::size_t i = 0; i < std::size(parts); ++i) {
+    SeriesFieldFiles other = files;
+    other.series.*parts[i] = folder / "other";
+    expect_another(key_of(other, plain, "build"), "file " + std::to_string(i));
+  }
+  SeriesFieldFiles no_mask = files;
+  no_mask.series.mask.clear();
+  expect_another(key_of(no_mask, plain, "build"), "no mask");
+  SeriesFieldFiles with_stop = files, with_response = files;
+  with_stop.stop_map = folder / "other";
+  with_response.response = folder / "other";
+  expect_another(key_of(with_stop, plain, "build"), "stop_map");
+  expect_another(key_of(with_response, plain, "build"), "response");
 }
 
 TEST(file_field, an_image_in_memory_gives_the_field_of_its_file) {

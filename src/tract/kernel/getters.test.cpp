@@ -192,6 +192,88 @@ TEST(Prob, weights_amplitudes_by_the_angle_to_the_direction_of_travel) {
   EXPECT_NEAR(mean, 2.0 / 3, 0.01);
 }
 
+// The greatest angle is taken, one above it is not: at a cosine exactly equal to the limit, and with a limit that is
+// the next number above it. For every instruction set.
+struct ConeCase {
+  const char* name;
+  Bench bench;
+  Vec3 ahead;
+  Vec3 expected;  // exactly at the limit
+};
+
+void expect_the_limit_is_taken(ConeCase c) {
+  SCOPED_TRACE(c.name);
+  const float position[3] = {1, 1, 1}, ahead[3] = {c.ahead.x, c.ahead.y, c.ahead.z};
+  const float cosine = numerics::absolute(numerics::dot(c.expected, c.ahead));
+  int sets = 0;
+  for (const CpuKernels* kernels : {portable_kernels(), avx2_kernels(), avx512_kernels()}) {
+    if (kernels == nullptr) continue;
+    ++sets;
+    SCOPED_TRACE(kernels->name);
+    float direction[3];
+    const auto found = [&](float limit) {
+      c.bench.input.plan.cos_max_angle = limit;
+      return kernels->next_direction(c.bench.input, c.bench.slab(), 1, 1, position, ahead, direction);
+    };
+    ASSERT_TRUE(found(cosine));
+    EXPECT_EQ(direction[0], c.expected.x);
+    EXPECT_EQ(direction[1], c.expected.y);
+    EXPECT_EQ(direction[2], c.expected.z);
+    EXPECT_TRUE(found(std::nextafter(cosine, 0.0f)));
+    EXPECT_FALSE(found(std::nextafter(cosine, 1.0f)));
+  }
+  EXPECT_GT(sets, 0);
+}
+
+TEST(Cone, of_every_getter_includes_the_greatest_angle) {
+  const auto turned = [](Vec3d v) {
+    return numerics::normalise(Vec3{static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
+  };
+  const Vec3d peak{0.8, 0.5, -0.3};
+  expect_the_limit_is_taken(
+      {"closest of stored peaks",
+       Bench(test::peak_field(test::grid(3, 3, 3), 1, [&](Vec3d, Vec3d* list) { list[0] = peak; }),
+             {.getter = Getter::closest}),
+       {1, 0, 0},
+       turned(peak)});
+  // One direction of the sphere has all the weight.
+  const Sphere directions = sphere("repulsion724");
+  const auto float_of = [](Vec3d v) {
+    return Vec3{static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)};
+  };
+  std::size_t other = 1;
+  while (!(numerics::dot(directions.directions[0], directions.directions[other]) > 0.5 &&
+           numerics::dot(directions.directions[0], directions.directions[other]) < 0.8)) {
+    ++other;
+    ASSERT_LT(other, directions.size());
+  }
+  const Vec3d wanted = directions.directions[other];
+  for (const Getter getter : {Getter::closest, Getter::det, Getter::prob}) {
+    expect_the_limit_is_taken(
+        {getter_name(getter).data(),
+         Bench(test::amplitude_field(test::grid(3, 3, 3), directions,
+                                     [&](Vec3d, Vec3d v) { return v.x == wanted.x && v.y == wanted.y ? 1.0 : 0.0; }),
+               {.getter = getter}),
+         float_of(directions.directions[0]), float_of(wanted)});
+  }
+}
+
+// Of peaks at equal angles the first is taken, of equal amplitudes the lower slot (contract, section 3).
+TEST(Closest, of_two_peaks_at_the_same_angle_takes_the_first) {
+  const float position[3] = {1, 1, 1}, ahead[3] = {1, 0, 0};
+  for (const double side : {1.0, -1.0}) {
+    const Bench bench(test::peak_field(test::grid(3, 3, 3), 2,
+                                       [&](Vec3d, Vec3d* list) {
+                                         list[0] = {0.8, 0.6 * side, 0};
+                                         list[1] = {0.8, -0.6 * side, 0};
+                                       }),
+                      {.getter = Getter::closest});
+    float direction[3];
+    ASSERT_TRUE(best_cpu_kernels().next_direction(bench.input, bench.slab(), 1, 1, position, ahead, direction));
+    EXPECT_EQ(direction[1] > 0, side > 0);
+  }
+}
+
 TEST(Peaks, of_the_kernel_are_those_of_the_scalar_finder) {
   std::mt19937 generator(4);
   std::normal_distribution<double> normal;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <random>
@@ -12,12 +14,12 @@
 #include "device/cpu/cpu_device.hpp"
 #include "support/fiber_lanes.hpp"
 #include "support/memory_jobs.hpp"
+#include "support/plan_shrinker.hpp"
 #include "support/random_plan.hpp"
+#include "support/shaped_plan.hpp"
 #include "tract/field/float16_field.hpp"
-#include "tract/kernel/boot_in_registers.hpp"
 #include "tract/kernel/brick_half.hpp"
-#include "tract/kernel/prob_in_registers.hpp"
-#include "tract/kernel/ptt_in_registers.hpp"
+#include "tract/paged/track_kernel_choice.hpp"
 
 namespace cingulum {
 namespace {
@@ -47,63 +49,56 @@ struct WarpLikeLanes : numerics::PortableLanesOf<32> {
   using Wide = WarpLikeLanes;
 };
 
+constexpr std::uint64_t shared_bytes_of_an_h200 = 232448;
+
+// The kernels that CUDA would choose there, instantiated with the lanes above.
 class HostKernels final : public PagedKernels {
  public:
   explicit HostKernels(std::atomic<std::uint32_t>& launches) : launches_(launches) {}
 
   [[nodiscard]] Status configure(const TrackingInput& input, bool in_bricks) override {
     input_ = input;
-    in_bricks_ = in_bricks;
+    choice_ = choose_track_kernels(input, {.shared_bytes = shared_bytes_of_an_h200, .in_bricks = in_bricks});
+    EXPECT_NE(choice_.halves, TrackKernelId::none);
     return {};
   }
   [[nodiscard]] Status find_directions(Queue&, std::uint32_t, const kernel::PagedWork& work) override {
-    Memory memory(kernel::slab_layout(input_, true));
+    Memory memory(kernel::slab_layout(input_, true), choice_.seeds_launch.slab_words);
     kernel::run_seeds<WarpLikeLanes, HostMachine>(input_, memory.slab, work.seeds);
+    memory.expect_nothing_behind();
     return {};
   }
   [[nodiscard]] Status track(Queue&, std::uint32_t, const kernel::PagedWork& work) override {
     ++launches_;
-    if (in_bricks_) {
-      ++launches_in_bricks;
-      Memory memory(kernel::slab_layout(input_, false));
-      kernel::run_halves_in_brick<WarpLikeLanes, HostMachine>(input_, memory.slab, work.seeds, work.halves, work.store,
-                                                              work.brick);
-      return {};
-    }
-    // Halves have no kernels of fixed shapes.
-    if (input_.field.is_float16 != 0u) {
-      track_with<kernel::AnySteps>(work);
-      return {};
-    }
-    // As the CUDA kernels of fixed shapes choose.
-    const bool unweighted = input_.plan.angular_weight == 0.0f;
-    const bool mirror = unweighted && input_.harmonics.mirror != 0u && input_.sphere.rows == 12u;
-    const bool prob = static_cast<Getter>(input_.plan.getter) == Getter::prob;
-    const bool is_ptt = static_cast<Getter>(input_.plan.getter) == Getter::ptt;
-    if (fibers_run && kernel::probes_in_registers(input_)) {
-      // With the corners of cells side by side, and without.
-      if (++ptt_in_registers % 2 == 0) {
-        follow_probes<test::FiberLanesOf<true>>(work);
-      } else {
-        follow_probes<test::FiberLanesOf<false>>(work);
+    ++runs_of(choice_.halves);
+    using enum TrackKernelId;
+    switch (choice_.halves) {
+      case bricks: {
+        Memory memory(kernel::slab_layout(input_, false), choice_.halves_launch.slab_words);
+        kernel::run_halves_in_brick<WarpLikeLanes, HostMachine>(input_, memory.slab, work.seeds, work.halves,
+                                                                work.store, work.brick);
+        memory.expect_nothing_behind();
+        return {};
       }
-    } else if (input_.field.kind == field_of_bootstrap && mirror && input_.harmonics.degree == 4u) {
-      ++boot_in_registers;
-      track_with<kernel::BootInRegisters<4>>(work);
-    } else if (input_.field.kind == field_of_harmonics && mirror && input_.harmonics.degree == 8u && prob) {
-      ++series_in_registers;
-      track_with<kernel::ProbOnMirroredSeries<8, 3, 48>>(work);
-    } else if (input_.field.kind == field_of_amplitudes && unweighted && input_.sphere.is_hemisphere != 0u && prob &&
-               input_.field.channels == 362u) {
-      ++amplitudes_in_registers;
-      track_with<kernel::ProbOnAmplitudes<362, 368>>(work);
-    } else if (input_.field.kind == field_of_harmonics && input_.field.channels == 45u && !is_ptt) {
-      ++steps_from_kept;
-      track_with<kernel::StepsFromKept<45, 48>>(work);
-    } else {
-      track_with<kernel::AnySteps>(work);
+      case boot_degree4: track_with<boot_degree4, BootstrapDegree4>(work); return {};
+      case amplitudes_prob_362: track_with<amplitudes_prob_362, Amplitudes362>(work); return {};
+      case amplitudes_det_362: track_with<amplitudes_det_362, Amplitudes362>(work); return {};
+      case series_prob_degree8: track_with<series_prob_degree8, SeriesDegree8<false>>(work); return {};
+      case series_det_degree8: track_with<series_det_degree8, SeriesDegree8<false>>(work); return {};
+      case series_closest_degree8: track_with<series_closest_degree8, SeriesDegree8<true>>(work); return {};
+      case amplitudes_ptt_probes:
+        // With the corners of cells side by side, and without.
+        if (fibers_run && runs_of(amplitudes_ptt_probes) % 2 == 0) {
+          follow_probes<test::FiberLanesOf<true>>(work);
+        } else if (fibers_run) {
+          follow_probes<test::FiberLanesOf<false>>(work);
+        } else {
+          track_with<amplitudes_ptt, AsTheyCome>(work, kernel::slab_layout(input_, false).words);
+        }
+        return {};
+      // All sizes as they come.
+      default: track_with<amplitudes_prob, AsTheyCome>(work); return {};
     }
-    return {};
   }
   [[nodiscard]] Status compact(Queue&, const kernel::PagedWork& work) override {
     // Lanes in an order of their own: they must not depend on each other.
@@ -115,26 +110,46 @@ class HostKernels final : public PagedKernels {
     return {};
   }
 
-  static inline std::atomic<std::uint32_t> launches_in_bricks = 0;
-  static inline std::atomic<std::uint32_t> boot_in_registers = 0;
-  static inline std::atomic<std::uint32_t> series_in_registers = 0;
-  static inline std::atomic<std::uint32_t> amplitudes_in_registers = 0;
-  static inline std::atomic<std::uint32_t> steps_from_kept = 0;
-  static inline std::atomic<std::uint32_t> ptt_in_registers = 0;
+  // Launches of each kernel that tracks halves, by all of these.
+  static std::atomic<std::uint32_t>& runs_of(TrackKernelId id) {
+    static std::array<std::atomic<std::uint32_t>, track_kernel_count> runs = {};
+    return runs[static_cast<std::size_t>(id)];
+  }
 
  private:
+  // A slab as large as the choice of the kernel says, with numbers behind it that nobody may change.
   struct Memory {
-    explicit Memory(const kernel::SlabLayout& layout, std::uint32_t least = 0)
-        : floats(std::max(layout.words, least)), slab(kernel::slab_at(floats.data(), layout)) {}
+    static constexpr std::size_t guarded = 4096;
+    static constexpr float untouched = -12345.0f;
+
+    Memory(const kernel::SlabLayout& layout, std::uint32_t words_)
+        : words(words_), floats(words_ + guarded, untouched), slab(kernel::slab_at(floats.data(), layout)) {}
+    void expect_nothing_behind() const {
+      EXPECT_TRUE(std::all_of(floats.begin() + words, floats.end(), [](float value) { return value == untouched; }))
+          << "a kernel wrote behind the " << words << " words of its slab";
+    }
+
+    std::uint32_t words;
     std::vector<float> floats;
     Slab slab;
   };
 
-  template <class Steps>
+  struct AsTheyCome {
+    static void fix_shape(TrackingInput&) {}
+  };
+
+  template <TrackKernelId id, class Shape>
   void track_with(const kernel::PagedWork& work) {
-    const kernel::SlabLayout layout = kernel::slab_layout(input_, false);
-    Memory memory(layout, layout.words + kernel::kept_corner_words(input_.field.stride));
-    kernel::run_halves<WarpLikeLanes, HostMachine, Steps>(input_, memory.slab, work.seeds, work.halves, work.store);
+    track_with<id, Shape>(work, choice_.halves_launch.slab_words);
+  }
+  template <TrackKernelId id, class Shape>
+  void track_with(const kernel::PagedWork& work, std::uint32_t slab_words) {
+    TrackingInput input = input_;
+    Shape::fix_shape(input);
+    Memory memory(kernel::slab_layout(input, false), slab_words);
+    kernel::run_halves<WarpLikeLanes, HostMachine, typename StepsOfKernel<id>::Steps>(input, memory.slab, work.seeds,
+                                                                                      work.halves, work.store);
+    memory.expect_nothing_behind();
   }
 
   // ptt's threads are fibers. What a CUDA kernel derives from the input is made here.
@@ -188,7 +203,7 @@ class HostKernels final : public PagedKernels {
   }
 
   TrackingInput input_{};
-  bool in_bricks_ = false;
+  TrackKernelChoice choice_;
   std::atomic<std::uint32_t>& launches_;
 };
 
@@ -209,24 +224,42 @@ std::uint32_t plan_count() {
 TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   Setting setting;
   std::uint64_t points = 0;
-  // Further plans until each of the ways in registers was taken; those on 362 amplitudes are rare.
-  constexpr std::uint32_t most_plans = 2000;
-  for (std::uint32_t number = 0; number < plan_count() || ((HostKernels::amplitudes_in_registers == 0u ||
-                                                            (fibers_run && HostKernels::ptt_in_registers < 4u)) &&
-                                                           number < most_plans);
-       ++number) {
+  for (std::uint32_t number = 0; number < plan_count(); ++number) {
     SCOPED_TRACE(fmt::format("plan {}", number));
-    const test::RandomPlan plan = test::random_plan(number, *setting.pool);
-    const auto tracker = setting.tracker({});
-    points += test::expect_same_as_cpu(*tracker, plan, *setting.pool);
+    points += test::expect_same_as_cpu([&] { return setting.tracker({}); }, test::random_recipe(number), *setting.pool);
     if (::testing::Test::HasFailure()) break;
   }
   EXPECT_GT(points, 100u * plan_count());
-  EXPECT_GT(HostKernels::boot_in_registers, 0u);
-  EXPECT_GT(HostKernels::series_in_registers, 0u);
-  EXPECT_GT(HostKernels::amplitudes_in_registers, 0u);
-  EXPECT_GT(HostKernels::steps_from_kept, 0u);
-  EXPECT_GE(HostKernels::ptt_in_registers, fibers_run ? 4u : 0u);
+}
+
+// Each of them on the shape that it is for, which random plans have now and then.
+TEST(PagedTracker, gives_the_bits_of_the_cpu_by_every_kernel_of_a_fixed_shape) {
+  Setting setting;
+  struct {
+    TrackKernelId kernel;
+    Getter getter;
+    int degree;
+    const char* sphere;
+  } const shapes[] = {{TrackKernelId::boot_degree4, Getter::boot, 4, "mirror321"},
+                      {TrackKernelId::amplitudes_prob_362, Getter::prob, 0, "repulsion724"},
+                      {TrackKernelId::amplitudes_det_362, Getter::det, 0, "repulsion724"},
+                      {TrackKernelId::amplitudes_ptt_probes, Getter::ptt, 0, "repulsion724"},
+                      {TrackKernelId::series_prob_degree8, Getter::prob, 8, "mirror321"},
+                      {TrackKernelId::series_det_degree8, Getter::det, 8, "mirror321"},
+                      {TrackKernelId::series_closest_degree8, Getter::closest, 8, "mirror321"}};
+  for (const auto& shape : shapes) {
+    SCOPED_TRACE(track_kernel_name(shape.kernel));
+    // Twice: probes have two forms, by turns.
+    for (int turn = 0; turn < 2; ++turn) {
+      test::RandomPlan plan = test::shaped_plan(shape.getter, shape.degree, shape.sphere, 12, *setting.pool);
+      plan.options.max_length_mm = 25;
+      plan.options.ptt_tries = 100;
+      const std::uint32_t before = HostKernels::runs_of(shape.kernel);
+      const auto tracker = setting.tracker({});
+      EXPECT_GT(test::expect_same_as_cpu(*tracker, plan, *setting.pool), 5 * plan.seeds.size());
+      EXPECT_GT(HostKernels::runs_of(shape.kernel), before) << "another kernel ran";
+    }
+  }
 }
 
 // Few streamlines at a time: some of a warp's end before the others, or there are fewer than it may have.
@@ -239,10 +272,10 @@ TEST(PagedTracker, follows_probes_of_few_streamlines) {
     const test::RandomPlan plan = test::random_plan(number, *setting.pool);
     if (plan.options.getter != Getter::ptt || plan.field.kind != FieldKind::amplitudes) continue;
     SCOPED_TRACE(fmt::format("plan {}", number));
-    const std::uint32_t before = HostKernels::ptt_in_registers;
+    const std::uint32_t before = HostKernels::runs_of(TrackKernelId::amplitudes_ptt_probes);
     const auto tracker = setting.tracker({.most_piece_seeds = 1 + number % 4});
     test::expect_same_as_cpu(*tracker, plan, *setting.pool);
-    if (HostKernels::ptt_in_registers > before) ++found;
+    if (HostKernels::runs_of(TrackKernelId::amplitudes_ptt_probes) > before) ++found;
     if (::testing::Test::HasFailure()) break;
   }
   EXPECT_EQ(found, wanted);
@@ -250,6 +283,7 @@ TEST(PagedTracker, follows_probes_of_few_streamlines) {
 
 TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
   Setting setting;
+  int long_ones = 0;
   for (std::uint32_t number = 100; number < 120; ++number) {
     SCOPED_TRACE(fmt::format("plan {}", number));
     const test::RandomPlan plan = test::random_plan(number, *setting.pool);
@@ -257,9 +291,11 @@ TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
     const std::uint32_t before = setting.launches;
     const std::uint64_t points = test::expect_same_as_cpu(*tracker, plan, *setting.pool);
     if (points > 500) {
+      ++long_ones;
       EXPECT_GT(setting.launches, before + 2);
     }
   }
+  EXPECT_GT(long_ones, 3);
 }
 
 // R13: the same bits, whole, in small pieces or in bricks, or a refusal before work begins; then a smaller job goes on.
@@ -281,14 +317,14 @@ TEST(PagedTracker, with_any_share_of_the_memory_tracks_the_same_or_refuses_befor
     const std::uint64_t need = budget.used_bytes();
     bool was_refused = false;
     for (const std::uint64_t percent : {100u, 50u, 20u, 5u, 1u}) {
-      const std::uint32_t in_bricks_before = HostKernels::launches_in_bricks;
+      const std::uint32_t in_bricks_before = HostKernels::runs_of(TrackKernelId::bricks);
       budget.set_limit(need * percent / 100);
       const Status prepared = job.prepare(*tracker);
       if (prepared) {
         ++tracked;
         EXPECT_TRUE(job.tracks_the_same(*tracker)) << percent << " % of " << need;
         EXPECT_LE(budget.used_bytes(), need * percent / 100);
-        in_bricks += HostKernels::launches_in_bricks > in_bricks_before ? 1 : 0;
+        in_bricks += HostKernels::runs_of(TrackKernelId::bricks) > in_bricks_before ? 1 : 0;
       } else {
         ++refused;
         was_refused = true;

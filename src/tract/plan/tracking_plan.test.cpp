@@ -70,6 +70,28 @@ TEST(tracking_plan, a_length_that_is_a_multiple_of_the_step_gives_that_many_step
   const auto plan = make_tracking_plan(options, geometry_of(2, 2, 2));
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->max_steps, 5000u);
+  // As people type them: of these quotients of float64 many lie just below a whole number.
+  std::uint32_t below = 0;
+  for (std::uint32_t hundredths = 1; hundredths <= 100; ++hundredths) {
+    for (std::uint32_t steps = 1; steps <= 600; steps += 7) {
+      options.step_mm = hundredths / 100.0;
+      options.max_length_mm = hundredths * steps / 100.0;
+      options.min_length_mm = 0;
+      below += std::floor(options.max_length_mm / options.step_mm) < steps ? 1 : 0;
+      const auto exact = make_tracking_plan(options, geometry_of(2, 2, 2));
+      ASSERT_TRUE(exact);
+      ASSERT_EQ(exact->max_steps, steps) << options.max_length_mm << " / " << options.step_mm;
+      // What is really shorter than the multiple has one step less.
+      options.max_length_mm *= 1 - 1e-6;
+      const auto shorter = make_tracking_plan(options, geometry_of(2, 2, 2));
+      if (steps == 1) {
+        ASSERT_FALSE(shorter);
+      } else {
+        ASSERT_EQ(shorter->max_steps, steps - 1) << options.max_length_mm << " / " << options.step_mm;
+      }
+    }
+  }
+  EXPECT_GT(below, 100u) << "no quotient that rounding matters for";
 }
 
 TEST(tracking_plan, equal_options_give_equal_bytes) {

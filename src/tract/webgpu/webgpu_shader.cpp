@@ -48,49 +48,6 @@ std::vector<ShapeNumber> shape_numbers(const TrackingInput& input, const FieldPi
           {"is_csa", input.bootstrap.csa, true}};
 }
 
-// The getter's files, after those that every module has.
-std::vector<std::string_view> files_of(const TrackingInput& input, bool probes) {
-  std::vector<std::string_view> files;
-  const auto add = [&](std::initializer_list<std::string_view> names) { files.insert(files.end(), names); };
-  const bool series = input.field.kind == field_of_harmonics;
-  const auto getter = static_cast<Getter>(input.plan.getter);
-  if (getter != Getter::ptt) add({"plain_half.wgsl"});
-  if (input.field.kind == field_of_tensors) {
-    add({"tensor.wgsl"});
-    return files;
-  }
-  if (input.field.kind == field_of_peaks) {
-    add({"closest_stored.wgsl"});
-    return files;
-  }
-  add({"sphere.wgsl", "find_peaks.wgsl", "nearest_peak.wgsl"});
-  if (getter == Getter::boot) {
-    add({"record.wgsl", "series_on_sphere.wgsl", "boot.wgsl"});
-    return files;
-  }
-  if (series) {
-    add({"record.wgsl", "series_on_sphere.wgsl", "amplitudes_sh.wgsl"});
-  } else {
-    add({"amplitudes_sf.wgsl"});
-  }
-  add({"amplitudes.wgsl", "initial_peaks.wgsl"});
-  const bool refines = getter == Getter::det && series && input.plan.refine != 0u;
-  switch (getter) {
-    case Getter::prob: add({"prob.wgsl"}); break;
-    case Getter::closest: add({"closest.wgsl"}); break;
-    case Getter::det:
-      if (refines) add({"series.wgsl"});
-      add({refines ? "det_refined.wgsl" : "det_vertex.wgsl", "det.wgsl"});
-      break;
-    default:
-      if (series) add({"series.wgsl"});
-      add({"ptt_draws.wgsl", series ? "ptt_sh.wgsl" : "ptt_sf.wgsl"});
-      if (!probes) add({"ptt.wgsl"});
-      break;
-  }
-  return files;
-}
-
 void write_bindings(std::string& text, const std::vector<PlanNumber>& numbers, const FieldPieces& pieces,
                     bool is_float16, bool probes) {
   auto out = std::back_inserter(text);
@@ -285,6 +242,48 @@ struct WorkgroupSizes {
 
 }  // namespace
 
+std::vector<std::string_view> tracking_shader_files(const TrackingInput& input, bool probes) {
+  std::vector<std::string_view> files;
+  const auto add = [&](std::initializer_list<std::string_view> names) { files.insert(files.end(), names); };
+  const bool series = input.field.kind == field_of_harmonics;
+  const auto getter = static_cast<Getter>(input.plan.getter);
+  if (getter != Getter::ptt) add({"plain_half.wgsl"});
+  if (input.field.kind == field_of_tensors) {
+    add({"tensor.wgsl"});
+    return files;
+  }
+  if (input.field.kind == field_of_peaks) {
+    add({"closest_stored.wgsl"});
+    return files;
+  }
+  add({"sphere.wgsl", "find_peaks.wgsl", "nearest_peak.wgsl"});
+  if (getter == Getter::boot) {
+    add({"record.wgsl", "series_on_sphere.wgsl", "boot.wgsl"});
+    return files;
+  }
+  if (series) {
+    add({"record.wgsl", "series_on_sphere.wgsl", "amplitudes_sh.wgsl"});
+  } else {
+    add({"amplitudes_sf.wgsl"});
+  }
+  add({"amplitudes.wgsl", "initial_peaks.wgsl"});
+  const bool refines = getter == Getter::det && series && input.plan.refine != 0u;
+  switch (getter) {
+    case Getter::prob: add({"prob.wgsl"}); break;
+    case Getter::closest: add({"closest.wgsl"}); break;
+    case Getter::det:
+      if (refines) add({"series.wgsl"});
+      add({refines ? "det_refined.wgsl" : "det_vertex.wgsl", "det.wgsl"});
+      break;
+    default:
+      if (series) add({"series.wgsl"});
+      add({"ptt_draws.wgsl", series ? "ptt_sh.wgsl" : "ptt_sf.wgsl"});
+      if (!probes) add({"ptt.wgsl"});
+      break;
+  }
+  return files;
+}
+
 std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPieces& pieces,
                                      const LaunchNumbers& launch) {
   const TrackingInput& input = tables.input;
@@ -422,7 +421,7 @@ KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<
       unroller.know(fmt::format("mirror_end({}u)", i), bounds[i + 1]);
     }
   }
-  std::vector<std::string_view> files = files_of(input, form.probes);
+  std::vector<std::string_view> files = tracking_shader_files(input, form.probes);
   files.insert(files.begin(), {"sample.wgsl", "step.wgsl"});
   files.push_back("streamline.wgsl");
   if (form.probes) {

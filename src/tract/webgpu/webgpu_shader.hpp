@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -63,6 +64,9 @@ struct ShaderForm {
 
 // Words of the buffer that a workgroup of ptt_probes.wgsl takes for values.
 [[nodiscard]] std::uint32_t tracking_value_words(const TrackingInput& input);
+
+// The getter's .wgsl files, after those that every module has.
+[[nodiscard]] std::vector<std::string_view> tracking_shader_files(const TrackingInput& input, bool probes);
 
 [[nodiscard]] KernelSource make_tracking_shader(const TrackingInput& input, const std::vector<PlanNumber>& numbers,
                                                 const FieldPieces& pieces, const ShaderForm& form);

@@ -22,6 +22,7 @@
 #include "tract/seeds/seed_order.hpp"
 #include "tract/webgpu/page_store.hpp"
 #include "tract/webgpu/probe_words.hpp"
+#include "tract/webgpu/shader_form.hpp"
 #include "tract/webgpu/streamline_words.hpp"
 #include "tract/webgpu/webgpu_shader.hpp"
 
@@ -34,52 +35,16 @@ constexpr std::uint32_t most_seeds_at_once = 1u << 18;
 constexpr std::uint32_t fewest_seeds_at_once = 256;
 // With as few a run still goes on, though it waits for the host more often.
 constexpr std::uint32_t fewest_pages = 256;
-// What every WebGPU device has.
-constexpr std::uint32_t guaranteed_workgroup_bytes = 16384;
-constexpr std::uint32_t guaranteed_bindings = 8;
+constexpr std::uint32_t guaranteed_bindings = 8;     // what every WebGPU device has
 constexpr std::uint32_t bindings_besides_field = 3;  // tables, work, pages
 constexpr std::uint32_t shares_of_one = 4;           // how many times the usual calls a workgroup may make
-constexpr std::uint32_t probe_element_bytes = 16;
-constexpr std::uint32_t most_sphere_rows = 64;  // find_peaks.wgsl keeps a bit per row in two words
+constexpr std::uint32_t most_sphere_rows = 64;       // find_peaks.wgsl keeps a bit per row in two words
 
 // A dispatch shall end soon, so that a display stays alive and an interrupt is heard.
 // Not too soon either: at its end it waits for the slowest workgroup.
 constexpr double shortest_dispatch_seconds = 0.06;
 constexpr double longest_dispatch_seconds = 0.2;
 constexpr std::uint32_t first_budget = 64;
-
-// Mesa's software adapter leaves every loop of an invocation once all of them together have gone round 65535 times
-// (the limiter of its compiler), without a word. A dispatch there must stay below.
-constexpr std::uint64_t most_software_rounds = 60000;
-
-// No fewer than the rounds of all loops in one getter call.
-std::uint64_t rounds_of_a_call(const TrackingInput& input, bool probes) {
-  const TrackingPlan& plan = input.plan;
-  const auto getter = static_cast<Getter>(plan.getter);
-  const std::uint64_t rows = input.sphere.rows;
-  const std::uint64_t coefficients = input.harmonics.coefficients;
-  const std::uint64_t series = coefficients * (input.harmonics.mirror != 0u ? rows / 4 : rows);
-  const std::uint64_t peaks = rows * (input.sphere.degree + most_initial_directions);
-  const std::uint64_t at_direction = 8 + std::uint64_t{input.harmonics.degree + 1} * (input.harmonics.degree / 2 + 2);
-  // Corners, records, folds; amplitudes on the sphere; peaks at the seed.
-  std::uint64_t rounds = 128 + 2 * (input.field.channels / numerics::lane_count) + 4 * rows + series + peaks;
-  if (getter == Getter::det) rounds += 4 * at_direction;
-  if (getter == Getter::tensor) rounds += 4 * 15;
-  if (getter == Getter::boot) {
-    rounds += plan.boot_attempts * (2 * input.bootstrap.rows * coefficients + 64 + series + 4 * rows + peaks);
-  }
-  if (probes) {
-    // With lanes that wait until several are idle, and none taking more than one of those that others made.
-    const std::uint64_t followed = 2 * (2 + plan.ptt_tries / numerics::lane_count) * plan.ptt_probe_quality;
-    return rounds + followed * (24 + input.nearest.capacity);
-  }
-  if (getter == Getter::ptt) {
-    const std::uint64_t amplitude = 10 + std::max<std::uint64_t>(at_direction, input.nearest.capacity);
-    rounds +=
-        (1 + (plan.ptt_tries + 31) / 32) * plan.ptt_probe_quality * std::max(plan.ptt_probe_count, 1u) * amplitude;
-  }
-  return rounds;
-}
 
 constexpr std::uint64_t byte_of(WorkCounter counter) {
   return static_cast<std::uint64_t>(counter) * sizeof(std::uint32_t);
@@ -193,13 +158,13 @@ class WebgpuTracker final : public Tracker {
     probes_ = false;
   }
 
-  // ptt_probes.wgsl asks its lanes for each other's words at every point, which is quick by subgroups alone.
   [[nodiscard]] bool wants_probes(const GivenDirections* directions) const {
-    const TrackingInput& input = device_tables_.input;
-    return options_.probes.value_or(lanes_are_subgroups()) && probes_fit(input) &&
-           starts_are_unit(device_tables_, directions) && bricks_.empty() && pieces_.count == 1 &&
-           probe_offsets(input).end * probe_element_bytes <= largest_binding() &&
-           (!device_.capabilities().software || rounds_of_a_call(input, true) <= most_software_rounds);
+    return choose_shader_form(device_tables_.input, options_, device_.capabilities(),
+                              {.starts_are_unit = starts_are_unit(device_tables_, directions),
+                               .in_bricks = !bricks_.empty(),
+                               .field_pieces = pieces_.count,
+                               .largest_binding_bytes = largest_binding()})
+        .probes;
   }
 
   // Where there is no memory for these tables, without them.
@@ -223,14 +188,6 @@ class WebgpuTracker final : public Tracker {
     return make_first_workspace();
   }
 
-  [[nodiscard]] bool subgroups_fit() const {
-    const DeviceCapabilities& can = device_.capabilities();
-    return can.subgroups && can.subgroup_min == 32 && can.subgroup_max == 32;
-  }
-  [[nodiscard]] bool lanes_are_subgroups() const {
-    return options_.lanes.value_or(subgroups_fit() ? LaneForm::subgroup : LaneForm::workgroup) == LaneForm::subgroup;
-  }
-
   [[nodiscard]] std::uint64_t largest_binding() const {
     const std::uint64_t adapter =
         std::min(device_.capabilities().largest_binding_bytes, device_.capabilities().largest_buffer_bytes);
@@ -251,7 +208,8 @@ class WebgpuTracker final : public Tracker {
   }
 
   [[nodiscard]] std::uint32_t most_pieces() const {
-    return std::max(guaranteed_bindings, device_.capabilities().max_bindings) - bindings_besides_field;
+    const std::uint32_t bindings = options_.bindings != 0 ? options_.bindings : device_.capabilities().max_bindings;
+    return std::max(guaranteed_bindings, bindings) - bindings_besides_field;
   }
   // Of records, in all bindings.
   [[nodiscard]] std::uint64_t reached_bytes(const Field& field) const {
@@ -317,18 +275,12 @@ class WebgpuTracker final : public Tracker {
 
   [[nodiscard]] Status compile_shader(std::uint64_t seeds) {
     const TrackingInput& input = device_tables_.input;
-    // Compiling for one shape pays when there is much to track; not for ptt.wgsl, where it was measured to gain
-    // nothing.
-    const bool is_ptt = static_cast<Getter>(input.plan.getter) == Getter::ptt;
-    constexpr std::uint64_t many_seeds = 10'000;
-    ShaderForm form{.lanes = lanes_are_subgroups() ? LaneForm::subgroup : LaneForm::workgroup,
-                    .specialised = options_.specialised.value_or(seeds >= many_seeds && (!is_ptt || probes_)),
-                    .probes = probes_,
-                    .int64 = probes_ && options_.int64.value_or(device_.capabilities().shader_int64)};
-    if (form.lanes == LaneForm::subgroup && !subgroups_fit()) {
+    const ShaderForm form =
+        choose_shader_form(input, options_, device_.capabilities(),
+                           {.largest_binding_bytes = largest_binding(), .seeds = seeds, .probe_tables_there = probes_});
+    if (form.lanes == LaneForm::subgroup && !subgroups_are_32_wide(device_.capabilities())) {
       return fail(ErrorKind::unavailable, "device {}: its subgroups are not 32 wide", device_.id());
     }
-    if (tracking_workgroup_bytes(input, form.specialised) > guaranteed_workgroup_bytes) form.specialised = true;
     const std::vector<PlanNumber> numbers = plan_numbers(device_tables_, pieces_, {});
     CGL_TRY_ASSIGN(kernel_, device_.compile(make_tracking_shader(input, numbers, pieces_, form)));
     const CompilationReport& report = kernel_->report();

@@ -17,6 +17,7 @@ namespace cingulum {
 // The result depends on none of them.
 struct WebgpuTrackerOptions {
   std::uint64_t largest_binding_bytes = 0;  // 0: the adapter's
+  std::uint32_t bindings = 0;               // of buffers, at least 8; 0: the adapter's
   std::uint32_t pages = 0;                  // of 32 points; 0: as the adapter likes
   std::uint32_t workgroups = 0;             // at work at the same time
   std::uint32_t budget = 0;                 // getter calls of a workgroup in one dispatch; 0: by time

@@ -15,6 +15,7 @@
 #include "dmri/models/cuda/model_kernels.hpp"
 #include "dmri/models/dense_matrix.hpp"
 #include "dmri/models/fit_device.hpp"
+#include "dmri/models/fit_launch.hpp"
 #include "dmri/models/q_ball.hpp"
 #include "dmri/models/tensor.hpp"
 
@@ -300,16 +301,14 @@ class CudaFitDevice final : public FitDevice {
 
   // `parts`: blocks along y, which need memory of their own.
   [[nodiscard]] Result<WorkPlan> plan_work(const void* kernel, std::size_t numbers, std::size_t parts) const {
+    const FitLaunchShape shape = voxel_fit_launch(numbers, device_.capabilities().shared_bytes);
     WorkPlan plan;
-    plan.work = {.threads = 128,
+    plan.work = {.threads = shape.threads,
                  .blocks = 0,
                  .numbers = static_cast<std::uint32_t>(numbers),
-                 .shared_bytes = 0,
+                 .shared_bytes = shape.fits ? shape.shared_bytes : 0,
                  .global = nullptr};
-    const auto bytes = [&] { return std::uint64_t{plan.work.threads} * numbers * sizeof(double); };
-    while (plan.work.threads > 32 && bytes() > device_.capabilities().shared_bytes) plan.work.threads -= 32;
-    if (bytes() <= device_.capabilities().shared_bytes) {
-      plan.work.shared_bytes = static_cast<std::uint32_t>(bytes());
+    if (shape.fits) {
       CGL_TRY_ASSIGN(plan.work.blocks, blocks_that_fill(kernel, plan.work.threads, plan.work.shared_bytes));
       return plan;
     }
@@ -321,10 +320,8 @@ class CudaFitDevice final : public FitDevice {
 
   [[nodiscard]] Result<CsdPlan> plan_csd(const CsdView& view) const {
     const std::uint64_t most_shared = device_.capabilities().shared_bytes;
-    std::uint32_t threads = csd_threads;
-    while (threads > team_lanes && threads / team_lanes * team_bytes(view) > most_shared) threads -= team_lanes;
-    const std::uint32_t bytes = threads / team_lanes * team_bytes(view);
-    if (bytes > most_shared) {
+    const auto [threads, bytes, fits] = csd_fit_launch(team_bytes(view), most_shared);
+    if (!fits) {
       return fail(ErrorKind::out_of_memory,
                   "device {}: deconvolving {} coefficients with {} directions needs {} bytes of shared memory, there "
                   "are {}; use {} cpu",

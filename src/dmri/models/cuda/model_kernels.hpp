@@ -8,6 +8,7 @@
 
 #include "dmri/models/bootstrap_kernel.hpp"
 #include "dmri/models/csd_team_kernel.hpp"
+#include "dmri/models/fit_launch.hpp"
 #include "dmri/models/q_ball_kernel.hpp"
 #include "dmri/models/tensor_kernel.hpp"
 
@@ -55,9 +56,8 @@ struct VoxelWork {
                                         const VoxelWork& work, cudaStream_t stream);
 [[nodiscard]] const void* sample_kernel_address();
 
-// A warp per voxel. Blocks of at most `csd_threads`, of which the registers of a multiprocessor suffice for
-// `csd_blocks`.
-inline constexpr std::uint32_t csd_threads = 64;
+// A warp per voxel. Blocks of at most `csd_threads` (fit_launch.hpp), of which the registers of a multiprocessor
+// suffice for `csd_blocks`.
 inline constexpr std::uint32_t csd_blocks = 8;
 struct CsdPiece {
   const float* signals;
