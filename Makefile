@@ -132,4 +132,4 @@ gpu-bench:
 	@tools/gpu-bench
 
 clean:
-	rm -rf build build-dev build-tsan build-fuzz
+	rm -rf build build-dev build-tsan build-fuzz build-mutate build-coverage
