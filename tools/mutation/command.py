@@ -107,7 +107,7 @@ class Candidates:
             self.configure()
             say(f"parsing {len(missing)} files")
             found = {name: [] for name in missing}
-            for mutant in find_mutants.find(self.root, self.parse_folder, missing, lambda text: None):
+            for mutant in find_mutants.find(self.root, self.parse_folder, missing, say):
                 found[mutant.file].append(mutant.to_json())
             for name in missing:
                 self.known[name] = {"content": hashes[name], "mutants": found[name]}

@@ -11,6 +11,7 @@ import subprocess
 import clang.cindex as cindex
 from clang.cindex import CursorKind as Kind, TypeKind
 
+from .mutated_tree import included_by
 from .mutants import Mutant, describe, one_line
 
 COMPARISONS = {"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",)}
@@ -377,58 +378,64 @@ def tried_calls(path, data):
                          f"{called.group() if called else 'call'}() is not called", ";", "statement")
 
 
-def group(commands, wanted):
-    """Commands in the order in which they are parsed: those whose unit names a wanted file come first."""
-    def sources(command):
-        yield os.path.realpath(os.path.join(command["directory"], command["file"]))
-        if "unity_" in command["file"]:
-            for name in re.findall(r'#include "([^"]+)"', open(os.path.join(command["directory"], command["file"])).read()):
-                yield os.path.realpath(name)
-    direct, others = [], []
-    for command in commands:
-        if re.search(r"\.cxx$|\.cpp$|\.cc$", command["file"]):
-            (direct if any(path in wanted for path in sources(command)) else others).append(command)
-    return direct, others
+def sources_of(command):
+    """The file of a command, and where it is a group (cmake/Unity.cmake) the files in it."""
+    path = os.path.join(command["directory"], command["file"])
+    yield os.path.realpath(path)
+    if "unity_" in command["file"]:
+        with open(path) as file:
+            yield from (os.path.realpath(name) for name in re.findall(r'#include "([^"]+)"', file.read()))
+
+
+def in_order(commands, wanted):
+    """Units that hold a wanted file come first: a header is found early so."""
+    ranks = []
+    for position, command in enumerate(commands):
+        if re.search(r"\.(cxx|cpp|cc)$", command["file"]):
+            sources = list(sources_of(command))
+            ranks.append((not any(path in wanted for path in sources), position, command, sources))
+    return [(command, sources) for _, _, command, sources in sorted(ranks, key=lambda row: row[:2])]
+
+
+def parsed(index, command, sources, say):
+    """The units of a command: one, or where libclang fails on a group one for each file of it."""
+    words = arguments_of(command["command"], command["directory"])
+    paths = [sources[0]]
+    while paths:
+        path = paths.pop(0)
+        try:
+            yield index.parse(path, words)
+        except cindex.TranslationUnitLoadError:
+            if path == sources[0] and len(sources) > 1:
+                paths += sources[1:]
+            else:
+                say(f"libclang cannot parse {path}")
 
 
 def find(root, build, files, say=lambda text: None):
-    """All mutants of `files` (from `root`), which are compiled by the build folder `build` from the tree `root`."""
+    """All mutants of `files` (from `root`), which the build folder `build` compiles from there."""
     root = os.path.realpath(root)
-    wanted = {os.path.join(root, file): open(os.path.join(root, file), "rb").read() for file in files}
+    wanted = {}
+    for name in files:
+        with open(os.path.join(root, name), "rb") as file:
+            wanted[os.path.join(root, name)] = file.read()
     with open(os.path.join(build, "compile_commands.json")) as file:
         commands = json.load(file)
-    direct, others = group(commands, wanted)
     index = cindex.Index.create()
     found, missing = {}, set(wanted)
-    headers_of = dependencies(build)
-    for number, command in enumerate(direct + others):
-        if not missing:
-            break
-        if number >= len(direct):
-            known = headers_of.get(command.get("output"))
-            if known is not None and not (known & missing):
-                continue
-        unit = index.parse(os.path.join(command["directory"], command["file"]), arguments_of(command["command"], command["directory"]))
-        finder = Finder(unit, {path: wanted[path] for path in missing})
-        results = finder.run()
-        say(f"{os.path.basename(command['file'])}: {len(finder.reached)} files, {len(missing) - len(finder.reached)} to find")
-        for path in finder.reached:
-            found[path] = results[path]
-            missing.discard(path)
+    for command, sources in in_order(commands, wanted):
+        if not missing & (included_by(command, root) | set(sources)):
+            continue
+        for unit in parsed(index, command, sources, say):
+            finder = Finder(unit, {path: wanted[path] for path in missing})
+            results = finder.run()
+            for path in finder.reached:
+                found[path] = results[path]
+                missing.discard(path)
+    if missing:
+        say(f"not compiled here: {', '.join(sorted(os.path.relpath(path, root) for path in missing))}")
     mutants = []
     for path, data in wanted.items():
-        here = found.get(path, []) + list(tried_calls(path, data))
+        here = found.get(path, []) + (list(tried_calls(path, data)) if path in found else [])
         mutants += describe(here, os.path.relpath(path, root), data)
     return mutants
-
-
-def dependencies(build):
-    """Object -> the files that it was compiled from, as ninja knows them; empty before the first build."""
-    text = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True).stdout
-    known, current = {}, None
-    for line in text.splitlines():
-        if line.startswith(" ") and current is not None:
-            current.add(os.path.realpath(os.path.join(build, line.strip())))
-        elif ": #deps" in line:
-            current = known.setdefault(line.split(": #deps")[0], set())
-    return known

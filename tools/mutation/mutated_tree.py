@@ -1,5 +1,6 @@
 """The mutated tree: a copy of the project's files with all drawn mutants in them, and its build. A file is written only
 where its text changes, so that ninja compiles only what is touched."""
+import concurrent.futures
 import json
 import os
 import re
@@ -14,6 +15,32 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 class BuildFailed(Exception):
     pass
+
+
+def numbers(bad):
+    return " ".join(str(number) for number in sorted(bad))
+
+
+_includes = {}
+
+
+def included_by(command, sources):
+    """The files of src/ that a unit includes, as their text says."""
+    found, waiting = set(), [os.path.join(command["directory"], command["file"])]
+    while waiting:
+        path = waiting.pop()
+        if path not in _includes:
+            try:
+                with open(path, errors="replace") as file:
+                    names = re.findall(r'^\s*#\s*include\s*"([^"]+)"', file.read(), flags=re.M)
+            except OSError:
+                names = []
+            _includes[path] = [os.path.join(sources, "src", name) if not os.path.isabs(name) else name for name in names]
+        for name in _includes[path]:
+            if name not in found and os.path.exists(name):
+                found.add(name)
+                waiting.append(name)
+    return found
 
 
 def project_files(root):
@@ -101,20 +128,69 @@ class Tree:
 
     def compile(self, drawn, targets=()):
         """Builds; mutants that do not compile are left out. Answers those that are in the build."""
-        drawn = list(drawn)
+        drawn = self.check_headers(drawn)
         while True:
             self.write(drawn)
-            command = ["ninja", "-C", self.build, f"-j{self.jobs}", "-k", "0", *targets]
-            answer = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
-            with open(os.path.join(self.work, "build.log"), "w") as file:
-                file.write(answer.stdout + answer.stderr)
-            if answer.returncode == 0:
+            output, code = self.ninja(drawn, targets)
+            if code == 0:
                 return drawn
-            bad = self.at_fault(drawn, answer.stdout)
+            bad = self.at_fault(drawn, output)
             if not bad:
-                raise BuildFailed(answer.stdout[-6000:])
-            self.say(f"{len(bad)} mutants do not compile and are left out")
+                raise BuildFailed(output[-6000:])
+            self.say(f"{len(bad)} mutants do not compile and are left out: {numbers(bad)}")
             drawn = [mutant for mutant in drawn if mutant.number not in bad]
+
+    def ninja(self, drawn, targets):
+        """Goes on after a failure, so that one round finds many, but not after one in a header: every object that was
+        compiled since would be compiled again."""
+        headers = {mutant.number for mutant in drawn if mutant.file.endswith(".hpp")}
+        command = ["ninja", "-C", self.build, f"-j{self.jobs}", "-k", "0", *targets]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                   env={**os.environ, "LC_ALL": "C"})
+        output, block = [], []
+        with open(os.path.join(self.work, "build.log"), "w") as log:
+            for line in process.stdout:
+                log.write(line)
+                log.flush()
+                output.append(line)
+                if line.startswith("["):
+                    if block and self.at_fault(drawn, "".join(block)) & headers:
+                        process.terminate()
+                    block = []
+                elif block or line.startswith("FAILED: "):
+                    block.append(line)
+        return "".join(output), process.wait()
+
+    def check_headers(self, drawn):
+        """Compiles, without making code, as few units as hold all mutated headers."""
+        wanted = {os.path.join(self.sources, mutant.file) for mutant in drawn if mutant.file.endswith(".hpp")}
+        with open(os.path.join(self.build, "compile_commands.json")) as file:
+            commands = json.load(file)
+        held = [(command, included_by(command, self.sources)) for command in commands]
+        chosen = []
+        while wanted:
+            command, files = max(held, key=lambda row: len(row[1] & wanted), default=(None, set()))
+            if not files & wanted:
+                break
+            chosen.append(command)
+            wanted -= files
+
+        def check(command):
+            words = re.sub(r" -o \S+", " ", command["command"]) + " -fsyntax-only"
+            answer = subprocess.run(words, shell=True, cwd=command["directory"], capture_output=True, text=True,
+                                    errors="replace", env={**os.environ, "LC_ALL": "C"})
+            return "FAILED: check\n" + answer.stderr if answer.returncode else ""
+
+        while chosen:
+            self.write(drawn)
+            with concurrent.futures.ThreadPoolExecutor(max_workers=self.jobs) as pool:
+                answers = list(pool.map(check, chosen))
+            bad = self.at_fault(drawn, "\n".join(answers))
+            chosen = [command for command, answer in zip(chosen, answers) if answer] if bad else []
+            if bad:
+                self.say(f"{len(bad)} mutants of headers do not compile and are left out: {numbers(bad)}")
+            drawn = [mutant for mutant in drawn if mutant.number not in bad]
+        return drawn
 
     def at_fault(self, drawn, output):
         """Numbers of the mutants at the lines that the compiler names; where it names none, of the file's."""
