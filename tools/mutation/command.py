@@ -12,7 +12,7 @@ import threading
 import time
 
 from . import mutants as mutation
-from . import package, results as reports, run_tests
+from . import find_wgsl, package, results as reports, run_tests
 from .mutated_tree import BuildFailed, Tree, project_files
 
 EPILOG = """examples:
@@ -27,6 +27,7 @@ def arguments(words):
     parser = argparse.ArgumentParser(prog="tools/mutate", description="Mutation testing: which small bugs do the tests let through?",
                                      epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", help="files or folders; default: the folders of src/ that the goal names")
+    parser.add_argument("--wgsl", action="store_true", help="shaders in place of C++")
     parser.add_argument("--diff", metavar="BASE", help="only lines that differ from this commit")
     parser.add_argument("--count", type=int, default=300, help="how many are drawn; 0: as many as one build can hold (default 300)")
     parser.add_argument("--seed", type=int, default=1, help="of the draw (default 1)")
@@ -53,19 +54,20 @@ def say(text):
     print(f"[{time.strftime('%H:%M:%S')}] {text}", flush=True)
 
 
-def chosen_files(root, paths):
-    """C++ that is compiled for the host and is no test."""
+def chosen_files(root, paths, wgsl):
+    """C++ that is compiled for the host and is no test, or shaders."""
     if not paths:
         paths = [f"src/{folder}" for folder in reports.FOLDERS]
+    kind = r"\.wgsl$" if wgsl else r"\.[ch]pp$"
     wanted = [os.path.relpath(os.path.join(root, path), root) for path in paths]
     files = []
     for name in project_files(root):
-        if not re.search(r"\.[ch]pp$", name) or re.search(r"\.test\.cpp$|test_body|(^|/)cuda/", name):
+        if not re.search(kind, name) or re.search(r"\.test\.cpp$|test_body|(^|/)cuda/", name):
             continue
         if any(name == path or name.startswith(path.rstrip("/") + "/") for path in wanted):
             files.append(name)
     if not files:
-        sys.exit(f"tools/mutate: no C++ files in {' '.join(paths)}")
+        sys.exit(f"tools/mutate: no source files in {' '.join(paths)}")
     return files
 
 
@@ -102,6 +104,10 @@ class Candidates:
             with open(os.path.join(self.root, name), "rb") as file:
                 hashes[name] = f"{mutation.content_hash(file.read())}-{version}"
         missing = [name for name in files if self.known.get(name, {}).get("content") != hashes[name]]
+        shaders = [name for name in missing if name.endswith(".wgsl")]
+        for name in shaders:
+            self.known[name] = {"content": hashes[name], "mutants": [mutant.to_json() for mutant in find_wgsl.find(self.root, [name])]}
+        missing = [name for name in missing if name not in shaders]
         if missing:
             from . import find_mutants
             self.configure()
@@ -111,6 +117,7 @@ class Candidates:
                 found[mutant.file].append(mutant.to_json())
             for name in missing:
                 self.known[name] = {"content": hashes[name], "mutants": found[name]}
+        if missing or shaders:
             with open(self.path + ".new", "w") as file:
                 json.dump(self.known, file)
             os.replace(self.path + ".new", self.path)
@@ -192,7 +199,8 @@ class Run:
 
     def request(self):
         given = self.given
-        return {"paths": given.paths, "diff": given.diff, "count": given.count, "seed": given.seed, "programs": given.programs}
+        return {"paths": given.paths, "diff": given.diff, "count": given.count, "seed": given.seed, "programs": given.programs,
+                **({"wgsl": True} if given.wgsl else {})}
 
     def is_current(self, state):
         for mutant in state["drawn"]:
@@ -213,7 +221,7 @@ class Run:
             say(f"going on with the {len(state['drawn'])} mutants drawn before")
             return state
         lines = changed_lines(self.root, given.diff) if given.diff else None
-        files = chosen_files(self.root, given.paths)
+        files = chosen_files(self.root, given.paths, given.wgsl)
         if lines is not None:
             files = [name for name in files if name in lines]
             if not files:
@@ -245,7 +253,7 @@ class Run:
     def targets(self, drawn):
         if self.given.programs:
             return self.given.programs
-        if all(mutant.file.startswith("src/numerics/") for mutant in drawn):
+        if all(mutant.file.startswith("src/numerics/") and not mutant.file.endswith(".wgsl") for mutant in drawn):
             return ["test_numerics", "test_numerics_avx2", "test_numerics_avx512", "test_parity", "spherical_harmonics_dump"]
         return []
 
@@ -258,7 +266,7 @@ class Run:
         say(f"building {len(drawn)} mutants at once")
         compiled = self.tree.compile(drawn, self.targets(drawn))
         inside = self.tree.numbers_in_code()
-        alive = [mutant for mutant in compiled if mutant.number in inside]
+        alive = [mutant for mutant in compiled if mutant.number in inside or mutant.form == "text"]
         say(f"built in {(time.monotonic() - start) / 60:.1f} minutes: {len(drawn) - len(compiled)} did not compile, "
             f"{len(compiled) - len(alive)} are in code that is not compiled here or that the compiler evaluates")
         state["drawn"] = compiled

@@ -15,7 +15,7 @@ class Mutant:
     operator: str      # one of OPERATORS
     change: str        # "< becomes <="
     mutated: str       # what stands there instead, on one line; empty: nothing
-    form: str          # "expression", "condition" or "statement": how it is switched
+    form: str          # "expression", "condition", "statement" or "text" (of a shader): how it is switched
     line: int = 0      # from 1
     before: str = ""   # the line, and what it would be
     after: str = ""
@@ -95,6 +95,8 @@ def next_line(starts, offset):
 
 def switched(mutant, original):
     """The text that holds both; it has the line ends of the original, so that the compiler's line numbers stay."""
+    if mutant.form == "text":  # resolved by cingulum_chosen_text (switch.cpp)
+        return f"\x01{mutant.number}\x02{mutant.mutated}\x03{original}\x04"
     switch = f"CGL_MUTANT({mutant.number})"
     if mutant.form == "statement":
         return f"{{ if (!{switch}) {{ {original} }} }}"

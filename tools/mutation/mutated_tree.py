@@ -10,6 +10,7 @@ import subprocess
 
 from . import mutants as mutation
 
+EMBEDDER = "tools/embed_text.py"
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -68,6 +69,14 @@ def write_if_changed(path, data):
     return True
 
 
+def with_choice(embedder):
+    """tools/embed_text.py whose look-up hands out shaders with the mutant that is on (switch.cpp)."""
+    changed = embedder.replace(b"return {literal};", b"return cingulum_chosen_text({literal});")
+    changed = changed.replace(b'"#include <string_view>"', b'"#include <string_view>", \'extern "C" const char* cingulum_chosen_text(const char*);\'')
+    assert changed.count(b"cingulum_chosen_text") == 2, f"{EMBEDDER} writes its look-up in another way"
+    return changed
+
+
 class Tree:
     """root: the project. work: the folder of everything that is made: tree/ (sources), build/, and the tables."""
 
@@ -83,6 +92,7 @@ class Tree:
         by_file = {}
         for mutant in drawn:
             by_file.setdefault(mutant.file, []).append(mutant)
+        shaders = any(name.endswith(".wgsl") for name in by_file)
         names = project_files(self.root)
         for name in names:
             path = os.path.join(self.root, name)
@@ -90,6 +100,8 @@ class Tree:
                 data = file.read()
             if name in by_file:
                 data = mutation.write_switched(data, by_file[name])
+            elif name == EMBEDDER and shaders:
+                data = with_choice(data)
             target = os.path.join(self.sources, name)
             write_if_changed(target, data)
             if os.access(path, os.X_OK) != os.access(target, os.X_OK):

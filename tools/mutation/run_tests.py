@@ -27,6 +27,7 @@ OWN_PROGRAMS = {
     "dmri": r"test_dmri$|test_model_devices$",
     "tract": r"test_tract$|test_track_devices$|test_webgpu_tracking$",
     "ring": r"test_ring",
+    "wgsl": r"test_parity$|test_webgpu_tracking$|test_track_devices$",
 }
 MEMORY_LIMIT = 6 << 30
 FILE_LIMIT = 4 << 30
@@ -233,7 +234,7 @@ def choose(mutant_file, covering, tests, rows, cap, script_cap):
     """Tests in the order in which they run: the folder's own first, then the others, scripts last, cheapest first; up to
     `cap` seconds of programs and `script_cap` seconds of scripts. Answers them and how many were left out."""
     parts = mutant_file.split("/")
-    folder = parts[1] if parts[0] == "src" and len(parts) > 1 else ""
+    folder = "wgsl" if mutant_file.endswith(".wgsl") else parts[1] if parts[0] == "src" and len(parts) > 1 else ""
     own = OWN_PROGRAMS.get(folder)
     chosen, left_out = [], 0
     rank = lambda test: (test.is_script, not (own and re.search(own, test.program)), rows[test.name]["seconds"])

@@ -16,7 +16,8 @@ template <unsigned number>
 [[gnu::always_inline]] constexpr bool is_on() {
   if (__builtin_is_constant_evaluated()) return false;
   asm volatile(".pushsection .cgl_mutants,\"\",@progbits\n\t.long %c0\n\t.popsection" : : "i"(number));
-  if (cingulum_mutants_seen != nullptr) [[unlikely]] cingulum_mutants_seen[number] = 1;
+  if (cingulum_mutants_seen != nullptr) [[unlikely]]
+    cingulum_mutants_seen[number] = 1;
   return cingulum_mutant_on == number;
 }
 
