@@ -199,7 +199,7 @@ class Run:
 
     def request(self):
         given = self.given
-        return {"paths": given.paths, "diff": given.diff, "count": given.count, "seed": given.seed, "programs": given.programs,
+        return {"paths": given.paths, "diff": given.diff, "count": given.count, "seed": given.seed,
                 **({"wgsl": True} if given.wgsl else {})}
 
     def is_current(self, state):
@@ -246,7 +246,7 @@ class Run:
                 found[mutant.key].number = mutant.number
                 followed.append(found[mutant.key])
         say(f"{len(state['drawn']) - len(followed)} of {len(state['drawn'])} are gone")
-        return {**state, "drawn": followed, "built": False}
+        return {**state, "drawn": followed, "checked": False}
 
     # --- building -------------------------------------------------------------------------------------------------------
 
@@ -264,7 +264,10 @@ class Run:
         self.tree.write(drawn)
         self.tree.configure()
         say(f"building {len(drawn)} mutants at once")
-        compiled = self.tree.compile(drawn, self.targets(drawn))
+        def keep(left, checked):
+            self.save({**state, "drawn": left, "checked": checked})
+        compiled = self.tree.compile(drawn, self.targets(drawn), state.get("checked", False), keep)
+        state["checked"] = True
         inside = self.tree.numbers_in_code()
         alive = [mutant for mutant in compiled if mutant.number in inside or mutant.form == "text"]
         say(f"built in {(time.monotonic() - start) / 60:.1f} minutes: {len(drawn) - len(compiled)} did not compile, "

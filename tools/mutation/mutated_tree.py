@@ -138,9 +138,12 @@ class Tree:
         if answer.returncode:
             raise BuildFailed(answer.stdout[-2000:] + answer.stderr[-4000:])
 
-    def compile(self, drawn, targets=()):
-        """Builds; mutants that do not compile are left out. Answers those that are in the build."""
-        drawn = self.check_headers(drawn)
+    def compile(self, drawn, targets, checked, keep):
+        """Builds; mutants that do not compile are left out. Answers those that are in the build. keep(drawn, checked) is told
+        each time, so that a build that is interrupted does not begin with them again."""
+        if not checked:
+            drawn = self.check_headers(drawn)
+            keep(drawn, True)
         while True:
             self.write(drawn)
             output, code = self.ninja(drawn, targets)
@@ -151,6 +154,7 @@ class Tree:
                 raise BuildFailed(output[-6000:])
             self.say(f"{len(bad)} mutants do not compile and are left out: {numbers(bad)}")
             drawn = [mutant for mutant in drawn if mutant.number not in bad]
+            keep(drawn, True)
 
     def ninja(self, drawn, targets):
         """Goes on after a failure, so that one round finds many, but not after one in a header: every object that was
