@@ -344,7 +344,7 @@ class Finder:
         path, begin, end = place
         data = self.wanted[path]
         text = self.text(place)
-        if cursor.kind != Kind.CALL_EXPR and not re.match(r"static_cast<void>\(|[\w:.>()-]+\(", text):
+        if cursor.kind != Kind.CALL_EXPR and not re.match(r"static_cast<void>\(.*\(|[\w:.>()-]+\(", text, re.S):
             return
         if cursor.spelling.startswith("operator") or cursor.spelling in CALLS_WITHOUT_EFFECT or not text.endswith(")"):
             return
@@ -355,7 +355,8 @@ class Finder:
         if before.endswith(b";") and parent.kind == Kind.FOR_STMT or before.endswith(b"("):
             return
         end += semicolon.end()
-        self.add((path, begin, end), "removed call", f"{cursor.spelling or 'call'}() is not called", ";", "statement")
+        called = cursor.spelling or re.match(r"(?:static_cast<void>\()?([\w:.>-]*)", text).group(1) or "call"
+        self.add((path, begin, end), "removed call", f"{called}() is not called", ";", "statement")
 
 
 def tried_calls(path, data):
@@ -391,7 +392,7 @@ def in_order(commands, wanted):
     """Units that hold a wanted file come first: a header is found early so."""
     ranks = []
     for position, command in enumerate(commands):
-        if re.search(r"\.(cxx|cpp|cc)$", command["file"]):
+        if re.search(r"\.(cxx|cpp|cc)$", command["file"]) and "/generated/" not in command["file"]:
             sources = list(sources_of(command))
             ranks.append((not any(path in wanted for path in sources), position, command, sources))
     return [(command, sources) for _, _, command, sources in sorted(ranks, key=lambda row: row[:2])]
@@ -408,8 +409,39 @@ def parsed(index, command, sources, say):
         except cindex.TranslationUnitLoadError:
             if path == sources[0] and len(sources) > 1:
                 paths += sources[1:]
+            elif (unit := parsed_in_part(index, path, words, say)) is not None:
+                yield unit
+
+
+def parsed_in_part(index, path, words, say):
+    """libclang 18 crashes on some generic lambdas: the functions at fault are blanked, and the rest is parsed."""
+    with open(path, encoding="latin-1") as file:
+        text = file.read()
+    ends = [match.end() for match in re.finditer(r"^}.*\n", text, flags=re.M)]
+
+    def attempt(content):
+        try:
+            return index.parse(path, words, unsaved_files=[(path, content)])
+        except cindex.TranslationUnitLoadError:
+            return None
+
+    for _ in range(3):
+        low, high = -1, len(ends) - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            if attempt(text[:ends[middle]]) is None:
+                high = middle
             else:
-                say(f"libclang cannot parse {path}")
+                low = middle
+        begin = ends[high - 1] if high > 0 else 0
+        if not ends or begin == 0:
+            break
+        text = text[:begin] + re.sub(r"[^\n]", " ", text[begin:ends[high]]) + text[ends[high]:]
+        if (unit := attempt(text)) is not None:
+            say(f"{path}: libclang cannot parse a function that ends at line {text.count(chr(10), 0, ends[high])}; it has no mutants")
+            return unit
+    say(f"libclang cannot parse {path}")
+    return None
 
 
 def find(root, build, files, say=lambda text: None):
