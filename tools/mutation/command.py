@@ -205,6 +205,8 @@ class Run:
     def is_current(self, state):
         for mutant in state["drawn"]:
             path = os.path.join(self.root, mutant.file)
+            if not os.path.exists(path):
+                return False
             with open(path, "rb") as file:
                 if mutation.content_hash(file.read()) != mutant.content:
                     return False
@@ -239,12 +241,21 @@ class Run:
     def follow(self, state):
         """Sources have changed: the same mutants at their new places. Those whose line is gone are left out."""
         say("sources have changed since the draw; following the mutants by their lines")
-        found = {mutant.key: mutant for mutant in self.candidates.of(sorted({m.file for m in state["drawn"] if os.path.exists(os.path.join(self.root, m.file))}))}
+        files = sorted({m.file for m in state["drawn"] if os.path.exists(os.path.join(self.root, m.file))})
+        found, by_text = {}, {}
+        for mutant in self.candidates.of(files):
+            found[mutant.key] = mutant
+            by_text.setdefault((mutant.file, mutant.operator, mutant.before, mutant.after), mutant)
         followed = []
         for mutant in state["drawn"]:
-            if mutant.key in found:
-                found[mutant.key].number = mutant.number
-                followed.append(found[mutant.key])
+            here = found.get(mutant.key) or by_text.get((mutant.file, mutant.operator, mutant.before, mutant.after))
+            if here is not None and not any(here.file == other.file and here.overlaps(other) for other in followed):
+                here.number = mutant.number
+                if here.key != mutant.key:
+                    state["judged"] = [here.key if key == mutant.key else key for key in state.get("judged", ())]
+                    if mutant.key in self.by_key:
+                        self.by_key[here.key] = self.by_key[mutant.key]
+                followed.append(here)
         say(f"{len(state['drawn']) - len(followed)} of {len(state['drawn'])} are gone")
         return {**state, "drawn": followed, "checked": False}
 

@@ -91,7 +91,10 @@ def tests_of(listed):
     return tests
 
 
-def limit_resources():
+def prepare_process():
+    """Limits, since a mutant may ask for all memory; and signals as a program expects them, also below nohup."""
+    for name in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(name, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_LIMIT, MEMORY_LIMIT))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
@@ -133,7 +136,7 @@ def run_once(test, limit, scratch, extra):
         with open(out, "wb") as file:
             process = subprocess.Popen(test.command, cwd=test.folder if os.path.isdir(test.folder) else None, env=environment,
                                        stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                                       start_new_session=True, preexec_fn=limit_resources)
+                                       start_new_session=True, preexec_fn=prepare_process)
             try:
                 code = process.wait(timeout=limit)
             except subprocess.TimeoutExpired:
