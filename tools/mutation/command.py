@@ -181,6 +181,7 @@ class Run:
         self.explained = reports.Explained(os.path.join(self.root, "tools", "mutation", "explained.json"))
         self.state_path = os.path.join(self.work, "drawn.json")
         self.scratch = os.path.join(self.work, "scratch")
+        self.contents = {}
 
     # --- what was drawn -----------------------------------------------------------------------------------------------
 
@@ -203,14 +204,17 @@ class Run:
                 **({"wgsl": True} if given.wgsl else {})}
 
     def is_current(self, state):
-        for mutant in state["drawn"]:
-            path = os.path.join(self.root, mutant.file)
-            if not os.path.exists(path):
-                return False
-            with open(path, "rb") as file:
-                if mutation.content_hash(file.read()) != mutant.content:
-                    return False
-        return True
+        return all(self.is_unchanged(mutant) for mutant in state["drawn"])
+
+    def is_unchanged(self, mutant):
+        """Whether the file is as it was when the mutant was found in it."""
+        path = os.path.join(self.root, mutant.file)
+        if path not in self.contents:
+            self.contents[path] = None
+            if os.path.exists(path):
+                with open(path, "rb") as file:
+                    self.contents[path] = mutation.content_hash(file.read())
+        return self.contents[path] == mutant.content
 
     def draw(self):
         given = self.given
@@ -241,14 +245,14 @@ class Run:
     def follow(self, state):
         """Sources have changed: the same mutants at their new places. Those whose line is gone are left out."""
         say("sources have changed since the draw; following the mutants by their lines")
-        files = sorted({m.file for m in state["drawn"] if os.path.exists(os.path.join(self.root, m.file))})
+        files = sorted({m.file for m in state["drawn"] if os.path.exists(os.path.join(self.root, m.file)) and not self.is_unchanged(m)})
         found, by_text = {}, {}
         for mutant in self.candidates.of(files):
             found[mutant.key] = mutant
             by_text.setdefault((mutant.file, mutant.operator, mutant.before, mutant.after), mutant)
         followed = []
         for mutant in state["drawn"]:
-            here = found.get(mutant.key) or by_text.get((mutant.file, mutant.operator, mutant.before, mutant.after))
+            here = mutant if self.is_unchanged(mutant) else found.get(mutant.key) or by_text.get((mutant.file, mutant.operator, mutant.before, mutant.after))
             if here is not None and not any(here.file == other.file and here.overlaps(other) for other in followed):
                 here.number = mutant.number
                 if here.key != mutant.key:

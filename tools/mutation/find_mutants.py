@@ -22,7 +22,8 @@ INTEGERS = {TypeKind.CHAR_U, TypeKind.UCHAR, TypeKind.USHORT, TypeKind.UINT, Typ
 FLOATS = {TypeKind.FLOAT, TypeKind.DOUBLE}
 # Removing these changes how quick a program is, not what it does.
 CALLS_WITHOUT_EFFECT = {"reserve", "shrink_to_fit", "yield", "madvise", "posix_madvise", "__builtin_prefetch"}
-COMMUTATIVE = {"min", "max", "swap", "dot", "hypot", "isless", "lcm", "gcd", "iter_swap"}
+COMMUTATIVE = {"min", "max", "swap", "iter_swap", "dot", "hypot", "lcm", "gcd", "add", "multiply", "equal", "minimum", "maximum",
+               "equal_ignoring_case", "bit_and", "bit_or", "bit_xor", "logical_and", "logical_or", "is_same", "distance"}
 # Two words of a text for people that change places are left alone; what is computed for the text is not.
 MESSAGES = {"fail", "fail_argument", "fail_file", "corrupt", "format", "add_context", "add_file_context", "info", "warn",
             "debug", "print", "format_to"}
