@@ -15,6 +15,8 @@ from . import mutants as mutation
 from . import find_wgsl, package, results as reports, run_tests
 from .mutated_tree import BuildFailed, Tree, project_files
 
+# Tests, what only tests include, and what is compiled for CUDA.
+NOT_MUTATED = re.compile(r"\.test\.cpp$|/lanes_test_body\.hpp$|/error_in_ulp\.hpp$|(^|/)cuda/")
 EPILOG = """examples:
   tools/mutate --count 300 --seed 1            300 mutants over formats, base, numerics, tract, dmri and ring
   tools/mutate src/formats/trk.cpp             mutants of one file
@@ -62,7 +64,7 @@ def chosen_files(root, paths, wgsl):
     wanted = [os.path.relpath(os.path.join(root, path), root) for path in paths]
     files = []
     for name in project_files(root):
-        if not re.search(kind, name) or re.search(r"\.test\.cpp$|test_body|(^|/)cuda/", name):
+        if not re.search(kind, name) or NOT_MUTATED.search(name):
             continue
         if any(name == path or name.startswith(path.rstrip("/") + "/") for path in wanted):
             files.append(name)

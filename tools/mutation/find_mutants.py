@@ -270,7 +270,8 @@ class Finder:
             value = float(match.group(3).replace("'", ""))
             others = {0.0: [1.0], 1.0: [0.0, 2.0]}.get(value, [2 * value, value + 1, 0.0])
             for other in others:
-                self.add(place, "constant", f"{text} becomes {other!r}{suffix}", f"{other!r}{suffix}")
+                if other != value and other != float("inf"):
+                    self.add(place, "constant", f"{text} becomes {other!r}{suffix}", f"{other!r}{suffix}")
 
     def named_constant(self, cursor, place):
         """A use of a constexpr number: its definition is evaluated by the compiler, where no switch reaches."""
