@@ -149,4 +149,4 @@ gpu-bench:
 	@tools/gpu-bench
 
 clean:
-	rm -rf build build-dev build-sanitized build-tsan build-fuzz build-off
+	rm -rf build build-dev build-sanitized build-tsan build-fuzz build-off build-mutate build-coverage
