@@ -64,7 +64,8 @@ Result<std::optional<OutputSidecar::Old>> OutputSidecar::read_old(const fs::path
     return fail_file(path.native(), ErrorKind::io, "writing {}: {}", path.native(), system_error_text(error));
   if (state.kind == FileKind::absent) return std::optional<Old>();
   Old old;
-  CGL_TRY_ASSIGN(old.text, read_text_file(path));
+  if (state.kind != FileKind::regular && state.kind != FileKind::link) return std::optional<Old>(std::move(old));
+  CGL_TRY_ASSIGN(old.text, add_file_context(read_text_file(path), "writing", file.native()));
   if (const auto json = parse_json(old.text)) {
     old.names_a_hash = names_a_hash(*json);
     old.replaceable = old.names_a_hash && is_pending_sidecar(*json) && !is_there(file);
@@ -95,28 +96,25 @@ Status OutputSidecar::write_pending(const fs::path& partial) {
   std::string text = pending_text(json, replaced);
   // What others made of an old sidecar may be deeper or larger than what is read within another.
   if (replaced.is_object() && !parse_json(text)) text = pending_text(json, {{"xxh3_128", replaced["xxh3_128"]}});
-  if (content_) {
-    // Written now, so that a full disk is met while the old file is still there.
-    WriteOptions options = options_;
-    options.force = true;
-    CGL_TRY_ASSIGN(final_, AtomicFile::create(path_, options));
-    CGL_TRY(final_->append(json_text(json)));
-  }
   if (old_ && old_->replaceable && !options_.force) {
     // Whoever writes the same output at this moment has written it anew before we can: then we are refused below.
     (void)uninterrupted([&] { return layer_of(options_).unlink(path_.c_str()); });
   }
   pending_ = std::move(text);
-  return write_file_atomically(path_, pending_, options_);
+  CGL_TRY(write_file_atomically(path_, pending_, options_));
+  if (!content_) return {};
+  // Written now, so that a full disk is met while the old file is still there; and after the pending one, which it is
+  // to replace.
+  WriteOptions replacing = options_;
+  replacing.force = true;
+  CGL_TRY_ASSIGN(final_, AtomicFile::create(path_, replacing));
+  return final_->append(json_text(json));
 }
 
 Status OutputSidecar::before_rename(const fs::path& partial) {
   return catch_out_of_memory([&]() -> Status {
     pending_.clear();
-    auto old = read_old(file_, layer_of(options_));
-    if (!old && !content_) return {};  // whatever it is, it is not ours
-    if (!old) return tl::make_unexpected(old.error());
-    old_ = std::move(*old);
+    CGL_TRY_ASSIGN(old_, read_old(file_, layer_of(options_)));
     if (!content_ && !(old_ && old_->names_a_hash)) return {};
     if (old_ && !old_->replaceable && !options_.force) {
       return fail_file(path_.native(), ErrorKind::already_exists, "writing {}: it exists; use {} to replace it",

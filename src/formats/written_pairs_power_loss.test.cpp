@@ -46,6 +46,7 @@ Recording record_run(const std::string& name, const Scenario& scenario, const Fi
   Recording recording;
   recording.before = contents();
   FaultyFileLayer layer(fault);
+  layer.skip_real_syncs();
   const WriteOptions options{
       .force = scenario.old_file, .sync = scenario.sync, .buffer_bytes = scenario.buffer_bytes, .layer = &layer};
   recording.status =

@@ -59,6 +59,8 @@ class FaultyFileLayer final : public FileLayer {
   // Like a file system that has not got these.
   void remove_rename_no_replace() noexcept { has_rename_no_replace_ = false; }
   void remove_links() noexcept { has_links_ = false; }
+  // Syncs are recorded and fail as told, but the real disk is not waited for.
+  void skip_real_syncs() noexcept { syncs_ = false; }
 
   int create(const char* path, mode_t permissions) override {
     return record({.call = FileCall::create, .path = path}, [&] { return real_.create(path, permissions); });
@@ -75,7 +77,8 @@ class FaultyFileLayer final : public FileLayer {
                         [&](std::size_t count) { return real_.write_at(descriptor, data, count, offset); });
   }
   int sync(int descriptor) override {
-    return record({.call = FileCall::sync, .descriptor = descriptor}, [&] { return real_.sync(descriptor); });
+    return record({.call = FileCall::sync, .descriptor = descriptor},
+                  [&] { return syncs_ ? real_.sync(descriptor) : 0; });
   }
   int close(int descriptor) override {
     const int closed = real_.close(descriptor);  // a failing close closes too
@@ -96,7 +99,7 @@ class FaultyFileLayer final : public FileLayer {
     return record({.call = FileCall::unlink, .path = path}, [&] { return real_.unlink(path); });
   }
   int sync_folder(const char* path) override {
-    return record({.call = FileCall::sync_folder, .path = path}, [&] { return real_.sync_folder(path); });
+    return record({.call = FileCall::sync_folder, .path = path}, [&] { return syncs_ ? real_.sync_folder(path) : 0; });
   }
   int state(const char* path, FileState& state) override {
     return record({.call = FileCall::state, .path = path}, [&] { return real_.state(path, state); });
@@ -153,6 +156,7 @@ class FaultyFileLayer final : public FileLayer {
   bool met_ = false;
   bool has_rename_no_replace_ = true;
   bool has_links_ = true;
+  bool syncs_ = true;
   std::vector<RecordedCall> trace_;
 };
 
