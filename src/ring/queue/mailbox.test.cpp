@@ -150,7 +150,7 @@ TEST(mailbox, a_flood_of_any_band_leaves_each_other_band_its_turn_and_nothing_mo
         }
         Envelope envelope;
         ASSERT_EQ(box.try_take(envelope), GetStatus::taken);
-        of_other += envelope.message.band() == other ? 1 : 0;
+        of_other += envelope.message.band() == other ? 1u : 0u;
       }
       // Every fairness_interval-th take is a turn; each band has one of four.
       const std::uint64_t all = rounds * interval * band_count;
@@ -245,7 +245,7 @@ TEST(mailbox, batches_expiry_and_clearing_wake_who_waits) {
     Mailbox box(set);
     std::thread reader([&] {
       Envelope envelope;
-      EXPECT_EQ(box.take(envelope, soon(20s)), GetStatus::taken) << "not woken by a batch";
+      EXPECT_EQ(box.take(envelope, soon(10s)), GetStatus::taken) << "not woken by a batch";
     });
     std::this_thread::sleep_for(1ms);
     const Message one = number(1);
@@ -253,7 +253,7 @@ TEST(mailbox, batches_expiry_and_clearing_wake_who_waits) {
     reader.join();
 
     for (std::uint64_t i = 0; i < 2; ++i) ASSERT_EQ(box.put(number(i), no_deadline, soon(-1ms)), PutStatus::stored);
-    std::thread writer([&] { EXPECT_EQ(box.put(number(3), soon(20s)), PutStatus::stored) << "not woken by room"; });
+    std::thread writer([&] { EXPECT_EQ(box.put(number(3), soon(10s)), PutStatus::stored) << "not woken by room"; });
     std::this_thread::sleep_for(1ms);
     if (round % 2 == 0) {
       EXPECT_EQ(box.clear(), 2u);

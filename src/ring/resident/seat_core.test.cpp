@@ -496,7 +496,10 @@ TEST(SeatLanes, a_seat_that_says_it_is_held_has_no_message_staged) {
     LaneGrid grid(draw.options(seed));
     LaneGrid::Rings rings = draw.rings();
     rings.inbox = 64;
-    rings.outbox = draw.one_of({2u, 8u, 64u});
+    rings.outbox = 64;
+    // With a fast outbox the body waits for room while the rest of a batch lies staged.
+    rings.is_bulk_to_fast = rings.kind == RingKind::bulk && draw.below(4) != 0;
+    if (rings.kind == RingKind::fast || rings.is_bulk_to_fast) rings.outbox = 2;
     grid.plan(0, LaneBody::echo, Echo{}, rings);
     grid.launch();
     STORY_CHECK(grid.run(0));
@@ -514,16 +517,14 @@ TEST(SeatLanes, a_seat_that_says_it_is_held_has_no_message_staged) {
       }
       return grid.seat(0).device.obeyed == grid.seat(0).host.command && grid.state(0) == SeatState::held;
     }));
-    // What the body had been given by then it may still answer.
-    const std::uint64_t given = grid.seat(0).inbox_reader.position;
-    STORY_CHECK(grid.until("the answers to what was given", [&] {
-      take_all();
-      return next >= given;
-    }));
-    grid.turns(40);
     take_all();
-    STORY_EQUAL(next, given);
-    STORY_EQUAL(grid.seat(0).inbox_reader.position, given);
+    const std::uint64_t answered = next;
+    for (int i = 0; i < 40; ++i) {
+      grid.turn_over();
+      take_all();
+    }
+    // The one that it was at work on it may still answer.
+    STORY_CHECK(next <= answered + 1);
     STORY_CHECK(grid.command(0, SeatCommand::run, {SeatState::running}));
     STORY_CHECK(grid.until("the rest", [&] {
       take_all();
@@ -845,6 +846,8 @@ TEST(SeatLanes, a_vote_that_was_taken_back_does_not_count) {
                            [&] { return grid.seat(1).inbox_reader.position == 1 || grid.votes() == 1; }));
     for (std::uint64_t i = 1; i < 6; ++i) {
       STORY_CHECK(grid.until("a vote", [&] { return grid.votes() == 1; }));
+      grid.turns(30);
+      STORY_EQUAL(grid.votes(), 1);
       STORY_CHECK(grid.send(0, numbered_message(i)));
       STORY_EQUAL(number_of(grid.receive(0)), i);
     }
