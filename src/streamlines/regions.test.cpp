@@ -116,6 +116,13 @@ TEST(regions, include_exclude_and_order_are_judged_on_the_whole_streamline) {
   EXPECT_TRUE(passes_rules({.include_ordered = {b, middle, a}}, points));
   EXPECT_FALSE(passes_rules({.include_ordered = {middle, a, b}}, points));
   EXPECT_FALSE(passes_rules({.include_ordered = {a, b, middle}}, points));
+  // Those that are met in the first and in the last segment alone.
+  const Region at_start = box(g, {0, 0, 0}, {0, 0, 0}, g), at_end = box(g, {11, 0, 0}, {11, 0, 0}, g);
+  EXPECT_TRUE(passes_rules({.include = {at_end, at_start}}, points));
+  EXPECT_TRUE(passes_rules({.include_ordered = {at_start, middle, at_end}}, points));
+  EXPECT_TRUE(passes_rules({.include_ordered = {at_end, middle, at_start}}, points));
+  EXPECT_FALSE(passes_rules({.include_ordered = {at_start, at_end, middle}}, points));
+  EXPECT_FALSE(passes_rules({.exclude = {at_end}}, points));
   const std::vector<float> one_point = {2, 0, 0};
   EXPECT_TRUE(passes_rules({.include = {a}}, one_point));
   EXPECT_FALSE(passes_rules({.include = {b}}, one_point));

@@ -75,7 +75,9 @@ TEST_P(DeviceTracking, random_plans_have_the_bits_of_the_cpu) {
     failed += failures() > before ? 1 : 0;
   }
   std::printf("%s: %u plans, %llu points equal\n", GetParam(), plans, static_cast<unsigned long long>(points));
-  EXPECT_GT(points, (is_emulated() ? 10u : 100u) * plans);
+  if (failed == 0) {
+    EXPECT_GT(points, (is_emulated() ? 10u : 100u) * plans);
+  }
 }
 
 // R13: for shares of the memory that a run takes, and for every allocation that fails, the bits are the CPU's or the
