@@ -16,6 +16,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import file_calls  # noqa: E402
+import suite  # noqa: E402
 
 CINGULUM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
 DUMP = os.path.abspath(os.environ.get("CINGULUM_TEST_IMAGE_DUMP", "build/bin/image_dump"))
@@ -154,4 +155,4 @@ class Synced(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import file_calls  # noqa: E402
+import suite  # noqa: E402
 from killed_outputs import CINGULUM, KillCase, Writer, digest  # noqa: E402
 
 
@@ -107,4 +108,4 @@ class Killed(KillCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    suite.main()
