@@ -12,6 +12,9 @@ import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+import suite  # noqa: E402
+
 VENV = os.environ.get("CINGULUM_TEST_VENV") or os.path.join(ROOT, "build", "venv")
 
 FILES = {
@@ -150,8 +153,4 @@ class Mutants(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not os.path.exists(os.path.join(VENV, "bin", "python")) or subprocess.run(
-            [os.path.join(VENV, "bin", "python"), "-c", "import clang.cindex"], capture_output=True).returncode:
-        print("no libclang in the environment (tools/bootstrap build test mutate)")
-        sys.exit(77)
-    unittest.main()
+    suite.main()
