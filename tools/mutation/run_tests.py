@@ -128,7 +128,9 @@ def run_once(test, limit, scratch, extra):
         _count[0] += 1
         mark = f"{os.getpid()}-{_count[0]}"
     place = tempfile.mkdtemp(prefix="t", dir=scratch)
-    environment = {**os.environ, **test.environment, "HOME": os.path.join(place, "home"), "TMPDIR": place, MARK: mark, **extra}
+    # The program would warn of a variable with its own prefix that it does not know.
+    given = {name: value for name, value in os.environ.items() if name not in ("CINGULUM_VENV", "CINGULUM_BUILD")}
+    environment = {**given, **test.environment, "HOME": os.path.join(place, "home"), "TMPDIR": place, MARK: mark, **extra}
     os.mkdir(environment["HOME"])
     start = time.monotonic()
     out = os.path.join(place, "out.txt")
@@ -191,7 +193,8 @@ class Table:
     def record(self, tests, build_state, count, jobs, scratch, say):
         """Runs the tests that the table does not know in their present state, each with a log of its own."""
         state = {test.name: f"{build_state}-{test.state()}" for test in tests}
-        missing = [test for test in tests if self.rows.get(test.name, {}).get("state") != state[test.name]]
+        missing = [test for test in tests if self.rows.get(test.name, {}).get("state") != state[test.name] or
+                   self.rows[test.name]["outcome"] in ("failed", "timeout")]
         # What takes longest begins first.
         missing.sort(key=lambda test: (not test.is_script, -self.rows.get(test.name, {}).get("seconds", 0)))
         if missing:
