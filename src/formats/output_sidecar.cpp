@@ -60,8 +60,10 @@ Result<std::optional<OutputSidecar::Old>> OutputSidecar::read_old(const fs::path
   const fs::path path = sidecar_path(file);
   FileState state;
   const int error = -uninterrupted([&] { return layer.state(path.c_str(), state); });
-  if (error != 0)
-    return fail_file(path.native(), ErrorKind::io, "writing {}: {}", path.native(), system_error_text(error));
+  if (error != 0) {
+    return fail_file(path.native(), ErrorKind::io, "writing {}: looking at its sidecar {}: {}", file.native(),
+                     path.native(), system_error_text(error));
+  }
   if (state.kind == FileKind::absent) return std::optional<Old>();
   Old old;
   if (state.kind != FileKind::regular && state.kind != FileKind::link) return std::optional<Old>(std::move(old));
