@@ -90,6 +90,17 @@ TEST(MrtrixGradients, lines_hold_vector_and_b_value_and_comments_are_skipped) {
   EXPECT_EQ(message_of(parse_mrtrix_gradients("# nothing\n")), "there is no number in it");
 }
 
+TEST(MrtrixGradients, vectors_that_are_not_of_unit_length_and_further_columns_are_told) {
+  const auto table = parse_mrtrix_gradients("0 0 0 0 9\n0 0.5 0 1000 9\n0 0 4 1000 9\n");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->vectors[1], (Vec3d{0, 1, 0}));
+  EXPECT_EQ(table->vectors[2], (Vec3d{0, 0, 1}));
+  EXPECT_EQ(table->warnings,
+            (std::vector<std::string>{
+                "5 numbers in a line: those behind x y z b are ignored",
+                "2 of 3 vectors are not of unit length (worst 4): normalised, the b-values are kept as they are"}));
+}
+
 TEST(GradientText, what_is_written_reads_to_the_bit) {
   const double x = std::sqrt(1.0 / 3);
   GradientTable table;

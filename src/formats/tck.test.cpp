@@ -71,6 +71,16 @@ TEST(Tck, a_wrong_count_is_a_warning) {
   EXPECT_NE(warnings[0].find("counts 3 streamlines, the file has 2"), std::string::npos);
 }
 
+TEST(Tck, a_count_is_known_as_far_as_a_signed_number_reaches) {
+  const auto counted = [](const std::string& count) {
+    const std::string text = "mrtrix tracks\ndatatype: Float32LE\ncount: " + count + "\nEND\n";
+    return open_tck("a.tck", FileBytes::own(tck(text, two_streamlines))).value()->layout().streamline_count;
+  };
+  EXPECT_EQ(counted("2"), 2);
+  EXPECT_EQ(counted("9223372036854775807"), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(counted("9223372036854775808"), -1);
+}
+
 TEST(Tck, a_batch_ends_at_the_number_that_was_asked_for_also_where_there_are_no_points) {
   std::string text = "mrtrix tracks\ndatatype: Float32LE\nfile: . 70\nEND\n";
   text.resize(70, ' ');
