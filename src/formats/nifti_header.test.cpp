@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "support/each_device.hpp"
 #include "support/temporary_folder.hpp"
@@ -119,6 +120,74 @@ TEST(NiftiHeaders, axes_that_hold_more_bytes_than_63_bits_count_are_refused) {
   // 2^70 bytes, which wrap round to 0.
   set_axes({16384, 16384, 16384, 16384, 16384});
   EXPECT_TRUE(fails_with(parsed(bytes), ErrorKind::corrupt, "hold more than 2^63 bytes"));
+}
+
+TEST(NiftiHeaders, lengths_in_metres_and_micrometres_become_millimetres) {
+  const auto with_units = [](int code) {
+    auto bytes = encoded(some_header());
+    put(bytes, 123, static_cast<std::uint8_t>(code));
+    return parsed(bytes).value();
+  };
+  const auto expect = [](const NiftiHeader& found, double factor, const char* unit, const std::string& warning) {
+    EXPECT_EQ(found.spatial_unit, unit);
+    EXPECT_EQ(found.warnings, warning.empty() ? std::vector<std::string>{} : std::vector<std::string>{warning});
+    for (std::size_t i = 0; i < 12; ++i) {
+      const double expected = some_header().geometry.voxel_to_world.rows[i] * factor;
+      EXPECT_DOUBLE_EQ(found.geometry.voxel_to_world.rows[i], expected);
+    }
+  };
+  expect(with_units(0), 1, "unknown", "");
+  expect(with_units(1), 1000, "m", "lengths are in metres: converted to mm");
+  expect(with_units(2), 1, "mm", "");
+  expect(with_units(3), 0.001, "um", "lengths are in micrometres: converted to mm");
+  expect(with_units(4), 1, "unknown", "spatial unit 4 is not known: taken as mm");
+  const std::vector<std::string> times = {"unknown", "s", "ms", "us", "Hz", "ppm", "rad/s", "code 56"};
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    EXPECT_EQ(with_units(static_cast<int>(2 + 8 * i)).time_unit, times[i]);
+  }
+}
+
+TEST(NiftiHeaders, scaling_that_cannot_be_meant_is_told_and_not_done) {
+  const auto with_scaling = [](float slope, float intercept) {
+    auto bytes = encoded(some_header());
+    put(bytes, 112, slope);
+    put(bytes, 116, intercept);
+    return parsed(bytes);
+  };
+  const auto expect_none = [&](float slope, float intercept, const std::string& warning) {
+    ASSERT_OK_AND_ASSIGN(const NiftiHeader found, with_scaling(slope, intercept));
+    EXPECT_EQ(found.slope, 1);
+    EXPECT_EQ(found.intercept, 0);
+    EXPECT_EQ(found.warnings, std::vector<std::string>{warning});
+  };
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  expect_none(nan, 5, "scl_slope is nan: the values are not scaled");
+  expect_none(0, 0, "scl_slope is 0: the values are not scaled");
+  expect_none(0, 5, "scl_slope is 0: the values are not scaled, and scl_inter = 5 is ignored");
+  EXPECT_TRUE(
+      fails_with(with_scaling(2, nan), ErrorKind::corrupt, "byte 116: scl_inter is nan beside a valid scl_slope of 2"));
+  ASSERT_OK_AND_ASSIGN(const NiftiHeader found, with_scaling(-2, 5));
+  EXPECT_EQ(found.slope, -2);
+  EXPECT_EQ(found.intercept, 5);
+  EXPECT_EQ(found.warnings, std::vector<std::string>{});
+}
+
+TEST(NiftiQuaternion, that_is_too_long_is_shortened_and_told_beyond_rounding) {
+  const auto with_d = [](float d) {
+    auto bytes = encoded(some_header());
+    put<std::int16_t>(bytes, sform_code_offset, 0);
+    put(bytes, quatern_offset + 8, d);
+    return parsed(bytes).value();
+  };
+  // A half turn about z.
+  const std::array<double, 12> half_turn = {-2, 0, 0, -1, 0, -2, 0, -2, 0, 0, 2, -3};
+  for (const float d : {1.0F, 1.000001F, 1.5F, -1.5F}) {
+    const NiftiHeader found = with_d(d);
+    for (std::size_t i = 0; i < 12; ++i) EXPECT_NEAR(found.geometry.voxel_to_world.rows[i], half_turn[i], 1e-12) << d;
+    const bool told = std::abs(d) == 1.5F;
+    EXPECT_EQ(found.warnings, told ? std::vector<std::string>{"the quaternion's vector has length 1.5: shortened to 1"}
+                                   : std::vector<std::string>{});
+  }
 }
 
 TEST(NiftiExtensions, of_a_big_endian_file_are_skipped_by_their_sizes) {

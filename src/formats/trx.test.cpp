@@ -293,6 +293,15 @@ TEST(Trx, batches_and_groups_that_do_not_fit_are_refused) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+TEST(Trx, names_have_1_to_200_bytes_and_no_control_characters) {
+  const auto good = [](const std::string& name) { return check_trx_name("group", name).has_value(); };
+  EXPECT_TRUE(good("a b~\xc2\xb5"));
+  EXPECT_TRUE(good(std::string(200, 'a')));
+  EXPECT_FALSE(good(std::string(201, 'a')));
+  EXPECT_FALSE(good("a\x1f"));
+  EXPECT_FALSE(good("a\x7f"));
+}
+
 TEST(Trx, headers_say_what_is_wrong_with_them) {
   const std::string affine = "\"VOXEL_TO_RASMM\":[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]";
   const std::string rest = ",\"DIMENSIONS\":[1,2,3],\"NB_STREAMLINES\":4,\"NB_VERTICES\":5}";
@@ -315,6 +324,29 @@ TEST(Trx, headers_say_what_is_wrong_with_them) {
   EXPECT_TRUE(
       refused("{" + affine + ",\"DIMENSIONS\":[1,2,3],\"NB_STREAMLINES\":\"4\",\"NB_VERTICES\":5}", "whole number"));
   EXPECT_TRUE(refused(std::string(100, '['), "64 levels"));
+  // Counts as others write them, where they are whole numbers that a double holds.
+  const auto counted = [&](const std::string& count) {
+    return parse_trx_header("{" + affine + ",\"DIMENSIONS\":[1,2,3],\"NB_STREAMLINES\":" + count +
+                            ",\"NB_VERTICES\":5}");
+  };
+  EXPECT_EQ(counted("0.0").value().streamlines, 0U);
+  EXPECT_EQ(counted("12.0").value().streamlines, 12U);
+  EXPECT_EQ(counted("9007199254740992.0").value().streamlines, 9007199254740992U);
+  EXPECT_EQ(counted("18446744073709551615").value().streamlines, ~std::uint64_t{0});
+  for (const char* const count : {"12.5", "-1.0", "9007199254740994.0", "null", "true"}) {
+    EXPECT_TRUE(fails_with(counted(count), ErrorKind::corrupt, "NB_STREAMLINES is ")) << count;
+  }
+  const auto sized = [&](const char* size) {
+    return parse_trx_header("{" + affine + ",\"DIMENSIONS\":[1,2," + size +
+                            "],\"NB_STREAMLINES\":4,\"NB_VERTICES\":5}");
+  };
+  EXPECT_EQ(sized("65535").value().reference.size[2], 65535);
+  EXPECT_TRUE(fails_with(sized("65536"), ErrorKind::corrupt, "DIMENSIONS has the size 65536, not 1 to 65535"));
+  EXPECT_TRUE(refused("{\"VOXEL_TO_RASMM\":[1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,\"1\"]" + rest, "4 x 4"));
+  EXPECT_TRUE(refused("{\"VOXEL_TO_RASMM\":[[1,0,0,0],[0,1,0,0],[0,0,1,0],1]" + rest, "4 x 4"));
+  for (const char* const row : {"1,0,0,1", "0,1,0,1", "0,0,1,1", "0,0,0,2"}) {
+    EXPECT_TRUE(refused("{\"VOXEL_TO_RASMM\":[1,0,0,0,0,1,0,0,0,0,1,0," + std::string(row) + "]" + rest, "last row"));
+  }
   // Room for any counts: the same length.
   EXPECT_EQ(
       format_trx_header({.reference = {}, .streamlines = 0, .points = 0}, 400).size(),
