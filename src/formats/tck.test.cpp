@@ -185,6 +185,25 @@ TEST(Tck, marks_are_found_wherever_they_stand_in_either_width_and_byte_order) {
   }
 }
 
+TEST(Tck, data_that_end_with_a_block_of_points_or_with_half_a_triplet_are_cut_off) {
+  for (const std::size_t points : {15U, 16U, 17U, 32U}) {
+    std::vector<float> numbers(3 * points, 1.5F);
+    numbers.insert(numbers.end(), 3, infinity);
+    auto bytes = tck("mrtrix tracks\nEND\n", numbers);
+    bytes.resize(bytes.size() - 12);  // the mark still lies in the memory behind them
+    EXPECT_TRUE(fails_with(read(std::move(bytes)), ErrorKind::corrupt, "without the end mark")) << points;
+  }
+  // A mark of doubles, and half of one.
+  const double end = std::numeric_limits<double>::infinity();
+  const std::string text = "mrtrix tracks\ndatatype: Float64LE\nEND\n";
+  std::vector<std::byte> bytes(text.size() + 36);
+  std::memcpy(bytes.data(), text.data(), text.size());
+  for (std::size_t i = 0; i < 3; ++i) store(bytes, text.size() + i * 8, end);
+  EXPECT_TRUE(fails_with(read(bytes), ErrorKind::corrupt, "are not whole triplets of 24"));
+  bytes.resize(text.size() + 24);
+  EXPECT_TRUE(read(bytes));
+}
+
 TEST(Tck, written_files_hold_count_notes_and_doubles) {
   const TemporaryFolder folder;
   TractogramLayout layout;
