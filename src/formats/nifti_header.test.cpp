@@ -173,20 +173,26 @@ TEST(NiftiHeaders, scaling_that_cannot_be_meant_is_told_and_not_done) {
 }
 
 TEST(NiftiQuaternion, that_is_too_long_is_shortened_and_told_beyond_rounding) {
-  const auto with_d = [](float d) {
-    auto bytes = encoded(some_header());
-    put<std::int16_t>(bytes, sform_code_offset, 0);
-    put(bytes, quatern_offset + 8, d);
-    return parsed(bytes).value();
-  };
-  // A half turn about z.
-  const std::array<double, 12> half_turn = {-2, 0, 0, -1, 0, -2, 0, -2, 0, 0, 2, -3};
-  for (const float d : {1.0F, 1.000001F, 1.5F, -1.5F}) {
-    const NiftiHeader found = with_d(d);
-    for (std::size_t i = 0; i < 12; ++i) EXPECT_NEAR(found.geometry.voxel_to_world.rows[i], half_turn[i], 1e-12) << d;
-    const bool told = std::abs(d) == 1.5F;
-    EXPECT_EQ(found.warnings, told ? std::vector<std::string>{"the quaternion's vector has length 1.5: shortened to 1"}
-                                   : std::vector<std::string>{});
+  // Half turns about each axis.
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    for (const float part : {1.0F, 1.000001F, 1.5F, -1.5F}) {
+      SCOPED_TRACE(::testing::Message() << part << " about axis " << axis);
+      auto bytes = encoded(some_header());
+      put<std::int16_t>(bytes, sform_code_offset, 0);
+      put(bytes, quatern_offset + axis * 4, part);
+      ASSERT_OK_AND_ASSIGN(const NiftiHeader found, parsed(bytes));
+      Affine half_turn = some_header().geometry.voxel_to_world;
+      for (int other = 0; other < 3; ++other) {
+        if (other != static_cast<int>(axis)) half_turn.at(other, other) *= -1;
+      }
+      for (std::size_t i = 0; i < 12; ++i) {
+        EXPECT_NEAR(found.geometry.voxel_to_world.rows[i], half_turn.rows[i], 1e-12) << i;
+      }
+      const bool told = std::abs(part) == 1.5F;
+      EXPECT_EQ(found.warnings, told
+                                    ? std::vector<std::string>{"the quaternion's vector has length 1.5: shortened to 1"}
+                                    : std::vector<std::string>{});
+    }
   }
 }
 
