@@ -20,6 +20,8 @@ TEST(ParseBytes, accepts_bare_numbers_binary_and_decimal_units_in_any_case) {
                                                                     {"1TB", 1000000000000},
                                                                     {"0.5M", 524288},
                                                                     {"10 B", 10},
+                                                                    {"16777215T", ((1ULL << 24U) - 1) << 40U},
+                                                                    {"16777215.0T", ((1ULL << 24U) - 1) << 40U},
                                                                     {"18446744073709551615", ~std::uint64_t{0}}};
   for (const auto& [text, bytes] : cases) {
     const auto parsed = parse_bytes(text);
@@ -30,7 +32,7 @@ TEST(ParseBytes, accepts_bare_numbers_binary_and_decimal_units_in_any_case) {
 
 TEST(ParseBytes, refuses_what_is_not_a_size_with_the_value_and_what_is_accepted) {
   for (const std::string text : {"", " ", "G", "-1", "1.2.3", "1e3", "1 XB", "nan", "inf", "0x10",
-                                 "18446744073709551616", "16777216T", "99999999999T", "1.5.G", "."}) {
+                                 "18446744073709551616", "16777216T", "16777216.0T", "99999999999T", "1.5.G", "."}) {
     const auto parsed = parse_bytes(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_TRUE(parsed.error().message().starts_with("'" + text + "' is not a size; accepted is ")) << text;

@@ -1,9 +1,15 @@
 #include "base/read_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstring>
+#include <thread>
 
 #include "support/temporary_folder.hpp"
 
@@ -28,6 +34,42 @@ TEST(ReadFile, reads_files_whose_stated_size_is_zero) {
   const auto text = read_text_file("/proc/self/status");
   ASSERT_TRUE(text);
   EXPECT_NE(text->find("Pid:\t" + std::to_string(::getpid())), std::string::npos);
+}
+
+std::atomic<int> signals_taken{0};
+
+TEST(ReadFile, goes_on_after_a_signal_that_interrupts_a_read) {
+  const TemporaryFolder folder;
+  const std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  struct sigaction counting {};
+  struct sigaction before {};
+  counting.sa_handler = [](int) { ++signals_taken; };  // without SA_RESTART: read() ends with EINTR
+  ASSERT_EQ(::sigaction(SIGUSR1, &counting, &before), 0);
+  signals_taken = 0;
+  Result<std::string> text = std::string();
+  std::atomic<bool> ended{false};
+  std::thread reader([&] {
+    text = read_text_file(pipe);
+    ended = true;
+  });
+  const int writer = ::open(pipe.c_str(), O_WRONLY | O_CLOEXEC);  // returns once the reader has opened it
+  EXPECT_GE(writer, 0);
+  EXPECT_EQ(::write(writer, "before ", 7), 7);
+  for (int signal = 1; signal <= 5 && !ended; ++signal) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the reader waits in read() by then
+    ::pthread_kill(reader.native_handle(), SIGUSR1);
+    while (signals_taken < signal && !ended) std::this_thread::yield();
+  }
+  EXPECT_FALSE(ended) << "it did not wait for the rest";
+  if (!ended) {
+    EXPECT_EQ(::write(writer, "after", 5), 5);
+  }
+  ::close(writer);
+  reader.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
+  ASSERT_TRUE(text) << text.error().message();
+  EXPECT_EQ(*text, "before after");
 }
 
 TEST(ReadFile, names_file_and_cause) {

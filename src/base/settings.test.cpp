@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <thread>
 
 namespace cingulum {
 namespace {
@@ -16,7 +18,8 @@ TEST(Settings, have_defaults_when_nothing_is_set) {
   const Settings settings = with({{"HOME", "/home/me"}});
   EXPECT_EQ(*settings.devices(), std::vector<std::string>{"auto"});
   EXPECT_EQ(*settings.threads(), default_thread_count());
-  EXPECT_GE(default_thread_count(), 1);
+  const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+  EXPECT_EQ(default_thread_count(), static_cast<int>(std::min(threads, static_cast<unsigned>(max_thread_count))));
   EXPECT_EQ(*settings.log_level(), LogLevel::info);
   EXPECT_EQ(*settings.cache_dir(), "/home/me/.cache/cingulum");
   EXPECT_EQ(*settings.cache_limit_bytes(), std::uint64_t{1} << 30U);

@@ -1,6 +1,9 @@
 #include "base/terminal.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -46,6 +49,23 @@ TEST(TerminalWidth, where_there_is_no_terminal_is_that_of_columns_within_reason)
   ::unsetenv("COLUMNS");
   EXPECT_EQ(terminal_width(-1, 77), 77U);
   if (before != nullptr) ::setenv("COLUMNS", kept.c_str(), 1);
+}
+
+TEST(Terminal, is_told_from_a_file_and_says_how_wide_it_is) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  const int file = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ASSERT_GE(terminal, 0);
+  ASSERT_GE(file, 0);
+  EXPECT_TRUE(is_terminal(terminal));
+  EXPECT_FALSE(is_terminal(file));
+  EXPECT_FALSE(is_terminal(-1));
+  for (winsize size : {winsize{.ws_row = 9, .ws_col = 1, .ws_xpixel = 0, .ws_ypixel = 0},
+                       winsize{.ws_row = 9, .ws_col = 93, .ws_xpixel = 0, .ws_ypixel = 0}}) {
+    ASSERT_EQ(::ioctl(terminal, TIOCSWINSZ, &size), 0);
+    EXPECT_EQ(terminal_width(terminal, 77), size.ws_col);
+  }
+  ::close(terminal);
+  ::close(file);
 }
 
 TEST(EscapeControlCharacters, keeps_text_newlines_and_tabs) {

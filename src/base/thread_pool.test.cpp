@@ -6,6 +6,8 @@
 #include <chrono>
 #include <numeric>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 namespace cingulum {
 namespace {
@@ -64,6 +66,33 @@ TEST(ThreadPool, throws_the_first_exception_to_the_caller_and_works_on) {
     pool->parallel_for(100, 1, [&](std::size_t begin, std::size_t) { sum += begin; });
     EXPECT_EQ(sum, 4950U);
   }
+}
+
+TEST(ThreadPool, throws_the_first_of_two_exceptions) {
+  const auto pool = pool_of(2);
+  const auto caller = std::this_thread::get_id();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto wait_for_two = [&](std::atomic<int>& inside) {
+    ++inside;
+    while (inside < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  };
+  std::atomic<int> inside{0};
+  std::string thrown;
+  try {
+    pool->parallel_for(2, 1, [&](std::size_t, std::size_t) {
+      wait_for_two(inside);
+      if (std::this_thread::get_id() != caller) throw std::runtime_error("first");
+      // The pool's one worker has left this loop, and its exception is kept, once it takes part in another.
+      std::jthread([&] {
+        std::atomic<int> inside_another{0};
+        pool->parallel_for(2, 1, [&](std::size_t, std::size_t) { wait_for_two(inside_another); });
+      }).join();
+      throw std::runtime_error("second");
+    });
+  } catch (const std::runtime_error& error) {
+    thrown = error.what();
+  }
+  EXPECT_EQ(thrown, "first");
 }
 
 TEST(ThreadPool, survives_exceptions_in_every_piece) {

@@ -11,8 +11,9 @@ namespace {
 
 using numerics::Vec3d;
 
-std::string message_of(const Result<GradientTable>& table) {
-  return table ? "accepted" : table.error().message();
+template <class T>
+std::string message_of(const Result<T>& result) {
+  return result ? "accepted" : result.error().message();
 }
 
 TEST(FslGradients, rows_and_columns_give_the_same_table) {
@@ -70,6 +71,51 @@ TEST(FslGradients, directions_that_are_missing_are_refused_except_at_b0) {
             "volume 1: the b-value -7 is not a number of s/mm^2 from 0 on");
 }
 
+TEST(FslGradients, the_limit_of_b0_belongs_to_b0) {
+  const auto at_the_limit = parse_fsl_gradients("50 50", "0 nan\n0 0\n0 0\n");
+  ASSERT_TRUE(at_the_limit) << at_the_limit.error().message();
+  EXPECT_EQ(at_the_limit->warnings,
+            std::vector<std::string>{"volume 1: the vector is not finite, and b = 50: read as zero"});
+  EXPECT_EQ(message_of(parse_fsl_gradients("0 50.5", "0 0\n0 0\n0 0\n")),
+            "volume 1: b = 50.5 and no direction (the vector is 0 0 0)");
+  EXPECT_EQ(message_of(parse_fsl_gradients("0 50.5", "0 nan\n0 0\n0 0\n")),
+            "volume 1: b = 50.5 and the vector nan 0 0");
+  EXPECT_EQ(message_of(parse_fsl_gradients("0 50", "0 1e200\n0 0\n0 0\n")),
+            "volume 1: the vector 1e+200 0 0 is too long");
+  // Shorter than 1e-6 is no direction.
+  EXPECT_EQ(parse_fsl_gradients("0 50", "0 9e-7\n0 0\n0 0\n")->vectors[1], (Vec3d{0, 0, 0}));
+  EXPECT_EQ(parse_fsl_gradients("0 50", "0 2e-6\n0 0\n0 0\n")->vectors[1], (Vec3d{1, 0, 0}));
+}
+
+TEST(FslGradients, of_the_lengths_the_farthest_from_one_is_told_and_roundings_are_not) {
+  const auto warnings = [](const char* vectors) { return parse_fsl_gradients("1000 1000", vectors)->warnings; };
+  EXPECT_EQ(warnings("1.009 0.991\n0 0\n0 0\n"), std::vector<std::string>{});
+  EXPECT_EQ(warnings("1.25 0.5\n0 0\n0 0\n"),
+            std::vector<std::string>{
+                "2 of 2 vectors are not of unit length (worst 0.5): normalised, the b-values are kept as they are"});
+  EXPECT_EQ(warnings("0.5 1.011\n0 0\n0 0\n"),
+            std::vector<std::string>{
+                "2 of 2 vectors are not of unit length (worst 0.5): normalised, the b-values are kept as they are"});
+}
+
+TEST(BValues, are_one_row_or_one_column_separated_in_any_usual_way) {
+  const std::vector<double> expected = {0, 1000, 2000, 3000};
+  for (const char* const text : {"0 1000 2000 3000", "0\n1000\n2000\n3000\n",
+                                 "\xef\xbb\xbf"
+                                 "0,1000;2000\t+3e3\r\n",
+                                 "# b\n 0 \v1000\f2000 3000#4\n"}) {
+    const auto values = parse_bvals(text);
+    ASSERT_TRUE(values) << text << ": " << values.error().message();
+    EXPECT_EQ(*values, expected) << text;
+  }
+  EXPECT_EQ(message_of(parse_bvals("0 1000\n2000\n")),
+            "b-values: 3 numbers in 2 lines are neither one row nor one column");
+  EXPECT_EQ(message_of(parse_bvals("0\n1e999\n")), "b-values, line 2: '1e999' is too large or too small");
+  EXPECT_EQ(message_of(parse_bvals("0 1000x\n")), "b-values, line 1: '1000x' is not a number");
+  EXPECT_EQ(message_of(parse_bvals("0 inf")), "volume 1: the b-value inf is not a number of s/mm^2 from 0 on");
+  EXPECT_EQ(message_of(parse_bvals("# none")), "b-values: there is no number in it");
+}
+
 TEST(FslGradients, files_are_named_in_messages) {
   const TemporaryFolder folder;
   folder.put("a.bval", "0 1000 x");
@@ -88,6 +134,17 @@ TEST(MrtrixGradients, lines_hold_vector_and_b_value_and_comments_are_skipped) {
   EXPECT_EQ(table->vectors[1], (Vec3d{0, -1, 0}));
   EXPECT_EQ(message_of(parse_mrtrix_gradients("0 0 0 0\n1 0 0\n")), "line 2: 3 numbers instead of x y z b");
   EXPECT_EQ(message_of(parse_mrtrix_gradients("# nothing\n")), "there is no number in it");
+}
+
+TEST(MrtrixGradients, vectors_that_are_not_of_unit_length_and_further_columns_are_told) {
+  const auto table = parse_mrtrix_gradients("0 0 0 0 9\n0 0.5 0 1000 9\n0 0 4 1000 9\n");
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->vectors[1], (Vec3d{0, 1, 0}));
+  EXPECT_EQ(table->vectors[2], (Vec3d{0, 0, 1}));
+  EXPECT_EQ(table->warnings,
+            (std::vector<std::string>{
+                "5 numbers in a line: those behind x y z b are ignored",
+                "2 of 3 vectors are not of unit length (worst 4): normalised, the b-values are kept as they are"}));
 }
 
 TEST(GradientText, what_is_written_reads_to_the_bit) {
@@ -161,6 +218,13 @@ TEST(Shells, b_values_that_lie_close_belong_together) {
   EXPECT_EQ(shells[3].volumes, (std::vector<std::size_t>{3, 6}));
   EXPECT_EQ(shells[4].b_value, 3000);
   EXPECT_TRUE(find_shells(GradientTable{}).empty());
+  // A gap as wide as `width` does not part them; b0 do not join the shell above, however near.
+  table.b_values = {10, 11, 30, 50.5};
+  table.vectors.resize(table.b_values.size());
+  const auto of_widths = [&](double width) { return find_shells(table, 10, width).size(); };
+  EXPECT_EQ(of_widths(20.5), 2U);
+  EXPECT_EQ(of_widths(20.4), 3U);
+  EXPECT_EQ(of_widths(18.9), 4U);
 }
 
 }  // namespace

@@ -71,6 +71,16 @@ TEST(Tck, a_wrong_count_is_a_warning) {
   EXPECT_NE(warnings[0].find("counts 3 streamlines, the file has 2"), std::string::npos);
 }
 
+TEST(Tck, a_count_is_known_as_far_as_a_signed_number_reaches) {
+  const auto counted = [](const std::string& count) {
+    const std::string text = "mrtrix tracks\ndatatype: Float32LE\ncount: " + count + "\nEND\n";
+    return open_tck("a.tck", FileBytes::own(tck(text, two_streamlines))).value()->layout().streamline_count;
+  };
+  EXPECT_EQ(counted("2"), 2);
+  EXPECT_EQ(counted("9223372036854775807"), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(counted("9223372036854775808"), -1);
+}
+
 TEST(Tck, a_batch_ends_at_the_number_that_was_asked_for_also_where_there_are_no_points) {
   std::string text = "mrtrix tracks\ndatatype: Float32LE\nfile: . 70\nEND\n";
   text.resize(70, ' ');
@@ -117,6 +127,83 @@ TEST(Tck, malformed_files_are_refused_with_the_reason) {
   EXPECT_TRUE(refused(good, {infinity, infinity, infinity, 1, 2, 3}, "follow the end mark"));
 }
 
+TEST(Tck, keys_that_come_twice_or_are_none_and_counts_and_types_in_doubt_are_told) {
+  const auto refused = [](const std::string& lines, const char* why) {
+    return fails_with(read(tck("mrtrix tracks\n" + lines + "END\n", two_streamlines)), ErrorKind::corrupt, why);
+  };
+  EXPECT_TRUE(refused("datatype: Float32LE\ndatatype: Float32LE\n", "'datatype' comes twice"));
+  EXPECT_TRUE(refused("file: . 90\nfile: . 90\n", "'file' comes twice"));
+  EXPECT_TRUE(refused("a: b\n: c\n", "': c' has no key"));
+  std::string text = "mrtrix tracks\ndatatype: Float32\ncount: many\nfile: . 80\nEND\n";
+  text.resize(80, ' ');
+  std::vector<std::string> warnings;
+  ASSERT_OK(read(tck(text, two_streamlines), &warnings));
+  EXPECT_EQ(warnings, (std::vector<std::string>{"header: the count 'many' is not a number",
+                                                "header: datatype Float32 does not name a byte order; LE is assumed"}));
+}
+
+TEST(Tck, marks_are_found_wherever_they_stand_in_either_width_and_byte_order) {
+  // Streamlines of 0 to 40 points, so that marks stand at every place of the blocks that are looked at together.
+  std::vector<double> numbers;
+  std::vector<double> positions;
+  std::vector<std::uint64_t> offsets = {0};
+  for (std::size_t length = 0; length <= 40; ++length) {
+    for (std::size_t i = 0; i < 3 * length; ++i) positions.push_back(static_cast<double>(positions.size()) + 0.25);
+    numbers.insert(numbers.end(), positions.end() - static_cast<std::ptrdiff_t>(3 * length), positions.end());
+    numbers.insert(numbers.end(), 3, std::numeric_limits<double>::quiet_NaN());
+    offsets.push_back(positions.size() / 3);
+  }
+  numbers.insert(numbers.end(), 3, std::numeric_limits<double>::infinity());
+  for (const bool big : {false, true}) {
+    for (const bool wide : {false, true}) {
+      const std::string text =
+          std::string("mrtrix tracks\ndatatype: Float") + (wide ? "64" : "32") + (big ? "BE" : "LE") + "\nEND\n";
+      std::vector<std::byte> bytes(text.size() + numbers.size() * (wide ? 8 : 4));
+      std::memcpy(bytes.data(), text.data(), text.size());
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const auto narrow = static_cast<float>(numbers[i]);
+        if (wide) {
+          store(bytes, text.size() + i * 8, big ? swap_bytes(numbers[i]) : numbers[i]);
+        } else {
+          store(bytes, text.size() + i * 4, big ? swap_bytes(narrow) : narrow);
+        }
+      }
+      ASSERT_OK_AND_ASSIGN(const auto reader, open_tck("a.tck", FileBytes::own(bytes)));
+      EXPECT_TRUE(reader->verify());
+      ASSERT_OK_AND_ASSIGN(const Tractogram found, read_tractogram(*reader, 1000, false));
+      EXPECT_EQ(found.streamlines.offsets, offsets);
+      if (wide) {
+        EXPECT_EQ(found.streamlines.positions64, positions);
+      } else {
+        EXPECT_EQ(found.streamlines.positions, std::vector<float>(positions.begin(), positions.end()));
+      }
+      // Without its last triplet the file has no end.
+      bytes.resize(bytes.size() - (wide ? 24 : 12));
+      ASSERT_OK_AND_ASSIGN(const auto cut, open_tck("a.tck", FileBytes::own(std::move(bytes))));
+      EXPECT_TRUE(fails_with(cut->verify(), ErrorKind::corrupt, "without the end mark"));
+    }
+  }
+}
+
+TEST(Tck, data_that_end_with_a_block_of_points_or_with_half_a_triplet_are_cut_off) {
+  for (const std::size_t points : {15U, 16U, 17U, 32U}) {
+    std::vector<float> numbers(3 * points, 1.5F);
+    numbers.insert(numbers.end(), 3, infinity);
+    auto bytes = tck("mrtrix tracks\nEND\n", numbers);
+    bytes.resize(bytes.size() - 12);  // the mark still lies in the memory behind them
+    EXPECT_TRUE(fails_with(read(std::move(bytes)), ErrorKind::corrupt, "without the end mark")) << points;
+  }
+  // A mark of doubles, and half of one.
+  const double end = std::numeric_limits<double>::infinity();
+  const std::string text = "mrtrix tracks\ndatatype: Float64LE\nEND\n";
+  std::vector<std::byte> bytes(text.size() + 36);
+  std::memcpy(bytes.data(), text.data(), text.size());
+  for (std::size_t i = 0; i < 3; ++i) store(bytes, text.size() + i * 8, end);
+  EXPECT_TRUE(fails_with(read(bytes), ErrorKind::corrupt, "are not whole triplets of 24"));
+  bytes.resize(text.size() + 24);
+  EXPECT_TRUE(read(bytes));
+}
+
 TEST(Tck, written_files_hold_count_notes_and_doubles) {
   const TemporaryFolder folder;
   TractogramLayout layout;
@@ -147,6 +234,11 @@ TEST(Tck, numbers_that_would_be_marks_and_notes_that_would_be_lines_are_refused)
   batch.offsets = {0, 1};
   batch.positions = {1, nan, 2};
   EXPECT_TRUE(fails_with(writer->append(batch), ErrorKind::invalid_argument, "not finite"));
+  // Finite as a double, and not as the float that would be written.
+  ASSERT_OK_AND_ASSIGN(const auto narrow, TractogramWriter::create(folder / "a.tck", layout, {}));
+  batch.positions.clear();
+  batch.positions64 = {1, 1e300, 2};
+  EXPECT_TRUE(fails_with(narrow->append(batch), ErrorKind::invalid_argument, "not finite"));
   layout.notes = {{"a", "b\nEND"}};
   EXPECT_FALSE(TractogramWriter::create(folder / "b.tck", layout, {}));
   layout.notes = {{"count", "7"}};

@@ -186,6 +186,70 @@ TEST(Trk, forged_numbers_are_refused) {
   EXPECT_TRUE(fails_with(with(12, std::nanf("")), ErrorKind::corrupt, "voxel size"));
 }
 
+TEST(Trk, odd_numbers_of_a_header_are_told_and_read_as_the_warning_says) {
+  const TemporaryFolder folder;
+  const ImageGeometry reference{.size = {10, 11, 12}, .voxel_to_world = {{2, 0, 0, -90, 0, 3, 0, -126, 0, 0, 4, -72}}};
+  const auto good = one_point(folder, reference, {-88, -120, -64});  // voxel 1, 2, 2
+  struct Found {
+    std::vector<std::string> warnings;
+    std::vector<float> point;
+    bool operator==(const Found&) const = default;
+  };
+  const auto with = [&](std::size_t at, auto value) {
+    auto bytes = good;
+    store(bytes, at, value);
+    const auto reader = open_trk("a", FileBytes::own(bytes)).value();
+    const std::vector<std::string> warnings = reader->layout().warnings;
+    return Found{warnings, read_tractogram(*reader, 10, true).value().streamlines.positions};
+  };
+  const std::vector<float> same = {-88, -120, -64};
+  EXPECT_EQ(with(992, std::int32_t{2}), (Found{{}, same}));
+  EXPECT_EQ(with(992, std::int32_t{3}), (Found{{"header: version 3 is read as version 2"}, same}));
+  const std::string no_affine = "header: vox_to_ras is not recorded; it is taken to be the identity";
+  EXPECT_EQ(with(992, std::int32_t{1}), (Found{{"header: version 1 is read as version 2", no_affine}, {1, 2, 2}}));
+  EXPECT_EQ(with(500, 0.0F), (Found{{no_affine}, {1, 2, 2}}));
+  const std::string last_row = "header: the last row of vox_to_ras is not 0 0 0 1 and is ignored";
+  for (const std::size_t at : {488U, 492U, 496U}) EXPECT_EQ(with(at, 1.0F), (Found{{last_row}, same})) << at;
+  EXPECT_EQ(with(500, 2.0F), (Found{{last_row}, same}));
+  EXPECT_EQ(with(16, 0.0F), (Found{{"header: a voxel size of 0 is replaced by 3 from vox_to_ras"}, same}));
+  EXPECT_EQ(with(16, -3.0F).warnings, std::vector<std::string>{"header: the voxel size -3 is negative"});
+  EXPECT_EQ(with(8, std::int16_t{0}), (Found{{"header: a grid of 0 voxels is taken as 1"}, same}));
+  // Voxels 8 - 1 and 9 - 2 along the axes that run the other way.
+  EXPECT_EQ(with(948, std::uint32_t{0}),
+            (Found{{"header: the voxel order is not recorded; it is taken to be LPS, TrackVis's default"},
+                   {-90 + 2 * 8, -126 + 3 * 8, -64}}));
+}
+
+TEST(Trk, names_of_fields_are_made_unique_and_columns_without_one_get_the_name_of_their_kind) {
+  const TemporaryFolder folder;
+  ASSERT_OK(testing::write_example(folder / "a.trk", TractogramFormat::trk));
+  const auto good = file_bytes(folder, "a.trk");
+  const auto with_names = [&](std::string first, std::string second) -> Result<std::vector<DataField>> {
+    auto bytes = good;
+    first.resize(20, '\0');
+    second.resize(20, '\0');
+    std::memcpy(bytes.data() + 38, first.data(), 20);
+    std::memcpy(bytes.data() + 58, second.data(), 20);
+    CGL_TRY_ASSIGN(const auto reader, open_trk("a", FileBytes::own(bytes)));
+    return reader->layout().point_fields;
+  };
+  using namespace std::string_literals;
+  const auto field = [](const char* name, std::int64_t columns) {
+    return DataField{.name = name, .type = float32_type, .columns = columns};
+  };
+  using Fields = std::vector<DataField>;
+  EXPECT_EQ(with_names("fa", "direction\0003"s).value(), (Fields{field("fa", 1), field("direction", 3)}));
+  EXPECT_EQ(with_names("fa", "fa\0003"s).value(), (Fields{field("fa", 1), field("fa_2", 3)}));
+  EXPECT_EQ(with_names("", "fa\0003"s).value(), (Fields{field("fa", 3), field("scalars", 1)}));
+  EXPECT_EQ(with_names("fa\0000"s, "scalars").value(), (Fields{field("scalars", 1), field("scalars_2", 3)}));
+  EXPECT_EQ(with_names("\xb5\xff", "a").value(),
+            (Fields{field("\xc2\xb5\xc3\xbf", 1), field("a", 1), field("scalars", 2)}));
+  for (const std::string& name : {"\0003"s, "a\0x"s, "a\0003x"s, "a\0-1"s}) {
+    EXPECT_TRUE(fails_with(with_names("fa", name), ErrorKind::corrupt, "header: name 1 of the scalars is malformed"));
+  }
+  EXPECT_TRUE(fails_with(with_names("fa", "a\0004"s), ErrorKind::corrupt, "need more than the 4 columns there are"));
+}
+
 TEST(Trk, fields_that_do_not_fit_the_header_are_refused) {
   EXPECT_TRUE(check_trk_field({.name = std::string(20, 'a'), .type = float32_type, .columns = 1}));
   EXPECT_TRUE(check_trk_field({.name = std::string(18, 'a'), .type = float32_type, .columns = 3}));

@@ -4,12 +4,15 @@
 
 #include <bit>
 #include <cstring>
+#include <filesystem>
+#include <set>
 
 #include "formats/tractogram.hpp"
 #include "formats/tractogram_batch.hpp"
 #include "numerics/float16.hpp"
 #include "support/each_device.hpp"
 #include "support/example_tractogram.hpp"
+#include "support/faulty_file_layer.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum {
@@ -156,6 +159,87 @@ TEST(Trx, positions_of_every_type_keep_their_bits) {
   ASSERT_OK(reader->next(read, 10, false));
   EXPECT_EQ(read.positions64, batch.positions64);
   EXPECT_TRUE(read.positions.empty());
+  // Asked for as float, each is rounded once.
+  ASSERT_OK_AND_ASSIGN(const auto again, TractogramReader::open(folder / "a.trx"));
+  ASSERT_OK(again->next(read, 10, true));
+  EXPECT_EQ(read.positions, (std::vector<float>{0.1F, 1e-7F, 3.0F, -44.25F, 1.0F / 3, 1e5F}));
+  EXPECT_TRUE(read.positions64.empty());
+}
+
+TEST(Trx, positions_that_are_not_three_columns_of_floating_numbers_are_refused) {
+  const TemporaryFolder folder;
+  ASSERT_OK(write_example(folder / "a.trx.d", TractogramFormat::trx_folder));
+  std::string name = "positions.3.float32";
+  for (const char* const other : {"positions.3.int32", "positions.3.uint32", "positions.2.float32", "positions.float32",
+                                  "positions.6.float16", "positions.2.int32"}) {
+    std::filesystem::rename(folder / "a.trx.d" / name, folder / "a.trx.d" / other);
+    name = other;
+    EXPECT_TRUE(fails_with(read_tractogram(folder / "a.trx.d"), ErrorKind::corrupt,
+                           "'" + name + "': positions are float16, float32 or float64 in 3 columns"));
+  }
+  std::filesystem::rename(folder / "a.trx.d" / name, folder / "a.trx.d" / "positions.3.float32");
+  EXPECT_TRUE(read_tractogram(folder / "a.trx.d"));
+}
+
+TEST(Trx, positions_of_a_file_begin_at_a_multiple_of_64_bytes) {
+  const TemporaryFolder folder;
+  const std::vector<std::byte> positions = bytes_of(example_batch().positions);
+  const std::string_view stored(reinterpret_cast<const char*>(positions.data()), positions.size());
+  // Headers of five lengths.
+  for (std::int64_t size = 1; size < 65536; size *= 10) {
+    TractogramLayout layout = example_layout(TractogramFormat::trx);
+    layout.reference->size[0] = size;
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         TractogramWriter::create(folder / "a.trx", layout, {.force = true, .sync = false}));
+    ASSERT_OK(writer->append(example_batch()));
+    ASSERT_OK(writer->commit());
+    const std::size_t place = folder.content("a.trx").find(stored);
+    ASSERT_NE(place, std::string::npos);
+    EXPECT_EQ(place % 64, 0U) << size;
+  }
+}
+
+TEST(Trx, a_folder_is_synced_inside_and_out_after_its_files_and_not_where_that_is_not_wanted) {
+  const TemporaryFolder folder;
+  const std::string target = (folder / "a.trx.d").native();
+  for (const bool replaces : {false, true}) {
+    for (const bool sync : {true, false}) {
+      if (!replaces) std::filesystem::remove_all(target);
+      FaultyFileLayer layer;
+      layer.skip_real_syncs();
+      ASSERT_OK(
+          write_example(target, TractogramFormat::trx_folder, {.force = replaces, .sync = sync, .layer = &layer}));
+      std::multiset<std::string> synced;
+      std::size_t named = 0;
+      std::size_t outside_synced = 0;
+      std::size_t call_number = 0;
+      for (const RecordedCall& call : layer.trace()) {
+        ++call_number;
+        if (call.other == target) named = call_number;
+        if (call.call != FileCall::sync_folder) continue;
+        if (call.path == folder.path().native()) {
+          outside_synced = call_number;
+        } else if (call.path.find(".partial-") != std::string::npos) {
+          synced.insert(call.path.substr(call.path.find('/', call.path.find(".partial-")) == std::string::npos
+                                             ? call.path.size()
+                                             : call.path.find('/', call.path.find(".partial-"))));
+        }
+      }
+      if (sync) {
+        for (const char* const inside : {"", "/dpv", "/dps", "/groups", "/dpg", "/dpg/left"}) {
+          EXPECT_GE(synced.count(inside), 1U) << inside;
+        }
+        EXPECT_GT(outside_synced, named);
+      } else {
+        EXPECT_TRUE(synced.empty());
+        EXPECT_EQ(outside_synced, 0U);
+      }
+      // An exchange with an old folder goes past the layer.
+      if (!replaces) {
+        EXPECT_GT(named, 0U);
+      }
+    }
+  }
 }
 
 TEST(Trx, an_empty_tractogram_is_written_and_read) {
@@ -211,6 +295,15 @@ TEST(Trx, batches_and_groups_that_do_not_fit_are_refused) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+TEST(Trx, names_have_1_to_200_bytes_and_no_control_characters) {
+  const auto good = [](const std::string& name) { return check_trx_name("group", name).has_value(); };
+  EXPECT_TRUE(good("a b~\xc2\xb5"));
+  EXPECT_TRUE(good(std::string(200, 'a')));
+  EXPECT_FALSE(good(std::string(201, 'a')));
+  EXPECT_FALSE(good("a\x1f"));
+  EXPECT_FALSE(good("a\x7f"));
+}
+
 TEST(Trx, headers_say_what_is_wrong_with_them) {
   const std::string affine = "\"VOXEL_TO_RASMM\":[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]";
   const std::string rest = ",\"DIMENSIONS\":[1,2,3],\"NB_STREAMLINES\":4,\"NB_VERTICES\":5}";
@@ -233,6 +326,29 @@ TEST(Trx, headers_say_what_is_wrong_with_them) {
   EXPECT_TRUE(
       refused("{" + affine + ",\"DIMENSIONS\":[1,2,3],\"NB_STREAMLINES\":\"4\",\"NB_VERTICES\":5}", "whole number"));
   EXPECT_TRUE(refused(std::string(100, '['), "64 levels"));
+  // Counts as others write them, where they are whole numbers that a double holds.
+  const auto counted = [&](const std::string& count) {
+    return parse_trx_header("{" + affine + ",\"DIMENSIONS\":[1,2,3],\"NB_STREAMLINES\":" + count +
+                            ",\"NB_VERTICES\":5}");
+  };
+  EXPECT_EQ(counted("0.0").value().streamlines, 0U);
+  EXPECT_EQ(counted("12.0").value().streamlines, 12U);
+  EXPECT_EQ(counted("9007199254740992.0").value().streamlines, 9007199254740992U);
+  EXPECT_EQ(counted("18446744073709551615").value().streamlines, ~std::uint64_t{0});
+  for (const char* const count : {"12.5", "-1.0", "9007199254740994.0", "null", "true"}) {
+    EXPECT_TRUE(fails_with(counted(count), ErrorKind::corrupt, "NB_STREAMLINES is ")) << count;
+  }
+  const auto sized = [&](const char* size) {
+    return parse_trx_header("{" + affine + ",\"DIMENSIONS\":[1,2," + size +
+                            "],\"NB_STREAMLINES\":4,\"NB_VERTICES\":5}");
+  };
+  EXPECT_EQ(sized("65535").value().reference.size[2], 65535);
+  EXPECT_TRUE(fails_with(sized("65536"), ErrorKind::corrupt, "DIMENSIONS has the size 65536, not 1 to 65535"));
+  EXPECT_TRUE(refused("{\"VOXEL_TO_RASMM\":[1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,\"1\"]" + rest, "4 x 4"));
+  EXPECT_TRUE(refused("{\"VOXEL_TO_RASMM\":[[1,0,0,0],[0,1,0,0],[0,0,1,0],1]" + rest, "4 x 4"));
+  for (const char* const row : {"1,0,0,1", "0,1,0,1", "0,0,1,1", "0,0,0,2"}) {
+    EXPECT_TRUE(refused("{\"VOXEL_TO_RASMM\":[1,0,0,0,0,1,0,0,0,0,1,0," + std::string(row) + "]" + rest, "last row"));
+  }
   // Room for any counts: the same length.
   EXPECT_EQ(
       format_trx_header({.reference = {}, .streamlines = 0, .points = 0}, 400).size(),

@@ -61,6 +61,17 @@ TEST(Float16, every_float16_survives_the_way_to_float_and_back) {
   }
 }
 
+TEST(Float16, a_nan_keeps_its_sign_and_payload_and_becomes_quiet_on_the_way_back) {
+  for (const std::uint32_t sign : {0u, 0x8000u}) {
+    for (std::uint32_t payload = 1; payload < 0x400u; ++payload) {
+      const auto float16 = static_cast<std::uint16_t>(sign | 0x7c00u | payload);
+      const std::uint32_t bits = float16_to_float_bits(float16);
+      ASSERT_EQ(bits, (sign << 16) | 0x7f800000u | (payload << 13));
+      ASSERT_EQ(float_bits_to_float16(bits), std::uint32_t{float16} | 0x200u);
+    }
+  }
+}
+
 TEST(Float16, floats_become_the_float16_that_the_compiler_gives) {
   expect_agreement_with_stride(4099);
 }

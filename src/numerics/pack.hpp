@@ -66,7 +66,6 @@ struct Pack {
   friend CGL_INLINE Mask operator<(Pack a, Pack b) { return {a.lanes < b.lanes}; }
   friend CGL_INLINE Mask operator<=(Pack a, Pack b) { return {a.lanes <= b.lanes}; }
   friend CGL_INLINE Mask operator>(Pack a, Pack b) { return {a.lanes > b.lanes}; }
-  friend CGL_INLINE Mask operator>=(Pack a, Pack b) { return {a.lanes >= b.lanes}; }
 };
 
 template <class Real, int Width>

@@ -1,0 +1,138 @@
+#include "formats/zip_archive.hpp"
+
+#include <gtest/gtest.h>
+
+#include "formats/crc32.hpp"
+#include "formats/zip_writer.hpp"
+#include "support/each_device.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace cingulum::zip_archive_tests {
+namespace {
+
+using testing::fails_with;
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+// An archive with these names; the content of each is "content of NAME".
+std::string archive_of(const std::vector<std::string>& names) {
+  const TemporaryFolder folder;
+  const auto write = [&]() -> Status {
+    CGL_TRY_ASSIGN(ZipWriter zip, ZipWriter::create(folder / "a.zip", {.sync = false}));
+    for (const std::string& name : names) {
+      const std::string content = "content of " + name;
+      CGL_TRY(zip.begin_known(name, content.size(), crc32(bytes_of(content))));
+      CGL_TRY(zip.append(bytes_of(content)));
+      CGL_TRY(zip.end());
+    }
+    return zip.commit();
+  };
+  const Status status = write();
+  EXPECT_TRUE(status) << testing::message_of(status);
+  return folder.content("a.zip");
+}
+
+auto read(const std::string& archive) {
+  return read_zip_directory(bytes_of(archive));
+}
+
+const std::string central_mark("PK\1\2", 4);
+const std::string end_mark("PK\5\6", 4);
+
+// `archive` with the number of two bytes at `offset` behind the last `mark` changed.
+std::string changed(std::string archive, const std::string& mark, std::size_t offset, unsigned value) {
+  const std::size_t at = archive.rfind(mark) + offset;
+  archive[at] = static_cast<char>(value & 0xffU);
+  archive[at + 1] = static_cast<char>(value >> 8U);
+  return archive;
+}
+
+TEST(ZipArchive, names_that_leave_the_folder_or_are_not_plain_are_refused) {
+  for (const char* const name : {"a", "a/b", "..a", "a.", "a b", "\xc2\xb5"})
+    EXPECT_TRUE(read(archive_of({name}))) << name;
+  for (const char* const name : {"a//b", "./a", "a/.", "..", "../a", "a/../b", "a//"}) {
+    EXPECT_TRUE(fails_with(read(archive_of({name})), ErrorKind::corrupt, "leaves its folder or is not plain")) << name;
+  }
+  EXPECT_TRUE(fails_with(read(archive_of({"/a"})), ErrorKind::corrupt, "absolute names are not allowed"));
+  EXPECT_TRUE(fails_with(read(archive_of({"a\\b"})), ErrorKind::corrupt, "a backslash in the name is not allowed"));
+  EXPECT_TRUE(fails_with(read(archive_of({"c:a"})), ErrorKind::corrupt, "a colon in the name is not allowed"));
+  for (const char* const name : {"a\x1f", "a\x7f", "a\n"}) {
+    EXPECT_TRUE(fails_with(read(archive_of({name})), ErrorKind::corrupt, "control characters"));
+  }
+  EXPECT_TRUE(fails_with(read(archive_of({"a", "b", "a"})), ErrorKind::corrupt, "two entries have the name 'a'"));
+}
+
+TEST(ZipArchive, what_is_encrypted_a_link_or_packed_otherwise_is_refused) {
+  const std::string good = archive_of({"a", "b"});
+  ASSERT_OK(read(good));
+  const auto refused = [&](std::size_t offset, unsigned value, const char* why) {
+    return fails_with(read(changed(good, central_mark, offset, value)), ErrorKind::corrupt, why);
+  };
+  for (const unsigned bit : {0U, 6U, 13U}) EXPECT_TRUE(refused(8, 1U << bit, "entry 'b' is encrypted")) << bit;
+  for (const unsigned method : {1U, 7U, 9U, 12U}) EXPECT_TRUE(refused(10, method, "is not supported (known: 0 stored"));
+  EXPECT_TRUE(refused(34, 1, "lies on disk 1"));
+  EXPECT_TRUE(refused(24, 13, "is stored, but its sizes differ: 12 and 13"));
+  EXPECT_TRUE(refused(12, 1, "flags, method or time differ"));
+  EXPECT_TRUE(refused(16, 1, "sizes or CRC differ"));
+  EXPECT_TRUE(refused(42, 0, "the local header has another name"));
+  EXPECT_TRUE(refused(42, 1, "no local header at byte 1"));
+  EXPECT_TRUE(refused(28, 2, "reaches beyond the directory"));
+  // A link is what a system of the Unix kind calls one.
+  const auto with_type = [&](unsigned maker, unsigned type) {
+    return read(changed(changed(good, central_mark, 4, maker << 8U), central_mark, 40, type));
+  };
+  EXPECT_TRUE(fails_with(with_type(3, 0120777), ErrorKind::corrupt, "entry 'b' is a symbolic link"));
+  EXPECT_TRUE(with_type(3, 0100644));
+  EXPECT_TRUE(with_type(0, 0120777));
+}
+
+TEST(ZipArchive, the_end_record_is_the_one_whose_comment_reaches_to_the_end) {
+  const std::string good = archive_of({"a", "b"});
+  EXPECT_TRUE(fails_with(read(good + "x"), ErrorKind::corrupt, "no end record"));
+  EXPECT_TRUE(fails_with(read("x" + good), ErrorKind::corrupt, "does not end at byte"));
+  for (const unsigned length : {1U, 65535U}) {
+    ASSERT_OK_AND_ASSIGN(const auto entries, read(changed(good, end_mark, 20, length) + std::string(length, 'c')));
+    EXPECT_EQ(entries.size(), 2U);
+  }
+  EXPECT_TRUE(fails_with(read(changed(good, end_mark, 20, 1)), ErrorKind::corrupt, "no end record"));
+  // A comment that is an end record of its own.
+  const std::string own = good.substr(good.size() - 22);
+  EXPECT_TRUE(
+      fails_with(read(changed(good, end_mark, 20, 22) + own), ErrorKind::corrupt, "two end records are possible"));
+  for (const std::size_t disk : {4U, 6U}) {
+    EXPECT_TRUE(fails_with(read(changed(good, end_mark, disk, 1)), ErrorKind::corrupt, "several disks"));
+  }
+  EXPECT_TRUE(
+      fails_with(read(changed(changed(good, end_mark, 4, 1), end_mark, 6, 1)), ErrorKind::corrupt, "several disks"));
+  EXPECT_TRUE(fails_with(read(changed(good, end_mark, 8, 1)), ErrorKind::corrupt, "several disks"));
+  const auto with_entries = [&](unsigned count) {
+    return read(changed(changed(good, end_mark, 8, count), end_mark, 10, count));
+  };
+  EXPECT_TRUE(fails_with(with_entries(1), ErrorKind::corrupt, "bytes more than its 1 entries"));
+  EXPECT_TRUE(fails_with(with_entries(3), ErrorKind::corrupt, "3 entries do not fit a directory"));
+  EXPECT_TRUE(fails_with(with_entries(65535), ErrorKind::corrupt, "a zip64 record that is not there"));
+  EXPECT_TRUE(fails_with(read(std::string(21, 'x')), ErrorKind::corrupt, "21 bytes are too few"));
+}
+
+TEST(ZipArchive, content_is_checked_by_its_crc) {
+  std::string archive = archive_of({"a", "b"});
+  ASSERT_OK_AND_ASSIGN(const auto entries, read(archive));
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[1].name, "b");
+  EXPECT_EQ(archive.substr(static_cast<std::size_t>(entries[1].offset), static_cast<std::size_t>(entries[1].bytes)),
+            "content of b");
+  EXPECT_TRUE(verify_entry(bytes_of(archive), entries[1]));
+  archive[static_cast<std::size_t>(entries[1].offset)] = 'k';
+  EXPECT_TRUE(verify_entry(bytes_of(archive), entries[0]));
+  EXPECT_FALSE(verify_entry(bytes_of(archive), entries[1]));
+}
+
+TEST(ZipArchive, looks_like_one_by_its_first_four_bytes) {
+  for (const char* const mark : {"PK\3\4", "PK\5\6", "PK\6\6"}) EXPECT_TRUE(looks_like_zip(bytes_of(mark)));
+  for (const char* const mark : {"PK\3", "PK\1\2", "TRACK", ""}) EXPECT_FALSE(looks_like_zip(bytes_of(mark)));
+}
+
+}  // namespace
+}  // namespace cingulum::zip_archive_tests
