@@ -394,7 +394,7 @@ TEST_P(WebgpuTracking, refines_as_the_cpu_does_where_the_surface_is_no_hill) {
         test::add_lobe(2, ridge, 1, c);
         test::add_lobe(2, valley, -0.7, c);
       });
-  for (const double angle : {15.0, 25.0, 40.0}) {
+  for (const double angle : {10.0, 25.0, 40.0}) {
     for (const Vec3d start : {saddle, valley, test::unit(saddle + valley)}) {
       GivenDirections directions;
       directions.directions.assign(
