@@ -193,6 +193,9 @@ TEST(Bootstrap, percentiles_lie_between_order_statistics) {
   const PercentileInterval two = percentile_interval({nan, 10, nan, 0});
   EXPECT_DOUBLE_EQ(two.low, 0.25);
   EXPECT_DOUBLE_EQ(two.high, 9.75);
+  const PercentileInterval four = percentile_interval({9, 1, 0, 4});  // places 0.075 and 2.925
+  EXPECT_DOUBLE_EQ(four.low, 0.075);
+  EXPECT_DOUBLE_EQ(four.high, 4 + 0.925 * 5);
   EXPECT_EQ(percentile_interval({7}).low, 7);
   EXPECT_EQ(percentile_interval({7}).high, 7);
   EXPECT_TRUE(std::isnan(percentile_interval({nan}).low) && std::isnan(percentile_interval({}).high));
