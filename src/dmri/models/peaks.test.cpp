@@ -129,6 +129,18 @@ TEST(peaks, options_outside_their_range_are_refused) {
   EXPECT_FALSE(PeakFinder::create(half, {.min_separation_deg = 91}).has_value());
   EXPECT_FALSE(PeakFinder::create(half, {.max_peaks = 0}).has_value());
   EXPECT_TRUE(PeakFinder::create(sphere_of("small-full"), {.min_separation_deg = 91}).has_value());
+  // Limits belong to what is possible.
+  EXPECT_FALSE(PeakFinder::create(half, {.relative_threshold = -0.01}).has_value());
+  EXPECT_TRUE(PeakFinder::create(half, {.relative_threshold = 0}).has_value());
+  EXPECT_TRUE(PeakFinder::create(half, {.relative_threshold = 1}).has_value());
+  EXPECT_FALSE(PeakFinder::create(half, {.min_separation_deg = -1}).has_value());
+  EXPECT_TRUE(PeakFinder::create(half, {.min_separation_deg = 0}).has_value());
+  EXPECT_TRUE(PeakFinder::create(half, {.min_separation_deg = 90}).has_value());
+  EXPECT_TRUE(PeakFinder::create(sphere_of("small-full"), {.min_separation_deg = 180}).has_value());
+  EXPECT_FALSE(PeakFinder::create(sphere_of("small-full"), {.min_separation_deg = 181}).has_value());
+  const auto directions = static_cast<std::uint32_t>(half.size());
+  EXPECT_TRUE(PeakFinder::create(half, {.max_peaks = directions}).has_value());
+  EXPECT_FALSE(PeakFinder::create(half, {.max_peaks = directions + 1}).has_value());
 }
 
 }  // namespace

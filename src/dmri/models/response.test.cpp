@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/argument_name.hpp"
 #include "base/thread_pool.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "support/each_device.hpp"
@@ -116,6 +117,35 @@ TEST(VolumeSelection, a_shell_keeps_all_its_volumes) {
   ASSERT_OK_AND_ASSIGN(const VolumeSelection all, select_volumes(table, ShellChoice::all_volumes, std::nullopt, 50));
   EXPECT_EQ(all.volumes.size(), 7u);
   EXPECT_TRUE(all.warnings.empty());
+}
+
+// The shell at 950 to 1010, named by numbers in it, 80 beside it and one more; among equally near ones the lower.
+TEST(VolumeSelection, a_shell_is_named_by_a_number_in_its_range_or_at_most_80_beside_it) {
+  GradientTable table;
+  table.b_values = {0, 1010, 950, 1150, 50, 51};
+  table.vectors.resize(6, {1, 0, 0});
+  struct Named {
+    double b;
+    std::size_t volume;  // the first that is weighted; 0: refused
+  };
+  for (const Named& named : {Named{951, 1}, Named{1009, 1}, Named{870, 1}, Named{869, 0}, Named{1080, 1},
+                             Named{1081, 3}, Named{1230, 3}, Named{1231, 0}, Named{131, 5}, Named{132, 0}}) {
+    const auto found = select_volumes(table, ShellChoice::all_volumes, named.b, 50);
+    ASSERT_EQ(found.has_value(), named.volume != 0) << named.b;
+    if (!found) continue;
+    ASSERT_FALSE(found->weighted.empty()) << named.b;
+    EXPECT_EQ(found->volumes[found->weighted.front()], named.volume) << named.b;
+    EXPECT_EQ(found->weighted.size(), named.volume == 1 ? 2u : 1u) << named.b;
+    // What is as large as the threshold is not weighted.
+    EXPECT_EQ(found->b0.size(), 2u) << named.b;
+    EXPECT_TRUE(found->warnings.empty());
+  }
+  ASSERT_OK_AND_ASSIGN(const VolumeSelection highest, select_volumes(table, ShellChoice::one_shell, std::nullopt, 50));
+  ASSERT_EQ(highest.warnings.size(), 1u);
+  EXPECT_EQ(highest.warnings[0],
+            fmt::format("shells at b = 51 (1 volumes), 980 (2 volumes), 1150 (1 volumes): the model "
+                        "takes one, the highest; {} B takes another",
+                        argument_name("shell")));
 }
 
 TEST(VolumeSelection, a_shell_that_is_not_there_is_refused_with_those_that_are) {

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "dmri/phantom/phantom_presets.hpp"
 #include "support/each_device.hpp"
@@ -109,6 +112,107 @@ TEST(PhantomBundle, every_preset_is_sound_and_inside_its_box) {
       }
     }
   }
+}
+
+// Scores of today are compared with those of yesterday: the brain is the same brain. Lengths and volumes as they are,
+// the right side a mirror image of the left.
+TEST(PhantomBundle, the_brain_has_the_bundles_and_tissues_of_the_table) {
+  ASSERT_OK_AND_ASSIGN(const PhantomModel model, phantom_preset("brain", {}));
+  struct Row {
+    const char* name;
+    std::size_t pieces;
+    double length_mm;
+    double volume_ml;
+  };
+  const Row rows[] = {
+      {"callosum_genu", 6, 122.0760, 28.7845},
+      {"callosum_prefrontal", 6, 117.2623, 30.3301},
+      {"callosum_premotor", 6, 106.5515, 27.1570},
+      {"callosum_motor", 6, 102.5175, 25.7284},
+      {"callosum_sensory", 6, 102.4517, 25.6984},
+      {"callosum_parietal", 6, 107.2473, 27.1698},
+      {"callosum_occipital", 6, 118.1914, 24.9138},
+      {"callosum_temporal", 6, 117.3098, 17.4272},
+      {"anterior_commissure", 6, 128.4820, 6.6174},
+      {"corticospinal_left", 5, 119.2965, 24.0675},
+      {"frontopontine_left", 5, 128.6617, 22.8898},
+      {"parietopontine_left", 5, 105.9761, 15.5872},
+      {"thalamic_anterior_left", 3, 86.4585, 22.6189},
+      {"thalamic_superior_left", 3, 57.6941, 14.4875},
+      {"thalamic_posterior_left", 3, 59.7245, 12.4412},
+      {"optic_radiation_left", 5, 100.9178, 12.2360},
+      {"cerebellar_left", 3, 58.2253, 8.0846},
+      {"cingulum_left", 8, 205.4009, 14.8464},
+      {"slf_superior_left", 4, 128.4025, 24.8949},
+      {"slf_middle_left", 4, 115.7978, 22.4902},
+      {"arcuate_left", 6, 159.2191, 26.8779},
+      {"inferior_fronto_occipital_left", 5, 167.9363, 25.3041},
+      {"inferior_longitudinal_left", 4, 118.6771, 21.0347},
+      {"middle_longitudinal_left", 3, 101.1735, 17.6493},
+      {"uncinate_left", 4, 103.9774, 14.9278},
+      {"frontal_aslant_left", 3, 78.2558, 12.2351},
+      {"vertical_occipital_left", 3, 59.6311, 8.6888},
+      {"fornix_left", 6, 97.3500, 2.0673},
+  };
+  std::map<std::string, const BundleShape*> by_name;
+  for (const BundleShape& shape : model.bundles) by_name[shape.name] = &shape;
+  EXPECT_EQ(by_name.size(), model.bundles.size());
+  for (const Row& row : rows) {
+    ASSERT_TRUE(by_name.contains(row.name)) << row.name;
+    ASSERT_OK_AND_ASSIGN(const Bundle bundle, Bundle::create(*by_name[row.name]));
+    EXPECT_EQ(bundle.shape().pieces.size(), row.pieces) << row.name;
+    EXPECT_NEAR(bundle.length(), row.length_mm, 1e-3) << row.name;
+    EXPECT_NEAR(bundle.volume_mm3() / 1000, row.volume_ml, 1e-3) << row.name;
+  }
+  // Short bundles, and the sides.
+  std::size_t sides = 0, short_ones = 0;
+  double short_length = 0;
+  for (const auto& [name, shape] : by_name) {
+    if (!name.ends_with("_left")) continue;
+    ++sides;
+    const std::string right_name = name.substr(0, name.size() - 5) + "_right";
+    ASSERT_TRUE(by_name.contains(right_name)) << right_name;
+    ASSERT_OK_AND_ASSIGN(const Bundle left, Bundle::create(*shape));
+    ASSERT_OK_AND_ASSIGN(const Bundle right, Bundle::create(*by_name[right_name]));
+    ASSERT_EQ(left.curve().sample_count(), right.curve().sample_count()) << name;
+    for (std::size_t i = 0; i < left.curve().sample_count(); ++i) {
+      const Vec3d a = left.curve().sample(i), b = right.curve().sample(i);
+      EXPECT_LT(numerics::length(Vec3d{-a.x, a.y, a.z} - b), 1e-9) << name;
+    }
+    EXPECT_NEAR(left.volume_mm3(), right.volume_mm3(), 1e-6) << name;
+    if (!name.starts_with("short_")) continue;
+    ++short_ones;
+    short_length += left.length();
+  }
+  EXPECT_EQ(sides, 60U);
+  EXPECT_EQ(short_ones, 41U);
+  EXPECT_NEAR(short_length, 1918.05, 1e-2);
+  EXPECT_EQ(model.bundles.size(), 9 + 2 * sides);
+
+  // Its own tissues, not the box of the others.
+  using Form = TissueRegion::Form;
+  const auto fluid = [](Vec3d centre, Vec3d half) {
+    return TissueRegion{Tissue::fluid, Form::ellipsoid, centre, half};
+  };
+  const std::vector<TissueRegion> regions = {{Tissue::grey_matter, Form::ellipsoid, {0, 0, 0}, {75, 95, 69}},
+                                             fluid({-9, 0, 13}, {5, 30, 6}),
+                                             fluid({-18, -36, 4}, {5, 14, 7}),
+                                             fluid({-30, -16, -14}, {4, 14, 4}),
+                                             fluid({9, 0, 13}, {5, 30, 6}),
+                                             fluid({18, -36, 4}, {5, 14, 7}),
+                                             fluid({30, -16, -14}, {4, 14, 4}),
+                                             fluid({0, -6, -2}, {2.5, 14, 9}),
+                                             fluid({0, 0, 52}, {1.5, 90, 22}),
+                                             fluid({0, 72, 8}, {1.5, 24, 30})};
+  EXPECT_TRUE(model.regions == regions);
+}
+
+TEST(PhantomBundle, presets_without_tissues_of_their_own_get_a_box_of_grey_matter) {
+  ASSERT_OK_AND_ASSIGN(const PhantomModel model, phantom_preset("straight", {}));
+  const Vec3d half = model.extent_mm * 0.5;
+  const std::vector<TissueRegion> box = {{.tissue = Tissue::grey_matter, .half = {half.x - 3, half.y - 3, half.z - 3}}};
+  EXPECT_TRUE(model.regions == box);
+  EXPECT_TRUE(testing::fails_with(phantom_preset("cube", {}), ErrorKind::invalid_argument, "no phantom 'cube'"));
 }
 
 TEST(PhantomBundle, unsound_bundles_are_refused_by_name) {

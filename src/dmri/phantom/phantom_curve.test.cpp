@@ -101,7 +101,10 @@ TEST(PhantomCurve, unsound_pieces_are_refused) {
   EXPECT_TRUE(testing::fails_with(Curve::create({line_piece({0, 0, 0}, {5, 0, 0}), line_piece({6, 0, 0}, {9, 0, 0})}),
                                   ErrorKind::invalid_argument, "does not continue"));
   EXPECT_TRUE(testing::fails_with(Curve::create({line_piece({0, 0, 0}, {5, 0, 0}), line_piece({5, 0, 0}, {5, 5, 0})}),
-                                  ErrorKind::invalid_argument, "does not continue"));
+                                  ErrorKind::invalid_argument, "piece 1 does not continue piece 0"));
+  EXPECT_TRUE(testing::fails_with(Curve::create({line_piece({0, 0, 0}, {5, 0, 0}), line_piece({5, 0, 0}, {8, 0, 0}),
+                                                 line_piece({8, 1, 0}, {9, 1, 0})}),
+                                  ErrorKind::invalid_argument, "piece 2 does not continue piece 1"));
   EXPECT_TRUE(
       testing::fails_with(Curve::create({line_piece({0, 0, 0}, {NAN, 0, 0})}), ErrorKind::invalid_argument, "finite"));
   EXPECT_TRUE(

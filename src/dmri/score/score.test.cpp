@@ -169,6 +169,38 @@ TEST(Bootstrap, weights_are_drawn_by_the_counters_of_the_contract) {
   }
 }
 
+// P(X <= k) of Poisson(1) is the sum of 1 / (e j!) for j up to k; the table is at most one unit of 2^-16 off.
+TEST(Bootstrap, a_weight_is_the_number_of_cumulative_probabilities_reached) {
+  double term = std::exp(-1.0), sum = 0;
+  std::uint32_t number = 0;
+  for (std::uint32_t k = 0; k < 8; ++k) {
+    if (k > 0) term /= k;
+    sum += term;
+    while (number < 65536 && poisson_weight(number) <= k) ++number;
+    EXPECT_NEAR(number, sum * 65536, 1) << k;
+    EXPECT_EQ(poisson_weight(number - 1), k);
+    EXPECT_EQ(poisson_weight(number), k + 1);
+  }
+  EXPECT_EQ(number, 65535u);
+}
+
+TEST(Bootstrap, percentiles_lie_between_order_statistics) {
+  std::vector<double> values;
+  for (int i = 40; i >= 0; --i) values.push_back(i);  // 2.5 % of 40 is 1
+  EXPECT_DOUBLE_EQ(percentile_interval(values).low, 1);
+  EXPECT_DOUBLE_EQ(percentile_interval(values).high, 39);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const PercentileInterval two = percentile_interval({nan, 10, nan, 0});
+  EXPECT_DOUBLE_EQ(two.low, 0.25);
+  EXPECT_DOUBLE_EQ(two.high, 9.75);
+  const PercentileInterval four = percentile_interval({9, 1, 0, 4});  // places 0.075 and 2.925
+  EXPECT_DOUBLE_EQ(four.low, 0.075);
+  EXPECT_DOUBLE_EQ(four.high, 4 + 0.925 * 5);
+  EXPECT_EQ(percentile_interval({7}).low, 7);
+  EXPECT_EQ(percentile_interval({7}).high, 7);
+  EXPECT_TRUE(std::isnan(percentile_interval({nan}).low) && std::isnan(percentile_interval({}).high));
+}
+
 TEST(Bootstrap, an_interval_of_a_mean_is_what_theory_says) {
   // 1000 streamlines, 300 valid: the share's standard error is sqrt(0.3 0.7 / 1000) = 0.0145.
   const auto truth = read_phantom(phantom_folder("straight"));

@@ -235,6 +235,20 @@ TEST(sphere, hulls_of_random_points_have_no_point_outside_any_face) {
   }
 }
 
+// Minus zero and zero are one direction, and have one text and one set of bits.
+TEST(sphere, no_direction_has_a_minus_zero) {
+  const std::vector<Vec3d> octahedron = {{1, -0.0, -0.0}, {-1, -0.0, 0},   {-0.0, 1, -0.0},
+                                         {0, -1, -0.0},   {-0.0, -0.0, 1}, {-0.0, 0, -1}};
+  for (const bool full : {false, true}) {
+    const auto made = make_sphere("octahedron", octahedron, full);
+    ASSERT_TRUE(made.has_value()) << made.error().message();
+    EXPECT_EQ(made->size(), full ? 6U : 3U);
+    for (const Vec3d v : made->directions) {
+      for (const double component : {v.x, v.y, v.z}) EXPECT_TRUE(component != 0 || !std::signbit(component)) << full;
+    }
+  }
+}
+
 TEST(sphere, what_is_no_sphere_is_refused_with_the_reason) {
   const auto message = [](std::string_view text, bool full) {
     const auto sphere = parse_sphere("s", text, full);

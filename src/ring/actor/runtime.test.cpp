@@ -177,6 +177,28 @@ TEST(runtime, options_out_of_range_are_refused_with_the_value) {
   }
 }
 
+// Each duration has to be above nothing, and the message says which was not.
+TEST(runtime, every_option_is_checked_and_named) {
+  EXPECT_TRUE(check_options("echo", {}));
+  const auto expect_refused = [](const char* what, const auto& change) {
+    ActorOptions options;
+    change(options);
+    const Status checked = check_options("echo", options);
+    ASSERT_FALSE(checked) << what;
+    EXPECT_EQ(checked.error().kind(), ErrorKind::invalid_argument) << what;
+    EXPECT_EQ(checked.error().message().find(std::string("actor 'echo': ") + what), 0u) << checked.error().message();
+  };
+  expect_refused("inbox_capacity 3 is not a power of two", [](ActorOptions& o) { o.inbox_capacity = 3; });
+  expect_refused("outbox_capacity 0 is not a power of two", [](ActorOptions& o) { o.outbox_capacity = 0; });
+  expect_refused("stall_limit of 0 ns is not above 0", [](ActorOptions& o) { o.stall_limit = 0ns; });
+  expect_refused("restart.window of -1 ns is not above 0", [](ActorOptions& o) { o.restart.window = -1ns; });
+  expect_refused("restart.back_off of 0 ns is not above 0", [](ActorOptions& o) { o.restart.back_off = 0ns; });
+  expect_refused("restart.max_back_off of 0 ns is not above 0", [](ActorOptions& o) { o.restart.max_back_off = 0ns; });
+  expect_refused("restart.cool_down of 0 ns is not above 0", [](ActorOptions& o) { o.restart.cool_down = 0ns; });
+  expect_refused("fairness_interval 0 is not at least 1", [](ActorOptions& o) { o.fairness_interval = 0; });
+  EXPECT_FALSE(check_options("", {}));
+}
+
 TEST(runtime, what_is_sent_comes_back_through_the_output) {
   const auto runtime = make_runtime();
   ASSERT_TRUE(runtime->launch("double", Doubler{}, small()));
@@ -685,6 +707,27 @@ TEST(runtime, a_message_whose_time_ends_in_the_queue_is_lost_and_its_asker_is_to
   EXPECT_FALSE(actor->receive(0ns)) << "what had expired was answered";
   EXPECT_EQ(actor->telemetry().loss.expired, 1u);
   EXPECT_EQ(runtime->telemetry().lost, 1u);
+}
+
+// Who waits for room says why he stopped: his own patience, or the time that the message had to live.
+TEST(runtime, a_send_without_room_tells_its_timeout_from_the_time_to_live) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("echo", Echo{}, small(1)).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  ASSERT_TRUE(actor->send(number(1)));
+  const Status impatient = actor->send(number(2), {.timeout = 1ms, .time_to_live = 60s});
+  ASSERT_FALSE(impatient);
+  EXPECT_EQ(impatient.error().kind(), ErrorKind::timed_out);
+  EXPECT_EQ(impatient.error().message(), "actor 'echo': no room in its queue of 1 messages in time");
+  EXPECT_EQ(actor->telemetry().loss.rejected, 1u);
+  EXPECT_EQ(actor->telemetry().loss.expired, 0u);
+  const Status short_lived = actor->send(number(3), {.timeout = 60s, .time_to_live = 1ms});
+  ASSERT_FALSE(short_lived);
+  EXPECT_EQ(short_lived.error().kind(), ErrorKind::timed_out);
+  EXPECT_EQ(short_lived.error().message(), "actor 'echo': the message's time to live ended before there was room");
+  EXPECT_EQ(actor->telemetry().loss.rejected, 1u);
+  EXPECT_EQ(actor->telemetry().loss.expired, 1u);
 }
 
 // The places for requests in flight: each way in which a request ends gives its place back, clean.

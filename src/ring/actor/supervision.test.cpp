@@ -213,6 +213,25 @@ struct FailsLate {
   }
 };
 
+// Virtual time that passes is felt at once: who waited for it has gone on when advance() comes back.
+TEST(supervision, a_body_that_waited_for_the_time_goes_on_as_it_passes) {
+  Stage stage;
+  ActorOptions options;
+  options.inbox_capacity = options.outbox_capacity = 8;
+  const ActorHandle actor = stage.runtime->launch("late", FailsLate{&stage.schedule}, options).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->send(number(5)));
+  stage.schedule.run_until_idle();
+  const std::uint64_t turns = stage.schedule.turns();
+  stage.schedule.run_until_idle();
+  EXPECT_EQ(stage.schedule.turns(), turns) << "nobody has anything to do";
+  stage.schedule.advance(999ms);
+  EXPECT_EQ(actor->telemetry().outbox_depth, 0u);
+  stage.schedule.advance(1ms);
+  EXPECT_GT(stage.schedule.turns(), turns);
+  EXPECT_EQ(actor->telemetry().outbox_depth, 1u);
+}
+
 TEST(supervision, a_circuit_that_opened_while_the_actor_was_deactivated_closes_behind_its_gate) {
   Stage stage;
   ActorOptions options;

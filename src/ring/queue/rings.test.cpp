@@ -213,6 +213,32 @@ TEST(rings, bands_follow_the_priorities_of_the_wire) {
   EXPECT_EQ(band_of_priority(0), Band::low);
 }
 
+// Size, band, marks and source share one word: each comes back, and none touches another.
+TEST(rings, the_parts_of_the_flags_do_not_touch_each_other) {
+  for (const std::uint16_t source :
+       {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{0x8000}, std::uint16_t{0xffff}}) {
+    for (const Band band : {Band::system, Band::high, Band::normal, Band::low}) {
+      for (const std::uint32_t bytes : {0u, 1u, 32u, static_cast<std::uint32_t>(payload_capacity)}) {
+        Message message;
+        message.header.flags = ~0u & ~static_cast<std::uint32_t>(mark_request);
+        message.set_source(source);
+        message.set_payload_bytes(bytes);
+        message.set_band(band);
+        EXPECT_EQ(message.source(), source);
+        EXPECT_EQ(message.band(), band);
+        EXPECT_EQ(message.payload_bytes(), bytes);
+        EXPECT_FALSE(message.has(mark_request));
+        message.header.flags |= mark_request;
+        EXPECT_EQ(message.source(), source);
+        EXPECT_EQ(message.band(), band);
+        EXPECT_EQ(message.payload_bytes(), bytes);
+        EXPECT_TRUE(message.has(mark_request));
+        EXPECT_EQ(message.header.flags >> 16, source);
+      }
+    }
+  }
+}
+
 TEST(rings, a_reply_keeps_correlation_band_and_mark_of_its_request) {
   Message request = make_message(Number{5}, 77, Band::high);
   request.header.flags |= mark_request;

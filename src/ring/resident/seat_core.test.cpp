@@ -790,6 +790,24 @@ TEST(SeatLanes, idle_seats_park_together_and_go_on_where_they_were) {
   });
 }
 
+// However late it is when the grid is launched: a seat is idle from its first look on.
+TEST(SeatLanes, an_idle_seat_does_not_park_before_its_time) {
+  for_every_seed([](std::uint64_t seed) -> std::string {
+    Draw draw(seed);
+    LaneGrid::Options options = draw.options(seed, 1);
+    options.park_after_ns = 1'000'000;
+    LaneGrid grid(options);
+    grid.plan(0, LaneBody::echo, Echo{}, draw.rings());
+    if (seed % 2 == 0) grid.give_command(0, SeatCommand::run);  // else it waits for an actor
+    grid.launch();
+    grid.lanes().pass_time(1'000'000'000);
+    const std::uint64_t begin = grid.lanes().look_at_clock();
+    STORY_CHECK(grid.until("a grid that parks", [&] { return grid.lanes().has_ended(); }));
+    STORY_CHECK(grid.lanes().look_at_clock() - begin >= options.park_after_ns);
+    return "";
+  });
+}
+
 // Parked whenever nothing came for a moment, and launched again: messages that come while the seats vote are delivered
 // once, by this launch or the next, and wires go on where they were.
 TEST(SeatLanes, seats_that_park_all_the_time_lose_nothing_in_rings_and_wires) {

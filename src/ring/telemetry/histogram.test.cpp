@@ -63,5 +63,29 @@ TEST(latency_histogram, quantiles_of_few_values_are_those_values) {
   EXPECT_EQ(one.summary().min_ns, 7u);
 }
 
+// No time at all is a time too, whether it comes first or last.
+TEST(latency_histogram, the_smallest_of_all_is_zero_where_zero_was_recorded) {
+  for (const bool first : {true, false}) {
+    LatencyHistogram histogram;
+    histogram.record(first ? 0 : 5);
+    histogram.record(first ? 5 : 0);
+    const LatencySummary summary = histogram.summary();
+    EXPECT_EQ(summary.count, 2u);
+    EXPECT_EQ(summary.min_ns, 0u);
+    EXPECT_EQ(summary.max_ns, 5u);
+    EXPECT_EQ(summary.mean_ns, 2u);
+    EXPECT_EQ(summary.p50_ns, 0u);
+  }
+}
+
+// Sixteen buckets for each power of two: their last values by hand.
+TEST(latency_histogram, buckets_end_at_sixteenths_of_powers_of_two) {
+  const std::pair<std::uint64_t, std::uint64_t> ends[] = {{15, 15}, {16, 16}, {31, 31},     {32, 33},    {33, 33},
+                                                          {34, 35}, {63, 63}, {1000, 1023}, {1024, 1087}};
+  for (const auto& [value, end] : ends) {
+    EXPECT_EQ(LatencyHistogram::upper_bound_ns(LatencyHistogram::bucket_of(value)), end) << value;
+  }
+}
+
 }  // namespace
 }  // namespace cingulum::ring

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -193,6 +194,24 @@ TEST_F(telemetry_page, the_page_of_a_living_process_and_other_files_are_not_take
   std::ofstream(folder_ / "notes.txt") << "mine";
   EXPECT_FALSE(TelemetryPage::create(folder_ / "notes.txt").has_value());
   EXPECT_EQ(std::filesystem::file_size(folder_ / "notes.txt"), 4U);
+}
+
+// As on a full disk: files may not grow beyond a page of memory.
+TEST_F(telemetry_page, a_page_that_cannot_be_made_leaves_no_file) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {4096, 4096};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(3);
+    const auto page = TelemetryPage::create(folder_ / "a.ring", 1u << 20);
+    if (page.has_value()) ::_exit(4);
+    ::_exit(page.error().kind() == ErrorKind::io ? 0 : 5);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  ASSERT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(telemetry_page, a_publisher_shows_what_it_is_given_until_it_goes) {

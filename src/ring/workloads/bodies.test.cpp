@@ -438,6 +438,56 @@ TEST(workload_interrupts, extended_hears_ctrl_c_wherever_it_is) {
   EXPECT_GE(expect_interrupted_at_every_call([&](WorkloadPlace& place) { return run_extended(place, extended); }), 6);
 }
 
+// Two sines (libm's here), a noise of at most 0.6, and in one of a hundred points a peak of 3 to 5 up or down.
+TEST(workload_bodies, the_example_signal_is_two_sines_with_noise_and_peaks) {
+  constexpr std::uint32_t points = 20000;
+  const std::vector<float> signal = example_signal(points, 11).value();
+  ASSERT_EQ(signal.size(), points);
+  std::uint32_t up = 0, down = 0;
+  double square = 0;
+  for (std::uint32_t t = 0; t < points; ++t) {
+    const double sines = std::sin(2 * M_PI * t / 1000) + 0.5 * std::sin(2 * M_PI * t / 100);
+    const double rest = static_cast<double>(signal[t]) - sines;
+    if (std::abs(rest) <= 0.6) {
+      square += rest * rest;
+      continue;
+    }
+    EXPECT_GE(std::abs(rest), 3 - 0.6) << t;
+    EXPECT_LE(std::abs(rest), 5 + 0.6) << t;
+    ++(rest > 0 ? up : down);
+  }
+  // Within five standard deviations of 100 each, and of a noise of 0.1.
+  EXPECT_NEAR(up, 100, 50);
+  EXPECT_NEAR(down, 100, 50);
+  EXPECT_NEAR(square / (points - up - down), 0.01, 0.0006);
+  EXPECT_EQ(example_signal(100, 11).value(), std::vector<float>(signal.begin(), signal.begin() + 100));
+}
+
+// Of an even signal with four peaks these are listed, by their place in the whole signal.
+TEST(workload_bodies, anomalies_are_counted_and_listed_by_their_place_in_the_signal) {
+  std::vector<float> signal(4000);
+  for (std::size_t t = 0; t < signal.size(); ++t) signal[t] = t % 2 == 0 ? 0.1f : -0.1f;
+  const std::vector<std::uint32_t> peaks = {2003, 2499, 2500, 3999};
+  for (const std::uint32_t t : peaks) signal[t] += 20;
+  const auto place = make_cpu_place(1).value();
+  const auto found = run_anomaly(*place, signal, {.batch = 500, .window = 1000, .runs = 2});
+  ASSERT_TRUE(found.has_value()) << found.error().message();
+  EXPECT_EQ(found->batches, 8U);
+  EXPECT_EQ(found->anomalies, peaks.size());
+  EXPECT_EQ(found->first_indices, peaks);
+}
+
+// A graph that is not worth an actor has one all the same. A ring of nodes has equal ranks.
+TEST(workload_bodies, the_smallest_graph_has_an_actor) {
+  const std::vector<Edge> ring = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
+  const auto place = make_cpu_place(2).value();
+  const auto found = run_pagerank(*place, 4, ring, {});
+  ASSERT_TRUE(found.has_value()) << found.error().message();
+  EXPECT_EQ(found->actors, 1U);
+  ASSERT_EQ(found->ranks.size(), 4U);
+  for (const double rank : found->ranks) EXPECT_NEAR(rank, 0.25, 1e-12);
+}
+
 TEST(workload_bodies, random_edges_are_distinct_and_have_no_loops) {
   const auto edges = random_edges(60, 1700, 9);
   ASSERT_TRUE(edges.has_value()) << edges.error().message();

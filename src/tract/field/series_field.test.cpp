@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <random>
 
+#include "base/argument_name.hpp"
 #include "base/atomic_file.hpp"
 #include "formats/nifti.hpp"
 #include "support/temporary_folder.hpp"
@@ -143,6 +145,26 @@ TEST(series_field, a_response_that_cannot_be_estimated_is_told_without_naming_op
   ASSERT_FALSE(made);
   EXPECT_NE(made.error().message().find("estimating the response"), std::string::npos);
   EXPECT_EQ(made.error().message().find("--"), std::string::npos) << made.error().message();
+}
+
+// 37 directions suffice for the 28 coefficients of degree 6, not for the 45 of degree 8.
+TEST(series_field, a_degree_that_directions_do_not_suffice_for_is_lowered_and_told) {
+  const Arrays arrays = make_arrays();
+  const auto pool = ThreadPool::create(2);
+  ASSERT_EQ(arrays.head.table.size(), 1U + 37U);
+  for (const int degree : {6, 8}) {
+    SeriesFieldRequest request = request_for(FieldModel::csa, false);
+    request.field.degree = degree;
+    auto series = series_of_arrays(arrays.head, arrays.values, arrays.mask, request.series, **pool);
+    ASSERT_TRUE(series) << series.error().message();
+    const auto made = make_series_field(std::move(*series), arrays.stop_map, request, **pool, silent);
+    ASSERT_TRUE(made) << made.error().message();
+    const std::string warning = fmt::format("{} 8: 37 directions suffice for 6 only", argument_name("sh_order"));
+    EXPECT_EQ(std::ranges::count(made->prepared.warnings, warning), degree == 8 ? 1 : 0);
+    EXPECT_EQ(made->prepared.facts["degree"], 6);
+    EXPECT_EQ(made->prepared.facts["weighted_volumes"], 37);
+    EXPECT_EQ(made->prepared.facts["b0_volumes"], 1);
+  }
 }
 
 TEST(series_field, a_stopping_map_of_another_size_is_refused) {
@@ -283,6 +305,33 @@ TEST(file_field, an_image_in_memory_gives_the_field_of_its_file) {
   expect_equal(*a, *b);
   EXPECT_EQ(a->stop_map[3], 0.0f);
   EXPECT_GT(a->stop_map[4], 0.0f);
+}
+
+// Diffusivities 3, 1 and 1 turned within the plane of x and y: xx 2, yy 2, zz 1, xy 1 in every order of the file.
+TEST(file_field, the_stopping_map_of_tensors_is_their_anisotropy_in_every_order) {
+  const double expected = std::sqrt(1.5 * (16.0 + 4 + 4) / 9 / 11);  // deviations 4/3, -2/3, -2/3 of 3, 1, 1
+  struct Order {
+    const char* name;
+    std::array<float, 6> tensor;
+  };
+  for (const Order& order :
+       {Order{"mrtrix", {2, 2, 1, 1, 0, 0}}, Order{"fsl", {2, 1, 0, 2, 0, 1}}, Order{"dipy", {2, 1, 2, 0, 0, 1}}}) {
+    Image image;
+    image.geometry.size = {2, 1, 1};
+    image.volumes = 6;
+    for (const float value : order.tensor) {
+      image.values.push_back(0);  // no tensor
+      image.values.push_back(value);
+    }
+    const auto file = take_field_image(
+        image, {.kind = FieldFileKind::tensor, .path = "tensor.nii", .tensor_order = std::string(order.name)});
+    ASSERT_TRUE(file) << file.error().message();
+    const auto map = default_stop_map(*file);
+    ASSERT_TRUE(map) << map.error().message();
+    ASSERT_EQ(map->size(), 2U);
+    EXPECT_EQ((*map)[0], 0.0f) << order.name;
+    EXPECT_NEAR(static_cast<double>((*map)[1]), expected, 1e-6) << order.name;
+  }
 }
 
 }  // namespace

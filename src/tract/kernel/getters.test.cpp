@@ -274,6 +274,79 @@ TEST(Closest, of_two_peaks_at_the_same_angle_takes_the_first) {
   }
 }
 
+// Of peaks on the sphere likewise: two mirror images have the same cosine to the bit.
+TEST(Closest, of_two_directions_of_the_sphere_at_the_same_angle_takes_the_first_peak) {
+  const Bench bench(test::amplitude_field(test::grid(3, 3, 3), sphere("mirror321"), [](Vec3d, Vec3d) { return 1.0; }),
+                    {.getter = Getter::closest});
+  const SphereView& view = bench.input.sphere;
+  const Vec3 ahead{1, 0, 0};
+  int pairs = 0;
+  for (std::uint32_t i = 0; i < bench.input.field.channels; ++i) {
+    for (std::uint32_t j = 0; j < i; ++j) {
+      if (view.x[i] != view.x[j] || view.y[i] != -view.y[j] || view.z[i] != view.z[j] || view.y[i] == 0.0f) continue;
+      ++pairs;
+      for (const auto& [first, second] : {std::pair(i, j), std::pair(j, i)}) {
+        const std::uint32_t peaks[2] = {first, second};
+        EXPECT_EQ(kernel::nearest_peak(view, peaks, 2, ahead), kernel::aligned_direction(view, first, ahead));
+      }
+    }
+  }
+  EXPECT_GT(pairs, 20);
+}
+
+// Equal amplitudes keep the order in which they are stored.
+TEST(InitialDirections, of_equal_stored_peaks_are_in_their_order) {
+  const Vec3d list[4] = {{0, 0, 2}, {-1, 0, 0}, {0, 1, 0}, {0, 2, 0}};
+  const int order[4] = {0, 3, 1, 2};
+  Bench bench(test::peak_field(test::grid(3, 3, 3), 4, [&](Vec3d, Vec3d* to) { std::copy_n(list, 4, to); }),
+              {.getter = Getter::closest});
+  const float position[3] = {1, 1, 1};
+  for (const std::uint32_t limit : {4u, 3u, 2u, 1u}) {
+    bench.input.plan.max_directions = limit;
+    for (const CpuKernels* kernels : {portable_kernels(), avx2_kernels(), avx512_kernels()}) {
+      if (kernels == nullptr) continue;
+      float found[3 * most_initial_directions];
+      ASSERT_EQ(kernels->initial_directions(bench.input, bench.slab(), 0, position, found).count, limit);
+      for (std::uint32_t i = 0; i < limit; ++i) {
+        const Vec3d expected = test::unit(list[order[i]]);
+        EXPECT_EQ(static_cast<double>(found[3 * i]), expected.x) << i;
+        EXPECT_EQ(static_cast<double>(found[3 * i + 1]), expected.y) << i;
+        EXPECT_EQ(static_cast<double>(found[3 * i + 2]), expected.z) << i;
+      }
+    }
+  }
+}
+
+TEST(InitialDirections, of_tensors_lie_on_the_kept_hemisphere) {
+  const Vec3 kept[] = {{0, 0, 1}, {0, -1, 1}, {-1, 0, 1}, {-1, -1, 0.5f}, {1, 0, 0},
+                       {0, 1, 0}, {1, 1, 0},  {-1, 1, 0}, {0, 1, -0.0f},  {1, -0.0f, -0.0f}};
+  for (const Vec3 v : kept) {
+    EXPECT_EQ(kernel::on_kept_hemisphere(v), v) << v.x << " " << v.y << " " << v.z;
+    EXPECT_EQ(kernel::on_kept_hemisphere(-v), v) << v.x << " " << v.y << " " << v.z;
+  }
+}
+
+// A draw that falls on the end of a share belongs to the next one (contract: the first running sum above it).
+TEST(Prob, a_draw_at_the_end_of_a_share_takes_the_next) {
+  float ones[32];
+  std::fill_n(ones, 32, 1.0f);
+  const auto weights = Lanes::load(ones);
+  for (std::uint32_t lane = 0; lane < 32; ++lane) {
+    const numerics::LaneChoice choice = numerics::choose_lane<Lanes>(weights, static_cast<float>(lane) / 32);
+    ASSERT_TRUE(choice.found);
+    EXPECT_EQ(choice.lane, lane);
+    EXPECT_EQ(choice.reached, static_cast<float>(lane));
+    EXPECT_EQ(choice.threshold, static_cast<float>(lane));
+  }
+  // Within the lane likewise: slots 0 and 32, of one and of three, end at one and at four.
+  float rows[64] = {};
+  rows[0] = 1;
+  rows[32] = 3;
+  const auto lane_sums = Lanes::add(Lanes::load(rows), Lanes::load(rows + 32));
+  EXPECT_EQ(kernel::choose_stored<Lanes>(lane_sums, rows, 2, std::nextafter(0.25f, 0.0f)), 0u);
+  EXPECT_EQ(kernel::choose_stored<Lanes>(lane_sums, rows, 2, 0.25f), 32u);
+}
+
 TEST(Peaks, of_the_kernel_are_those_of_the_scalar_finder) {
   std::mt19937 generator(4);
   std::normal_distribution<double> normal;
@@ -387,6 +460,52 @@ TEST(Det, refines_the_direction_to_a_tenth_of_a_degree_and_better) {
   }
   EXPECT_LT(worst, 0.05);
   EXPECT_GT(vertex_error, 2);  // what there was to refine
+}
+
+// f(v) = sum of the curvatures k_i (v . a_i)^2 / 2 has at a_0 the second derivatives k_i in the tangent plane. Where
+// one of them is not negative there is no hill to climb: the direction stays, to the bit, however the axes lie.
+TEST(Det, does_not_refine_at_a_saddle_a_valley_or_a_ridge) {
+  const numerics::HarmonicBasis basis{numerics::HarmonicConvention::descoteaux07_legacy, 2, false};
+  const Sphere directions = sphere("mirror321");
+  const Vec3d start = test::unit({0.3, -0.5, 0.8});
+  const auto float_of = [](Vec3d v) {
+    return Vec3{static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)};
+  };
+  const Vec3 e1_float = numerics::any_perpendicular(float_of(start));
+  const Vec3d e1{static_cast<double>(e1_float.x), static_cast<double>(e1_float.y), static_cast<double>(e1_float.z)};
+  const Vec3d e2 = numerics::cross(start, e1);
+  Eigen::MatrixXd values(static_cast<Eigen::Index>(directions.size()), 6);
+  for (std::size_t i = 0; i < directions.size(); ++i) {
+    double row[6];
+    numerics::evaluate_harmonics(basis, directions.directions[i], row);
+    for (Eigen::Index j = 0; j < 6; ++j) values(static_cast<Eigen::Index>(i), j) = row[j];
+  }
+  struct Surface {
+    double k1, k2;
+    bool hill;
+  };
+  for (const Surface& surface : {Surface{-3, 1, false}, Surface{1, -3, false}, Surface{2, 1, false},
+                                 Surface{-1, 3, false}, Surface{3, -1, false}, Surface{-3, -1, true}}) {
+    for (const double turn_deg : {0.0, 30.0, 45.0, 135.0}) {
+      const double turn = turn_deg * M_PI / 180;
+      const Vec3d a1 = e1 * std::cos(turn) + e2 * std::sin(turn), a2 = e2 * std::cos(turn) - e1 * std::sin(turn);
+      // The point where the surface is level lies a little beside the start.
+      const auto f = [&](Vec3d v) {
+        const double c1 = numerics::dot(v, a1), c2 = numerics::dot(v, a2), c0 = numerics::dot(v, start);
+        return 5 + 0.5 * surface.k1 * c1 * c1 + 0.5 * surface.k2 * c2 * c2 + 0.05 * c0 * (c1 + 0.7 * c2);
+      };
+      Eigen::VectorXd at(static_cast<Eigen::Index>(directions.size()));
+      for (std::size_t i = 0; i < directions.size(); ++i)
+        at[static_cast<Eigen::Index>(i)] = f(directions.directions[i]);
+      const Eigen::VectorXd fitted = values.colPivHouseholderQr().solve(at);
+      const Bench bench(test::harmonic_field(test::grid(2, 2, 2), directions, 2,
+                                             [&](Vec3d, double* c) { std::copy_n(fitted.data(), 6, c); }),
+                        {.getter = Getter::det});
+      kernel::read_record<Lanes>(bench.input, bench.slab(), {0.5f, 0.5f, 0.5f});
+      const Vec3 found = kernel::refine_maximum<Lanes>(bench.input.harmonics, bench.slab().record, float_of(start));
+      EXPECT_EQ(found == float_of(start), !surface.hill) << surface.k1 << " " << surface.k2 << " " << turn_deg;
+    }
+  }
 }
 
 TEST(Tensor, principal_eigenvector_is_that_of_eigen) {
@@ -546,6 +665,56 @@ TEST(Boot, retries_only_as_the_rule_says) {
   }
   EXPECT_LT(found[0], found[1]);
   EXPECT_GT(found[1], 0);
+}
+
+// The rule by hand: the samples of attempts 0, 1, ... below their number, and the cone includes its edge.
+TEST(Boot, makes_as_many_attempts_as_asked_and_takes_a_peak_at_the_greatest_angle) {
+  const auto pool = ThreadPool::create(1).value();
+  Bench bench(boot_field(boot_case(60), false, *pool),
+              {.getter = Getter::boot, .max_angle_deg = 15, .boot_retry = BootRetry::no_peak_or_angle});
+  const float position[3] = {0.3f, 0.8f, 0.5f};
+  const Vec3d across = test::unit(axis_1 + numerics::cross(axis_1, axis_2) * 0.35);
+  const Vec3 ahead{static_cast<float>(across.x), static_cast<float>(across.y), static_cast<float>(across.z)};
+  const float way[3] = {ahead.x, ahead.y, ahead.z};
+  const float limit = bench.input.plan.cos_max_angle;
+  int found_by[4] = {};
+  int on_the_edge = 0;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    float cosines[3];
+    Vec3 nearest[3];
+    for (std::uint32_t attempt = 0; attempt < 3; ++attempt) {
+      kernel::read_record<Lanes>(bench.input, bench.slab(), {position[0], position[1], position[2]});
+      const std::uint32_t count = kernel::sample_peaks<Lanes>(
+          bench.input, bench.slab(), {i, numerics::DrawPurpose::step, 0, 0, 5, attempt}, true, &ahead, 10);
+      nearest[attempt] =
+          count > 0 ? kernel::nearest_peak(bench.input.sphere, bench.slab().peaks, count, ahead) : Vec3{};
+      cosines[attempt] = count > 0 ? numerics::dot(nearest[attempt], ahead) : -2.0f;
+    }
+    for (std::uint32_t attempts = 1; attempts <= 3; ++attempts) {
+      bench.input.plan.boot_attempts = attempts;
+      bench.input.plan.cos_max_angle = limit;
+      const float* const first = std::find_if(cosines, cosines + attempts, [&](float c) { return c >= limit; });
+      float direction[3];
+      const bool found = portable_kernels()->next_direction(bench.input, bench.slab(), i, 5, position, way, direction);
+      ASSERT_EQ(found, first != cosines + attempts) << i << ": " << attempts;
+      if (!found) continue;
+      ++found_by[attempts];
+      const Vec3 expected = nearest[first - cosines];
+      EXPECT_EQ((Vec3{direction[0], direction[1], direction[2]}), expected);
+    }
+    if (!(cosines[0] > 0.5f)) continue;
+    ++on_the_edge;
+    bench.input.plan.boot_attempts = 1;
+    float direction[3];
+    bench.input.plan.cos_max_angle = cosines[0];
+    EXPECT_TRUE(portable_kernels()->next_direction(bench.input, bench.slab(), i, 5, position, way, direction));
+    bench.input.plan.cos_max_angle = std::nextafter(cosines[0], 1.0f);
+    EXPECT_FALSE(portable_kernels()->next_direction(bench.input, bench.slab(), i, 5, position, way, direction));
+  }
+  EXPECT_GT(found_by[1], 0);
+  EXPECT_GT(found_by[2], found_by[1]);
+  EXPECT_GT(found_by[3], found_by[2]);
+  EXPECT_GT(on_the_edge, 10);
 }
 
 // The density of the drawn curvatures over the disc is the support, integrated here in float64 by other code.

@@ -44,6 +44,23 @@ TEST_F(ProbeWords, are_made_where_the_kernel_fits) {
   other = tables_.input;
   other.field.is_float16 = 1;
   EXPECT_FALSE(probes_fit(other));
+  // Every other condition alone.
+  const auto fits_after = [&](const auto& change) {
+    TrackingInput input = tables_.input;
+    change(input);
+    return probes_fit(input);
+  };
+  EXPECT_FALSE(fits_after([](auto& i) { i.plan.getter = static_cast<std::uint32_t>(Getter::prob); }));
+  EXPECT_FALSE(fits_after([](auto& i) { i.field.kind = field_of_harmonics; }));
+  EXPECT_FALSE(fits_after([](auto& i) { i.field.stride += 1; }));
+  EXPECT_TRUE(fits_after([](auto& i) { i.field.stride += 4; }));
+  EXPECT_FALSE(fits_after([](auto& i) { i.sphere.is_hemisphere = 0; }));
+  EXPECT_FALSE(fits_after([](auto& i) { i.nearest.cells += 1; }));
+  EXPECT_TRUE(fits_after([](auto& i) { i.nearest.cells += kernel::packed_cells; }));
+  EXPECT_TRUE(fits_after([](auto& i) { i.field.channels = kernel::packed_slot_mask; }));
+  EXPECT_FALSE(fits_after([](auto& i) { i.field.channels = kernel::packed_slot_mask + 1; }));
+  EXPECT_TRUE(fits_after([](auto& i) { i.plan.ptt_probe_count = 1; }));
+  EXPECT_FALSE(fits_after([](auto& i) { i.plan.ptt_exponent_is_one = 0; }));
   EXPECT_EQ(words_.size(), 4 * probe_offsets(tables_.input).end);
 }
 

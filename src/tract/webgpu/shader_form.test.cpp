@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
+#include <map>
 #include <string>
 
+#include "device/shader_library.hpp"
 #include "support/analytic_field.hpp"
 #include "tract/field/float16_field.hpp"
 #include "tract/paged/device_tables.hpp"
+#include "tract/webgpu/webgpu_shader.hpp"
 
 namespace cingulum::shader_form_tests {
 namespace {
@@ -183,6 +185,63 @@ TEST(ShaderForm, the_files_of_every_getter_on_every_field_are_those_of_the_table
   boot.plan.getter = static_cast<std::uint32_t>(Getter::boot);
   boot.field.kind = field_of_bootstrap;
   EXPECT_EQ(files_of(boot), plain + common + "record.wgsl series_on_sphere.wgsl boot.wgsl");
+}
+
+std::size_t times(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Of degree 4 six harmonics are even along every axis, and three belong to each pair of axes: a text for one shape says
+// each of the 15 once for every group of rows, in its own class, and has no loop left that could be unrolled.
+TEST(ShaderForm, a_text_for_one_shape_unrolls_every_coefficient_in_its_class) {
+  const Field field = series("mirror321", 4);
+  const TrackingPlan plan = make_tracking_plan({.getter = Getter::prob}, field.geometry).value();
+  const DeviceTables tables = make_device_tables(plan, field).value();
+  const FieldPieces pieces{100, 1};
+  const auto text_for = [&](bool specialised) {
+    return make_tracking_shader(tables.input, plan_numbers(tables, pieces, {}), pieces,
+                                {.lanes = LaneForm::workgroup, .specialised = specialised})
+        .text;
+  };
+  const std::string text = text_for(true), general = text_for(false);
+  EXPECT_EQ(times(general, "j == mirror_begin(of_class)"), 1U);
+  EXPECT_EQ(times(text, "j == mirror_begin(of_class)"), 0U);
+  constexpr std::uint32_t begin[5] = {0, 6, 9, 12, 15};
+  const std::uint32_t groups = tables.input.sphere.rows / 4;
+  ASSERT_GT(groups, 1U);
+  for (std::uint32_t of_class = 0; of_class < 4; ++of_class) {
+    for (std::uint32_t j = 0; j < 16; ++j) {
+      const bool member = j >= begin[of_class] && j < begin[of_class + 1];
+      EXPECT_EQ(times(text, fmt::format(" {}u == mirror_begin({}u)", j, of_class)), member ? groups : 0U)
+          << j << " " << of_class;
+    }
+  }
+  EXPECT_EQ(times(text, "sampled_coefficient(of_class"), 0U);
+  EXPECT_GT(times(general, "for (var row = 0u; row < sphere_rows(); row++)"), 3U);
+  // Peaks are sought at seeds alone, and there the loops stay.
+  EXPECT_EQ(times(text, "for (var row = 0u; row < sphere_rows(); row++) {  // unrolled"),
+            times(std::string(embedded_shader("find_peaks.wgsl")),
+                  "for (var row = 0u; row < sphere_rows(); row++) {  // unrolled"));
+}
+
+// What a launch does not say: no directions are given, and no brick bounds the field.
+TEST(ShaderForm, the_numbers_of_a_launch_are_nothing_where_nothing_is_said) {
+  const Field field = amplitudes("mirror321");
+  const TrackingPlan plan = make_tracking_plan({.getter = Getter::prob}, field.geometry).value();
+  const DeviceTables tables = make_device_tables(plan, field).value();
+  std::map<std::string, KernelArgument> numbers;
+  for (const PlanNumber& number : plan_numbers(tables, {100, 1}, {})) {
+    EXPECT_TRUE(numbers.emplace(number.name, number.value).second) << number.name;
+  }
+  for (const char* name : {"seed_count", "first_seed", "budget", "call_shares", "page_capacity", "at_points",
+                           "at_seeds", "at_values", "given_directions"}) {
+    EXPECT_EQ(std::get<std::uint32_t>(numbers.at(name)), 0u) << name;
+  }
+  EXPECT_EQ(std::get<float>(numbers.at("brick_low")), -1e30f);
+  EXPECT_EQ(std::get<float>(numbers.at("brick_high")), 1e30f);
+  EXPECT_EQ(std::get<std::uint32_t>(numbers.at("size_x")), 3u);
 }
 
 }  // namespace

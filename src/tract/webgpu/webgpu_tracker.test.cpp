@@ -345,6 +345,66 @@ TEST_P(WebgpuTracking, ends_at_the_threshold_and_goes_on_at_the_greatest_angle) 
   }
 }
 
+// Ties, which random plans do not meet: equal peaks at the seed, peaks at equal angles, in records and on the sphere.
+// What is right is said by getters.test.cpp.
+TEST_P(WebgpuTracking, takes_the_cpus_choice_among_equals) {
+  const std::vector<Vec3> seeds = {{1, 1, 4}, {1, 4, 4}, {3, 1, 4}, {2, 6, 6}};
+  GivenDirections along_x;
+  along_x.directions.assign(seeds.size(), {1, 0, 0});
+  for (const double side : {1.0, -1.0}) {
+    const Field stored = test::peak_field(test::grid(9, 9, 9), 3, [&](Vec3d p, Vec3d* list) {
+      if (p.x < 3.5) {
+        list[0] = {0, side, 0};
+        list[1] = {1, 0, 0};
+        list[2] = {0, 0, side};
+      } else {
+        list[0] = {0.8, 0.6 * side, 0};
+        list[2] = {0.8, -0.6 * side, 0};
+      }
+    });
+    TrackingPlan plan = plan_for({.getter = Getter::closest}, stored);
+    for (const std::uint32_t directions : {1u, 2u, 3u}) {
+      plan.max_directions = directions;
+      expect_the_cpus(plan, stored, seeds);
+    }
+    expect_the_cpus(plan, stored, seeds, {}, &along_x);
+  }
+  // Two mirror images among the directions of the sphere.
+  const Sphere sphere = named_sphere("mirror321").value();
+  Vec3d image{0, 0, 0};
+  for (const Vec3d v : sphere.directions) {
+    if (v.x > 0.75 && v.x < 0.9 && v.y > 0.3 && v.z > 0) image = v;
+  }
+  ASSERT_GT(image.x, 0);
+  const Field on_sphere = test::amplitude_field(test::grid(9, 9, 9), sphere, [&](Vec3d, Vec3d v) {
+    return v.x == image.x && std::abs(v.y) == image.y && v.z == image.z ? 1.0 : 0.0;
+  });
+  expect_the_cpus(plan_for({.getter = Getter::closest}, on_sphere), on_sphere, seeds, {}, &along_x);
+  expect_the_cpus(plan_for({.getter = Getter::det}, on_sphere), on_sphere, seeds, {}, &along_x);
+}
+
+// Along a saddle the greatest value in the cone lies on the cone's edge, where there is no hill to climb.
+TEST_P(WebgpuTracking, refines_as_the_cpu_does_where_the_surface_is_no_hill) {
+  const Vec3d ridge = test::unit({0.1, 0.9, 0.3}), valley = test::unit(numerics::cross(ridge, {0.2, -0.3, 0.8}));
+  const Vec3d saddle = numerics::cross(ridge, valley);
+  const Field field =
+      test::harmonic_field(test::grid(9, 9, 9), named_sphere("mirror321").value(), 2, [&](Vec3d, double* c) {
+        std::fill_n(c, 6, 0.0);
+        c[0] = 5;
+        test::add_lobe(2, ridge, 1, c);
+        test::add_lobe(2, valley, -0.7, c);
+      });
+  for (const double angle : {10.0, 25.0, 40.0}) {
+    for (const Vec3d start : {saddle, valley, test::unit(saddle + valley)}) {
+      GivenDirections directions;
+      directions.directions.assign(
+          2, {static_cast<float>(start.x), static_cast<float>(start.y), static_cast<float>(start.z)});
+      expect_the_cpus(plan_for({.getter = Getter::det, .max_angle_deg = angle}, field), field,
+                      {{4, 4, 4}, {3, 5, 4.5f}}, {}, &directions);
+    }
+  }
+}
+
 TEST_P(WebgpuTracking, starts_along_given_directions) {
   const Field field = amplitudes("mirror321");
   const std::vector<Vec3> seeds = scattered_seeds(10, geometry);
