@@ -51,7 +51,7 @@ struct Deconvolution {
   }
   std::vector<float> signal(const std::vector<std::pair<double, Vec3d>>& fibres, double noise,
                             std::mt19937& random) const {
-    std::normal_distribution<double> normal(0, noise);
+    std::normal_distribution<double> normal(0, noise > 0 ? noise : 1);
     std::vector<float> record = {100};
     for (const Vec3d& g : gradients) {
       double sum = 0;
