@@ -25,27 +25,27 @@ Matrix product(const Matrix& a, const Matrix& b) {
   return c;
 }
 
-// About world axis `axis`.
-Matrix rotation(std::size_t axis, double degrees) {
+// Turns the two axes other than `axis`: the one by `degrees`, the other by `others_sign` times as much. The columns
+// have unit length.
+Matrix turned(std::size_t axis, double degrees, double others_sign) {
   const double angle = degrees * M_PI / 180, c = std::cos(angle), s = std::sin(angle);
   Matrix r = {};
   const std::size_t i = (axis + 1) % 3, j = (axis + 2) % 3;
   r[axis][axis] = 1;
   r[i][i] = r[j][j] = c;
-  r[i][j] = -s;
   r[j][i] = s;
+  r[i][j] = -others_sign * s;
   return r;
 }
 
-// Between the two axes other than `axis`; its columns have unit length.
+// About world axis `axis`.
+Matrix rotation(std::size_t axis, double degrees) {
+  return turned(axis, degrees, 1);
+}
+
+// Of the two axes other than `axis` towards each other.
 Matrix shear(std::size_t axis, double degrees) {
-  const double angle = degrees * M_PI / 180, c = std::cos(angle), s = std::sin(angle);
-  Matrix r = {};
-  const std::size_t i = (axis + 1) % 3, j = (axis + 2) % 3;
-  r[axis][axis] = 1;
-  r[i][i] = r[j][j] = c;
-  r[i][j] = r[j][i] = s;
-  return r;
+  return turned(axis, degrees, -1);
 }
 
 Affine affine_of(const Matrix& axes, const std::array<double, 3>& edges) {
