@@ -12,20 +12,26 @@ def folder_of(file):
     return "/".join(parts[:2]) if len(parts) > 2 else parts[0]
 
 
+def rows_by(path, key):
+    """The rows of a file with one JSON line each, the last of each key; none where there is no file."""
+    rows = {}
+    try:
+        with open(path) as file:
+            for line in file:
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    continue  # cut short by a kill
+                rows[row[key]] = row
+    except OSError:
+        pass
+    return rows
+
+
 class Results:
     def __init__(self, path):
         self.path = path
-        self.rows = {}
-        try:
-            with open(path) as file:
-                for line in file:
-                    try:
-                        row = json.loads(line)
-                    except ValueError:
-                        continue  # cut short by a kill
-                    self.rows[row["id"]] = row
-        except OSError:
-            pass
+        self.rows = rows_by(path, "id")
 
     def add(self, mutant, result):
         row = {"id": mutant.id, "key": mutant.key, "file": mutant.file, "line": mutant.line, "operator": mutant.operator,

@@ -13,6 +13,8 @@ import tempfile
 import threading
 import time
 
+from .results import rows_by
+
 MARK = "CINGULUM_TEST_MUTANT_RUN"
 # Tests of the text of the sources, and of programs that are built anew: no mutant can be on in them.
 LEFT_OUT = re.compile(r"^(one_name_one_type|citations_resolve|direction_of_dependence|shared_constants_are_written_once|"
@@ -178,17 +180,7 @@ class Table:
 
     def __init__(self, path):
         self.path = path
-        self.rows = {}
-        try:
-            with open(path) as file:
-                for line in file:
-                    try:
-                        row = json.loads(line)
-                    except ValueError:
-                        continue  # cut short by a kill
-                    self.rows[row["test"]] = row
-        except OSError:
-            pass
+        self.rows = rows_by(path, "test")
 
     def record(self, tests, build_state, count, jobs, scratch, say):
         """Runs the tests that the table does not know in their present state, each with a log of its own."""
