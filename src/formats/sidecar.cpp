@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/hash.hpp"
-#include "base/json_text.hpp"
 #include "base/read_file.hpp"
 #include "formats/byte_stream.hpp"
 
@@ -132,16 +131,6 @@ Result<nlohmann::ordered_json> parse_json(std::string_view text) {
     } catch (const nlohmann::json::exception& error) {
       return fail(ErrorKind::corrupt, "JSON: {}", error.what());
     }
-  });
-}
-
-Status write_sidecar(const fs::path& file, const nlohmann::ordered_json& content, const WriteOptions& options) {
-  return catch_out_of_memory([&]() -> Status {
-    CGL_TRY_ASSIGN(const FileDigest digest, digest_of_file(file, options.cancel));
-    nlohmann::ordered_json json = content.is_object() ? content : nlohmann::ordered_json::object();
-    set_digest(json, file, digest);
-    const std::string text = json_text(json);
-    return write_file_atomically(sidecar_path(file), text, options);
   });
 }
 

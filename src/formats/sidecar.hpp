@@ -32,9 +32,6 @@ struct FileDigest {
 // Sets "file" (name of `file`), "bytes" and "xxh3_128".
 void set_digest(nlohmann::ordered_json& sidecar, const std::filesystem::path& file, const FileDigest& digest);
 
-// The sidecar of a file that has its final name already and that something else wrote; outputs take OutputSidecar.
-[[nodiscard]] Status write_sidecar(const std::filesystem::path& file, const nlohmann::ordered_json& content,
-                                   const WriteOptions& options);
 // What the sidecar says of the file that is there. Bounded: at most 64 MB and 64 levels. not_found when there is none.
 [[nodiscard]] Result<nlohmann::ordered_json> read_sidecar(const std::filesystem::path& file);
 // The same by the sidecar's own name, FILE.json.

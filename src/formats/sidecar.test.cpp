@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
+#include "support/sidecar_beside.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum {
@@ -21,7 +22,7 @@ TEST(Sidecar, it_stands_beside_the_file_under_its_whole_name) {
 TEST(Sidecar, it_holds_parameters_size_and_hash_and_is_read_back) {
   const TemporaryFolder folder;
   folder.put("a.nii", "content");
-  ASSERT_TRUE(write_sidecar(folder / "a.nii", Json{{"model", "dti"}, {"b0", 50}}, {.sync = false}));
+  ASSERT_TRUE(test::write_sidecar_beside(folder / "a.nii", Json{{"model", "dti"}, {"b0", 50}}));
   const auto json = read_sidecar(folder / "a.nii");
   ASSERT_TRUE(json) << json.error().message();
   EXPECT_EQ((*json)["model"], "dti");

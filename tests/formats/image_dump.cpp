@@ -21,6 +21,7 @@
 #include "formats/nifti_header.hpp"
 #include "formats/output_sidecar.hpp"
 #include "formats/sidecar.hpp"
+#include "support/sidecar_beside.hpp"
 
 namespace {
 
@@ -148,7 +149,7 @@ Result<Json> run(const std::vector<std::string>& words) {
   }
   if (mode == "sidecar") {
     for (std::size_t i = 1; i < words.size(); ++i) {
-      CGL_TRY(write_sidecar(words[i], Json::object(), {.force = true, .sync = false}));
+      CGL_TRY(test::write_sidecar_beside(words[i], Json::object()));
     }
     return Json();
   }
