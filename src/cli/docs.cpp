@@ -33,7 +33,8 @@ void add_table(std::string& text, std::string_view title, const std::vector<Argu
     std::string meaning = argument.help;
     if (argument.required) meaning += "; required";
     if (argument.repeatable) meaning += "; may be given several times";
-    const std::string value = argument.default_text.empty() ? "" : fmt::format("`{}`", cell(argument.default_text));
+    const std::string value =
+        argument.default_text.empty() ? cell(argument.default_note) : fmt::format("`{}`", cell(argument.default_text));
     text += fmt::format("| `{}` | {} | {} | {} |\n", cell(option_label(argument)), cell(meaning),
                         cell(accepted_text(argument)), value);
   }

@@ -27,6 +27,7 @@ std::string explained(const Argument& argument) {
   if (argument.required && !argument.positional) add("required");
   if (argument.repeatable && !argument.positional) add("may be given several times");
   if (!argument.default_text.empty()) add("default " + argument.default_text);
+  if (!argument.default_note.empty()) add("default " + argument.default_note);
   return facts.empty() ? argument.help : fmt::format("{} ({})", argument.help, facts);
 }
 

@@ -1,6 +1,6 @@
-// `cingulum track`: from a diffusion series, a fit or a phantom to streamlines in a file. The parts are track_series
-// (which files), track_data (what is tracked), track_devices, track_options, track_seeds, track_sidecar and
-// track_result.
+// `cingulum track`: from a diffusion series, a fit or a phantom to streamlines in a file. The parts are track_defaults
+// (options that were not given), track_series (which files), track_data (what is tracked), track_devices,
+// track_options, track_seeds, track_sidecar and track_result.
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +12,7 @@
 #include "base/quantity.hpp"
 #include "cli/track_arguments.hpp"
 #include "cli/track_data.hpp"
+#include "cli/track_defaults.hpp"
 #include "cli/track_devices.hpp"
 #include "cli/track_options.hpp"
 #include "cli/track_result.hpp"
@@ -46,6 +47,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   }
   CGL_TRY_ASSIGN(const WantedDevices wanted, wanted_devices(arguments, context));
   CGL_TRY_ASSIGN(const Getter getter, getter_from_name(arguments.text("dg")));
+  CGL_TRY(complete_arguments(verb, getter, arguments));
   CGL_TRY_ASSIGN(const fs::path out, tracking_output(arguments));
   CGL_TRY_ASSIGN(const TractogramFormat format, format_of_name(out));
   const bool trx = format == TractogramFormat::trx || format == TractogramFormat::trx_folder;
@@ -129,7 +131,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   // What is finished is written in full; another Ctrl-C asks anew.
   if (statistics.interrupted) clear_interrupt();
 
-  Json sidecar = {{"made_by", "cingulum track"}};
+  Json sidecar = {{"made_by", "cingulum track"}, {"rules", present_rules}};
   sidecar["arguments"] = options_for_sidecar(verb, arguments);
   CGL_TRY_ASSIGN(sidecar["inputs"], input_facts(verb, arguments, found));
   if (!phantom_hash.empty()) sidecar["phantom"] = {{"preset", "brain"}, {"dwi_xxh3_128", phantom_hash}};

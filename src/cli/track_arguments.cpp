@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cli/track_defaults.hpp"
+
 namespace cingulum {
 namespace {
 
@@ -104,6 +106,11 @@ void add_model_arguments(std::vector<Argument>& list) {
              "direction getter: residual bootstrap, probabilistic, parallel transport, deterministic (largest "
              "in the cone), closest peak, principal direction of the tensor",
              {"boot", "prob", "ptt", "det", "closest", "tensor"}, "boot"));
+  list.push_back(
+      choice("preset",
+             "the options that another tool has by default, for this getter; those given here go before them "
+             "(its defects are not among them)",
+             preset_names()));
   list.push_back(choice("model", "what is fitted to the series: opdt for boot, dti for tensor, csd for the others",
                         {"default", "opdt", "csa", "csd", "dti"}, "default"));
   list.push_back({.name = "sphere",
@@ -143,16 +150,16 @@ void add_tracking_arguments(std::vector<Argument>& list) {
                   .help = "length of a step",
                   .unit = "vox",
                   .range = {.minimum = 0, .above = true},
-                  .default_text = "0.5"});
+                  .default_note = default_by_getter("step-size")});
   list.push_back({.name = "max-angle",
                   .type = ArgumentType::angle,
                   .help = "largest angle between steps",
                   .range = {.minimum = 0, .maximum = 90, .above = true},
-                  .default_text = "60"});
+                  .default_note = default_by_getter("max-angle")});
   list.push_back({.name = "fa-threshold",
                   .type = ArgumentType::real,
                   .help = "tracked where the stopping map (FA) is above this",
-                  .default_text = "0.1"});
+                  .default_note = default_by_getter("fa-threshold")});
   list.push_back(file("stop-map", "any scalar map instead of FA"));
   list.push_back(
       {.name = "stop-threshold", .type = ArgumentType::real, .help = "the same as --fa-threshold, for any map"});
@@ -163,13 +170,16 @@ void add_tracking_arguments(std::vector<Argument>& list) {
                   .help = "smallest angle between peaks",
                   .range = {.minimum = 0, .maximum = 90},
                   .default_text = "45"});
-  list.push_back(
-      share("pmf-threshold", "prob, det, ptt: amplitudes below this share of the greatest count as zero", "0.1"));
+  list.push_back({.name = "pmf-threshold",
+                  .type = ArgumentType::real,
+                  .help = "prob, det, ptt: amplitudes below this share of the greatest count as zero",
+                  .range = {.minimum = 0, .maximum = 1},
+                  .default_note = default_by_getter("pmf-threshold")});
   list.push_back({.name = "pmf-threshold-absolute",
                   .type = ArgumentType::real,
                   .help = "prob, det, ptt: amplitudes below this count as zero",
                   .range = {.minimum = 0},
-                  .default_text = "0"});
+                  .default_note = default_by_getter("pmf-threshold-absolute")});
   list.push_back(
       whole("max-directions", "initial directions per seed, the strongest; all (at most 32) unless given", 1, 32));
   list.push_back(file("directions", "initial direction of each seed, one x y z per line, in the axes of --seed-space"));

@@ -8,6 +8,7 @@
 
 #include "base/json_text.hpp"
 #include "cli/argument_value.hpp"
+#include "cli/track_defaults.hpp"
 #include "formats/sidecar.hpp"
 #include "streamlines/regions.hpp"
 
@@ -18,10 +19,10 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Value = ParsedArguments::Value;
 
-// On which the result does not depend: they belong to the run.
-constexpr std::array<std::string_view, 16> run_options = {
-    "device", "ngpus",   "chunk-size", "threads",       "force",        "json",      "progress", "quiet",
-    "help",   "verbose", "out",        "output-prefix", "write-method", "cache-dir", "from",     "keep-partial"};
+// On which the result does not depend: they belong to the run. Of a preset the values stand among the options.
+constexpr std::array<std::string_view, 17> run_options = {
+    "device",  "ngpus", "chunk-size",    "threads",      "force",     "json", "progress",     "quiet", "help",
+    "verbose", "out",   "output-prefix", "write-method", "cache-dir", "from", "keep-partial", "preset"};
 
 bool belongs_to_run(std::string_view name) {
   return std::find(run_options.begin(), run_options.end(), name) != run_options.end();
@@ -78,7 +79,9 @@ Json options_for_sidecar(const Verb& verb, const ParsedArguments& arguments) {
     for (const Value& value : values) list.push_back(text_of(value));
     options[argument.name] = std::move(list);
   }
-  return {{"options", std::move(options)}, {"given", std::move(given)}};
+  Json result = {{"options", std::move(options)}, {"given", std::move(given)}};
+  if (arguments.given("preset")) result["preset"] = arguments.text("preset");
+  return result;
 }
 
 Result<Json> input_facts(const Verb& verb, const ParsedArguments& arguments, const std::vector<FoundInput>& found) {
@@ -125,10 +128,32 @@ Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path&
     return fs::exists(there, ignored) ? there.string() : name;
   };
 
+  int rules = 1;
+  if (json.contains("rules")) {
+    if (!json["rules"].is_number_integer()) return damaged("'rules' is not a number");
+    rules = json["rules"].get<int>();
+    if (rules < 1 || rules > present_rules) {
+      return fail(
+          ErrorKind::unavailable,
+          "reading {}: it is of rules {}, and this version knows 1 to {}; repeat it with the version that wrote it",
+          sidecar.string(), rules, present_rules);
+    }
+  }
+  const std::vector<OptionValue> values_then = values_under_rules(rules);
+
   const auto& given_names = stored["given"];
   ParsedArguments result;
   for (const Argument& argument : all_arguments(verb)) {
     const std::string& name = argument.name;
+    if (!command_line.given(name) && !stored["options"].contains(name)) {
+      const auto then = std::find_if(values_then.begin(), values_then.end(),
+                                     [&](const OptionValue& value) { return value.option == name; });
+      if (then != values_then.end()) {
+        CGL_TRY_ASSIGN(auto values, parse_option(argument, then->value));
+        result.set(name, std::move(values), false);
+        continue;
+      }
+    }
     if (command_line.given(name) || belongs_to_run(name) || !stored["options"].contains(name)) {
       result.set(name, command_line.values(name), command_line.given(name));
       continue;

@@ -69,6 +69,7 @@ struct Argument {
   std::string unit = {};     // shown for numbers; for a length the unit of a bare number: "mm" (when empty) or "vox"
   Range range = {};
   std::string default_text = {};  // as the user would write it; empty: no value unless given
+  std::string default_note = {};  // what help says of a default that the verb itself finds, from other options
   std::vector<std::string> choices = {};
   char letter = 0;  // -o
   bool positional = false;

@@ -1,0 +1,281 @@
+#include "cli/track_defaults.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/log.hpp"
+#include "cli/argument_value.hpp"
+
+namespace cingulum {
+namespace {
+
+constexpr std::array<Getter, 6> getters = {Getter::boot, Getter::prob,    Getter::ptt,
+                                           Getter::det,  Getter::closest, Getter::tensor};
+
+// One value per getter, in the order of `getters`.
+struct GetterDefault {
+  std::string_view option;
+  std::array<std::string_view, getters.size()> values;
+};
+
+// clang-format off
+constexpr std::array<GetterDefault, 5> getter_defaults = {{
+    //                          boot    prob    ptt     det     closest tensor
+    {"step-size",              {"0.5",  "0.5",  "0.5",  "0.5",  "0.5",  "0.5"}},
+    {"max-angle",              {"60",   "60",   "60",   "60",   "60",   "60"}},
+    {"fa-threshold",           {"0.1",  "0.1",  "0.1",  "0.1",  "0.1",  "0.1"}},
+    {"pmf-threshold",          {"0.1",  "0.1",  "0.1",  "0.1",  "0.1",  "0.1"}},
+    {"pmf-threshold-absolute", {"0",    "0",    "0",    "0",    "0",    "0"}},
+}};
+// clang-format on
+
+// What another tool does by default, in our options; of getters that it does not have nothing is listed. Sources: the
+// script of cuslines 2.0 (its ptt: nine amplitudes along two edges, curvatures up to 8 sin(angle / 2) per edge), the
+// functions of dipy.tracking.tracker 1.12, tckgen 3.0 (prob is iFOD1, det SD_STREAM, tensor Tensor_Det), Trekker 0.9.
+struct PresetRow {
+  std::string_view preset;
+  Getter getter;
+  std::vector<OptionValue> options;
+};
+
+const std::vector<PresetRow>& preset_rows() {
+  static const std::vector<PresetRow> rows = {
+      {"cuslines",
+       Getter::boot,
+       {{"sphere", "repulsion724"},
+        {"sh-order", "4"},
+        {"step-size", "0.5"},
+        {"max-angle", "60"},
+        {"fa-threshold", "0.1"},
+        {"relative-peak-threshold", "0.25"},
+        {"min-separation-angle", "45"},
+        {"min-signal", "1"},
+        {"boot-attempts", "5"},
+        {"boot-retry", "no-peak-or-angle"},
+        {"boot-seed", ""}}},
+      {"cuslines",
+       Getter::prob,
+       {{"sphere", "repulsion724"},
+        {"sh-order", "4"},
+        {"amplitudes", ""},
+        {"step-size", "0.5"},
+        {"max-angle", "60"},
+        {"fa-threshold", "0.1"},
+        {"relative-peak-threshold", "0.25"},
+        {"min-separation-angle", "45"},
+        {"pmf-threshold", "0.05"},
+        {"pmf-threshold-absolute", "0"}}},
+      {"cuslines",
+       Getter::ptt,
+       {{"sphere", "repulsion724"},
+        {"sh-order", "4"},
+        {"amplitudes", ""},
+        {"step-size", "0.5"},
+        {"max-angle", "60"},
+        {"fa-threshold", "0.1"},
+        {"relative-peak-threshold", "0.25"},
+        {"min-separation-angle", "45"},
+        {"pmf-threshold", "0.05"},
+        {"pmf-threshold-absolute", "0"},
+        {"ptt-substeps", "20"},
+        {"ptt-probe-length", "2vox"},
+        {"ptt-probe-quality", "9"},
+        {"ptt-probe-count", "1"},
+        {"ptt-probe-radius", "0"},
+        {"ptt-min-radius", "0.25vox"},
+        {"ptt-exponent", "1"},
+        {"ptt-tries", "1024"},
+        {"ptt-weak-links", ""}}},
+      {"dipy",
+       Getter::boot,
+       {{"sphere", "repulsion724"},
+        {"step-size", "0.5mm"},
+        {"max-angle", "60"},
+        {"relative-peak-threshold", "0.5"},
+        {"min-separation-angle", "25"},
+        {"boot-attempts", "5"},
+        {"boot-retry", "no-peak"}}},
+      {"dipy",
+       Getter::prob,
+       {{"sphere", "repulsion724"},
+        {"step-size", "0.2mm"},
+        {"max-angle", "20"},
+        {"relative-peak-threshold", "0.5"},
+        {"min-separation-angle", "25"},
+        {"pmf-threshold", "0.1"},
+        {"pmf-threshold-absolute", "0"}}},
+      {"dipy",
+       Getter::ptt,
+       {{"sphere", "repulsion724"},
+        {"step-size", "0.5mm"},
+        {"max-angle", "10"},
+        {"relative-peak-threshold", "0.5"},
+        {"min-separation-angle", "25"},
+        {"pmf-threshold", "0"},
+        {"pmf-threshold-absolute", "0.1"},
+        {"ptt-substeps", "1"},
+        {"ptt-probe-length", "1.5mm"},
+        {"ptt-probe-quality", "7"},
+        {"ptt-probe-count", "1"},
+        {"ptt-probe-radius", "0"},
+        {"ptt-exponent", "1"},
+        {"ptt-tries", "100"}}},
+      {"dipy",
+       Getter::det,
+       {{"sphere", "repulsion724"},
+        {"no-refine", ""},
+        {"step-size", "0.2mm"},
+        {"max-angle", "20"},
+        {"relative-peak-threshold", "0.5"},
+        {"min-separation-angle", "25"},
+        {"pmf-threshold", "0.1"},
+        {"pmf-threshold-absolute", "0"}}},
+      {"dipy",
+       Getter::closest,
+       {{"sphere", "repulsion724"},
+        {"step-size", "0.5mm"},
+        {"max-angle", "60"},
+        {"relative-peak-threshold", "0.5"},
+        {"min-separation-angle", "25"},
+        {"pmf-threshold", "0.1"},
+        {"pmf-threshold-absolute", "0"}}},
+      {"mrtrix3",
+       Getter::prob,
+       {{"step-size", "0.1"},
+        {"max-angle", "15"},
+        {"pmf-threshold", "0"},
+        {"pmf-threshold-absolute", "0.1"},
+        {"max-directions", "1"},
+        {"min-length", "5vox"},
+        {"max-length", "100vox"}}},
+      {"mrtrix3",
+       Getter::det,
+       {{"step-size", "0.1"},
+        {"max-angle", "60"},
+        {"pmf-threshold", "0"},
+        {"pmf-threshold-absolute", "0.1"},
+        {"max-directions", "1"},
+        {"min-length", "5vox"},
+        {"max-length", "100vox"}}},
+      {"mrtrix3",
+       Getter::tensor,
+       {{"step-size", "0.1"},
+        {"max-angle", "60"},
+        {"fa-threshold", "0.1"},
+        {"min-length", "5vox"},
+        {"max-length", "100vox"}}},
+      {"trekker",
+       Getter::ptt,
+       {{"step-size", "0.5"},
+        {"ptt-substeps", "20"},
+        {"ptt-probe-length", "0.25vox"},
+        {"ptt-probe-quality", "4"},
+        {"ptt-probe-count", "1"},
+        {"ptt-probe-radius", "0"},
+        {"ptt-min-radius", "0.5vox"},
+        {"ptt-exponent", "1"},
+        {"ptt-tries", "1000"},
+        {"ptt-weak-links", ""},
+        {"pmf-threshold", "0"},
+        {"pmf-threshold-absolute", "0.05"},
+        {"max-directions", "1"},
+        {"amplitudes", ""}}},
+  };
+  return rows;
+}
+
+std::size_t place_of(Getter getter) {
+  return static_cast<std::size_t>(std::find(getters.begin(), getters.end(), getter) - getters.begin());
+}
+
+Status set_option(const Verb& verb, const OptionValue& option, ParsedArguments& arguments) {
+  for (const Argument& argument : all_arguments(verb)) {
+    if (argument.name != option.option) continue;
+    CGL_TRY_ASSIGN(auto values, parse_option(argument, option.value));
+    arguments.set(argument.name, std::move(values), false);
+    return {};
+  }
+  return fail(ErrorKind::invalid_state, "`{}` has no option --{}", verb.name, option.option);
+}
+
+Status apply_preset(const Verb& verb, Getter getter, ParsedArguments& arguments) {
+  const std::string preset = arguments.text("preset");
+  std::vector<std::string_view> other_getters;
+  for (const PresetRow& row : preset_rows()) {
+    if (row.preset != preset) continue;
+    if (row.getter != getter) {
+      other_getters.push_back(getter_name(row.getter));
+      continue;
+    }
+    std::string said;
+    for (const OptionValue& option : row.options) {
+      if (arguments.given(option.option)) continue;
+      CGL_TRY(set_option(verb, option, arguments));
+      said += fmt::format(" --{}{}{}", option.option, option.value.empty() ? "" : " ", option.value);
+    }
+    log_info("--preset {}:{}", preset, said);
+    return {};
+  }
+  return fail(ErrorKind::invalid_argument, "--preset {}: it has no {}; accepted with it is --dg {}", preset,
+              getter_name(getter), fmt::join(other_getters, ", "));
+}
+
+}  // namespace
+
+Result<std::vector<ParsedArguments::Value>> parse_option(const Argument& argument, std::string_view text) {
+  std::vector<ParsedArguments::Value> values;
+  if (argument.type == ArgumentType::flag) {
+    values.emplace_back(text != "false");
+  } else {
+    CGL_TRY_ASSIGN(ParsedArguments::Value value, parse_value(argument, text));
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+Status complete_arguments(const Verb& verb, Getter getter, ParsedArguments& arguments) {
+  if (arguments.given("preset")) CGL_TRY(apply_preset(verb, getter, arguments));
+  for (const GetterDefault& row : getter_defaults) {
+    if (arguments.has(row.option)) continue;
+    CGL_TRY(set_option(verb, {row.option, row.values[place_of(getter)]}, arguments));
+  }
+  return {};
+}
+
+std::string default_by_getter(std::string_view option) {
+  for (const GetterDefault& row : getter_defaults) {
+    if (row.option != option) continue;
+    if (std::all_of(row.values.begin(), row.values.end(), [&](auto value) { return value == row.values[0]; })) {
+      return std::string(row.values[0]);
+    }
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < getters.size(); ++i) {
+      parts.push_back(fmt::format("{} {}", getter_name(getters[i]), row.values[i]));
+    }
+    return fmt::format("by getter: {}", fmt::join(parts, ", "));
+  }
+  return {};
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const PresetRow& row : preset_rows()) {
+    if (names.empty() || names.back() != row.preset) names.emplace_back(row.preset);
+  }
+  return names;
+}
+
+std::vector<OptionValue> values_under_rules(int rules) {
+  std::vector<OptionValue> values;
+  // Sidecars of the first rules have no number. Their options hold every value that was a default then; what stands
+  // here are the options that came since.
+  if (rules < 2) {
+    values.insert(values.end(), {{"ptt-probe-length", "2vox"}});
+  }
+  return values;
+}
+
+}  // namespace cingulum
