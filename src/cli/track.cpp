@@ -64,10 +64,18 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   // What is tracked, and the plan, which needs the grid and is needed for the field.
   CGL_TRY_ASSIGN(TrackSource source, open_source(arguments, getter, out, context));
   const double smallest_edge = source.geometry.smallest_edge_mm();
-  CGL_TRY_ASSIGN(const TrackingOptions options, tracking_options(arguments, getter, smallest_edge));
-  CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, source.geometry));
+  CGL_TRY_ASSIGN(TrackingOptions options, tracking_options(arguments, getter, smallest_edge));
+  CGL_TRY_ASSIGN(TrackingPlan plan, make_tracking_plan(options, source.geometry));
   CGL_TRY_ASSIGN(PreparedSource prepared, prepare_source(source, arguments, options, plan, out, wanted, context));
   TrackingData& data = prepared.data;
+  options.stop_rule = stop_rule(arguments, data);
+  if (options.stop_rule == StopRule::nearest) {
+    CGL_TRY_ASSIGN(plan, make_tracking_plan(options, source.geometry));
+    if (arguments.text("stop-rule") == "auto") {
+      log_info(
+          "the stopping map holds two values: a mask, taken voxel by voxel (--stop-rule trilinear interpolates it)");
+    }
+  }
   fs::path seed_mask = arguments.given("seed-mask") ? fs::path(arguments.text("seed-mask")) : fs::path();
   std::vector<FoundInput> found;
   std::string phantom_hash;

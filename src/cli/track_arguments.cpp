@@ -163,6 +163,11 @@ void add_tracking_arguments(std::vector<Argument>& list) {
   list.push_back(file("stop-map", "any scalar map instead of FA"));
   list.push_back(
       {.name = "stop-threshold", .type = ArgumentType::real, .help = "the same as --fa-threshold, for any map"});
+  list.push_back(choice("stop-rule",
+                        "what of the stopping map is compared with the threshold: trilinear, the value interpolated at "
+                        "the point; nearest, that of the voxel that contains it, as masks and labels want it (ends are "
+                        "outside_mask then); auto is nearest for a map that holds only two values",
+                        {"auto", "trilinear", "nearest"}, "auto"));
   list.push_back(
       share("relative-peak-threshold", "peaks below this share of the greatest are no initial directions", "0.25"));
   list.push_back({.name = "min-separation-angle",
@@ -184,6 +189,12 @@ void add_tracking_arguments(std::vector<Argument>& list) {
       whole("max-directions", "initial directions per seed, the strongest; all (at most 32) unless given", 1, 32));
   list.push_back(file("directions", "initial direction of each seed, one x y z per line, in the axes of --seed-space"));
   list.push_back(flag("one-sided", "track along the initial direction only"));
+  list.push_back(
+      choice("second-half",
+             "what the half on the other side of the seed starts against: the first step of the first half, so "
+             "that --max-angle holds at the seed, too (DIPY), or the initial direction; ptt's halves share a "
+             "tangent",
+             {"first-step", "initial-direction"}, "first-step"));
   list.push_back(
       share("angular-weight", "w: amplitudes count (1 - w) + w |cos| of the angle to the direction of travel", "0"));
   list.push_back(

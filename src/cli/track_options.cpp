@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace cingulum {
 namespace {
@@ -39,6 +40,8 @@ Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Gette
   options.max_directions = arguments.has("max-directions") ? whole("max-directions") : 0;
   options.angular_weight = arguments.real("angular-weight");
   options.one_sided = arguments.flag("one-sided");
+  options.second_half =
+      arguments.text("second-half") == "initial-direction" ? SecondHalf::initial_direction : SecondHalf::first_step;
   options.refine = !arguments.flag("no-refine");
   options.rk4 = arguments.flag("rk4");
   options.boot_attempts = whole("boot-attempts");
@@ -106,6 +109,19 @@ Result<FieldRequest> field_request(const ParsedArguments& arguments, FieldModel 
 
 Result<Sphere> tracking_sphere(const ParsedArguments& arguments) {
   return sphere_by_name_or_file(arguments.text("sphere"), arguments.flag("full-sphere"));
+}
+
+StopRule stop_rule(const ParsedArguments& arguments, const TrackingData& data) {
+  const std::string& name = arguments.text("stop-rule");
+  if (name != "auto") return name == "nearest" ? StopRule::nearest : StopRule::trilinear;
+  // Interpolated, a mask passes up to a voxel beyond its border. Outside of the brain mask the map was made zero.
+  std::vector<float> values;
+  for (std::size_t i = 0; i < data.stop_map.size(); ++i) {
+    if (data.mask[i] == 0 || std::find(values.begin(), values.end(), data.stop_map[i]) != values.end()) continue;
+    if (values.size() == 2) return StopRule::trilinear;
+    values.push_back(data.stop_map[i]);
+  }
+  return StopRule::nearest;
 }
 
 double stop_threshold(const ParsedArguments& arguments) {

@@ -8,6 +8,7 @@
 #include "cli/verb.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "tract/field/dwi_preparation.hpp"
+#include "tract/field/tracking_data.hpp"
 #include "tract/plan/tracking_plan.hpp"
 
 namespace cingulum {
@@ -28,5 +29,8 @@ namespace cingulum {
 [[nodiscard]] Result<Sphere> tracking_sphere(const ParsedArguments& arguments);
 
 [[nodiscard]] double stop_threshold(const ParsedArguments& arguments);
+
+// --stop-rule; what `auto` is, the map says: nearest where it has one or two values in the mask.
+[[nodiscard]] StopRule stop_rule(const ParsedArguments& arguments, const TrackingData& data);
 
 }  // namespace cingulum

@@ -21,13 +21,14 @@ void for_each_option(Visit&& visit) {
   // As many names as members: an option that is added does not compile until it is listed below, too.
   [[maybe_unused]] const auto all = [](const Options& options) {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb,
-                                  cc] = options;
+                                  cc, dd, ee] = options;
   };
   visit("step_mm", &Options::step_mm);
   visit("max_angle_deg", &Options::max_angle_deg);
   visit("min_length_mm", &Options::min_length_mm);
   visit("max_length_mm", &Options::max_length_mm);
   visit("stop_threshold", &Options::stop_threshold);
+  visit("stop_rule", &Options::stop_rule);
   visit("relative_threshold", &Options::relative_threshold);
   visit("absolute_threshold", &Options::absolute_threshold);
   visit("relative_peak_threshold", &Options::relative_peak_threshold);
@@ -35,6 +36,7 @@ void for_each_option(Visit&& visit) {
   visit("max_directions", &Options::max_directions);
   visit("angular_weight", &Options::angular_weight);
   visit("one_sided", &Options::one_sided);
+  visit("second_half", &Options::second_half);
   visit("refine", &Options::refine);
   visit("rk4", &Options::rk4);
   visit("boot_attempts", &Options::boot_attempts);

@@ -335,6 +335,8 @@ class RecipeMaker {
     const bool may_be_float16 = recipe_.field == PlanField::amplitudes || recipe_.field == PlanField::series;
     recipe_.is_float16 = may_be_float16 && recipe_.tie == PlanTie::none && chance(4);
     if (chance(8)) make_shared_run();
+    if (chance(4)) recipe_.options.stop_rule = StopRule::nearest;
+    if (chance(4)) recipe_.options.second_half = SecondHalf::initial_direction;
     return recipe_;
   }
 

@@ -221,6 +221,71 @@ class Edges(Case):
         self.assertEqual(list(data["end_reason"][0]), [0, 4])
 
 
+class Rules(Case):
+    """What --max-angle and a mask say, held by the streamlines of whole runs."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.phantom = cls.folder.phantom("phantom", "--preset", "crossing60", "--voxel-size", 3, "--snr", 15)
+
+    def track(self, name, *words):
+        out = self.folder / f"{name}.trx"
+        said = run("track", self.phantom / "dwi.nii.gz", "--mask", self.phantom / "mask.nii.gz", "--nseeds", 400, "--force",
+                   "--save-seeds", "--out", out, "--progress", "none", *words).stderr
+        return (*read_trx(out), said)
+
+    def test_no_streamline_turns_by_more_than_max_angle_at_its_seed(self):
+        turns = {}
+        for getter, angle in (("prob", 20), ("boot", 25)):
+            for rule in ("first-step", "initial-direction"):
+                lines, data, _ = self.track("turns", "--dg", getter, "--max-angle", angle, "--second-half", rule)
+                found = []
+                for line, seed in zip(lines, data["seed_point"]):
+                    line = line.astype(float)
+                    at = np.argmin(np.linalg.norm(line - seed, axis=1))
+                    if 0 < at < len(line) - 1:
+                        a, b = line[at] - line[at - 1], line[at + 1] - line[at]
+                        cosine = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+                        found.append(np.degrees(np.arccos(min(1, cosine))))
+                turns[getter, rule] = np.array(found)
+                self.assertGreater(len(found), 100)
+            self.assertLess(turns[getter, "first-step"].max(), angle + 0.1)
+            self.assertGreater(turns[getter, "initial-direction"].max(), angle + 1)
+
+    def test_ends_stay_in_the_voxels_of_a_mask_whatever_its_type_and_numbers(self):
+        image = nib.load(self.phantom / "tissue.nii.gz")
+        inside = np.asarray(image.dataobj)[..., 0] > 0.5 if image.ndim == 4 else np.asarray(image.dataobj) > 0
+        to_voxel = np.linalg.inv(image.affine)
+
+        def outside(lines):
+            ends = np.array([line[i] for line in lines for i in (0, -1)], dtype=float)
+            voxels = np.floor(ends @ to_voxel[:3, :3].T + to_voxel[:3, 3] + 0.5 + 1e-4).astype(int)
+            return 1 - inside[tuple(np.clip(voxels, 0, np.array(inside.shape) - 1).T)].mean()
+
+        for values, threshold in ((np.where(inside, 1.0, 0.0), 0.1), (np.where(inside, 7.0, -3.0), 1)):
+            mask = write_image(self.folder / "binary.nii.gz", values, image.affine)
+            words = ["--dg", "det", "--stop-map", mask, "--stop-threshold", threshold]
+            lines, data, said = self.track("mask", *words)
+            self.assertIn("taken voxel by voxel", said)
+            self.assertLess(outside(lines), 0.01)  # a point on a voxel's face may lie on either side in float32
+            self.assertEqual(set(np.unique(data["end_reason"])) - {2, 3}, {6})
+            leaking, data, _ = self.track("leaks", *words, "--stop-rule", "trilinear")
+            self.assertNotIn(6, data["end_reason"])
+        self.assertGreater(outside(leaking), 0.3)
+
+    def test_a_map_of_more_than_two_values_is_interpolated_unless_asked(self):
+        image = nib.load(self.phantom / "mask.nii.gz")
+        inside = np.asarray(image.dataobj) > 0
+        labels = write_image(self.folder / "labels.nii.gz", inside * (1 + np.indices(inside.shape)[0] % 3), image.affine)
+        words = ["--dg", "tensor", "--stop-map", labels, "--stop-threshold", 0.5]
+        _, data, _ = self.track("labels", *words)
+        self.assertNotIn(6, data["end_reason"])
+        _, data, _ = self.track("labels", *words, "--stop-rule", "nearest")
+        self.assertNotIn(1, data["end_reason"])
+        self.assertIn(6, data["end_reason"])
+
+
 class Defects(Case):
     def sphere_and_lobes(self, directions, sharpness=60.0):
         """Amplitudes on repulsion724 (362 directions, as DIPY has them) with a lobe at each direction."""

@@ -178,6 +178,66 @@ TEST(CpuTracker, ends_where_the_stopping_map_is_exactly_at_its_threshold) {
   }
 }
 
+// A mask is no map to interpolate: a point counts by the voxel that contains it, [4.5, 5.5) to the voxel at 5.
+TEST(CpuTracker, ends_at_the_border_of_the_voxels_of_a_mask) {
+  const Field field = test::peak_field(
+      grid(9, 3, 3), 1,
+      [](Vec3d, Vec3d* peaks) {
+        peaks[0] = {1, 0, 0};
+      },
+      [&](Vec3d p) { return p.x < 4.5 ? 1.0f : 0.0f; });
+  TrackingOptions options{.getter = Getter::closest, .stop_threshold = 0.1};
+  const std::vector<Vec3> seeds = {{3, 1, 1}, {4.5f, 1, 1}, {4.4375f, 1, 1}, {1, 1, 2.5f}};
+  const StreamlineBatch interpolated = track(plan_for(options, field), field, seeds);
+  ASSERT_EQ(interpolated.streamline_count(), 3u);
+  EXPECT_EQ(point(interpolated, 0, size_of(interpolated, 0) - 1).x, 4.5);
+  EXPECT_EQ(reason(interpolated, 0, 1), EndReason::stop_map);
+  options.stop_rule = StopRule::nearest;
+  const StreamlineBatch batch = track(plan_for(options, field), field, seeds);
+  ASSERT_EQ(batch.streamline_count(), 2u);
+  EXPECT_EQ(batch.seeds_outside, 2u);
+  EXPECT_EQ(batch.seed_index, (std::vector<std::uint64_t>{0, 2}));
+  EXPECT_EQ(point(batch, 0, size_of(batch, 0) - 1).x, 4.0);
+  EXPECT_EQ(reason(batch, 0, 0), EndReason::outside_image);
+  EXPECT_EQ(reason(batch, 0, 1), EndReason::outside_mask);
+  EXPECT_EQ(point(batch, 1, size_of(batch, 1) - 1).x, 4.4375);
+}
+
+// At the seed, too, a streamline turns by the largest angle at most, though its halves are tracked by themselves: the
+// second starts against what the first draws. The first half is the same by either rule.
+TEST(CpuTracker, turns_at_the_seed_by_the_largest_angle_at_most) {
+  const Field field = test::amplitude_field(grid(14, 14, 14), sphere("repulsion724"), [](Vec3d, Vec3d) { return 1.0; });
+  constexpr std::size_t count = 200;
+  GivenDirections given;
+  given.directions.assign(count, {1, 0, 0});
+  TrackingOptions options{
+      .getter = Getter::prob, .max_angle_deg = 20, .min_length_mm = 0, .max_length_mm = 1, .random_key = 3};
+  const auto largest_turn = [&](const StreamlineBatch& batch) {
+    double largest = 0;
+    for (std::size_t line = 0; line < batch.streamline_count(); ++line) {
+      const auto seed = static_cast<std::size_t>(batch.seed_point[line]);
+      const Vec3d before = numerics::normalise(point(batch, line, seed) - point(batch, line, seed - 1));
+      const Vec3d after = numerics::normalise(point(batch, line, seed + 1) - point(batch, line, seed));
+      largest = std::max(largest, std::acos(std::min(1.0, numerics::dot(before, after))) * 57.295779513082320877);
+    }
+    return largest;
+  };
+  const std::vector<Vec3> seeds(count, Vec3{7, 7, 7});
+  const StreamlineBatch turned = track(plan_for(options, field), field, seeds, &given);
+  ASSERT_EQ(turned.streamline_count(), count);
+  EXPECT_LE(largest_turn(turned), 20.001);
+  EXPECT_GT(largest_turn(turned), 15);
+  options.second_half = SecondHalf::initial_direction;
+  const StreamlineBatch straight = track(plan_for(options, field), field, seeds, &given);
+  EXPECT_GT(largest_turn(straight), 25);
+  ASSERT_EQ(turned.steps, straight.steps);
+  for (std::size_t line = 0; line < count; ++line) {
+    for (std::size_t i = turned.seed_point[line]; i < size_of(turned, line); ++i) {
+      ASSERT_EQ(point(turned, line, i), point(straight, line, i)) << line;
+    }
+  }
+}
+
 // Which draw serves which step is the contract's (section 4): the words are drawn a second time here. Two directions
 // have all the weight, one half each, and lie in different lanes: the lower lane is chosen below one half.
 TEST(CpuTracker, draws_steps_and_frames_by_the_counters_of_the_contract) {

@@ -20,8 +20,8 @@ enum class EndReason : std::uint8_t {
   outside_image = 2,
   no_direction = 3,  // the getter found none in the cone
   max_length = 4,
-  stop_region = 5,  // a region given by --stop was entered
-  outside_mask = 6,
+  stop_region = 5,   // a region given by --stop was entered
+  outside_mask = 6,  // the voxel that contains the point does not pass, where a map is a mask (stop_nearest)
 };
 constexpr std::size_t end_reason_count = 7;
 
@@ -34,7 +34,8 @@ struct TrackingPlan {
   float voxels_per_mm[3];
   float cos_max_angle;
   float stop_threshold;
-  std::uint32_t max_steps;  // of one half
+  std::uint32_t stop_nearest;  // the map's value is that of the voxel that contains the point, not an interpolated one
+  std::uint32_t max_steps;     // of one half
   float relative_threshold;
   float absolute_threshold;
   float relative_peak_threshold;
@@ -42,6 +43,7 @@ struct TrackingPlan {
   std::uint32_t max_directions;  // at most this many initial directions; never 0
   float angular_weight;
   std::uint32_t one_sided;
+  std::uint32_t turns_back;  // the second half starts against the first step of the first; ptt's halves share a tangent
   std::uint32_t refine;
   std::uint32_t rk4;
   std::uint32_t boot_attempts;

@@ -257,7 +257,7 @@ struct ProbOnMirroredSeries {
     Float record[record_rows];
     held.corners.interpolate(input, position, slab.record + numerics::lane_count * record_rows, record);
     const float stop_value = Lanes::get(record[count / numerics::lane_count], count % numerics::lane_count);
-    if (!(stop_value > input.plan.stop_threshold)) return stop_value;
+    if (input.plan.stop_nearest == 0u && !(stop_value > input.plan.stop_threshold)) return stop_value;
     Lanes::barrier();
     CGL_UNROLL
     for (std::uint32_t row = 0; row < record_rows; ++row) {

@@ -283,7 +283,7 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
     if (reason == code_of(EndReason::none)) {
       ProbePoint point{};
       reason = enter_point(
-          plan, position, walk,
+          input, position, walk,
           [&] {
             point = read_probe_point<Warp>(input, position, tangent_of(frame));
             return point.stop_value;

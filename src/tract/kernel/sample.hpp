@@ -145,13 +145,13 @@ CGL_HD inline void interpolate_channels(const Corners& corners, std::uint32_t fi
   Lanes::barrier();
 }
 
-// The record of the voxel that contains the position; peaks are never in half precision.
+// The record of the voxel that contains the position.
 CGL_HD inline const float* nearest_record(const FieldView& field, numerics::GridSize size, numerics::Vec3 position) {
   const numerics::AxisCell x = numerics::axis_cell(numerics::floor_of(position.x + 0.5f), size.x);
   const numerics::AxisCell y = numerics::axis_cell(numerics::floor_of(position.y + 0.5f), size.y);
   const numerics::AxisCell z = numerics::axis_cell(numerics::floor_of(position.z + 0.5f), size.z);
   const std::uint32_t voxel = x.low + size.x * (y.low + size.y * z.low);
-  return field.records + static_cast<std::size_t>(field.record_of_voxel[voxel]) * field.stride;
+  return field.records + static_cast<std::size_t>(field.record_of_voxel[voxel]) * stride_in_words(field);
 }
 
 // Fills slab.record and returns the stopping value, asking for the expected records meanwhile. Peaks are not

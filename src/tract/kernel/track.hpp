@@ -42,11 +42,21 @@ CGL_HD inline Step next_step(const TrackingInput& input, const Slab& slab, const
 }
 
 // Why a streamline may not be at `position`: outside of the image, or where the stopping map is not above its
-// threshold. `read` gets what the getter needs of the field there, and returns the stopping value.
+// threshold. `read` gets what the getter needs of the field there, and returns the interpolated stopping value.
 CGL_HD_GENERIC
 template <class Read>
-CGL_HD inline EndReason reason_against(const TrackingPlan& plan, numerics::Vec3 position, Read&& read) {
+CGL_HD inline EndReason reason_against(const TrackingInput& input, numerics::Vec3 position, Read&& read) {
+  const TrackingPlan& plan = input.plan;
   if (numerics::is_outside(position, plan.size)) return EndReason::outside_image;
+  if (plan.stop_nearest != 0u) {
+    const FieldView& field = input.field;
+    const float* const nearest = nearest_record(field, plan.size, position);
+    if (!(record_number(nearest, field.channels, field.is_float16) > plan.stop_threshold)) {
+      return EndReason::outside_mask;
+    }
+    (void)read();
+    return EndReason::none;
+  }
   return read() > plan.stop_threshold ? EndReason::none : EndReason::stop_map;
 }
 
@@ -62,8 +72,7 @@ template <class Lanes>
 CGL_HD inline InitialDirections find_initial_directions(const TrackingInput& input, const Slab& slab,
                                                         std::uint32_t seed, numerics::Vec3 position,
                                                         float* directions) {
-  const EndReason reason =
-      reason_against(input.plan, position, [&] { return read_record<Lanes>(input, slab, position); });
+  const EndReason reason = reason_against(input, position, [&] { return read_record<Lanes>(input, slab, position); });
   if (reason != EndReason::none) return {0u, static_cast<std::uint32_t>(reason)};
   const auto write = [&](std::uint32_t i, numerics::Vec3 direction) {
     directions[3u * i] = direction.x;

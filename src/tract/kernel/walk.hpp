@@ -45,12 +45,19 @@ struct ArrayPoints {
   }
 };
 
-// A half before its first step. It starts at a seed that was found good, heading `ahead`.
+// As the number of moves of a second half that has not turned back yet: see walk_on().
+inline constexpr std::uint32_t turning_back = 0xffffffffu;
+
+// A half before its first step. It starts at a seed that was found good, heading `ahead`; where the second half turns
+// back, it looks the first half's way until it knows what that one's first step is.
 CGL_HD inline HalfWalk begin_half(const TrackingPlan& plan, std::uint32_t seed, std::uint32_t direction_index,
                                   std::uint32_t half, numerics::Vec3 position, numerics::Vec3 ahead, float* points) {
   HalfWalk walk{seed, direction_index, half, 0u, 0u, 0u, position, {ahead, ahead, ahead}, points, {0u, 0u, 0u}};
   if (static_cast<Getter>(plan.getter) == Getter::ptt) {
     walk.frame = initial_frame(plan.key, seed, direction_index, half, ahead);
+  } else if (plan.turns_back != 0u && half == 1u) {
+    walk.frame.tangent = -ahead;
+    walk.moves = turning_back;
   }
   return walk;
 }
@@ -60,11 +67,12 @@ CGL_HD inline HalfWalk begin_half(const TrackingPlan& plan, std::uint32_t seed, 
 // `Walk` has moves, arcs and kept as HalfWalk has them.
 CGL_HD_GENERIC
 template <class Walk, class Read, class Keep>
-CGL_HD inline std::uint32_t enter_point(const TrackingPlan& plan, numerics::Vec3 position, Walk& walk, Read&& read,
+CGL_HD inline std::uint32_t enter_point(const TrackingInput& input, numerics::Vec3 position, Walk& walk, Read&& read,
                                         Keep&& keep) {
-  const EndReason reason = reason_against(plan, position, read);
+  const TrackingPlan& plan = input.plan;
+  const EndReason reason = reason_against(input, position, read);
   if (reason != EndReason::none) return code_of(reason);
-  if (walk.moves != 0u) {
+  if (walk.moves != 0u && walk.moves != turning_back) {
     walk.arcs = walk.arcs + 1u;
     if (static_cast<Getter>(plan.getter) != Getter::ptt || walk.arcs == plan.ptt_substeps) {
       if (!keep(walk.kept, position)) return unfinished_half;
@@ -84,14 +92,24 @@ CGL_HD inline std::uint32_t walk_on(const TrackingInput& input, const Slab& slab
                                     typename Steps::template Held<Lanes>& held, Points& points, HalfWalk& walk) {
   if (!bounds.has(walk.position)) return paused_half;
   const std::uint32_t reason = enter_point(
-      input.plan, walk.position, walk, [&] { return Steps::template read<Lanes>(input, slab, walk.position, held); },
+      input, walk.position, walk, [&] { return Steps::template read<Lanes>(input, slab, walk.position, held); },
       [&](std::uint32_t index, numerics::Vec3 position) { return points.keep(index, position); });
   if (reason != code_of(EndReason::none)) return reason;
+  // A second half begins with the first half's first step, from the same draws, and heads against it; it stays at the
+  // seed. (A half that waited for another's step could not be tracked beside it.)
+  const bool turns = walk.moves == turning_back;
+  const numerics::Vec3 seed_position = walk.position;
   const numerics::DrawCounter counter{
-      walk.seed, numerics::DrawPurpose::step, walk.direction_index, walk.half, walk.moves, 0u};
+      walk.seed, numerics::DrawPurpose::step, walk.direction_index, turns ? 0u : walk.half, turns ? 0u : walk.moves,
+      0u};
   walk.moves = walk.moves + 1u;
-  return code_of(move<Lanes, Steps>(input, slab, held, counter, walk.position, walk.frame) ? EndReason::none
-                                                                                           : EndReason::no_direction);
+  const bool moved = move<Lanes, Steps>(input, slab, held, counter, walk.position, walk.frame);
+  if (turns) {
+    walk.position = seed_position;
+    walk.frame.tangent = -walk.frame.tangent;
+    return code_of(EndReason::none);
+  }
+  return code_of(moved ? EndReason::none : EndReason::no_direction);
 }
 
 // Turns until it goes on no more.

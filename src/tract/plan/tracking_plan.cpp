@@ -149,6 +149,7 @@ Result<TrackingPlan> make_tracking_plan(const TrackingOptions& options, const Im
   }
   plan.cos_max_angle = static_cast<float>(numerics::cosine(angle));
   plan.stop_threshold = static_cast<float>(options.stop_threshold);
+  plan.stop_nearest = options.stop_rule == StopRule::nearest ? 1 : 0;
 
   // A half may take the whole length. The share keeps 500 / 0.1 from becoming 4999.
   const double steps = numerics::floor_of(options.max_length_mm / step * (1 + 1e-9));
@@ -171,6 +172,7 @@ Result<TrackingPlan> make_tracking_plan(const TrackingOptions& options, const Im
   plan.max_directions = options.max_directions == 0 ? most_initial_directions : options.max_directions;
   plan.angular_weight = static_cast<float>(options.angular_weight);
   plan.one_sided = options.one_sided ? 1 : 0;
+  plan.turns_back = options.second_half == SecondHalf::first_step && options.getter != Getter::ptt ? 1 : 0;
   plan.refine = options.refine ? 1 : 0;
   plan.rk4 = options.rk4 ? 1 : 0;
   plan.boot_attempts = options.boot_attempts;

@@ -22,6 +22,18 @@ enum class BootRetry : std::uint32_t {
   no_peak_or_angle,  // cuslines: the angle test, too, asks for another sample
 };
 
+// What the second half of a streamline starts against.
+enum class SecondHalf : std::uint32_t {
+  first_step,         // the step that the first half drew (DIPY): at the seed, too, it turns by max_angle at most
+  initial_direction,  // that of the first half, so that at the seed it may turn by twice max_angle
+};
+
+// What of the stopping map is compared with the threshold.
+enum class StopRule : std::uint32_t {
+  trilinear,  // the interpolated value: ends stop_map
+  nearest,    // the value of the voxel that contains the point: for masks and labels; ends outside_mask
+};
+
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);
 
 // As the user gave it; defaults are those of the command line.
@@ -31,7 +43,8 @@ struct TrackingOptions {
   double max_angle_deg = 60;
   double min_length_mm = 2;
   double max_length_mm = 500;
-  double stop_threshold = 0.1;      // tracked where the map is above it
+  double stop_threshold = 0.1;  // tracked where the map is above it
+  StopRule stop_rule = StopRule::trilinear;
   double relative_threshold = 0.1;  // prob, det, ptt: amplitudes below this share of the largest count as zero
   double absolute_threshold = 0;    // and those below this
   double relative_peak_threshold = 0.25;
@@ -39,6 +52,7 @@ struct TrackingOptions {
   std::uint32_t max_directions = 0;  // initial directions per seed, the strongest; 0: all
   double angular_weight = 0;         // w: amplitudes times (1 - w) + w |cos| to the direction of travel
   bool one_sided = false;
+  SecondHalf second_half = SecondHalf::first_step;
   bool refine = true;  // det from SH: sub-vertex refinement
   bool rk4 = false;    // tensor
   std::uint32_t boot_attempts = 5;

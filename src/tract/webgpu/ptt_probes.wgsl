@@ -136,9 +136,7 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
         } else {
           values_here = read_values(&corners);
         }
-        if (!(pin(values_here.stop) > plan.stop_threshold)) {
-          reason = end_stop_map;
-        }
+        reason = reason_of_map(line.position, pin(values_here.stop));
       }
       if (initial) {
         if (reason != end_none) {

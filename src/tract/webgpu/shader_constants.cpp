@@ -36,6 +36,7 @@ std::string constants_of_half() {
   add("end_outside_image", code(EndReason::outside_image));
   add("end_no_direction", code(EndReason::no_direction));
   add("end_max_length", code(EndReason::max_length));
+  add("end_outside_mask", code(EndReason::outside_mask));
   add("refinement_reach", kernel::refinement_reach);
   add("refinement_rounds", kernel::refinement_rounds);
   add("refinement_step", kernel::refinement_step);
@@ -75,6 +76,7 @@ std::string constants_of_words() {
   add("phase_free", code(LinePhase::free));
   add("phase_at_seed", code(LinePhase::at_seed));
   add("phase_starts_half", code(LinePhase::starts_half));
+  add("phase_turning", code(LinePhase::turning));
   add("phase_at_start", code(LinePhase::at_start));
   add("phase_moved", code(LinePhase::moved));
   add("state_words", state_words);

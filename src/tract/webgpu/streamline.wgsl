@@ -127,15 +127,25 @@ fn take_directions(line: ptr<function, Streamline>, count: u32) {
   }
 }
 
-// Half 0 goes along its initial direction, half 1 against it.
+// Half 0 goes along its initial direction, half 1 against it or, where it turns back, against the first step of half 0.
 fn start_half(line: ptr<function, Streamline>, along: vec3<f32>) {
-  (*line).frame.tangent = select(along, -along, (*line).half != 0u);
+  let turns = plan.turns_back != 0u && (*line).half != 0u;
+  (*line).frame.tangent = select(along, -along, (*line).half != 0u && !turns);
   (*line).position = (*line).seed_position;
   (*line).steps = 0u;
   (*line).points = 0u;
   (*line).frame = begin_half(Ask(false, plan.first_seed + (*line).seed, (*line).direction, (*line).half, 0u,
                                  (*line).position, (*line).frame));
-  (*line).phase = phase_at_start;
+  (*line).phase = select(phase_at_start, phase_turning, turns);
+}
+
+// Why the line may not be where it stands, inside of the image; `interpolated` is the map's value there.
+fn reason_of_map(position: vec3<f32>, interpolated: f32) -> u32 {
+  if (plan.stop_nearest != 0u) {
+    let passes = lanes_same(field_number(nearest_address(position), channels())) > plan.stop_threshold;
+    return select(end_outside_mask, end_none, passes);
+  }
+  return select(end_stop_map, end_none, interpolated > plan.stop_threshold);
 }
 
 fn close_page(page: Page, line: Streamline, last: u32, reason: u32) {

@@ -32,8 +32,9 @@ enum class LinePhase : std::uint32_t {
   free = 0,     // takes a seed next; zeros are a workgroup before its first
   at_seed = 1,  // asks for the initial directions next
   starts_half = 2,
-  at_start = 3,  // stands at the seed, heading into a half
-  moved = 4,     // stands at a point that is not tested yet
+  turning = 3,  // stands at the seed, heading into the first half: the second asks for its first step, to go against it
+  at_start = 4,  // stands at the seed, heading into a half
+  moved = 5,     // stands at a point that is not tested yet
 };
 
 // A streamline between dispatches.

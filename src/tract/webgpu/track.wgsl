@@ -43,9 +43,7 @@ fn track_seeds(workgroup: u32) {
       reason = end_outside_image;
     } else {
       corners = corners_at(line.position);
-      if (!(pin(read_point(&corners)) > plan.stop_threshold)) {
-        reason = end_stop_map;
-      }
+      reason = reason_of_map(line.position, pin(read_point(&corners)));
     }
     if (line.phase == phase_at_seed && reason != end_none) {
       leave_bad_seed(&line);
@@ -61,11 +59,17 @@ fn track_seeds(workgroup: u32) {
     if (reason == end_none) {
       budget -= 1u;
       let initial = line.phase == phase_at_seed;
-      let next = answer(Ask(initial, plan.first_seed + line.seed, line.direction, line.half, line.steps, line.position,
-                            line.frame),
+      let turning = line.phase == phase_turning;
+      let next = answer(Ask(initial, plan.first_seed + line.seed, line.direction, select(line.half, 0u, turning),
+                            line.steps, line.position, line.frame),
                         &corners);
       if (initial) {
         take_directions(&line, next.count);
+        continue;
+      }
+      if (turning) {
+        line.frame.tangent = -select(line.frame.tangent, next.frame.tangent, next.count != 0u);
+        line.phase = phase_at_start;
         continue;
       }
       line.steps += 1u;
