@@ -44,6 +44,24 @@ TEST(AtomicFile, nothing_is_under_the_final_name_before_commit_and_everything_af
   EXPECT_EQ(folder.content("a.txt"), "hello world");
 }
 
+TEST(AtomicFile, small_pieces_are_written_together_and_large_ones_as_they_are) {
+  const TemporaryFolder folder;
+  FaultyFileLayer layer;
+  auto file = AtomicFile::create(folder / "a.txt", {.buffer_bytes = 8, .layer = &layer});
+  ASSERT_TRUE(file);
+  for (const char* const piece : {"one ", "two ", "a long piece ", "three ", "four "}) {
+    ASSERT_TRUE(file->append(piece));
+  }
+  ASSERT_TRUE(file->commit());
+  Names writes;
+  for (const RecordedCall& call : layer.trace()) {
+    if (call.call != FileCall::write) continue;
+    writes.emplace_back(reinterpret_cast<const char*>(call.data.data()), call.data.size());
+  }
+  EXPECT_EQ(writes, (Names{"one two ", "a long piece ", "three fo", "ur "}));
+  EXPECT_EQ(folder.content("a.txt"), "one two a long piece three four ");
+}
+
 TEST(AtomicFile, destruction_without_commit_leaves_nothing) {
   const TemporaryFolder folder;
   {

@@ -8,6 +8,10 @@
 #include "base/atomic_file.hpp"
 #include "support/temporary_folder.hpp"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 namespace cingulum {
 namespace {
 
@@ -65,6 +69,26 @@ TEST(Interrupt, committed_and_discarded_files_are_registered_no_more) {
   EXPECT_EQ(folder.content("kept"), "text");
 }
 
+// The place of a file is given up once: the next file may have it before the first object is gone.
+TEST(Interrupt, a_file_that_was_given_up_leaves_the_places_of_others_alone) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(exit_code_of_child([&] {
+              if (!install_interrupt_handlers()) return 1;
+              auto stays = AtomicFile::create(folder / "stays");
+              {
+                auto given_up = AtomicFile::create(folder / "given_up");
+                if (!stays || !given_up || folder.names().size() != 2) return 2;
+                given_up->discard();
+              }
+              if (folder.names().size() != 1) return 3;
+              ::raise(SIGINT);
+              ::raise(SIGINT);
+              return 4;
+            }),
+            interrupted_exit_code);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{});
+}
+
 TEST(Interrupt, signals_that_the_parent_ignores_stay_ignored) {
   EXPECT_EQ(exit_code_of_child([&] {
               ::signal(SIGHUP, SIG_IGN);
@@ -96,6 +120,19 @@ TEST(Interrupt, more_files_than_there_are_places_are_not_registered_and_do_no_ha
   EXPECT_GE(again, 0);
   unregister_partial_file(again);
 }
+
+#if defined(__GLIBC__)
+TEST(Interrupt, a_file_that_found_no_place_takes_no_memory) {
+  std::vector<int> places;
+  for (int i = 0; i < 1024; ++i) places.push_back(register_partial_file("/nonexistent/cingulum-test"));
+  const std::string path = "/nonexistent/" + std::string(4096, 'x');
+  const std::size_t before = ::mallinfo2().uordblks;
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(register_partial_file(path.c_str()), -1);
+  // Copies of all paths would be 4 MB.
+  EXPECT_LT(::mallinfo2().uordblks, before + 1000000);
+  for (const int place : places) unregister_partial_file(place);
+}
+#endif
 
 }  // namespace
 }  // namespace cingulum

@@ -80,7 +80,8 @@ int create_partial_file(FileLayer& layer, const std::string& target, mode_t perm
 int remove_dead_partial_files(const std::filesystem::path& folder, std::string_view name, FileLayer& layer) {
   const std::lock_guard lock(creation_mutex);
   std::vector<std::string> entries;
-  if (uninterrupted([&] { return layer.list_folder(folder.c_str(), entries); }) < 0) return 0;
+  // Where the list fails, the names that came before are looked at all the same.
+  (void)uninterrupted([&] { return layer.list_folder(folder.c_str(), entries); });
   int removed = 0;
   for (const std::string& entry : entries) {
     const auto partial = parse_partial_name(entry);

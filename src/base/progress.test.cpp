@@ -92,6 +92,18 @@ TEST(Progress, prints_one_json_object_a_line_for_programs) {
   for (const std::string& piece : stage.pieces) EXPECT_EQ(std::count(piece.begin(), piece.end(), '\n'), 1);
 }
 
+TEST(Progress, tells_programs_the_rate_of_all_that_was_done_at_the_end) {
+  Stage stage(true);
+  Progress progress("tracking", 20, "seeds", stage.options(ProgressStyle::json));
+  stage.now += 1s;
+  progress.advance(10);
+  progress.advance(10);  // no time passes: the rate of the last second does not see them
+  progress.finish();
+  ASSERT_EQ(stage.pieces.size(), 2U);
+  EXPECT_EQ(nlohmann::json::parse(stage.pieces[0])["rate_per_s"], 10.0);
+  EXPECT_EQ(nlohmann::json::parse(stage.pieces[1])["rate_per_s"], 20.0);
+}
+
 TEST(Progress, says_nothing_when_silent) {
   Stage stage(true);
   {

@@ -81,6 +81,16 @@ TEST(ReadFile, names_file_and_cause) {
   EXPECT_EQ(read_file(folder.path()).error().message(), "reading " + folder.path().native() + ": it is a folder");
 }
 
+TEST(ReadFile, tells_a_file_that_is_not_there_from_one_that_cannot_be_opened) {
+  const TemporaryFolder folder;
+  folder.put("file", "text");
+  std::filesystem::create_symlink("loop", folder / "loop");
+  const auto kind_of_failure = [&](std::string_view name) { return read_file(folder / name).error().kind(); };
+  EXPECT_EQ(kind_of_failure("file/inside"), ErrorKind::not_found);
+  EXPECT_EQ(kind_of_failure("loop"), ErrorKind::io);
+  EXPECT_EQ(kind_of_failure(std::string(300, 'x')), ErrorKind::io);
+}
+
 TEST(ReadFile, refuses_more_than_the_limit_before_and_while_reading) {
   const TemporaryFolder folder;
   folder.put("a", std::string(2048, 'x'));

@@ -25,11 +25,11 @@ Character first_character(std::string_view text) noexcept {
                             : lead >= 0xe0 && lead < 0xf0 ? 3
                             : lead >= 0xf0 && lead < 0xf5 ? 4
                                                           : 1;
-  if (bytes == 1 || text.size() < bytes) return {lead < 0x80 ? lead : 0xfffdU, 1};
+  if (bytes == 1 || text.size() < bytes) return {lead, 1};
   std::uint32_t code = lead & (0x7fU >> bytes);
   for (std::size_t i = 1; i < bytes; ++i) {
     const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xc0U) != 0x80U) return {0xfffdU, 1};
+    if ((next & 0xc0U) != 0x80U) return {lead, 1};
     code = (code << 6U) | (next & 0x3fU);
   }
   return {code, bytes};

@@ -122,6 +122,16 @@ TEST(NiftiHeaders, axes_that_hold_more_bytes_than_63_bits_count_are_refused) {
   EXPECT_TRUE(fails_with(parsed(bytes), ErrorKind::corrupt, "hold more than 2^63 bytes"));
 }
 
+TEST(NiftiHeaders, have_one_to_seven_axes) {
+  NiftiHeader header = some_header();
+  header.shape = {2, 3, 4, 1, 1, 1, 5};
+  EXPECT_EQ(parsed(encoded(header))->shape, header.shape);
+  header.shape.push_back(1);
+  EXPECT_TRUE(fails_with(encode_nifti_header(header), ErrorKind::invalid_argument, "8 axes: NIfTI has 1 to 7"));
+  header.shape.clear();
+  EXPECT_TRUE(fails_with(encode_nifti_header(header), ErrorKind::invalid_argument, "0 axes: NIfTI has 1 to 7"));
+}
+
 TEST(NiftiHeaders, lengths_in_metres_and_micrometres_become_millimetres) {
   const auto with_units = [](int code) {
     auto bytes = encoded(some_header());

@@ -246,5 +246,25 @@ TEST(Tck, numbers_that_would_be_marks_and_notes_that_would_be_lines_are_refused)
   EXPECT_TRUE(folder.names().empty());
 }
 
+TEST(Tck, batches_whose_parts_do_not_fit_together_are_refused_and_leave_no_file) {
+  const TemporaryFolder folder;
+  TractogramLayout layout;
+  layout.format = TractogramFormat::tck;
+  const auto append = [&](const TractogramBatch& batch) -> Status {
+    CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(folder / "a.tck", layout, {}));
+    return writer->append(batch);
+  };
+  TractogramBatch batch;
+  batch.offsets = {0, 1};
+  batch.positions = {1, 2, 3};
+  EXPECT_TRUE(append(batch));
+  batch.positions = {1, 2, 3, 4, 5, 6};
+  EXPECT_TRUE(fails_with(append(batch), ErrorKind::invalid_argument, "6 coordinates for 1 points"));
+  batch.offsets = {0, 2};
+  batch.positions64 = {1, 2, 3, 4, 5, 6};
+  EXPECT_TRUE(fails_with(append(batch), ErrorKind::invalid_argument, "as float and as double"));
+  EXPECT_TRUE(folder.names().empty());
+}
+
 }  // namespace
 }  // namespace cingulum

@@ -1,6 +1,7 @@
 // Goals R3, R5, R9 and R12 for tractograms: no flipped bit of a TRX file goes unnoticed, every cut is an error that
 // says where, every failing file call leaves nothing torn, and the same streamlines give the same bytes in any batches.
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <fstream>
 #include <set>
@@ -101,6 +102,37 @@ TEST(TractogramDamage, bytes_after_the_end_are_not_silent) {
       EXPECT_TRUE(!read || !(*reader)->layout().warnings.empty()) << tractogram_format_name(format) << " " << i;
     }
   }
+}
+
+TEST(TractogramDamage, a_file_packed_by_gzip_reads_as_the_plain_one_and_has_nothing_after_its_end) {
+  for (const TractogramFormat format : {TractogramFormat::trx, TractogramFormat::trk, TractogramFormat::tck}) {
+    const TemporaryFolder folder;
+    const std::vector<std::byte> plain = example_file(format);
+    const std::filesystem::path path = folder / "a.gz";
+    const gzFile packed = ::gzopen(path.c_str(), "wb");
+    ASSERT_NE(packed, nullptr);
+    ASSERT_GT(::gzwrite(packed, plain.data(), static_cast<unsigned>(plain.size())), 0);
+    ASSERT_EQ(::gzclose(packed), Z_OK);
+    ASSERT_OK_AND_ASSIGN(const auto reader, TractogramReader::open(path));
+    ASSERT_OK_AND_ASSIGN(const Tractogram read, read_tractogram(*reader, 7, false));
+    EXPECT_TRUE(same_tractogram(read, *read_bytes(format, plain))) << tractogram_format_name(format);
+    EXPECT_TRUE(reader->layout().warnings.empty()) << tractogram_format_name(format);
+  }
+}
+
+TEST(TractogramDamage, a_packed_file_that_grows_beyond_all_measure_is_refused_with_the_bound) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "bomb.tck.gz";
+  const std::vector<char> zeros(std::size_t{1} << 20U);
+  const gzFile packed = ::gzopen(path.c_str(), "wb1");
+  ASSERT_NE(packed, nullptr);
+  for (int i = 0; i < 100; ++i) ASSERT_GT(::gzwrite(packed, zeros.data(), static_cast<unsigned>(zeros.size())), 0);
+  ASSERT_EQ(::gzclose(packed), Z_OK);
+  const std::uint64_t bytes = std::filesystem::file_size(path);
+  // 64 MiB, and 16 times the file.
+  const auto reader = TractogramReader::open(path);
+  EXPECT_TRUE(testing::fails_with(reader, ErrorKind::corrupt,
+                                  fmt::format("{} bytes unpack to more than {};", bytes, 67108864 + 16 * bytes)));
 }
 
 TEST(TractogramDamage, the_same_streamlines_give_the_same_bytes_in_any_batches) {

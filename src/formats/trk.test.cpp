@@ -250,13 +250,28 @@ TEST(Trk, names_of_fields_are_made_unique_and_columns_without_one_get_the_name_o
   EXPECT_TRUE(fails_with(with_names("fa", "a\0004"s), ErrorKind::corrupt, "need more than the 4 columns there are"));
 }
 
+TEST(Trk, a_streamline_that_is_cut_off_is_told_with_the_bytes_that_it_needs_and_has) {
+  const TemporaryFolder folder;
+  auto bytes = one_point(folder, {.size = {10, 11, 12}}, {1, 2, 3, 4, 5, 6});
+  // The header, the number of points, and two points less a byte.
+  bytes.resize(1000 + 4 + 23);
+  ASSERT_OK_AND_ASSIGN(const auto reader, open_trk("a", FileBytes::own(bytes)));
+  TractogramBatch batch;
+  EXPECT_TRUE(fails_with(reader->next(batch, 10, true), ErrorKind::corrupt,
+                         "streamline 0 at byte 1000: its 2 points need 24 bytes, the file has 23 left: it is cut off"));
+}
+
 TEST(Trk, fields_that_do_not_fit_the_header_are_refused) {
   EXPECT_TRUE(check_trk_field({.name = std::string(20, 'a'), .type = float32_type, .columns = 1}));
   EXPECT_TRUE(check_trk_field({.name = std::string(18, 'a'), .type = float32_type, .columns = 3}));
   EXPECT_TRUE(fails_with(check_trk_field({.name = std::string(19, 'a'), .type = float32_type, .columns = 3}),
                          ErrorKind::invalid_argument, "20 bytes"));
-  EXPECT_TRUE(fails_with(check_trk_field({.name = "\xe2\x82\xac", .type = float32_type, .columns = 1}),
-                         ErrorKind::invalid_argument, "Latin-1"));
+  // The first and the last letter that Latin-1 has beyond ASCII; then one that it has not, and halves of letters.
+  EXPECT_TRUE(check_trk_field({.name = "\xc2\x80\xc3\xbf", .type = float32_type, .columns = 1}));
+  for (const char* const name : {"\xe2\x82\xac", "\xc4\x80", "\xc3", "\xc3(", "\xbf"}) {
+    EXPECT_TRUE(fails_with(check_trk_field({.name = name, .type = float32_type, .columns = 1}),
+                           ErrorKind::invalid_argument, "Latin-1"));
+  }
 }
 
 TEST(Trk, axes_are_found_for_oblique_and_permuted_affines) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "formats/crc32.hpp"
+#include "formats/file_bytes.hpp"
 #include "formats/zip_writer.hpp"
 #include "support/each_device.hpp"
+#include "support/faulty_file_layer.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum::zip_archive_tests {
@@ -116,6 +118,26 @@ TEST(ZipArchive, the_end_record_is_the_one_whose_comment_reaches_to_the_end) {
   EXPECT_TRUE(fails_with(read(std::string(21, 'x')), ErrorKind::corrupt, "21 bytes are too few"));
 }
 
+TEST(ZipArchive, entries_that_share_bytes_are_refused_by_their_names) {
+  // "b" holds an archive whose only entry is "inside", and the directory has an entry for it as well.
+  const std::string within = archive_of({"inside"});
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(ZipWriter zip, ZipWriter::create(folder / "a.zip", {.sync = false}));
+  const std::pair<const char*, std::string> contents[] = {
+      {"a", "content of a"}, {"b", within}, {"inside", "content of inside"}};
+  for (const auto& [name, content] : contents) {
+    ASSERT_OK(zip.begin_known(name, content.size(), crc32(bytes_of(content))));
+    ASSERT_OK(zip.append(bytes_of(content)));
+    ASSERT_OK(zip.end());
+  }
+  ASSERT_OK(zip.commit());
+  const std::string good = folder.content("a.zip");
+  ASSERT_OK_AND_ASSIGN(const auto entries, read(good));
+  const auto begin = static_cast<unsigned>(entries[1].offset);
+  EXPECT_TRUE(fails_with(read(changed(good, central_mark, 42, begin)), ErrorKind::corrupt,
+                         fmt::format("entries 'b' and 'inside' overlap at byte {}", begin)));
+}
+
 TEST(ZipArchive, content_is_checked_by_its_crc) {
   std::string archive = archive_of({"a", "b"});
   ASSERT_OK_AND_ASSIGN(const auto entries, read(archive));
@@ -127,6 +149,60 @@ TEST(ZipArchive, content_is_checked_by_its_crc) {
   archive[static_cast<std::size_t>(entries[1].offset)] = 'k';
   EXPECT_TRUE(verify_entry(bytes_of(archive), entries[0]));
   EXPECT_FALSE(verify_entry(bytes_of(archive), entries[1]));
+}
+
+TEST(ZipWriter, puts_other_content_of_the_same_size_into_any_entry_that_has_ended) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(ZipWriter zip, ZipWriter::create(folder / "a.zip", {.sync = false}));
+  for (const char* const name : {"first", "last"}) {
+    ASSERT_OK(zip.begin(name));
+    ASSERT_OK(zip.append(bytes_of("old")));
+    EXPECT_FALSE(zip.replace(0, bytes_of("new"))) << "an entry is open";
+    ASSERT_OK(zip.end());
+  }
+  ASSERT_OK(zip.replace(1, bytes_of("new")));
+  EXPECT_TRUE(fails_with(zip.replace(1, bytes_of("newer")), ErrorKind::invalid_argument, "entry 1 cannot be replaced"));
+  EXPECT_TRUE(fails_with(zip.replace(2, bytes_of("new")), ErrorKind::invalid_argument, "entry 2 cannot be replaced"));
+  ASSERT_OK(zip.commit());
+  const std::string archive = folder.content("a.zip");
+  ASSERT_OK_AND_ASSIGN(const auto entries, read(archive));
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(archive.substr(static_cast<std::size_t>(entries[0].offset), 3), "old");
+  EXPECT_EQ(archive.substr(static_cast<std::size_t>(entries[1].offset), 3), "new");
+  EXPECT_TRUE(verify_entry(bytes_of(archive), entries[1]));
+}
+
+// 2^32 - 1 in the 32 bits of the directory means: see the zip64 field.
+TEST(ZipWriter, sizes_are_in_the_zip64_field_from_the_first_that_would_be_its_mark) {
+  const TemporaryFolder folder;
+  FaultyFileLayer layer;
+  const std::vector<std::byte> zeros(std::size_t{16} << 20U);
+  layer.leave_holes(std::size_t{1} << 20U);
+  ASSERT_OK_AND_ASSIGN(ZipWriter zip,
+                       ZipWriter::create(folder / "a.zip", {.sync = false, .buffer_bytes = 4096, .layer = &layer}));
+  constexpr std::uint64_t mark = 0xffffffff;
+  for (const std::uint64_t size : {mark - 1, mark}) {
+    ASSERT_OK(zip.begin("of " + std::to_string(size)));
+    for (std::uint64_t rest = size; rest > 0;) {
+      const std::uint64_t count = std::min<std::uint64_t>(rest, zeros.size());
+      ASSERT_OK(zip.append(std::span(zeros).first(static_cast<std::size_t>(count))));
+      rest -= count;
+    }
+    ASSERT_OK(zip.end());
+  }
+  ASSERT_OK(zip.commit());
+  ASSERT_OK_AND_ASSIGN(const FileBytes file, FileBytes::map(folder / "a.zip"));
+  ASSERT_OK_AND_ASSIGN(const auto entries, read_zip_directory(file.bytes()));
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0].bytes, mark - 1);
+  EXPECT_EQ(entries[1].bytes, mark);
+  const std::span<const std::byte> tail = file.bytes().last(400);
+  const std::string directory(reinterpret_cast<const char*>(tail.data()), tail.size());
+  const auto extra_bytes = [&](std::size_t header) { return static_cast<int>(directory[header + 30]); };
+  const std::size_t first = directory.find(central_mark);
+  EXPECT_EQ(extra_bytes(first), 0);
+  // Id and size, both sizes, and where the entry begins.
+  EXPECT_EQ(extra_bytes(directory.find(central_mark, first + 1)), 4 + 2 * 8 + 8);
 }
 
 TEST(ZipArchive, looks_like_one_by_its_first_four_bytes) {

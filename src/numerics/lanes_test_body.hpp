@@ -138,6 +138,21 @@ CGL_LANES_TEST(maximum_skips_empty_slots_and_knows_when_all_are) {
   EXPECT_EQ(maximum<TestedLanes>(0, rows_of(Slots{})).slot, no_slot);
 }
 
+// A field has nothing behind its last row.
+CGL_LANES_TEST(maximum_asks_for_the_rows_that_there_are_and_no_more) {
+  for (const std::size_t count : sizes) {
+    const Slots slots(count, 1.0f);
+    std::vector<std::uint32_t> asked;
+    maximum<TestedLanes>(size_of(slots), [&](std::uint32_t row) {
+      asked.push_back(row);
+      return rows_of(slots)(row);
+    });
+    std::vector<std::uint32_t> rows((count + 31) / 32);
+    for (std::uint32_t row = 0; row < rows.size(); ++row) rows[row] = row;
+    EXPECT_EQ(asked, rows) << count;
+  }
+}
+
 CGL_LANES_TEST(maximum_treats_both_zeros_as_equal) {
   Slots slots(64, -0.0f);
   slots[1] = 0.0f;
@@ -414,6 +429,24 @@ CGL_LANES_TEST(logarithm_sine_and_cosine_have_the_bits_of_the_scalar_functions) 
       ASSERT_EQ(float_bits(Lanes::get(circle.sine, l)), float_bits(truth.sine)) << x[l];
     }
   }
+}
+
+CGL_LANES_TEST(each_lane_of_a_mask_is_visited_with_its_own_number_and_no_other) {
+  using Lanes = TestedLanes::Narrow;
+  float numbers[32];
+  std::vector<std::uint32_t> chosen;
+  for (std::uint32_t l = 0; l < 32; ++l)
+    numbers[l] = (l % 3 == 0) != (l % 8 == 7) ? 100.0f + static_cast<float>(l) : -1.0f;
+  for (std::uint32_t l = 0; l < Lanes::width; ++l) {
+    if (numbers[l] > 0) chosen.push_back(l);
+  }
+  const auto values = Lanes::load(numbers);
+  std::vector<std::uint32_t> visited;
+  Lanes::each_lane(Lanes::greater(values, Lanes::broadcast(0.0f)), [&](std::uint32_t lane) {
+    visited.push_back(lane);
+    EXPECT_EQ(Lanes::own(values, lane), 100.0f + static_cast<float>(lane));
+  });
+  EXPECT_EQ(visited, chosen);
 }
 
 CGL_LANES_TEST(philox_gives_each_lane_its_block) {

@@ -19,6 +19,15 @@ TEST(Vec3, dot_rounds_every_product_by_itself) {
   EXPECT_EQ(dot(Vec3{a, -1.0f, 0.0f}, Vec3{a, 0x1.002p0f, 0.0f}), 0.0f);
 }
 
+TEST(Vec3, vectors_are_equal_when_all_three_components_are) {
+  const Vec3 a{1, 2, 3};
+  EXPECT_TRUE(a == (Vec3{1, 2, 3}));
+  for (const Vec3 other : {Vec3{1, 2, 0}, Vec3{1, 0, 3}, Vec3{0, 2, 3}, Vec3{1, 0, 0}, Vec3{0, 2, 0}, Vec3{0, 0, 3}}) {
+    EXPECT_FALSE(a == other);
+    EXPECT_TRUE(a != other);
+  }
+}
+
 TEST(Vec3, cross_of_two_axes_is_the_third) {
   EXPECT_EQ(cross(Vec3{1, 0, 0}, Vec3{0, 1, 0}), (Vec3{0, 0, 1}));
   EXPECT_EQ(cross(Vec3{0, 1, 0}, Vec3{0, 0, 1}), (Vec3{1, 0, 0}));

@@ -2,6 +2,8 @@
 // fail, stop short or be interrupted. Not used outside tests.
 #pragma once
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -61,6 +63,8 @@ class FaultyFileLayer final : public FileLayer {
   void remove_links() noexcept { has_links_ = false; }
   // Syncs are recorded and fail as told, but the real disk is not waited for.
   void skip_real_syncs() noexcept { syncs_ = false; }
+  // Writes of so many bytes leave a hole, and are not recorded: for files of gigabytes.
+  void leave_holes(std::size_t from_bytes) noexcept { hole_bytes_ = from_bytes; }
 
   int create(const char* path, mode_t permissions) override {
     return record({.call = FileCall::create, .path = path}, [&] { return real_.create(path, permissions); });
@@ -69,6 +73,9 @@ class FaultyFileLayer final : public FileLayer {
     return record({.call = FileCall::lock, .descriptor = descriptor}, [&] { return real_.lock(descriptor); });
   }
   ssize_t write(int descriptor, const void* data, std::size_t size) override {
+    if (size >= hole_bytes_) {
+      return ::lseek(descriptor, static_cast<off_t>(size), SEEK_CUR) < 0 ? -errno : static_cast<ssize_t>(size);
+    }
     return record_write({.call = FileCall::write, .descriptor = descriptor}, data, size,
                         [&](std::size_t count) { return real_.write(descriptor, data, count); });
   }
@@ -157,6 +164,7 @@ class FaultyFileLayer final : public FileLayer {
   bool has_rename_no_replace_ = true;
   bool has_links_ = true;
   bool syncs_ = true;
+  std::size_t hole_bytes_ = std::numeric_limits<std::size_t>::max();
   std::vector<RecordedCall> trace_;
 };
 

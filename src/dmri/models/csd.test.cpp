@@ -144,15 +144,19 @@ TEST(Csd, every_instruction_set_and_thread_count_gives_the_bits_of_the_scalar_ke
     std::fill(signals.begin() + 65 * 17, signals.begin() + 65 * 18, 0.0f);
     std::vector<float> expected;
     std::uint64_t iterations = 0;
+    std::size_t unconstrained = 0;  // the voxel without signal at least
     for (std::size_t v = 0; v < voxels; ++v) {
       double coefficients[csd_largest_count];
       int count = 0;
-      (void)csd_fit_voxel(model.view(), signals.data() + 65 * v, setup.volumes.data(), coefficients, count);
+      const CsdEnd end =
+          csd_fit_voxel(model.view(), signals.data() + 65 * v, setup.volumes.data(), coefficients, count);
+      unconstrained += end == CsdEnd::unconstrained ? 1 : 0;
       iterations += static_cast<std::uint64_t>(count);
       for (std::size_t i = 0; i < model.coefficient_count(); ++i) {
         expected.push_back(static_cast<float>(coefficients[i]));
       }
     }
+    EXPECT_GE(unconstrained, 1u);
     using numerics::SimdLevel;
     for (const SimdLevel level : {SimdLevel::baseline, SimdLevel::avx2, SimdLevel::avx512}) {
       if (level > numerics::best_simd_level()) continue;
@@ -163,6 +167,7 @@ TEST(Csd, every_instruction_set_and_thread_count_gives_the_bits_of_the_scalar_ke
         EXPECT_EQ(std::memcmp(fit.coefficients.data(), expected.data(), expected.size() * sizeof(float)), 0)
             << "degree " << degree << ", level " << static_cast<int>(level);
         EXPECT_EQ(fit.iterations, iterations);
+        EXPECT_EQ(fit.unconstrained, unconstrained);
       }
     }
   }

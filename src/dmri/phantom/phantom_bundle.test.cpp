@@ -97,6 +97,32 @@ TEST(PhantomBundle, the_index_knows_every_bundle_near_a_point) {
   EXPECT_GT(inside, 400);
 }
 
+TEST(PhantomBundle, the_index_is_as_fine_far_from_the_origin_as_at_it) {
+  const auto index_at = [](Vec3d origin) {
+    const BundleShape line{.name = "line", .pieces = {line_piece(origin, origin + Vec3d{8, 0, 0})}, .radius = {{0, 2}}};
+    const std::vector<Bundle> bundles = {Bundle::create(line).value()};
+    return BundleIndex(bundles, 1.0);
+  };
+  const BundleIndex near = index_at({0, 0, 0});
+  for (const double side : {-1.0, 1.0}) {
+    // A power of two, so that sums are exact.
+    const Vec3d far = Vec3d{4096, 4096, 4096} * side;
+    const BundleIndex index = index_at(far);
+    int in_reach = 0;
+    for (double x = -7; x <= 15; x += 1) {
+      for (double y = -7; y <= 7; y += 1) {
+        for (double z = -7; z <= 7; z += 1) {
+          const bool found = near.entry({x, y, z}, 0) != nullptr;
+          ASSERT_EQ(index.entry(far + Vec3d{x, y, z}, 0) != nullptr, found) << side << " " << x << " " << y << " " << z;
+          in_reach += found ? 1 : 0;
+        }
+      }
+    }
+    EXPECT_GT(in_reach, 0);
+    EXPECT_LT(in_reach, 23 * 15 * 15 / 2);
+  }
+}
+
 TEST(PhantomBundle, every_preset_is_sound_and_inside_its_box) {
   for (const std::string& name : phantom_preset_names()) {
     ASSERT_OK_AND_ASSIGN(const PhantomModel model, phantom_preset(name, {}));
@@ -205,6 +231,31 @@ TEST(PhantomBundle, the_brain_has_the_bundles_and_tissues_of_the_table) {
                                              fluid({0, 0, 52}, {1.5, 90, 22}),
                                              fluid({0, 72, 8}, {1.5, 24, 30})};
   EXPECT_TRUE(model.regions == regions);
+}
+
+TEST(PhantomBundle, arcs_are_a_quarter_circle_and_two_half_circles) {
+  ASSERT_OK_AND_ASSIGN(const PhantomModel model, phantom_preset("arcs", {}));
+  struct Row {
+    const char* name;
+    double length_mm;
+    Vec3d start, middle, end;
+  };
+  const double diagonal = 30 * std::numbers::sqrt2 / 2;
+  const Row rows[] = {{"arc30", 15 * pi, {8, -22, -14}, {diagonal - 22, diagonal - 22, -14}, {-22, 8, -14}},
+                      {"arc15", 15 * pi, {-8, -21, 14}, {7, -6, 14}, {-8, 9, 14}},
+                      {"arc8", 8 * pi, {22, 12, -10}, {30, 12, -2}, {22, 12, 6}}};
+  ASSERT_EQ(model.bundles.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(model.bundles[i].name, rows[i].name);
+    ASSERT_OK_AND_ASSIGN(const Bundle bundle, Bundle::create(model.bundles[i]));
+    EXPECT_NEAR(bundle.length(), rows[i].length_mm, 1e-6) << rows[i].name;
+    const auto distance = [&](double share, Vec3d expected) {
+      return numerics::length(bundle.fibre_point(share * bundle.length(), {0, 0}) - expected);
+    };
+    EXPECT_LT(distance(0, rows[i].start), 1e-6) << rows[i].name;
+    EXPECT_LT(distance(0.5, rows[i].middle), 1e-6) << rows[i].name;
+    EXPECT_LT(distance(1, rows[i].end), 1e-6) << rows[i].name;
+  }
 }
 
 TEST(PhantomBundle, presets_without_tissues_of_their_own_get_a_box_of_grey_matter) {

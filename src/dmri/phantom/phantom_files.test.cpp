@@ -153,6 +153,21 @@ TEST(PhantomFiles, a_write_that_fails_leaves_no_description) {
   EXPECT_FALSE(std::filesystem::exists(folder / "p/phantom.json"));
 }
 
+// Steps are powers of two from 1/64 on; the brightest tissue is the largest number of 16 bits that they may give.
+TEST(PhantomFiles, steps_of_the_series_are_as_fine_as_the_brightest_tissue_allows) {
+  TemporaryFolder folder;
+  PhantomRequest request = small("straight");
+  request.snr = 0;
+  request.type = SeriesType::int16;
+  const auto slope = [&](double brightest, const char* name) {
+    request.signals.fluid_s0 = brightest;
+    EXPECT_TRUE(write(request, folder / name));
+    return NiftiReader::open(folder / name / "dwi.nii.gz").value().header().slope;
+  };
+  EXPECT_EQ(slope(32767 / 64.0, "fits"), 1.0 / 64);
+  EXPECT_EQ(slope(32768 / 64.0, "does_not"), 1.0 / 32);
+}
+
 TEST(PhantomFiles, the_series_is_exact_without_noise_and_fine_enough_with_it) {
   TemporaryFolder folder;
   PhantomRequest request = small("straight");

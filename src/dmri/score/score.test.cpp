@@ -214,6 +214,16 @@ TEST(Bootstrap, an_interval_of_a_mean_is_what_theory_says) {
   EXPECT_NEAR(score.valid.high, 0.3 + 1.96 * 0.0145, 0.003);
 }
 
+TEST(Score, a_quantile_of_lengths_is_the_mean_of_its_bin_even_beyond_the_last) {
+  LengthWeightedHistogram histogram(0.5, 4);  // up to 2
+  EXPECT_EQ(histogram.quantile(0.5), 0);
+  histogram.add(0.25, 10);
+  histogram.add(5, 6);
+  histogram.add(9, 2);
+  EXPECT_EQ(histogram.quantile(0.5), 0.25);
+  EXPECT_EQ(histogram.quantile(0.95), 6);
+}
+
 TEST(Score, the_truth_is_perfect_both_ways_round) {
   for (const char* preset :
        {"straight", "arcs", "helix", "crossing90", "kissing", "fanning", "commissural", "bottleneck", "deadend"}) {

@@ -3,10 +3,15 @@
 #include "ring/child/child_host.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 
+#include "ring/child/child_protocol.hpp"
 #include "ring/child/child_service.hpp"
 #include "ring/resident/look_again.hpp"
 #include "ring/resident_bodies.hpp"
@@ -79,6 +84,46 @@ class CpuWork final : public ChildWork {
 TEST(ChildProcess, DISABLED_serves) {
   const int code = serve_parent([]() -> Result<std::unique_ptr<ChildWork>> { return std::make_unique<CpuWork>(); });
   ASSERT_EQ(code, child_left);
+}
+
+// A driver that hangs: nobody looks for commands yet.
+TEST(ChildProcess, DISABLED_opens_for_ever) {
+  static_cast<void>(serve_parent([]() -> Result<std::unique_ptr<ChildWork>> {
+    for (;;) ::pause();
+  }));
+}
+
+TEST(ChildProcess, ends_with_its_parent_even_while_it_opens_the_device) {
+  int control[2] = {-1, -1};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control), 0);
+  const int memory = ::memfd_create("cingulum-test", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(memory, sizeof(ChildMemory)), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // By way of numbers that are neither, since either may be the other's goal.
+    ::dup2(control[1], 100);
+    ::dup2(memory, 101);
+    ::dup2(100, control_descriptor);
+    ::dup2(101, memory_descriptor);
+    ::close(100);
+    ::execl("/proc/self/exe", "test", "--gtest_filter=ChildProcess.DISABLED_opens_for_ever",
+            "--gtest_also_run_disabled_tests", "--gtest_brief=1", nullptr);
+    ::_exit(127);
+  }
+  ::close(control[1]);
+  ::close(memory);
+  std::this_thread::sleep_for(50ms);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, WNOHANG), 0) << "it ended before its parent was gone";
+  ::close(control[0]);
+  const std::uint64_t deadline = deadline_from_now(10s);
+  pid_t ended = 0;
+  while ((ended = ::waitpid(child, &status, WNOHANG)) == 0 && steady_now_ns() < deadline) {
+    std::this_thread::sleep_for(1ms);
+  }
+  ASSERT_EQ(ended, child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), child_lost_parent);
 }
 
 class ChildProcesses : public ::testing::Test {
@@ -240,6 +285,21 @@ TEST_F(ChildProcesses, a_lost_device_is_told_apart_from_a_failed_body) {
   EXPECT_NE(host_->last_end().find("the context is lost"), std::string::npos) << host_->last_end();
   ASSERT_TRUE(comes_true([&] { return runtime_->request("failing", message(1), 200ms).has_value(); }));
   EXPECT_EQ(host_->starts(), 2u);
+}
+
+TEST_F(ChildProcesses, a_launch_whose_process_ends_before_it_answers_goes_to_the_next_one) {
+  // Stopped, it does not answer; then it is gone.
+  const pid_t process = host_->process();
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  std::thread killer([&] {
+    std::this_thread::sleep_for(50ms);
+    ::kill(process, SIGKILL);
+  });
+  const auto echo = run("echo", "echo", Echo{});
+  killer.join();
+  ASSERT_TRUE(echo);
+  EXPECT_EQ(host_->starts(), 2u);
+  EXPECT_EQ(number_of(runtime_->request("echo", message(3), 5s)), 3u);
 }
 
 TEST_F(ChildProcesses, a_child_ends_with_its_parent) {

@@ -253,6 +253,26 @@ TEST(wire, arrays_must_be_what_they_say) {
   EXPECT_TRUE(mentions(error_of(with_grid("int16", {1LL << 62, 8, 6}, 12)), "12 bytes are not"));
 }
 
+TEST(wire, a_list_of_numbers_may_not_be_longer_than_its_room) {
+  const auto with_picks = [](std::uint32_t count) {
+    std::vector<std::byte> bytes;
+    MsgpackWriter writer(bytes);
+    writer.map_header(2);
+    writer.text("picks");
+    writer.array_header(count);
+    for (std::uint32_t i = 0; i < count; ++i) writer.integer(i + 10);
+    writer.text("__type__");
+    writer.text("Samples");
+    return bytes;
+  };
+  const auto whole = decode<Samples>(with_picks(4));
+  ASSERT_TRUE(whole.has_value()) << whole.error().message();
+  EXPECT_EQ(whole->first.picks.size, 4U);
+  EXPECT_EQ(whole->first.picks.items[3], 13);
+  const std::string error = error_of(with_picks(5));
+  EXPECT_TRUE(mentions(error, "field 'picks': byte 7: 5 numbers where at most 4 are expected")) << error;
+}
+
 TEST(wire, arrays_of_the_other_byte_order_are_turned) {
   std::vector<std::byte> bytes;
   MsgpackWriter writer(bytes);

@@ -480,6 +480,24 @@ TEST_P(ResidentGrids, a_stalled_actor_is_reported_within_twice_its_limit_and_an_
   EXPECT_EQ(idle->telemetry().stalls, 0u);
 }
 
+// Neither beats: a parked seat is not on the device, a held one gives its body nothing.
+TEST_P(ResidentGrids, an_actor_that_is_parked_or_deactivated_for_longer_than_its_limit_is_not_stalled) {
+  GridOptions grid_options;
+  grid_options.mode = GridOptions::Mode::event;
+  grid_options.seats = 2;
+  OPEN(grid_options);
+  ActorOptions options;
+  options.stall_limit = 50ms;
+  const auto parked = start("parked", "echo", Echo{}, RingKind::fast, options);
+  const auto held = start("held", "echo", Echo{}, RingKind::fast, options);
+  ASSERT_TRUE(parked && held);
+  ASSERT_OK(held->deactivate());
+  ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }));
+  std::this_thread::sleep_for(300ms);
+  EXPECT_FALSE(parked->telemetry().stalled);
+  EXPECT_FALSE(held->telemetry().stalled);
+}
+
 // As on the CPU (supervision.a_parked_actor_that_fails_is_seen_within_ten_milliseconds): the quickest of many, since a
 // delay in the code makes them all late.
 TEST_P(ResidentGrids, a_failure_is_told_within_twenty_milliseconds) {
@@ -536,9 +554,15 @@ TEST_P(ResidentGrids, a_host_that_falls_silent_ends_the_kernel_after_the_lease) 
   ASSERT_TRUE(echo);
   ASSERT_OK(echo->send(message(1)));
   ASSERT_EQ(number_of(echo->receive(5s)), 1u);
-  // Longer than the lease, with the beat: it stays.
+  // Longer than the lease, with the beat: it stays, and so does every seat.
+  const std::uint32_t seats = grid_->options().seats;
+  for (std::uint32_t i = 1; i < seats; ++i) ASSERT_TRUE(start(fmt::format("{}", i), "echo", Echo{}));
   std::this_thread::sleep_for(options.lease + options.lease / 4);
   ASSERT_FALSE(grid_->has_ended());
+  EXPECT_EQ(number_of(runtime_->request("echo", message(2), 5s)), 2u);
+  for (std::uint32_t i = 1; i < seats; ++i) {
+    EXPECT_EQ(number_of(runtime_->request(fmt::format("{}", i), message(i), 5s)), i);
+  }
   const std::uint64_t start_ns = steady_now_ns();
   grid_->stop_beat();
   ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }, options.lease + options.lease / 2));
@@ -548,6 +572,17 @@ TEST_P(ResidentGrids, a_host_that_falls_silent_ends_the_kernel_after_the_lease) 
   ASSERT_TRUE(comes_true([&] { return echo->state() == ActorState::failed; }));
   EXPECT_NE(echo->failure()->message.find("silent"), std::string::npos) << echo->failure()->message;
   EXPECT_TRUE(fails_with(echo->receive(1s), ErrorKind::closed, "silent"));
+}
+
+TEST_P(ResidentGrids, actors_that_still_sit_when_their_grid_is_closed_are_told) {
+  OPEN();
+  const auto echo = start("echo", "echo", Echo{});
+  ASSERT_TRUE(echo);
+  ASSERT_OK(grid_->close());
+  EXPECT_EQ(echo->state(), ActorState::failed);
+  ASSERT_TRUE(echo->failure());
+  EXPECT_NE(echo->failure()->message.find("was closed"), std::string::npos) << echo->failure()->message;
+  EXPECT_TRUE(fails_with(echo->receive(1s), ErrorKind::closed, "was closed"));
 }
 
 TEST_P(ResidentGrids, a_grid_ends_at_its_own_time_limit) {
@@ -669,6 +704,20 @@ TEST_P(ResidentGrids, seats_are_checked_and_errors_name_what_is_wrong) {
   too_many.most_processors = 3;
   ASSERT_OK_AND_ASSIGN(auto backend, testing::make_test_backend(GetParam()));
   EXPECT_TRUE(fails_with(ResidentGrid::open(std::move(backend), too_many), ErrorKind::invalid_argument, "only 3"));
+}
+
+TEST_P(ResidentGrids, an_actor_has_sixteen_wires_and_no_more) {
+  GridOptions options;
+  options.seats = 4;
+  OPEN(options);
+  ASSERT_OK_AND_ASSIGN(const auto hub, grid_->launch(*runtime_, "hub", "echo", Echo{}));
+  ASSERT_OK_AND_ASSIGN(const auto a, grid_->launch(*runtime_, "a", "echo", Echo{}));
+  ASSERT_OK_AND_ASSIGN(const auto b, grid_->launch(*runtime_, "b", "echo", Echo{}));
+  for (std::uint32_t port = 0; port < 7; ++port) ASSERT_OK(hub->wire(port, {a, b}));
+  ASSERT_OK(hub->wire(7, {a}));
+  EXPECT_TRUE(fails_with(hub->wire(8, {a, b}), ErrorKind::full, "'hub': 16 wires at most"));
+  ASSERT_OK(hub->wire(8, {b}));
+  EXPECT_TRUE(fails_with(hub->wire(9, {a}), ErrorKind::full, "'hub': 16 wires at most"));
 }
 
 TEST_P(ResidentGrids, stopping_many_idle_actors_is_quick_and_seats_are_reused) {

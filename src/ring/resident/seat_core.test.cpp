@@ -266,6 +266,44 @@ TEST(SeatLanes, a_message_that_follows_an_answer_at_once_is_given_to_all_lanes) 
   });
 }
 
+// Put off for a message that came a little too late for the first look; not for one that came long after, or not at
+// all: who sends at leisure would wait the longer for every answer.
+TEST(SeatLanes, looks_over_the_bus_are_put_off_when_messages_follow_their_answers_closely_and_only_then) {
+  std::uint64_t looks_at_leisure = 0;
+  std::uint64_t delayed_looks = 0;
+  for_every_seed([&](std::uint64_t seed) -> std::string {
+    Draw draw(seed);
+    LaneGrid::Options options = draw.options(seed);
+    options.eager_polls = 64;
+    for (const bool at_leisure : {true, false}) {
+      LaneGrid grid(options);
+      grid.plan(0, LaneBody::echo, Echo{}, {RingKind::fast, 32, 32, false});
+      grid.launch();
+      STORY_CHECK(grid.run(0));
+      const std::uint64_t count = at_leisure ? 10 : 40;
+      for (std::uint64_t i = 0; i < count; ++i) {
+        STORY_CHECK(grid.send(0, numbered_message(i)));
+        STORY_EQUAL(number_of(grid.receive(0)), i);
+        if (!at_leisure) continue;
+        const std::uint64_t before = grid.lanes().looks();
+        std::uint32_t turns = 0;
+        STORY_CHECK(grid.until("the end of looks", [&] {
+          return !grid.lanes().is_looking() && (grid.lanes().looks() != before || ++turns == 50);
+        }));
+      }
+      if (at_leisure) STORY_EQUAL(grid.lanes().delayed_looks(), 0);
+      if (at_leisure) looks_at_leisure += grid.lanes().looks();
+      delayed_looks += grid.lanes().delayed_looks();
+      STORY_CHECK(grid.close());
+    }
+    return "";
+  });
+  if (std::getenv("CINGULUM_TEST_LANE_SEED") == nullptr) {
+    EXPECT_GT(looks_at_leisure, 50u);
+    EXPECT_GT(delayed_looks, 5u);
+  }
+}
+
 TEST(SeatLanes, batches_are_answered_by_all_lanes_through_either_kind_of_outbox) {
   for_every_seed([](std::uint64_t seed) -> std::string {
     Draw draw(seed);

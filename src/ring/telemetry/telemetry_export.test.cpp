@@ -146,6 +146,8 @@ TEST(telemetry_export, prometheus_text_keeps_the_format) {
     if (line.starts_with("# TYPE ")) {
       family = line.substr(7, line.find(' ', 7) - 7);
       EXPECT_TRUE(declared.insert(family).second) << family;
+      EXPECT_TRUE((std::set<std::string>{"counter", "gauge", "summary"}.contains(line.substr(8 + family.size()))))
+          << line;
       continue;
     }
     std::smatch match;

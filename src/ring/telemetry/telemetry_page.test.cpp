@@ -47,6 +47,18 @@ TEST_F(telemetry_page, content_that_does_not_fit_gets_a_larger_page) {
   EXPECT_EQ(list_telemetry_pages(folder_).size(), 1U);
 }
 
+TEST_F(telemetry_page, content_may_fill_the_page_to_the_last_byte) {
+  auto page = TelemetryPage::create(folder_ / "a.ring", 4096);
+  ASSERT_TRUE(page.has_value());
+  const auto file_bytes = std::filesystem::file_size(folder_ / "a.ring");
+  const std::string full(4096, 'x');
+  ASSERT_TRUE(page->write(full).has_value());
+  const auto read = read_telemetry_page(folder_ / "a.ring");
+  ASSERT_TRUE(read.has_value()) << read.error().message();
+  EXPECT_EQ(*read, full);
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "a.ring"), file_bytes) << "the same page";
+}
+
 TEST_F(telemetry_page, the_file_goes_with_its_writer) {
   {
     const auto page = TelemetryPage::create(folder_ / "a.ring");

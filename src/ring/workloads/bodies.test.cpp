@@ -142,6 +142,27 @@ TEST(workload_bodies, sums_are_the_same_bits_on_any_number_of_lanes) {
   }
 }
 
+TEST(workload_bodies, the_largest_of_all_lanes_is_found_in_the_numbers_that_they_share_and_no_others) {
+  BufferTable table(1);
+  for (const std::uint32_t lanes : {1U, 2U, 16U, 17U, 33U}) {
+    Block block(lanes, table);
+    constexpr std::size_t shared = strand_count + lanes_per_group;
+    constexpr double of_others = 1e9;
+    std::vector<double> strands(shared + 1000, of_others);
+    const int code = run_on_lanes(block, [&](LaneContext& context) {
+      int wrong = 0;
+      for (std::uint32_t largest_at = 0; largest_at < lanes; ++largest_at) {
+        const double mine = context.lane() == largest_at ? 7 : 0.5 * context.lane() / lanes;
+        if (largest_over_lanes(context, strands.data(), mine) != 7) ++wrong;
+        context.sync();
+      }
+      return wrong;
+    });
+    EXPECT_EQ(code, 0) << lanes;
+    EXPECT_TRUE(std::all_of(strands.begin() + shared, strands.end(), [](double x) { return x == of_others; })) << lanes;
+  }
+}
+
 TEST(workload_bodies, a_stale_buffer_is_a_failure_not_zeros) {
   BufferTable table(4);
   const BufferHandle handle = buffer_of(table, random_numbers(10));
@@ -488,6 +509,17 @@ TEST(workload_bodies, the_smallest_graph_has_an_actor) {
   for (const double rank : found->ranks) EXPECT_NEAR(rank, 0.25, 1e-12);
 }
 
+// 2000 edges and nodes are worth an actor, and the last thread is left to the one who asks.
+TEST(workload_bodies, a_graph_has_as_many_actors_as_are_worth_it_unless_told_otherwise) {
+  const auto edges = random_edges(500, 7500, 4).value();
+  for (const auto& [threads, actors] : {std::pair{8u, 4u}, {4u, 3u}, {2u, 1u}}) {
+    const auto place = make_cpu_place(threads).value();
+    const auto found = run_pagerank(*place, 500, edges, {});
+    ASSERT_TRUE(found.has_value()) << found.error().message();
+    EXPECT_EQ(found->actors, actors) << threads << " threads";
+  }
+}
+
 TEST(workload_bodies, random_edges_are_distinct_and_have_no_loops) {
   const auto edges = random_edges(60, 1700, 9);
   ASSERT_TRUE(edges.has_value()) << edges.error().message();
@@ -501,6 +533,15 @@ TEST(workload_bodies, random_edges_are_distinct_and_have_no_loops) {
     }
   }
   EXPECT_FALSE(random_edges(60, 1800, 9).has_value());
+}
+
+TEST(workload_bodies, random_edges_are_drawn_from_two_nodes_on) {
+  const auto both = random_edges(2, 2, 9);
+  ASSERT_TRUE(both.has_value()) << both.error().message();
+  ASSERT_EQ(both->size(), 2U);
+  EXPECT_EQ(std::pair((*both)[0].source, (*both)[0].target), std::pair(0U, 1U));
+  EXPECT_EQ(std::pair((*both)[1].source, (*both)[1].target), std::pair(1U, 0U));
+  EXPECT_EQ(random_edges(1, 1, 9).error().message(), "1 edges between 1 nodes: at most 0 are drawn");
 }
 
 }  // namespace

@@ -47,4 +47,12 @@ Status check_memory(const Device& device, const MemoryNeed& need, const Field& f
   return tl::make_unexpected(out_of_device_memory(device, need, field));
 }
 
+Status check_host_memory(const Device& device, const Field& field) {
+  const auto memory = device.memory();
+  if (!memory || !memory->limit_bytes) return {};
+  const MemoryNeed need{.field_bytes = field.stored_bytes().size(),
+                        .tables_bytes = field.record_of_voxel.size() * sizeof(std::uint32_t)};
+  return check_memory(device, need, field);
+}
+
 }  // namespace cingulum

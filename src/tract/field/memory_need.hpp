@@ -28,4 +28,8 @@ struct MemoryNeed {
 // Fails where `need` is more than what is free.
 [[nodiscard]] Status check_memory(const Device& device, const MemoryNeed& need, const Field& field);
 
+// For the CPU, which reads the field where it lies: fails where the field is more than the device's limit, if it has
+// one.
+[[nodiscard]] Status check_host_memory(const Device& device, const Field& field);
+
 }  // namespace cingulum

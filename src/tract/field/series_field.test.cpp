@@ -334,5 +334,31 @@ TEST(file_field, the_stopping_map_of_tensors_is_their_anisotropy_in_every_order)
   }
 }
 
+// Amplitudes are tracked in image axes: those in world axes are taken where both are the same.
+TEST(file_field, amplitudes_in_world_axes_need_an_image_along_them) {
+  const Sphere sphere = named_sphere("small").value();
+  const auto pool = ThreadPool::create(1);
+  Image image;
+  image.geometry.size = {2, 1, 1};
+  image.volumes = static_cast<std::int64_t>(sphere.size());
+  image.values.assign(2 * sphere.size(), 1.0f);
+  const auto field_of = [&](const char* frame, const std::array<double, 12>& voxel_to_world) {
+    image.geometry.voxel_to_world = {voxel_to_world};
+    const auto file =
+        take_field_image(image, {.kind = FieldFileKind::amplitudes, .path = "sf.nii", .frame = std::string(frame)});
+    EXPECT_TRUE(file);
+    return make_file_field(*file, default_stop_map(*file).value(), {}, sphere, **pool);
+  };
+  // Voxels of 2 x 3 x 4 mm, as they are, mirrored in x, and with y and z exchanged.
+  EXPECT_TRUE(field_of("world", {2, 0, 0, -90, 0, 3, 0, -126, 0, 0, 4, -72}));
+  for (const std::array<double, 12>& other : {std::array<double, 12>{-2, 0, 0, 90, 0, 3, 0, -126, 0, 0, 4, -72},
+                                              {2, 0, 0, -90, 0, 0, 4, -126, 0, 3, 0, -72}}) {
+    const auto refused = field_of("world", other);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message().find("its directions are in world axes"), std::string::npos);
+    EXPECT_TRUE(field_of("image", other));
+  }
+}
+
 }  // namespace
 }  // namespace cingulum

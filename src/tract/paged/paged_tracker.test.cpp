@@ -101,6 +101,9 @@ class HostKernels final : public PagedKernels {
     }
   }
   [[nodiscard]] Status compact(Queue&, const kernel::PagedWork& work) override {
+    if (work.output.count > 0) {
+      points_before_last() = std::max(points_before_last().load(), work.output.offset[work.output.count - 1]);
+    }
     // Lanes in an order of their own: they must not depend on each other.
     for (std::uint32_t which = 0; which < work.output.count; ++which) {
       for (std::uint32_t lane = 32; lane-- > 0;) {
@@ -114,6 +117,11 @@ class HostKernels final : public PagedKernels {
   static std::atomic<std::uint32_t>& runs_of(TrackKernelId id) {
     static std::array<std::atomic<std::uint32_t>, track_kernel_count> runs = {};
     return runs[static_cast<std::size_t>(id)];
+  }
+  // The most points that came in one part before its last streamline.
+  static std::atomic<std::uint32_t>& points_before_last() {
+    static std::atomic<std::uint32_t> points = 0;
+    return points;
   }
 
  private:
@@ -283,6 +291,7 @@ TEST(PagedTracker, follows_probes_of_few_streamlines) {
 
 TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
   Setting setting;
+  HostKernels::points_before_last() = 0;
   int long_ones = 0;
   for (std::uint32_t number = 100; number < 120 || (long_ones <= 3 && number < 200); ++number) {
     SCOPED_TRACE(fmt::format("plan {}", number));
@@ -296,6 +305,8 @@ TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
     }
   }
   EXPECT_GT(long_ones, 3);
+  EXPECT_GT(HostKernels::points_before_last(), 0u) << "no part had two streamlines";
+  EXPECT_LT(HostKernels::points_before_last(), 5u) << "two streamlines of a part have more points than it may have";
 }
 
 // R13: the same bits, whole, in small pieces or in bricks, or a refusal before work begins; then a smaller job goes on.

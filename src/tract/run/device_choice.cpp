@@ -31,15 +31,6 @@ class AnotherName final : public Tracker {
   Tracker& tracker_;
 };
 
-// The CPU reads the field where it lies; its limit is held against that.
-Status check_host_memory(const Device& device, const Field& field) {
-  const auto memory = device.memory();
-  if (!memory || !memory->limit_bytes) return {};
-  const MemoryNeed need{.field_bytes = field.stored_bytes().size(),
-                        .tables_bytes = field.record_of_voxel.size() * sizeof(std::uint32_t)};
-  return check_memory(device, need, field);
-}
-
 Result<std::unique_ptr<Tracker>> prepared_tracker(Device& device, ThreadPool& pool, const TrackingPlan& plan,
                                                   const Field& field, const Seeds& seeds,
                                                   const GivenDirections* directions) {

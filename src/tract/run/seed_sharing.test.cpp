@@ -133,6 +133,21 @@ TEST(SeedSharing, a_failure_names_the_device_and_comes_after_the_batches_before_
   EXPECT_GE(seeds.size(), 20u);
 }
 
+TEST(SeedSharing, nothing_is_tracked_after_a_failure) {
+  FakeTracker tracker(2);
+  tracker.delay = std::chrono::milliseconds(20);
+  tracker.fail_at_call = 3;
+  Tracker* const alone[] = {&tracker};
+  const auto sharing = SeedSharing::start(alone, {.total = 1000, .chunk = 1, .fixed_chunks = true});
+  ASSERT_TRUE(sharing);
+  // No batch is given back: with three ranges out, the other thread waits for room while the third fails.
+  std::vector<std::unique_ptr<StreamlineBatch>> kept;
+  auto received = (*sharing)->next();
+  for (; received; received = (*sharing)->next()) kept.push_back(std::move(*received));
+  EXPECT_EQ(received.error().message(), "the device is gone");
+  EXPECT_EQ(tracker.calls, 3u);
+}
+
 TEST(SeedSharing, memory_is_bounded_when_the_caller_is_slow) {
   FakeTracker tracker(2);
   Tracker* const alone[] = {&tracker};

@@ -202,8 +202,8 @@ struct TrackingBatches::State {
 
   [[nodiscard]] Result<const TractogramBatch*> next() {
     while (true) {
-      put_back();
       if (failure) return tl::make_unexpected(*failure);
+      put_back();
       if (!sharing) return nullptr;
       if (finisher.full()) return end();
       auto received = sharing->next();
@@ -244,7 +244,6 @@ struct TrackingBatches::State {
   }
 
   [[nodiscard]] tl::unexpected<Error> fail_for_good(Error error) {
-    batch.reset();
     sharing.reset();
     failure = std::move(error);
     return tl::make_unexpected(*failure);

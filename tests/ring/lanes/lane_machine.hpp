@@ -41,7 +41,8 @@ struct LaneMachine {
     return from(0, value);
   }
   template <class T>
-  static T load_word(const T* word) {
+  static T load_word(const T* word) {  // of the table of buffers
+    scheduler().check_acquired();
     return load(word);
   }
   static std::uint64_t load_shared(const std::uint64_t* word) { return load(word); }
@@ -96,6 +97,7 @@ struct LaneMachine {
     if (votes(ahead == 0) == all_lanes) {
       if (at < 16) write_word(reinterpret_cast<std::uint32_t*>(to) + at, data_of_word(value));
       scheduler().warp_sync(__LINE__);
+      scheduler().set_unacquired(to->has(mark_handle));
       return 0;
     }
     const std::uint32_t newer = votes(ahead > 0);
@@ -105,8 +107,16 @@ struct LaneMachine {
   }
   template <bool on_device>
   static std::uint32_t poll_fast(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to,
-                                 std::uint32_t polls, std::uint32_t, const std::uint64_t* command_word,
+                                 std::uint32_t polls, std::uint32_t delay, const std::uint64_t* command_word,
                                  std::uint64_t command) {
+    if (!on_device && is_first()) scheduler().begin_looks(delay);
+    const std::uint32_t found = look<on_device>(slot, sequence, to, polls, command_word, command);
+    if (!on_device && is_first()) scheduler().end_looks();
+    return found;
+  }
+  template <bool on_device>
+  static std::uint32_t look(const FastSlot<Message>* slot, std::uint32_t sequence, Message* to, std::uint32_t polls,
+                            const std::uint64_t* command_word, std::uint64_t command) {
     const bool watches = lane() >= 16;
     const std::uint64_t* address = slot->words + (lane() & 15u);
     std::uint64_t wanted = static_cast<std::uint64_t>(sequence) << 32;
@@ -117,6 +127,7 @@ struct LaneMachine {
       if (which == all_lanes) {
         if (!watches) write_word(reinterpret_cast<std::uint32_t*>(to) + lane(), data_of_word(value));
         scheduler().warp_sync(__LINE__);
+        scheduler().set_unacquired(to->has(mark_handle));
         return poll;
       }
       if constexpr (!on_device) {
@@ -154,6 +165,7 @@ struct LaneMachine {
   static void acquire_slot(const FastSlot<Message>* slot) {
     static_cast<void>(load(slot->words + (lane() & 15u)));
     scheduler().warp_sync(__LINE__);
+    scheduler().set_unacquired(false);
   }
   static void fence() { scheduler().step(); }
 

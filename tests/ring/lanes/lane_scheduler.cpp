@@ -109,6 +109,7 @@ LaneScheduler::LaneScheduler(const Options& options, std::function<void(std::uin
       random_(options.seed),
       blocks_(options.blocks),
       waits_(static_cast<std::size_t>(options.blocks) * options.lanes, Wait::none),
+      unacquired_(waits_.size()),
       fibers_(std::make_unique<Fiber[]>(waits_.size() + 1)),
       lanes_running_(static_cast<std::uint32_t>(waits_.size())) {
   assert(lanes_ % warp_lanes == 0 && lanes_ <= most_lanes && memory.size() == options.blocks);
@@ -344,6 +345,23 @@ void LaneScheduler::complain(const std::string& text) {
   if (!complaint_.empty()) return;
   complaint_ = text;
   if (current_ != host_fiber()) switch_to(host_fiber());
+}
+
+void LaneScheduler::set_unacquired(bool is_unacquired) {
+  unacquired_[current_] = is_unacquired;
+}
+
+void LaneScheduler::check_acquired() {
+  if (!unacquired_[current_]) return;
+  complain(fmt::format("block {}: lane {} looks up a buffer before it has acquired the slot of its message", block(),
+                       lane()));
+}
+
+void LaneScheduler::begin_looks(std::uint32_t delay) {
+  is_looking_ = true;
+  ++looks_;
+  if (delay != 0) ++delayed_looks_;
+  pass_time(delay);
 }
 
 void LaneScheduler::touch(const void* address, std::size_t bytes, bool writes) {

@@ -6,7 +6,8 @@
 //
 // What a lane touches of its block's memory is recorded: two lanes that touch a word without a barrier between them,
 // one of them writing, are a complaint, whatever the order in which it happened. So are lanes that meet at different
-// barriers, a lane that ends while others wait for it, and a body that asks for a lane that is not there.
+// barriers, a lane that ends while others wait for it, a body that asks for a lane that is not there, and one that
+// looks up the buffer of a message before the slot of the message was acquired.
 #pragma once
 
 #include <cstddef>
@@ -76,6 +77,18 @@ class LaneScheduler {
   // after; what they wrote before is not yet seen.
   const std::uint64_t* exchange(std::uint64_t value, std::uint32_t where);
 
+  // The running lane has read a message that names a buffer: what was written to the buffer is not seen yet; or it is.
+  void set_unacquired(bool is_unacquired);
+  // Before the running lane looks up a buffer.
+  void check_acquired();
+
+  // Looks for the next message over the bus, each put off by some cycles; and their end.
+  void begin_looks(std::uint32_t delay);
+  void end_looks() { is_looking_ = false; }
+  [[nodiscard]] bool is_looking() const { return is_looking_; }
+  [[nodiscard]] std::uint64_t looks() const { return looks_; }
+  [[nodiscard]] std::uint64_t delayed_looks() const { return delayed_looks_; }
+
   // Virtual nanoseconds; every look takes some.
   std::uint64_t look_at_clock() { return clock_ns_ += clock_step_ns_; }
   void pass_time(std::uint64_t nanoseconds) { clock_ns_ += nanoseconds; }
@@ -137,6 +150,7 @@ class LaneScheduler {
   std::mt19937_64 random_;
   std::vector<Block> blocks_;
   std::vector<Wait> waits_;
+  std::vector<bool> unacquired_;
   std::unique_ptr<Fiber[]> fibers_;
   Order order_ = Order::random;
   std::uint32_t mean_steps_ = 1;
@@ -148,6 +162,9 @@ class LaneScheduler {
   std::uint64_t host_turn_ = 0;
   std::uint64_t switches_ = 0;
   std::uint64_t accesses_seen_ = 0;
+  std::uint64_t looks_ = 0;
+  std::uint64_t delayed_looks_ = 0;
+  bool is_looking_ = false;
   std::string complaint_;
 };
 
