@@ -263,7 +263,8 @@ class Rules(Case):
             voxels = np.floor(ends @ to_voxel[:3, :3].T + to_voxel[:3, 3] + 0.5 + 1e-4).astype(int)
             return 1 - inside[tuple(np.clip(voxels, 0, np.array(inside.shape) - 1).T)].mean()
 
-        for values, threshold in ((np.where(inside, 1.0, 0.0), 0.1), (np.where(inside, 7.0, -3.0), 1)):
+        # Interpolated, the first passes up to 0.9 voxel beyond its border, the second up to 0.6.
+        for values, threshold, leak in ((np.where(inside, 1.0, 0.0), 0.1, 0.5), (np.where(inside, 7.0, -3.0), 1, 0.1)):
             mask = write_image(self.folder / "binary.nii.gz", values, image.affine)
             words = ["--dg", "det", "--stop-map", mask, "--stop-threshold", threshold]
             lines, data, said = self.track("mask", *words)
@@ -272,7 +273,7 @@ class Rules(Case):
             self.assertEqual(set(np.unique(data["end_reason"])) - {2, 3}, {6})
             leaking, data, _ = self.track("leaks", *words, "--stop-rule", "trilinear")
             self.assertNotIn(6, data["end_reason"])
-        self.assertGreater(outside(leaking), 0.3)
+            self.assertGreater(outside(leaking), leak)
 
     def test_a_map_of_more_than_two_values_is_interpolated_unless_asked(self):
         image = nib.load(self.phantom / "mask.nii.gz")
