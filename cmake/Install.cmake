@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS cingulum_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS cingulum EXPORT cingulumTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY src/base src/numerics src/device src/ring src/formats src/streamlines src/dmri src/tract src/report DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cingulum
+install(DIRECTORY src/base src/numerics src/device src/ring src/formats src/images src/streamlines src/dmri src/tract src/report DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cingulum
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "cuda" EXCLUDE PATTERN "webgpu" EXCLUDE)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cingulum)
 install(EXPORT cingulumTargets NAMESPACE cingulum:: DESTINATION ${package_dir})

@@ -2,8 +2,8 @@
 """Checks the direction of dependence between the folders of src/ by their #include lines.
 
     base <- device <- ring <- {tract, oct} <- cli;  numerics uses none and is used by all;
-    formats uses base and numerics, zarr uses base;  streamlines uses numerics, base, formats;  dmri uses those and
-    streamlines, its cuda/ also device;  report uses all of these and tract;  measure uses what tract uses, and tract.
+    formats uses base and numerics, zarr uses base;  images and streamlines use numerics, base, formats;  dmri uses those
+    and both, its cuda/ also device;  report uses all of these and tract;  measure uses what tract uses, and tract.
 Within ring, only ring/edge and ring/workloads include ring/edge: actors and runtime encode nothing.
 Only files under */cuda and */webgpu include a header of CUDA or WebGPU. Exits with 1 and the offending lines when broken;
 before that it proves itself on samples.
@@ -22,13 +22,14 @@ ALLOWED = {
     "ring": {"base", "numerics", "device"},
     "formats": {"base", "numerics"},
     "zarr": {"base"},
+    "images": {"base", "numerics", "formats"},
     "streamlines": {"base", "numerics", "formats"},
-    "dmri": {"base", "numerics", "formats", "streamlines"},
-    "tract": {"base", "numerics", "device", "ring", "formats", "streamlines", "dmri"},
+    "dmri": {"base", "numerics", "formats", "images", "streamlines"},
+    "tract": {"base", "numerics", "device", "ring", "formats", "images", "streamlines", "dmri"},
     "oct": {"base", "numerics", "device", "ring", "zarr"},
-    "report": {"base", "numerics", "formats", "streamlines", "dmri", "tract"},
-    "measure": {"base", "numerics", "device", "ring", "formats", "streamlines", "dmri", "tract"},
-    "cli": {"base", "numerics", "device", "ring", "formats", "streamlines", "zarr", "dmri", "tract", "oct", "report", "measure"},
+    "report": {"base", "numerics", "formats", "images", "streamlines", "dmri", "tract"},
+    "measure": {"base", "numerics", "device", "ring", "formats", "images", "streamlines", "dmri", "tract"},
+    "cli": {"base", "numerics", "device", "ring", "formats", "images", "streamlines", "zarr", "dmri", "tract", "oct", "report", "measure"},
 }
 # What a folder may use besides when it lies, at any depth, in a folder of this name: zarr/direct reads into device memory,
 # dmri/**/cuda fits models on a device.
@@ -87,7 +88,7 @@ def check(source: pathlib.Path, at_least: int = 0) -> list[str]:
 SAMPLES = [
     ("base/a.hpp", '"base/b.hpp"', ""), ("base/a.cpp", '"device/b.hpp"', "base may use nothing"),
     ("numerics/a.hpp", '"base/b.hpp"', "numerics may use nothing"), ("device/a.cpp", '"ring/b.hpp"', "device may use base, numerics"),
-    ("formats/a.cpp", '"streamlines/b.hpp"', "formats may use"), ("dmri/models/a.cpp", '"device/b.hpp"', "dmri may use"),
+    ("formats/a.cpp", '"streamlines/b.hpp"', "formats may use"), ("images/a.cpp", '"dmri/b.hpp"', "images may use"), ("dmri/models/a.cpp", '"device/b.hpp"', "dmri may use"),
     ("dmri/models/cuda/a.cpp", '"device/b.hpp"', ""), ("tract/a.cpp", '"report/b.hpp"', "tract may use"),
     ("report/a.cpp", '"cli/b.hpp"', "report may use"), ("cli/a.cpp", '"measure/b.hpp"', ""),
     ("base/a.cpp", "<cuda_runtime.h>", "vendor's header"), ("device/webgpu/a.cpp", "<webgpu.h>", ""),

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/quantity.hpp"
+#include "dmri/series/signal_floor.hpp"
 #include "formats/sidecar.hpp"
 
 namespace cingulum {
@@ -52,6 +53,8 @@ void say_of_frame(FitRun& run, const SettledFrame& settled, GradientFrame of_for
 
 Result<FitInput> read_fit_input(FitRun& run) {
   const ParsedArguments& arguments = run.arguments;
+  // Before anything is read: not every model asks for it.
+  CGL_TRY(parse_signal_floor(arguments.text("min-signal")));
   FitInput input;
   input.model = arguments.text("model");
   SeriesRequest request = {.b0_threshold = arguments.real("b0-threshold")};

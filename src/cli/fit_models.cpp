@@ -15,6 +15,7 @@
 #include "dmri/models/response.hpp"
 #include "dmri/models/spherical_function.hpp"
 #include "dmri/models/tensor.hpp"
+#include "dmri/series/signal_floor.hpp"
 #include "dmri/sphere/sphere.hpp"
 
 namespace cingulum {
@@ -128,6 +129,18 @@ Result<std::optional<std::array<std::int64_t, 3>>> parse_centre(const ParsedArgu
   return centre;
 }
 
+// --min-signal in units of the data.
+Result<double> take_min_signal(FitRun& run, const FitInput& input) {
+  CGL_TRY_ASSIGN(const SignalFloor floor, parse_signal_floor(run.arguments.text("min-signal")));
+  const auto volumes = volumes_for_floor(input.selection.b_values, run.arguments.real("b0-threshold"));
+  CGL_TRY_ASSIGN(const double least, settle_signal_floor(floor, input.signals, volumes));
+  if (std::string raised = warning_of_raised_signals(input.signals, least); !raised.empty())
+    run.warn(std::move(raised));
+  run.parameters["min_signal"] = least;
+  run.parameters["min_signal_asked"] = run.arguments.text("min-signal");
+  return least;
+}
+
 Result<FibreResponse> take_response(FitRun& run, const FitInput& input) {
   if (run.arguments.given("response")) return read_response(run.arguments.text("response"));
   ResponseBox box;
@@ -156,9 +169,8 @@ Result<FibreResponse> take_response(FitRun& run, const FitInput& input) {
 Status fit_dti(FitRun& run, const FitInput& input) {
   TensorFitOptions options;
   options.method = run.arguments.text("fit-method") == "ols" ? TensorMethod::ols : TensorMethod::wls;
-  if (run.arguments.given("min-signal")) options.min_signal = run.arguments.real("min-signal");
+  CGL_TRY_ASSIGN(options.min_signal, take_min_signal(run, input));
   run.parameters["fit_method"] = run.arguments.text("fit-method");
-  run.parameters["min_signal"] = options.min_signal;
   run.parameters["tensor_order"] = run.arguments.text("tensor-order");
   CGL_TRY_ASSIGN(const TensorOrder order, parse_tensor_order(run.arguments.text("tensor-order")));
   Progress progress("fitting", input.signals.voxels.size(), "voxels", run.context.progress_options());
@@ -192,9 +204,8 @@ Status fit_opdt_or_csa(FitRun& run, const FitInput& input) {
   options.degree = degree_of(run, input, 4);
   options.convention = parse_convention(run.arguments.text("sh-basis"));
   options.smoothing = run.arguments.real("sm-lambda");
-  if (run.arguments.given("min-signal")) options.min_signal = run.arguments.real("min-signal");
+  CGL_TRY_ASSIGN(options.min_signal, take_min_signal(run, input));
   run.parameters["sm_lambda"] = options.smoothing;
-  run.parameters["min_signal"] = options.min_signal;
   CGL_TRY_ASSIGN(const QBallMatrices matrices,
                  make_q_ball_matrices(input.selection.of_weighted(input.directions), options));
   Progress progress("fitting", input.signals.voxels.size(), "voxels", run.context.progress_options());

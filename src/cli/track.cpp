@@ -76,6 +76,8 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
           "the stopping map holds two values: a mask, taken voxel by voxel (--stop-rule trilinear interpolates it)");
     }
   }
+  // Known once the signals are read, unless it was given in their units.
+  if (getter == Getter::boot) plan.boot_min_signal = static_cast<float>(data.prepared.min_signal);
   fs::path seed_mask = arguments.given("seed-mask") ? fs::path(arguments.text("seed-mask")) : fs::path();
   std::vector<FoundInput> found;
   std::string phantom_hash;
@@ -93,7 +95,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
                 format_count(data.prepared.field.replaced));
   }
   if (arguments.text("field-precision") == "half") CGL_TRY(store_as_float16(data.prepared.field));
-  CGL_TRY_ASSIGN(const std::unique_ptr<Seeds> seeds, make_seeds(arguments, data, seed_mask, source.name));
+  CGL_TRY_ASSIGN(const std::unique_ptr<Seeds> seeds, make_seeds(arguments, data, seed_mask, source.grid()));
   CGL_TRY_ASSIGN(const std::optional<GivenDirections> directions, given_directions(arguments, *seeds, data.geometry));
 
   TrackingRunOptions run_options;

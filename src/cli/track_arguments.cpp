@@ -93,7 +93,8 @@ void add_input_arguments(std::vector<Argument>& list) {
                         {"tournier07", "descoteaux07", "descoteaux07-legacy"}));
   list.push_back(choice("frame",
                         "axes of the directions in --sh, --peaks or --tensor; unless given what the sidecar says, else "
-                        "world for what MRtrix3 writes and image for the rest",
+                        "world for MRtrix3's harmonics and tensors and image for others'. Peaks of an image whose axes "
+                        "are not those of the world need it, or a sidecar",
                         {"image", "world"}));
   list.push_back(choice("tensor-order",
                         "order of the six numbers of --tensor; unless given as in its sidecar, else mrtrix",
@@ -128,10 +129,13 @@ void add_model_arguments(std::vector<Argument>& list) {
                   .range = {.minimum = 0},
                   .default_text = "0.006"});
   list.push_back({.name = "min-signal",
-                  .type = ArgumentType::real,
-                  .help = "smaller signals count as this; opdt, csa and boot",
-                  .range = {.minimum = 0, .above = true},
-                  .default_text = "1"});
+                  .type = ArgumentType::text,
+                  .help =
+                      "smaller signals count as this: a share of the median b0 in the mask, which acts on opdt, csa, "
+                      "boot and the tensors of FA, or a bare number in units of the data (cuslines: 1), which acts "
+                      "on opdt, csa and boot (tensors then take 0.0001)",
+                  .metavar = "X|X%",
+                  .default_text = "0.1%"});
   list.push_back(
       file("response", "csd: response of a single fibre (l1 l2 l3 S0, or zonal coefficients); estimated unless given"));
   list.push_back(
@@ -168,13 +172,24 @@ void add_tracking_arguments(std::vector<Argument>& list) {
                         "the point; nearest, that of the voxel that contains it, as masks and labels want it (ends are "
                         "outside_mask then); auto is nearest for a map that holds only two values",
                         {"auto", "trilinear", "nearest"}, "auto"));
+  list.push_back({.name = "amplitude-cutoff",
+                  .type = ArgumentType::real,
+                  .help = "--sh, --sf and --peaks without --stop-map: the greatest amplitude of each voxel is the "
+                          "stopping map, and this its threshold and --pmf-threshold-absolute, unless those are given; "
+                          "0: tracked wherever the file has numbers. With --stop-map it sets, where it is given, "
+                          "--pmf-threshold-absolute alone",
+                  .range = {.minimum = 0},
+                  .default_text = "0.1"});
   list.push_back(
-      share("relative-peak-threshold", "peaks below this share of the greatest are no initial directions", "0.25"));
+      share("relative-peak-threshold",
+            "peaks below this share of the greatest are no initial directions; those of --peaks do not count at all",
+            "0.25"));
   list.push_back({.name = "min-separation-angle",
                   .type = ArgumentType::angle,
-                  .help = "smallest angle between peaks",
+                  .help = "smallest angle between peaks; between those of --peaks where it is given",
                   .range = {.minimum = 0, .maximum = 90},
                   .default_text = "45"});
+  list.push_back(flag("all-peaks", "every peak of --peaks counts, whatever the thresholds of peaks and amplitudes"));
   list.push_back({.name = "pmf-threshold",
                   .type = ArgumentType::real,
                   .help = "prob, det, ptt: amplitudes below this share of the greatest count as zero",
@@ -182,7 +197,7 @@ void add_tracking_arguments(std::vector<Argument>& list) {
                   .default_note = default_by_getter("pmf-threshold")});
   list.push_back({.name = "pmf-threshold-absolute",
                   .type = ArgumentType::real,
-                  .help = "prob, det, ptt: amplitudes below this count as zero",
+                  .help = "amplitudes, and peaks of --peaks, below this count as zero",
                   .range = {.minimum = 0},
                   .default_note = default_by_getter("pmf-threshold-absolute")});
   list.push_back(

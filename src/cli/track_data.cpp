@@ -6,8 +6,10 @@
 #include "base/log.hpp"
 #include "base/quantity.hpp"
 #include "base/version.hpp"
+#include "cli/track_defaults.hpp"
 #include "cli/track_options.hpp"
 #include "formats/nifti.hpp"
+#include "tract/field/amplitude_cutoff.hpp"
 #include "tract/field/fit_cache.hpp"
 #include "tract/field/fit_key.hpp"
 #include "tract/field/series_field.hpp"
@@ -53,22 +55,59 @@ Result<FieldFileRequest> image_request(const ParsedArguments& arguments, Getter 
                 "--dg boot resamples the signals of a series; with --{} use prob, ptt, det, closest or tensor", option);
   }
   if (arguments.given("sh-basis")) request.basis = arguments.text("sh-basis");
-  if (arguments.given("frame")) request.frame = arguments.text("frame");
+  if (arguments.given("frame")) {
+    request.frame = arguments.text("frame");
+  } else if (arguments.has("frame")) {
+    // Older rules asked nobody: values_under_rules().
+    request.frame_of_silent_peaks = arguments.text("frame");
+  }
+  if (arguments.given("all-peaks") && !arguments.given("peaks")) {
+    return fail(ErrorKind::invalid_argument, "--all-peaks: accepted with --peaks");
+  }
+  if (!arguments.flag("all-peaks")) {
+    request.peaks.relative_threshold = arguments.real("relative-peak-threshold");
+    request.peaks.absolute_threshold = arguments.real("pmf-threshold-absolute");
+    // Whoever made the peaks has kept them apart: 45 degrees, which noise asks for, would take true ones.
+    if (arguments.given("min-separation-angle")) {
+      request.peaks.min_separation_deg = arguments.real("min-separation-angle");
+    }
+  }
   if (arguments.given("tensor-order")) request.tensor_order = arguments.text("tensor-order");
   request.amplitudes = arguments.flag("amplitudes") || arguments.flag("full-sphere");
   return request;
 }
 
-Result<TrackingData> prepare_image(const FieldFile& file, const ParsedArguments& arguments, ThreadPool& pool) {
+// What stops where no map was given, named and stated.
+Result<std::vector<float>> amplitude_stop_map(const FieldFile& file, std::span<const std::uint8_t> mask,
+                                              const Sphere& sphere, const ParsedArguments& arguments,
+                                              ThreadPool& pool) {
+  CGL_TRY_ASSIGN(std::vector<float> greatest, greatest_amplitudes(file, sphere, pool));
+  const double threshold = stop_threshold(arguments);
+  std::string reached;
+  if (cutoff_is_threshold(arguments)) {
+    CGL_TRY_ASSIGN(const CutoffReach reach, check_cutoff(file, greatest, mask, arguments.real("amplitude-cutoff")));
+    reached = fmt::format(" (--amplitude-cutoff {}, which {} of {} voxels exceed)", arguments.real("amplitude-cutoff"),
+                          format_count(reach.above), format_count(reach.voxels));
+  }
+  log_info(
+      "no --stop-map given: tracked where the greatest amplitude of a voxel is above {}{}; --pmf-threshold-absolute "
+      "is {}",
+      threshold, reached, arguments.real("pmf-threshold-absolute"));
+  return greatest;
+}
+
+Result<TrackingData> prepare_image(const FieldFile& file, const NamedGrid& grid, const ParsedArguments& arguments,
+                                   ThreadPool& pool) {
   CGL_TRY_ASSIGN(Sphere sphere, tracking_sphere(arguments));
-  const std::string name = file.request.path.string();
   std::vector<std::uint8_t> mask;
   if (arguments.given("mask")) {
-    CGL_TRY_ASSIGN(mask, read_mask_on(arguments.text("mask"), "the mask", file.image.geometry, name));
+    CGL_TRY_ASSIGN(mask, read_mask_on(arguments.text("mask"), "the mask", grid));
   }
   std::vector<float> stop_map;
   if (arguments.given("stop-map")) {
-    CGL_TRY_ASSIGN(stop_map, read_stop_map(arguments.text("stop-map"), file.image.geometry, name));
+    CGL_TRY_ASSIGN(stop_map, read_stop_map(arguments.text("stop-map"), grid));
+  } else if (stops_by_amplitude(arguments)) {
+    CGL_TRY_ASSIGN(stop_map, amplitude_stop_map(file, mask, sphere, arguments, pool));
   } else {
     log_info("no --stop-map given: {}", file.request.kind == FieldFileKind::tensor
                                             ? "FA of the tensors stops"
@@ -99,14 +138,16 @@ Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter,
     CGL_TRY_ASSIGN(const FieldFileRequest request, image_request(arguments, getter));
     CGL_TRY_ASSIGN(source.image, read_field_file(request));
     source.geometry = source.image->image.geometry;
-    source.name = "the tracked image";
+    source.name = fmt::format("the tracked image {}", request.path.string());
+    source.oriented = source.image->oriented;
     return source;
   }
   CGL_TRY_ASSIGN(source.series, series_paths(arguments, out, context));
   CGL_TRY_ASSIGN(source.head, read_series_head(source.series->files));
   for (const std::string& warning : source.head.warnings) log_warning("{}", warning);
   source.geometry = source.head.geometry;
-  source.name = source.series->files.dwi.string();
+  source.name = series_grid(source.series->files, source.head).name;
+  source.oriented = source.head.oriented;
   return source;
 }
 
@@ -116,7 +157,7 @@ Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   PreparedSource prepared;
   if (source.image) {
-    CGL_TRY_ASSIGN(prepared.data, prepare_image(*source.image, arguments, *pool));
+    CGL_TRY_ASSIGN(prepared.data, prepare_image(*source.image, source.grid(), arguments, *pool));
     source.image.reset();
     return prepared;
   }

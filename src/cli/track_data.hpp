@@ -11,6 +11,7 @@
 #include "cli/track_series.hpp"
 #include "cli/verb.hpp"
 #include "dmri/series/dwi_series.hpp"
+#include "images/on_grid.hpp"
 #include "tract/field/file_field.hpp"
 #include "tract/field/tracking_data.hpp"
 #include "tract/plan/tracking_plan.hpp"
@@ -24,6 +25,10 @@ struct TrackSource {
   std::optional<FieldFile> image;  // amplitudes, harmonics, peaks or tensors
   ImageGeometry geometry;
   std::string name;  // for messages
+  bool oriented = true;
+
+  // Onto which masks and maps are brought.
+  [[nodiscard]] NamedGrid grid() const { return {geometry, name, oriented}; }
 };
 
 [[nodiscard]] Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter,

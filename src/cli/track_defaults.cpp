@@ -223,7 +223,39 @@ Status apply_preset(const Verb& verb, Getter getter, ParsedArguments& arguments)
               getter_name(getter), fmt::join(other_getters, ", "));
 }
 
+bool has_amplitudes(const ParsedArguments& arguments) {
+  return arguments.given("sh") || arguments.given("sf") || arguments.given("peaks");
+}
+
+// --amplitude-cutoff becomes the thresholds that it stands for. A preset's threshold of the map is one of FA, so the
+// cutoff goes before it; its threshold of amplitudes gives way to a cutoff that was given alone.
+Status apply_cutoff(const Verb& verb, ParsedArguments& arguments) {
+  const bool given = arguments.given("amplitude-cutoff");
+  if (given && !has_amplitudes(arguments)) {
+    return fail(ErrorKind::invalid_argument, "--amplitude-cutoff: accepted with --sh, --sf or --peaks");
+  }
+  const bool acts_on_map = stops_by_amplitude(arguments);
+  const double cutoff = arguments.real("amplitude-cutoff");
+  if (!has_amplitudes(arguments) || !(cutoff > 0)) return {};
+  const std::string text = fmt::format("{}", cutoff);
+  if (acts_on_map && !arguments.given("fa-threshold") && !arguments.given("stop-threshold")) {
+    CGL_TRY(set_option(verb, {"fa-threshold", text}, arguments));
+  }
+  const bool free = !arguments.given("pmf-threshold-absolute") && (given || !arguments.has("pmf-threshold-absolute"));
+  if (free && (acts_on_map || given)) CGL_TRY(set_option(verb, {"pmf-threshold-absolute", text}, arguments));
+  return {};
+}
+
 }  // namespace
+
+bool stops_by_amplitude(const ParsedArguments& arguments) {
+  return has_amplitudes(arguments) && !arguments.given("stop-map") && arguments.real("amplitude-cutoff") > 0;
+}
+
+bool cutoff_is_threshold(const ParsedArguments& arguments) {
+  const bool map_given = arguments.given("fa-threshold") || arguments.given("stop-threshold");
+  return stops_by_amplitude(arguments) && !(map_given && arguments.given("pmf-threshold-absolute"));
+}
 
 Result<std::vector<ParsedArguments::Value>> parse_option(const Argument& argument, std::string_view text) {
   std::vector<ParsedArguments::Value> values;
@@ -238,6 +270,7 @@ Result<std::vector<ParsedArguments::Value>> parse_option(const Argument& argumen
 
 Status complete_arguments(const Verb& verb, Getter getter, ParsedArguments& arguments) {
   if (arguments.given("preset")) CGL_TRY(apply_preset(verb, getter, arguments));
+  CGL_TRY(apply_cutoff(verb, arguments));
   for (const GetterDefault& row : getter_defaults) {
     if (arguments.has(row.option)) continue;
     CGL_TRY(set_option(verb, {row.option, row.values[place_of(getter)]}, arguments));
@@ -273,8 +306,13 @@ std::vector<OptionValue> values_under_rules(int rules) {
   // Sidecars of the first rules have no number. Their options hold every value that was a default then; what stands
   // here are the options that came since.
   if (rules < 2) {
-    values.insert(values.end(),
-                  {{"ptt-probe-length", "2vox"}, {"second-half", "initial-direction"}, {"stop-rule", "trilinear"}});
+    values.insert(values.end(), {{"ptt-probe-length", "2vox"},
+                                 {"second-half", "initial-direction"},
+                                 {"stop-rule", "trilinear"},
+                                 {"amplitude-cutoff", "0"},
+                                 {"all-peaks", "true"}});
+    // Given to no one, so it speaks for peaks alone that have no other word of their frame.
+    values.push_back({"frame", "image"});
   }
   return values;
 }

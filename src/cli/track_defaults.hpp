@@ -16,6 +16,11 @@ namespace cingulum {
 // Gives a value to every option that has none: first those of the preset, then those of the getter.
 [[nodiscard]] Status complete_arguments(const Verb& verb, Getter getter, ParsedArguments& arguments);
 
+// Whether the greatest amplitude of each voxel is the stopping map: of a file without one, unless the cutoff is 0; and
+// whether --amplitude-cutoff is then the threshold of the map or of amplitudes, which both may be given.
+[[nodiscard]] bool stops_by_amplitude(const ParsedArguments& arguments);
+[[nodiscard]] bool cutoff_is_threshold(const ParsedArguments& arguments);
+
 // "boot 45, prob 30, ...": what help says of an option whose default depends on the getter; empty for any other option.
 [[nodiscard]] std::string default_by_getter(std::string_view option);
 

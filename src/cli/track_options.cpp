@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "dmri/series/signal_floor.hpp"
+
 namespace cingulum {
 namespace {
 
@@ -48,7 +50,6 @@ Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Gette
   options.boot_retry =
       arguments.text("boot-retry") == "no-peak-or-angle" ? BootRetry::no_peak_or_angle : BootRetry::no_peak;
   options.boot_seed = arguments.flag("boot-seed");
-  options.boot_min_signal = arguments.real("min-signal");
   options.ptt_probe_length_mm = arguments.has("ptt-probe-length") ? length("ptt-probe-length") : 0;
   options.ptt_probe_radius_mm = length("ptt-probe-radius");
   options.ptt_probe_quality = whole("ptt-probe-quality");
@@ -59,6 +60,7 @@ Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Gette
   options.ptt_tries = whole("ptt-tries");
   options.ptt_substeps = whole("ptt-substeps");
   options.random_key = arguments.key("seed");
+  CGL_TRY(parse_signal_floor(arguments.text("min-signal")));  // a field from a file does not ask for it
   if (options.rk4 && getter != Getter::tensor) {
     return fail(ErrorKind::invalid_argument, "--rk4: accepted with --dg tensor, not {}", getter_name(getter));
   }
@@ -99,7 +101,7 @@ Result<FieldRequest> field_request(const ParsedArguments& arguments, FieldModel 
     return fail(ErrorKind::invalid_argument, "--sh-order {}: accepted is an even number from 2 to 12", request.degree);
   }
   request.smoothing = arguments.real("sm-lambda");
-  request.min_signal = arguments.real("min-signal");
+  CGL_TRY_ASSIGN(request.min_signal, parse_signal_floor(arguments.text("min-signal")));
   if (arguments.given("shell")) request.shell = arguments.real("shell");
   request.amplitudes = arguments.flag("amplitudes") || arguments.flag("full-sphere");
   request.stop_threshold = options.stop_threshold;

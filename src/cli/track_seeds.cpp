@@ -8,7 +8,6 @@
 
 #include "base/quantity.hpp"
 #include "cli/track_options.hpp"
-#include "dmri/series/dwi_series.hpp"
 
 namespace cingulum {
 namespace {
@@ -38,7 +37,7 @@ Result<std::array<std::uint32_t, 3>> parse_grid(const std::string& text) {
 }  // namespace
 
 Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
-                                          const fs::path& seed_mask, std::string_view name_of_data) {
+                                          const fs::path& seed_mask, const NamedGrid& grid) {
   int ways = 0;
   for (const char* name : {"seeds-per-voxel", "seed-grid", "seed-file", "seed-ends"})
     ways += arguments.given(name) ? 1 : 0;
@@ -57,7 +56,7 @@ Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, cons
   }
   std::vector<std::uint8_t> mask;
   if (!seed_mask.empty()) {
-    CGL_TRY_ASSIGN(mask, read_mask_on(seed_mask, "the seed mask", data.geometry, name_of_data));
+    CGL_TRY_ASSIGN(mask, read_mask_on(seed_mask, "the seed mask", grid));
   } else {
     const auto threshold = static_cast<float>(stop_threshold(arguments));
     mask.assign(data.stop_map.size(), 0);

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "base/result.hpp"
 #include "cli/verb.hpp"
+#include "images/on_grid.hpp"
 #include "streamlines/regions.hpp"
 #include "tract/field/tracking_data.hpp"
 #include "tract/run/tracker.hpp"
@@ -16,10 +16,9 @@
 
 namespace cingulum {
 
-// In `seed_mask` where it is not empty, else where the stopping map passes. `name_of_data` serves messages.
+// In `seed_mask`, brought onto `grid`, where it is not empty, else where the stopping map passes.
 [[nodiscard]] Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
-                                                        const std::filesystem::path& seed_mask,
-                                                        std::string_view name_of_data);
+                                                        const std::filesystem::path& seed_mask, const NamedGrid& grid);
 
 [[nodiscard]] Result<std::optional<GivenDirections>> given_directions(const ParsedArguments& arguments,
                                                                       const Seeds& seeds,

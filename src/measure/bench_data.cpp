@@ -102,7 +102,7 @@ Status BenchData::load_series(ThreadPool& pool) {
   inside_ = std::move(series.mask.mask);
   series_ = std::move(series.dwi);
   if (!source_.stop_map.empty()) return load_stop_map();
-  CGL_TRY_ASSIGN(tensors_, fit_tensor_maps(series_, pool, nullptr));
+  CGL_TRY_ASSIGN(tensors_, fit_tensor_maps(series_, FieldRequest{}.min_signal, pool, nullptr));
   stop_map_ = tensors_->fa;
   return {};
 }

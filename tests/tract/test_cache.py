@@ -97,7 +97,8 @@ class Cache(unittest.TestCase):
         """And the bytes are those of a run without a cache: an entry of other parameters is never taken."""
         cache = self.fresh()
         base = [self.series, "--mask", self.mask, "--dg", "prob", "--model", "opdt"]
-        runs = [[], ["--sm-lambda", "0.05"], ["--min-signal", "30"], ["--sh-order", 6], ["--model", "csa"]]
+        runs = [[], ["--sm-lambda", "0.05"], ["--min-signal", "30"], ["--min-signal", "20%"],
+                ["--sh-order", 6], ["--model", "csa"]]
         found = set()
         for count, other in enumerate(runs, 1):
             words = [*base[:5], *other] if "--model" in other else [*base, *other]

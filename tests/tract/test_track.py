@@ -492,7 +492,8 @@ class EndsAndData(WithPhantom):
         result = track_json(*self.data[:-2], "--nseeds", 20, "--out", self.folder / "defaults.trx")
         options = result["arguments"]["options"]
         for name, value in (("dg", "boot"), ("model", "default"), ("sphere", "default"), ("step-size", "0.5vox"),
-                            ("max-angle", "60"), ("min-signal", "1"), ("fa-threshold", "0.1"),
+                            ("max-angle", "60"), ("min-signal", "0.1%"), ("fa-threshold", "0.1"),
+                            ("amplitude-cutoff", "0.1"), ("all-peaks", False),
                             ("relative-peak-threshold", "0.25"), ("min-separation-angle", "45"),
                             ("sm-lambda", "0.006"), ("min-length", "2mm"), ("max-length", "500mm"),
                             ("boot-attempts", "5"), ("boot-retry", "no-peak"), ("boot-seed", False),

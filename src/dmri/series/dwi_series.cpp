@@ -9,7 +9,6 @@
 namespace cingulum {
 namespace {
 
-namespace fs = std::filesystem;
 using numerics::Vec3d;
 
 Status check_volumes(std::string_view series, std::int64_t volumes, const GradientTable& table) {
@@ -87,8 +86,13 @@ Result<SeriesHead> read_series_head(const SeriesFiles& files) {
     head.warnings.push_back(fmt::format("{}: {}", name, warning));
   }
   head.geometry = reader.header().geometry;
+  head.oriented = reader.header().affine_source != AffineSource::pixdim;
   CGL_TRY(check_volumes(name, reader.header().volume_count(), head.table));
   return head;
+}
+
+NamedGrid series_grid(const SeriesFiles& files, const SeriesHead& head) {
+  return {head.geometry, fmt::format("the series {}", files.dwi.string()), head.oriented};
 }
 
 Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& head, const SeriesRequest& request,
@@ -102,8 +106,7 @@ Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& he
                                                             request.b0_threshold, machine.cancel, next_volume));
     CGL_TRY_ASSIGN(mask, median_otsu(b0, head.geometry.size, {}, machine.pool, machine.cancel));
   } else {
-    CGL_TRY_ASSIGN(auto voxels, read_mask_on(files.mask, "the mask", head.geometry,
-                                             fmt::format("the series {}", files.dwi.string())));
+    CGL_TRY_ASSIGN(auto voxels, read_mask_on(files.mask, "the mask", series_grid(files, head)));
     mask = given_mask(std::move(voxels));
   }
   clock.ended("mask");
@@ -141,14 +144,6 @@ Result<SettledSeries> series_of_arrays(const SeriesHead& head, std::span<const f
     CGL_TRY_ASSIGN(DwiSignals signals, take_dwi_signals(head.geometry, values, brain.mask, machine.cancel));
     return settle_series(std::move(signals), std::move(brain), mask.empty(), head.table, request, machine);
   });
-}
-
-Result<std::vector<std::uint8_t>> read_mask_on(const fs::path& path, std::string_view what, const ImageGeometry& grid,
-                                               std::string_view what_grid) {
-  ImageGeometry own;
-  CGL_TRY_ASSIGN(std::vector<std::uint8_t> mask, read_mask(path, own));
-  CGL_TRY(check_same_grid(own, fmt::format("{} {}", what, path.string()), grid, what_grid));
-  return mask;
 }
 
 std::vector<Vec3d> to_world(std::span<const Vec3d> directions, const Affine& affine) {

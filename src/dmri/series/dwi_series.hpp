@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -18,6 +17,7 @@
 #include "dmri/series/median_otsu.hpp"
 #include "formats/gradient_table.hpp"
 #include "formats/image_geometry.hpp"
+#include "images/on_grid.hpp"
 #include "numerics/vec3.hpp"
 
 namespace cingulum {
@@ -42,6 +42,7 @@ struct SeriesHead {
   ImageGeometry geometry;
   GradientTable table;
   std::vector<std::string> warnings = {};  // of table and header
+  bool oriented = true;                    // the header has an sform or a qform
 };
 
 struct SeriesRequest {
@@ -60,6 +61,9 @@ struct SettledSeries {
 // Fails where the series and its table have different numbers of volumes.
 [[nodiscard]] Result<SeriesHead> read_series_head(const SeriesFiles& files);
 
+// Onto which masks and maps of the series are brought.
+[[nodiscard]] NamedGrid series_grid(const SeriesFiles& files, const SeriesHead& head);
+
 [[nodiscard]] Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& head,
                                                 const SeriesRequest& request, const FitMachine& machine);
 
@@ -67,10 +71,6 @@ struct SettledSeries {
 [[nodiscard]] Result<SettledSeries> series_of_arrays(const SeriesHead& head, std::span<const float> values,
                                                      std::span<const std::uint8_t> mask, const SeriesRequest& request,
                                                      const FitMachine& machine);
-
-// A mask on a grid that it must share; messages name both: "the mask", "the series dwi.nii.gz".
-[[nodiscard]] Result<std::vector<std::uint8_t>> read_mask_on(const std::filesystem::path& path, std::string_view what,
-                                                             const ImageGeometry& grid, std::string_view what_grid);
 
 // From image axes to scanner axes: along the columns of the affine, without their lengths.
 [[nodiscard]] std::vector<numerics::Vec3d> to_world(std::span<const numerics::Vec3d> directions, const Affine& affine);

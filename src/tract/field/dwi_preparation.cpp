@@ -36,12 +36,19 @@ void warn(PreparedField& prepared, std::string text) {
   prepared.warnings.push_back(std::move(text));
 }
 
+void warn_of_raised(PreparedField& prepared, const DwiSignals& signals, double min_signal) {
+  if (std::string raised = warning_of_raised_signals(signals, min_signal); !raised.empty()) {
+    warn(prepared, std::move(raised));
+  }
+}
+
 struct FitInput {
   DwiSignals& signals;
   const VolumeSelection& selection;
   std::vector<Vec3d> directions;           // one per volume of `signals`
   std::vector<Vec3d> weighted_directions;  // of the diffusion-weighted ones
   int degree = 0;
+  double min_signal = 0;  // in units of the data
 };
 
 // Coefficients of the voxels of `signals` and the basis in which they are.
@@ -56,7 +63,7 @@ Result<Coefficients> fit_q_ball_coefficients(const FitInput& input, const FieldR
   options.kind = request.model == FieldModel::csa ? QBallModelKind::csa : QBallModelKind::opdt;
   options.degree = input.degree;
   options.smoothing = request.smoothing;
-  options.min_signal = request.min_signal;
+  options.min_signal = input.min_signal;
   CGL_TRY_ASSIGN(const QBallMatrices matrices, make_q_ball_matrices(input.weighted_directions, options));
   CGL_TRY_ASSIGN(QBallFit fit,
                  fit_q_ball(matrices, options, input.signals.values, input.signals.volumes, input.selection.weighted,
@@ -126,11 +133,18 @@ std::string_view field_model_name(FieldModel model) {
   return names[static_cast<std::size_t>(model)];
 }
 
-Result<TensorMaps> fit_tensor_maps(const DwiSeries& series, const FitMachine& machine, Progress* progress) {
+Result<TensorMaps> fit_tensor_maps(const DwiSeries& series, const SignalFloor& min_signal, const FitMachine& machine,
+                                   Progress* progress) {
+  TensorFitOptions options;
+  if (min_signal.share_of_b0) {
+    const auto volumes = volumes_for_floor(series.table.b_values, series.b0_threshold);
+    CGL_TRY_ASSIGN(options.min_signal, settle_signal_floor(min_signal, series.signals, volumes));
+  }
   CGL_TRY_ASSIGN(TensorFit fit,
-                 fit_tensors(series.signals, series.table.b_values, series.directions, {}, machine, progress));
+                 fit_tensors(series.signals, series.table.b_values, series.directions, options, machine, progress));
   TensorMaps maps;
   maps.tensors = std::move(fit.tensor);
+  maps.min_signal = options.min_signal;
   maps.fa.assign(static_cast<std::size_t>(series.signals.geometry.voxel_count()), 0.0f);
   for (std::size_t i = 0; i < series.signals.voxels.size(); ++i) maps.fa[series.signals.voxels[i]] = fit.fa[i];
   return maps;
@@ -173,10 +187,12 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
       TensorMaps own;
       if (tensors == nullptr) {
         Progress progress("fitting tensors", series.signals.voxels.size(), "voxels", progress_options);
-        CGL_TRY_ASSIGN(own, fit_tensor_maps(series, machine, &progress));
+        CGL_TRY_ASSIGN(own, fit_tensor_maps(series, request.min_signal, machine, &progress));
         tensors = &own;
       }
       facts["method"] = "wls";
+      facts["min_signal"] = tensors->min_signal;
+      warn_of_raised(prepared, series.signals, tensors->min_signal);
       CGL_TRY_ASSIGN(prepared.field, make_tensor_field(geometry, stop_map, {series.signals.voxels, 6, tensors->tensors},
                                                        TensorOrder::mrtrix, DirectionFrame::image));
       return prepared;
@@ -192,7 +208,8 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
                       .selection = selection,
                       .directions = directions,
                       .weighted_directions = selection.of_weighted(directions),
-                      .degree = 0};
+                      .degree = 0,
+                      .min_signal = 0};
     input.degree = degree_for_directions(request.degree, input.weighted_directions.size());
     if (input.degree < request.degree) {
       warn(prepared, fmt::format("{} {}: {} directions suffice for {} only", argument_name("sh_order"), request.degree,
@@ -206,6 +223,13 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
     facts["weighted_volumes"] = selection.weighted.size();
     facts["b0_volumes"] = selection.b0.size();
     if (selection.shell) facts["shell"] = selection.shell->b_value;
+
+    if (request.model == FieldModel::opdt || request.model == FieldModel::csa) {
+      CGL_TRY_ASSIGN(input.min_signal, settle_signal_floor(request.min_signal, series.signals, selection.b0));
+      warn_of_raised(prepared, series.signals, input.min_signal);
+      prepared.min_signal = input.min_signal;
+      facts["min_signal"] = input.min_signal;
+    }
 
     FibreResponse response;
     if (request.model == FieldModel::csd) {

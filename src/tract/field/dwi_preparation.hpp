@@ -15,6 +15,7 @@
 #include "dmri/models/fit_device.hpp"
 #include "dmri/models/response.hpp"
 #include "dmri/series/dwi_series.hpp"
+#include "dmri/series/signal_floor.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "formats/image_geometry.hpp"
 #include "tract/field/tracking_data.hpp"
@@ -25,20 +26,21 @@ enum class FieldModel { opdt, csa, csd, dti };
 [[nodiscard]] std::string_view field_model_name(FieldModel model);
 
 // Tensors of all voxels of the series by weighted least squares of all volumes: six numbers each, Dxx Dyy Dzz Dxy Dxz
-// Dyz in image axes, and FA.
+// Dyz in image axes, and FA. A floor in units of the data is one of the other models: tensors then have their own.
 struct TensorMaps {
   BulkVector<float> tensors;
   std::vector<float> fa;  // one number per voxel of the image, zero outside the mask
+  double min_signal = 0;  // in units of the data
 };
-[[nodiscard]] Result<TensorMaps> fit_tensor_maps(const DwiSeries& series, const FitMachine& machine,
-                                                 Progress* progress);
+[[nodiscard]] Result<TensorMaps> fit_tensor_maps(const DwiSeries& series, const SignalFloor& min_signal,
+                                                 const FitMachine& machine, Progress* progress);
 
 struct FieldRequest {
   FieldModel model = FieldModel::opdt;
   bool bootstrap = false;    // the field of the boot getter, of OPDT or CSA
   int degree = 4;            // lowered, with a warning, where directions do not suffice
   double smoothing = 0.006;  // OPDT, CSA
-  double min_signal = 1;     // OPDT, CSA
+  SignalFloor min_signal = {};
   std::optional<double> shell = {};
   std::optional<FibreResponse> response = {};  // CSD: this one, else estimated
   bool amplitudes = false;  // sample the series once on the sphere, clipped at zero, instead of at every step

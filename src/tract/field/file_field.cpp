@@ -86,7 +86,8 @@ void make_finite(std::vector<float>& values) {
 }  // namespace
 
 Result<FieldFile> read_field_file(const FieldFileRequest& request) {
-  CGL_TRY_ASSIGN(Image image, read_image(request.path));
+  CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(request.path));
+  CGL_TRY_ASSIGN(Image image, read_image(reader));
   Json sidecar = Json::object();
   if (std::filesystem::exists(sidecar_path(request.path))) {
     if (auto found = read_sidecar(request.path)) {
@@ -95,7 +96,9 @@ Result<FieldFile> read_field_file(const FieldFileRequest& request) {
       log_warning("{}", found.error());
     }
   }
-  return take_field_image(std::move(image), request, sidecar);
+  CGL_TRY_ASSIGN(FieldFile file, take_field_image(std::move(image), request, sidecar));
+  file.oriented = reader.header().affine_source != AffineSource::pixdim;
+  return file;
 }
 
 Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request, const Json& sidecar) {
@@ -117,8 +120,18 @@ Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
   const bool mrtrix_like = request.kind == FieldFileKind::harmonics ? file.basis == "tournier07"
                            : request.kind == FieldFileKind::tensor  ? file.tensor_order == "mrtrix"
                                                                     : false;
-  file.frame =
-      choose(request.frame, {text_of(harmonics, "frame"), text_of(sidecar, "frame"), mrtrix_like ? "world" : "image"});
+  file.frame = choose(request.frame, {text_of(harmonics, "frame"), text_of(sidecar, "frame")});
+  if (file.frame.empty() && request.kind == FieldFileKind::peaks && !axes_are_those_of_the_world(file.image.geometry)) {
+    if (!request.frame_of_silent_peaks) {
+      return fail_argument("frame",
+                           "{} {}: the axes of this image are not those of the world, and nothing says in which its "
+                           "peaks are; give {} image (DIPY, FSL) or {} world (MRtrix3)",
+                           argument_name("peaks"), request.path.string(), argument_name("frame"),
+                           argument_name("frame"));
+    }
+    file.frame = *request.frame_of_silent_peaks;
+  }
+  if (file.frame.empty()) file.frame = mrtrix_like ? "world" : "image";
 
   const auto volumes = file.image.volumes;
   if (request.kind == FieldFileKind::harmonics) CGL_TRY(degree_of_count(file));
@@ -131,6 +144,22 @@ Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
                      "reading {}: {} volumes are not tensors, which have six numbers", request.path.string(), volumes);
   }
   return file;
+}
+
+Result<SampledHarmonics> harmonics_of_file(const FieldFile& file, const Sphere& sphere) {
+  SampledHarmonics sampled;
+  CGL_TRY_ASSIGN(sampled.basis.convention, convention_of(file.basis));
+  CGL_TRY_ASSIGN(sampled.basis.degree, degree_of_count(file));
+  sampled.basis.full = false;
+  CGL_TRY_ASSIGN(const DirectionFrame frame, frame_of(file.frame));
+  sampled.directions = sphere.directions;
+  if (frame == DirectionFrame::image) return sampled;
+  const ImageGeometry& geometry = file.image.geometry;
+  const auto edges = geometry.voxel_mm();
+  for (numerics::Vec3d& d : sampled.directions) {
+    d = normalise(geometry.voxel_to_world.rotate({d.x / edges[0], d.y / edges[1], d.z / edges[2]}));
+  }
+  return sampled;
 }
 
 Result<std::vector<float>> default_stop_map(const FieldFile& file) {
@@ -200,28 +229,20 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
         return prepared;
       }
       case FieldFileKind::harmonics: {
-        CGL_TRY_ASSIGN(const HarmonicConvention convention, convention_of(file.basis));
         CGL_TRY_ASSIGN(const DirectionFrame frame, frame_of(file.frame));
-        CGL_TRY_ASSIGN(const int degree, degree_of_count(file));
-        const numerics::HarmonicBasis basis = {.convention = convention, .degree = degree, .full = false};
+        CGL_TRY_ASSIGN(const SampledHarmonics sampled, harmonics_of_file(file, sphere));
         facts["model"] = "sh";
         facts["basis"] = file.basis;
         facts["frame"] = file.frame;
-        facts["degree"] = degree;
+        facts["degree"] = sampled.basis.degree;
         if (!file.request.amplitudes) {
           CGL_TRY_ASSIGN(prepared.field,
-                         make_harmonic_field(geometry, stop_map, records, basis, frame, std::move(sphere)));
+                         make_harmonic_field(geometry, stop_map, records, sampled.basis, frame, std::move(sphere)));
           return prepared;
         }
         make_finite(gathered.values);
-        std::vector<numerics::Vec3d> directions = sphere.directions;
-        if (frame == DirectionFrame::world) {
-          const auto edges = geometry.voxel_mm();
-          for (numerics::Vec3d& d : directions) {
-            d = normalise(geometry.voxel_to_world.rotate({d.x / edges[0], d.y / edges[1], d.z / edges[2]}));
-          }
-        }
-        CGL_TRY_ASSIGN(const auto amplitudes, sample_harmonics(basis, gathered.values, directions, true, pool));
+        CGL_TRY_ASSIGN(const auto amplitudes,
+                       sample_harmonics(sampled.basis, gathered.values, sampled.directions, true, pool));
         const std::size_t count = sphere.size();
         CGL_TRY_ASSIGN(prepared.field, make_amplitude_field(geometry, stop_map, {gathered.voxels, count, amplitudes},
                                                             std::move(sphere)));
@@ -232,6 +253,7 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
         facts["model"] = "peaks";
         facts["frame"] = file.frame;
         facts["peaks"] = volumes / 3;
+        keep_peaks(gathered.values, volumes / 3, file.request.peaks);
         CGL_TRY_ASSIGN(prepared.field, make_peak_field(geometry, stop_map, records, frame));
         return prepared;
       }

@@ -14,6 +14,9 @@
 #include "base/thread_pool.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "formats/nifti.hpp"
+#include "numerics/spherical_harmonics.hpp"
+#include "numerics/vec3.hpp"
+#include "tract/field/given_peaks.hpp"
 #include "tract/field/tracking_data.hpp"
 
 namespace cingulum {
@@ -27,6 +30,9 @@ struct FieldFileRequest {
   std::optional<std::string> frame = {};         // image, world
   std::optional<std::string> tensor_order = {};  // mrtrix, dipy, fsl
   bool amplitudes = false;                       // sample harmonics once on the sphere, clipped at zero
+  PeakSelection peaks = {};                      // which of given peaks count
+  // What peaks without a word about their frame are in; refused where there is none and the two frames differ.
+  std::optional<std::string> frame_of_silent_peaks = {};
 };
 
 // An image whose voxels hold what will be tracked, before a stopping map is known.
@@ -36,6 +42,7 @@ struct FieldFile {
   std::string basis;
   std::string frame;
   std::string tensor_order;
+  bool oriented = true;  // the header has an sform or a qform
 };
 
 // Reads the image and its sidecar and settles what the numbers mean.
@@ -45,6 +52,13 @@ struct FieldFile {
 // itself, an object or null.
 [[nodiscard]] Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
                                                  const nlohmann::ordered_json& sidecar = nullptr);
+
+// An even series of the file: its basis, and the directions of the sphere in the axes of its coefficients.
+struct SampledHarmonics {
+  numerics::HarmonicBasis basis = {};
+  std::vector<numerics::Vec3d> directions;
+};
+[[nodiscard]] Result<SampledHarmonics> harmonics_of_file(const FieldFile& file, const Sphere& sphere);
 
 // FA of the tensors of a tensor file, one number per voxel; from any other file 1 where a voxel has a number that is
 // not zero, else 0.

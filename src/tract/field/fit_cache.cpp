@@ -57,6 +57,7 @@ Json description_of(const Json& key, const Json& about, const FitView& fit) {
                {"about", about},
                {"facts", fit.prepared.facts},
                {"warnings", fit.prepared.warnings},
+               {"min_signal", fit.prepared.min_signal},
                {"field",
                 {{"kind", static_cast<std::uint32_t>(field.kind)},
                  {"degree", field.degree},
@@ -206,6 +207,8 @@ Result<CachedFit> read_fit(const fs::path& path, const Json& key, const ImageGeo
       if (warning.is_string()) fit.prepared.warnings.push_back(warning.get<std::string>());
     }
   }
+  if (!json.contains("min_signal") || !json["min_signal"].is_number()) return damage("it has no smallest signal");
+  fit.prepared.min_signal = json["min_signal"].get<double>();
   CGL_TRY(check_shapes(fit));
   return fit;
 }

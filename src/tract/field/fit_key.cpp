@@ -64,7 +64,7 @@ Result<FitKey> FitKey::create(std::string_view build, const SeriesFieldFiles& fi
                {"bootstrap", field.bootstrap},
                {"degree", field.degree},
                {"smoothing", field.smoothing},
-               {"min_signal", field.min_signal},
+               {"min_signal", signal_floor_text(field.min_signal)},
                {"shell", field.shell ? Json(*field.shell) : Json()},
                {"amplitudes", field.amplitudes},
                {"stop_threshold", field.stop_threshold},

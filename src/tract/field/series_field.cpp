@@ -52,7 +52,7 @@ Result<TrackingData> make_series_field(SettledSeries series, std::optional<std::
   std::optional<TensorMaps> tensors;
   if (!stop_map || request.field.model == FieldModel::dti) {
     Progress progress("fitting tensors", series.dwi.signals.voxels.size(), "voxels", progress_options);
-    CGL_TRY_ASSIGN(tensors, fit_tensor_maps(series.dwi, machine, &progress));
+    CGL_TRY_ASSIGN(tensors, fit_tensor_maps(series.dwi, request.field.min_signal, machine, &progress));
     progress.finish();
     clock.ended("tensors");
   }
@@ -79,7 +79,7 @@ Result<TrackingData> read_series_field(const SeriesFieldFiles& files, const Seri
   }
   std::optional<std::vector<float>> stop_map;
   if (!files.stop_map.empty()) {
-    CGL_TRY_ASSIGN(stop_map, read_stop_map(files.stop_map, head.geometry, files.series.dwi.string()));
+    CGL_TRY_ASSIGN(stop_map, read_stop_map(files.stop_map, series_grid(files.series, head)));
   }
   CGL_TRY_ASSIGN(SettledSeries series, read_series(files.series, head, request.series, machine));
   return make_series_field(std::move(series), std::move(stop_map), whole, machine, progress);

@@ -220,7 +220,8 @@ TEST(fit_key, every_member_of_the_request_is_a_part_of_it) {
     change("field.bootstrap", [](auto& r) { r.field.bootstrap = true; });
     change("field.degree", [](auto& r) { r.field.degree = 6; });
     change("field.smoothing", [](auto& r) { r.field.smoothing = 0.007; });
-    change("field.min_signal", [](auto& r) { r.field.min_signal = 2; });
+    change("field.min_signal", [](auto& r) { r.field.min_signal = {0.002, true}; });
+    change("field.min_signal in units of the data", [](auto& r) { r.field.min_signal = {0.001, false}; });
     change("field.shell", [](auto& r) { r.field.shell = 1500.0; });
     change("field.amplitudes", [](auto& r) { r.field.amplitudes = true; });
     change("field.stop_threshold", [](auto& r) { r.field.stop_threshold = 0.2; });

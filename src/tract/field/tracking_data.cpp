@@ -1,18 +1,9 @@
 #include "tract/field/tracking_data.hpp"
 
-#include "formats/nifti.hpp"
-
 namespace cingulum {
 
-Result<std::vector<float>> read_stop_map(const std::filesystem::path& path, const ImageGeometry& grid,
-                                         std::string_view what_grid) {
-  CGL_TRY_ASSIGN(Image image, read_image(path));
-  CGL_TRY(check_same_grid(image.geometry, fmt::format("the stopping map {}", path.string()), grid, what_grid));
-  if (image.volumes != 1) {
-    return fail(ErrorKind::invalid_argument, "the stopping map {}: {} volumes; accepted is one", path.string(),
-                image.volumes);
-  }
-  return std::move(image.values);
+Result<std::vector<float>> read_stop_map(const std::filesystem::path& path, const NamedGrid& grid) {
+  return read_map_on(path, "the stopping map", grid);
 }
 
 void stop_outside(std::span<float> stop_map, std::span<const std::uint8_t> mask) {

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
 #include "formats/image_geometry.hpp"
+#include "images/on_grid.hpp"
 #include "tract/field/field.hpp"
 
 namespace cingulum {
@@ -21,6 +21,7 @@ struct PreparedField {
   Field field;
   nlohmann::ordered_json facts;       // for the sidecar: model, degree, shell, response, ...
   std::vector<std::string> warnings;  // that were logged: a kept fit repeats them
+  double min_signal = 0;              // of OPDT and CSA, in units of the data: the plan of boot gets it
 };
 
 struct TrackingData {
@@ -31,9 +32,8 @@ struct TrackingData {
   bool mask_made = false;          // from the series, since none was given
 };
 
-// A scalar map of one volume on `grid`; `what_grid` names the grid in messages.
-[[nodiscard]] Result<std::vector<float>> read_stop_map(const std::filesystem::path& path, const ImageGeometry& grid,
-                                                       std::string_view what_grid);
+// A scalar map of one volume, resampled where it is on another grid.
+[[nodiscard]] Result<std::vector<float>> read_stop_map(const std::filesystem::path& path, const NamedGrid& grid);
 
 // Where the mask is 0 nothing passes.
 void stop_outside(std::span<float> stop_map, std::span<const std::uint8_t> mask);
