@@ -34,6 +34,8 @@ struct FieldFile {
   Image image;
   FieldFileRequest request;
   std::string basis;
+  int degree = 0;           // of harmonics, by the number of volumes
+  bool full_basis = false;  // harmonics of all degrees, odd ones too: asymmetric functions
   std::string frame;
   std::string tensor_order;
 };
@@ -50,7 +52,8 @@ struct FieldFile {
 // not zero, else 0.
 [[nodiscard]] Result<std::vector<float>> default_stop_map(const FieldFile& file);
 
-// Voxels outside `mask` are not stored; everything is where it is empty.
+// Voxels outside `mask` are not stored; everything is where it is empty. Harmonics of a full basis are sampled once,
+// and take a whole sphere.
 [[nodiscard]] Result<PreparedField> make_file_field(const FieldFile& file, std::span<const float> stop_map,
                                                     std::span<const std::uint8_t> mask, Sphere sphere,
                                                     ThreadPool& pool);
