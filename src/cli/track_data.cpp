@@ -60,8 +60,13 @@ Result<FieldFileRequest> image_request(const ParsedArguments& arguments, Getter 
 }
 
 Result<TrackingData> prepare_image(const FieldFile& file, const ParsedArguments& arguments, ThreadPool& pool) {
-  CGL_TRY_ASSIGN(Sphere sphere, tracking_sphere(arguments));
   const std::string name = file.request.path.string();
+  const bool whole_sphere = arguments.flag("full-sphere") || file.full_basis;
+  CGL_TRY_ASSIGN(Sphere sphere, sphere_by_name_or_file(arguments.text("sphere"), whole_sphere));
+  if (file.full_basis) {
+    log_info("{} has harmonics of all degrees up to {} ({}): sampled once on the {} directions of the whole sphere",
+             name, file.degree, file.basis, sphere.size());
+  }
   std::vector<std::uint8_t> mask;
   if (arguments.given("mask")) {
     CGL_TRY_ASSIGN(mask, read_mask_on(arguments.text("mask"), "the mask", file.image.geometry, name));

@@ -273,7 +273,10 @@ std::vector<OptionValue> values_under_rules(int rules) {
   // Sidecars of the first rules have no number. Their options hold every value that was a default then; what stands
   // here are the options that came since.
   if (rules < 2) {
-    values.insert(values.end(), {{"ptt-probe-length", "2vox"}});
+    values.insert(values.end(), {{"ptt-probe-length", "2vox"},
+                                 {"response-fa", "0.7"},
+                                 {"response-radius", "10"},
+                                 {"max-segment-length", "10mm"}});
   }
   return values;
 }

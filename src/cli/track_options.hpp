@@ -9,6 +9,7 @@
 #include "dmri/sphere/sphere.hpp"
 #include "tract/field/dwi_preparation.hpp"
 #include "tract/plan/tracking_plan.hpp"
+#include "tract/run/selection.hpp"
 
 namespace cingulum {
 
@@ -18,6 +19,9 @@ namespace cingulum {
 // Lengths in voxels are of the smallest voxel edge.
 [[nodiscard]] Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Getter getter,
                                                        double smallest_edge_mm);
+
+// --min-points and --max-points.
+[[nodiscard]] Status limit_points(const ParsedArguments& arguments, SelectionRules& rules);
 
 [[nodiscard]] Result<FieldModel> choose_model(const ParsedArguments& arguments, Getter getter);
 
