@@ -60,6 +60,7 @@ Json json_of(const std::vector<Compared>& all, double midline) {
                  {"smallest_length_mm", summary.smallest_length_mm},
                  {"largest_length_mm", summary.largest_length_mm},
                  {"commissural", summary.commissural},
+                 {"crossing_midline", summary.crossing_midline},
                  {"outside_grid", summary.outside_grid}};
     if (i > 0) {
       file["overlap"] = overlap_json(all[i].overlap);
@@ -81,6 +82,7 @@ void print_tables(const std::vector<Compared>& all, VerbContext& context) {
                {"mean mm", Align::right},
                {"median mm", Align::right},
                {"commissural", Align::right},
+               {"crossing", Align::right},
                {"dice", Align::right},
                {"weighted", Align::right},
                {"equal", Align::right}});
@@ -91,7 +93,8 @@ void print_tables(const std::vector<Compared>& all, VerbContext& context) {
                                     format_count(summary.points),
                                     fmt::format("{:.2f}", summary.mean_length_mm),
                                     fmt::format("{:.1f}", summary.median_length_mm),
-                                    format_count(summary.commissural)};
+                                    format_count(summary.commissural),
+                                    format_count(summary.crossing_midline)};
     if (i > 0) {
       row.push_back(fmt::format("{:.4f}", all[i].overlap.dice));
       row.push_back(fmt::format("{:.4f}", all[i].overlap.weighted_dice));
@@ -164,8 +167,10 @@ Verb compare_verb() {
       .summary = "set tractograms side by side, or show that they are equal",
       .description =
           "Prints for each tractogram the number of streamlines and points, mean and median length, and how many "
-          "streamlines are commissural: their ends lie on opposite sides of the plane world x = --midline. Every file "
-          "after the first is set beside the first: the Dice coefficient of the voxels that streamlines pass through "
+          "streamlines are commissural (their ends lie on opposite sides of the plane world x = --midline) and how "
+          "many "
+          "cross that plane anywhere. Every file after the first is set beside the first: the Dice coefficient of the "
+          "voxels that streamlines pass through "
           "(exact traversal), its weighted form, in which a voxel counts as often as it is visited, and the same for "
           "each bundle (TRX group) that both have.\n\n"
           "With --exact files must hold the same streamlines to the bit (positions as float32, data, groups), whatever "

@@ -8,6 +8,7 @@
 #include "base/interrupt.hpp"
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
+#include "cli/layout_arguments.hpp"
 #include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "formats/nifti.hpp"
@@ -27,7 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr ElementType half_type = {ElementType::Code::floating, 16};
 constexpr ElementType double_type = {ElementType::Code::floating, 64};
 
 bool is_trx(TractogramFormat format) {
@@ -138,18 +138,8 @@ Result<TractogramLayout> plan_layout(const ParsedArguments& arguments, const Tra
         "or a TRX)",
         tractogram_format_name(format), tractogram_format_name(source.format));
   }
-  layout.position_type = source.position_type;
-  if (arguments.flag("float16") && arguments.flag("float64")) {
-    return fail(ErrorKind::invalid_argument, "--float16 and --float64 exclude each other");
-  }
-  if (arguments.flag("float16")) {
-    if (!is_trx(format)) return fail(ErrorKind::invalid_argument, "--float16: only TRX holds float16");
-    layout.position_type = half_type;
-  }
-  if (arguments.flag("float64")) {
-    if (format == TractogramFormat::trk) return fail(ErrorKind::invalid_argument, "--float64: TRK holds float32 only");
-    layout.position_type = double_type;
-  }
+  layout.position_type = asked_position_type(arguments).value_or(source.position_type);
+  layout.deflated = arguments.flag("deflate");
   if (format == TractogramFormat::trk && source.position_type == double_type) {
     plan.warnings.emplace_back("positions are float64 and are rounded to float32, the only type of TRK");
   }
@@ -179,18 +169,26 @@ Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
   if (!output.has_filename()) output = output.parent_path();
   const WriteOptions options = context.write_options();
   CGL_TRY(check_target(output, format, options));
+  CGL_TRY(check_layout_options(arguments, format, output));
   CGL_TRY_ASSIGN(const auto reader, TractogramReader::open(input));
 
   FieldPlan plan;
-  CGL_TRY_ASSIGN(const TractogramLayout layout, plan_layout(arguments, reader->layout(), format, plan));
+  CGL_TRY_ASSIGN(TractogramLayout layout, plan_layout(arguments, reader->layout(), format, plan));
+  if (layout.deflated) {
+    CGL_TRY_ASSIGN(layout.deflating_pool, context.pool());
+  }
   CGL_TRY_ASSIGN(std::vector<TractogramGroup> groups, reader->groups());
   if (!is_trx(format)) {
     for (const TractogramGroup& group : groups) plan.lost.push_back(fmt::format("{} (group)", group.name));
   }
   std::optional<LinearisePlan> linearise_plan;
+  if (arguments.given("max-segment-mm") && arguments.given("max-segment-length")) {
+    return fail(ErrorKind::invalid_argument, "--max-segment-length and --max-segment-mm are the same; give one");
+  }
   if (arguments.has("linearise")) {
+    const char* const longest = arguments.given("max-segment-mm") ? "max-segment-mm" : "max-segment-length";
     linearise_plan =
-        LinearisePlan{.tolerance_mm = arguments.real("linearise"), .max_segment_mm = arguments.real("max-segment-mm")};
+        LinearisePlan{.tolerance_mm = arguments.real("linearise"), .max_segment_mm = arguments.real(longest)};
   }
   const auto sidecar = std::make_shared<OutputSidecar>(output, options);
   CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(output, layout, with_sidecar(options, sidecar)));
@@ -233,6 +231,7 @@ Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const std::string input_hash, hash_of_file(input));
   Json parameters = {{"format", std::string(tractogram_format_name(format))},
                      {"position_type", layout.position_type.name()},
+                     {"deflated", layout.deflated},
                      {"reference", arguments.has("reference") ? Json(arguments.text("reference")) : Json()},
                      {"linearise_mm", linearise_plan ? Json(linearise_plan->tolerance_mm) : Json()},
                      {"max_segment_mm", linearise_plan ? Json(linearise_plan->max_segment_mm) : Json()}};
@@ -268,6 +267,42 @@ Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
   return {};
 }
 
+std::vector<Argument> convert_arguments() {
+  std::vector<Argument> list = {{.name = "IN",
+                                 .type = ArgumentType::file_in,
+                                 .help = "the tractogram to read",
+                                 .positional = true,
+                                 .required = true},
+                                {.name = "OUT",
+                                 .type = ArgumentType::text,
+                                 .help = "the tractogram to write",
+                                 .positional = true,
+                                 .required = true}};
+  for (Argument& argument : layout_arguments()) list.push_back(std::move(argument));
+  list.push_back({.name = "linearise",
+                  .type = ArgumentType::real,
+                  .help = "drop points while the line stays within this distance of each of them",
+                  .metavar = "TOL_MM",
+                  .unit = "mm",
+                  .range = {.minimum = 0}});
+  list.push_back({.name = "max-segment-length",
+                  .type = ArgumentType::real,
+                  .help = "the longest segment that --linearise makes",
+                  .unit = "mm",
+                  .range = {.minimum = 0, .above = true},
+                  .default_text = "10"});
+  list.push_back({.name = "max-segment-mm",
+                  .type = ArgumentType::real,
+                  .help = "the same as --max-segment-length, its older name",
+                  .unit = "mm",
+                  .range = {.minimum = 0, .above = true}});
+  list.push_back({.name = "reference",
+                  .type = ArgumentType::file_in,
+                  .help = "NIfTI image, TRK or TRX whose grid the output gets; needed from TCK to TRK or TRX",
+                  .metavar = "IMAGE"});
+  return list;
+}
+
 }  // namespace
 
 Verb convert_verb() {
@@ -282,37 +317,8 @@ Verb convert_verb() {
           "Per-point and per-streamline data and groups are kept where the target can hold them; a warning names what "
           "is lost. Checksums of the input are verified. Beside the output a sidecar OUT.json holds the parameters and "
           "the hash of the file, by which damage is found later.",
-      .arguments = {{.name = "IN",
-                     .type = ArgumentType::file_in,
-                     .help = "the tractogram to read",
-                     .positional = true,
-                     .required = true},
-                    {.name = "OUT",
-                     .type = ArgumentType::text,
-                     .help = "the tractogram to write",
-                     .positional = true,
-                     .required = true},
-                    {.name = "float16",
-                     .type = ArgumentType::flag,
-                     .help = "positions in half precision (TRX): 0.06 mm apart at 100 mm, half the size, for display"},
-                    {.name = "float64", .type = ArgumentType::flag, .help = "positions in double precision (TRX, TCK)"},
-                    {.name = "linearise",
-                     .type = ArgumentType::real,
-                     .help = "drop points while the line stays within this distance of each of them",
-                     .metavar = "TOL_MM",
-                     .unit = "mm",
-                     .range = {.minimum = 0}},
-                    {.name = "max-segment-mm",
-                     .type = ArgumentType::real,
-                     .help = "the longest segment that --linearise makes",
-                     .unit = "mm",
-                     .range = {.minimum = 0, .above = true},
-                     .default_text = "10"},
-                    {.name = "reference",
-                     .type = ArgumentType::file_in,
-                     .help = "NIfTI image, TRK or TRX whose grid the output gets; needed from TCK to TRK or TRX",
-                     .metavar = "IMAGE"}},
-      .common = {CommonOption::force, CommonOption::json, CommonOption::progress},
+      .arguments = convert_arguments(),
+      .common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress},
       .examples = {{"cingulum convert bundle.trk bundle.trx", "TRK to TRX, with its fields"},
                    {"cingulum convert tracks.tck tracks.trx --reference fa.nii.gz", "TCK knows no grid"},
                    {"cingulum convert whole.trx small.trx --float16 --linearise 0.1",

@@ -1,9 +1,13 @@
 #include "cli/fit_arguments.hpp"
 
+#include <algorithm>
+
+#include "cli/response_arguments.hpp"
+
 namespace cingulum {
 
 std::vector<Argument> fit_arguments() {
-  return {
+  std::vector<Argument> list = {
       {.name = "dwi",
        .type = ArgumentType::file_in,
        .help = "diffusion series, NIfTI",
@@ -67,23 +71,6 @@ std::vector<Argument> fit_arguments() {
        .help = "Laplace-Beltrami smoothing of opdt and csa",
        .range = {.minimum = 0},
        .default_text = "0.006"},
-      {.name = "response",
-       .type = ArgumentType::file_in,
-       .help = "response of csd: 'l1 l2 l3 S0', or zonal harmonics as MRtrix3 writes them"},
-      {.name = "response-fa",
-       .type = ArgumentType::real,
-       .help = "voxels with a higher fractional anisotropy make the response",
-       .range = {.minimum = 0, .maximum = 1},
-       .default_text = "0.7"},
-      {.name = "response-radius",
-       .type = ArgumentType::integer,
-       .help = "they are looked for in a box with this many voxels to each side",
-       .range = {.minimum = 0},
-       .default_text = "10"},
-      {.name = "response-centre",
-       .type = ArgumentType::text,
-       .help = "the box's middle voxel; that of the image when not given",
-       .metavar = "I,J,K"},
       {.name = "csd-lambda",
        .type = ArgumentType::real,
        .help = "weight of the constraint of csd",
@@ -137,6 +124,11 @@ std::vector<Argument> fit_arguments() {
        .help = "mrtrix: Dxx Dyy Dzz Dxy Dxz Dyz; dipy: lower triangle; fsl: upper triangle",
        .default_text = "mrtrix",
        .choices = {"mrtrix", "dipy", "fsl"}}};
+  // Before the other options of csd.
+  const std::vector<Argument> response = response_arguments();
+  const auto csd = std::find_if(list.begin(), list.end(), [](const auto& other) { return other.name == "csd-lambda"; });
+  list.insert(csd, response.begin(), response.end());
+  return list;
 }
 
 }  // namespace cingulum

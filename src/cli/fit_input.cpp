@@ -74,6 +74,7 @@ Result<FitInput> read_fit_input(FitRun& run) {
     run.made_mask = std::move(series.mask);
   }
   for (const std::string& warning : input.selection.warnings) run.warn(warning);
+  for (const std::string& note : input.selection.notes) log_info("{}", note);
   input.signals = std::move(series.dwi.signals);
   restrict_signals(input.signals, input.selection.volumes);
   if (input.signals.replaced > 0) {
@@ -106,6 +107,7 @@ Result<FitInput> read_fit_input(FitRun& run) {
                                {"smallest", input.selection.shell->smallest},
                                {"largest", input.selection.shell->largest},
                                {"volumes", input.selection.shell->volumes.size()}};
+    run.parameters["unused_shells"] = shells_json(input.selection.unused);
   }
   return input;
 }

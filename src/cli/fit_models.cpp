@@ -1,13 +1,11 @@
 #include "cli/fit_models.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/interrupt.hpp"
 #include "base/quantity.hpp"
+#include "cli/response_arguments.hpp"
 #include "dmri/models/deconvolution.hpp"
 #include "dmri/models/harmonic_fit.hpp"
 #include "dmri/models/peaks.hpp"
@@ -56,10 +54,7 @@ Json frame_facts(const FitInput& input) {
 int degree_of(FitRun& run, const FitInput& input, int usual) {
   const auto wanted = run.arguments.given("sh-order") ? static_cast<int>(run.arguments.integer("sh-order")) : usual;
   const int degree = degree_for_directions(wanted, input.selection.weighted.size());
-  if (degree != wanted) {
-    run.warn(fmt::format("--sh-order {} needs {} directions, there are {}: lowered to {}", wanted,
-                         numerics::coefficient_count(wanted, false), input.selection.weighted.size(), degree));
-  }
+  if (degree != wanted) run.warn(lowered_degree_text(wanted, input.selection.weighted.size()));
   run.parameters["sh_order"] = degree;
   run.parameters["sh_basis"] = run.arguments.text("sh-basis");
   return degree;
@@ -112,23 +107,6 @@ Status write_functions(FitRun& run, const FitInput& input, numerics::HarmonicBas
                               "directions of the peaks, strongest first, as long as their amplitude", run.pool, more);
 }
 
-Result<std::optional<std::array<std::int64_t, 3>>> parse_centre(const ParsedArguments& arguments) {
-  if (!arguments.given("response-centre")) return std::nullopt;
-  const std::string& text = arguments.text("response-centre");
-  std::array<std::int64_t, 3> centre = {};
-  const char* next = text.data();
-  const char* const end = text.data() + text.size();
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    const auto [stop, error] = std::from_chars(next, end, centre[axis]);
-    const bool last = axis == 2;
-    if (error != std::errc() || centre[axis] < 0 || (last ? stop != end : stop == end || *stop != ',')) {
-      return fail(ErrorKind::invalid_argument, "--response-centre '{}' is not three voxel indices I,J,K", text);
-    }
-    next = last ? stop : stop + 1;
-  }
-  return centre;
-}
-
 // --min-signal in units of the data.
 Result<double> take_min_signal(FitRun& run, const FitInput& input) {
   CGL_TRY_ASSIGN(const SignalFloor floor, parse_signal_floor(run.arguments.text("min-signal")));
@@ -142,25 +120,14 @@ Result<double> take_min_signal(FitRun& run, const FitInput& input) {
 }
 
 Result<FibreResponse> take_response(FitRun& run, const FitInput& input) {
+  CGL_TRY_ASSIGN(const ResponseBox box, response_box(run.arguments));
   if (run.arguments.given("response")) return read_response(run.arguments.text("response"));
-  ResponseBox box;
-  CGL_TRY_ASSIGN(box.centre, parse_centre(run.arguments));
-  box.radius = run.arguments.integer("response-radius");
-  box.least_fa = run.arguments.real("response-fa");
   run.parameters["response_fa"] = box.least_fa;
   run.parameters["response_radius"] = box.radius;
   if (box.centre) run.parameters["response_centre"] = *box.centre;
-  auto estimated = estimate_response(input.signals, input.selection, input.image_directions, box, run.machine());
-  if (!estimated && estimated.error().kind() == ErrorKind::not_found) {
-    return fail(
-        ErrorKind::not_found,
-        "{} (--response FILE), or use a lower --response-fa, a larger --response-radius or another --response-centre",
-        estimated.error());
-  }
-  CGL_TRY_ASSIGN(FibreResponse response, std::move(estimated));
-  const auto& [l1, l2, l3] = *response.eigenvalues;
-  log_info("response from {} voxels: eigenvalues {:.3g} {:.3g} {:.3g} mm^2/s, b0 signal {:.4g}",
-           format_count(response.voxels), l1, l2, l3, response.s0);
+  CGL_TRY_ASSIGN(FibreResponse response,
+                 estimate_response(input.signals, input.selection, input.image_directions, box, run.machine()));
+  log_info("{}", response_text(response));
   return response;
 }
 
@@ -226,7 +193,7 @@ Status fit_constrained(FitRun& run, const FitInput& input) {
   CsdOptions options;
   options.degree = degree_of(run, input, 8);
   if (const int degree = degree_for_response(options.degree, response); degree < options.degree) {
-    run.warn(fmt::format("the response has degree {}: --sh-order {} lowered to it", degree, options.degree));
+    run.warn(lowered_degree_text(options.degree, response));
     options.degree = degree;
     run.parameters["sh_order"] = degree;
   }

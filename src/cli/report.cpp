@@ -71,6 +71,9 @@ void print_summary(const nlohmann::ordered_json& summary, const std::string& out
   context.print_format("length: mean {:.1f} mm, median {:.1f} mm, total {:.1f} m\n",
                        summary["mean_length_mm"].get<double>(), summary["median_length_mm"].get<double>(),
                        summary["total_length_mm"].get<double>() / 1000);
+  context.print_format("midline x = {:.1f} mm: {} have their ends on opposite sides, {} cross it anywhere\n",
+                       summary["midline_mm"].get<double>(), format_count(summary["commissural"].get<std::uint64_t>()),
+                       format_count(summary["crossing_midline"].get<std::uint64_t>()));
   context.print_format("wrote {}\n", out);
 }
 
@@ -81,6 +84,7 @@ Status run_report(const ParsedArguments& arguments, VerbContext& context) {
   request.tracks = arguments.text("tracks");
   if (arguments.given("anatomy")) request.anatomy = arguments.text("anatomy");
   if (arguments.given("truth")) request.truth = arguments.text("truth");
+  if (arguments.given("midline")) request.midline_mm = arguments.real("midline");
   request.max_streamlines = static_cast<std::uint64_t>(arguments.integer("max-streamlines"));
   request.picture_pixels = static_cast<int>(arguments.integer("picture-size"));
   request.command = command_line(arguments);
@@ -141,6 +145,11 @@ Verb report_verb() {
                      .type = ArgumentType::file_in,
                      .help = "the folder of a phantom: adds the score against its truth",
                      .metavar = "DIR"},
+                    {.name = "midline",
+                     .type = ArgumentType::real,
+                     .help = "world x of the plane between left and right; unless given the middle of the grid",
+                     .metavar = "X",
+                     .unit = "mm"},
                     {.name = "max-streamlines",
                      .type = ArgumentType::integer,
                      .help = "how many streamlines the pictures show at most",

@@ -75,6 +75,8 @@ Json score_json(const Score& score, const std::string& tractogram, const std::st
   json["length_median_mm"] = number(score.length_median_mm);
   json["commissural_count"] = score.commissural_count;
   put(json, "commissural", "commissural", score.commissural);
+  json["crossing_midline_count"] = score.crossing_midline_count;
+  put(json, "crossing_midline", "crossing_midline", score.crossing_midline);
   json["intervals"] = intervals;
   json["bootstrap"] = {{"replicate_count", score.replicates}, {"level", 0.95}, {"seed", seed}};
   json["end_tolerance_mm"] = score.end_tolerance_mm;
@@ -137,7 +139,8 @@ void print_score(const Score& score, VerbContext& context) {
   plain("topography correlation", score.topography, "", 4);
   add("length, mean", score.length_mm, " mm", 2, 1);
   plain("length, median", score.length_median_mm, " mm", 2);
-  add("commissural", score.commissural, " %", 2, 100, format_count(score.commissural_count));
+  add("commissural (ends apart)", score.commissural, " %", 2, 100, format_count(score.commissural_count));
+  add("crossing the midline", score.crossing_midline, " %", 2, 100, format_count(score.crossing_midline_count));
   context.print_format("{} streamlines against {} ({} bundles)\n", format_count(score.streamlines), score.preset,
                        score.bundles.size());
   context.print(table.text());

@@ -10,6 +10,7 @@
 #include "base/interrupt.hpp"
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
+#include "cli/layout_arguments.hpp"
 #include "cli/track_arguments.hpp"
 #include "cli/track_data.hpp"
 #include "cli/track_defaults.hpp"
@@ -51,11 +52,10 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path out, tracking_output(arguments));
   CGL_TRY_ASSIGN(const TractogramFormat format, format_of_name(out));
   const bool trx = format == TractogramFormat::trx || format == TractogramFormat::trx_folder;
-  for (const char* option : {"save-seeds", "float16"}) {
-    if (arguments.flag(option) && !trx) {
-      return fail(ErrorKind::invalid_argument, "--{}: {} has no place for it; write .trx", option, out.string());
-    }
+  if (arguments.flag("save-seeds") && !trx) {
+    return fail(ErrorKind::invalid_argument, "--save-seeds: {} has no place for it; write .trx", out.string());
   }
+  CGL_TRY(check_layout_options(arguments, format, out));
   const WriteOptions write_options = context.write_options();
   if (format != TractogramFormat::trx_folder) CGL_TRY(check_output(out, write_options));
   CGL_TRY(check_sidecar_output(out, write_options));
@@ -102,6 +102,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   run_options.selection.min_length_mm = options.min_length_mm;
   run_options.selection.max_length_mm = options.max_length_mm;
   run_options.selection.tolerance_mm = 1e-3 * static_cast<double>(plan.step_mm);
+  CGL_TRY(limit_points(arguments, run_options.selection));
   CGL_TRY_ASSIGN(run_options.selection.regions, read_rules(arguments, data.geometry));
   if (arguments.given("max-seeds") && !arguments.given("select")) {
     return fail(ErrorKind::invalid_argument, "--max-seeds limits --select; without it use --nseeds");
@@ -111,8 +112,9 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   run_options.chunk_seeds = static_cast<std::uint64_t>(arguments.integer("chunk-size"));
   run_options.fixed_chunks = arguments.given("chunk-size");
   run_options.save_seeds = arguments.flag("save-seeds");
-  run_options.double_positions = arguments.flag("float16");
+  run_options.double_positions = arguments.flag("float16") || arguments.flag("float64");
   run_options.linearise_mm = arguments.has("linearise") ? arguments.length("linearise").in_mm(smallest_edge) : 0;
+  run_options.max_segment_mm = arguments.length("max-segment-length").in_mm(smallest_edge);
   run_options.keep_partial = arguments.flag("keep-partial");
   run_options.overlap = pool->threads() > 1;
   run_options.pool = pool;
@@ -123,8 +125,9 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   TractogramLayout layout;
   layout.format = format;
   layout.reference = data.geometry;
-  layout.position_type =
-      arguments.flag("float16") ? ElementType{ElementType::Code::floating, 16} : element_type_of<float>();
+  layout.position_type = asked_position_type(arguments).value_or(element_type_of<float>());
+  layout.deflated = arguments.flag("deflate");
+  layout.deflating_pool = pool;
   if (run_options.save_seeds) layout.streamline_fields = seed_fields(seeds->count());
   const auto output_sidecar = std::make_shared<OutputSidecar>(out, write_options);
   CGL_TRY_ASSIGN(const std::unique_ptr<TractogramWriter> writer,

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cli/layout_arguments.hpp"
+#include "cli/response_arguments.hpp"
 #include "cli/track_defaults.hpp"
 
 namespace cingulum {
@@ -86,10 +88,15 @@ void add_input_arguments(std::vector<Argument>& list) {
                   .range = {.minimum = 0, .above = true}});
   list.push_back(file("mask", "brain mask; unless given one is made by median Otsu and written beside the output"));
   list.push_back(file("sf", "track amplitudes: a volume per direction of --sphere, in image axes"));
-  list.push_back(file("sh", "track even spherical harmonics"));
+  list.push_back(
+      file("sh",
+           "track spherical harmonics: of even degrees, or of all degrees (DIPY's full bases, asymmetric "
+           "functions), which the number of volumes tells; the latter are sampled once on the whole sphere"));
   list.push_back(file("peaks", "track peaks: three volumes each, length = amplitude"));
   list.push_back(file("tensor", "track tensors: six volumes"));
-  list.push_back(choice("sh-basis", "basis of --sh; unless given what its sidecar says, else tournier07",
+  list.push_back(choice("sh-basis",
+                        "basis of --sh; unless given what its sidecar says, else tournier07 for even degrees and "
+                        "descoteaux07-legacy for all degrees",
                         {"tournier07", "descoteaux07", "descoteaux07-legacy"}));
   list.push_back(choice("frame",
                         "axes of the directions in --sh, --peaks or --tensor; unless given what the sidecar says, else "
@@ -136,8 +143,7 @@ void add_model_arguments(std::vector<Argument>& list) {
                       "on opdt, csa and boot (tensors then take 0.0001)",
                   .metavar = "X|X%",
                   .default_text = "0.1%"});
-  list.push_back(
-      file("response", "csd: response of a single fibre (l1 l2 l3 S0, or zonal coefficients); estimated unless given"));
+  for (Argument& argument : response_arguments()) list.push_back(std::move(argument));
   list.push_back(
       flag("amplitudes",
            "sample csd, opdt, csa or --sh once on the sphere, clipped at zero, and interpolate amplitudes, as "
@@ -260,6 +266,11 @@ void add_selection_arguments(std::vector<Argument>& list) {
   list.push_back(whole("max-seeds", "with --select: seeds at most; 1000 times --select unless given", 1, 4294967296.0));
   list.push_back(millimetres("min-length", "shorter streamlines are left out", "2"));
   list.push_back(millimetres("max-length", "longer streamlines are left out; a half ends there", "500"));
+  list.push_back(whole("min-points",
+                       "streamlines with fewer points are left out; counted before --linearise, cut at --stop", 0,
+                       4294967296.0));
+  list.push_back(
+      whole("max-points", "streamlines with more points are left out; counted as --min-points does", 1, 4294967296.0));
   list.push_back(region("include", "streamlines that do not meet it are left out"));
   list.push_back(region("include-ordered", "as --include, and all of these in the order given (from either end)"));
   list.push_back(region("exclude", "streamlines that meet it are left out"));
@@ -280,8 +291,14 @@ void add_output_arguments(std::vector<Argument>& list) {
                   .metavar = "PREFIX"});
   list.push_back(choice("write-method", "format with --output-prefix", {"trx", "trk", "tck"}, "trx"));
   list.push_back(flag("save-seeds", "write seed_index, seed_point and end_reason of every streamline (TRX)"));
-  list.push_back(flag("float16", "positions in half precision (TRX)"));
+  for (Argument& argument : layout_arguments()) list.push_back(std::move(argument));
   list.push_back(millimetres("linearise", "leave out points that lie within this of the line between those that stay"));
+  list.push_back({.name = "max-segment-length",
+                  .type = ArgumentType::length,
+                  .help = "the longest segment that --linearise makes",
+                  .unit = "mm",
+                  .range = {.minimum = 0, .above = true},
+                  .default_text = "10"});
   list.push_back(flag("keep-partial", "on Ctrl-C keep a valid file of the seeds that were finished"));
   list.push_back(file("from", "repeat the run of a sidecar (FILE.trx.json); options given beside it take precedence"));
   list.push_back({.name = "cache-dir",

@@ -98,7 +98,13 @@ Result<std::vector<float>> amplitude_stop_map(const FieldFile& file, std::span<c
 
 Result<TrackingData> prepare_image(const FieldFile& file, const NamedGrid& grid, const ParsedArguments& arguments,
                                    ThreadPool& pool) {
-  CGL_TRY_ASSIGN(Sphere sphere, tracking_sphere(arguments));
+  const std::string name = file.request.path.string();
+  const bool whole_sphere = arguments.flag("full-sphere") || file.full_basis;
+  CGL_TRY_ASSIGN(Sphere sphere, sphere_by_name_or_file(arguments.text("sphere"), whole_sphere));
+  if (file.full_basis) {
+    log_info("{} has harmonics of all degrees up to {} ({}): sampled once on the {} directions of the whole sphere",
+             name, file.degree, file.basis, sphere.size());
+  }
   std::vector<std::uint8_t> mask;
   if (arguments.given("mask")) {
     CGL_TRY_ASSIGN(mask, read_mask_on(arguments.text("mask"), "the mask", grid));

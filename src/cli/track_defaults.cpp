@@ -310,7 +310,10 @@ std::vector<OptionValue> values_under_rules(int rules) {
                                  {"second-half", "initial-direction"},
                                  {"stop-rule", "trilinear"},
                                  {"amplitude-cutoff", "0"},
-                                 {"all-peaks", "true"}});
+                                 {"all-peaks", "true"},
+                                 {"response-fa", "0.7"},
+                                 {"response-radius", "10"},
+                                 {"max-segment-length", "10mm"}});
     // Given to no one, so it speaks for peaks alone that have no other word of their frame.
     values.push_back({"frame", "image"});
   }

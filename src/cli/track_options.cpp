@@ -7,6 +7,8 @@
 
 #include "dmri/series/signal_floor.hpp"
 
+#include "cli/response_arguments.hpp"
+
 namespace cingulum {
 namespace {
 
@@ -70,6 +72,16 @@ Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Gette
   return options;
 }
 
+Status limit_points(const ParsedArguments& arguments, SelectionRules& rules) {
+  if (arguments.has("min-points")) rules.min_points = static_cast<std::uint64_t>(arguments.integer("min-points"));
+  if (arguments.has("max-points")) rules.max_points = static_cast<std::uint64_t>(arguments.integer("max-points"));
+  if (rules.min_points > rules.max_points) {
+    return fail(ErrorKind::invalid_argument, "--min-points {} is more than --max-points {}: nothing would be kept",
+                rules.min_points, rules.max_points);
+  }
+  return {};
+}
+
 Result<FieldModel> choose_model(const ParsedArguments& arguments, Getter getter) {
   const std::string& name = arguments.text("model");
   FieldModel model = FieldModel::csd;
@@ -103,6 +115,7 @@ Result<FieldRequest> field_request(const ParsedArguments& arguments, FieldModel 
   request.smoothing = arguments.real("sm-lambda");
   CGL_TRY_ASSIGN(request.min_signal, parse_signal_floor(arguments.text("min-signal")));
   if (arguments.given("shell")) request.shell = arguments.real("shell");
+  CGL_TRY_ASSIGN(request.response_box, response_box(arguments));
   request.amplitudes = arguments.flag("amplitudes") || arguments.flag("full-sphere");
   request.stop_threshold = options.stop_threshold;
   request.reach_voxels = plan.reach_voxels;

@@ -10,6 +10,7 @@
 #include "tract/field/dwi_preparation.hpp"
 #include "tract/field/tracking_data.hpp"
 #include "tract/plan/tracking_plan.hpp"
+#include "tract/run/selection.hpp"
 
 namespace cingulum {
 
@@ -19,6 +20,9 @@ namespace cingulum {
 // Lengths in voxels are of the smallest voxel edge.
 [[nodiscard]] Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Getter getter,
                                                        double smallest_edge_mm);
+
+// --min-points and --max-points.
+[[nodiscard]] Status limit_points(const ParsedArguments& arguments, SelectionRules& rules);
 
 [[nodiscard]] Result<FieldModel> choose_model(const ParsedArguments& arguments, Getter getter);
 

@@ -105,6 +105,8 @@ Json result_json(const TrackingStatistics& statistics, bool select) {
                {"kept", statistics.kept},
                {"too_short", statistics.too_short},
                {"too_long", statistics.too_long},
+               {"too_few_points", statistics.too_few_points},
+               {"too_many_points", statistics.too_many_points},
                {"refused_by_regions", statistics.refused_by_regions},
                {"points", statistics.points},
                {"points_written", statistics.points_written},
@@ -149,6 +151,8 @@ void print_result(const TrackingStatistics& statistics, const fs::path& out, con
   table.add_row({"streamlines", format_count(statistics.streamlines)});
   if (statistics.too_short > 0) table.add_row({"too short", format_count(statistics.too_short)});
   if (statistics.too_long > 0) table.add_row({"too long", format_count(statistics.too_long)});
+  if (statistics.too_few_points > 0) table.add_row({"too few points", format_count(statistics.too_few_points)});
+  if (statistics.too_many_points > 0) table.add_row({"too many points", format_count(statistics.too_many_points)});
   if (statistics.refused_by_regions > 0)
     table.add_row({"refused by regions", format_count(statistics.refused_by_regions)});
   table.add_row({"kept", format_count(statistics.kept)});

@@ -95,10 +95,11 @@ Result<FileReport> report_tractogram(const fs::path& path, const FileReportOptio
   CGL_TRY_ASSIGN(const auto reader, TractogramReader::open(path));
   FileReport report;
   const TractogramFormat format = reader->layout().format;
-  report.title =
-      fmt::format("{} tractogram, {}", tractogram_format_name(format), reader->layout().position_type.name());
+  report.title = fmt::format("{} tractogram, {}{}", tractogram_format_name(format),
+                             reader->layout().position_type.name(), reader->layout().deflated ? ", deflated" : "");
   report.json["format"] = tractogram_format_name(format);
   report.json["position_type"] = reader->layout().position_type.name();
+  if (format == TractogramFormat::trx) report.json["deflated"] = reader->layout().deflated;
   CGL_TRY_ASSIGN(Lengths lengths, measure(*reader));
   add_lengths(report, lengths);
   const TractogramLayout& layout = reader->layout();

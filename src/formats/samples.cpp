@@ -12,7 +12,7 @@ namespace cingulum {
 namespace {
 
 template <class T>
-CGL_INLINE T load(const std::byte* from, bool swapped) {
+CGL_INLINE T load_sample(const std::byte* from, bool swapped) {
   if constexpr (sizeof(T) == 1) {
     T value;
     std::memcpy(&value, from, 1);
@@ -38,11 +38,11 @@ CGL_INLINE void decode_in_order(const SampleFormat& format, const std::byte* sto
   const double slope = format.slope, intercept = format.intercept;
   if (slope == 1.0 && intercept == 0.0) {
     for (std::size_t i = 0; i < count; ++i)
-      values[i] = static_cast<Value>(load<Stored>(stored + i * sizeof(Stored), swapped));
+      values[i] = static_cast<Value>(load_sample<Stored>(stored + i * sizeof(Stored), swapped));
   } else {
     for (std::size_t i = 0; i < count; ++i) {
-      values[i] = static_cast<Value>(static_cast<double>(load<Stored>(stored + i * sizeof(Stored), swapped)) * slope +
-                                     intercept);
+      values[i] = static_cast<Value>(
+          static_cast<double>(load_sample<Stored>(stored + i * sizeof(Stored), swapped)) * slope + intercept);
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "base/atomic_file.hpp"
 #include "base/element_type.hpp"
 #include "base/result.hpp"
+#include "base/thread_pool.hpp"
 #include "formats/image_geometry.hpp"
 
 namespace cingulum {
@@ -42,6 +43,8 @@ struct TractogramLayout {
   TractogramFormat format = TractogramFormat::trx;
   std::optional<ImageGeometry> reference;  // TRK and TRX need one, TCK has none
   ElementType position_type = {};          // float16, float32, float64; TRK and TCK: see their headers
+  bool deflated = false;                   // TRX archives: the arrays are compressed
+  ThreadPool* deflating_pool = nullptr;    // shares the compressing; the bytes do not depend on it
   std::vector<DataField> point_fields;
   std::vector<DataField> streamline_fields;
   std::int64_t streamline_count = -1;  // -1: not known

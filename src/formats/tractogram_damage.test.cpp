@@ -22,9 +22,10 @@ namespace {
 using testing::same_tractogram;
 using testing::write_example;
 
-std::vector<std::byte> example_file(TractogramFormat format, ElementType position_type = testing::float_type) {
+std::vector<std::byte> example_file(TractogramFormat format, ElementType position_type = testing::float_type,
+                                    bool deflated = false) {
   const TemporaryFolder folder;
-  const Status written = write_example(folder / "a.x", format, {.sync = false}, position_type);
+  const Status written = write_example(folder / "a.x", format, {.sync = false}, position_type, 5, deflated);
   EXPECT_TRUE(written) << testing::message_of(written);
   const std::string text = folder.content("a.x");
   std::vector<std::byte> bytes(text.size());
@@ -43,11 +44,19 @@ Result<Tractogram> read_bytes(TractogramFormat format, std::vector<std::byte> by
 }
 
 TEST(TractogramDamage, every_flipped_bit_of_a_trx_file_is_found_or_changes_nothing) {
-  for (const ElementType type : {testing::half_type, testing::float_type}) {
-    const std::vector<std::byte> good = example_file(TractogramFormat::trx, type);
+  struct Stored {
+    ElementType type;
+    bool deflated;
+  };
+  for (const auto& [type, deflated] :
+       {Stored{testing::half_type, false}, Stored{testing::float_type, false}, Stored{testing::double_type, false},
+        Stored{testing::float_type, true}, Stored{testing::double_type, true}}) {
+    const std::vector<std::byte> good = example_file(TractogramFormat::trx, type, deflated);
     ASSERT_LE(good.size(), 16384U);
     const auto expected = read_bytes(TractogramFormat::trx, good);
     ASSERT_OK(expected);
+    ASSERT_EQ(expected->layout.deflated, deflated);
+    ASSERT_EQ(expected->layout.position_type, type);
     std::size_t found = 0;
     std::set<std::size_t> harmless_bytes;
     for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
@@ -62,17 +71,26 @@ TEST(TractogramDamage, every_flipped_bit_of_a_trx_file_is_found_or_changes_nothi
       ASSERT_TRUE(same_tractogram(*read, *expected))
           << "bit " << bit % 8 << " of byte " << bit / 8 << " goes unnoticed";
     }
-    // Versions and attributes of the zip headers; everything else is covered.
+    // Versions and attributes of the zip headers, and of deflated entries the bits that fill the last byte; everything
+    // else is covered.
     EXPECT_GT(found, good.size() * 8 * 95 / 100);
     RecordProperty("bits", static_cast<int>(good.size() * 8));
-    std::printf("%zu bits, %zu found, %zu bytes of zip versions and attributes do not matter\n", good.size() * 8, found,
-                harmless_bytes.size());
+    std::printf("%zu bits, %zu found, %zu bytes of zip versions, attributes and filling do not matter\n",
+                good.size() * 8, found, harmless_bytes.size());
   }
 }
 
 TEST(TractogramDamage, a_file_cut_at_any_byte_is_an_error_that_names_file_and_sizes) {
-  for (const TractogramFormat format : {TractogramFormat::trx, TractogramFormat::trk, TractogramFormat::tck}) {
-    const std::vector<std::byte> good = example_file(format);
+  struct Written {
+    TractogramFormat format;
+    ElementType type = testing::float_type;
+    bool deflated = false;
+  };
+  for (const auto& [format, type, deflated] :
+       {Written{TractogramFormat::trx}, Written{TractogramFormat::trx, testing::double_type},
+        Written{TractogramFormat::trx, testing::float_type, true}, Written{TractogramFormat::trk},
+        Written{TractogramFormat::tck}}) {
+    const std::vector<std::byte> good = example_file(format, type, deflated);
     ASSERT_OK(read_bytes(format, good));
     for (std::size_t size = 0; size < good.size(); ++size) {
       const auto read = read_bytes(format, {good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)});
@@ -152,6 +170,32 @@ TEST(TractogramDamage, the_same_streamlines_give_the_same_bytes_in_any_batches) 
   }
 }
 
+TEST(TractogramDamage, a_deflated_archive_holds_what_a_stored_one_does_and_its_bytes_do_not_depend_on_threads) {
+  const TemporaryFolder folder;
+  for (const ElementType type : {testing::half_type, testing::float_type, testing::double_type}) {
+    const auto stored = read_bytes(TractogramFormat::trx, example_file(TractogramFormat::trx, type));
+    const std::vector<std::byte> packed = example_file(TractogramFormat::trx, type, true);
+    const auto deflated = read_bytes(TractogramFormat::trx, packed);
+    ASSERT_OK(stored);
+    ASSERT_OK(deflated);
+    EXPECT_TRUE(same_tractogram(*deflated, *stored));
+    EXPECT_LT(packed.size(), example_file(TractogramFormat::trx, type).size());
+    for (const int threads : {1, 2, 5}) {
+      const auto pool = ThreadPool::create(threads).value();
+      for (const int batch : {1, 3}) {
+        ASSERT_OK(write_example(folder / "b", TractogramFormat::trx,
+                                {.force = true, .sync = false, .buffer_bytes = 100}, type, batch, true, pool.get()));
+        const std::string found = folder.content("b");
+        ASSERT_EQ(found.size(), packed.size());
+        EXPECT_EQ(std::memcmp(found.data(), packed.data(), found.size()), 0) << threads << " threads";
+      }
+    }
+  }
+  EXPECT_TRUE(testing::fails_with(
+      write_example(folder / "c", TractogramFormat::trx_folder, {.sync = false}, testing::float_type, 5, true),
+      ErrorKind::invalid_argument, "only an archive is deflated"));
+}
+
 TEST(TractogramDamage, batches_of_any_size_hold_the_same_streamlines) {
   for (const TractogramFormat format : {TractogramFormat::trx, TractogramFormat::trk, TractogramFormat::tck}) {
     const std::vector<std::byte> bytes = example_file(format);
@@ -215,6 +259,25 @@ TEST_P(FailingWriter, a_failure_at_any_call_leaves_nothing_and_an_interruption_o
     if (kind.error == EIO) {
       EXPECT_GT(failures, 5U);
     }
+  }
+}
+
+TEST(TractogramDamage, a_failure_at_any_call_of_a_deflated_archive_leaves_nothing) {
+  for (std::size_t call = 0;; ++call) {
+    const TemporaryFolder folder;
+    FaultyFileLayer layer({.at_call = call, .error = ENOSPC, .lasting = true});
+    const Status status =
+        write_example(folder / "out", TractogramFormat::trx, {.sync = false, .buffer_bytes = 64, .layer = &layer},
+                      testing::float_type, 2, true);
+    if (!layer.fault_was_met()) {
+      EXPECT_TRUE(status);
+      EXPECT_GT(call, 7U);
+      return;
+    }
+    if (status) continue;
+    EXPECT_TRUE(folder.names().empty()) << "call " << call << ": " << status.error().message();
+    EXPECT_TRUE(status.error().message().starts_with("writing " + (folder / "out").native()))
+        << status.error().message();
   }
 }
 

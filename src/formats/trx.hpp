@@ -3,7 +3,8 @@
 // Called through tractogram.hpp, and by the fuzz targets. What is read from a zip is verified by its CRC-32: header,
 // offsets and deflated arrays when the file is opened, groups when they are asked for, positions and fields as they are
 // read through to the end. Written: header.json first, positions.3, offsets.uint64 with one entry more than
-// streamlines, fields, groups; stored, zip64 where needed, one fixed time.
+// streamlines, fields, groups; stored (the arrays deflated where layout.deflated says so), zip64 where needed, one
+// fixed time.
 #pragma once
 
 #include <array>

@@ -163,6 +163,7 @@ Status TrxReader::open_zip(FileBytes file) {
     }
     CGL_TRY_ASSIGN(std::vector<std::byte> content, inflate_entry(archive_.bytes(), entry));
     inflated_.push_back(std::move(content));
+    layout_.deflated = true;
     files_.push_back({.name = entry.name, .bytes = inflated_.back(), .unverified = std::nullopt});
   }
   return interpret();

@@ -37,8 +37,14 @@ class ZipContainer final : public TrxContainer {
  public:
   // Each array after the positions may take `spool_bytes` of memory before it goes to a temporary file.
   ZipContainer(ZipWriter zip, std::vector<std::string> names, FileLayer& layer, const std::string& output,
-               std::size_t spool_bytes)
-      : zip_(std::move(zip)), names_(std::move(names)), layer_(layer), output_(output), spool_bytes_(spool_bytes) {
+               std::size_t spool_bytes, const TractogramLayout& layout)
+      : zip_(std::move(zip)),
+        names_(std::move(names)),
+        layer_(layer),
+        output_(output),
+        spool_bytes_(spool_bytes),
+        deflated_(layout.deflated),
+        pool_(layout.deflating_pool) {
     // Behind a symbolic link, as the output itself.
     std::string resolved;
     if (uninterrupted([&] { return layer_.resolve(output_.c_str(), resolved); }) == 0) output_ = resolved;
@@ -57,7 +63,7 @@ class ZipContainer final : public TrxContainer {
     CGL_TRY(zip_.begin_known("header.json", content.size(), crc32(content)));
     CGL_TRY(zip_.append(content));
     CGL_TRY(zip_.end());
-    return zip_.begin(names_[0]);
+    return deflated_ ? zip_.begin_deflated(names_[0], pool_) : zip_.begin(names_[0]);
   }
 
   Status append(std::size_t array, std::span<const std::byte> bytes) override {
@@ -73,7 +79,8 @@ class ZipContainer final : public TrxContainer {
   Status commit(const TrxHeader& header) override {
     CGL_TRY(zip_.end());
     for (std::size_t i = 0; i < spools_.size(); ++i) {
-      CGL_TRY(zip_.begin_known(names_[i + 1], spools_[i].size(), spools_[i].crc()));
+      CGL_TRY(deflated_ ? zip_.begin_deflated(names_[i + 1], pool_)
+                        : zip_.begin_known(names_[i + 1], spools_[i].size(), spools_[i].crc()));
       CGL_TRY(spools_[i].drain([&](std::span<const std::byte> bytes) { return zip_.append(bytes); }));
       CGL_TRY(zip_.end());
     }
@@ -88,6 +95,8 @@ class ZipContainer final : public TrxContainer {
   FileLayer& layer_;
   std::string output_;
   std::size_t spool_bytes_;
+  bool deflated_;
+  ThreadPool* pool_;
   std::vector<Spool> spools_;
   std::size_t header_bytes_ = 0;
 };
@@ -258,6 +267,10 @@ Result<std::unique_ptr<TractogramWriter>> create(const std::filesystem::path& pa
 
   std::unique_ptr<TrxContainer> container;
   if (layout.format == TractogramFormat::trx_folder) {
+    if (layout.deflated) {
+      return fail(ErrorKind::invalid_argument,
+                  "a TRX folder holds its arrays as they are; only an archive is deflated");
+    }
     CGL_TRY_ASSIGN(FolderOutput output, FolderOutput::create(path, options));
     auto folder = std::make_unique<FolderContainer>(std::move(output));
     CGL_TRY(folder->begin(names));
@@ -266,7 +279,7 @@ Result<std::unique_ptr<TractogramWriter>> create(const std::filesystem::path& pa
     CGL_TRY_ASSIGN(ZipWriter zip, ZipWriter::create(path, options));
     FileLayer& layer = options.layer != nullptr ? *options.layer : FileLayer::system();
     auto archive = std::make_unique<ZipContainer>(std::move(zip), std::move(names), layer, path.native(),
-                                                  std::max<std::size_t>(1, options.buffer_bytes));
+                                                  std::max<std::size_t>(1, options.buffer_bytes), layout);
     CGL_TRY(archive->begin({.reference = *layout.reference, .streamlines = 0, .points = 0}));
     container = std::move(archive);
   }

@@ -282,7 +282,7 @@ Result<std::vector<ZipEntry>> read_zip_directory(std::span<const std::byte> file
     if ((fields.flags & (flag_encrypted | flag_strong_encryption | flag_masked)) != 0) {
       return corrupt("zip: entry '{}' is encrypted", entry.name);
     }
-    if (fields.method != 0 && fields.method != 8) {
+    if (fields.method != zip::method_stored && fields.method != zip::method_deflated) {
       return corrupt("zip: entry '{}': method {} is not supported (known: 0 stored, 8 deflated)", entry.name,
                      fields.method);
     }
@@ -293,7 +293,7 @@ Result<std::vector<ZipEntry>> read_zip_directory(std::span<const std::byte> file
     if (made_by >> 8U == unix_maker && ((attributes >> 16U) & unix_type) == unix_link) {
       return corrupt("zip: entry '{}' is a symbolic link", entry.name);
     }
-    entry.deflated = fields.method == 8;
+    entry.deflated = fields.method == zip::method_deflated;
     entry.bytes = central.bytes;
     entry.packed_bytes = central.packed;
     entry.crc = fields.crc;
@@ -307,13 +307,11 @@ Result<std::vector<ZipEntry>> read_zip_directory(std::span<const std::byte> file
     CGL_TRY(check_local_header(file, header_offset, central, directory.offset, entry));
     if (entry.deflated) inflated_bytes += entry.bytes;
     // Also the limit on memory: what was packed with zeros must be unpacked by the user first.
-    constexpr std::uint64_t free_of_ratio = std::uint64_t{16} << 20U;
-    constexpr std::uint64_t largest_ratio = 8;
-    if (inflated_bytes > free_of_ratio && inflated_bytes - free_of_ratio > largest_ratio * file.size()) {
+    if (zip::unpacks_to_too_much(inflated_bytes, file.size())) {
       return corrupt(
           "zip: entry '{}': the deflated entries say they unpack to {} bytes or more, far over {} times the file's {}; "
           "unpack it into a folder if this is meant",
-          entry.name, inflated_bytes, largest_ratio, file.size());
+          entry.name, inflated_bytes, zip::largest_ratio, file.size());
     }
     if (!names.insert(entry.name).second) return corrupt("zip: two entries have the name '{}'", entry.name);
     ranges.push_back({.begin = header_offset, .end = entry.offset + entry.packed_bytes, .entry = entries.size()});

@@ -205,6 +205,65 @@ TEST(ZipWriter, sizes_are_in_the_zip64_field_from_the_first_that_would_be_its_ma
   EXPECT_EQ(extra_bytes(directory.find(central_mark, first + 1)), 4 + 2 * 8 + 8);
 }
 
+// Three entries of several pieces each: text that shrinks, numbers that do not, zeros that shrink a thousandfold.
+std::vector<std::string> large_contents() {
+  std::string text, noise;
+  std::uint64_t state = 1;
+  while (text.size() < 1500000) text += "streamline " + std::to_string(text.size()) + "\n";
+  while (noise.size() < 1300000) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    noise.push_back(static_cast<char>(state >> 56U));
+  }
+  return {text, noise, std::string(40 << 20, '\0'), std::string()};
+}
+
+std::string deflated_archive(const std::vector<std::string>& contents, std::size_t at_once, ThreadPool* pool) {
+  const TemporaryFolder folder;
+  const auto write = [&]() -> Status {
+    CGL_TRY_ASSIGN(ZipWriter zip, ZipWriter::create(folder / "a.zip", {.sync = false}));
+    for (std::size_t i = 0; i < contents.size(); ++i) {
+      CGL_TRY(zip.begin_deflated("entry" + std::to_string(i), pool));
+      for (std::size_t at = 0; at < contents[i].size(); at += at_once) {
+        CGL_TRY(zip.append(bytes_of(std::string_view(contents[i]).substr(at, at_once))));
+      }
+      CGL_TRY(zip.end());
+    }
+    return zip.commit();
+  };
+  const Status status = write();
+  EXPECT_TRUE(status) << testing::message_of(status);
+  return folder.content("a.zip");
+}
+
+TEST(ZipArchive, deflated_entries_come_back_and_never_unpack_to_more_than_is_believed) {
+  const std::vector<std::string> contents = large_contents();
+  const std::string archive = deflated_archive(contents, 1 << 20, nullptr);
+  // 40 MiB of zeros would shrink to 40 kB: 42.8 MB in an archive of 1.6 MB, which the reader takes for a bomb.
+  ASSERT_OK_AND_ASSIGN(const auto entries, read(archive));
+  ASSERT_EQ(entries.size(), contents.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    EXPECT_TRUE(entries[i].deflated);
+    EXPECT_EQ(entries[i].bytes, contents[i].size());
+    ASSERT_OK_AND_ASSIGN(const auto content, inflate_entry(bytes_of(archive), entries[i]));
+    ASSERT_EQ(content.size(), contents[i].size());
+    EXPECT_TRUE(std::equal(content.begin(), content.end(), bytes_of(contents[i]).begin())) << i;
+  }
+  EXPECT_LT(entries[0].packed_bytes, contents[0].size() / 4);
+  EXPECT_GE(entries[1].packed_bytes, contents[1].size());
+  EXPECT_LT(entries[2].packed_bytes, contents[2].size() / 8);
+  EXPECT_GT(archive.size() * 8 + (16 << 20), std::size_t{42} << 20U);
+  EXPECT_LT(archive.size(), std::size_t{5} << 20U);
+}
+
+TEST(ZipArchive, bytes_of_deflated_entries_depend_on_their_content_alone) {
+  const std::vector<std::string> contents = large_contents();
+  const std::string expected = deflated_archive(contents, 1 << 20, nullptr);
+  for (const int threads : {1, 2, 7}) {
+    const auto pool = ThreadPool::create(threads).value();
+    EXPECT_TRUE(deflated_archive(contents, threads == 2 ? 333333 : 1 << 22, pool.get()) == expected) << threads;
+  }
+}
+
 TEST(ZipArchive, looks_like_one_by_its_first_four_bytes) {
   for (const char* const mark : {"PK\3\4", "PK\5\6", "PK\6\6"}) EXPECT_TRUE(looks_like_zip(bytes_of(mark)));
   for (const char* const mark : {"PK\3", "PK\1\2", "TRACK", ""}) EXPECT_FALSE(looks_like_zip(bytes_of(mark)));

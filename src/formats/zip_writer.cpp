@@ -15,6 +15,8 @@ using zip::in_extra16;
 using zip::in_extra32;
 using zip::local_bytes;
 
+// The quickest. Positions in float32 shrink by 13 % at 1, and by 14 % at 6 and at 9 (prob on the phantom crossing60).
+constexpr int deflate_level = 1;
 constexpr std::uint16_t version_plain = 20;
 constexpr std::uint16_t version_zip64 = 45;
 constexpr std::uint32_t first_of_1980 = 0x00210000;  // DOS time 00:00:00, date 1980-01-01
@@ -52,7 +54,8 @@ Result<ZipWriter> ZipWriter::create(const std::filesystem::path& path, const Wri
   return ZipWriter(std::move(file));
 }
 
-Status ZipWriter::start(std::string_view name, bool known, std::uint64_t bytes, std::uint32_t crc) {
+Status ZipWriter::start(std::string_view name, std::uint16_t method, bool known, std::uint64_t bytes,
+                        std::uint32_t crc) {
   if (open_) return fail(ErrorKind::invalid_state, "zip: the entry '{}' has not ended", entries_.back().name);
   if (name.size() >= in_extra16)
     return fail(ErrorKind::invalid_argument, "zip: a name of {} bytes is too long", name.size());
@@ -60,6 +63,7 @@ Status ZipWriter::start(std::string_view name, bool known, std::uint64_t bytes, 
   Entry entry;
   entry.name = std::string(name);
   entry.header_offset = file_.size();
+  entry.method = method;
   entry.patched_at_end = !known;
   entry.expected_bytes = bytes;
   entry.expected_crc = crc;
@@ -67,7 +71,7 @@ Status ZipWriter::start(std::string_view name, bool known, std::uint64_t bytes, 
   header.put(std::uint32_t{0x04034b50})
       .put(zip64 ? version_zip64 : version_plain)
       .put(std::uint16_t{0})
-      .put(std::uint16_t{0})
+      .put(method)
       .put(first_of_1980)
       .put(crc)
       .put(zip64 ? in_extra32 : static_cast<std::uint32_t>(bytes))
@@ -84,18 +88,41 @@ Status ZipWriter::start(std::string_view name, bool known, std::uint64_t bytes, 
 }
 
 Status ZipWriter::begin(std::string_view name) {
-  return start(name, false, 0, 0);
+  return start(name, zip::method_stored, false, 0, 0);
+}
+
+Status ZipWriter::begin_deflated(std::string_view name, ThreadPool* pool) {
+  CGL_TRY_ASSIGN(DeflatePieces pieces, DeflatePieces::create(deflate_level, pool));
+  CGL_TRY(start(name, zip::method_deflated, false, 0, 0));
+  pieces_ = std::move(pieces);
+  return {};
+}
+
+DeflatePieces::Output ZipWriter::output() {
+  return {.take =
+              [this](std::span<const std::byte> packed, std::size_t bytes) {
+                entries_.back().packed_bytes += packed.size();
+                inflated_bytes_ += bytes;
+                return file_.append(packed);
+              },
+          // The file will not be shorter than it is behind this piece.
+          .keep_plain =
+              [this](std::size_t bytes, std::size_t packed) {
+                return zip::unpacks_to_too_much(inflated_bytes_ + bytes, file_.size() + packed);
+              }};
 }
 
 Status ZipWriter::begin_known(std::string_view name, std::uint64_t bytes, std::uint32_t crc) {
-  return start(name, true, bytes, crc);
+  return start(name, zip::method_stored, true, bytes, crc);
 }
 
 Status ZipWriter::append(std::span<const std::byte> bytes) {
   if (!open_) return fail(ErrorKind::invalid_state, "zip: no entry was begun");
+  if (pieces_) return pieces_->append(bytes, output());
   Entry& entry = entries_.back();
   entry.crc = crc32(bytes, entry.crc);
   entry.bytes += bytes.size();
+  entry.packed_bytes += bytes.size();
   return file_.append(bytes);
 }
 
@@ -103,6 +130,12 @@ Status ZipWriter::end() {
   if (!open_) return fail(ErrorKind::invalid_state, "zip: no entry was begun");
   open_ = false;
   Entry& entry = entries_.back();
+  if (pieces_) {
+    CGL_TRY(pieces_->finish(output()));
+    entry.crc = pieces_->crc();
+    entry.bytes = pieces_->size();
+    pieces_.reset();
+  }
   if (!entry.patched_at_end) {
     if (entry.bytes == entry.expected_bytes && entry.crc == entry.expected_crc) return {};
     file_.discard();
@@ -113,7 +146,7 @@ Status ZipWriter::end() {
   crc.put(entry.crc);
   CGL_TRY(file_.write_at(entry.header_offset + 14, crc.bytes()));
   Record sizes;
-  sizes.put(entry.bytes).put(entry.bytes);
+  sizes.put(entry.bytes).put(entry.packed_bytes);
   return file_.write_at(entry.header_offset + local_bytes + entry.name.size() + 4, sizes.bytes());
 }
 
@@ -122,7 +155,8 @@ std::uint64_t ZipWriter::header_bytes(std::string_view name, bool known) {
 }
 
 Status ZipWriter::replace(std::size_t index, std::span<const std::byte> bytes) {
-  if (open_ || index >= entries_.size() || entries_[index].bytes != bytes.size()) {
+  if (open_ || index >= entries_.size() || entries_[index].bytes != bytes.size() ||
+      entries_[index].method != zip::method_stored) {
     return fail(ErrorKind::invalid_argument, "zip: entry {} cannot be replaced by {} bytes", index, bytes.size());
   }
   Entry& entry = entries_[index];
@@ -138,7 +172,8 @@ Status ZipWriter::commit() {
   const std::uint64_t directory_offset = file_.size();
   for (const Entry& entry : entries_) {
     Record extra;
-    if (entry.bytes >= in_extra32) extra.put(entry.bytes).put(entry.bytes);
+    if (entry.bytes >= in_extra32) extra.put(entry.bytes);
+    if (entry.packed_bytes >= in_extra32) extra.put(entry.packed_bytes);
     if (entry.header_offset >= in_extra32) extra.put(entry.header_offset);
     const auto extra_bytes = static_cast<std::uint16_t>(extra.bytes().size());
     const bool zip64 = extra_bytes > 0 || entry.patched_at_end;
@@ -147,10 +182,10 @@ Status ZipWriter::commit() {
         .put(static_cast<std::uint16_t>(made_by_unix | version_zip64))
         .put(zip64 ? version_zip64 : version_plain)
         .put(std::uint16_t{0})
-        .put(std::uint16_t{0})
+        .put(entry.method)
         .put(first_of_1980)
         .put(entry.crc)
-        .put(or_marked(entry.bytes))
+        .put(or_marked(entry.packed_bytes))
         .put(or_marked(entry.bytes))
         .put(static_cast<std::uint16_t>(entry.name.size()))
         .put(static_cast<std::uint16_t>(extra_bytes > 0 ? extra_bytes + 4 : 0))

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "numerics/classify.hpp"
+#include "streamlines/comparison.hpp"
 #include "streamlines/lengths.hpp"
+#include "streamlines/midline.hpp"
 
 namespace cingulum {
 namespace {
@@ -236,6 +238,8 @@ Result<TractogramSurvey> survey_in_two_passes(const std::filesystem::path& path,
                     survey.not_finite));
   }
   CGL_TRY(choose_density_grid(options, survey));
+  survey.midline_mm = options.midline_mm.value_or(
+      middle_world_x(survey.layout.reference ? *survey.layout.reference : survey.density->geometry()));
   const auto every_for = [](std::uint64_t count, std::uint64_t most) {
     return std::max<std::uint64_t>(1, (count + most - 1) / std::max<std::uint64_t>(1, most));
   };
@@ -261,6 +265,9 @@ Result<TractogramSurvey> survey_in_two_passes(const std::filesystem::path& path,
       *reader, pool, options.cancel, advance, [&](const TractogramBatch& batch, const BatchMeasures& measures) {
         for (std::size_t line = 0; line < batch.streamline_count(); ++line) {
           if (measures.not_finite[line] != 0) continue;
+          const MidlineSides sides = midline_sides(batch.streamline(line), survey.midline_mm);
+          if (sides.ends_apart) ++survey.commissural;
+          if (sides.crosses) ++survey.crossing_midline;
           const double length = measures.length_mm[line];
           ranks.count_second(as_float(length));
           const double bin =

@@ -45,6 +45,7 @@ struct SurveyOptions {
   std::uint64_t max_drawn = 20'000;                // streamlines
   std::uint64_t max_drawn_points = 8'000'000;      // 96 MB
   std::optional<ImageGeometry> density_grid = {};  // else the tractogram's reference, else a grid around it
+  std::optional<double> midline_mm = {};           // world x; else the middle of the tractogram's grid, or of the map's
   CancelToken cancel = {};
 };
 
@@ -55,6 +56,9 @@ struct TractogramSurvey {
   std::uint64_t not_finite = 0;  // streamlines with a NaN or an infinity: in no length, picture or map
   LengthSummary lengths;
   LengthBins histogram;
+  double midline_mm = 0;                       // world x of the plane between left and right
+  std::uint64_t commissural = 0;               // whose ends lie on opposite sides of it
+  std::uint64_t crossing_midline = 0;          // that cross it anywhere
   std::optional<EndReasonCounts> end_reasons;  // where the file has end_reason per streamline
   WorldBox box;                                // of the finite streamlines
   DrawnStreamlines drawn;

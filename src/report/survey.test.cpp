@@ -213,5 +213,24 @@ TEST(TractReport, a_sidecar_of_another_file_is_a_warning) {
   EXPECT_FALSE(report->summary["end_reasons"].contains("none"));
 }
 
+// The grid is 20 voxels of 1 mm from world x = 0: its middle is 9.5. Three have their ends apart, one of them on the
+// plane; a fourth comes back; one is not finite.
+TEST(Survey, ends_apart_and_any_crossing_of_the_midline_are_two_counts) {
+  const TemporaryFolder folder;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<Line> lines = {{{1, 0, 0, 18, 0, 0}},           {{18, 0, 0, 1, 0, 0}},
+                                   {{9.5f, 0, 0, 9, 0, 0}},         {{2, 0, 0, 12, 0, 0, 3, 0, 0}},
+                                   {{2, 0, 0, 9, 0, 0, 3, 0, 0}},   {{9.5f, 0, 0, 12, 0, 0}},
+                                   {{1, 0, 0, nan, 0, 0, 18, 0, 0}}};
+  const auto path = write_trx(folder / "midline.trx", lines, false);
+  const TractogramSurvey survey = survey_of(path, {}, 2);
+  EXPECT_EQ(survey.midline_mm, 9.5);
+  EXPECT_EQ(survey.commissural, 3U);
+  EXPECT_EQ(survey.crossing_midline, 4U);
+  const TractogramSurvey moved = survey_of(path, {.midline_mm = 2.5}, 2);
+  EXPECT_EQ(moved.commissural, 4U);       // the first two, and 2 to 3 twice
+  EXPECT_EQ(moved.crossing_midline, 4U);  // the same
+}
+
 }  // namespace
 }  // namespace cingulum

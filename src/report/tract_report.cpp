@@ -203,6 +203,7 @@ void fill_file_table(const ReportRequest& request, const TractogramSurvey& surve
   content.file.push_back({"reference grid", layout.reference ? geometry_text(*layout.reference) : "none"});
   content.file.push_back({"data per point", field_names(layout.point_fields)});
   content.file.push_back({"data per streamline", field_names(layout.streamline_fields)});
+  content.file.push_back({"midline", fmt::format("x = {:.1f} mm", survey.midline_mm)});
   content.file.push_back({"bounding box", fmt::format("x {:.1f} to {:.1f}, y {:.1f} to {:.1f}, z {:.1f} to {:.1f} mm",
                                                       survey.box.low.x, survey.box.high.x, survey.box.low.y,
                                                       survey.box.high.y, survey.box.low.z, survey.box.high.z)});
@@ -235,6 +236,8 @@ void fill_figures(const TractogramSurvey& survey, const Json& sidecar, ReportCon
        "length quartiles"});
   figures.push_back({"total_length_mm", fmt::format("{:.17g}", survey.lengths.total_mm),
                      fmt::format("{:.1f} m", survey.lengths.total_mm / 1000), "total length"});
+  figures.push_back(counted("commissural", survey.commissural, "ends on opposite sides of the midline"));
+  figures.push_back(counted("crossing_midline", survey.crossing_midline, "cross the midline anywhere"));
   figures.push_back(counted("visited_voxels", survey.density->visited_voxels(), "voxels visited"));
 }
 
@@ -285,7 +288,8 @@ ScorePart score_part(const Score& score) {
   number("distance to the tube", score.distance_mm, "{:.2f}", " mm", "of valid streamlines, 0 inside");
   number("connectivity correlation", score.connectivity_correlation, "{:.3f}", "",
          "Pearson's r between found and true weights of connections");
-  share("commissural", score.commissural, "streamlines that cross the midline");
+  share("commissural", score.commissural, "ends on opposite sides of the midline");
+  share("crossing the midline", score.crossing_midline, "points on both sides of it, wherever the ends are");
   for (const BundleScore& bundle : score.bundles) {
     part.bundles.push_back({bundle.name, bundle.valid_count, bundle.any.overlap, bundle.any.overreach, bundle.any.f1});
   }
@@ -392,6 +396,9 @@ Json summary_of(const ReportRequest& request, const TractogramSurvey& survey, co
                {"largest_length_mm", lengths.largest_mm},
                {"total_length_mm", lengths.total_mm},
                {"length_histogram", {{"bin_mm", survey.histogram.bin_mm}, {"counts", survey.histogram.counts}}},
+               {"midline_mm", survey.midline_mm},
+               {"commissural", survey.commissural},
+               {"crossing_midline", survey.crossing_midline},
                {"drawn", survey.drawn.streamline_count()},
                {"drawn_every", survey.drawn_every},
                {"density",
@@ -411,6 +418,7 @@ Result<Report> make_report(const ReportRequest& request, ThreadPool& pool,
   ReportContent content;
   SurveyOptions options;
   options.max_drawn = request.max_streamlines;
+  options.midline_mm = request.midline_mm;
   options.cancel = request.cancel;
   content.naming = request.naming;
   std::optional<Anatomy> anatomy;

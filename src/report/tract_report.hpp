@@ -25,6 +25,7 @@ struct ReportRequest {
   std::optional<std::filesystem::path> truth = {};  // the folder of a phantom
   std::uint64_t max_streamlines = 20'000;           // in the pictures
   int picture_pixels = 900;                         // the edge of a view
+  std::optional<double> midline_mm = {};            // world x between left and right; else the middle of the grid
   std::string command = {};                         // what to type to have this report again
   std::string track_command = {};                   // what to type to have the tractogram again, by its sidecar
   ArgumentNaming naming = plain_argument_name;      // how the page spells arguments

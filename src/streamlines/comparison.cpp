@@ -7,6 +7,7 @@
 #include "formats/tractogram.hpp"
 #include "streamlines/density_map.hpp"
 #include "streamlines/lengths.hpp"
+#include "streamlines/midline.hpp"
 
 namespace cingulum {
 namespace {
@@ -156,10 +157,9 @@ Result<TractogramSummary> summarise_tractogram(const std::filesystem::path& path
         ++summary.streamlines;
         summary.points += points.size() / 3;
         lengths.add(length_in_mm(points));
-        if (points.size() < 6) continue;
-        const double start = points[0] - midline;
-        const double end = points[points.size() - 3] - midline;
-        if ((start < 0) != (end < 0)) ++summary.commissural;
+        const MidlineSides sides = midline_sides(points, midline);
+        if (sides.ends_apart) ++summary.commissural;
+        if (sides.crosses) ++summary.crossing_midline;
       }
     }
     summary.mean_length_mm = lengths.mean_mm();

@@ -24,8 +24,9 @@ struct TractogramSummary {
   double median_length_mm = 0;
   double smallest_length_mm = 0;
   double largest_length_mm = 0;
-  std::uint64_t commissural = 0;   // whose ends lie on opposite sides of the plane world x = midline
-  std::uint64_t outside_grid = 0;  // streamlines of which a part lies outside the grid
+  std::uint64_t commissural = 0;       // whose ends lie on opposite sides of the plane world x = midline
+  std::uint64_t crossing_midline = 0;  // that cross it anywhere
+  std::uint64_t outside_grid = 0;      // streamlines of which a part lies outside the grid
   // Streamlines that pass through each voxel of the grid, x fastest; each streamline counts once per voxel.
   std::vector<std::uint32_t> density;
   std::map<std::string, std::vector<std::uint32_t>> group_density;  // the same for each group of a TRX file

@@ -82,6 +82,21 @@ TEST_F(comparison, a_streamline_that_ends_on_the_midline_has_its_end_on_the_righ
   EXPECT_EQ(crossings("along_it", {0, 1, 1, 0, 5, 1}), 0u);
 }
 
+// One goes over and back, one stays, one goes over, one only touches the plane from the right, one has but a point.
+TEST_F(comparison, what_crosses_the_midline_and_comes_back_is_counted_as_crossing_alone) {
+  const auto path = write("back", {{-5, 1, 1, 2, 1, 1, -4, 1, 1},
+                                   {-5, 1, 1, -2, 1, 1, -4, 1, 1},
+                                   {5, 1, 1, -1, 1, 1},
+                                   {5, 1, 1, 0, 1, 1, 4, 1, 1},
+                                   {1, 1, 1}});
+  const auto summary = summarise_tractogram(path, grid(), 0).value();
+  EXPECT_EQ(summary.commissural, 1u);
+  EXPECT_EQ(summary.crossing_midline, 2u);
+  const auto shifted = summarise_tractogram(path, grid(), 0.5).value();
+  EXPECT_EQ(shifted.commissural, 1u);
+  EXPECT_EQ(shifted.crossing_midline, 3u);
+}
+
 TEST_F(comparison, a_streamline_counts_once_in_a_voxel_and_what_leaves_the_grid_is_said) {
   const auto path = write("once", {{0.5f, 1, 1, 0.6f, 1, 1, 0.5f, 1, 1}, {1, 1, 1, 1, 1, 50}});
   const auto summary = summarise_tractogram(path, grid(), 0).value();

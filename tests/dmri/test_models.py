@@ -542,6 +542,55 @@ class FitAndTrack(unittest.TestCase):
         for run in (fit, track):
             self.assertRegex(run.stderr, "(?m)^.*warning.*voxels did not converge in 50 iterations")
 
+    def test_the_response_is_estimated_where_the_options_say_alike_in_both(self):
+        """Single fibres lie in the middle of the synthetic series; options that do not find them name what does."""
+        series = synthetic(self.folder, b=1500.0)
+        options = ("--bvec-frame", "voxel", "--response-fa", 0.6, "--response-radius", 3, "--response-centre", "6,5,4")
+        fit, track = self.both(series, "csd", *options)
+        self.assertEqual((fit.returncode, track.returncode), (0, 0), fit.stderr + track.stderr)
+        with open(series.path("track.trx.json")) as file:
+            sidecar = json.load(file)
+        with open(series.path("fit/fit.json")) as file:
+            parameters = json.load(file)
+        response = np.loadtxt(series.path("fit/response.txt"))
+        model = sidecar["model"]
+        np.testing.assert_array_equal([*model["response_eigenvalues"], model["response_s0"]], response)
+        self.assertEqual(model["response_voxels"], parameters["results"]["response"]["voxels"])
+        for name, value in (("response_fa", 0.6), ("response_radius", 3), ("response_centre", [6, 5, 4])):
+            self.assertEqual(model[name], value)
+            self.assertEqual(parameters["parameters"][name], value)
+        self.assertEqual(sidecar["arguments"]["options"]["response-fa"], "0.6")
+        for run in (fit, track):
+            self.assertRegex(run.stderr, r"response from \d+ voxels: eigenvalues")
+        plain = self.both(series, "csd", "--bvec-frame", "voxel")
+        self.assertEqual([run.returncode for run in plain], [0, 0], plain[0].stderr)
+        with open(series.path("track.trx.json")) as file:
+            other = json.load(file)["model"]
+        self.assertEqual((other["response_fa"], other["response_radius"]), (0.7, 10))
+        self.assertNotEqual(other["response_eigenvalues"], model["response_eigenvalues"])
+
+    def test_what_is_not_used_and_what_is_lowered_is_said_alike_in_both(self):
+        series = self.two_shells()
+        with open(series.path("given.txt"), "w") as file:
+            file.write("0.0017 0.0003 0.0003 1000\n")
+        given = ("--response", series.path("given.txt"))
+        fit, track = self.both(series, "csd", *given)
+        self.assertEqual((fit.returncode, track.returncode), (0, 0), fit.stderr + track.stderr)
+        unused = [{"b_value": 1000.0, "volumes": 30}]
+        for run in (fit, track):
+            self.assertRegex(run.stderr, r"(?m)^.*warning.*not used: b = 1000 \(30 volumes\); the model takes one shell, "
+                                         r"b = 3000 \(30 volumes\), the highest; --shell B takes another$")
+            self.assertRegex(run.stderr, r"(?m)^.*warning.*--sh-order 8 needs 45 directions, there are 30: lowered to 6$")
+        self.assertEqual(self.parameters(series)["unused_shells"], unused)
+        with open(series.path("track.trx.json")) as file:
+            model = json.load(file)["model"]
+        self.assertEqual((model["unused_shells"], model["degree"]), (unused, 6))
+        # A shell that was asked for: said, and no warning.
+        for run in self.both(series, "csd", *given, "--shell", 1000, "--sh-order", 6):
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn("not used: b = 3000 (30 volumes); the model takes one shell, b = 1000 (30 volumes)\n", run.stderr)
+            self.assertNotIn("warning: not used", run.stderr)
+
     def test_a_response_that_cannot_be_estimated_names_options_that_there_are(self):
         b_values = np.r_[0, np.full(60, 1000.0)]
         data = np.broadcast_to(500 * np.exp(-b_values * 0.8e-3), (6, 5, 4, 61))  # water, which has no direction
@@ -553,9 +602,7 @@ class FitAndTrack(unittest.TestCase):
             self.assertIn("estimating the response", run.stderr)
             help_text = subprocess.run([PROGRAM, verb, "--help"], capture_output=True, text=True).stdout
             options = re.findall(r"--[a-z-]+", run.stderr)
-            # The options of `fit` alone; `track` can only be given a response.
-            self.assertEqual(options, ["--response", "--response-fa", "--response-radius", "--response-centre"]
-                             if verb == "fit" else [])
+            self.assertEqual(options, ["--response-fa", "--response"])
             for option in options:
                 self.assertIn(f"  {option} ", help_text)
 

@@ -313,6 +313,10 @@ def odd_but_good():
     yield "unknown entry", changed(**{"readme.txt": b"hello"})
     yield "bits", changed(**{"dps/ok.bit": b"\1\0\1\0"})
     yield "flat affine", changed(**{"header.json": header(VOXEL_TO_RASMM=np.eye(4).ravel().tolist())})
+    wide = {("positions.3.float64" if n == "positions.3.float32" else n):
+            (np.arange(POINTS * 3, dtype="<f8").tobytes() if n == "positions.3.float32" else d) for n, d in good.items()}
+    yield "float64 positions", build(entries_of(wide))
+    yield "deflated float64 positions", build([Entry(n, d, deflate=n != "header.json") for n, d in wide.items()])
 
 
 if __name__ == "__main__":

@@ -413,6 +413,61 @@ class Trx(Case):
         self.convert(self.folder / "b.trx", "c.trx", "--float64")
         np.testing.assert_array_equal(read_trx(self.folder / "c.trx")["positions"], found.astype("f8"))
 
+    def test_deflated_archives_of_ours_are_read_by_zipfile_and_trx_python(self):
+        for kind in ("float16", "float32", "float64"):
+            trx_python.save(self.by_trx_python(kind), str(self.folder / "a.trx"), compression_standard=zipfile.ZIP_STORED)
+            self.convert(self.folder / "a.trx", "plain.trx", "--force")
+            bytes_of = set()
+            for threads in (1, 4):
+                self.convert(self.folder / "a.trx", "b.trx", "--force", "--deflate", "--threads", threads)
+                bytes_of.add((self.folder / "b.trx").read_bytes())
+            self.assertEqual(len(bytes_of), 1)
+            self.assert_equal_trx(trx_python.load(str(self.folder / "b.trx")), trx_python.load(str(self.folder / "a.trx")))
+            with zipfile.ZipFile(self.folder / "b.trx") as archive, zipfile.ZipFile(self.folder / "plain.trx") as plain:
+                self.assertIsNone(archive.testzip())
+                self.assertEqual(archive.namelist(), plain.namelist())
+                for info in archive.infolist():
+                    stored = info.filename == "header.json"
+                    self.assertEqual(info.compress_type, zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED)
+                    self.assertEqual(info.date_time, (1980, 1, 1, 0, 0, 0))
+                    self.assertEqual(archive.read(info), plain.read(info.filename))
+            # Back to a stored archive: the same bytes as without the detour.
+            self.convert(self.folder / "b.trx", "c.trx", "--force")
+            self.assertEqual((self.folder / "c.trx").read_bytes(), (self.folder / "plain.trx").read_bytes())
+            facts = json.loads(run("info", "--json", self.folder / "b.trx").stdout)
+            self.assertIn('"deflated": true', json.dumps(facts))
+            self.assertIn(f'"position_type": "{kind}"', json.dumps(facts))
+            self.assertEqual(run("verify", "--require", self.folder / "b.trx").returncode, 0)
+        for target in ("x.trk", "x.tck", "x.trx.d"):
+            self.convert(self.folder / "a.trx", target, "--deflate", fails="--deflate", code=2)
+
+    def test_numbers_that_shrink_a_thousandfold_are_written_so_that_they_can_be_read(self):
+        """60 MB of one point over and over, which a reader would take for a bomb."""
+        count = 5000000
+        with zipfile.ZipFile(self.folder / "a.trx", "w") as archive:
+            archive.writestr("header.json", hostile_trx.header(NB_STREAMLINES=1, NB_VERTICES=count))
+            archive.writestr("positions.3.float32", np.zeros((count, 3), "<f4").tobytes())
+            archive.writestr("offsets.uint64", np.array([0, count], "<u8").tobytes())
+        self.convert(self.folder / "a.trx", "b.trx", "--deflate")
+        size = (self.folder / "b.trx").stat().st_size
+        self.assertLess(size, 10 << 20)
+        self.assertLessEqual(12 * count, (16 << 20) + 8 * size)
+        self.convert(self.folder / "b.trx", "c.trx")
+        self.assertEqual((read_trx(self.folder / "c.trx")["positions"] == 0).all(), True)
+        # What any other zip makes of it is refused.
+        with zipfile.ZipFile(self.folder / "d.trx", "w", zipfile.ZIP_DEFLATED) as packed, zipfile.ZipFile(self.folder / "a.trx") as plain:
+            for name in plain.namelist():
+                packed.writestr(name, plain.read(name))
+        self.convert(self.folder / "d.trx", "e.trx", fails="unpack to")
+
+    def test_double_precision_passes_through_unrounded(self):
+        exact = [s.astype("f8") * (1 + 2.0**-40) for s in random_streamlines(13)]
+        trx_python.save(self.by_trx_python("float64", exact), str(self.folder / "a.trx"))
+        for target, options in (("b.trx", ()), ("c.trx", ("--deflate",)), ("d.trx", ("--float64",)), ("e.tck", ()), ("f.trx.d", ())):
+            self.convert(self.folder / "a.trx", target, *options)
+            self.convert(self.folder / target, "again.trx", "--force", "--reference", self.folder / "a.trx")
+            np.testing.assert_array_equal(read_trx(self.folder / "again.trx")["positions"], np.concatenate(exact))
+
     def test_layout_of_the_archive(self):
         trx_python.save(self.by_trx_python(), str(self.folder / "a.trx"))
         self.convert(self.folder / "a.trx", "b.trx")
@@ -548,7 +603,10 @@ class Conversion(Case):
         tractogram.data_per_point["t"] = [t.astype("f4")[:, None]]
         nib.streamlines.save(TrkFile(tractogram, {"dimensions": [90, 90, 90], "voxel_sizes": [1, 1, 1],
                                                   "voxel_to_rasmm": np.eye(4), "voxel_order": b"RAS"}), self.folder / "a.trk")
-        summary = self.convert(self.folder / "a.trk", "b.trx", "--linearise", "0.1", "--max-segment-mm", "8")
+        summary = self.convert(self.folder / "a.trk", "b.trx", "--linearise", "0.1", "--max-segment-length", "8")
+        self.convert(self.folder / "a.trk", "older.trx", "--linearise", "0.1", "--max-segment-mm", "8")
+        self.assertEqual((self.folder / "older.trx").read_bytes(), (self.folder / "b.trx").read_bytes())
+        self.convert(self.folder / "a.trk", "c.trx", "--max-segment-mm", "8", "--max-segment-length", "8", fails="the same", code=2)
         self.assertEqual(summary["points_read"], 400)
         self.assertLess(summary["points"], 60)
         found = read_trx(self.folder / "b.trx")

@@ -217,6 +217,22 @@ class Numbers(WithFolder):
         self.assertLessEqual(np.abs(expected - histogram["counts"]).sum(), 2)
         self.assertEqual(sum(histogram["counts"]), len(lines))
 
+    def test_ends_on_opposite_sides_and_any_crossing_of_the_midline_are_two_numbers(self):
+        """One goes over, one goes over and back, one stays: at the middle of the grid and at another plane."""
+        lines = [np.array(points, "f4") for points in ([[-5, 1, 1], [5, 1, 1]], [[-5, 1, 1], [5, 1, 1], [-4, 1, 1]],
+                                                       [[2, 1, 1], [6, 1, 1]])]
+        save(lines, self.folder / "m.trk")
+        for midline, ends, anywhere in ((0, 1, 2), (4, 2, 3), (-4.5, 2, 2)):
+            result = run("report", self.folder / "m.trk", "--out", self.folder / "m.html", "--force", "--json",
+                         "--midline", midline, "--progress", "none")
+            summary = json.loads(result.stdout)
+            page = Page((self.folder / "m.html").read_text())
+            self.assertEqual((summary["midline_mm"], summary["commissural"], summary["crossing_midline"]),
+                             (midline, ends, anywhere))
+            self.assertEqual((page.figures["commissural"], page.figures["crossing_midline"]), (str(ends), str(anywhere)))
+        for text in ("ends on opposite sides of the midline", "cross the midline anywhere"):
+            self.assertIn(text, (self.folder / "m.html").read_text())
+
     def test_numbers_equal_nibabel_on_random_walks_in_every_format(self):
         lines = random_walks(3, 150)
         save(lines, self.folder / "a.trk")

@@ -80,9 +80,12 @@ inline std::vector<TractogramGroup> example_groups() {
 // In batches of `streamlines_per_batch`.
 inline Status write_example(const std::filesystem::path& path, TractogramFormat format,
                             const WriteOptions& options = {}, ElementType position_type = float_type,
-                            int streamlines_per_batch = 5) {
+                            int streamlines_per_batch = 5, bool deflated = false, ThreadPool* pool = nullptr) {
   const bool trx = format == TractogramFormat::trx || format == TractogramFormat::trx_folder;
-  CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(path, example_layout(format, position_type), options));
+  TractogramLayout layout = example_layout(format, position_type);
+  layout.deflated = deflated;
+  layout.deflating_pool = pool;
+  CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(path, layout, options));
   if (trx) CGL_TRY(writer->add_group(example_groups()[0]));
   for (int first = 0; first < 5; first += streamlines_per_batch) {
     const int last = std::min(5, first + streamlines_per_batch);

@@ -47,6 +47,9 @@ class Compare(unittest.TestCase):
             self.assertAlmostEqual(facts["median_length_mm"], np.median(lengths(lines)), delta=0.1)
             crossing = sum((line[0, 0] < 0) != (line[-1, 0] < 0) for line in lines)
             self.assertEqual(facts["commissural"], crossing)
+            anywhere = sum(len(set(line[:, 0] < 0)) == 2 for line in lines)
+            self.assertEqual(facts["crossing_midline"], anywhere)
+            self.assertGreater(anywhere, crossing)
             visited.append(self.visited(lines))
         a, b = visited
         shared = a.keys() & b.keys()

@@ -462,6 +462,70 @@ class EndsAndData(WithPhantom):
             away = np.linalg.norm(points - a - share[..., None] * (b - a), axis=2).min(axis=1)
             self.assertLessEqual(away.max(), 0.1 + 1e-5)
 
+    def test_points_limit_what_is_kept_before_linearisation(self):
+        words = [*self.data, "--dg", "det", "--nseeds", 400, "--min-length", 0]
+        track(*words, "--out", self.folder / "any.trx")
+        everything = read_lines(self.folder / "any.trx")
+        points = np.array(list(map(len, everything)))
+        low, high = int(np.quantile(points, 0.25)), int(np.quantile(points, 0.75))
+        for number in (low, high):  # both limits are met by a streamline: they are inclusive or the test sees it
+            self.assertGreater((points == number).sum(), 0)
+        facts = track_json(*words, "--min-points", low, "--max-points", high, "--out", self.folder / "points.trx")["result"]
+        expected = [line for line in everything if low <= len(line) <= high]
+        self.assertEqual([line.tobytes() for line in read_lines(self.folder / "points.trx")],
+                         [line.tobytes() for line in expected])
+        self.assertEqual((facts["too_few_points"], facts["too_many_points"], facts["kept"]),
+                         ((points < low).sum(), (points > high).sum(), len(expected)))
+        linear = track_json(*words, "--min-points", low, "--max-points", high, "--linearise", "0.2mm", "--out",
+                            self.folder / "points-linear.trx")["result"]
+        self.assertEqual(linear["kept"], facts["kept"])
+        self.assertLess(linear["points_written"], facts["points_written"])
+
+    def test_no_segment_of_linearisation_is_longer_than_asked_for(self):
+        words = [*self.data, "--dg", "det", "--nseeds", 300, "--linearise", "0.5mm"]
+        longest = {}
+        for name, options in (("plain", ()), ("ten", ("--max-segment-length", "10")), ("four", ("--max-segment-length", "4mm")),
+                              ("two voxels", ("--max-segment-length", "2vox"))):
+            track(*words, *options, "--out", self.folder / "segments.trx", "--force")
+            longest[name] = max(np.linalg.norm(np.diff(line.astype(float), axis=0), axis=1).max()
+                                for line in read_lines(self.folder / "segments.trx"))
+        self.assertEqual(longest["plain"], longest["ten"])
+        for name, limit in (("ten", 10), ("four", 4), ("two voxels", 5)):
+            self.assertLessEqual(longest[name], limit + 1e-4, name)
+            self.assertGreater(longest[name], limit - 1.3, name)  # a step is 1.25 mm
+
+    def test_double_precision_is_not_rounded_and_deflation_loses_nothing(self):
+        words = [*self.data, "--dg", "det", "--nseeds", 300, "--save-seeds"]
+        track(*words, "--out", self.folder / "single.trx")
+        track(*words, "--float64", "--out", self.folder / "double.trx")
+        track(*words[:-1], "--float64", "--out", self.folder / "double.tck")
+        single, double = (read_lines(self.folder / name) for name in ("single.trx", "double.trx"))
+        self.assertEqual(double[0].dtype, np.float64)
+        self.assertEqual([line.tobytes() for line in single], [line.astype("f4").tobytes() for line in double])
+        rounded = np.concatenate(single).astype("f8")
+        self.assertGreater((np.concatenate(double) != rounded).mean(), 0.1)
+        # nibabel takes no TCK in double precision; the numbers behind the header are told apart by their NaN.
+        tck = (self.folder / "double.tck").read_bytes()
+        self.assertIn(b"datatype: Float64LE", tck[:1000])
+        numbers = np.frombuffer(tck[int(tck.split(b"file: . ")[1].split()[0]):], "<f8").reshape(-1, 3)
+        np.testing.assert_array_equal(numbers[np.isfinite(numbers).all(1)], np.concatenate(double))
+        contents = set()
+        for threads in (1, 2, 8):
+            track(*words, "--deflate", "--threads", threads, "--out", self.folder / "packed.trx", "--force")
+            contents.add((self.folder / "packed.trx").read_bytes())
+        self.assertEqual(len(contents), 1)
+        self.assertLess(len(contents.pop()), (self.folder / "single.trx").stat().st_size)
+        with zipfile.ZipFile(self.folder / "packed.trx") as packed, zipfile.ZipFile(self.folder / "single.trx") as plain:
+            self.assertIsNone(packed.testzip())
+            self.assertEqual(packed.namelist(), plain.namelist())
+            for name in plain.namelist():
+                self.assertEqual(packed.read(name), plain.read(name), name)
+                self.assertEqual(packed.getinfo(name).compress_type == zipfile.ZIP_DEFLATED, name != "header.json")
+        self.assertEqual([line.tobytes() for line in read_lines(self.folder / "packed.trx")],
+                         [line.tobytes() for line in single])
+        run("verify", "--require", self.folder / "packed.trx", self.folder / "double.trx")
+        self.assertEqual(run("compare", "--exact", self.folder / "packed.trx", self.folder / "single.trx").returncode, 0)
+
     def test_a_mask_is_made_where_none_is_given_and_said_so(self):
         done = run("track", self.phantom / "dwi.nii.gz", "--bvec-frame", "fsl", "--nseeds", 20, "--out",
                    self.folder / "unmasked.trx", "--progress", "none")
@@ -535,6 +599,11 @@ class EndsAndData(WithPhantom):
                 (["--sh-order", 5], 2, "even"),
                 (["--max-angle", 91], 2, "--max-angle"),
                 (["--sf", self.phantom / "fod.nii.gz"], 2, "both name"),
+                (["--min-points", 10, "--max-points", 9], 2, "--min-points 10"),
+                (["--max-points", 0], 2, "--max-points"),
+                (["--max-segment-length", 0], 2, "--max-segment-length"),
+                (["--float16", "--float64"], 2, "exclude each other"),
+                (["--response-centre", "1,2"], 2, "--response-centre '1,2'"),
                 (["--min-length", 10, "--max-length", 5], 2, "--min-length")):
             done = track(self.phantom / "dwi.nii.gz", "--mask", self.phantom / "mask.nii.gz", *words, *out,
                          check=False)
@@ -551,6 +620,10 @@ class EndsAndData(WithPhantom):
         self.assertEqual(done.returncode, 2)
         self.assertIn(".trx", done.stderr)
         self.assertFalse((self.folder / "seeds.tck").exists())
+        for option, name in (("--deflate", "a.tck"), ("--deflate", "a.trx.d"), ("--float64", "a.trk"), ("--float16", "a.tck")):
+            done = track(*self.data, "--nseeds", 5, option, "--out", self.folder / name, check=False)
+            self.assertEqual((done.returncode, option in done.stderr), (2, True), done.stderr)
+            self.assertFalse((self.folder / name).exists())
 
     def test_b_vectors_in_another_frame_stop_the_run_unless_given(self):
         """A helix, which no mirror image looks like. Its b-vectors are `fsl`, and its affine has a positive determinant:

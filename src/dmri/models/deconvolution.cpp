@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/argument_name.hpp"
 #include "base/quantity.hpp"
 
 namespace cingulum {
@@ -20,6 +21,11 @@ std::vector<Vec3d> weighted(const VolumeSelection& selection, std::span<const Ve
 int degree_for_response(int wanted, const FibreResponse& response) {
   if (response.eigenvalues || response.zonal.size() >= static_cast<std::size_t>(wanted / 2 + 1)) return wanted;
   return 2 * (static_cast<int>(response.zonal.size()) - 1);
+}
+
+std::string lowered_degree_text(int wanted, const FibreResponse& response) {
+  return fmt::format("the response has degree {}: {} {} lowered to it", degree_for_response(wanted, response),
+                     argument_name("sh_order"), wanted);
 }
 
 Result<Deconvolution> deconvolve(const DeconvolutionInput& input, const FibreResponse& response,

@@ -36,6 +36,8 @@ struct Deconvolution {
 
 // A response of zonal coefficients determines no degree above its own.
 [[nodiscard]] int degree_for_response(int wanted, const FibreResponse& response);
+// What is said where that is lower.
+[[nodiscard]] std::string lowered_degree_text(int wanted, const FibreResponse& response);
 
 [[nodiscard]] Result<Deconvolution> deconvolve(const DeconvolutionInput& input, const FibreResponse& response,
                                                const CsdOptions& options, const FitMachine& machine,

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/argument_name.hpp"
+
 namespace cingulum {
 
 using numerics::HarmonicBasis;
@@ -53,6 +55,11 @@ int degree_for_directions(int wanted, std::size_t directions) {
   int degree = wanted - wanted % 2;
   while (degree > 0 && static_cast<std::size_t>(numerics::coefficient_count(degree, false)) > directions) degree -= 2;
   return degree;
+}
+
+std::string lowered_degree_text(int wanted, std::size_t directions) {
+  return fmt::format("{} {} needs {} directions, there are {}: lowered to {}", argument_name("sh_order"), wanted,
+                     numerics::coefficient_count(wanted, false), directions, degree_for_directions(wanted, directions));
 }
 
 double legendre_at_zero(int l) {

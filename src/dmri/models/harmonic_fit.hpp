@@ -17,6 +17,8 @@ namespace cingulum {
 
 // The largest even degree, at most `wanted`, whose coefficients do not outnumber the directions.
 [[nodiscard]] int degree_for_directions(int wanted, std::size_t directions);
+// What is said where that is lower.
+[[nodiscard]] std::string lowered_degree_text(int wanted, std::size_t directions);
 
 // P_l(0): 1, 0, -1/2, 0, 3/8, ...
 [[nodiscard]] double legendre_at_zero(int l);

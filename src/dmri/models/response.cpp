@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/argument_name.hpp"
+#include "base/quantity.hpp"
 #include "base/read_file.hpp"
 #include "dmri/models/harmonic_fit.hpp"
 #include "dmri/models/tensor.hpp"
@@ -74,12 +76,8 @@ Box cut_to_image(const ResponseBox& box, const ImageGeometry& geometry) {
   return result;
 }
 
-}  // namespace
-
-Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeSelection& selection,
-                                        std::span<const Vec3d> directions, const ResponseBox& box,
-                                        const FitMachine& machine) {
-  const Box cut = cut_to_image(box, signals.geometry);
+// The signals of the voxels in the box.
+DwiSignals signals_inside(const DwiSignals& signals, const Box& box) {
   DwiSignals inside;
   inside.geometry = signals.geometry;
   inside.volumes = signals.volumes;
@@ -90,14 +88,56 @@ Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeS
                                                   index / (signals.geometry.size[0] * signals.geometry.size[1])};
     bool in_box = true;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const std::int64_t distance = position[axis] - cut.centre[axis];
-      in_box = in_box && distance >= -cut.radius[axis] && distance <= cut.radius[axis];
+      const std::int64_t distance = position[axis] - box.centre[axis];
+      in_box = in_box && distance >= -box.radius[axis] && distance <= box.radius[axis];
     }
     if (!in_box) continue;
     const auto record = signals.record(v);
     inside.voxels.push_back(signals.voxels[v]);
     inside.values.insert(inside.values.end(), record.begin(), record.end());
   }
+  return inside;
+}
+
+// What would find voxels enough: a box as large as the image, and where that does not suffice a lower threshold in
+// steps of 0.05. In words, to be said behind the failure.
+Result<std::string> advice_for_response(const DwiSignals& signals, const VolumeSelection& selection,
+                                        std::span<const Vec3d> directions, const ResponseBox& box,
+                                        const FitMachine& machine) {
+  // As many as MRtrix3 takes of the most anisotropic; fewer where the mask is small.
+  constexpr std::size_t good_number = 300;
+  const std::string give_one = fmt::format("give a response by {}", argument_name("response"));
+  ResponseBox wide = box;
+  wide.radius = *std::max_element(signals.geometry.size.begin(), signals.geometry.size.end());
+  const DwiSignals inside = signals_inside(signals, cut_to_image(wide, signals.geometry));
+  if (inside.voxels.size() < least_response_voxels) {
+    return fmt::format("move the box by {}, or {}", argument_name("response_centre"), give_one);
+  }
+  CGL_TRY_ASSIGN(TensorFit fit, fit_tensors(inside, selection.b_values, directions, {}, machine));
+  const auto above = [&](double threshold) {
+    return static_cast<std::size_t>(std::count_if(fit.fa.begin(), fit.fa.end(),
+                                                  [&](float value) { return static_cast<double>(value) > threshold; }));
+  };
+  if (const std::size_t found = above(box.least_fa); found >= least_response_voxels) {
+    return fmt::format("{} {} finds {}, or {}", argument_name("response_radius"), wide.radius, found, give_one);
+  }
+  for (int percent = static_cast<int>(box.least_fa * 100); percent > 0; percent -= 5) {
+    const double threshold = static_cast<double>(percent - percent % 5) / 100;
+    const std::size_t found = above(threshold);
+    if (found < std::min(good_number, inside.voxels.size() / 100 + least_response_voxels)) continue;
+    return fmt::format("{} {} with {} {} finds {}, or {}", argument_name("response_fa"), threshold,
+                       argument_name("response_radius"), wide.radius, found, give_one);
+  }
+  return fmt::format("no {} finds enough: {}", argument_name("response_fa"), give_one);
+}
+
+}  // namespace
+
+Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeSelection& selection,
+                                        std::span<const Vec3d> directions, const ResponseBox& box,
+                                        const FitMachine& machine) {
+  const Box cut = cut_to_image(box, signals.geometry);
+  const DwiSignals inside = signals_inside(signals, cut);
   FibreResponse response;
   double l1 = 0, l2 = 0, s0 = 0;
   if (!inside.voxels.empty()) {
@@ -111,12 +151,13 @@ Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeS
     }
   }
   if (response.voxels < least_response_voxels) {
+    CGL_TRY_ASSIGN(const std::string advice, advice_for_response(signals, selection, directions, box, machine));
     return fail(
         ErrorKind::not_found,
         "estimating the response: {} of the {} voxels of the mask in the box of radius {} around voxel ({}) have "
-        "FA above {}, at least {} are needed; a response can be given instead",
+        "FA above {}, at least {} are needed; {}",
         response.voxels, inside.voxels.size(), box.radius, fmt::join(cut.centre, ", "), box.least_fa,
-        least_response_voxels);
+        least_response_voxels, advice);
   }
   if (selection.b0.empty()) {
     return fail(ErrorKind::invalid_argument,
@@ -126,6 +167,12 @@ Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeS
   response.eigenvalues = {l1 / count, l2 / count, l2 / count};
   response.s0 = s0 / (count * static_cast<double>(selection.b0.size()));
   return response;
+}
+
+std::string response_text(const FibreResponse& response) {
+  const auto& [l1, l2, l3] = response.eigenvalues.value();
+  return fmt::format("response from {} voxels: eigenvalues {:.3g} {:.3g} {:.3g} mm^2/s, b0 signal {:.4g}",
+                     format_count(response.voxels), l1, l2, l3, response.s0);
 }
 
 Result<FibreResponse> parse_response(std::string_view text) {

@@ -38,10 +38,14 @@ constexpr std::size_t least_response_voxels = 10;
 
 // The voxels of `signals` in the box whose FA (weighted least squares) is above the threshold; the response is the mean
 // (l1, l2, l2) and the mean b0 signal, as DIPY's auto_response_ssst. `directions` and `selection.b_values` have an
-// entry per volume of `signals`.
+// entry per volume of `signals`. Where voxels are too few the failure (kind not_found) says with which values of the
+// box there would be enough.
 [[nodiscard]] Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeSelection& selection,
                                                       std::span<const numerics::Vec3d> directions,
                                                       const ResponseBox& box, const FitMachine& machine);
+
+// In words, of an estimated one: how many voxels, eigenvalues, b0 signal.
+[[nodiscard]] std::string response_text(const FibreResponse& response);
 
 // Tensor or zonal is told by the content: four numbers of which three are diffusivities are a tensor. Of several rows
 // of zonal coefficients (a row per shell) the last is taken, and a first row with the mean alone gives S0.

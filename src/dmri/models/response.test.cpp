@@ -100,6 +100,26 @@ TEST(Response, is_estimated_from_the_voxels_of_the_box_and_no_others) {
   EXPECT_EQ(voxels({.centre = {{4, 4, 3}}, .radius = 3}), 343u);
   EXPECT_EQ(voxels({.centre = {{1, 4, 3}}, .radius = 2}), 75u);  // along x one voxel to each side
   EXPECT_EQ(voxels({.centre = {}, .radius = 2}), 125u);
+
+  // Where voxels are too few the message has the values with which there are enough, and they are right.
+  const auto advice = [&](const ResponseBox& box) {
+    const auto response = estimate_response(signals, selection, directions, box, FitMachine{*pool});
+    EXPECT_FALSE(response);
+    return response ? std::string() : response.error().message_for(plain_argument_name);
+  };
+  EXPECT_TRUE(
+      advice({.centre = {}, .radius = 0})
+          .ends_with("1 of the 1 voxels of the mask in the box of radius 0 around voxel (4, 4, 3) have FA above "
+                     "0.7, at least 10 are needed; response_radius 9 finds 504, or give a response by response"))
+      << advice({.centre = {}, .radius = 0});
+  EXPECT_EQ(voxels({.centre = {}, .radius = 9}), 504u);
+  // FA of 1.7, 0.2, 0.2 is 0.874: nothing is above 0.9, everything above 0.85.
+  EXPECT_TRUE(advice({.centre = {}, .radius = 9, .least_fa = 0.9})
+                  .ends_with("response_fa 0.85 with response_radius 9 finds 504, or give a response by response"));
+  EXPECT_EQ(voxels({.centre = {}, .radius = 9, .least_fa = 0.85}), 504u);
+  // At the corner the box shrinks to one voxel.
+  EXPECT_TRUE(advice({.centre = {{0, 0, 0}}, .radius = 3})
+                  .ends_with("move the box by response_centre, or give a response by response"));
 }
 
 TEST(VolumeSelection, a_shell_keeps_all_its_volumes) {
@@ -143,9 +163,19 @@ TEST(VolumeSelection, a_shell_is_named_by_a_number_in_its_range_or_at_most_80_be
   ASSERT_OK_AND_ASSIGN(const VolumeSelection highest, select_volumes(table, ShellChoice::one_shell, std::nullopt, 50));
   ASSERT_EQ(highest.warnings.size(), 1u);
   EXPECT_EQ(highest.warnings[0],
-            fmt::format("shells at b = 51 (1 volumes), 980 (2 volumes), 1150 (1 volumes): the model "
-                        "takes one, the highest; {} B takes another",
+            fmt::format("not used: b = 51 (1 volume), 980 (2 volumes); the model takes one shell, b = 1150 (1 volume), "
+                        "the highest; {} B takes another",
                         argument_name("shell")));
+  ASSERT_EQ(highest.unused.size(), 2u);
+  EXPECT_EQ(highest.unused[1].volumes, (std::vector<std::size_t>{1, 2}));
+  EXPECT_EQ(shells_json(highest.unused).dump(), R"([{"b_value":51.0,"volumes":1},{"b_value":980.0,"volumes":2}])");
+  // A shell that was asked for is no reason to warn.
+  ASSERT_OK_AND_ASSIGN(const VolumeSelection named, select_volumes(table, ShellChoice::one_shell, 980, 50));
+  EXPECT_TRUE(named.warnings.empty());
+  EXPECT_EQ(named.notes, (std::vector<std::string>{"not used: b = 51 (1 volume), 1150 (1 volume); the model takes one "
+                                                   "shell, b = 980 (2 volumes)"}));
+  ASSERT_OK_AND_ASSIGN(const VolumeSelection all, select_volumes(table, ShellChoice::all_volumes, std::nullopt, 50));
+  EXPECT_TRUE(all.unused.empty() && all.notes.empty() && all.warnings.empty());
 }
 
 TEST(VolumeSelection, a_shell_that_is_not_there_is_refused_with_those_that_are) {
@@ -153,7 +183,7 @@ TEST(VolumeSelection, a_shell_that_is_not_there_is_refused_with_those_that_are) 
   table.b_values = {0, 1000, 2000};
   table.vectors.resize(3, {1, 0, 0});
   EXPECT_TRUE(testing::fails_with(select_volumes(table, ShellChoice::one_shell, 3000, 50), ErrorKind::invalid_argument,
-                                  "1000 (1 volumes), 2000 (1 volumes)"));
+                                  "1000 (1 volume), 2000 (1 volume)"));
   table.b_values = {0, 0, 5};
   EXPECT_TRUE(testing::fails_with(select_volumes(table, ShellChoice::one_shell, std::nullopt, 50),
                                   ErrorKind::invalid_argument, "no diffusion weighting"));

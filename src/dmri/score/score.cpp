@@ -129,6 +129,7 @@ enum Sum : std::size_t {
   sum_invalid,
   sum_no_connection,
   sum_commissural,
+  sum_crossing,
   sum_length,
   sum_angle,
   sum_angle_length,
@@ -145,7 +146,8 @@ Sums sums_of(const Judgement& judgement) {
   sums[sum_wrong_path] = judgement.verdict == ConnectionVerdict::wrong_path ? 1 : 0;
   sums[sum_invalid] = judgement.verdict == ConnectionVerdict::invalid ? 1 : 0;
   sums[sum_no_connection] = judgement.verdict == ConnectionVerdict::no_connection ? 1 : 0;
-  sums[sum_commissural] = judgement.crosses_middle ? 1 : 0;
+  sums[sum_commissural] = judgement.ends_apart ? 1 : 0;
+  sums[sum_crossing] = judgement.crosses_middle ? 1 : 0;
   sums[sum_length] = judgement.length_mm;
   sums[sum_angle] = judgement.angle_sum;
   sums[sum_angle_length] = judgement.angle_length;
@@ -448,12 +450,14 @@ Score Scorer::finish(ThreadPool& pool) const {
   score.invalid_count = count_of(sum_invalid);
   score.no_connection_count = count_of(sum_no_connection);
   score.commissural_count = count_of(sum_commissural);
+  score.crossing_midline_count = count_of(sum_crossing);
   score.not_finite_count = state.not_finite;
   score.valid = ratio(sum_valid, sum_all);
   score.wrong_path = ratio(sum_wrong_path, sum_all);
   score.invalid = ratio(sum_invalid, sum_all);
   score.no_connection = ratio(sum_no_connection, sum_all);
   score.commissural = ratio(sum_commissural, sum_all);
+  score.crossing_midline = ratio(sum_crossing, sum_all);
   score.valid_of_connections =
       with_interval(share(state.sums[sum_valid], state.sums[sum_valid] + state.sums[sum_invalid]), [&](std::size_t r) {
         return share(replicate_sum(sum_valid, r), replicate_sum(sum_valid, r) + replicate_sum(sum_invalid, r));

@@ -87,8 +87,10 @@ struct Score {
   double topography = 0;  // mean over bundles where it is defined
   Estimate length_mm;
   double length_median_mm = 0;
-  std::uint64_t commissural_count = 0;
+  std::uint64_t commissural_count = 0;  // ends on opposite sides of x = 0
   Estimate commissural;
+  std::uint64_t crossing_midline_count = 0;  // points on both sides, wherever the ends are
+  Estimate crossing_midline;
   std::vector<BundleScore> bundles;
   std::vector<FalseConnection> false_connections;  // most frequent first
   double end_tolerance_mm = 0;

@@ -465,7 +465,21 @@ TEST(Score, commissural_streamlines_have_their_ends_on_both_sides) {
   for (const Bundle& bundle : truth->bundles) lines.add(fibre(bundle, {0, 0}));
   const Score score = score_of("commissural", lines.batch());
   EXPECT_EQ(score.commissural_count, 1u);
+  EXPECT_EQ(score.crossing_midline_count, 1u);
   EXPECT_EQ(score.valid_count, 5u);
+}
+
+TEST(Score, a_streamline_that_comes_back_crosses_the_midline_and_is_not_commissural) {
+  Lines lines;
+  lines.add({{-20, 0, 0}, {5, 0, 0}, {-15, 0, 0}});
+  lines.add({{-20, 0, 0}, {5, 0, 0}});
+  lines.add({{-20, 0, 0}, {0, 0, 0}, {-5, 0, 0}});
+  lines.add({{3, 0, 0}, {5, 0, 0}});
+  const Score score = score_of("commissural", lines.batch());
+  EXPECT_EQ(score.commissural_count, 1u);
+  EXPECT_EQ(score.crossing_midline_count, 2u);
+  EXPECT_DOUBLE_EQ(score.commissural.value, 0.25);
+  EXPECT_DOUBLE_EQ(score.crossing_midline.value, 0.5);
 }
 
 TEST(Score, connectivity_follows_the_cross_sections) {

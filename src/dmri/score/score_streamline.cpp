@@ -145,8 +145,9 @@ Judgement StreamlineJudge::judge(std::span<const float> values, JudgeHistograms&
   if (points.empty()) return judgement;
   for (std::size_t i = 0; i + 1 < points.size(); ++i)
     judgement.length_mm += numerics::length(points[i + 1] - points[i]);
-  judgement.crosses_middle =
-      (points.front().x < 0 && points.back().x > 0) || (points.front().x > 0 && points.back().x < 0);
+  judgement.ends_apart = (points.front().x < 0 && points.back().x > 0) || (points.front().x > 0 && points.back().x < 0);
+  judgement.crosses_middle = std::any_of(points.begin(), points.end(), [](Vec3d point) { return point.x < 0; }) &&
+                             std::any_of(points.begin(), points.end(), [](Vec3d point) { return point.x > 0; });
   measure_angles(points, judgement, histograms.angle);
 
   std::vector<EndRegion> starts, ends;

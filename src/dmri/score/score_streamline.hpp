@@ -38,7 +38,8 @@ struct Judgement {
   // Positions in the cross-sections at the bundle's start and end; valid only.
   Bundle::Section start_section;
   Bundle::Section end_section;
-  bool crosses_middle = false;  // its ends lie on different sides of x = 0
+  bool ends_apart = false;      // its ends lie on different sides of x = 0
+  bool crosses_middle = false;  // points of it do
   bool not_finite = false;      // a coordinate is not a number, or farther than 10 m: no connection
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <span>
 
 namespace cingulum {
 
@@ -20,12 +19,21 @@ double distance_to(const GradientShell& shell, double b) {
 std::string list_of(std::span<const GradientShell> shells) {
   std::vector<std::string> words;
   for (const GradientShell& shell : shells) {
-    words.push_back(fmt::format("{:.0f} ({} volumes)", shell.b_value, shell.volumes.size()));
+    words.push_back(fmt::format("{:.0f} ({} {})", shell.b_value, shell.volumes.size(),
+                                shell.volumes.size() == 1 ? "volume" : "volumes"));
   }
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
 }  // namespace
+
+nlohmann::ordered_json shells_json(std::span<const GradientShell> shells) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const GradientShell& shell : shells) {
+    list.push_back({{"b_value", shell.b_value}, {"volumes", shell.volumes.size()}});
+  }
+  return list;
+}
 
 Result<VolumeSelection> select_volumes(const GradientTable& table, ShellChoice choice, std::optional<double> named,
                                        double b0_threshold) {
@@ -52,9 +60,19 @@ Result<VolumeSelection> select_volumes(const GradientTable& table, ShellChoice c
     selection.shell = *nearest;
   } else if (choice == ShellChoice::one_shell) {
     selection.shell = shells.back();
-    if (shells.size() > 1) {
-      selection.warnings.push_back(fmt::format("shells at b = {}: the model takes one, the highest; {} B takes another",
-                                               list_of(shells), argument_name("shell")));
+  }
+  if (selection.shell) {
+    for (const GradientShell& shell : shells) {
+      if (shell.volumes != selection.shell->volumes) selection.unused.push_back(shell);
+    }
+  }
+  if (!selection.unused.empty()) {
+    const std::string said = fmt::format("not used: b = {}; the model takes one shell, b = {}",
+                                         list_of(selection.unused), list_of({&*selection.shell, 1}));
+    if (named) {
+      selection.notes.push_back(said);
+    } else {
+      selection.warnings.push_back(fmt::format("{}, the highest; {} B takes another", said, argument_name("shell")));
     }
   }
   selection.volumes = b0;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,9 @@ struct VolumeSelection {
   std::vector<std::uint32_t> b0;        // positions in `volumes`
   std::vector<std::uint32_t> weighted;  // positions of the diffusion-weighted ones
   std::optional<GradientShell> shell;   // the one that was taken; none when all volumes were
-  std::vector<std::string> warnings;
+  std::vector<GradientShell> unused;    // the others
+  std::vector<std::string> warnings;    // of shells that are not used, where none was named
+  std::vector<std::string> notes;       // of shells that are not used, where one was named
 
   // The entries of the diffusion-weighted volumes, from a list with an entry per volume of the selection.
   template <class T>
@@ -34,6 +38,9 @@ enum class ShellChoice {
   all_volumes,  // unless a shell is named
   one_shell,    // the highest unless a shell is named: angular contrast grows with b (MRtrix3's choice too)
 };
+
+// For sidecars: b-value and number of volumes of each.
+[[nodiscard]] nlohmann::ordered_json shells_json(std::span<const GradientShell> shells);
 
 // `named` is a b-value; the shell whose range it lies in, or at most 80 s/mm^2 from.
 [[nodiscard]] Result<VolumeSelection> select_volumes(const GradientTable& table, ShellChoice choice,

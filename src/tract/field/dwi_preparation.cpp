@@ -77,7 +77,12 @@ Result<FibreResponse> find_response(const FitInput& input, const FieldRequest& r
   if (request.response) {
     response = *request.response;
   } else {
-    CGL_TRY_ASSIGN(response, estimate_response(input.signals, input.selection, input.directions, {}, machine));
+    const ResponseBox& box = request.response_box;
+    CGL_TRY_ASSIGN(response, estimate_response(input.signals, input.selection, input.directions, box, machine));
+    log_info("{}", response_text(response));
+    facts["response_fa"] = box.least_fa;
+    facts["response_radius"] = box.radius;
+    if (box.centre) facts["response_centre"] = *box.centre;
     facts["response_voxels"] = response.voxels;
   }
   if (response.eigenvalues) {
@@ -94,8 +99,7 @@ Result<Coefficients> fit_csd_coefficients(const FitInput& input, const FibreResp
   options.degree = degree_for_response(input.degree, response);
   options.convention = numerics::HarmonicConvention::descoteaux07_legacy;
   if (options.degree < input.degree) {
-    warn(prepared, fmt::format("the response has degree {}: {} {} is lowered to it", options.degree,
-                               argument_name("sh_order"), input.degree));
+    warn(prepared, lowered_degree_text(input.degree, response));
     facts["degree"] = options.degree;
   }
   CGL_TRY_ASSIGN(const Sphere constraint, named_sphere("repulsion362"));
@@ -201,6 +205,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
     CGL_TRY_ASSIGN(const VolumeSelection selection,
                    select_volumes(series.table, ShellChoice::one_shell, request.shell, series.b0_threshold));
     for (const std::string& warning : selection.warnings) warn(prepared, warning);
+    for (const std::string& note : selection.notes) log_info("{}", note);
     restrict_signals(series.signals, selection.volumes);
     std::vector<Vec3d> directions;
     for (const std::size_t volume : selection.volumes) directions.push_back(series.directions[volume]);
@@ -212,8 +217,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
                       .min_signal = 0};
     input.degree = degree_for_directions(request.degree, input.weighted_directions.size());
     if (input.degree < request.degree) {
-      warn(prepared, fmt::format("{} {}: {} directions suffice for {} only", argument_name("sh_order"), request.degree,
-                                 input.weighted_directions.size(), input.degree));
+      warn(prepared, lowered_degree_text(request.degree, input.weighted_directions.size()));
     }
     if (selection.b0.empty()) {
       return fail(ErrorKind::invalid_argument, "the {} model needs a volume with b of at most {} s/mm^2, there is none",
@@ -223,6 +227,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
     facts["weighted_volumes"] = selection.weighted.size();
     facts["b0_volumes"] = selection.b0.size();
     if (selection.shell) facts["shell"] = selection.shell->b_value;
+    facts["unused_shells"] = shells_json(selection.unused);
 
     if (request.model == FieldModel::opdt || request.model == FieldModel::csa) {
       CGL_TRY_ASSIGN(input.min_signal, settle_signal_floor(request.min_signal, series.signals, selection.b0));

@@ -43,6 +43,7 @@ struct FieldRequest {
   SignalFloor min_signal = {};
   std::optional<double> shell = {};
   std::optional<FibreResponse> response = {};  // CSD: this one, else estimated
+  ResponseBox response_box = {};               // CSD: where it is estimated
   bool amplitudes = false;  // sample the series once on the sphere, clipped at zero, instead of at every step
   double stop_threshold = 0.1;
   // Voxels that are farther than this from every voxel where the stopping map passes are never read.

@@ -34,13 +34,20 @@ Result<DirectionFrame> frame_of(const std::string& name) {
   return fail_argument("frame", "frame '{}': accepted is image or world", name);
 }
 
-// The degree of an even series with this many coefficients.
-Result<int> degree_of_count(const FieldFile& file) {
-  for (int degree = 0; degree <= numerics::largest_harmonic_degree; degree += 2) {
-    if (numerics::coefficient_count(degree, false) == file.image.volumes) return degree;
+// Degree and kind of a series with this many coefficients. Up to the largest degree no number but 1, where both are
+// the same constant, is that of an even and of a full basis: the count alone tells them apart.
+Status find_series(FieldFile& file) {
+  for (const bool full : {false, true}) {
+    for (int degree = 0; degree <= numerics::largest_harmonic_degree; degree += full ? 1 : 2) {
+      if (numerics::coefficient_count(degree, full) != file.image.volumes) continue;
+      file.degree = degree;
+      file.full_basis = full;
+      return {};
+    }
   }
   return fail_file(file.request.path.string(), ErrorKind::invalid_argument,
-                   "reading {}: {} volumes is not an even-order SH count (1, 6, 15, 28, 45, 66, 91)",
+                   "reading {}: {} volumes are spherical harmonics neither of even degrees (1, 6, 15, 28, 45, 66, 91) "
+                   "nor of all degrees (4, 9, 16, 25, 36, 49, 64, 81, 100, 121, 144, 169)",
                    file.request.path.string(), file.image.volumes);
 }
 
@@ -114,10 +121,13 @@ Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
     }
     return std::string();
   };
-  file.basis = choose(request.basis, {text_of(harmonics, "basis"), text_of(sidecar, "sh_basis"), "tournier07"});
+  if (request.kind == FieldFileKind::harmonics) CGL_TRY(find_series(file));
+  // MRtrix3 has no odd degrees: they come from DIPY or scilpy, whose default basis this is.
+  file.basis = choose(request.basis, {text_of(harmonics, "basis"), text_of(sidecar, "sh_basis"),
+                                      file.full_basis ? "descoteaux07-legacy" : "tournier07"});
   file.tensor_order = choose(request.tensor_order, {text_of(sidecar, "tensor_order"), "mrtrix"});
   // MRtrix3 writes directions in world axes, DIPY and FSL in image axes.
-  const bool mrtrix_like = request.kind == FieldFileKind::harmonics ? file.basis == "tournier07"
+  const bool mrtrix_like = request.kind == FieldFileKind::harmonics ? file.basis == "tournier07" && !file.full_basis
                            : request.kind == FieldFileKind::tensor  ? file.tensor_order == "mrtrix"
                                                                     : false;
   file.frame = choose(request.frame, {text_of(harmonics, "frame"), text_of(sidecar, "frame")});
@@ -134,7 +144,6 @@ Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
   if (file.frame.empty()) file.frame = mrtrix_like ? "world" : "image";
 
   const auto volumes = file.image.volumes;
-  if (request.kind == FieldFileKind::harmonics) CGL_TRY(degree_of_count(file));
   if (request.kind == FieldFileKind::peaks && (volumes < 3 || volumes % 3 != 0)) {
     return fail_file(request.path.string(), ErrorKind::invalid_argument,
                      "reading {}: {} volumes are not peaks, which have three each", request.path.string(), volumes);
@@ -149,8 +158,8 @@ Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
 Result<SampledHarmonics> harmonics_of_file(const FieldFile& file, const Sphere& sphere) {
   SampledHarmonics sampled;
   CGL_TRY_ASSIGN(sampled.basis.convention, convention_of(file.basis));
-  CGL_TRY_ASSIGN(sampled.basis.degree, degree_of_count(file));
-  sampled.basis.full = false;
+  sampled.basis.degree = file.degree;
+  sampled.basis.full = file.full_basis;
   CGL_TRY_ASSIGN(const DirectionFrame frame, frame_of(file.frame));
   sampled.directions = sphere.directions;
   if (frame == DirectionFrame::image) return sampled;
@@ -233,9 +242,16 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
         CGL_TRY_ASSIGN(const SampledHarmonics sampled, harmonics_of_file(file, sphere));
         facts["model"] = "sh";
         facts["basis"] = file.basis;
+        facts["full_basis"] = file.full_basis;
         facts["frame"] = file.frame;
-        facts["degree"] = sampled.basis.degree;
-        if (!file.request.amplitudes) {
+        facts["degree"] = file.degree;
+        if (file.full_basis && sphere.is_hemisphere) {
+          return fail_argument("sphere",
+                               "{} {} has odd degrees, which tell a direction from its opposite: it is sampled on a "
+                               "whole sphere, and '{}' is a half",
+                               argument_name("sh"), file.request.path.string(), sphere.name);
+        }
+        if (!file.request.amplitudes && !file.full_basis) {
           CGL_TRY_ASSIGN(prepared.field,
                          make_harmonic_field(geometry, stop_map, records, sampled.basis, frame, std::move(sphere)));
           return prepared;

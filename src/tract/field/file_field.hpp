@@ -40,6 +40,8 @@ struct FieldFile {
   Image image;
   FieldFileRequest request;
   std::string basis;
+  int degree = 0;           // of harmonics, by the number of volumes
+  bool full_basis = false;  // harmonics of all degrees, odd ones too: asymmetric functions
   std::string frame;
   std::string tensor_order;
   bool oriented = true;  // the header has an sform or a qform
@@ -53,7 +55,7 @@ struct FieldFile {
 [[nodiscard]] Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
                                                  const nlohmann::ordered_json& sidecar = nullptr);
 
-// An even series of the file: its basis, and the directions of the sphere in the axes of its coefficients.
+// The series of the file: its basis, and the directions of the sphere in the axes of its coefficients.
 struct SampledHarmonics {
   numerics::HarmonicBasis basis = {};
   std::vector<numerics::Vec3d> directions;
@@ -64,7 +66,8 @@ struct SampledHarmonics {
 // not zero, else 0.
 [[nodiscard]] Result<std::vector<float>> default_stop_map(const FieldFile& file);
 
-// Voxels outside `mask` are not stored; everything is where it is empty.
+// Voxels outside `mask` are not stored; everything is where it is empty. Harmonics of a full basis are sampled once,
+// and take a whole sphere.
 [[nodiscard]] Result<PreparedField> make_file_field(const FieldFile& file, std::span<const float> stop_map,
                                                     std::span<const std::uint8_t> mask, Sphere sphere,
                                                     ThreadPool& pool);

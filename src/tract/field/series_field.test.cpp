@@ -134,6 +134,31 @@ TEST(series_field, arrays_and_files_give_the_same_field_of_every_model) {
   }
 }
 
+// Every voxel of the mask is one fibre: 448 of them, and 27 in a box of one voxel to each side.
+TEST(series_field, a_response_is_estimated_in_the_box_that_is_asked_for_and_said) {
+  const Arrays arrays = make_arrays();
+  const auto pool = ThreadPool::create(2);
+  SeriesFieldRequest request = request_for(FieldModel::csd, false);
+  const auto facts_of = [&]() -> nlohmann::ordered_json {
+    auto series = series_of_arrays(arrays.head, arrays.values, arrays.mask, request.series, **pool);
+    EXPECT_TRUE(series);
+    const auto made = make_series_field(std::move(*series), arrays.stop_map, request, **pool, silent);
+    EXPECT_TRUE(made) << made.error().message();
+    return made ? made->prepared.facts : nlohmann::ordered_json();
+  };
+  const auto plain = facts_of();
+  EXPECT_EQ(plain["response_fa"], 0.7);
+  EXPECT_EQ(plain["response_radius"], 10);
+  EXPECT_FALSE(plain.contains("response_centre"));
+  EXPECT_EQ(plain["response_voxels"], 448);
+  request.field.response_box = {.centre = {{3, 4, 2}}, .radius = 1, .least_fa = 0.75};
+  const auto small = facts_of();
+  EXPECT_EQ(small["response_fa"], 0.75);
+  EXPECT_EQ(small["response_radius"], 1);
+  EXPECT_EQ(small["response_centre"], (std::vector<int>{3, 4, 2}));
+  EXPECT_EQ(small["response_voxels"], 27);
+}
+
 TEST(series_field, a_response_that_cannot_be_estimated_is_told_without_naming_options) {
   Arrays arrays = make_arrays();
   std::fill(arrays.values.begin(), arrays.values.end(), 500.0f);
@@ -159,7 +184,8 @@ TEST(series_field, a_degree_that_directions_do_not_suffice_for_is_lowered_and_to
     ASSERT_TRUE(series) << series.error().message();
     const auto made = make_series_field(std::move(*series), arrays.stop_map, request, **pool, silent);
     ASSERT_TRUE(made) << made.error().message();
-    const std::string warning = fmt::format("{} 8: 37 directions suffice for 6 only", argument_name("sh_order"));
+    const std::string warning =
+        fmt::format("{} 8 needs 45 directions, there are 37: lowered to 6", argument_name("sh_order"));
     EXPECT_EQ(std::ranges::count(made->prepared.warnings, warning), degree == 8 ? 1 : 0);
     EXPECT_EQ(made->prepared.facts["degree"], 6);
     EXPECT_EQ(made->prepared.facts["weighted_volumes"], 37);
@@ -214,8 +240,8 @@ TEST(fit_key, every_member_of_the_request_is_a_part_of_it) {
     change("series.check_frame", [](auto& r) { r.series.check_frame = false; });
   }
   {
-    [[maybe_unused]] const auto& [model, bootstrap, degree, smoothing, min_signal, shell, response, amplitudes,
-                                  stop_threshold, reach_voxels] = FieldRequest{};
+    [[maybe_unused]] const auto& [model, bootstrap, degree, smoothing, min_signal, shell, response, response_box,
+                                  amplitudes, stop_threshold, reach_voxels] = FieldRequest{};
     change("field.model", [](auto& r) { r.field.model = FieldModel::csa; });
     change("field.bootstrap", [](auto& r) { r.field.bootstrap = true; });
     change("field.degree", [](auto& r) { r.field.degree = 6; });
@@ -226,6 +252,13 @@ TEST(fit_key, every_member_of_the_request_is_a_part_of_it) {
     change("field.amplitudes", [](auto& r) { r.field.amplitudes = true; });
     change("field.stop_threshold", [](auto& r) { r.field.stop_threshold = 0.2; });
     change("field.reach_voxels", [](auto& r) { r.field.reach_voxels = 2; });
+  }
+  {
+    [[maybe_unused]] const auto& [centre, radius, least_fa] = ResponseBox{};
+    change("field.response_box.centre", [](auto& r) { r.field.response_box.centre = {{1, 2, 3}}; });
+    change("field.response_box.centre[2]", [](auto& r) { r.field.response_box.centre = {{1, 2, 4}}; });
+    change("field.response_box.radius", [](auto& r) { r.field.response_box.radius = 11; });
+    change("field.response_box.least_fa", [](auto& r) { r.field.response_box.least_fa = 0.6; });
   }
   {
     // `voxels` says where a response comes from and does not change the fit.
@@ -358,6 +391,85 @@ TEST(file_field, amplitudes_in_world_axes_need_an_image_along_them) {
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().message().find("its directions are in world axes"), std::string::npos);
     EXPECT_TRUE(field_of("image", other));
+  }
+}
+
+// Amplitudes by dipy.reconst.shm.sh_to_sf 1.12 (sh_order_max=3, full_basis=True; descoteaux07-legacy is legacy=True,
+// the others legacy=False) of the coefficients 2, then ((7 i) mod 11 - 5) / 8 for i = 1 to 15.
+TEST(file_field, harmonics_of_all_degrees_are_sampled_on_the_whole_sphere_as_dipy_does) {
+  const Sphere sphere = make_sphere("eight",
+                                    {{0, 0, 1},
+                                     {0, 0, -1},
+                                     {0.6, 0, 0.8},
+                                     {-0.6, 0, -0.8},
+                                     {0.36, 0.48, -0.8},
+                                     {-0.36, -0.48, 0.8},
+                                     {0, -1, 0},
+                                     {-0.8, 0.6, 0}},
+                                    true)
+                            .value();
+  struct Case {
+    const char* basis;
+    std::array<double, 8> amplitudes;
+  };
+  const Case cases[] = {
+      {"tournier07",
+       {0.944018687, 0.81514361, 0.739969921, 0.481910769, 1.03032631, 0.175821685, 0.866168815, 0.122423151}},
+      {"descoteaux07",
+       {0.944018687, 0.81514361, 0.146389994, 0.927996658, 0.285935007, 1.16603638, 0.684092095, 0.118649462}},
+      {"descoteaux07-legacy",
+       {0.944018687, 0.81514361, 1.05166518, 0.809356339, 0.503940925, 0.476049542, 0.684092095, 0.615364758}}};
+  const auto pool = ThreadPool::create(1);
+  for (const auto& [basis, amplitudes] : cases) {
+    Image image;
+    image.geometry.size = {2, 1, 1};
+    image.volumes = 16;
+    for (int i = 0; i < 16; ++i) {
+      image.values.push_back(0);  // nothing in the first voxel
+      image.values.push_back(i == 0 ? 2.0f : static_cast<float>(7 * i % 11 - 5) / 8.0f);
+    }
+    const auto file =
+        take_field_image(image, {.kind = FieldFileKind::harmonics, .path = "fod.nii", .basis = std::string(basis)});
+    ASSERT_TRUE(file) << file.error().message();
+    EXPECT_TRUE(file->full_basis);
+    EXPECT_EQ(file->degree, 3);
+    EXPECT_EQ(file->frame, "image");
+    const auto data = make_file_tracking_data(*file, {}, {1, 1}, sphere, **pool);
+    ASSERT_TRUE(data) << data.error().message();
+    const Field& field = data->prepared.field;
+    EXPECT_EQ(field.kind, FieldKind::amplitudes);
+    EXPECT_EQ(data->prepared.facts["full_basis"], true);
+    const std::size_t record = field.record_of_voxel[1];
+    for (std::size_t d = 0; d < 8; ++d) {
+      EXPECT_NEAR(static_cast<double>(field.records[record * field.stride + d]), amplitudes[d], 1e-6) << basis << d;
+    }
+    // Half a sphere cannot hold it.
+    EXPECT_FALSE(make_file_tracking_data(*file, {}, {1, 1}, named_sphere("small").value(), **pool));
+  }
+}
+
+TEST(file_field, the_number_of_volumes_tells_even_from_full_bases) {
+  struct Count {
+    std::int64_t volumes;
+    int degree;  // -1: refused
+    bool full;
+  };
+  for (const Count& count :
+       {Count{1, 0, false}, Count{4, 1, true}, Count{6, 2, false}, Count{9, 2, true}, Count{15, 4, false},
+        Count{16, 3, true}, Count{45, 8, false}, Count{49, 6, true}, Count{81, 8, true}, Count{91, 12, false},
+        Count{169, 12, true}, Count{2, -1, false}, Count{44, -1, false}, Count{196, -1, false}}) {
+    Image image;
+    image.geometry.size = {1, 1, 1};
+    image.volumes = count.volumes;
+    image.values.assign(static_cast<std::size_t>(count.volumes), 1.0f);
+    const auto file = take_field_image(image, {.kind = FieldFileKind::harmonics, .path = "sh.nii"});
+    ASSERT_EQ(file.has_value(), count.degree >= 0) << count.volumes;
+    if (!file) continue;
+    EXPECT_EQ(file->degree, count.degree) << count.volumes;
+    EXPECT_EQ(file->full_basis, count.full) << count.volumes;
+    // MRtrix3 writes even degrees, in world axes; whoever writes odd ones has DIPY's default.
+    EXPECT_EQ(file->basis, count.full ? "descoteaux07-legacy" : "tournier07");
+    EXPECT_EQ(file->frame, count.full ? "image" : "world");
   }
 }
 

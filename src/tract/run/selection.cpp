@@ -30,6 +30,8 @@ StreamlineCut cut_at_stop_regions(const std::vector<Region>& stop, const Streaml
 SelectionVerdict judge(const SelectionRules& rules, std::span<const float> points, double length_mm) {
   if (points.empty() || length_mm < rules.min_length_mm - rules.tolerance_mm) return SelectionVerdict::too_short;
   if (length_mm > rules.max_length_mm + rules.tolerance_mm) return SelectionVerdict::too_long;
+  if (points.size() / 3 < rules.min_points) return SelectionVerdict::too_few_points;
+  if (points.size() / 3 > rules.max_points) return SelectionVerdict::too_many_points;
   if (rules.regions.judges() && !passes_rules(rules.regions, points)) return SelectionVerdict::region_rules;
   return SelectionVerdict::kept;
 }

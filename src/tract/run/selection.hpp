@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "formats/image_geometry.hpp"
@@ -19,10 +20,13 @@ struct SelectionRules {
   // Both limits give way by this much: points are float32, and a streamline of exactly the limit must not depend on
   // their rounding. A thousandth of a step.
   double tolerance_mm = 0;
+  // Points of what is left after the stop regions, before any is left out by linearisation; both limits included.
+  std::uint64_t min_points = 0;
+  std::uint64_t max_points = std::numeric_limits<std::uint64_t>::max();
   RegionRules regions = {};
 };
 
-enum class SelectionVerdict { kept, too_short, too_long, region_rules };
+enum class SelectionVerdict { kept, too_short, too_long, too_few_points, too_many_points, region_rules };
 
 // What is left of a streamline after the stop regions.
 struct StreamlineCut {
@@ -36,6 +40,7 @@ struct StreamlineCut {
 [[nodiscard]] StreamlineCut cut_at_stop_regions(const std::vector<Region>& stop, const StreamlineBatch& batch,
                                                 std::size_t streamline);
 
+// The first rule that it breaks, in the order of the verdicts.
 [[nodiscard]] SelectionVerdict judge(const SelectionRules& rules, std::span<const float> points, double length_mm);
 
 }  // namespace cingulum

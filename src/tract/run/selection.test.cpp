@@ -61,5 +61,23 @@ TEST(selection, limits_include_themselves_and_what_rounding_takes) {
   EXPECT_EQ(judge({}, {}, 0), SelectionVerdict::too_short);
 }
 
+TEST(selection, points_are_counted_and_both_limits_belong_to_what_is_kept) {
+  const std::vector<float> fifteen = line_along_x();
+  const auto verdict = [&](std::uint64_t least, std::uint64_t most) {
+    return judge({.min_points = least, .max_points = most}, fifteen, 14);
+  };
+  EXPECT_EQ(verdict(15, 15), SelectionVerdict::kept);
+  EXPECT_EQ(verdict(16, 20), SelectionVerdict::too_few_points);
+  EXPECT_EQ(verdict(0, 14), SelectionVerdict::too_many_points);
+  // Length is judged before points, points before regions.
+  SelectionRules rules = {.min_length_mm = 20, .min_points = 16};
+  EXPECT_EQ(judge(rules, fifteen, 14), SelectionVerdict::too_short);
+  rules.min_length_mm = 0;
+  rules.regions.exclude = {along_x(0, 14)};
+  EXPECT_EQ(judge(rules, fifteen, 14), SelectionVerdict::too_few_points);
+  rules.min_points = 15;
+  EXPECT_EQ(judge(rules, fifteen, 14), SelectionVerdict::region_rules);
+}
+
 }  // namespace
 }  // namespace cingulum

@@ -73,7 +73,9 @@ class Finisher {
     if (options_.linearise_mm > 0) {
       TractogramLayout layout;
       if (options_.save_seeds) layout.streamline_fields = seed_fields(wide_index_ ? most_seeds + 1 : 0);
-      CGL_TRY_ASSIGN(out_, linearise(out_, layout, {.tolerance_mm = options_.linearise_mm}));
+      CGL_TRY_ASSIGN(
+          out_,
+          linearise(out_, layout, {.tolerance_mm = options_.linearise_mm, .max_segment_mm = options_.max_segment_mm}));
     }
     statistics_.points_written += out_.point_count();
     return {};
@@ -116,6 +118,8 @@ class Finisher {
     switch (judged.verdict) {
       case SelectionVerdict::too_short: ++statistics_.too_short; return;
       case SelectionVerdict::too_long: ++statistics_.too_long; return;
+      case SelectionVerdict::too_few_points: ++statistics_.too_few_points; return;
+      case SelectionVerdict::too_many_points: ++statistics_.too_many_points; return;
       case SelectionVerdict::region_rules: ++statistics_.refused_by_regions; return;
       case SelectionVerdict::kept: break;
     }

@@ -30,8 +30,9 @@ struct TrackingRunOptions {
   std::uint64_t chunk_seeds = 25000;  // tracked at a time, at most; the result does not depend on it
   bool fixed_chunks = false;          // always chunk_seeds; otherwise ranges grow until they take a good while
   bool save_seeds = false;            // per-streamline data of seed_fields()
-  bool double_positions = false;      // give the writer float64, for a file of float16
+  bool double_positions = false;      // give the writer float64, for a file of float64 or float16
   double linearise_mm = 0;            // leave points out that lie within this of the line between others; 0: keep all
+  double max_segment_mm = 10;         // no segment that linearisation makes is longer
   bool keep_partial = false;          // cancelling ends the run, and what is finished counts
   ThreadPool* pool = nullptr;         // shares the judging and mapping of streamlines
   bool overlap = true;                // judge and write one range while others are tracked
@@ -50,6 +51,8 @@ struct TrackingStatistics {
   std::uint64_t kept = 0;
   std::uint64_t too_short = 0;
   std::uint64_t too_long = 0;
+  std::uint64_t too_few_points = 0;
+  std::uint64_t too_many_points = 0;
   std::uint64_t refused_by_regions = 0;
   std::uint64_t points = 0;                                      // of the kept, before linearisation
   std::uint64_t points_written = 0;                              //

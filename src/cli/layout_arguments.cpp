@@ -1,0 +1,40 @@
+#include "cli/layout_arguments.hpp"
+
+namespace cingulum {
+
+std::vector<Argument> layout_arguments() {
+  return {{.name = "float16",
+           .type = ArgumentType::flag,
+           .help = "positions in half precision (TRX): 0.06 mm apart at 100 mm, half the size, for display"},
+          {.name = "float64", .type = ArgumentType::flag, .help = "positions in double precision (TRX, TCK)"},
+          {.name = "deflate",
+           .type = ArgumentType::flag,
+           .help = "compress the arrays of a TRX archive: smaller and slower; readers hold such a file in memory"}};
+}
+
+Status check_layout_options(const ParsedArguments& arguments, TractogramFormat format,
+                            const std::filesystem::path& out) {
+  if (arguments.flag("float16") && arguments.flag("float64")) {
+    return fail(ErrorKind::invalid_argument, "--float16 and --float64 exclude each other");
+  }
+  const bool trx = format == TractogramFormat::trx || format == TractogramFormat::trx_folder;
+  if (arguments.flag("float16") && !trx) {
+    return fail(ErrorKind::invalid_argument, "--float16: {} has no place for it; only TRX holds float16", out.string());
+  }
+  if (arguments.flag("float64") && format == TractogramFormat::trk) {
+    return fail(ErrorKind::invalid_argument, "--float64: {} has no place for it; TRK holds float32 only", out.string());
+  }
+  if (arguments.flag("deflate") && format != TractogramFormat::trx) {
+    return fail(ErrorKind::invalid_argument, "--deflate: {} is not compressed; only a TRX archive (.trx) is",
+                out.string());
+  }
+  return {};
+}
+
+std::optional<ElementType> asked_position_type(const ParsedArguments& arguments) {
+  if (arguments.flag("float16")) return ElementType{ElementType::Code::floating, 16};
+  if (arguments.flag("float64")) return element_type_of<double>();
+  return std::nullopt;
+}
+
+}  // namespace cingulum

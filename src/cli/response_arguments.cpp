@@ -1,0 +1,67 @@
+#include "cli/response_arguments.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/log.hpp"
+
+namespace cingulum {
+namespace {
+
+Result<std::array<std::int64_t, 3>> parse_voxel(const std::string& text) {
+  std::array<std::int64_t, 3> voxel = {};
+  const char* next = text.data();
+  const char* const end = text.data() + text.size();
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const auto [stop, error] = std::from_chars(next, end, voxel[axis]);
+    const bool last = axis == 2;
+    if (error != std::errc() || voxel[axis] < 0 || (last ? stop != end : stop == end || *stop != ',')) {
+      return fail(ErrorKind::invalid_argument, "--response-centre '{}' is not three voxel indices I,J,K", text);
+    }
+    next = last ? stop : stop + 1;
+  }
+  return voxel;
+}
+
+}  // namespace
+
+std::vector<Argument> response_arguments() {
+  return {{.name = "response",
+           .type = ArgumentType::file_in,
+           .help = "csd: response of a single fibre, 'l1 l2 l3 S0', or zonal harmonics as MRtrix3 writes them; "
+                   "estimated unless given"},
+          {.name = "response-fa",
+           .type = ArgumentType::real,
+           .help = "csd: voxels with a higher fractional anisotropy make the response",
+           .range = {.minimum = 0, .maximum = 1},
+           .default_text = "0.7"},
+          {.name = "response-radius",
+           .type = ArgumentType::integer,
+           .help = "csd: they are looked for in a box with this many voxels to each side",
+           .range = {.minimum = 0},
+           .default_text = "10"},
+          {.name = "response-centre",
+           .type = ArgumentType::text,
+           .help = "csd: the box's middle voxel; that of the image when not given",
+           .metavar = "I,J,K"}};
+}
+
+Result<ResponseBox> response_box(const ParsedArguments& arguments) {
+  for (const char* option : {"response-fa", "response-radius", "response-centre"}) {
+    if (arguments.given("response") && arguments.given(option)) {
+      log_warning("--{} means nothing beside --response: nothing is estimated", option);
+    }
+  }
+  ResponseBox box;
+  box.least_fa = arguments.real("response-fa");
+  box.radius = arguments.integer("response-radius");
+  if (arguments.given("response-centre")) {
+    CGL_TRY_ASSIGN(box.centre, parse_voxel(arguments.text("response-centre")));
+  }
+  return box;
+}
+
+}  // namespace cingulum
