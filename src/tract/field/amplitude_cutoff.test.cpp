@@ -49,6 +49,7 @@ TEST(amplitude_cutoff, of_harmonics_the_greatest_on_the_sphere_in_the_frame_of_t
   turned.rows = {0, 0, 3, 0, 0, 2, 0, 0, 2, 0, 0, 0};
   // Of two voxels the second is empty; coefficients in MRtrix3's order: (2, 0) is the fourth.
   FieldFile file = file_of(FieldFileKind::harmonics, 2, {{1, 0}, {0, 0}, {0, 0}, {0.5f, 0}, {0, 0}, {0, 0}}, turned);
+  file.degree = 2;
   Sphere sphere;
   sphere.directions = {{1, 0, 0}, {0, 1, 0}};
   for (const bool world : {false, true}) {
