@@ -91,7 +91,20 @@ class Design(unittest.TestCase):
             for option, levels in design.AXES[getter].items():
                 counts = collections.Counter(options.get(option) for options in drawn)
                 self.assertEqual(set(counts), set(levels))
-                self.assertLessEqual(max(counts.values()) - min(counts.values()), 1)
+                if option != "ptt-substeps":  # fewer where arcs would be too short
+                    self.assertLessEqual(max(counts.values()) - min(counts.values()), 1)
+
+    def test_arcs_of_ptt_are_not_shorter_than_those_of_its_author(self):
+        candidates = design.first_candidates("ptt")
+        around = [other for options in candidates for other in design.neighbours("ptt", options)]
+        arcs = [float(options["step-size"]) / int(options["ptt-substeps"]) for options in candidates + around]
+        self.assertAlmostEqual(min(arcs), 0.025)
+
+    def test_limits_hold(self):
+        self.assertTrue(design.is_within({"fa-threshold": "0.2"}, {"fa-threshold": 0.2}))
+        self.assertFalse(design.is_within({"fa-threshold": "0.25", "max-angle": "10"}, {"fa-threshold": 0.2}))
+        self.assertFalse(design.is_within({"ptt-min-radius": "2vox"}, {"ptt-min-radius": 1}))
+        self.assertTrue(design.is_within({"max-angle": "60"}, {"fa-threshold": 0.2}))
 
     def test_anchors_lie_on_the_axes(self):
         for getter in design.GETTERS:
@@ -271,6 +284,14 @@ class Resumed(unittest.TestCase):
         self.study()
         self.assertEqual(self.tracked() - before, len(failed))
         self.assertGreater(len(failed), 0)
+        # With a limit the best below it wins, and no run is above it but those to compare with.
+        self.results.rename(self.path / "whole.jsonl")
+        self.study("--at-most", "max-angle=20")
+        limited = tables.newest(results.Results(self.results).good())
+        above = {row["candidate"] for row in limited if float(row["options"].get("max-angle", 0)) > 20}
+        self.assertEqual(above, {design.candidate_name(options) for options in design.ANCHORS["tensor"]})
+        self.assertRegex(tables.choose(limited, {"max-angle": 20}), r'\{"max-angle", .*"20"\}\}')
+        (self.path / "whole.jsonl").rename(self.results)
         # The neighbours of the best were looked at, and what fails is not chosen.
         chosen = tables.choose(tables.newest(results.Results(self.results).good()))
         self.assertRegex(chosen, r'\{"max-angle", +\{"\?", +"\?", +"-", +"\?", +"\?", +"30"\}\}')
@@ -324,8 +345,9 @@ class Tables(unittest.TestCase):
             found.append({**found[0], "key": name, "stage": "peers", "candidate": name, "f1": f1})
         found.append({"key": "r", "stage": "real", "getter": "MRtrix3 iFOD2", "condition": "real x", "group": "real",
                       "candidate": "defaults", "options": {}, "program": "p", "kept": 10, "mean_length_mm": 40.0,
-                      "long_share": 0.75, "both_ends_share": 0.375, "one_end_share": 0.875, "white_voxels": 99,
-                      "chance": 0.625})
+                      "long_share": 0.75, "borders": {name: {
+                          "both_ends_share": 0.375 + i, "one_end_share": 0.875 + i, "white_voxels": 99, "chance": 0.625}
+                          for i, name in enumerate(("otsu", "fa 0.2"))}})
         return found
 
     def test_markdown(self):
@@ -343,7 +365,7 @@ class Tables(unittest.TestCase):
         self.assertIn("| `defaults` | 0.500 (0.500 to 0.500) | -0.500 (-0.500 to -0.500) | 0.250 |", text)
         self.assertIn("| prob chosen | 1.000", text)
         self.assertIn("| DIPY prob | 0.800 (0.800 to 0.800) | 0.400 |", text)
-        self.assertIn("| MRtrix3 iFOD2 | `defaults` | 10 | 40.0 | 0.750 | 0.375 | 0.875 |", text)
+        self.assertIn("| MRtrix3 iFOD2 | `defaults` | 10 | 40.0 | 0.750 | 0.375 | 0.875 | 1.375 | 1.875 |", text)
         self.assertRegex(chosen, r'\{"max-angle", +\{"\?", +"20", +"-", +"\?", +"\?", +"\?"\}\}')
 
     def test_a_file_that_is_not_there_is_named(self):
@@ -359,23 +381,31 @@ class Border(unittest.TestCase):
         self.fa, self.md = np.full(shape, 0.02), np.full(shape, 0.8e-3)
         self.fa[4:16, 4:12, 4:12] = 0.6
         self.fa[9, 8, 8] = 0.0
-        self.md[:, :, 13:] = 3e-3
+        self.md[:, :, 12:] = 3e-3
         self.mask = np.ones(shape)
         self.white, self.border = real.white_matter(self.fa, self.md, self.mask)
 
     def test_white_matter_has_no_holes_and_its_border_is_one_voxel_wide_on_both_sides(self):
         self.assertTrue(self.white[9, 8, 8])
         self.assertFalse(self.border[9, 8, 8])
-        # The mean of 27 passes 0.2 one voxel beyond the face of the block: 9 of 27 voxels hold 0.6.
+        # Otsu's threshold lies between the means just outside of a face (9 of 27 voxels hold 0.6) and just inside (18).
         row = self.white[:, 8, 8]
-        self.assertEqual((row.argmax(), len(row) - row[::-1].argmax()), (3, 17))
-        self.assertEqual(list(np.flatnonzero(self.border[:, 8, 8])), [2, 3, 16, 17])
+        self.assertEqual((row.argmax(), len(row) - row[::-1].argmax()), (4, 16))
+        self.assertEqual(list(np.flatnonzero(self.border[:, 8, 8])), [3, 4, 15, 16])
 
     def test_fluid_is_no_border(self):
-        # White ends at 12, fluid begins at 13.
-        self.assertTrue(self.white[9, 8, 12])
+        # White ends at 11, fluid begins at 12.
+        self.assertTrue(self.white[9, 8, 11])
+        self.assertFalse(self.border[9, 8, 11])
         self.assertFalse(self.border[9, 8, 12])
-        self.assertFalse(self.border[9, 8, 13])
+
+    def test_the_threshold_is_that_of_otsu(self):
+        """By its definition, on values of two heaps, over every split."""
+        values = np.concatenate([np.linspace(0.1, 0.3, 40), np.linspace(0.6, 0.7, 10)])
+        between = [(values <= t).mean() * (values > t).mean() * (values[values > t].mean() - values[values <= t].mean()) ** 2
+                   for t in values[:-1]]
+        best = values[int(np.argmax(between))]
+        self.assertEqual((values > real.otsu(values)).sum(), (values > best).sum())
 
     def test_a_piece_apart_is_not_white(self):
         fa = self.fa.copy()
@@ -390,15 +420,24 @@ class Border(unittest.TestCase):
         def line(*voxels):
             return np.array(voxels, dtype=float) @ affine[:3, :3].T + affine[:3, 3]
 
-        lines = [line((2.4, 8, 8), (9, 8, 8), (17.4, 8, 8)),   # both ends: 30 mm
-                 line((3, 8, 8), (14, 8, 8)),                  # one: 22 mm
-                 line((5, 8, 8), (15, 8, 8)),                  # none: 20 mm
+        lines = [line((3.4, 8, 8), (9, 8, 8), (16.4, 8, 8)),   # both ends: 26 mm
+                 line((3, 8, 8), (13, 8, 8)),                  # one: 20 mm
+                 line((5, 5, 8), (14, 10, 8)),                 # none: 20.6 mm
                  line((-3, 8, 8), (16, 8, 8)),                 # one end out of the image
                  line((3, 8, 8), (6, 8, 8))]                   # 6 mm: not counted
         begins = np.concatenate([[0], np.cumsum([len(points) for points in lines])])
-        found = real.measure_ends(np.concatenate(lines), begins, affine, self.white, self.border)
+        found = real.measure_ends(np.concatenate(lines), begins, affine,
+                                  {"block": (self.white, self.border), "none": (self.white, self.border & False)})
         self.assertEqual((found["kept"], found["long_share"]), (5, 0.8))
-        self.assertEqual((found["both_ends_share"], found["one_end_share"]), (0.25, 0.75))
+        block, none = found["borders"]["block"], found["borders"]["none"]
+        self.assertEqual((block["both_ends_share"], block["one_end_share"]), (0.25, 0.75))
+        self.assertEqual((none["both_ends_share"], none["one_end_share"], none["chance"]), (0, 0, 0))
+
+    def test_a_given_threshold_moves_the_border(self):
+        # 0.2 is passed one voxel beyond the face of the block, where 9 of 27 voxels hold 0.6.
+        white, border = real.white_matter(self.fa, self.md, self.mask, 0.2)
+        self.assertEqual(list(np.flatnonzero(border[:, 8, 8])), [2, 3, 16, 17])
+        self.assertTrue(white[3, 8, 8])
 
 
 class OnPhantom(unittest.TestCase):

@@ -171,6 +171,12 @@ NEIGHBOURHOODS = 2  # rounds of neighbours in the middle stage
 CENTRES = 3  # each round is around so many of the best
 
 
+def is_within(options, limits):
+    """No option above the limit that is set for it. A phantom has no white matter of low FA as brains have in crossings, so
+    that a threshold may have to be held down by hand."""
+    return all(float(options.get(name, "0").removesuffix("vox")) <= limit + 1e-9 for name, limit in limits.items())
+
+
 def candidate_name(options):
     """The words of a command line, in one order."""
     if not options:
@@ -182,8 +188,16 @@ def is_reference(options):
     return not options or "preset" in options
 
 
+SHORTEST_ARC = 0.025  # edges; Trekker's. Ten times shorter ones take ten times as long, and hours of the study
+
+
+def is_affordable(options):
+    return float(options.get("step-size", 1)) / int(options.get("ptt-substeps", 1)) >= SHORTEST_ARC - 1e-9
+
+
 def sampled(getter, count=None):
-    """Balanced draws: every level of every axis equally often (to one), in an order that depends on the getter alone."""
+    """Balanced draws: every level of every axis equally often (to one), in an order that depends on the getter alone. Where
+    arcs would be too short there are fewer of them per step."""
     count = SAMPLES[getter] if count is None else count
     draw = random.Random(f"track-study {getter} {count}")
     columns = {}
@@ -193,7 +207,11 @@ def sampled(getter, count=None):
         columns[option] = column
     found = []
     for i in range(count):
-        found.append({option: column[i] for option, column in columns.items() if column[i] is not None})
+        options = {option: column[i] for option, column in columns.items() if column[i] is not None}
+        while not is_affordable(options):
+            levels = AXES[getter]["ptt-substeps"]
+            options["ptt-substeps"] = levels[levels.index(options["ptt-substeps"]) - 1]
+        found.append(options)
     return found
 
 
@@ -218,5 +236,6 @@ def neighbours(getter, options):
             changed = {name: value for name, value in options.items() if name != option}
             if levels[other] is not None:
                 changed[option] = levels[other]
-            found.append(changed)
+            if is_affordable(changed):
+                found.append(changed)
     return unique(found)

@@ -2,10 +2,13 @@
 matter, beside MRtrix3's iFOD2 where tckgen is there.
 
 White matter is defined by tissue rather than by a tracker's rule. FA is averaged over 3 x 3 x 3 voxels, so that a hole of
-a crossing or a speck of noise makes no border; white is where the mean is above 0.2 and the mean diffusivity below
+a crossing or a speck of noise makes no border; white is where the mean is above a threshold and the mean diffusivity below
 1.1e-3 mm^2/s (fluid is above), the largest piece that hangs together by faces, with what it encloses. The border is every
 voxel that touches (by a face, an edge or a corner) both white matter and what is neither white nor fluid: an end counts
 when it lies in such a voxel, so within one voxel of the surface, and an end at a ventricle does not.
+
+Two thresholds are measured and shown, since the answer depends on them: Otsu's, which is the data's own, and 0.2, which is
+also where several candidates stop.
 """
 import os
 import pathlib
@@ -20,7 +23,7 @@ from .images import grown, grown_by_faces, lengths, read_image, read_streamlines
 from .program import Failed, TooLong
 from .results import key_of
 
-WHITE_FA = 0.2
+THRESHOLDS = {"otsu": None, "fa 0.2": 0.2}
 FLUID_MD = 1.1e-3
 LONG_MM = 20
 KEPT = 5000
@@ -60,11 +63,21 @@ def largest_piece(volume):
     return best
 
 
-def white_matter(fa, md, mask):
-    """White matter and the voxels of its border."""
+def otsu(values):
+    """The threshold between two classes of the greatest variance between them (Otsu 1979), on 256 bins."""
+    counts, edges = np.histogram(values, 256)
+    middles = (edges[1:] + edges[:-1]) / 2
+    below, sums = np.cumsum(counts), np.cumsum(counts * middles)
+    between = (sums[-1] / below[-1] * below - sums) ** 2 / np.maximum(below * (below[-1] - below), 1)
+    return float(edges[between.argmax() + 1])
+
+
+def white_matter(fa, md, mask, threshold=None):
+    """White matter and the voxels of its border; by Otsu's threshold unless one is given."""
     mask = mask > 0
     fluid = mask & (md >= FLUID_MD)
-    white = largest_piece(mask & (mean27(np.where(mask, fa, 0)) > WHITE_FA) & ~fluid)
+    mean = mean27(np.where(mask, fa, 0))
+    white = largest_piece(mask & (mean > (otsu(mean[mask]) if threshold is None else threshold)) & ~fluid)
     faces = np.ones_like(white)
     faces[1:-1, 1:-1, 1:-1] = False
     outside = reached_from(faces, ~white)
@@ -73,33 +86,36 @@ def white_matter(fa, md, mask):
     return white, grown(white) & grown(other)
 
 
-def measure_ends(points, begins, affine, white, border):
-    """Shares among streamlines of LONG_MM and more: both ends, one or both, at the border."""
+def measure_ends(points, begins, affine, tissues):
+    """Shares among streamlines of LONG_MM and more: both ends, one or both, at the border. `tissues`: white matter and
+    its border, by the name of the threshold."""
     length = lengths(points, begins)
     long = length >= LONG_MM - 1e-3
     first, last = points[begins[:-1][long]], points[begins[1:][long] - 1]
     inverse = np.linalg.inv(affine)
-
-    def at_border(ends):
-        voxels = np.floor(ends @ inverse[:3, :3].T + inverse[:3, 3] + 0.5).astype(int)
-        inside = np.all((voxels >= 0) & (voxels < border.shape), axis=1)
-        found = np.zeros(len(ends), dtype=bool)
-        found[inside] = border[tuple(voxels[inside].T)]
-        return found
-
-    a, b = at_border(first), at_border(last)
     count = max(int(long.sum()), 1)
-    return {"kept": len(length), "mean_length_mm": float(length.mean()) if len(length) else 0.0,
-            "long_share": float(long.mean()) if len(length) else 0.0, "both_ends_share": float((a & b).sum() / count),
-            "one_end_share": float((a | b).sum() / count), "white_voxels": int(white.sum()),
-            "chance": float((border & white).sum() / max(white.sum(), 1))}
+    found = {"kept": len(length), "mean_length_mm": float(length.mean()) if len(length) else 0.0,
+             "long_share": float(long.mean()) if len(length) else 0.0, "borders": {}}
+    for name, (white, border) in tissues.items():
+        def at_border(ends):
+            voxels = np.floor(ends @ inverse[:3, :3].T + inverse[:3, 3] + 0.5).astype(int)
+            inside = np.all((voxels >= 0) & (voxels < border.shape), axis=1)
+            met = np.zeros(len(ends), dtype=bool)
+            met[inside] = border[tuple(voxels[inside].T)]
+            return met
+
+        a, b = at_border(first), at_border(last)
+        found["borders"][name] = {
+            "both_ends_share": float((a & b).sum() / count), "one_end_share": float((a | b).sum() / count),
+            "white_voxels": int(white.sum()), "chance": float((border & white).sum() / max(white.sum(), 1))}
+    return found
 
 
 def short_list(study, getter):
     """The program as it is typed, where the study began, and what it chose."""
     scored = [row for row in study.results.good(study.program.version) if row["stage"] in design.STAGES]
     found = tables.compared(scored, getter)
-    chosen = found.chosen(tables.is_allowed(scored, getter)) if found.names else None
+    chosen = found.chosen(tables.is_allowed(scored, getter, study.limits)) if found.names else None
     listed = [{}, *design.ANCHORS[getter]]
     return design.unique(listed + ([tables.options_of(scored, getter)[chosen]] if chosen is not None else []))
 
@@ -137,7 +153,8 @@ def ifod2(folder, out, threads):
 def run(study, getters, folder, frame):
     fits = prepared(study, folder, frame)
     fa, affine = read_image(fits / "fa.nii")
-    white, border = white_matter(fa, read_image(fits / "md.nii")[0], read_image(fits / "mask.nii.gz")[0])
+    md, mask = read_image(fits / "md.nii")[0], read_image(fits / "mask.nii.gz")[0]
+    tissues = {name: white_matter(fa, md, mask, threshold) for name, threshold in THRESHOLDS.items()}
     items = [(getter, options) for getter in getters for options in short_list(study, getter)]
     if shutil.which("tckgen") is None:
         study.say("tckgen is not installed: the row of MRtrix3's iFOD2 is left out")
@@ -158,7 +175,7 @@ def run(study, getters, folder, frame):
                 else:
                     out = pathlib.Path(temporary) / "tracks.tck"
                     ifod2(fits, out, study.jobs)
-                return {**row, **measure_ends(*read_streamlines(out), affine, white, border)}
+                return {**row, **measure_ends(*read_streamlines(out), affine, tissues)}
             except TooLong as slow:
                 return {**row, "error": str(slow), "too_long": True}
             except Failed as failed:
@@ -170,4 +187,5 @@ def run(study, getters, folder, frame):
     for row in study.in_parallel(one_run, pending):
         study.results.add(row)
         study.say(f"  {row['getter']} {row['candidate']}: " +
-                  (row["error"] if "error" in row else f"both ends at the border {row['both_ends_share']:.3f}"))
+                  (row["error"] if "error" in row else "both ends at the border " + ", ".join(
+                      f"{values['both_ends_share']:.3f} ({threshold})" for threshold, values in row["borders"].items())))

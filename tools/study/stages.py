@@ -46,10 +46,10 @@ def scratch_folder(work):
 
 
 class Study:
-    def __init__(self, program, results, work, jobs=1, minutes=None, small=False, say=print):
+    def __init__(self, program, results, work, jobs=1, minutes=None, small=False, limits=None, say=print):
         self.program, self.results, self.work, self.jobs, self.say = program, results, work, jobs, say
         self.end = None if minutes is None else time.monotonic() + 60 * minutes
-        self.small = small
+        self.small, self.limits = small, limits or {}
         self.out_of_time = False
         self.scratch = scratch_folder(work)
 
@@ -66,7 +66,8 @@ class Study:
                 for condition in chosen if condition.preset != "brain" or condition.voxel_mm == 2.5]
 
     def first_candidates(self, getter):
-        return design.first_candidates(getter, 8 if self.small else None)
+        return [options for options in design.first_candidates(getter, 8 if self.small else None)
+                if design.is_within(options, self.limits)]
 
     def best(self, getter, stage, count, among):
         """The best of these candidates in the conditions of a stage."""
@@ -88,7 +89,7 @@ class Study:
         for _ in range(rounds):
             around = [] if self.is_late() else [
                 other for options in self.best(getter, "middle", centres, known)
-                for other in design.neighbours(getter, options)]
+                for other in design.neighbours(getter, options) if design.is_within(other, self.limits)]
             self.run_all("middle", getter, design.unique(around))
             known = design.unique(known + around)
         if not self.is_late():

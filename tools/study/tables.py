@@ -26,9 +26,9 @@ def options_of(rows, getter):
     return {row["candidate"]: row["options"] for row in rows if row["getter"] == getter}
 
 
-def is_allowed(rows, getter):
+def is_allowed(rows, getter, limits=None):
     options = options_of(rows, getter)
-    return lambda name: not design.is_reference(options[name])
+    return lambda name: not design.is_reference(options[name]) and design.is_within(options[name], limits or {})
 
 
 def seconds(found, name):
@@ -122,16 +122,19 @@ def peers_table(rows):
 
 def real_table(rows):
     real = [row for row in rows if row["stage"] == "real"]
-    cells = [[row["getter"], f"`{row['candidate']}`", str(row["kept"]), number(row["mean_length_mm"], 1),
-              number(row["long_share"]), number(row["both_ends_share"]), number(row["one_end_share"])] for row in real]
-    if not cells:
+    if not real:
         return []
-    first = real[0]
-    return [f"### {first['condition']}", "",
-            f"White matter has {first['white_voxels']} voxels; a point of it lies at the border with the chance "
-            f"{first['chance']:.3f}.", "",
-            *table(["getter", "options", "kept", "mean mm", "20 mm and more", "both ends at the border",
-                    "one end or both"], cells), ""]
+    thresholds = list(real[0]["borders"])
+    cells = [[row["getter"], f"`{row['candidate']}`", str(row["kept"]), number(row["mean_length_mm"], 1),
+              number(row["long_share"])] +
+             [number(row["borders"][threshold][share]) for threshold in thresholds
+              for share in ("both_ends_share", "one_end_share")] for row in real]
+    said = [f"White matter by {threshold} has {values['white_voxels']} voxels; one of them is of the border with the chance "
+            f"{values['chance']:.3f}." for threshold, values in real[0]["borders"].items()]
+    header = ["getter", "options", "kept", "mean mm", "20 mm and more"]
+    for threshold in thresholds:
+        header += [f"both ends at the border ({threshold})", f"one end or both ({threshold})"]
+    return [f"### {real[0]['condition']}", "", *said, "", *table(header, cells), ""]
 
 
 def all_tables(rows):
@@ -142,13 +145,13 @@ def all_tables(rows):
     return "\n".join(lines + peers_table(rows) + real_table(rows))
 
 
-def choose(rows):
+def choose(rows, limits=None):
     """Winners as rows of the table in src/cli/track_defaults.cpp; a getter that was not studied has '?'."""
     scored = [row for row in rows if row["stage"] in design.STAGES]
     winners, notes = {}, []
     for getter in COLUMN_ORDER:
         found = compared(scored, getter)
-        winner = found.chosen(is_allowed(scored, getter)) if found.names else None
+        winner = found.chosen(is_allowed(scored, getter, limits)) if found.names else None
         if winner is None:
             notes.append(f"// {getter}: no complete candidate")
             continue
