@@ -47,8 +47,10 @@ TEST(given_peaks, the_absolute_threshold_is_a_length_and_may_leave_none) {
 TEST(given_peaks, the_longer_of_two_that_are_near_stays_either_way_round) {
   EXPECT_EQ(kept(four, {.min_separation_deg = 44}), (Places{0, 1, 2, 3}));
   EXPECT_EQ(kept(four, {.min_separation_deg = 46}), (Places{0, 1, 2}));
-  // A peak that went for its length keeps nobody away.
-  const std::vector<float> near = {1, 0, 0, 0.2f, 0.2f, 0, 0.1f, 0.3f, 0};
+  const std::vector<float> opposite = {1, 0, 0, -0.5f, -0.2f, 0};
+  EXPECT_EQ(kept(opposite, {.min_separation_deg = 30}), (Places{0}));
+  // A peak that went keeps nobody away: the third is 27 degrees from it, and 72 from the first.
+  const std::vector<float> near = {1, 0, 0, 0.2f, 0.2f, 0, 0.05f, 0.15f, 0};
   EXPECT_EQ(kept(near, {.min_separation_deg = 50}), (Places{0, 2}));
 }
 
