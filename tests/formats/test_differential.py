@@ -209,7 +209,7 @@ class Differential(unittest.TestCase):
         def theirs(path):
             try:
                 trx = trx_file_memmap.load(str(path))
-                lines = [np.asarray(line, dtype=np.float64) for line in trx.streamlines]
+                lines = [np.array(line, dtype=np.float64) for line in trx.streamlines]  # copies: the map goes with close()
                 trx.close()
                 return lines
             except Exception:
