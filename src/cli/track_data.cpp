@@ -55,7 +55,7 @@ Result<FieldFileRequest> image_request(const ParsedArguments& arguments, Getter 
   if (arguments.given("sh-basis")) request.basis = arguments.text("sh-basis");
   if (arguments.given("frame")) request.frame = arguments.text("frame");
   if (arguments.given("tensor-order")) request.tensor_order = arguments.text("tensor-order");
-  request.amplitudes = arguments.flag("amplitudes") || arguments.flag("full-sphere");
+  CGL_TRY_ASSIGN(request.amplitudes, interpolates_amplitudes(arguments));
   return request;
 }
 

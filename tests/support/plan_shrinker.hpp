@@ -21,7 +21,7 @@ void for_each_option(Visit&& visit) {
   // As many names as members: an option that is added does not compile until it is listed below, too.
   [[maybe_unused]] const auto all = [](const Options& options) {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb,
-                                  cc] = options;
+                                  cc, dd, ee] = options;
   };
   visit("step_mm", &Options::step_mm);
   visit("max_angle_deg", &Options::max_angle_deg);
@@ -33,6 +33,7 @@ void for_each_option(Visit&& visit) {
   visit("relative_peak_threshold", &Options::relative_peak_threshold);
   visit("min_separation_deg", &Options::min_separation_deg);
   visit("max_directions", &Options::max_directions);
+  visit("draw_start", &Options::draw_start);
   visit("angular_weight", &Options::angular_weight);
   visit("one_sided", &Options::one_sided);
   visit("refine", &Options::refine);
@@ -49,6 +50,7 @@ void for_each_option(Visit&& visit) {
   visit("ptt_min_radius_mm", &Options::ptt_min_radius_mm);
   visit("ptt_weak_links", &Options::ptt_weak_links);
   visit("ptt_tries", &Options::ptt_tries);
+  visit("ptt_bound_interval", &Options::ptt_bound_interval);
   visit("ptt_substeps", &Options::ptt_substeps);
   visit("random_key", &Options::random_key);
 }

@@ -90,8 +90,8 @@ CGL_HD inline std::uint32_t walk_on(const TrackingInput& input, const Slab& slab
   const numerics::DrawCounter counter{
       walk.seed, numerics::DrawPurpose::step, walk.direction_index, walk.half, walk.moves, 0u};
   walk.moves = walk.moves + 1u;
-  return code_of(move<Lanes, Steps>(input, slab, held, counter, walk.position, walk.frame) ? EndReason::none
-                                                                                           : EndReason::no_direction);
+  const bool moved = move<Lanes, Steps>(input, slab, held, counter, walk.position, walk.frame, walk.bound);
+  return code_of(moved ? EndReason::none : EndReason::no_direction);
 }
 
 // Turns until it goes on no more.

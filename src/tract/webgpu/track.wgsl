@@ -61,6 +61,7 @@ fn track_seeds(workgroup: u32) {
     if (reason == end_none) {
       budget -= 1u;
       let initial = line.phase == phase_at_seed;
+      carried_bound = line.bound;
       let next = answer(Ask(initial, plan.first_seed + line.seed, line.direction, line.half, line.steps, line.position,
                             line.frame),
                         &corners);
@@ -72,6 +73,7 @@ fn track_seeds(workgroup: u32) {
       if (next.count != 0u) {
         line.position = next.position;
         line.frame = next.frame;
+        line.bound = carried_bound;
         line.phase = phase_moved;
         continue;
       }
