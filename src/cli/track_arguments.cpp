@@ -144,10 +144,14 @@ void add_model_arguments(std::vector<Argument>& list) {
                   .metavar = "X|X%",
                   .default_text = "0.1%"});
   for (Argument& argument : response_arguments()) list.push_back(std::move(argument));
-  list.push_back(
-      flag("amplitudes",
-           "sample csd, opdt, csa or --sh once on the sphere, clipped at zero, and interpolate amplitudes, as "
-           "cuslines and DIPY do; otherwise the series is interpolated and evaluated at every step"));
+  Argument interpolate =
+      choice("interpolate",
+             "between voxels of csd, opdt, csa or --sh: harmonics, the series being evaluated at every step, or "
+             "amplitudes, sampled once on the sphere and clipped at zero, as cuslines, DIPY and Trekker do",
+             {"harmonics", "amplitudes"});
+  interpolate.default_note = default_by_getter("interpolate");
+  list.push_back(std::move(interpolate));
+  list.push_back(flag("amplitudes", "the same as --interpolate amplitudes"));
   list.push_back(choice("field-precision",
                         "how the numbers of amplitudes and spherical harmonics are stored: half rounds them once and "
                         "takes half of the memory, with the same result on every device",
@@ -208,6 +212,10 @@ void add_tracking_arguments(std::vector<Argument>& list) {
                   .default_note = default_by_getter("pmf-threshold-absolute")});
   list.push_back(
       whole("max-directions", "initial directions per seed, the strongest; all (at most 32) unless given", 1, 32));
+  list.push_back(choice("start",
+                        "initial directions of a seed: its peaks, or one that is drawn in proportion to the amplitudes "
+                        "there, as Trekker and iFOD do; prob, ptt, det and closest",
+                        {"peaks", "drawn"}, "peaks"));
   list.push_back(file("directions", "initial direction of each seed, one x y z per line, in the axes of --seed-space"));
   list.push_back(flag("one-sided", "track along the initial direction only"));
   list.push_back(
@@ -228,19 +236,29 @@ void add_tracking_arguments(std::vector<Argument>& list) {
              "the cone (cuslines)",
              {"no-peak", "no-peak-or-angle"}, "no-peak"));
   list.push_back(flag("boot-seed", "boot: resample at the seed, too"));
-  list.push_back(millimetres("ptt-probe-length", "ptt: length of the probe; two smallest voxel edges unless given"));
+  list.push_back(millimetres("ptt-probe-length", "ptt: length of the probe", "0.25vox"));
   list.push_back(millimetres("ptt-probe-radius", "ptt: radius of the circle of probes", "0"));
-  list.push_back(whole("ptt-probe-quality", "ptt: points along a probe, its beginning counted", 2, 64, "7"));
+  list.push_back(whole("ptt-probe-quality", "ptt: points along a probe, its beginning counted", 2, 64, "4"));
   list.push_back(whole("ptt-probe-count", "ptt: probes on the circle", 1, 64, "1"));
   list.push_back({.name = "ptt-exponent",
                   .type = ArgumentType::real,
                   .help = "ptt: support is the mean amplitude along the probe to this power",
                   .range = {.minimum = 0, .above = true},
                   .default_text = "1"});
-  list.push_back(millimetres("ptt-min-radius", "ptt: smallest radius of curvature; from step and angle unless given"));
-  list.push_back(flag("ptt-weak-links", "ptt: amplitudes below the threshold along the probe do not end it"));
+  list.push_back(
+      millimetres("ptt-min-radius",
+                  "ptt: smallest radius of curvature; 0: that on which a step turns by --max-angle, which is "
+                  "meant, too, where --max-angle is given and this is not",
+                  "0.5vox"));
+  list.push_back(choice("ptt-weak", "ptt: amplitudes below the threshold along a probe count, or end it",
+                        {"count", "end"}, "count"));
+  list.push_back(flag("ptt-weak-links", "the same as --ptt-weak count"));
   list.push_back(whole("ptt-tries", "ptt: candidates per internal step", 1, 65535, "1000"));
-  list.push_back(whole("ptt-substeps", "ptt: arcs per step; 1 as DIPY, 20 as cuslines", 1, 1000, "1"));
+  list.push_back(whole("ptt-bound-interval",
+                       "ptt: arcs from one estimate of the largest support, by which candidates are accepted, to the "
+                       "next",
+                       1, 1000, "10"));
+  list.push_back(whole("ptt-substeps", "ptt: arcs per step; 1 as DIPY, 20 as Trekker and cuslines", 1, 1000, "10"));
 }
 
 void add_seed_arguments(std::vector<Argument>& list) {

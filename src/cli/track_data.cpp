@@ -73,7 +73,7 @@ Result<FieldFileRequest> image_request(const ParsedArguments& arguments, Getter 
     }
   }
   if (arguments.given("tensor-order")) request.tensor_order = arguments.text("tensor-order");
-  request.amplitudes = arguments.flag("amplitudes") || arguments.flag("full-sphere");
+  CGL_TRY_ASSIGN(request.amplitudes, interpolates_amplitudes(arguments));
   return request;
 }
 

@@ -22,13 +22,14 @@ struct GetterDefault {
 };
 
 // clang-format off
-constexpr std::array<GetterDefault, 5> getter_defaults = {{
+constexpr std::array<GetterDefault, 6> getter_defaults = {{
     //                          boot    prob    ptt     det     closest tensor
     {"step-size",              {"0.5",  "0.5",  "0.5",  "0.5",  "0.5",  "0.5"}},
     {"max-angle",              {"60",   "60",   "60",   "60",   "60",   "60"}},
     {"fa-threshold",           {"0.1",  "0.1",  "0.1",  "0.1",  "0.1",  "0.1"}},
-    {"pmf-threshold",          {"0.1",  "0.1",  "0.1",  "0.1",  "0.1",  "0.1"}},
-    {"pmf-threshold-absolute", {"0",    "0",    "0",    "0",    "0",    "0"}},
+    {"pmf-threshold",          {"0.1",  "0.1",  "0",    "0.1",  "0.1",  "0.1"}},
+    {"pmf-threshold-absolute", {"0",    "0",    "0.1",  "0",    "0",    "0"}},
+    {"interpolate", {"harmonics", "harmonics", "amplitudes", "harmonics", "harmonics", "harmonics"}},
 }};
 // clang-format on
 
@@ -60,7 +61,7 @@ const std::vector<PresetRow>& preset_rows() {
        Getter::prob,
        {{"sphere", "repulsion724"},
         {"sh-order", "4"},
-        {"amplitudes", ""},
+        {"interpolate", "amplitudes"},
         {"step-size", "0.5"},
         {"max-angle", "60"},
         {"fa-threshold", "0.1"},
@@ -72,7 +73,7 @@ const std::vector<PresetRow>& preset_rows() {
        Getter::ptt,
        {{"sphere", "repulsion724"},
         {"sh-order", "4"},
-        {"amplitudes", ""},
+        {"interpolate", "amplitudes"},
         {"step-size", "0.5"},
         {"max-angle", "60"},
         {"fa-threshold", "0.1"},
@@ -88,7 +89,8 @@ const std::vector<PresetRow>& preset_rows() {
         {"ptt-min-radius", "0.25vox"},
         {"ptt-exponent", "1"},
         {"ptt-tries", "1024"},
-        {"ptt-weak-links", ""}}},
+        {"ptt-bound-interval", "1"},
+        {"ptt-weak", "count"}}},
       {"dipy",
        Getter::boot,
        {{"sphere", "repulsion724"},
@@ -121,8 +123,11 @@ const std::vector<PresetRow>& preset_rows() {
         {"ptt-probe-quality", "7"},
         {"ptt-probe-count", "1"},
         {"ptt-probe-radius", "0"},
+        {"ptt-min-radius", "0"},
         {"ptt-exponent", "1"},
-        {"ptt-tries", "100"}}},
+        {"ptt-tries", "100"},
+        {"ptt-bound-interval", "1"},
+        {"ptt-weak", "end"}}},
       {"dipy",
        Getter::det,
        {{"sphere", "repulsion724"},
@@ -178,11 +183,12 @@ const std::vector<PresetRow>& preset_rows() {
         {"ptt-min-radius", "0.5vox"},
         {"ptt-exponent", "1"},
         {"ptt-tries", "1000"},
-        {"ptt-weak-links", ""},
+        {"ptt-bound-interval", "1"},
+        {"ptt-weak", "count"},
         {"pmf-threshold", "0"},
         {"pmf-threshold-absolute", "0.05"},
-        {"max-directions", "1"},
-        {"amplitudes", ""}}},
+        {"start", "drawn"},
+        {"interpolate", "amplitudes"}}},
   };
   return rows;
 }
@@ -306,7 +312,12 @@ std::vector<OptionValue> values_under_rules(int rules) {
   // Sidecars of the first rules have no number. Their options hold every value that was a default then; what stands
   // here are the options that came since.
   if (rules < 2) {
-    values.insert(values.end(), {{"ptt-probe-length", "2vox"},
+    values.insert(values.end(), {{"interpolate", "harmonics"},
+                                 {"start", "peaks"},
+                                 {"ptt-probe-length", "2vox"},
+                                 {"ptt-min-radius", "0"},
+                                 {"ptt-weak", "end"},
+                                 {"ptt-bound-interval", "1"},
                                  {"second-half", "initial-direction"},
                                  {"stop-rule", "trilinear"},
                                  {"amplitude-cutoff", "0"},

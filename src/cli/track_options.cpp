@@ -14,7 +14,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A choice that has a flag as another name for one of its values.
+Result<bool> chosen(const ParsedArguments& arguments, const char* flag, const char* choice, std::string_view value) {
+  const bool by_choice = arguments.text(choice) == value;
+  if (!arguments.given(choice)) return by_choice || arguments.flag(flag);
+  if (arguments.given(flag) && !by_choice) {
+    return fail(ErrorKind::invalid_argument, "--{} and --{} {} contradict each other; give one", flag, choice,
+                arguments.text(choice));
+  }
+  return by_choice;
+}
+
 }  // namespace
+
+Result<bool> interpolates_amplitudes(const ParsedArguments& arguments) {
+  CGL_TRY_ASSIGN(const bool amplitudes, chosen(arguments, "amplitudes", "interpolate", "amplitudes"));
+  return amplitudes || arguments.flag("full-sphere");
+}
 
 Result<fs::path> tracking_output(const ParsedArguments& arguments) {
   if (arguments.given("out") && arguments.given("output-prefix")) {
@@ -42,6 +58,7 @@ Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Gette
   options.relative_peak_threshold = arguments.real("relative-peak-threshold");
   options.min_separation_deg = arguments.real("min-separation-angle");
   options.max_directions = arguments.has("max-directions") ? whole("max-directions") : 0;
+  options.draw_start = arguments.text("start") == "drawn";
   options.angular_weight = arguments.real("angular-weight");
   options.one_sided = arguments.flag("one-sided");
   options.second_half =
@@ -52,19 +69,28 @@ Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Gette
   options.boot_retry =
       arguments.text("boot-retry") == "no-peak-or-angle" ? BootRetry::no_peak_or_angle : BootRetry::no_peak;
   options.boot_seed = arguments.flag("boot-seed");
-  options.ptt_probe_length_mm = arguments.has("ptt-probe-length") ? length("ptt-probe-length") : 0;
+  options.ptt_probe_length_mm = length("ptt-probe-length");
   options.ptt_probe_radius_mm = length("ptt-probe-radius");
   options.ptt_probe_quality = whole("ptt-probe-quality");
   options.ptt_probe_count = whole("ptt-probe-count");
   options.ptt_exponent = arguments.real("ptt-exponent");
-  options.ptt_min_radius_mm = arguments.has("ptt-min-radius") ? length("ptt-min-radius") : 0;
-  options.ptt_weak_links = arguments.flag("ptt-weak-links");
+  const bool radius_by_angle = arguments.given("max-angle") && !arguments.given("ptt-min-radius");
+  options.ptt_min_radius_mm = radius_by_angle ? 0 : length("ptt-min-radius");
+  CGL_TRY_ASSIGN(options.ptt_weak_links, chosen(arguments, "ptt-weak-links", "ptt-weak", "count"));
   options.ptt_tries = whole("ptt-tries");
+  options.ptt_bound_interval = whole("ptt-bound-interval");
   options.ptt_substeps = whole("ptt-substeps");
   options.random_key = arguments.key("seed");
   CGL_TRY(parse_signal_floor(arguments.text("min-signal")));  // a field from a file does not ask for it
   if (options.rk4 && getter != Getter::tensor) {
     return fail(ErrorKind::invalid_argument, "--rk4: accepted with --dg tensor, not {}", getter_name(getter));
+  }
+  const bool by_amplitudes = getter != Getter::boot && getter != Getter::tensor && !arguments.given("peaks");
+  if (options.draw_start && !by_amplitudes) {
+    return fail(ErrorKind::invalid_argument,
+                "--start drawn: accepted with prob, ptt, det and closest on amplitudes or harmonics; there are none "
+                "with {}",
+                arguments.given("peaks") ? "--peaks" : fmt::format("--dg {}", getter_name(getter)));
   }
   if (arguments.given("stop-threshold") && arguments.given("fa-threshold")) {
     return fail(ErrorKind::invalid_argument, "--stop-threshold and --fa-threshold are the same; give one");
@@ -116,7 +142,7 @@ Result<FieldRequest> field_request(const ParsedArguments& arguments, FieldModel 
   CGL_TRY_ASSIGN(request.min_signal, parse_signal_floor(arguments.text("min-signal")));
   if (arguments.given("shell")) request.shell = arguments.real("shell");
   CGL_TRY_ASSIGN(request.response_box, response_box(arguments));
-  request.amplitudes = arguments.flag("amplitudes") || arguments.flag("full-sphere");
+  CGL_TRY_ASSIGN(request.amplitudes, interpolates_amplitudes(arguments));
   request.stop_threshold = options.stop_threshold;
   request.reach_voxels = plan.reach_voxels;
   return request;

@@ -30,6 +30,9 @@ namespace cingulum {
 [[nodiscard]] Result<FieldRequest> field_request(const ParsedArguments& arguments, FieldModel model,
                                                  const TrackingOptions& options, const TrackingPlan& plan);
 
+// Whether amplitudes are interpolated between voxels instead of harmonics.
+[[nodiscard]] Result<bool> interpolates_amplitudes(const ParsedArguments& arguments);
+
 [[nodiscard]] Result<Sphere> tracking_sphere(const ParsedArguments& arguments);
 
 [[nodiscard]] double stop_threshold(const ParsedArguments& arguments);

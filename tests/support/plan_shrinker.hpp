@@ -34,6 +34,7 @@ void for_each_option(Visit&& visit) {
   visit("relative_peak_threshold", &Options::relative_peak_threshold);
   visit("min_separation_deg", &Options::min_separation_deg);
   visit("max_directions", &Options::max_directions);
+  visit("draw_start", &Options::draw_start);
   visit("angular_weight", &Options::angular_weight);
   visit("one_sided", &Options::one_sided);
   visit("second_half", &Options::second_half);
@@ -51,6 +52,7 @@ void for_each_option(Visit&& visit) {
   visit("ptt_min_radius_mm", &Options::ptt_min_radius_mm);
   visit("ptt_weak_links", &Options::ptt_weak_links);
   visit("ptt_tries", &Options::ptt_tries);
+  visit("ptt_bound_interval", &Options::ptt_bound_interval);
   visit("ptt_substeps", &Options::ptt_substeps);
   visit("random_key", &Options::random_key);
 }

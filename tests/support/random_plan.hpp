@@ -357,11 +357,12 @@ class RecipeMaker {
     options.max_length_mm = chance(4) ? real(3, 20) : 100;
     options.stop_threshold = chance(4) ? real(-0.1, 0.5) : 0.1;
     if (options.stop_threshold < 0) options.stop_threshold = 0;
-    if (chance(3)) options.relative_threshold = real(0, 0.6);
+    if (chance(3)) options.relative_threshold = chance(3) ? 0 : real(0, 0.6);
     if (chance(5)) options.absolute_threshold = real(0, 0.2);
     if (chance(3)) options.relative_peak_threshold = real(0, 0.9);
     if (chance(3)) options.min_separation_deg = real(5, 80);
     if (chance(3)) options.max_directions = 1 + below(4);
+    options.draw_start = chance(4);
     if (chance(4)) options.angular_weight = real(0, 1);
     options.one_sided = chance(6);
     options.refine = !chance(3);
@@ -380,6 +381,7 @@ class RecipeMaker {
     if (chance(4)) options.ptt_min_radius_mm = real(0.5, 5);
     options.ptt_weak_links = chance(2);
     options.ptt_tries = chance(8) ? 1000 : 1 + below(150);
+    if (chance(2)) options.ptt_bound_interval = 1 + below(6);
     if (chance(4)) options.ptt_substeps = 1 + below(4);
     if (options.getter == Getter::ptt) options.max_length_mm = std::min(options.max_length_mm, 40.0);
     options.random_key = (static_cast<std::uint64_t>(generator_()) << 32) | generator_();

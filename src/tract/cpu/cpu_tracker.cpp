@@ -18,11 +18,6 @@ namespace {
 // Few enough that the last groups end together, enough that taking one costs nothing.
 constexpr std::size_t seeds_per_group = 16;
 
-// How many halves a thread has under way: enough that the records of one arrive while the others take a step, few
-// enough that what each has read stays in the fast caches of the core until its next turn.
-constexpr std::uint32_t halves_in_turn = 2;
-static_assert(halves_in_turn <= most_halves_in_turn);
-
 // What one group of seeds gave, streamline after streamline.
 struct GroupResult {
   struct Line {
@@ -38,10 +33,10 @@ struct GroupResult {
 };
 
 struct Workspace {
-  Workspace(const TrackingInput& input)
+  Workspace(const TrackingInput& input, std::uint32_t halves)
       : slab(input),
         directions(3 * most_initial_directions),
-        points(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps} * halves_in_turn)) {}
+        points(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps} * halves)) {}
 
   SlabMemory slab;
   std::vector<float> directions;
@@ -131,7 +126,7 @@ class CpuTracker final : public Tracker {
         return workspace;
       }
     }
-    return std::make_unique<Workspace>(input_);
+    return std::make_unique<Workspace>(input_, kernels_.halves_at_once(input_));
   }
 
   // The lines that begin at a seed.
@@ -158,8 +153,8 @@ class CpuTracker final : public Tracker {
 
   void track_lines(std::vector<OpenLine>& lines, Workspace& workspace, GroupResult& result, Counts& counts) const {
     std::vector<float> points;  // of halves, one after another
-    HalfWalk walks[halves_in_turn];
-    OpenLine* line_of_walk[halves_in_turn] = {};
+    HalfWalk walks[most_halves_in_turn];
+    OpenLine* line_of_walk[most_halves_in_turn] = {};
     // Job 2i is the half against the direction of line i, job 2i + 1 the one along it.
     const std::size_t jobs = 2 * lines.size();
     std::size_t next_job = 0;
@@ -176,7 +171,8 @@ class CpuTracker final : public Tracker {
       return true;
     };
     std::uint32_t under_way = 0;
-    while (under_way < halves_in_turn &&
+    const std::uint32_t at_once = kernels_.halves_at_once(input_);
+    while (under_way < at_once &&
            begin_next(walks[under_way], line_of_walk[under_way],
                       workspace.points.get() + 3 * std::size_t{input_.plan.max_steps} * under_way)) {
       ++under_way;

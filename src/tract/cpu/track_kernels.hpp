@@ -23,6 +23,7 @@ struct CpuKernels {
   void (*begin_half)(const TrackingInput& input, std::uint32_t seed, std::uint32_t direction_index, std::uint32_t half,
                      const float* position, const float* ahead, float* points, HalfWalk& walk);
   std::uint32_t (*advance_halves)(const TrackingInput& input, const Slab& slab, HalfWalk* walks, std::uint32_t count);
+  std::uint32_t (*halves_at_once)(const TrackingInput& input);  // how many it is best given
   // One step from a fixed point, for tests of distributions and for the bench: reads the record at `position` and
   // writes the direction; false where there is none.
   bool (*next_direction)(const TrackingInput& input, const Slab& slab, std::uint32_t seed, std::uint32_t step,

@@ -98,6 +98,7 @@ CGL_HD inline void run_halves_in_brick(const TrackingInput& input, const Slab& s
       walk.kept = before.kept;
       walk.position = before.position;
       walk.frame = before.frame;
+      walk.bound = before.bound;
       points = PausingPoints<Lanes, Machine>::resume(store, before);
     }
     HalfEnd end = walk_half<Lanes, StepsFromField>(input, slab, BrickBounds{brick.low, brick.high}, points, walk);
@@ -111,7 +112,8 @@ CGL_HD inline void run_halves_in_brick(const TrackingInput& input, const Slab& s
                                  points.paged.first,
                                  points.paged.last,
                                  walk.position,
-                                 walk.frame};
+                                 walk.frame,
+                                 walk.bound};
     const std::uint32_t z = numerics::float_bits(walk.position.z);
     list.halves[half_number] = {end.reason == paused_half ? z : end.points, end.steps, end.reason, points.paged.first};
     // No half after this one would find a page.

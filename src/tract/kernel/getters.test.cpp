@@ -776,8 +776,9 @@ TEST(Ptt, draws_curvatures_in_proportion_to_their_support) {
     constexpr std::uint32_t draws = 30000;
     kernel::read_record<Lanes>(bench.input, bench.slab(), position);
     for (std::uint32_t i = 0; i < draws; ++i) {
+      float bound = 0;
       const kernel::Curvature drawn = kernel::draw_curvature<Lanes>(
-          bench.input, bench.slab(), {i, numerics::DrawPurpose::step, 0, 0, 3, 0}, position, frame);
+          bench.input, bench.slab(), {i, numerics::DrawPurpose::step, 0, 0, 3, 0}, position, frame, bound);
       ASSERT_TRUE(drawn.found);
       const double k1 = static_cast<double>(drawn.k1), k2 = static_cast<double>(drawn.k2);
       const double ring = (k1 * k1 + k2 * k2) / (limit * limit) * rings;
@@ -886,8 +887,9 @@ TEST(Ptt, finds_an_arc_with_default_options_though_few_of_the_disc_have_support)
     kernel::read_record<Lanes>(bench.input, bench.slab(), position);
     int count = 0;
     for (std::uint32_t i = 0; i < 200; ++i) {
+      float bound = 0;
       count += kernel::draw_curvature<Lanes>(bench.input, bench.slab(), {i, numerics::DrawPurpose::step, 0, 0, 1, 0},
-                                             position, frame)
+                                             position, frame, bound)
                        .found
                    ? 1
                    : 0;

@@ -112,6 +112,7 @@ struct PausedHalf {
   std::uint32_t last_page;
   numerics::Vec3 position;
   numerics::Frame frame;
+  float bound;
 };
 
 // Where only a brick of the field is on the device: halves pause at z below `low` and from `high` on.

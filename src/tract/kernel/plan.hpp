@@ -41,6 +41,7 @@ struct TrackingPlan {
   float relative_peak_threshold;
   float cos_min_separation;
   std::uint32_t max_directions;  // at most this many initial directions; never 0
+  std::uint32_t draws_start;     // one initial direction per seed, drawn by the amplitudes there, instead of its peaks
   float angular_weight;
   std::uint32_t one_sided;
   std::uint32_t turns_back;  // the second half starts against the first step of the first; ptt's halves share a tangent
@@ -60,6 +61,7 @@ struct TrackingPlan {
   float ptt_max_curvature;  // per mm
   std::uint32_t ptt_weak_links;
   std::uint32_t ptt_tries;
+  std::uint32_t ptt_bound_interval;  // arcs from one estimate of the rejection bound to the next
   std::uint32_t ptt_substeps;
   float ptt_arc_mm;            // step_mm / ptt_substeps
   std::uint32_t reach_voxels;  // records that a streamline reads lie this far, along each axis, from one that passes

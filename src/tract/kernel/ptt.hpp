@@ -14,6 +14,11 @@
 // bound, the first accepted of at most ptt_tries. The bound is the largest support of the 32 points of the disc that
 // DiscView has, times bound_margin: with it, rejection gives the wanted distribution wherever no support exceeds the
 // bound, and cuts the excess off elsewhere (getters.test.cpp measures the distribution).
+//
+// The bound is estimated at every ptt_bound_interval-th arc of a half and carried along in between, raised to the
+// support of an accepted pair that exceeds it. Where none of the first tries_on_trust pairs is accepted under a carried
+// bound, it is estimated at once, and the further pairs are tried under the new one: where amplitudes fall, and where
+// the half ends, an old bound would refuse all of them.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +41,9 @@
 namespace cingulum::kernel {
 
 inline constexpr float bound_margin = 1.1f;
+// Candidates under a bound that was carried along. As many as a warp has lanes: a whole number of groups on each
+// device.
+inline constexpr std::uint32_t tries_on_trust = numerics::lane_count;
 inline constexpr float two_pi = 0x1.921fb6p+2f;
 // Of slab.probe, numbers per lane. On a warp odd, so that its lanes read from different banks.
 template <class Group>
@@ -222,18 +230,27 @@ struct ProbeStart {
   float threshold;  // below it an amplitude is weak
 };
 
+// The same where each lane has its own.
+template <class Group>
+struct LaneProbeStart {
+  numerics::LaneVec3<Group> position;
+  numerics::LaneFrame<Group> frame;
+  typename Group::Float amplitude;
+  float threshold;
+};
+
 // The supports of each lane's curvatures; zero for lanes that are not `alive`.
 CGL_HD_GENERIC
 template <class Group>
-CGL_HD inline typename Group::Float supports(const TrackingInput& input, const Slab& slab, const ProbeStart& start,
-                                             const typename Group::Float& k1, const typename Group::Float& k2,
-                                             typename Group::Mask alive) {
+CGL_HD inline typename Group::Float supports(const TrackingInput& input, const Slab& slab,
+                                             const LaneProbeStart<Group>& start, const typename Group::Float& k1,
+                                             const typename Group::Float& k2, typename Group::Mask alive) {
   using Float = typename Group::Float;
   const TrackingPlan& plan = input.plan;
   const numerics::LaneArc<Group> arc = numerics::lane_arc<Group>(k1, k2, plan.ptt_probe_step_mm);
-  numerics::LaneFrame<Group> frame = numerics::spread<Group>(start.frame);
-  numerics::LaneVec3<Group> position = numerics::spread<Group>(start.position);
-  Float sum = Group::broadcast(start.amplitude);
+  numerics::LaneFrame<Group> frame = start.frame;
+  numerics::LaneVec3<Group> position = start.position;
+  Float sum = start.amplitude;
   for (std::uint32_t q = 1; q < plan.ptt_probe_quality; ++q) {
     const numerics::LaneFrameStep<Group> next = numerics::lane_propagate<Group>(frame, arc);
     frame = next.frame;
@@ -257,11 +274,33 @@ CGL_HD inline typename Group::Float supports(const TrackingInput& input, const S
   return Group::select(alive, mean, Group::broadcast(0.0f));
 }
 
+CGL_HD_GENERIC
+template <class Group>
+CGL_HD inline typename Group::Float supports(const TrackingInput& input, const Slab& slab, const ProbeStart& start,
+                                             const typename Group::Float& k1, const typename Group::Float& k2,
+                                             typename Group::Mask alive) {
+  return supports<Group>(
+      input, slab,
+      LaneProbeStart<Group>{numerics::spread<Group>(start.position), numerics::spread<Group>(start.frame),
+                            Group::broadcast(start.amplitude), start.threshold},
+      k1, k2, alive);
+}
+
 struct Curvature {
   bool found;
   float k1;
   float k2;
 };
+
+// Whether the bound is carried along to the arc that follows on `arcs` others of its half.
+CGL_HD constexpr bool carries_bound(const TrackingPlan& plan, std::uint32_t arcs) {
+  return arcs % plan.ptt_bound_interval != 0u;
+}
+
+// Whether no amplitude over the whole sphere is needed to tell which are weak.
+CGL_HD constexpr bool threshold_is_absolute(const TrackingPlan& plan) {
+  return plan.relative_threshold == 0.0f;
+}
 
 // A pair per lane, uniform in the disc, and the height at which each is tried.
 template <class Group>
@@ -270,17 +309,13 @@ struct Candidates {
   typename Group::Mask allowed;          // among the first ptt_tries
 };
 
-// Attempts first, first + 1, ...
+// By the counter of each lane.
 CGL_HD_GENERIC
 template <class Group>
-CGL_HD inline Candidates<Group> draw_candidates(const TrackingPlan& plan, const numerics::PhiloxBlock& words,
-                                                std::uint32_t first) {
+CGL_HD inline Candidates<Group> candidates_of(const TrackingPlan& plan, const numerics::LaneBlocks<Group>& counters,
+                                              const typename Group::Mask& allowed) {
   using Float = typename Group::Float;
-  const typename Group::Word attempt = Group::add(Group::slots_of_row(0u), Group::broadcast(first));
-  const numerics::LaneBlocks<Group> draws =
-      numerics::lane_philox4x32_10<Group>({{Group::broadcast(words.word[0]), Group::broadcast(words.word[1]),
-                                            Group::broadcast(words.word[2]), Group::template shift_left<16>(attempt)}},
-                                          plan.key.low, plan.key.high);
+  const numerics::LaneBlocks<Group> draws = numerics::lane_philox4x32_10<Group>(counters, plan.key.low, plan.key.high);
   const auto uniform = [&](int i) {
     return Group::multiply(Group::float_of_integer(Group::template shift_right<8>(draws.word[i])),
                            Group::broadcast(0x1p-24f));
@@ -288,8 +323,19 @@ CGL_HD inline Candidates<Group> draw_candidates(const TrackingPlan& plan, const 
   const Float radius = Group::multiply(Group::broadcast(plan.ptt_max_curvature), Group::square_root(uniform(0)));
   const numerics::LaneSineCosine<Group> angle =
       numerics::lane_sine_cosine<Group>(Group::multiply(Group::broadcast(two_pi), uniform(1)));
-  return {Group::multiply(radius, angle.cosine), Group::multiply(radius, angle.sine), uniform(2),
-          Group::less(attempt, Group::broadcast(plan.ptt_tries))};
+  return {Group::multiply(radius, angle.cosine), Group::multiply(radius, angle.sine), uniform(2), allowed};
+}
+
+// Attempts first, first + 1, ... of which those below `end` are allowed.
+CGL_HD_GENERIC
+template <class Group>
+CGL_HD inline Candidates<Group> draw_candidates(const TrackingPlan& plan, const numerics::PhiloxBlock& words,
+                                                std::uint32_t first, std::uint32_t end) {
+  const typename Group::Word attempt = Group::add(Group::slots_of_row(0u), Group::broadcast(first));
+  return candidates_of<Group>(plan,
+                              {{Group::broadcast(words.word[0]), Group::broadcast(words.word[1]),
+                                Group::broadcast(words.word[2]), Group::template shift_left<16>(attempt)}},
+                              Group::less(attempt, Group::broadcast(end)));
 }
 
 // Bits of the lanes that are accepted. `bound` has the margin in it.
@@ -301,16 +347,19 @@ CGL_HD inline std::uint32_t accepted_lanes(const Candidates<Group>& candidates, 
       candidates.allowed, Group::greater(support, Group::multiply(candidates.height, Group::broadcast(bound)))));
 }
 
-// The pair for one internal step; the record at `position` lies in the slab.
+// The pair for one internal step; the record at `position` lies in the slab unless the threshold is absolute. `bound`
+// is that of the arc before, and becomes that of this one.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline Curvature draw_curvature(const TrackingInput& input, const Slab& slab,
                                        const numerics::DrawCounter& counter, numerics::Vec3 position,
-                                       const numerics::Frame& frame) {
+                                       const numerics::Frame& frame, float& bound, std::uint32_t refused = 0) {
   using Group = typename Lanes::Narrow;
   using Float = typename Group::Float;
   const TrackingPlan& plan = input.plan;
-  ProbeStart start{position, frame, 0.0f, fill_amplitudes<Lanes>(input, slab, nullptr)};
+  const float threshold =
+      threshold_is_absolute(plan) ? plan.absolute_threshold : fill_amplitudes<Lanes>(input, slab, nullptr);
+  ProbeStart start{position, frame, 0.0f, threshold};
   typename Group::Mask strong;
   const Float here = probe_amplitudes<Group>(input, slab, numerics::spread<Group>(position),
                                              numerics::spread<Group>(frame), start.threshold, strong);
@@ -320,12 +369,29 @@ CGL_HD inline Curvature draw_curvature(const TrackingInput& input, const Slab& s
   const typename Lanes::Float limit = Lanes::broadcast(plan.ptt_max_curvature);
   const typename Lanes::Float disc_k1 = Lanes::multiply(Lanes::load(input.disc.k1), limit);
   const typename Lanes::Float disc_k2 = Lanes::multiply(Lanes::load(input.disc.k2), limit);
-  const auto taken = [](const Candidates<Group>& candidates, std::uint32_t accepted) -> Curvature {
+  const auto taken = [&](const Candidates<Group>& candidates, const Float& support,
+                         std::uint32_t accepted) -> Curvature {
     const std::uint32_t lane = numerics::lowest_set_bit(accepted);
+    const float its_support = Group::get(support, lane);
+    bound = its_support > bound ? its_support : bound;
     return {true, Group::get(candidates.k1, lane), Group::get(candidates.k2, lane)};
   };
+  // Of attempts [first, end) the first that is accepted.
+  const auto try_candidates = [&](std::uint32_t first, std::uint32_t end) -> Curvature {
+    for (; first < end; first += Group::width) {
+      const Candidates<Group> candidates = draw_candidates<Group>(plan, words, first, end);
+      const Float support = supports<Group>(input, slab, start, candidates.k1, candidates.k2, candidates.allowed);
+      const std::uint32_t accepted = accepted_lanes<Group>(candidates, support, bound);
+      if (accepted != 0u) return taken(candidates, support, accepted);
+    }
+    return {false, 0.0f, 0.0f};
+  };
   std::uint32_t tried = 0;
-  float bound = 0.0f;
+  if (carries_bound(plan, counter.step)) {
+    const Curvature trusted = try_candidates(refused, tries_on_trust);
+    if (trusted.found) return trusted;
+    tried = tries_on_trust;
+  }
   if constexpr (Lanes::serial) {
     // The disc and the first candidates at once: what one register waits for, the others fill.
     using Probes = typename Lanes::Probes;
@@ -333,32 +399,26 @@ CGL_HD inline Curvature draw_curvature(const TrackingInput& input, const Slab& s
     alignas(64) float k1[Probes::width];
     alignas(64) float k2[Probes::width];
     alignas(64) float support[Probes::width];
-    const Candidates<Group> candidates = draw_candidates<Group>(plan, words, 0u);
+    const Candidates<Group> candidates = draw_candidates<Group>(plan, words, tried, plan.ptt_tries);
     Lanes::store(k1, disc_k1);
     Lanes::store(k2, disc_k2);
     Group::store(k1 + numerics::lane_count, candidates.k1);
     Group::store(k2 + numerics::lane_count, candidates.k2);
     const typename Probes::Mask alive =
-        Probes::less(Probes::slots_of_row(0u), Probes::broadcast(numerics::lane_count + plan.ptt_tries));
+        Probes::less(Probes::slots_of_row(0u), Probes::broadcast(numerics::lane_count + plan.ptt_tries - tried));
     Probes::store(support, supports<Probes>(input, slab, start, Probes::load(k1), Probes::load(k2), alive));
     bound = fold_greatest<Lanes>(Lanes::load(support)) * bound_margin;
     if (!(bound > 0.0f)) return {false, 0.0f, 0.0f};
-    const std::uint32_t accepted =
-        accepted_lanes<Group>(candidates, Group::load(support + numerics::lane_count), bound);
-    if (accepted != 0u) return taken(candidates, accepted);
-    tried = Group::width;
+    const Float of_candidates = Group::load(support + numerics::lane_count);
+    const std::uint32_t accepted = accepted_lanes<Group>(candidates, of_candidates, bound);
+    if (accepted != 0u) return taken(candidates, of_candidates, accepted);
+    tried += Group::width;
   } else {
     bound = fold_greatest<Lanes>(supports<Lanes>(input, slab, start, disc_k1, disc_k2, Lanes::mask_of_bits(~0u))) *
             bound_margin;
     if (!(bound > 0.0f)) return {false, 0.0f, 0.0f};
   }
-  for (std::uint32_t first = tried; first < plan.ptt_tries; first += Group::width) {
-    const Candidates<Group> candidates = draw_candidates<Group>(plan, words, first);
-    const Float support = supports<Group>(input, slab, start, candidates.k1, candidates.k2, candidates.allowed);
-    const std::uint32_t accepted = accepted_lanes<Group>(candidates, support, bound);
-    if (accepted != 0u) return taken(candidates, accepted);
-  }
-  return {false, 0.0f, 0.0f};
+  return try_candidates(tried, plan.ptt_tries);
 }
 
 // The frame at the seed: the tangent is the initial direction, the normal turned about it at random.

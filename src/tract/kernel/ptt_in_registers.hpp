@@ -1,9 +1,10 @@
 // ptt on amplitudes for 32 threads that run together (a warp), the same draws as ptt.hpp: every sum, product and
 // comparison on which a result depends is there, too. What differs is who does what when. A thread follows one probe;
-// when its probe ends, weak or whole, it takes the next candidate. The points of the disc come first, and no candidate,
-// which starts with them or later, is whole before they are. Candidates are made 32 at a time and lie in the slab until
-// taken. The first that is accepted, in the order of the attempts, is the result: once one is, only those before it are
-// followed further. A warp has several streamlines, so that few threads idle at the end of a step.
+// when its probe ends, weak or whole, it takes the next candidate. The points of the disc come first, or, where the
+// bound is carried along, after the candidates that it serves; no candidate that starts with them or later is whole
+// before they are. Candidates are made 32 at a time and lie in the slab until taken. The first that is accepted, in the
+// order of the attempts, is the result: once one is, only those before it are followed further. A warp has several
+// streamlines, so that few threads idle at the end of a step.
 //
 // Steps on the way that need no exact arithmetic: the cell of NearestView, whose list has the nearest slot on either
 // side of its border; 1 / root(x) near one, which inverse_root.hpp has in integers; and which slots cannot have the
@@ -158,11 +159,14 @@ CGL_HD inline ProbePoint read_probe_point(const TrackingInput& input, numerics::
     const FourFloats* const corners = corners_of(input, number);
     point.stop_value = interpolated(corners, field.channels, weights);
     point.here = interpolated(corners, nearest_slot<true>(input, tangent), weights);
-    point.threshold = threshold_below(input.plan, greatest_amplitude<Warp>(input, number, weights));
+    point.threshold = threshold_is_absolute(input.plan)
+                          ? input.plan.absolute_threshold
+                          : threshold_below(input.plan, greatest_amplitude<Warp>(input, number, weights));
   } else {
     const CellRecords records = cell_records(input, cell);
     float best = 0.0f;
-    for (std::uint32_t first = 4u * Warp::lane_index(); first < field.channels; first += 4u * Warp::width) {
+    const std::uint32_t asked = threshold_is_absolute(input.plan) ? 0u : field.channels;
+    for (std::uint32_t first = 4u * Warp::lane_index(); first < asked; first += 4u * Warp::width) {
       const char* const column = one_address(field.records + first);
       FourFloats value[8];
       CGL_UNROLL
@@ -198,13 +202,15 @@ struct alignas(16) ProbeWalk {
 struct alignas(16) ProbeStep {
   float here;
   float threshold;
-  std::uint32_t best_of_disc;  // the bits of a support
-  std::uint32_t end;           // probes from here on do not count
-  float k1, k2;                // of probe `end`
-  std::uint32_t accepted;      // whether it is there
+  std::uint32_t best_of_disc;   // the bits of a support
+  std::uint32_t end;            // probes from here on do not count
+  float k1, k2, support;        // of probe `end`
+  std::uint32_t accepted;       // whether it is there
+  float bound;                  // of the arc before
+  std::uint32_t first_of_disc;  // the number of the disc's first probe; those before it are tried under `bound`
 };
 inline constexpr std::uint32_t probe_step_place = 20;
-inline constexpr std::uint32_t probe_walk_words = 28;
+inline constexpr std::uint32_t probe_walk_words = 32;
 static_assert(sizeof(ProbeWalk) <= probe_step_place * sizeof(float) &&
               sizeof(ProbeStep) <= (probe_walk_words - probe_step_place) * sizeof(float));
 
@@ -244,14 +250,22 @@ CGL_HD inline bool keep_probe_point(const PageStore& store, numerics::Vec3 posit
   return true;
 }
 
-// The move along `curvature`, and to the next half where one ends; with `begins` to a half at once. False when there
-// are none left.
+// What the step, whose candidate was accepted, leaves to the next: HalfWalk::bound.
+CGL_HD inline float bound_after(const ProbeStep& step) {
+  const float bound =
+      step.end < step.first_of_disc ? step.bound : numerics::bits_float(step.best_of_disc) * bound_margin;
+  return step.support > bound ? step.support : bound;
+}
+
+// The move along the curvature that `step` has found, and to the next half where one ends; with `begins` to a half at
+// once. False when there are none left.
 CGL_HD_GENERIC
 template <class Warp, class Machine>
 CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& seeds, const HalfList& list,
-                                    const PageStore& store, bool begins, const Curvature& curvature, ProbeWalk& shared,
-                                    ProbeStep& step) {
+                                    const PageStore& store, bool begins, ProbeWalk& shared, ProbeStep& step) {
   const TrackingPlan& plan = input.plan;
+  const Curvature curvature{!begins && step.accepted != 0u, step.k1, step.k2};
+  const float bound = curvature.found ? bound_after(step) : 0.0f;
   ProbeWalk walk = shared;
   numerics::Vec3 position;
   numerics::LaneFrame<Warp> frame;
@@ -290,13 +304,15 @@ CGL_HD inline bool next_probe_start(const TrackingInput& input, const SeedList& 
           },
           [&](std::uint32_t, numerics::Vec3 kept) { return keep_probe_point<Warp, Machine>(store, kept, walk); });
       if (reason == code_of(EndReason::none)) {
+        const std::uint32_t first_of_disc = carries_bound(plan, walk.moves) ? tries_on_trust : 0u;
         walk.moves = walk.moves + 1u;
         if (plan.ptt_weak_links != 0u || point.here >= point.threshold) {
           Warp::barrier();
           walk.start = packed_start(position, frame);
           if (Warp::lane_index() == 0u) {
             shared = walk;
-            step = {point.here, point.threshold, 0u, numerics::lane_count + plan.ptt_tries, 0.0f, 0.0f, 0u};
+            step = {point.here, point.threshold, 0u,           numerics::lane_count + plan.ptt_tries, 0.0f, 0.0f, 0.0f,
+                    0u,         bound,           first_of_disc};
           }
           Warp::barrier();
           return true;
@@ -317,7 +333,8 @@ template <class Warp, class Machine, std::uint32_t walks>
 CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, std::uint32_t slab,
                                     const SeedList& seeds, const HalfList& list, const PageStore& store) {
   constexpr std::uint32_t threads = Warp::width / walks;  // of one streamline
-  // Probes are numbered: first the points of the disc, then the attempts.
+  // Probes are numbered: the points of the disc, then the attempts; where the bound is carried along the first attempts
+  // stand before the disc.
   constexpr std::uint32_t disc = numerics::lane_count;
   constexpr std::int32_t idle_probe = -1;
   const TrackingPlan& plan = input.plan;
@@ -349,11 +366,14 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
   Probe<Warp> probe{};
   probe.points = idle_probe;
   // The same for all threads of a streamline.
+  bool begun = false;  // its first half
   float threshold = 0.0f;
-  std::uint32_t taken = 0;        // probes that threads have or had
-  std::uint32_t made = 0;         // probes with arcs; 0 before the first half
-  std::uint32_t end = 0;          // ProbeStep::end
-  std::uint32_t until_bound = 0;  // points until the last of the disc is whole
+  std::uint32_t taken = 0;          // probes that threads have or had
+  std::uint32_t made = 0;           // probes with arcs
+  std::uint32_t end = 0;            // ProbeStep::end
+  std::uint32_t first_of_disc = 0;  // ProbeStep::first_of_disc
+  std::uint32_t until_bound = 0;    // points until the last of the disc is whole
+  const auto is_of_disc = [&](std::uint32_t number) { return number - first_of_disc < disc; };
   for (;;) {
     for (;;) {
       // Threads without a probe take one.
@@ -363,7 +383,7 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
       const std::uint32_t rank = numerics::bit_count(idle & below);
       if (probe.points < 0 && rank < left) {
         probe.number = taken + rank;
-        const ProbeArc* const from = probe.number < disc ? disc_arcs : own_arcs;
+        const ProbeArc* const from = is_of_disc(probe.number) ? disc_arcs : own_arcs;
         const ProbeArc* const arc = from + probe.number % numerics::lane_count;
         probe.turn = arc->turn;
         draw = arc->draw;
@@ -372,8 +392,10 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
         probe.points = points;
       }
       const std::uint32_t wanted = numerics::bit_count(idle);
-      if (taken < disc && taken + wanted >= disc) until_bound = static_cast<std::uint32_t>(points);
-      taken = taken + (wanted < left ? wanted : left);
+      const std::uint32_t taken_now = taken + (wanted < left ? wanted : left);
+      const std::uint32_t disc_end = first_of_disc + disc;
+      if (taken < disc_end && taken_now >= disc_end) until_bound = static_cast<std::uint32_t>(points);
+      taken = taken_now;
       // What remains idle needs candidates, or the streamline has all that it needs.
       const bool needs = wanted > left && (made < end || (left == 0u && idle == own_bits));
       const std::uint32_t needing = Warp::ballot(needs);
@@ -381,29 +403,31 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
       const std::uint32_t first = numerics::lowest_set_bit(needing);
       const std::uint32_t which = first / threads;
       if ((Warp::ballot(made < end) & (1u << first)) != 0u) {
-        // Candidates, 32 at a time by all threads.
+        // Candidates, 32 at a time by all threads. Those before the disc make it follow: its arcs are there.
         const ProbeWalk& walk = *walk_of(which);
-        const std::uint32_t attempt = Warp::get(made, first) - disc;
+        const std::uint32_t its_made = Warp::get(made, first);
+        const std::uint32_t attempt = its_made == 0u ? 0u : its_made - disc;
         Warp::barrier();
         const Candidates<Warp> candidates =
-            draw_candidates<Warp>(plan, {{walk.seed, walk.stream, walk.moves - 1u, 0u}}, attempt);
+            draw_candidates<Warp>(plan, {{walk.seed, walk.stream, walk.moves - 1u, 0u}}, attempt, plan.ptt_tries);
         arcs_of(which)[Warp::lane_index()] = {probe_turn<Warp>(candidates.k1, candidates.k2, plan.ptt_probe_step_mm),
                                               {candidates.k1, candidates.k2, candidates.height}};
-        if (own == which) made = made + numerics::lane_count;
+        if (own == which) made = made + (made == 0u ? tries_on_trust + disc : numerics::lane_count);
         Warp::barrier();
         continue;
       }
       // The step is drawn.
       ProbeStep& its_step = *step_of(which);
-      const bool starts = Warp::get(made, first) == 0u;
-      const Curvature curvature{!starts && its_step.accepted != 0u, its_step.k1, its_step.k2};
+      const bool starts = (Warp::ballot(begun) & (1u << first)) == 0u;
       const bool goes_on =
-          next_probe_start<Warp, Machine>(input, seeds, list, store, starts, curvature, *walk_of(which), its_step);
+          next_probe_start<Warp, Machine>(input, seeds, list, store, starts, *walk_of(which), its_step);
       if (own == which) {
         if (!goes_on) own_bits = 0u;
+        begun = goes_on;
         threshold = its_step.threshold;
+        first_of_disc = its_step.first_of_disc;
         taken = 0u;
-        made = goes_on ? disc : 0u;
+        made = goes_on && first_of_disc == 0u ? disc : 0u;
         end = goes_on ? disc + plan.ptt_tries : 0u;
         until_bound = 0u;
       }
@@ -421,25 +445,27 @@ CGL_HD inline void run_probe_halves(const TrackingInput& input, float* memory, s
     if (!Warp::any(whole || until_bound == 0u)) continue;
     const float mean = probe.sum * share;
     const float support = whole && mean >= threshold && mean > 0.0f ? mean : 0.0f;
-    const bool of_disc = probe.number < disc;
+    const bool of_disc = is_of_disc(probe.number);
     if (of_disc && support > 0.0f) Warp::raise(step.best_of_disc, numerics::float_bits(support));
     if (whole) probe.points = idle_probe;
     Warp::barrier();
-    // A candidate is never whole before the last point of the disc, which was taken before it.
-    const float bound = numerics::bits_float(step.best_of_disc) * bound_margin;
+    // A candidate behind the disc is never whole before its last point, which was taken before it.
+    const float bound =
+        probe.number < first_of_disc ? step.bound : numerics::bits_float(step.best_of_disc) * bound_margin;
     const bool passes = !of_disc && bound > 0.0f && support > draw.height * bound;
     if (!Warp::any(passes || until_bound == 0u)) continue;
     // The first in the order of attempts counts.
     if (passes) Warp::lower(step.end, probe.number);
-    if (until_bound == 0u && step.best_of_disc == 0u) step.end = disc;
+    if (until_bound == 0u && step.best_of_disc == 0u) Warp::lower(step.end, first_of_disc + disc);
     Warp::barrier();
     if (passes && step.end == probe.number) {
       step.k1 = draw.k1;
       step.k2 = draw.k2;
+      step.support = support;
       step.accepted = 1u;
     }
-    if (made != 0u) end = step.end;
-    if (!of_disc && probe.number >= end) probe.points = idle_probe;
+    if (begun) end = step.end;
+    if (probe.number >= end) probe.points = idle_probe;
     Warp::barrier();
   }
 }

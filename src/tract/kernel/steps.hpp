@@ -18,9 +18,10 @@ namespace cingulum::kernel {
 CGL_HD_GENERIC
 template <class Lanes, class Steps>
 CGL_HD inline bool move(const TrackingInput& input, const Slab& slab, typename Steps::template Held<Lanes>& held,
-                        const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame) {
+                        const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame,
+                        float& bound) {
   if constexpr (requires { typename Steps::Moves; }) {
-    return Steps::template move<Lanes>(input, slab, held, counter, position, frame);
+    return Steps::template move<Lanes>(input, slab, held, counter, position, frame, bound);
   } else {
     return follow(input.plan, Steps::template step<Lanes>(input, slab, held, counter, position, frame.tangent),
                   position, frame);
@@ -42,16 +43,32 @@ struct ReadingSteps {
   }
 };
 
+// Whether a step of ptt asks the record for nothing but the stopping value.
+CGL_HD inline bool reads_along_probes_alone(const TrackingInput& input) {
+  return static_cast<Getter>(input.plan.getter) == Getter::ptt && threshold_is_absolute(input.plan);
+}
+
 // By the getter of the plan.
 struct AnySteps : ReadingSteps {
   using Moves = void;
 
   CGL_HD_GENERIC
   template <class Lanes>
+  static CGL_HD float read(const TrackingInput& input, const Slab& slab, numerics::Vec3 position, Held<Lanes>& held) {
+    if (reads_along_probes_alone(input)) {
+      return interpolate_channel(corners_at(input.field, input.plan.size, position), input.field.channels);
+    }
+    return ReadingSteps::read<Lanes>(input, slab, position, held);
+  }
+
+  // `bound` is HalfWalk's.
+  CGL_HD_GENERIC
+  template <class Lanes>
   static CGL_HD bool move(const TrackingInput& input, const Slab& slab, const Held<Lanes>&,
-                          const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame) {
+                          const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame,
+                          float& bound) {
     if (static_cast<Getter>(input.plan.getter) == Getter::ptt) {
-      return follow(input.plan, draw_curvature<Lanes>(input, slab, counter, position, frame), position, frame);
+      return follow(input.plan, draw_curvature<Lanes>(input, slab, counter, position, frame, bound), position, frame);
     }
     return follow(input.plan, next_step<Lanes>(input, slab, counter, position, frame.tangent), position, frame);
   }
@@ -76,19 +93,22 @@ struct StepsFromCorners {
   template <class Lanes>
   static CGL_HD float read(const TrackingInput& input, const Slab& slab, numerics::Vec3 position,
                            const Held<Lanes>& held) {
-    if (interpolates_in_step(input)) return interpolate_channel(held.corners, input.field.channels);
+    if (interpolates_in_step(input) || reads_along_probes_alone(input)) {
+      return interpolate_channel(held.corners, input.field.channels);
+    }
     return read_record<Lanes>(input, slab, position, held.corners, held.expected);
   }
 
   CGL_HD_GENERIC
   template <class Lanes>
   static CGL_HD bool move(const TrackingInput& input, const Slab& slab, const Held<Lanes>& held,
-                          const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame) {
+                          const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame,
+                          float& bound) {
     if (interpolates_in_step(input)) {
       const Step next = prob_step_at<Lanes>(input, slab, held.corners, held.expected, counter, frame.tangent);
       return follow(input.plan, next, position, frame);
     }
-    return AnySteps::move<Lanes>(input, slab, {}, counter, position, frame);
+    return AnySteps::move<Lanes>(input, slab, {}, counter, position, frame, bound);
   }
 };
 
@@ -113,8 +133,9 @@ struct StepsFromField {
   CGL_HD_GENERIC
   template <class Lanes>
   static CGL_HD bool move(const TrackingInput& input, const Slab& slab, const Held<Lanes>& held,
-                          const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame) {
-    return StepsFromCorners::move<Lanes>(input, slab, {held.corners, held.expected}, counter, position, frame);
+                          const numerics::DrawCounter& counter, numerics::Vec3& position, numerics::Frame& frame,
+                          float& bound) {
+    return StepsFromCorners::move<Lanes>(input, slab, {held.corners, held.expected}, counter, position, frame, bound);
   }
 };
 

@@ -15,6 +15,7 @@
 #include "tract/kernel/boot.hpp"
 #include "tract/kernel/closest.hpp"
 #include "tract/kernel/det.hpp"
+#include "tract/kernel/drawn_start.hpp"
 #include "tract/kernel/find_peaks.hpp"
 #include "tract/kernel/prob.hpp"
 #include "tract/kernel/ptt.hpp"
@@ -119,6 +120,12 @@ CGL_HD inline InitialDirections find_initial_directions(const TrackingInput& inp
     count = sample_peaks<Lanes>(input, slab, counter, input.plan.boot_seed != 0u, nullptr, limit);
   } else {
     apply_threshold<Lanes>(input.sphere, slab, fill_amplitudes<Lanes>(input, slab, nullptr));
+    if (input.plan.draws_start != 0u) {
+      const std::uint32_t slot = draw_start_slot<Lanes>(input, slab, seed);
+      if (slot == numerics::no_slot) return {0u, 0u};
+      write(0u, slot_direction(input.sphere, slot));
+      return {1u, 0u};
+    }
     count = find_peaks<Lanes>(input, slab, limit);
   }
   for (std::uint32_t i = 0; i < count; ++i) write(i, slot_direction(input.sphere, slab.peaks[i]));

@@ -141,6 +141,7 @@ struct HalfWalk {
   numerics::Frame frame;  // its tangent is where the streamline heads; the rest is ptt's
   float* points;          // where there is an array for them
   HalfEnd end;            // of halves that take turns, once it has ended
+  float bound = 0.0f;     // ptt: of the rejection, as the last arc left it
 };
 
 struct InitialDirections {

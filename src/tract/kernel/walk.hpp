@@ -103,7 +103,7 @@ CGL_HD inline std::uint32_t walk_on(const TrackingInput& input, const Slab& slab
       walk.seed, numerics::DrawPurpose::step, walk.direction_index, turns ? 0u : walk.half, turns ? 0u : walk.moves,
       0u};
   walk.moves = walk.moves + 1u;
-  const bool moved = move<Lanes, Steps>(input, slab, held, counter, walk.position, walk.frame);
+  const bool moved = move<Lanes, Steps>(input, slab, held, counter, walk.position, walk.frame, walk.bound);
   if (turns) {
     walk.position = seed_position;
     walk.frame.tangent = -walk.frame.tangent;

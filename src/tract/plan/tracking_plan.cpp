@@ -6,6 +6,7 @@
 
 #include "base/edit_distance.hpp"
 #include "numerics/elementary64.hpp"
+#include "tract/kernel/ptt.hpp"
 
 namespace cingulum {
 namespace {
@@ -76,6 +77,7 @@ Status check_options(const TrackingOptions& options) {
   CGL_TRY(check("ptt_exponent", options.ptt_exponent, {.minimum = 0, .maximum = 64, .above_minimum = true}));
   CGL_TRY(check("ptt_min_radius", options.ptt_min_radius_mm, {.minimum = 0, .maximum = 1e6, .unit = "mm"}));
   CGL_TRY(check("ptt_tries", options.ptt_tries, {.minimum = 1, .maximum = 65535}));
+  CGL_TRY(check("ptt_bound_interval", options.ptt_bound_interval, {.minimum = 1, .maximum = 1000}));
   return check("ptt_substeps", options.ptt_substeps, {.minimum = 1, .maximum = 1000});
 }
 
@@ -170,6 +172,7 @@ Result<TrackingPlan> make_tracking_plan(const TrackingOptions& options, const Im
   plan.relative_peak_threshold = static_cast<float>(options.relative_peak_threshold);
   plan.cos_min_separation = static_cast<float>(numerics::cosine(radians(options.min_separation_deg)));
   plan.max_directions = options.max_directions == 0 ? most_initial_directions : options.max_directions;
+  plan.draws_start = options.draw_start ? 1 : 0;
   plan.angular_weight = static_cast<float>(options.angular_weight);
   plan.one_sided = options.one_sided ? 1 : 0;
   plan.turns_back = options.second_half == SecondHalf::first_step && options.getter != Getter::ptt ? 1 : 0;
@@ -195,6 +198,8 @@ Result<TrackingPlan> make_tracking_plan(const TrackingOptions& options, const Im
   plan.ptt_max_curvature = static_cast<float>(1.0 / min_radius);
   plan.ptt_weak_links = options.ptt_weak_links ? 1 : 0;
   plan.ptt_tries = options.ptt_tries;
+  // With few candidates there are none to spend on a bound that may be too high.
+  plan.ptt_bound_interval = options.ptt_tries > kernel::tries_on_trust ? options.ptt_bound_interval : 1;
   plan.ptt_substeps = options.ptt_substeps;
   // Of float32, exactly rounded: the number that a kernel would compute.
   plan.ptt_arc_mm = plan.step_mm / static_cast<float>(plan.ptt_substeps);

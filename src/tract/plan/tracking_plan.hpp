@@ -36,7 +36,7 @@ enum class StopRule : std::uint32_t {
 
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);
 
-// As the user gave it; defaults are those of the command line.
+// As the user gave it. The command line has defaults of its own, by getter (cli/track_defaults.cpp).
 struct TrackingOptions {
   Getter getter = Getter::boot;
   double step_mm = 0;  // 0: half of the smallest voxel edge
@@ -50,6 +50,7 @@ struct TrackingOptions {
   double relative_peak_threshold = 0.25;
   double min_separation_deg = 45;
   std::uint32_t max_directions = 0;  // initial directions per seed, the strongest; 0: all
+  bool draw_start = false;           // one initial direction per seed, drawn by the amplitudes there
   double angular_weight = 0;         // w: amplitudes times (1 - w) + w |cos| to the direction of travel
   bool one_sided = false;
   SecondHalf second_half = SecondHalf::first_step;
@@ -66,7 +67,8 @@ struct TrackingOptions {
   double ptt_exponent = 1;
   double ptt_min_radius_mm = 0;  // 0: from step and angle
   bool ptt_weak_links = false;
-  std::uint32_t ptt_tries = 1000;  // at 60 degrees a probe of two edges has support on few hundredths of the disc
+  std::uint32_t ptt_tries = 1000;        // at 60 degrees a probe of two edges has support on few hundredths of the disc
+  std::uint32_t ptt_bound_interval = 1;  // arcs from one estimate of the rejection bound to the next
   std::uint32_t ptt_substeps = 1;
   std::uint64_t random_key = 0;
 };

@@ -6,7 +6,7 @@ fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   let threshold = fill_amplitudes(!ask.initial, ahead);
   if (ask.initial) {
     apply_threshold(threshold);
-    return initial_peaks(ask);
+    return initial_directions(ask);
   }
   var own = SlotMaximum(empty_slot_value, no_slot);
   for (var row = 0u; row < sphere_rows(); row++) {  // unrolled

@@ -1,24 +1,11 @@
-// Mirrors src/tract/kernel/prob.hpp: a direction drawn in proportion to its amplitude.
-
-// Every lane searches its own slots; the answer of the chosen lane counts.
-fn choose_own(lane_sum: f32, u: f32) -> u32 {
-  let choice = choose_lane(lane_sum, u);
-  if (!choice.found) {
-    return no_slot;
-  }
-  var search = SlotSearch(choice.reached, no_slot, no_slot);
-  for (var row = 0u; row < sphere_rows(); row++) {  // unrolled
-    search = consider_slot(search, 32u * row + lane_index, own_values[row], choice.threshold);
-  }
-  return lanes_get_word(select(search.last, search.chosen, search.chosen != no_slot), choice.lane);
-}
+// Mirrors src/tract/kernel/prob.hpp: a direction drawn in proportion to its amplitude (choose_own.wgsl).
 
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   let ahead = ask.frame.tangent;
   let threshold = fill_amplitudes(!ask.initial, ahead);
   if (ask.initial) {
     apply_threshold(threshold);
-    return initial_peaks(ask);
+    return initial_directions(ask);
   }
   var sum = 0.0;
   for (var row = 0u; row < sphere_rows(); row++) {  // unrolled

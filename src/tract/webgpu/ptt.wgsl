@@ -31,23 +31,26 @@ fn probe_amplitude(position: vec3<f32>, frame: Frame, threshold: f32) -> ProbeAm
   return ProbeAmplitude(sum, strong);
 }
 
-// The pair for one internal step. Round 0 is the disc, from which the bound comes; each further round tries 32 pairs.
-fn draw_curvature(counter: DrawCounter, position: vec3<f32>, frame: Frame, threshold: f32) -> Curvature {
+// The pair for one internal step. Of the rounds of 32 probes one is the disc, from which the bound comes, the others try 32
+// pairs each. The disc is the first, or, where the bound is carried along, the one after those that are tried on trust.
+fn draw_curvature(counter: DrawCounter, position: vec3<f32>, frame: Frame, threshold: f32, bound_before: f32) -> Curvature {
   let words = counter_words(counter, 0u);
   let weak_links = plan.ptt_weak_links != 0u;
+  let disc_round = select(0u, tries_on_trust / 32u, carries_bound(counter.step));
   var start_amplitude = 0.0;
-  var bound = 0.0;
+  var start_is_strong = true;
+  var bound = bound_before;
   for (var round = 0u; round <= (plan.ptt_tries + 31u) / 32u; round++) {
     var k1 = 0.0;
     var k2 = 0.0;
     var u = 0.0;
-    var alive = true;
-    if (round == 0u) {
+    var alive = start_is_strong;
+    if (round == disc_round) {
       k1 = mul(table_number(plan.at_disc_k1 + lane_index), plan.ptt_max_curvature);
       k2 = mul(table_number(plan.at_disc_k2 + lane_index), plan.ptt_max_curvature);
     } else {
-      let attempt = 32u * (round - 1u) + lane_index;
-      alive = attempt < plan.ptt_tries;
+      let attempt = 32u * select(round - 1u, round, round < disc_round) + lane_index;
+      alive = alive && attempt < plan.ptt_tries;
       let candidate = draw_candidate(words, attempt);
       k1 = candidate.k1;
       k2 = candidate.k2;
@@ -72,6 +75,7 @@ fn draw_curvature(counter: DrawCounter, position: vec3<f32>, frame: Frame, thres
         alive = weak_links || amplitude.strong;
         if (q == 0u) {
           start_amplitude = amplitude.value;
+          start_is_strong = alive;
         }
       }
     }
@@ -81,34 +85,38 @@ fn draw_curvature(counter: DrawCounter, position: vec3<f32>, frame: Frame, thres
       support = exponential(mul(plan.ptt_exponent, logarithm(support)));
     }
     support = select(0.0, support, alive);
-    if (round == 0u) {
-      bound = fold_greatest(support);
-      if (!(bound > 0.0)) {
+    if (round == disc_round) {
+      let greatest = fold_greatest(support);
+      if (!(greatest > 0.0)) {
         return no_curvature;
       }
-      bound = mul(bound, bound_margin);
+      bound = mul(greatest, bound_margin);
       continue;
     }
     let accepted = lanes_ballot(alive && support > mul(u, bound));
     if (accepted != 0u) {
       let lane = firstTrailingBit(accepted);
-      return Curvature(true, lanes_get(k1, lane), lanes_get(k2, lane));
+      return Curvature(true, lanes_get(k1, lane), lanes_get(k2, lane), greater_number(lanes_get(support, lane), bound));
     }
   }
   return no_curvature;
 }
 
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
-  let threshold = fill_amplitudes(false, ask.frame.tangent);
+  var threshold = plan.absolute_threshold;
+  if (ask.initial || plan.relative_threshold != 0.0) {
+    threshold = fill_amplitudes(false, ask.frame.tangent);
+  }
   if (ask.initial) {
     apply_threshold(threshold);
-    return initial_peaks(ask);
+    return initial_directions(ask);
   }
   let counter = DrawCounter(ask.seed, draw_purpose_step, ask.direction, ask.half, ask.step, 0u);
-  let curvature = draw_curvature(counter, ask.position, ask.frame, threshold);
+  let curvature = draw_curvature(counter, ask.position, ask.frame, threshold, carried_bound);
   if (!curvature.found) {
     return no_step(ask);
   }
+  carried_bound = curvature.bound;
   let next = propagate_frame(ask.frame, curvature.k1, curvature.k2, plan.ptt_arc_mm);
   let moved = vec3<f32>(ask.position.x + mul(next.displacement.x, plan.voxels_per_mm_x),
                         ask.position.y + mul(next.displacement.y, plan.voxels_per_mm_y),

@@ -4,9 +4,15 @@ struct Curvature {
   found: bool,
   k1: f32,
   k2: f32,
+  bound: f32,  // of this arc, for the next
 }
 
-const no_curvature = Curvature(false, 0.0, 0.0);
+const no_curvature = Curvature(false, 0.0, 0.0, 0.0);
+
+// Whether the bound is carried along to the arc that follows on `arcs` others of its half.
+fn carries_bound(arcs: u32) -> bool {
+  return arcs % plan.ptt_bound_interval != 0u;
+}
 
 struct Candidate {
   k1: f32,

@@ -1,7 +1,7 @@
 // Mirrors src/tract/kernel/ptt_in_registers.hpp: ptt on amplitudes of a hemisphere, a streamline per workgroup as in
 // track.wgsl. A lane follows one probe; when it ends, weak or whole, the lane takes the next candidate, which another lane
-// made: all lanes make 32 at a time. The points of the disc come first, one for each lane, and no candidate is whole before
-// they are. The first candidate that is accepted, in the order of the attempts, is the result: once one is, only those
+// made: all lanes make 32 at a time. The points of the disc come first, or, where the bound is carried along, after the
+// candidates that it serves, and no candidate that comes after them is whole before they are. The first candidate that is accepted, in the order of the attempts, is the result: once one is, only those
 // before it are followed.
 //
 // Equal to: ptt.wgsl with track.wgsl, and so to the CPU. Gain on an H200 through Vulkan (phantom `brain`, 100 000 seeds,
@@ -35,6 +35,8 @@ var<workgroup> made_k: array<vec2<f32>, 32>;
 struct StepStart {
   goes_on: bool,
   threshold: f32,
+  first_of_disc: u32,  // the number of the disc's first probe; those before it are tried under `bound`
+  bound: f32,          // of the arc before
 }
 
 fn stored_direction(state_at: u32, direction: u32) -> vec3<f32> {
@@ -62,6 +64,7 @@ fn keep_line(line: Streamline, page: Page, calls: u32, most_calls: u32, here: f3
     keep_vec3(line_tangent, line.frame.tangent);
     keep_vec3(line_normal, line.frame.normal);
     keep_vec3(line_binormal, line.frame.binormal);
+    line_words[line_bound] = bitcast<u32>(line.bound);
     line_words[kept_page] = page.page;
     line_words[kept_page + 1u] = page.first;
     line_words[kept_page + 2u] = page.count;
@@ -93,6 +96,7 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
                                   line.position.y + mul(next.displacement.y, plan.voxels_per_mm_y),
                                   line.position.z + mul(next.displacement.z, plan.voxels_per_mm_z));
         line.frame = next.frame;
+        line.bound = curvature.bound;
         line.phase = phase_moved;
       } else {
         reason = end_no_direction;
@@ -133,6 +137,8 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
         corners = probe_corners(line.position, cell);
         if (initial) {
           values_here.stop = read_point(&corners);
+        } else if (plan.relative_threshold == 0.0) {
+          values_here.stop = lanes_same(interpolate_channel(&corners, channels()));
         } else {
           values_here = read_values(&corners);
         }
@@ -147,8 +153,7 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
         if (plan.given_directions == 0u) {
           calls -= 1u;
           apply_threshold(fill_amplitudes(false, line.frame.tangent));
-          count = find_peaks(initial_limit());
-          keep_initial_peaks(count);
+          count = keep_initial_directions(plan.first_seed + line.seed);
           save_vec3(state_at + state_directions + 3u * lane_index, initial_direction);
         }
         storageBarrier();
@@ -166,7 +171,7 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
         let here = lanes_same(select(0.0, sum, sum > 0.0));
         if (plan.ptt_weak_links != 0u || here >= threshold) {
           keep_line(line, page, calls, most_calls, here);
-          return StepStart(true, threshold);
+          return StepStart(true, threshold, select(0u, tries_on_trust, carries_bound(line.steps)), line.bound);
         }
         line.steps += 1u;
         reason = end_no_direction;
@@ -175,7 +180,7 @@ fn next_step(state_at: u32, drawn: bool, curvature: Curvature) -> StepStart {
     end_half(&page, &line, reason);
   }
   leave_line(state_at, page, line);
-  return StepStart(false, 0.0);
+  return StepStart(false, 0.0, 0u, 0.0);
 }
 
 // What lane_propagate() needs; straight_arc as the first number of `a` where the curve is not bent.
@@ -206,6 +211,12 @@ fn move_probe(tangent: vec3<f32>, normal: vec3<f32>, arc: ProbeArc) -> ProbeMove
   let leaning = combine(tangent, -arc.b.x, normal, arc.b.z, binormal, arc.b.w);
   return ProbeMove(combine(tangent, arc.a.x, normal, arc.a.y, binormal, arc.a.z), ahead,
                    near_unit(leaning - scale_vec3(ahead, dot_vec3(ahead, leaning))));
+}
+
+// That of a point of the disc.
+fn disc_arc(point: u32) -> ProbeArc {
+  let at = plan.at_probe_arcs + 2u * point;
+  return ProbeArc(bitcast<vec4<f32>>(probe_tables[at]), bitcast<vec4<f32>>(probe_tables[at + 1u]));
 }
 
 // The 32 candidates from number `attempt` on, one by each lane.
@@ -248,21 +259,29 @@ fn track_seeds(workgroup: u32) {
     }
     drawn = true;
     let threshold = start.threshold;
-    // The disc first, a point for each lane.
+    let first_of_disc = start.first_of_disc;
+    // A probe for each lane: a point of the disc, or a candidate under the bound that was carried along.
     var number = lane_index;
-    let disc_at = plan.at_probe_arcs + 2u * lane_index;
-    var arc = ProbeArc(bitcast<vec4<f32>>(probe_tables[disc_at]), bitcast<vec4<f32>>(probe_tables[disc_at + 1u]));
+    var arc = disc_arc(lane_index);
     var height = 0.0;
     var k = vec2<f32>(0.0);
+    if (first_of_disc != 0u) {
+      make_candidates(0u);
+      arc = ProbeArc(made_a[lane_index], made_b[lane_index]);
+      height = made_heights[lane_index];
+      k = made_k[lane_index];
+    }
     var position = probe_start[0].xyz;
     var tangent = probe_start[1].xyz;
     var normal = probe_start[2].xyz;
     var sum = probe_start[0].w;
     var points = points_of_probe;  // still to go; 0 when whole, below when there is no probe
-    var taken = disc_points;       // probes that lanes have or had; those up to the next multiple of 32 are made
+    var taken = 32u;               // probes that lanes have or had; those up to the next multiple of 32 are made
     var end = disc_points + plan.ptt_tries;  // probes from here on do not count
-    var until_bound = points_of_probe;
-    var bound = 0.0;
+    var until_bound = select(points_of_probe, 0, first_of_disc != 0u);  // points until the last of the disc is whole
+    var of_disc_best = 0.0;
+    var bound = start.bound;
+    var found = false;
     loop {
       if (points > 0) {
         let next = move_probe(tangent, normal, arc);
@@ -276,21 +295,22 @@ fn track_seeds(workgroup: u32) {
         points = select(-1, points - 1, weak_links || value >= threshold);
       }
       until_bound -= 1;
-      // No candidate is whole before the disc, which started before it.
+      // No candidate behind the disc is whole before it.
       if (until_bound == 0 || lanes_ballot(points == 0) != 0u) {
         let mean = mul(sum, plan.ptt_inverse_quality);
         let support = select(0.0, mean, points == 0 && mean >= threshold && mean > 0.0);
-        let of_disc = number < disc_points;
+        let of_disc = number - first_of_disc < disc_points;
+        of_disc_best = greater_number(select(0.0, support, of_disc), of_disc_best);
         if (until_bound == 0) {
-          bound = mul(fold_greatest(select(0.0, support, of_disc)), bound_margin);
-          if (!(bound > 0.0)) {
-            break;
-          }
+          bound = mul(fold_greatest(of_disc_best), bound_margin);
+          end = select(min(end, first_of_disc + disc_points), end, bound > 0.0);
         }
-        // The first in the order of the attempts counts.
-        let passes = !of_disc && support > mul(height, bound);
+        // The first in the order of the attempts counts. Without support of the disc none behind it does.
+        let own_bound = select(bound, start.bound, number < first_of_disc);
+        let passes = !of_disc && number < end && support > mul(height, own_bound);
         if (lanes_ballot(passes) != 0u) {
-          end = min(end, least_of_lanes(select(no_probe, number, passes)));
+          end = least_of_lanes(select(no_probe, number, passes));
+          found = true;
         }
         if (points == 0 || number >= end) {
           points = -1;
@@ -300,7 +320,8 @@ fn track_seeds(workgroup: u32) {
       var idle = lanes_ballot(points < 0);
       if (countOneBits(idle) >= fewest_idle && taken < end) {
         loop {
-          if (taken % 32u == 0u) {
+          let next_of_disc = taken - first_of_disc < disc_points;
+          if (taken % 32u == 0u && !next_of_disc) {
             make_candidates(taken - disc_points);
           }
           let last = min((taken & ~31u) + 32u, end);
@@ -308,6 +329,9 @@ fn track_seeds(workgroup: u32) {
           if (points < 0 && wanted < last) {
             number = wanted;
             arc = ProbeArc(made_a[wanted % 32u], made_b[wanted % 32u]);
+            if (next_of_disc) {
+              arc = disc_arc(wanted % 32u);
+            }
             height = made_heights[wanted % 32u];
             k = made_k[wanted % 32u];
             position = probe_start[0].xyz;
@@ -317,6 +341,9 @@ fn track_seeds(workgroup: u32) {
             points = points_of_probe;
           }
           taken = min(taken + countOneBits(idle), last);
+          if (next_of_disc && taken == first_of_disc + disc_points) {
+            until_bound = points_of_probe;
+          }
           if (taken >= end || taken % 32u != 0u) {
             break;
           }
@@ -329,8 +356,10 @@ fn track_seeds(workgroup: u32) {
         break;
       }
     }
-    let chosen = lanes_ballot(bound > 0.0 && number == end);
+    let chosen = lanes_ballot(found && number == end);
     let lane = firstTrailingBit(chosen | 0x80000000u);
-    curvature = Curvature(chosen != 0u, lanes_get(k.x, lane), lanes_get(k.y, lane));
+    let support = mul(lanes_get(sum, lane), plan.ptt_inverse_quality);
+    curvature = Curvature(chosen != 0u, lanes_get(k.x, lane), lanes_get(k.y, lane),
+                          greater_number(support, select(bound, start.bound, end < first_of_disc)));
   }
 }

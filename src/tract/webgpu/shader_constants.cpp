@@ -7,6 +7,7 @@
 #include "device/shader_library.hpp"
 #include "numerics/lanes_portable.hpp"
 #include "tract/kernel/det.hpp"
+#include "tract/kernel/drawn_start.hpp"
 #include "tract/kernel/paged_half.hpp"
 #include "tract/kernel/plan.hpp"
 #include "tract/kernel/probe_tables.hpp"
@@ -30,6 +31,7 @@ std::string constants_of_half() {
   std::string text;
   const auto add = [&](std::string_view name, auto value) { text += wgsl_constant(name, value); };
   add("most_initial_directions", most_initial_directions);
+  add("start_draw", kernel::start_draw);
   add("no_page", kernel::no_page);
   add("end_none", code(EndReason::none));
   add("end_stop_map", code(EndReason::stop_map));
@@ -50,6 +52,7 @@ std::string constants_of_ptt() {
   const auto add = [&](std::string_view name, auto value) { text += wgsl_constant(name, value); };
   add("two_pi", kernel::two_pi);
   add("bound_margin", kernel::bound_margin);
+  add("tries_on_trust", kernel::tries_on_trust);
   add("disc_points", numerics::lane_count);
   add("packed_cells", kernel::packed_cells);
   add("packed_slot_bits", kernel::packed_slot_bits);
@@ -93,6 +96,7 @@ std::string constants_of_words() {
   add("line_position", word_at(offsetof(LineWords, position)));
   add("line_tangent", word_at(offsetof(LineWords, frame) + offsetof(numerics::Frame, tangent)));
   add("line_normal", word_at(offsetof(LineWords, frame) + offsetof(numerics::Frame, normal)));
+  add("line_bound", word_at(offsetof(LineWords, bound)));
   add("line_binormal", word_at(offsetof(LineWords, frame) + offsetof(numerics::Frame, binormal)));
   add("seed_words", seed_words);
   add("seed_position", word_at(offsetof(SeedWords, position)));

@@ -161,9 +161,10 @@ TEST(ShaderForm, the_files_of_every_getter_on_every_field_are_those_of_the_table
   const Field peaks = test::peak_field(test::grid(3, 3, 3), 2, [](Vec3d, Vec3d* list) { list[0] = axis; });
   const Field tensors = test::tensor_field(test::grid(3, 3, 3), [](Vec3d) { return axis; });
   const std::string common = "sphere.wgsl find_peaks.wgsl nearest_peak.wgsl ";
-  const std::string sf = common + "amplitudes_sf.wgsl amplitudes.wgsl initial_peaks.wgsl ";
-  const std::string sh =
-      common + "record.wgsl series_on_sphere.wgsl amplitudes_sh.wgsl amplitudes.wgsl initial_peaks.wgsl ";
+  const std::string sf = common + "amplitudes_sf.wgsl amplitudes.wgsl choose_own.wgsl initial_directions.wgsl ";
+  const std::string sh = common +
+                         "record.wgsl series_on_sphere.wgsl amplitudes_sh.wgsl amplitudes.wgsl choose_own.wgsl "
+                         "initial_directions.wgsl ";
   const std::string plain = "plain_half.wgsl ";
   EXPECT_EQ(files_of(input_of({.getter = Getter::prob}, on_sphere)), plain + sf + "prob.wgsl");
   EXPECT_EQ(files_of(input_of({.getter = Getter::prob}, of_series)), plain + sh + "prob.wgsl");

@@ -24,6 +24,7 @@ struct Streamline {
   seed_position: vec3<f32>,
   position: vec3<f32>,
   frame: Frame,
+  bound: f32,      // of ptt's rejection, as the last arc left it
 }
 
 struct Page {
@@ -33,6 +34,8 @@ struct Page {
 }
 
 var<workgroup> shared_words: array<u32, 32>;
+// The line's bound, for the getter to read and to leave.
+var<private> carried_bound: f32;
 
 // The words of all lanes, the same in all lanes. The load has a barrier on either side.
 fn lanes_all(own: u32) -> array<u32, 32> {
@@ -51,7 +54,8 @@ fn line_of_words(w: array<u32, 32>) -> Streamline {
                     vec3_of_words(w[line_position], w[line_position + 1u], w[line_position + 2u]),
                     Frame(vec3_of_words(w[line_tangent], w[line_tangent + 1u], w[line_tangent + 2u]),
                           vec3_of_words(w[line_normal], w[line_normal + 1u], w[line_normal + 2u]),
-                          vec3_of_words(w[line_binormal], w[line_binormal + 1u], w[line_binormal + 2u])));
+                          vec3_of_words(w[line_binormal], w[line_binormal + 1u], w[line_binormal + 2u])),
+                    bitcast<f32>(w[line_bound]));
 }
 
 fn save_vec3(at: u32, v: vec3<f32>) {
@@ -75,6 +79,7 @@ fn save_line(at: u32, line: Streamline) {
     save_vec3(at + line_tangent, line.frame.tangent);
     save_vec3(at + line_normal, line.frame.normal);
     save_vec3(at + line_binormal, line.frame.binormal);
+    work.words[at + line_bound] = bitcast<u32>(line.bound);
     if (line.phase != phase_free) {
       atomicAdd(&work.counters[counter_unfinished], 1u);
     }

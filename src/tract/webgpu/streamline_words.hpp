@@ -49,6 +49,7 @@ struct LineWords {
   numerics::Vec3 seed_position;
   numerics::Vec3 position;
   numerics::Frame frame;
+  float bound;  // of ptt's rejection, as the last arc left it
 };
 inline constexpr std::uint32_t line_words_used = sizeof(LineWords) / sizeof(std::uint32_t);
 inline constexpr std::uint32_t state_directions = 32;  // a word per lane before

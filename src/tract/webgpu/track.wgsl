@@ -59,6 +59,7 @@ fn track_seeds(workgroup: u32) {
     if (reason == end_none) {
       budget -= 1u;
       let initial = line.phase == phase_at_seed;
+      carried_bound = line.bound;
       let turning = line.phase == phase_turning;
       let next = answer(Ask(initial, plan.first_seed + line.seed, line.direction, select(line.half, 0u, turning),
                             line.steps, line.position, line.frame),
@@ -76,6 +77,7 @@ fn track_seeds(workgroup: u32) {
       if (next.count != 0u) {
         line.position = next.position;
         line.frame = next.frame;
+        line.bound = carried_bound;
         line.phase = phase_moved;
         continue;
       }

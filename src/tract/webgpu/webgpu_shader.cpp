@@ -266,7 +266,7 @@ std::vector<std::string_view> tracking_shader_files(const TrackingInput& input, 
   } else {
     add({"amplitudes_sf.wgsl"});
   }
-  add({"amplitudes.wgsl", "initial_peaks.wgsl"});
+  add({"amplitudes.wgsl", "choose_own.wgsl", "initial_directions.wgsl"});
   const bool refines = getter == Getter::det && series && input.plan.refine != 0u;
   switch (getter) {
     case Getter::prob: add({"prob.wgsl"}); break;
@@ -321,6 +321,7 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
       {"relative_peak_threshold", plan.relative_peak_threshold},
       {"cos_min_separation", plan.cos_min_separation},
       {"max_directions", plan.max_directions},
+      {"draws_start", plan.draws_start},
       {"angular_weight", plan.angular_weight},
       {"one_sided", plan.one_sided},
       {"turns_back", plan.turns_back},
@@ -340,6 +341,7 @@ std::vector<PlanNumber> plan_numbers(const DeviceTables& tables, const FieldPiec
       {"ptt_max_curvature", plan.ptt_max_curvature},
       {"ptt_weak_links", plan.ptt_weak_links},
       {"ptt_tries", plan.ptt_tries},
+      {"ptt_bound_interval", plan.ptt_bound_interval},
       {"ptt_arc_mm", plan.ptt_arc_mm},
       {"substeps", static_cast<Getter>(plan.getter) == Getter::ptt ? plan.ptt_substeps : 1u},
       {"key_low", plan.key.low},
