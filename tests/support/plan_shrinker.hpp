@@ -21,7 +21,7 @@ void for_each_option(Visit&& visit) {
   // As many names as members: an option that is added does not compile until it is listed below, too.
   [[maybe_unused]] const auto all = [](const Options& options) {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb,
-                                  cc, dd, ee] = options;
+                                  cc, dd, ee, ff, gg] = options;
   };
   visit("step_mm", &Options::step_mm);
   visit("max_angle_deg", &Options::max_angle_deg);
