@@ -136,7 +136,7 @@ inline std::uint32_t advance_together(const TrackingInput& input, const Slab& sl
       HalfWalk& walk = walks[i];
       ArrayPoints points{walk.points};
       const std::uint32_t reason = enter_point(
-          plan, walk.position, walk,
+          input, walk.position, walk,
           [&] { return interpolate_channel(corners_at(input.field, plan.size, walk.position), input.field.channels); },
           [&](std::uint32_t index, numerics::Vec3 position) { return points.keep(index, position); });
       if (reason != code_of(EndReason::none)) end_for(walk, reason);
