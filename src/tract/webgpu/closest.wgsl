@@ -3,11 +3,10 @@
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   let ahead = ask.frame.tangent;
   apply_threshold(fill_amplitudes(!ask.initial, ahead));
-  let count = find_peaks(select(most_initial_directions, initial_limit(), ask.initial));
   if (ask.initial) {
-    keep_initial_peaks(count);
-    return Answer(count, ask.position, ask.frame);
+    return initial_directions(ask);
   }
+  let count = find_peaks(most_initial_directions);
   if (count == 0u) {
     return no_step(ask);
   }
