@@ -376,49 +376,50 @@ CGL_HD inline Curvature draw_curvature(const TrackingInput& input, const Slab& s
     bound = its_support > bound ? its_support : bound;
     return {true, Group::get(candidates.k1, lane), Group::get(candidates.k2, lane)};
   };
-  // Of attempts [first, end) the first that is accepted.
-  const auto try_candidates = [&](std::uint32_t first, std::uint32_t end) -> Curvature {
-    for (; first < end; first += Group::width) {
-      const Candidates<Group> candidates = draw_candidates<Group>(plan, words, first, end);
+  // One loop for both bounds: a lambda that is called twice stays a function for nvcc, and then the input, of which it
+  // has the address, lies in the memory of every kernel that could call it (det from series ran at a third of its
+  // rate).
+  const bool carried = carries_bound(plan, counter.step);
+  std::uint32_t attempt = carried ? refused : 0u;
+  for (bool trusts = carried;; trusts = false) {
+    const std::uint32_t end = trusts ? tries_on_trust : plan.ptt_tries;
+    if (!trusts) {
+      if constexpr (Lanes::serial) {
+        // The disc and the first candidates at once: what one register waits for, the others fill.
+        using Probes = typename Lanes::Probes;
+        static_assert(Probes::width == numerics::lane_count + Group::width);
+        alignas(64) float k1[Probes::width];
+        alignas(64) float k2[Probes::width];
+        alignas(64) float support[Probes::width];
+        const Candidates<Group> candidates = draw_candidates<Group>(plan, words, attempt, end);
+        Lanes::store(k1, disc_k1);
+        Lanes::store(k2, disc_k2);
+        Group::store(k1 + numerics::lane_count, candidates.k1);
+        Group::store(k2 + numerics::lane_count, candidates.k2);
+        const typename Probes::Mask alive =
+            Probes::less(Probes::slots_of_row(0u), Probes::broadcast(numerics::lane_count + end - attempt));
+        Probes::store(support, supports<Probes>(input, slab, start, Probes::load(k1), Probes::load(k2), alive));
+        bound = fold_greatest<Lanes>(Lanes::load(support)) * bound_margin;
+        if (!(bound > 0.0f)) return {false, 0.0f, 0.0f};
+        const Float of_candidates = Group::load(support + numerics::lane_count);
+        const std::uint32_t accepted = accepted_lanes<Group>(candidates, of_candidates, bound);
+        if (accepted != 0u) return taken(candidates, of_candidates, accepted);
+        attempt = attempt + Group::width;
+      } else {
+        bound = fold_greatest<Lanes>(supports<Lanes>(input, slab, start, disc_k1, disc_k2, Lanes::mask_of_bits(~0u))) *
+                bound_margin;
+        if (!(bound > 0.0f)) return {false, 0.0f, 0.0f};
+      }
+    }
+    for (; attempt < end; attempt += Group::width) {
+      const Candidates<Group> candidates = draw_candidates<Group>(plan, words, attempt, end);
       const Float support = supports<Group>(input, slab, start, candidates.k1, candidates.k2, candidates.allowed);
       const std::uint32_t accepted = accepted_lanes<Group>(candidates, support, bound);
       if (accepted != 0u) return taken(candidates, support, accepted);
     }
-    return {false, 0.0f, 0.0f};
-  };
-  std::uint32_t tried = 0;
-  if (carries_bound(plan, counter.step)) {
-    const Curvature trusted = try_candidates(refused, tries_on_trust);
-    if (trusted.found) return trusted;
-    tried = tries_on_trust;
+    if (!trusts) return {false, 0.0f, 0.0f};
+    attempt = tries_on_trust;
   }
-  if constexpr (Lanes::serial) {
-    // The disc and the first candidates at once: what one register waits for, the others fill.
-    using Probes = typename Lanes::Probes;
-    static_assert(Probes::width == numerics::lane_count + Group::width);
-    alignas(64) float k1[Probes::width];
-    alignas(64) float k2[Probes::width];
-    alignas(64) float support[Probes::width];
-    const Candidates<Group> candidates = draw_candidates<Group>(plan, words, tried, plan.ptt_tries);
-    Lanes::store(k1, disc_k1);
-    Lanes::store(k2, disc_k2);
-    Group::store(k1 + numerics::lane_count, candidates.k1);
-    Group::store(k2 + numerics::lane_count, candidates.k2);
-    const typename Probes::Mask alive =
-        Probes::less(Probes::slots_of_row(0u), Probes::broadcast(numerics::lane_count + plan.ptt_tries - tried));
-    Probes::store(support, supports<Probes>(input, slab, start, Probes::load(k1), Probes::load(k2), alive));
-    bound = fold_greatest<Lanes>(Lanes::load(support)) * bound_margin;
-    if (!(bound > 0.0f)) return {false, 0.0f, 0.0f};
-    const Float of_candidates = Group::load(support + numerics::lane_count);
-    const std::uint32_t accepted = accepted_lanes<Group>(candidates, of_candidates, bound);
-    if (accepted != 0u) return taken(candidates, of_candidates, accepted);
-    tried += Group::width;
-  } else {
-    bound = fold_greatest<Lanes>(supports<Lanes>(input, slab, start, disc_k1, disc_k2, Lanes::mask_of_bits(~0u))) *
-            bound_margin;
-    if (!(bound > 0.0f)) return {false, 0.0f, 0.0f};
-  }
-  return try_candidates(tried, plan.ptt_tries);
 }
 
 // The frame at the seed: the tangent is the initial direction, the normal turned about it at random.
