@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""DIPY, MRtrix3 and cuslines, those that are there, on the data of bench_track and of `cingulum bench track --peers`: the
+"""DIPY, MRtrix3, Trekker and cuslines, those that are there, on the data of bench_track and of `cingulum bench track --peers`: the
 same function, seeds, mask, stopping map, step and angle.
 
     track.py sphere FOLDER                                  writes the directions of DIPY's default half sphere
@@ -10,7 +10,8 @@ Getters that are slow take the first seeds only; their number stands in the row.
 as ours does; how fast it is when they are given stands beside it. Where streamlines of one tool are longer than another's,
 whole runs do not compare: then the price of a step is the difference between runs of MANY and of FEW steps, in which
 beginning a streamline, reading files and starting the program cancel. With FEW = MANY this is left out, and so is what
-needs the bench's fixed points. cuslines computes on a GPU: its rate is that of wall time.
+needs the bench's fixed points. cuslines computes on a GPU: its rate is that of wall time. Trekker runs with its own defaults,
+20 arcs per point; how it compares with ours in millimetres is what bench/ptt_beside_trekker.py measures.
 """
 import json
 import pathlib
@@ -21,6 +22,24 @@ import sys
 import time
 
 import numpy as np
+
+
+TREKKER = """
+import resource, sys
+import nibabel as nib, numpy as np, Trekker
+fod, seeds, mask, threads, out = sys.argv[1:]
+tracker = Trekker.initialize(fod.encode())
+tracker.numberOfThreads(int(threads))
+tracker.seed_coordinates(np.loadtxt(seeds).tolist())
+tracker.pathway_stop_at_exit(mask.encode())
+seconds = lambda: sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+start = seconds()
+lines = tracker.run()
+took = seconds() - start
+lines = [np.asarray(line, dtype=np.float32).T for line in lines]
+nib.streamlines.save(nib.streamlines.Tractogram(lines, affine_to_rasmm=np.eye(4)), out)
+print("took", took)
+"""
 
 
 def processor_seconds():
@@ -210,12 +229,31 @@ class Peers:
                 getter, criterion, self.world[:few], self.affine, step_size=self.step, maxlen=500, minlen=2,
                 random_seed=1, max_cross=1))
 
+    def passing_voxels(self):
+        """A mask of the voxels where the stopping map passes, for tools that take a mask instead."""
+        path = self.folder / "passing.nii.gz"
+        passing = (self.fa > self.threshold) & self.mask
+        self.nib.save(self.nib.Nifti1Image(passing.astype(np.uint8), self.affine), str(path))
+        return path
+
+    def trekker(self):
+        if not self.wanted("Trekker ptt"):
+            return
+        import Trekker  # noqa: F401  # here or not; it prints as it runs, and so gets a process of its own
+
+        few = self.world[:1000]
+        np.savetxt(self.folder / "trekker-seeds.txt", few)
+        out, wall = self.folder / "trekker.tck", time.perf_counter()
+        said = subprocess.run(
+            [sys.executable, "-c", TREKKER, str(self.folder / "csd" / "fod.nii.gz"), str(self.folder / "trekker-seeds.txt"),
+             str(self.passing_voxels()), str(self.threads), str(out)], check=True, capture_output=True, text=True).stdout
+        lines = [np.asarray(line) for line in self.nib.streamlines.load(str(out)).streamlines]
+        self.add("Trekker ptt", lines, float(said.split("took")[-1]), time.perf_counter() - wall, self.threads, len(few))
+
     def mrtrix(self):
         if shutil.which("tckgen") is None:
             return
-        passing = (self.fa > self.threshold) & self.mask
-        mask = self.folder / "passing.nii.gz"
-        self.nib.save(self.nib.Nifti1Image(passing.astype(np.uint8), self.affine), str(mask))
+        mask = self.passing_voxels()
         for algorithm in ("SD_STREAM", "iFOD1"):
             name = f"MRtrix3 {algorithm}"
             if not self.wanted(name):
@@ -258,7 +296,7 @@ def main():
     only = sys.argv[9] if len(sys.argv) > 9 else ""
     seeds = int(sys.argv[10]) if len(sys.argv) > 10 else None
     peers = Peers(folder, threads, angle, threshold, steps, only, seeds)
-    for part in (peers.cuslines, peers.dipy, peers.mrtrix):
+    for part in (peers.cuslines, peers.dipy, peers.trekker, peers.mrtrix):
         try:
             part()
         except Exception as problem:  # what is not installed or fails is left out, the rest counts

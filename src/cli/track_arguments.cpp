@@ -204,7 +204,7 @@ void add_tracking_arguments(std::vector<Argument>& list) {
              "the cone (cuslines)",
              {"no-peak", "no-peak-or-angle"}, "no-peak"));
   list.push_back(flag("boot-seed", "boot: resample at the seed, too"));
-  list.push_back(millimetres("ptt-probe-length", "ptt: length of the probe", "0.25vox"));
+  list.push_back(millimetres("ptt-probe-length", "ptt: length of the probe", "0.4vox"));
   list.push_back(millimetres("ptt-probe-radius", "ptt: radius of the circle of probes", "0"));
   list.push_back(whole("ptt-probe-quality", "ptt: points along a probe, its beginning counted", 2, 64, "4"));
   list.push_back(whole("ptt-probe-count", "ptt: probes on the circle", 1, 64, "1"));
@@ -217,7 +217,7 @@ void add_tracking_arguments(std::vector<Argument>& list) {
       millimetres("ptt-min-radius",
                   "ptt: smallest radius of curvature; 0: that on which a step turns by --max-angle, which is "
                   "meant, too, where --max-angle is given and this is not",
-                  "0.5vox"));
+                  "0.8vox"));
   list.push_back(choice("ptt-weak", "ptt: amplitudes below the threshold along a probe count, or end it",
                         {"count", "end"}, "count"));
   list.push_back(flag("ptt-weak-links", "the same as --ptt-weak count"));
@@ -225,8 +225,8 @@ void add_tracking_arguments(std::vector<Argument>& list) {
   list.push_back(whole("ptt-bound-interval",
                        "ptt: arcs from one estimate of the largest support, by which candidates are accepted, to the "
                        "next",
-                       1, 1000, "10"));
-  list.push_back(whole("ptt-substeps", "ptt: arcs per step; 1 as DIPY, 20 as Trekker and cuslines", 1, 1000, "10"));
+                       1, 1000, "16"));
+  list.push_back(whole("ptt-substeps", "ptt: arcs per step; 1 as DIPY, 20 as Trekker and cuslines", 1, 1000, "8"));
 }
 
 void add_seed_arguments(std::vector<Argument>& list) {

@@ -1,6 +1,6 @@
-// Other programs beside ours in the benches of tracking: DIPY, MRtrix3 and cuslines, those that are there, on the same
-// data, seeds, step and angle, through the script of bench/peers, which is part of the library. Called by `cingulum
-// bench track --peers` and bench_track.
+// Other programs beside ours in the benches of tracking: DIPY, MRtrix3, Trekker and cuslines, those that are there, on
+// the same data, seeds, step and angle, through the script of bench/peers, which is part of the library. Called by
+// `cingulum bench track --peers` and bench_track.
 #pragma once
 
 #include <cstdint>

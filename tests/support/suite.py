@@ -10,6 +10,7 @@ Only the standard library is used: GPU machines run some of the scripts with wha
 """
 import collections
 import functools
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -36,6 +37,8 @@ def reason_against(thing):
         if not os.environ.get("CINGULUM_TEST_DATA"):
             return "CINGULUM_TEST_DATA is not set"
         return None if data_folder() else "CINGULUM_TEST_DATA names no folder"
+    if thing == "trekker":
+        return None if importlib.util.find_spec("Trekker") else "Trekker is not installed"
     programs = {"mrtrix": ("mrconvert", "MRtrix3"), "chromium": ("chromium", "Chromium")}
     program, name = programs[thing]
     return None if shutil.which(program) else f"{name} is not installed"

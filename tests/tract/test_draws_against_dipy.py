@@ -160,7 +160,7 @@ class Draws(unittest.TestCase):
               "--dg", "ptt", "--seed-file", self.folder / "seeds.txt", "--seed-space", "voxel", "--directions",
               self.folder / "directions.txt", "--one-sided", "--step-size", f"{step}mm", "--max-length", f"{step}mm",
               "--min-length", 0, "--max-angle", angle, "--ptt-probe-length", f"{probe}mm", "--ptt-weak-links",
-              "--pmf-threshold", 0, "--out", out)
+              "--ptt-probe-quality", 7, "--ptt-substeps", 1, "--pmf-threshold", 0, "--pmf-threshold-absolute", 0, "--out", out)
         ours = np.array([line[1].astype(float) - line[0] for line in read_lines(out) if len(line) == 2])
         # DIPY makes its random numbers from the place of the seed: places differ by less than they matter.
         theirs_count = count // 8

@@ -488,6 +488,41 @@ class EndsAndData(WithPhantom):
         self.assertEqual(len(read_lines(self.folder / "cus.trk")), sidecar["result"]["kept"])
         self.assertGreater(sidecar["result"]["kept"], 0)
 
+    def test_ptt_has_its_own_defaults_and_short_names(self):
+        def ptt(name, *words):
+            return track_json(*self.data, "--dg", "ptt", "--nseeds", 20, *words, "--out", self.folder / f"ptt-{name}.trx")
+
+        def same(first, second):
+            return (self.folder / first).read_bytes() == (self.folder / second).read_bytes()
+
+        plain = ptt("plain")
+        options = plain["arguments"]["options"]
+        for name, value in (("interpolate", "amplitudes"), ("pmf-threshold", "0"), ("pmf-threshold-absolute", "0.1"),
+                            ("start", "peaks"), ("ptt-weak", "count"), ("ptt-bound-interval", "16"),
+                            ("ptt-min-radius", "0.8vox"), ("ptt-probe-length", "0.4vox")):
+            self.assertEqual(options[name], value, name)
+        self.assertEqual(plain["field"]["kind"], "amplitudes")
+        ptt("flags", "--amplitudes", "--ptt-weak-links")
+        self.assertTrue(same("ptt-flags.trx", "ptt-plain.trx"))
+        # Where an angle is given it sets the radius: step / (2 sin(angle / 2)), 0.5 edge at 60 degrees.
+        ptt("angle", "--max-angle", 60)
+        ptt("radius", "--ptt-min-radius", "0.5vox")
+        self.assertTrue(same("ptt-angle.trx", "ptt-radius.trx"))
+        self.assertFalse(same("ptt-angle.trx", "ptt-plain.trx"))
+        for name, words in (("harmonics", ["--interpolate", "harmonics"]), ("end", ["--ptt-weak", "end"]),
+                            ("drawn", ["--start", "drawn"]), ("bound", ["--ptt-bound-interval", 1])):
+            ptt(name, *words)
+            self.assertFalse(same(f"ptt-{name}.trx", "ptt-plain.trx"), name)
+        for words, said in ((["--amplitudes", "--interpolate", "harmonics"], "contradict"),
+                            (["--ptt-weak-links", "--ptt-weak", "end"], "contradict"),
+                            (["--ptt-bound-interval", 0], "--ptt-bound-interval"),
+                            (["--dg", "tensor", "--start", "drawn"], "--start drawn")):
+            dg = [] if "--dg" in words else ["--dg", "ptt"]
+            done = track(*self.data, *dg, "--nseeds", 5, *words, "--out", self.folder / "refused.trx", check=False)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn(said, done.stderr)
+            self.assertFalse((self.folder / "refused.trx").exists())
+
     def test_defaults_are_those_of_the_conventions(self):
         result = track_json(*self.data[:-2], "--nseeds", 20, "--out", self.folder / "defaults.trx")
         options = result["arguments"]["options"]
@@ -496,8 +531,8 @@ class EndsAndData(WithPhantom):
                             ("relative-peak-threshold", "0.25"), ("min-separation-angle", "45"),
                             ("sm-lambda", "0.006"), ("min-length", "2mm"), ("max-length", "500mm"),
                             ("boot-attempts", "5"), ("boot-retry", "no-peak"), ("boot-seed", False),
-                            ("ptt-probe-quality", "7"), ("ptt-probe-count", "1"), ("ptt-exponent", "1"),
-                            ("ptt-substeps", "1"), ("seed", "0")):
+                            ("ptt-probe-quality", "4"), ("ptt-probe-count", "1"), ("ptt-exponent", "1"),
+                            ("ptt-substeps", "8"), ("seed", "0")):
             self.assertEqual(options[name], value, name)
         for name in ("sh-order", "seed-seed", "select", "max-seeds", "max-directions", "seed-mask"):
             self.assertNotIn(name, options)

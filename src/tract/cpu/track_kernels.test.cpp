@@ -128,6 +128,17 @@ std::vector<Case> make_cases() {
        .ptt_weak_links = true,
        .ptt_tries = 137,
        .ptt_substeps = 3});
+  add("ptt with a bound that is carried along", amplitudes("repulsion362"),
+      {.getter = Getter::ptt,
+       .relative_threshold = 0,
+       .absolute_threshold = 0.05,
+       .draw_start = true,
+       .ptt_probe_length_mm = 0.5,
+       .ptt_probe_quality = 4,
+       .ptt_min_radius_mm = 1,
+       .ptt_weak_links = true,
+       .ptt_bound_interval = 5,
+       .ptt_substeps = 4});
   for (const std::size_t gradients : std::initializer_list<std::size_t>{31, 64, 150, 200}) {
     add(fmt::format("boot with {} gradients", gradients), bootstrap("mirror321", false, 4, gradients, *pool),
         {.getter = Getter::boot});

@@ -77,7 +77,7 @@ TEST(Float16Field, tracks_as_the_same_numbers_in_float32) {
   const auto pool = ThreadPool::create(2).value();
   std::uint64_t points = 0;
   int plans = 0;
-  for (std::uint32_t number = 0; number < 80; ++number) {
+  for (std::uint32_t number = 0; number < 120; ++number) {
     const test::RandomPlan plan = test::random_plan(number, *pool);
     if (!plan.field.is_float16()) continue;
     ++plans;

@@ -722,7 +722,13 @@ TEST(Ptt, draws_curvatures_in_proportion_to_their_support) {
   const Sphere directions = sphere("mirror501");
   const Vec3d axis = test::unit({0.3, 0.2, 0.9});
   const auto amplitude = [&](Vec3d v) { return 0.05 + std::pow(numerics::dot(v, axis), 8); };
-  for (const double exponent : {1.0, 2.0}) {
+  // Estimated at the arc; carried along, about right; and so high that nothing is accepted before another estimate.
+  struct {
+    double exponent;
+    std::uint32_t interval;
+    float bound;
+  } const cases[] = {{1, 1, 0}, {2, 1, 0}, {1, 7, 1.15f}, {1, 7, 1e6f}};
+  for (const auto& [exponent, interval, bound_before] : cases) {
     const Bench bench(
         test::amplitude_field(test::grid(9, 9, 9), directions, [&](Vec3d, Vec3d v) { return amplitude(v); }),
         {.getter = Getter::ptt,
@@ -731,7 +737,8 @@ TEST(Ptt, draws_curvatures_in_proportion_to_their_support) {
          .relative_threshold = 0,
          .ptt_exponent = exponent,
          .ptt_weak_links = true,
-         .ptt_tries = 1000});
+         .ptt_tries = 1000,
+         .ptt_bound_interval = interval});
     const Vec3 position{4, 4, 4};
     const numerics::Frame frame =
         numerics::straighten(numerics::normalise(Vec3{0.35f, 0.1f, 0.9f}), Vec3{1, 0.2f, 0.1f});
@@ -776,9 +783,10 @@ TEST(Ptt, draws_curvatures_in_proportion_to_their_support) {
     constexpr std::uint32_t draws = 30000;
     kernel::read_record<Lanes>(bench.input, bench.slab(), position);
     for (std::uint32_t i = 0; i < draws; ++i) {
-      float bound = 0;
+      float bound = bound_before;
       const kernel::Curvature drawn = kernel::draw_curvature<Lanes>(
           bench.input, bench.slab(), {i, numerics::DrawPurpose::step, 0, 0, 3, 0}, position, frame, bound);
+      ASSERT_LT(bound, 2.0f);
       ASSERT_TRUE(drawn.found);
       const double k1 = static_cast<double>(drawn.k1), k2 = static_cast<double>(drawn.k2);
       const double ring = (k1 * k1 + k2 * k2) / (limit * limit) * rings;
@@ -792,6 +800,58 @@ TEST(Ptt, draws_curvatures_in_proportion_to_their_support) {
     EXPECT_GT(test.degrees, 30);
     EXPECT_LT(test.z(), 4) << test.value << " with " << test.degrees << " degrees of freedom, exponent " << exponent;
   }
+}
+
+// A bound that is too low does not stay: an accepted support raises it, and it is estimated anew in time.
+TEST(Ptt, raises_a_bound_that_was_carried_along_and_is_exceeded) {
+  const Bench bench(
+      test::amplitude_field(test::grid(9, 9, 9), sphere("repulsion724"), [](Vec3d, Vec3d v) { return v.x * v.x; }),
+      {.getter = Getter::ptt, .relative_threshold = 0, .ptt_weak_links = true, .ptt_bound_interval = 4});
+  const numerics::Frame frame = numerics::straighten(Vec3{1, 0, 0}, Vec3{0, 1, 0});
+  const auto bound_after = [&](std::uint32_t arc, float before) {
+    float bound = before;
+    EXPECT_TRUE(kernel::draw_curvature<Lanes>(bench.input, bench.slab(), {1, numerics::DrawPurpose::step, 0, 0, arc, 0},
+                                              {4, 4, 4}, frame, bound)
+                    .found);
+    return bound;
+  };
+  const float estimated = bound_after(4, 0.001f);
+  EXPECT_GT(estimated, 0.5f);
+  EXPECT_EQ(bound_after(8, 0.5f), estimated);
+  EXPECT_EQ(bound_after(5, estimated), estimated);
+  const float raised = bound_after(5, 0.001f);
+  EXPECT_GT(raised, 0.01f);
+  EXPECT_LT(raised, estimated);
+  EXPECT_EQ(bound_after(5, 1e6f), estimated);
+}
+
+// One streamline per seed, along a direction that is drawn as often as its amplitude says.
+TEST(Ptt, draws_its_start_in_proportion_to_the_amplitudes) {
+  const Sphere directions = sphere("repulsion724");
+  const auto amplitude = [](Vec3d v) { return v.z * v.z; };
+  const Bench bench(
+      test::amplitude_field(test::grid(5, 5, 5), directions, [&](Vec3d, Vec3d v) { return amplitude(v); }),
+      {.getter = Getter::ptt, .relative_threshold = 0, .absolute_threshold = 0.3, .draw_start = true});
+  constexpr int bins = 8;
+  std::vector<double> expected(bins), found(bins);
+  double total = 0;
+  for (const Vec3d& v : directions.directions) {
+    const double weight = amplitude(v) >= 0.3 ? amplitude(v) : 0;
+    expected[static_cast<std::size_t>(std::min(bins - 1.0, bins * std::fabs(v.z)))] += weight;
+    total += weight;
+  }
+  constexpr std::uint32_t draws = 20000;
+  for (std::uint32_t seed = 0; seed < draws; ++seed) {
+    float along[3 * most_initial_directions];
+    const InitialDirections initial =
+        kernel::find_initial_directions<Lanes>(bench.input, bench.slab(), seed, {2, 2, 2}, along);
+    ASSERT_EQ(initial.count, 1u);
+    found[static_cast<std::size_t>(std::min(bins - 1.0, bins * std::fabs(static_cast<double>(along[2]))))] += 1;
+  }
+  for (double& value : expected) value *= draws / total;
+  const ChiSquare test = chi_square(expected, found);
+  EXPECT_GE(test.degrees, 3);
+  EXPECT_LT(test.z(), 4) << test.value << " with " << test.degrees << " degrees of freedom";
 }
 
 TEST(Ptt, finds_the_nearest_direction_that_a_search_through_all_finds) {

@@ -249,11 +249,19 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_by_every_kernel_of_a_fixed_shape) {
                       {TrackKernelId::series_closest_degree8, Getter::closest, 8, "mirror321"}};
   for (const auto& shape : shapes) {
     SCOPED_TRACE(track_kernel_name(shape.kernel));
-    // Twice: probes have two forms, by turns.
-    for (int turn = 0; turn < 2; ++turn) {
+    // Probes have two forms, by turns.
+    for (int turn = 0; turn < 4; ++turn) {
       test::RandomPlan plan = test::shaped_plan(shape.getter, shape.degree, shape.sphere, 12, *setting.pool);
       plan.options.max_length_mm = 25;
       plan.options.ptt_tries = 100;
+      // Probes take turns with their disc in two orders, and ask for the greatest amplitude or not.
+      if (turn >= 2) {
+        plan.options.ptt_bound_interval = 4;
+        if (shape.getter == Getter::ptt) {
+          plan.options.relative_threshold = 0;
+          plan.options.absolute_threshold = 0.05;
+        }
+      }
       const std::uint32_t before = HostKernels::runs_of(shape.kernel);
       const auto tracker = setting.tracker({});
       EXPECT_GT(test::expect_same_as_cpu(*tracker, plan, *setting.pool), 5 * plan.seeds.size());

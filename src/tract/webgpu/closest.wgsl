@@ -3,6 +3,9 @@
 fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
   let ahead = ask.frame.tangent;
   apply_threshold(fill_amplitudes(!ask.initial, ahead));
+  if (ask.initial && plan.draws_start != 0u) {
+    return Answer(keep_drawn_direction(ask.seed), ask.position, ask.frame);
+  }
   let count = find_peaks(select(most_initial_directions, initial_limit(), ask.initial));
   if (ask.initial) {
     keep_initial_peaks(count);

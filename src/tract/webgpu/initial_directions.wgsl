@@ -2,12 +2,7 @@
 // the peaks, or one direction drawn by the amplitudes, as the lanes' directions.
 
 // Of amplitudes in own_values that are thresholded; returns how many directions there are.
-fn keep_initial_directions(seed: u32) -> u32 {
-  if (plan.draws_start == 0u) {
-    let count = find_peaks(initial_limit());
-    keep_initial_peaks(count);
-    return count;
-  }
+fn keep_drawn_direction(seed: u32) -> u32 {
   let counter = DrawCounter(seed, draw_purpose_initial_direction, 0u, 0u, 0u, 0u);
   let u = uniform_from_word(random_word(vec2<u32>(plan.key_low, plan.key_high), counter, start_draw));
   var sum = own_values[0];
@@ -22,6 +17,15 @@ fn keep_initial_directions(seed: u32) -> u32 {
     initial_direction = slot_direction(slot);
   }
   return 1u;
+}
+
+fn keep_initial_directions(seed: u32) -> u32 {
+  if (plan.draws_start != 0u) {
+    return keep_drawn_direction(seed);
+  }
+  let count = find_peaks(initial_limit());
+  keep_initial_peaks(count);
+  return count;
 }
 
 fn initial_directions(ask: Ask) -> Answer {
