@@ -324,8 +324,7 @@ class Scores(SharedField):
         dipy = self.dipy(dipy_tracker.ptt_tracking, self.ptt_seeds, max_angle=20, probe_length=3.0, probe_quality=7)
         ours = [self.tracked(f"ptt-{key}", self.ptt_seeds, "--dg", "ptt", "--max-angle", 20, "--seed", key,
                              "--ptt-probe-length", "3mm", "--ptt-probe-quality", 7, "--ptt-tries", 100, "--ptt-substeps", 1,
-                             "--ptt-bound-interval", 1, "--ptt-weak", "end", "--pmf-threshold", 0.1,
-                             "--pmf-threshold-absolute", 0)
+                             "--ptt-bound-interval", 1, "--ptt-weak", "end", "--pmf-threshold-absolute", 0)
                 for key in range(self.repeats)]
         self.compare("ptt", dipy, ours)
 

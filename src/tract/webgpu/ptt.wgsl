@@ -112,7 +112,7 @@ fn answer(ask: Ask, corners: ptr<function, Corners>) -> Answer {
     return initial_directions(ask);
   }
   let counter = DrawCounter(ask.seed, draw_purpose_step, ask.direction, ask.half, ask.step, 0u);
-  let curvature = draw_curvature(counter, ask.position, ask.frame, threshold, carried_bound);
+  let curvature = draw_curvature(counter, ask.position, ask.frame, threshold, bound_carried_on());
   if (!curvature.found) {
     return no_step(ask);
   }

@@ -28,6 +28,11 @@ fn draw_candidate(words: vec4<u32>, attempt: u32) -> Candidate {
   return Candidate(mul(radius, angle.cosine), mul(radius, angle.sine), uniform_from_word(draws.z));
 }
 
+// The same in all lanes, as browsers want to be told.
+fn bound_carried_on() -> f32 {
+  return lanes_same(carried_bound);
+}
+
 // The frame at the seed: the tangent is the initial direction, the normal turned about it at random.
 fn begin_half(ask: Ask) -> Frame {
   let tangent = ask.frame.tangent;

@@ -77,7 +77,7 @@ fn track_seeds(workgroup: u32) {
       if (next.count != 0u) {
         line.position = next.position;
         line.frame = next.frame;
-        line.bound = carried_bound;
+        line.bound = bound_carried_on();
         line.phase = phase_moved;
         continue;
       }
