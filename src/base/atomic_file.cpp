@@ -1,6 +1,7 @@
 #include "base/atomic_file.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "base/mapped_growth.hpp"
 #include "base/partial_file.hpp"
 #include "base/quantity.hpp"
+#include "base/settings.hpp"
 #include "base/thread_pool.hpp"
 
 namespace cingulum {
@@ -21,8 +23,10 @@ constexpr mode_t default_permissions = 0666;  // less the umask
 // more than a call.
 constexpr std::uint64_t least_mapped_bytes = std::uint64_t{1} << 20U;
 constexpr int least_mapping_threads = 4;
+// More wait for each other in the system, which hands out pages; the rest of a pool has other work.
+constexpr int most_mapping_threads = 8;
 // Parts made at a time: they stay in the cache until they are written.
-constexpr std::uint64_t most_made_bytes = std::uint64_t{8} << 20U;
+constexpr std::uint64_t most_made_bytes = std::uint64_t{4} << 20U;
 // Written before the system is asked to bring it to the disk.
 constexpr std::uint64_t sync_ahead_bytes = std::uint64_t{32} << 20U;
 
@@ -148,7 +152,7 @@ struct AtomicFile::State {
   [[nodiscard]] Status append(std::span<const std::byte> bytes);
   [[nodiscard]] Status append_parts(std::span<const std::uint64_t> offsets, const MakePart& make);
   void make_all(std::span<const std::uint64_t> offsets, std::size_t first, std::size_t last, std::span<std::byte> place,
-                const MakePart& make);
+                int most_threads, const MakePart& make);
   [[nodiscard]] Status append_mapped(std::span<const std::uint64_t> offsets, const MakePart& make);
   [[nodiscard]] Status write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   [[nodiscard]] Status commit();
@@ -233,7 +237,7 @@ Status AtomicFile::State::append_parts(std::span<const std::uint64_t> offsets, c
     last = first + 1;
     while (last < parts && offsets[last + 1] - offsets[first] <= most_made_bytes) ++last;
     made.resize(static_cast<std::size_t>(offsets[last] - offsets[first]));
-    make_all(offsets, first, last, made, make);
+    make_all(offsets, first, last, made, max_thread_count, make);
     CGL_TRY(append(made));
   }
   return {};
@@ -245,24 +249,26 @@ Status AtomicFile::State::append_mapped(std::span<const std::uint64_t> offsets, 
   const std::uint64_t size = offsets.back();
   MappedGrowth::Bytes mapped;
   if (const int error = growth->map(flushed, static_cast<std::size_t>(size), mapped); error != 0) return give_up(error);
-  make_all(offsets, 0, offsets.size() - 1, mapped.bytes(), make);
+  make_all(offsets, 0, offsets.size() - 1, mapped.bytes(), most_mapping_threads, make);
   flushed += size;
   return {};
 }
 
-// The parts from `first` to before `last` into `place`.
+// The parts from `first` to before `last` into `place`, by so many threads at most.
 void AtomicFile::State::make_all(std::span<const std::uint64_t> offsets, std::size_t first, std::size_t last,
-                                 std::span<std::byte> place, const MakePart& make) {
-  const auto make_some = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = first + begin; i < first + end; ++i) {
+                                 std::span<std::byte> place, int most_threads, const MakePart& make) {
+  std::atomic<std::size_t> next = first;
+  const auto make_some = [&](std::size_t, std::size_t) {
+    for (std::size_t i = next++; i < last; i = next++) {
       make(i, place.subspan(static_cast<std::size_t>(offsets[i] - offsets[first]),
                             static_cast<std::size_t>(offsets[i + 1] - offsets[i])));
     }
   };
-  if (options.pool == nullptr) {
-    make_some(0, last - first);
+  const int threads = options.pool == nullptr ? 1 : std::min(options.pool->threads(), most_threads);
+  if (threads == 1) {
+    make_some(0, 1);
   } else {
-    options.pool->parallel_for(last - first, 1, make_some);
+    options.pool->parallel_for(std::min(last - first, static_cast<std::size_t>(threads)), 1, make_some);
   }
 }
 

@@ -13,7 +13,7 @@
 namespace cingulum {
 namespace {
 
-constexpr std::size_t block_bytes = std::size_t{1} << 20U;
+constexpr std::size_t block_bytes = std::size_t{1} << 18U;
 // Below this, threads cost more than they save.
 constexpr std::uint64_t least_shared_bytes = std::uint64_t{16} << 20U;
 // One thread brings about 5 GB/s out of the system's cache, a hash takes 10 to 20.

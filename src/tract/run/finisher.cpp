@@ -1,10 +1,12 @@
 #include "tract/run/finisher.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 
 #include "base/bulk_memory.hpp"
+#include "streamlines/lengths.hpp"
 
 namespace cingulum {
 namespace {
@@ -53,9 +55,10 @@ void Finisher::share(std::size_t count, const Body& body) const {
   options_.pool->parallel_for(count, streamlines_at_once, some);
 }
 
-// All streamlines are judged; those that are kept are counted and get their places; their points are mapped. The first
-// and the last are shared.
+// All streamlines are mapped and judged; those that are kept are counted and get their places; their points go there.
+// The first and the last are shared.
 Status Finisher::finish(const StreamlineBatch& batch) {
+  if (!options_.double_positions) make_room(world_, batch.points.size());
   judged_.resize(batch.streamline_count());
   share(judged_.size(), [&](std::size_t s) { judged_[s] = judge_one(batch, s); });
   // What was empty was given to nobody.
@@ -83,11 +86,16 @@ Status Finisher::finish(const StreamlineBatch& batch) {
   return {};
 }
 
-Finisher::Judged Finisher::judge_one(const StreamlineBatch& batch, std::size_t s) const {
+Finisher::Judged Finisher::judge_one(const StreamlineBatch& batch, std::size_t s) {
   Judged judged;
   judged.cut = cut_at_stop_regions(options_.selection.regions.stop, batch, s);
   const std::span<const float> points = points_of(batch, judged.cut);
-  judged.length = length_in_mm(points, geometry_.voxel_to_world);
+  if (options_.double_positions) {
+    judged.length = length_in_mm(points, geometry_.voxel_to_world);
+  } else {
+    judged.length = map_to_world(points, geometry_.voxel_to_world,
+                                 std::span(world_).subspan(3 * judged.cut.first_point, points.size()));
+  }
   judged.verdict = judge(options_.selection, points, judged.length);
   return judged;
 }
@@ -126,21 +134,14 @@ void Finisher::count_one(std::size_t s, std::vector<std::uint64_t>& offsets) {
 }
 
 void Finisher::place_one(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const {
-  const std::span<const float> points = points_of(batch, judged_[kept_[i]].cut);
+  const StreamlineCut& cut = judged_[kept_[i]].cut;
   const std::size_t to = 3 * static_cast<std::size_t>(out.offsets[i]);
-  const Affine to_world = geometry_.voxel_to_world;
-  const auto place = [&]<class Number>(Number* numbers) {
-    for (std::size_t n = 0; n + 2 < points.size(); n += 3) {
-      const Vec3d world = to_world.apply({points[n], points[n + 1], points[n + 2]});
-      numbers[n] = static_cast<Number>(world.x);
-      numbers[n + 1] = static_cast<Number>(world.y);
-      numbers[n + 2] = static_cast<Number>(world.z);
-    }
-  };
+  const std::size_t numbers = 3 * cut.point_count;
   if (options_.double_positions) {
-    place(out.positions64.data() + to);
+    (void)map_to_world(points_of(batch, cut), geometry_.voxel_to_world,
+                       std::span(out.positions64).subspan(to, numbers));
   } else {
-    place(out.positions.data() + to);
+    std::copy_n(world_.data() + 3 * cut.first_point, numbers, out.positions.data() + to);
   }
 }
 

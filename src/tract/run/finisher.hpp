@@ -42,7 +42,9 @@ class Finisher {
 
   template <class Body>
   void share(std::size_t count, const Body& body) const;
-  [[nodiscard]] Judged judge_one(const StreamlineBatch& batch, std::size_t s) const;
+  // Its length is that of its points in the world. As float32 they are kept; twice as many bytes take longer to store
+  // and to fetch than to compute again.
+  [[nodiscard]] Judged judge_one(const StreamlineBatch& batch, std::size_t s);
   void count_all(const StreamlineBatch& batch, std::vector<std::uint64_t>& offsets);
   void count_one(std::size_t s, std::vector<std::uint64_t>& offsets);
   void place_one(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const;
@@ -55,6 +57,7 @@ class Finisher {
   TractogramLayout layout_;  // of what is kept
   Lineariser lineariser_;
   std::vector<Judged> judged_;     // of the batch
+  std::vector<float> world_;       // points of the batch in the world; empty with double_positions
   std::vector<std::size_t> kept_;  // numbers in the batch
   TractogramBatch placed_;         // before linearisation
   std::array<TractogramBatch, 2> result_;
