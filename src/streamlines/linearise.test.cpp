@@ -132,7 +132,8 @@ TEST(Linearise, threads_keep_the_points_of_the_rule_in_batch_after_batch) {
       batch.point_data.resize(1);
       for (std::size_t s = 0; s < streamlines; ++s) {
         std::vector<std::array<double, 3>> points(random() % 150);
-        double angle = static_cast<double>(random() % 7), turn = 1e-3 * static_cast<double>(random() % 200), x = 0, y = 0;
+        double angle = static_cast<double>(random() % 7), turn = 1e-3 * static_cast<double>(random() % 200), x = 0,
+               y = 0;
         for (auto& point : points) {
           const double z = 1e-5 * static_cast<double>(random() % 10000);
           // What a file holds is what is judged.
