@@ -1,19 +1,34 @@
 #include "base/atomic_file.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "base/bulk_memory.hpp"
 #include "base/interrupt.hpp"
+#include "base/mapped_growth.hpp"
 #include "base/partial_file.hpp"
 #include "base/quantity.hpp"
+#include "base/settings.hpp"
+#include "base/thread_pool.hpp"
 
 namespace cingulum {
 namespace {
 
 constexpr mode_t default_permissions = 0666;  // less the umask
+// Fewer bytes are written sooner than mapped; and one thread writes about as fast as two fill a map, whose pages cost
+// more than a call.
+constexpr std::uint64_t least_mapped_bytes = std::uint64_t{1} << 20U;
+constexpr int least_mapping_threads = 4;
+// More wait for each other in the system, which hands out pages; the rest of a pool has other work.
+constexpr int most_mapping_threads = 8;
+// Parts made at a time: they stay in the cache until they are written.
+constexpr std::uint64_t most_made_bytes = std::uint64_t{4} << 20U;
+// Written before the system is asked to bring it to the disk.
+constexpr std::uint64_t sync_ahead_bytes = std::uint64_t{32} << 20U;
 
 bool not_supported(int error) {
   return error == EINVAL || error == ENOSYS || error == ENOTSUP || error == EOPNOTSUPP;
@@ -125,12 +140,20 @@ struct AtomicFile::State {
   std::vector<std::byte> buffer;
   std::size_t buffered = 0;
   std::uint64_t flushed = 0;
+  std::uint64_t sync_begun = 0;  // up to here
+  BulkVector<std::byte> made;    // parts that go to a disk
+  std::optional<bool> in_memory;
+  std::optional<MappedGrowth> growth;  // since parts were appended to a file in memory
 
   [[nodiscard]] Status create_partial();
   [[nodiscard]] Status check_writing() const;
   [[nodiscard]] Status write_all(const std::byte* data, std::size_t size);
   [[nodiscard]] Status flush();
   [[nodiscard]] Status append(std::span<const std::byte> bytes);
+  [[nodiscard]] Status append_parts(std::span<const std::uint64_t> offsets, const MakePart& make);
+  void make_all(std::span<const std::uint64_t> offsets, std::size_t first, std::size_t last, std::span<std::byte> place,
+                int most_threads, const MakePart& make);
+  [[nodiscard]] Status append_mapped(std::span<const std::uint64_t> offsets, const MakePart& make);
   [[nodiscard]] Status write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   [[nodiscard]] Status commit();
   [[nodiscard]] int give_final_name();
@@ -168,12 +191,18 @@ tl::unexpected<Error> AtomicFile::State::give_up(int error) {
 
 Status AtomicFile::State::write_all(const std::byte* data, std::size_t size) {
   while (size > 0) {
-    const ssize_t written = uninterrupted([&] { return layer.write(descriptor, data, size); });
+    // The file's own position knows nothing of what was mapped.
+    const ssize_t written = uninterrupted(
+        [&] { return growth ? layer.write_at(descriptor, data, size, flushed) : layer.write(descriptor, data, size); });
     // Nothing written and no error: going on could go on for ever.
     if (written <= 0) return give_up(written < 0 ? static_cast<int>(-written) : EIO);
     data += written;
     size -= static_cast<std::size_t>(written);
     flushed += static_cast<std::uint64_t>(written);
+  }
+  if (options.sync && flushed - sync_begun >= sync_ahead_bytes) {
+    layer.begin_sync(descriptor, sync_begun, flushed - sync_begun);
+    sync_begun = flushed;
   }
   return {};
 }
@@ -194,6 +223,53 @@ Status AtomicFile::State::append(std::span<const std::byte> bytes) {
     if (buffered == buffer.size()) CGL_TRY(flush());
   }
   return {};
+}
+
+Status AtomicFile::State::append_parts(std::span<const std::uint64_t> offsets, const MakePart& make) {
+  CGL_TRY(check_writing());
+  const std::size_t parts = offsets.size() - 1;
+  if (offsets[parts] >= least_mapped_bytes && options.pool != nullptr &&
+      options.pool->threads() >= least_mapping_threads) {
+    if (!in_memory) in_memory = layer.is_in_memory(descriptor);
+    if (*in_memory) return append_mapped(offsets, make);
+  }
+  for (std::size_t first = 0, last = 0; first < parts; first = last) {
+    last = first + 1;
+    while (last < parts && offsets[last + 1] - offsets[first] <= most_made_bytes) ++last;
+    made.resize(static_cast<std::size_t>(offsets[last] - offsets[first]));
+    make_all(offsets, first, last, made, max_thread_count, make);
+    CGL_TRY(append(made));
+  }
+  return {};
+}
+
+Status AtomicFile::State::append_mapped(std::span<const std::uint64_t> offsets, const MakePart& make) {
+  CGL_TRY(flush());
+  if (!growth) growth.emplace(layer, descriptor, flushed);
+  const std::uint64_t size = offsets.back();
+  MappedGrowth::Bytes mapped;
+  if (const int error = growth->map(flushed, static_cast<std::size_t>(size), mapped); error != 0) return give_up(error);
+  make_all(offsets, 0, offsets.size() - 1, mapped.bytes(), most_mapping_threads, make);
+  flushed += size;
+  return {};
+}
+
+// The parts from `first` to before `last` into `place`, by so many threads at most.
+void AtomicFile::State::make_all(std::span<const std::uint64_t> offsets, std::size_t first, std::size_t last,
+                                 std::span<std::byte> place, int most_threads, const MakePart& make) {
+  std::atomic<std::size_t> next = first;
+  const auto make_some = [&](std::size_t, std::size_t) {
+    for (std::size_t i = next++; i < last; i = next++) {
+      make(i, place.subspan(static_cast<std::size_t>(offsets[i] - offsets[first]),
+                            static_cast<std::size_t>(offsets[i + 1] - offsets[i])));
+    }
+  };
+  const int threads = options.pool == nullptr ? 1 : std::min(options.pool->threads(), most_threads);
+  if (threads == 1) {
+    make_some(0, 1);
+  } else {
+    options.pool->parallel_for(std::min(last - first, static_cast<std::size_t>(threads)), 1, make_some);
+  }
 }
 
 Status AtomicFile::State::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -251,6 +327,10 @@ int AtomicFile::State::give_final_name() {
 Status AtomicFile::State::commit() {
   CGL_TRY(check_writing());
   CGL_TRY(flush());
+  if (growth) {
+    if (const int error = growth->finish(flushed); error != 0) return give_up(error);
+  }
+  if (options.companion) options.companion->begin(partial);
   if (options.sync) {
     // Not repeated after a failure other than EINTR: the kernel may have dropped the data and would report success.
     if (const int error = -uninterrupted([&] { return layer.sync(descriptor); }); error != 0) return give_up(error);
@@ -301,6 +381,7 @@ void AtomicFile::State::take_companion_back() noexcept {
 }
 
 void AtomicFile::State::discard() noexcept {
+  growth.reset();  // before the descriptor that it uses
   if (descriptor >= 0) (void)layer.close(std::exchange(descriptor, -1));
   if (partial_is_there) (void)uninterrupted([&] { return layer.unlink(partial.c_str()); });
   partial_is_there = false;
@@ -343,6 +424,10 @@ Status AtomicFile::append(std::span<const std::byte> bytes) {
 
 Status AtomicFile::append(std::string_view text) {
   return append(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+Status AtomicFile::append_parts(std::span<const std::uint64_t> offsets, const MakePart& make) {
+  return catch_out_of_memory([&] { return state_->append_parts(offsets, make); });
 }
 
 Status AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {

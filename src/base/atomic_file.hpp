@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,11 +20,15 @@
 
 namespace cingulum {
 
+class ThreadPool;
+
 // What stands beside an output and changes together with it: its sidecar (formats/output_sidecar.hpp). AtomicFile and
 // FolderOutput call it when they commit.
 class OutputCompanion {
  public:
   virtual ~OutputCompanion() = default;
+  // The output is complete under the name `partial`, and is being synced: what takes long can begin.
+  virtual void begin(const std::filesystem::path& partial) { (void)partial; }
   // The output is complete and synced under the name `partial`. After a failure the output is given up.
   [[nodiscard]] virtual Status before_rename(const std::filesystem::path& partial) = 0;
   // The output has its final name, and the folder is synced. A failure is told; the output stays.
@@ -39,6 +44,7 @@ struct WriteOptions {
   std::size_t buffer_bytes = std::size_t{1} << 20U;  // the memory that a stream of any length takes
   bool remove_leftovers = true;                      // false: the caller cleans its folder of many files once
   FileLayer* layer = nullptr;                        // default: the system's
+  ThreadPool* pool = nullptr;                        // shares the making of large content (append_parts)
   CancelToken cancel = {};                           // polled by writers that take long
   std::shared_ptr<OutputCompanion> companion = {};   // of this one output
 };
@@ -60,6 +66,12 @@ class AtomicFile {
   // Buffered. After a failure the partial file is gone and every further call fails.
   [[nodiscard]] Status append(std::span<const std::byte> bytes);
   [[nodiscard]] Status append(std::string_view text);
+
+  // Appends what `make` writes: part i are the bytes offsets[i] to offsets[i + 1]; the first offset is 0. Parts are
+  // made by the threads of options.pool in any order, into the file itself where that lies in memory. `make` keeps to
+  // itself what fails in it, for the caller to look at afterwards.
+  using MakePart = std::function<void(std::size_t part, std::span<std::byte> place)>;
+  [[nodiscard]] Status append_parts(std::span<const std::uint64_t> offsets, const MakePart& make);
 
   // Overwrites bytes that were appended before: headers whose counts are known at the end.
   [[nodiscard]] Status write_at(std::uint64_t offset, std::span<const std::byte> bytes);

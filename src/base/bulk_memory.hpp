@@ -13,6 +13,17 @@ namespace cingulum {
 [[nodiscard]] void* allocate_bulk_memory(std::size_t bytes);  // throws std::bad_alloc
 void free_bulk_memory(void* memory, std::size_t bytes) noexcept;
 
+// A wish: where the system refuses it, small pages do.
+void ask_for_large_pages(void* memory, std::size_t bytes) noexcept;
+
+// Room in large pages for arrays that are plain vectors. What the vector held is kept.
+template <class T>
+void reserve_in_large_pages(std::vector<T>& numbers, std::size_t count) {
+  if (numbers.capacity() >= count) return;
+  numbers.reserve(count);
+  ask_for_large_pages(numbers.data(), numbers.capacity() * sizeof(T));
+}
+
 template <class T>
 struct BulkAllocator {
   using value_type = T;

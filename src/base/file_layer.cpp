@@ -3,8 +3,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#if defined(__linux__)
+#include <sys/vfs.h>
+#endif
 #include <unistd.h>
 
 #include <cctype>
@@ -130,6 +134,38 @@ class SystemFileLayer final : public FileLayer {
   int open_existing(const char* path) override {
     return answer(::open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   }
+
+#if defined(__linux__)
+  bool is_in_memory(int descriptor) override {
+    constexpr auto tmpfs = 0x01021994;
+    struct statfs facts {};
+    return ::fstatfs(descriptor, &facts) == 0 && facts.f_type == tmpfs;
+  }
+
+  int allocate(int descriptor, std::uint64_t offset, std::uint64_t size) override {
+    return answer(::fallocate(descriptor, 0, static_cast<off_t>(offset), static_cast<off_t>(size)));
+  }
+
+  int map(int descriptor, std::uint64_t offset, std::size_t size, std::byte*& bytes) override {
+    void* const mapping =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(offset));
+    if (mapping == MAP_FAILED) return -errno;
+    bytes = static_cast<std::byte*>(mapping);
+    return 0;
+  }
+
+  void unmap(std::byte* bytes, std::size_t size) override {
+    (void)::munmap(bytes, size);
+  }
+
+  int cut(int descriptor, std::uint64_t size) override {
+    return answer(::ftruncate(descriptor, static_cast<off_t>(size)));
+  }
+
+  void begin_sync(int descriptor, std::uint64_t offset, std::uint64_t size) override {
+    (void)::sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
+  }
+#endif
 };
 
 }  // namespace

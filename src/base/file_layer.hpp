@@ -53,6 +53,36 @@ class FileLayer {
   [[nodiscard]] virtual int list_folder(const char* path, std::vector<std::string>& names) = 0;
   // Opens an existing file, for lock() only; the value is its descriptor.
   [[nodiscard]] virtual int open_existing(const char* path) = 0;
+
+  // Whether the bytes of an open file stay in memory (tmpfs). Such a file can be written through map() by several
+  // threads at once, which write() and write_at() of one file never are. A layer that does not say so needs none of the
+  // next four.
+  [[nodiscard]] virtual bool is_in_memory(int descriptor) {
+    (void)descriptor;
+    return false;
+  }
+  // Memory for these bytes, set to zero where they are new; a shorter file becomes as long. Called by a thread beside
+  // the writer's.
+  [[nodiscard]] virtual int allocate(int descriptor, std::uint64_t offset, std::uint64_t size) {
+    (void)descriptor, (void)offset, (void)size;
+    return -ENOTSUP;
+  }
+  // Bytes of the file that were allocated, to write; `offset` is a multiple of map_granule.
+  [[nodiscard]] virtual int map(int descriptor, std::uint64_t offset, std::size_t size, std::byte*& bytes) {
+    (void)descriptor, (void)offset, (void)size, (void)bytes;
+    return -ENOTSUP;
+  }
+  virtual void unmap(std::byte* bytes, std::size_t size) { (void)bytes, (void)size; }
+  [[nodiscard]] virtual int cut(int descriptor, std::uint64_t size) {
+    (void)descriptor, (void)size;
+    return -ENOTSUP;
+  }
+  static constexpr std::uint64_t map_granule = std::uint64_t{1} << 16U;  // of the pages of every system
+
+  // Lets the system begin to bring these bytes to the disk, so that less is left for sync(). Advice.
+  virtual void begin_sync(int descriptor, std::uint64_t offset, std::uint64_t size) {
+    (void)descriptor, (void)offset, (void)size;
+  }
 };
 
 // Repeats a call of a file layer that a signal interrupted.

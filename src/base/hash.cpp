@@ -3,8 +3,25 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#if defined(__x86_64__) && defined(__linux__)
+// The library's function that looks for wider instructions, two to four times as fast; null where it was built without.
+extern "C" __attribute__((weak)) XXH_errorcode XXH3_128bits_update_dispatch(XXH3_state_t* state, const void* bytes,
+                                                                            size_t size);
+#define CGL_HASH_DISPATCHED 1
+#endif
+
 namespace cingulum {
 namespace {
+
+void update(XXH3_state_t* state, std::span<const std::byte> bytes) {
+#if defined(CGL_HASH_DISPATCHED)
+  if (XXH3_128bits_update_dispatch != nullptr) {
+    XXH3_128bits_update_dispatch(state, bytes.data(), bytes.size());
+    return;
+  }
+#endif
+  XXH3_128bits_update(state, bytes.data(), bytes.size());
+}
 
 std::string to_hex(XXH128_hash_t hash) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
@@ -30,7 +47,7 @@ Hash128::Hash128(Hash128&&) noexcept = default;
 Hash128& Hash128::operator=(Hash128&&) noexcept = default;
 
 void Hash128::add(std::span<const std::byte> bytes) noexcept {
-  if (!bytes.empty()) XXH3_128bits_update(state_->value, bytes.data(), bytes.size());
+  if (!bytes.empty()) update(state_->value, bytes);
 }
 
 void Hash128::add(std::string_view text) noexcept {

@@ -2,6 +2,7 @@
 // (options that were not given), track_series (which files), track_data (what is tracked), track_devices,
 // track_options, track_seeds, track_sidecar and track_result.
 #include <chrono>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -56,10 +57,11 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
     return fail(ErrorKind::invalid_argument, "--save-seeds: {} has no place for it; write .trx", out.string());
   }
   CGL_TRY(check_layout_options(arguments, format, out));
-  const WriteOptions write_options = context.write_options();
+  WriteOptions write_options = context.write_options();
   if (format != TractogramFormat::trx_folder) CGL_TRY(check_output(out, write_options));
   CGL_TRY(check_sidecar_output(out, write_options));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
+  write_options.pool = pool;
 
   // What is tracked, and the plan, which needs the grid and is needed for the field.
   CGL_TRY_ASSIGN(TrackSource source, open_source(arguments, getter, out, context));
@@ -138,6 +140,9 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   timing.fitted_on = prepared.fitted_on;
   timing.prepare_seconds = seconds_since(begin);
   const auto track_begin = Clock::now();
+  // Inputs are hashed meanwhile, by a thread where one can be had.
+  std::future<Result<Json>> inputs =
+      std::async(std::launch::async | std::launch::deferred, [&] { return input_facts(verb, arguments, found); });
   Progress progress("tracking", run_options.select > 0 ? 0 : seeds->count(), "seeds", context.progress_options());
   CGL_TRY_ASSIGN(const TrackingStatistics statistics,
                  run_tracking(devices.pointers(), *seeds, data.geometry, run_options, *writer, &progress));
@@ -146,7 +151,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
 
   Json sidecar = {{"made_by", "cingulum track"}, {"rules", present_rules}};
   sidecar["arguments"] = options_for_sidecar(verb, arguments);
-  CGL_TRY_ASSIGN(sidecar["inputs"], input_facts(verb, arguments, found));
+  CGL_TRY_ASSIGN(sidecar["inputs"], inputs.get());
   if (!phantom_hash.empty()) sidecar["phantom"] = {{"preset", "brain"}, {"dwi_xxh3_128", phantom_hash}};
   sidecar["model"] = data.prepared.facts;
   sidecar["field"] = field_json(data.prepared.field);

@@ -142,7 +142,8 @@ Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter,
   TrackSource source;
   if (arguments.given("sf") || arguments.given("sh") || arguments.given("peaks") || arguments.given("tensor")) {
     CGL_TRY_ASSIGN(const FieldFileRequest request, image_request(arguments, getter));
-    CGL_TRY_ASSIGN(source.image, read_field_file(request));
+    CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
+    CGL_TRY_ASSIGN(source.image, read_field_file(request, pool));
     source.geometry = source.image->image.geometry;
     source.name = fmt::format("the tracked image {}", request.path.string());
     source.oriented = source.image->oriented;

@@ -136,6 +136,9 @@ Json run_json(const TrackingStatistics& statistics, const ParsedArguments& argum
   run["chunk_size"] = arguments.integer("chunk-size");
   run["prepare_seconds"] = timing.prepare_seconds;
   run["tracking_seconds"] = statistics.tracking_seconds;
+  run["waiting_seconds"] = statistics.waiting_seconds;
+  run["finishing_seconds"] = statistics.finishing_seconds;
+  run["writing_seconds"] = statistics.writing_seconds;
   run["tracking_and_writing_seconds"] = timing.track_seconds;
   run["seeds_tracked"] = statistics.seeds_tracked;
   run["steps"] = statistics.steps;

@@ -7,11 +7,6 @@ namespace cingulum {
 
 using numerics::Vec3d;
 
-Vec3d Affine::apply(Vec3d point) const {
-  const auto row = [&](int r) { return ((at(r, 0) * point.x + at(r, 1) * point.y) + at(r, 2) * point.z) + at(r, 3); };
-  return {row(0), row(1), row(2)};
-}
-
 Vec3d Affine::rotate(Vec3d vector) const {
   const auto row = [&](int r) { return (at(r, 0) * vector.x + at(r, 1) * vector.y) + at(r, 2) * vector.z; };
   return {row(0), row(1), row(2)};

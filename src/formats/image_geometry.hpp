@@ -20,7 +20,10 @@ struct Affine {
   double& at(int row, int column) { return rows[static_cast<std::size_t>(row * 4 + column)]; }
 
   // ((m0 x + m1 y) + m2 z) + m3 in this order: contract, section 5.
-  [[nodiscard]] numerics::Vec3d apply(numerics::Vec3d point) const;
+  [[nodiscard]] numerics::Vec3d apply(numerics::Vec3d point) const {
+    const auto row = [&](int r) { return ((at(r, 0) * point.x + at(r, 1) * point.y) + at(r, 2) * point.z) + at(r, 3); };
+    return {row(0), row(1), row(2)};
+  }
   // Without the translation.
   [[nodiscard]] numerics::Vec3d rotate(numerics::Vec3d vector) const;
   [[nodiscard]] double determinant() const;  // of the 3 x 3 part

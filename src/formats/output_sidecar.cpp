@@ -85,8 +85,8 @@ Status check_sidecar_output(const fs::path& file, const WriteOptions& options) {
 }
 
 Status OutputSidecar::write_pending(const fs::path& partial) {
-  CGL_TRY_ASSIGN(const FileDigest digest,
-                 add_file_context(digest_of_file(partial, options_.cancel), "writing", file_.native()));
+  auto taken = digest_.valid() ? digest_.get() : digest_of_file(partial, options_.cancel);
+  CGL_TRY_ASSIGN(const FileDigest digest, add_file_context(std::move(taken), "writing", file_.native()));
   nlohmann::ordered_json json = content_ ? content_() : nlohmann::ordered_json::object();
   if (!json.is_object()) json = nlohmann::ordered_json::object();
   set_digest(json, file_, digest);
@@ -111,6 +111,13 @@ Status OutputSidecar::write_pending(const fs::path& partial) {
   replacing.force = true;
   CGL_TRY_ASSIGN(final_, AtomicFile::create(path_, replacing));
   return final_->append(json_text(json));
+}
+
+void OutputSidecar::begin(const fs::path& partial) {
+  if (!content_) return;
+  // By a thread; where none can be had, when the digest is asked for.
+  digest_ = std::async(std::launch::async | std::launch::deferred,
+                       [partial, cancel = options_.cancel] { return digest_of_file(partial, cancel); });
 }
 
 Status OutputSidecar::before_rename(const fs::path& partial) {

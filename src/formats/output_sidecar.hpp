@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -15,6 +16,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/result.hpp"
+#include "formats/sidecar.hpp"
 
 namespace cingulum {
 
@@ -31,6 +33,8 @@ class OutputSidecar final : public OutputCompanion {
   // times include its writing.
   void describe(std::function<nlohmann::ordered_json()> content) { content_ = std::move(content); }
 
+  // Hashes it while it is synced.
+  void begin(const std::filesystem::path& partial) override;
   Status before_rename(const std::filesystem::path& partial) override;
   Status after_rename() override;
   void take_back() noexcept override;
@@ -50,6 +54,7 @@ class OutputSidecar final : public OutputCompanion {
   std::filesystem::path path_;
   WriteOptions options_;
   std::function<nlohmann::ordered_json()> content_;
+  std::future<Result<FileDigest>> digest_;  // of the new file, since begin()
   std::optional<Old> old_;
   std::optional<AtomicFile> final_;
   std::string pending_;  // the text of the sidecar between old and new; empty when there is none

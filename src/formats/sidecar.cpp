@@ -11,7 +11,7 @@
 
 #include "base/hash.hpp"
 #include "base/read_file.hpp"
-#include "formats/byte_stream.hpp"
+#include "formats/content_hash.hpp"
 
 namespace cingulum {
 namespace {
@@ -20,19 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t largest_json_bytes = std::uint64_t{64} << 20U;
 constexpr int deepest_json = 64;
-
-Result<std::uint64_t> add_content(Hash128& hash, const fs::path& path, const CancelToken& cancel) {
-  CGL_TRY_ASSIGN(const InputFile file, InputFile::open(path));
-  std::vector<std::byte> block(std::size_t{1} << 20U);
-  std::uint64_t offset = 0;
-  while (true) {
-    CGL_TRY(cancel.check());
-    CGL_TRY_ASSIGN(const std::size_t got, file.read_at(offset, block));
-    if (got == 0) return offset;
-    hash.add(std::span(block).first(got));
-    offset += got;
-  }
-}
 
 // Names, sizes and bytes of the files of a folder, each name ended by a zero, so that no two folders give one sequence.
 Result<FileDigest> folder_digest(const fs::path& folder, const CancelToken& cancel) {
@@ -50,7 +37,7 @@ Result<FileDigest> folder_digest(const fs::path& folder, const CancelToken& canc
     hash.add(name);
     hash.add(std::string_view("\0", 1));
     Hash128 inner;
-    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_context(add_content(inner, folder / name, cancel), "{}", name));
+    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_context(add_file_content(inner, folder / name, cancel), "{}", name));
     hash.add(fmt::format("{}\n{}\n", bytes, inner.hex()));
     digest.bytes += bytes;
   }
@@ -100,7 +87,7 @@ Result<FileDigest> digest_of_file(const fs::path& file, const CancelToken& cance
     std::error_code ignored;
     if (fs::is_directory(file, ignored)) return folder_digest(file, cancel);
     Hash128 hash;
-    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_content(hash, file, cancel));
+    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_file_content(hash, file, cancel));
     return FileDigest{hash.hex(), bytes};
   };
   return add_file_context(catch_out_of_memory(digest), "hashing", file.native());

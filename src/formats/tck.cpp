@@ -305,23 +305,20 @@ class TckWriter final : public GuardedWriter {
   Status append_batch(const TractogramBatch& batch) override;
   void discard() noexcept override { file_.discard(); }
   Status write_end() override;
-  void put_triplet(double value) {
-    for (int i = 0; i < 3; ++i) {
-      if (layout_.position_type == float64_type) {
-        put(value);
-      } else {
-        put(static_cast<float>(value));
-      }
+  [[nodiscard]] Status encode_streamline(const TractogramBatch& batch, std::size_t i, std::span<std::byte> place) const;
+  void store_triplet(double value, std::byte* place) const {
+    const std::array<double, 3> triplet = {value, value, value};
+    if (layout_.position_type == float64_type) {
+      std::memcpy(place, triplet.data(), sizeof(triplet));
+      return;
     }
-  }
-  template <class T>
-  void put(T value) {
-    const auto bytes = std::as_bytes(std::span(&value, 1));
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    const auto number = static_cast<float>(value);
+    const std::array<float, 3> triplet32 = {number, number, number};
+    std::memcpy(place, triplet32.data(), sizeof(triplet32));
   }
 
   AtomicFile file_;
-  std::vector<std::byte> bytes_;
+  StreamlineParts parts_;
   std::size_t count_offset_ = 0;
   std::uint64_t streamlines_ = 0;
 };
@@ -350,38 +347,48 @@ Status TckWriter::begin() {
 
 Status TckWriter::append_batch(const TractogramBatch& batch) {
   CGL_TRY(check_batch(layout_, batch));
-  for (std::size_t i = 0; i < batch.streamline_count(); ++i) {
-    const auto first = static_cast<std::size_t>(batch.offsets[i] * 3);
-    const auto count = static_cast<std::size_t>(batch.offsets[i + 1] * 3) - first;
-    const auto finite = [](auto value) { return std::isfinite(value); };
-    const bool good =
-        batch.positions64.empty()
-            ? std::all_of(batch.positions.data() + first, batch.positions.data() + first + count, finite)
-            : std::all_of(batch.positions64.data() + first, batch.positions64.data() + first + count, [&](double v) {
-                return layout_.position_type == float64_type ? std::isfinite(v) : std::isfinite(static_cast<float>(v));
-              });
-    if (!good) {
-      return fail(ErrorKind::invalid_argument,
-                  "streamline {} has a coordinate that is not finite; TCK ends streamlines with such numbers",
-                  streamlines_ + i);
+  // A streamline is its points and one triplet that ends it.
+  const std::size_t triplet_bytes = 3 * layout_.position_type.bytes();
+  const auto bytes_before = [&](std::size_t streamline) {
+    return (batch.offsets[streamline] + streamline) * triplet_bytes;
+  };
+  parts_.cut(batch.streamline_count(), bytes_before);
+  FirstFailure failure;
+  CGL_TRY(file_.append_parts(parts_.offsets, [&](std::size_t part, std::span<std::byte> place) {
+    for (std::size_t i = parts_.streamlines[part]; i < parts_.streamlines[part + 1]; ++i) {
+      const auto points = static_cast<std::size_t>(batch.offsets[i + 1] - batch.offsets[i]);
+      failure.note(part, encode_streamline(batch, i, place.first(points * triplet_bytes)));
+      store_triplet(std::numeric_limits<double>::quiet_NaN(), place.data() + points * triplet_bytes);
+      place = place.subspan((points + 1) * triplet_bytes);
     }
-    CGL_TRY(encode_positions(batch, first, count, layout_.position_type, bytes_));
-    put_triplet(std::numeric_limits<double>::quiet_NaN());
-    constexpr std::size_t piece = std::size_t{1} << 18U;
-    if (bytes_.size() < piece) continue;
-    CGL_TRY(file_.append(bytes_));
-    bytes_.clear();
-  }
+  }));
+  CGL_TRY(failure.take());
   streamlines_ += batch.streamline_count();
-  CGL_TRY(file_.append(bytes_));
-  bytes_.clear();
   return {};
 }
 
+Status TckWriter::encode_streamline(const TractogramBatch& batch, std::size_t i, std::span<std::byte> place) const {
+  const auto first = static_cast<std::size_t>(batch.offsets[i] * 3);
+  const auto count = static_cast<std::size_t>(batch.offsets[i + 1] * 3) - first;
+  const auto finite = [](auto value) { return std::isfinite(value); };
+  const bool good =
+      batch.positions64.empty()
+          ? std::all_of(batch.positions.data() + first, batch.positions.data() + first + count, finite)
+          : std::all_of(batch.positions64.data() + first, batch.positions64.data() + first + count, [&](double v) {
+              return layout_.position_type == float64_type ? std::isfinite(v) : std::isfinite(static_cast<float>(v));
+            });
+  if (!good) {
+    return fail(ErrorKind::invalid_argument,
+                "streamline {} has a coordinate that is not finite; TCK ends streamlines with such numbers",
+                streamlines_ + i);
+  }
+  return encode_positions(batch, first, layout_.position_type, place);
+}
+
 Status TckWriter::write_end() {
-  bytes_.clear();
-  put_triplet(std::numeric_limits<double>::infinity());
-  CGL_TRY(file_.append(bytes_));
+  std::array<std::byte, 3 * sizeof(double)> end{};
+  store_triplet(std::numeric_limits<double>::infinity(), end.data());
+  CGL_TRY(file_.append(std::span(end).first(3 * layout_.position_type.bytes())));
   const std::string count = fmt::format("{:0{}}", streamlines_, count_digits);
   CGL_TRY(file_.write_at(count_offset_, std::as_bytes(std::span(count))));
   return file_.commit();

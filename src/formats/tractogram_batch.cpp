@@ -103,20 +103,19 @@ std::uint16_t double_to_float16(double value) noexcept {
   return numerics::float_to_float16(nearest);
 }
 
-Status encode_positions(const TractogramBatch& batch, std::size_t first, std::size_t count, ElementType type,
-                        std::vector<std::byte>& out) {
+Status encode_positions(const TractogramBatch& batch, std::size_t first, ElementType type, std::span<std::byte> out) {
   const bool doubles = !batch.positions64.empty();
-  const std::size_t begin = out.size();
-  out.resize(begin + count * type.bytes());
+  const std::size_t count = out.size() / type.bytes();
   const auto put = [&](std::size_t i, auto value) {
-    std::memcpy(out.data() + begin + i * sizeof(value), &value, sizeof(value));
+    std::memcpy(out.data() + i * sizeof(value), &value, sizeof(value));
   };
+  if (count == 0) return {};
   if (type == float32_type && !doubles) {
-    if (count > 0) std::memcpy(out.data() + begin, batch.positions.data() + first, count * sizeof(float));
+    std::memcpy(out.data(), batch.positions.data() + first, out.size());
     return {};
   }
   if (type == float64_type && doubles) {
-    if (count > 0) std::memcpy(out.data() + begin, batch.positions64.data() + first, count * sizeof(double));
+    std::memcpy(out.data(), batch.positions64.data() + first, out.size());
     return {};
   }
   const auto too_large = [](double value) {
@@ -127,7 +126,7 @@ Status encode_positions(const TractogramBatch& batch, std::size_t first, std::si
   if (type == float16_type && !doubles) {
     for (std::size_t i = 0; i < count;) {
       const float* const values = batch.positions.data() + first + i;
-      if (count - i >= float16_block && encode_normal_float16(values, out.data() + begin + i * sizeof(std::uint16_t))) {
+      if (count - i >= float16_block && encode_normal_float16(values, out.data() + i * sizeof(std::uint16_t))) {
         i += float16_block;
         continue;
       }
@@ -155,12 +154,6 @@ Status encode_positions(const TractogramBatch& batch, std::size_t first, std::si
       put(i, float16);
     }
   }
-  return {};
-}
-
-std::span<const std::byte> positions_as_stored(const TractogramBatch& batch, ElementType type) {
-  if (type == float32_type && batch.positions64.empty()) return std::as_bytes(std::span(batch.positions));
-  if (type == float64_type && batch.positions.empty()) return std::as_bytes(std::span(batch.positions64));
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/element_type.hpp"
+#include "base/first_failure.hpp"
 #include "base/result.hpp"
 #include "formats/tractogram.hpp"
 
@@ -27,13 +28,32 @@ constexpr ElementType float64_type = {ElementType::Code::floating, 64};
 // Rounded once, to nearest even. NaN and infinity stay; a finite number beyond 65504 gives infinity.
 [[nodiscard]] std::uint16_t double_to_float16(double value) noexcept;
 
-// Appends the positions from `first` on, `count` numbers, as `type` (float16, float32, float64) to `out`. Fails where a
-// finite position does not fit float16.
-[[nodiscard]] Status encode_positions(const TractogramBatch& batch, std::size_t first, std::size_t count,
-                                      ElementType type, std::vector<std::byte>& out);
+// Writes the positions from `first` on, as many numbers as `out` has room for, as `type` (float16, float32, float64).
+// Fails where a finite position does not fit float16. any thread
+[[nodiscard]] Status encode_positions(const TractogramBatch& batch, std::size_t first, ElementType type,
+                                      std::span<std::byte> out);
 
-// The bytes of the batch's positions where they are those of a file of `type` already; empty otherwise.
-[[nodiscard]] std::span<const std::byte> positions_as_stored(const TractogramBatch& batch, ElementType type);
+// What a thread encodes at a time, about.
+constexpr std::size_t encoded_part_bytes = std::size_t{1} << 18U;
+
+// Streamlines of a batch in such parts, for formats that keep the bytes of a streamline together.
+struct StreamlineParts {
+  std::vector<std::size_t> streamlines;  // the first of each part, and their number
+  std::vector<std::uint64_t> offsets;    // of each part in bytes, and their sum
+
+  // `bytes_before(i)`: of the streamlines before i.
+  template <class BytesBefore>
+  void cut(std::size_t streamline_count, const BytesBefore& bytes_before) {
+    streamlines.assign(1, 0);
+    offsets.assign(1, 0);
+    for (std::size_t i = 1; i <= streamline_count; ++i) {
+      const std::uint64_t before = bytes_before(i);
+      if (before - offsets.back() < encoded_part_bytes && i < streamline_count) continue;
+      streamlines.push_back(i);
+      offsets.push_back(before);
+    }
+  }
+};
 
 // Puts numbers of `type`, little-endian, into the batch's positions from `first` on, which become the last: doubles for
 // float64 unless `as_float`.

@@ -452,7 +452,7 @@ class TrkWriter final : public GuardedWriter {
   }
   AtomicFile file_;
   Affine to_trackvis_;
-  std::vector<std::byte> bytes_;
+  StreamlineParts parts_;
   std::uint64_t streamlines_ = 0;
 };
 
@@ -525,6 +525,13 @@ Status TrkWriter::append_batch(const TractogramBatch& batch) {
   if (streamlines_ + batch.streamline_count() > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) {
     return fail(ErrorKind::invalid_argument, "TRK counts to 2147483647 streamlines; use TRX");
   }
+  for (std::size_t i = 0; i < batch.streamline_count(); ++i) {
+    const std::uint64_t points = batch.offsets[i + 1] - batch.offsets[i];
+    if (points > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) {
+      return fail(ErrorKind::invalid_argument, "streamline {} has {} points, more than TRK can hold", streamlines_ + i,
+                  points);
+    }
+  }
   const bool doubles = !batch.positions64.empty();
   const Affine to_trackvis = to_trackvis_;
   std::size_t point_columns = 3;
@@ -544,18 +551,10 @@ Status TrkWriter::append_batch(const TractogramBatch& batch) {
       }
     }
   };
-  for (std::size_t i = 0; i < batch.streamline_count(); ++i) {
-    const std::uint64_t points = batch.offsets[i + 1] - batch.offsets[i];
-    if (points > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) {
-      return fail(ErrorKind::invalid_argument, "streamline {} has {} points, more than TRK can hold", streamlines_ + i,
-                  points);
-    }
+  const auto encode = [&](std::size_t i, std::byte* out) {
     const auto first = static_cast<std::size_t>(batch.offsets[i]);
-    const auto count = static_cast<std::size_t>(points);
-    const std::size_t begin = bytes_.size();
-    bytes_.resize(begin + sizeof(std::int32_t) + (count * point_columns + streamline_columns) * sizeof(float));
-    std::byte* out = bytes_.data() + begin;
-    const auto stored_count = static_cast<std::int32_t>(points);
+    const auto count = static_cast<std::size_t>(batch.offsets[i + 1]) - first;
+    const auto stored_count = static_cast<std::int32_t>(count);
     std::memcpy(out, &stored_count, sizeof(stored_count));
     out += sizeof(stored_count);
     for (std::size_t p = first; p < first + count; ++p) {
@@ -574,14 +573,18 @@ Status TrkWriter::append_batch(const TractogramBatch& batch) {
       out += point_columns * sizeof(float);
     }
     put_fields(layout_.streamline_fields, batch.streamline_data, i, out);
-    constexpr std::size_t piece = std::size_t{1} << 18U;
-    if (bytes_.size() < piece) continue;
-    CGL_TRY(file_.append(bytes_));
-    bytes_.clear();
-  }
+  };
+  const auto bytes_before = [&](std::size_t i) {
+    return i * (sizeof(std::int32_t) + streamline_columns * sizeof(float)) +
+           batch.offsets[i] * point_columns * sizeof(float);
+  };
+  parts_.cut(batch.streamline_count(), bytes_before);
+  CGL_TRY(file_.append_parts(parts_.offsets, [&](std::size_t part, std::span<std::byte> place) {
+    for (std::size_t i = parts_.streamlines[part]; i < parts_.streamlines[part + 1]; ++i) {
+      encode(i, place.data() + (bytes_before(i) - parts_.offsets[part]));
+    }
+  }));
   streamlines_ += batch.streamline_count();
-  CGL_TRY(file_.append(bytes_));
-  bytes_.clear();
   return {};
 }
 

@@ -120,8 +120,8 @@ TEST(Trx, all_float16_and_what_lies_between_them_convert_as_numerics_says) {
     batch.positions.push_back(std::bit_cast<float>(bits | (bits % 3 == 0 ? 0x80000000U : 0U)));
     if (bits % 1000 == 0) batch.positions.push_back(std::bit_cast<float>((bits & 0xffffe000U) | 0x1000U));
   }
-  std::vector<std::byte> encoded;
-  ASSERT_OK(encode_positions(batch, 0, batch.positions.size(), float16_type, encoded));
+  std::vector<std::byte> encoded(batch.positions.size() * sizeof(std::uint16_t));
+  ASSERT_OK(encode_positions(batch, 0, float16_type, encoded));
   for (std::size_t i = 0; i < batch.positions.size(); ++i) {
     std::uint16_t float16;
     std::memcpy(&float16, encoded.data() + i * 2, sizeof(float16));

@@ -15,8 +15,6 @@ namespace cingulum {
 namespace {
 
 constexpr std::size_t positions_alignment = 64;
-// Numbers converted at a time.
-constexpr std::size_t conversion_numbers = std::size_t{1} << 16U;
 
 std::string array_path(std::string_view folder, const DataField& field) {
   std::string path = folder.empty() ? field.name : fmt::format("{}/{}", folder, field.name);
@@ -29,6 +27,8 @@ class TrxContainer {
  public:
   virtual ~TrxContainer() = default;
   [[nodiscard]] virtual Status append(std::size_t array, std::span<const std::byte> bytes) = 0;
+  [[nodiscard]] virtual Status append_positions(std::span<const std::uint64_t> offsets,
+                                                const AtomicFile::MakePart& make) = 0;
   [[nodiscard]] virtual Status add_file(std::string name, std::span<const std::byte> bytes) = 0;
   [[nodiscard]] virtual Status commit(const TrxHeader& header) = 0;
 };
@@ -69,6 +69,9 @@ class ZipContainer final : public TrxContainer {
   Status append(std::size_t array, std::span<const std::byte> bytes) override {
     if (array == 0) return zip_.append(bytes);
     return spools_[array - 1].append(bytes);
+  }
+  Status append_positions(std::span<const std::uint64_t> offsets, const AtomicFile::MakePart& make) override {
+    return zip_.append_parts(offsets, make);
   }
 
   Status add_file(std::string name, std::span<const std::byte> bytes) override {
@@ -113,6 +116,9 @@ class FolderContainer final : public TrxContainer {
     return {};
   }
   Status append(std::size_t array, std::span<const std::byte> bytes) override { return files_[array].append(bytes); }
+  Status append_positions(std::span<const std::uint64_t> offsets, const AtomicFile::MakePart& make) override {
+    return files_[0].append_parts(offsets, make);
+  }
   Status add_file(std::string name, std::span<const std::byte> bytes) override {
     CGL_TRY_ASSIGN(AtomicFile file, folder_.create_file(name));
     CGL_TRY(file.append(bytes));
@@ -158,22 +164,18 @@ class TrxWriter final : public GuardedWriter {
   }
 
   [[nodiscard]] Status append_positions(const TractogramBatch& batch) {
-    // In pieces that stay in the cache between checksum and copy.
-    constexpr std::size_t piece_bytes = std::size_t{1} << 18U;
-    for (std::span<const std::byte> rest = positions_as_stored(batch, layout_.position_type); !rest.empty();) {
-      const auto piece = rest.first(std::min(piece_bytes, rest.size()));
-      CGL_TRY(container_->append(0, piece));
-      rest = rest.subspan(piece.size());
-      if (rest.empty()) return {};
-    }
     const std::size_t numbers = batch.point_count() * 3;
-    for (std::size_t first = 0; first < numbers; first += conversion_numbers) {
-      converted_.clear();
-      CGL_TRY(encode_positions(batch, first, std::min(conversion_numbers, numbers - first), layout_.position_type,
-                               converted_));
-      CGL_TRY(container_->append(0, converted_));
-    }
-    return {};
+    const std::size_t number_bytes = layout_.position_type.bytes();
+    const std::size_t part_numbers = encoded_part_bytes / number_bytes;
+    part_offsets_.assign(1, 0);
+    for (std::size_t end = part_numbers; end < numbers; end += part_numbers)
+      part_offsets_.push_back(end * number_bytes);
+    if (numbers > 0) part_offsets_.push_back(numbers * number_bytes);
+    FirstFailure failure;
+    CGL_TRY(container_->append_positions(part_offsets_, [&](std::size_t part, std::span<std::byte> place) {
+      failure.note(part, encode_positions(batch, part * part_numbers, layout_.position_type, place));
+    }));
+    return failure.take();
   }
 
   Status append_batch(const TractogramBatch& batch) override {
@@ -221,7 +223,7 @@ class TrxWriter final : public GuardedWriter {
 
   std::unique_ptr<TrxContainer> container_;
   TrxHeader header_;
-  std::vector<std::byte> converted_;
+  std::vector<std::uint64_t> part_offsets_;
   std::vector<std::uint64_t> absolute_offsets_;
   std::set<std::string> group_names_;
   std::vector<std::pair<std::string, std::uint32_t>> largest_of_group_;

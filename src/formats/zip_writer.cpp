@@ -126,6 +126,32 @@ Status ZipWriter::append(std::span<const std::byte> bytes) {
   return file_.append(bytes);
 }
 
+Status ZipWriter::append_parts(std::span<const std::uint64_t> offsets, const AtomicFile::MakePart& make) {
+  if (!open_) return fail(ErrorKind::invalid_state, "zip: no entry was begun");
+  if (pieces_) {
+    // Compressing takes far longer than making, and shares itself.
+    std::vector<std::byte> part;
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+      part.resize(static_cast<std::size_t>(offsets[i + 1] - offsets[i]));
+      make(i, part);
+      CGL_TRY(append(part));
+    }
+    return {};
+  }
+  std::vector<std::uint32_t> crcs(offsets.size() - 1);
+  CGL_TRY(file_.append_parts(offsets, [&](std::size_t part, std::span<std::byte> place) {
+    make(part, place);
+    crcs[part] = crc32(place);
+  }));
+  Entry& entry = entries_.back();
+  for (std::size_t i = 0; i < crcs.size(); ++i) {
+    entry.crc = crc32_joined(entry.crc, crcs[i], offsets[i + 1] - offsets[i]);
+  }
+  entry.bytes += offsets.back();
+  entry.packed_bytes += offsets.back();
+  return {};
+}
+
 Status ZipWriter::end() {
   if (!open_) return fail(ErrorKind::invalid_state, "zip: no entry was begun");
   open_ = false;

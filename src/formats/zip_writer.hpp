@@ -32,6 +32,8 @@ class ZipWriter {
   // An entry whose size and CRC are known; end() is an error when something else came.
   [[nodiscard]] Status begin_known(std::string_view name, std::uint64_t bytes, std::uint32_t crc);
   [[nodiscard]] Status append(std::span<const std::byte> bytes);
+  // As AtomicFile::append_parts; each thread takes the checksum of the part that it has made.
+  [[nodiscard]] Status append_parts(std::span<const std::uint64_t> offsets, const AtomicFile::MakePart& make);
   [[nodiscard]] Status end();
 
   // Bytes that stand before the content of an entry of less than 4 GB begun by begin_known(), or of any by begin().

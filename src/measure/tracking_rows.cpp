@@ -131,7 +131,8 @@ Result<TrackingStatistics> track_to_file(const std::vector<Tracker*>& trackers, 
   TractogramLayout layout;
   layout.format = TractogramFormat::trx;
   layout.reference = data.geometry();
-  CGL_TRY_ASSIGN(const auto writer, TractogramWriter::create(file, layout, {.force = true, .sync = sync}));
+  CGL_TRY_ASSIGN(const auto writer,
+                 TractogramWriter::create(file, layout, {.force = true, .sync = sync, .pool = &pool}));
   TrackingRunOptions run;
   run.selection.min_length_mm = options.min_length_mm;
   run.selection.max_length_mm = options.max_length_mm;

@@ -1,20 +1,70 @@
 #include "streamlines/lengths.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace cingulum {
 
 using numerics::Vec3d;
 
-double length_in_mm(std::span<const float> points, const Affine& voxel_to_world) {
+namespace {
+
+// Into `world`, unless Number is void. Block by block, each axis by itself, so that a processor takes several points at
+// once; only the sum goes one by one. The operations on each number, and their order, are those of Affine::apply and of
+// the length of a difference.
+template <class Number>
+double map_in_blocks(std::span<const float> points, const Affine& voxel_to_world, [[maybe_unused]] Number* world) {
+  constexpr std::size_t block = 64;
+  const Affine m = voxel_to_world;
+  const std::size_t count = points.size() / 3;
+  // The first of each axis is the last point of the block before.
+  double x[block + 1], y[block + 1], z[block + 1], lengths[block];
   double sum = 0;
-  Vec3d previous = {};
-  for (std::size_t i = 0; i + 2 < points.size(); i += 3) {
-    const Vec3d at = voxel_to_world.apply({points[i], points[i + 1], points[i + 2]});
-    if (i > 0) sum = sum + length(at - previous);
-    previous = at;
+  for (std::size_t first = 0; first < count; first += block) {
+    const std::size_t n = std::min(block, count - first);
+    const float* const from = points.data() + 3 * first;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Vec3d at = m.apply({from[3 * i], from[3 * i + 1], from[3 * i + 2]});
+      x[i + 1] = at.x;
+      y[i + 1] = at.y;
+      z[i + 1] = at.z;
+    }
+    if constexpr (!std::is_void_v<Number>) {
+      Number* const to = world + 3 * first;
+      for (std::size_t i = 0; i < n; ++i) {
+        to[3 * i] = static_cast<Number>(x[i + 1]);
+        to[3 * i + 1] = static_cast<Number>(y[i + 1]);
+        to[3 * i + 2] = static_cast<Number>(z[i + 1]);
+      }
+    }
+    if (first == 0) {
+      x[0] = x[1];
+      y[0] = y[1];
+      z[0] = z[1];
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      lengths[i] = length(Vec3d{x[i + 1] - x[i], y[i + 1] - y[i], z[i + 1] - z[i]});
+    }
+    for (std::size_t i = first == 0 ? 1 : 0; i < n; ++i) sum = sum + lengths[i];
+    x[0] = x[n];
+    y[0] = y[n];
+    z[0] = z[n];
   }
   return sum;
+}
+
+}  // namespace
+
+double length_in_mm(std::span<const float> points, const Affine& voxel_to_world) {
+  return map_in_blocks<void>(points, voxel_to_world, nullptr);
+}
+
+double map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<float> world) {
+  return map_in_blocks(points, voxel_to_world, world.data());
+}
+
+double map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<double> world) {
+  return map_in_blocks(points, voxel_to_world, world.data());
 }
 
 double length_in_mm(std::span<const float> points_world) {

@@ -2,18 +2,61 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <random>
+
 namespace cingulum {
 namespace {
 
 TEST(lengths, length_is_measured_in_world_space) {
   ImageGeometry g;
   g.voxel_to_world.rows = {0, -3, 0, 7, 2, 0, 0, 1, 0, 0, 1.5, 0};
-  EXPECT_DOUBLE_EQ(length_in_mm(std::vector<float>{0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0}, g.voxel_to_world), 6.0);
+  const auto mapped_length = [&](const std::vector<float>& points) {
+    std::vector<double> world(points.size());
+    return map_to_world(points, g.voxel_to_world, world);
+  };
+  EXPECT_DOUBLE_EQ(mapped_length({0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 0, 0}), 6.0);
   const std::vector<float> bend = {0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 2};
-  EXPECT_DOUBLE_EQ(length_in_mm(bend, g.voxel_to_world), 2.0 + 3.0 + 3.0);
-  EXPECT_EQ(length_in_mm({}, g.voxel_to_world), 0);
+  EXPECT_DOUBLE_EQ(mapped_length(bend), 2.0 + 3.0 + 3.0);
+  EXPECT_EQ(mapped_length({}), 0);
+  EXPECT_EQ(mapped_length({5, 5, 5}), 0);
   EXPECT_DOUBLE_EQ(length_in_mm(bend), 1.0 + 1.0 + 2.0);  // of points of the world
   EXPECT_EQ(length_in_mm(std::vector<float>{1, 2, 3}), 0);
+}
+
+// Point by point and segment by segment, as the contract has it.
+TEST(lengths, points_are_mapped_and_segments_added_in_sequence) {
+  constexpr unsigned seed = 12;
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> steps(-0.5f, 0.5f);
+  Affine affine;
+  affine.rows = {1.9, 0.2, 0.01, -40, -0.2, 1.9, 0.1, 3, 0.003, -0.1, 2.2, 11};
+  for (const std::size_t count : {0u, 1u, 2u, 63u, 64u, 65u, 127u, 128u, 129u, 1000u}) {
+    std::vector<float> points;
+    float p[3] = {50, 40, 30};
+    for (std::size_t i = 0; i < 3 * count; ++i) points.push_back(p[i % 3] += steps(random));
+    double expected = 0;
+    std::vector<double> mapped;
+    for (std::size_t i = 0; i < count; ++i) {
+      for (int row = 0; row < 3; ++row) {
+        mapped.push_back(((affine.at(row, 0) * static_cast<double>(points[3 * i]) +
+                           affine.at(row, 1) * static_cast<double>(points[3 * i + 1])) +
+                          affine.at(row, 2) * static_cast<double>(points[3 * i + 2])) +
+                         affine.at(row, 3));
+      }
+      if (i == 0) continue;
+      double d[3];
+      for (std::size_t c = 0; c < 3; ++c) d[c] = mapped[3 * i + c] - mapped[3 * i - 3 + c];
+      expected += std::sqrt((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]);
+    }
+    std::vector<double> world(points.size());
+    std::vector<float> rounded(points.size());
+    EXPECT_EQ(map_to_world(points, affine, world), expected) << count;
+    EXPECT_EQ(map_to_world(points, affine, rounded), expected) << count;
+    EXPECT_EQ(length_in_mm(points, affine), expected) << count;
+    EXPECT_EQ(world, mapped) << count;
+    EXPECT_EQ(rounded, std::vector<float>(mapped.begin(), mapped.end())) << count;
+  }
 }
 
 TEST(lengths, the_histogram_gives_mean_and_median_in_fixed_memory) {

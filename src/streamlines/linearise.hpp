@@ -1,8 +1,12 @@
 // Fewer points for the same line: points are dropped while the straight piece that replaces them stays within a
-// tolerance of each of them. Called by `convert --linearise`. It knows nothing of files.
+// tolerance of each of them. Called by `convert` and by the run of a tracker. It knows nothing of files.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "base/result.hpp"
+#include "base/thread_pool.hpp"
 #include "formats/tractogram.hpp"
 
 namespace cingulum {
@@ -17,5 +21,19 @@ struct LinearisePlan {
 // begins there. Computed in float64; the result depends on the streamline alone. Points that are not finite are kept.
 [[nodiscard]] Result<TractogramBatch> linearise(const TractogramBatch& batch, const TractogramLayout& layout,
                                                 const LinearisePlan& plan);
+
+// The same of one batch after the other: the threads of a pool share the streamlines, and memory is used again.
+// one caller at a time
+class Lineariser {
+ public:
+  Lineariser(LinearisePlan plan, ThreadPool* pool) : plan_(plan), pool_(pool) {}
+  // Replaces what `result` held.
+  [[nodiscard]] Status apply(const TractogramBatch& batch, const TractogramLayout& layout, TractogramBatch& result);
+
+ private:
+  const LinearisePlan plan_;
+  ThreadPool* const pool_;           // may be null
+  std::vector<std::uint32_t> kept_;  // for each streamline, from its first point on: which of its points are kept
+};
 
 }  // namespace cingulum

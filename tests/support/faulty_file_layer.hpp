@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ enum class FileCall {
   free_bytes,
   list_folder,
   open_existing,
+  allocate,
+  map,
+  cut,
 };
 
 struct RecordedCall {
@@ -61,6 +65,8 @@ class FaultyFileLayer final : public FileLayer {
   // Like a file system that has not got these.
   void remove_rename_no_replace() noexcept { has_rename_no_replace_ = false; }
   void remove_links() noexcept { has_links_ = false; }
+  // Like a file system in memory: files are written through maps.
+  void put_into_memory() noexcept { in_memory_ = true; }
   // Syncs are recorded and fail as told, but the real disk is not waited for.
   void skip_real_syncs() noexcept { syncs_ = false; }
   // Writes of so many bytes leave a hole, and are not recorded: for files of gigabytes.
@@ -123,12 +129,26 @@ class FaultyFileLayer final : public FileLayer {
   int open_existing(const char* path) override {
     return record({.call = FileCall::open_existing, .path = path}, [&] { return real_.open_existing(path); });
   }
+  bool is_in_memory(int) override { return in_memory_; }
+  int allocate(int descriptor, std::uint64_t offset, std::uint64_t size) override {
+    return record({.call = FileCall::allocate, .descriptor = descriptor, .offset = offset},
+                  [&] { return real_.allocate(descriptor, offset, size); });
+  }
+  int map(int descriptor, std::uint64_t offset, std::size_t size, std::byte*& bytes) override {
+    return record({.call = FileCall::map, .descriptor = descriptor, .offset = offset},
+                  [&] { return real_.map(descriptor, offset, size, bytes); });
+  }
+  void unmap(std::byte* bytes, std::size_t size) override { real_.unmap(bytes, size); }
+  int cut(int descriptor, std::uint64_t size) override {
+    return record({.call = FileCall::cut, .descriptor = descriptor, .offset = size},
+                  [&] { return real_.cut(descriptor, size); });
+  }
 
  private:
   [[nodiscard]] bool strikes(FileCall call) {
     const std::size_t number = trace_.size();
-    const bool fills_disk =
-        call == FileCall::create || call == FileCall::write || call == FileCall::write_at || call == FileCall::sync;
+    const bool fills_disk = call == FileCall::create || call == FileCall::write || call == FileCall::write_at ||
+                            call == FileCall::sync || call == FileCall::allocate;
     const bool now = number == fault_.at_call || (fault_.lasting && number > fault_.at_call && fills_disk);
     met_ = met_ || now;
     return now;
@@ -136,6 +156,7 @@ class FaultyFileLayer final : public FileLayer {
 
   template <class Call>
   int record(RecordedCall entry, Call&& call) {
+    const std::lock_guard lock(mutex_);
     const bool fails = strikes(entry.call) && fault_.error != 0;
     const int result = fails ? -fault_.error : call();
     entry.result = result;
@@ -145,6 +166,7 @@ class FaultyFileLayer final : public FileLayer {
 
   template <class Call>
   ssize_t record_write(RecordedCall entry, const void* data, std::size_t size, Call&& call) {
+    const std::lock_guard lock(mutex_);
     const bool struck = strikes(entry.call);
     const bool fails = struck && fault_.error != 0;
     const std::size_t count = struck && fault_.short_write && size > 1 ? size / 2 : size;
@@ -165,6 +187,8 @@ class FaultyFileLayer final : public FileLayer {
   bool has_links_ = true;
   bool syncs_ = true;
   std::size_t hole_bytes_ = std::numeric_limits<std::size_t>::max();
+  bool in_memory_ = false;
+  std::mutex mutex_;  // a file in memory is allocated by a thread beside its writer's
   std::vector<RecordedCall> trace_;
 };
 

@@ -91,7 +91,8 @@ Status FitFolder::write_map(const std::string& name, std::span<const float> reco
     for (std::size_t v = 0; v < voxels_.size(); ++v) volume[voxels_[v]] = records[v * columns + column];
     CGL_TRY(writer.append(std::span<const float>(volume)));
   }
-  CGL_TRY(writer.commit());
+  commits_.push_back(std::async(std::launch::async | std::launch::deferred,
+                                [own = std::move(writer)]() mutable { return own.commit(); }));
   files_.push_back({{"file", path.filename().string()}, {"volumes", columns}, {"meaning", meaning}});
   return {};
 }
@@ -122,6 +123,13 @@ Status FitFolder::write_text(const std::string& name, std::string_view text, std
 
 Status FitFolder::finish(const Json& results, const Json& run) {
   CGL_TRY(make_folder());
+  Status first;
+  for (std::future<Status>& commit : commits_) {
+    Status status = commit.get();
+    if (first) first = std::move(status);
+  }
+  commits_.clear();
+  CGL_TRY(std::move(first));
   Json summary = facts_;
   summary["results"] = results;
   summary["files"] = files_;

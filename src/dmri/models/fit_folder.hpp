@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -28,13 +29,15 @@ class FitFolder {
   void describe(const ImageGeometry& geometry, std::vector<std::uint32_t> voxels, nlohmann::ordered_json facts);
 
   // NAME.nii.gz, float32: `columns` volumes, zero outside the mask, and its sidecar with `meaning` and what `more` has.
+  // It gets its name in a thread of its own, since disks take long to say that they have a file and take several at
+  // once; finish() waits for that and tells what failed.
   [[nodiscard]] Status write_map(const std::string& name, std::span<const float> records, std::size_t columns,
                                  std::string_view meaning, ThreadPool& pool, const nlohmann::ordered_json& more = {});
   // The mask itself: uint8.
   [[nodiscard]] Status write_mask(std::span<const std::uint8_t> mask, const nlohmann::ordered_json& more,
                                   ThreadPool& pool);
   [[nodiscard]] Status write_text(const std::string& name, std::string_view text, std::string_view meaning);
-  // fit.json: the facts, the files, `results`, and `run`, which alone may differ between equal runs.
+  // Then fit.json: the facts, the files, `results`, and `run`, which alone may differ between equal runs.
   [[nodiscard]] Status finish(const nlohmann::ordered_json& results, const nlohmann::ordered_json& run);
 
   [[nodiscard]] const std::filesystem::path& path() const { return folder_; }
@@ -52,6 +55,7 @@ class FitFolder {
   std::vector<std::uint32_t> voxels_;
   nlohmann::ordered_json facts_;
   nlohmann::ordered_json files_ = nlohmann::ordered_json::array();
+  std::vector<std::future<Status>> commits_;  // of maps, in their order
 };
 
 }  // namespace cingulum

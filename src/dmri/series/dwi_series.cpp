@@ -110,7 +110,7 @@ Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& he
     mask = given_mask(std::move(voxels));
   }
   clock.ended("mask");
-  CGL_TRY_ASSIGN(DwiSignals signals, read_dwi_signals(files.dwi, mask.mask, {}, machine.cancel));
+  CGL_TRY_ASSIGN(DwiSignals signals, read_dwi_signals(files.dwi, mask.mask, {}, machine.cancel, &machine.pool));
   clock.ended("reading");
   auto series = settle_series(std::move(signals), std::move(mask), files.mask.empty(), head.table, request, machine);
   clock.ended("gradient check");
@@ -141,7 +141,8 @@ Result<SettledSeries> series_of_arrays(const SeriesHead& head, std::span<const f
     } else {
       brain = given_mask({mask.begin(), mask.end()});
     }
-    CGL_TRY_ASSIGN(DwiSignals signals, take_dwi_signals(head.geometry, values, brain.mask, machine.cancel));
+    CGL_TRY_ASSIGN(DwiSignals signals,
+                   take_dwi_signals(head.geometry, values, brain.mask, machine.cancel, &machine.pool));
     return settle_series(std::move(signals), std::move(brain), mask.empty(), head.table, request, machine);
   });
 }

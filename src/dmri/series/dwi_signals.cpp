@@ -1,18 +1,20 @@
 #include "dmri/series/dwi_signals.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <string>
 
-#include "formats/nifti.hpp"
+#include "formats/shared_image_reading.hpp"
 #include "numerics/classify.hpp"
 
 namespace cingulum {
 
 namespace {
 
-// Volumes that are gathered before they go to the records: sixteen floats are a cache line.
+// Volumes that are read before they go to the records, at most: sixteen floats are a cache line.
 constexpr std::size_t volumes_at_once = 16;
 
 Result<std::vector<std::size_t>> chosen_volumes(std::span<const std::size_t> volumes, std::size_t available) {
@@ -31,11 +33,18 @@ Result<std::vector<std::size_t>> chosen_volumes(std::span<const std::size_t> vol
   return chosen;
 }
 
-// `next_volume` fills its argument with one volume after the other; `task` begins the messages.
-template <class NextVolume>
+template <class Body>
+void share(ThreadPool* pool, std::size_t count, std::size_t grain, const Body& body) {
+  if (pool == nullptr) return body(std::size_t{0}, count);
+  pool->parallel_for(count, grain, body);
+}
+
+// `read_volumes(first, numbers)` fills `numbers` with as many volumes as it has room for, from `first` on; it is asked
+// for one after the other. `task` begins the messages.
+template <class ReadVolumes>
 Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& geometry, std::size_t available,
-                                NextVolume&& next_volume, std::span<const std::uint8_t> mask,
-                                std::span<const std::size_t> volumes, const CancelToken& cancel) {
+                                ReadVolumes&& read_volumes, std::span<const std::uint8_t> mask,
+                                std::span<const std::size_t> volumes, ThreadPool* pool, const CancelToken& cancel) {
   DwiSignals signals;
   signals.geometry = geometry;
   const auto voxel_count = static_cast<std::size_t>(geometry.voxel_count());
@@ -54,33 +63,42 @@ Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& ge
   signals.volumes = chosen.size();
   signals.replaced_of_volume.assign(signals.volumes, 0);
   signals.values.resize(signals.voxels.size() * signals.volumes);
-  std::vector<float> volume(voxel_count);
-  std::vector<float> gathered(signals.voxels.size() * std::min(volumes_at_once, signals.volumes));
-  std::size_t written = 0;  // volumes in the records
-  std::size_t waiting = 0;  // volumes in `gathered`, one after the other
+  // Fewer of large images.
+  constexpr std::size_t most_numbers_at_once = std::size_t{1} << 26U;
+  const std::size_t at_once =
+      std::clamp<std::size_t>(most_numbers_at_once / std::max<std::size_t>(voxel_count, 1), 1, volumes_at_once);
+  BulkVector<float> block(voxel_count * std::min(at_once, available));
+  std::mutex mutex;
+  std::size_t next = 0;  // of the chosen volumes
   // All volumes are read, wanted or not: the checksum of a compressed file stands at its end.
-  for (std::size_t index = 0; index < available; ++index) {
+  for (std::size_t first = 0; first < available; first += at_once) {
     CGL_TRY(cancel.check());
-    CGL_TRY(next_volume(std::span(volume)));
-    const std::size_t next = written + waiting;
-    if (next >= chosen.size() || chosen[next] != index) continue;
-    for (std::size_t i = 0; i < signals.voxels.size(); ++i) {
-      float value = volume[signals.voxels[i]];
-      if (!numerics::is_finite(value)) {
-        value = 0.0f;
-        ++signals.replaced;
-        ++signals.replaced_of_volume[next];
+    const std::size_t count = std::min(at_once, available - first);
+    CGL_TRY(read_volumes(first, std::span(block).first(count * voxel_count)));
+    std::array<const float*, volumes_at_once> wanted{};
+    std::size_t taken = 0;
+    while (next + taken < chosen.size() && chosen[next + taken] < first + count) {
+      wanted[taken] = block.data() + (chosen[next + taken] - first) * voxel_count;
+      ++taken;
+    }
+    share(pool, signals.voxels.size(), 4096, [&](std::size_t begin, std::size_t end) {
+      std::array<std::size_t, volumes_at_once> replaced{};
+      for (std::size_t i = begin; i < end; ++i) {
+        float* const record = signals.values.data() + i * signals.volumes + next;
+        for (std::size_t j = 0; j < taken; ++j) {
+          const float value = wanted[j][signals.voxels[i]];
+          const bool good = numerics::is_finite(value);
+          record[j] = good ? value : 0.0f;
+          replaced[j] += good ? 0 : 1;
+        }
       }
-      gathered[waiting * signals.voxels.size() + i] = value;
-    }
-    ++waiting;
-    if (waiting < volumes_at_once && written + waiting < signals.volumes) continue;
-    for (std::size_t i = 0; i < signals.voxels.size(); ++i) {
-      float* record = signals.values.data() + i * signals.volumes + written;
-      for (std::size_t j = 0; j < waiting; ++j) record[j] = gathered[j * signals.voxels.size() + i];
-    }
-    written += waiting;
-    waiting = 0;
+      const std::lock_guard lock(mutex);
+      for (std::size_t j = 0; j < taken; ++j) {
+        signals.replaced_of_volume[next + j] += replaced[j];
+        signals.replaced += replaced[j];
+      }
+    });
+    next += taken;
   }
   return signals;
 }
@@ -88,30 +106,29 @@ Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& ge
 }  // namespace
 
 Result<DwiSignals> read_dwi_signals(const std::filesystem::path& series, std::span<const std::uint8_t> mask,
-                                    std::span<const std::size_t> volumes, const CancelToken& cancel) {
+                                    std::span<const std::size_t> volumes, const CancelToken& cancel, ThreadPool* pool) {
   return catch_out_of_memory([&]() -> Result<DwiSignals> {
-    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(series, cancel));
-    const auto next_volume = [&](std::span<float> volume) { return reader.next_volume(volume); };
+    CGL_TRY_ASSIGN(SharedImageReader reader, SharedImageReader::open(series, pool, cancel));
+    const auto read_volumes = [&](std::size_t, std::span<float> numbers) { return reader.next_volumes(numbers); };
     return take_signals(fmt::format("taking signals from {}", series.string()), reader.header().geometry,
-                        static_cast<std::size_t>(reader.header().volume_count()), next_volume, mask, volumes, cancel);
+                        static_cast<std::size_t>(reader.header().volume_count()), read_volumes, mask, volumes, pool,
+                        cancel);
   });
 }
 
 Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, std::span<const float> values,
-                                    std::span<const std::uint8_t> mask, const CancelToken& cancel) {
+                                    std::span<const std::uint8_t> mask, const CancelToken& cancel, ThreadPool* pool) {
   const auto voxels = static_cast<std::size_t>(geometry.voxel_count());
   if (voxels == 0 || values.size() % voxels != 0) {
     return fail(ErrorKind::invalid_argument, "taking signals: {} numbers are not whole volumes of {} voxels",
                 values.size(), voxels);
   }
   return catch_out_of_memory([&]() -> Result<DwiSignals> {
-    std::size_t next = 0;
-    const auto copy = [&](std::span<float> volume) -> Status {
-      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(next), voxels, volume.begin());
-      next += voxels;
+    const auto copy = [&](std::size_t first, std::span<float> numbers) -> Status {
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first * voxels), numbers.size(), numbers.begin());
       return {};
     };
-    return take_signals("taking signals", geometry, values.size() / voxels, copy, mask, {}, cancel);
+    return take_signals("taking signals", geometry, values.size() / voxels, copy, mask, {}, pool, cancel);
   });
 }
 

@@ -1,5 +1,5 @@
 // The signals of a diffusion series inside a mask, a record per voxel: what the models fit. Taken from an array, or
-// read from NIfTI volume by volume, so that nothing outside the mask is ever held.
+// read from NIfTI a few volumes at a time, so that the whole image is never held.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "base/bulk_memory.hpp"
 #include "base/cancel.hpp"
 #include "base/result.hpp"
+#include "base/thread_pool.hpp"
 #include "formats/image_geometry.hpp"
 
 namespace cingulum {
@@ -27,15 +28,17 @@ struct DwiSignals {
   }
 };
 
-// Only the given volumes (ascending; empty: all). `mask` has one entry per voxel of the image.
+// Only the given volumes (ascending; empty: all). `mask` has one entry per voxel of the image. The threads of a pool
+// share the work.
 [[nodiscard]] Result<DwiSignals> read_dwi_signals(const std::filesystem::path& series,
                                                   std::span<const std::uint8_t> mask,
                                                   std::span<const std::size_t> volumes = {},
-                                                  const CancelToken& cancel = {});
+                                                  const CancelToken& cancel = {}, ThreadPool* pool = nullptr);
 
 // The same of an array: volume after volume, x fastest in each, `volumes` times geometry.voxel_count() numbers.
 [[nodiscard]] Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, std::span<const float> values,
-                                                  std::span<const std::uint8_t> mask, const CancelToken& cancel = {});
+                                                  std::span<const std::uint8_t> mask, const CancelToken& cancel = {},
+                                                  ThreadPool* pool = nullptr);
 
 // Keeps some volumes (positions in the records, ascending) of the voxels that are not 0 in `voxels`, which has one
 // entry per voxel of the image and may be empty: all. In place; memory that is no longer needed is given back. Counts

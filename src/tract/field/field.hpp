@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dmri/sphere/sphere.hpp"
@@ -19,6 +20,7 @@ namespace cingulum {
 [[nodiscard]] void* allocate_record_memory(std::size_t bytes);  // throws std::bad_alloc
 void free_record_memory(void* memory, std::size_t bytes) noexcept;
 
+// resize(n) leaves new numbers unset.
 template <class T>
 struct RecordAllocator {
   using value_type = T;
@@ -31,6 +33,15 @@ struct RecordAllocator {
     return static_cast<T*>(allocate_record_memory(count * sizeof(T)));
   }
   void deallocate(T* memory, std::size_t count) noexcept { free_record_memory(memory, count * sizeof(T)); }
+  // Without arguments a number is left as it is, so that the threads that fill records touch their pages first.
+  template <class U>
+  void construct(U* place) noexcept {
+    ::new (static_cast<void*>(place)) U;
+  }
+  template <class U, class... Arguments>
+  void construct(U* place, Arguments&&... arguments) {
+    ::new (static_cast<void*>(place)) U(std::forward<Arguments>(arguments)...);
+  }
   template <class U>
   friend bool operator==(const RecordAllocator&, const RecordAllocator<U>&) noexcept {
     return true;

@@ -89,13 +89,16 @@ Field store_records(FieldKind kind, const ImageGeometry& geometry, std::span<con
   field.channels = static_cast<std::uint32_t>(channels);
   field.stride = stride_for(channels + 1);
   field.record_of_voxel.assign(static_cast<std::size_t>(geometry.voxel_count()), 0);
-  field.records.assign((voxels.size() + 1) * field.stride + Field::record_padding, 0.0f);
+  field.records.resize((voxels.size() + 1) * field.stride + Field::record_padding);
+  std::fill_n(field.records.begin(), field.stride, 0.0f);
+  std::fill_n(field.records.end() - Field::record_padding, Field::record_padding, 0.0f);
   std::mutex mutex;
   float unit = 0x1p-86f;
   each_range(voxels.size(), pool, [&](std::size_t begin, std::size_t end) {
     float largest = 0x1p-86f;
     for (std::size_t i = begin; i < end; ++i) {
       float* record = field.records.data() + (i + 1) * field.stride;
+      std::fill_n(record, field.stride, 0.0f);
       fill(i, record);
       largest = std::max(largest, unit_of({record, channels}));
     }

@@ -1,9 +1,11 @@
 #include "tract/field/file_field.hpp"
 
+#include "base/bulk_memory.hpp"
 #include "base/log.hpp"
 #include "dmri/models/spherical_function.hpp"
 #include "dmri/models/tensor.hpp"
 #include "dmri/models/tensor_kernel.hpp"
+#include "formats/shared_image_reading.hpp"
 #include "formats/sidecar.hpp"
 #include "numerics/classify.hpp"
 #include "numerics/elementary64.hpp"
@@ -51,24 +53,41 @@ Status find_series(FieldFile& file) {
                    file.request.path.string(), file.image.volumes);
 }
 
+// Neighbours in the image that a thread takes at a time: of each volume a piece that is read as it lies.
+constexpr std::size_t voxels_at_once = 2048;
+
 // Numbers of the voxels that are stored, voxel by voxel.
 struct Gathered {
   std::vector<std::uint32_t> voxels;
-  std::vector<float> values;
+  BulkVector<float> values;
 };
 
-Gathered gather(const Image& image, std::span<const std::uint8_t> mask, std::span<const float> stop_map) {
-  Gathered gathered;
+Gathered gather(const Image& image, std::span<const std::uint8_t> mask, std::span<const float> stop_map,
+                ThreadPool& pool) {
   const auto count = static_cast<std::size_t>(image.geometry.voxel_count());
   const auto volumes = static_cast<std::size_t>(image.volumes);
+  std::vector<std::uint8_t> stored(count);
+  pool.parallel_for(count, voxels_at_once, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t v = begin; v < end; ++v) stored[v] = stop_map[v] != 0.0f ? 1 : 0;
+    for (std::size_t i = 0; i < volumes; ++i) {
+      const float* const volume = image.values.data() + i * count;
+      for (std::size_t v = begin; v < end; ++v) stored[v] |= volume[v] != 0.0f ? 1 : 0;
+    }
+    for (std::size_t v = begin; v < end && !mask.empty(); ++v) stored[v] = mask[v] == 0 ? 0 : stored[v];
+  });
+  Gathered gathered;
   for (std::size_t v = 0; v < count; ++v) {
-    if (!mask.empty() && mask[v] == 0) continue;
-    bool any = stop_map[v] != 0.0f;
-    for (std::size_t i = 0; i < volumes && !any; ++i) any = image.values[i * count + v] != 0.0f;
-    if (!any) continue;
-    gathered.voxels.push_back(static_cast<std::uint32_t>(v));
-    for (std::size_t i = 0; i < volumes; ++i) gathered.values.push_back(image.values[i * count + v]);
+    if (stored[v] != 0) gathered.voxels.push_back(static_cast<std::uint32_t>(v));
   }
+  gathered.values.resize(gathered.voxels.size() * volumes);
+  // As many records as stay in a core's cache while all volumes pass.
+  constexpr std::size_t records_at_once = 128;
+  pool.parallel_for(gathered.voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = 0; i < volumes; ++i) {
+      const float* const volume = image.values.data() + i * count;
+      for (std::size_t k = begin; k < end; ++k) gathered.values[k * volumes + i] = volume[gathered.voxels[k]];
+    }
+  });
   return gathered;
 }
 
@@ -84,7 +103,7 @@ bool axes_are_those_of_the_world(const ImageGeometry& geometry) {
 }
 
 // Non-finite numbers are counted and replaced by the builders; sampling comes before them.
-void make_finite(std::vector<float>& values) {
+void make_finite(std::span<float> values) {
   for (float& value : values) {
     if (!numerics::is_finite(value)) value = 0.0f;
   }
@@ -92,9 +111,9 @@ void make_finite(std::vector<float>& values) {
 
 }  // namespace
 
-Result<FieldFile> read_field_file(const FieldFileRequest& request) {
-  CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(request.path));
-  CGL_TRY_ASSIGN(Image image, read_image(reader));
+Result<FieldFile> read_field_file(const FieldFileRequest& request, ThreadPool* pool) {
+  CGL_TRY_ASSIGN(SharedImageReader reader, SharedImageReader::open(request.path, pool));
+  CGL_TRY_ASSIGN(Image image, reader.read_all());
   Json sidecar = Json::object();
   if (std::filesystem::exists(sidecar_path(request.path))) {
     if (auto found = read_sidecar(request.path)) {
@@ -171,13 +190,22 @@ Result<SampledHarmonics> harmonics_of_file(const FieldFile& file, const Sphere& 
   return sampled;
 }
 
-Result<std::vector<float>> default_stop_map(const FieldFile& file) {
+Result<std::vector<float>> default_stop_map(const FieldFile& file, ThreadPool* pool) {
   const auto count = static_cast<std::size_t>(file.image.geometry.voxel_count());
   std::vector<float> map(count, 0.0f);
   if (file.request.kind != FieldFileKind::tensor) {
-    for (std::size_t i = 0; i < file.image.values.size(); ++i) {
-      const float value = file.image.values[i];
-      if (value != 0.0f && numerics::is_finite(value)) map[i % count] = 1.0f;
+    const auto mark = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t first = 0; first < file.image.values.size(); first += count) {
+        const float* const volume = file.image.values.data() + first;
+        for (std::size_t v = begin; v < end; ++v) {
+          if (volume[v] != 0.0f && numerics::is_finite(volume[v])) map[v] = 1.0f;
+        }
+      }
+    };
+    if (pool != nullptr) {
+      pool->parallel_for(count, voxels_at_once, mark);
+    } else {
+      mark(0, count);
     }
     return map;
   }
@@ -209,7 +237,7 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
   return catch_out_of_memory([&]() -> Result<PreparedField> {
     PreparedField prepared;
     const ImageGeometry& geometry = file.image.geometry;
-    Gathered gathered = gather(file.image, mask, stop_map);
+    Gathered gathered = gather(file.image, mask, stop_map, pool);
     if (gathered.voxels.empty()) {
       return fail(ErrorKind::invalid_argument, "{}: no voxel of the mask has a number that is not zero",
                   file.request.path.string());
@@ -234,7 +262,7 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
               argument_name("sf"), file.request.path.string(), argument_name("frame"), argument_name("sh"));
         }
         facts["model"] = "sf";
-        CGL_TRY_ASSIGN(prepared.field, make_amplitude_field(geometry, stop_map, records, std::move(sphere)));
+        CGL_TRY_ASSIGN(prepared.field, make_amplitude_field(geometry, stop_map, records, std::move(sphere), &pool));
         return prepared;
       }
       case FieldFileKind::harmonics: {
@@ -253,7 +281,7 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
         }
         if (!file.request.amplitudes && !file.full_basis) {
           CGL_TRY_ASSIGN(prepared.field,
-                         make_harmonic_field(geometry, stop_map, records, sampled.basis, frame, std::move(sphere)));
+                         make_harmonic_field(geometry, stop_map, records, sampled.basis, frame, std::move(sphere), &pool));
           return prepared;
         }
         make_finite(gathered.values);
@@ -261,7 +289,7 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
                        sample_harmonics(sampled.basis, gathered.values, sampled.directions, true, pool));
         const std::size_t count = sphere.size();
         CGL_TRY_ASSIGN(prepared.field, make_amplitude_field(geometry, stop_map, {gathered.voxels, count, amplitudes},
-                                                            std::move(sphere)));
+                                                            std::move(sphere), &pool));
         return prepared;
       }
       case FieldFileKind::peaks: {
@@ -296,7 +324,7 @@ Result<TrackingData> make_file_tracking_data(const FieldFile& file, std::vector<
   if (data.mask.empty()) data.mask.assign(voxels, 1);
   data.stop_map = std::move(stop_map);
   if (data.stop_map.empty()) {
-    CGL_TRY_ASSIGN(data.stop_map, default_stop_map(file));
+    CGL_TRY_ASSIGN(data.stop_map, default_stop_map(file, &pool));
   }
   if (data.mask.size() != voxels || data.stop_map.size() != voxels) {
     return fail(ErrorKind::invalid_argument, "{} has {} voxels, its mask {} and its stopping map {}",

@@ -47,8 +47,8 @@ struct FieldFile {
   bool oriented = true;  // the header has an sform or a qform
 };
 
-// Reads the image and its sidecar and settles what the numbers mean.
-[[nodiscard]] Result<FieldFile> read_field_file(const FieldFileRequest& request);
+// Reads the image and its sidecar and settles what the numbers mean. The threads of a pool share the reading.
+[[nodiscard]] Result<FieldFile> read_field_file(const FieldFileRequest& request, ThreadPool* pool = nullptr);
 
 // The same of an image in memory; request.path is but its name in messages. `sidecar` is what such a file would say of
 // itself, an object or null.
@@ -64,7 +64,7 @@ struct SampledHarmonics {
 
 // FA of the tensors of a tensor file, one number per voxel; from any other file 1 where a voxel has a number that is
 // not zero, else 0.
-[[nodiscard]] Result<std::vector<float>> default_stop_map(const FieldFile& file);
+[[nodiscard]] Result<std::vector<float>> default_stop_map(const FieldFile& file, ThreadPool* pool = nullptr);
 
 // Voxels outside `mask` are not stored; everything is where it is empty. Harmonics of a full basis are sampled once,
 // and take a whole sphere.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "base/log.hpp"
 #include "base/quantity.hpp"
 #include "tract/cpu/tables.hpp"
@@ -547,10 +548,12 @@ class PagedTracker final : public Tracker {
     }
     part_begins.push_back(count);
     const std::size_t first_point = batch.points.size();
-    // Room without zeros: the parts are appended as they arrive.
+    // Room without zeros: the parts are appended as they arrive. With some to spare: ranges are alike, but not equal,
+    // and new memory for a slightly longer one costs more than what is in it.
     const std::size_t needed = first_point + 3 * static_cast<std::size_t>(offsets[count]);
     if (batch.points.capacity() < needed) {
-      batch.points.reserve(first_point == 0 ? needed : std::max(needed, 2 * batch.points.capacity()));
+      reserve_in_large_pages(batch.points,
+                             std::max(needed + needed / 8, first_point == 0 ? 0 : 2 * batch.points.capacity()));
     }
     if (count > 0) {
       Status outcome = copy_parts(caller, lines, offsets, part_begins, largest_part, work, batch.points);

@@ -20,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 constexpr double good_while_alone_seconds = 0.5;
 constexpr double good_while_shared_seconds = 0.1;
 constexpr std::uint64_t shared_first_divisor = 8;
+// Larger ranges do not make a device with several callers faster; they take memory, and the host waits for the first.
+constexpr std::uint64_t most_range_of_callers = 25000;
 // Fast trackers may go ahead of a slow one until their finished batches take this much.
 constexpr std::uint64_t most_waiting_bytes = std::uint64_t{512} << 20;
 
@@ -34,7 +36,10 @@ class SharedSeeds final : public SeedSharing {
     for (const Tracker* tracker : trackers_) {
       std::uint64_t first = tracker->hints().first_range;
       if (trackers_.size() > 1) first = std::max<std::uint64_t>(first / shared_first_divisor, 1);
-      range_seeds_.push_back(options.fixed_chunks ? options_.chunk : std::min(options_.chunk, first));
+      most_range_seeds_.push_back(tracker->hints().callers > 1 ? std::min(options_.chunk, most_range_of_callers)
+                                                               : options_.chunk);
+      range_seeds_.push_back(options.fixed_chunks ? most_range_seeds_.back()
+                                                  : std::min(most_range_seeds_.back(), first));
     }
     seeds_taken_.resize(trackers_.size());
   }
@@ -174,7 +179,7 @@ class SharedSeeds final : public SeedSharing {
   void adapt(std::size_t i, double seconds) {
     if (options_.fixed_chunks) return;
     const double good_while = trackers_.size() > 1 ? good_while_shared_seconds : good_while_alone_seconds;
-    if (seconds < good_while / 2) range_seeds_[i] = std::min(options_.chunk, range_seeds_[i] * 2);
+    if (seconds < good_while / 2) range_seeds_[i] = std::min(most_range_seeds_[i], range_seeds_[i] * 2);
     if (seconds > good_while * 2) range_seeds_[i] = std::max<std::uint64_t>(range_seeds_[i] / 2, 1);
   }
 
@@ -197,6 +202,7 @@ class SharedSeeds final : public SeedSharing {
   std::map<std::uint64_t, std::unique_ptr<StreamlineBatch>> ready_;
   std::vector<std::unique_ptr<StreamlineBatch>> spare_;
   std::vector<std::uint64_t> range_seeds_;
+  std::vector<std::uint64_t> most_range_seeds_;
   std::vector<std::uint64_t> seeds_taken_;
   std::uint32_t active_ = 0;
   Clock::time_point active_since_{};

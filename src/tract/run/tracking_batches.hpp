@@ -66,7 +66,11 @@ struct TrackingStatistics {
   std::uint64_t seeds_tracked = 0;
   std::uint64_t seeds_outside = 0;
   std::uint64_t seeds_without_direction = 0;
-  double tracking_seconds = 0;                        // during which at least one tracker was tracking
+  double tracking_seconds = 0;  // during which at least one tracker was tracking
+  // Beside it, of the thread that takes the batches: without any to work on, finishing them, and the caller's own.
+  double waiting_seconds = 0;
+  double finishing_seconds = 0;
+  double writing_seconds = 0;
   std::vector<std::uint64_t> seeds_of_trackers = {};  // taken by each, in their order
 };
 
@@ -85,8 +89,9 @@ class TrackingBatches {
   TrackingBatches& operator=(const TrackingBatches&) = delete;
 
   // The next streamlines that were kept, at least one; null after the last. Positions are world coordinates, float64
-  // with double_positions; streamline_data has seed_fields() with save_seeds. The batch is valid until the next call.
-  // A failure of a tracker comes after the batches before it, and then again. one caller at a time
+  // with double_positions; streamline_data has seed_fields() with save_seeds. The batch is valid until the next call
+  // but one, so that it can be written by another thread while the next one is made. A failure of a tracker comes after
+  // the batches before it, and then again. one caller at a time
   [[nodiscard]] Result<const TractogramBatch*> next();
   // Of the batches so far; of the run after the last. one caller at a time
   [[nodiscard]] const TrackingStatistics& statistics() const noexcept;

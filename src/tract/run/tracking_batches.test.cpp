@@ -37,6 +37,40 @@ Result<TrackingStatistics> pull_all(Tracker& tracker, const Seeds& seeds, const 
   return batches->statistics();
 }
 
+// The thread that writes a batch may still be at it while the next one is made, and ranges between keep nothing.
+TEST(tracking_batches, a_batch_stays_as_it_is_until_the_next_call_but_one) {
+  const auto seeds = some_seeds(300);
+  for (const double linearise_mm : {0.0, 0.5}) {
+    for (const std::uint64_t chunk : {1u, 2u, 5u}) {
+      AnalyticTracker tracker(*seeds);
+      Tracker* const alone[] = {&tracker};
+      TrackingRunOptions options;
+      options.chunk_seeds = chunk;
+      options.fixed_chunks = true;
+      options.linearise_mm = linearise_mm;
+      options.selection.min_length_mm = 4;
+      const auto batches = TrackingBatches::start(alone, *seeds, geometry(), options).value();
+      const TractogramBatch* before = nullptr;
+      TractogramBatch copy;
+      std::size_t count = 0;
+      while (const TractogramBatch* const batch = batches->next().value()) {
+        if (before != nullptr) {
+          ASSERT_NE(before, batch);
+          ASSERT_EQ(before->offsets, copy.offsets) << count;
+          ASSERT_EQ(before->positions, copy.positions) << count;
+        }
+        before = batch;
+        copy = *batch;
+        ++count;
+      }
+      EXPECT_GT(count, 30u);
+      if (chunk == 1) {
+        EXPECT_LT(count, 200u);
+      }
+    }
+  }
+}
+
 TEST(TrackingBatches, pulled_one_after_the_other_are_what_is_pushed_into_a_file) {
   const auto pool = ThreadPool::create(2).value();
   const auto seeds = some_seeds(3000);

@@ -1,5 +1,8 @@
 #include "tract/run/tracking_run.hpp"
 
+#include <future>
+#include <utility>
+
 namespace cingulum {
 
 Result<TrackingStatistics> run_tracking(Tracker& tracker, const Seeds& seeds, const ImageGeometry& geometry,
@@ -14,10 +17,20 @@ Result<TrackingStatistics> run_tracking(std::span<Tracker* const> trackers, cons
                                         TractogramWriter& writer, Progress* progress) {
   return catch_out_of_memory([&]() -> Result<TrackingStatistics> {
     CGL_TRY_ASSIGN(const auto batches, TrackingBatches::start(trackers, seeds, geometry, options, progress));
+    // With overlap a batch is written while the next one is finished. Of small ones a thread costs more than it saves.
+    constexpr std::size_t least_points_beside = std::size_t{1} << 16U;
+    std::future<Status> writing;
     while (true) {
-      CGL_TRY_ASSIGN(const TractogramBatch* batch, batches->next());
+      auto next = batches->next();
+      if (writing.valid()) CGL_TRY(writing.get());
+      CGL_TRY_ASSIGN(const TractogramBatch* const batch, std::move(next));
       if (batch == nullptr) return batches->statistics();
-      CGL_TRY(writer.append(*batch));
+      if (options.overlap && batch->point_count() >= least_points_beside) {
+        writing =
+            std::async(std::launch::async | std::launch::deferred, [&writer, batch] { return writer.append(*batch); });
+      } else {
+        CGL_TRY(writer.append(*batch));
+      }
     }
   });
 }

@@ -485,7 +485,7 @@ TEST_P(WebgpuTracking, of_a_field_beyond_one_binding_has_the_cpus_bits) {
   field.stride = 368;
   const std::size_t voxels = 74 * 74 * 74;
   field.record_of_voxel.resize(voxels);
-  field.records.resize(voxels * field.stride + Field::record_padding);
+  field.records.assign(voxels * field.stride + Field::record_padding, 0.0f);
   // Seven fields of lobes, by turns; the first record is not zero here, which no reader minds.
   for (std::size_t pattern = 0; pattern < 7; ++pattern) {
     const Vec3d axis = test::unit({0.1 * static_cast<double>(pattern), 0.2, 1});

@@ -1,0 +1,67 @@
+// From what a tracker returns to what is written: the streamlines of one batch after the other are cut, judged,
+// counted, mapped to the world and thinned out, in the order of the seeds. The threads of the run's pool share all that
+// takes long; each streamline goes straight to its place, which the sum over those before it gives. Used by
+// TrackingBatches.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "formats/image_geometry.hpp"
+#include "formats/tractogram.hpp"
+#include "streamlines/linearise.hpp"
+#include "tract/run/selection.hpp"
+#include "tract/run/tracking_batches.hpp"
+
+namespace cingulum {
+
+// one caller at a time
+class Finisher {
+ public:
+  // Options and statistics outlive this. `wide_index`: seed_index takes 64 bits.
+  Finisher(const ImageGeometry& geometry, const TrackingRunOptions& options, bool wide_index,
+           TrackingStatistics& statistics);
+
+  // Whether `select` streamlines were kept.
+  [[nodiscard]] bool full() const { return options_.select > 0 && statistics_.kept >= options_.select; }
+  // Adds to the statistics. What was kept of the batch before stays as it is, and may be written meanwhile.
+  [[nodiscard]] Status finish(const StreamlineBatch& batch);
+  // What was kept of the last batch.
+  [[nodiscard]] const TractogramBatch& kept() const { return result_[last_]; }
+
+ private:
+  struct Judged {
+    StreamlineCut cut;
+    double length = 0;
+    SelectionVerdict verdict = SelectionVerdict::kept;
+  };
+
+  template <class Body>
+  void share(std::size_t count, const Body& body) const;
+  // Its length is that of its points in the world. As float32 they are kept; twice as many bytes take longer to store
+  // and to fetch than to compute again.
+  [[nodiscard]] Judged judge_one(const StreamlineBatch& batch, std::size_t s);
+  void count_all(const StreamlineBatch& batch, std::vector<std::uint64_t>& offsets);
+  void count_one(std::size_t s, std::vector<std::uint64_t>& offsets);
+  void place_one(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const;
+  void add_seed_data(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const;
+
+  const ImageGeometry geometry_;
+  const TrackingRunOptions& options_;
+  const bool wide_index_;
+  TrackingStatistics& statistics_;
+  TractogramLayout layout_;  // of what is kept
+  Lineariser lineariser_;
+  std::vector<Judged> judged_;     // of the batch
+  std::vector<float> world_;       // points of the batch in the world; empty with double_positions
+  std::vector<std::size_t> kept_;  // numbers in the batch
+  TractogramBatch placed_;         // before linearisation
+  std::array<TractogramBatch, 2> result_;
+  std::size_t last_ = 0;  // of the results
+};
+
+}  // namespace cingulum
