@@ -14,6 +14,7 @@ from .images import grown_by_faces, read_image, write_like
 
 FITTED_TENSORS = ("tensor", "fa", "md")
 RIM_MM = 4
+RESPONSE_FA = (0.7, 0.6, 0.5, 0.4)  # the next one where noise leaves too few voxels above
 
 
 class Failed(Exception):
@@ -97,11 +98,18 @@ class Program:
 
     def fit(self, series, b_values, b_vectors, frame, mask, out, radius=1000):
         """Tensors and CSD; what trackers read is unpacked, so that no run spends its time on gzip. The response comes
-        from every voxel of the mask with FA above 0.7: the middle of a small phantom may hold a crossing."""
+        from every voxel of the mask with FA above RESPONSE_FA: the middle of a small phantom may hold a crossing."""
         words = [series, "--bvals", b_values, "--bvecs", b_vectors, "--bvec-frame", frame, "--mask", mask, "--threads", 1,
                  "--device", "cpu", "--quiet"]
         self.run("fit", *words, "--model", "dti", "--out", out / "dti")
-        self.run("fit", *words, "--model", "csd", "--response-radius", radius, "--out", out / "csd")
+        for fa in RESPONSE_FA:
+            try:
+                self.run("fit", *words, "--model", "csd", "--response-radius", radius, "--response-fa", fa, "--out",
+                         out / "csd")
+                break
+            except Failed:
+                if fa == RESPONSE_FA[-1]:
+                    raise
         for packed in [out / "dti" / f"{name}.nii.gz" for name in FITTED_TENSORS] + [out / "csd" / "fod.nii.gz", series]:
             plain = out / packed.name.removesuffix(".gz")
             with gzip.open(packed) as source, open(plain, "wb") as target:

@@ -280,8 +280,8 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
                                argument_name("sh"), file.request.path.string(), sphere.name);
         }
         if (!file.request.amplitudes && !file.full_basis) {
-          CGL_TRY_ASSIGN(prepared.field,
-                         make_harmonic_field(geometry, stop_map, records, sampled.basis, frame, std::move(sphere), &pool));
+          CGL_TRY_ASSIGN(prepared.field, make_harmonic_field(geometry, stop_map, records, sampled.basis, frame,
+                                                             std::move(sphere), &pool));
           return prepared;
         }
         make_finite(gathered.values);
