@@ -11,9 +11,13 @@ namespace cingulum::bench {
 using Json = nlohmann::ordered_json;
 
 Json run_track_peers(const TrackData& data, const TrackBenchOptions& bench) {
-  Json peers = require(measure::run_tracking_peers(
-      data.folder(), data.data(),
-      {.python = bench.python, .few_steps = few_steps, .many_steps = many_steps, .only = bench.only}, data.pool()));
+  Json peers = require(measure::run_tracking_peers(data.folder(), data.data(),
+                                                   {.python = bench.python,
+                                                    .few_steps = few_steps,
+                                                    .many_steps = many_steps,
+                                                    .only = bench.only,
+                                                    .limit_seconds = 900},
+                                                   data.pool()));
   for (const auto& [name, row] : peers.items()) {
     const Json score = row.value("score", Json::object());
     fmt::print(

@@ -3,6 +3,7 @@
 same function, seeds, mask, stopping map, step and angle.
 
     track.py sphere FOLDER                                  writes the directions of DIPY's default half sphere
+    track.py names                                          prints the names of all rows that there may be
     track.py track FOLDER THREADS ANGLE THRESHOLD FEW MANY OUT [ONLY [SEEDS]]   tracks and writes what it measured as JSON
 
 What runs on processors takes the first SEEDS seeds, cuslines all of the folder. A rate is points over processor time divided by the threads that the peer can use (DIPY's bootstrap: one).
@@ -40,6 +41,16 @@ lines = [np.asarray(line, dtype=np.float32).T for line in lines]
 nib.streamlines.save(nib.streamlines.Tractogram(lines, affine_to_rasmm=np.eye(4)), out)
 print("took", took)
 """
+
+
+# Who measures which rows.
+NAMES = {
+    "cuslines": ("cuslines boot OPDT order 4", "cuslines prob on SF", "cuslines ptt on SF"),
+    "dipy": ("DIPY prob on SF", "DIPY det on SF", "DIPY ptt on SF", "DIPY boot OPDT order 4"),
+    "trekker": ("Trekker ptt",),
+    "mrtrix": ("MRtrix3 SD_STREAM", "MRtrix3 iFOD1"),
+    "mrtrix_as_typed": ("MRtrix3 as typed",),
+}
 
 
 def processor_seconds():
@@ -283,7 +294,28 @@ class Peers:
             self.price_of_steps(name, self.threads, f"from {many} seeds of its own in the same voxels, one-sided", short)
 
 
+    def mrtrix_as_typed(self):
+        """From the series to streamlines, as its users do it: response, FODs, tckgen with its defaults; all of our seeds, in
+        the mask. Files in between are written, as they are by everyone."""
+        phantom, out = self.folder / "phantom", self.folder / "as-typed.tck"
+        gradients = ["-fslgrad", str(phantom / "dwi.bvec"), str(phantom / "dwi.bval")]
+        series = next(phantom / name for name in ("dwi.nii.gz", "dwi.nii") if (phantom / name).exists())
+        mask, response, fod = phantom / "mask.nii.gz", self.folder / "typed-response.txt", self.folder / "typed-fod.nii"
+        common = ["-force", "-quiet", "-nthreads", str(self.threads)]
+        seeds = len(self.all_seeds)
+        start, wall = processor_seconds(), time.perf_counter()
+        for words in (["dwi2response", "tournier", series, response, "-mask", mask, *gradients],
+                      ["dwi2fod", "csd", series, response, fod, "-mask", mask, *gradients],
+                      ["tckgen", fod, out, "-seed_image", mask, "-mask", mask, "-seeds", seeds, "-select", "0"]):
+            subprocess.run([*map(str, words), *common], check=True)
+        seconds, wall = processor_seconds() - start, time.perf_counter() - wall
+        lines = [np.asarray(line) for line in self.nib.streamlines.load(str(out)).streamlines]
+        self.add("MRtrix3 as typed", lines, seconds, wall, self.threads, seeds)
+
+
 def main():
+    if sys.argv[1] == "names":
+        return print("\n".join(name for names in NAMES.values() for name in names))
     folder = pathlib.Path(sys.argv[2])
     if sys.argv[1] == "sphere":
         from dipy.data import default_sphere
@@ -296,11 +328,13 @@ def main():
     only = sys.argv[9] if len(sys.argv) > 9 else ""
     seeds = int(sys.argv[10]) if len(sys.argv) > 10 else None
     peers = Peers(folder, threads, angle, threshold, steps, only, seeds)
-    for part in (peers.cuslines, peers.dipy, peers.trekker, peers.mrtrix):
+    for part, names in NAMES.items():
+        if not any(peers.wanted(name) for name in names):
+            continue
         try:
-            part()
+            getattr(peers, part)()
         except Exception as problem:  # what is not installed or fails is left out, the rest counts
-            print(f"no rows of {part.__name__}: {type(problem).__name__}: {problem}", file=sys.stderr)
+            print(f"no rows of {part}: {type(problem).__name__}: {problem}", file=sys.stderr)
     pathlib.Path(out).write_text(json.dumps(peers.rows, indent=2))
 
 

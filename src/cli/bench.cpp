@@ -1,6 +1,6 @@
-// `cingulum bench track`: every getter on every device that is there, on the phantom `brain` or on given data: time,
-// rate, streamlines, lengths, score, and whether the result has the CPU's bits; other programs beside them. The table
-// of the README comes from here.
+// `cingulum bench track`: every getter on every device that is there, on the phantom `brain` or on given data: the
+// command as it is typed, from file to file; then time, rate, streamlines, lengths, score of its parts, and whether the
+// result has the CPU's bits; other programs beside them. The table of the README comes from here.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -21,6 +21,7 @@
 #include "measure/host_peak.hpp"
 #include "measure/tracking_peers.hpp"
 #include "measure/tracking_rows.hpp"
+#include "measure/typed_runs.hpp"
 #include "tract/run/device_choice.hpp"
 
 namespace cingulum {
@@ -42,6 +43,9 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
   }
 }
 
+constexpr Getter typed_getters[] = {Getter::ptt,  Getter::prob,    Getter::det,
+                                    Getter::boot, Getter::closest, Getter::tensor};
+
 class TrackBench {
  public:
   TrackBench(const ParsedArguments& arguments, VerbContext& context, ThreadPool& pool)
@@ -59,6 +63,9 @@ class TrackBench {
     CGL_TRY_ASSIGN(const measure::BenchSource data, source());
     CGL_TRY_ASSIGN(data_, measure::BenchData::load(data, static_cast<std::uint64_t>(arguments_.integer("nseeds")),
                                                    pool_, context_.write_options(), context_.progress_options()));
+    if (data.sh.empty() && !arguments_.flag("kernels-only")) {
+      for (const Getter getter : typed_getters) CGL_TRY(run_typed(getter));
+    }
     for (const measure::BenchScenario& scenario : measure::bench_scenarios()) {
       if (!is_wanted(scenario.name) || !data_->has(scenario)) continue;
       CGL_TRY_ASSIGN(const Field* const field, data_->field_of(scenario, pool_, context_.progress_options()));
@@ -98,6 +105,21 @@ class TrackBench {
     return source;
   }
 
+  Status run_typed(Getter getter) {
+    if (!is_wanted(measure::typed_run_name(getter))) return {};
+    for (const std::string& device : devices_) {
+      const std::string frame = arguments_.given("bvec-frame") ? arguments_.text("bvec-frame") : "";
+      CGL_TRY_ASSIGN(Json row, measure::measure_typed_run(*data_, getter, device, frame, measures_, pool_));
+      context_.print_format(
+          "{:<24} {:<12} {:>9.3f} s from series to TRX ({:.3f} of tracking and writing), {} "
+          "streamlines\n",
+          row["scenario"].get<std::string>(), device, row["seconds"].get<double>(),
+          row["tracking_seconds"].get<double>(), format_count(static_cast<std::uint64_t>(row["kept"].get<double>())));
+      typed_.push_back(std::move(row));
+    }
+    return {};
+  }
+
   Status run_peers() {
     peers_ = Json::object();
     if (data_->dwi().empty()) {
@@ -108,9 +130,19 @@ class TrackBench {
     CGL_TRY(measure::fill_peer_folder(folder.path(), *data_));
     const auto seeds = static_cast<std::uint64_t>(arguments_.integer("peer-seeds"));
     log_info("running peers on {} seeds, those on a GPU on {}", seeds, data_->seeds().count());
-    CGL_TRY_ASSIGN(peers_, measure::run_tracking_peers(
-                               folder.path(), *data_,
-                               {.python = arguments_.text("python"), .seeds = seeds, .only = only()}, pool_));
+    CGL_TRY_ASSIGN(peers_, measure::run_tracking_peers(folder.path(), *data_,
+                                                       {.python = arguments_.text("python"),
+                                                        .seeds = seeds,
+                                                        .only = only(),
+                                                        .limit_seconds = arguments_.real("peer-limit"),
+                                                        .on_row =
+                                                            [&](const std::string& name, const Json& row) {
+                                                              context_.print_format(
+                                                                  "{:<37} {:>9.3f} s, {} seeds, {} streamlines\n", name,
+                                                                  row.value("wall_s", 0.0), row.value("seeds", 0),
+                                                                  row.value("kept", 0));
+                                                            }},
+                                                       pool_));
     for (auto& [name, row] : peers_.items()) row.erase("file");  // it is gone with the folder
     return {};
   }
@@ -192,11 +224,13 @@ class TrackBench {
     Json devices = Json::object();
     for (const Device* device : registry_->devices()) devices[device->id()] = device->description().name;
     json["devices"] = std::move(devices);
+    json["typed"] = typed_;
     json["rows"] = rows_;
     if (!peers_.is_null()) json["peers"] = peers_;
     if (context_.common().json) {
       context_.print(json_text(json));
     } else {
+      if (!typed_.empty()) context_.print_format("\n{}", table_of_typed());
       context_.print_format("\n{}", table_of_rows());
       if (!peers_.is_null()) context_.print_format("\n{}", table_of_peers());
     }
@@ -211,6 +245,31 @@ class TrackBench {
 
   static bool is_equal(const Json& row) {
     return row.contains("refused") || (row["equal_to_cpu"].get<bool>() && row.value("same_file_as_first_device", true));
+  }
+
+  [[nodiscard]] std::string table_of_typed() const {
+    Table table({{"track --dg"},
+                 {"device"},
+                 {"file to file s", Align::right},
+                 {"prepared in s", Align::right},
+                 {"tracked, written in s", Align::right},
+                 {"processor s", Align::right},
+                 {"streamlines", Align::right},
+                 {"mean mm", Align::right},
+                 {"valid", Align::right},
+                 {"F1", Align::right}});
+    for (const Json& row : typed_) {
+      const auto real = [](const Json& of, const char* name, int digits) {
+        return of.contains(name) ? fmt::format("{:.{}f}", of[name].get<double>(), digits) : std::string();
+      };
+      const Json score = row.value("score", Json::object());
+      table.add_row({row["scenario"].get<std::string>().substr(sizeof("typed")), row["device"].get<std::string>(),
+                     real(row, "seconds", 3), real(row, "prepare_seconds", 3), real(row, "tracking_seconds", 3),
+                     real(row, "processor_seconds", 2),
+                     format_count(static_cast<std::uint64_t>(row["kept"].get<double>())),
+                     real(row, "mean_length_mm", 1), real(score, "valid", 3), real(score, "f1", 3)});
+    }
+    return table.text(2);
   }
 
   [[nodiscard]] std::string table_of_rows() const {
@@ -283,6 +342,7 @@ class TrackBench {
   std::optional<DeviceRegistry> registry_;
   std::vector<std::string> devices_;  // as --device takes them
   std::optional<measure::BenchData> data_;
+  std::vector<Json> typed_;  // the command as it is typed
   std::vector<Json> rows_;
   Json peers_;
 };
@@ -317,7 +377,9 @@ Verb bench_verb() {
       .name = "bench",
       .summary = "measure tracking on every device of this machine",
       .description =
-          "bench track runs every direction getter on every device: tracking alone (seeds to points in memory), the "
+          "bench track runs every direction getter on every device: `cingulum track` as it is typed, from the series "
+          "to "
+          "the finished file, in a process of its own; then its parts: tracking alone (seeds to points in memory), the "
           "tracking kernel by itself where the device measures it (with seeds in the order of space, as runs have "
           "them, "
           "and unsorted), a whole run to a TRX file in --folder, and one to --disk, synced, beside a plain copy of the "
@@ -369,6 +431,12 @@ Verb bench_verb() {
            {.name = "peers", .type = ArgumentType::flag, .help = "run other programs on the same data"},
            whole("peer-seeds", "seeds of the peers on processors, which are slow; some take fewer still", 1, 4e9,
                  "2000"),
+           {.name = "peer-limit",
+            .type = ArgumentType::real,
+            .help = "each of them is left out, with a warning, when it takes longer",
+            .metavar = "S",
+            .range = {.minimum = 0, .above = true},
+            .default_text = "300"},
            {.name = "python",
             .type = ArgumentType::text,
             .help = "the Python that has DIPY, nibabel or cuslines",

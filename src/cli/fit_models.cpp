@@ -122,11 +122,12 @@ Result<double> take_min_signal(FitRun& run, const FitInput& input) {
 Result<FibreResponse> take_response(FitRun& run, const FitInput& input) {
   CGL_TRY_ASSIGN(const ResponseBox box, response_box(run.arguments));
   if (run.arguments.given("response")) return read_response(run.arguments.text("response"));
-  run.parameters["response_fa"] = box.least_fa;
-  run.parameters["response_radius"] = box.radius;
-  if (box.centre) run.parameters["response_centre"] = *box.centre;
   CGL_TRY_ASSIGN(FibreResponse response,
                  estimate_response(input.signals, input.selection, input.image_directions, box, run.machine()));
+  run.parameters["response_fa"] = response.box.least_fa;
+  run.parameters["response_radius"] = response.box.radius;
+  if (box.centre) run.parameters["response_centre"] = *box.centre;
+  if (std::string widened = widened_text(box, response); !widened.empty()) run.warn(std::move(widened));
   log_info("{}", response_text(response));
   return response;
 }

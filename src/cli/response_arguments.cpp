@@ -29,24 +29,27 @@ Result<std::array<std::int64_t, 3>> parse_voxel(const std::string& text) {
 }  // namespace
 
 std::vector<Argument> response_arguments() {
-  return {{.name = "response",
-           .type = ArgumentType::file_in,
-           .help = "csd: response of a single fibre, 'l1 l2 l3 S0', or zonal harmonics as MRtrix3 writes them; "
-                   "estimated unless given"},
-          {.name = "response-fa",
-           .type = ArgumentType::real,
-           .help = "csd: voxels with a higher fractional anisotropy make the response",
-           .range = {.minimum = 0, .maximum = 1},
-           .default_text = "0.7"},
-          {.name = "response-radius",
-           .type = ArgumentType::integer,
-           .help = "csd: they are looked for in a box with this many voxels to each side",
-           .range = {.minimum = 0},
-           .default_text = "10"},
-          {.name = "response-centre",
-           .type = ArgumentType::text,
-           .help = "csd: the box's middle voxel; that of the image when not given",
-           .metavar = "I,J,K"}};
+  return {
+      {.name = "response",
+       .type = ArgumentType::file_in,
+       .help = "csd: response of a single fibre, 'l1 l2 l3 S0', or zonal harmonics as MRtrix3 writes them; "
+               "estimated unless given"},
+      {.name = "response-fa",
+       .type = ArgumentType::real,
+       .help =
+           "csd: voxels with a higher fractional anisotropy make the response; where the box of the default values has "
+           "less than 10 of them it is widened to the whole mask, then the threshold lowered, with a note",
+       .range = {.minimum = 0, .maximum = 1},
+       .default_text = "0.7"},
+      {.name = "response-radius",
+       .type = ArgumentType::integer,
+       .help = "csd: they are looked for in a box with this many voxels to each side",
+       .range = {.minimum = 0},
+       .default_text = "10"},
+      {.name = "response-centre",
+       .type = ArgumentType::text,
+       .help = "csd: the box's middle voxel; that of the image when not given",
+       .metavar = "I,J,K"}};
 }
 
 Result<ResponseBox> response_box(const ParsedArguments& arguments) {
@@ -61,6 +64,9 @@ Result<ResponseBox> response_box(const ParsedArguments& arguments) {
   if (arguments.given("response-centre")) {
     CGL_TRY_ASSIGN(box.centre, parse_voxel(arguments.text("response-centre")));
   }
+  // By the values and not by who gave them, so that a run from its sidecar does the same.
+  const ResponseBox usual;
+  box.widen = !box.centre && box.radius == usual.radius && box.least_fa == usual.least_fa;
   return box;
 }
 

@@ -146,6 +146,13 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   Progress progress("tracking", run_options.select > 0 ? 0 : seeds->count(), "seeds", context.progress_options());
   CGL_TRY_ASSIGN(const TrackingStatistics statistics,
                  run_tracking(devices.pointers(), *seeds, data.geometry, run_options, *writer, &progress));
+  if (statistics.kept == 0 && arguments.given("sh") && !arguments.given("pmf-threshold-absolute") &&
+      plan.absolute_threshold > 0) {
+    log_warning(
+        "amplitudes below {} (--pmf-threshold-absolute, in units of CSD) count as zero: where {} is in other units, "
+        "give a threshold in them, or 0",
+        plan.absolute_threshold, arguments.text("sh"));
+  }
   // What is finished is written in full; another Ctrl-C asks anew.
   if (statistics.interrupted) clear_interrupt();
 

@@ -113,7 +113,7 @@ void add_model_arguments(std::vector<Argument>& list) {
       choice("dg",
              "direction getter: residual bootstrap, probabilistic, parallel transport, deterministic (largest "
              "in the cone), closest peak, principal direction of the tensor",
-             {"boot", "prob", "ptt", "det", "closest", "tensor"}, "boot"));
+             {"boot", "prob", "ptt", "det", "closest", "tensor"}, "ptt"));
   list.push_back(
       choice("preset",
              "the options that another tool has by default, for this getter; those given here go before them "
@@ -210,8 +210,9 @@ void add_tracking_arguments(std::vector<Argument>& list) {
                   .help = "amplitudes, and peaks of --peaks, below this count as zero",
                   .range = {.minimum = 0},
                   .default_note = default_by_getter("pmf-threshold-absolute")});
-  list.push_back(
-      whole("max-directions", "initial directions per seed, the strongest; all (at most 32) unless given", 1, 32));
+  Argument max_directions = whole("max-directions", "initial directions per seed, the strongest; 32 is all", 1, 32);
+  max_directions.default_note = default_by_getter("max-directions");
+  list.push_back(std::move(max_directions));
   list.push_back(choice("start",
                         "initial directions of a seed: its peaks, or one that is drawn in proportion to the amplitudes "
                         "there, as Trekker and iFOD do; prob, ptt, det and closest",
@@ -234,11 +235,11 @@ void add_tracking_arguments(std::vector<Argument>& list) {
       choice("boot-retry",
              "boot: another sample when the last had no peak (DIPY), or also when its nearest peak was out of "
              "the cone (cuslines)",
-             {"no-peak", "no-peak-or-angle"}, "no-peak"));
+             {"no-peak", "no-peak-or-angle"}, "no-peak-or-angle"));
   list.push_back(flag("boot-seed", "boot: resample at the seed, too"));
-  list.push_back(millimetres("ptt-probe-length", "ptt: length of the probe", "0.4vox"));
+  list.push_back(millimetres("ptt-probe-length", "ptt: length of the probe", "2vox"));
   list.push_back(millimetres("ptt-probe-radius", "ptt: radius of the circle of probes", "0"));
-  list.push_back(whole("ptt-probe-quality", "ptt: points along a probe, its beginning counted", 2, 64, "4"));
+  list.push_back(whole("ptt-probe-quality", "ptt: points along a probe, its beginning counted", 2, 64, "7"));
   list.push_back(whole("ptt-probe-count", "ptt: probes on the circle", 1, 64, "1"));
   list.push_back({.name = "ptt-exponent",
                   .type = ArgumentType::real,
@@ -249,7 +250,7 @@ void add_tracking_arguments(std::vector<Argument>& list) {
       millimetres("ptt-min-radius",
                   "ptt: smallest radius of curvature; 0: that on which a step turns by --max-angle, which is "
                   "meant, too, where --max-angle is given and this is not",
-                  "0.8vox"));
+                  "2vox"));
   list.push_back(choice("ptt-weak", "ptt: amplitudes below the threshold along a probe count, or end it",
                         {"count", "end"}, "count"));
   list.push_back(flag("ptt-weak-links", "the same as --ptt-weak count"));
@@ -258,7 +259,7 @@ void add_tracking_arguments(std::vector<Argument>& list) {
                        "ptt: arcs from one estimate of the largest support, by which candidates are accepted, to the "
                        "next",
                        1, 1000, "16"));
-  list.push_back(whole("ptt-substeps", "ptt: arcs per step; 1 as DIPY, 20 as Trekker and cuslines", 1, 1000, "8"));
+  list.push_back(whole("ptt-substeps", "ptt: arcs per step; 1 as DIPY, 20 as Trekker and cuslines", 1, 1000, "1"));
 }
 
 void add_seed_arguments(std::vector<Argument>& list) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "base/log.hpp"
@@ -21,15 +22,22 @@ struct GetterDefault {
   std::array<std::string_view, getters.size()> values;
 };
 
+// The winners of tools/track-study (docs/tractography.md, "Which options"). Thresholds of amplitudes are those of CSD,
+// whose amplitudes have the unit of a fibre; `of_other_models` has those of everything else.
 // clang-format off
-constexpr std::array<GetterDefault, 6> getter_defaults = {{
+constexpr std::array<GetterDefault, 7> getter_defaults = {{
     //                          boot    prob    ptt     det     closest tensor
     {"step-size",              {"0.5",  "0.5",  "0.5",  "0.5",  "0.5",  "0.5"}},
-    {"max-angle",              {"60",   "60",   "60",   "60",   "60",   "60"}},
-    {"fa-threshold",           {"0.1",  "0.1",  "0.1",  "0.1",  "0.1",  "0.1"}},
-    {"pmf-threshold",          {"0.1",  "0.1",  "0",    "0.1",  "0.1",  "0.1"}},
-    {"pmf-threshold-absolute", {"0",    "0",    "0.1",  "0",    "0",    "0"}},
+    {"max-angle",              {"30",   "30",   "60",   "20",   "45",   "45"}},
+    {"fa-threshold",           {"0.2",  "0.2",  "0.2",  "0.2",  "0.2",  "0.2"}},
+    {"max-directions",         {"32",   "1",    "32",   "1",    "32",   "32"}},
+    {"pmf-threshold",          {"0.1",  "0",    "0.4",  "0.1",  "0.1",  "0.1"}},
+    {"pmf-threshold-absolute", {"0",    "0.2",  "0.2",  "0",    "0",    "0"}},
     {"interpolate", {"harmonics", "harmonics", "amplitudes", "harmonics", "harmonics", "harmonics"}},
+}};
+constexpr std::array<GetterDefault, 2> of_other_models = {{
+    {"pmf-threshold",          {"0.1",  "0.2",  "0.4",  "0.1",  "0.1",  "0.1"}},
+    {"pmf-threshold-absolute", {"0",    "0",    "0",    "0",    "0",    "0"}},
 }};
 // clang-format on
 
@@ -56,7 +64,8 @@ const std::vector<PresetRow>& preset_rows() {
         {"min-signal", "1"},
         {"boot-attempts", "5"},
         {"boot-retry", "no-peak-or-angle"},
-        {"boot-seed", ""}}},
+        {"boot-seed", ""},
+        {"max-directions", "32"}}},
       {"cuslines",
        Getter::prob,
        {{"sphere", "repulsion724"},
@@ -68,7 +77,8 @@ const std::vector<PresetRow>& preset_rows() {
         {"relative-peak-threshold", "0.25"},
         {"min-separation-angle", "45"},
         {"pmf-threshold", "0.05"},
-        {"pmf-threshold-absolute", "0"}}},
+        {"pmf-threshold-absolute", "0"},
+        {"max-directions", "32"}}},
       {"cuslines",
        Getter::ptt,
        {{"sphere", "repulsion724"},
@@ -90,7 +100,8 @@ const std::vector<PresetRow>& preset_rows() {
         {"ptt-exponent", "1"},
         {"ptt-tries", "1024"},
         {"ptt-bound-interval", "1"},
-        {"ptt-weak", "count"}}},
+        {"ptt-weak", "count"},
+        {"max-directions", "32"}}},
       {"dipy",
        Getter::boot,
        {{"sphere", "repulsion724"},
@@ -99,7 +110,8 @@ const std::vector<PresetRow>& preset_rows() {
         {"relative-peak-threshold", "0.5"},
         {"min-separation-angle", "25"},
         {"boot-attempts", "5"},
-        {"boot-retry", "no-peak"}}},
+        {"boot-retry", "no-peak"},
+        {"max-directions", "32"}}},
       {"dipy",
        Getter::prob,
        {{"sphere", "repulsion724"},
@@ -108,7 +120,8 @@ const std::vector<PresetRow>& preset_rows() {
         {"relative-peak-threshold", "0.5"},
         {"min-separation-angle", "25"},
         {"pmf-threshold", "0.1"},
-        {"pmf-threshold-absolute", "0"}}},
+        {"pmf-threshold-absolute", "0"},
+        {"max-directions", "32"}}},
       {"dipy",
        Getter::ptt,
        {{"sphere", "repulsion724"},
@@ -127,7 +140,8 @@ const std::vector<PresetRow>& preset_rows() {
         {"ptt-exponent", "1"},
         {"ptt-tries", "100"},
         {"ptt-bound-interval", "1"},
-        {"ptt-weak", "end"}}},
+        {"ptt-weak", "end"},
+        {"max-directions", "32"}}},
       {"dipy",
        Getter::det,
        {{"sphere", "repulsion724"},
@@ -137,7 +151,8 @@ const std::vector<PresetRow>& preset_rows() {
         {"relative-peak-threshold", "0.5"},
         {"min-separation-angle", "25"},
         {"pmf-threshold", "0.1"},
-        {"pmf-threshold-absolute", "0"}}},
+        {"pmf-threshold-absolute", "0"},
+        {"max-directions", "32"}}},
       {"dipy",
        Getter::closest,
        {{"sphere", "repulsion724"},
@@ -146,7 +161,8 @@ const std::vector<PresetRow>& preset_rows() {
         {"relative-peak-threshold", "0.5"},
         {"min-separation-angle", "25"},
         {"pmf-threshold", "0.1"},
-        {"pmf-threshold-absolute", "0"}}},
+        {"pmf-threshold-absolute", "0"},
+        {"max-directions", "32"}}},
       {"mrtrix3",
        Getter::prob,
        {{"step-size", "0.1"},
@@ -188,7 +204,8 @@ const std::vector<PresetRow>& preset_rows() {
         {"pmf-threshold", "0"},
         {"pmf-threshold-absolute", "0.05"},
         {"start", "drawn"},
-        {"interpolate", "amplitudes"}}},
+        {"interpolate", "amplitudes"},
+        {"max-directions", "32"}}},
   };
   return rows;
 }
@@ -227,6 +244,12 @@ Status apply_preset(const Verb& verb, Getter getter, ParsedArguments& arguments)
   }
   return fail(ErrorKind::invalid_argument, "--preset {}: it has no {}; accepted with it is --dg {}", preset,
               getter_name(getter), fmt::join(other_getters, ", "));
+}
+
+// Harmonics of a file are taken for CSD's, which those of MRtrix3 and nearly all others are.
+bool has_units_of_csd(const ParsedArguments& arguments) {
+  const bool other_model = arguments.text("model") != "default" && arguments.text("model") != "csd";
+  return !other_model && !arguments.given("sf") && !arguments.given("peaks");
 }
 
 bool has_amplitudes(const ParsedArguments& arguments) {
@@ -277,11 +300,15 @@ Result<std::vector<ParsedArguments::Value>> parse_option(const Argument& argumen
 Status complete_arguments(const Verb& verb, Getter getter, ParsedArguments& arguments) {
   if (arguments.given("preset")) CGL_TRY(apply_preset(verb, getter, arguments));
   CGL_TRY(apply_cutoff(verb, arguments));
-  for (const GetterDefault& row : getter_defaults) {
-    if (arguments.has(row.option)) continue;
-    CGL_TRY(set_option(verb, {row.option, row.values[place_of(getter)]}, arguments));
-  }
-  return {};
+  const auto fill_in = [&](std::span<const GetterDefault> rows) -> Status {
+    for (const GetterDefault& row : rows) {
+      if (arguments.has(row.option)) continue;
+      CGL_TRY(set_option(verb, {row.option, row.values[place_of(getter)]}, arguments));
+    }
+    return {};
+  };
+  if (!has_units_of_csd(arguments)) CGL_TRY(fill_in(of_other_models));
+  return fill_in(getter_defaults);
 }
 
 std::string default_by_getter(std::string_view option) {
@@ -309,8 +336,9 @@ std::vector<std::string> preset_names() {
 
 std::vector<OptionValue> values_under_rules(int rules) {
   std::vector<OptionValue> values;
-  // Sidecars of the first rules have no number. Their options hold every value that was a default then; what stands
-  // here are the options that came since.
+  // Sidecars of the first rules have no number. Options hold every value that was a default then; what stands here are
+  // the options that came since, and that had no value.
+  if (rules < 3) values.push_back({"max-directions", "32"});
   if (rules < 2) {
     values.insert(values.end(), {{"interpolate", "harmonics"},
                                  {"start", "peaks"},

@@ -28,7 +28,7 @@ namespace cingulum {
 
 // The number of the rules by which a run reads its options. It stands in every sidecar, and rises when the same options
 // come to mean another result, so that `--from` gives the bytes that a sidecar was written with.
-inline constexpr int present_rules = 2;
+inline constexpr int present_rules = 3;
 
 // What options that a sidecar of older rules does not have meant then: name and value.
 struct OptionValue {

@@ -57,7 +57,7 @@ Result<TrackingOptions> tracking_options(const ParsedArguments& arguments, Gette
   options.absolute_threshold = arguments.real("pmf-threshold-absolute");
   options.relative_peak_threshold = arguments.real("relative-peak-threshold");
   options.min_separation_deg = arguments.real("min-separation-angle");
-  options.max_directions = arguments.has("max-directions") ? whole("max-directions") : 0;
+  options.max_directions = whole("max-directions");
   options.draw_start = arguments.text("start") == "drawn";
   options.angular_weight = arguments.real("angular-weight");
   options.one_sided = arguments.flag("one-sided");

@@ -19,13 +19,15 @@ struct ChildRun {
   double processor_seconds = 0;
   std::uint64_t peak_bytes = 0;
   bool succeeded = false;
+  bool too_long = false;  // it was ended at the limit
 };
 
 enum class ChildErrors { shown, with_output };
 
-// Standard output replaces `output`; errors go to ours, or to its end as well.
+// Standard output replaces `output`; errors go to ours, or to its end as well. With a limit (seconds, not 0) the
+// program and all that it started are killed at the limit, and when an interrupt is requested.
 [[nodiscard]] ChildRun run_child(const std::vector<std::string>& words, const std::filesystem::path& output,
-                                 ChildErrors errors = ChildErrors::shown);
+                                 ChildErrors errors = ChildErrors::shown, double limit_seconds = 0);
 
 // Removed at the end with all that is in it.
 class ScratchFolder {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/atomic_file.hpp"
+#include "base/interrupt.hpp"
 #include "base/log.hpp"
 #include "base/read_file.hpp"
 #include "measure/child_program.hpp"
@@ -91,10 +92,31 @@ Status fill_peer_folder(const fs::path& folder, const BenchData& data) {
   return write_seeds(folder / "seeds.txt", data.seeds());
 }
 
-Result<Json> run_tracking_peers(const fs::path& folder, const BenchData& data, const PeerOptions& options,
-                                ThreadPool& pool) {
+namespace {
+
+// The names of all peers that the script knows and that are wanted, in its order.
+Result<std::vector<std::string>> wanted_peers(const fs::path& folder, const fs::path& script,
+                                              const PeerOptions& options) {
+  const fs::path list = folder / "names";
+  std::vector<std::string> names;
+  if (!run_child({options.python, script.string(), "names"}, list).succeeded) {
+    log_warning("no peers: {} does not run, or has no numpy", options.python);
+    return names;
+  }
+  CGL_TRY_ASSIGN(const std::string text, read_text_file(list));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string name = text.substr(at, end - at);
+    if (!name.empty() && name.find(options.only) != std::string::npos) names.push_back(std::move(name));
+    at = end + 1;
+  }
+  return names;
+}
+
+// Nothing, with a warning, where it is not there, fails or takes too long.
+Result<Json> run_peer(const std::string& name, const fs::path& folder, const fs::path& script,
+                      const PeerOptions& options, const ThreadPool& pool) {
   const fs::path log = folder / "log", result = folder / "peers.json";
-  CGL_TRY_ASSIGN(const fs::path script, write_peer_script(folder));
   std::vector<std::string> words = {options.python,
                                     script.string(),
                                     "track",
@@ -105,25 +127,44 @@ Result<Json> run_tracking_peers(const fs::path& folder, const BenchData& data, c
                                     std::to_string(options.few_steps),
                                     std::to_string(options.many_steps),
                                     result.string(),
-                                    options.only};
+                                    name};
   if (options.seeds != 0) words.push_back(std::to_string(options.seeds));
-  const bool succeeded = run_child(words, log, ChildErrors::with_output).succeeded;
+  const ChildRun run = run_child(words, log, ChildErrors::with_output, options.limit_seconds);
+  CGL_TRY(check_interrupt());
+  if (run.too_long) {
+    log_warning("no row of {}: it took more than {} s", name, options.limit_seconds);
+    return Json();
+  }
   CGL_TRY_ASSIGN(const std::string said, read_text_file(log));
-  if (!succeeded) {
-    log_warning("no peers: {} failed: {}", options.python, said);
-    return Json::object();
+  if (!run.succeeded) {
+    log_warning("no row of {}: {} failed: {}", name, options.python, said);
+    return Json();
   }
   // What the script says of a peer that is not there or fails.
-  for (std::size_t at = said.find("no rows of "); at != std::string::npos; at = said.find("no rows of ", at + 1)) {
-    log_warning("{}", std::string_view(said).substr(at, said.find('\n', at) - at));
+  if (const std::size_t at = said.find("no rows of "); at != std::string::npos) {
+    log_warning("{}: {}", name, std::string_view(said).substr(at, said.find('\n', at) - at));
   }
   CGL_TRY_ASSIGN(const std::string text, read_text_file(result));
-  Json peers = Json::parse(text, nullptr, false);
-  if (!peers.is_object()) return fail(ErrorKind::corrupt, "what the script of peers wrote is not JSON");
-  for (auto& [name, row] : peers.items()) {
+  const Json rows = Json::parse(text, nullptr, false);
+  if (!rows.is_object()) return fail(ErrorKind::corrupt, "what the script of peers wrote is not JSON");
+  return rows.contains(name) ? rows[name] : Json();
+}
+
+}  // namespace
+
+Result<Json> run_tracking_peers(const fs::path& folder, const BenchData& data, const PeerOptions& options,
+                                ThreadPool& pool) {
+  CGL_TRY_ASSIGN(const fs::path script, write_peer_script(folder));
+  CGL_TRY_ASSIGN(const std::vector<std::string> names, wanted_peers(folder, script, options));
+  Json peers = Json::object();
+  for (const std::string& name : names) {
+    CGL_TRY_ASSIGN(Json row, run_peer(name, folder, script, options, pool));
+    if (row.is_null()) continue;
     Result<Json> score = score_of_file(row.value("file", std::string()), data, pool);
     if (!score) log_warning("{} is not scored: {}", name, score.error());
     if (score && !score->empty()) row["score"] = std::move(*score);
+    if (options.on_row) options.on_row(name, row);
+    peers[name] = std::move(row);
   }
   return peers;
 }

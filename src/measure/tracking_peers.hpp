@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -35,7 +36,10 @@ struct PeerOptions {
   std::uint64_t seeds = 0;  // of those on processors; those on a GPU take all; 0: all of both
   int few_steps = 0;        // of the two runs whose difference is the price of steps; equal: it is not measured
   int many_steps = 0;
-  std::string only;  // peers whose name contains this
+  std::string only;          // peers whose name contains this
+  double limit_seconds = 0;  // of each; who takes longer is left out with a warning; 0: none
+  // Called with every row as it comes.
+  std::function<void(const std::string& name, const nlohmann::ordered_json& row)> on_row = nullptr;
 };
 
 // A row per peer, scored where the data are a phantom, with the file that it left; empty, with a warning, where none

@@ -343,6 +343,7 @@ class Scores(SharedField):
 
     def boot(self, name, count, series, *words):
         out = self.folder / f"boot-{name}.trx"
+        words = words if "--boot-retry" in words else (*words, "--boot-retry", "no-peak")
         track(series, "--bvals", self.truth / "dwi.bval", "--bvecs", self.truth / "dwi.bvec", "--bvec-frame", "fsl",
               "--mask", self.truth / "mask.nii.gz", "--stop-map", self.stop_path, "--stop-threshold", THRESHOLD, "--dg",
               "boot", "--model", "opdt", "--sh-order", 4, "--sphere", self.folder / "sphere.txt", *self.some(count),

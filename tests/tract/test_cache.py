@@ -86,7 +86,7 @@ class Cache(unittest.TestCase):
             self.assertIn(USED, said, same)
         self.assertEqual(len(self.entries(cache)), 1)
         count = 1
-        for other in (["--fa-threshold", "0.2"], ["--sh-order", 6], ["--amplitudes"], ["--sphere", "small"],
+        for other in (["--fa-threshold", "0.15"], ["--sh-order", 6], ["--amplitudes"], ["--sphere", "small"],
                       ["--b0-threshold", 20], ["--shell", 1000]):
             _, _, said = self.track(*base, *other)
             self.assertNotIn(USED, said, other)

@@ -14,8 +14,8 @@ class Compare(unittest.TestCase):
         cls.folder = Folder()
         cls.truth = cls.folder.phantom("truth", "--preset", "crossing", "--voxel-size", "2.5")
         for key in (0, 1):
-            track("--sh", cls.truth / "fod.nii.gz", "--dg", "prob", "--nseeds", 100, "--seed", key, "--out",
-                  cls.folder / f"{key}.trx")
+            track("--sh", cls.truth / "fod.nii.gz", "--dg", "prob", "--max-angle", 60, "--nseeds", 100, "--seed",
+                  key, "--out", cls.folder / f"{key}.trx")
 
     @classmethod
     def tearDownClass(cls):

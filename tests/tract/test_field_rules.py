@@ -167,7 +167,7 @@ class MinSignal(Rules):
                       ["--dg", "tensor"]):
             with self.subTest(" ".join(words)):
                 plain = self.bytes_of(0, *words)
-                self.assertGreater(len(plain), 20000)
+                self.assertGreater(len(plain), 8000)
                 self.assertEqual(plain, self.bytes_of(-10, *words))
                 self.assertEqual(plain, self.bytes_of(10, *words))
 

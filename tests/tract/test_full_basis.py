@@ -85,7 +85,7 @@ class FullBases(unittest.TestCase):
             write_image(self.folder / "sh.nii.gz", coefficients, AFFINE)
             write_image(self.folder / "sf.nii.gz", np.maximum(amplitudes, 0), AFFINE)
             common = ["--sphere", self.sphere_file, "--dg", "det", "--seed-file", seeds, "--seed-space", "voxel",
-                      "--max-angle", 45, "--step-size", "0.5vox", "--force"]
+                      "--max-angle", 45, "--step-size", "0.5vox", "--max-directions", 32, "--force"]
             facts = track_json("--sh", self.folder / "sh.nii.gz", "--sh-basis", name, *common, "--out", self.folder / "a.trx")
             track("--sf", self.folder / "sf.nii.gz", "--full-sphere", *common, "--out", self.folder / "b.trx")
             ours, theirs = read_lines(self.folder / "a.trx"), read_lines(self.folder / "b.trx")

@@ -333,7 +333,7 @@ class Defects(Case):
         vertices, value = self.sphere_and_lobes([[1, 0, 0], [0, 1, 0.2]])
         write_rows(self.folder / "pairs.txt", np.concatenate([vertices, -vertices]))
         seeds = write_rows(self.folder / "middle.txt", [[4, 4, 4]])
-        words = ["--dg", "det", "--no-refine", "--seed-file", seeds, "--seed-space", "voxel"]
+        words = ["--dg", "det", "--no-refine", "--seed-file", seeds, "--seed-space", "voxel", "--max-directions", 32]
         track(*self.sf_words(value), *words, "--out", self.folder / "half.trx")
         self.assertEqual(len(read_lines(self.folder / "half.trx")), 2)
         # Harmonics on the full sphere named for comparison with cuslines: again two.
@@ -400,7 +400,7 @@ class Defects(Case):
         for getter in ("det", "closest"):
             out = self.folder / f"repeated-{getter}.trx"
             track(*words, "--full-sphere", "--dg", getter, "--seed-file", seeds, "--seed-space", "voxel", "--save-seeds",
-                  "--min-length", 0, "--out", out)
+                  "--max-directions", 32, "--min-length", 0, "--out", out)
             lines, data = read_trx(out)
             index = data["seed_index"].ravel()
             first = [line for line, i in zip(lines, index) if i == 0]

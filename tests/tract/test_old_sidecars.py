@@ -7,7 +7,7 @@ import unittest
 from tracking import Folder, run, track
 
 SIDECARS = pathlib.Path(__file__).parent / "sidecars"
-RULES = 2
+RULES = 3
 
 
 class OldSidecars(unittest.TestCase):

@@ -129,8 +129,9 @@ class Design(unittest.TestCase):
 GROUP = {"c1": "g1", "c2": "g1", "c3": "g2"}.get
 
 
-def entries(name, f1, invalid=(0, 0, 0)):
-    return [(name, condition, {"f1": f1[i], "invalid": invalid[i]}) for i, condition in enumerate(("c1", "c2", "c3"))]
+def entries(name, f1, invalid=(0, 0, 0), valid=0.5):
+    return [(name, condition, {"f1": f1[i], "valid": valid, "invalid": invalid[i]})
+            for i, condition in enumerate(("c1", "c2", "c3"))]
 
 
 class Criterion(unittest.TestCase):
@@ -162,7 +163,7 @@ class Criterion(unittest.TestCase):
         for value, share in ((0.65, 0.25), (0.7, 0.5), (0.75, 0.25)):
             self.assertAlmostEqual(np.isclose(drawn, value).mean(), share, delta=0.05)
 
-    def test_what_is_within_the_tie_is_chosen_by_invalid_share(self):
+    def test_what_is_within_the_tie_is_chosen_by_invalid_per_valid(self):
         # c has 0.396 of 0.4 in c2 less: criterion 0.7 - 0.004 / 0.5 / 4 = 0.698, and fewer invalid; d is 0.02 behind.
         rows = self.rows + entries("c", (0.8, 0.396, 0.05), (0.1, 0.1, 0.1)) + entries("d", (0.8, 0.36, 0.05))
         found = criterion.Comparison(rows, GROUP)
@@ -171,6 +172,9 @@ class Criterion(unittest.TestCase):
         self.assertEqual(found.ranked(), ["a", "c", "d", "b"])
         self.assertEqual(found.chosen(), "c")
         self.assertEqual(found.chosen(lambda name: name != "c"), "a")
+        # More invalid ones than c has, but fewer per valid one.
+        found = criterion.Comparison(rows + entries("e", (0.8, 0.396, 0.05), (0.15, 0.15, 0.15), 1.0), GROUP)
+        self.assertEqual(found.chosen(), "e")
 
     def test_who_lacks_a_condition_is_left_out_and_named(self):
         found = criterion.Comparison(self.rows + entries("e", (1, 1, 1))[:2], GROUP)

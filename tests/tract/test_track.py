@@ -67,7 +67,8 @@ class Reproducibility(WithPhantom):
                    "--repetitions", 1, "--folder", self.folder.path, "--disk", self.folder.path, "--out", out,
                    "--progress", "none")
         self.assertEqual(done.returncode, 0, done.stderr)
-        rows = json.loads(out.read_text())["rows"]
+        report = json.loads(out.read_text())
+        rows = report["rows"]
         self.assertEqual([row["device"] for row in rows], ["cpu", "cpu,cpu"])
         for row in rows:
             self.assertTrue(row["equal_to_cpu"])
@@ -77,6 +78,19 @@ class Reproducibility(WithPhantom):
                 self.assertGreater(row[name], 0, name)
         self.assertEqual(rows[0]["streamlines"], rows[1]["streamlines"])
         self.assertEqual(list(self.folder.path.glob("cingulum-bench*")), [])
+        # The command as it is typed: what it keeps is what the command in the row keeps.
+        typed = report["typed"]
+        self.assertEqual([(row["scenario"], row["device"]) for row in typed],
+                         [("typed tensor", "cpu"), ("typed tensor", "cpu,cpu")])
+        words = typed[0]["command"].split()
+        self.assertEqual((words[:2], words[-2:]), (["cingulum", "track"], ["--out", "tracks.trx"]))
+        again = track_json(*words[2:-2], "--out", self.folder / "typed.trx")
+        for row in typed:
+            self.assertEqual((row["kept"], row["points"]), (again["result"]["kept"], again["result"]["points"]))
+            self.assertEqual(row["seconds"], min(row["seconds_each"]))
+            self.assertGreater(row["seconds"], row["tracking_seconds"])
+            self.assertGreater(row["processor_seconds"], 0)
+        self.assertIn("typed tensor", done.stdout.splitlines()[0])
 
     def test_bench_tracks_harmonics_from_a_file(self):
         fit = self.folder / "fit"
@@ -93,6 +107,15 @@ class Reproducibility(WithPhantom):
         self.assertNotEqual(both.returncode, 0)
         self.assertIn("both given", both.stderr)
 
+    def test_a_peer_that_takes_too_long_is_left_out(self):
+        out = self.folder / "bench-limit.json"
+        done = run("bench", "track", "--dwi", self.phantom / "dwi.nii.gz", "--mask", self.phantom / "mask.nii.gz",
+                   "--devices", "cpu", "--only", "DIPY prob", "--nseeds", 20, "--folder", self.folder.path, "--peers",
+                   "--peer-limit", 0.05, "--python", sys.executable, "--out", out, "--progress", "none")
+        report = json.loads(out.read_text())
+        self.assertEqual((report["peers"], report["rows"], report["typed"]), ({}, [], []))
+        self.assertIn("no row of DIPY prob on SF: it took more than 0.05 s", done.stderr)
+
     def test_bench_runs_peers_on_the_same_seeds(self):
         out = self.folder / "bench-peers.json"
         run("bench", "track", "--dwi", self.phantom / "dwi.nii.gz", "--mask", self.phantom / "mask.nii.gz", "--devices",
@@ -100,6 +123,7 @@ class Reproducibility(WithPhantom):
             self.folder.path, "--peers", "--peer-seeds", 150, "--python", sys.executable, "--out", out, "--progress",
             "none")
         report = json.loads(out.read_text())
+        self.assertEqual(list(report["peers"]), ["DIPY prob on SF"])
         peer = report["peers"]["DIPY prob on SF"]
         self.assertEqual(peer["seeds"], 150)
         self.assertGreater(peer["kept"], 30)
@@ -238,7 +262,7 @@ class SelectionAndSeeds(WithPhantom):
         self.assertEqual(len(read_lines(self.folder / "few.trx")), 0)
 
     def test_lengths_are_kept_between_the_limits_in_mm(self):
-        words = [*self.data, "--dg", "det", "--nseeds", 400]
+        words = [*self.data, "--dg", "det", "--max-angle", 60, "--max-directions", 32, "--nseeds", 400]
         track(*words, "--min-length", 0, "--out", self.folder / "any.trx")
         everything = read_lines(self.folder / "any.trx")
         measured = lengths(everything)
@@ -561,9 +585,9 @@ class EndsAndData(WithPhantom):
 
         plain = ptt("plain")
         options = plain["arguments"]["options"]
-        for name, value in (("interpolate", "amplitudes"), ("pmf-threshold", "0"), ("pmf-threshold-absolute", "0.1"),
+        for name, value in (("interpolate", "amplitudes"), ("pmf-threshold", "0.4"), ("pmf-threshold-absolute", "0.2"),
                             ("start", "peaks"), ("ptt-weak", "count"), ("ptt-bound-interval", "16"),
-                            ("ptt-min-radius", "0.8vox"), ("ptt-probe-length", "0.4vox")):
+                            ("ptt-min-radius", "2vox"), ("ptt-probe-length", "2vox"), ("max-directions", "32")):
             self.assertEqual(options[name], value, name)
         self.assertEqual(plain["field"]["kind"], "amplitudes")
         ptt("flags", "--amplitudes", "--ptt-weak-links")
@@ -590,22 +614,33 @@ class EndsAndData(WithPhantom):
     def test_defaults_are_those_of_the_conventions(self):
         result = track_json(*self.data[:-2], "--nseeds", 20, "--out", self.folder / "defaults.trx")
         options = result["arguments"]["options"]
-        for name, value in (("dg", "boot"), ("model", "default"), ("sphere", "default"), ("step-size", "0.5vox"),
-                            ("max-angle", "60"), ("min-signal", "0.1%"), ("fa-threshold", "0.1"),
+        for name, value in (("dg", "ptt"), ("model", "default"), ("sphere", "default"), ("step-size", "0.5vox"),
+                            ("min-signal", "0.1%"), ("fa-threshold", "0.2"),
                             ("amplitude-cutoff", "0.1"), ("all-peaks", False),
                             ("relative-peak-threshold", "0.25"), ("min-separation-angle", "45"),
                             ("sm-lambda", "0.006"), ("min-length", "2mm"), ("max-length", "500mm"),
-                            ("boot-attempts", "5"), ("boot-retry", "no-peak"), ("boot-seed", False),
-                            ("ptt-probe-quality", "4"), ("ptt-probe-count", "1"), ("ptt-exponent", "1"),
-                            ("ptt-substeps", "8"), ("seed", "0")):
+                            ("boot-attempts", "5"), ("boot-retry", "no-peak-or-angle"), ("boot-seed", False),
+                            ("ptt-probe-quality", "7"), ("ptt-probe-count", "1"), ("ptt-exponent", "1"),
+                            ("ptt-substeps", "1"), ("seed", "0")):
             self.assertEqual(options[name], value, name)
-        for name in ("sh-order", "seed-seed", "select", "max-seeds", "max-directions", "seed-mask"):
+        for name in ("sh-order", "seed-seed", "select", "max-seeds", "seed-mask"):
             self.assertNotIn(name, options)
-        self.assertEqual((result["field"]["sphere"], result["field"]["directions"]), ("mirror321", 321))
-        self.assertEqual((result["model"]["model"], result["model"]["degree"]), ("opdt", 4))
+        self.assertEqual((result["model"]["model"], result["model"]["degree"]), ("csd", 8))
         self.assertEqual(result["plan"]["step_mm"], 1.25)  # half of the smallest voxel edge
-        prob = track_json(*self.data, "--dg", "prob", "--nseeds", 20, "--out", self.folder / "defaults-prob.trx")
-        self.assertEqual((prob["model"]["model"], prob["model"]["degree"]), ("csd", 8))
+        boot = track_json(*self.data, "--dg", "boot", "--nseeds", 20, "--out", self.folder / "defaults-boot.trx")
+        self.assertEqual((boot["field"]["sphere"], boot["field"]["directions"]), ("mirror321", 321))
+        self.assertEqual((boot["model"]["model"], boot["model"]["degree"]), ("opdt", 4))
+        # Angle, directions of a seed, thresholds of amplitudes: by getter; for models in other units only relative ones.
+        for words, angle, directions, share, absolute in (
+                (["boot"], "30", "32", "0.1", "0"), (["prob"], "30", "1", "0", "0.2"), (["det"], "20", "1", "0.1", "0"),
+                (["closest"], "45", "32", "0.1", "0"), (["tensor"], "45", "32", "0.1", "0"),
+                (["prob", "--model", "csa"], "30", "1", "0.2", "0"), (["ptt", "--model", "opdt"], "60", "32", "0.4", "0")):
+            taken = track_json(*self.data[:-2], "--dg", *words, "--nseeds", 20, "--out", self.folder / "getter.trx", "--force")
+            options = taken["arguments"]["options"]
+            self.assertEqual([options[name] for name in ("max-angle", "max-directions", "pmf-threshold",
+                                                         "pmf-threshold-absolute", "fa-threshold")],
+                             [angle, directions, share, absolute, "0.2"], words)
+            self.assertGreater(taken["result"]["kept"], 0, words)
         small = track_json(*self.data, "--sphere", "small", "--nseeds", 20, "--out", self.folder / "small.trx")
         self.assertEqual(small["field"]["directions"], 181)
         # What belongs to the run is not in the arguments of the sidecar.

@@ -3,8 +3,8 @@
 In a condition the F1 of a run counts as a share of the best F1 of all that are compared there (of 0.1 where the best is
 below that, since shares of next to nothing are noise). The criterion of a candidate is the mean of these shares over the
 conditions of a group, then over the groups: neither a preset that is easy nor a group with many conditions dominates.
-Candidates within TIE of the best are as good; among them the one with the smallest invalid share, averaged in the same
-way, is chosen. Intervals are percentiles of a bootstrap over the conditions of each group.
+Candidates within TIE of the best are as good; among them the one with the fewest invalid streamlines per valid one (both
+shares averaged in the same way) is chosen. Intervals are percentiles of a bootstrap over the conditions of each group.
 """
 import collections
 
@@ -78,13 +78,14 @@ class Comparison:
         return sorted((name for name in self.names if allowed(name)), key=lambda name: (-self.criterion(name), name))
 
     def chosen(self, allowed=lambda name: True):
-        """The winner: among those within TIE of the best the one with the fewest invalid."""
+        """The winner: among those within TIE of the best the one with the fewest invalid per valid."""
         ranked = self.ranked(allowed)
         if not ranked:
             return None
         best = self.criterion(ranked[0])
         tied = [name for name in ranked if self.criterion(name) >= best - TIE]
-        return min(tied, key=lambda name: (self.measure(name, "invalid"), -self.criterion(name), name))
+        return min(tied, key=lambda name: (self.measure(name, "invalid") / max(self.measure(name, "valid"), 1e-9),
+                                           -self.criterion(name), name))
 
 
 def pareto_front(points):

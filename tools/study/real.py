@@ -112,11 +112,11 @@ def measure_ends(points, begins, affine, tissues):
 
 
 def short_list(study, getter):
-    """The program as it is typed, where the study began, and what it chose."""
+    """The program as it is typed, where the study began, what was named, and what the study chose."""
     scored = [row for row in study.results.good(study.program.version) if row["stage"] in design.STAGES]
     found = tables.compared(scored, getter)
     chosen = found.chosen(tables.is_allowed(scored, getter, study.limits)) if found.names else None
-    listed = [{}, *design.ANCHORS[getter]]
+    listed = [{}, *design.ANCHORS[getter], *study.also.get(getter, [])]
     return design.unique(listed + ([tables.options_of(scored, getter)[chosen]] if chosen is not None else []))
 
 

@@ -51,6 +51,7 @@ class Study:
         self.end = None if minutes is None else time.monotonic() + 60 * minutes
         self.small, self.limits = small, limits or {}
         self.out_of_time = False
+        self.also = {}  # candidates that were named: getter -> options
         self.scratch = scratch_folder(work)
 
     # What to run
@@ -95,7 +96,7 @@ class Study:
         if not self.is_late():
             final = self.best(getter, "middle", survivors["final"], known)
             self.run_all("final", getter, design.unique(final + list(design.ANCHORS[getter]) +
-                                                        list(design.REFERENCES[getter])))
+                                                        list(design.REFERENCES[getter]) + self.also.get(getter, [])))
 
     # Running
 

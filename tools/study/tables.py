@@ -137,6 +137,25 @@ def real_table(rows):
     return [f"### {real[0]['condition']}", "", *said, "", *table(header, cells), ""]
 
 
+def summary(rows):
+    """The candidates of the last stage, best first, for a file that is kept."""
+    scored = [row for row in rows if row["stage"] in design.STAGES]
+    found = {"program": rows[-1]["program"], "getters": {}, "real": []}
+    for getter in design.GETTERS:
+        of = compared(scored, getter)
+        options = options_of(scored, getter)
+        found["getters"][getter] = {"conditions": len(of.conditions), "candidates": [
+            {"options": options[name], "criterion": round(of.criterion(name), 4),
+             "interval": [round(end, 4) for end in of.interval(name)],
+             **{field: round(of.measure(name, field), 4) for field in ("f1", "valid", "invalid")},
+             "seconds_per_1000": seconds(of, name)} for name in of.ranked()]}
+    for row in rows:
+        if row["stage"] == "real":
+            found["real"].append({name: row[name] for name in ("condition", "getter", "options", "kept", "mean_length_mm",
+                                                               "long_share", "borders")})
+    return found
+
+
 def all_tables(rows):
     scored = [row for row in rows if row["stage"] in design.STAGES]
     lines = getters_table(scored)

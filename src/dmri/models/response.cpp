@@ -99,19 +99,25 @@ DwiSignals signals_inside(const DwiSignals& signals, const Box& box) {
   return inside;
 }
 
-// What would find voxels enough: a box as large as the image, and where that does not suffice a lower threshold in
-// steps of 0.05. In words, to be said behind the failure.
-Result<std::string> advice_for_response(const DwiSignals& signals, const VolumeSelection& selection,
-                                        std::span<const Vec3d> directions, const ResponseBox& box,
-                                        const FitMachine& machine) {
+// What would find voxels enough: in words, to be said behind the failure, and as a box where there is one.
+struct ResponseAdvice {
+  std::string words;
+  std::optional<ResponseBox> box;
+};
+
+// A box as large as the image, and where that does not suffice a lower threshold in steps of 0.05.
+Result<ResponseAdvice> advice_for_response(const DwiSignals& signals, const VolumeSelection& selection,
+                                           std::span<const Vec3d> directions, const ResponseBox& box,
+                                           const FitMachine& machine) {
   // As many as MRtrix3 takes of the most anisotropic; fewer where the mask is small.
   constexpr std::size_t good_number = 300;
   const std::string give_one = fmt::format("give a response by {}", argument_name("response"));
   ResponseBox wide = box;
+  wide.widen = false;
   wide.radius = *std::max_element(signals.geometry.size.begin(), signals.geometry.size.end());
   const DwiSignals inside = signals_inside(signals, cut_to_image(wide, signals.geometry));
   if (inside.voxels.size() < least_response_voxels) {
-    return fmt::format("move the box by {}, or {}", argument_name("response_centre"), give_one);
+    return ResponseAdvice{fmt::format("move the box by {}, or {}", argument_name("response_centre"), give_one), {}};
   }
   CGL_TRY_ASSIGN(TensorFit fit, fit_tensors(inside, selection.b_values, directions, {}, machine));
   const auto above = [&](double threshold) {
@@ -119,16 +125,19 @@ Result<std::string> advice_for_response(const DwiSignals& signals, const VolumeS
                                                   [&](float value) { return static_cast<double>(value) > threshold; }));
   };
   if (const std::size_t found = above(box.least_fa); found >= least_response_voxels) {
-    return fmt::format("{} {} finds {}, or {}", argument_name("response_radius"), wide.radius, found, give_one);
+    return ResponseAdvice{
+        fmt::format("{} {} finds {}, or {}", argument_name("response_radius"), wide.radius, found, give_one), wide};
   }
   for (int percent = static_cast<int>(box.least_fa * 100); percent > 0; percent -= 5) {
     const double threshold = static_cast<double>(percent - percent % 5) / 100;
     const std::size_t found = above(threshold);
     if (found < std::min(good_number, inside.voxels.size() / 100 + least_response_voxels)) continue;
-    return fmt::format("{} {} with {} {} finds {}, or {}", argument_name("response_fa"), threshold,
-                       argument_name("response_radius"), wide.radius, found, give_one);
+    wide.least_fa = threshold;
+    return ResponseAdvice{fmt::format("{} {} with {} {} finds {}, or {}", argument_name("response_fa"), threshold,
+                                      argument_name("response_radius"), wide.radius, found, give_one),
+                          wide};
   }
-  return fmt::format("no {} finds enough: {}", argument_name("response_fa"), give_one);
+  return ResponseAdvice{fmt::format("no {} finds enough: {}", argument_name("response_fa"), give_one), {}};
 }
 
 }  // namespace
@@ -151,22 +160,32 @@ Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeS
     }
   }
   if (response.voxels < least_response_voxels) {
-    CGL_TRY_ASSIGN(const std::string advice, advice_for_response(signals, selection, directions, box, machine));
+    CGL_TRY_ASSIGN(const ResponseAdvice advice, advice_for_response(signals, selection, directions, box, machine));
+    if (box.widen && advice.box) return estimate_response(signals, selection, directions, *advice.box, machine);
     return fail(
         ErrorKind::not_found,
         "estimating the response: {} of the {} voxels of the mask in the box of radius {} around voxel ({}) have "
         "FA above {}, at least {} are needed; {}",
         response.voxels, inside.voxels.size(), box.radius, fmt::join(cut.centre, ", "), box.least_fa,
-        least_response_voxels, advice);
+        least_response_voxels, advice.words);
   }
   if (selection.b0.empty()) {
     return fail(ErrorKind::invalid_argument,
                 "estimating the response: there is no b0 volume; a response can be given instead");
   }
   const auto count = static_cast<double>(response.voxels);
+  response.box = box;
   response.eigenvalues = {l1 / count, l2 / count, l2 / count};
   response.s0 = s0 / (count * static_cast<double>(selection.b0.size()));
   return response;
+}
+
+std::string widened_text(const ResponseBox& asked, const FibreResponse& response) {
+  if (asked.radius == response.box.radius && asked.least_fa == response.box.least_fa) return {};
+  return fmt::format(
+      "the middle of the image has less than {} voxels with FA above {}: the response is that of the {} in the whole "
+      "mask with FA above {}",
+      least_response_voxels, asked.least_fa, format_count(response.voxels), response.box.least_fa);
 }
 
 std::string response_text(const FibreResponse& response) {

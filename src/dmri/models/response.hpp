@@ -19,18 +19,20 @@
 
 namespace cingulum {
 
+struct ResponseBox {
+  std::optional<std::array<std::int64_t, 3>> centre;  // voxel indices; the middle (size / 2) unless given
+  std::int64_t radius = 10;                           // voxels to each side, cut at the border as in DIPY
+  double least_fa = 0.7;                              // voxels above
+  bool widen = false;  // where they are too few, the whole image and then lower thresholds, in place of a failure
+};
+
 struct FibreResponse {
   // A tensor, where it is known as one: eigenvalues in mm^2/s, the first along the fibre.
   std::optional<std::array<double, 3>> eigenvalues;
   double s0 = 0;              // 0: not known
   std::vector<double> zonal;  // otherwise: coefficients of Y_l0 of the signal of a fibre along z
   std::size_t voxels = 0;     // that it was estimated from
-};
-
-struct ResponseBox {
-  std::optional<std::array<std::int64_t, 3>> centre;  // voxel indices; the middle (size / 2) unless given
-  std::int64_t radius = 10;                           // voxels to each side, cut at the border as in DIPY
-  double least_fa = 0.7;                              // voxels above
+  ResponseBox box = {};       // in which they were found
 };
 
 // Fewer are refused: the mean of a handful of noisy voxels is no response.
@@ -39,13 +41,15 @@ constexpr std::size_t least_response_voxels = 10;
 // The voxels of `signals` in the box whose FA (weighted least squares) is above the threshold; the response is the mean
 // (l1, l2, l2) and the mean b0 signal, as DIPY's auto_response_ssst. `directions` and `selection.b_values` have an
 // entry per volume of `signals`. Where voxels are too few the failure (kind not_found) says with which values of the
-// box there would be enough.
+// box there would be enough; `box.widen` takes these instead.
 [[nodiscard]] Result<FibreResponse> estimate_response(const DwiSignals& signals, const VolumeSelection& selection,
                                                       std::span<const numerics::Vec3d> directions,
                                                       const ResponseBox& box, const FitMachine& machine);
 
 // In words, of an estimated one: how many voxels, eigenvalues, b0 signal.
 [[nodiscard]] std::string response_text(const FibreResponse& response);
+// In words, that the box was widened; empty where it was not.
+[[nodiscard]] std::string widened_text(const ResponseBox& asked, const FibreResponse& response);
 
 // Tensor or zonal is told by the content: four numbers of which three are diffusivities are a tensor. Of several rows
 // of zonal coefficients (a row per shell) the last is taken, and a first row with the mean alone gives S0.

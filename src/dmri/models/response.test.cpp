@@ -117,6 +117,17 @@ TEST(Response, is_estimated_from_the_voxels_of_the_box_and_no_others) {
   EXPECT_TRUE(advice({.centre = {}, .radius = 9, .least_fa = 0.9})
                   .ends_with("response_fa 0.85 with response_radius 9 finds 504, or give a response by response"));
   EXPECT_EQ(voxels({.centre = {}, .radius = 9, .least_fa = 0.85}), 504u);
+  // Where it may be widened these are taken, and said; a box that has enough stays as it is.
+  const auto widened = [&](const ResponseBox& box) {
+    const auto response = estimate_response(signals, selection, directions, box, FitMachine{*pool}).value();
+    return std::tuple(response.voxels, response.box.radius, response.box.least_fa, widened_text(box, response));
+  };
+  EXPECT_EQ(widened({.centre = {}, .radius = 1, .widen = true}), std::tuple(27u, 1, 0.7, std::string()));
+  EXPECT_EQ(widened({.centre = {}, .radius = 0, .widen = true}),
+            std::tuple(504u, 9, 0.7,
+                       "the middle of the image has less than 10 voxels with FA above 0.7: the response is that of the "
+                       "504 in the whole mask with FA above 0.7"));
+  EXPECT_EQ(std::get<2>(widened({.centre = {}, .radius = 1, .least_fa = 0.9, .widen = true})), 0.85);
   // At the corner the box shrinks to one voxel.
   EXPECT_TRUE(advice({.centre = {{0, 0, 0}}, .radius = 3})
                   .ends_with("move the box by response_centre, or give a response by response"));

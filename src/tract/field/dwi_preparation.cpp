@@ -72,13 +72,18 @@ Result<Coefficients> fit_q_ball_coefficients(const FitInput& input, const FieldR
 }
 
 Result<FibreResponse> find_response(const FitInput& input, const FieldRequest& request, const FitMachine& machine,
-                                    Json& facts) {
+                                    PreparedField& prepared) {
+  Json& facts = prepared.facts;
   FibreResponse response;
   if (request.response) {
     response = *request.response;
   } else {
-    const ResponseBox& box = request.response_box;
-    CGL_TRY_ASSIGN(response, estimate_response(input.signals, input.selection, input.directions, box, machine));
+    CGL_TRY_ASSIGN(response,
+                   estimate_response(input.signals, input.selection, input.directions, request.response_box, machine));
+    const ResponseBox& box = response.box;
+    if (std::string widened = widened_text(request.response_box, response); !widened.empty()) {
+      warn(prepared, std::move(widened));
+    }
     log_info("{}", response_text(response));
     facts["response_fa"] = box.least_fa;
     facts["response_radius"] = box.radius;
@@ -238,7 +243,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
 
     FibreResponse response;
     if (request.model == FieldModel::csd) {
-      CGL_TRY_ASSIGN(response, find_response(input, request, machine, facts));
+      CGL_TRY_ASSIGN(response, find_response(input, request, machine, prepared));
     }
     const std::vector<std::uint8_t> near =
         reachable_voxels(geometry, stop_map, request.stop_threshold, request.reach_voxels);

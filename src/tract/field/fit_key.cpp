@@ -67,6 +67,7 @@ Result<FitKey> FitKey::create(std::string_view build, const SeriesFieldFiles& fi
                {"min_signal", signal_floor_text(field.min_signal)},
                {"shell", field.shell ? Json(*field.shell) : Json()},
                {"response_fa", field.response_box.least_fa},
+               {"response_widens", field.response_box.widen},
                {"response_radius", field.response_box.radius},
                {"response_centre", field.response_box.centre ? Json(*field.response_box.centre) : Json()},
                {"amplitudes", field.amplitudes},

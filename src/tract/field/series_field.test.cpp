@@ -254,15 +254,16 @@ TEST(fit_key, every_member_of_the_request_is_a_part_of_it) {
     change("field.reach_voxels", [](auto& r) { r.field.reach_voxels = 2; });
   }
   {
-    [[maybe_unused]] const auto& [centre, radius, least_fa] = ResponseBox{};
+    [[maybe_unused]] const auto& [centre, radius, least_fa, widen] = ResponseBox{};
     change("field.response_box.centre", [](auto& r) { r.field.response_box.centre = {{1, 2, 3}}; });
     change("field.response_box.centre[2]", [](auto& r) { r.field.response_box.centre = {{1, 2, 4}}; });
     change("field.response_box.radius", [](auto& r) { r.field.response_box.radius = 11; });
     change("field.response_box.least_fa", [](auto& r) { r.field.response_box.least_fa = 0.6; });
+    change("field.response_box.widen", [](auto& r) { r.field.response_box.widen = true; });
   }
   {
-    // `voxels` says where a response comes from and does not change the fit.
-    [[maybe_unused]] const auto& [eigenvalues, s0, zonal, voxels] = FibreResponse{};
+    // `voxels` and `box` say where a response comes from and do not change the fit.
+    [[maybe_unused]] const auto& [eigenvalues, s0, zonal, voxels, box] = FibreResponse{};
     change("field.response", [](auto& r) { r.field.response = FibreResponse{}; });
     change("field.response.eigenvalues", [](auto& r) {
       r.field.response = FibreResponse{.eigenvalues = std::array<double, 3>{1.7e-3, 2e-4, 2e-4}, .zonal = {}};
