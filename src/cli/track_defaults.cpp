@@ -22,8 +22,8 @@ struct GetterDefault {
   std::array<std::string_view, getters.size()> values;
 };
 
-// The winners of tools/track-study (docs/tractography.md, "Which options"). Thresholds of amplitudes are those of CSD,
-// whose amplitudes have the unit of a fibre; `of_other_models` has those of everything else.
+// By tools/track-study (docs/tractography.md, "Which options"). The absolute threshold is that of CSD, whose amplitudes
+// have the unit of a fibre; `of_other_models` has that of everything else.
 // clang-format off
 constexpr std::array<GetterDefault, 7> getter_defaults = {{
     //                          boot    prob    ptt     det     closest tensor
@@ -31,12 +31,11 @@ constexpr std::array<GetterDefault, 7> getter_defaults = {{
     {"max-angle",              {"30",   "30",   "60",   "20",   "45",   "45"}},
     {"fa-threshold",           {"0.2",  "0.2",  "0.2",  "0.2",  "0.2",  "0.2"}},
     {"max-directions",         {"32",   "1",    "32",   "1",    "32",   "32"}},
-    {"pmf-threshold",          {"0.1",  "0",    "0.4",  "0.1",  "0.1",  "0.1"}},
-    {"pmf-threshold-absolute", {"0",    "0.2",  "0.2",  "0",    "0",    "0"}},
+    {"pmf-threshold",          {"0.1",  "0.2",  "0.4",  "0.1",  "0.1",  "0.1"}},
+    {"pmf-threshold-absolute", {"0",    "0",    "0.2",  "0",    "0",    "0"}},
     {"interpolate", {"harmonics", "harmonics", "amplitudes", "harmonics", "harmonics", "harmonics"}},
 }};
-constexpr std::array<GetterDefault, 2> of_other_models = {{
-    {"pmf-threshold",          {"0.1",  "0.2",  "0.4",  "0.1",  "0.1",  "0.1"}},
+constexpr std::array<GetterDefault, 1> of_other_models = {{
     {"pmf-threshold-absolute", {"0",    "0",    "0",    "0",    "0",    "0"}},
 }};
 // clang-format on

@@ -28,8 +28,7 @@ TEST(ChildProgram, one_that_ends_in_time_is_what_it_was_without_a_limit) {
 // Peers start programs of their own, which must not compute on beside the next one.
 TEST(ChildProgram, one_that_takes_too_long_ends_with_all_that_it_started) {
   const TemporaryFolder folder;
-  const ChildRun run =
-      run_child({"sh", "-c", "sleep 600 & echo $!; wait"}, folder / "out", ChildErrors::shown, 0.5);
+  const ChildRun run = run_child({"sh", "-c", "sleep 600 & echo $!; wait"}, folder / "out", ChildErrors::shown, 0.5);
   EXPECT_FALSE(run.succeeded);
   EXPECT_TRUE(run.too_long);
   std::string started;

@@ -630,9 +630,9 @@ class EndsAndData(WithPhantom):
         boot = track_json(*self.data, "--dg", "boot", "--nseeds", 20, "--out", self.folder / "defaults-boot.trx")
         self.assertEqual((boot["field"]["sphere"], boot["field"]["directions"]), ("mirror321", 321))
         self.assertEqual((boot["model"]["model"], boot["model"]["degree"]), ("opdt", 4))
-        # Angle, directions of a seed, thresholds of amplitudes: by getter; for models in other units only relative ones.
+        # Angle, directions of a seed, thresholds of amplitudes: by getter; for models in other units none that is absolute.
         for words, angle, directions, share, absolute in (
-                (["boot"], "30", "32", "0.1", "0"), (["prob"], "30", "1", "0", "0.2"), (["det"], "20", "1", "0.1", "0"),
+                (["boot"], "30", "32", "0.1", "0"), (["prob"], "30", "1", "0.2", "0"), (["det"], "20", "1", "0.1", "0"),
                 (["closest"], "45", "32", "0.1", "0"), (["tensor"], "45", "32", "0.1", "0"),
                 (["prob", "--model", "csa"], "30", "1", "0.2", "0"), (["ptt", "--model", "opdt"], "60", "32", "0.4", "0")):
             taken = track_json(*self.data[:-2], "--dg", *words, "--nseeds", 20, "--out", self.folder / "getter.trx", "--force")
