@@ -11,7 +11,7 @@ import re
 import sys
 
 # Options of other programs: nvrtc's, and those of `cingulum fit` that is run as a child for peers.
-EXEMPT = {"device/cuda/nvrtc_library.cpp", "measure/tracking_peers.cpp"}
+EXEMPT = {"device/cuda/nvrtc_library.cpp", "measure/tracking_peers.cpp", "measure/typed_runs.cpp"}
 
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 OPTION = re.compile(r"(?<![\w-])--[a-z{]")
