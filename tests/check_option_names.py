@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-# Options of other programs: nvrtc's, and those of `cingulum fit` that is run as a child for peers.
+# Options of other programs: nvrtc's, and those of `cingulum fit` and `cingulum track` that are run as children.
 EXEMPT = {"device/cuda/nvrtc_library.cpp", "measure/tracking_peers.cpp", "measure/typed_runs.cpp"}
 
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
