@@ -231,7 +231,7 @@ class TrackBench {
       context_.print(json_text(json));
     } else {
       if (!typed_.empty()) context_.print_format("\n{}", table_of_typed());
-      context_.print_format("\n{}", table_of_rows());
+      if (!rows_.empty()) context_.print_format("\n{}", table_of_rows());
       if (!peers_.is_null()) context_.print_format("\n{}", table_of_peers());
     }
     if (arguments_.given("out")) {

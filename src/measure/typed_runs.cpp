@@ -15,6 +15,24 @@ namespace cingulum::measure {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+namespace {
+
+// What the run says of itself.
+Status take_sidecar(const fs::path& out, Json& row) {
+  CGL_TRY_ASSIGN(const std::string text, read_text_file(out.string() + ".json"));
+  const Json sidecar = Json::parse(text, nullptr, false);
+  if (!sidecar.is_object() || !sidecar.contains("result") || !sidecar.contains("run")) {
+    return fail(ErrorKind::corrupt, "{}.json is no sidecar", out.string());
+  }
+  for (const char* name : {"kept", "points", "mean_length_mm", "median_length_mm"}) {
+    row[name] = sidecar["result"].value(name, 0.0);
+  }
+  for (const char* name : {"prepare_seconds", "tracking_seconds"}) row[name] = sidecar["run"].value(name, 0.0);
+  return {};
+}
+
+}  // namespace
+
 std::string typed_run_name(Getter getter) {
   return fmt::format("typed {}", getter_name(getter));
 }
@@ -52,17 +70,10 @@ Result<Json> measure_typed_run(const BenchData& data, Getter getter, const std::
     if (run.seconds > *std::min_element(seconds.begin(), seconds.end())) continue;
     row["processor_seconds"] = run.processor_seconds;
     row["host_peak_bytes"] = run.peak_bytes;
+    CGL_TRY(take_sidecar(out, row));
   }
   row["seconds"] = *std::min_element(seconds.begin(), seconds.end());
   row["seconds_each"] = seconds;
-  CGL_TRY_ASSIGN(const std::string text, read_text_file(out.string() + ".json"));
-  const Json sidecar = Json::parse(text, nullptr, false);
-  if (!sidecar.is_object() || !sidecar.contains("result") || !sidecar.contains("run")) {
-    return fail(ErrorKind::corrupt, "{}.json is no sidecar", out.string());
-  }
-  const Json& result = sidecar["result"];
-  for (const char* name : {"kept", "points", "mean_length_mm", "median_length_mm"}) row[name] = result.value(name, 0.0);
-  for (const char* name : {"prepare_seconds", "tracking_seconds"}) row[name] = sidecar["run"].value(name, 0.0);
   CGL_TRY_ASSIGN(Json score, score_of_file(out, data, pool));
   if (!score.empty()) row["score"] = std::move(score);
   return row;
