@@ -199,27 +199,27 @@ Verb track_verb() {
       .description =
           "Reads a diffusion series and fits what the direction getter asks for (--dg: boot on OPDT or CSA; prob, ptt, "
           "det and closest on CSD; tensor on DTI), or takes amplitudes, spherical harmonics, peaks or tensors from a "
-          "file. Streamlines start at every seed along each of its peaks and go both ways until the stopping map (FA "
-          "unless given) falls to its threshold, the image ends, no direction lies within --max-angle, or the length "
-          "is "
-          "reached. With no data at all the phantom `brain` is made and tracked.\n\n"
+          "file. Streamlines start at every seed along its peaks (--max-directions) and go both ways until the "
+          "stopping map (FA unless given) falls to its threshold, the image ends, no direction lies within "
+          "--max-angle, or the length is reached. With no data at all the phantom `brain` is made and tracked.\n\n"
+          "Options that are not given have values that suit the getter: a study on phantoms chose them, and --preset "
+          "gives those of other tools instead.\n\n"
           "The result depends on the data, the options and --seed alone: not on threads, chunks or devices. The "
-          "sidecar "
-          "FILE.json holds every parameter and the hashes of the inputs; --from repeats a run to the bit.\n\n"
+          "sidecar FILE.json holds every parameter and the hashes of the inputs; --from repeats a run to the bit.\n\n"
           "--select N draws seeds until N streamlines are kept; the result is the first N in the order of the seeds. A "
           "region is met when a segment enters one of its voxels, judged on the whole streamline.",
       .arguments = track_arguments(),
       .common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress,
                  CommonOption::seed},
-      .examples =
-          {{"cingulum track", "the phantom `brain`, by residual bootstrap, into tracks.trx"},
-           {"cingulum track dwi.nii.gz --mask mask.nii.gz --dg prob --out prob.trx",
-            "100 000 seeds, probabilistic on CSD; b-values and b-vectors are found beside the series"},
-           {"cingulum track dwi.nii.gz --dg ptt --select 10000 --include 0,0,20,8 --min-length 30 --out callosum.trx",
-            "ten thousand streamlines through a sphere"},
-           {"cingulum track --sh fod.nii.gz --dg det --stop-map fa.nii.gz --seeds-per-voxel 2 --out det.tck",
-            "deterministic, from MRtrix3's FOD"},
-           {"cingulum track --from prob.trx.json --out again.trx", "the same run again, to the bit"}},
+      .examples = {{"cingulum track", "the phantom `brain`, into tracks.trx"},
+                   {"cingulum track dwi.nii.gz --mask mask.nii.gz --out tracks.trx",
+                    "100 000 seeds, parallel transport on CSD; b-values and b-vectors are found beside the series"},
+                   {"cingulum track dwi.nii.gz --mask mask.nii.gz --dg prob --out prob.trx", "probabilistic"},
+                   {"cingulum track dwi.nii.gz --select 10000 --include 0,0,20,8 --min-length 30 --out callosum.trx",
+                    "ten thousand streamlines through a sphere"},
+                   {"cingulum track --sh fod.nii.gz --dg det --stop-map fa.nii.gz --seeds-per-voxel 2 --out det.tck",
+                    "deterministic, from MRtrix3's FOD"},
+                   {"cingulum track --from prob.trx.json --out again.trx", "the same run again, to the bit"}},
       .references =
           {"J. I. Berman et al., Probabilistic streamline q-ball tractography using the residual bootstrap, NeuroImage "
            "39, 215-222, 2008",

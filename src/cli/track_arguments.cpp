@@ -167,7 +167,7 @@ void add_tracking_arguments(std::vector<Argument>& list) {
                   .default_note = default_by_getter("step-size")});
   list.push_back({.name = "max-angle",
                   .type = ArgumentType::angle,
-                  .help = "largest angle between steps",
+                  .help = "largest angle between steps; of ptt where it is given, else --ptt-min-radius bends it",
                   .range = {.minimum = 0, .maximum = 90, .above = true},
                   .default_note = default_by_getter("max-angle")});
   list.push_back({.name = "fa-threshold",

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "base/log.hpp"
 #include "cli/argument_value.hpp"
+#include "formats/sidecar.hpp"
 
 namespace cingulum {
 namespace {
@@ -245,10 +248,20 @@ Status apply_preset(const Verb& verb, Getter getter, ParsedArguments& arguments)
               getter_name(getter), fmt::join(other_getters, ", "));
 }
 
-// Harmonics of a file are taken for CSD's, which those of MRtrix3 and nearly all others are.
+// Harmonics of a file are taken for CSD's, which those of MRtrix3 and nearly all others are, unless its sidecar has
+// another model.
 bool has_units_of_csd(const ParsedArguments& arguments) {
-  const bool other_model = arguments.text("model") != "default" && arguments.text("model") != "csd";
-  return !other_model && !arguments.given("sf") && !arguments.given("peaks");
+  if (arguments.given("sf") || arguments.given("peaks")) return false;
+  std::string model = arguments.text("model");
+  if (arguments.given("sh")) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(sidecar_path(arguments.text("sh")), ignored)) return true;
+    // What is wrong with a sidecar is said where the file is read.
+    const auto sidecar = read_sidecar(arguments.text("sh"));
+    const bool named = sidecar && sidecar->is_object() && sidecar->contains("model") && (*sidecar)["model"].is_string();
+    model = named ? (*sidecar)["model"].get<std::string>() : "csd";
+  }
+  return model != "opdt" && model != "csa";
 }
 
 bool has_amplitudes(const ParsedArguments& arguments) {

@@ -641,6 +641,15 @@ class EndsAndData(WithPhantom):
                                                          "pmf-threshold-absolute", "fa-threshold")],
                              [angle, directions, share, absolute, "0.2"], words)
             self.assertGreater(taken["result"]["kept"], 0, words)
+        # So it is of harmonics whose sidecar says so; others are taken for CSD's.
+        words = [self.phantom / "dwi.nii.gz", "--bvals", self.phantom / "dwi.bval", "--bvecs", self.phantom / "dwi.bvec",
+                 "--mask", self.phantom / "mask.nii.gz", "--quiet"]
+        for model, file, absolute in (("csa", "sh", "0"), ("csd", "fod", "0.2")):
+            run("fit", *words, "--model", model, "--out", self.folder / model)
+            taken = track_json("--sh", self.folder / model / f"{file}.nii.gz", "--stop-map", self.phantom / "mask.nii.gz",
+                               "--nseeds", 20, "--out", self.folder / "of-file.trx", "--force")
+            self.assertEqual(taken["arguments"]["options"]["pmf-threshold-absolute"], absolute, model)
+            self.assertGreater(taken["result"]["kept"], 0, model)
         small = track_json(*self.data, "--sphere", "small", "--nseeds", 20, "--out", self.folder / "small.trx")
         self.assertEqual(small["field"]["directions"], 181)
         # What belongs to the run is not in the arguments of the sidecar.
