@@ -43,6 +43,11 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
   }
 }
 
+// A cell of a table; empty where the row has no such number.
+std::string real(const Json& of, const char* name, int digits, double scale = 1) {
+  return of.contains(name) ? fmt::format("{:.{}f}", scale * of[name].get<double>(), digits) : std::string();
+}
+
 constexpr Getter typed_getters[] = {Getter::ptt,  Getter::prob,    Getter::det,
                                     Getter::boot, Getter::closest, Getter::tensor};
 
@@ -259,9 +264,6 @@ class TrackBench {
                  {"valid", Align::right},
                  {"F1", Align::right}});
     for (const Json& row : typed_) {
-      const auto real = [](const Json& of, const char* name, int digits) {
-        return of.contains(name) ? fmt::format("{:.{}f}", of[name].get<double>(), digits) : std::string();
-      };
       const Json score = row.value("score", Json::object());
       table.add_row({row["scenario"].get<std::string>().substr(sizeof("typed")), row["device"].get<std::string>(),
                      real(row, "seconds", 3), real(row, "prepare_seconds", 3), real(row, "tracking_seconds", 3),
@@ -292,9 +294,6 @@ class TrackBench {
                  {"equal"}});
     for (const Json& row : rows_) {
       if (row.contains("refused")) continue;
-      const auto real = [](const Json& of, const char* name, int digits, double scale = 1) {
-        return of.contains(name) ? fmt::format("{:.{}f}", scale * of[name].get<double>(), digits) : std::string();
-      };
       const auto count = [](const Json& of, const char* name) {
         return of.contains(name) ? format_count(of[name].get<std::uint64_t>()) : std::string();
       };
