@@ -11,6 +11,13 @@ find_library(XXHASH_LIBRARY xxhash REQUIRED)
 find_path(ISAL_INCLUDE_DIR isa-l.h REQUIRED)  # the fastest inflate that streams
 find_library(ISAL_LIBRARY isal REQUIRED)
 find_package(ZLIB REQUIRED)                   # deflate whose bytes do not depend on the CPU
+find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)     # these four: codecs of Zarr
+find_library(ZSTD_LIBRARY zstd REQUIRED)
+find_path(LZ4_INCLUDE_DIR lz4.h REQUIRED)
+find_library(LZ4_LIBRARY lz4 REQUIRED)
+find_path(BLOSC_INCLUDE_DIR blosc.h REQUIRED)
+find_library(BLOSC_LIBRARY blosc REQUIRED)
+find_package(BZip2 REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)   # set-up of the models only: contract, section 6
 find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
 if(BUILD_TESTING)

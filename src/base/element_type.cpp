@@ -10,6 +10,7 @@ std::string ElementType::name() const {
     case Code::unsigned_integer: return fmt::format("uint{}", bits);
     case Code::floating: return fmt::format("float{}", bits);
     case Code::complex: return fmt::format("complex{}", bits);
+    case Code::boolean: return bits == 8 ? "bool" : fmt::format("bool{}", bits);
   }
   return fmt::format("code {} of {} bits", static_cast<int>(code), bits);
 }

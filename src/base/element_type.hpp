@@ -9,7 +9,7 @@
 namespace cingulum {
 
 struct ElementType {
-  enum class Code : std::uint8_t { integer = 0, unsigned_integer = 1, floating = 2, complex = 5 };  // DLPack's codes
+  enum class Code : std::uint8_t { integer = 0, unsigned_integer = 1, floating = 2, complex = 5, boolean = 6 };  // DLPack's codes
   Code code = Code::floating;
   std::uint8_t bits = 32;
 
@@ -22,6 +22,7 @@ template <class T>
 [[nodiscard]] constexpr ElementType element_type_of() {
   static_assert(std::is_arithmetic_v<T>, "elements are numbers");
   constexpr auto bits = static_cast<std::uint8_t>(sizeof(T) * 8);
+  if constexpr (std::is_same_v<T, bool>) return {ElementType::Code::boolean, bits};
   if constexpr (std::is_floating_point_v<T>) return {ElementType::Code::floating, bits};
   if constexpr (std::is_signed_v<T>) return {ElementType::Code::integer, bits};
   return {ElementType::Code::unsigned_integer, bits};
