@@ -20,18 +20,23 @@ using CodecChain = std::vector<Codec>;
 struct CodecScratch {
   BulkVector<std::byte> encoded;  // what was read
   BulkVector<std::byte> front, back;
+  // What `memory` held is lost. Throws std::bad_alloc.
   [[nodiscard]] std::span<std::byte> room(BulkVector<std::byte>& memory, std::size_t bytes) {
-    if (memory.size() < bytes) memory.resize(bytes);
+    if (memory.size() < bytes) {
+      memory.clear();  // else it would be copied
+      memory.resize(bytes);
+    }
     return std::span(memory).first(bytes);
   }
 };
 
 // Undoes all steps. The result has exactly `bytes` bytes, or it fails with kind corrupt; it lies in `encoded` where
-// nothing but checksums had to be undone, else in `scratch` (front or back, never scratch.encoded).
+// nothing but checksums and bitround had to be undone, else in `scratch` (front or back, never scratch.encoded).
+// `encoded` lies in neither front nor back.
 [[nodiscard]] Result<std::span<const std::byte>> decode_chain(const CodecChain& chain,
                                                               std::span<const std::byte> encoded, std::uint64_t bytes,
                                                               CodecScratch& scratch);
-// Likewise; the result lies in `plain` where there are no steps, else in `scratch`.
+// Does them. The result lies in `plain` where there are no steps, else in `scratch`.
 [[nodiscard]] Result<std::span<const std::byte>> encode_chain(const CodecChain& chain, std::span<const std::byte> plain,
                                                               CodecScratch& scratch);
 
