@@ -12,6 +12,7 @@
 #include "formats/byte_stream.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/zip_archive.hpp"
+#include "zarr/json_excerpt.hpp"
 
 namespace cingulum::zarr {
 namespace {
@@ -40,18 +41,18 @@ Result<Node> node_of_v3(const Json& document) {
   const auto version = document.find("zarr_format");
   if (version == document.end() || *version != 3) {
     return fail(ErrorKind::corrupt, "zarr_format is {}, expected 3",
-                version == document.end() ? std::string("absent") : version->dump());
+                version == document.end() ? std::string("absent") : json_excerpt(*version));
   }
   const auto type = document.find("node_type");
   if (type != document.end() && *type == "array") {
     node.kind = NodeKind::array;
   } else if (type == document.end() || *type != "group") {
     return fail(ErrorKind::corrupt, "node_type is {}, expected \"group\" or \"array\"",
-                type == document.end() ? std::string("absent") : type->dump());
+                type == document.end() ? std::string("absent") : json_excerpt(*type));
   }
   if (const auto attributes = document.find("attributes"); attributes != document.end()) {
     if (!attributes->is_object()) return fail(ErrorKind::corrupt, "attributes is no JSON object");
-    node.attributes = *attributes;
+    node.attributes = attributes->dump();
   }
   if (node.kind == NodeKind::array) return node;  // its other fields are the array's matter
   static constexpr std::array<std::string_view, 4> known = {"zarr_format", "node_type", "attributes",
@@ -87,7 +88,7 @@ Result<std::optional<Node>> find_v2_node(const Store& store, const std::string& 
     }
   }
   CGL_TRY_ASSIGN(std::optional<Json> attributes, read_document(store, join_path(path, ".zattrs")));
-  if (attributes) node.attributes = std::move(*attributes);
+  if (attributes) node.attributes = attributes->dump();
   return std::optional<Node>(std::move(node));
 }
 

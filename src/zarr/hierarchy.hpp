@@ -23,8 +23,8 @@ enum class NodeKind : std::uint8_t { group, array };
 struct Node {
   std::string path;  // in its store; "" is the root
   NodeKind kind = NodeKind::group;
-  int format = 3;  // 2 or 3
-  Json attributes = Json::object();
+  int format = 3;                 // 2 or 3
+  std::string attributes = "{}";  // the text of a JSON object: nodes live long, and destroying JSON allocates
 };
 
 // The key of `name` below the node `path`.
