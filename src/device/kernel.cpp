@@ -35,7 +35,12 @@ Status check_buffer(const Kernel& kernel, const KernelParameter& parameter, cons
                 kernel.name(), parameter.name, argument.offset, argument.buffer->bytes(), buffer_offset_alignment);
   }
   const std::uint64_t largest = kernel.device().capabilities().largest_binding_bytes;
-  const std::uint64_t bytes = argument.buffer->bytes() - argument.offset;
+  const std::uint64_t rest = argument.buffer->bytes() - argument.offset;
+  if (argument.bytes > rest) {
+    return fail(ErrorKind::invalid_argument, "launching {}: argument '{}' spans {} bytes from byte {} of {}",
+                kernel.name(), parameter.name, argument.bytes, argument.offset, argument.buffer->bytes());
+  }
+  const std::uint64_t bytes = argument.bytes == 0 ? rest : argument.bytes;
   if (largest != 0 && bytes > largest) {
     return fail(ErrorKind::invalid_argument,
                 "launching {}: argument '{}' spans {}, {} binds at most {}; split the buffer", kernel.name(),
@@ -115,7 +120,7 @@ std::string_view parameter_kind_name(ParameterKind kind) {
 std::span<std::byte> BlockContext::buffer_bytes(std::size_t position) const {
   const auto& argument = std::get<BufferArgument>(arguments_[position]);
   auto* start = static_cast<std::byte*>(argument.buffer->device_pointer()) + argument.offset;
-  return {start, argument.buffer->bytes() - argument.offset};
+  return {start, argument.bytes != 0 ? argument.bytes : argument.buffer->bytes() - argument.offset};
 }
 
 Status check_launch(const Kernel& kernel, const LaunchShape& shape, std::span<const KernelArgument> arguments) {

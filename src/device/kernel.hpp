@@ -42,17 +42,19 @@ struct KernelParameter {
   ParameterKind kind;
 };
 
-// A buffer, or a piece of one from `offset` on (a multiple of 256, the alignment every device accepts).
+// A buffer, or a piece of one from `offset` on (a multiple of 256, the alignment every device accepts). A device that
+// binds less than a buffer (WebGPU) is given the bytes of it that a launch touches.
 struct BufferArgument {
   const Buffer* buffer = nullptr;
   std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;  // 0: all from the offset on
 };
 
 using KernelArgument =
     std::variant<BufferArgument, std::int32_t, std::uint32_t, float, std::int64_t, std::uint64_t, double>;
 
-[[nodiscard]] inline KernelArgument argument(const Buffer& buffer, std::uint64_t offset = 0) {
-  return BufferArgument{&buffer, offset};
+[[nodiscard]] inline KernelArgument argument(const Buffer& buffer, std::uint64_t offset = 0, std::uint64_t bytes = 0) {
+  return BufferArgument{&buffer, offset, bytes};
 }
 
 struct LaunchShape {

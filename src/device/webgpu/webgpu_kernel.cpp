@@ -309,7 +309,8 @@ Result<WgpuHandle<WGPUBindGroup>> WebgpuKernel::bind(std::span<const KernelArgum
     entry.binding = static_cast<std::uint32_t>(entries.size());
     entry.buffer = memory.handle();
     entry.offset = buffer->offset;
-    entry.size = memory.padded_bytes() - buffer->offset;
+    // Whole words: a buffer has room for its last one.
+    entry.size = buffer->bytes == 0 ? memory.padded_bytes() - buffer->offset : (buffer->bytes + 3) / 4 * 4;
     entries.push_back(entry);
   }
   if (objects_.scalars) {
