@@ -44,23 +44,33 @@ StepSize size_before(const CodecChain& chain, std::size_t step, std::uint64_t by
   return size;
 }
 
+// Undone by looking at the bytes alone.
+bool leaves_bytes_in_place(CodecKind kind) {
+  return is_checksum(kind) || kind == CodecKind::bitround;  // whose numbers are read as they are
+}
+
 Result<std::span<const std::byte>> decode_step(const Codec& codec, StepSize size, std::span<const std::byte> encoded,
-                                               Alternation& memory) {
+                                               std::span<std::byte> place, Alternation& memory) {
   // A size that cannot be reached is refused before there is memory for it: a few bytes may claim to be a large chunk.
   const std::uint64_t most = most_decoded_bytes(codec, encoded);
   if (size.exact && most < size.bytes) {
     return codec_damage(codec, "{} bytes expected, the {} encoded bytes hold at most {}", size.bytes, encoded.size(),
                         most);
   }
-  const std::uint64_t room = std::min(size.bytes, most);
-  CGL_TRY(check_room(room));
-  const std::span<std::byte> decoded = memory.next(static_cast<std::size_t>(room));
-  CGL_TRY_ASSIGN(const std::size_t made, decode(codec, encoded, decoded));
-  return std::span<const std::byte>(decoded.first(made));
+  if (!size.exact || place.size() != size.bytes) {
+    const std::uint64_t room = std::min(size.bytes, most);
+    CGL_TRY(check_room(room));
+    place = memory.next(static_cast<std::size_t>(room));
+  }
+  CGL_TRY_ASSIGN(const std::size_t made, decode(codec, encoded, place));
+  return std::span<const std::byte>(place.first(made));
 }
 
+// `place` is where the last step that moves bytes may put them; empty: into the scratch.
 Result<std::span<const std::byte>> decode_all(const CodecChain& chain, std::span<const std::byte> encoded,
-                                              std::uint64_t bytes, CodecScratch& scratch) {
+                                              std::uint64_t bytes, std::span<std::byte> place, CodecScratch& scratch) {
+  const auto last_move =
+      std::find_if(chain.begin(), chain.end(), [](const Codec& codec) { return !leaves_bytes_in_place(codec.kind); });
   Alternation memory(scratch);
   std::span<const std::byte> content = encoded;
   for (std::size_t step = chain.size(); step-- > 0;) {
@@ -68,8 +78,9 @@ Result<std::span<const std::byte>> decode_all(const CodecChain& chain, std::span
     const StepSize size = size_before(chain, step, bytes);
     if (is_checksum(codec.kind)) {
       CGL_TRY_ASSIGN(content, verified_content(codec, content));
-    } else if (codec.kind != CodecKind::bitround) {  // whose numbers are read as they are
-      CGL_TRY_ASSIGN(content, decode_step(codec, size, content, memory));
+    } else if (!leaves_bytes_in_place(codec.kind)) {
+      const bool last = &codec == &*last_move;
+      CGL_TRY_ASSIGN(content, decode_step(codec, size, content, last ? place : std::span<std::byte>{}, memory));
     }
     if (size.exact ? content.size() != size.bytes : content.size() > size.bytes) {
       return codec_damage(codec, "{} bytes expected, {} found", size.bytes, content.size());
@@ -106,7 +117,12 @@ Result<std::span<const std::byte>> encode_all(const CodecChain& chain, std::span
 
 Result<std::span<const std::byte>> decode_chain(const CodecChain& chain, std::span<const std::byte> encoded,
                                                 std::uint64_t bytes, CodecScratch& scratch) {
-  return catch_out_of_memory([&] { return decode_all(chain, encoded, bytes, scratch); });
+  return catch_out_of_memory([&] { return decode_all(chain, encoded, bytes, {}, scratch); });
+}
+
+Result<std::span<const std::byte>> decode_chain_into(const CodecChain& chain, std::span<const std::byte> encoded,
+                                                     std::span<std::byte> place, CodecScratch& scratch) {
+  return catch_out_of_memory([&] { return decode_all(chain, encoded, place.size(), place, scratch); });
 }
 
 Result<std::span<const std::byte>> encode_chain(const CodecChain& chain, std::span<const std::byte> plain,

@@ -36,6 +36,12 @@ struct CodecScratch {
 [[nodiscard]] Result<std::span<const std::byte>> decode_chain(const CodecChain& chain,
                                                               std::span<const std::byte> encoded, std::uint64_t bytes,
                                                               CodecScratch& scratch);
+// The same for place.size() bytes, which the last step that moves any puts into `place`; it is used by whoever wants
+// them there, and saves a copy. The result lies elsewhere where no step moves bytes, or where one that does not is the
+// first of the chain.
+[[nodiscard]] Result<std::span<const std::byte>> decode_chain_into(const CodecChain& chain,
+                                                                   std::span<const std::byte> encoded,
+                                                                   std::span<std::byte> place, CodecScratch& scratch);
 // Does them. The result lies in `plain` where there are no steps, else in `scratch`.
 [[nodiscard]] Result<std::span<const std::byte>> encode_chain(const CodecChain& chain, std::span<const std::byte> plain,
                                                               CodecScratch& scratch);
