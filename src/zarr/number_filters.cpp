@@ -250,8 +250,8 @@ Status encode_delta(const Codec& codec, std::span<const std::byte> in, std::span
       for (std::size_t i = 0; i < numbers.size(); ++i) {
         // Blocks have an even number of numbers: those of a complex one stay together.
         const Number value = numbers[i];
-        if (!first || i >= lag) numbers[i] = difference(value, previous[i % lag]);
-        previous[i % lag] = value;
+        if (!first || i >= lag) numbers[i] = difference(value, previous[i & (lag - 1)]);
+        previous[i & (lag - 1)] = value;
       }
       first = false;
     });
@@ -270,8 +270,8 @@ Status decode_delta(const Codec& codec, std::span<const std::byte> in, std::span
     change_blocks<Number>(codec.encoded, codec.decoded, work, in, out, [&](std::span<Number> numbers) {
       for (std::size_t i = 0; i < numbers.size(); ++i) {
         // The first is taken as it is: 0 + -0 would be 0.
-        sum[i % lag] = first && i < lag ? numbers[i] : total(sum[i % lag], numbers[i]);
-        numbers[i] = sum[i % lag];
+        sum[i & (lag - 1)] = first && i < lag ? numbers[i] : total(sum[i & (lag - 1)], numbers[i]);
+        numbers[i] = sum[i & (lag - 1)];
       }
       first = false;
     });
