@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<bool> compare_with_sidecar(const fs::path& path, const CancelToken& cancel, int rounds = 3) {
+Result<bool> compare_in_rounds(const fs::path& path, const CancelToken& cancel, int rounds) {
   const auto sidecar = read_sidecar(path);
   if (!sidecar && sidecar.error().kind() == ErrorKind::not_found) return false;
   if (!sidecar) return tl::make_unexpected(sidecar.error());
@@ -30,7 +30,7 @@ Result<bool> compare_with_sidecar(const fs::path& path, const CancelToken& cance
   if (stored == found) return true;
   // A run may have replaced both between the two looks; then its sidecar is another than a moment ago.
   const auto again = read_sidecar(path);
-  if (rounds > 1 && (!again || *again != *sidecar)) return compare_with_sidecar(path, cancel, rounds - 1);
+  if (rounds > 1 && (!again || *again != *sidecar)) return compare_in_rounds(path, cancel, rounds - 1);
   std::string sizes;
   std::error_code error;
   const auto& bytes = sidecar->contains("bytes") ? (*sidecar)["bytes"] : nlohmann::ordered_json();
@@ -70,6 +70,10 @@ Status read_tractogram_to_its_end(TractogramReader& reader, const CancelToken& c
 }
 
 }  // namespace
+
+Result<bool> compare_with_sidecar(const fs::path& path, const CancelToken& cancel) {
+  return compare_in_rounds(path, cancel, 3);
+}
 
 Result<Verification> verify_file(const fs::path& path, const CancelToken& cancel) {
   return catch_out_of_memory([&]() -> Result<Verification> {

@@ -18,6 +18,10 @@ struct Verification {
   bool complete = false;
 };
 
+// Whether there is a hash in the sidecar of a file or folder, and it is the one of what is there; fails with kind
+// corrupt where it is another.
+[[nodiscard]] Result<bool> compare_with_sidecar(const std::filesystem::path& path, const CancelToken& cancel = {});
+
 // Fails with kind corrupt where something is wrong; reads the whole file.
 [[nodiscard]] Result<Verification> verify_file(const std::filesystem::path& path, const CancelToken& cancel = {});
 

@@ -418,7 +418,17 @@ OmeLevel cropped_level(const OmeLevel& level, std::span<const std::uint64_t> ori
   return result;
 }
 
-std::vector<OmeAxis> default_axes(std::size_t rank) {
+std::vector<OmeAxis> axes_of_names(std::span<const std::string> names, std::size_t rank) {
+  Json list = Json::array();
+  for (const std::string& name : names) {
+    const bool time = name == "t" || name == "time";
+    const bool channel = name == "c" || name == "channel";
+    list.push_back({{"name", name}, {"type", time ? "time" : channel ? "channel" : "space"}});
+  }
+  if (names.size() == rank) {
+    auto axes = parse_axes(Json{{"axes", std::move(list)}}, MetadataField("", ""));
+    if (axes) return std::move(*axes);
+  }
   std::vector<OmeAxis> axes = {
       {"t", "time", ""}, {"c", "channel", ""}, {"z", "space", ""}, {"y", "space", ""}, {"x", "space", ""}};
   if (rank == 4) {

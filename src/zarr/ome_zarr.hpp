@@ -92,8 +92,10 @@ struct OmeImage {
 // The level that begins `origin` elements further.
 [[nodiscard]] OmeLevel cropped_level(const OmeLevel& level, std::span<const std::uint64_t> origin);
 
-// (t, c, z, y, x), the last `rank` of them with the channel left out first; no units.
-[[nodiscard]] std::vector<OmeAxis> default_axes(std::size_t rank);
+// Axes of an array that says nothing of them but, perhaps, the names of its dimensions: t and time are of type time, c
+// and channel of type channel, others of type space. Where that makes no image, or there are no names, the last of
+// (t, c, z, y, x), of four without c. No units.
+[[nodiscard]] std::vector<OmeAxis> axes_of_names(std::span<const std::string> names, std::size_t rank);
 
 // The arrays of the levels, each of the rank of the axes, one type, sizes that do not grow, and names of dimensions
 // that do not contradict the axes.
