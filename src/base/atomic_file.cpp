@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/bulk_memory.hpp"
+#include "base/disk_space.hpp"
 #include "base/interrupt.hpp"
 #include "base/mapped_growth.hpp"
 #include "base/partial_file.hpp"
@@ -32,10 +33,6 @@ constexpr std::uint64_t sync_ahead_bytes = std::uint64_t{32} << 20U;
 
 bool not_supported(int error) {
   return error == EINVAL || error == ENOSYS || error == ENOTSUP || error == EOPNOTSUPP;
-}
-
-bool disk_is_full(int error) {
-  return error == ENOSPC || error == EDQUOT;
 }
 
 struct Target {
@@ -84,29 +81,6 @@ Result<Target> examine_target(FileLayer& layer, const std::string& shown, bool f
   if (target.name.empty())
     return fail_file(shown, ErrorKind::invalid_argument, "writing {}: the name ends with a slash", shown);
   return target;
-}
-
-// Free space is a help for people; a file system that does not say is no obstacle.
-std::optional<std::uint64_t> free_bytes(FileLayer& layer, const std::string& folder) {
-  std::uint64_t bytes = 0;
-  if (uninterrupted([&] { return layer.free_bytes(folder.c_str(), bytes); }) != 0) return std::nullopt;
-  return bytes;
-}
-
-tl::unexpected<Error> full_disk(const std::string& shown, const std::string& folder, std::string_view cause,
-                                std::string_view at_least, std::uint64_t needed,
-                                std::optional<std::uint64_t> available) {
-  return fail_file(shown, ErrorKind::io, "writing {}: {}: {}{} needed, {} free in {}; make room or write elsewhere",
-                   shown, cause, at_least, format_bytes(needed), available ? format_bytes(*available) : "unknown",
-                   folder);
-}
-
-Status check_space(FileLayer& layer, const std::string& shown, const std::string& folder,
-                   std::uint64_t expected_bytes) {
-  if (expected_bytes == 0) return {};
-  const auto available = free_bytes(layer, folder);
-  if (!available || *available >= expected_bytes) return {};
-  return full_disk(shown, folder, "not enough space", "", expected_bytes, available);
 }
 
 tl::unexpected<Error> create_failure(const std::string& shown, const std::string& folder, int error) {

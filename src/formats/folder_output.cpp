@@ -6,13 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
+
+#include "base/disk_space.hpp"
 
 namespace cingulum {
 namespace {
@@ -61,8 +65,8 @@ int exchange(const char* a, const char* b) {
 }  // namespace
 
 struct FolderOutput::State {
-  State(FileLayer& used_layer, WriteOptions write_options, std::string output)
-      : layer(used_layer), options(write_options), target(std::move(output)) {}
+  State(FileLayer& used_layer, WriteOptions write_options, FolderKind replaceable, std::string output)
+      : layer(used_layer), options(write_options), kind(replaceable), target(std::move(output)) {}
   ~State() {
     std::error_code ignored;
     if (partial_is_there) std::filesystem::remove_all(partial, ignored);
@@ -72,17 +76,26 @@ struct FolderOutput::State {
 
   FileLayer& layer;
   WriteOptions options;
+  FolderKind kind;
   std::string target;
   std::string parent;
   std::string partial;
   bool partial_is_there = false;
   bool replaces = false;
+  std::atomic<std::uint64_t> written{0};  // bytes that write_file() was given
+  std::mutex mutex;                       // guards folders
   std::set<std::string> folders = {""};
 
   [[nodiscard]] tl::unexpected<Error> failure(int error) const {
+    if (disk_is_full(error)) {
+      const std::uint64_t needed = std::max(options.expected_bytes, written.load());
+      return full_disk(target, parent, system_error_text(error), options.expected_bytes >= needed ? "" : "at least ",
+                       needed, free_bytes(layer, parent));
+    }
     return fail_file(target, ErrorKind::io, "writing {}: {}", target, system_error_text(error));
   }
   [[nodiscard]] Status make_partial();
+  [[nodiscard]] Status make_folders_of(const std::string& name);
   [[nodiscard]] Status commit();
   [[nodiscard]] Status give_final_name();
 };
@@ -98,16 +111,16 @@ Status FolderOutput::State::make_partial() {
                        argument_name("force"));
     }
     std::error_code ignored;
-    const bool is_trx =
-        state.kind == FileKind::folder && (std::filesystem::is_regular_file(target + "/header.json", ignored) ||
-                                           std::filesystem::is_empty(target, ignored));
-    if (!is_trx) {
-      return fail_file(target, ErrorKind::already_exists,
-                       "writing {}: it is not a TRX folder, and only that is replaced", target);
+    const bool replaceable =
+        state.kind == FileKind::folder && (kind.is_one(target) || std::filesystem::is_empty(target, ignored));
+    if (!replaceable) {
+      return fail_file(target, ErrorKind::already_exists, "writing {}: it is not a {}, and only that is replaced",
+                       target, kind.name);
     }
     replaces = true;
   }
   remove_dead_folders(parent, std::filesystem::path(target).filename().native());
+  CGL_TRY(check_space(layer, target, parent, options.expected_bytes));
   static std::atomic<unsigned long> serial{0};
   while (true) {
     partial = fmt::format("{}{}{}-{}", target, partial_mark, ::getpid(), serial.fetch_add(1));
@@ -118,6 +131,16 @@ Status FolderOutput::State::make_partial() {
     return failure(errno);
   }
   partial_is_there = true;
+  return {};
+}
+
+Status FolderOutput::State::make_folders_of(const std::string& name) {
+  const std::lock_guard lock(mutex);
+  for (std::size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
+    const std::string folder = name.substr(0, slash);
+    if (!folders.insert(folder).second) continue;
+    if (::mkdir((partial + "/" + folder).c_str(), 0777) != 0) return failure(errno);
+  }
   return {};
 }
 
@@ -195,9 +218,10 @@ FolderOutput::FolderOutput(FolderOutput&&) noexcept = default;
 FolderOutput& FolderOutput::operator=(FolderOutput&&) noexcept = default;
 FolderOutput::~FolderOutput() = default;
 
-Result<FolderOutput> FolderOutput::create(const std::filesystem::path& path, const WriteOptions& options) {
+Result<FolderOutput> FolderOutput::create(const std::filesystem::path& path, const FolderKind& kind,
+                                          const WriteOptions& options) {
   FileLayer& layer = options.layer != nullptr ? *options.layer : FileLayer::system();
-  auto state = std::make_unique<State>(layer, options, without_trailing_slashes(path.native()));
+  auto state = std::make_unique<State>(layer, options, kind, without_trailing_slashes(path.native()));
   state->parent = std::filesystem::path(state->target).parent_path().native();
   if (state->parent.empty()) state->parent = ".";
   CGL_TRY(state->make_partial());
@@ -205,17 +229,39 @@ Result<FolderOutput> FolderOutput::create(const std::filesystem::path& path, con
 }
 
 Result<AtomicFile> FolderOutput::create_file(const std::string& name) {
-  for (std::size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
-    const std::string folder = name.substr(0, slash);
-    if (!state_->folders.insert(folder).second) continue;
-    if (::mkdir((state_->partial + "/" + folder).c_str(), 0777) != 0) return state_->failure(errno);
-  }
+  CGL_TRY(state_->make_folders_of(name));
   WriteOptions options = state_->options;
   options.force = false;
   options.remove_leftovers = false;
   options.expected_bytes = 0;
   options.companion = nullptr;  // of the folder as a whole
   return AtomicFile::create(state_->partial + "/" + name, options);
+}
+
+Status FolderOutput::write_file(const std::string& name, std::span<const std::span<const std::byte>> parts) {
+  CGL_TRY(state_->make_folders_of(name));
+  // No other name first: nobody looks into the folder before it has its own.
+  FileLayer& layer = state_->layer;
+  const std::string path = state_->partial + "/" + name;
+  const int descriptor = uninterrupted([&] { return layer.create(path.c_str(), 0666); });
+  if (descriptor < 0) return state_->failure(-descriptor);
+  int error = 0;
+  for (const std::span<const std::byte> part : parts) {
+    state_->written += part.size();
+    for (std::size_t done = 0; done < part.size() && error == 0;) {
+      const ssize_t written =
+          uninterrupted([&] { return layer.write(descriptor, part.data() + done, part.size() - done); });
+      if (written <= 0)
+        error = written == 0 ? ENOSPC : static_cast<int>(-written);
+      else
+        done += static_cast<std::size_t>(written);
+    }
+  }
+  if (error == 0 && state_->options.sync) error = -uninterrupted([&] { return layer.sync(descriptor); });
+  const int closing = -layer.close(descriptor);
+  if (error == 0) error = closing;
+  if (error != 0) return state_->failure(error);
+  return {};
 }
 
 Status FolderOutput::commit() {

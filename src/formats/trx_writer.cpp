@@ -104,6 +104,12 @@ class ZipContainer final : public TrxContainer {
   std::size_t header_bytes_ = 0;
 };
 
+bool is_trx_folder(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(folder / "header.json", ignored);
+}
+constexpr FolderKind trx_folder{"TRX folder", is_trx_folder};
+
 class FolderContainer final : public TrxContainer {
  public:
   explicit FolderContainer(FolderOutput folder) : folder_(std::move(folder)) {}
@@ -273,7 +279,7 @@ Result<std::unique_ptr<TractogramWriter>> create(const std::filesystem::path& pa
       return fail(ErrorKind::invalid_argument,
                   "a TRX folder holds its arrays as they are; only an archive is deflated");
     }
-    CGL_TRY_ASSIGN(FolderOutput output, FolderOutput::create(path, options));
+    CGL_TRY_ASSIGN(FolderOutput output, FolderOutput::create(path, trx_folder, options));
     auto folder = std::make_unique<FolderContainer>(std::move(output));
     CGL_TRY(folder->begin(names));
     container = std::move(folder);

@@ -24,6 +24,7 @@ class ShardIndexCache;
 // any thread
 class Array {
  public:
+  Array() = default;  // of nothing, until it is assigned one
   // `path` is that of the array in its store, "" where the store is the array.
   [[nodiscard]] static Result<Array> open(std::shared_ptr<const Store> store, std::string path);
   // An array that is about to be written: nothing is read of the store for its metadata.
@@ -56,6 +57,7 @@ struct Region {
 
 // Where a region's elements are in memory: the first one at the start of the memory, the others by strides in bytes
 // (none: one behind the other, the last dimension fastest).
+// None of them is negative.
 using Strides = std::vector<std::int64_t>;
 [[nodiscard]] Strides row_major_strides(std::span<const std::uint64_t> shape, std::size_t element_bytes);
 
@@ -66,9 +68,9 @@ struct ReadOptions {
 };
 
 struct ReadReport {
-  std::uint64_t chunks = 0;         // leaf chunks that meet the region
-  std::uint64_t filled_chunks = 0;  // of these not stored, and filled
-  std::uint64_t stored_bytes = 0;   // encoded bytes that were read
+  std::uint64_t chunks = 0;          // leaf chunks that meet the region
+  std::uint64_t filled_chunks = 0;   // of these not stored, and filled
+  std::uint64_t stored_bytes = 0;    // encoded bytes that were read
   std::uint64_t retried_chunks = 0;  // read again by the host after an engine failed (zarr/direct)
   void add(const ReadReport& other);
 };

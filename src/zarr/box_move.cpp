@@ -137,7 +137,8 @@ void move_elements(const BoxMove& original, ChunkByte* chunk, PlaceByte* place) 
         }
         return;
       }
-      for (std::uint64_t i = 0; i < count; ++i) copy_one(index + i * step, offset + static_cast<std::int64_t>(i) * stride);
+      for (std::uint64_t i = 0; i < count; ++i)
+        copy_one(index + i * step, offset + static_cast<std::int64_t>(i) * stride);
     });
     return;
   }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "formats/corrupt.hpp"
+#include "zarr/json_excerpt.hpp"
 
 namespace cingulum::zarr {
 namespace {
@@ -14,12 +15,6 @@ using Code = ElementType::Code;
 
 // Shards within shards: deeper than anything in use, and a bound for hostile metadata.
 constexpr int deepest_sharding = 4;
-
-std::string text_of(const Json& value) {
-  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-  if (text.size() > 80) text.replace(77, std::string::npos, "...");
-  return text;
-}
 
 // Numbers, texts and flags of a codec's configuration.
 class Parameters {
@@ -59,7 +54,7 @@ class Parameters {
     return value->get<std::string>();
   }
   [[nodiscard]] tl::unexpected<Error> wrong(const char* name, const Json& value, std::string_view accepted) const {
-    return corrupt("codec '{}': {} is {}, accepted is {}", codec_, name, text_of(value), accepted);
+    return corrupt("codec '{}': {} is {}, accepted is {}", codec_, name, json_excerpt(value), accepted);
   }
   // "<i2", or as v3 names them "int16"; `fallback` where it is absent.
   [[nodiscard]] Result<FilterType> type(const char* name, std::optional<FilterType> fallback) const {
@@ -218,14 +213,15 @@ Result<std::vector<std::uint32_t>> parse_order(const Json& value, std::size_t ra
     return order;
   }
   if (!value.is_array() || value.size() != rank) {
-    return corrupt("codec 'transpose': order is {}, accepted is a permutation of {} dimensions", text_of(value), rank);
+    return corrupt("codec 'transpose': order is {}, accepted is a permutation of {} dimensions", json_excerpt(value),
+                   rank);
   }
   std::vector<bool> seen(rank, false);
   for (std::size_t i = 0; i < rank; ++i) {
     const bool fits = value[i].is_number_unsigned() && value[i].get<std::uint64_t>() < rank &&
                       !seen[static_cast<std::size_t>(value[i].get<std::uint64_t>())];
     if (!fits) {
-      return corrupt("codec 'transpose': order is {}, accepted is a permutation of {} dimensions", text_of(value),
+      return corrupt("codec 'transpose': order is {}, accepted is a permutation of {} dimensions", json_excerpt(value),
                      rank);
     }
     order[i] = value[i].get<std::uint32_t>();
@@ -281,7 +277,7 @@ Status add_sharding(const Json& configuration, CodingState& state, int depth) {
   sharding->inner_shape.resize(rank);
   for (const auto& [name, value] : configuration.items()) {
     if (name != "chunk_shape" && name != "codecs" && name != "index_codecs" && name != "index_location") {
-      return corrupt("codec 'sharding_indexed': its member {} is not known", text_of(name));
+      return corrupt("codec 'sharding_indexed': its member {} is not known", json_excerpt(name));
     }
   }
   const auto shape = configuration.find("chunk_shape");
@@ -292,15 +288,16 @@ Status add_sharding(const Json& configuration, CodingState& state, int depth) {
     const std::uint32_t dimension = state.order[i];
     const bool is_number = (*shape)[i].is_number_unsigned() && (*shape)[i].get<std::uint64_t>() > 0;
     if (!is_number || state.shape[dimension] % (*shape)[i].get<std::uint64_t>() != 0) {
-      return corrupt("codec 'sharding_indexed': inner chunks of {} do not divide the shard's {}", text_of((*shape)[i]),
-                     state.shape[dimension]);
+      return corrupt("codec 'sharding_indexed': inner chunks of {} do not divide the shard's {}",
+                     json_excerpt((*shape)[i]), state.shape[dimension]);
     }
     sharding->inner_shape[dimension] = (*shape)[i].get<std::uint64_t>();
   }
   const auto location = configuration.find("index_location");
   if (location != configuration.end()) {
     if (*location != "start" && *location != "end") {
-      return corrupt("codec 'sharding_indexed': index_location is {}, accepted is start or end", text_of(*location));
+      return corrupt("codec 'sharding_indexed': index_location is {}, accepted is start or end",
+                     json_excerpt(*location));
     }
     sharding->index_at_start = *location == "start";
   }
@@ -341,7 +338,7 @@ bool shuffles_elements(const Codec& codec, const CodingState& state) {
 
 Result<ChunkCoding> parse_v3_list(const Json& codecs, ElementType type, const Shape& shape,
                                   std::vector<std::uint32_t> order, int depth) {
-  if (!codecs.is_array()) return corrupt("codecs is {}, not a list", text_of(codecs));
+  if (!codecs.is_array()) return corrupt("codecs is {}, not a list", json_excerpt(codecs));
   CodingState state{.current = {type, false}, .order = order, .shape = shape};
   state.coding.layout.order = std::move(order);
   for (const Json& entry : codecs) {
@@ -372,6 +369,10 @@ Result<ChunkCoding> parse_v3_list(const Json& codecs, ElementType type, const Sh
     CGL_TRY_ASSIGN(auto step, parse_byte_codec(plain_name, given, state.current.type.bytes(), !of_numcodecs));
     if (!step) return unknown_codec(extension.name);
     if (!state.as_bytes) return corrupt("codec '{}' stands before the step to bytes", extension.name);
+    if (state.coding.sharding != nullptr && step->kind != CodecKind::crc32c && step->kind != CodecKind::fletcher32) {
+      return corrupt("codec '{}' behind sharding_indexed is not supported: a shard could not be read in parts",
+                     extension.name);
+    }
     if (shuffles_elements(*step, state)) {
       state.coding.layout.shuffled = true;
     } else {
@@ -387,7 +388,7 @@ Result<ChunkCoding> parse_v3_list(const Json& codecs, ElementType type, const Sh
 Result<Extension> parse_extension(const Json& value, std::string_view what) {
   if (value.is_string()) return Extension{value.get<std::string>(), Json::object()};
   if (!value.is_object() || !value.contains("name") || !value["name"].is_string()) {
-    return corrupt("{} {} is neither a name nor an object with one", what, text_of(value));
+    return corrupt("{} {} is neither a name nor an object with one", what, json_excerpt(value));
   }
   Extension extension{value["name"].get<std::string>(), Json::object()};
   for (const auto& [name, member] : value.items()) {
@@ -412,7 +413,7 @@ Result<ChunkCoding> parse_v2_coding(const Json& filters, const Json& compressor,
   state.coding.layout.big_endian = type.big_endian;
   const auto add = [&](const Json& entry) -> Status {
     if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string()) {
-      return corrupt("codec {} is not an object with an id", text_of(entry));
+      return corrupt("codec {} is not an object with an id", json_excerpt(entry));
     }
     const auto name = entry["id"].get<std::string>();
     const Parameters given(entry, name);
@@ -432,7 +433,7 @@ Result<ChunkCoding> parse_v2_coding(const Json& filters, const Json& compressor,
     return {};
   };
   if (!filters.is_null()) {
-    if (!filters.is_array()) return corrupt("filters is {}, not a list", text_of(filters));
+    if (!filters.is_array()) return corrupt("filters is {}, not a list", json_excerpt(filters));
     for (const Json& entry : filters) CGL_TRY(add(entry));
   }
   if (!compressor.is_null()) CGL_TRY(add(compressor));

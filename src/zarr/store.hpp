@@ -1,6 +1,6 @@
-// Where the bytes of Zarr hierarchies are: a folder of files or a zip archive, behind one interface of keys ("0/c/1/2").
-// A reading store opens keys; an output takes keys and makes them one new thing (new_hierarchy), or changes files of a
-// folder that is there (existing_folder). Nothing here knows what the bytes mean.
+// Where the bytes of Zarr hierarchies are: a folder of files or a zip archive, behind one interface of keys
+// ("0/c/1/2"). A reading store opens keys; an output takes keys and makes them one new thing (new_hierarchy), or
+// changes files of a folder that is there (existing_folder). Nothing here knows what the bytes mean.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +34,12 @@ class StoredObject {
     std::uint64_t offset = 0;
   };
   [[nodiscard]] virtual std::optional<Extent> extent() const { return std::nullopt; }
-  // Of a file: the same for as long as nobody has changed or replaced it.
+  // The same for as long as nobody has changed or replaced it.
   [[nodiscard]] virtual std::string stamp() const = 0;
 };
+
+// Parts between slashes, none of them empty, "." or "..".
+[[nodiscard]] Status check_key(const std::string& key);
 
 // any thread
 class Store {
@@ -47,6 +50,8 @@ class Store {
 
   // Null where nothing is under the key. A key that leads out of the store (by "..", by a link) is a failure.
   [[nodiscard]] virtual Result<std::shared_ptr<const StoredObject>> open_object(const std::string& key) const = 0;
+  // The stamp of what is under the key now, without opening it; empty where there is nothing.
+  [[nodiscard]] virtual Result<std::string> stamp_of_key(const std::string& key) const = 0;
   // Keys and folders directly below `prefix` ("" is the root, else without a slash at its end), sorted, without prefix.
   struct Children {
     std::vector<std::string> keys;
@@ -72,6 +77,8 @@ class StoreOutput {
   [[nodiscard]] Status put_text(const std::string& key, std::string_view text) {
     return put(key, std::as_bytes(std::span(text)));
   }
+  // Whether keys stand in the output in the order in which they were put, so that equal bytes need equal order.
+  [[nodiscard]] virtual bool ordered() const { return false; }
   // A new hierarchy gets its name now.
   [[nodiscard]] virtual Status commit() = 0;
 };

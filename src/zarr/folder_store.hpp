@@ -1,0 +1,16 @@
+// Zarr hierarchies in folders: a file a key. Called by store.cpp alone.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "base/result.hpp"
+#include "zarr/store.hpp"
+
+namespace cingulum::zarr {
+
+[[nodiscard]] Result<std::shared_ptr<const Store>> open_folder_store(const std::filesystem::path& path);
+[[nodiscard]] Result<std::unique_ptr<StoreOutput>> new_folder_hierarchy(const std::filesystem::path& path,
+                                                                        const WriteOptions& options);
+
+}  // namespace cingulum::zarr
