@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <span>
 #include <utility>
 
 #include "base/element_type.hpp"
 #include "base/result.hpp"
 #include "zarr/array.hpp"
+#include "zarr/row_major.hpp"
 
 namespace cingulum::zarr {
 
@@ -53,6 +53,22 @@ class ArraySource final : public ElementSource {
   Array array_;
   Region region_;
   ReadOptions options_;
+};
+
+// Elements in memory, which belong to the caller.
+class MemorySource final : public ElementSource {
+ public:
+  MemorySource(Shape shape, ElementType type, std::span<const std::byte> elements)
+      : ElementSource(std::move(shape), type), elements_(elements) {}
+
+  Status read(const Region& box, std::span<std::byte> to) const override {
+    const Shape start(box.shape.size());
+    copy_box(box.shape, type().bytes(), elements_.data(), shape(), box.origin, to.data(), box.shape, start);
+    return {};
+  }
+
+ private:
+  std::span<const std::byte> elements_;
 };
 
 }  // namespace cingulum::zarr

@@ -12,6 +12,7 @@
 #include "zarr/chunk_boxes.hpp"
 #include "zarr/hierarchy.hpp"
 #include "zarr/level_file.hpp"
+#include "zarr/nifti_attributes.hpp"
 #include "zarr/row_major.hpp"
 #include "zarr/value_window.hpp"
 
@@ -259,7 +260,10 @@ class CopyPlanner {
     multiscale.metadata = {
         {"method", "cingulum"},
         {"description", how == Downsampling::mean ? "mean of what an element covers" : "the element at the centre"}};
-    image.others["cingulum"] = provenance(region);
+    crop_kept_affine(image.others, region);
+    Json& ours = image.others["cingulum"];
+    if (!ours.is_object()) ours = Json::object();
+    ours.update(provenance(region));
     if (request_.window || image.omero.is_null()) {
       if (value_window_passes(source.metadata().type) > 0) plan_.window = 0;
       plan_.channel_axis = channel_of(multiscale.axes);

@@ -7,9 +7,8 @@
 
 #include "base/bulk_memory.hpp"
 #include "base/first_failure.hpp"
-#include "formats/samples.hpp"
-#include "numerics/float16.hpp"
 #include "zarr/chunk_boxes.hpp"
+#include "zarr/element_numbers.hpp"
 #include "zarr/row_major.hpp"
 
 namespace cingulum::zarr {
@@ -40,44 +39,6 @@ struct Cover {
 Cover cover_of(std::uint64_t finer, std::uint64_t coarser) {
   const std::uint64_t shared = std::max<std::uint64_t>(std::gcd(finer, coarser), 1);
   return {finer / shared, coarser / shared};
-}
-
-bool is_float16(ElementType type) {
-  return type.code == ElementType::Code::floating && type.bits == 16;
-}
-
-// Numbers of an element: two of a complex one.
-std::size_t numbers_of_element(ElementType type) {
-  return type.code == ElementType::Code::complex ? 2 : 1;
-}
-
-void decode_numbers(ElementType type, std::span<const std::byte> bytes, std::span<double> values) {
-  if (is_float16(type)) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      std::uint16_t stored = 0;
-      std::memcpy(&stored, bytes.data() + i * sizeof stored, sizeof stored);
-      values[i] = numerics::float16_to_float(stored);
-    }
-    return;
-  }
-  if (type.code == ElementType::Code::complex) {
-    type = {ElementType::Code::floating, static_cast<std::uint8_t>(type.bits / 2)};
-  }
-  decode_samples({.type = type}, bytes, values);
-}
-
-void encode_numbers(ElementType type, std::span<const double> values, std::span<std::byte> bytes) {
-  if (is_float16(type)) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::uint16_t stored = numerics::float_to_float16(static_cast<float>(values[i]));
-      std::memcpy(bytes.data() + i * sizeof stored, &stored, sizeof stored);
-    }
-    return;
-  }
-  if (type.code == ElementType::Code::complex) {
-    type = {ElementType::Code::floating, static_cast<std::uint8_t>(type.bits / 2)};
-  }
-  encode_samples({.type = type}, values, bytes);
 }
 
 // The finer elements that a box needs.
