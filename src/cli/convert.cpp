@@ -1,4 +1,4 @@
-// `cingulum convert`: a tractogram in another format, in a stream.
+// `cingulum convert`: a tractogram in another format, in a stream. Images (NIfTI, OME-Zarr) are zarr_convert.cpp's.
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +11,7 @@
 #include "cli/layout_arguments.hpp"
 #include "cli/option_name.hpp"
 #include "cli/verb.hpp"
+#include "cli/zarr_actions.hpp"
 #include "formats/nifti.hpp"
 #include "formats/output_sidecar.hpp"
 #include "formats/sidecar.hpp"
@@ -161,7 +162,7 @@ Status write_groups(std::vector<TractogramGroup> groups, TractogramWriter& write
   return {};
 }
 
-Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
+Status convert_tractogram(const ParsedArguments& arguments, VerbContext& context) {
   const auto start = std::chrono::steady_clock::now();
   const fs::path input = arguments.text("IN");
   fs::path output = arguments.text("OUT");
@@ -267,15 +268,37 @@ Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
   return {};
 }
 
+// Options of one kind of conversion have no meaning in the other.
+Status check_options(const ParsedArguments& arguments, bool images) {
+  const auto refuse = [&](const char* name) {
+    return fail(ErrorKind::invalid_argument, "--{} is for {}", name, images ? "tractograms" : "images (OME-Zarr)");
+  };
+  for (const char* name :
+       {"float16", "float64", "deflate", "linearise", "max-segment-length", "max-segment-mm", "reference"}) {
+    if (images && arguments.given(name)) return refuse(name);
+  }
+  for (const char* name : {"codec", "pyramid", "ome-version", "complete"}) {
+    if (!images && arguments.given(name)) return refuse(name);
+  }
+  return {};
+}
+
+Status run_convert(const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(const ZarrConversion conversion, find_zarr_conversion(arguments.text("IN"), arguments.text("OUT")));
+  CGL_TRY(check_options(arguments, conversion != ZarrConversion::none));
+  if (conversion != ZarrConversion::none) return run_zarr_conversion(conversion, arguments, context);
+  return convert_tractogram(arguments, context);
+}
+
 std::vector<Argument> convert_arguments() {
   std::vector<Argument> list = {{.name = "IN",
                                  .type = ArgumentType::file_in,
-                                 .help = "the tractogram to read",
+                                 .help = "the tractogram or image to read",
                                  .positional = true,
                                  .required = true},
                                 {.name = "OUT",
                                  .type = ArgumentType::text,
-                                 .help = "the tractogram to write",
+                                 .help = "what to write: the name says the format",
                                  .positional = true,
                                  .required = true}};
   for (Argument& argument : layout_arguments()) list.push_back(std::move(argument));
@@ -300,6 +323,24 @@ std::vector<Argument> convert_arguments() {
                   .type = ArgumentType::file_in,
                   .help = "NIfTI image, TRK or TRX whose grid the output gets; needed from TCK to TRK or TRX",
                   .metavar = "IMAGE"});
+  list.push_back({.name = "codec",
+                  .type = ArgumentType::text,
+                  .help = "to OME-Zarr: none, zstd, gzip, blosc-lz4, ..., with a level as zstd:5",
+                  .metavar = "CODEC",
+                  .default_note = "none (0.5), zstd (0.4)"});
+  list.push_back({.name = "pyramid",
+                  .type = ArgumentType::text,
+                  .help = "to OME-Zarr: so many levels in all, or auto: until a level is one chunk",
+                  .metavar = "N|auto",
+                  .default_note = "1"});
+  list.push_back({.name = "ome-version",
+                  .type = ArgumentType::choice,
+                  .help = "to OME-Zarr: its version; 0.4 is Zarr v2",
+                  .default_note = "0.5",
+                  .choices = {"0.4", "0.5"}});
+  list.push_back({.name = "complete",
+                  .type = ArgumentType::flag,
+                  .help = "from OME-Zarr: a chunk that is not stored is a failure"});
   return list;
 }
 
@@ -308,7 +349,7 @@ std::vector<Argument> convert_arguments() {
 Verb convert_verb() {
   return {
       .name = "convert",
-      .summary = "write a tractogram in another format: TRX, TRK, TCK",
+      .summary = "write a tractogram or an image in another format: TRX, TRK, TCK; NIfTI, OME-Zarr",
       .description =
           "Reads a tractogram (TRK, TRK.GZ, TCK, TRX as archive or folder; told apart by content) and writes it in the "
           "format that the name of the output says: .trk, .tck, .trx, or a TRX folder when the name ends in / or "
@@ -316,13 +357,20 @@ Verb convert_verb() {
           "It works in a stream: the size of the file does not matter.\n\n"
           "Per-point and per-streamline data and groups are kept where the target can hold them; a warning names what "
           "is lost. Checksums of the input are verified. Beside the output a sidecar OUT.json holds the parameters and "
-          "the hash of the file, by which damage is found later.",
+          "the hash of the file, by which damage is found later.\n\n"
+          "A NIfTI image becomes OME-Zarr where the name of the output ends in .zarr or .zarr.zip, with dimensions "
+          "(t,) "
+          "z, y, x and the voxel size in millimetres; OME-Zarr becomes NIfTI (.nii, .nii.gz). The affine and what else "
+          "the header says are kept in an attribute, so that the way back gives the same data and affine; OME-Zarr of "
+          "others gets the affine of its scale, translation and units.",
       .arguments = convert_arguments(),
       .common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress},
       .examples = {{"cingulum convert bundle.trk bundle.trx", "TRK to TRX, with its fields"},
                    {"cingulum convert tracks.tck tracks.trx --reference fa.nii.gz", "TCK knows no grid"},
                    {"cingulum convert whole.trx small.trx --float16 --linearise 0.1",
-                    "a tenth of the size, for display"}},
+                    "a tenth of the size, for display"},
+                   {"cingulum convert t1.nii.gz t1.ome.zarr --pyramid auto", "an image for viewers of OME-Zarr"},
+                   {"cingulum convert volume.ome.zarr volume.nii.gz", "the finest level as NIfTI"}},
       .references =
           {"Presseau et al. 2015, A new compression format for fiber tracking datasets, NeuroImage 109:73-83"},
       .run = run_convert,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_pool.hpp"
 #include "formats/image_geometry.hpp"
 
 namespace cingulum {
@@ -26,6 +27,7 @@ struct FileReport {
 struct FileReportOptions {
   bool verify = false;  // read everything and compare checksums
   bool range = false;   // smallest and largest value of an image
+  ThreadPool* pool = nullptr;
 };
 
 [[nodiscard]] Result<FileReport> report_image(const std::filesystem::path& path, const FileReportOptions& options);

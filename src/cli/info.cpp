@@ -8,7 +8,9 @@
 #include "cli/option_name.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
+#include "cli/zarr_actions.hpp"
 #include "formats/content_kind.hpp"
+#include "zarr/hierarchy.hpp"
 
 namespace cingulum {
 
@@ -23,7 +25,8 @@ using Json = nlohmann::ordered_json;
 struct Subject {
   ContentKind kind = ContentKind::unknown;
   fs::path path;
-  fs::path partner;  // the b-vectors to the b-values in `path`
+  fs::path partner;   // the b-vectors to the b-values in `path`
+  bool zarr = false;  // a folder or archive of Zarr: known here, above the other formats
 };
 
 std::string stem_of(const fs::path& path) {
@@ -33,7 +36,7 @@ std::string stem_of(const fs::path& path) {
 // Pairs b-values with b-vectors: those of the same stem, and the one left of each where there is just one.
 std::vector<Subject> pair_gradients(std::vector<Subject> subjects) {
   const auto is_free = [](const Subject& subject, ContentKind kind) {
-    return subject.kind == kind && subject.partner.empty() && !subject.path.empty();
+    return subject.kind == kind && !subject.zarr && subject.partner.empty() && !subject.path.empty();
   };
   const auto count = [&](ContentKind kind) {
     return std::count_if(subjects.begin(), subjects.end(), [&](const Subject& s) { return is_free(s, kind); });
@@ -57,6 +60,7 @@ std::vector<Subject> pair_gradients(std::vector<Subject> subjects) {
 
 Result<FileReport> report_on(const Subject& subject, const FileReportOptions& options) {
   const std::string& shown = subject.path.native();
+  if (subject.zarr) return report_zarr(subject.path, {.verify = options.verify, .pool = options.pool});
   switch (subject.kind) {
     case ContentKind::nifti: return report_image(subject.path, options);
     case ContentKind::tractogram: return report_tractogram(subject.path, options);
@@ -79,30 +83,34 @@ Result<FileReport> report_on(const Subject& subject, const FileReportOptions& op
       return fail(ErrorKind::invalid_argument,
                   "reading {}: what is inside gzip is neither a NIfTI image nor a tractogram", shown);
     case ContentKind::folder:
-      return fail(ErrorKind::invalid_argument, "reading {}: a folder without header.json is no TRX folder", shown);
+      return fail(ErrorKind::invalid_argument,
+                  "reading {}: a folder without header.json is no TRX folder, one without zarr.json, .zarray or "
+                  ".zgroup no Zarr",
+                  shown);
     case ContentKind::unknown: break;
   }
   return fail(ErrorKind::invalid_argument,
-              "reading {}: it is neither a NIfTI image nor a tractogram (TRK, TCK, TRX) nor a table of gradients",
+              "reading {}: it is neither a NIfTI image nor Zarr nor a tractogram (TRK, TCK, TRX) nor a table of "
+              "gradients",
               shown);
 }
 
-std::string as_text(const std::string& name, const FileReport& report) {
-  std::string text = fmt::format("{}: {}\n", name, report.title);
-  Table table({{"", Align::left}, {"", Align::left}});
-  for (const auto& [label, value] : report.lines) table.add_row({label, value});
-  for (const std::string& warning : report.warnings) table.add_row({"warning", warning});
-  return text + table.text(2);
-}
-
 Status run_info(const ParsedArguments& arguments, VerbContext& context) {
-  const FileReportOptions options{.verify = arguments.flag("verify"), .range = arguments.flag("range")};
+  FileReportOptions options{.verify = arguments.flag("verify"), .range = arguments.flag("range")};
   std::vector<Subject> subjects;
   std::vector<std::pair<std::string, std::string>> unreadable;  // name, message
   for (const std::string& name : arguments.texts("files")) {
+    const auto zarr = zarr::is_zarr(name);
+    if (zarr && *zarr) {
+      if (options.pool == nullptr) {
+        CGL_TRY_ASSIGN(options.pool, context.pool());
+      }
+      subjects.push_back({.path = name, .partner = {}, .zarr = true});
+      continue;
+    }
     const auto kind = find_content_kind(name);
     if (kind) {
-      subjects.push_back({*kind, name, {}});
+      subjects.push_back({.kind = *kind, .path = name, .partner = {}});
     } else {
       unreadable.emplace_back(name, with_option_names(kind.error()));
     }
@@ -130,13 +138,14 @@ Status run_info(const ParsedArguments& arguments, VerbContext& context) {
       show_failure(name, with_option_names(report.error()));
       continue;
     }
-    Json result = {{"file", subject.path.native()}, {"content", content_kind_name(subject.kind)}};
+    Json result = {{"file", subject.path.native()},
+                   {"content", subject.zarr ? "Zarr" : content_kind_name(subject.kind)}};
     result.update(report->json);
     result["warnings"] = report->warnings;
     results.push_back(std::move(result));
     if (context.common().json) continue;
     begin_text();
-    context.print(as_text(name, *report));
+    context.print(report_text(name, *report));
   }
   for (const auto& [name, message] : unreadable) show_failure(name, message);
   if (context.common().json) {
@@ -151,20 +160,22 @@ Status run_info(const ParsedArguments& arguments, VerbContext& context) {
 Verb info_verb() {
   return {
       .name = "info",
-      .summary = "show what images, gradient tables and tractograms are",
+      .summary = "show what images, Zarr arrays, gradient tables and tractograms are",
       .description =
           "Tells by content what each file is: NIfTI images (size, voxels, type, orientation, affine and where it "
           "comes "
           "from, scaling, checksum), gradient tables (a bval and a bvec file named together, or an MRtrix table: "
           "counts, "
           "shells, norms, frame), and tractograms in TRK, TCK or TRX (counts, lengths, fields, groups, the grid they "
-          "belong to). What is odd in a file stands there as a warning.\n\n"
+          "belong to). Zarr arrays and OME-Zarr images are shown as `cingulum zarr info` does. What is odd in a file "
+          "stands "
+          "there as a warning.\n\n"
           "A file that is damaged, or of another kind, is reported in its place; the others are shown all the same, "
           "and "
           "the exit code is 1.",
       .arguments = {{.name = "files",
                      .type = ArgumentType::file_in,
-                     .help = "images, gradient tables, tractograms",
+                     .help = "images, Zarr folders and archives, gradient tables, tractograms",
                      .metavar = "FILE",
                      .positional = true,
                      .required = true,

@@ -4,7 +4,9 @@
 #include "base/json_text.hpp"
 #include "cli/option_name.hpp"
 #include "cli/verb.hpp"
+#include "cli/zarr_actions.hpp"
 #include "formats/verify.hpp"
+#include "zarr/hierarchy.hpp"
 
 namespace cingulum {
 
@@ -19,6 +21,14 @@ Status run_verify(const ParsedArguments& arguments, VerbContext& context) {
   std::size_t damaged = 0, without = 0;
   const std::vector<std::string> paths = arguments.texts("files");
   for (const std::string& path : paths) {
+    if (const auto zarr = zarr::is_zarr(path); zarr && *zarr) {
+      CGL_TRY_ASSIGN(ZarrVerdict verdict, verify_zarr(path, false, context));
+      if (verdict.damaged) ++damaged;
+      if (!verdict.damaged && !verdict.has_checksum) ++without;
+      if (!context.common().json) context.print(verdict.text);
+      results.push_back(std::move(verdict.json));
+      continue;
+    }
     const auto found = verify_file(path);
     if (!found && found.error().kind() == ErrorKind::interrupted) return tl::make_unexpected(found.error());
     Json result = {{"file", path}, {"damaged", !found.has_value()}};
@@ -64,11 +74,13 @@ Verb verify_verb() {
           "Reads each file to its end and compares it with every checksum there is: the XXH3-128 hash in its sidecar "
           "(FILE.json), which all outputs of Cingulum have, the CRC-32 of gzip, and the CRC-32 of every entry of a TRX "
           "archive. Plain .nii, .trk and .tck have no checksum of their own: without a sidecar only their completeness "
-          "is seen, and the answer says 'no checksum'.\n\n"
+          "is seen, and the answer says 'no checksum'. Of Zarr every chunk is read, as `cingulum zarr verify` does, "
+          "which "
+          "has more to ask for.\n\n"
           "The exit code is 1 when a file is damaged or cannot be read. The other files are verified all the same.",
       .arguments = {{.name = "files",
                      .type = ArgumentType::file_in,
-                     .help = "images, tractograms, or any file with a sidecar",
+                     .help = "images, tractograms, Zarr, or any file with a sidecar",
                      .metavar = "FILE",
                      .positional = true,
                      .required = true,

@@ -55,6 +55,11 @@ std::vector<std::string> names_in_attributes(const Json& attributes, std::size_t
   return names;
 }
 
+// One extent stands for all.
+Shape for_each_dimension(const Shape& extents, std::size_t rank) {
+  return extents.size() == 1 ? Shape(rank, extents[0]) : extents;
+}
+
 // What of the array stays in its copy: type, fill value, attributes and names of dimensions.
 Result<ArrayMetadata> describe_copy(const ArrayMetadata& source, Shape shape, std::vector<std::string> names,
                                     const CopyLayout& layout) {
@@ -75,14 +80,14 @@ Result<ArrayMetadata> describe_copy(const ArrayMetadata& source, Shape shape, st
   }
   wanted.dimension_names = std::move(names);
   // Chunks beyond the array would be stored whole: they end with it.
-  wanted.chunk_shape = layout.chunks;
-  wanted.shard_shape = layout.shards;
+  const Shape chunks = for_each_dimension(layout.chunks, shape.size());
+  wanted.chunk_shape = chunks;
+  wanted.shard_shape = for_each_dimension(layout.shards, shape.size());
   if (wanted.chunk_shape.size() == shape.size()) {
     for (std::size_t d = 0; d < shape.size(); ++d) {
       if (wanted.chunk_shape[d] > shape[d]) wanted.chunk_shape[d] = std::max<std::uint64_t>(shape[d], 1);
       const std::uint64_t chunk = wanted.chunk_shape[d];
-      if (wanted.shard_shape.size() != shape.size() || chunk == 0 || wanted.shard_shape[d] % layout.chunks[d] != 0)
-        continue;
+      if (wanted.shard_shape.size() != shape.size() || chunk == 0 || wanted.shard_shape[d] % chunks[d] != 0) continue;
       const std::uint64_t needed = (std::max<std::uint64_t>(shape[d], 1) + chunk - 1) / chunk * chunk;
       wanted.shard_shape[d] = wanted.shard_shape[d] % chunk == 0 ? std::min(wanted.shard_shape[d], needed) : needed;
     }

@@ -1,0 +1,55 @@
+// The actions of `cingulum zarr`, each in a file of its own: zarr_info.cpp, zarr_copy.cpp, zarr_verify.cpp,
+// zarr_bench.cpp. zarr.cpp declares their arguments. `info`, `verify` and `convert` use the same parts.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "cli/file_report.hpp"
+#include "cli/verb.hpp"
+#include "zarr/hierarchy_check.hpp"
+#include "zarr/hierarchy_copy.hpp"
+
+namespace cingulum {
+
+[[nodiscard]] Status run_zarr_info(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_zarr_copy(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_zarr_verify(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_zarr_bench(const ParsedArguments& arguments, VerbContext& context);
+
+struct ZarrReportOptions {
+  std::string node = {};  // in the store; "" is the root
+  bool verify = false;    // every chunk is decoded
+  ThreadPool* pool = nullptr;
+};
+// What is in a Zarr hierarchy: zarr_report.cpp.
+[[nodiscard]] Result<FileReport> report_zarr(const std::filesystem::path& path, const ZarrReportOptions& options);
+// A report as people see it.
+[[nodiscard]] std::string report_text(const std::string& name, const FileReport& report);
+
+// What verifying a hierarchy found, as a line or several for people and as JSON for programs.
+struct ZarrVerdict {
+  bool damaged = false;
+  bool has_checksum = false;
+  std::string text;
+  nlohmann::ordered_json json;
+};
+// `complete`: a missing chunk is damage.
+[[nodiscard]] Result<ZarrVerdict> verify_zarr(const std::string& path, bool complete, VerbContext& context);
+
+// From NIfTI to OME-Zarr, or back: zarr_convert.cpp. Which of them `convert` is asked for, or neither.
+enum class ZarrConversion { none, from_nifti, to_nifti };
+[[nodiscard]] Result<ZarrConversion> find_zarr_conversion(const std::filesystem::path& input,
+                                                          const std::filesystem::path& output);
+[[nodiscard]] Status run_zarr_conversion(ZarrConversion conversion, const ParsedArguments& arguments,
+                                         VerbContext& context);
+
+// --format and --ome-version: the version of Zarr to write. They may not contradict each other.
+[[nodiscard]] Result<int> asked_zarr_format(const ParsedArguments& arguments);
+// --pyramid.
+[[nodiscard]] Result<zarr::PyramidChoice> parse_pyramid(const std::string& text);
+
+}  // namespace cingulum
