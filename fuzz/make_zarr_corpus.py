@@ -6,12 +6,18 @@ them, and broken ones). The same bytes at every run. Needs zarr and numcodecs.
 Inputs that fuzzing found are added by hand, named found-*, and are left alone.
 """
 import gzip
+import json
+import tempfile
+import warnings
 import zlib
 from pathlib import Path
 
 import numcodecs
 import numpy as np
+import zarr
 from numcodecs.checksum32 import CRC32C
+
+warnings.simplefilter("ignore")  # of codecs outside of the specification
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 
@@ -81,5 +87,95 @@ def codec_corpus():
     chunk("empty", 6, b"", 0)
 
 
+# Options of zarr.create_array by name; chunks of 5 x 4, so that some are not whole.
+def arrays():
+    shape = {"shape": (7, 9), "chunks": (5, 4)}
+    blosc = zarr.codecs.BloscCodec(cname="zstd", clevel=3, shuffle="bitshuffle")
+    sharded = {"shape": (7, 9), "chunks": (5, 4), "shards": (10, 8), "dtype": "<u2"}
+    inner = zarr.codecs.ShardingCodec(chunk_shape=(2, 2), codecs=[zarr.codecs.BytesCodec(), zarr.codecs.Crc32cCodec()])
+    nested = zarr.codecs.ShardingCodec(chunk_shape=(4, 4), codecs=[inner], index_location="start")
+    found = {
+        "v3-raw": {**shape, "dtype": "<f4", "compressors": None},
+        "v3-big-endian": {**shape, "dtype": "<i2", "serializer": zarr.codecs.BytesCodec(endian="big"), "compressors": None},
+        "v3-transposed": {**shape, "dtype": "<c8", "filters": [zarr.codecs.TransposeCodec(order=(1, 0))]},
+        "v3-blosc": {**shape, "dtype": "<f8", "compressors": blosc, "fill_value": float("nan")},
+        "v3-gzip-crc32c": {**shape, "dtype": "|u1", "compressors": [zarr.codecs.GzipCodec(level=1), zarr.codecs.Crc32cCodec()]},
+        "v3-bool": {**shape, "dtype": "bool", "dimension_names": ["y", "x"], "fill_value": True},
+        "v3-scalar": {"shape": (), "chunks": (), "dtype": "<i8", "fill_value": -3},
+        "v3-sharded": {**sharded, "compressors": [zarr.codecs.Crc32cCodec()]},
+        "v3-sharded-zstd": {**sharded, "compressors": [zarr.codecs.ZstdCodec(level=1, checksum=True)], "attributes": {"a": [1]}},
+        "v3-nested": {"shape": (8, 8), "chunks": (8, 8), "dtype": "<u2", "serializer": nested, "compressors": None},
+        "v3-filters": {**shape, "dtype": "<i4", "filters": [zarr.codecs.numcodecs.Delta(dtype="<i4")],
+                       "compressors": [zarr.codecs.numcodecs.Shuffle(elementsize=4), zarr.codecs.numcodecs.LZ4()]},
+        "v2-zlib": {**shape, "dtype": ">u2", "zarr_format": 2, "compressors": numcodecs.Zlib(1), "order": "F"},
+        "v2-blosc": {**shape, "dtype": "<f4", "zarr_format": 2, "compressors": numcodecs.Blosc("lz4", 5, 1)},
+        "v2-filters": {**shape, "dtype": "<f4", "zarr_format": 2, "compressors": numcodecs.BZ2(1),
+                       "filters": [numcodecs.FixedScaleOffset(0.0, 10.0, "<f4", "<i2")]},
+        "v2-plain": {**shape, "dtype": "|i1", "zarr_format": 2, "compressors": None, "fill_value": None},
+    }
+    for name, options in found.items():
+        with tempfile.TemporaryDirectory() as folder:
+            array = zarr.create_array(folder, **options)
+            values = np.arange(int(np.prod(array.shape, dtype=int))).reshape(array.shape) * 7 % 251
+            array[...] = values.astype(array.dtype)
+            text = (Path(folder) / ("zarr.json" if array.metadata.zarr_format == 3 else ".zarray")).read_text()
+            keys = sorted(path for path in Path(folder).rglob("*") if path.is_file() and path.name not in
+                          ("zarr.json", ".zarray", ".zattrs"))
+            yield name, text, keys[0].read_bytes()
+
+
+def hostile():
+    array = {"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint8", "fill_value": 0,
+             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}, "chunk_key_encoding": "default",
+             "codecs": ["bytes"]}
+    yield "minimal", array
+    yield "overflow", {**array, "shape": [2**62, 2**62]}
+    yield "long-chunk", {**array, "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2**59]}}}
+    yield "no-chunk", {**array, "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [0]}}}
+    yield "negative", {**array, "shape": [-4]}
+    yield "rank", {**array, "shape": [1] * 40, "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1] * 40}}}
+    yield "unknown-codec", {**array, "codecs": ["bytes", {"name": "lzma"}]}
+    yield "must-understand", {**array, "strange": {"must_understand": True}}
+    yield "need-not", {**array, "strange": {"must_understand": False}}
+    for name, fill in {"nan": "NaN", "bits": "0x7fc00001", "pair": [1, 2], "bool": True, "null": None, "map": {"a": 1}}.items():
+        yield f"fill-{name}", {**array, "fill_value": fill}
+    deep = array
+    for _ in range(70):
+        deep = {"attributes": deep}
+    yield "deep", deep
+
+
+def image(version):
+    scales = [{"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [1.0, 2.0**k, 2.0**k]},
+                                                               {"type": "translation", "translation": [0.0, 0.5, 0.25]}]}
+              for k in range(2)]
+    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space", "unit": "micrometer"}, {"name": "x", "type": "space"}]
+    multiscale = {"name": "image", "axes": axes, "datasets": scales, "type": "mean",
+                  "coordinateTransformations": [{"type": "scale", "scale": [1.0, 0.3, 0.3]}]}
+    omero = {"channels": [{"label": "a", "color": "FF0000", "window": {"min": 0, "max": 255, "start": 3, "end": 99}}]}
+    if version == "0.4":
+        return {"multiscales": [{**multiscale, "version": "0.4"}], "omero": omero, "other": 1}
+    return {"ome": {"version": version, "multiscales": [multiscale], "omero": omero}}
+
+
+def image_of_0_6():
+    systems = [{"name": "world", "axes": [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]}]
+    affine = {"type": "affine", "affine": [[2.0, 0.1, 3.0], [0.0, 2.0, 4.0]], "input": "0", "output": "world"}
+    return {"ome": {"version": "0.6", "multiscales": [{"coordinateSystems": systems, "datasets": [
+        {"path": "0", "coordinateTransformations": [affine]}]}]}}
+
+
+def metadata_corpus():
+    for name, text, chunk in arrays():
+        put("zarr_metadata", name, text.encode())
+        put("zarr_array", name, text.encode() + b"\0" + chunk)
+    for name, document in hostile():
+        put("zarr_metadata", f"hostile-{name}", json.dumps(document).encode())
+    for version in ("0.4", "0.5"):
+        put("zarr_metadata", f"ome-{version}", json.dumps(image(version)).encode())
+    put("zarr_metadata", "ome-0.6", json.dumps(image_of_0_6()).encode())
+
+
 if __name__ == "__main__":
     codec_corpus()
+    metadata_corpus()

@@ -357,11 +357,16 @@ std::uint64_t largest_compressed(const Codec& codec, std::uint64_t bytes) {
 
 std::uint64_t most_decompressed(const Codec& codec, std::span<const std::byte> in) {
   constexpr std::uint64_t largest_lz4_ratio = 255;  // a byte of a length stands for as many bytes
+  // A block that repeats one byte has four bytes, and 128 KiB at most come out (RFC 8878, section 3.1.1.2).
+  constexpr std::uint64_t largest_zstd_ratio = 32 * 1024;
+  // A block takes more than 24 bytes and holds 900 000 at most, each five of which stand for a run of up to 259.
+  constexpr std::uint64_t largest_bz2_ratio = 2'000'000;
   const auto bytes = static_cast<std::uint64_t>(in.size());
   switch (codec.kind) {
     case CodecKind::gzip:
     case CodecKind::zlib: return bytes * largest_deflate_ratio;
-    case CodecKind::zstd: return most_of_zstd(in);
+    case CodecKind::zstd: return std::min(bytes * largest_zstd_ratio, most_of_zstd(in));
+    case CodecKind::bz2: return bytes * largest_bz2_ratio;
     case CodecKind::blosc: return in.size() < BLOSC_MIN_HEADER_LENGTH ? 0 : load<std::uint32_t>(in, 4);
     case CodecKind::lz4:
       return in.size() < lz4_prefix_bytes
