@@ -6,7 +6,7 @@
 
 #include "formats/corrupt.hpp"
 #include "zarr/codec_names.hpp"
-#include "zarr/json_excerpt.hpp"
+#include "zarr/json_values.hpp"
 
 namespace cingulum::zarr {
 namespace {
@@ -20,13 +20,10 @@ Result<Shape> parse_shape(const Json& value, std::string_view what, std::uint64_
     return corrupt("{} has {} dimensions; at most {} are supported", what, value.size(), max_rank);
   Shape shape;
   for (const Json& extent : value) {
-    // Some writers have 10.0.
-    const bool whole = extent.is_number_float() && extent.get<double>() >= 0 && extent.get<double>() < 0x1p53 &&
-                       extent.get<double>() == static_cast<double>(static_cast<std::uint64_t>(extent.get<double>()));
-    if (!extent.is_number_unsigned() && !whole)
+    const auto count = count_of(extent);
+    if (!count || *count < least)
       return corrupt("{} {}: not whole numbers from {} on", what, json_excerpt(value), least);
-    shape.push_back(whole ? static_cast<std::uint64_t>(extent.get<double>()) : extent.get<std::uint64_t>());
-    if (shape.back() < least) return corrupt("{} {}: not whole numbers from {} on", what, json_excerpt(value), least);
+    shape.push_back(*count);
   }
   return shape;
 }

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "formats/corrupt.hpp"
-#include "zarr/json_excerpt.hpp"
+#include "zarr/json_values.hpp"
 
 namespace cingulum::zarr {
 namespace {
@@ -218,13 +218,12 @@ Result<std::vector<std::uint32_t>> parse_order(const Json& value, std::size_t ra
   }
   std::vector<bool> seen(rank, false);
   for (std::size_t i = 0; i < rank; ++i) {
-    const bool fits = value[i].is_number_unsigned() && value[i].get<std::uint64_t>() < rank &&
-                      !seen[static_cast<std::size_t>(value[i].get<std::uint64_t>())];
-    if (!fits) {
+    const auto dimension = count_of(value[i]);
+    if (!dimension || *dimension >= rank || seen[static_cast<std::size_t>(*dimension)]) {
       return corrupt("codec 'transpose': order is {}, accepted is a permutation of {} dimensions", json_excerpt(value),
                      rank);
     }
-    order[i] = value[i].get<std::uint32_t>();
+    order[i] = static_cast<std::uint32_t>(*dimension);
     seen[order[i]] = true;
   }
   return order;
@@ -286,12 +285,12 @@ Status add_sharding(const Json& configuration, CodingState& state, int depth) {
   }
   for (std::size_t i = 0; i < rank; ++i) {
     const std::uint32_t dimension = state.order[i];
-    const bool is_number = (*shape)[i].is_number_unsigned() && (*shape)[i].get<std::uint64_t>() > 0;
-    if (!is_number || state.shape[dimension] % (*shape)[i].get<std::uint64_t>() != 0) {
+    const auto extent = count_of((*shape)[i]);
+    if (!extent || *extent == 0 || state.shape[dimension] % *extent != 0) {
       return corrupt("codec 'sharding_indexed': inner chunks of {} do not divide the shard's {}",
                      json_excerpt((*shape)[i]), state.shape[dimension]);
     }
-    sharding->inner_shape[dimension] = (*shape)[i].get<std::uint64_t>();
+    sharding->inner_shape[dimension] = *extent;
   }
   const auto location = configuration.find("index_location");
   if (location != configuration.end()) {

@@ -13,7 +13,7 @@
 #include "formats/corrupt.hpp"
 #include "formats/tractogram_batch.hpp"
 #include "numerics/float16.hpp"
-#include "zarr/json_excerpt.hpp"
+#include "zarr/json_values.hpp"
 
 namespace cingulum::zarr {
 namespace {
@@ -82,12 +82,13 @@ std::optional<std::uint64_t> parse_real_bits(const Json& value, std::size_t byte
 
 template <class T>
 std::optional<T> parse_whole(const Json& value) {
-  if (value.is_number_unsigned()) {
+  // A number that is not negative may be held as either kind, by who made the JSON.
+  if (value.is_number_unsigned() || (value.is_number_integer() && value.get<std::int64_t>() >= 0)) {
     const auto number = value.get<std::uint64_t>();
     if (number <= static_cast<std::uint64_t>(std::numeric_limits<T>::max())) return static_cast<T>(number);
   } else if (value.is_number_integer()) {
     const auto number = value.get<std::int64_t>();
-    if (std::is_signed_v<T> && number >= static_cast<std::int64_t>(std::numeric_limits<T>::min()) && number < 0) {
+    if (std::is_signed_v<T> && number >= static_cast<std::int64_t>(std::numeric_limits<T>::min())) {
       return static_cast<T>(number);
     }
   } else if (value.is_number_float()) {
