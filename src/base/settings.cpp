@@ -16,7 +16,7 @@ constexpr std::string_view name_prefix = "CINGULUM_";
 constexpr std::string_view size_accepted = "a size in bytes, with K, M, G, T (or KiB, KB, ...) if wanted, such as 2G";
 constexpr std::string_view library_accepted = "the path of a shared library";
 
-constexpr std::array<SettingInfo, 11> list = {{
+constexpr std::array<SettingInfo, 13> list = {{
     {Setting::device, "CINGULUM_DEVICE", "devices to use when {} is not given",
      "auto, cpu, cuda, cuda:N, webgpu, metal, or several separated by commas", "auto", "device"},
     {Setting::threads, "CINGULUM_THREADS", "threads of the CPU to use when {} is not given",
@@ -37,6 +37,10 @@ constexpr std::array<SettingInfo, 11> list = {{
     {Setting::nvml_library, "CINGULUM_NVML_LIBRARY",
      "the NVIDIA management library to load instead of searching for it", library_accepted, ""},
     {Setting::wgpu_library, "CINGULUM_WGPU_LIBRARY", "the wgpu-native library to load instead of searching for it",
+     library_accepted, ""},
+    {Setting::cufile_library, "CINGULUM_CUFILE_LIBRARY",
+     "the cuFile library (GPUDirect Storage) to load instead of searching for it", library_accepted, ""},
+    {Setting::nvcomp_library, "CINGULUM_NVCOMP_LIBRARY", "the nvCOMP library to load instead of searching for it",
      library_accepted, ""},
 }};
 

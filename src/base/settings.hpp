@@ -29,6 +29,8 @@ enum class Setting {
   nvrtc_library,
   nvml_library,
   wgpu_library,
+  cufile_library,
+  nvcomp_library,
 };
 
 struct SettingInfo {

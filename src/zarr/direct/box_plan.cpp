@@ -71,27 +71,31 @@ BoxPlan::BoxPlan(const BoxLimits& limits, std::span<const std::byte> fill) : lim
   }
 }
 
-void BoxPlan::clear() {
-  records_.clear();
-  launches_.clear();
+bool BoxPlan::is_one_record(const BoxTask& task) const {
+  if (task.move.element_count() > most_items) return false;
+  if (limits_.binding_bytes == 0 || limits_.place_bytes <= limits_.binding_bytes) return true;
+  const PlaceSpan span = span_of(task.move);
+  return span.end - span.begin + window_alignment <= limits_.binding_bytes;
+}
+
+std::size_t BoxPlan::records_for(const BoxTask& task) const {
+  if (task.move.element_count() == 0) return 0;
+  if (is_one_record(task)) return 1;
+  std::size_t records = 0;
+  for (const BoxTask& half : halves(task)) records += records_for(half);
+  return records;
 }
 
 void BoxPlan::add(const BoxTask& task) {
-  const std::uint64_t elements = task.move.element_count();
-  if (elements == 0) return;
-  const PlaceSpan span = span_of(task.move);
-  assert(span.begin <= span.end && span.end <= limits_.place_bytes);
-  const bool fits = limits_.binding_bytes == 0 || limits_.place_bytes <= limits_.binding_bytes ||
-                    span.end - span.begin + window_alignment <= limits_.binding_bytes;
-  if (fits && elements <= most_items) {
-    add_fitting(task, span.begin, span.end);
-    return;
-  }
+  if (task.move.element_count() == 0) return;
+  if (is_one_record(task)) return add_record(task);
   for (const BoxTask& half : halves(task)) add(half);
 }
 
-void BoxPlan::add_fitting(const BoxTask& task, std::uint64_t begin, std::uint64_t end) {
+void BoxPlan::add_record(const BoxTask& task) {
   const BoxMove& move = task.move;
+  const auto [begin, end] = span_of(move);
+  assert(begin <= end && end <= limits_.place_bytes);
   const bool whole = limits_.binding_bytes == 0 || limits_.place_bytes <= limits_.binding_bytes;
 
   BoxRecord record{};

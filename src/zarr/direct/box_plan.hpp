@@ -44,12 +44,14 @@ class BoxPlan {
 
   // Boxes without elements add nothing.
   void add(const BoxTask& task);
-  void clear();
+  // How many records add() would make.
+  [[nodiscard]] std::size_t records_for(const BoxTask& task) const;
   [[nodiscard]] std::span<const BoxRecord> records() const { return records_; }
   [[nodiscard]] std::span<const BoxLaunch> launches() const { return launches_; }
 
  private:
-  void add_fitting(const BoxTask& task, std::uint64_t begin, std::uint64_t end);
+  [[nodiscard]] bool is_one_record(const BoxTask& task) const;
+  void add_record(const BoxTask& task);
 
   BoxLimits limits_;
   std::array<std::uint32_t, 4> fill_{};
