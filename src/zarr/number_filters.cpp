@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include <type_traits>
 
 #include "formats/byte_order.hpp"
+#include "formats/tractogram_batch.hpp"  // double_to_float16
 #include "numerics/float16.hpp"
 #include "zarr/byte_filters.hpp"
 #include "zarr/codec_failure.hpp"
@@ -30,18 +30,6 @@ struct Half {
   friend Half operator/(Half a, Half b) { return Half(static_cast<float>(a) / static_cast<float>(b)); }
 };
 
-// float64 to float16 with one rounding: float32 on the way is rounded to odd, which keeps what the second needs to
-// know.
-Half half_of(double value) {
-  const auto nearest = static_cast<float>(value);
-  auto bits = std::bit_cast<std::uint32_t>(nearest);
-  const auto back = static_cast<double>(nearest);
-  if (std::isfinite(value) && std::isfinite(nearest) && back != value && (bits & 1U) == 0) {
-    bits = std::abs(back) < std::abs(value) ? bits + 1 : bits - 1;
-  }
-  return Half(std::bit_cast<float>(bits));
-}
-
 template <class To>
 To integer_of(double value) {
   constexpr double two_to_63 = 0x1p63;
@@ -58,7 +46,9 @@ To number_cast(From value) {
   } else if constexpr (std::is_same_v<From, Half>) {
     return number_cast<To>(static_cast<float>(value));
   } else if constexpr (std::is_same_v<To, Half>) {
-    return half_of(static_cast<double>(value));
+    To half;
+    half.bits = double_to_float16(static_cast<double>(value));  // rounded once
+    return half;
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     return integer_of<To>(static_cast<double>(value));
   } else {
