@@ -27,7 +27,9 @@ Status check_one(const Settings& settings, Setting setting) {
     case Setting::cuda_library:
     case Setting::nvrtc_library:
     case Setting::nvml_library:
-    case Setting::wgpu_library: return {};
+    case Setting::wgpu_library:
+    case Setting::cufile_library:
+    case Setting::nvcomp_library: return {};
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 
 #include "support/each_device.hpp"
@@ -315,6 +316,94 @@ TEST_P(DeviceRegionTest, every_allocation_of_a_read_may_fail) {
   EXPECT_EQ(failures > 0, !device().capabilities().shares_host_memory);
   ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device()));
   compare(*reader, array, whole(array.metadata()), 11, false);
+}
+
+// All files below a folder.
+std::map<std::string, std::string> files_of(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream stream(entry.path(), std::ios::binary);
+    files[std::filesystem::relative(entry.path(), folder).string()] =
+        std::string(std::istreambuf_iterator<char>(stream), {});
+  }
+  return files;
+}
+
+TEST_P(DeviceRegionTest, regions_of_the_device_are_written_with_the_bytes_of_the_host) {
+  RingOptions ring;
+  ring.slab_bytes = 20 << 10;  // several pieces a window
+  ASSERT_OK_AND_ASSIGN(const auto writer, DeviceWriter::create(device(), ring));
+  for (std::uint32_t seed = 301; seed <= 325; ++seed) {
+    std::mt19937 generator(seed);
+    const NewArray wanted = random_wish(generator);
+    std::vector<std::byte> elements;
+    make_array(wanted, elements, seed);
+    const std::filesystem::path by_host = folder_ / fmt::format("{}.zarr", seed);
+    const std::filesystem::path by_device = folder_ / fmt::format("{}-device.zarr", seed);
+    std::filesystem::copy(by_host, by_device, std::filesystem::copy_options::recursive);
+    for (int round = 0; round < 2; ++round) {
+      const Array array = open(by_host);
+      const Array same = open(by_device);
+      Region region = whole(array.metadata());
+      if (round == 1) {
+        for (std::size_t d = 0; d < region.shape.size(); ++d) {
+          region.origin[d] = generator() % region.shape[d];
+          region.shape[d] = 1 + generator() % (region.shape[d] - region.origin[d]);
+        }
+      }
+      Strides strides = row_major_strides(region.shape, wanted.type.bytes());
+      std::uint64_t gap = 0;
+      if (!strides.empty() && generator() % 2 == 0) {
+        gap = wanted.type.bytes() * (1 + generator() % 3);
+        strides[0] += static_cast<std::int64_t>(gap);
+      }
+      std::vector<std::byte> memory(count_of(region.shape) * wanted.type.bytes() + gap * region.shape[0] + 48);
+      for (std::byte& b : memory) b = static_cast<std::byte>(generator());
+      const std::uint64_t offset = 16 * (generator() % 3);
+      ASSERT_OK_AND_ASSIGN(const auto buffer, device().allocate(memory.size()));
+      ASSERT_OK(queue().upload(*buffer, 0, memory));
+      ASSERT_OK_AND_ASSIGN(const auto host_output, existing_folder(by_host, {}));
+      ASSERT_OK_AND_ASSIGN(
+          const WriteReport host_report,
+          write_region(array, *host_output, region, std::span<const std::byte>(memory).subspan(offset), strides));
+      ASSERT_OK_AND_ASSIGN(const auto output, existing_folder(by_device, {}));
+      DeviceWriteOptions options;
+      options.pool = pool_.get();
+      ASSERT_OK_AND_ASSIGN(const DeviceWriteReport report,
+                           writer->write(same, *output, region, queue(), {*buffer, offset, strides}, options));
+      EXPECT_EQ(report.write.chunks, host_report.chunks);
+      EXPECT_EQ(report.write.stored_bytes, host_report.stored_bytes);
+      EXPECT_TRUE(files_of(by_host) == files_of(by_device)) << "seed " << seed << ", round " << round;
+    }
+  }
+}
+
+TEST_P(DeviceRegionTest, an_output_that_fails_leaves_the_writer_usable) {
+  ASSERT_OK_AND_ASSIGN(const auto writer, DeviceWriter::create(device()));
+  NewArray wanted;
+  wanted.shape = {64, 64};
+  wanted.type = element_type_of<float>();
+  wanted.chunk_shape = {8, 64};
+  wanted.sharded = false;
+  std::vector<std::byte> elements;
+  const Array array = make_array(wanted, elements, 12);
+  ASSERT_OK_AND_ASSIGN(const auto buffer, device().allocate(elements.size()));
+  ASSERT_OK(queue().upload(*buffer, 0, elements));
+  class Refusing final : public StoreOutput {
+   public:
+    [[nodiscard]] Status put(const std::string&, std::span<const std::span<const std::byte>>) override {
+      return fail(ErrorKind::io, "no room");
+    }
+    [[nodiscard]] bool ordered() const override { return false; }
+    [[nodiscard]] Status commit() override { return {}; }
+  } refusing;
+  EXPECT_TRUE(fails_with(writer->write(array, refusing, whole(array.metadata()), queue(), {*buffer}), ErrorKind::io,
+                         "no room"));
+  const auto before = files_of(folder_ / "12.zarr");
+  ASSERT_OK_AND_ASSIGN(const auto output, existing_folder(folder_ / "12.zarr", {}));
+  ASSERT_OK(writer->write(array, *output, whole(array.metadata()), queue(), {*buffer}));
+  EXPECT_TRUE(files_of(folder_ / "12.zarr") == before);
 }
 
 CGL_FOR_EACH_DEVICE(DeviceRegionTest);

@@ -24,6 +24,7 @@ struct LeafSlot {
   std::uint64_t bytes = 0;
   std::uint64_t chunk_at = 0;
   bool is_stored = false;
+  bool on_host = false;  // the direct engine: it lies on the host's side of the slab after all
 };
 
 // Leaves whose slots are in one slab, with the table of their boxes behind them.
