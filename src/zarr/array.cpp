@@ -162,7 +162,7 @@ Result<ReadReport> read_region(const Array& array, const Region& region, std::sp
       CGL_TRY(failure.take());
       for (std::size_t i = 0; i < window.size(); ++i) {
         ++report.chunks;
-        report.filled_chunks += window.leaf(i).object == nullptr ? 1 : 0;
+        report.filled_chunks += window.leaf(i).object == nullptr ? 1U : 0U;
         report.stored_bytes += window.leaf(i).bytes;
       }
     }

@@ -103,7 +103,7 @@ class ChunkWriting {
     CGL_TRY(for_all(
         count, [&](std::size_t c) { return put(chunks[c]); }, output_.ordered()));
     for (std::size_t task = 0; task < tasks.size(); ++task) {
-      report_.chunks += leaves_[task].stored ? 1 : 0;
+      report_.chunks += leaves_[task].stored ? 1U : 0U;
       report_.stored_bytes += leaves_[task].stored ? leaves_[task].bytes : 0;
     }
     return {};

@@ -159,7 +159,7 @@ Json real_json(std::span<const std::byte> bytes) {
 
 Result<FilterType> parse_v2_type(std::string_view text) {
   const auto refuse = [&](std::string_view why) { return corrupt("data type '{}': {}", text, why); };
-  if (text.size() < 3) return refuse("not a type of numpy (<f4, |u1, ...)");
+  if (text.size() < 2) return refuse("not a type of numpy (<f4, |u1, ...)");
   const char order = text[0];
   if (order != '<' && order != '>' && order != '|') return refuse("its byte order is none of <, > and |");
   unsigned bytes = 0;
@@ -190,7 +190,7 @@ Result<FilterType> parse_v2_type(std::string_view text) {
 
 Result<ElementType> parse_v3_type(std::string_view text) {
   for (const Code code : {Code::boolean, Code::integer, Code::unsigned_integer, Code::floating, Code::complex}) {
-    for (const std::size_t bytes : {1, 2, 4, 8, 16}) {
+    for (const std::size_t bytes : {1U, 2U, 4U, 8U, 16U}) {
       const ElementType type{code, static_cast<std::uint8_t>(bytes * 8)};
       if (is_known_size(code, bytes) && type.name() == text) return type;
     }

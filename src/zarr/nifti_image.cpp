@@ -363,12 +363,13 @@ Status write_nifti_image(const std::filesystem::path& nifti, const NiftiImagePla
     VolumeLevels levels(plan, options);
     {
       Progress progress("converting", volumes, "volumes", options.run.progress);
-      CGL_TRY(for_each_volume(nifti, finest.type, options, levels.finest(), [&](std::uint64_t volume) -> Status {
+      const auto write_volume = [&](std::uint64_t volume) -> Status {
         count_volume(levels.finest());
         CGL_TRY(levels.write(volume, output));
         progress.advance();
         return {};
-      }));
+      };
+      CGL_TRY(for_each_volume(nifti, finest.type, options, levels.finest(), write_volume));
       progress.finish();
     }
     while (search.end_pass()) {
