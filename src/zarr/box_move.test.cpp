@@ -56,12 +56,12 @@ RandomMove random_move(std::uint32_t seed) {
   RandomMove made;
   BoxMove& move = made.move;
   move.element_bytes = sizes[below(5)];
-  const std::uint32_t choice = below(3);
+  const std::uint32_t choice = static_cast<std::uint32_t>(below(3));
   move.swapped_bytes = choice == 1 && move.element_bytes < 16   ? move.element_bytes
                        : choice == 2 && move.element_bytes >= 4 ? move.element_bytes / 2
                                                                 : 1;
   move.shuffled = below(3) == 0 ? 1 : 0;
-  const std::uint32_t rank = below(5);
+  const std::uint32_t rank = static_cast<std::uint32_t>(below(5));
   std::vector<std::uint64_t> chunk_shape(rank), place_shape(rank), chunk_begin(rank), place_begin(rank);
   std::vector<MoveDimension> dimensions(rank);
   for (std::uint32_t d = 0; d < rank; ++d) {
@@ -127,7 +127,7 @@ TEST(BoxMoves, gather_is_the_inverse_of_scatter_and_leaves_the_rest_of_the_chunk
     scatter(made.move, other.data(), again.data());
     ASSERT_EQ(again, expected) << "seed " << seed;
     std::size_t changed = 0;
-    for (std::size_t i = 0; i < other.size(); ++i) changed += other[i] != before[i] ? 1 : 0;
+    for (std::size_t i = 0; i < other.size(); ++i) changed += other[i] != before[i] ? 1U : 0U;
     ASSERT_LE(changed, made.move.element_count() * made.move.element_bytes) << "seed " << seed;
   }
 }
