@@ -40,8 +40,7 @@ Verb zarr_verb() {
           "A path is a folder or a zip archive that holds a Zarr array or hierarchy, of version 2 or 3.\n\n"
           "`info` shows what is in it: of each array size, chunks, shards, type, codecs, fill value, stored bytes, how "
           "many chunks are missing and whether a checksum protects them; of an OME-Zarr image (0.4, 0.5, 0.6) axes, "
-          "units, the true scale and place of each level, and channels. --explain says by which ways its elements can "
-          "reach a device, and why not by others.\n\n"
+          "units, the true scale and place of each level, and channels.\n\n"
           "`copy SOURCE DESTINATION` writes an array, an image or a whole hierarchy anew: by default Zarr v3 with "
           "chunks of about 1 MiB in shards of about 64 MiB, stored as they are with a checksum. A destination whose "
           "name ends with .zip is an archive. Attributes, fill values and names of dimensions are kept; metadata of "
@@ -130,9 +129,6 @@ Verb zarr_verb() {
                .type = ArgumentType::flag,
                .help = "info: read everything and compare every checksum"},
               {.name = "require", .type = ArgumentType::flag, .help = "verify: data without a checksum are a failure"},
-              {.name = "explain",
-               .type = ArgumentType::flag,
-               .help = "info: by which ways (engines) the first array can reach --device, and why not by others"},
           },
       .common = {CommonOption::device, CommonOption::threads, CommonOption::force, CommonOption::json,
                  CommonOption::progress},

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 bool names_zarr(const fs::path& path) {
-  const std::string& name = (path.has_filename() ? path : path.parent_path()).native();
+  const std::string name = path.has_filename() ? path.native() : path.parent_path().native();
   return name.ends_with(".zarr") || name.ends_with(".zarr.zip");
 }
 

@@ -67,11 +67,12 @@ Result<ArrayReport> report_array(const zarr::Array& array, const ZarrReportOptio
   std::string first = fmt::format("{}, {}", by_x(metadata.shape), metadata.type.name());
   if (!metadata.dimension_names.empty()) first += fmt::format(" ({})", fmt::join(metadata.dimension_names, " "));
   report.lines.push_back(std::move(first));
-  report.lines.push_back(fmt::format("chunks {}{}; {}", by_x(metadata.leaf_shape()),
-                                     sharded ? fmt::format(" in shards {}", by_x(metadata.chunk_shape)) : "", coding));
+  // Of shards the coding names the chunks in them.
+  report.lines.push_back(fmt::format("{} {}; {}", sharded ? "shards" : "chunks", by_x(metadata.chunk_shape), coding));
   report.lines.push_back(fmt::format(
-      "fill {}; {} stored of {}; {} chunks{}; {}", fill.is_null() ? std::string("undefined") : fill.dump(),
+      "fill {}; {} stored of {}; {} chunk{}{}; {}", fill.is_null() ? std::string("undefined") : fill.dump(),
       format_bytes(check.stored_bytes), format_bytes(metadata.bytes()), format_count(check.chunks),
+      check.chunks == 1 ? "" : "s",
       check.missing > 0 ? fmt::format(", {} of them missing", format_count(check.missing)) : "",
       checksums.empty() ? std::string("no checksum")
                         : fmt::format("{}{}", fmt::join(checksums, " and "), options.verify ? " verified" : "")));
