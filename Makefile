@@ -90,9 +90,9 @@ test-web: build-tests bootstrap-web
 	@CINGULUM_TEST_REQUIRE=$(CINGULUM_TEST_REQUIRE),chromium \
 	  tools/run-tests $(BUILD) -j $(JOBS) -L '^web$$' --no-tests=$(if $(filter OFF,$(CINGULUM_WEBGPU)),ignore,error)
 
-# Parsers on their corpus, files, streamlines, base and rings under the address and undefined-behaviour sanitizers: what is
+# Parsers on their corpus, files, Zarr, streamlines, base and rings under the address and undefined-behaviour sanitizers: what is
 # quick enough for every change. `make dev` does it for all tests.
-SANITIZED := test_base test_formats test_streamlines test_ring fuzz
+SANITIZED := test_base test_formats test_zarr test_streamlines test_ring fuzz
 SANITIZED_LABELS := ^($(subst $() ,|,$(SANITIZED)))$$
 test-sanitized: bootstrap-test
 	@$(CMAKE) --preset sanitized > $(BUILD)/configure-sanitized.log || { cat $(BUILD)/configure-sanitized.log; exit 1; }

@@ -258,8 +258,9 @@ Status FolderOutput::write_file(const std::string& name, std::span<const std::sp
     }
   }
   if (error == 0 && state_->options.sync) error = -uninterrupted([&] { return layer.sync(descriptor); });
+  // On Linux a close that a signal interrupted has closed the file.
   const int closing = -layer.close(descriptor);
-  if (error == 0) error = closing;
+  if (error == 0 && closing != EINTR) error = closing;
   if (error != 0) return state_->failure(error);
   return {};
 }

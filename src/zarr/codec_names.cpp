@@ -29,7 +29,10 @@ class Parameters {
   [[nodiscard]] Result<int> whole(const char* name, int fallback, int least, int most) const {
     const Json* const value = find(name);
     if (value == nullptr) return fallback;
-    if (value->is_number_integer()) {
+    // Numbers above 2^63 would come back as negative ones.
+    const bool too_large =
+        value->is_number_unsigned() && value->get<std::uint64_t>() > std::uint64_t{std::numeric_limits<int>::max()};
+    if (value->is_number_integer() && !too_large) {
       const auto number = value->get<std::int64_t>();
       if (number >= least && number <= most) return static_cast<int>(number);
     }
@@ -74,7 +77,8 @@ class Parameters {
   std::string codec_;
 };
 
-tl::unexpected<Error> unknown_codec(const std::string& name) {
+tl::unexpected<Error> unknown_codec(const std::string& whole_name) {
+  const std::string name = whole_name.substr(0, 80);
   for (const std::string_view kind : {"vlen-utf8", "vlen-bytes", "vlen-array", "json2", "pickle", "msgpack2"}) {
     if (name.ends_with(kind)) return corrupt("codec '{}': strings and objects are not supported", name);
   }

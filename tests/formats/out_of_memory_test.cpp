@@ -5,10 +5,7 @@
 // of TRX, whose header is JSON, therefore run each attempt in a process of its own and require that no more attempts
 // end in that way than there are allocations in handling the header.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,16 +22,11 @@
 namespace cingulum {
 namespace {
 
+using testing::allocations_of;
+using testing::attempts_in_children;
 using testing::expect_errors_for_every_allocation;
 using testing::failing_allocations;
-
-// Allocations of the checks themselves do not count.
-template <class Check>
-void without_counting(Check&& check) {
-  failing_allocations().counting = false;
-  check();
-  failing_allocations().counting = true;
-}
+using testing::without_counting;
 
 Status read_through(const std::filesystem::path& path) {
   CGL_TRY_ASSIGN(const auto reader, TractogramReader::open(path));
@@ -48,51 +40,6 @@ Status read_through(const std::filesystem::path& path) {
   }
   CGL_TRY(reader->groups().map([](auto&&) {}));
   return reader->verify();
-}
-
-struct Outcome {
-  std::size_t tries = 0;
-  std::size_t ended = 0;    // by std::terminate, or by the null pointer of a half-made json
-  std::size_t refused = 0;  // with an Error
-};
-
-// As expect_errors_for_every_allocation, each attempt in a child.
-template <class Body>
-Outcome attempts_in_children(Body body) {
-  enum : int { done_without = 10, absorbed = 11, refused = 12, leaked = 13, wrong = 14 };
-  (void)body();
-  Outcome outcome;
-  for (std::size_t n = 1;; ++n) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      (void)std::freopen("/dev/null", "w", stderr);  // what std::terminate says
-      const testing::Attempt result = testing::attempt(n, body);
-      if (result.leaked != 0) ::_exit(leaked);
-      if (result.allocations < n) ::_exit(result.succeeded ? done_without : wrong);
-      ::_exit(result.succeeded ? absorbed : result.out_of_memory ? refused : wrong);
-    }
-    int status = 0;
-    if (::waitpid(child, &status, 0) != child) ADD_FAILURE() << "waiting";
-    const bool ended = WIFSIGNALED(status) && (WTERMSIG(status) == SIGABRT || WTERMSIG(status) == SIGSEGV);
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    EXPECT_TRUE(ended || code == done_without || code == absorbed || code == refused)
-        << "allocation " << n << ": exit " << code << ", status " << status;
-    if (code == done_without || ::testing::Test::HasFailure()) return outcome;
-    ++outcome.tries;
-    outcome.ended += ended ? 1 : 0;
-    outcome.refused += code == refused ? 1 : 0;
-  }
-}
-
-// Allocations of one call.
-template <class Call>
-std::size_t allocations_of(Call&& call) {
-  auto body = [&]() -> Status {
-    call();
-    return {};
-  };
-  (void)body();
-  return testing::attempt(0, body).allocations;
 }
 
 TEST(OutOfMemoryInFormats, while_an_image_is_read_is_an_error) {
@@ -212,7 +159,7 @@ TEST(OutOfMemoryInFormats, ends_the_process_in_reading_trx_only_where_its_header
     SCOPED_TRACE(name);
     const std::filesystem::path path = folder / name;
     ASSERT_TRUE(testing::write_example(path, format));
-    const Outcome reading = attempts_in_children([&] { return read_through(path); });
+    const testing::AttemptsInChildren reading = attempts_in_children([&] { return read_through(path); });
     EXPECT_GT(reading.refused, 30U);
     EXPECT_LE(reading.ended, parsing);
   }

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <string>
 
 #include "base/result.hpp"
@@ -60,6 +64,61 @@ void expect_errors_for_every_allocation(Body body, std::size_t at_least) {
     // A failure may be absorbed where the allocation only served tidiness; otherwise it is named as what it is.
     ASSERT_TRUE(result.succeeded || result.out_of_memory);
   }
+}
+
+// Allocations of the checks themselves do not count.
+template <class Check>
+void without_counting(Check&& check) {
+  failing_allocations().counting = false;
+  check();
+  failing_allocations().counting = true;
+}
+
+// What became of attempts that each had a process of its own.
+struct AttemptsInChildren {
+  std::size_t tries = 0;
+  std::size_t ended = 0;    // by std::terminate, or by the null pointer of a half-made json
+  std::size_t refused = 0;  // with an Error
+};
+
+// As expect_errors_for_every_allocation, each attempt in a child: for code with JSON, whose destructors allocate and
+// end the process when they cannot.
+template <class Body>
+AttemptsInChildren attempts_in_children(Body body) {
+  enum : int { done_without = 10, absorbed = 11, refused = 12, leaked = 13, wrong = 14 };
+  (void)body();
+  AttemptsInChildren outcome;
+  for (std::size_t n = 1;; ++n) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      (void)std::freopen("/dev/null", "w", stderr);  // what std::terminate says
+      const Attempt result = attempt(n, body);
+      if (result.leaked != 0) ::_exit(leaked);
+      if (result.allocations < n) ::_exit(result.succeeded ? done_without : wrong);
+      ::_exit(result.succeeded ? absorbed : result.out_of_memory ? refused : wrong);
+    }
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child) ADD_FAILURE() << "waiting";
+    const bool ended = WIFSIGNALED(status) && (WTERMSIG(status) == SIGABRT || WTERMSIG(status) == SIGSEGV);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    EXPECT_TRUE(ended || code == done_without || code == absorbed || code == refused)
+        << "allocation " << n << ": exit " << code << ", status " << status;
+    if (code == done_without || ::testing::Test::HasFailure()) return outcome;
+    ++outcome.tries;
+    outcome.ended += ended ? 1 : 0;
+    outcome.refused += code == refused ? 1 : 0;
+  }
+}
+
+// Allocations of one call.
+template <class Call>
+std::size_t allocations_of(Call&& call) {
+  auto body = [&]() -> Status {
+    call();
+    return {};
+  };
+  (void)body();
+  return attempt(0, body).allocations;
 }
 
 }  // namespace cingulum::testing
