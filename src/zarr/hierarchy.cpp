@@ -12,7 +12,7 @@
 #include "formats/byte_stream.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/zip_archive.hpp"
-#include "zarr/json_excerpt.hpp"
+#include "zarr/json_values.hpp"
 
 namespace cingulum::zarr {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "zarr/json_excerpt.hpp"
+#include "zarr/json_values.hpp"
 
 namespace cingulum::zarr {
 
