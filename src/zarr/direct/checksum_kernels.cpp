@@ -7,8 +7,8 @@
 namespace cingulum::zarr {
 namespace {
 
-constexpr std::uint32_t one = 0x80000000u;      // x^0
-constexpr std::uint32_t byte_power = one >> 8;  // x^8
+constexpr std::uint32_t x_to_0 = 0x80000000u;
+constexpr std::uint32_t byte_power = x_to_0 >> 8;  // x^8
 
 CrcTables make_tables() {
   CrcTables tables{};
@@ -50,7 +50,7 @@ class HostChecksumKernels final : public ChecksumKernels {
 }  // namespace
 
 std::uint32_t crc_power(std::uint64_t bytes) {
-  std::uint32_t result = one;
+  std::uint32_t result = x_to_0;
   for (std::uint32_t power = byte_power; bytes != 0; bytes >>= 1, power = crc_product(power, power)) {
     if ((bytes & 1) != 0) result = crc_product(result, power);
   }

@@ -1,9 +1,12 @@
 #include <algorithm>
 
 #include "base/bulk_memory.hpp"
+#include "zarr/direct/cufile_library.hpp"
 #include "zarr/direct/device_place.hpp"
 #include "zarr/direct/device_region.hpp"
+#include "zarr/direct/direct_transport.hpp"
 #include "zarr/direct/leaf_transport.hpp"
+#include "zarr/direct/nvcomp_transport.hpp"
 #include "zarr/direct/staged_read.hpp"
 #include "zarr/direct/staging.hpp"
 #include "zarr/region_plan.hpp"
@@ -19,6 +22,8 @@ struct DeviceReader::Parts {
 
   [[nodiscard]] Result<DeviceReadReport> read(const Array& array, const Region& region, Queue& queue,
                                               const DevicePlace& to, const DeviceReadOptions& options);
+  [[nodiscard]] Result<std::unique_ptr<LeafTransport>> make_transport(Engine engine, const RegionPlan& plan,
+                                                                      ReadCounters& counters);
   [[nodiscard]] Result<ReadReport> read_through_host(const Array& array, const Region& region, Queue& queue,
                                                      const DevicePlace& to, const ReadOptions& options) const;
 };
@@ -39,6 +44,19 @@ Result<std::unique_ptr<DeviceReader>> DeviceReader::create(Device& device, Engin
 Result<DeviceReadReport> DeviceReader::read(const Array& array, const Region& region, Queue& queue,
                                             const DevicePlace& to, const DeviceReadOptions& options) {
   return catch_out_of_memory([&] { return parts_->read(array, region, queue, to, options); });
+}
+
+Result<std::unique_ptr<LeafTransport>> DeviceReader::Parts::make_transport(Engine engine, const RegionPlan& plan,
+                                                                           ReadCounters& counters) {
+  if (engine == Engine::direct) {
+    CGL_TRY_ASSIGN(auto library, CufileLibrary::open({settings.cufile_library, settings.allow_cufile_compatibility}));
+    return make_direct_transport(plan, *staging, counters, std::move(library));
+  }
+  if (engine == Engine::nvcomp) {
+    CGL_TRY_ASSIGN(auto library, NvcompLibrary::open(settings.nvcomp_library));
+    return make_nvcomp_transport(plan, *staging, counters, std::move(library));
+  }
+  return make_host_transport(plan, *staging, counters);
 }
 
 // Chunks of more joined dimensions than a kernel has, or larger than a binding: put in place by the host, uploaded as
@@ -79,7 +97,7 @@ Result<DeviceReadReport> DeviceReader::Parts::read(const Array& array, const Reg
 
   CGL_TRY_ASSIGN(RegionPlan plan, RegionPlan::create(array, region, to.strides));
   ReadCounters counters;
-  const std::unique_ptr<LeafTransport> transport = make_host_transport(plan, *staging, counters);
+  CGL_TRY_ASSIGN(const std::unique_ptr<LeafTransport> transport, make_transport(report.engine, plan, counters));
   const std::uint64_t binding = device.capabilities().largest_binding_bytes;
   if (!plan.moves_fit() || (binding != 0 && transport->most_slot_bytes() + (std::uint64_t{1} << 20) > binding)) {
     CGL_TRY_ASSIGN(report.read, read_through_host(array, region, queue, to, read_options));

@@ -10,9 +10,6 @@
 namespace cingulum::zarr {
 namespace {
 
-// Places and sizes that disks read past the page cache.
-constexpr std::uint64_t page_bytes = 4096;
-
 class DirectTransport final : public LeafTransport {
  public:
   DirectTransport(const RegionPlan& plan, Staging& staging, ReadCounters& counters,
@@ -34,12 +31,12 @@ class DirectTransport final : public LeafTransport {
 
   [[nodiscard]] LeafSlot slot_for(const LeafChunk& leaf, std::uint64_t free_at) const override {
     const std::uint64_t begin = place_in_file(leaf);
-    const std::uint64_t first_page = begin / page_bytes * page_bytes;
-    const std::uint64_t at = round_up(free_at, page_bytes);
-    return {0, at, round_up(begin + leaf.bytes, page_bytes) - first_page, at + begin - first_page, true};
+    const std::uint64_t first_page = begin / direct_page_bytes * direct_page_bytes;
+    const std::uint64_t at = round_up(free_at, direct_page_bytes);
+    return {0, at, round_up(begin + leaf.bytes, direct_page_bytes) - first_page, at + begin - first_page, true};
   }
   [[nodiscard]] std::uint64_t most_slot_bytes() const override {
-    return round_up(stored_bytes_, page_bytes) + 2 * page_bytes;
+    return round_up(stored_bytes_, direct_page_bytes) + 2 * direct_page_bytes;
   }
 
   [[nodiscard]] Status fill(const LeafWindow& window, LeafSlot& slot, Slab& slab, CodecScratch&) override {
@@ -89,7 +86,7 @@ class DirectTransport final : public LeafTransport {
   [[nodiscard]] bool read_past_the_host(const LeafChunk& leaf, const LeafSlot& slot, Slab& slab) {
     const auto opened = open(leaf, slab);
     if (!opened) return false;
-    const std::uint64_t first_page = place_in_file(leaf) / page_bytes * page_bytes;
+    const std::uint64_t first_page = place_in_file(leaf) / direct_page_bytes * direct_page_bytes;
     const auto arrived = opened->file->read(*opened->memory, slot.at, first_page, slot.bytes);
     return arrived && *arrived >= slot.chunk_at - slot.at + leaf.bytes;
   }

@@ -49,6 +49,17 @@ struct EngineAnswer {
 [[nodiscard]] std::vector<EngineAnswer> explain_engines(const Array& array, Device& device,
                                                         const EngineSettings& settings);
 
+// GB/s of decoded bytes to a device, as `cingulum zarr bench` measured them; absent: not measured.
+struct EngineRates {
+  std::optional<double> host, direct, nvcomp;
+};
+// Of arrays with this coding on such a device with so many threads: kept in the cache folder, for `auto` to choose by.
+// Whether or not a rate is kept changes no byte of what is read.
+[[nodiscard]] std::optional<EngineRates> kept_rates(const Array& array, Device& device, const EngineSettings& settings,
+                                                    int threads);
+[[nodiscard]] Status keep_rates(const Array& array, Device& device, const EngineSettings& settings, int threads,
+                                const EngineRates& rates);
+
 struct EngineChoice {
   Engine engine = Engine::host;
   std::string reason;  // "host: nvcomp was measured at 12.1 GB/s, host at 14.0 GB/s"

@@ -17,6 +17,9 @@
 
 namespace cingulum::zarr {
 
+// Places and sizes at which disks are read past the page cache.
+constexpr std::uint64_t direct_page_bytes = 4096;
+
 // Where a leaf is: slot [at, at + bytes) of the slab, its elements from chunk_at on in what is delivered.
 struct LeafSlot {
   std::size_t leaf = 0;  // of the window
@@ -24,7 +27,8 @@ struct LeafSlot {
   std::uint64_t bytes = 0;
   std::uint64_t chunk_at = 0;
   bool is_stored = false;
-  bool on_host = false;  // the direct engine: it lies on the host's side of the slab after all
+  bool on_host = false;             // direct, nvcomp: the host has read and decoded it after all, at chunk_at
+  std::uint64_t encoded_bytes = 0;  // nvcomp: of the slot
 };
 
 // Leaves whose slots are in one slab, with the table of their boxes behind them.
