@@ -13,8 +13,7 @@
 namespace cingulum::zarr {
 namespace {
 
-// Inner chunks of this size and more begin on a page, so that they can be read past the host.
-constexpr std::uint64_t page_bytes = 4096;
+// Inner chunks of this size and more are aligned.
 constexpr std::uint64_t aligned_from_bytes = std::uint64_t{64} << 10U;
 
 // The fill value in every element of a chunk in stored form.
@@ -234,7 +233,8 @@ class ChunkWriting {
     }
     while (true) {
       const std::uint64_t position = assembly.bytes - begin;
-      const std::uint64_t padding = aligned ? (page_bytes - position % page_bytes) % page_bytes : 0;
+      const std::uint64_t padding =
+          aligned ? (inner_chunk_alignment - position % inner_chunk_alignment) % inner_chunk_alignment : 0;
       Assembly inner;
       CGL_TRY_ASSIGN(const bool stored, assemble(*sharding.inner, sharding.inner_shape, chunk, next, inner));
       if (stored) {
@@ -284,7 +284,7 @@ class ChunkWriting {
   StoreOutput& output_;
   LeafSource& source_;
   const ChunkWriteOptions& options_;
-  const std::vector<std::byte> padding_ = std::vector<std::byte>(page_bytes);
+  const std::vector<std::byte> padding_ = std::vector<std::byte>(inner_chunk_alignment);
   ScratchPool scratches_;
   std::vector<PendingLeaf> leaves_;
   WriteReport report_;

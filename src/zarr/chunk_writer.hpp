@@ -13,6 +13,9 @@
 
 namespace cingulum::zarr {
 
+// Inner chunks of shards that are large enough begin at multiples of this, so that they can be read past the host.
+constexpr std::uint64_t inner_chunk_alignment = 4096;
+
 // A leaf chunk of which the region has a part.
 struct LeafPart {
   std::span<const std::uint64_t> origin;  // of its first element in the array
