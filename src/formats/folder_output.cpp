@@ -15,6 +15,7 @@
 #include <set>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/disk_space.hpp"
 
@@ -39,15 +40,17 @@ std::optional<long> process_of(std::string_view entry, std::string_view name) {
   return process;
 }
 
-void remove_dead_folders(const std::filesystem::path& parent, std::string_view name) {
-  std::error_code error;
-  for (auto entry = std::filesystem::directory_iterator(parent, error); !error && entry != std::filesystem::end(entry);
-       entry.increment(error)) {
-    const auto process = process_of(entry->path().filename().native(), name);
+// By the layer's list: the directory_iterator of the standard library ends the process where memory runs out.
+void remove_dead_folders(FileLayer& layer, const std::string& parent, std::string_view name) {
+  std::vector<std::string> entries;
+  (void)uninterrupted([&] { return layer.list_folder(parent.c_str(), entries); });
+  for (const std::string& entry : entries) {
+    const auto process = process_of(entry, name);
     if (!process || ::kill(static_cast<pid_t>(*process), 0) == 0 || errno != ESRCH) continue;
+    const std::filesystem::path folder = std::filesystem::path(parent) / entry;
     std::error_code ignored;
-    if (entry->symlink_status(ignored).type() == std::filesystem::file_type::directory) {
-      std::filesystem::remove_all(entry->path(), ignored);
+    if (std::filesystem::symlink_status(folder, ignored).type() == std::filesystem::file_type::directory) {
+      std::filesystem::remove_all(folder, ignored);
     }
   }
 }
@@ -119,7 +122,7 @@ Status FolderOutput::State::make_partial() {
     }
     replaces = true;
   }
-  remove_dead_folders(parent, std::filesystem::path(target).filename().native());
+  remove_dead_folders(layer, parent, std::filesystem::path(target).filename().native());
   CGL_TRY(check_space(layer, target, parent, options.expected_bytes));
   static std::atomic<unsigned long> serial{0};
   while (true) {
