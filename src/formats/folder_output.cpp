@@ -1,46 +1,38 @@
 #include "formats/folder_output.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <charconv>
-#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
 
+#include "base/partial_file.hpp"
+
 namespace cingulum {
 namespace {
 
-constexpr std::string_view partial_mark = ".partial-";
+// Behind the partial name of the folder that was there, where names cannot be exchanged.
+constexpr std::string_view old_mark = "-old";
 
 std::string without_trailing_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
 }
 
-// The process that made NAME.partial-PID-N.
-std::optional<long> process_of(std::string_view entry, std::string_view name) {
-  if (!entry.starts_with(name) || !entry.substr(name.size()).starts_with(partial_mark)) return std::nullopt;
-  const std::string_view numbers = entry.substr(name.size() + partial_mark.size());
-  long process = 0;
-  const char* const end = numbers.data() + numbers.size();
-  const auto parsed = std::from_chars(numbers.data(), end, process);
-  if (parsed.ec != std::errc() || process <= 0 || parsed.ptr == end || *parsed.ptr != '-') return std::nullopt;
-  return process;
-}
-
 void remove_dead_folders(const std::filesystem::path& parent, std::string_view name) {
   std::error_code error;
   for (auto entry = std::filesystem::directory_iterator(parent, error); !error && entry != std::filesystem::end(entry);
        entry.increment(error)) {
-    const auto process = process_of(entry->path().filename().native(), name);
-    if (!process || ::kill(static_cast<pid_t>(*process), 0) == 0 || errno != ESRCH) continue;
+    const std::string entry_name = entry->path().filename().native();
+    std::string_view partial_name = entry_name;
+    if (partial_name.ends_with(old_mark)) partial_name.remove_suffix(old_mark.size());
+    const auto partial = parse_partial_name(partial_name);
+    if (!partial || partial->output != name || process_is_alive(partial->process)) continue;
     std::error_code ignored;
     if (entry->symlink_status(ignored).type() == std::filesystem::file_type::directory) {
       std::filesystem::remove_all(entry->path(), ignored);
@@ -160,7 +152,7 @@ Status FolderOutput::State::give_final_name() {
   if (replaces) {
     int error = exchange(partial.c_str(), target.c_str());
     if (error == EINVAL || error == ENOSYS || error == ENOTSUP) {
-      const std::string aside = partial + "-old";
+      const std::string aside = partial + std::string(old_mark);
       error = -uninterrupted([&] { return layer.rename(target.c_str(), aside.c_str()); });
       if (error == 0) {
         error = -uninterrupted([&] { return layer.rename(partial.c_str(), target.c_str()); });
