@@ -302,6 +302,54 @@ TEST(PhantomScheme, schemes_have_the_volumes_that_they_promise) {
   EXPECT_TRUE(testing::fails_with(shell_scheme(5, {1000}), ErrorKind::invalid_argument, "5 directions"));
 }
 
+TEST(PhantomScheme, directions_shells_and_b0_volumes_are_accepted_up_to_their_limits) {
+  EXPECT_TRUE(shell_scheme(6, {1000}));
+  EXPECT_FALSE(shell_scheme(most_directions + 1, {1000}));
+  EXPECT_FALSE(shell_scheme(6, {}));
+  EXPECT_TRUE(shell_scheme(6, std::vector<double>(16, 1000)));
+  EXPECT_FALSE(shell_scheme(6, std::vector<double>(17, 1000)));
+  EXPECT_FALSE(shell_scheme(6, {50}));
+  EXPECT_TRUE(shell_scheme(6, {50.001, 50000}));
+  EXPECT_FALSE(shell_scheme(6, {1000, 50001}));
+  EXPECT_FALSE(shell_scheme(6, {std::nan("")}));
+  EXPECT_EQ(shell_scheme(6, {1000}, 1000).value().volumes(), 1006U);
+  EXPECT_FALSE(shell_scheme(6, {1000}, 1001));
+  EXPECT_EQ(shell_scheme(6, {1000}, 0).value().volumes(), 6U);
+  EXPECT_EQ(shell_scheme(12, {1000, 2500}).value().name, "dirs12-b1000-2500");
+}
+
+TEST(PhantomScheme, b0_volumes_come_first_or_before_every_tenth_and_shells_are_turned_about_the_diagonal) {
+  ASSERT_OK_AND_ASSIGN(const PhantomScheme first, shell_scheme(12, {1000, 2000}, 3));
+  ASSERT_OK_AND_ASSIGN(const PhantomScheme spread, shell_scheme(12, {1000, 2000}));
+  ASSERT_EQ(first.volumes(), 27U);
+  ASSERT_EQ(spread.volumes(), 27U);
+  const auto directions = spread_directions(12);
+  const Vec3d diagonal = numerics::normalise(Vec3d{1, 1, 1});
+  std::size_t weighted = 0;
+  for (std::size_t i = 0; i < 27; ++i) {
+    EXPECT_EQ(first.b_values[i] == 0, i < 3) << i;
+    EXPECT_EQ(spread.b_values[i] == 0, i % 11 == 0) << i;
+    if (spread.b_values[i] == 0) {
+      EXPECT_EQ(length(spread.directions[i]), 0) << i;
+      continue;
+    }
+    EXPECT_EQ(spread.b_values[i], weighted < 12 ? 1000 : 2000) << i;
+    EXPECT_EQ(first.b_values[3 + weighted], spread.b_values[i]) << i;
+    const Vec3d direction = spread.directions[i], before = directions[weighted % 12];
+    EXPECT_EQ(length(first.directions[3 + weighted] - direction), 0) << i;
+    if (weighted < 12) {
+      EXPECT_EQ(length(direction - before), 0) << i;
+    } else {
+      // The same height over the plane, and an angle of 0.7 within it.
+      EXPECT_NEAR(dot(direction, diagonal), dot(before, diagonal), 1e-14);
+      const Vec3d a = before - diagonal * dot(before, diagonal), b = direction - diagonal * dot(before, diagonal);
+      EXPECT_NEAR(dot(a, b), dot(a, a) * std::cos(0.7), 1e-14);
+      EXPECT_NEAR(dot(cross(a, b), diagonal), dot(a, a) * std::sin(0.7), 1e-14);
+    }
+    ++weighted;
+  }
+}
+
 TEST(PhantomGrid, sizes_and_orientations_are_checked) {
   const auto brain = phantom_grid({162, 212, 152}, {});
   ASSERT_OK(brain);
