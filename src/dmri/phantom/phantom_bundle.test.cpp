@@ -161,17 +161,21 @@ TEST(PhantomBundle, a_cell_of_the_index_has_the_samples_in_reach) {
   for (int cell = 0; cell < 22; ++cell) {
     const double begin = low_mm + cell_mm * cell, end = begin + cell_mm;
     const auto found = index.near({begin + 1, 0, 0});
-    std::vector<std::uint32_t> samples;
+    // Rounding decides about a sample whose reach ends at the edge of the cell.
+    std::vector<std::uint32_t> surely, perhaps;
     for (std::uint32_t i = 0; i < curve.sample_count(); ++i) {
       const double x = curve.sample(i).x;
-      const double gap = std::max({begin - x, x - end, 0.0});
-      if (gap <= bundles[0].radius_at(curve.sample_arc(i)) + 1.0 + 0.5) samples.push_back(i);
+      const double beyond =
+          std::max({begin - x, x - end, 0.0}) - (bundles[0].radius_at(curve.sample_arc(i)) + 1.0 + 0.5);
+      if (beyond < -1e-9) surely.push_back(i);
+      if (beyond < 1e-9) perhaps.push_back(i);
     }
-    ASSERT_EQ(found.size(), samples.empty() ? 0U : 1U) << cell;
-    if (samples.empty()) continue;
+    ASSERT_GE(found.size(), surely.empty() ? 0U : 1U) << cell;
+    ASSERT_LE(found.size(), perhaps.empty() ? 0U : 1U) << cell;
+    if (surely.empty()) continue;
     ++cells;
-    EXPECT_EQ(found[0].first_sample, samples.front()) << cell;
-    EXPECT_EQ(found[0].last_sample, samples.back()) << cell;
+    EXPECT_TRUE(found[0].first_sample == surely.front() || found[0].first_sample == perhaps.front()) << cell;
+    EXPECT_TRUE(found[0].last_sample == surely.back() || found[0].last_sample == perhaps.back()) << cell;
   }
   EXPECT_GT(cells, 18);
 }
