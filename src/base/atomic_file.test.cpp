@@ -239,6 +239,60 @@ TEST(AtomicFile, leftovers_of_dead_writers_of_the_same_name_are_removed_and_no_o
   EXPECT_EQ(folder.content("b.txt.partial-" + dead + "-0"), "(absent)");
 }
 
+// A number that fits no process was once cut to 32 bits, and named another one.
+TEST(AtomicFile, leftovers_whose_number_no_process_can_have_are_kept) {
+  const TemporaryFolder folder;
+  const std::int64_t dead = dead_process();
+  const Names kept = {"a.txt.partial-" + std::to_string((std::int64_t{1} << 32U) + dead) + "-0",
+                      "a.txt.partial-" + std::to_string(dead - (std::int64_t{1} << 32U)) + "-0", "a.txt.partial-0-0",
+                      "a.txt.partial--" + std::to_string(dead) + "-0"};
+  for (const std::string& name : kept) folder.put(name, "not ours");
+  EXPECT_EQ(remove_dead_partial_files(folder.path(), ""), 0);
+  for (const std::string& name : kept) EXPECT_EQ(folder.content(name), "not ours") << name;
+}
+
+TEST(PartialName, is_an_output_a_process_and_a_count) {
+  const auto parsed = parse_partial_name("a.txt.partial-12-0");
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->output, "a.txt");
+  EXPECT_EQ(parsed->process, 12);
+  ASSERT_TRUE(parse_partial_name("a.partial-1-18446744073709551615"));
+  EXPECT_EQ(parse_partial_name("a.partial-1-0")->process, 1);
+  EXPECT_EQ(parse_partial_name("a.partial-2147483647-0")->process, 2147483647);
+  // The last mark counts: an output may be called like a leftover.
+  EXPECT_EQ(parse_partial_name("a.partial-3-4.partial-5-6")->output, "a.partial-3-4");
+  EXPECT_EQ(parse_partial_name("a.partial-3-4.partial-5-6")->process, 5);
+  EXPECT_EQ(parse_partial_name("b.partial-5-6")->output, "b");
+  for (const char* const other : {"",
+                                  "a.txt",
+                                  ".partial-1-0",
+                                  "a.partial-",
+                                  "a.partial-1",
+                                  "a.partial-1-",
+                                  "a.partial-1-x",
+                                  "a.partial-1-0x",
+                                  "a.partial-1-0-old",
+                                  "a.partial-1-18446744073709551616",
+                                  "a.partial-x-1",
+                                  "a.partial-1x-1",
+                                  "a.partial-1_0",
+                                  "a.partial-0-0",
+                                  "a.partial--1-0",
+                                  "a.partial-2147483648-0",
+                                  "a.partial-4294967297-0",
+                                  "a.partial-+1-0",
+                                  "a.partial 1-0",
+                                  "a.partial-1--1"}) {
+    EXPECT_FALSE(parse_partial_name(other)) << other;
+  }
+}
+
+TEST(PartialName, of_the_living_and_the_dead_is_told_apart) {
+  EXPECT_TRUE(process_is_alive(::getpid()));
+  EXPECT_TRUE(process_is_alive(1)) << "a process that we may not send signals";
+  EXPECT_FALSE(process_is_alive(dead_process()));
+}
+
 TEST(AtomicFile, a_leftover_that_is_locked_belongs_to_a_living_writer_elsewhere) {
   const TemporaryFolder folder;
   const std::string name = "a.txt.partial-" + std::to_string(dead_process()) + "-0";

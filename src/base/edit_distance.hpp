@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ namespace cingulum {
   std::vector<std::size_t> before_previous(width);
   std::vector<std::size_t> previous(width);
   std::vector<std::size_t> current(width);
-  for (std::size_t j = 0; j < width; ++j) previous[j] = j;
+  std::iota(previous.begin(), previous.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
     current[0] = i;
     for (std::size_t j = 1; j < width; ++j) {

@@ -8,25 +8,32 @@
 #include <cerrno>
 #include <charconv>
 #include <mutex>
-#include <optional>
 #include <system_error>
 #include <vector>
 
 namespace cingulum {
 namespace {
 
-constexpr std::string_view partial_mark = ".partial-";
-
 // Held while leftovers are looked for and while a new partial file gets its lock: between its creation and its lock it
 // would look like a leftover.
 std::mutex creation_mutex;
 
-struct PartialName {
-  std::string_view output = {};
-  long process = 0;
-};
+// Own process numbers come back after a restart of a container; the lock tells our living files from those.
+bool writer_may_be_dead(pid_t process) {
+  return process == ::getpid() || !process_is_alive(process);
+}
 
-// "NAME.partial-PID-N"
+bool remove_if_unlocked(FileLayer& layer, const char* path) {
+  const int descriptor = uninterrupted([&] { return layer.open_existing(path); });
+  if (descriptor < 0) return false;
+  const bool dead = uninterrupted([&] { return layer.lock(descriptor); }) == 0;
+  const bool removed = dead && uninterrupted([&] { return layer.unlink(path); }) == 0;
+  (void)layer.close(descriptor);
+  return removed;
+}
+
+}  // namespace
+
 std::optional<PartialName> parse_partial_name(std::string_view name) {
   const std::size_t mark = name.rfind(partial_mark);
   if (mark == std::string_view::npos || mark == 0) return std::nullopt;
@@ -43,25 +50,9 @@ std::optional<PartialName> parse_partial_name(std::string_view name) {
   return partial;
 }
 
-bool process_is_alive(long process) {
-  return ::kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH;
+bool process_is_alive(pid_t process) {
+  return ::kill(process, 0) == 0 || errno != ESRCH;
 }
-
-// Own process numbers come back after a restart of a container; the lock tells our living files from those.
-bool writer_may_be_dead(long process) {
-  return process == ::getpid() || !process_is_alive(process);
-}
-
-bool remove_if_unlocked(FileLayer& layer, const char* path) {
-  const int descriptor = uninterrupted([&] { return layer.open_existing(path); });
-  if (descriptor < 0) return false;
-  const bool dead = uninterrupted([&] { return layer.lock(descriptor); }) == 0;
-  const bool removed = dead && uninterrupted([&] { return layer.unlink(path); }) == 0;
-  (void)layer.close(descriptor);
-  return removed;
-}
-
-}  // namespace
 
 int create_partial_file(FileLayer& layer, const std::string& target, mode_t permissions, std::string& partial) {
   static std::atomic<unsigned long> serial{0};

@@ -3,13 +3,29 @@
 // switch WriteOptions::remove_leftovers off.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/file_layer.hpp"
 
 namespace cingulum {
+
+constexpr std::string_view partial_mark = ".partial-";
+
+struct PartialName {
+  std::string_view output = {};  // NAME, a part of what was parsed
+  pid_t process = 0;             // 1 or more
+};
+
+// Of "NAME.partial-PID-N"; nothing for every other name.
+[[nodiscard]] std::optional<PartialName> parse_partial_name(std::string_view name);
+
+// False where there is no such process on this machine; true also where we may not ask.
+[[nodiscard]] bool process_is_alive(pid_t process);
 
 // Creates and locks a partial file for the output `target`; its path is put into `partial`. The value is the
 // descriptor, or minus errno.

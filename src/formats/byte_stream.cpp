@@ -23,14 +23,13 @@ namespace cingulum {
 
 Result<InputFile> InputFile::open(const std::filesystem::path& path) {
   // O_NONBLOCK: a pipe without a writer is refused below instead of waited for. It changes nothing for a regular file.
-  int opened = -1;
-  do {
-    opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  } while (opened < 0 && errno == EINTR);
+  const int opened = uninterrupted([&] {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return descriptor >= 0 ? descriptor : -errno;
+  });
   if (opened < 0) {
-    const int error = errno;
-    return fail(error == ENOENT || error == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, "{}",
-                system_error_text(error));
+    return fail(opened == -ENOENT || opened == -ENOTDIR ? ErrorKind::not_found : ErrorKind::io, "{}",
+                system_error_text(-opened));
   }
   InputFile file(opened, 0);
   struct stat status {};

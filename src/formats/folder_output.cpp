@@ -1,7 +1,6 @@
 #include "formats/folder_output.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,35 +8,24 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/disk_space.hpp"
+#include "base/partial_file.hpp"
 
 namespace cingulum {
 namespace {
 
-constexpr std::string_view partial_mark = ".partial-";
+// Behind the partial name of the folder that was there, where names cannot be exchanged.
+constexpr std::string_view old_mark = "-old";
 
 std::string without_trailing_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
-}
-
-// The process that made NAME.partial-PID-N.
-std::optional<long> process_of(std::string_view entry, std::string_view name) {
-  if (!entry.starts_with(name) || !entry.substr(name.size()).starts_with(partial_mark)) return std::nullopt;
-  const std::string_view numbers = entry.substr(name.size() + partial_mark.size());
-  long process = 0;
-  const char* const end = numbers.data() + numbers.size();
-  const auto parsed = std::from_chars(numbers.data(), end, process);
-  if (parsed.ec != std::errc() || process <= 0 || parsed.ptr == end || *parsed.ptr != '-') return std::nullopt;
-  return process;
 }
 
 // By the layer's list: the directory_iterator of the standard library ends the process where memory runs out.
@@ -45,8 +33,10 @@ void remove_dead_folders(FileLayer& layer, const std::string& parent, std::strin
   std::vector<std::string> entries;
   (void)uninterrupted([&] { return layer.list_folder(parent.c_str(), entries); });
   for (const std::string& entry : entries) {
-    const auto process = process_of(entry, name);
-    if (!process || ::kill(static_cast<pid_t>(*process), 0) == 0 || errno != ESRCH) continue;
+    std::string_view partial_name = entry;
+    if (partial_name.ends_with(old_mark)) partial_name.remove_suffix(old_mark.size());
+    const auto partial = parse_partial_name(partial_name);
+    if (!partial || partial->output != name || process_is_alive(partial->process)) continue;
     const std::filesystem::path folder = std::filesystem::path(parent) / entry;
     std::error_code ignored;
     if (std::filesystem::symlink_status(folder, ignored).type() == std::filesystem::file_type::directory) {
@@ -186,7 +176,7 @@ Status FolderOutput::State::give_final_name() {
   if (replaces) {
     int error = exchange(partial.c_str(), target.c_str());
     if (error == EINVAL || error == ENOSYS || error == ENOTSUP) {
-      const std::string aside = partial + "-old";
+      const std::string aside = partial + std::string(old_mark);
       error = -uninterrupted([&] { return layer.rename(target.c_str(), aside.c_str()); });
       if (error == 0) {
         error = -uninterrupted([&] { return layer.rename(partial.c_str(), target.c_str()); });

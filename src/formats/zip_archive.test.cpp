@@ -205,6 +205,189 @@ TEST(ZipWriter, sizes_are_in_the_zip64_field_from_the_first_that_would_be_its_ma
   EXPECT_EQ(extra_bytes(directory.find(central_mark, first + 1)), 4 + 2 * 8 + 8);
 }
 
+// The bytes of a local header, as they are written.
+std::string local_header_of(std::string_view name, std::uint64_t bytes, std::uint32_t crc) {
+  const TemporaryFolder folder;
+  FaultyFileLayer layer;
+  const auto write = [&]() -> Status {
+    CGL_TRY_ASSIGN(ZipWriter zip,
+                   ZipWriter::create(folder / "a.zip", {.sync = false, .buffer_bytes = 1, .layer = &layer}));
+    return zip.begin_known(name, bytes, crc);
+  };
+  EXPECT_TRUE(write());
+  std::string header;
+  for (const RecordedCall& call : layer.trace()) {
+    if (call.call == FileCall::write) header.append(reinterpret_cast<const char*>(call.data.data()), call.data.size());
+  }
+  return header;
+}
+
+// APPNOTE 6.3: 4.3.7 and 4.5.3, put together by hand.
+TEST(ZipWriter, a_local_header_has_its_size_in_32_bits_below_the_mark_and_in_the_zip64_field_from_it_on) {
+  using namespace std::string_literals;
+  const std::string begin = "PK\3\4"s, time = "\0\0\x21\0"s, crc = "\x78\x56\x34\x12"s;
+  EXPECT_EQ(local_header_of("ab", 0x01020304, 0x12345678),
+            begin + "\x14\0\0\0\0\0"s + time + crc + "\4\3\2\1\4\3\2\1"s + "\2\0\0\0ab"s);
+  EXPECT_EQ(local_header_of("ab", 0xfffffffe, 0x12345678),
+            begin + "\x14\0\0\0\0\0"s + time + crc + "\xfe\xff\xff\xff\xfe\xff\xff\xff"s + "\2\0\0\0ab"s);
+  const std::string marked =
+      begin + "\x2d\0\0\0\0\0"s + time + crc + "\xff\xff\xff\xff\xff\xff\xff\xff"s + "\2\0\x14\0ab\1\0\x10\0"s;
+  EXPECT_EQ(local_header_of("ab", 0xffffffff, 0x12345678),
+            marked + "\xff\xff\xff\xff\0\0\0\0\xff\xff\xff\xff\0\0\0\0"s);
+  EXPECT_EQ(local_header_of("ab", 0x100000000, 0x12345678), marked + "\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0"s);
+  EXPECT_EQ(ZipWriter::header_bytes("ab", true), local_header_of("ab", 5, 0).size());
+  EXPECT_EQ(ZipWriter::header_bytes("ab", false), marked.size() + 16);
+}
+
+// The same for a whole archive of one entry: 4.3.12 and 4.3.16.
+TEST(ZipWriter, an_archive_is_headers_content_directory_and_end) {
+  using namespace std::string_literals;
+  const std::string sizes = "\x0c\0\0\0\x0c\0\0\0"s, time = "\0\0\x21\0"s;
+  const std::string archive = archive_of({"a"});
+  const std::string own_crc = archive.substr(14, 4);
+  std::uint32_t number = crc32(bytes_of("content of a"));
+  for (const char c : own_crc) {
+    EXPECT_EQ(static_cast<std::uint8_t>(c), number & 0xffU);
+    number >>= 8U;
+  }
+  EXPECT_EQ(archive, "PK\3\4\x14\0\0\0\0\0"s + time + own_crc + sizes + "\1\0\0\0a"s + "content of a" +
+                         "PK\1\2\x2d\3\x14\0\0\0\0\0"s + time + own_crc + sizes + "\1\0\0\0\0\0\0\0\0\0"s +
+                         "\0\0\xa4\x81"s + "\0\0\0\0a"s + "PK\5\6\0\0\0\0\1\0\1\0"s + "\x2f\0\0\0"s + "\x2b\0\0\0"s +
+                         "\0\0"s);
+}
+
+// 65535 in the 16 bits of the end means: see the zip64 end.
+TEST(ZipWriter, as_many_entries_as_the_mark_have_a_zip64_end) {
+  const std::string zip64_end("PK\6\6", 4), locator("PK\6\7", 4);
+  for (const std::size_t count : {0xfffeU, 0xffffU, 0x10000U}) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
+    const std::string archive = archive_of(names);
+    ASSERT_OK_AND_ASSIGN(const auto entries, read(archive));
+    ASSERT_EQ(entries.size(), count);
+    EXPECT_EQ(entries.back().name, std::to_string(count - 1));
+    const std::string tail = archive.substr(archive.size() - 22 - 20 - 56);
+    const std::string end = archive.substr(archive.size() - 22);
+    ASSERT_TRUE(end.starts_with(end_mark));
+    const std::size_t said = static_cast<std::uint8_t>(end[8]) + 256U * static_cast<std::uint8_t>(end[9]);
+    EXPECT_EQ(said, std::min<std::size_t>(count, 0xffff));
+    EXPECT_EQ(end.substr(8, 2), end.substr(10, 2));
+    EXPECT_EQ(tail.starts_with(zip64_end), count >= 0xffff) << count;
+    EXPECT_EQ(tail.substr(56).starts_with(locator), count >= 0xffff) << count;
+    if (count < 0xffff) continue;
+    const auto number = [&](std::size_t at, std::size_t bytes) {
+      std::uint64_t value = 0;
+      for (std::size_t i = bytes; i-- > 0;) value = value << 8U | static_cast<std::uint8_t>(tail[at + i]);
+      return value;
+    };
+    EXPECT_EQ(number(4, 8), 44U) << "bytes that follow";
+    EXPECT_EQ(number(12, 2), 3U << 8U | 45U);
+    EXPECT_EQ(number(14, 2), 45U);
+    EXPECT_EQ(number(16, 8), 0U) << "disks";
+    EXPECT_EQ(number(24, 8), count);
+    EXPECT_EQ(number(32, 8), count);
+    EXPECT_EQ(number(40, 8) + number(48, 8), archive.size() - 22 - 20 - 56)
+        << "the directory ends where the end begins";
+    EXPECT_TRUE(archive.substr(static_cast<std::size_t>(number(48, 8))).starts_with(central_mark));
+    EXPECT_EQ(number(56 + 4, 4), 0U);
+    EXPECT_EQ(number(56 + 8, 8), archive.size() - 22 - 20 - 56);
+    EXPECT_EQ(number(56 + 16, 4), 1U);
+  }
+}
+
+TEST(ZipArchive, every_number_of_the_zip64_end_is_held_against_the_others) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < 0xffffU; ++i) names.push_back(std::to_string(i));
+  const std::string good = archive_of(names);
+  const std::size_t end = good.size() - 22, locator = end - 20, record = locator - 56;
+  const auto with = [&](std::size_t at, int difference) {
+    std::string other = good;
+    other[at] = static_cast<char>(other[at] + difference);
+    return read(other);
+  };
+  const auto refused = [&](std::size_t at, const char* why) {
+    for (const int difference : {1, -1}) {
+      if (!fails_with(with(at, difference), ErrorKind::corrupt, why))
+        return fails_with(with(at, difference), ErrorKind::corrupt, why);
+    }
+    return ::testing::AssertionSuccess();
+  };
+  EXPECT_TRUE(refused(record, "no zip64 end record at byte"));
+  EXPECT_TRUE(refused(record + 4, "its place allows 44"));
+  EXPECT_TRUE(refused(record + 16, "several disks"));
+  EXPECT_TRUE(refused(record + 20, "several disks"));
+  EXPECT_TRUE(refused(record + 24, "several disks"));
+  EXPECT_TRUE(refused(record + 32, "several disks"));
+  EXPECT_TRUE(refused(record + 40, "contradict each other"));
+  EXPECT_TRUE(refused(record + 48, "contradict each other"));
+  EXPECT_TRUE(refused(locator, "a zip64 record that is not there"));
+  EXPECT_TRUE(refused(locator + 4, "several disks"));
+  EXPECT_TRUE(refused(locator + 8, "no zip64 end record at byte"));
+  EXPECT_TRUE(with(locator + 16, -1)) << "no disk, or one";
+  EXPECT_TRUE(fails_with(with(locator + 16, 1), ErrorKind::corrupt, "several disks"));
+  EXPECT_TRUE(refused(end + 4, "several disks"));
+  EXPECT_TRUE(refused(end + 12, "contradict each other"));
+  EXPECT_TRUE(refused(end + 16, "contradict each other"));
+  // Both counts, in both records.
+  std::string fewer = good;
+  for (const std::size_t at : {record + 24, record + 32, end + 8, end + 10})
+    fewer[at] = static_cast<char>(fewer[at] - 1);
+  EXPECT_TRUE(fails_with(read(fewer), ErrorKind::corrupt, "bytes more than its 65534 entries"));
+  // Marks in the end leave it to the zip64 end.
+  std::string marked = good;
+  for (std::size_t at = end + 12; at < end + 20; ++at) marked[at] = static_cast<char>(0xff);
+  EXPECT_TRUE(read(marked));
+}
+
+TEST(ZipWriter, refuses_names_that_are_too_long_and_calls_out_of_order) {
+  const TemporaryFolder folder;
+  ASSERT_OK_AND_ASSIGN(ZipWriter zip, ZipWriter::create(folder / "a.zip", {.sync = false}));
+  const std::uint64_t offsets[] = {0, 1};
+  const auto make = [](std::size_t, std::span<std::byte> place) { place[0] = std::byte{'b'}; };
+  EXPECT_TRUE(fails_with(zip.append(bytes_of("x")), ErrorKind::invalid_state, "no entry was begun"));
+  EXPECT_TRUE(fails_with(zip.append_parts(offsets, make), ErrorKind::invalid_state, "no entry was begun"));
+  EXPECT_TRUE(fails_with(zip.end(), ErrorKind::invalid_state, "no entry was begun"));
+  EXPECT_TRUE(fails_with(zip.begin(std::string(0xffff, 'a')), ErrorKind::invalid_argument, "65535 bytes is too long"));
+  const std::string longest(0xfffe, 'a');
+  ASSERT_OK(zip.begin(longest));
+  EXPECT_TRUE(fails_with(zip.begin("b"), ErrorKind::invalid_state, "has not ended"));
+  EXPECT_TRUE(fails_with(zip.commit(), ErrorKind::invalid_state, "has not ended"));
+  ASSERT_OK(zip.append(bytes_of("a")));
+  EXPECT_TRUE(fails_with(zip.replace(0, bytes_of("z")), ErrorKind::invalid_argument, "entry 0 cannot be replaced"));
+  ASSERT_OK(zip.append_parts(offsets, make));
+  ASSERT_OK(zip.end());
+  EXPECT_TRUE(fails_with(zip.end(), ErrorKind::invalid_state, "no entry was begun"));
+  EXPECT_TRUE(fails_with(zip.replace(1, bytes_of("zz")), ErrorKind::invalid_argument, "entry 1 cannot be replaced"));
+  EXPECT_TRUE(fails_with(zip.replace(0, bytes_of("z")), ErrorKind::invalid_argument, "by 1 bytes"));
+  ASSERT_OK(zip.begin_deflated("packed", nullptr));
+  ASSERT_OK(zip.append_parts(offsets, make));
+  ASSERT_OK(zip.append(bytes_of("c")));
+  ASSERT_OK(zip.end());
+  EXPECT_TRUE(fails_with(zip.replace(1, bytes_of("zz")), ErrorKind::invalid_argument, "entry 1 cannot be replaced"));
+  ASSERT_OK(zip.commit());
+  const std::string archive = folder.content("a.zip");
+  ASSERT_OK_AND_ASSIGN(const auto entries, read(archive));
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0].name, longest);
+  EXPECT_EQ(entries[0].offset, 30U + longest.size() + 20U);
+  EXPECT_EQ(archive.substr(static_cast<std::size_t>(entries[0].offset), 2), "ab");
+  EXPECT_EQ(entries[0].crc, crc32(bytes_of("ab")));
+  EXPECT_EQ(entries[1].bytes, 2U);
+  EXPECT_EQ(entries[1].crc, crc32(bytes_of("bc")));
+}
+
+TEST(ZipWriter, content_that_is_not_as_announced_leaves_nothing) {
+  for (const auto& [bytes, crc] : {std::pair{3U, crc32(bytes_of("ab"))}, {2U, crc32(bytes_of("ac"))}}) {
+    const TemporaryFolder folder;
+    ASSERT_OK_AND_ASSIGN(ZipWriter zip, ZipWriter::create(folder / "a.zip", {.sync = false}));
+    ASSERT_OK(zip.begin_known("x", bytes, crc));
+    ASSERT_OK(zip.append(bytes_of("ab")));
+    EXPECT_TRUE(fails_with(zip.end(), ErrorKind::io, "entry 'x': 2 bytes came"));
+    EXPECT_FALSE(zip.commit());
+    EXPECT_TRUE(folder.names().empty());
+  }
+}
+
 // Three entries of several pieces each: text that shrinks, numbers that do not, zeros that shrink a thousandfold.
 std::vector<std::string> large_contents() {
   std::string text, noise;

@@ -91,6 +91,38 @@ class Shaders(unittest.TestCase):
             self.assertEqual(shown("8"), SHADER.replace("1.0", chosen[1].mutated))
 
 
+OPERANDS = """#include <algorithm>
+template <class Lanes>
+float sum(float a, float b, float c) {
+  return Lanes::add(a, Lanes::subtract(Lanes::multiply(b, c), c));
+}
+struct Plain {
+  static float add(float a, float b) { return a + b; }
+  static float subtract(float a, float b) { return a - b; }
+  static float multiply(float a, float b) { return a * b; }
+};
+float of_plain(float a, float b) { return sum<Plain>(a, b, a); }
+int least(int a, int b) { return std::minmax(a, b).first; }
+"""
+
+
+class Operands(unittest.TestCase):
+    def test_change_places_where_that_changes_something(self):
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        from mutation import find_mutants
+        with tempfile.TemporaryDirectory(prefix="mutate") as folder:
+            path = os.path.join(folder, "lanes.cpp")
+            with open(path, "w") as file:
+                file.write(OPERANDS)
+            with open(os.path.join(folder, "compile_commands.json"), "w") as file:
+                json.dump([{"directory": folder, "file": path, "command": f"c++ -std=c++20 -c {path}"}], file)
+            found = find_mutants.find(folder, folder, ["lanes.cpp"])
+            swapped = sorted((m.line, m.change) for m in found if m.operator == "swapped arguments")
+            self.assertEqual([line for line, _ in swapped if line != 4], [11, 11])
+            self.assertNotIn("b and c exchanged", [change for line, change in swapped if line == 4])
+            self.assertNotIn("a and b exchanged", [change for line, change in swapped if line == 12])
+
+
 class Mutants(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

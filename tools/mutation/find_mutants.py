@@ -22,8 +22,9 @@ INTEGERS = {TypeKind.CHAR_U, TypeKind.UCHAR, TypeKind.USHORT, TypeKind.UINT, Typ
 FLOATS = {TypeKind.FLOAT, TypeKind.DOUBLE}
 # Removing these changes how quick a program is, not what it does.
 CALLS_WITHOUT_EFFECT = {"reserve", "shrink_to_fit", "yield", "madvise", "posix_madvise", "__builtin_prefetch"}
-COMMUTATIVE = {"min", "max", "swap", "iter_swap", "dot", "hypot", "lcm", "gcd", "add", "multiply", "equal", "minimum", "maximum",
-               "equal_ignoring_case", "bit_and", "bit_or", "bit_xor", "logical_and", "logical_or", "is_same", "distance"}
+COMMUTATIVE = {"min", "max", "minmax", "swap", "iter_swap", "dot", "hypot", "lcm", "gcd", "add", "multiply", "equal", "minimum",
+               "maximum", "equal_ignoring_case", "bit_and", "bit_or", "bit_xor", "logical_and", "logical_or", "is_same",
+               "distance", "both", "either", "bits_and", "bits_or", "bits_xor", "high_product", "greater_integer"}
 # Two words of a text for people that change places are left alone; what is computed for the text is not.
 MESSAGES = {"fail", "fail_argument", "fail_file", "corrupt", "format", "add_context", "add_file_context", "info", "warn",
             "debug", "print", "format_to"}
@@ -303,7 +304,7 @@ class Finder:
 
     def call(self, cursor, parent, place):
         arguments = list(cursor.get_arguments())
-        name = cursor.spelling
+        name = cursor.spelling or self.name_in_text(place)
         if name.startswith("operator") and len(arguments) == 2:
             if name == "operator[]":
                 self.bound(arguments[1])
@@ -335,6 +336,11 @@ class Finder:
             tail = self.wanted[place[0]][b[2]:place[2]].decode(errors="replace")
             self.add(place, "swapped arguments", f"{one_line(text_a)} and {one_line(text_b)} exchanged",
                      f"{head}{text_b}, {text_a}{tail}")
+
+    def name_in_text(self, place):
+        """Of a function that a template's argument chooses, which libclang does not name: "multiply" of Lanes::multiply(a, b)."""
+        match = re.match(r"(?:[\w]+::)+(?:template\s+)?(\w+)\(", self.text(place))
+        return match.group(1) if match else ""
 
     def between(self, a, b):
         return one_line(self.wanted[a[0]][a[2]:b[1]].decode(errors="replace"))

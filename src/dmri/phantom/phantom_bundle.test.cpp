@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numbers>
 #include <random>
@@ -121,6 +123,61 @@ TEST(PhantomBundle, the_index_is_as_fine_far_from_the_origin_as_at_it) {
     EXPECT_GT(in_reach, 0);
     EXPECT_LT(in_reach, 23 * 15 * 15 / 2);
   }
+}
+
+// All numbers are exact: a line of 8 mm, a reach of 2 + 1 + 0.5 mm around it, cells of 4 mm.
+TEST(PhantomBundle, the_index_ends_with_its_last_cell_along_every_axis) {
+  const BundleShape line{.name = "line", .pieces = {line_piece({0, 0, 0}, {8, 0, 0})}, .radius = {{0, 2}}};
+  const std::vector<Bundle> bundles = {Bundle::create(line).value()};
+  const BundleIndex index(bundles, 1.0);
+  EXPECT_EQ(index.margin_mm(), 1.0);
+  const Vec3d middle{4, 0, 0};
+  const double low[3] = {-3.5, -3.5, -3.5}, high[3] = {12.5, 4.5, 4.5};
+  const auto near = [&](int axis, double x) {
+    Vec3d point = middle;
+    (axis == 0 ? point.x : axis == 1 ? point.y : point.z) = x;
+    return index.near(point).size();
+  };
+  for (int axis = 0; axis < 3; ++axis) {
+    EXPECT_EQ(near(axis, low[axis]), 1U) << axis;
+    EXPECT_EQ(near(axis, std::nextafter(low[axis], -100)), 0U) << axis;
+    EXPECT_EQ(near(axis, std::nextafter(high[axis], -100)), 1U) << axis;
+    EXPECT_EQ(near(axis, high[axis]), 0U) << axis;
+    EXPECT_EQ(near(axis, std::numeric_limits<double>::quiet_NaN()), 0U) << axis;
+  }
+  EXPECT_EQ(index.entry(middle, 0), index.near(middle).data());
+  EXPECT_EQ(index.entry(middle, 1), nullptr);
+  EXPECT_TRUE(BundleIndex({}, 1.0).near(middle).empty());
+}
+
+// A cell has the samples that reach into it, from the first to the last, and no others.
+TEST(PhantomBundle, a_cell_of_the_index_has_the_samples_in_reach) {
+  const BundleShape line{.name = "line", .pieces = {line_piece({0, 0, 0}, {80, 0, 0})}, .radius = {{0, 2}, {80, 4}}};
+  const std::vector<Bundle> bundles = {Bundle::create(line).value()};
+  const BundleIndex index(bundles, 1.0);
+  const auto& curve = bundles[0].curve();
+  constexpr double low_mm = -5.5, cell_mm = 4;  // of the largest radius and of the grid
+  int cells = 0;
+  for (int cell = 0; cell < 22; ++cell) {
+    const double begin = low_mm + cell_mm * cell, end = begin + cell_mm;
+    const auto found = index.near({begin + 1, 0, 0});
+    // Rounding decides about a sample whose reach ends at the edge of the cell.
+    std::vector<std::uint32_t> surely, perhaps;
+    for (std::uint32_t i = 0; i < curve.sample_count(); ++i) {
+      const double x = curve.sample(i).x;
+      const double beyond =
+          std::max({begin - x, x - end, 0.0}) - (bundles[0].radius_at(curve.sample_arc(i)) + 1.0 + 0.5);
+      if (beyond < -1e-9) surely.push_back(i);
+      if (beyond < 1e-9) perhaps.push_back(i);
+    }
+    ASSERT_GE(found.size(), surely.empty() ? 0U : 1U) << cell;
+    ASSERT_LE(found.size(), perhaps.empty() ? 0U : 1U) << cell;
+    if (surely.empty()) continue;
+    ++cells;
+    EXPECT_TRUE(found[0].first_sample == surely.front() || found[0].first_sample == perhaps.front()) << cell;
+    EXPECT_TRUE(found[0].last_sample == surely.back() || found[0].last_sample == perhaps.back()) << cell;
+  }
+  EXPECT_GT(cells, 18);
 }
 
 TEST(PhantomBundle, every_preset_is_sound_and_inside_its_box) {

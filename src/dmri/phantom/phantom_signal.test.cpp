@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 #include <random>
+#include <set>
+#include <string>
 
 #include "dmri/phantom/phantom_scheme.hpp"
 #include "numerics/spherical_harmonics.hpp"
@@ -299,6 +302,54 @@ TEST(PhantomScheme, schemes_have_the_volumes_that_they_promise) {
   EXPECT_TRUE(testing::fails_with(shell_scheme(5, {1000}), ErrorKind::invalid_argument, "5 directions"));
 }
 
+TEST(PhantomScheme, directions_shells_and_b0_volumes_are_accepted_up_to_their_limits) {
+  EXPECT_TRUE(shell_scheme(6, {1000}));
+  EXPECT_FALSE(shell_scheme(most_directions + 1, {1000}));
+  EXPECT_FALSE(shell_scheme(6, {}));
+  EXPECT_TRUE(shell_scheme(6, std::vector<double>(16, 1000)));
+  EXPECT_FALSE(shell_scheme(6, std::vector<double>(17, 1000)));
+  EXPECT_FALSE(shell_scheme(6, {50}));
+  EXPECT_TRUE(shell_scheme(6, {50.001, 50000}));
+  EXPECT_FALSE(shell_scheme(6, {1000, 50001}));
+  EXPECT_FALSE(shell_scheme(6, {std::nan("")}));
+  EXPECT_EQ(shell_scheme(6, {1000}, 1000).value().volumes(), 1006U);
+  EXPECT_FALSE(shell_scheme(6, {1000}, 1001));
+  EXPECT_EQ(shell_scheme(6, {1000}, 0).value().volumes(), 6U);
+  EXPECT_EQ(shell_scheme(12, {1000, 2500}).value().name, "dirs12-b1000-2500");
+}
+
+TEST(PhantomScheme, b0_volumes_come_first_or_before_every_tenth_and_shells_are_turned_about_the_diagonal) {
+  ASSERT_OK_AND_ASSIGN(const PhantomScheme first, shell_scheme(12, {1000, 2000}, 3));
+  ASSERT_OK_AND_ASSIGN(const PhantomScheme spread, shell_scheme(12, {1000, 2000}));
+  ASSERT_EQ(first.volumes(), 27U);
+  ASSERT_EQ(spread.volumes(), 27U);
+  const auto directions = spread_directions(12);
+  const Vec3d diagonal = numerics::normalise(Vec3d{1, 1, 1});
+  std::size_t weighted = 0;
+  for (std::size_t i = 0; i < 27; ++i) {
+    EXPECT_EQ(first.b_values[i] == 0, i < 3) << i;
+    EXPECT_EQ(spread.b_values[i] == 0, i % 11 == 0) << i;
+    if (spread.b_values[i] == 0) {
+      EXPECT_EQ(length(spread.directions[i]), 0) << i;
+      continue;
+    }
+    EXPECT_EQ(spread.b_values[i], weighted < 12 ? 1000 : 2000) << i;
+    EXPECT_EQ(first.b_values[3 + weighted], spread.b_values[i]) << i;
+    const Vec3d direction = spread.directions[i], before = directions[weighted % 12];
+    EXPECT_EQ(length(first.directions[3 + weighted] - direction), 0) << i;
+    if (weighted < 12) {
+      EXPECT_EQ(length(direction - before), 0) << i;
+    } else {
+      // The same height over the plane, and an angle of 0.7 within it.
+      EXPECT_NEAR(dot(direction, diagonal), dot(before, diagonal), 1e-14);
+      const Vec3d a = before - diagonal * dot(before, diagonal), b = direction - diagonal * dot(before, diagonal);
+      EXPECT_NEAR(dot(a, b), dot(a, a) * std::cos(0.7), 1e-14);
+      EXPECT_NEAR(dot(cross(a, b), diagonal), dot(a, a) * std::sin(0.7), 1e-14);
+    }
+    ++weighted;
+  }
+}
+
 TEST(PhantomGrid, sizes_and_orientations_are_checked) {
   const auto brain = phantom_grid({162, 212, 152}, {});
   ASSERT_OK(brain);
@@ -311,6 +362,98 @@ TEST(PhantomGrid, sizes_and_orientations_are_checked) {
                                   "voxel edge"));
   EXPECT_TRUE(testing::fails_with(phantom_grid({800, 800, 600}, {.voxel_mm = {0.1, 0.1, 0.1}}),
                                   ErrorKind::invalid_argument, "too large"));
+  for (const char* const orientation : {"RASX", "", "RRS", "RLS", "ras", "XAS", "RAI", "LPI", "SAR"}) {
+    const bool sound = std::set<std::string>{"RAI", "LPI", "SAR"}.contains(orientation);
+    EXPECT_EQ(phantom_grid({80, 80, 60}, {.orientation = orientation}).has_value(), sound) << orientation;
+  }
+}
+
+TEST(PhantomGrid, voxels_rotations_and_sizes_are_accepted_up_to_their_limits) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const auto with_edge = [&](double edge) {
+      GridOptions options{.voxel_mm = {20, 20, 20}};
+      options.voxel_mm[axis] = edge;
+      return phantom_grid({80, 80, 60}, options).has_value();
+    };
+    EXPECT_TRUE(with_edge(0.1));
+    EXPECT_FALSE(with_edge(0.0999));
+    EXPECT_TRUE(with_edge(20));
+    EXPECT_FALSE(with_edge(20.001));
+    EXPECT_FALSE(with_edge(std::nan("")));
+    const auto turned_by = [&](double angle) {
+      GridOptions options;
+      options.rotate_deg[axis] = angle;
+      return phantom_grid({80, 80, 60}, options).has_value();
+    };
+    EXPECT_TRUE(turned_by(-360));
+    EXPECT_TRUE(turned_by(360));
+    EXPECT_FALSE(turned_by(-360.001));
+    EXPECT_FALSE(turned_by(360.001));
+    EXPECT_FALSE(turned_by(std::nan("")));
+    const auto with_voxels = [&](double voxels) {
+      double extent[3] = {1, 1, 1};
+      extent[axis] = voxels;
+      return phantom_grid({extent[0], extent[1], extent[2]}, {.voxel_mm = {1, 1, 1}}).has_value();
+    };
+    EXPECT_TRUE(with_voxels(32767));
+    EXPECT_FALSE(with_voxels(32768));
+  }
+  EXPECT_TRUE(phantom_grid({1024, 1024, 1024}, {.voxel_mm = {1, 1, 1}}));
+  EXPECT_FALSE(phantom_grid({1024, 1024, 1025}, {.voxel_mm = {1, 1, 1}}));
+  EXPECT_FALSE(phantom_grid({1024, 1025, 1024}, {.voxel_mm = {1, 1, 1}}));
+  EXPECT_FALSE(phantom_grid({1025, 1024, 1024}, {.voxel_mm = {1, 1, 1}}));
+}
+
+TEST(PhantomGrid, covers_the_box_with_whole_voxels_and_a_thousandth_of_slack) {
+  const auto size_of = [](double extent, double voxel) {
+    return phantom_grid({extent, 10, 10}, {.voxel_mm = {voxel, 10, 10}}).value().canonical.size[0];
+  };
+  EXPECT_EQ(size_of(80, 2), 40);
+  EXPECT_EQ(size_of(80.001, 2), 40);
+  EXPECT_EQ(size_of(80.003, 2), 41);
+  EXPECT_EQ(size_of(81.9, 2), 41);
+  EXPECT_EQ(size_of(82, 2), 41);
+}
+
+// Quarters of a turn are exact: 10 x 20 x 30 voxels about one axis.
+TEST(PhantomGrid, turned_by_quarters_has_its_edges_exchanged_and_its_centre_at_the_origin) {
+  const GridOptions plain{.voxel_mm = {1, 1, 1}};
+  struct Case {
+    std::array<double, 3> degrees;
+    std::array<std::int64_t, 3> size;
+    std::array<double, 9> turned;  // row by row
+  };
+  const Case cases[] = {{{0, 0, 0}, {10, 20, 30}, {1, 0, 0, 0, 1, 0, 0, 0, 1}},
+                        {{90, 0, 0}, {10, 30, 20}, {1, 0, 0, 0, 0, -1, 0, 1, 0}},
+                        {{0, 90, 0}, {30, 20, 10}, {0, 0, 1, 0, 1, 0, -1, 0, 0}},
+                        {{0, 0, 90}, {20, 10, 30}, {0, -1, 0, 1, 0, 0, 0, 0, 1}},
+                        {{0, 0, -90}, {20, 10, 30}, {0, 1, 0, -1, 0, 0, 0, 0, 1}},
+                        {{0, 0, 180}, {10, 20, 30}, {-1, 0, 0, 0, -1, 0, 0, 0, 1}},
+                        {{0, 0, 270}, {20, 10, 30}, {0, 1, 0, -1, 0, 0, 0, 0, 1}},
+                        // About x first, then about z.
+                        {{90, 0, 90}, {20, 30, 10}, {0, 0, 1, 1, 0, 0, 0, 1, 0}}};
+  for (const Case& expected : cases) {
+    GridOptions options = plain;
+    options.rotate_deg = expected.degrees;
+    ASSERT_OK_AND_ASSIGN(const PhantomGrid grid, phantom_grid({10, 20, 30}, options));
+    EXPECT_EQ(grid.canonical.size, expected.size);
+    const Affine& affine = grid.canonical.voxel_to_world;
+    for (int row = 0; row < 3; ++row) {
+      for (int axis = 0; axis < 3; ++axis) {
+        EXPECT_EQ(affine.at(row, axis), expected.turned[static_cast<std::size_t>(3 * row + axis)]) << row << axis;
+      }
+    }
+    const numerics::Vec3d centre =
+        affine.apply({0.5 * static_cast<double>(expected.size[0] - 1), 0.5 * static_cast<double>(expected.size[1] - 1),
+                      0.5 * static_cast<double>(expected.size[2] - 1)});
+    EXPECT_NEAR(length(centre), 0, 1e-12);
+  }
+  // 30 degrees about z: a box of 10 x 20 lies in one of 10 c + 20 s by 10 s + 20 c.
+  GridOptions tilted = plain;
+  tilted.rotate_deg = {0, 0, 30};
+  ASSERT_OK_AND_ASSIGN(const PhantomGrid grid, phantom_grid({10, 20, 30}, tilted));
+  EXPECT_EQ(grid.canonical.size, (std::array<std::int64_t, 3>{19, 23, 30}));
+  EXPECT_NEAR(grid.canonical.voxel_to_world.at(1, 0), 0.5, 1e-15);
 }
 
 }  // namespace

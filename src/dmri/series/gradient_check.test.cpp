@@ -264,6 +264,24 @@ TEST(gradient_check, the_scores_do_not_depend_on_threads) {
   }
 }
 
+// Turned by an angle about z: the largest difference of two entries of the matrices is its sine.
+TEST(gradient_check, axes_within_a_hundredth_are_the_same_reading) {
+  for (const double sine : {-0.0101, -0.0099, 0.0, 0.0099, 0.0101}) {
+    const double cosine = std::sqrt(1 - sine * sine);
+    const std::array<Vec3d, 3> axes = {{{cosine, sine, 0}, {-sine, cosine, 0}, {0, 0, 1}}};
+    const Series series = make_series(axes, {12, 12, 12}, {}, {});
+    const GradientCheck result =
+        check(series, table_in_frame(series, axes, GradientFrame::voxel), GradientFrame::voxel);
+    const bool same = std::abs(sine) < 0.01;
+    EXPECT_EQ(is_same_reading(result, GradientFrame::voxel, GradientFrame::world), same) << sine;
+    EXPECT_FALSE(is_same_reading(result, GradientFrame::voxel, GradientFrame::fsl)) << "x of FSL runs the other way";
+    EXPECT_EQ(result.readings.size(), same ? 24U : 48U) << sine;
+    EXPECT_EQ(result.verdict, GradientVerdict::undecided) << "no fibres";
+    EXPECT_EQ(result.voxels, 0U);
+    EXPECT_EQ(result.readings[result.used].name, "voxel");
+  }
+}
+
 SettledFrame settle(const Series& series, const GradientTable& table, WantedFrame wanted) {
   static const auto pool = ThreadPool::create(2);
   const auto result = settle_gradient_frame(series.signals, table, wanted, **pool);

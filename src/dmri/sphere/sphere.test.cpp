@@ -263,6 +263,12 @@ TEST(sphere, what_is_no_sphere_is_refused_with_the_reason) {
   EXPECT_NE(message("1 0 0\n0 1 0\n1 1 0\n1 -1 0\n", false).find("one circle"), std::string::npos);
   EXPECT_NE(message("1 0 0\n0 1 0\n0 0 1\n1 1 0\n1 0 1\n0 1 1\n", true).find("around the origin"), std::string::npos);
   EXPECT_EQ(message("1 0 0\n0 1 0\n0 0 1\n", false), "accepted");
+  // A length that rounding leaves a direction.
+  EXPECT_EQ(message("1 0 0\n0 1.01e-6 0\n0 0 999999\n", false), "accepted");
+  for (const char* const length : {"1e-6", "9.9e-7", "1e6", "1000001"}) {
+    EXPECT_NE(message(fmt::format("1 0 0\n0 1 0\n0 0 {}\n", length), false).find("has no direction"), std::string::npos)
+        << length;
+  }
   const auto unknown = sphere_by_name_or_file("mirror99");
   ASSERT_FALSE(unknown.has_value());
   EXPECT_NE(unknown.error().message().find("mirror321"), std::string::npos);

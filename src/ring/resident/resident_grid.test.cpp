@@ -804,7 +804,16 @@ TEST(ResidentGridOptions, are_checked) {
   EXPECT_TRUE(fails_with(with([](GridOptions& o) { o.seats = 0; }), ErrorKind::invalid_argument, "seats"));
   EXPECT_TRUE(fails_with(with([](GridOptions& o) { o.lanes = 48; }), ErrorKind::invalid_argument, "lanes"));
   EXPECT_TRUE(fails_with(with([](GridOptions& o) { o.ring_capacity = 3; }), ErrorKind::invalid_argument, "power"));
-  EXPECT_TRUE(fails_with(with([](GridOptions& o) { o.lease = 1ms; }), ErrorKind::invalid_argument, "lease"));
+  EXPECT_TRUE(fails_with(with([](GridOptions& o) { o.lease = 99ms; }), ErrorKind::invalid_argument, "lease"));
+  EXPECT_TRUE(with([](GridOptions& o) { o.lease = 100ms; }));
+  EXPECT_TRUE(with([](GridOptions& o) { o.seats = 1024; }));
+  EXPECT_FALSE(with([](GridOptions& o) { o.seats = 1025; }));
+  EXPECT_TRUE(with([](GridOptions& o) { o.lanes = 256; }));
+  EXPECT_FALSE(with([](GridOptions& o) { o.lanes = 288; }));
+  EXPECT_FALSE(with([](GridOptions& o) { o.lanes = 0; }));
+  EXPECT_TRUE(with([](GridOptions& o) { o.edge_capacity = 1u << 20; }));
+  EXPECT_FALSE(with([](GridOptions& o) { o.edge_capacity = 1u << 21; }));
+  EXPECT_FALSE(with([](GridOptions& o) { o.buffers = 0; }));
 }
 
 TEST(ResidentGridModes, a_display_gpu_gets_event_mode_and_refuses_to_be_resident) {

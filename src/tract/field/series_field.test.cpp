@@ -11,6 +11,7 @@
 
 #include "base/argument_name.hpp"
 #include "base/atomic_file.hpp"
+#include "base/log.hpp"
 #include "formats/nifti.hpp"
 #include "support/temporary_folder.hpp"
 #include "tract/field/file_field.hpp"
@@ -132,6 +133,46 @@ TEST(series_field, arrays_and_files_give_the_same_field_of_every_model) {
     EXPECT_GT(made->prepared.field.record_count(), 100U);
     EXPECT_EQ(made->prepared.facts["bvec_frame"], "voxel");
   }
+}
+
+// The words of the lines "JOB: PART: 0.123 s" that are shown with --verbose.
+struct KeptParts final : LogSink {
+  KeptParts() {
+    Log::standard().set_sink(this);
+    Log::standard().set_level(LogLevel::debug);
+  }
+  ~KeptParts() override {
+    Log::standard().set_level(LogLevel::info);
+    Log::standard().set_sink(nullptr);
+  }
+  void write(LogLevel level, std::string_view text) override {
+    const std::size_t colon = text.rfind(": ");
+    if (level == LogLevel::debug && text.ends_with(" s")) parts.emplace_back(text.substr(0, colon));
+  }
+  std::vector<std::string> parts;
+};
+
+TEST(series_field, every_part_says_what_it_took) {
+  using Parts = std::vector<std::string>;
+  const Arrays arrays = make_arrays();
+  const auto pool = ThreadPool::create(2);
+  const TemporaryFolder folder;
+  SeriesFieldFiles files = write_files(arrays, folder);
+  const auto head = read_series_head(files.series);
+  ASSERT_TRUE(head) << head.error().message();
+  const auto parts_of = [&](FieldModel model, bool bootstrap) {
+    const KeptParts kept;
+    EXPECT_TRUE(read_series_field(files, *head, request_for(model, bootstrap), **pool, silent));
+    return kept.parts;
+  };
+  EXPECT_EQ(parts_of(FieldModel::csa, true),
+            (Parts{"series: mask", "series: reading", "series: gradient check", "preparing: tensors",
+                   "model: volumes, response and voxels in reach", "model: bootstrap and field",
+                   "preparing: model and field"}));
+  files.stop_map = folder / "stop.nii.gz";
+  EXPECT_EQ(parts_of(FieldModel::csa, false), (Parts{"series: mask", "series: reading", "series: gradient check",
+                                                     "model: volumes, response and voxels in reach", "model: fit",
+                                                     "model: field", "preparing: model and field"}));
 }
 
 // Every voxel of the mask is one fibre: 448 of them, and 27 in a box of one voxel to each side.
