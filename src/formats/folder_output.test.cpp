@@ -91,7 +91,7 @@ TEST(FolderOutput, replaces_a_trx_folder_or_an_empty_one_and_nothing_else) {
   EXPECT_EQ(folder.content("empty/header.json"), "new");
   for (const char* const name : {"other", "file"}) {
     EXPECT_TRUE(fails_with(write(folder / name, "new", {.force = true, .sync = false}), ErrorKind::already_exists,
-                           "it is not a TRX folder"));
+                           "it is not a folder with a header"));
   }
   EXPECT_EQ(folder.content("other/notes.txt"), "mine");
   EXPECT_EQ(folder.content("file"), "mine, too");
@@ -113,7 +113,8 @@ TEST(FolderOutput, what_was_made_meanwhile_stays) {
     const TemporaryFolder folder;
     FaultyFileLayer layer;
     if (!can_rename_without_replacing) layer.remove_rename_no_replace();
-    ASSERT_OK_AND_ASSIGN(FolderOutput output, FolderOutput::create(folder / "a", {.sync = false, .layer = &layer}));
+    ASSERT_OK_AND_ASSIGN(FolderOutput output,
+                         FolderOutput::create(folder / "a", test_folder, {.sync = false, .layer = &layer}));
     std::filesystem::create_directory(folder / "a");
     folder.put("a/other", "of another program");
     EXPECT_TRUE(fails_with(output.commit(), ErrorKind::already_exists, "made by another program meanwhile"));
