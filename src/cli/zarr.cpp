@@ -17,8 +17,9 @@ Status run_zarr(const ParsedArguments& arguments, VerbContext& context) {
   if (paths.empty() && action != "bench") {
     return fail(ErrorKind::invalid_argument, "cingulum zarr {}: name a Zarr folder or archive", action);
   }
-  // The last path of a copy is made.
-  const std::size_t inputs = action == "copy" ? std::min<std::size_t>(1, paths.size()) : paths.size();
+  // The last path of a copy is made, and what a bench generates.
+  std::size_t inputs = action == "copy" ? std::min<std::size_t>(1, paths.size()) : paths.size();
+  if (arguments.given("generate")) inputs = 0;
   for (std::size_t i = 0; i < inputs; ++i) {
     std::error_code error;
     if (std::filesystem::exists(paths[i], error)) continue;
@@ -40,7 +41,8 @@ Verb zarr_verb() {
           "A path is a folder or a zip archive that holds a Zarr array or hierarchy, of version 2 or 3.\n\n"
           "`info` shows what is in it: of each array size, chunks, shards, type, codecs, fill value, stored bytes, how "
           "many chunks are missing and whether a checksum protects them; of an OME-Zarr image (0.4, 0.5, 0.6) axes, "
-          "units, the true scale and place of each level, and channels.\n\n"
+          "units, the true scale and place of each level, and channels. --explain says by which ways its elements can "
+          "reach a device, and why not by others.\n\n"
           "`copy SOURCE DESTINATION` writes an array, an image or a whole hierarchy anew: by default Zarr v3 with "
           "chunks of about 1 MiB in shards of about 64 MiB, stored as they are with a checksum. A destination whose "
           "name ends with .zip is an archive. Attributes, fill values and names of dimensions are kept; metadata of "
@@ -129,6 +131,29 @@ Verb zarr_verb() {
                .type = ArgumentType::flag,
                .help = "info: read everything and compare every checksum"},
               {.name = "require", .type = ArgumentType::flag, .help = "verify: data without a checksum are a failure"},
+              {.name = "explain",
+               .type = ArgumentType::flag,
+               .help = "info: by which ways (engines) the first array can reach --device, and why not by others"},
+              {.name = "engine",
+               .type = ArgumentType::choice,
+               .help = "bench: measure this way to the device alone; one that is not possible is refused",
+               .default_text = "auto",
+               .choices = {"auto", "host", "direct", "nvcomp"}},
+              {.name = "generate",
+               .type = ArgumentType::bytes,
+               .help = "bench: first make an array of so many bytes of noise at PATH, where nothing is",
+               .metavar = "BYTES"},
+              {.name = "repetitions",
+               .type = ArgumentType::integer,
+               .help = "bench: of each measurement",
+               .metavar = "N",
+               .range = {.minimum = 1.0, .maximum = 1000.0},
+               .default_text = "5"},
+              {.name = "warm-only", .type = ArgumentType::flag, .help = "bench: leave the cold cache out"},
+              {.name = "peers",
+               .type = ArgumentType::text,
+               .help = "bench: measure zarr-python and tensorstore, too, by this Python",
+               .metavar = "PYTHON"},
           },
       .common = {CommonOption::device, CommonOption::threads, CommonOption::force, CommonOption::json,
                  CommonOption::progress},
@@ -139,7 +164,8 @@ Verb zarr_verb() {
                     "a part, compressed, in one file"},
                    {"cingulum zarr copy new.ome.zarr old.ome.zarr --ome-version 0.4",
                     "for programs that read Zarr v2 alone"},
-                   {"cingulum zarr verify --complete *.zarr", "before they are archived"}},
+                   {"cingulum zarr verify --complete *.zarr", "before they are archived"},
+                   {"cingulum zarr bench speed.zarr --generate 1G --device cpu", "how fast an array is read here"}},
       .references = {"Zarr specification, version 3, https://zarr-specs.readthedocs.io",
                      "Moore et al. 2023, OME-Zarr: a cloud-optimized bioimaging file format, Histochem Cell Biol "
                      "160:223-251"},

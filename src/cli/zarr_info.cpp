@@ -1,14 +1,51 @@
-// `cingulum zarr info`: what Zarr arrays and OME-Zarr images are.
+// `cingulum zarr info`: what Zarr arrays and OME-Zarr images are, and by which ways they can reach a device.
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
 #include "cli/option_name.hpp"
 #include "cli/zarr_actions.hpp"
+#include "device/registry.hpp"
+#include "zarr/direct/engine.hpp"
+#include "zarr/hierarchy.hpp"
+#include "zarr/ome_zarr.hpp"
 
 namespace cingulum {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// The ways of the first array (of an image: of its finest level) to the device that --device names.
+Status add_explanation(const std::string& path, const std::string& node, VerbContext& context, FileReport& report) {
+  CGL_TRY_ASSIGN(const std::shared_ptr<const zarr::Store> store, zarr::Store::open(path));
+  CGL_TRY_ASSIGN(const zarr::Hierarchy hierarchy, zarr::read_hierarchy(*store, node));
+  std::string first;
+  bool there = false;
+  for (const zarr::Node& each : hierarchy.nodes) {
+    if (each.kind != zarr::NodeKind::array || there) continue;
+    first = each.path;
+    there = true;
+  }
+  if (!there) return {};
+  CGL_TRY_ASSIGN(const zarr::Array array, zarr::Array::open(store, first));
+  const std::vector<std::string>& devices = context.common().devices;
+  if (devices.size() != 1) {
+    return fail(ErrorKind::invalid_argument, "--explain: one device at a time, {} given", devices.size());
+  }
+  CGL_TRY_ASSIGN(const ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
+  CGL_TRY_ASSIGN(Device* const device, registry.select_one(devices[0]));
+  CGL_TRY_ASSIGN(const zarr::EngineSettings settings, zarr::EngineSettings::from_settings(context.settings()));
+  Json list = Json::array();
+  for (const zarr::EngineAnswer& answer : zarr::explain_engines(array, *device, settings)) {
+    const std::string name(zarr::engine_name(answer.engine));
+    list.push_back(
+        {{"engine", name}, {"possible", answer.possible}, {"reason", answer.reason}, {"details", answer.details}});
+    report.add(fmt::format("engine {}", name), fmt::format("{}: {}", answer.possible ? "yes" : "no", answer.reason));
+    for (const std::string& detail : answer.details) report.add("", detail);
+  }
+  report.json["engines"] = {{"array", array.name()}, {"device", device->id()}, {"answers", std::move(list)}};
+  return {};
+}
 
 }  // namespace
 
@@ -22,6 +59,7 @@ Status run_zarr_info(const ParsedArguments& arguments, VerbContext& context) {
   std::size_t failures = 0;
   for (const std::string& path : arguments.texts("paths")) {
     auto report = report_zarr(path, options);
+    if (report && arguments.flag("explain")) CGL_TRY(add_explanation(path, options.node, context, *report));
     if (!report && report.error().kind() == ErrorKind::interrupted) return tl::make_unexpected(report.error());
     if (!results.empty() && !context.common().json) context.print("\n");
     if (!report) {
