@@ -108,9 +108,9 @@ Result<std::optional<double>> codec_rate(const zarr::Array& array) {
   return std::optional<double>(as_rate(spread_of(seconds.elapsed), encoded.size() * plan.leaf_bytes()).median);
 }
 
-class Rows {
+class ToldRows {
  public:
-  explicit Rows(const ZarrBench& bench) : bench_(bench) {}
+  explicit ToldRows(const ZarrBench& bench) : bench_(bench) {}
   void add(Row row) {
     if (bench_.told) bench_.told(row);
     rows_.push_back(std::move(row));
@@ -138,7 +138,7 @@ Result<Ceiling> read_ceiling(const zarr::Array& array, std::string copy_name, do
 
 // `body` warm, and cold where that is wanted: a row each.
 template <class Body>
-Status add_reads(Rows& rows, const std::string& scenario, const zarr::Array& array, const ZarrBench& bench,
+Status add_reads(ToldRows& rows, const std::string& scenario, const zarr::Array& array, const ZarrBench& bench,
                  const Ceiling& ceiling, Body&& body, Spread* warm = nullptr) {
   const std::uint64_t bytes = bytes_of(array.metadata());
   CGL_TRY_ASSIGN(const Seconds seconds, measure_repetitions(1, bench.repetitions, body));
@@ -234,7 +234,7 @@ Status generate_zarr(const fs::path& path, const zarr::NewArray& wanted, ThreadP
 }
 
 Result<std::vector<Row>> measure_zarr_on_host(const zarr::Array& array, const ZarrBench& bench) {
-  Rows rows(bench);
+  ToldRows rows(bench);
   const zarr::Region all = zarr::whole(array.metadata());
   const std::uint64_t bytes = bytes_of(array.metadata());
   CGL_TRY_ASSIGN(const Ceiling ceiling, read_ceiling(array, fmt::format("memcpy on {} threads", bench.pool.threads()),
@@ -267,7 +267,7 @@ Result<std::vector<Row>> measure_zarr_on_host(const zarr::Array& array, const Za
 }
 
 Result<std::vector<Row>> measure_zarr_to_device(const zarr::Array& array, Device& device, const ZarrBench& bench) {
-  Rows rows(bench);
+  ToldRows rows(bench);
   const zarr::Region all = zarr::whole(array.metadata());
   const std::uint64_t bytes = bytes_of(array.metadata());
   CGL_TRY_ASSIGN(const double copies, upload_rate(device, bench.pool));
@@ -314,7 +314,7 @@ Result<std::vector<Row>> measure_zarr_to_device(const zarr::Array& array, Device
 
 Result<std::vector<Row>> measure_zarr_from_device(const zarr::Array& array, Device& device, const fs::path& folder,
                                                   const ZarrBench& bench) {
-  Rows rows(bench);
+  ToldRows rows(bench);
   const zarr::Region all = zarr::whole(array.metadata());
   const std::uint64_t bytes = bytes_of(array.metadata());
   CGL_TRY_ASSIGN(const auto scratch, ScratchFolder::create(folder));
@@ -361,7 +361,7 @@ Result<std::vector<Row>> measure_zarr_from_device(const zarr::Array& array, Devi
 
 Result<std::vector<Row>> measure_zarr_peers(const zarr::Array& array, const std::string& python, bool on_gpu,
                                             const ZarrBench& bench) {
-  Rows rows(bench);
+  ToldRows rows(bench);
   if (python.empty()) return rows.take();
   CGL_TRY_ASSIGN(const auto scratch, ScratchFolder::create(fs::temp_directory_path()));
   const fs::path script = scratch.path() / "zarr_peers.py", said = scratch.path() / "said";
