@@ -9,7 +9,13 @@
 namespace cingulum {
 
 struct ElementType {
-  enum class Code : std::uint8_t { integer = 0, unsigned_integer = 1, floating = 2, complex = 5, boolean = 6 };  // DLPack's codes
+  enum class Code : std::uint8_t {
+    integer = 0,
+    unsigned_integer = 1,
+    floating = 2,
+    complex = 5,
+    boolean = 6
+  };  // DLPack's codes
   Code code = Code::floating;
   std::uint8_t bits = 32;
 
