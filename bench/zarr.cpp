@@ -1,7 +1,7 @@
 // Regions of Zarr arrays: raw, zstd and blosc in shards, to host memory and to every device, from the device to files,
 // and regions of 64 KiB; cold and warm, with ceilings and peers of the same run. Rows are printed as they come.
 //   bench_zarr [--out FILE.json] [--folder FOLDER] [--mebibytes N] [--repetitions N] [--threads N] [--device NAME]
-//              [--peer PYTHON] [--only raw|unsharded|zstd|blosc]
+//              [--peer PYTHON] [--only raw|unsharded|small|zstd|blosc]
 #include <chrono>
 #include <cstdlib>
 
@@ -28,12 +28,14 @@ struct Scenario {
   const char* codec;
   bool sharded;
   bool checksum;
+  zarr::Shape chunk = {64, 64, 64};
 };
 // Plain unsharded chunks are what the GPU readers of others take.
-constexpr Scenario scenarios[] = {{"raw", "none", true, true},
-                                  {"unsharded", "none", false, false},
-                                  {"zstd", "zstd:1", true, true},
-                                  {"blosc", "blosc-lz4", true, true}};
+const Scenario scenarios[] = {{"raw", "none", true, true},
+                              {"unsharded", "none", false, false},
+                              {"small", "none", true, true, {16, 32, 32}},  // chunks of 64 KiB
+                              {"zstd", "zstd:1", true, true},
+                              {"blosc", "blosc-lz4", true, true}};
 
 void run_scenario(const Scenario& scenario, const Options& options, Device& device, ThreadPool& pool,
                   const zarr::EngineSettings& settings, Json& report) {
@@ -42,7 +44,7 @@ void run_scenario(const Scenario& scenario, const Options& options, Device& devi
   zarr::NewArray wanted;
   wanted.shape = {options.mebibytes, 512, 512};
   wanted.type = element_type_of<float>();
-  wanted.chunk_shape = {64, 64, 64};
+  wanted.chunk_shape = scenario.chunk;
   wanted.sharded = scenario.sharded;
   if (scenario.sharded) wanted.shard_shape = {64, 512, 512};
   wanted.codec = require(zarr::parse_codec_choice(scenario.codec));

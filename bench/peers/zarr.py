@@ -32,28 +32,29 @@ def measured(body, count):
     return seconds
 
 
-def small_regions(shape, itemsize):
+def small_regions(shape, itemsize, chunks):
     """The same places as small_region in src/measure/zarr_rows.cpp."""
-    left = max(1, 65536 // itemsize)
-    edges = []
-    for d, extent in enumerate(shape):
-        edge = int(left ** (1 / (len(shape) - d)) + 0.5)
-        edges.append(min(max(edge, 1), extent))
-        left = max(1, left // edges[-1])
+    whole_chunks = int(np.prod(chunks)) * itemsize == 65536
     for n in range(small):
+        left = max(1, 65536 // itemsize)
         state = n * 2654435761 % 4294967296
         region = []
         for d, extent in enumerate(shape):
+            edge = chunks[d] if whole_chunks else int(left ** (1 / (len(shape) - d)) + 0.5)
+            edge = min(max(edge, 1), extent)
+            left = max(1, left // edge)
             state = (state * 1664525 + 1013904223) % 4294967296
-            first = state % (extent - edges[d] + 1)
-            region.append(slice(first, first + edges[d]))
+            first = state % (extent - edge + 1)
+            if whole_chunks:
+                first = first // edge * edge
+            region.append(slice(first, first + edge))
         yield tuple(region)
 
 
-def host(name, array, read):
+def host(name, array, chunks, read):
     tell(name, "to host, warm", measured(lambda: read(tuple(slice(None) for _ in array.shape)), repetitions))
     if small:
-        regions = list(small_regions(array.shape, np.dtype(array.dtype.name).itemsize))
+        regions = list(small_regions(array.shape, np.dtype(array.dtype.name).itemsize, chunks))
         tell(name, "a region of 64 KiB, warm", measured(lambda: [read(region) for region in regions], 3), small)
 
 
@@ -62,7 +63,7 @@ if peer == "zarr-python":
 
     zarr.config.set({"threading.max_workers": threads, "async.concurrency": max(10, 2 * threads)})
     opened = zarr.open_array(path, mode="r")
-    host(f"zarr-python {zarr.__version__}", opened, lambda region: opened[region])
+    host(f"zarr-python {zarr.__version__}", opened, opened.chunks, lambda region: opened[region])
 elif peer == "tensorstore":
     import importlib.metadata
 
@@ -71,7 +72,8 @@ elif peer == "tensorstore":
     driver = "zarr3" if (pathlib.Path(path) / "zarr.json").exists() else "zarr"
     opened = ts.open({"driver": driver, "kvstore": {"driver": "file", "path": path}, "open": True,
                       "context": {"data_copy_concurrency": {"limit": threads}, "file_io_concurrency": {"limit": threads}}}).result()
-    host(f"tensorstore {importlib.metadata.version('tensorstore')}", opened, lambda region: opened[region].read().result())
+    host(f"tensorstore {importlib.metadata.version('tensorstore')}", opened, opened.chunk_layout.read_chunk.shape,
+         lambda region: opened[region].read().result())
 elif peer == "zarr-python gpu":
     import cupy
     import zarr

@@ -191,21 +191,26 @@ Result<double> plain_write_rate(const fs::path& folder, std::span<const std::byt
 }  // namespace
 
 zarr::Region small_region(const zarr::ArrayMetadata& metadata, std::uint64_t n) {
-  // A cube, as near as the array allows; its place by a sequence that peers compute too.
   const std::size_t rank = metadata.rank();
-  zarr::Region region;
+  const zarr::Shape leaf = metadata.leaf_shape();
+  std::uint64_t leaf_bytes = metadata.type.bytes();
+  for (const std::uint64_t extent : leaf) leaf_bytes *= extent;
+  // Whole chunks where they have this size, else a cube, as near as the array allows.
+  const bool chunks = leaf_bytes == small_bytes;
   std::uint64_t left = std::max<std::uint64_t>(1, small_bytes / metadata.type.bytes());
-  region.shape.resize(rank);
+  zarr::Region region;
+  // Its place follows from a sequence that peers compute too.
+  std::uint64_t state = n * 2654435761u % 4294967296u;
   for (std::size_t d = 0; d < rank; ++d) {
     const auto edge = static_cast<std::uint64_t>(
         std::llround(std::pow(static_cast<double>(left), 1.0 / static_cast<double>(rank - d))));
-    region.shape[d] = std::clamp<std::uint64_t>(edge, 1, metadata.shape[d]);
-    left = std::max<std::uint64_t>(1, left / region.shape[d]);
-  }
-  std::uint64_t state = n * 2654435761u % 4294967296u;
-  for (std::size_t d = 0; d < rank; ++d) {
+    const std::uint64_t extent = std::clamp<std::uint64_t>(chunks ? leaf[d] : edge, 1, metadata.shape[d]);
+    left = std::max<std::uint64_t>(1, left / extent);
     state = (state * 1664525u + 1013904223u) % 4294967296u;
-    region.origin.push_back(state % (metadata.shape[d] - region.shape[d] + 1));
+    std::uint64_t origin = state % (metadata.shape[d] - extent + 1);
+    if (chunks) origin = origin / extent * extent;
+    region.shape.push_back(extent);
+    region.origin.push_back(origin);
   }
   return region;
 }

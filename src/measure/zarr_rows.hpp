@@ -46,7 +46,7 @@ struct ZarrBench {
                                                                 const std::filesystem::path& folder,
                                                                 const ZarrBench& bench);
 
-// A region of about 64 KiB, `rank` dimensions, and where the n-th of them lies: the same for us and for peers.
+// The n-th region of about 64 KiB: the same for us and for peers.
 [[nodiscard]] zarr::Region small_region(const zarr::ArrayMetadata& metadata, std::uint64_t n);
 
 // Peers in Python on the same array (bench/peers/zarr.py): rows whose ceiling is `beside`, ours of the same scenario.
