@@ -89,10 +89,10 @@ Result<FileReport> report_on(const Subject& subject, const FileReportOptions& op
                   shown);
     case ContentKind::unknown: break;
   }
-  return fail(ErrorKind::invalid_argument,
-              "reading {}: it is neither a NIfTI image nor Zarr nor a tractogram (TRK, TCK, TRX) nor a table of "
-              "gradients",
-              shown);
+  return fail(
+      ErrorKind::invalid_argument,
+      "reading {}: it is neither a NIfTI image nor a tractogram (TRK, TCK, TRX) nor Zarr nor a table of gradients",
+      shown);
 }
 
 Status run_info(const ParsedArguments& arguments, VerbContext& context) {

@@ -165,8 +165,9 @@ Status convert_to_nifti(const ParsedArguments& arguments, VerbContext& context) 
 }  // namespace
 
 Result<ZarrConversion> find_zarr_conversion(const fs::path& input, const fs::path& output) {
-  CGL_TRY_ASSIGN(const bool from_zarr, zarr::is_zarr(input));
-  if (from_zarr) {
+  // What cannot be looked at is told by the reader of its format.
+  const auto from_zarr = zarr::is_zarr(input);
+  if (from_zarr && *from_zarr) {
     if (names_nifti(output)) return ZarrConversion::to_nifti;
     return fail(ErrorKind::invalid_argument,
                 "{}: OME-Zarr is converted to NIfTI (.nii, .nii.gz); `cingulum zarr copy` writes Zarr",
