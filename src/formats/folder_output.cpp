@@ -61,8 +61,13 @@ struct FolderOutput::State {
   State(FileLayer& used_layer, WriteOptions write_options, FolderKind replaceable, std::string output)
       : layer(used_layer), options(write_options), kind(replaceable), target(std::move(output)) {}
   ~State() {
-    std::error_code ignored;
-    if (partial_is_there) std::filesystem::remove_all(partial, ignored);
+    if (!partial_is_there) return;
+    // What is left where memory has run out is removed by the next writer of the same name.
+    (void)catch_out_of_memory([&]() -> Status {
+      std::error_code ignored;
+      std::filesystem::remove_all(partial, ignored);
+      return {};
+    });
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;

@@ -252,10 +252,13 @@ Result<std::unique_ptr<StoreOutput>> new_folder_hierarchy(const fs::path& path, 
 }
 
 Result<std::unique_ptr<StoreOutput>> existing_folder(const fs::path& path, const WriteOptions& options) {
-  if (!is_zarr_folder(path)) {
-    return fail_file(path.native(), ErrorKind::not_found, "writing into {}: it is not a Zarr hierarchy", path.native());
-  }
-  return std::make_unique<ExistingFolder>(path, options);
+  return catch_out_of_memory([&]() -> Result<std::unique_ptr<StoreOutput>> {
+    if (!is_zarr_folder(path)) {
+      return fail_file(path.native(), ErrorKind::not_found, "writing into {}: it is not a Zarr hierarchy",
+                       path.native());
+    }
+    return std::make_unique<ExistingFolder>(path, options);
+  });
 }
 
 }  // namespace cingulum::zarr

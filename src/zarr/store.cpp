@@ -21,9 +21,10 @@ Status check_key(const std::string& key) {
 }
 
 Result<std::shared_ptr<const Store>> Store::open(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return open_folder_store(path);
-  return open_zip_store(path);
+  return catch_out_of_memory([&] {
+    std::error_code error;
+    return std::filesystem::is_directory(path, error) ? open_folder_store(path) : open_zip_store(path);
+  });
 }
 
 Result<std::optional<std::string>> Store::read_text(const std::string& key, std::uint64_t limit_bytes) const {
@@ -39,8 +40,9 @@ Result<std::optional<std::string>> Store::read_text(const std::string& key, std:
 }
 
 Result<std::unique_ptr<StoreOutput>> new_hierarchy(const std::filesystem::path& path, const WriteOptions& options) {
-  if (path.extension() == ".zip") return new_zip_hierarchy(path, options);
-  return new_folder_hierarchy(path, options);
+  return catch_out_of_memory([&] {
+    return path.extension() == ".zip" ? new_zip_hierarchy(path, options) : new_folder_hierarchy(path, options);
+  });
 }
 
 }  // namespace cingulum::zarr

@@ -118,17 +118,27 @@ TEST(OutOfMemoryInZarr, ends_the_process_only_where_json_is_handled) {
     CGL_TRY(write_whole(Array::describe(nullptr, "", metadata), *output, elements));
     return output->commit();
   };
-  // Writing handles none.
-  expect_errors_for_every_allocation([&] { return catch_out_of_memory(write); }, 10);
+  // Writing handles none. What cannot be removed, since memory has run out there, stays for the next process.
+  expect_errors_for_every_allocation(
+      [&]() -> Status {
+        Status status = catch_out_of_memory(write);  // describe() is called by whoever catches
+        without_counting([&] {
+          for (const std::string& name : folder.names()) {
+            EXPECT_TRUE((folder / name) == path || name.find(".partial-") != std::string::npos) << name;
+            if ((folder / name) != path) std::filesystem::remove_all(folder / name);
+          }
+        });
+        return status;
+      },
+      10);
   ASSERT_TRUE(write());
   const std::size_t parsing = allocations_of([&] {
     const auto json = parse_json(metadata.document);
     EXPECT_TRUE(json && parse_v3_array(*json));
   });
-  const auto opening = attempts_in_children([&]() -> Status {
-    CGL_TRY_ASSIGN(auto store, Store::open(path));
-    return Array::open(std::move(store), "").map([](auto&&) {});
-  });
+  expect_errors_for_every_allocation([&] { return Store::open(path).map([](auto&&) {}); }, 1);
+  const auto store = *Store::open(path);
+  const auto opening = attempts_in_children([&]() -> Status { return Array::open(store, "").map([](auto&&) {}); });
   EXPECT_GT(opening.refused, 10U);
   EXPECT_LE(opening.ended, parsing);
 }
