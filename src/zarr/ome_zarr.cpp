@@ -215,19 +215,33 @@ Result<SplitAttributes> split_attributes(const Json& attributes, std::string_vie
   SplitAttributes split;
   const MetadataField root(group, "");
   const Json* inside = member_of(attributes, "ome");
+  const auto is_ome = [](const std::string& name) {
+    return std::find(ome_members.begin(), ome_members.end(), name) != ome_members.end();
+  };
+  // What another version would take for its own is not kept: written again, it would stand in the place of what is.
+  const auto keep_other = [&](const std::string& name, const Json& value) {
+    if (name == "ome" || is_ome(name)) {
+      notes.push_back(fmt::format("the attribute '{}' is OME metadata of another version and is left out", name));
+    } else {
+      split.others[name] = value;
+    }
+  };
   if (inside != nullptr && inside->is_object()) {
     CGL_TRY_ASSIGN(const std::string version, text_member(*inside, "version", root.at("ome"), true));
     CGL_TRY_ASSIGN(split.version, version_of(version, root.at("ome").at("version")));
     for (const auto& [name, value] : attributes.items()) {
-      if (name != "ome") split.others[name] = value;
+      if (name != "ome") keep_other(name, value);
     }
     split.ome = *inside;
     split.ome.erase("version");
     return split;
   }
   for (const auto& [name, value] : attributes.items()) {
-    const bool is_ome = std::find(ome_members.begin(), ome_members.end(), name) != ome_members.end();
-    (is_ome ? split.ome : split.others)[name] = value;
+    if (is_ome(name)) {
+      split.ome[name] = value;
+    } else {
+      keep_other(name, value);
+    }
   }
   if (split.ome.empty()) return split;
   split.version = OmeVersion::v0_4;
