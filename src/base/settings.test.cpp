@@ -127,7 +127,7 @@ TEST(SettingList, names_each_setting_once_and_explains_it) {
     EXPECT_FALSE(info.meaning.empty());
     EXPECT_FALSE(info.accepted.empty());
   }
-  EXPECT_EQ(names.size(), 11U);
+  EXPECT_EQ(names.size(), 13U);
 }
 
 TEST(DeviceList, takes_names_with_numbers_and_refuses_the_rest) {
