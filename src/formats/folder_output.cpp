@@ -236,30 +236,47 @@ Result<AtomicFile> FolderOutput::create_file(const std::string& name) {
   return AtomicFile::create(state_->partial + "/" + name, options);
 }
 
-Status FolderOutput::write_file(const std::string& name, std::span<const std::span<const std::byte>> parts) {
+Result<FolderOutput::File> FolderOutput::begin_file(const std::string& name) {
   CGL_TRY(state_->make_folders_of(name));
   // No other name first: nobody looks into the folder before it has its own.
-  FileLayer& layer = state_->layer;
   const std::string path = state_->partial + "/" + name;
-  const int descriptor = uninterrupted([&] { return layer.create(path.c_str(), 0666); });
+  const int descriptor = uninterrupted([&] { return state_->layer.create(path.c_str(), 0666); });
   if (descriptor < 0) return state_->failure(-descriptor);
-  int error = 0;
-  for (const std::span<const std::byte> part : parts) {
-    state_->written += part.size();
-    for (std::size_t done = 0; done < part.size() && error == 0;) {
-      const ssize_t written =
-          uninterrupted([&] { return layer.write(descriptor, part.data() + done, part.size() - done); });
-      if (written <= 0)
-        error = written == 0 ? ENOSPC : static_cast<int>(-written);
-      else
-        done += static_cast<std::size_t>(written);
-    }
+  return File(*state_, descriptor);
+}
+
+Status FolderOutput::write_file(const std::string& name, std::span<const std::span<const std::byte>> parts) {
+  CGL_TRY_ASSIGN(File file, begin_file(name));
+  for (const std::span<const std::byte> part : parts) CGL_TRY(file.append(part));
+  return file.end();
+}
+
+FolderOutput::File::File(File&& other) noexcept
+    : folder_(other.folder_), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FolderOutput::File::~File() {
+  if (descriptor_ >= 0) (void)folder_->layer.close(descriptor_);
+}
+
+Status FolderOutput::File::append(std::span<const std::byte> bytes) {
+  folder_->written += bytes.size();
+  while (!bytes.empty()) {
+    const ssize_t written =
+        uninterrupted([&] { return folder_->layer.write(descriptor_, bytes.data(), bytes.size()); });
+    if (written <= 0) return folder_->failure(written == 0 ? ENOSPC : static_cast<int>(-written));
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
-  if (error == 0 && state_->options.sync) error = -uninterrupted([&] { return layer.sync(descriptor); });
+  return {};
+}
+
+Status FolderOutput::File::end() {
+  const int descriptor = std::exchange(descriptor_, -1);
+  const bool sync = folder_->options.sync;
+  int error = sync ? -uninterrupted([&] { return folder_->layer.sync(descriptor); }) : 0;
   // On Linux a close that a signal interrupted has closed the file.
-  const int closing = -layer.close(descriptor);
+  const int closing = -folder_->layer.close(descriptor);
   if (error == 0 && closing != EINTR) error = closing;
-  if (error != 0) return state_->failure(error);
+  if (error != 0) return folder_->failure(error);
   return {};
 }
 

@@ -37,12 +37,32 @@ class FolderOutput {
   [[nodiscard]] Result<AtomicFile> create_file(const std::string& name);
   // A new file in it, whole: `parts` one behind the other, synced. any thread
   [[nodiscard]] Status write_file(const std::string& name, std::span<const std::span<const std::byte>> parts);
+  // The same piece by piece. any thread; each File has one caller at a time and ends before the folder does
+  class File;
+  [[nodiscard]] Result<File> begin_file(const std::string& name);
   [[nodiscard]] Status commit();
 
  private:
   struct State;
   explicit FolderOutput(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;
+};
+
+class FolderOutput::File {
+ public:
+  File(File&& other) noexcept;
+  File& operator=(File&&) = delete;
+  ~File();  // without end() it stays incomplete, and the folder must not be committed
+
+  [[nodiscard]] Status append(std::span<const std::byte> bytes);
+  // Synced and closed; nothing is appended afterwards.
+  [[nodiscard]] Status end();
+
+ private:
+  friend class FolderOutput;
+  File(State& folder, int descriptor) noexcept : folder_(&folder), descriptor_(descriptor) {}
+  State* folder_;
+  int descriptor_;  // -1: closed
 };
 
 }  // namespace cingulum

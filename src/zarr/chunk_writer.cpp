@@ -1,12 +1,15 @@
 #include "zarr/chunk_writer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
+#include <memory>
 
 #include "base/first_failure.hpp"
 #include "formats/byte_order.hpp"
 #include "formats/corrupt.hpp"
+#include "zarr/row_major.hpp"
 #include "zarr/scratch_pool.hpp"
 #include "zarr/shard_index.hpp"
 
@@ -32,39 +35,128 @@ void fill_stored(const ArrayMetadata& metadata, std::span<std::byte> chunk) {
   for (std::size_t e = 0; e < count; ++e) std::memcpy(chunk.data() + e * size, element.data(), size);
 }
 
-// A leaf on its way to the output.
+// A leaf on its way to the output: encoded, but for a checksum behind elements that are stored as they are.
 struct PendingLeaf {
-  BulkVector<std::byte> memory;  // kept from window to window
-  std::size_t bytes = 0;         // of it, encoded
-  bool stored = false;           // false: neither the region nor the store has it
+  BulkVector<std::byte> memory;        // kept from window to window
+  std::span<const std::byte> content;  // in it, or in the source's
+  std::array<std::byte, sizeof(std::uint32_t)> checksum = {};
+  std::size_t checksum_bytes = 0;  // of it, behind the content
+  bool stored = false;             // false: neither the region nor the store has it
+
+  [[nodiscard]] std::uint64_t bytes() const { return content.size() + checksum_bytes; }
+  [[nodiscard]] std::span<const std::byte> checksum_part() const { return std::span(checksum).first(checksum_bytes); }
+};
+
+// A shard of which some leaves are in the output.
+struct OpenShard {
+  std::unique_ptr<KeyOutput> output;
+  ShardIndex index;
+  std::uint64_t bytes = 0;  // that belong to it so far
+  // Of them, those that wait for what comes next: the last leaf's checksum.
+  std::vector<std::byte> waiting;
 };
 
 // An outer chunk on its way to the output: its leaves, in the order of the array.
 struct PendingChunk {
   Shape index;
   LeafWindow leaves;
-  std::size_t first_leaf = 0;  // of the window's
+  OpenShard shard;
+};
+
+// Outer chunks that are written at the same time, each by a thread.
+struct ChunkGroup {
+  std::vector<PendingChunk> chunks;
+  std::size_t most_leaves = 0;  // of a chunk
+};
+
+// The same range of leaves of every chunk of a group.
+struct WriteWindow {
+  std::shared_ptr<ChunkGroup> group;  // null: behind the last one
+  std::vector<LeafRange> ranges;      // one per chunk
+  std::vector<std::size_t> first;     // of each range, counted through the window
+  std::size_t leaves = 0;
+  bool last_of_group = false;
 };
 
 class ChunkWriting {
  public:
   ChunkWriting(const RegionPlan& plan, StoreOutput& output, LeafSource& source, const ChunkWriteOptions& options)
-      : plan_(plan), metadata_(plan.array().metadata()), output_(output), source_(source), options_(options) {}
+      : plan_(plan), metadata_(plan.array().metadata()), output_(output), source_(source), options_(options) {
+    shape_windows();
+  }
 
   [[nodiscard]] Result<WriteReport> run() {
-    std::uint64_t outer_bytes = metadata_.type.bytes();
-    for (const std::uint64_t extent : metadata_.chunk_shape) outer_bytes *= extent;
-    const std::uint64_t each =
-        std::max<std::uint64_t>(1, options_.window_bytes / std::max<std::uint64_t>(1, outer_bytes));
-    for (std::uint64_t first = 0; first < plan_.outer_count(); first += each) {
-      const std::uint64_t count = std::min(each, plan_.outer_count() - first);
-      CGL_TRY(source_.begin_window(first, count));
-      CGL_TRY(window(first, static_cast<std::size_t>(count)));
+    CGL_TRY_ASSIGN(WriteWindow now, next_window());
+    while (now.group != nullptr) {
+      CGL_TRY_ASSIGN(WriteWindow next, next_window());
+      CGL_TRY(source_.begin_window(now.ranges, next.ranges));
+      CGL_TRY(write(now));
+      now = std::move(next);
     }
     return report_;
   }
 
  private:
+  // Every thread has an outer chunk to write where there are enough of them. Shards are cut over several windows where
+  // the output takes pieces; such a piece can be made by the thread that writes it, just before, where no codec has
+  // work for more threads than that: its bytes are still in the core's cache then.
+  void shape_windows() {
+    const ChunkCoding& coding = metadata_.coding;
+    const CodecChain& chain = metadata_.leaf_coding().chain;
+    std::uint64_t outer_bytes = metadata_.type.bytes();
+    for (const std::uint64_t extent : metadata_.chunk_shape) outer_bytes *= extent;
+    outer_bytes = std::max<std::uint64_t>(1, outer_bytes);
+    const std::uint64_t leaf_bytes = std::max<std::uint64_t>(1, plan_.leaf_bytes());
+    const ThreadPool* const pool = options_.write.pool;
+    const auto threads = static_cast<std::uint64_t>(pool == nullptr ? 1 : pool->threads());
+
+    only_checksum_ = chain.empty() || (chain.size() == 1 && chain[0].kind == CodecKind::crc32c);
+    in_pieces_ = output_.takes_pieces() && coding.sharding != nullptr && coding.chain.empty() &&
+                 coding.sharding->inner->sharding == nullptr && !coding.sharding->index_at_start;
+    made_when_written_ = only_checksum_ && (in_pieces_ || coding.sharding == nullptr) && plan_.outer_count() >= threads;
+    const bool bounded = !made_when_written_ || source_.holds_whole_leaves();
+    group_chunks_ = std::max<std::uint64_t>(1, options_.window_bytes / outer_bytes);
+    if (group_chunks_ > threads) group_chunks_ -= group_chunks_ % threads;
+    if (in_pieces_ && group_chunks_ < threads) {
+      group_chunks_ = threads;
+      slice_ = std::max<std::uint64_t>(1, options_.window_bytes / (leaf_bytes * threads));
+      // A group that is not full leaves its share of the window to the others.
+      if (plan_.outer_count() < threads) slice_ = slice_ * threads / std::max<std::uint64_t>(1, plan_.outer_count());
+    }
+    if (!bounded) slice_ = all_leaves;
+  }
+
+  // Opens the group's chunks where a new one begins.
+  [[nodiscard]] Result<WriteWindow> next_window() {
+    WriteWindow window;
+    if (group_ == nullptr || next_leaf_ >= group_->most_leaves) {
+      if (next_outer_ == plan_.outer_count()) return window;
+      group_ = std::make_shared<ChunkGroup>();
+      const std::uint64_t count = std::min(group_chunks_, plan_.outer_count() - next_outer_);
+      group_->chunks.resize(static_cast<std::size_t>(count));
+      CGL_TRY(for_all(group_->chunks.size(),
+                      [&](std::size_t i) { return open(plan_.outer_index(next_outer_ + i), group_->chunks[i]); }));
+      for (const PendingChunk& chunk : group_->chunks) {
+        group_->most_leaves = std::max(group_->most_leaves, chunk.leaves.size());
+      }
+      next_outer_ += count;
+      next_leaf_ = 0;
+    }
+    const std::size_t begin = next_leaf_;
+    const std::size_t end =
+        begin + static_cast<std::size_t>(std::min<std::uint64_t>(slice_, group_->most_leaves - begin));
+    next_leaf_ = end;
+    window.group = group_;
+    window.last_of_group = end == group_->most_leaves;
+    for (const PendingChunk& chunk : group_->chunks) {
+      const std::size_t size = chunk.leaves.size();
+      window.ranges.push_back({&chunk.leaves, std::min(begin, size), std::min(end, size)});
+      window.first.push_back(window.leaves);
+      window.leaves += window.ranges.back().end - window.ranges.back().begin;
+    }
+    return window;
+  }
+
   template <class Body>
   [[nodiscard]] Status for_all(std::size_t count, Body&& body, bool in_order = false) {
     FirstFailure failure;
@@ -85,25 +177,28 @@ class ChunkWriting {
     return failure.take();
   }
 
-  [[nodiscard]] Status window(std::uint64_t first, std::size_t count) {
-    std::vector<PendingChunk> chunks(count);
-    CGL_TRY(for_all(count, [&](std::size_t i) { return open(plan_.outer_index(first + i), chunks[i]); }));
-    std::vector<std::pair<std::size_t, std::size_t>> tasks;  // chunk, leaf in it
-    for (std::size_t c = 0; c < count; ++c) {
-      chunks[c].first_leaf = tasks.size();
-      for (std::size_t i = 0; i < chunks[c].leaves.size(); ++i) tasks.emplace_back(c, i);
+  [[nodiscard]] Status write(const WriteWindow& window) {
+    const std::size_t chunks = window.ranges.size();
+    const std::size_t kept_leaves = made_when_written_ ? chunks : window.leaves;
+    if (leaves_.size() < kept_leaves) leaves_.resize(kept_leaves);
+    if (!made_when_written_) {
+      std::vector<std::size_t> chunk_of(window.leaves);
+      for (std::size_t c = 0; c < chunks; ++c) {
+        const LeafRange& range = window.ranges[c];
+        std::fill_n(chunk_of.begin() + static_cast<std::ptrdiff_t>(window.first[c]), range.end - range.begin, c);
+      }
+      CGL_TRY(for_all(window.leaves, [&](std::size_t number) {
+        const std::size_t c = chunk_of[number];
+        const std::size_t i = window.ranges[c].begin + (number - window.first[c]);
+        return make_leaf_of(*window.ranges[c].leaves, i, number, leaves_[number]);
+      }));
     }
-    if (leaves_.size() < tasks.size()) leaves_.resize(tasks.size());
-    CGL_TRY(for_all(tasks.size(), [&](std::size_t task) {
-      const PendingChunk& chunk = chunks[tasks[task].first];
-      return add_context(make_leaf(chunk.leaves, tasks[task].second, leaves_[task]), "writing {}",
-                         plan_.describe(chunk.leaves, tasks[task].second));
-    }));
+    std::vector<WriteReport> reports(chunks);
     CGL_TRY(for_all(
-        count, [&](std::size_t c) { return put(chunks[c]); }, output_.ordered()));
-    for (std::size_t task = 0; task < tasks.size(); ++task) {
-      report_.chunks += leaves_[task].stored ? 1U : 0U;
-      report_.stored_bytes += leaves_[task].stored ? leaves_[task].bytes : 0;
+        chunks, [&](std::size_t c) { return put(window, c, reports[c]); }, output_.ordered()));
+    for (const WriteReport& report : reports) {
+      report_.chunks += report.chunks;
+      report_.stored_bytes += report.stored_bytes;
     }
     return {};
   }
@@ -131,26 +226,32 @@ class ChunkWriting {
     return true;
   }
 
-  [[nodiscard]] Status make_leaf(const LeafWindow& leaves, std::size_t i, PendingLeaf& leaf) {
+  [[nodiscard]] Status make_leaf_of(const LeafWindow& leaves, std::size_t i, std::size_t number, PendingLeaf& leaf) {
+    Status made = make_leaf(leaves, i, number, leaf);
+    if (made) return made;
+    return add_context(std::move(made), "writing {}", plan_.describe(leaves, i));
+  }
+
+  [[nodiscard]] Status make_leaf(const LeafWindow& leaves, std::size_t i, std::size_t number, PendingLeaf& leaf) {
     const std::span<const std::uint64_t> origin = leaves.origin(i);
     const LeafChunk& old = leaves.leaf(i);
     leaf.stored = true;
+    leaf.checksum_bytes = 0;
     const ScratchPool::Loan scratch = scratches_.take();
     if (!meets_region(origin, leaf_shape_)) {
       leaf.stored = old.object != nullptr;
       if (!leaf.stored) return {};
       // As it is: it need not even be decoded.
       CGL_TRY_ASSIGN(const auto bytes, plan_.read_encoded(leaves, i, *scratch));
-      return keep(bytes, leaf);
+      keep(bytes, leaf);
+      return {};
     }
-    const CodecChain& chain = metadata_.leaf_coding().chain;
-    const auto size = static_cast<std::size_t>(plan_.leaf_bytes());
-    const bool only_checksum = chain.empty() || (chain.size() == 1 && chain[0].kind == CodecKind::crc32c);
-    // Elements go straight to where they are written from, where nothing but a checksum comes behind them.
-    BulkVector<std::byte>& memory = only_checksum ? leaf.memory : (*scratch).encoded;
-    const std::size_t checksum_bytes = only_checksum && !chain.empty() ? sizeof(std::uint32_t) : 0;
-    LeafPart part{origin, plan_.covers(origin) && plan_.is_inside(origin),
-                  (*scratch).room(memory, size + checksum_bytes).first(size)};
+    LeafPart part{number, origin, plan_.covers(origin) && plan_.is_inside(origin), {}};
+    if (!part.whole || !source_.holds_whole_leaves()) {
+      // Elements go straight to where they are written from, where no codec comes behind them.
+      BulkVector<std::byte>& memory = only_checksum_ ? leaf.memory : (*scratch).encoded;
+      part.room = (*scratch).room(memory, static_cast<std::size_t>(plan_.leaf_bytes()));
+    }
     if (!part.whole) {
       if (!plan_.covers(origin) && old.object != nullptr) {
         // load() reads into scratch.encoded, which may be the room: a copy of its own.
@@ -162,21 +263,23 @@ class ChunkWriting {
       }
     }
     CGL_TRY_ASSIGN(const auto elements, source_.leaf(part));
-    if (!only_checksum) {
+    const CodecChain& chain = metadata_.leaf_coding().chain;
+    if (!only_checksum_) {
       CGL_TRY_ASSIGN(const auto encoded, encode_chain(chain, elements, *scratch));
-      return keep(encoded, leaf);
+      keep(encoded, leaf);
+      return {};
     }
-    if (elements.data() != part.room.data()) std::copy(elements.begin(), elements.end(), part.room.begin());
-    leaf.bytes = size + checksum_bytes;
-    if (checksum_bytes > 0) store(std::span(leaf.memory), size, crc32c(part.room));
+    leaf.content = elements;
+    if (chain.empty()) return {};
+    store(std::span(leaf.checksum), 0, crc32c(elements));
+    leaf.checksum_bytes = leaf.checksum.size();
     return {};
   }
 
-  [[nodiscard]] static Status keep(std::span<const std::byte> bytes, PendingLeaf& leaf) {
+  static void keep(std::span<const std::byte> bytes, PendingLeaf& leaf) {
     if (leaf.memory.size() < bytes.size()) leaf.memory.resize(bytes.size());
     std::copy(bytes.begin(), bytes.end(), leaf.memory.begin());
-    leaf.bytes = bytes.size();
-    return {};
+    leaf.content = std::span(leaf.memory).first(bytes.size());
   }
 
   // The pieces of a key's bytes one behind the other; what is made for them lives in `owned`.
@@ -195,24 +298,92 @@ class ChunkWriting {
     }
   };
 
-  [[nodiscard]] Status put(const PendingChunk& chunk) {
+  // What the window has of a chunk.
+  [[nodiscard]] Status put(const WriteWindow& window, std::size_t c, WriteReport& report) {
+    PendingChunk& chunk = window.group->chunks[c];
+    const LeafRange& range = window.ranges[c];
+    const auto leaf_at = [&](std::size_t i) -> Result<const PendingLeaf*> {
+      const std::size_t number = window.first[c] + (i - range.begin);
+      PendingLeaf& leaf = leaves_[made_when_written_ ? c : number];
+      if (made_when_written_) CGL_TRY(make_leaf_of(*range.leaves, i, number, leaf));
+      report.chunks += leaf.stored ? 1U : 0U;
+      report.stored_bytes += leaf.stored ? leaf.bytes() : 0;
+      return &leaf;
+    };
+    if (in_pieces_) {
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        CGL_TRY_ASSIGN(const PendingLeaf* const leaf, leaf_at(i));
+        if (leaf->stored) CGL_TRY(append(chunk, i, *leaf));
+      }
+      return window.last_of_group ? end_shard(chunk) : Status();
+    }
     Assembly assembly;
     std::size_t next = 0;
-    CGL_TRY_ASSIGN(const bool any, assemble(metadata_.coding, metadata_.chunk_shape, chunk, next, assembly));
+    CGL_TRY_ASSIGN(const bool any, assemble(metadata_.coding, metadata_.chunk_shape, chunk, leaf_at, next, assembly));
     if (!any) return {};
     const std::string key = plan_.array().key_of(chunk.index);
     plan_.array().shard_indices().forget(key);
     return output_.put(key, assembly.parts);
   }
 
+  // One leaf behind the others of its shard.
+  [[nodiscard]] Status append(PendingChunk& chunk, std::size_t i, const PendingLeaf& leaf) {
+    const Sharding& sharding = *metadata_.coding.sharding;
+    OpenShard& shard = chunk.shard;
+    if (shard.output == nullptr) {
+      shard.index.resize(static_cast<std::size_t>(inner_count(sharding, metadata_.chunk_shape)));
+      const std::uint64_t leaf_bytes = encoded_bytes(metadata_.leaf_coding().chain, plan_.leaf_bytes());
+      const std::uint64_t most = chunk.leaves.size() * (leaf_bytes + (is_aligned() ? inner_chunk_alignment : 0)) +
+                                 encoded_bytes(sharding.index_chain, shard.index.size() * sizeof(ShardEntry));
+      CGL_TRY_ASSIGN(shard.output, output_.begin(plan_.array().key_of(chunk.index), most));
+    }
+    const std::uint64_t padding = padding_at(shard.bytes);
+    shard.waiting.resize(shard.waiting.size() + static_cast<std::size_t>(padding));
+    shard.bytes += padding;
+    if (!shard.waiting.empty()) CGL_TRY(shard.output->append(shard.waiting));
+    CGL_TRY(shard.output->append(leaf.content));
+    const auto checksum = leaf.checksum_part();
+    shard.waiting.assign(checksum.begin(), checksum.end());
+    const auto origin = chunk.leaves.origin(i);
+    Shape cell(origin.size());
+    for (std::size_t d = 0; d < cell.size(); ++d) {
+      cell[d] = (origin[d] - chunk.index[d] * metadata_.chunk_shape[d]) / sharding.inner_shape[d];
+    }
+    shard.index[static_cast<std::size_t>(index_of(sharding, metadata_.chunk_shape, cell))] = {shard.bytes,
+                                                                                              leaf.bytes()};
+    shard.bytes += leaf.bytes();
+    return {};
+  }
+
+  [[nodiscard]] Status end_shard(PendingChunk& chunk) {
+    OpenShard& shard = chunk.shard;
+    if (shard.output == nullptr) return {};
+    CGL_TRY_ASSIGN(const std::vector<std::byte> index, encode_shard_index(*metadata_.coding.sharding, shard.index));
+    shard.waiting.insert(shard.waiting.end(), index.begin(), index.end());
+    CGL_TRY(shard.output->append(shard.waiting));
+    plan_.array().shard_indices().forget(plan_.array().key_of(chunk.index));
+    CGL_TRY(shard.output->end());
+    shard = {};
+    return {};
+  }
+
+  [[nodiscard]] bool is_aligned() const { return plan_.leaf_bytes() >= aligned_from_bytes; }
+  [[nodiscard]] std::uint64_t padding_at(std::uint64_t position) const {
+    return is_aligned() ? (inner_chunk_alignment - position % inner_chunk_alignment) % inner_chunk_alignment : 0;
+  }
+
   // Leaves follow in the order of the array within every level, so that shards in shards take theirs one after another.
+  template <class LeafAt>
   [[nodiscard]] Result<bool> assemble(const ChunkCoding& coding, std::span<const std::uint64_t> shape,
-                                      const PendingChunk& chunk, std::size_t& next, Assembly& assembly) {
+                                      const PendingChunk& chunk, const LeafAt& leaf_at, std::size_t& next,
+                                      Assembly& assembly) {
     if (coding.sharding == nullptr) {
-      const PendingLeaf& leaf = leaves_[chunk.first_leaf + next];
+      CGL_TRY_ASSIGN(const PendingLeaf* const leaf, leaf_at(next));
       ++next;
-      if (leaf.stored) assembly.add(std::span(leaf.memory).first(leaf.bytes));
-      return leaf.stored;
+      if (!leaf->stored) return false;
+      assembly.add(leaf->content);
+      assembly.add(leaf->checksum_part());
+      return true;
     }
     const Sharding& sharding = *coding.sharding;
     const std::uint64_t begin = assembly.bytes;
@@ -222,7 +393,7 @@ class ChunkWriting {
     std::size_t index_part = assembly.parts.size();
     if (sharding.index_at_start) assembly.add_owned(std::vector<std::byte>(static_cast<std::size_t>(index_bytes)));
     const std::size_t index_owned = assembly.owned.size();
-    const bool aligned = sharding.inner->sharding == nullptr && plan_.leaf_bytes() >= aligned_from_bytes;
+    const bool of_leaves = sharding.inner->sharding == nullptr;
     bool any = false;
     // Only cells in the array have leaves.
     const Shape first_origin = origin_of(chunk, next);
@@ -231,12 +402,10 @@ class ChunkWriting {
       const std::uint64_t end = std::min(first_origin[d] + shape[d], metadata_.shape[d]);
       counts[d] = (end - first_origin[d] + sharding.inner_shape[d] - 1) / sharding.inner_shape[d];
     }
-    while (true) {
-      const std::uint64_t position = assembly.bytes - begin;
-      const std::uint64_t padding =
-          aligned ? (inner_chunk_alignment - position % inner_chunk_alignment) % inner_chunk_alignment : 0;
+    do {
+      const std::uint64_t padding = of_leaves ? padding_at(assembly.bytes - begin) : 0;
       Assembly inner;
-      CGL_TRY_ASSIGN(const bool stored, assemble(*sharding.inner, sharding.inner_shape, chunk, next, inner));
+      CGL_TRY_ASSIGN(const bool stored, assemble(*sharding.inner, sharding.inner_shape, chunk, leaf_at, next, inner));
       if (stored) {
         any = true;
         if (padding > 0) assembly.add(std::span(padding_).first(static_cast<std::size_t>(padding)));
@@ -244,10 +413,7 @@ class ChunkWriting {
         for (const auto part : inner.parts) assembly.add(part);
         std::move(inner.owned.begin(), inner.owned.end(), std::back_inserter(assembly.owned));
       }
-      std::size_t d = rank;
-      while (d > 0 && ++cell[d - 1] == counts[d - 1]) cell[--d] = 0;
-      if (d == 0) break;
-    }
+    } while (next_cell(cell, counts));
     CGL_TRY_ASSIGN(std::vector<std::byte> encoded, encode_shard_index(sharding, index));
     if (sharding.index_at_start) {
       std::copy(encoded.begin(), encoded.end(), assembly.owned[index_owned - 1].begin());
@@ -284,8 +450,19 @@ class ChunkWriting {
   StoreOutput& output_;
   LeafSource& source_;
   const ChunkWriteOptions& options_;
+  static constexpr std::uint64_t all_leaves = ~std::uint64_t{0};
+  bool only_checksum_ = false;      // leaves are stored as their elements are
+  bool in_pieces_ = false;          // shards grow in the output, leaf by leaf
+  bool made_when_written_ = false;  // a leaf is made by the thread that writes it, else by any, before
+  std::uint64_t group_chunks_ = 1;
+  std::uint64_t slice_ = all_leaves;  // leaves of a chunk in a window
   const std::vector<std::byte> padding_ = std::vector<std::byte>(inner_chunk_alignment);
   ScratchPool scratches_;
+  // What next_window() goes on with.
+  std::shared_ptr<ChunkGroup> group_;
+  std::size_t next_leaf_ = 0;
+  std::uint64_t next_outer_ = 0;
+  // Of the window that is being written; one for each chunk where leaves are made when they are written.
   std::vector<PendingLeaf> leaves_;
   WriteReport report_;
 };

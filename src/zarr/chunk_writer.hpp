@@ -18,9 +18,17 @@ constexpr std::uint64_t inner_chunk_alignment = 4096;
 
 // A leaf chunk of which the region has a part.
 struct LeafPart {
+  std::size_t number = 0;                 // in the window, whose ranges are counted one behind the other
   std::span<const std::uint64_t> origin;  // of its first element in the array
   bool whole = false;                     // the region has all of it
-  std::span<std::byte> room;              // leaf_bytes(); where not whole, it holds the elements that stay
+  // leaf_bytes(); where not whole, it holds the elements that stay. Empty where the source holds whole leaves.
+  std::span<std::byte> room;
+};
+
+// Leaves of one outer chunk.
+struct LeafRange {
+  const LeafWindow* leaves = nullptr;
+  std::size_t begin = 0, end = 0;
 };
 
 // any thread
@@ -30,16 +38,17 @@ class LeafSource {
   // The leaf in stored form (the leaf coding's layout): in part.room, or, where the part is whole, in memory of the
   // source that stays until the window ends. Where it is not whole, the region's elements are put into part.room.
   [[nodiscard]] virtual Result<std::span<const std::byte>> leaf(const LeafPart& part) = 0;
-  // Called by one thread before leaves of these outer chunks are asked for: `first` to `first` + `count` of those that
-  // meet the region, in the order of the array.
-  [[nodiscard]] virtual Status begin_window(std::uint64_t first, std::uint64_t count) {
-    (void)first, (void)count;
+  // Whether the source has memory of its own for whole leaves, so that it takes windows of bounded size alone.
+  [[nodiscard]] virtual bool holds_whole_leaves() const { return false; }
+  // Called by one thread before leaves of these ranges are asked for; those of `next` come after them.
+  [[nodiscard]] virtual Status begin_window(std::span<const LeafRange> now, std::span<const LeafRange> next) {
+    (void)now, (void)next;
     return {};
   }
 };
 
 // Writes all outer chunks that meet the plan's region. Windows have at most `window_bytes` of elements, and at least
-// one outer chunk.
+// one leaf of a shard that the output takes in pieces, else one outer chunk.
 struct ChunkWriteOptions {
   ArrayWriteOptions write = {};
   std::uint64_t window_bytes = std::uint64_t{256} << 20U;

@@ -176,6 +176,16 @@ bool is_zarr_folder(const fs::path& folder) {
 }
 constexpr FolderKind zarr_folder{"Zarr hierarchy", is_zarr_folder};
 
+class NewFolderKey final : public KeyOutput {
+ public:
+  explicit NewFolderKey(FolderOutput::File file) : file_(std::move(file)) {}
+  [[nodiscard]] Status append(std::span<const std::byte> bytes) override { return file_.append(bytes); }
+  [[nodiscard]] Status end() override { return file_.end(); }
+
+ private:
+  FolderOutput::File file_;
+};
+
 class NewFolder final : public StoreOutput {
  public:
   explicit NewFolder(FolderOutput folder) : folder_(std::move(folder)) {}
@@ -183,30 +193,57 @@ class NewFolder final : public StoreOutput {
     CGL_TRY(check_key(key));
     return folder_.write_file(key, parts);
   }
+  [[nodiscard]] Result<std::unique_ptr<KeyOutput>> begin(const std::string& key, std::uint64_t) override {
+    CGL_TRY(check_key(key));
+    CGL_TRY_ASSIGN(FolderOutput::File file, folder_.begin_file(key));
+    return std::make_unique<NewFolderKey>(std::move(file));
+  }
+  [[nodiscard]] bool takes_pieces() const override { return true; }
   [[nodiscard]] Status commit() override { return folder_.commit(); }
 
  private:
   FolderOutput folder_;
 };
 
+class ReplacedKey final : public KeyOutput {
+ public:
+  explicit ReplacedKey(AtomicFile file) : file_(std::move(file)) {}
+  [[nodiscard]] Status append(std::span<const std::byte> bytes) override { return file_.append(bytes); }
+  [[nodiscard]] Status end() override { return file_.commit(); }
+
+ private:
+  AtomicFile file_;
+};
+
 class ExistingFolder final : public StoreOutput {
  public:
   ExistingFolder(fs::path path, WriteOptions options) : path_(std::move(path)), options_(std::move(options)) {}
   [[nodiscard]] Status put(const std::string& key, std::span<const std::span<const std::byte>> parts) override {
+    std::uint64_t bytes = 0;
+    for (const auto part : parts) bytes += part.size();
+    CGL_TRY_ASSIGN(AtomicFile file, create(key, bytes));
+    for (const auto part : parts) CGL_TRY(file.append(part));
+    return file.commit();
+  }
+  [[nodiscard]] Result<std::unique_ptr<KeyOutput>> begin(const std::string& key,
+                                                         std::uint64_t expected_bytes) override {
+    CGL_TRY_ASSIGN(AtomicFile file, create(key, expected_bytes));
+    return std::make_unique<ReplacedKey>(std::move(file));
+  }
+  [[nodiscard]] bool takes_pieces() const override { return true; }
+  [[nodiscard]] Status commit() override { return {}; }
+
+ private:
+  [[nodiscard]] Result<AtomicFile> create(const std::string& key, std::uint64_t bytes) {
     CGL_TRY(check_key(key));
     CGL_TRY(make_folders_of(key));
     WriteOptions options = options_;
     options.force = true;
     options.companion = nullptr;
-    options.expected_bytes = 0;
-    for (const auto part : parts) options.expected_bytes += part.size();
-    CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(path_ / key, options));
-    for (const auto part : parts) CGL_TRY(file.append(part));
-    return file.commit();
+    options.expected_bytes = bytes;
+    options.buffer_bytes = 1;  // pieces are large, and in memory already
+    return AtomicFile::create(path_ / key, options);
   }
-  [[nodiscard]] Status commit() override { return {}; }
-
- private:
   [[nodiscard]] Status make_folders_of(const std::string& key) {
     const std::lock_guard lock(mutex_);
     FileLayer& layer = options_.layer != nullptr ? *options_.layer : FileLayer::system();

@@ -66,6 +66,15 @@ class Store {
   [[nodiscard]] Result<std::optional<std::string>> read_text(const std::string& key, std::uint64_t limit_bytes) const;
 };
 
+// One key on its way into an output, piece by piece: whole under its name after end(), else nothing of it is.
+// one caller at a time
+class KeyOutput {
+ public:
+  virtual ~KeyOutput() = default;
+  [[nodiscard]] virtual Status append(std::span<const std::byte> bytes) = 0;
+  [[nodiscard]] virtual Status end() = 0;
+};
+
 class StoreOutput {
  public:
   virtual ~StoreOutput() = default;  // without commit nothing is left of a new hierarchy
@@ -76,6 +85,13 @@ class StoreOutput {
   }
   [[nodiscard]] Status put_text(const std::string& key, std::string_view text) {
     return put(key, std::as_bytes(std::span(text)));
+  }
+  // Whether a key's bytes may come one after another; else it can only be put whole.
+  [[nodiscard]] virtual bool takes_pieces() const { return false; }
+  // Such a key, of `expected_bytes` at most; several may be open at a time, none when the output goes. any thread
+  [[nodiscard]] virtual Result<std::unique_ptr<KeyOutput>> begin(const std::string& key, std::uint64_t expected_bytes) {
+    (void)expected_bytes;
+    return fail(ErrorKind::invalid_state, "key {}: it can only be put whole", key);
   }
   // Whether keys stand in the output in the order in which they were put, so that equal bytes need equal order.
   [[nodiscard]] virtual bool ordered() const { return false; }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
 #include "device/memory_pool.hpp"
 #include "zarr/chunk_writer.hpp"
@@ -12,8 +11,8 @@
 namespace cingulum::zarr {
 namespace {
 
-// Outer chunks of a window are put together by threads, each by one: a window has several for each thread, within this.
-constexpr std::uint64_t most_window_bytes = std::uint64_t{512} << 20;
+// Elements of a window, of which two are on the host: long enough that threads seldom wait for each other at its end.
+constexpr std::uint64_t window_bytes = std::uint64_t{256} << 20;
 
 // Device memory in which leaves are packed before they are downloaded; two are used in turn.
 struct Piece {
@@ -31,8 +30,7 @@ struct PackedLeaf {
 
 struct PackedWindow {
   std::optional<PooledBlock<PinnedBlock>> memory;
-  std::uint64_t first = 0, count = 0;                    // outer chunks
-  std::unordered_map<std::uint64_t, PackedLeaf> leaves;  // by their number in the grid of leaves
+  std::vector<PackedLeaf> leaves;  // by their number in the window
   std::unique_ptr<Event> arrived;
 };
 
@@ -88,21 +86,25 @@ class DeviceSource final : public LeafSource {
         from_(from),
         means_(means) {}
 
-  [[nodiscard]] Status begin_window(std::uint64_t first, std::uint64_t count) override {
+  [[nodiscard]] bool holds_whole_leaves() const override { return true; }
+
+  [[nodiscard]] Status begin_window(std::span<const LeafRange> now, std::span<const LeafRange> next) override {
     return catch_out_of_memory([&]() -> Status {
-      if (first == 0) CGL_TRY(start(0, count));
-      current_ = &window_of(first);
+      if (current_ == nullptr) {
+        CGL_TRY(start(now, means_.windows[0]));
+        current_ = &means_.windows[0];
+      } else {
+        current_ = &other();
+      }
       if (current_->arrived != nullptr) CGL_TRY(current_->arrived->wait());
       current_->arrived.reset();
       // The other window was written: its memory takes what comes next.
-      const std::uint64_t next = first + count;
-      if (next < plan_.outer_count()) CGL_TRY(start(next, std::min(count, plan_.outer_count() - next)));
-      return {};
+      return next.empty() ? Status() : start(next, other());
     });
   }
 
   [[nodiscard]] Result<std::span<const std::byte>> leaf(const LeafPart& part) override {
-    const PackedLeaf& packed = current_->leaves.at(number_of(part.origin));
+    const PackedLeaf& packed = current_->leaves[part.number];
     const std::span<const std::byte> bytes = (*current_->memory)->bytes.subspan(packed.at);
     if (packed.whole) return bytes.first(plan_.leaf_bytes());
     CGL_TRY_ASSIGN(const RegionPlan own, RegionPlan::create(plan_.array(), part_of(part.origin)));
@@ -111,16 +113,8 @@ class DeviceSource final : public LeafSource {
   }
 
  private:
-  PackedWindow& window_of(std::uint64_t first) {
-    return means_.windows[0].first == first && means_.windows[0].count != 0 ? means_.windows[0] : means_.windows[1];
-  }
-
-  [[nodiscard]] std::uint64_t number_of(std::span<const std::uint64_t> origin) const {
-    std::uint64_t number = 0;
-    for (std::size_t d = 0; d < origin.size(); ++d) {
-      number = number * ((metadata_.shape[d] + leaf_shape_[d] - 1) / leaf_shape_[d]) + origin[d] / leaf_shape_[d];
-    }
-    return number;
+  [[nodiscard]] PackedWindow& other() const {
+    return current_ == &means_.windows[0] ? means_.windows[1] : means_.windows[0];
   }
 
   // What the region has of a leaf; a dimension of 0 elements where it has nothing.
@@ -153,30 +147,32 @@ class DeviceSource final : public LeafSource {
   }
 
   // Queues the packing and the download of a window.
-  [[nodiscard]] Status start(std::uint64_t first, std::uint64_t count) {
-    PackedWindow& window = current_ == &means_.windows[0] ? means_.windows[1] : means_.windows[0];
-    window.first = first;
-    window.count = count;
+  [[nodiscard]] Status start(std::span<const LeafRange> ranges, PackedWindow& window) {
     window.leaves.clear();
     std::vector<BoxTask> tasks;
     std::uint64_t end = 0;
-    for (std::uint64_t i = first; i < first + count; ++i) {
-      CGL_TRY_ASSIGN(const LeafWindow leaves, RegionPlan::leaves_of(plan_.array(), plan_.outer_index(i), false));
-      for (std::size_t k = 0; k < leaves.size(); ++k) {
-        const auto origin = leaves.origin(k);
-        const Region part = part_of(origin);
-        if (std::ranges::find(part.shape, std::uint64_t{0}) != part.shape.end()) continue;
+    for (const LeafRange& range : ranges) {
+      for (std::size_t k = range.begin; k < range.end; ++k) {
+        const auto origin = range.leaves->origin(k);
         const PackedLeaf packed{end, plan_.covers(origin) && plan_.is_inside(origin)};
+        window.leaves.push_back(packed);
         BoxTask task;
-        task.move = packed.whole ? plan_.move(leaves, k) : dense_move(part);
+        std::uint64_t bytes = plan_.leaf_bytes();
+        if (packed.whole) {
+          task.move = plan_.move(*range.leaves, k);
+        } else {
+          const Region part = part_of(origin);
+          if (std::ranges::find(part.shape, std::uint64_t{0}) != part.shape.end()) continue;
+          task.move = dense_move(part);
+          bytes = task.move.element_count() * metadata_.type.bytes();
+        }
         task.move.place_offset += from_.offset;
         task.chunk_at = end;
         tasks.push_back(task);
-        window.leaves.emplace(number_of(origin), packed);
-        end += round_up(packed.whole ? plan_.leaf_bytes() : task.move.element_count() * metadata_.type.bytes(),
-                        slab_alignment);
+        end += round_up(bytes, slab_alignment);
       }
     }
+    if (tasks.empty()) return {};
     if (!window.memory || (*window.memory)->bytes.size() < end) {
       window.memory.reset();
       CGL_TRY_ASSIGN(window.memory, means_.pinned.acquire(end));
@@ -291,13 +287,7 @@ Result<DeviceWriteReport> DeviceWriter::Parts::write(const Array& array, StoreOu
     return report;
   }
 
-  std::uint64_t outer_bytes = array.metadata().type.bytes();
-  for (const std::uint64_t extent : array.metadata().chunk_shape) outer_bytes *= extent;
-  const auto threads = static_cast<std::uint64_t>(options.pool == nullptr ? 1 : options.pool->threads());
-  ChunkWriteOptions chunks;
-  chunks.write = write_options;
-  chunks.window_bytes = std::max(outer_bytes, std::min(most_window_bytes, 2 * threads * outer_bytes));
-  for (PackedWindow& window : windows) window.count = 0;
+  const ChunkWriteOptions chunks{write_options, window_bytes};
   const DeviceSource::Means means = {device,  *kernels, *copies, *pinned,
                                      *memory, pieces,   windows, std::max(leaf, ring.slab_bytes)};
   DeviceSource source(plan, queue, from, means);
