@@ -208,9 +208,15 @@ struct CodingState {
 Result<ChunkCoding> parse_v3_list(const Json& codecs, ElementType type, const Shape& shape,
                                   std::vector<std::uint32_t> order, int depth);
 
-Result<std::vector<std::uint32_t>> parse_order(const Json& value, std::size_t rank) {
+// Dimensions as they are.
+std::vector<std::uint32_t> natural_order(std::size_t rank) {
   std::vector<std::uint32_t> order(rank);
   std::iota(order.begin(), order.end(), 0U);
+  return order;
+}
+
+Result<std::vector<std::uint32_t>> parse_order(const Json& value, std::size_t rank) {
+  std::vector<std::uint32_t> order = natural_order(rank);
   if (value == "C") return order;
   if (value == "F") {
     std::reverse(order.begin(), order.end());
@@ -316,17 +322,15 @@ Status add_sharding(const Json& configuration, CodingState& state, int depth) {
   for (std::size_t i = 0; i < rank; ++i) {
     index_shape[i] = state.shape[state.order[i]] / sharding->inner_shape[state.order[i]];
   }
-  std::vector<std::uint32_t> as_it_is(rank + 1);
-  std::iota(as_it_is.begin(), as_it_is.end(), 0U);
   CGL_TRY_ASSIGN(ChunkCoding index_coding, add_context(parse_v3_list(*index, {Code::unsigned_integer, 64}, index_shape,
-                                                                     as_it_is, deepest_sharding),
+                                                                     natural_order(rank + 1), deepest_sharding),
                                                        "codec 'sharding_indexed': index"));
   if (index_coding.layout.big_endian) {
     index_coding.chain.insert(index_coding.chain.begin(),
                               {.kind = CodecKind::swap_bytes, .name = "bytes", .element_bytes = 8});
   }
-  const bool fixed =
-      has_fixed_size(index_coding.chain) && !index_coding.layout.shuffled && index_coding.layout.order == as_it_is;
+  const bool fixed = has_fixed_size(index_coding.chain) && !index_coding.layout.shuffled &&
+                     index_coding.layout.order == natural_order(rank + 1);
   if (!fixed) return corrupt("codec 'sharding_indexed': its index is compressed or reordered, which is not supported");
   sharding->index_chain = std::move(index_coding.chain);
   state.coding.sharding = std::move(sharding);
@@ -409,8 +413,7 @@ Result<Extension> parse_extension(const Json& value, std::string_view what) {
 Result<ChunkCoding> parse_v2_coding(const Json& filters, const Json& compressor, FilterType type,
                                     std::span<const std::uint64_t> chunk_shape, bool column_major) {
   CodingState state{.current = type, .shape = Shape(chunk_shape.begin(), chunk_shape.end()), .as_bytes = true};
-  state.order.resize(chunk_shape.size());
-  std::iota(state.order.begin(), state.order.end(), 0U);
+  state.order = natural_order(chunk_shape.size());
   if (column_major) std::reverse(state.order.begin(), state.order.end());
   state.coding.layout.order = state.order;
   state.coding.layout.big_endian = type.big_endian;
@@ -444,9 +447,8 @@ Result<ChunkCoding> parse_v2_coding(const Json& filters, const Json& compressor,
 }
 
 Result<ChunkCoding> parse_v3_coding(const Json& codecs, ElementType type, std::span<const std::uint64_t> chunk_shape) {
-  std::vector<std::uint32_t> order(chunk_shape.size());
-  std::iota(order.begin(), order.end(), 0U);
-  return parse_v3_list(codecs, type, Shape(chunk_shape.begin(), chunk_shape.end()), std::move(order), 0);
+  return parse_v3_list(codecs, type, Shape(chunk_shape.begin(), chunk_shape.end()), natural_order(chunk_shape.size()),
+                       0);
 }
 
 }  // namespace cingulum::zarr

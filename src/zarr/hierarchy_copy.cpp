@@ -10,6 +10,7 @@
 #include "base/bulk_memory.hpp"
 #include "formats/sidecar.hpp"
 #include "zarr/chunk_boxes.hpp"
+#include "zarr/chunk_writer.hpp"
 #include "zarr/hierarchy.hpp"
 #include "zarr/level_file.hpp"
 #include "zarr/nifti_attributes.hpp"
@@ -20,7 +21,6 @@ namespace cingulum::zarr {
 namespace {
 
 constexpr std::uint64_t largest_plain_file_bytes = std::uint64_t{256} << 20U;
-constexpr std::uint64_t inner_chunk_alignment = 4096;
 // Names of dimensions in v2, as xarray keeps them.
 constexpr const char* dimension_attribute = "_ARRAY_DIMENSIONS";
 

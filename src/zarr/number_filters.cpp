@@ -226,6 +226,23 @@ void round_fractions(FilterType type, int dropped_bits, std::span<const std::byt
   }
 }
 
+// Every number by one formula, in the arithmetic of those that come in.
+template <class Formula>
+Status change_scaled(const Codec& codec, FilterType from, FilterType to, std::span<const std::byte> in,
+                     std::span<std::byte> out, Formula formula) {
+  CGL_TRY(check_scaled_types(codec));
+  const ElementType work = arithmetic_type(from.type);
+  visit_floating(work, [&](auto number) {
+    using Number = decltype(number);
+    const auto scale = number_cast<Number>(codec.scale);
+    const auto offset = number_cast<Number>(codec.offset);
+    change_blocks<Number>(from, to, work, in, out, [&](std::span<Number> numbers) {
+      for (Number& value : numbers) value = formula(value, scale, offset);
+    });
+  });
+  return {};
+}
+
 }  // namespace
 
 Status encode_delta(const Codec& codec, std::span<const std::byte> in, std::span<std::byte> out) {
@@ -270,31 +287,15 @@ Status decode_delta(const Codec& codec, std::span<const std::byte> in, std::span
 }
 
 Status encode_fixed_scale_offset(const Codec& codec, std::span<const std::byte> in, std::span<std::byte> out) {
-  CGL_TRY(check_scaled_types(codec));
-  const ElementType work = arithmetic_type(codec.decoded.type);
-  visit_floating(work, [&](auto number) {
-    using Number = decltype(number);
-    const auto scale = number_cast<Number>(codec.scale);
-    const auto offset = number_cast<Number>(codec.offset);
-    change_blocks<Number>(codec.decoded, codec.encoded, work, in, out, [&](std::span<Number> numbers) {
-      for (Number& value : numbers) value = rounded_to_even<Number>((value - offset) * scale);
-    });
+  return change_scaled(codec, codec.decoded, codec.encoded, in, out, [](auto value, auto scale, auto offset) {
+    return rounded_to_even<decltype(value)>((value - offset) * scale);
   });
-  return {};
 }
 
 Status decode_fixed_scale_offset(const Codec& codec, std::span<const std::byte> in, std::span<std::byte> out) {
-  CGL_TRY(check_scaled_types(codec));
-  const ElementType work = arithmetic_type(codec.encoded.type);
-  visit_floating(work, [&](auto number) {
-    using Number = decltype(number);
-    const auto scale = number_cast<Number>(codec.scale);
-    const auto offset = number_cast<Number>(codec.offset);
-    change_blocks<Number>(codec.encoded, codec.decoded, work, in, out, [&](std::span<Number> numbers) {
-      for (Number& value : numbers) value = value / scale + offset;
-    });
+  return change_scaled(codec, codec.encoded, codec.decoded, in, out, [](auto value, auto scale, auto offset) {
+    return static_cast<decltype(value)>(value / scale + offset);
   });
-  return {};
 }
 
 Status encode_bitround(const Codec& codec, std::span<const std::byte> in, std::span<std::byte> out) {

@@ -7,6 +7,7 @@
 
 #include "base/first_failure.hpp"
 #include "formats/corrupt.hpp"
+#include "zarr/row_major.hpp"
 #include "zarr/shard_index.hpp"
 
 namespace cingulum::zarr {
@@ -116,27 +117,26 @@ class LeafFinder {
     const Sharding& sharding = *coding.sharding;
     const std::size_t rank = origin.size();
     // Inner chunks that meet the region.
-    std::vector<CellRange> cells(rank);
+    Shape first(rank), counts(rank);
     for (std::size_t d = 0; d < rank; ++d) {
       const std::uint64_t begin = std::max(origin[d], region_.origin[d]);
       const std::uint64_t end = std::min(origin[d] + shape[d], region_.origin[d] + region_.shape[d]);
-      cells[d] = cells_of(begin - origin[d], end - origin[d], sharding.inner_shape[d]);
-      if (cells[d].count == 0) return {};
+      const CellRange cells = cells_of(begin - origin[d], end - origin[d], sharding.inner_shape[d]);
+      if (cells.count == 0) return {};
+      first[d] = cells.first;
+      counts[d] = cells.count;
     }
-    Shape cell(rank), inner_origin(rank);
-    for (std::size_t d = 0; d < rank; ++d) cell[d] = cells[d].first;
-    while (true) {
-      for (std::size_t d = 0; d < rank; ++d) inner_origin[d] = origin[d] + cell[d] * sharding.inner_shape[d];
+    Shape step(rank), cell(rank), inner_origin(rank);
+    do {
+      for (std::size_t d = 0; d < rank; ++d) {
+        cell[d] = first[d] + step[d];
+        inner_origin[d] = origin[d] + cell[d] * sharding.inner_shape[d];
+      }
       ShardEntry entry;
       if (chunk.index != nullptr) entry = (*chunk.index)[static_cast<std::size_t>(index_of(sharding, shape, cell))];
       CGL_TRY(inner_chunk(sharding, inner_origin, chunk, offset, entry));
-      std::size_t d = rank;
-      while (d > 0 && ++cell[d - 1] == cells[d - 1].first + cells[d - 1].count) {
-        --d;
-        cell[d] = cells[d].first;
-      }
-      if (d == 0) return {};
-    }
+    } while (next_cell(step, counts));
+    return {};
   }
 
   [[nodiscard]] Status inner_chunk(const Sharding& sharding, const Shape& origin, const OpenChunk& shard,

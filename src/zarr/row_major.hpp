@@ -1,5 +1,6 @@
-// Boxes in memory whose elements lie in row-major order: how many, and a box of one copied into a box of another. Used
-// where levels are made and copied; boxes of chunks are box_move.hpp's.
+// Boxes whose elements or cells lie in row-major order: how many, one after another, and a box of one copied into a box
+// of another. Used where levels are made and copied and where grids of chunks are walked; boxes of chunks in memory are
+// box_move.hpp's.
 #pragma once
 
 #include <cstddef>
@@ -17,21 +18,26 @@ namespace cingulum::zarr {
   return count;
 }
 
+// Counts `cell` up in a grid of these counts, the last dimension fastest; false behind the last one, where it is all
+// zeros again.
+[[nodiscard]] inline bool next_cell(std::span<std::uint64_t> cell, std::span<const std::uint64_t> counts) {
+  for (std::size_t d = cell.size(); d-- > 0;) {
+    if (++cell[d] < counts[d]) return true;
+    cell[d] = 0;
+  }
+  return false;
+}
+
 // Calls row(index) for the first element of each row (along the last dimension) of a box; index counts from the box'
 // origin. Nothing where the box is empty. A box without dimensions has one row.
 template <class Row>
 void for_each_row_of(std::span<const std::uint64_t> shape, Row&& row) {
   if (elements_of(shape) == 0) return;
   Shape index(shape.size());
-  while (true) {
+  const std::size_t outer = shape.empty() ? 0 : shape.size() - 1;
+  do {
     row(std::span<const std::uint64_t>(index));
-    std::size_t d = shape.empty() ? 0 : shape.size() - 1;
-    while (d > 0) {
-      if (++index[d - 1] < shape[d - 1]) break;
-      index[--d] = 0;
-    }
-    if (d == 0) return;
-  }
+  } while (next_cell(std::span(index).first(outer), shape.first(outer)));
 }
 
 // The box `shape` at `from_origin` of an array of from_shape to the one at `to_origin` of another.

@@ -11,14 +11,15 @@
 
 #include "base/result.hpp"
 #include "device/device.hpp"
+#include "zarr/chunk_writer.hpp"
 #include "zarr/codec_chain.hpp"
 #include "zarr/direct/staging.hpp"
 #include "zarr/region_plan.hpp"
 
 namespace cingulum::zarr {
 
-// Places and sizes at which disks are read past the page cache.
-constexpr std::uint64_t direct_page_bytes = 4096;
+// Places and sizes at which disks are read past the page cache: where our own shards put their chunks.
+constexpr std::uint64_t direct_page_bytes = inner_chunk_alignment;
 
 // Where a leaf is: slot [at, at + bytes) of the slab, its elements from chunk_at on in what is delivered.
 struct LeafSlot {
