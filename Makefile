@@ -87,8 +87,8 @@ test-cluster: build-tests
 
 # In a browser, which is installed: where it is not there after all, that is a failure.
 test-web: build-tests bootstrap-web
-	@CINGULUM_TEST_REQUIRE=$(CINGULUM_TEST_REQUIRE),chromium \
-	  tools/run-tests $(BUILD) -j $(JOBS) -L '^web$$' --no-tests=$(if $(filter OFF,$(CINGULUM_WEBGPU)),ignore,error)
+	@CINGULUM_TEST_REQUIRE=$(CINGULUM_TEST_REQUIRE),chromium,zarrita \
+	  tools/run-tests $(BUILD) -j $(JOBS) -L '^web$$' --no-tests=error
 
 # Parsers on their corpus, files, Zarr, streamlines, base and rings under the address and undefined-behaviour sanitizers: what is
 # quick enough for every change. `make dev` does it for all tests.

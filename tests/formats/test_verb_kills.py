@@ -1,5 +1,5 @@
-"""Goal R7 for the verbs with many or computed outputs: `track`, `fit` and `phantom` killed leave every file old or new, and
-verify calls each whole.
+"""Goal R7 for the verbs with many or computed outputs: `track`, `fit`, `phantom` and `zarr copy` killed leave every file old
+or new, and verify calls each whole.
 
 All is told as tests/support/killed_outputs.py says.
 """
@@ -62,6 +62,16 @@ class Killed(KillCase):
         return Writer(self.folder, ["p/fod.nii.gz", *bare],
                       lambda variant, force: phantom(self.folder / "p", variant, force), bare=bare, fills_folder=True)
 
+    def copier(self, name):
+        for variant in (0, 1):
+            self.series(variant)
+            subprocess.run([CINGULUM, "convert", str(self.scratch / f"phantom{variant}" / "dwi.nii.gz"),
+                            str(self.scratch / f"source{variant}.ome.zarr"), "--quiet"], check=True, capture_output=True)
+        command = lambda variant, force: [
+            CINGULUM, "zarr", "copy", str(self.scratch / f"source{variant}.ome.zarr"), str(self.folder / name), "--chunks", "8",
+            "--shards", "16", "--pyramid", "2", "--threads", "2", "--quiet", *(["--force"] if force else [])]
+        return Writer(self.folder, [name], command)
+
     def test_track(self):
         self.kill_often(self.tracker("a.trx"))
 
@@ -105,6 +115,12 @@ class Killed(KillCase):
 
     def test_phantom_before_every_step(self):
         self.kill_before_every_step(self.phantom_maker())
+
+    def test_zarr_copy(self):
+        self.kill_often(self.copier("a.ome.zarr"))
+
+    def test_zarr_copy_before_every_step(self):
+        self.kill_before_every_step(self.copier("a.ome.zarr.zip"))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Goal R22: Ctrl-C at a random moment of `cingulum ring bench`, `ring run`, `ring top` and `cingulum track`, on a terminal
-of its own. The key is pressed after the program has its handlers (asked of the kernel, not of the clock), and the runs
+"""Goal R22: Ctrl-C at a random moment of `cingulum ring bench`, `ring run`, `ring top`, `cingulum track` and `cingulum zarr
+copy`, on a terminal of its own. The key is pressed after the program has its handlers (asked of the kernel, not of the clock), and the runs
 are far longer than the latest moment: each must end with exit code 130 (`top`, which one leaves so, with 0), leave the
 terminal as it was and nothing under the final name. That they end within a second (two on a GPU) is asserted by the
 long form. Before the handlers are there SIGINT itself ends the process: a case of its own.
@@ -12,6 +12,7 @@ import pathlib
 import pty
 import random
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -59,7 +60,11 @@ class Interrupts(unittest.TestCase):
             "anomaly": ["ring", "run", "anomaly", "--device", DEVICE, "--points", 200000, "--batch", 1],
             "track": ["track", phantom / "dwi.nii.gz", "--mask", phantom / "mask.nii.gz", "--bvec-frame", "fsl", "--dg", "prob",
                       "--device", DEVICE, "--nseeds", 20000000, "--out", cls.path / "out.trx"],
+            "copy": ["zarr", "copy", cls.path / "source.ome.zarr", cls.path / "out.ome.zarr", "--codec", "blosc-zstd:9",
+                     "--threads", 1],
         }
+        subprocess.run([CINGULUM, "convert", phantom / "dwi.nii.gz", cls.path / "source.ome.zarr", "--quiet"], check=True,
+                       capture_output=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -124,7 +129,10 @@ class Interrupts(unittest.TestCase):
     def leftovers(self):
         names = sorted(each.name for each in self.path.iterdir() if each.name.startswith("out."))
         for name in names:
-            (self.path / name).unlink()
+            if (self.path / name).is_dir():
+                shutil.rmtree(self.path / name)
+            else:
+                (self.path / name).unlink()
         return names
 
     def run_all(self, words, longest, code):
@@ -162,6 +170,10 @@ class Interrupts(unittest.TestCase):
 
     def test_track(self):
         self.run_all(self.commands["track"], 2.0, INTERRUPTED)
+
+    def test_zarr_copy(self):
+        # All of it takes about two seconds.
+        self.run_all(self.commands["copy"], 0.5, INTERRUPTED)
 
     def test_before_the_handlers_stand(self):
         choose = random.Random(f"{SEED} early")

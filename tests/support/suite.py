@@ -37,11 +37,21 @@ def reason_against(thing):
         if not os.environ.get("CINGULUM_TEST_DATA"):
             return "CINGULUM_TEST_DATA is not set"
         return None if data_folder() else "CINGULUM_TEST_DATA names no folder"
+    if thing == "zarrita":
+        packages = os.environ.get("CINGULUM_TEST_NODE_PACKAGES", "")
+        there = packages and (pathlib.Path(packages) / "node_modules" / "zarrita").is_dir() and node_program()
+        return None if there else "zarrita is not installed (make test-web does that)"
     if thing == "trekker":
         return None if importlib.util.find_spec("Trekker") else "Trekker is not installed"
     programs = {"mrtrix": ("mrconvert", "MRtrix3"), "chromium": ("chromium", "Chromium")}
     program, name = programs[thing]
     return None if shutil.which(program) else f"{name} is not installed"
+
+
+def node_program():
+    """Node: the one beside this Python, or the machine's; None where there is none."""
+    beside = pathlib.Path(sys.executable).with_name("node")
+    return str(beside) if beside.exists() else shutil.which("node")
 
 
 def absent(thing, reason):
