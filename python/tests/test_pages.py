@@ -59,9 +59,10 @@ def test_versions_stand_once():
 
 def test_everything_public_is_described_as_numpydoc_asks():
     import cingulum
+    import cingulum.dipy
     import cingulum.zarr
 
-    for module in (cingulum, cingulum.zarr):
+    for module in (cingulum, cingulum.dipy, cingulum.zarr):
         for name in module.__all__:
             value = getattr(module, name)
             if name.startswith("__"):
