@@ -53,7 +53,7 @@ _PLACES = {
     "verify": "_verbs",
     "ProgressEvent": "_talk",
 }
-_MODULES = frozenset({"dipy", "oct", "zarr"})
+_MODULES = frozenset({"compat", "cuslines", "dipy", "oct", "zarr"})
 
 __all__ = [
     "AlreadyExistsError",
