@@ -25,33 +25,29 @@ Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   CGL_TRY_ASSIGN(const FitPlace place, find_fit_place(context));
   CGL_TRY_ASSIGN(FitFolder folder, FitFolder::create(arguments.text("out"), context.write_options()));
+  const GivenArrays no_arrays;
   FitRun run = {.arguments = arguments,
                 .context = context,
                 .pool = *pool,
-                .folder = std::move(folder),
+                .maps = folder,
+                .arrays = no_arrays,
                 .device = place.device.get()};
   CGL_TRY_ASSIGN(const FitInput input, read_fit_input(run));
-  if (input.model == "dti") {
-    CGL_TRY(fit_dti(run, input));
-  } else if (input.model == "csd") {
-    CGL_TRY(fit_constrained(run, input));
-  } else {
-    CGL_TRY(fit_opdt_or_csa(run, input));
-  }
+  CGL_TRY(fit_model(run, input));
   const double seconds = seconds_since(start);
   Json facts = run_facts(context.common().threads, seconds);
   facts["device"] = place.name();
-  CGL_TRY(run.folder.finish(run.results, facts));
+  CGL_TRY(folder.finish(run.results, facts));
   if (context.common().json) {
     const Json json = {
-        {"out", run.folder.path().string()}, {"model", input.model},   {"voxels", input.signals.voxels.size()},
-        {"parameters", run.parameters},      {"results", run.results}, {"files", run.folder.files()},
+        {"out", folder.path().string()}, {"model", input.model},   {"voxels", input.signals.voxels.size()},
+        {"parameters", run.parameters},  {"results", run.results}, {"files", folder.files()},
         {"warnings", run.warnings}};
     context.print(json_text(json));
     return {};
   }
-  for (const Json& file : run.folder.files()) {
-    context.print_format("{}  {}\n", (run.folder.path() / file["file"].get<std::string>()).string(),
+  for (const Json& file : folder.files()) {
+    context.print_format("{}  {}\n", (folder.path() / file["file"].get<std::string>()).string(),
                          file["meaning"].get<std::string>());
   }
   return {};

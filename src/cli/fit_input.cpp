@@ -32,6 +32,17 @@ Result<SeriesFiles> series_files(const ParsedArguments& arguments) {
   return files;
 }
 
+Result<SettledSeries> settled_series(const FitRun& run, const SeriesFiles& files, const SeriesHead& head,
+                                     const SeriesRequest& request) {
+  const GivenArrays& arrays = run.arrays;
+  if (!arrays.head) return read_series(files, head, request, run.machine());
+  std::vector<std::uint8_t> mask = arrays.mask.value_or(std::vector<std::uint8_t>());
+  if (mask.empty() && !files.mask.empty()) {
+    CGL_TRY_ASSIGN(mask, read_mask_on(files.mask, "the mask", {head.geometry, "the series", head.oriented}));
+  }
+  return series_of_arrays(head, arrays.series, mask, request, run.machine());
+}
+
 void say_of_frame(FitRun& run, const SettledFrame& settled, GradientFrame of_format) {
   if (!settled.not_checked.empty()) log_debug("no gradient check: {}", settled.not_checked);
   if (!settled.check) return;
@@ -59,18 +70,25 @@ Result<FitInput> read_fit_input(FitRun& run) {
   input.model = arguments.text("model");
   SeriesRequest request = {.b0_threshold = arguments.real("b0-threshold")};
   CGL_TRY_ASSIGN(request.frame, parse_wanted_frame(arguments.given("bvec-frame") ? arguments.text("bvec-frame") : ""));
-  CGL_TRY_ASSIGN(const SeriesFiles files, series_files(arguments));
-  CGL_TRY_ASSIGN(const SeriesHead head, read_series_head(files));
+  SeriesFiles files;
+  SeriesHead head;
+  if (run.arrays.head) {
+    head = *run.arrays.head;
+    if (arguments.given("mask") && !run.arrays.mask) files.mask = arguments.text("mask");
+  } else {
+    CGL_TRY_ASSIGN(files, series_files(arguments));
+    CGL_TRY_ASSIGN(head, read_series_head(files));
+  }
   for (const std::string& warning : head.warnings) run.warn(warning);
   const auto choice = input.model == "dti" ? ShellChoice::all_volumes : ShellChoice::one_shell;
   std::optional<double> shell;
   if (arguments.given("shell")) shell = arguments.real("shell");
   CGL_TRY_ASSIGN(input.selection, select_volumes(head.table, choice, shell, request.b0_threshold));
 
-  CGL_TRY_ASSIGN(SettledSeries series, read_series(files, head, request, run.machine()));
+  CGL_TRY_ASSIGN(SettledSeries series, settled_series(run, files, head, request));
   if (series.mask_made) {
     run.warn(fmt::format("no --mask: a brain mask of {} voxels was made by median Otsu, to be written to {}",
-                         format_count(series.mask.voxels), (run.folder.path() / "mask.nii.gz").string()));
+                         format_count(series.mask.voxels), run.maps.place_of("mask")));
     run.made_mask = std::move(series.mask);
   }
   for (const std::string& warning : input.selection.warnings) run.warn(warning);
@@ -79,7 +97,7 @@ Result<FitInput> read_fit_input(FitRun& run) {
   restrict_signals(input.signals, input.selection.volumes);
   if (input.signals.replaced > 0) {
     run.warn(fmt::format("{} values of {} were not finite and count as 0", format_count(input.signals.replaced),
-                         files.dwi.string()));
+                         files.dwi.empty() ? std::string("the series") : files.dwi.string()));
   }
   say_of_frame(run, series.frame, head.table.frame);
   for (const std::size_t volume : input.selection.volumes) {
@@ -115,10 +133,13 @@ Result<FitInput> read_fit_input(FitRun& run) {
 Status describe_fit(FitRun& run, const FitInput& input) {
   Json inputs = Json::object();
   for (const char* name : {"dwi", "bvals", "bvecs", "grad", "mask", "response"}) {
-    if (!run.arguments.given(name)) continue;
+    if (!run.arguments.given(name) || run.arguments.text(name) == in_memory) continue;
     const fs::path path = run.arguments.text(name);
     CGL_TRY_ASSIGN(const std::string hash, hash_of_file(path));
     inputs[name] = {{"file", path.filename().string()}, {"xxh3_128", hash}};
+  }
+  for (const Json& array : run.arrays.inputs) {
+    inputs[array["option"].get<std::string>()] = {{"file", in_memory}, {"xxh3_128", array["xxh3_128"]}};
   }
   Json facts = {{"made_by", "cingulum fit"},
                 {"model", input.model},
@@ -127,9 +148,9 @@ Status describe_fit(FitRun& run, const FitInput& input) {
                 {"voxels", input.signals.voxels.size()},
                 {"replaced_values", input.signals.replaced},
                 {"warnings", run.warnings}};
-  run.folder.describe(input.signals.geometry, input.signals.voxels, std::move(facts));
+  run.maps.describe(input.signals.geometry, input.signals.voxels, std::move(facts));
   if (!run.made_mask) return {};
-  return run.folder.write_mask(run.made_mask->mask, {{"threshold", run.made_mask->threshold}}, run.pool);
+  return run.maps.write_mask(run.made_mask->mask, {{"threshold", run.made_mask->threshold}}, run.pool);
 }
 
 }  // namespace cingulum

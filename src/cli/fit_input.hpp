@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
+#include "cli/given_arrays.hpp"
 #include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "dmri/models/fit_device.hpp"
@@ -35,14 +36,15 @@ struct FitRun {
   const ParsedArguments& arguments;
   VerbContext& context;
   ThreadPool& pool;
-  FitFolder folder;
+  FitMaps& maps;
+  const GivenArrays& arrays;    // in the place of files
   FitDevice* device = nullptr;  // where models are fitted; null: on the pool
   nlohmann::ordered_json parameters = nlohmann::ordered_json::object();
   nlohmann::ordered_json results = nlohmann::ordered_json::object();
   std::vector<std::string> warnings = {};
   std::optional<BrainMask> made_mask = {};  // written with the results
 
-  [[nodiscard]] FitMachine machine() const { return {pool, device}; }
+  [[nodiscard]] FitMachine machine() const { return {pool, device, context.cancel()}; }
   void warn(std::string text) {
     log_warning("{}", text);
     warnings.push_back(with_option_names(text));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/interrupt.hpp"
 #include "base/quantity.hpp"
 #include "cli/response_arguments.hpp"
 #include "dmri/models/deconvolution.hpp"
@@ -77,11 +76,11 @@ Status write_functions(FitRun& run, const FitInput& input, numerics::HarmonicBas
                    sample_harmonics(basis, coefficients, sphere.directions, clip, run.machine()));
     Json odf_facts = more;
     odf_facts["negative_amplitudes"] = clip ? "set to zero" : "kept";
-    CGL_TRY(run.folder.write_map("odf", amplitudes, sphere.size(), "amplitudes on the directions of odf_directions.txt",
-                                 run.pool, odf_facts));
+    CGL_TRY(run.maps.write_map("odf", amplitudes, sphere.size(), "amplitudes on the directions of odf_directions.txt",
+                               run.pool, odf_facts));
     std::string text;
     for (const Vec3d& d : sphere.directions) text += fmt::format("{} {} {}\n", d.x, d.y, d.z);
-    CGL_TRY(run.folder.write_text("odf_directions.txt", text, "directions of odf.nii.gz, one per volume"));
+    CGL_TRY(run.maps.write_text("odf_directions.txt", text, "directions of odf.nii.gz, one per volume"));
   }
   if (peak_count == 0) return {};
   PeakOptions options;
@@ -94,7 +93,7 @@ Status write_functions(FitRun& run, const FitInput& input, numerics::HarmonicBas
   std::vector<float> peaks;
   peaks.reserve(input.signals.voxels.size() * 3 * peak_count);
   for (std::size_t first = 0; first < input.signals.voxels.size(); first += block) {
-    CGL_TRY(check_interrupt());
+    CGL_TRY(run.context.cancel().check());
     const std::size_t voxels = std::min(block, input.signals.voxels.size() - first);
     CGL_TRY_ASSIGN(const auto amplitudes, sample_harmonics(basis, coefficients.subspan(first * count, voxels * count),
                                                            sphere.directions, true, run.machine()));
@@ -103,8 +102,8 @@ Status write_functions(FitRun& run, const FitInput& input, numerics::HarmonicBas
   }
   more["relative_peak_threshold"] = options.relative_threshold;
   more["min_separation_angle_deg"] = options.min_separation_deg;
-  return run.folder.write_map("peaks", peaks, 3 * std::size_t{peak_count},
-                              "directions of the peaks, strongest first, as long as their amplitude", run.pool, more);
+  return run.maps.write_map("peaks", peaks, 3 * std::size_t{peak_count},
+                            "directions of the peaks, strongest first, as long as their amplitude", run.pool, more);
 }
 
 // --min-signal in units of the data.
@@ -134,6 +133,12 @@ Result<FibreResponse> take_response(FitRun& run, const FitInput& input) {
 
 }  // namespace
 
+Status fit_model(FitRun& run, const FitInput& input) {
+  if (input.model == "dti") return fit_dti(run, input);
+  if (input.model == "csd") return fit_constrained(run, input);
+  return fit_opdt_or_csa(run, input);
+}
+
 Status fit_dti(FitRun& run, const FitInput& input) {
   TensorFitOptions options;
   options.method = run.arguments.text("fit-method") == "ols" ? TensorMethod::ols : TensorMethod::wls;
@@ -153,17 +158,17 @@ Status fit_dti(FitRun& run, const FitInput& input) {
   Json tensor_facts = frame_facts(input);
   tensor_facts["tensor_order"] = run.arguments.text("tensor-order");
   convert_tensors(fit.tensor, TensorOrder::mrtrix, order);
-  CGL_TRY(run.folder.write_map("tensor", fit.tensor, 6, "diffusion tensor in mm^2/s", run.pool, tensor_facts));
-  CGL_TRY(run.folder.write_map("fa", fit.fa, 1, "fractional anisotropy", run.pool));
-  CGL_TRY(run.folder.write_map("md", fit.md, 1, "mean diffusivity in mm^2/s", run.pool));
+  CGL_TRY(run.maps.write_map("tensor", fit.tensor, 6, "diffusion tensor in mm^2/s", run.pool, tensor_facts));
+  CGL_TRY(run.maps.write_map("fa", fit.fa, 1, "fractional anisotropy", run.pool));
+  CGL_TRY(run.maps.write_map("md", fit.md, 1, "mean diffusivity in mm^2/s", run.pool));
   std::vector<float> ad(fit.size());
   for (std::size_t v = 0; v < ad.size(); ++v) ad[v] = fit.eigenvalues[3 * v];
-  CGL_TRY(run.folder.write_map("ad", ad, 1, "axial diffusivity in mm^2/s", run.pool));
-  CGL_TRY(run.folder.write_map("rd", fit.rd, 1, "radial diffusivity in mm^2/s", run.pool));
-  CGL_TRY(run.folder.write_map("v1", fit.v1, 3, "principal direction, unit vectors", run.pool, frame_facts(input)));
-  CGL_TRY(run.folder.write_map("colour_fa", colour_fa(fit), 3, "|v1| times fractional anisotropy", run.pool,
-                               frame_facts(input)));
-  return run.folder.write_map("s0", fit.s0, 1, "signal at b = 0 that the tensor predicts", run.pool);
+  CGL_TRY(run.maps.write_map("ad", ad, 1, "axial diffusivity in mm^2/s", run.pool));
+  CGL_TRY(run.maps.write_map("rd", fit.rd, 1, "radial diffusivity in mm^2/s", run.pool));
+  CGL_TRY(run.maps.write_map("v1", fit.v1, 3, "principal direction, unit vectors", run.pool, frame_facts(input)));
+  CGL_TRY(run.maps.write_map("colour_fa", colour_fa(fit), 3, "|v1| times fractional anisotropy", run.pool,
+                             frame_facts(input)));
+  return run.maps.write_map("s0", fit.s0, 1, "signal at b = 0 that the tensor predicts", run.pool);
 }
 
 Status fit_opdt_or_csa(FitRun& run, const FitInput& input) {
@@ -182,10 +187,10 @@ Status fit_opdt_or_csa(FitRun& run, const FitInput& input) {
                             input.selection.b0, run.machine(), [&](std::size_t count) { progress.advance(count); }));
   progress.finish();
   CGL_TRY(describe_fit(run, input));
-  CGL_TRY(run.folder.write_map("sh", fit.coefficients, matrices.linear.rows,
-                               "spherical harmonics of the orientation distribution", run.pool,
-                               harmonics_facts(matrices.basis, input)));
-  CGL_TRY(run.folder.write_map("gfa", fit.gfa, 1, "generalised fractional anisotropy", run.pool));
+  CGL_TRY(run.maps.write_map("sh", fit.coefficients, matrices.linear.rows,
+                             "spherical harmonics of the orientation distribution", run.pool,
+                             harmonics_facts(matrices.basis, input)));
+  CGL_TRY(run.maps.write_map("gfa", fit.gfa, 1, "generalised fractional anisotropy", run.pool));
   return write_functions(run, input, matrices.basis, fit.coefficients);
 }
 
@@ -227,15 +232,15 @@ Status fit_constrained(FitRun& run, const FitInput& input) {
   run.results["not_converged_voxels"] = fit.not_converged;
   run.results["not_solvable_voxels"] = fit.not_solvable;
   CGL_TRY(describe_fit(run, input));
-  CGL_TRY(run.folder.write_map("fod", fit.coefficients, result.coefficient_count,
-                               "spherical harmonics of the fibre orientation distribution", run.pool,
-                               harmonics_facts(result.basis, input)));
+  CGL_TRY(run.maps.write_map("fod", fit.coefficients, result.coefficient_count,
+                             "spherical harmonics of the fibre orientation distribution", run.pool,
+                             harmonics_facts(result.basis, input)));
   if (response.eigenvalues) {
-    CGL_TRY(run.folder.write_text("response.txt", format_tensor_response(response),
-                                  "eigenvalues in mm^2/s of the response and its b0 signal"));
+    CGL_TRY(run.maps.write_text("response.txt", format_tensor_response(response),
+                                "eigenvalues in mm^2/s of the response and its b0 signal"));
   }
-  CGL_TRY(run.folder.write_text("response_zonal.txt", format_zonal_response(result.zonal),
-                                "zonal harmonics of the response, as MRtrix3 reads them"));
+  CGL_TRY(run.maps.write_text("response_zonal.txt", format_zonal_response(result.zonal),
+                              "zonal harmonics of the response, as MRtrix3 reads them"));
   return write_functions(run, input, result.basis, fit.coefficients);
 }
 

@@ -6,6 +6,9 @@
 
 namespace cingulum {
 
+// That of input.model, one of the following.
+[[nodiscard]] Status fit_model(FitRun& run, const FitInput& input);
+
 [[nodiscard]] Status fit_dti(FitRun& run, const FitInput& input);
 
 [[nodiscard]] Status fit_opdt_or_csa(FitRun& run, const FitInput& input);

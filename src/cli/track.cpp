@@ -1,6 +1,6 @@
 // `cingulum track`: from a diffusion series, a fit or a phantom to streamlines in a file. The parts are track_defaults
 // (options that were not given), track_series (which files), track_data (what is tracked), track_devices,
-// track_options, track_seeds, track_sidecar and track_result.
+// track_options, track_seeds, track_sidecar and track_result; track_run.hpp has the steps of a run, which Python takes.
 #include <chrono>
 #include <future>
 #include <memory>
@@ -18,6 +18,7 @@
 #include "cli/track_devices.hpp"
 #include "cli/track_options.hpp"
 #include "cli/track_result.hpp"
+#include "cli/track_run.hpp"
 #include "cli/track_seeds.hpp"
 #include "cli/track_series.hpp"
 #include "cli/track_sidecar.hpp"
@@ -42,54 +43,83 @@ using Clock = std::chrono::steady_clock;
 
 Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   const auto begin = Clock::now();
+  TrackRun run;
+  CGL_TRY(settle_track(command_line, context, run));
+  CGL_TRY_ASSIGN(const TrackOutput output, check_track_output(run.arguments, context));
+  CGL_TRY(prepare_field(command_line, output.path, context, run));
+  CGL_TRY(prepare_seeds(context, run));
+  CGL_TRY_ASSIGN(TrackedFile tracked, track_to_file(run, output, begin, context));
+  const TrackingStatistics& statistics = tracked.statistics;
+  if (context.common().json) {
+    tracked.sidecar["file"] = output.path.string();
+    context.print(json_text(tracked.sidecar));
+  } else {
+    const TrackTiming timing = {.device = run.devices.names,
+                                .fitted_on = run.prepared.fitted_on,
+                                .prepare_seconds = tracked.prepare_seconds,
+                                .track_seconds = tracked.track_seconds};
+    print_result(statistics, output.path, timing, context);
+  }
+  if (statistics.interrupted) {
+    return fail(ErrorKind::interrupted, "stopped: {} holds the {} finished seeds of {}", output.path.string(),
+                format_count(statistics.seeds), format_count(run.seeds->count()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status settle_track(const ParsedArguments& command_line, VerbContext& context, TrackRun& run) {
   const Verb verb = track_verb();
-  ParsedArguments arguments = command_line;
+  ParsedArguments& arguments = run.arguments;
+  arguments = command_line;
   if (command_line.given("from")) {
     CGL_TRY_ASSIGN(arguments, arguments_from_sidecar(verb, command_line.text("from"), command_line));
   }
-  CGL_TRY_ASSIGN(const WantedDevices wanted, wanted_devices(arguments, context));
-  CGL_TRY_ASSIGN(const Getter getter, getter_from_name(arguments.text("dg")));
-  CGL_TRY(complete_arguments(verb, getter, arguments));
-  CGL_TRY_ASSIGN(const fs::path out, tracking_output(arguments));
-  CGL_TRY_ASSIGN(const TractogramFormat format, format_of_name(out));
+  CGL_TRY_ASSIGN(run.wanted, wanted_devices(arguments, context));
+  CGL_TRY_ASSIGN(run.getter, getter_from_name(arguments.text("dg")));
+  return complete_arguments(verb, run.getter, arguments);
+}
+
+Result<TrackOutput> check_track_output(const ParsedArguments& arguments, VerbContext& context) {
+  TrackOutput output;
+  CGL_TRY_ASSIGN(output.path, tracking_output(arguments));
+  const fs::path& out = output.path;
+  CGL_TRY_ASSIGN(output.format, format_of_name(out));
+  const TractogramFormat format = output.format;
   const bool trx = format == TractogramFormat::trx || format == TractogramFormat::trx_folder;
   if (arguments.flag("save-seeds") && !trx) {
     return fail(ErrorKind::invalid_argument, "--save-seeds: {} has no place for it; write .trx", out.string());
   }
   CGL_TRY(check_layout_options(arguments, format, out));
-  WriteOptions write_options = context.write_options();
-  if (format != TractogramFormat::trx_folder) CGL_TRY(check_output(out, write_options));
-  CGL_TRY(check_sidecar_output(out, write_options));
-  CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  write_options.pool = pool;
+  output.options = context.write_options();
+  if (format != TractogramFormat::trx_folder) CGL_TRY(check_output(out, output.options));
+  CGL_TRY(check_sidecar_output(out, output.options));
+  CGL_TRY_ASSIGN(output.options.pool, context.pool());
+  return output;
+}
 
+Status prepare_field(const ParsedArguments& command_line, const fs::path& out, VerbContext& context, TrackRun& run) {
+  const ParsedArguments& arguments = run.arguments;
   // What is tracked, and the plan, which needs the grid and is needed for the field.
-  CGL_TRY_ASSIGN(TrackSource source, open_source(arguments, getter, out, context));
-  const double smallest_edge = source.geometry.smallest_edge_mm();
-  CGL_TRY_ASSIGN(TrackingOptions options, tracking_options(arguments, getter, smallest_edge));
-  CGL_TRY_ASSIGN(TrackingPlan plan, make_tracking_plan(options, source.geometry));
-  CGL_TRY_ASSIGN(PreparedSource prepared, prepare_source(source, arguments, options, plan, out, wanted, context));
-  TrackingData& data = prepared.data;
-  options.stop_rule = stop_rule(arguments, data);
-  if (options.stop_rule == StopRule::nearest) {
-    CGL_TRY_ASSIGN(plan, make_tracking_plan(options, source.geometry));
-    if (arguments.text("stop-rule") == "auto") {
-      log_info(
-          "the stopping map holds two values: a mask, taken voxel by voxel (--stop-rule trilinear interpolates it)");
-    }
+  CGL_TRY_ASSIGN(run.source, open_source(arguments, run.arrays, run.getter, out, context));
+  TrackSource& source = run.source;
+  CGL_TRY_ASSIGN(run.options, tracking_options(arguments, run.getter, source.geometry.smallest_edge_mm()));
+  CGL_TRY_ASSIGN(run.plan, make_tracking_plan(run.options, source.geometry));
+  CGL_TRY_ASSIGN(run.prepared,
+                 prepare_source(source, arguments, run.arrays, run.options, run.plan, out, run.wanted, context));
+  TrackingData& data = run.prepared.data;
+  if (stop_rule(arguments, data) == StopRule::nearest && arguments.text("stop-rule") == "auto") {
+    log_info("the stopping map holds two values: a mask, taken voxel by voxel (--stop-rule trilinear interpolates it)");
   }
-  // Known once the signals are read, unless it was given in their units.
-  if (getter == Getter::boot) plan.boot_min_signal = static_cast<float>(data.prepared.min_signal);
-  fs::path seed_mask = arguments.given("seed-mask") ? fs::path(arguments.text("seed-mask")) : fs::path();
-  std::vector<FoundInput> found;
-  std::string phantom_hash;
+  if (arguments.given("seed-mask")) run.seed_mask = arguments.text("seed-mask");
   if (source.series) {
-    seed_mask = source.series->seed_mask;
-    found = source.series->found;
+    run.seed_mask = source.series->seed_mask;
+    run.found = source.series->found;
     if (source.series->phantom) {
       const fs::path& dwi = source.series->files.dwi;
-      CGL_TRY_ASSIGN(phantom_hash, hash_of_file(dwi));
-      CGL_TRY(check_repeated_phantom(command_line, dwi, phantom_hash));
+      CGL_TRY_ASSIGN(run.phantom_hash, hash_of_file(dwi));
+      CGL_TRY(check_repeated_phantom(command_line, dwi, run.phantom_hash));
     }
   }
   if (data.prepared.field.replaced > 0) {
@@ -97,13 +127,30 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
                 format_count(data.prepared.field.replaced));
   }
   if (arguments.text("field-precision") == "half") CGL_TRY(store_as_float16(data.prepared.field));
-  CGL_TRY_ASSIGN(const std::unique_ptr<Seeds> seeds, make_seeds(arguments, data, seed_mask, source.grid()));
-  CGL_TRY_ASSIGN(const std::optional<GivenDirections> directions, given_directions(arguments, *seeds, data.geometry));
+  return {};
+}
 
-  TrackingRunOptions run_options;
+Status prepare_seeds(VerbContext& context, TrackRun& run) {
+  const ParsedArguments& arguments = run.arguments;
+  const TrackSource& source = run.source;
+  const TrackingData& data = run.prepared.data;
+  const double smallest_edge = source.geometry.smallest_edge_mm();
+  CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
+  run.devices = {};  // they refer to what is made anew
+  TrackingOptions& options = run.options;
+  CGL_TRY_ASSIGN(options, tracking_options(arguments, run.getter, smallest_edge));
+  options.stop_rule = stop_rule(arguments, data);
+  CGL_TRY_ASSIGN(run.plan, make_tracking_plan(options, source.geometry));
+  // Known once the signals are read, unless it was given in their units.
+  if (run.getter == Getter::boot) run.plan.boot_min_signal = static_cast<float>(data.prepared.min_signal);
+  CGL_TRY_ASSIGN(run.seeds, make_seeds(arguments, data, run.seed_mask, source.grid(), run.arrays));
+  CGL_TRY_ASSIGN(run.directions, given_directions(arguments, *run.seeds, data.geometry, run.arrays));
+
+  TrackingRunOptions& run_options = run.run_options;
+  run_options = {};
   run_options.selection.min_length_mm = options.min_length_mm;
   run_options.selection.max_length_mm = options.max_length_mm;
-  run_options.selection.tolerance_mm = 1e-3 * static_cast<double>(plan.step_mm);
+  run_options.selection.tolerance_mm = 1e-3 * static_cast<double>(run.plan.step_mm);
   CGL_TRY(limit_points(arguments, run_options.selection));
   CGL_TRY_ASSIGN(run_options.selection.regions, read_rules(arguments, data.geometry));
   if (arguments.given("max-seeds") && !arguments.given("select")) {
@@ -120,51 +167,73 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   run_options.keep_partial = arguments.flag("keep-partial");
   run_options.overlap = pool->threads() > 1;
   run_options.pool = pool;
+  run_options.cancel = context.cancel();
 
-  CGL_TRY_ASSIGN(const TrackingDevices devices, tracking_devices(wanted, *pool, plan, data.prepared.field, *seeds,
-                                                                 directions ? &*directions : nullptr));
+  CGL_TRY_ASSIGN(run.devices, tracking_devices(run.wanted, *pool, run.plan, data.prepared.field, *run.seeds,
+                                               run.directions ? &*run.directions : nullptr));
+  return {};
+}
 
+TractogramLayout track_layout(const TrackRun& run, TractogramFormat format) {
   TractogramLayout layout;
   layout.format = format;
-  layout.reference = data.geometry;
-  layout.position_type = asked_position_type(arguments).value_or(element_type_of<float>());
-  layout.deflated = arguments.flag("deflate");
-  layout.deflating_pool = pool;
-  if (run_options.save_seeds) layout.streamline_fields = seed_fields(seeds->count());
-  const auto output_sidecar = std::make_shared<OutputSidecar>(out, write_options);
+  layout.reference = run.prepared.data.geometry;
+  layout.position_type = asked_position_type(run.arguments).value_or(element_type_of<float>());
+  layout.deflated = run.arguments.flag("deflate");
+  layout.deflating_pool = run.run_options.pool;
+  if (run.run_options.save_seeds) layout.streamline_fields = seed_fields(run.seeds->count());
+  return layout;
+}
+
+Json track_facts(const TrackRun& run, Json inputs, const TrackingStatistics& statistics) {
+  Json sidecar = {{"made_by", "cingulum track"}, {"rules", present_rules}};
+  sidecar["arguments"] = options_for_sidecar(track_verb(), run.arguments);
+  sidecar["inputs"] = std::move(inputs);
+  if (!run.phantom_hash.empty()) sidecar["phantom"] = {{"preset", "brain"}, {"dwi_xxh3_128", run.phantom_hash}};
+  sidecar["model"] = run.prepared.data.prepared.facts;
+  sidecar["field"] = field_json(run.prepared.data.prepared.field);
+  sidecar["plan"] = plan_json(run.plan, run.options);
+  sidecar["end_reason_codes"] = end_reason_codes_json();
+  sidecar["result"] = result_json(statistics, run.run_options.select > 0);
+  return sidecar;
+}
+
+Result<TrackedFile> track_to_file(TrackRun& run, const TrackOutput& output, Clock::time_point begin,
+                                  VerbContext& context) {
+  const ParsedArguments& arguments = run.arguments;
+  const TrackingRunOptions& run_options = run.run_options;
+  const auto output_sidecar = std::make_shared<OutputSidecar>(output.path, output.options);
   CGL_TRY_ASSIGN(const std::unique_ptr<TractogramWriter> writer,
-                 TractogramWriter::create(out, layout, with_sidecar(write_options, output_sidecar)));
+                 TractogramWriter::create(output.path, track_layout(run, output.format),
+                                          with_sidecar(output.options, output_sidecar)));
 
   TrackTiming timing;
-  timing.device = devices.names;
-  timing.fitted_on = prepared.fitted_on;
+  timing.device = run.devices.names;
+  timing.fitted_on = run.prepared.fitted_on;
   timing.prepare_seconds = seconds_since(begin);
   const auto track_begin = Clock::now();
   // Inputs are hashed meanwhile, by a thread where one can be had.
-  std::future<Result<Json>> inputs =
-      std::async(std::launch::async | std::launch::deferred, [&] { return input_facts(verb, arguments, found); });
-  Progress progress("tracking", run_options.select > 0 ? 0 : seeds->count(), "seeds", context.progress_options());
-  CGL_TRY_ASSIGN(const TrackingStatistics statistics,
-                 run_tracking(devices.pointers(), *seeds, data.geometry, run_options, *writer, &progress));
+  std::future<Result<Json>> inputs = std::async(std::launch::async | std::launch::deferred, [&] {
+    return input_facts(track_verb(), arguments, run.arrays, run.found);
+  });
+  Progress progress("tracking", run_options.select > 0 ? 0 : run.seeds->count(), "seeds", context.progress_options());
+  TrackedFile tracked;
+  CGL_TRY_ASSIGN(tracked.statistics, run_tracking(run.devices.pointers(), *run.seeds, run.prepared.data.geometry,
+                                                  run_options, *writer, &progress));
+  const TrackingStatistics& statistics = tracked.statistics;
   if (statistics.kept == 0 && arguments.given("sh") && !arguments.given("pmf-threshold-absolute") &&
-      plan.absolute_threshold > 0) {
+      run.plan.absolute_threshold > 0) {
     log_warning(
         "amplitudes below {} (--pmf-threshold-absolute, in units of CSD) count as zero: where {} is in other units, "
         "give a threshold in them, or 0",
-        plan.absolute_threshold, arguments.text("sh"));
+        run.plan.absolute_threshold, arguments.text("sh"));
   }
   // What is finished is written in full; another Ctrl-C asks anew.
   if (statistics.interrupted) clear_interrupt();
 
-  Json sidecar = {{"made_by", "cingulum track"}, {"rules", present_rules}};
-  sidecar["arguments"] = options_for_sidecar(verb, arguments);
-  CGL_TRY_ASSIGN(sidecar["inputs"], inputs.get());
-  if (!phantom_hash.empty()) sidecar["phantom"] = {{"preset", "brain"}, {"dwi_xxh3_128", phantom_hash}};
-  sidecar["model"] = data.prepared.facts;
-  sidecar["field"] = field_json(data.prepared.field);
-  sidecar["plan"] = plan_json(plan, options);
-  sidecar["end_reason_codes"] = end_reason_codes_json();
-  sidecar["result"] = result_json(statistics, run_options.select > 0);
+  CGL_TRY_ASSIGN(Json input_list, inputs.get());
+  Json& sidecar = tracked.sidecar;
+  sidecar = track_facts(run, std::move(input_list), statistics);
   output_sidecar->describe([&] {
     timing.track_seconds = seconds_since(track_begin);
     sidecar["run"] = run_json(statistics, arguments, context, timing, seconds_since(begin));
@@ -177,20 +246,10 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
     log_warning("--select {}: {} streamlines kept after {} seeds; raise --max-seeds or loosen the rules",
                 format_count(run_options.select), format_count(statistics.kept), format_count(statistics.seeds));
   }
-  if (context.common().json) {
-    sidecar["file"] = out.string();
-    context.print(json_text(sidecar));
-  } else {
-    print_result(statistics, out, timing, context);
-  }
-  if (statistics.interrupted) {
-    return fail(ErrorKind::interrupted, "stopped: {} holds the {} finished seeds of {}", out.string(),
-                format_count(statistics.seeds), format_count(seeds->count()));
-  }
-  return {};
+  tracked.prepare_seconds = timing.prepare_seconds;
+  tracked.track_seconds = timing.track_seconds;
+  return tracked;
 }
-
-}  // namespace
 
 Verb track_verb() {
   return {

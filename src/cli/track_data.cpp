@@ -97,20 +97,25 @@ Result<std::vector<float>> amplitude_stop_map(const FieldFile& file, std::span<c
 }
 
 Result<TrackingData> prepare_image(const FieldFile& file, const NamedGrid& grid, const ParsedArguments& arguments,
-                                   ThreadPool& pool) {
+                                   const GivenArrays& arrays, ThreadPool& pool) {
   const std::string name = file.request.path.string();
   const bool whole_sphere = arguments.flag("full-sphere") || file.full_basis;
-  CGL_TRY_ASSIGN(Sphere sphere, sphere_by_name_or_file(arguments.text("sphere"), whole_sphere));
+  CGL_TRY_ASSIGN(Sphere sphere, arrays.sphere ? Result<Sphere>(*arrays.sphere)
+                                              : sphere_by_name_or_file(arguments.text("sphere"), whole_sphere));
   if (file.full_basis) {
     log_info("{} has harmonics of all degrees up to {} ({}): sampled once on the {} directions of the whole sphere",
              name, file.degree, file.basis, sphere.size());
   }
   std::vector<std::uint8_t> mask;
-  if (arguments.given("mask")) {
+  if (arrays.mask) {
+    mask = *arrays.mask;
+  } else if (arguments.given("mask")) {
     CGL_TRY_ASSIGN(mask, read_mask_on(arguments.text("mask"), "the mask", grid));
   }
   std::vector<float> stop_map;
-  if (arguments.given("stop-map")) {
+  if (arrays.stop_map) {
+    stop_map = *arrays.stop_map;
+  } else if (arguments.given("stop-map")) {
     CGL_TRY_ASSIGN(stop_map, read_stop_map(arguments.text("stop-map"), grid));
   } else if (stops_by_amplitude(arguments)) {
     CGL_TRY_ASSIGN(stop_map, amplitude_stop_map(file, mask, sphere, arguments, pool));
@@ -122,11 +127,12 @@ Result<TrackingData> prepare_image(const FieldFile& file, const NamedGrid& grid,
   return make_file_tracking_data(file, std::move(mask), std::move(stop_map), std::move(sphere), pool);
 }
 
-Result<SeriesFieldRequest> series_request(const ParsedArguments& arguments, const SeriesPaths& paths,
-                                          const TrackingOptions& options, const TrackingPlan& plan) {
+Result<SeriesFieldRequest> series_request(const ParsedArguments& arguments, const GivenArrays& arrays,
+                                          const SeriesPaths& paths, const TrackingOptions& options,
+                                          const TrackingPlan& plan) {
   CGL_TRY_ASSIGN(const FieldModel model, choose_model(arguments, options.getter));
   SeriesFieldRequest request;
-  CGL_TRY_ASSIGN(request.sphere, tracking_sphere(arguments));
+  CGL_TRY_ASSIGN(request.sphere, tracking_sphere(arguments, arrays));
   CGL_TRY_ASSIGN(request.field, field_request(arguments, model, options, plan));
   request.series.b0_threshold = arguments.real("b0-threshold");
   CGL_TRY_ASSIGN(request.series.frame,
@@ -135,19 +141,53 @@ Result<SeriesFieldRequest> series_request(const ParsedArguments& arguments, cons
   return request;
 }
 
+// The field of a series that is an array; masks and maps beside it may be arrays or files.
+Result<TrackingData> take_series_field(const GivenArrays& arrays, const SeriesFieldFiles& files, const NamedGrid& grid,
+                                       SeriesFieldRequest request, const FitMachine& machine,
+                                       const ProgressOptions& progress) {
+  if (!files.response.empty() && request.field.model == FieldModel::csd) {
+    CGL_TRY_ASSIGN(request.field.response, read_response(files.response));
+  }
+  std::optional<std::vector<float>> stop_map = arrays.stop_map;
+  if (!stop_map && !files.stop_map.empty()) {
+    CGL_TRY_ASSIGN(stop_map, read_stop_map(files.stop_map, grid));
+  }
+  std::vector<std::uint8_t> mask = arrays.mask.value_or(std::vector<std::uint8_t>());
+  if (mask.empty() && !files.series.mask.empty()) {
+    CGL_TRY_ASSIGN(mask, read_mask_on(files.series.mask, "the mask", grid));
+  }
+  CGL_TRY_ASSIGN(SettledSeries series, series_of_arrays(*arrays.head, arrays.series, mask, request.series, machine));
+  return make_series_field(std::move(series), std::move(stop_map), request, machine, progress);
+}
+
 }  // namespace
 
-Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter, const fs::path& out,
-                                VerbContext& context) {
+Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArrays& arrays, Getter getter,
+                                const fs::path& out, VerbContext& context) {
   TrackSource source;
   if (arguments.given("sf") || arguments.given("sh") || arguments.given("peaks") || arguments.given("tensor")) {
     CGL_TRY_ASSIGN(const FieldFileRequest request, image_request(arguments, getter));
     CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-    CGL_TRY_ASSIGN(source.image, read_field_file(request, pool));
+    CGL_TRY_ASSIGN(source.image, arrays.image ? take_field_image(*arrays.image, request, arrays.image_facts)
+                                              : read_field_file(request, pool));
     source.geometry = source.image->image.geometry;
     source.name = fmt::format("the tracked image {}", request.path.string());
     source.oriented = source.image->oriented;
     return source;
+  }
+  if (arrays.head) {
+    source.series = SeriesPaths();
+    if (arguments.given("mask") && !arrays.mask) source.series->files.mask = arguments.text("mask");
+    if (arguments.given("seed-mask") && !arrays.seed_mask) source.series->seed_mask = arguments.text("seed-mask");
+    source.head = *arrays.head;
+    source.geometry = source.head.geometry;
+    source.name = "the series";
+    return source;
+  }
+  if (arrays.mask || arrays.stop_map) {
+    return fail_argument(arrays.mask ? "mask" : "stop_map",
+                         "{}: an array beside a series that is a file; give both as files or both as arrays",
+                         argument_name(arrays.mask ? "mask" : "stop_map"));
   }
   CGL_TRY_ASSIGN(source.series, series_paths(arguments, out, context));
   CGL_TRY_ASSIGN(source.head, read_series_head(source.series->files));
@@ -158,34 +198,38 @@ Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter,
   return source;
 }
 
-Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments,
+Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments, const GivenArrays& arrays,
                                       const TrackingOptions& options, const TrackingPlan& plan, const fs::path& out,
                                       const WantedDevices& wanted, VerbContext& context) {
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   PreparedSource prepared;
   if (source.image) {
-    CGL_TRY_ASSIGN(prepared.data, prepare_image(*source.image, source.grid(), arguments, *pool));
+    CGL_TRY_ASSIGN(prepared.data, prepare_image(*source.image, source.grid(), arguments, arrays, *pool));
     source.image.reset();
     return prepared;
   }
-  CGL_TRY_ASSIGN(const SeriesFieldRequest request, series_request(arguments, *source.series, options, plan));
+  CGL_TRY_ASSIGN(const SeriesFieldRequest request, series_request(arguments, arrays, *source.series, options, plan));
   SeriesFieldFiles files = {.series = source.series->files};
-  if (arguments.given("stop-map")) files.stop_map = arguments.text("stop-map");
+  if (arguments.given("stop-map") && !arrays.stop_map) files.stop_map = arguments.text("stop-map");
   if (arguments.given("response")) files.response = arguments.text("response");
-  const fs::path made_mask = beside_series(out, ".mask.nii.gz");
-  if (files.series.mask.empty()) CGL_TRY(check_output(made_mask, context.write_options()));
+  const fs::path made_mask = out.empty() ? fs::path() : beside_series(out, ".mask.nii.gz");
+  if (files.series.mask.empty() && !arrays.mask && !made_mask.empty())
+    CGL_TRY(check_output(made_mask, context.write_options()));
   const auto make = [&]() -> Result<TrackingData> {
     CGL_TRY_ASSIGN(const std::unique_ptr<FitDevice> device, fitting_device(wanted));
     prepared.fitted_on = device ? device->name() : "cpu";
-    return read_series_field(files, source.head, request, {*pool, device.get()}, context.progress_options());
+    const FitMachine machine = {*pool, device.get(), context.cancel()};
+    if (arrays.head)
+      return take_series_field(arrays, files, source.grid(), request, machine, context.progress_options());
+    return read_series_field(files, source.head, request, machine, context.progress_options());
   };
-  if (arguments.given("cache-dir")) {
+  if (arguments.given("cache-dir") && !arrays.head) {
     CGL_TRY_ASSIGN(prepared.data, kept_or_made(FitCache(arguments.text("cache-dir")), version_text(), files,
                                                source.geometry, request, make));
   } else {
     CGL_TRY_ASSIGN(prepared.data, make());
   }
-  if (prepared.data.mask_made) CGL_TRY(write_made_mask(prepared.data, made_mask, *pool, context));
+  if (prepared.data.mask_made && !made_mask.empty()) CGL_TRY(write_made_mask(prepared.data, made_mask, *pool, context));
   return prepared;
 }
 

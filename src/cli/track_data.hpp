@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "cli/given_arrays.hpp"
 #include "cli/track_devices.hpp"
 #include "cli/track_series.hpp"
 #include "cli/verb.hpp"
@@ -20,9 +21,9 @@ namespace cingulum {
 
 // What the arguments name, opened: a series or an image.
 struct TrackSource {
-  std::optional<SeriesPaths> series;
-  SeriesHead head;                 // of the series
-  std::optional<FieldFile> image;  // amplitudes, harmonics, peaks or tensors
+  std::optional<SeriesPaths> series;  // without a name where it is an array
+  SeriesHead head;                    // of the series
+  std::optional<FieldFile> image;     // amplitudes, harmonics, peaks or tensors
   ImageGeometry geometry;
   std::string name;  // for messages
   bool oriented = true;
@@ -31,19 +32,19 @@ struct TrackSource {
   [[nodiscard]] NamedGrid grid() const { return {geometry, name, oriented}; }
 };
 
-[[nodiscard]] Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter,
-                                              const std::filesystem::path& out, VerbContext& context);
+[[nodiscard]] Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArrays& arrays,
+                                              Getter getter, const std::filesystem::path& out, VerbContext& context);
 
 struct PreparedSource {
   TrackingData data;
   std::string fitted_on;  // a device, or empty where nothing was fitted
 };
 
-// Without a mask one is made and written beside `out`. Models are fitted where it is tracked, where that can be. The
-// image is given back once its field is made: both may be large.
+// Without a mask one is made and written beside `out`, where that is not empty. Models are fitted where it is tracked,
+// where that can be. The image is given back once its field is made: both may be large.
 [[nodiscard]] Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments,
-                                                    const TrackingOptions& options, const TrackingPlan& plan,
-                                                    const std::filesystem::path& out, const WantedDevices& wanted,
-                                                    VerbContext& context);
+                                                    const GivenArrays& arrays, const TrackingOptions& options,
+                                                    const TrackingPlan& plan, const std::filesystem::path& out,
+                                                    const WantedDevices& wanted, VerbContext& context);
 
 }  // namespace cingulum

@@ -148,7 +148,8 @@ Result<FieldRequest> field_request(const ParsedArguments& arguments, FieldModel 
   return request;
 }
 
-Result<Sphere> tracking_sphere(const ParsedArguments& arguments) {
+Result<Sphere> tracking_sphere(const ParsedArguments& arguments, const GivenArrays& arrays) {
+  if (arrays.sphere) return *arrays.sphere;
   return sphere_by_name_or_file(arguments.text("sphere"), arguments.flag("full-sphere"));
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/result.hpp"
+#include "cli/given_arrays.hpp"
 #include "cli/verb.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "tract/field/dwi_preparation.hpp"
@@ -33,7 +34,7 @@ namespace cingulum {
 // Whether amplitudes are interpolated between voxels instead of harmonics.
 [[nodiscard]] Result<bool> interpolates_amplitudes(const ParsedArguments& arguments);
 
-[[nodiscard]] Result<Sphere> tracking_sphere(const ParsedArguments& arguments);
+[[nodiscard]] Result<Sphere> tracking_sphere(const ParsedArguments& arguments, const GivenArrays& arrays);
 
 [[nodiscard]] double stop_threshold(const ParsedArguments& arguments);
 

@@ -37,7 +37,7 @@ Result<std::array<std::uint32_t, 3>> parse_grid(const std::string& text) {
 }  // namespace
 
 Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
-                                          const fs::path& seed_mask, const NamedGrid& grid) {
+                                          const fs::path& seed_mask, const NamedGrid& grid, const GivenArrays& arrays) {
   int ways = 0;
   for (const char* name : {"seeds-per-voxel", "seed-grid", "seed-file", "seed-ends"})
     ways += arguments.given(name) ? 1 : 0;
@@ -47,7 +47,9 @@ Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, cons
   }
   const SeedSpace space = arguments.text("seed-space") == "voxel" ? SeedSpace::voxel : SeedSpace::world;
   if (arguments.given("seed-file")) {
-    CGL_TRY_ASSIGN(auto positions, read_seed_positions(arguments.text("seed-file"), space, data.geometry));
+    CGL_TRY_ASSIGN(auto positions, arrays.seeds
+                                       ? take_seed_positions(*arrays.seeds, space, data.geometry)
+                                       : read_seed_positions(arguments.text("seed-file"), space, data.geometry));
     return listed_seeds(std::move(positions));
   }
   if (arguments.given("seed-ends")) {
@@ -55,7 +57,9 @@ Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, cons
     return listed_seeds(std::move(positions));
   }
   std::vector<std::uint8_t> mask;
-  if (!seed_mask.empty()) {
+  if (arrays.seed_mask) {
+    mask = *arrays.seed_mask;
+  } else if (!seed_mask.empty()) {
     CGL_TRY_ASSIGN(mask, read_mask_on(seed_mask, "the seed mask", grid));
   } else {
     const auto threshold = static_cast<float>(stop_threshold(arguments));
@@ -84,11 +88,12 @@ Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, cons
 }
 
 Result<std::optional<GivenDirections>> given_directions(const ParsedArguments& arguments, const Seeds& seeds,
-                                                        const ImageGeometry& geometry) {
+                                                        const ImageGeometry& geometry, const GivenArrays& arrays) {
   if (!arguments.given("directions")) return std::nullopt;
   const SeedSpace space = arguments.text("seed-space") == "voxel" ? SeedSpace::voxel : SeedSpace::world;
   GivenDirections given;
-  CGL_TRY_ASSIGN(given.directions, read_directions(arguments.text("directions"), space, geometry));
+  CGL_TRY_ASSIGN(given.directions, arrays.directions ? take_directions(*arrays.directions, space, geometry)
+                                                     : read_directions(arguments.text("directions"), space, geometry));
   if (given.directions.size() != seeds.count()) {
     return fail(ErrorKind::invalid_argument, "--directions {}: {} directions for {} seeds; one for each is needed",
                 arguments.text("directions"), given.directions.size(), seeds.count());

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/result.hpp"
+#include "cli/given_arrays.hpp"
 #include "cli/verb.hpp"
 #include "images/on_grid.hpp"
 #include "streamlines/regions.hpp"
@@ -18,11 +19,12 @@ namespace cingulum {
 
 // In `seed_mask`, brought onto `grid`, where it is not empty, else where the stopping map passes.
 [[nodiscard]] Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
-                                                        const std::filesystem::path& seed_mask, const NamedGrid& grid);
+                                                        const std::filesystem::path& seed_mask, const NamedGrid& grid,
+                                                        const GivenArrays& arrays);
 
 [[nodiscard]] Result<std::optional<GivenDirections>> given_directions(const ParsedArguments& arguments,
-                                                                      const Seeds& seeds,
-                                                                      const ImageGeometry& geometry);
+                                                                      const Seeds& seeds, const ImageGeometry& geometry,
+                                                                      const GivenArrays& arrays);
 
 [[nodiscard]] Result<RegionRules> read_rules(const ParsedArguments& arguments, const ImageGeometry& geometry);
 

@@ -84,16 +84,18 @@ Json options_for_sidecar(const Verb& verb, const ParsedArguments& arguments) {
   return result;
 }
 
-Result<Json> input_facts(const Verb& verb, const ParsedArguments& arguments, const std::vector<FoundInput>& found) {
+Result<Json> input_facts(const Verb& verb, const ParsedArguments& arguments, const GivenArrays& arrays,
+                         const std::vector<FoundInput>& found) {
   Json inputs = Json::array();
   for (const Argument& argument : all_arguments(verb)) {
     if (belongs_to_run(argument.name)) continue;
     for (const std::string& text : arguments.texts(argument.name)) {
-      if (!names_file(argument, text)) continue;
+      if (text == in_memory || !names_file(argument, text)) continue;
       CGL_TRY_ASSIGN(std::string hash, hash_of_file(text));
       inputs.push_back({{"option", argument.name}, {"path", text}, {"xxh3_128", std::move(hash)}});
     }
   }
+  for (const Json& input : arrays.inputs) inputs.push_back(input);
   for (const FoundInput& input : found) {
     CGL_TRY_ASSIGN(std::string hash, hash_of_file(input.path));
     inputs.push_back({{"option", input.option}, {"path", input.path.string()}, {"xxh3_128", std::move(hash)}});

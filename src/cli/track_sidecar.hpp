@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "cli/given_arrays.hpp"
 #include "cli/verb.hpp"
 
 namespace cingulum {
@@ -25,8 +26,9 @@ struct FoundInput {
   std::filesystem::path path;
 };
 
-// The files that the result depends on, by option: {"option", "path", "xxh3_128"} each.
+// The files and arrays that the result depends on, by option: {"option", "path", "xxh3_128"} each.
 [[nodiscard]] Result<nlohmann::ordered_json> input_facts(const Verb& verb, const ParsedArguments& arguments,
+                                                         const GivenArrays& arrays,
                                                          const std::vector<FoundInput>& found);
 
 // A repeated run without data must find the phantom that it had: `hash` is that of `dwi`.

@@ -126,6 +126,7 @@ ProgressOptions VerbContext::progress_options() const {
   ProgressOptions options;
   options.style = common_.quiet ? ProgressStyle::silent : common_.progress;
   options.stream = &log_.stream();
+  options.observer = observer_;
   return options;
 }
 
@@ -134,6 +135,7 @@ WriteOptions VerbContext::write_options() const {
   options.force = common_.force;
   // A malformed setting was refused before the verb ran.
   options.sync = !settings_.no_sync().value_or(false);
+  options.cancel = cancel_;
   return options;
 }
 

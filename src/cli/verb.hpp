@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/atomic_file.hpp"
+#include "base/cancel.hpp"
 #include "base/log.hpp"
 #include "base/progress.hpp"
 #include "base/result.hpp"
@@ -179,6 +180,14 @@ class VerbContext {
     output_(fmt::format(text, std::forward<Args>(args)...));
   }
 
+  // Who stops the run and who is told how far it is, where that is not the process: a caller in memory (Python). The
+  // observer outlives the context; null: progress is drawn.
+  void set_run(CancelToken cancel, ProgressObserver* observer) {
+    cancel_ = std::move(cancel);
+    observer_ = observer;
+  }
+  [[nodiscard]] const CancelToken& cancel() const noexcept { return cancel_; }
+
   // Progress progress("tracking", total, "seeds", context.progress_options());
   [[nodiscard]] ProgressOptions progress_options() const;
   // --force and CINGULUM_NO_SYNC.
@@ -193,6 +202,8 @@ class VerbContext {
   Output output_;
   std::size_t output_width_;
   Log& log_;
+  CancelToken cancel_ = {};
+  ProgressObserver* observer_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
 };
 

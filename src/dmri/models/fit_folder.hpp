@@ -1,6 +1,6 @@
-// The folder that a model fit leaves: one NIfTI image per map with its sidecar, text files, and fit.json, which is
-// written last, so that a folder without it is not a complete fit. Called by `cingulum fit`. It holds one volume of an
-// image at a time; values come as records per voxel of a mask.
+// What a model fit leaves (FitMaps), and the folder of `cingulum fit` (FitFolder): one NIfTI image per map with its
+// sidecar, text files, and fit.json, which is written last, so that a folder without it is not a complete fit. Called
+// by `cingulum fit` and Python. It holds one volume of an image at a time; values come as records per voxel of a mask.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,54 @@
 
 namespace cingulum {
 
-class FitFolder {
+// Where the maps of a fit go: a folder, or the memory of a caller.
+class FitMaps {
+ public:
+  FitMaps() = default;
+  FitMaps(const FitMaps&) = delete;
+  FitMaps& operator=(const FitMaps&) = delete;
+  FitMaps(FitMaps&&) = default;
+  FitMaps& operator=(FitMaps&&) = default;
+  virtual ~FitMaps() = default;
+
+  // `facts` is what is said of every map of the fit; `voxels` are the indices of the records, ascending.
+  virtual void describe(const ImageGeometry& geometry, std::vector<std::uint32_t> voxels,
+                        nlohmann::ordered_json facts) = 0;
+  // `columns` numbers per voxel of the mask, with `meaning` and what `more` has.
+  [[nodiscard]] virtual Status write_map(const std::string& name, std::span<const float> records, std::size_t columns,
+                                         std::string_view meaning, ThreadPool& pool,
+                                         const nlohmann::ordered_json& more = {}) = 0;
+  // The mask that was made, a byte per voxel of the image.
+  [[nodiscard]] virtual Status write_mask(std::span<const std::uint8_t> mask, const nlohmann::ordered_json& more,
+                                          ThreadPool& pool) = 0;
+  [[nodiscard]] virtual Status write_text(const std::string& name, std::string_view text, std::string_view meaning) = 0;
+  // For messages: where the map `name` will be.
+  [[nodiscard]] virtual std::string place_of(std::string_view name) const = 0;
+};
+
+class FitFolder final : public FitMaps {
  public:
   // Refuses a folder that holds a fit (fit.json) without options.force, what is not a folder, and one whose parent is
   // not there. The folder is made, and the old fit.json removed, with the first file.
   [[nodiscard]] static Result<FitFolder> create(std::filesystem::path folder, const WriteOptions& options);
 
-  // `facts` is what every sidecar of the fit says; `voxels` are the indices of the records, ascending.
-  void describe(const ImageGeometry& geometry, std::vector<std::uint32_t> voxels, nlohmann::ordered_json facts);
+  // `facts` is what every sidecar of the fit says.
+  void describe(const ImageGeometry& geometry, std::vector<std::uint32_t> voxels,
+                nlohmann::ordered_json facts) override;
 
   // NAME.nii.gz, float32: `columns` volumes, zero outside the mask, and its sidecar with `meaning` and what `more` has.
   // It gets its name in a thread of its own, since disks take long to say that they have a file and take several at
   // once; finish() waits for that and tells what failed.
   [[nodiscard]] Status write_map(const std::string& name, std::span<const float> records, std::size_t columns,
-                                 std::string_view meaning, ThreadPool& pool, const nlohmann::ordered_json& more = {});
+                                 std::string_view meaning, ThreadPool& pool,
+                                 const nlohmann::ordered_json& more = {}) override;
   // The mask itself: uint8.
   [[nodiscard]] Status write_mask(std::span<const std::uint8_t> mask, const nlohmann::ordered_json& more,
-                                  ThreadPool& pool);
-  [[nodiscard]] Status write_text(const std::string& name, std::string_view text, std::string_view meaning);
+                                  ThreadPool& pool) override;
+  [[nodiscard]] Status write_text(const std::string& name, std::string_view text, std::string_view meaning) override;
+  [[nodiscard]] std::string place_of(std::string_view name) const override {
+    return (folder_ / (std::string(name) + ".nii.gz")).string();
+  }
   // Then fit.json: the facts, the files, `results`, and `run`, which alone may differ between equal runs.
   [[nodiscard]] Status finish(const nlohmann::ordered_json& results, const nlohmann::ordered_json& run);
 

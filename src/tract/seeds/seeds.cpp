@@ -277,22 +277,26 @@ Result<std::unique_ptr<Seeds>> listed_seeds(std::vector<Vec3> positions_voxel) {
   return std::make_unique<ListedSeeds>(std::move(positions_voxel));
 }
 
-Result<std::vector<Vec3>> read_seed_positions(const std::filesystem::path& path, SeedSpace space,
+Result<std::vector<Vec3>> take_seed_positions(std::span<const Vec3d> rows, SeedSpace space,
                                               const ImageGeometry& geometry) {
-  CGL_TRY_ASSIGN(const std::vector<Vec3d> rows, read_rows(path));
   CGL_TRY_ASSIGN(const Affine world_to_voxel, geometry.voxel_to_world.inverse());
   std::vector<Vec3> positions;
   positions.reserve(rows.size());
   for (const Vec3d& row : rows) {
     const auto position = voxel_position(space == SeedSpace::world ? world_to_voxel.apply(row) : row);
     if (!position) {
-      return fail_file(path.string(), ErrorKind::invalid_argument,
-                       "reading {}: seed {} {} {} is farther than {} voxels from the image", path.string(), row.x,
-                       row.y, row.z, farthest_voxel);
+      return fail(ErrorKind::invalid_argument, "seed {} {} {} is farther than {} voxels from the image", row.x, row.y,
+                  row.z, farthest_voxel);
     }
     positions.push_back(*position);
   }
   return positions;
+}
+
+Result<std::vector<Vec3>> read_seed_positions(const std::filesystem::path& path, SeedSpace space,
+                                              const ImageGeometry& geometry) {
+  CGL_TRY_ASSIGN(const std::vector<Vec3d> rows, read_rows(path));
+  return add_file_context(take_seed_positions(rows, space, geometry), "reading", path.string());
 }
 
 Result<std::vector<Vec3>> seed_positions_of_ends(const std::filesystem::path& tractogram,
@@ -326,9 +330,7 @@ Result<std::vector<Vec3>> seed_positions_of_ends(const std::filesystem::path& tr
   return positions;
 }
 
-Result<std::vector<Vec3>> read_directions(const std::filesystem::path& path, SeedSpace space,
-                                          const ImageGeometry& geometry) {
-  CGL_TRY_ASSIGN(const std::vector<Vec3d> rows, read_rows(path));
+Result<std::vector<Vec3>> take_directions(std::span<const Vec3d> rows, SeedSpace space, const ImageGeometry& geometry) {
   // Unit vectors along i, j, k as columns: what turns image axes into world axes.
   Affine axes = geometry.voxel_to_world;
   const std::array<double, 3> edges = geometry.voxel_mm();
@@ -341,12 +343,17 @@ Result<std::vector<Vec3>> read_directions(const std::filesystem::path& path, See
   for (const Vec3d& row : rows) {
     const Vec3d unit = normalise(space == SeedSpace::world ? world_to_axes.rotate(row) : row);
     if (unit == Vec3d{0, 0, 0}) {
-      return fail_file(path.string(), ErrorKind::corrupt, "reading {}: direction {} {} {} has no length", path.string(),
-                       row.x, row.y, row.z);
+      return fail(ErrorKind::corrupt, "direction {} {} {} has no length", row.x, row.y, row.z);
     }
     directions.push_back(rounded(unit));
   }
   return directions;
+}
+
+Result<std::vector<Vec3>> read_directions(const std::filesystem::path& path, SeedSpace space,
+                                          const ImageGeometry& geometry) {
+  CGL_TRY_ASSIGN(const std::vector<Vec3d> rows, read_rows(path));
+  return add_file_context(take_directions(rows, space, geometry), "reading", path.string());
 }
 
 }  // namespace cingulum

@@ -49,11 +49,16 @@ enum class SeedSpace { voxel, world };
 // mapped into voxel space in float64 and rounded once.
 [[nodiscard]] Result<std::vector<numerics::Vec3>> read_seed_positions(const std::filesystem::path& path,
                                                                       SeedSpace space, const ImageGeometry& geometry);
+// The same of rows that are in memory.
+[[nodiscard]] Result<std::vector<numerics::Vec3>> take_seed_positions(std::span<const numerics::Vec3d> rows,
+                                                                      SeedSpace space, const ImageGeometry& geometry);
 // The first and the last point of every streamline, in this order; a streamline of one point gives one.
 [[nodiscard]] Result<std::vector<numerics::Vec3>> seed_positions_of_ends(const std::filesystem::path& tractogram,
                                                                          const ImageGeometry& geometry);
 // Initial directions, written like seeds: unit vectors in image axes; those of world space are turned.
 [[nodiscard]] Result<std::vector<numerics::Vec3>> read_directions(const std::filesystem::path& path, SeedSpace space,
                                                                   const ImageGeometry& geometry);
+[[nodiscard]] Result<std::vector<numerics::Vec3>> take_directions(std::span<const numerics::Vec3d> rows,
+                                                                  SeedSpace space, const ImageGeometry& geometry);
 
 }  // namespace cingulum

@@ -1,0 +1,105 @@
+#include <fmt/ranges.h>
+#include <nanobind/stl/string.h>
+
+#include "arrays.hpp"
+#include "formats/sidecar.hpp"
+#include "native_error.hpp"
+#include "verb_run.hpp"
+
+namespace cingulum::python {
+namespace {
+
+template <class T>
+T entry(const nb::dict& from, const char* name) {
+  return nb::cast<T>(from[name]);
+}
+
+template <class Array>
+void note_input(GivenArrays& arrays, const char* option, const Array& array) {
+  arrays.inputs.push_back(
+      {{"option", option}, {"path", in_memory}, {"xxh3_128", hash_hex(std::as_bytes(span_of(array)))}});
+}
+
+template <class Array>
+ImageGeometry geometry_of(const Array& array, const Affine& affine) {
+  ImageGeometry geometry;
+  for (std::size_t axis = 0; axis < 3; ++axis) geometry.size[axis] = static_cast<std::int64_t>(array.shape(axis));
+  geometry.voxel_to_world = affine;
+  return geometry;
+}
+
+SeriesHead head_of(const nb::dict& from, const ImageGeometry& geometry) {
+  SeriesHead head;
+  head.geometry = geometry;
+  const auto b_values = entry<nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(from, "bvals");
+  const auto vectors = rows_of(entry<DoubleRows>(from, "bvecs"));
+  GradientTable& table = head.table;
+  table.b_values.assign(b_values.data(), b_values.data() + b_values.size());
+  for (const numerics::Vec3d& vector : vectors) table.vectors.push_back(normalise(vector));
+  const auto frame = entry<std::string>(from, "bvec_frame");
+  table.frame = frame == "fsl" ? GradientFrame::fsl : frame == "world" ? GradientFrame::world : GradientFrame::voxel;
+  return head;
+}
+
+template <class T>
+void copy_map(const nb::dict& from, const char* name, const char* option, TakenArrays& taken,
+              std::optional<std::vector<T>>& to) {
+  if (!from.contains(name)) return;
+  const auto array = entry<nb::ndarray<const T, nb::f_contig, nb::device::cpu>>(from, name);
+  to.emplace(array.data(), array.data() + array.size());
+  taken.options.emplace_back(option);
+  note_input(taken.arrays, option, array);
+}
+
+void copy_rows(const nb::dict& from, const char* name, const char* option, TakenArrays& taken,
+               std::optional<std::vector<numerics::Vec3d>>& to) {
+  if (!from.contains(name)) return;
+  const auto array = entry<DoubleRows>(from, name);
+  to = rows_of(array);
+  taken.options.emplace_back(option);
+  note_input(taken.arrays, option, array);
+}
+
+}  // namespace
+
+TakenArrays take_arrays(const nb::dict& from) {
+  TakenArrays taken;
+  taken.kept = from;
+  GivenArrays& arrays = taken.arrays;
+  const Affine affine = from.contains("affine") ? affine_of(entry<DoubleAffine>(from, "affine")) : Affine();
+  if (from.contains("series")) {
+    const auto series = entry<FloatImage>(from, "series");
+    arrays.head = head_of(from, geometry_of(series, affine));
+    arrays.series = span_of(series);
+    taken.options.push_back(entry<std::string>(from, "series_option"));
+    note_input(arrays, taken.options.back().c_str(), series);
+  }
+  for (const char* name : {"sf", "sh", "peaks", "tensor"}) {
+    if (!from.contains(name)) continue;
+    const auto values = entry<FloatImage>(from, name);
+    Image image;
+    image.geometry = geometry_of(values, affine);
+    image.volumes = static_cast<std::int64_t>(values.shape(3));
+    image.values.assign(values.data(), values.data() + values.size());
+    arrays.image = std::move(image);
+    taken.options.emplace_back(name);
+    note_input(arrays, name, values);
+  }
+  if (from.contains("image_facts")) {
+    arrays.image_facts = value_or_throw(parse_json(entry<std::string>(from, "image_facts")));
+  }
+  copy_map(from, "mask", "mask", taken, arrays.mask);
+  copy_map(from, "seed_mask", "seed-mask", taken, arrays.seed_mask);
+  copy_map(from, "stop_map", "stop-map", taken, arrays.stop_map);
+  copy_rows(from, "seeds", "seed-file", taken, arrays.seeds);
+  copy_rows(from, "directions", "directions", taken, arrays.directions);
+  if (from.contains("sphere")) {
+    const auto vertices = entry<DoubleRows>(from, "sphere");
+    arrays.sphere = value_or_throw(make_sphere("given", rows_of(vertices), nb::cast<bool>(from["full_sphere"])));
+    taken.options.emplace_back("sphere");
+    note_input(arrays, "sphere", vertices);
+  }
+  return taken;
+}
+
+}  // namespace cingulum::python

@@ -1,0 +1,114 @@
+// Verbs in memory: the table of their options, the program as a whole, and a verb whose JSON result comes back as text.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "cli/command_line.hpp"
+#include "cli/help.hpp"
+#include "cli/process.hpp"
+#include "cli/verbs.hpp"
+#include "job.hpp"
+#include "native_error.hpp"
+#include "parts.hpp"
+
+namespace cingulum::python {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* type_name(ArgumentType type) {
+  switch (type) {
+    case ArgumentType::text: return "text";
+    case ArgumentType::file_in: return "file_in";
+    case ArgumentType::file_out: return "file_out";
+    case ArgumentType::integer: return "integer";
+    case ArgumentType::real: return "real";
+    case ArgumentType::length: return "length";
+    case ArgumentType::angle: return "angle";
+    case ArgumentType::bytes: return "bytes";
+    case ArgumentType::key: return "key";
+    case ArgumentType::choice: return "choice";
+    case ArgumentType::flag: return "flag";
+    case ArgumentType::device_list: break;
+  }
+  return "device_list";
+}
+
+Json argument_json(const Argument& argument) {
+  return {{"name", argument.name},
+          {"type", type_name(argument.type)},
+          {"help", argument.help},
+          {"metavar", argument.metavar},
+          {"unit", argument.unit},
+          {"default", argument.default_text},
+          {"default_note", argument.default_note},
+          {"choices", argument.choices},
+          {"minimum", argument.range.minimum ? Json(*argument.range.minimum) : Json()},
+          {"maximum", argument.range.maximum ? Json(*argument.range.maximum) : Json()},
+          {"above", argument.range.above},
+          {"positional", argument.positional},
+          {"required", argument.required},
+          {"repeatable", argument.repeatable}};
+}
+
+std::string verbs_json() {
+  Json table = Json::object();
+  for (const Verb& verb : all_verbs()) {
+    Json arguments = Json::array();
+    for (const Argument& argument : all_arguments(verb)) arguments.push_back(argument_json(argument));
+    table[verb.name] = {{"summary", verb.summary}, {"description", verb.description}, {"arguments", arguments}};
+  }
+  return json_text(table);
+}
+
+int run_console(const std::vector<std::string>& words) {
+  send_log_to_python(false);
+  int exit_code = 0;
+  {
+    const nb::gil_scoped_release without_gil;
+    exit_code = run_process(words);
+  }
+  send_log_to_python(true);
+  return exit_code;
+}
+
+// What the verb printed, and the failure it ended with, if any: kind, message, argument, file. A verb may do both
+// (`verify`).
+using Failure = std::tuple<std::string, std::string, std::string, std::string>;
+std::tuple<std::string, std::optional<Failure>> run_verb(const std::string& name, const std::vector<std::string>& words,
+                                                         const nb::object& progress) {
+  std::string output;
+  Status ended;
+  run_job(progress, Stopping::by_process, [&](JobContext& job) -> Status {
+    const std::vector<Verb> verbs = all_verbs();
+    CGL_TRY_ASSIGN(const Verb* verb, find_verb(verbs, name));
+    CGL_TRY_ASSIGN(const Settings settings, Settings::from_environment());
+    CGL_TRY(settings.check());
+    CGL_TRY_ASSIGN(const ParsedArguments arguments, parse_command_line(*verb, words));
+    CGL_TRY_ASSIGN(CommonValues common, common_values(*verb, arguments, settings));
+    VerbContext context(
+        verbs, settings, std::move(common), [&](std::string_view text) { output += text; }, 80, Log::standard());
+    context.set_run(job.cancel, job.observer);
+    ended = verb->run(arguments, context);
+    return {};
+  });
+  if (ended) return {std::move(output), std::nullopt};
+  const Error& error = ended.error();
+  return {std::move(output), Failure(error_kind_name(error.kind()), error.message(), std::string(error.argument()),
+                                     std::string(error.file()))};
+}
+
+}  // namespace
+
+void bind_program(nb::module_& module) {
+  module.def("verbs_json", verbs_json);
+  module.def("run_console", run_console, nb::arg("words"));
+  module.def("run_verb", run_verb, nb::arg("name"), nb::arg("words"), nb::arg("progress").none());
+}
+
+}  // namespace cingulum::python

@@ -1,0 +1,69 @@
+"""The other verbs as functions."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+
+import cingulum
+
+
+@pytest.fixture(scope="module")
+def tracks(tmp_path_factory, phantom):
+    path = tmp_path_factory.mktemp("verbs") / "tracks.trx"
+    cingulum.track(phantom / "dwi.nii.gz", mask=phantom / "mask.nii.gz", nseeds=500, device="cpu", out=path)
+    return path
+
+
+def without_times(value):
+    if isinstance(value, dict):
+        return {key: without_times(item) for key, item in value.items() if key not in {"run", "seconds"}}
+    return [without_times(item) for item in value] if isinstance(value, list) else value
+
+
+def test_score_is_that_of_the_program(tracks, phantom, run):
+    ours = cingulum.score(tracks, truth=phantom)
+    theirs = json.loads(run("score", tracks, "--truth", phantom, "--json"))
+    assert without_times(ours) == without_times(theirs)
+    assert 0 < ours["valid"] <= 1
+
+
+def test_info_verify_compare_convert(tmp_path, tracks, run):
+    assert without_times(cingulum.info(tracks)) == without_times(json.loads(run("info", tracks, "--json")))
+    assert cingulum.verify(tracks)
+    cingulum.convert(tracks, tmp_path / "a.tck")
+    same = cingulum.compare(tracks, tmp_path / "a.tck")
+    assert without_times(same) == without_times(json.loads(run("compare", tracks, tmp_path / "a.tck", "--json")))
+    damaged = bytearray(tracks.read_bytes())
+    damaged[len(damaged) // 2] ^= 255
+    (tmp_path / "damaged.trx").write_bytes(bytes(damaged))
+    with pytest.raises(cingulum.CorruptError) as caught:
+        cingulum.verify(tmp_path / "damaged.trx")
+    assert caught.value.result["damaged"] == 1
+
+
+def test_phantom_and_report(tmp_path, tracks, phantom):
+    cingulum.phantom(preset="arcs", voxel_size=4, directions=12, b_values="1000", out=tmp_path / "arcs")
+    assert (tmp_path / "arcs/phantom.json").exists() and (tmp_path / "arcs/dwi.nii.gz").exists()
+    cingulum.report(tracks, out=tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+
+
+def test_signatures_have_every_option():
+    from cingulum import _options
+
+    for name in ("phantom", "score", "report", "compare", "convert", "info", "verify"):
+        function = getattr(cingulum, name)
+        keywords = set(inspect.signature(function).parameters) - {"progress"}
+        assert keywords == set(_options.options_of(name)), name
+        assert function.__doc__ and "Parameters\n----------" in function.__doc__
+
+
+def test_spheres():
+    directions = cingulum.sphere()
+    assert directions.shape == (321, 3)
+    assert np.allclose(np.linalg.norm(directions, axis=1), 1)
+    assert cingulum.sphere("repulsion724", full=True).shape == (724, 3)
+    with pytest.raises(cingulum.CingulumError):
+        cingulum.sphere("no such sphere")
