@@ -2,9 +2,6 @@
 // names the file, the final name holds the old content or the complete new one, and no partial file stays.
 #include <gtest/gtest.h>
 
-#include <cctype>
-#include <system_error>
-
 #include "base/atomic_file.hpp"
 #include "support/faulty_file_layer.hpp"
 #include "support/temporary_folder.hpp"
@@ -118,9 +115,8 @@ TEST_P(AtomicFileFaults, an_error_at_any_call_is_reported_and_leaves_nothing_tor
       EXPECT_EQ(outcome.status.has_value(), !is_needed(outcome.call)) << static_cast<int>(outcome.call);
       if (outcome.status) return;
       // Every cause by its name, and it is that of the call which failed.
-      std::string cause = std::generic_category().message(error);
-      cause[0] = static_cast<char>(std::tolower(cause[0]));
-      EXPECT_NE(outcome.status.error().message().find(cause), std::string::npos) << outcome.status.error().message();
+      const std::string& message = outcome.status.error().message();
+      EXPECT_NE(message.find(cause_text(error)), std::string::npos) << message;
     });
   }
 }
