@@ -204,8 +204,12 @@ TEST(AtomicFile, patching_beyond_the_end_is_refused) {
   auto file = AtomicFile::create(folder / "a.bin");
   ASSERT_TRUE(file);
   ASSERT_TRUE(file->append("12345678"));
-  EXPECT_FALSE(file->write_at(5, bytes_of("1234")));
+  const Status refused = file->write_at(5, bytes_of("1234"));
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message().ends_with("a.bin: bytes 5 to 9 are beyond the 8 that were appended"))
+      << refused.error().message();
   EXPECT_FALSE(file->write_at(~std::uint64_t{0}, bytes_of("12")));
+  EXPECT_TRUE(file->write_at(8, {}));
   EXPECT_TRUE(file->write_at(4, bytes_of("abcd")));
   EXPECT_TRUE(file->commit());
   EXPECT_EQ(folder.content("a.bin"), "1234abcd");
@@ -219,6 +223,11 @@ TEST(AtomicFile, more_than_the_free_space_is_refused_before_a_file_is_made) {
   EXPECT_NE(file.error().message().find("4.0 EiB needed"), std::string::npos) << file.error().message();
   EXPECT_NE(file.error().message().find(" free in " + folder.path().native()), std::string::npos);
   for (const RecordedCall& call : layer.trace()) EXPECT_NE(call.call, FileCall::create);
+  // The same words where only the name is checked.
+  const Status checked = check_output(folder / "a.bin", {.expected_bytes = std::uint64_t{1} << 62U});
+  ASSERT_FALSE(checked);
+  EXPECT_TRUE(checked.error().message().starts_with("writing " + (folder / "a.bin").native() + ": "));
+  EXPECT_NE(checked.error().message().find(" free in " + folder.path().native()), std::string::npos);
 }
 
 TEST(AtomicFile, leftovers_of_dead_writers_of_the_same_name_are_removed_and_no_others) {

@@ -2,6 +2,8 @@
 // names the file, the final name holds the old content or the complete new one, and no partial file stays.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/atomic_file.hpp"
 #include "support/faulty_file_layer.hpp"
 #include "support/temporary_folder.hpp"
@@ -113,6 +115,10 @@ TEST_P(AtomicFileFaults, an_error_at_any_call_is_reported_and_leaves_nothing_tor
   for (const int error : {EIO, ENOSPC, EDQUOT, EROFS}) {
     for_every_call({.error = error}, [&](const Outcome& outcome) {
       EXPECT_EQ(outcome.status.has_value(), !is_needed(outcome.call)) << static_cast<int>(outcome.call);
+      if (outcome.status) return;
+      // Every cause by its name, and it is that of the call which failed.
+      const std::string& message = outcome.status.error().message();
+      EXPECT_NE(message.find(cause_text(error)), std::string::npos) << message;
     });
   }
 }
@@ -143,6 +149,27 @@ INSTANTIATE_TEST_SUITE_P(All, AtomicFileFaults,
                                          Scenario{true, false}, Scenario{false, true, false},
                                          Scenario{false, true, false, false}));
 
+void expect_all_calls_refused(AtomicFile& file, std::string_view reason) {
+  const std::array<std::uint64_t, 2> offsets = {0, 4};
+  const auto make = [](std::size_t, std::span<std::byte>) { ADD_FAILURE() << "a part was made"; };
+  for (const Status& status :
+       {file.append("x"), file.append_parts(offsets, make), file.write_at(0, {}), file.commit()}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().kind(), ErrorKind::invalid_state);
+    EXPECT_TRUE(status.error().message().ends_with(reason)) << status.error().message();
+  }
+}
+
+TEST(AtomicFileAfterCommit, every_further_call_fails_and_the_file_stays) {
+  const TemporaryFolder folder;
+  auto file = AtomicFile::create(folder / "a.txt", {.sync = false});
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->append("all"));
+  ASSERT_TRUE(file->commit());
+  expect_all_calls_refused(*file, "the file is complete already");
+  EXPECT_EQ(folder.content("a.txt"), "all");
+}
+
 TEST(AtomicFileAfterAFailure, every_further_call_fails_and_the_first_cause_is_not_repeated) {
   const TemporaryFolder folder;
   FaultyFileLayer counting;
@@ -155,10 +182,7 @@ TEST(AtomicFileAfterAFailure, every_further_call_fails_and_the_first_cause_is_no
   ASSERT_TRUE(file);
   ASSERT_FALSE(file->append("0123456789"));
   EXPECT_EQ(folder.content("second"), "(absent)");
-  for (const Status& status : {file->append("x"), file->write_at(0, {}), file->commit()}) {
-    ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().kind(), ErrorKind::invalid_state);
-  }
+  expect_all_calls_refused(*file, "it was given up after an earlier failure");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"first"});
 }
 

@@ -249,6 +249,8 @@ TEST_P(FailingWriter, a_failure_at_any_call_leaves_nothing_and_an_interruption_o
         EXPECT_TRUE(status.error().message().starts_with("writing " + (folder / "out").native()))
             << status.error().message();
         EXPECT_TRUE(fault.error != EINTR && !fault.short_write) << "call " << call << ": " << status.error().message();
+        EXPECT_NE(status.error().message().find(cause_text(fault.error)), std::string::npos)
+            << "call " << call << ": " << status.error().message();
       }
       if (!layer.fault_was_met()) {
         EXPECT_TRUE(status);
@@ -296,6 +298,9 @@ TEST_P(FailingWriter, a_failure_leaves_the_old_file_as_it_was) {
     // Where only the last sync of the folder failed, the new content is there, and the message says so.
     const bool replaced = !status && status.error().message().find("is complete, but syncing") != std::string::npos;
     EXPECT_EQ(folder.content(marked) == "the old content", !status && !replaced) << testing::message_of(status);
+    if (!status) {
+      EXPECT_NE(status.error().message().find(cause_text(ENOSPC)), std::string::npos) << status.error().message();
+    }
     if (!layer.fault_was_met()) {
       EXPECT_TRUE(status);
       return;

@@ -391,6 +391,22 @@ CGL_LANES_TEST(operations_on_single_lanes_equal_the_scalar_ones) {
   }
 }
 
+template <class Lanes>
+void expect_any_finds_each_single_lane_and_nothing_else() {
+  const auto mask_of = [](std::uint64_t bits) {
+    float numbers[32] = {};
+    for (std::uint32_t l = 0; l < Lanes::width; ++l) numbers[l] = (bits >> l & 1u) != 0u ? 1.0f : -1.0f;
+    return Lanes::greater(Lanes::load(numbers), Lanes::broadcast(0.0f));
+  };
+  EXPECT_FALSE(Lanes::any(mask_of(0u)));
+  for (std::uint32_t l = 0; l < Lanes::width; ++l) EXPECT_TRUE(Lanes::any(mask_of(std::uint64_t{1} << l))) << l;
+}
+
+CGL_LANES_TEST(any_finds_each_single_lane_and_nothing_else) {
+  expect_any_finds_each_single_lane_and_nothing_else<TestedLanes>();
+  expect_any_finds_each_single_lane_and_nothing_else<TestedLanes::Narrow>();
+}
+
 CGL_LANES_TEST(adding_from_below_keeps_the_bits_of_lanes_without_a_lane_below) {
   using Lanes = TestedLanes;
   const Slots slots = rough_slots(32, 5, 0.0);

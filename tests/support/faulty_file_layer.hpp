@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <limits>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/file_layer.hpp"
@@ -55,6 +57,13 @@ struct FileFault {
   bool short_write = false;  // a write at that call writes half of its bytes, without an error
   bool lasting = false;      // every later creation, write and sync fails too, as on a disk that stays full
 };
+
+// What a message says of an error of the system: the first word is lower case, as the whole message is.
+inline std::string cause_text(int error) {
+  std::string text = std::generic_category().message(error);
+  text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
 
 class FaultyFileLayer final : public FileLayer {
  public:

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
@@ -121,6 +122,33 @@ class Operands(unittest.TestCase):
             self.assertEqual([line for line, _ in swapped if line != 4], [11, 11])
             self.assertNotIn("b and c exchanged", [change for line, change in swapped if line == 4])
             self.assertNotIn("a and b exchanged", [change for line, change in swapped if line == 12])
+
+
+class Judging(unittest.TestCase):
+    """One test whose runs end as told, with the mutant and without it in turn."""
+
+    def verdict(self, *outcomes):
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        from mutation import run_tests
+        test = run_tests.Test("only", ["program"], ".", {}, [], [], 600)
+        table = run_tests.Table(os.devnull)
+        table.rows = {"only": {"outcome": "passed", "seconds": 1.0, "reached": [7]}}
+        left = list(outcomes)
+        with mock.patch.object(run_tests, "run_once", lambda *_: (left.pop(0), 1.0)):
+            result = run_tests.judge({"number": 7, "file": "src/base/a.cpp"}, {"only": test}, table, 60, 60, ".")
+        self.assertEqual(left, [])
+        return result["status"], result.get("doubtful", [])
+
+    def test_a_failure_counts_where_the_test_passes_without_the_mutant(self):
+        self.assertEqual(self.verdict("failed", "passed"), ("killed", []))
+        self.assertEqual(self.verdict("failed", "failed"), ("survived", ["only"]))
+        self.assertEqual(self.verdict("passed"), ("survived", []))
+
+    def test_a_run_out_of_time_counts_when_it_comes_twice(self):
+        self.assertEqual(self.verdict("timeout", "passed", "timeout"), ("killed", []))
+        self.assertEqual(self.verdict("timeout", "passed", "failed"), ("killed", []))
+        self.assertEqual(self.verdict("timeout", "passed", "passed"), ("survived", ["only"]))
+        self.assertEqual(self.verdict("timeout", "timeout"), ("survived", ["only"]))
 
 
 class Mutants(unittest.TestCase):

@@ -251,8 +251,16 @@ def choose(mutant_file, covering, tests, rows, cap, script_cap):
     return chosen, left_out
 
 
+def is_held_up_again(test, seconds, mutant, scratch):
+    """Whether a test that ran out of time with a mutant on does so, or fails, once more. Other work on the machine may have
+    held it up the first time; `seconds` is what it takes without the mutant just now."""
+    limit = 5 * max(seconds, 1) + 5
+    return run_once(test, limit, scratch, {"CINGULUM_TEST_MUTANT": str(mutant["number"])})[0] in ("failed", "timeout")
+
+
 def judge(mutant, tests, table, cap, script_cap, scratch):
-    """One mutant against its tests, until one fails. A failure counts when the same test passes without the mutant."""
+    """One mutant against its tests, until one fails. A failure counts when the same test passes without the mutant, a run
+    out of time when it comes twice."""
     covering = table.covering(mutant["number"])
     chosen, left_out = choose(mutant["file"], covering, tests, table.rows, cap, script_cap)
     result = {"covering": len(covering), "left_out": left_out, "ran": 0, "by": "", "seconds": 0.0}
@@ -265,7 +273,8 @@ def judge(mutant, tests, table, cap, script_cap, scratch):
         outcome, _ = run_once(test, limit, scratch, {"CINGULUM_TEST_MUTANT": str(mutant["number"])})
         result["ran"] += 1
         if outcome in ("failed", "timeout"):
-            if run_once(test, limit, scratch, {})[0] != "passed":
+            without, seconds = run_once(test, limit, scratch, {})
+            if without != "passed" or outcome == "timeout" and not is_held_up_again(test, seconds, mutant, scratch):
                 doubtful.append(test.name)
                 continue
             return {**result, "status": "killed", "by": test.name, "how": outcome, "tests": [],

@@ -220,6 +220,52 @@ TEST(Csd, a_team_of_lanes_has_the_bits_of_the_scalar_kernel) {
   }
 }
 
+// From a set of directions to the next by each of the three ways. The staged directions take the place of the factor,
+// which a fit leaves full of numbers.
+TEST(Csd, the_gram_matrix_of_a_team_is_the_scalar_one_with_zeros_behind_the_coefficients) {
+  for (const int degree : {0, 2, 4, 6, 8, 10, 12}) {
+    SCOPED_TRACE("degree " + std::to_string(degree));
+    Deconvolution setup;
+    setup.options.degree = degree;
+    ASSERT_OK_AND_ASSIGN(const CsdModel model, setup.model());
+    const CsdView view = model.view();
+    const std::vector<double> gram = in_panels(view, view.gram), gram_all = in_panels(view, view.gram_all);
+    const CsdTeamView tables = {view, gram.data(), gram_all.data()};
+    std::vector<double> own_gram(gram.size());
+    std::vector<NumberPair> shared(team_bytes(view) / sizeof(NumberPair));
+    const CsdTeamMemory memory = team_memory(view, shared.data(), own_gram.data());
+    std::vector<double> expected(static_cast<std::size_t>(padded_row_offset(view.stride)));
+    std::vector<std::uint64_t> before, small(static_cast<std::size_t>(view.direction_stride) / 64);
+    std::mt19937 random(static_cast<unsigned>(degree) + 70);
+    // Few directions, fewer changes, nearly all directions, one change.
+    for (const double share : {0.2, 0.25, 0.95, 0.949}) {
+      int chosen = 0;
+      std::mt19937 same(5);
+      for (int d = 0; d < view.directions; ++d) {
+        const std::uint64_t bit = std::uint64_t{1} << (d % 64);
+        std::uint64_t& word = small[static_cast<std::size_t>(d) / 64];
+        word = std::uniform_real_distribution<double>()(same) < share ? word | bit : word & ~bit;
+        chosen += (word & bit) != 0 ? 1 : 0;
+      }
+      csd_change_gram(view, small.data(), before.empty() ? nullptr : before.data(), expected.data());
+      std::memcpy(memory.small, small.data(), small.size() * sizeof(std::uint64_t));
+      if (!before.empty()) std::memcpy(memory.before, before.data(), before.size() * sizeof(std::uint64_t));
+      for (int i = 0; i < panel_numbers(view.stride); ++i)
+        memory.factor[i] = 1e6 + std::uniform_real_distribution<double>()(random);
+      team_change_gram(SerialTeam{}, tables, before.empty(), chosen, memory);
+      for (int row = 0; row < view.stride; ++row) {
+        for (int column = 0; column <= row; ++column) {
+          const double truth =
+              row < view.count ? expected[static_cast<std::size_t>(padded_row_offset(row) + column)] : 0.0;
+          ASSERT_EQ(memory.gram[panel_column(view.stride, column) + row], truth) << row << ", " << column;
+          ASSERT_EQ(memory.factor[panel_column(view.stride, column) + row], truth) << row << ", " << column;
+        }
+      }
+      before = small;
+    }
+  }
+}
+
 TEST(Csd, a_voxel_is_fitted_alike_among_any_neighbours) {
   const Deconvolution setup;
   ASSERT_OK_AND_ASSIGN(const CsdModel model, setup.model());

@@ -290,31 +290,6 @@ TEST(PhantomBundle, the_brain_has_the_bundles_and_tissues_of_the_table) {
   EXPECT_TRUE(model.regions == regions);
 }
 
-TEST(PhantomBundle, arcs_are_a_quarter_circle_and_two_half_circles) {
-  ASSERT_OK_AND_ASSIGN(const PhantomModel model, phantom_preset("arcs", {}));
-  struct Row {
-    const char* name;
-    double length_mm;
-    Vec3d start, middle, end;
-  };
-  const double diagonal = 30 * std::numbers::sqrt2 / 2;
-  const Row rows[] = {{"arc30", 15 * pi, {8, -22, -14}, {diagonal - 22, diagonal - 22, -14}, {-22, 8, -14}},
-                      {"arc15", 15 * pi, {-8, -21, 14}, {7, -6, 14}, {-8, 9, 14}},
-                      {"arc8", 8 * pi, {22, 12, -10}, {30, 12, -2}, {22, 12, 6}}};
-  ASSERT_EQ(model.bundles.size(), 3U);
-  for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(model.bundles[i].name, rows[i].name);
-    ASSERT_OK_AND_ASSIGN(const Bundle bundle, Bundle::create(model.bundles[i]));
-    EXPECT_NEAR(bundle.length(), rows[i].length_mm, 1e-6) << rows[i].name;
-    const auto distance = [&](double share, Vec3d expected) {
-      return numerics::length(bundle.fibre_point(share * bundle.length(), {0, 0}) - expected);
-    };
-    EXPECT_LT(distance(0, rows[i].start), 1e-6) << rows[i].name;
-    EXPECT_LT(distance(0.5, rows[i].middle), 1e-6) << rows[i].name;
-    EXPECT_LT(distance(1, rows[i].end), 1e-6) << rows[i].name;
-  }
-}
-
 TEST(PhantomBundle, presets_without_tissues_of_their_own_get_a_box_of_grey_matter) {
   ASSERT_OK_AND_ASSIGN(const PhantomModel model, phantom_preset("straight", {}));
   const Vec3d half = model.extent_mm * 0.5;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numbers>
 #include <span>
+#include <utility>
 
 #include "base/result.hpp"
 #include "numerics/elementary64.hpp"
@@ -107,12 +108,12 @@ PhantomModel commissural() {
                                      arc_piece({0, 0, low}, x_axis, z_axis, bend_mm, radians(180), radians(180)),
                                      line_piece({bend_mm, 0, low}, {bend_mm, 0, 24})},
                                     5));
-  for (const int side : {-1, 1}) {
-    const std::string name = side < 0 ? "left" : "right";
-    // Where the commissure runs at 45 degrees.
-    const Vec3d meet{side * bend_mm * root_half, 0, low - bend_mm * root_half};
-    model.bundles.push_back(even_tube("corticospinal_" + name, {line_piece({meet.x, 0, -26}, {meet.x, 0, 26})}, 4));
-    model.bundles.push_back(even_tube("slf_" + name, {line_piece({meet.x, -32, meet.z}, {meet.x, 32, meet.z})}, 4));
+  // Where the commissure runs at 45 degrees.
+  const double aside = bend_mm * root_half;
+  const double height = low - aside;
+  for (const auto& [side, x] : {std::pair("left", -aside), std::pair("right", aside)}) {
+    model.bundles.push_back(even_tube(fmt::format("corticospinal_{}", side), {line_piece({x, 0, -26}, {x, 0, 26})}, 4));
+    model.bundles.push_back(even_tube(fmt::format("slf_{}", side), {line_piece({x, -32, height}, {x, 32, height})}, 4));
   }
   return model;
 }

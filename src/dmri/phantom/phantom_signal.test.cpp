@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <numeric>
 #include <random>
@@ -287,17 +288,38 @@ TEST(PhantomScheme, directions_keep_their_distance) {
   }
 }
 
+// Twelve charges repel each other into the corners of an icosahedron, whose axes meet at 63.4 degrees.
+TEST(PhantomScheme, six_directions_are_the_axes_of_an_icosahedron) {
+  const auto directions = spread_directions(6);
+  for (std::size_t i = 0; i < directions.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j)
+      EXPECT_NEAR(std::abs(dot(directions[i], directions[j])), 1 / std::sqrt(5.0), 1e-3);
+  }
+}
+
+// Series of today are compared with those of yesterday: numbers as they are.
+TEST(PhantomScheme, directions_stay_the_same) {
+  const auto directions = spread_directions(64);
+  const std::pair<std::size_t, Vec3d> known[] = {{0, {0.165915474, -0.015938185, 0.986011171}},
+                                                 {32, {0.039478396, 0.896678804, 0.440917882}},
+                                                 {63, {0.951589093, 0.307300852, 0.006662248}}};
+  for (const auto& [i, direction] : known) EXPECT_LT(length(directions[i] - direction), 2e-9) << i;
+}
+
 TEST(PhantomScheme, schemes_have_the_volumes_that_they_promise) {
+  // How many volumes each b-value has.
   const auto shape = [](std::string_view name) {
     const auto scheme = named_scheme(name);
     EXPECT_TRUE(scheme);
-    const auto b0 = std::count(scheme->b_values.begin(), scheme->b_values.end(), 0.0);
-    return std::pair{scheme->volumes() - static_cast<std::size_t>(b0), static_cast<std::size_t>(b0)};
+    std::map<double, int> volumes;
+    for (const double b : scheme->b_values) ++volumes[b];
+    return volumes;
   };
-  EXPECT_EQ(shape("dirs64-b1000"), std::pair(std::size_t{64}, std::size_t{7}));
-  EXPECT_EQ(shape("dirs60-b2000"), std::pair(std::size_t{60}, std::size_t{6}));
-  EXPECT_EQ(shape("shells3-64"), std::pair(std::size_t{192}, std::size_t{20}));
-  EXPECT_EQ(shape("dirs150-b2000"), std::pair(std::size_t{150}, std::size_t{10}));
+  using Volumes = std::map<double, int>;
+  EXPECT_EQ(shape("dirs64-b1000"), (Volumes{{0, 7}, {1000, 64}}));
+  EXPECT_EQ(shape("dirs60-b2000"), (Volumes{{0, 6}, {2000, 60}}));
+  EXPECT_EQ(shape("shells3-64"), (Volumes{{0, 20}, {1000, 64}, {2000, 64}, {3000, 64}}));
+  EXPECT_EQ(shape("dirs150-b2000"), (Volumes{{0, 10}, {2000, 150}}));
   EXPECT_TRUE(testing::fails_with(named_scheme("x"), ErrorKind::invalid_argument, "no scheme 'x'"));
   EXPECT_TRUE(testing::fails_with(shell_scheme(5, {1000}), ErrorKind::invalid_argument, "5 directions"));
 }
@@ -319,32 +341,33 @@ TEST(PhantomScheme, directions_shells_and_b0_volumes_are_accepted_up_to_their_li
 }
 
 TEST(PhantomScheme, b0_volumes_come_first_or_before_every_tenth_and_shells_are_turned_about_the_diagonal) {
-  ASSERT_OK_AND_ASSIGN(const PhantomScheme first, shell_scheme(12, {1000, 2000}, 3));
-  ASSERT_OK_AND_ASSIGN(const PhantomScheme spread, shell_scheme(12, {1000, 2000}));
-  ASSERT_EQ(first.volumes(), 27U);
-  ASSERT_EQ(spread.volumes(), 27U);
+  ASSERT_OK_AND_ASSIGN(const PhantomScheme first, shell_scheme(12, {1000, 2000, 3000}, 3));
+  ASSERT_OK_AND_ASSIGN(const PhantomScheme spread, shell_scheme(12, {1000, 2000, 3000}));
+  ASSERT_EQ(first.volumes(), 39U);
+  ASSERT_EQ(spread.volumes(), 40U);
   const auto directions = spread_directions(12);
   const Vec3d diagonal = numerics::normalise(Vec3d{1, 1, 1});
   std::size_t weighted = 0;
-  for (std::size_t i = 0; i < 27; ++i) {
-    EXPECT_EQ(first.b_values[i] == 0, i < 3) << i;
+  for (std::size_t i = 0; i < first.volumes(); ++i) EXPECT_EQ(first.b_values[i] == 0, i < 3) << i;
+  for (std::size_t i = 0; i < spread.volumes(); ++i) {
     EXPECT_EQ(spread.b_values[i] == 0, i % 11 == 0) << i;
     if (spread.b_values[i] == 0) {
       EXPECT_EQ(length(spread.directions[i]), 0) << i;
       continue;
     }
-    EXPECT_EQ(spread.b_values[i], weighted < 12 ? 1000 : 2000) << i;
+    const double shell = std::floor(static_cast<double>(weighted) / 12);
+    EXPECT_EQ(spread.b_values[i], 1000 * (shell + 1)) << i;
     EXPECT_EQ(first.b_values[3 + weighted], spread.b_values[i]) << i;
     const Vec3d direction = spread.directions[i], before = directions[weighted % 12];
     EXPECT_EQ(length(first.directions[3 + weighted] - direction), 0) << i;
     if (weighted < 12) {
       EXPECT_EQ(length(direction - before), 0) << i;
     } else {
-      // The same height over the plane, and an angle of 0.7 within it.
+      // The same height over the plane, and an angle of 0.7 within it, for every shell more.
       EXPECT_NEAR(dot(direction, diagonal), dot(before, diagonal), 1e-14);
       const Vec3d a = before - diagonal * dot(before, diagonal), b = direction - diagonal * dot(before, diagonal);
-      EXPECT_NEAR(dot(a, b), dot(a, a) * std::cos(0.7), 1e-14);
-      EXPECT_NEAR(dot(cross(a, b), diagonal), dot(a, a) * std::sin(0.7), 1e-14);
+      EXPECT_NEAR(dot(a, b), dot(a, a) * std::cos(0.7 * shell), 1e-14);
+      EXPECT_NEAR(dot(cross(a, b), diagonal), dot(a, a) * std::sin(0.7 * shell), 1e-14);
     }
     ++weighted;
   }

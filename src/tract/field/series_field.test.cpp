@@ -135,21 +135,27 @@ TEST(series_field, arrays_and_files_give_the_same_field_of_every_model) {
   }
 }
 
-// The words of the lines "JOB: PART: 0.123 s" that are shown with --verbose.
-struct KeptParts final : LogSink {
-  KeptParts() {
+// What is said while it lives, also what only --verbose shows.
+struct KeptLog final : LogSink {
+  using Lines = std::vector<std::pair<LogLevel, std::string>>;
+  KeptLog() {
     Log::standard().set_sink(this);
     Log::standard().set_level(LogLevel::debug);
   }
-  ~KeptParts() override {
+  ~KeptLog() override {
     Log::standard().set_level(LogLevel::info);
     Log::standard().set_sink(nullptr);
   }
+  // Lines "JOB: PART: 0.123 s" are of parts, without their times.
   void write(LogLevel level, std::string_view text) override {
-    const std::size_t colon = text.rfind(": ");
-    if (level == LogLevel::debug && text.ends_with(" s")) parts.emplace_back(text.substr(0, colon));
+    if (level == LogLevel::debug && text.ends_with(" s")) {
+      parts.emplace_back(text.substr(0, text.rfind(": ")));
+    } else {
+      lines.emplace_back(level, text);
+    }
   }
   std::vector<std::string> parts;
+  Lines lines;
 };
 
 TEST(series_field, every_part_says_what_it_took) {
@@ -161,7 +167,7 @@ TEST(series_field, every_part_says_what_it_took) {
   const auto head = read_series_head(files.series);
   ASSERT_TRUE(head) << head.error().message();
   const auto parts_of = [&](FieldModel model, bool bootstrap) {
-    const KeptParts kept;
+    const KeptLog kept;
     EXPECT_TRUE(read_series_field(files, *head, request_for(model, bootstrap), **pool, silent));
     return kept.parts;
   };
@@ -173,6 +179,50 @@ TEST(series_field, every_part_says_what_it_took) {
   EXPECT_EQ(parts_of(FieldModel::csa, false), (Parts{"series: mask", "series: reading", "series: gradient check",
                                                      "model: volumes, response and voxels in reach", "model: fit",
                                                      "model: field", "preparing: model and field"}));
+}
+
+TEST(series_field, what_is_known_of_a_series_is_said_as_loudly_as_it_matters) {
+  const Arrays arrays = make_arrays();
+  const auto pool = ThreadPool::create(2);
+  const SeriesFieldRequest request = request_for(FieldModel::opdt, true);
+  const auto said_of = [&](const std::function<void(SettledSeries&)>& change) {
+    auto series = series_of_arrays(arrays.head, arrays.values, arrays.mask, request.series, **pool);
+    EXPECT_TRUE(series);
+    series->frame.warning.clear();
+    series->frame.not_checked.clear();
+    series->frame.check = GradientCheck{};
+    series->frame.check->verdict = GradientVerdict::agrees;
+    series->frame.check->message = "the check's words";
+    change(*series);
+    const KeptLog kept;
+    const auto made = make_series_field(std::move(*series), arrays.stop_map, request, **pool, silent);
+    EXPECT_TRUE(made);
+    // A warning stays with the result.
+    std::vector<std::string> warnings;
+    for (const auto& [level, text] : kept.lines) {
+      if (level == LogLevel::warning) warnings.push_back(text);
+    }
+    EXPECT_EQ(made ? made->prepared.warnings : std::vector<std::string>(), warnings);
+    return kept.lines;
+  };
+  using Lines = KeptLog::Lines;
+  EXPECT_EQ(said_of([](SettledSeries&) {}), Lines{});
+  EXPECT_EQ(said_of([](SettledSeries& series) {
+              series.frame.check.reset();
+              series.frame.not_checked = "four directions";
+            }),
+            (Lines{{LogLevel::debug, "no gradient check: four directions"}}));
+  EXPECT_EQ(said_of([](SettledSeries& series) { series.frame.check->verdict = GradientVerdict::undecided; }),
+            (Lines{{LogLevel::debug, "the check's words"}}));
+  EXPECT_EQ(said_of([](SettledSeries& series) { series.frame.check->verdict = GradientVerdict::another_is_better; }),
+            (Lines{{LogLevel::info, "the check's words"}}));
+  EXPECT_EQ(said_of([](SettledSeries& series) {
+              series.frame.check->verdict = GradientVerdict::another_is_better;
+              series.frame.warning = "another frame is better";
+            }),
+            (Lines{{LogLevel::warning, "another frame is better"}}));
+  EXPECT_EQ(said_of([](SettledSeries& series) { series.dwi.signals.replaced = 1; }),
+            (Lines{{LogLevel::warning, "1 values of the series are not finite and count as 0"}}));
 }
 
 // Every voxel of the mask is one fibre: 448 of them, and 27 in a box of one voxel to each side.

@@ -101,9 +101,11 @@ class HostKernels final : public PagedKernels {
     }
   }
   [[nodiscard]] Status compact(Queue&, const kernel::PagedWork& work) override {
-    if (work.output.count > 0) {
-      points_before_last() = std::max(points_before_last().load(), work.output.offset[work.output.count - 1]);
+    if (work.output.count == 0) {
+      ADD_FAILURE() << "a part without streamlines: a launch of no blocks, which CUDA refuses";
+      return {};
     }
+    points_before_last() = std::max(points_before_last().load(), work.output.offset[work.output.count - 1]);
     // Lanes in an order of their own: they must not depend on each other.
     for (std::uint32_t which = 0; which < work.output.count; ++which) {
       for (std::uint32_t lane = 32; lane-- > 0;) {
