@@ -2,6 +2,10 @@
 
 #include <unistd.h>
 
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <thread>
@@ -85,7 +89,12 @@ const SettingInfo& setting_info(Setting setting) {
 }
 
 int default_thread_count() noexcept {
-  const unsigned available = std::thread::hardware_concurrency();
+  unsigned available = std::thread::hardware_concurrency();
+#if defined(__linux__)
+  // The library counts the processors of the machine.
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) available = static_cast<unsigned>(CPU_COUNT(&allowed));
+#endif
   return static_cast<int>(std::clamp(available, 1U, static_cast<unsigned>(max_thread_count)));
 }
 

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -14,12 +18,27 @@ Settings with(Settings::Variables variables) {
   return Settings::from_variables(std::move(variables));
 }
 
+#if defined(__linux__)
+TEST(Settings, the_default_of_threads_is_the_processors_that_may_be_used) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(default_thread_count(), std::min(CPU_COUNT(&before), max_thread_count));
+  std::thread([&] {
+    std::size_t processor = 0;
+    while (!CPU_ISSET(processor, &before)) ++processor;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(default_thread_count(), 1);
+  }).join();
+}
+#endif
+
 TEST(Settings, have_defaults_when_nothing_is_set) {
   const Settings settings = with({{"HOME", "/home/me"}});
   EXPECT_EQ(*settings.devices(), std::vector<std::string>{"auto"});
   EXPECT_EQ(*settings.threads(), default_thread_count());
-  const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-  EXPECT_EQ(default_thread_count(), static_cast<int>(std::min(threads, static_cast<unsigned>(max_thread_count))));
   EXPECT_EQ(*settings.log_level(), LogLevel::info);
   EXPECT_EQ(*settings.cache_dir(), "/home/me/.cache/cingulum");
   EXPECT_EQ(*settings.cache_limit_bytes(), std::uint64_t{1} << 30U);

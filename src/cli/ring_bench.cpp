@@ -21,7 +21,7 @@ std::string number_text(double value) {
 Status run_ring_bench(const ParsedArguments& arguments, VerbContext& context) {
   measure::RingCounts counts;
   if (arguments.flag("quick")) counts = {1000, 20000, 1000, 2, 4, 20};
-  // Answers come soonest from a block of one warp, streams from larger ones. One place after the other: the limits of a
+  // Answers come soonest from a block of one warp, streams from the largest. One place after the other: the limits of a
   // device are measured while no actors stay on it.
   std::vector<measure::RingRow> rows;
   using Rows = Result<std::vector<measure::RingRow>> (*)(ring::WorkloadPlace&, const measure::RingCounts&);
@@ -30,7 +30,7 @@ Status run_ring_bench(const ParsedArguments& arguments, VerbContext& context) {
     std::uint32_t actors;
     std::uint32_t lanes;
   };
-  for (const Part& part : {Part{&measure::ring_answer_rows, 2, 32}, Part{&measure::ring_stream_rows, 32, 128}}) {
+  for (const Part& part : {Part{&measure::ring_answer_rows, 2, 32}, Part{&measure::ring_stream_rows, 32, 256}}) {
     CGL_TRY_ASSIGN(
         const RingProgram program,
         start_ring_program("bench", arguments, context,

@@ -15,7 +15,8 @@ ChildActor::ChildActor(std::string name, std::uint16_t number, std::shared_ptr<C
       host_(std::move(host)),
       body_(std::move(body)),
       arguments_(arguments.begin(), arguments.end()),
-      kind_(kind) {}
+      kind_(kind),
+      request_latency_(options.latency_sample_interval) {}
 
 ChildActor::~ChildActor() {
   if (index_in_child_ < 0) return;
@@ -122,6 +123,7 @@ Result<TerminationReport> ChildActor::do_terminate(const Termination& how) {
 
 PutStatus ChildActor::put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                           const std::atomic<bool>* stop) {
+  if (message.has(mark_request)) request_latency_.sending(message.header.correlation);
   LookAgain again(options().waiting);
   for (;;) {
     const std::int32_t index = index_in_child_;
@@ -195,6 +197,7 @@ void ChildActor::do_telemetry(ActorTelemetry& telemetry) const {
   telemetry.loss.dead_letters = dead_letters_;
   telemetry.loss.discarded = discarded_;
   telemetry.loss.late_replies = late_replies_;
+  telemetry.latency = request_latency_.summary();
 }
 
 Status ChildActor::do_restart() {
@@ -233,6 +236,7 @@ void ChildActor::take(const ChildSlot& slot) {
     return;
   }
   if (message.has(mark_request)) {
+    request_latency_.answered(message.header.correlation);
     if (!services().replies->complete(message.header.correlation, message)) ++late_replies_;
     return;
   }

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "ring/child/child_host.hpp"
+#include "ring/telemetry/request_latency.hpp"
 
 namespace cingulum::ring {
 
@@ -59,6 +60,7 @@ class ChildActor final : public Actor {
   std::atomic<std::uint64_t> dead_letters_{0};
   std::atomic<std::uint64_t> discarded_{0};
   std::atomic<std::uint64_t> late_replies_{0};
+  RequestLatency request_latency_;
   std::mutex queue_mutex_;
   std::deque<Message> queue_;
 };

@@ -28,7 +28,8 @@ ResidentActor::ResidentActor(std::string name, std::uint16_t number, std::shared
       grid_(std::move(grid)),
       body_(body),
       arguments_(arguments.begin(), arguments.end()),
-      kind_(kind) {}
+      kind_(kind),
+      request_latency_(options.latency_sample_interval) {}
 
 ResidentActor::~ResidentActor() {
   // A handle that goes without terminate: the seat is stopped and given back as well as it can be.
@@ -219,6 +220,7 @@ PutStatus ResidentActor::try_put(const Message& message) {
 }
 
 PutStatus ResidentActor::put_at_once(const Message& message) {
+  if (message.has(mark_request)) request_latency_.sending(message.header.correlation);
   const PutStatus status = try_put(message);
   if (status == PutStatus::stored) {
     if (message.has(mark_request)) grid_->expect_reply();
@@ -337,6 +339,7 @@ void ResidentActor::answer(const Message& reply, std::uint64_t own) {
   grid_->reply_came();
   ReplyTable& replies = *services().replies;
   const std::uint64_t correlation = reply.header.correlation;
+  request_latency_.answered(correlation);
   const bool was_wanted =
       correlation == own ? replies.complete_own(correlation, reply) : replies.complete(correlation, reply);
   if (!was_wanted) ++late_replies_;
@@ -425,6 +428,7 @@ void ResidentActor::do_telemetry(ActorTelemetry& telemetry) const {
   telemetry.sent = counters.sent;
   telemetry.emitted = counters.emitted;
   telemetry.refused = counters.refused;
+  telemetry.latency = request_latency_.summary();
   telemetry.inbox_capacity = options().inbox_capacity;
   telemetry.loss.rejected = rejected_;
   telemetry.loss.dropped_new = dropped_new_;

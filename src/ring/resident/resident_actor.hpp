@@ -11,6 +11,7 @@
 #include "ring/queue/bulk_ring.hpp"
 #include "ring/queue/fast_ring.hpp"
 #include "ring/resident/resident_grid.hpp"
+#include "ring/telemetry/request_latency.hpp"
 
 namespace cingulum::ring {
 
@@ -109,6 +110,7 @@ class ResidentActor final : public Actor {
   std::uint64_t taken_outputs_ = 0;
 
   ActorCounters last_counters_;  // of a seat that was given back
+  RequestLatency request_latency_;
 
   struct Edge {
     std::uint32_t index;

@@ -50,7 +50,8 @@ struct ActorTelemetry {
   double busy_share = 0;      // of the time since activation
   double uptime_s = 0;        // since launch
   double messages_per_s = 0;  // received / uptime
-  LatencySummary latency;     // from send to the body's receive, of sampled messages
+  // Of sampled messages: on the CPU from send to the body's receive, on a device from a request to its answer.
+  LatencySummary latency;
 };
 
 struct RuntimeTelemetry {

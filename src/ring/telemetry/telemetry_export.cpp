@@ -351,7 +351,8 @@ std::string prometheus_text(const TelemetrySnapshot& snapshot) {
                   actor.state == state ? 1 : 0);
     }
   }
-  text.family("cingulum_ring_latency_seconds", "summary", "From send to the body's receive, of sampled messages.");
+  text.family("cingulum_ring_latency_seconds", "summary",
+              "Of sampled messages: from send to the body's receive; on a device from a request to its answer.");
   for (const ActorTelemetry& actor : actors) {
     const Labels labels = {{"actor", actor.name}, {"backend", actor.backend}};
     const LatencySummary& latency = actor.latency;

@@ -39,6 +39,11 @@ struct BatchScores {
 
 struct AnomalyBody {
   static constexpr std::uint32_t mask_words = 64;
+  // Of some of the values.
+  struct Peak {
+    float score;
+    std::uint32_t anomalies;
+  };
   struct State {
     BufferHandle window;
     BufferHandle indices;
@@ -47,7 +52,10 @@ struct AnomalyBody {
     float variance;
     std::uint32_t listed;
     std::uint32_t masks[mask_words];
-    double strands[strand_count];
+    union {
+      double strands[strand_count];
+      Peak peaks[strand_count];
+    };
   };
 
   CGL_HD_GENERIC template <class Context>
@@ -112,11 +120,12 @@ struct AnomalyBody {
       const float off = values[i] - mean;
       return (off < 0 ? -off : off) / deviation;
     }
-    CGL_HD double operator()(std::uint32_t i) const { return static_cast<double>(of(i)); }
   };
-  struct IsAnomaly {
-    Score score;
-    CGL_HD double operator()(std::uint32_t i) const { return score.of(i) > 3.0f ? 1.0 : 0.0; }
+  CGL_HD static bool is_anomaly(float score) { return score > 3.0f; }
+  struct JoinPeaks {
+    CGL_HD Peak operator()(const Peak& a, const Peak& b) const {
+      return {b.score > a.score ? b.score : a.score, a.anomalies + b.anomalies};
+    }
   };
 
   CGL_HD_GENERIC template <class Context>
@@ -125,8 +134,11 @@ struct AnomalyBody {
     const auto size = static_cast<std::uint32_t>(state.window.bytes / sizeof(float));
     const std::uint32_t position = state.position;
     // Of a batch longer than the window its end stays.
-    for (std::uint32_t i = (count > size ? count - size : 0) + context.lane(); i < count; i += context.lanes()) {
-      window[(position + i) % size] = values[i];
+    const std::uint32_t skipped = count > size ? count - size : 0;
+    const std::uint32_t begin = (position + skipped) % size;
+    for (std::uint32_t i = context.lane(); i < count - skipped; i += context.lanes()) {
+      const std::uint32_t before_end = size - begin;
+      window[i < before_end ? begin + i : i - before_end] = values[skipped + i];
     }
     const double n = count;
     const double batch_mean = join_over_lanes(context, state.strands, count, Value{values}, Add{}) / n;
@@ -145,12 +157,64 @@ struct AnomalyBody {
     const Score scored = {values, mean, numerics::root(variance + 1e-8f)};
     BatchScores scores;
     scores.indices = state.indices;
-    scores.mean_score = static_cast<float>(join_over_lanes(context, state.strands, count, scored, Add{}) / n);
-    scores.max_score = static_cast<float>(join_over_lanes(context, state.strands, count, scored, Maximum{}));
-    scores.anomalies =
-        static_cast<std::uint32_t>(join_over_lanes(context, state.strands, count, IsAnomaly{scored}, Add{}));
-    if (scores.anomalies > 0) list(context, state, indices, scored, count);
+#if !defined(__CUDA_ARCH__)
+    if (context.lanes() == 1) {
+      score_in_order(context, state, indices, scored, count, scores);
+      return scores;
+    }
+#endif
+    score_by_lanes(context, state, indices, scored, count, scores);
     return scores;
+  }
+
+  // By a single lane, on the host: each value is looked at once, in the order of memory.
+  CGL_HD_GENERIC template <class Context>
+  CGL_HD static void score_in_order(Context& context, State& state, std::uint32_t* indices, const Score& scored,
+                                    std::uint32_t count, BatchScores& scores) {
+    float largest[strand_count] = {};
+    for (std::uint32_t s = 0; s < strand_count; ++s) state.strands[s] = 0;
+    for_each_tile(context, count, [&](std::uint32_t first, std::uint32_t size) {
+      std::uint32_t found[strand_count];
+      std::uint32_t anomalies = 0;
+      for (std::uint32_t s = 0; s < size; ++s) {
+        const float score = scored.of(first + s);
+        state.strands[s] += static_cast<double>(score);
+        largest[s] = score > largest[s] ? score : largest[s];
+        found[s] = is_anomaly(score) ? 1 : 0;
+        anomalies += found[s];
+      }
+      scores.anomalies += anomalies;
+      for (std::uint32_t s = 0; anomalies != 0 && state.listed < most_listed_anomalies; ++s) {
+        if (found[s] == 0) continue;
+        indices[state.listed++] = first + s;
+        --anomalies;
+      }
+    });
+    for (const float one : largest) scores.max_score = one > scores.max_score ? one : scores.max_score;
+    scores.mean_score = static_cast<float>(join_strands(context, state.strands, Add{}) / count);
+  }
+
+  CGL_HD_GENERIC template <class Context>
+  CGL_HD static void score_by_lanes(Context& context, State& state, std::uint32_t* indices, const Score& scored,
+                                    std::uint32_t count, BatchScores& scores) {
+    Peak peak = {0, 0};  // of this lane's values
+    for (std::uint32_t s = context.lane(); s < strand_count; s += context.lanes()) {
+      double sum = 0;
+      for (std::uint32_t i = s; i < count; i += strand_count) {
+        const float score = scored.of(i);
+        sum += static_cast<double>(score);
+        peak = JoinPeaks{}(peak, {score, is_anomaly(score) ? 1u : 0u});
+      }
+      state.strands[s] = sum;
+    }
+    scores.mean_score = static_cast<float>(join_strands(context, state.strands, Add{}) / count);
+    for (std::uint32_t s = context.lane(); s < strand_count; s += context.lanes()) {
+      state.peaks[s] = s == context.lane() ? peak : Peak{0, 0};
+    }
+    const Peak highest = join_strands(context, state.peaks, JoinPeaks{});
+    scores.max_score = highest.score;
+    scores.anomalies = highest.anomalies;
+    if (scores.anomalies > 0) list(context, state, indices, scored, count);
   }
 
   // The indices of the first anomalies in ascending order: all lanes mark, 2048 values at a time, one writes down.
@@ -163,7 +227,7 @@ struct AnomalyBody {
         std::uint32_t mask = 0;
         for (std::uint32_t bit = 0; bit < 32; ++bit) {
           const std::uint32_t i = begin + word * 32 + bit;
-          if (i < count && scored.of(i) > 3.0f) mask |= 1u << bit;
+          if (i < count && is_anomaly(scored.of(i))) mask |= 1u << bit;
         }
         state.masks[word] = mask;
       }

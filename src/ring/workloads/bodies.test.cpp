@@ -24,6 +24,7 @@
 #include "ring/workloads/meeting.hpp"
 #include "ring/workloads/pagerank.hpp"
 #include "ring/workloads/pagerank_body.hpp"
+#include "ring/workloads/rank_graph.hpp"
 #include "ring/workloads/workload_place.hpp"
 
 namespace cingulum::ring {
@@ -227,6 +228,104 @@ TEST(workload_bodies, ranks_do_not_depend_on_actors) {
   EXPECT_LE(sum, 1 + 1e-12);
 }
 
+// A graph with everything that the layout tells apart: more than one window, nodes without sources or targets, rows of
+// all lengths up to one that is much longer than any column, edges in no order.
+constexpr std::uint32_t uneven_nodes = places_per_window + 3 * places_per_slice + 5;
+std::vector<Edge> uneven_edges() {
+  std::mt19937 random(7);
+  std::vector<Edge> edges;
+  const auto draw = [&] { return static_cast<std::uint32_t>(random() % uneven_nodes); };
+  for (std::uint32_t target = 0; target < uneven_nodes; ++target) {
+    std::uint32_t sources = target % 7;
+    if (target % 1000 == 1) sources = most_columns + 1;
+    if (target % 1000 == 2) sources = most_columns;
+    if (target == 17) sources = 3000;
+    for (std::uint32_t i = 0; i < sources; ++i) {
+      std::uint32_t source = draw();
+      while (source % 11 == 0) source = draw();
+      edges.push_back({source, target});
+    }
+  }
+  std::shuffle(edges.begin(), edges.end(), random);
+  return edges;
+}
+
+// Ranks by the plainest loops, sums over ascending sources.
+std::vector<double> plain_ranks(std::uint32_t nodes, std::vector<Edge> edges, std::uint32_t steps) {
+  std::sort(edges.begin(), edges.end(),
+            [](const Edge& a, const Edge& b) { return std::pair(a.target, a.source) < std::pair(b.target, b.source); });
+  std::vector<double> degree(nodes), ranks(nodes, 1.0 / nodes);
+  for (const Edge& edge : edges) degree[edge.source] += 1;
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    std::vector<double> sums(nodes);
+    for (const Edge& edge : edges) sums[edge.target] += 0.85 * (1.0 / degree[edge.source]) * ranks[edge.source];
+    for (std::uint32_t node = 0; node < nodes; ++node) ranks[node] = (1 - 0.85) / nodes + sums[node];
+  }
+  return ranks;
+}
+
+TEST(workload_bodies, ranks_of_an_uneven_graph_are_the_bits_of_plain_sums) {
+  const std::vector<Edge> edges = uneven_edges();
+  const std::vector<double> expected = plain_ranks(uneven_nodes, edges, 4);
+  for (const std::uint32_t actors : {1U, 3U}) {
+    const auto place = make_cpu_place(2).value();
+    const auto found = run_pagerank(*place, uneven_nodes, edges, {.tolerance = 0, .max_steps = 4, .actors = actors});
+    ASSERT_TRUE(found.has_value()) << found.error().message();
+    EXPECT_EQ(found->steps, 4U);
+    EXPECT_TRUE(found->ranks == expected) << actors;
+  }
+}
+
+TEST(workload_bodies, ranks_are_the_same_bits_on_any_number_of_lanes) {
+  const std::vector<Edge> edges = uneven_edges();
+  const std::vector<double> expected = plain_ranks(uneven_nodes, edges, 3);
+  const RankGraph graph = build_rank_graph(uneven_nodes, edges, 0.85, 1).value();
+  EXPECT_EQ(graph.header.long_rows, 18U);  // each thousandth node, and the one with most
+  for (const std::uint32_t lanes : {1U, 3U, 8U}) {
+    BufferTable table(1);
+    Block block(lanes, table);
+    const BufferHandle handle = buffer_of(table, graph.bytes);
+    block.to_receive = {make_buffer_message(RankStart{handle, graph.shares[0], 0, 1}),
+                        make_buffer_message(RankSteps{handle, 0, 2, 0}),
+                        make_buffer_message(RankSteps{handle, 2, 3, 0})};
+    ASSERT_EQ(run_on_lanes(block, PageRankBody{}), 0);
+    ASSERT_EQ(block.sent.size(), 3U);
+    EXPECT_EQ(payload<RankDone>(block.sent[1]).steps, 2U);
+    const auto* const ranks = reinterpret_cast<const double*>(table.get(handle)->data() + graph.header.ranks);
+    std::uint32_t wrong = 0;
+    for (std::uint32_t node = 0; node < uneven_nodes; ++node) wrong += ranks[graph.place_of[node]] != expected[node];
+    EXPECT_EQ(wrong, 0U) << lanes;
+  }
+}
+
+TEST(workload_bodies, the_shares_of_a_graph_are_all_of_it_and_about_equal) {
+  const std::vector<Edge> edges = uneven_edges();
+  for (const std::uint32_t actors : {1U, 4U, 1000U}) {
+    const RankGraph graph = build_rank_graph(uneven_nodes, edges, 0.85, actors).value();
+    ASSERT_EQ(graph.shares.size(), actors);
+    RankShare last;
+    std::uint32_t most_slices = 0;
+    for (const RankShare& share : graph.shares) {
+      EXPECT_EQ(share.first_slice, last.end_slice);
+      EXPECT_EQ(share.first_long_row, last.end_long_row);
+      most_slices = std::max(most_slices, share.end_slice - share.first_slice);
+      last = share;
+    }
+    EXPECT_EQ(last.end_slice, graph.header.slices);
+    EXPECT_EQ(last.end_long_row, graph.header.long_rows);
+    EXPECT_LE(most_slices, 2 * graph.header.slices / actors + 1);
+  }
+}
+
+TEST(workload_bodies, a_graph_that_an_edge_leaves_is_refused) {
+  for (const Edge edge : {Edge{5, 0}, Edge{0, 5}}) {
+    const auto graph = build_rank_graph(5, std::vector<Edge>{{0, 1}, edge}, 0.85, 1);
+    ASSERT_FALSE(graph.has_value());
+    EXPECT_EQ(graph.error().kind(), ErrorKind::invalid_argument);
+  }
+  EXPECT_FALSE(build_rank_graph(0, {}, 0.85, 1).has_value());
+}
+
 // Rounds in which each actor writes a number and afterwards reads those of all.
 struct Meeter {
   MeetingLine* lines;
@@ -337,6 +436,56 @@ TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
   const auto hopped = runtime.request("a", make_message(Ping{3}), std::chrono::seconds(10));
   ASSERT_TRUE(hopped.has_value()) << hopped.error().message();
   EXPECT_EQ(payload<Ping>(*hopped).value, 0);
+
+  // Requests that an actor answers itself are timed, one in so many.
+  ASSERT_TRUE(runtime.terminate("a").has_value());
+  const ActorHandle echo = (*place)->start("echo", WorkloadBody::echo, Traffic::answers, {}).value();
+  const std::uint32_t interval = ActorOptions{}.latency_sample_interval;
+  for (std::uint32_t i = 0; i < 3 * interval; ++i) {
+    ASSERT_TRUE(runtime.request(*echo, make_message(Ping{1}), std::chrono::seconds(10)).has_value());
+  }
+  EXPECT_EQ(echo->telemetry().latency.count, 3U);
+}
+
+// Answers like a rank actor when it starts, and fails at its first step.
+struct FailingRankBody {
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message) && holds<RankStart>(message)) context.send(make_reply(message, RankDone{}));
+    return 7;
+  }
+};
+
+// Of the threads' place, with one actor that fails.
+class FailingPlace final : public WorkloadPlace {
+ public:
+  std::string name() const override { return inner_->name(); }
+  Runtime& runtime() override { return inner_->runtime(); }
+  Result<ActorHandle> launch(const std::string& name, WorkloadBody body, Traffic traffic,
+                             const ActorOptions& options) override {
+    if (name == "pagerank-1") return runtime().launch(name, FailingRankBody{}, options);
+    return inner_->launch(name, body, traffic, options);
+  }
+  std::uint32_t useful_actors() const override { return inner_->useful_actors(); }
+  bool asker_is_among_them() const override { return inner_->asker_is_among_them(); }
+  Result<SharedBuffer> share(std::uint64_t bytes) override { return inner_->share(bytes); }
+  Result<BufferHandle> keep(std::span<const std::byte> content) override { return inner_->keep(content); }
+  Status fetch(BufferHandle handle, std::uint64_t offset, std::span<std::byte> bytes) override {
+    return inner_->fetch(handle, offset, bytes);
+  }
+  Status release(BufferHandle handle) override { return inner_->release(handle); }
+
+ private:
+  const std::unique_ptr<WorkloadPlace> inner_ = make_cpu_place(3).value();
+};
+
+TEST(workload_bodies, a_rank_actor_that_fails_is_named_and_the_others_end) {
+  FailingPlace place;
+  const auto edges = random_edges(500, 3000, 4).value();
+  const auto result = run_pagerank(place, 500, edges, {.actors = 3});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_NE(result.error().message().find("'pagerank-1'"), std::string::npos) << result.error().message();
 }
 
 // A place at whose n-th call somebody presses Ctrl-C.
@@ -505,6 +654,7 @@ TEST(workload_bodies, the_smallest_graph_has_an_actor) {
   const auto found = run_pagerank(*place, 4, ring, {});
   ASSERT_TRUE(found.has_value()) << found.error().message();
   EXPECT_EQ(found->actors, 1U);
+  EXPECT_EQ(found->steps, 1U) << "places without a node do not count as changes";
   ASSERT_EQ(found->ranks.size(), 4U);
   for (const double rank : found->ranks) EXPECT_NEAR(rank, 0.25, 1e-12);
 }

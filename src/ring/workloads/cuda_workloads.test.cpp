@@ -5,6 +5,7 @@
 
 #include "device/registry.hpp"
 #include "ring/workloads/anomaly.hpp"
+#include "ring/workloads/echo_and_sum.hpp"
 #include "ring/workloads/extended.hpp"
 #include "ring/workloads/pagerank.hpp"
 #include "ring/workloads/workload_place.hpp"
@@ -61,6 +62,38 @@ TEST_F(cuda_workloads, ranks_are_the_bits_of_the_cpu) {
       EXPECT_EQ(result->ranks, expected->ranks) << actors << " actors of " << lanes << " lanes";
     }
   }
+}
+
+// Rows of all lengths, one of them longer than any column; more nodes than lanes.
+TEST_F(cuda_workloads, ranks_of_an_uneven_graph_are_the_bits_of_the_cpu) {
+  constexpr std::uint32_t nodes = 40000;
+  std::vector<Edge> edges = random_edges(nodes, 150000, 2).value();
+  for (std::uint32_t i = 0; i < 5000; ++i) edges.push_back({(i * 7919) % nodes, i % 3 == 0 ? 11 : i % 50});
+  const auto cpu = make_cpu_place(2).value();
+  const auto expected = run_pagerank(*cpu, nodes, edges, {});
+  ASSERT_TRUE(expected.has_value()) << expected.error().message();
+  const auto gpu = place({.actors = 64, .lanes = 256, .ring_capacity = 16});
+  ASSERT_NE(gpu, nullptr);
+  for (const std::uint32_t actors : {1U, 64U}) {
+    const auto result = run_pagerank(*gpu, nodes, edges, {.actors = actors});
+    ASSERT_TRUE(result.has_value()) << result.error().message();
+    EXPECT_EQ(result->steps, expected->steps);
+    EXPECT_TRUE(result->ranks == expected->ranks) << actors;
+  }
+}
+
+// What `ring top` shows of an actor on a GPU: how long it takes to answer.
+TEST_F(cuda_workloads, requests_to_an_actor_fill_its_latency_histogram) {
+  const auto gpu = place({.actors = 1, .lanes = 32});
+  ASSERT_NE(gpu, nullptr);
+  const ActorHandle echo = gpu->start("echo", WorkloadBody::echo, Traffic::answers, {}).value();
+  for (int i = 0; i < 1600; ++i) {
+    ASSERT_TRUE(gpu->runtime().request(*echo, make_message(Ping{1}), std::chrono::seconds(5)).has_value());
+  }
+  const LatencySummary latency = echo->telemetry().latency;
+  EXPECT_EQ(latency.count, 100U);
+  EXPECT_GT(latency.min_ns, 500U) << "no bus is that fast";
+  EXPECT_GE(latency.p99_ns, latency.p50_ns);
 }
 
 TEST_F(cuda_workloads, anomalies_are_those_of_the_cpu) {

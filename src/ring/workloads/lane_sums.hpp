@@ -19,6 +19,30 @@ struct Maximum {
   CGL_HD double operator()(double a, double b) const { return b > a ? b : a; }
 };
 
+// Strand 0 joined with 128, 1 with 129 and so on, then 0 with 64, ...: what all of them come to. By all lanes together,
+// which share `strands`; all get the result. Ends with the strands free.
+CGL_HD_GENERIC template <class Context, class Value, class Join>
+CGL_HD Value join_strands(Context& context, Value* strands, const Join& join) {
+  context.sync();
+  for (std::uint32_t half = strand_count / 2; half > 0; half /= 2) {
+    for (std::uint32_t s = context.lane(); s < half; s += context.lanes())
+      strands[s] = join(strands[s], strands[s + half]);
+    context.sync();
+  }
+  const Value result = strands[0];
+  context.sync();
+  return result;
+}
+
+// Calls tile(first, size) for `count` elements in tiles of one element a strand, the last of which may be smaller.
+CGL_HD_GENERIC template <class Context, class Tile>
+CGL_HD void for_each_tile(Context& context, std::uint32_t count, const Tile& tile) {
+  for (std::uint32_t first = 0; first < count; first += strand_count) {
+    if (first % 65536 == 0) context.heartbeat();  // a single lane may be at it for long
+    tile(first, count - first < strand_count ? count - first : strand_count);
+  }
+}
+
 // Joins term(0), ..., term(count - 1) with `join`, whose neutral element is 0 (sums; maxima of what is not negative).
 // `strands`: 256 numbers that the lanes share. By all lanes together; all get the result. Ends with the strands free.
 CGL_HD_GENERIC template <class Context, class Term, class Join>
@@ -27,31 +51,17 @@ CGL_HD double join_over_lanes(Context& context, double* strands, std::uint32_t c
   if (context.lanes() == 1) {
     // The same additions in the order of memory.
     for (std::uint32_t s = 0; s < strand_count; ++s) strands[s] = 0;
-    std::uint32_t i = 0;
-    for (; i + strand_count <= count; i += strand_count) {
-      if (i % 65536 == 0) context.heartbeat();  // a single lane may be at it for long
-      for (std::uint32_t s = 0; s < strand_count; ++s) strands[s] = join(strands[s], term(i + s));
+    for_each_tile(context, count, [&](std::uint32_t first, std::uint32_t size) {
+      for (std::uint32_t s = 0; s < size; ++s) strands[s] = join(strands[s], term(first + s));
+    });
+  } else {
+    for (std::uint32_t s = context.lane(); s < strand_count; s += context.lanes()) {
+      double sum = 0;
+      for (std::uint32_t i = s; i < count; i += strand_count) sum = join(sum, term(i));
+      strands[s] = sum;
     }
-    for (std::uint32_t s = 0; i < count; ++i, ++s) strands[s] = join(strands[s], term(i));
-    for (std::uint32_t half = strand_count / 2; half > 0; half /= 2) {
-      for (std::uint32_t s = 0; s < half; ++s) strands[s] = join(strands[s], strands[s + half]);
-    }
-    return strands[0];
   }
-  for (std::uint32_t s = context.lane(); s < strand_count; s += context.lanes()) {
-    double sum = 0;
-    for (std::uint32_t i = s; i < count; i += strand_count) sum = join(sum, term(i));
-    strands[s] = sum;
-  }
-  context.sync();
-  for (std::uint32_t half = strand_count / 2; half > 0; half /= 2) {
-    for (std::uint32_t s = context.lane(); s < half; s += context.lanes())
-      strands[s] = join(strands[s], strands[s + half]);
-    context.sync();
-  }
-  const double result = strands[0];
-  context.sync();
-  return result;
+  return join_strands(context, strands, join);
 }
 
 // The largest of what the lanes bring; none is negative. `strands`: strand_count + lanes_per_group numbers that the

@@ -7,14 +7,10 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "ring/workloads/rank_graph.hpp"
 #include "ring/workloads/workload_place.hpp"
 
 namespace cingulum::ring {
-
-struct Edge {
-  std::uint32_t source = 0;
-  std::uint32_t target = 0;
-};
 
 // Distinct directed edges without loops. The same for the same arguments everywhere.
 [[nodiscard]] Result<std::vector<Edge>> random_edges(std::uint32_t nodes, std::uint64_t count, std::uint64_t seed);

@@ -1,9 +1,10 @@
-// PageRank by actors that keep the graph: each owns a range of nodes, and for every step sums what the nodes before
-// them hand on (L. Page et al., The PageRank Citation Ranking, 1999, with the mass of nodes without an edge ignored, as
-// the workload has it). The graph lies in one buffer that all actors read; ranks are written by their owners only, what
-// is handed on is double-buffered. Between two steps the actors wait for each other where they are
-// (ring/workloads/meeting.hpp): one message of the host is good for many steps. The sums run over the sources of a node
-// in ascending order, as SciPy's sparse product does: the ranks are the same bits.
+// PageRank by actors that keep the graph (ring/workloads/rank_layout.hpp): each owns some of its slices and long rows,
+// and for every step sums what the nodes before theirs hand on (L. Page et al., The PageRank Citation Ranking, 1999,
+// with the mass of nodes without an edge ignored, as the workload has it). The graph lies in one buffer that all actors
+// read; ranks are written by their owners only, what is handed on is double-buffered. Between two steps the actors wait
+// for each other where they are (ring/workloads/meeting.hpp): one message of the host is good for many steps. The sums
+// are sequential, over the sources of a node in ascending order, as SciPy's sparse product does them: the ranks are the
+// same bits. Padding adds +0.0, which changes none.
 #pragma once
 
 #include "ring/actor/actor_context.hpp"
@@ -12,32 +13,20 @@
 #include "ring/workloads/echo_and_sum.hpp"
 #include "ring/workloads/lane_sums.hpp"
 #include "ring/workloads/meeting.hpp"
+#include "ring/workloads/rank_step.hpp"
 
 namespace cingulum::ring {
-
-// The start of the graph's buffer; offsets are in bytes from there.
-struct GraphHeader {
-  std::uint64_t nodes = 0;
-  std::uint64_t edges = 0;
-  std::uint64_t row_starts = 0;  // uint32[nodes + 1]: where the sources of each node begin
-  std::uint64_t sources = 0;     // uint32[edges]
-  std::uint64_t weights = 0;     // double[nodes]: damping / edges out of the node, 0 where it has none
-  std::uint64_t ranks = 0;       // double[nodes]
-  std::uint64_t handed_on = 0;   // double[2][nodes]: weight x rank, of even and odd steps
-  std::uint64_t meeting = 0;     // MeetingLine[actors]
-  double teleport = 0;           // (1 - damping) / nodes
-};
 
 struct RankStart {
   static constexpr const char* message_name = "RankStart";
   BufferHandle graph;
-  std::uint32_t first_node = 0;  // of those that this actor owns
-  std::uint32_t end_node = 0;
+  RankShare share;
   std::uint32_t actor = 0;  // the first is 0
   std::uint32_t actors = 0;
 };
 
-// To all actors alike: steps first_step up to end_step, or until no rank changes by `tolerance`.
+// To all actors alike: steps first_step up to end_step, or until no rank changes by `tolerance`. The first actor
+// answers for all.
 struct RankSteps {
   static constexpr const char* message_name = "RankSteps";
   BufferHandle graph;
@@ -46,8 +35,8 @@ struct RankSteps {
   double tolerance = 0;
 };
 
-// The answer to both. It hands nothing over: the actors see each other's writes by their meetings, the host reads the
-// graph when they have ended.
+// The answer to both messages. It hands nothing over: the actors see each other's writes by their meetings, the host
+// reads the graph when they have ended.
 struct RankDone {
   static constexpr const char* message_name = "RankDone";
   double difference = 0;    // the largest change of a rank in the last step
@@ -56,8 +45,7 @@ struct RankDone {
 
 struct PageRankBody {
   struct State {
-    std::uint32_t first_node;
-    std::uint32_t end_node;
+    RankShare share;
     std::uint32_t actor;
     std::uint32_t actors;
     double strands[strand_count + lanes_per_group];
@@ -77,48 +65,54 @@ struct PageRankBody {
       RankDone done;
       if (starts) {
         const auto start = payload<RankStart>(message);
-        if (start.first_node > start.end_node || start.end_node > header(graph).nodes) return failure_bad_graph;
+        const RankShare share = start.share;
+        if (share.first_slice > share.end_slice || share.end_slice > graph_header(graph).slices ||
+            share.first_long_row > share.end_long_row || share.end_long_row > graph_header(graph).long_rows) {
+          return failure_bad_graph;
+        }
         context.sync();
         if (context.lane() == 0) {
-          state.first_node = start.first_node;
-          state.end_node = start.end_node;
+          state.share = share;
           state.actor = start.actor;
           state.actors = start.actors;
         }
         context.sync();
-        begin(context, graph, start.first_node, start.end_node);
+        begin(context, graph, share);
       } else if (!take_steps(context, graph, payload<RankSteps>(message), done)) {
         return 0;
       }
-      context.send(make_reply(message, done));
+      if (starts || state.actor == 0) context.send(make_reply(message, done));
     }
     return 0;
   }
 
  private:
-  CGL_HD static const GraphHeader& header(const unsigned char* graph) {
-    return *reinterpret_cast<const GraphHeader*>(graph);
-  }
-  template <class T>
-  CGL_HD static T* array(unsigned char* graph, std::uint64_t offset) {
-    return reinterpret_cast<T*>(graph + offset);
-  }
-  CGL_HD static const std::uint32_t* row_starts(unsigned char* graph) {
-    return array<std::uint32_t>(graph, header(graph).row_starts);
-  }
+  static constexpr std::uint32_t heartbeat_interval = 16384;  // quads that a single lane works on between two
+
   // What step `step` reads.
   CGL_HD static double* from(unsigned char* graph, std::uint32_t step) {
-    return array<double>(graph, header(graph).handed_on) + (step & 1u) * header(graph).nodes;
+    return graph_array<double>(graph, graph_header(graph).handed_on) +
+           (step & 1u) * graph_header(graph).handed_on_stride;
   }
 
   CGL_HD_GENERIC template <class Context>
-  CGL_HD static void begin(Context& context, unsigned char* graph, std::uint32_t first, std::uint32_t end) {
-    const double rank = 1.0 / static_cast<double>(header(graph).nodes);
-    double* const ranks = array<double>(graph, header(graph).ranks);
-    const double* const weights = array<double>(graph, header(graph).weights);
-    for (std::uint32_t node = first + context.lane(); node < end; node += context.lanes()) {
-      ranks[node] = rank;
-      from(graph, 0)[node] = weights[node] * rank;
+  CGL_HD static void begin(Context& context, unsigned char* graph, const RankShare& share) {
+    const GraphHeader& head = graph_header(graph);
+    const double rank = 1.0 / static_cast<double>(head.nodes);
+    double* const ranks = graph_array<double>(graph, head.ranks);
+    double* const handed_on = from(graph, 0);
+    const double* const weights = graph_array<double>(graph, head.weights);
+    const std::uint64_t end = std::uint64_t{share.end_slice} * places_per_slice;
+    for (std::uint64_t place = std::uint64_t{share.first_slice} * places_per_slice + context.lane(); place < end;
+         place += context.lanes()) {
+      // A place without a node has the rank that it keeps.
+      ranks[place] = place < head.sliced_nodes ? rank : head.teleport;
+      handed_on[place] = weights[place] * rank;
+    }
+    const std::uint64_t long_place = head.slices * places_per_slice;
+    for (std::uint64_t row = share.first_long_row + context.lane(); row < share.end_long_row; row += context.lanes()) {
+      ranks[long_place + row] = rank;
+      handed_on[long_place + row] = weights[long_place + row] * rank;
     }
   }
 
@@ -126,26 +120,29 @@ struct PageRankBody {
   CGL_HD_GENERIC template <class Context>
   CGL_HD static bool take_steps(Context& context, unsigned char* graph, const RankSteps& steps, RankDone& done) {
     State& state = context.template state<State>();
-    const std::uint32_t count = state.end_node - state.first_node;
-    auto* const meeting = array<MeetingLine>(graph, header(graph).meeting);
+    const RankShare share = state.share;
+    const GraphHeader head = graph_header(graph);
+    auto* const meeting = graph_array<MeetingLine>(graph, head.meeting);
     // The first ranks of all are there: the first round.
     double nothing = 0;
     if (steps.first_step == 0 && !meet(context, meeting, state.actors, state.actor, 1, state.strands, nothing)) {
       return false;
     }
     for (std::uint32_t step = steps.first_step; step < steps.end_step; ++step) {
-      const NodeStep node_step{array<double>(graph, header(graph).ranks),
-                               row_starts(graph),
-                               array<std::uint32_t>(graph, header(graph).sources),
-                               array<double>(graph, header(graph).weights),
-                               from(graph, step),
-                               from(graph, step + 1),
-                               header(graph).teleport,
-                               state.first_node};
+      const RankStep one_step = {graph, from(graph, step), from(graph, step + 1)};
+      const std::uint32_t lane = context.lane();
+      const std::uint32_t lanes = context.lanes();
       double largest = 0;
-      for (std::uint32_t i = context.lane(); i < count; i += context.lanes()) {
-        if (context.lanes() == 1 && i % 65536 == 0) context.heartbeat();  // a single lane may be at it for long
-        largest = Maximum{}(largest, node_step(i));
+      const std::uint32_t end = share.end_slice * quads_per_slice;
+      for (std::uint32_t first = share.first_slice * quads_per_slice; first < end;) {
+        const std::uint32_t until = lanes > 1 || end - first < heartbeat_interval ? end : first + heartbeat_interval;
+        if (lanes == 1) context.heartbeat();
+        largest = Maximum{}(largest, one_step.quads(first + lane, until, lanes));
+        first = until;
+      }
+      for (std::uint32_t row = share.first_long_row + lane; row < share.end_long_row; row += lanes) {
+        if (lanes == 1) context.heartbeat();
+        largest = Maximum{}(largest, one_step.long_row(row));
       }
       done.difference = largest_over_lanes(context, state.strands, largest);
       if (!meet(context, meeting, state.actors, state.actor, std::uint64_t{step} + 2, state.strands, done.difference)) {
@@ -156,29 +153,6 @@ struct PageRankBody {
     }
     return true;
   }
-
-  // One node's step; how much its rank changed.
-  struct NodeStep {
-    double* ranks;
-    const std::uint32_t* starts;
-    const std::uint32_t* sources;
-    const double* weights;
-    const double* handed_on;
-    double* to_hand_on;
-    double teleport;
-    std::uint32_t first_node;
-
-    CGL_HD double operator()(std::uint32_t i) const {
-      const std::uint32_t node = first_node + i;
-      double sum = 0;
-      for (std::uint32_t edge = starts[node]; edge < starts[node + 1]; ++edge) sum += handed_on[sources[edge]];
-      const double rank = teleport + sum;
-      const double change = rank - ranks[node];
-      ranks[node] = rank;
-      to_hand_on[node] = weights[node] * rank;
-      return change < 0 ? -change : change;
-    }
-  };
 };
 
 }  // namespace cingulum::ring
