@@ -158,6 +158,8 @@ class Device {
   // buffer.
   [[nodiscard]] Result<std::unique_ptr<Buffer>> buffer_over(HostMemory& memory);
   [[nodiscard]] Result<MemoryState> memory() const;
+  // Whether freeing memory would wait now: a persistent kernel runs (blocking_calls.hpp).
+  [[nodiscard]] virtual bool freeing_waits() const { return false; }
   // The account of what this Device has handed out, with its limit and the tests' failure injection.
   [[nodiscard]] MemoryBudget& budget() { return budget_; }
 

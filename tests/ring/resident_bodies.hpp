@@ -187,6 +187,56 @@ struct Swallow {
   }
 };
 
+// Answers a request for n with n parts and a last answer, numbered in order. When nobody waits for them any more, it
+// leaves the rest and puts into its output how many it had sent.
+struct Parts {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      const std::uint64_t count = payload<Numbered>(message).number;
+      std::uint64_t sent = 0;
+      while (sent < count && context.is_wanted(message)) {
+        if (context.send(make_part(message, numbered(sent))) != PutStatus::stored) break;
+        ++sent;
+      }
+      if (sent == count) {
+        context.send(make_reply(message, numbered(count)));
+      } else {
+        context.send(make_message(numbered(sent)));
+      }
+    }
+    return 0;
+  }
+};
+
+// Answers every request `times` times, whether more is wanted or not.
+struct Repeat {
+  std::uint64_t times = 2;
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      for (std::uint64_t i = 0; i < times; ++i) context.send(message);
+    }
+    return 0;
+  }
+};
+
+// Sends a part for every message it was asked for, then fails.
+struct PartsThenFail {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      const std::uint64_t count = payload<Numbered>(message).number;
+      for (std::uint64_t i = 0; i < count; ++i) context.send(make_part(message, numbered(i)));
+      return 9;
+    }
+    return 0;
+  }
+};
+
 // Returns by itself after three messages.
 struct Three {
   template <class Context>

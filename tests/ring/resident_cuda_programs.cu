@@ -16,9 +16,10 @@ struct Trap {
 };
 
 CudaProgram cuda_test_program() {
-  return make_cuda_program<Echo, BatchEcho, Add, Bounce, Sum, FailEvery, Busy, LookUp, Three, Flood, Swallow>(
-      "test actors",
-      {"echo", "batch_echo", "add", "bounce", "sum", "fail_every", "busy", "look_up", "three", "flood", "swallow"});
+  return make_cuda_program<Echo, BatchEcho, Add, Bounce, Sum, FailEvery, Busy, LookUp, Three, Flood, Swallow, Parts,
+                           Repeat, PartsThenFail>(
+      "test actors", {"echo", "batch_echo", "add", "bounce", "sum", "fail_every", "busy", "look_up", "three", "flood",
+                      "swallow", "parts", "repeat", "parts_then_fail"});
 }
 
 CudaProgram cuda_trapping_program() {

@@ -21,6 +21,7 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] DeviceReading read_sensors() override;
   [[nodiscard]] bool can_copy_directly_to(const Device& other) const override;
+  [[nodiscard]] bool freeing_waits() const override { return blocking_calls_->forbidden(); }
 
   [[nodiscard]] int ordinal() const { return description().index; }
   // Makes this device the calling thread's current one.

@@ -9,9 +9,21 @@
 #include "ring/actor/reply_table.hpp"
 
 namespace cingulum::ring {
+namespace {
+
+std::uint64_t next_identity() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
 
 Actor::Actor(std::string name, std::uint16_t number, ActorOptions options, RuntimeServices services)
-    : name_(std::move(name)), number_(number), options_(options), services_(std::move(services)) {}
+    : name_(std::move(name)),
+      number_(number),
+      identity_(next_identity()),
+      options_(options),
+      services_(std::move(services)) {}
 
 Actor::~Actor() = default;
 
@@ -90,7 +102,7 @@ Result<TerminationReport> Actor::terminate(const Termination& how) {
     failure_ = Failure{0, report.error().message(), now_ns()};
     state_.store(ActorState::failed, std::memory_order_release);
   }
-  if (services_.replies) services_.replies->fail_all_to(number_, ended_error());
+  if (services_.replies) services_.replies->fail_all_to(identity_, ended_error());
   return report;
 }
 
@@ -232,7 +244,7 @@ void Actor::body_failed(int code, std::string message, std::uint64_t correlation
   if (services_.replies && correlation != 0) services_.replies->fail(correlation, ended_error());
   if (bury) {
     do_bury();
-    if (services_.replies) services_.replies->fail_all_to(number_, ended_error());
+    if (services_.replies) services_.replies->fail_all_to(identity_, ended_error());
   } else if (services_.monitor) {
     services_.monitor->ring_always();
   }
@@ -246,7 +258,7 @@ void Actor::body_ended() {
     state_.store(ActorState::terminated, std::memory_order_release);
   }
   do_bury();
-  if (services_.replies) services_.replies->fail_all_to(number_, ended_error());
+  if (services_.replies) services_.replies->fail_all_to(identity_, ended_error());
 }
 
 void Actor::supervise(std::uint64_t now, bool host_was_away) {

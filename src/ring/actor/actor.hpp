@@ -56,7 +56,10 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   Actor& operator=(const Actor&) = delete;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // As in Message::source(). Numbers of actors that have gone are given again.
   [[nodiscard]] std::uint16_t number() const noexcept { return number_; }
+  // Of this actor alone, for as long as the process lives.
+  [[nodiscard]] std::uint64_t identity() const noexcept { return identity_; }
   [[nodiscard]] const ActorOptions& options() const noexcept { return options_; }
   [[nodiscard]] ActorState state() const noexcept { return state_.load(std::memory_order_acquire); }
   // The last failure of the body, also when a restart followed.
@@ -85,6 +88,9 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   virtual void spin_for_answer(ReplyTable& /*replies*/, std::uint64_t /*correlation*/, std::uint64_t /*deadline_ns*/) {}
   // Called where the answer is asked for later: the backend's service thread polls for it from now on.
   virtual void see_to_answers() {}
+  // Called where nobody waits any more for the answers to a request that was made of this actor, so that a body that
+  // asks (is_wanted) can leave the work.
+  virtual void request_abandoned(std::uint64_t /*correlation*/) {}
   // As send without waiting, and without the text of an error, for loops that handle the answers themselves. Answers
   // `closed` unless the actor is active or deactivated.
   PutStatus try_send(const Message& message);
@@ -148,6 +154,7 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
 
   const std::string name_;
   const std::uint16_t number_;
+  const std::uint64_t identity_;
   const ActorOptions options_;
   const RuntimeServices services_;
   std::atomic<ActorState> state_{ActorState::created};

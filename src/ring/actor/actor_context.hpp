@@ -47,6 +47,9 @@ concept ActorContext = requires(C& context, Message& message, const Message& to_
   { context.emit(port, to_send) } -> std::same_as<PutStatus>;
   // Whether the actor was told to stop without draining. For long work between receives, together with heartbeat().
   { context.should_stop() } -> std::same_as<bool>;
+  // Whether somebody still waits for answers to this request; true of a message that is none. For long work, and
+  // between the parts of an answer. On a device it costs a read over the bus.
+  { context.is_wanted(to_send) } -> std::same_as<bool>;
   // Says that the actor lives though it calls no receive: keeps a long piece of work from being reported as stalled.
   {context.heartbeat()};
   // Monotone nanoseconds; the origin is the device's.

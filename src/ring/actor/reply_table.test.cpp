@@ -18,6 +18,10 @@ Message message_of(std::uint32_t type) {
   return message;
 }
 
+bool complete(ReplyTable& table, std::uint64_t correlation, const Message& reply) {
+  return table.deliver(correlation, reply) == Delivery::taken;
+}
+
 Error error_of(const char* text) {
   return Error(ErrorKind::unavailable, text);
 }
@@ -28,7 +32,7 @@ TEST(reply_table, a_correlation_is_a_slot_and_how_often_it_was_used) {
     const std::uint64_t correlation = table.open(7).value();
     ASSERT_EQ(correlation, generation << slot_bits);
     if (generation % 2 == 0) {
-      EXPECT_TRUE(table.complete(correlation, message_of(3)));
+      EXPECT_TRUE(complete(table, correlation, message_of(3)));
       EXPECT_EQ(table.wait(correlation, no_deadline).value().header.type, 3u);
     } else {
       EXPECT_EQ(table.wait(correlation, 0).error().kind(), ErrorKind::timed_out);
@@ -65,17 +69,17 @@ TEST(reply_table, the_first_answer_counts_and_later_ones_are_told) {
   ReplyTable table(2);
   const std::uint64_t first = table.open(1).value();
   EXPECT_FALSE(table.is_done(first));
-  EXPECT_TRUE(table.complete_own(first, message_of(10)));
+  EXPECT_TRUE((table.deliver_own(first, message_of(10)) == Delivery::taken));
   EXPECT_TRUE(table.is_done(first));
-  EXPECT_FALSE(table.complete(first, message_of(11)));
-  EXPECT_FALSE(table.complete_own(first, message_of(12)));
+  EXPECT_FALSE(complete(table, first, message_of(11)));
+  EXPECT_FALSE((table.deliver_own(first, message_of(12)) == Delivery::taken));
   EXPECT_FALSE(table.fail(first, error_of("late")));
   EXPECT_EQ(table.wait(first, 0).value().header.type, 10u) << "an answer that is there needs no time";
   // Of the request that was: the slot serves another one.
   EXPECT_FALSE(table.is_done(first));
   const std::uint64_t second = table.open(1).value();
   EXPECT_EQ(second & ((1u << slot_bits) - 1), first & ((1u << slot_bits) - 1));
-  EXPECT_FALSE(table.complete(first, message_of(13)));
+  EXPECT_FALSE(complete(table, first, message_of(13)));
   EXPECT_FALSE(table.fail(first, error_of("late")));
   EXPECT_FALSE(table.is_done(second));
   EXPECT_TRUE(table.fail(second, error_of("it broke")));
@@ -86,7 +90,7 @@ TEST(reply_table, the_first_answer_counts_and_later_ones_are_told) {
   EXPECT_EQ(failed.error().message(), "it broke");
   // The error went with its request.
   const std::uint64_t third = table.open(1).value();
-  EXPECT_TRUE(table.complete(third, message_of(14)));
+  EXPECT_TRUE(complete(table, third, message_of(14)));
   EXPECT_EQ(table.wait(third, no_deadline).value().header.type, 14u);
 }
 
@@ -95,7 +99,7 @@ TEST(reply_table, requests_that_were_never_made_are_answered_by_nobody) {
   for (const std::uint64_t correlation :
        {std::uint64_t{0}, std::uint64_t{1} << slot_bits, std::uint64_t{1} << slot_bits | 1, std::uint64_t{2},
         std::uint64_t{1} << slot_bits | 2, ~std::uint64_t{0}}) {
-    EXPECT_FALSE(table.complete(correlation, message_of(1))) << correlation;
+    EXPECT_FALSE(complete(table, correlation, message_of(1))) << correlation;
     EXPECT_FALSE(table.fail(correlation, error_of("none"))) << correlation;
     EXPECT_FALSE(table.is_done(correlation)) << correlation;
   }
@@ -111,7 +115,7 @@ TEST(reply_table, an_actor_that_ends_fails_its_own_open_requests_alone) {
   const std::uint64_t answered = table.open(3).value();
   const std::uint64_t first = table.open(3).value();
   const std::uint64_t second = table.open(3).value();
-  EXPECT_TRUE(table.complete(answered, message_of(20)));
+  EXPECT_TRUE(complete(table, answered, message_of(20)));
   EXPECT_EQ(table.fail_all_to(3, error_of("it ended")), 2u);
   EXPECT_EQ(table.fail_all_to(3, error_of("it ended")), 0u);
   EXPECT_EQ(table.fail_all_to(4, error_of("it ended")), 0u);
@@ -120,7 +124,7 @@ TEST(reply_table, an_actor_that_ends_fails_its_own_open_requests_alone) {
   }
   EXPECT_EQ(table.wait(answered, no_deadline).value().header.type, 20u);
   EXPECT_FALSE(table.is_done(of_another));
-  EXPECT_TRUE(table.complete(of_another, message_of(21)));
+  EXPECT_TRUE(complete(table, of_another, message_of(21)));
   EXPECT_EQ(table.wait(of_another, no_deadline).value().header.type, 21u);
   EXPECT_EQ(table.fail_all_to(2, error_of("it ended")), 0u) << "a request that was answered and taken";
 }
@@ -131,7 +135,7 @@ TEST(reply_table, a_thread_that_waits_is_woken_by_an_answer_and_by_a_failure) {
     const std::uint64_t correlation = table.open(1).value();
     std::jthread answers([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      EXPECT_TRUE(fails ? table.fail(correlation, error_of("no")) : table.complete(correlation, message_of(5)));
+      EXPECT_TRUE(fails ? table.fail(correlation, error_of("no")) : complete(table, correlation, message_of(5)));
     });
     const auto answer = table.wait(correlation, table.deadline(std::chrono::seconds(60)));
     ASSERT_EQ(answer.has_value(), !fails);

@@ -14,16 +14,10 @@ namespace {
 
 constexpr std::uint32_t max_slots = 1u << 20;
 
-}  // namespace
-
-namespace {
-
-// The answer to request `correlation` as its asker is to see it. `restored`: the correlation that his message had.
-Result<Message> take_answer(ReplyTable& table, std::uint64_t correlation, std::uint64_t restored,
-                            std::uint64_t deadline_ns) {
-  CGL_TRY_ASSIGN(Message reply, table.wait(correlation, deadline_ns));
+// The answer as its asker is to see it. `restored`: the correlation that his message had.
+Result<Message> as_asked(Message reply, std::uint64_t restored) {
   reply.header.correlation = restored;
-  reply.header.flags &= ~static_cast<std::uint32_t>(mark_request);
+  reply.header.flags &= ~static_cast<std::uint32_t>(mark_request | mark_stream);
   if (reply.has(mark_failed)) {
     std::int32_t code = 0;
     if (reply.payload_bytes() >= sizeof(code)) std::memcpy(&code, reply.payload, sizeof(code));
@@ -32,13 +26,72 @@ Result<Message> take_answer(ReplyTable& table, std::uint64_t correlation, std::u
   return reply;
 }
 
+Result<Message> take_answer(ReplyTable& table, Actor& actor, std::uint64_t correlation, std::uint64_t deadline_ns) {
+  Result<Message> reply = table.wait(correlation, deadline_ns);
+  if (!reply && reply.error().kind() == ErrorKind::timed_out) actor.request_abandoned(correlation);
+  return reply;
+}
+
+// Requests of several runtimes may meet in one grid, which tells those that nobody waits for by their correlation.
+std::uint64_t first_generation() {
+  static std::atomic<std::uint64_t> runtimes{0};
+  return runtimes.fetch_add(1, std::memory_order_relaxed) << 34;
+}
+
 }  // namespace
 
 Result<Message> PendingReply::wait(Nanoseconds timeout) {
+  CGL_TRY_ASSIGN(const Message reply, wait_as_sent(timeout));
+  return as_asked(reply, restored_);
+}
+
+Result<Message> PendingReply::wait_as_sent(Nanoseconds timeout) {
   if (table_ == nullptr) return fail(ErrorKind::invalid_state, "the answer was taken already");
   const std::shared_ptr<ReplyTable> table = std::move(table_);
   table_ = nullptr;
-  return take_answer(*table, correlation_, restored_, table->deadline(timeout));
+  CGL_TRY_ASSIGN(Message reply, take_answer(*table, *actor_, correlation_, table->deadline(timeout)));
+  reply.header.correlation = restored_;
+  return reply;
+}
+
+Result<std::optional<Message>> ReplyStream::next(Nanoseconds timeout) {
+  CGL_TRY_ASSIGN(const std::optional<Message> sent, next_as_sent(timeout));
+  if (!sent) return std::optional<Message>();
+  Result<Message> answer = as_asked(*sent, restored_);
+  if (answer) return std::optional<Message>(*answer);
+  cancel();
+  return tl::make_unexpected(std::move(answer.error()));
+}
+
+Result<std::optional<Message>> ReplyStream::next_as_sent(Nanoseconds timeout) {
+  if (table_ == nullptr) return std::optional<Message>();
+  const std::uint64_t deadline = table_->deadline(timeout);
+  if (deadline != 0 && !table_->is_done(correlation_)) actor_->spin_for_answer(*table_, correlation_, deadline);
+  Result<ReplyTable::Next> taken = table_->next(correlation_, deadline);
+  if (!taken) {
+    if (taken.error().kind() == ErrorKind::timed_out && table_->is_wanted(correlation_)) {
+      taken = add_context(std::move(taken), "stream of actor '{}' within {} ms", actor_->name(),
+                          static_cast<double>(timeout.count()) * 1e-6);
+    } else {
+      cancel();
+    }
+    return tl::make_unexpected(std::move(taken.error()));
+  }
+  if (!taken->answer) {
+    cancel();
+    return std::optional<Message>();
+  }
+  // The backend may hold answers for which there was no room.
+  if (taken->made_room) actor_->see_to_answers();
+  taken->answer->header.correlation = restored_;
+  return taken->answer;
+}
+
+void ReplyStream::cancel() {
+  if (table_ == nullptr) return;
+  const std::shared_ptr<ReplyTable> table = std::move(table_);
+  table_ = nullptr;
+  if (table->abandon(correlation_)) actor_->request_abandoned(correlation_);
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) {
@@ -61,7 +114,8 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
 
 Runtime::Runtime(const RuntimeOptions& options)
     : options_(options),
-      replies_(std::make_shared<ReplyTable>(options.max_requests, options.waiting, options.schedule)),
+      replies_(
+          std::make_shared<ReplyTable>(options.max_requests, options.waiting, options.schedule, first_generation())),
       buffers_(std::make_shared<BufferTable>(options.max_buffers)),
       started_ns_(options.schedule != nullptr ? options.schedule->now_ns() : steady_now_ns()),
       last_tick_ns_(started_ns_),
@@ -260,13 +314,16 @@ Result<Message> Runtime::receive(std::string_view name, Nanoseconds timeout) {
   return actor->receive(timeout);
 }
 
-Result<Runtime::Asked> Runtime::ask(Actor& actor, const Message& message, const SendOptions& options) {
+Result<Runtime::Asked> Runtime::ask(Actor& actor, const Message& message, const SendOptions& options,
+                                    std::uint32_t window) {
   CGL_TRY(check_operation(actor.name(), actor.state(), Operation::request));
-  CGL_TRY_ASSIGN(const std::uint64_t correlation,
-                 add_context(replies_->open(actor.number()), "request to actor '{}'", actor.name()));
+  CGL_TRY_ASSIGN(
+      const std::uint64_t correlation,
+      add_context(window == 0 ? replies_->open(actor.identity()) : replies_->open_stream(actor.identity(), window),
+                  "request to actor '{}'", actor.name()));
   Message request = message;
   request.header.correlation = correlation;
-  request.header.flags |= mark_request;
+  request.header.flags |= window == 0 ? mark_request : mark_request | mark_stream;
   // Without a look at the clock, which takes longer than all the rest, when nothing keeps it waiting.
   if (actor.send_at_once(request)) return Asked{correlation, 0};
   const std::uint64_t now = options.timeout == no_time_limit && options.time_to_live == no_time_limit ? 0 : now_ns();
@@ -280,18 +337,34 @@ Result<Runtime::Asked> Runtime::ask(Actor& actor, const Message& message, const 
 }
 
 Result<PendingReply> Runtime::request_later(Actor& actor, const Message& message, const SendOptions& options) {
-  CGL_TRY_ASSIGN(const Asked asked, ask(actor, message, options));
+  CGL_TRY_ASSIGN(const Asked asked, ask(actor, message, options, 0));
   actor.see_to_answers();
-  return PendingReply(replies_, asked.correlation, message.header.correlation);
+  return PendingReply(replies_, actor.shared_from_this(), asked.correlation, message.header.correlation);
+}
+
+Result<ReplyStream> Runtime::request_stream(Actor& actor, const Message& message, const StreamOptions& options) {
+  if (options.window == 0) {
+    return fail(ErrorKind::invalid_argument, "stream of actor '{}': a window of 0 takes no answer", actor.name());
+  }
+  CGL_TRY_ASSIGN(const Asked asked, ask(actor, message, {options.timeout, options.time_to_live}, options.window));
+  actor.see_to_answers();
+  return ReplyStream(replies_, actor.shared_from_this(), asked.correlation, message.header.correlation);
+}
+
+Result<ReplyStream> Runtime::request_stream(std::string_view name, const Message& message,
+                                            const StreamOptions& options) {
+  CGL_TRY_ASSIGN(const ActorHandle actor, find(name));
+  return request_stream(*actor, message, options);
 }
 
 Result<Message> Runtime::request(Actor& actor, const Message& message, Nanoseconds timeout) {
-  CGL_TRY_ASSIGN(const Asked asked, ask(actor, message, {.timeout = timeout, .time_to_live = no_time_limit}));
+  CGL_TRY_ASSIGN(const Asked asked, ask(actor, message, {.timeout = timeout, .time_to_live = no_time_limit}, 0));
   std::uint64_t deadline = no_deadline;
   if (timeout != no_time_limit) deadline = deadline_after(asked.since_ns != 0 ? asked.since_ns : now_ns(), timeout);
   actor.spin_for_answer(*replies_, asked.correlation, deadline);
-  Result<Message> answer = take_answer(*replies_, asked.correlation, message.header.correlation, deadline);
-  if (!answer && answer.error().kind() == ErrorKind::timed_out) {
+  Result<Message> answer = take_answer(*replies_, actor, asked.correlation, deadline);
+  if (answer) return as_asked(*answer, message.header.correlation);
+  if (answer.error().kind() == ErrorKind::timed_out) {
     return add_context(std::move(answer), "request to actor '{}' within {} ms", actor.name(),
                        static_cast<double>(timeout.count()) * 1e-6);
   }

@@ -40,19 +40,61 @@ struct RuntimeOptions {
 class PendingReply {
  public:
   // `restored`: the correlation that the asker's message had, and the answer will have.
-  PendingReply(std::shared_ptr<ReplyTable> table, std::uint64_t correlation, std::uint64_t restored)
-      : table_(std::move(table)), correlation_(correlation), restored_(restored) {}
+  PendingReply(std::shared_ptr<ReplyTable> table, ActorHandle actor, std::uint64_t correlation, std::uint64_t restored)
+      : table_(std::move(table)), actor_(std::move(actor)), correlation_(correlation), restored_(restored) {}
   PendingReply(PendingReply&& other) noexcept = default;
   PendingReply& operator=(PendingReply&&) = delete;
   ~PendingReply() {
-    if (table_ != nullptr) table_->abandon(correlation_);
+    if (table_ != nullptr && table_->abandon(correlation_)) actor_->request_abandoned(correlation_);
   }
   [[nodiscard]] bool is_done() const { return table_ != nullptr && table_->is_done(correlation_); }
   // Once.
   [[nodiscard]] Result<Message> wait(Nanoseconds timeout = no_time_limit);
+  // The same for carriers: an answer that reports a failure (mark_failed) is an answer, and marks are as they were
+  // sent.
+  [[nodiscard]] Result<Message> wait_as_sent(Nanoseconds timeout);
+  // The correlation that the asker's message had.
+  [[nodiscard]] std::uint64_t restored_correlation() const { return restored_; }
 
  private:
   std::shared_ptr<ReplyTable> table_;
+  ActorHandle actor_;
+  std::uint64_t correlation_;
+  std::uint64_t restored_;
+};
+
+struct StreamOptions {
+  std::uint32_t window = 16;                 // answers that may wait to be read; then the actor waits
+  Nanoseconds timeout = no_time_limit;       // of waiting for room in the actor's inbox
+  Nanoseconds time_to_live = no_time_limit;  // of the request, as in SendOptions
+};
+
+// The answers to one request, in the order in which they were sent, read by one thread. Dropping it gives up on those
+// that were not read.
+class ReplyStream {
+ public:
+  // `restored`: as in PendingReply.
+  ReplyStream(std::shared_ptr<ReplyTable> table, ActorHandle actor, std::uint64_t correlation, std::uint64_t restored)
+      : table_(std::move(table)), actor_(std::move(actor)), correlation_(correlation), restored_(restored) {}
+  ReplyStream(ReplyStream&& other) noexcept = default;
+  ReplyStream& operator=(ReplyStream&&) = delete;
+  ~ReplyStream() { cancel(); }
+
+  // The next answer; none after the last one. mark_more says whether others follow. ErrorKind::timed_out leaves the
+  // stream open: ask again, or give up. Another error (the actor's failure, an answer with mark_failed) is its end.
+  [[nodiscard]] Result<std::optional<Message>> next(Nanoseconds timeout = no_time_limit);
+  // The same for carriers, as in PendingReply.
+  [[nodiscard]] Result<std::optional<Message>> next_as_sent(Nanoseconds timeout);
+  [[nodiscard]] std::uint64_t restored_correlation() const { return restored_; }
+  // Whether next would return at once.
+  [[nodiscard]] bool is_ready() const { return table_ != nullptr && table_->is_done(correlation_); }
+  // What was not read is dropped, and the actor is told that nobody waits: its sends are answered with `closed`, or its
+  // is_wanted with false.
+  void cancel();
+
+ private:
+  std::shared_ptr<ReplyTable> table_;  // null: nothing comes any more
+  ActorHandle actor_;
   std::uint64_t correlation_;
   std::uint64_t restored_;
 };
@@ -109,6 +151,11 @@ class Runtime {
   [[nodiscard]] Result<Message> request(Actor& actor, const Message& message, Nanoseconds timeout = no_time_limit);
   [[nodiscard]] Result<PendingReply> request_later(Actor& actor, const Message& message,
                                                    const SendOptions& options = {});
+  // A request that is answered several times: by make_part, and at last by make_reply.
+  [[nodiscard]] Result<ReplyStream> request_stream(Actor& actor, const Message& message,
+                                                   const StreamOptions& options = {});
+  [[nodiscard]] Result<ReplyStream> request_stream(std::string_view name, const Message& message,
+                                                   const StreamOptions& options = {});
 
   // The output of each goes to the next; the last one's is read by receive.
   [[nodiscard]] Status pipeline(const std::vector<std::string>& names);
@@ -137,7 +184,9 @@ class Runtime {
     std::uint64_t correlation = 0;
     std::uint64_t since_ns = 0;  // of the call; 0: it took no time
   };
-  [[nodiscard]] Result<Asked> ask(Actor& actor, const Message& message, const SendOptions& options);
+  // `window`: 0 for one answer.
+  [[nodiscard]] Result<Asked> ask(Actor& actor, const Message& message, const SendOptions& options,
+                                  std::uint32_t window);
   void monitor();
   [[nodiscard]] std::uint64_t next_due_ns() const;
   [[nodiscard]] std::uint64_t now_ns() const;

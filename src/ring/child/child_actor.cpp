@@ -70,6 +70,13 @@ Status ChildActor::do_launch() {
 }
 
 Status ChildActor::launch_in_child() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    old_outputs_ = queue_.size();
+    outputs_read_ = parts_settled_ = 0;
+    untold_.clear();
+    publish_credit();
+  }
   ++generation_;
   accepted_ = 0;
   ended_ = true;  // until it is there: the end of a child that goes meanwhile is not this launch's
@@ -100,6 +107,13 @@ Result<TerminationReport> ChildActor::do_terminate(const Termination& how) {
   closed_ = true;
   TerminationReport report;
   if (index_in_child_ < 0) return report;
+  {
+    // Nobody may come to read: what is still sent is taken, however much it is.
+    const std::lock_guard lock(queue_mutex_);
+    leaving_ = true;
+    give_held();
+    publish_credit();
+  }
   Status result;
   if (!ended_ && host_->process() > 0) {
     ChildRequest asking = request(ChildCommand::terminate);
@@ -171,6 +185,12 @@ GetStatus ChildActor::do_receive(Message& message, std::uint64_t deadline_ns) {
       if (!queue_.empty()) {
         message = queue_.front();
         queue_.pop_front();
+        if (old_outputs_ != 0) {
+          --old_outputs_;
+        } else {
+          ++outputs_read_;
+          publish_credit();
+        }
         return GetStatus::taken;
       }
       if (closed_ && ended_) return GetStatus::closed;
@@ -214,6 +234,12 @@ void ChildActor::do_bury() {
 }
 
 void ChildActor::do_supervise(std::uint64_t) {
+  std::deque<std::uint64_t> untold;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    untold.swap(untold_);
+  }
+  for (const std::uint64_t correlation : untold) request_abandoned(correlation);
   // A body that never returns holds its whole device: only the end of the process frees it.
   if (!host_->options_.end_stalled || index_in_child_ < 0 || ended_) return;
   if (host_->counters(static_cast<std::uint32_t>(index_in_child_)).in_body == 1) host_->end_child(SIGKILL);
@@ -227,7 +253,7 @@ void ChildActor::take(const ChildSlot& slot) {
     dead_letters_ += count_lost();
     const std::string text(event.text, strnlen(event.text, sizeof event.text));
     if (event.kind == ChildEvent::failed) {
-      services().replies->fail_all_to(number(),
+      services().replies->fail_all_to(identity(),
                                       Error(ErrorKind::closed, fmt::format("actor '{}' failed: {}", name(), text)));
       body_failed(event.code, text, 0);
     } else {
@@ -235,13 +261,55 @@ void ChildActor::take(const ChildSlot& slot) {
     }
     return;
   }
-  if (message.has(mark_request)) {
-    request_latency_.answered(message.header.correlation);
-    if (!services().replies->complete(message.header.correlation, message)) ++late_replies_;
+  if (message.has(mark_request)) request_latency_.answered(message.header.correlation);
+  if (message.has(mark_request) && !message.has(mark_stream)) {
+    if (services().replies->deliver(message.header.correlation, message) == Delivery::unwanted) ++late_replies_;
     return;
   }
   const std::lock_guard lock(queue_mutex_);
-  queue_.push_back(message);
+  if (message.has(mark_stream)) {
+    held_.push_back(message);
+    give_held();
+  } else {
+    queue_.push_back(message);
+  }
+}
+
+void ChildActor::give_held() {
+  std::vector<std::uint64_t> full;
+  const std::size_t settled = std::erase_if(held_, [&](const Message& reply) {
+    const std::uint64_t correlation = reply.header.correlation;
+    if (std::find(full.begin(), full.end(), correlation) != full.end()) return false;
+    const Delivery delivery = leaving_ ? services().replies->deliver_beyond_window(correlation, reply)
+                                       : services().replies->deliver(correlation, reply);
+    if (delivery == Delivery::unwanted) ++late_replies_;
+    if (delivery == Delivery::full) full.push_back(correlation);
+    return delivery != Delivery::full;
+  });
+  parts_settled_ += settled;
+  if (settled != 0) publish_credit();
+}
+
+void ChildActor::publish_credit() {
+  const std::int32_t index = index_in_child_;
+  if (index < 0) return;
+  host_->give_credit(static_cast<std::uint32_t>(index), leaving_ ? unlimited_credit : outputs_read_,
+                     leaving_ ? unlimited_credit : parts_settled_);
+}
+
+void ChildActor::see_to_answers() {
+  const std::lock_guard lock(queue_mutex_);
+  give_held();
+}
+
+void ChildActor::request_abandoned(std::uint64_t correlation) {
+  Message told = make_message(ChildCancel{correlation});
+  told.header.flags |= mark_control;
+  const std::int32_t index = index_in_child_;
+  if (index < 0 || closed_) return;
+  if (host_->put(told, static_cast<std::uint32_t>(index), generation_) != PutStatus::full) return;
+  const std::lock_guard lock(queue_mutex_);
+  untold_.push_back(correlation);
 }
 
 void ChildActor::child_ended(const std::string& how, std::span<const std::uint64_t> received) {
@@ -249,7 +317,7 @@ void ChildActor::child_ended(const std::string& how, std::span<const std::uint64
   if (index < 0 || ended_.exchange(true)) return;
   dead_letters_ += count_lost(received[static_cast<std::size_t>(index)]);
   const std::string text = fmt::format("the process of its device {}", how);
-  services().replies->fail_all_to(number(), Error(ErrorKind::closed, fmt::format("actor '{}': {}", name(), text)));
+  services().replies->fail_all_to(identity(), Error(ErrorKind::closed, fmt::format("actor '{}': {}", name(), text)));
   body_failed(-1, text, 0);
 }
 

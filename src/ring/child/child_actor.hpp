@@ -17,6 +17,8 @@ class ChildActor final : public Actor {
 
   PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                 const std::atomic<bool>* stop) override;
+  void see_to_answers() override;
+  void request_abandoned(std::uint64_t correlation) override;
 
  private:
   friend class ChildHost;
@@ -61,8 +63,18 @@ class ChildActor final : public Actor {
   std::atomic<std::uint64_t> discarded_{0};
   std::atomic<std::uint64_t> late_replies_{0};
   RequestLatency request_latency_;
-  std::mutex queue_mutex_;
+  // queue_mutex_ held: answers that found no room in their streams go on, and the child learns what it may send.
+  void give_held();
+  void publish_credit();
+
+  std::mutex queue_mutex_;  // guards what follows
   std::deque<Message> queue_;
+  std::deque<Message> held_;        // answers for which there was no room in their streams
+  std::uint64_t outputs_read_ = 0;  // of this launch in a child
+  std::uint64_t parts_settled_ = 0;
+  std::uint64_t old_outputs_ = 0;     // of queue_: from a launch before
+  bool leaving_ = false;              // the actor ends: everything is taken, whatever the windows
+  std::deque<std::uint64_t> untold_;  // requests that nobody waits for, for which the ring had no room
 };
 
 }  // namespace cingulum::ring

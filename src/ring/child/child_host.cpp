@@ -301,6 +301,12 @@ ActorCounters ChildHost::counters(std::uint32_t actor) const {
   return counters;
 }
 
+void ChildHost::give_credit(std::uint32_t actor, std::uint64_t outputs, std::uint64_t parts) {
+  ChildCredit& credit = memory_->credit[actor];
+  HostAtomics::store_release(credit.outputs, outputs);
+  HostAtomics::store_release(credit.parts, parts);
+}
+
 Result<ActorHandle> ChildHost::launch(Runtime& runtime, std::string name, std::string_view body,
                                       std::span<const std::byte> arguments, RingKind kind,
                                       const ActorOptions& options) {

@@ -67,6 +67,7 @@ class ChildHost : public std::enable_shared_from_this<ChildHost> {
   void end_child(int signal);
   void let_go(std::uint32_t actor);
   [[nodiscard]] ActorCounters counters(std::uint32_t actor) const;
+  void give_credit(std::uint32_t actor, std::uint64_t outputs, std::uint64_t parts);
   void wait_until_carried();
 
   const ChildOptions options_;

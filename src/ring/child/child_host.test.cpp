@@ -15,6 +15,7 @@
 #include "ring/child/child_service.hpp"
 #include "ring/resident/look_again.hpp"
 #include "ring/resident_bodies.hpp"
+#include "ring/stream_stories.hpp"
 #include "support/each_device.hpp"
 
 namespace cingulum::ring {
@@ -66,6 +67,8 @@ class CpuWork final : public ChildWork {
     if (body == "fail_every") return runtime.launch(name, from<FailEvery>(arguments), options);
     if (body == "abort_at") return runtime.launch(name, from<AbortAt>(arguments), options);
     if (body == "endless_at") return runtime.launch(name, from<EndlessAt>(arguments), options);
+    if (body == "parts") return runtime.launch(name, testing::Parts{}, options);
+    if (body == "parts_then_fail") return runtime.launch(name, testing::PartsThenFail{}, options);
     if (body == "lose") lost_ = Error(ErrorKind::device, "the context is lost");
     return fail(ErrorKind::not_found, "no body '{}'", body);
   }
@@ -300,6 +303,19 @@ TEST_F(ChildProcesses, a_launch_whose_process_ends_before_it_answers_goes_to_the
   ASSERT_TRUE(echo);
   EXPECT_EQ(host_->starts(), 2u);
   EXPECT_EQ(number_of(runtime_->request("echo", message(3), 5s)), 3u);
+}
+
+TEST_F(ChildProcesses, streams_of_answers_come_whole_and_wait_for_their_reader) {
+  ActorOptions small;
+  small.outbox_capacity = 16;
+  const auto parts = run("parts", "parts", testing::Parts{}, small);
+  ASSERT_TRUE(parts);
+  testing::tells_all_parts_in_order(*runtime_, *parts);
+  // The window of the child's own stream, and the answers under way.
+  testing::waits_for_its_reader_and_learns_that_he_left(*runtime_, *parts, StreamOptions{}.window + child_part_window);
+  const auto failing = run("failing", "parts_then_fail", testing::PartsThenFail{});
+  ASSERT_TRUE(failing);
+  testing::is_read_before_the_failure_that_ends_it(*runtime_, *failing);
 }
 
 TEST_F(ChildProcesses, a_child_ends_with_its_parent) {

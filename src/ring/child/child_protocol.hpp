@@ -34,6 +34,21 @@ struct ChildEvent {
   char text[40] = {};
 };
 
+// Nobody waits any more for the answers to this request. To the child, with mark_control.
+struct ChildCancel {
+  static constexpr const char* message_name = "cingulum.ChildCancel";
+  std::uint64_t correlation = 0;
+};
+
+// How much of what an actor sent has left the parent's hands: the child holds back what exceeds it.
+struct alignas(line_bytes) ChildCredit {
+  std::uint64_t outputs = 0;  // that were read
+  std::uint64_t parts = 0;    // answers of streams that found room
+};
+constexpr std::uint64_t unlimited_credit = std::uint64_t{1} << 62;
+// Answers of streams under way to the parent, of each actor.
+constexpr std::uint64_t child_part_window = 64;
+
 struct ChildMemory {
   RingLine to_child_writer;
   RingLine to_child_reader;
@@ -43,6 +58,7 @@ struct ChildMemory {
   RingLine child_beat;
   char lost_text[512];  // of ChildEvent::lost, whose own text is too short; written before that event
   ActorCounters counters[child_actor_count];  // written by the child
+  ChildCredit credit[child_actor_count];      // written by the parent
   ChildSlot to_child[child_ring_capacity];
   ChildSlot from_child[child_ring_capacity];
 };

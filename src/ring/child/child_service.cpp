@@ -78,7 +78,11 @@ class Service {
     std::uint32_t generation = 0;
     std::deque<Message> waiting;    // for room in the actor's inbox; bounded by the parent's credit
     std::list<PendingReply> asked;  // requests of the parent that the actor has not answered
-    bool told = false;              // its end was reported
+    std::list<ReplyStream> streams;
+    std::uint64_t outbox_capacity = 0;
+    std::uint64_t outputs_given = 0;
+    std::uint64_t parts_given = 0;
+    bool told = false;  // its end was reported
   };
 
   static ChildReply refusal(const Error& error) {
@@ -141,6 +145,7 @@ class Service {
     if (!actor) return refusal(actor.error());
     hosted.actor = *actor;
     hosted.generation = request.generation;
+    hosted.outbox_capacity = request.outbox_capacity;
     return answer({});
   }
 
@@ -151,7 +156,12 @@ class Service {
       moved = true;
       if (slot.actor >= child_actor_count) continue;
       HostedActor& hosted = hosted_[slot.actor];
-      if (hosted.actor != nullptr && hosted.generation == slot.generation) hosted.waiting.push_back(slot.message);
+      if (hosted.actor == nullptr || hosted.generation != slot.generation) continue;
+      if (slot.message.has(mark_control) && holds<ChildCancel>(slot.message)) {
+        cancel(hosted, payload<ChildCancel>(slot.message).correlation);
+      } else {
+        hosted.waiting.push_back(slot.message);
+      }
     }
     for (HostedActor& hosted : hosted_) {
       while (!hosted.waiting.empty() && hand_over(hosted, hosted.waiting.front())) {
@@ -165,14 +175,33 @@ class Service {
   // False: no room now. Requests are asked again here, so that the answer finds its way back.
   bool hand_over(HostedActor& hosted, Message message) {
     if (!message.has(mark_request)) return hosted.actor->try_send(message) != PutStatus::full;
-    message.header.flags &= ~static_cast<std::uint32_t>(mark_request);
-    auto pending = runtime_->request_later(*hosted.actor, message, {.timeout = Nanoseconds::zero()});
-    if (pending) {
-      hosted.asked.push_back(std::move(*pending));
-      return true;
+    const bool is_stream = message.has(mark_stream);
+    message.header.flags &= ~static_cast<std::uint32_t>(mark_request | mark_stream);
+    std::optional<Error> refused;
+    if (is_stream) {
+      auto stream = runtime_->request_stream(*hosted.actor, message, {.timeout = Nanoseconds::zero()});
+      if (stream) {
+        hosted.streams.push_back(std::move(*stream));
+      } else {
+        refused = std::move(stream.error());
+      }
+    } else {
+      auto pending = runtime_->request_later(*hosted.actor, message, {.timeout = Nanoseconds::zero()});
+      if (pending) {
+        hosted.asked.push_back(std::move(*pending));
+      } else {
+        refused = std::move(pending.error());
+      }
     }
-    const ErrorKind kind = pending.error().kind();
-    return kind != ErrorKind::full && kind != ErrorKind::timed_out;  // an actor that has ended is reported by its event
+    // An actor that has ended is reported by its event.
+    return !refused || (refused->kind() != ErrorKind::full && refused->kind() != ErrorKind::timed_out);
+  }
+
+  // Of a request that is still waiting for room nothing is known here yet: it will be answered in vain.
+  static void cancel(HostedActor& hosted, std::uint64_t correlation) {
+    const auto is_it = [&](const auto& each) { return each.restored_correlation() == correlation; };
+    hosted.asked.remove_if(is_it);
+    hosted.streams.remove_if(is_it);
   }
 
   bool give_answers(HostedActor& hosted, std::uint32_t index) {
@@ -182,11 +211,23 @@ class Service {
         ++pending;
         continue;
       }
-      auto reply = pending->wait(Nanoseconds::zero());
+      auto reply = pending->wait_as_sent(Nanoseconds::zero());
       pending = hosted.asked.erase(pending);
       if (!reply) continue;  // the actor failed; its event tells the parent
-      reply->header.flags |= mark_request;
       moved = out_.try_put({*reply, index, hosted.generation, 0}) == PutStatus::stored || moved;
+    }
+    const std::uint64_t settled = HostAtomics::load_acquire(memory_.credit[index].parts);
+    for (auto stream = hosted.streams.begin(); stream != hosted.streams.end();) {
+      bool is_over = false;
+      while (!is_over && stream->is_ready() && out_.room(1) != 0 && hosted.parts_given < settled + child_part_window) {
+        auto part = stream->next_as_sent(Nanoseconds::zero());
+        is_over = !part || !*part;
+        if (is_over) break;
+        (*part)->header.flags |= mark_stream;
+        moved = out_.try_put({**part, index, hosted.generation, 0}) == PutStatus::stored || moved;
+        ++hosted.parts_given;
+      }
+      stream = is_over ? hosted.streams.erase(stream) : std::next(stream);
     }
     return moved;
   }
@@ -196,15 +237,19 @@ class Service {
     for (std::uint32_t i = 0; i < child_actor_count; ++i) {
       HostedActor& hosted = hosted_[i];
       if (hosted.actor == nullptr) continue;
-      while (out_.room(1) != 0) {
+      // Looked at first: what an actor sent before its end goes before the news of it.
+      const ActorState state = hosted.actor->state();
+      // What nobody reads stays in the actor's outbox, so that the actor feels it.
+      const std::uint64_t most = HostAtomics::load_acquire(memory_.credit[i].outputs) + hosted.outbox_capacity;
+      while (out_.room(1) != 0 && hosted.outputs_given < most) {
         auto got = hosted.actor->receive(Nanoseconds::zero());
         if (!got) break;
         if (out_.try_put({*got, i, hosted.generation, 0}) != PutStatus::stored) break;
+        ++hosted.outputs_given;
         moved = true;
       }
       moved = give_answers(hosted, i) || moved;
       count(i);
-      const ActorState state = hosted.actor->state();
       if (!hosted.told && (state == ActorState::failed || state == ActorState::terminated)) {
         hosted.told = true;
         const auto failure = hosted.actor->failure();

@@ -46,6 +46,7 @@ CpuActor::~CpuActor() {
   core_->stop.store(true, std::memory_order_release);
   core_->inbox.close();
   core_->outbox.close();
+  if (services().replies) services().replies->wake_deliverers();
   if (!thread_.joinable()) return;
   if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();
@@ -134,6 +135,8 @@ Result<TerminationReport> CpuActor::do_terminate(const Termination& how) {
   bool ended = has_ended();
   if (!ended && how.mode == Termination::Mode::drain) {
     core_->inbox.set_gate(true, 0);
+    core_->drains.store(true, std::memory_order_release);
+    if (services().replies) services().replies->wake_deliverers();
     // A body that waits for room in an output that nobody reads could not end.
     constexpr std::uint64_t look_ns = 1'000'000;
     for (;;) {
@@ -147,6 +150,7 @@ Result<TerminationReport> CpuActor::do_terminate(const Termination& how) {
     core_->stop.store(true, std::memory_order_release);
     core_->inbox.wake();
     core_->outbox.wake();
+    if (services().replies) services().replies->wake_deliverers();
     wake_targets();
     // After a drain that took all its time, the body still gets a moment to see that it shall stop.
     constexpr std::uint64_t grace_ns = 1'000'000'000;

@@ -127,22 +127,32 @@ PutStatus CpuContext::deliver(MessageSink& target, const Message& message) {
 PutStatus CpuContext::send(const Message& message) {
   Message outgoing = message;
   outgoing.set_source(core_.number);
-  if (outgoing.has(mark_request) && core_.services.replies) {
-    if (outgoing.header.correlation == current_request_) current_request_ = 0;
-    if (core_.services.replies->complete(outgoing.header.correlation, outgoing)) {
-      count(core_.counters.sent);
-      return PutStatus::stored;
-    }
-    core_.late_replies.fetch_add(1, std::memory_order_relaxed);
-    count(core_.counters.refused);
-    return PutStatus::closed;
-  }
+  if (outgoing.has(mark_request) && core_.services.replies) return answer(outgoing);
   if (core_.ports[0].load(std::memory_order_acquire) != nullptr) return emit(0, message);
   HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{2});
   const PutStatus status = core_.outbox.put(outgoing, no_deadline, no_deadline, &core_.stop);
   HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{1});
   count(status == PutStatus::stored ? core_.counters.sent : core_.counters.refused);
   return status;
+}
+
+PutStatus CpuContext::answer(const Message& reply) {
+  const std::uint64_t correlation = reply.header.correlation;
+  ReplyTable& replies = *core_.services.replies;
+  if (correlation == current_request_ && !reply.has(mark_more)) current_request_ = 0;
+  Delivery delivery = replies.deliver(correlation, reply);
+  if (delivery == Delivery::full) {
+    HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{2});
+    delivery = replies.deliver_waiting(correlation, reply, core_.stop, core_.drains);
+    HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{1});
+  }
+  if (delivery == Delivery::taken || delivery == Delivery::part) {
+    count(core_.counters.sent);
+    return PutStatus::stored;
+  }
+  if (delivery == Delivery::unwanted) core_.late_replies.fetch_add(1, std::memory_order_relaxed);
+  count(core_.counters.refused);
+  return PutStatus::closed;
 }
 
 PutStatus CpuContext::emit(std::uint32_t port, const Message& message) {

@@ -35,6 +35,7 @@ struct CpuActorCore {
   Mailbox inbox;
   Mailbox outbox;
   std::atomic<bool> stop{false};
+  std::atomic<bool> drains{false};  // the body does not wait any more for those who read its answers
   std::atomic<std::uint64_t> late_replies{0};
   std::atomic<std::uint64_t> dead_letters{0};
   std::atomic<std::uint64_t> discarded{0};
@@ -63,6 +64,9 @@ class CpuContext {
   PutStatus send(const Message& message);
   PutStatus emit(std::uint32_t port, const Message& message);
   [[nodiscard]] bool should_stop() const { return core_.stop.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_wanted(const Message& request) const {
+    return !request.has(mark_request) || core_.services.replies->is_wanted(request.header.correlation);
+  }
   void heartbeat() { count(core_.counters.heartbeat); }
   [[nodiscard]] std::uint64_t time_ns() const {
     return core_.services.schedule != nullptr ? core_.services.schedule->now_ns() : steady_now_ns();
@@ -95,6 +99,7 @@ class CpuContext {
   static void count(std::uint64_t& counter, std::uint64_t by = 1) { HostAtomics::store_relaxed(counter, counter + by); }
   void begin(const Envelope& envelope, Message& message);
   PutStatus deliver(MessageSink& target, const Message& message);
+  PutStatus answer(const Message& reply);
 
   CpuActorCore& core_;
   std::uint64_t busy_since_ns_;

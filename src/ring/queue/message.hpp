@@ -31,10 +31,12 @@ CGL_HD constexpr std::uint8_t priority_of_band(Band band) {
 // Bits of MessageHeader::flags.
 //   0-5 payload bytes   6-7 band   8-15 marks   16-31 number of the sending actor (0: a host thread)
 enum MessageMark : std::uint32_t {
-  mark_request = 1u << 8,  // `correlation` was given by Runtime::request; whoever answers last in a chain completes it
-  mark_failed = 1u << 9,   // an answer that reports a failure; the payload is an int32 code
-  mark_handle = 1u << 10,  // the payload begins with a BufferHandle
-  mark_control = 1u << 11  // of the runtime itself, never given to a body
+  mark_request = 1u << 8,   // `correlation` was given by Runtime::request; whoever answers last in a chain completes it
+  mark_failed = 1u << 9,    // an answer that reports a failure; the payload is an int32 code
+  mark_handle = 1u << 10,   // the payload begins with a BufferHandle
+  mark_control = 1u << 11,  // of the runtime itself, never given to a body
+  mark_more = 1u << 12,     // of an answer: further answers to the same request follow (make_part)
+  mark_stream = 1u << 13    // of a request: who asks takes several answers (Runtime::request_stream)
 };
 constexpr std::uint32_t mark_bits = 0xff00u;
 
@@ -126,12 +128,21 @@ template <MessagePayload T>
   return value;
 }
 
-// An answer to `request`: same correlation, band and request mark, so that it finds the one who waits.
+// The last or only answer to `request`: same correlation, band and request mark, so that it finds the one who waits.
 template <MessagePayload T>
 [[nodiscard]] CGL_HD Message make_reply(const Message& request, const T& payload) {
   Message reply = make_message(payload, request.header.correlation, request.band());
   reply.header.flags |= request.header.flags & mark_request;
   return reply;
+}
+
+// An answer after which others to the same request follow; the last one is made by make_reply. Who asked for one answer
+// alone takes the first that comes, and the rest is late.
+template <MessagePayload T>
+[[nodiscard]] CGL_HD Message make_part(const Message& request, const T& payload) {
+  Message part = make_reply(request, payload);
+  part.header.flags |= mark_more;
+  return part;
 }
 
 }  // namespace cingulum::ring

@@ -295,7 +295,8 @@ bool ResidentActor::take_output(Message& message) {
     queue_.pop_front();
     return true;
   }
-  while (take_from_ring(message)) {
+  if (!held_.empty()) give_held();
+  while (may_hold_more() && take_from_ring(message)) {
     if (!message.has(mark_request)) return true;
     answer(message);
   }
@@ -305,7 +306,8 @@ bool ResidentActor::take_output(Message& message) {
 std::uint32_t ResidentActor::do_receive_batch(std::span<Message> messages) {
   const std::lock_guard lock(output_mutex_);
   std::uint32_t taken = 0;
-  if (kind_ == RingKind::bulk && queue_.empty() && outbox_open_) {
+  if (!held_.empty()) give_held();
+  if (kind_ == RingKind::bulk && queue_.empty() && outbox_open_ && may_hold_more()) {
     const std::uint32_t got = bulk_out_.get_batch(messages.data(), static_cast<std::uint32_t>(messages.size()));
     taken_outputs_ += got;
     // Answers to requests are rare in streams: they are taken out of the batch.
@@ -325,6 +327,8 @@ std::uint32_t ResidentActor::do_receive_batch(std::span<Message> messages) {
 
 void ResidentActor::save_outputs() {
   const std::lock_guard lock(output_mutex_);
+  leaving_ = true;
+  give_held();
   Message message;
   while (take_from_ring(message)) {
     if (!message.has(mark_request)) {
@@ -336,13 +340,36 @@ void ResidentActor::save_outputs() {
 }
 
 void ResidentActor::answer(const Message& reply, std::uint64_t own) {
-  grid_->reply_came();
+  request_latency_.answered(reply.header.correlation);
+  const auto waits_before = [&](const Message& held) { return held.header.correlation == reply.header.correlation; };
+  if ((!held_.empty() && std::any_of(held_.begin(), held_.end(), waits_before)) || !settle(reply, own)) {
+    held_.push_back(reply);
+  }
+}
+
+bool ResidentActor::settle(const Message& reply, std::uint64_t own) {
   ReplyTable& replies = *services().replies;
   const std::uint64_t correlation = reply.header.correlation;
-  request_latency_.answered(correlation);
-  const bool was_wanted =
-      correlation == own ? replies.complete_own(correlation, reply) : replies.complete(correlation, reply);
-  if (!was_wanted) ++late_replies_;
+  const Delivery delivery = leaving_             ? replies.deliver_beyond_window(correlation, reply)
+                            : correlation == own ? replies.deliver_own(correlation, reply)
+                                                 : replies.deliver(correlation, reply);
+  if (delivery == Delivery::taken) grid_->reply_came();
+  if (delivery == Delivery::unwanted) {
+    ++late_replies_;
+    if (!reply.has(mark_more)) grid_->late_reply_came(correlation);
+  }
+  return delivery != Delivery::full;
+}
+
+void ResidentActor::give_held() {
+  std::vector<std::uint64_t> full;
+  std::erase_if(held_, [&](const Message& reply) {
+    const std::uint64_t correlation = reply.header.correlation;
+    if (std::find(full.begin(), full.end(), correlation) != full.end()) return false;
+    if (settle(reply, 0)) return true;
+    full.push_back(correlation);
+    return false;
+  });
 }
 
 GetStatus ResidentActor::do_receive(Message& message, std::uint64_t deadline_ns) {
@@ -504,8 +531,9 @@ bool ResidentActor::carry_answers() {
 bool ResidentActor::carry_while_locked(std::uint64_t own) {
   Message message;
   bool came = false;
+  if (!held_.empty()) give_held();
   // Outputs that nobody reads stay in the ring, so that the actor feels it.
-  while (queue_.size() < options().outbox_capacity && take_from_ring(message)) {
+  while (queue_.size() < options().outbox_capacity && may_hold_more() && take_from_ring(message)) {
     came = true;
     if (!message.has(mark_request)) {
       queue_.push_back(message);

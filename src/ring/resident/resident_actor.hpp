@@ -25,6 +25,7 @@ class ResidentActor final : public Actor {
   PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                 const std::atomic<bool>* stop) override;
   bool send_at_once(const Message& message) override;
+  void request_abandoned(std::uint64_t correlation) override { grid_->abandon_request(correlation); }
   [[nodiscard]] const std::shared_ptr<ResidentGrid>& grid() const { return grid_; }
 
  private:
@@ -64,6 +65,12 @@ class ResidentActor final : public Actor {
   bool take_output(Message& message);
   bool take_from_ring(Message& message);
   void answer(const Message& reply, std::uint64_t own = 0);
+  // False: its stream has no room.
+  bool settle(const Message& reply, std::uint64_t own);
+  // Answers that found no room in their streams go on, as far as there is some now.
+  void give_held();
+  // Whether more may be taken from the ring: what nobody reads stays there, so that the actor feels it.
+  [[nodiscard]] bool may_hold_more() const { return held_.size() < options().outbox_capacity || leaving_; }
   // Everything that is in the outbox goes to the queue, however long it gets.
   void save_outputs();
   void close_inbox();
@@ -107,6 +114,8 @@ class ResidentActor final : public Actor {
   FastReader<Message> fast_out_;
   BulkReader<Message> bulk_out_;
   std::deque<Message> queue_;
+  std::deque<Message> held_;  // answers for which there was no room in their streams
+  bool leaving_ = false;      // the actor ends: streams take all that is left, whatever their windows
   std::uint64_t taken_outputs_ = 0;
 
   ActorCounters last_counters_;  // of a seat that was given back

@@ -144,6 +144,7 @@ Status ResidentGrid::allocate() {
   CGL_TRY_ASSIGN(ring_memory_, backend_->allocate_mapped(options_.seats * 2 * ring_bytes));
   CGL_TRY_ASSIGN(buffer_memory_, backend_->allocate_mapped(options_.buffers * sizeof(BufferEntry)));
   CGL_TRY_ASSIGN(scratch_memory_, backend_->allocate_mapped(options_.scratch_bytes));
+  CGL_TRY_ASSIGN(abandoned_memory_, backend_->allocate_mapped(abandoned_request_count * sizeof(std::uint64_t)));
   seats_ = reinterpret_cast<Seat*>(seat_memory_.host);
   buffers_ =
       std::make_unique<BufferTable>(std::span(reinterpret_cast<BufferEntry*>(buffer_memory_.host), options_.buffers));
@@ -175,6 +176,7 @@ Status ResidentGrid::start_kernel() {
   plan.seats = reinterpret_cast<Seat*>(seat_memory_.device);
   plan.votes = votes_;
   plan.buffers = reinterpret_cast<const BufferEntry*>(buffer_memory_.device);
+  plan.abandoned = reinterpret_cast<const std::uint64_t*>(abandoned_memory_.device);
   plan.seat_count = options_.seats;
   plan.buffer_count = options_.buffers;
   plan.spin_polls = options_.spin_polls;
@@ -337,7 +339,27 @@ void ResidentGrid::give_seat(std::uint32_t seat) {
   taken_[seat] = false;
   sitting_[seat].reset();
   // Requests that went down with their actors are not answered any more.
-  if (std::find(taken_.begin(), taken_.end(), true) == taken_.end()) open_requests_ = 0;
+  if (std::find(taken_.begin(), taken_.end(), true) != taken_.end()) return;
+  open_requests_ = 0;
+  abandoned_.clear();
+}
+
+void ResidentGrid::abandon_request(std::uint64_t correlation) {
+  auto* const words = reinterpret_cast<std::uint64_t*>(abandoned_memory_.host);
+  HostAtomics::store_release(words[correlation % abandoned_request_count], correlation);
+  const std::lock_guard lock(mutex_);
+  // A body may never answer: what is forgotten here is one request more that the service thread looks for.
+  constexpr std::size_t most_remembered = 4096;
+  if (abandoned_.size() == most_remembered) abandoned_.pop_front();
+  abandoned_.push_back(correlation);
+}
+
+void ResidentGrid::late_reply_came(std::uint64_t correlation) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find(abandoned_.begin(), abandoned_.end(), correlation);
+  if (found == abandoned_.end()) return;  // a second answer, or one to a request that has failed
+  abandoned_.erase(found);
+  reply_came();
 }
 
 ResidentGrid::SeatRings ResidentGrid::make_rings(std::uint32_t seat, RingKind kind, std::uint32_t inbox_capacity,

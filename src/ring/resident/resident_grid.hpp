@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -158,6 +159,10 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
     if (!service_call_->was_made.exchange(true, std::memory_order_acq_rel)) service_call_->bell.ring();
   }
   void reply_came() { open_requests_.fetch_sub(1, std::memory_order_relaxed); }
+  // Nobody waits for this request any more. The bodies can see it, and its answers are read still.
+  void abandon_request(std::uint64_t correlation);
+  // Called with the last answer to a request that nobody waited for.
+  void late_reply_came(std::uint64_t correlation);
   [[nodiscard]] bool expects_replies() const { return open_requests_.load(std::memory_order_relaxed) > 0; }
   void lose(const Error& error);
 
@@ -170,7 +175,8 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   MappedMemory ring_memory_;
   MappedMemory buffer_memory_;
   MappedMemory scratch_memory_;
-  std::byte* states_ = nullptr;  // of the device
+  MappedMemory abandoned_memory_;  // abandoned_request_count words
+  std::byte* states_ = nullptr;    // of the device
   std::uint64_t* votes_ = nullptr;
   std::unique_ptr<BufferTable> buffers_;
 
@@ -188,6 +194,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   std::vector<bool> taken_;
   std::vector<EdgeMemory> edges_;
   std::vector<std::uint64_t> command_numbers_;
+  std::deque<std::uint64_t> abandoned_;  // requests whose answers are still to come, as far as we know
   std::uint64_t scratch_used_ = 0;
 
   std::uint64_t last_beat_ns_ = 0;  // the service thread's own

@@ -123,6 +123,15 @@ class SeatContext {
     look_up();
     return stop;
   }
+  // Whether somebody still waits for answers to this request.
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD bool is_wanted(const Message& request) {
+    keep();
+    Message copy;
+    Machine::copy_message(copy, request);
+    const bool wanted = core_.is_wanted(copy);
+    look_up();
+    return wanted;
+  }
   CGL_HD_GENERIC CGL_HD void heartbeat() {
     keep();
     core_.heartbeat();

@@ -154,6 +154,19 @@ class SeatCore {
     Machine::block_sync();
     return shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::end);
   }
+  // False: nobody waits any more for answers to this request.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool is_wanted(const Message& request) {
+    if (!request.has(mark_request)) return true;
+    round_ ^= 1u;
+    if (Machine::in_mailbox()) {
+      look_around();
+      const std::uint64_t correlation = request.header.correlation;
+      const std::uint64_t word = Machine::load_word(grid_.abandoned + correlation % abandoned_request_count);
+      tell(word == correlation ? Verdict::end : Verdict::room, 0);
+    }
+    Machine::block_sync();
+    return shared().verdict[round_] != static_cast<std::uint32_t>(Verdict::end);
+  }
   CGL_HD_GENERIC CGL_HD void heartbeat() {
     if (Machine::in_mailbox()) look_around();
   }

@@ -94,6 +94,9 @@ struct alignas(line_bytes) SeatDeviceLine {
   std::uint64_t working_on;   // correlation of the request that the body had when it returned; 0: none
 };
 
+// Places for requests that nobody waits for any more. A later one takes the place of an earlier: its answers are then
+// made and thrown away.
+constexpr std::uint32_t abandoned_request_count = 1024;
 constexpr std::uint32_t largest_edge_count = 16;  // from other actors, and to them
 constexpr std::uint32_t body_capacity = 256;      // bytes of a body's own members
 
@@ -132,6 +135,7 @@ struct GridPlan {
   Seat* seats;
   std::uint64_t* votes;  // event mode: device memory, one word; see vote_to_park()
   const BufferEntry* buffers;
+  const std::uint64_t* abandoned;  // mapped, written by the host: the request at its correlation's place, if it is it
   std::uint32_t seat_count;
   std::uint32_t buffer_count;
   std::uint32_t spin_polls;      // polls without sleep

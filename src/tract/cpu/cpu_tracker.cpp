@@ -9,6 +9,7 @@
 
 #include "tract/cpu/tables.hpp"
 #include "tract/cpu/track_kernels.hpp"
+#include "tract/run/kept_by_getter.hpp"
 #include "tract/run/tracker.hpp"
 #include "tract/seeds/seed_order.hpp"
 
@@ -30,6 +31,21 @@ struct GroupResult {
   };
   std::vector<Line> lines;
   std::vector<float> points;
+};
+
+// What the plans of one getter share.
+struct GetterTables {
+  explicit GetterTables(KernelTables made) : tables(std::move(made)) {}
+
+  KernelTables tables;
+  TrackingInput input{};  // of the plan that was first
+  AlignedTables aligned;
+};
+
+// What the plans of one field share.
+struct FieldOfPlans {
+  const Field* field = nullptr;
+  KeptByGetter<GetterTables> tables;
 };
 
 struct Workspace {
@@ -70,14 +86,19 @@ class CpuTracker final : public Tracker {
   [[nodiscard]] Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
                                const GivenDirections* directions) override {
     return catch_out_of_memory([&]() -> Status {
-      CGL_TRY_ASSIGN(tables_, make_kernel_tables(plan, field));
-      CGL_TRY(check_given_directions(directions, seeds));
-      input_ = make_tracking_input(plan, field, tables_);
-      aligned_ = AlignedTables(tables_, input_);
-      seeds_ = &seeds;
-      directions_ = directions;
-      workspaces_.clear();
-      return {};
+      auto shared = std::make_shared<FieldOfPlans>();
+      shared->field = &field;
+      return prepare_on(std::move(shared), plan, seeds, directions);
+    });
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<Tracker>> beside(const TrackingPlan& plan, const Seeds& seeds,
+                                                        const GivenDirections* directions) override {
+    return catch_out_of_memory([&]() -> Result<std::unique_ptr<Tracker>> {
+      if (shared_ == nullptr) return fail(ErrorKind::invalid_state, "another plan before prepare");
+      auto other = std::make_unique<CpuTracker>(pool_);
+      CGL_TRY(other->prepare_on(shared_, plan, seeds, directions));
+      return other;
     });
   }
 
@@ -86,6 +107,28 @@ class CpuTracker final : public Tracker {
   }
 
  private:
+  Status prepare_on(std::shared_ptr<FieldOfPlans> shared, const TrackingPlan& plan, const Seeds& seeds,
+                    const GivenDirections* directions) {
+    const Field& field = *shared->field;
+    CGL_TRY(check_plan_and_field(plan, field));
+    CGL_TRY(check_given_directions(directions, seeds));
+    const auto make = [&]() -> Result<std::shared_ptr<const GetterTables>> {
+      CGL_TRY_ASSIGN(KernelTables tables, make_kernel_tables(plan, field));
+      auto made = std::make_shared<GetterTables>(std::move(tables));
+      made->input = make_tracking_input(plan, field, made->tables);
+      made->aligned = AlignedTables(made->tables, made->input);
+      return made;
+    };
+    CGL_TRY_ASSIGN(tables_, shared->tables.get(plan.getter, make));
+    shared_ = std::move(shared);
+    input_ = tables_->input;
+    input_.plan = plan;
+    seeds_ = &seeds;
+    directions_ = directions;
+    workspaces_.clear();
+    return {};
+  }
+
   Status track_range(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel) {
     CGL_TRY(check_seed_range(range, seeds_));
     std::vector<numerics::Vec3> positions(range.count);
@@ -254,8 +297,8 @@ class CpuTracker final : public Tracker {
 
   ThreadPool& pool_;
   const CpuKernels& kernels_ = best_cpu_kernels();
-  KernelTables tables_;
-  AlignedTables aligned_;
+  std::shared_ptr<FieldOfPlans> shared_;
+  std::shared_ptr<const GetterTables> tables_;
   TrackingInput input_{};
   const Seeds* seeds_ = nullptr;
   const GivenDirections* directions_ = nullptr;

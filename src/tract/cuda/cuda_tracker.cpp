@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <type_traits>
 
@@ -10,6 +11,7 @@
 #include "device/cuda/cuda_device.hpp"
 #include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/cuda_status.hpp"
+#include "device/working_memory.hpp"
 #include "tract/cuda/track_kernels.hpp"
 #include "tract/field/memory_need.hpp"
 #include "tract/paged/paged_tracker.hpp"
@@ -33,14 +35,22 @@ struct Launch {
   std::uint32_t shared_bytes = 0;
   std::uint32_t walks = 1;  // of a warp
   SlabMemoryOnDevice slabs{};
-  std::unique_ptr<Buffer> global;
+  WorkingBuffer global;
 
   [[nodiscard]] std::uint32_t warps() const { return threads / 32u; }
 };
 
+// What kernels make of the field before the first launch: tables that every plan reads.
+struct DerivedTables {
+  std::mutex mutex;  // guards the making of what follows
+  WorkingBuffer words, expanded;
+  ProbeView probes{};
+};
+
 class CudaKernels final : public PagedKernels {
  public:
-  explicit CudaKernels(CudaDevice& device) : device_(device) {}
+  explicit CudaKernels(CudaDevice& device, std::shared_ptr<DerivedTables> derived = std::make_shared<DerivedTables>())
+      : device_(device), derived_(std::move(derived)) {}
 
   [[nodiscard]] Status configure(const TrackingInput& input, bool in_bricks) override {
     CGL_TRY(device_.make_current());
@@ -73,8 +83,10 @@ class CudaKernels final : public PagedKernels {
   void give_up_memory() override {
     seeds_ = {};
     halves_ = {};
-    derived_.reset();
-    expanded_.reset();
+    derived_ = std::make_shared<DerivedTables>();
+  }
+  [[nodiscard]] std::unique_ptr<PagedKernels> for_another_plan() const override {
+    return std::make_unique<CudaKernels>(device_, derived_);
   }
 
   [[nodiscard]] Status find_directions(Queue& queue, std::uint32_t caller, const kernel::PagedWork& work) override {
@@ -92,27 +104,39 @@ class CudaKernels final : public PagedKernels {
  private:
   // What the kernel reads besides the input; where there is room for the larger table, its other form.
   [[nodiscard]] Status derive_tables(TrackKernel& kernel) {
-    derived_.reset();
-    expanded_.reset();
     if (kernel.derive == nullptr) return {};
-    const auto words = [](const std::unique_ptr<Buffer>& buffer) {
+    const std::lock_guard lock(derived_->mutex);
+    if (derived_->words == nullptr) CGL_TRY(make_derived_tables(kernel));
+    input_.probes = derived_->probes;
+    if (derived_->expanded != nullptr) kernel.function = kernel.expanded;
+    return {};
+  }
+
+  [[nodiscard]] Status make_derived_tables(const TrackKernel& kernel) {
+    const auto words = [](const WorkingBuffer& buffer) {
       return static_cast<std::uint32_t*>(buffer->device_pointer());
     };
     const auto done = [&](cudaError_t launched) {
       return cuda_status(launched != cudaSuccess ? launched : cudaStreamSynchronize(cudaStreamPerThread),
                          "device {}: making tables", device_.id());
     };
-    CGL_TRY_ASSIGN(derived_, device_.allocate(kernel.derived_words(input_) * sizeof(std::uint32_t)));
+    TrackingInput input = input_;
+    CGL_TRY_ASSIGN(WorkingBuffer made, memory_->take(kernel.derived_words(input) * sizeof(std::uint32_t)));
     std::uint32_t cells = 0;
-    CGL_TRY(done(kernel.derive(input_, words(derived_), &cells, cudaStreamPerThread)));
-    const std::size_t bytes = kernel.expanded_words(input_, cells) * sizeof(std::uint32_t);
+    CGL_TRY(done(kernel.derive(input, words(made), &cells, cudaStreamPerThread)));
+    WorkingBuffer expanded;
+    const std::size_t bytes = kernel.expanded_words(input, cells) * sizeof(std::uint32_t);
     // Half of what is free, so that pages have the rest.
-    if (bytes == 0 || bytes > free_memory_of(device_) / 2) return {};
-    auto expanded = device_.allocate(bytes);
-    if (!expanded) return {};
-    expanded_ = std::move(*expanded);
-    kernel.function = kernel.expanded;
-    return done(kernel.expand(input_, words(expanded_), cells, cudaStreamPerThread));
+    if (bytes != 0 && bytes <= free_memory_of(device_) / 2) {
+      if (auto larger = memory_->take(bytes)) {
+        CGL_TRY(done(kernel.expand(input, words(*larger), cells, cudaStreamPerThread)));
+        expanded = std::move(*larger);
+      }
+    }
+    derived_->words = std::move(made);
+    derived_->expanded = std::move(expanded);
+    derived_->probes = input.probes;
+    return {};
   }
 
   [[nodiscard]] Result<Launch> plan_launch(const TrackKernel& kernel, TrackKernelId id, const TrackLaunchShape& shape,
@@ -143,7 +167,7 @@ class CudaKernels final : public PagedKernels {
     launch.blocks = static_cast<std::uint32_t>(std::max(blocks, 1)) * device_.capabilities().compute_units;
     if (!shape.slabs_in_shared) {
       const std::uint64_t slab_bytes = std::uint64_t{shape.slab_words} * sizeof(float);
-      CGL_TRY_ASSIGN(launch.global, device_.allocate(slab_bytes * launch.warps() * launch.blocks * concurrent_chunks));
+      CGL_TRY_ASSIGN(launch.global, memory_->take(slab_bytes * launch.warps() * launch.blocks * concurrent_chunks));
     }
     return launch;
   }
@@ -168,9 +192,10 @@ class CudaKernels final : public PagedKernels {
   }
 
   CudaDevice& device_;
+  const std::shared_ptr<WorkingMemory> memory_ = WorkingMemory::of(device_);
+  std::shared_ptr<DerivedTables> derived_;
   TrackingInput input_{};
   Launch seeds_, halves_;
-  std::unique_ptr<Buffer> derived_, expanded_;
 };
 
 }  // namespace

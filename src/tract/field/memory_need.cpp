@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/quantity.hpp"
+#include "device/working_memory.hpp"
 
 namespace cingulum {
 namespace {
@@ -29,8 +30,8 @@ std::string ways_out(const Device& device, const Field& field) {
 
 std::uint64_t free_memory_of(const Device& device) {
   const auto memory = device.memory();
-  if (!memory) return ~std::uint64_t{0};
-  return memory->free_bytes.value_or(~std::uint64_t{0});
+  if (!memory || !memory->free_bytes) return ~std::uint64_t{0};
+  return *memory->free_bytes + WorkingMemory::kept_on(device);
 }
 
 Error out_of_device_memory(const Device& device, const MemoryNeed& need, const Field& field) {

@@ -19,7 +19,8 @@ struct MemoryNeed {
   [[nodiscard]] std::uint64_t total_bytes() const { return field_bytes + tables_bytes + working_bytes; }
 };
 
-// Bytes that are free, no more than CINGULUM_MEMORY_LIMIT leaves; the largest number where the device does not tell.
+// Bytes that are free or kept for trackers (device/working_memory.hpp), no more than CINGULUM_MEMORY_LIMIT leaves; the
+// largest number where the device does not tell.
 [[nodiscard]] std::uint64_t free_memory_of(const Device& device);
 
 // The failure of a device that has less than `need`.

@@ -1,5 +1,5 @@
 // The memory of paged tracking: buffers on the device and on the host that grow as pieces need, and what one calling
-// thread works with. Used by the paged tracker alone.
+// thread works with; from the device's WorkingMemory. Used by the paged tracker alone.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "device/device.hpp"
+#include "device/working_memory.hpp"
 #include "tract/kernel/paged_half.hpp"
 #include "tract/kernel/plan.hpp"
 
@@ -25,9 +26,10 @@ class GrowingBuffer {
   [[nodiscard]] Status reserve(Device& device, std::uint64_t bytes, bool careful = false) {
     if (buffer_ && buffer_->bytes() >= bytes) return {};
     const std::uint64_t wanted = std::max<std::uint64_t>(buffer_ ? bytes + bytes / 2 : bytes, least_bytes);
+    const std::shared_ptr<WorkingMemory> memory = WorkingMemory::of(device);
     if (!careful) buffer_.reset();
-    auto buffer = device.allocate(wanted);
-    if (!buffer && wanted > bytes) buffer = device.allocate(bytes);
+    auto buffer = memory->take(wanted);
+    if (!buffer && wanted > bytes) buffer = memory->take(bytes);
     if (!buffer) return tl::make_unexpected(std::move(buffer.error()));
     buffer_ = std::move(*buffer);
     return {};
@@ -35,7 +37,7 @@ class GrowingBuffer {
   // Keeps the first `kept` bytes; `queue` has nothing else to do with the old memory afterwards.
   [[nodiscard]] Status grow(Queue& queue, std::uint64_t bytes, std::uint64_t kept) {
     if (buffer_->bytes() >= bytes) return {};
-    CGL_TRY_ASSIGN(auto larger, queue.device().allocate(bytes));
+    CGL_TRY_ASSIGN(auto larger, WorkingMemory::of(queue.device())->take(bytes));
     if (kept > 0) CGL_TRY(queue.copy(*larger, 0, *buffer_, 0, kept));
     CGL_TRY(queue.synchronise());
     buffer_ = std::move(larger);
@@ -49,7 +51,7 @@ class GrowingBuffer {
   }
 
  private:
-  std::unique_ptr<Buffer> buffer_;
+  WorkingBuffer buffer_;
 };
 
 // Host memory that the device's copies like, growing.
@@ -57,10 +59,11 @@ class GrowingHostBuffer {
  public:
   [[nodiscard]] Status reserve(Device& device, std::uint64_t bytes) {
     if (memory_ && memory_->bytes().size() >= bytes) return {};
+    const std::shared_ptr<WorkingMemory> memory = WorkingMemory::of(device);
     memory_.reset();
     const HostMemoryKind kind =
         device.capabilities().pinned_host_memory ? HostMemoryKind::pinned : HostMemoryKind::pageable;
-    CGL_TRY_ASSIGN(memory_, device.allocate_host(std::max<std::uint64_t>(bytes + bytes / 2, 4096), kind));
+    CGL_TRY_ASSIGN(memory_, memory->take_host(std::max<std::uint64_t>(bytes + bytes / 2, 4096), kind));
     return {};
   }
   template <class T>
@@ -69,7 +72,7 @@ class GrowingHostBuffer {
   }
 
  private:
-  std::unique_ptr<HostMemory> memory_;
+  WorkingHostMemory memory_;
 };
 
 inline constexpr std::uint64_t page_bytes = kernel::page_floats * sizeof(float);
@@ -96,7 +99,7 @@ struct Caller {
   }
 };
 
-// What a caller needs for all streamlines of one seed, of the greatest length.
+// What a caller needs for all streamlines of one seed, of the greatest length. Used by PagedField.
 struct LaneSizes {
   std::uint64_t seeds, directions, lines, halves, paused, pages, part_bytes;
 
@@ -125,10 +128,24 @@ struct LaneSizes {
     }));
     return sum;
   }
-  [[nodiscard]] Status reserve(Device& device, Caller& caller) const {
-    return each_buffer(caller,
-                       [&](GrowingBuffer& growing, std::uint64_t needed) { return growing.reserve(device, needed); });
+  // A `careful` one leaves the caller what it had when there is no more.
+  [[nodiscard]] Status reserve(Device& device, Caller& caller, bool careful = false) const {
+    return each_buffer(
+        caller, [&](GrowingBuffer& growing, std::uint64_t needed) { return growing.reserve(device, needed, careful); });
   }
+  // Whether a caller with room for `other` has room for these.
+  [[nodiscard]] bool fit_into(const LaneSizes& other) const { return larger_of(other) == other; }
+  [[nodiscard]] LaneSizes larger_of(const LaneSizes& other) const {
+    LaneSizes both = *this;
+    both.directions = std::max(directions, other.directions);
+    both.lines = std::max(lines, other.lines);
+    both.halves = std::max(halves, other.halves);
+    both.paused = std::max(paused, other.paused);
+    both.pages = std::max(pages, other.pages);
+    both.part_bytes = std::max(part_bytes, other.part_bytes);
+    return both;
+  }
+  [[nodiscard]] bool operator==(const LaneSizes&) const = default;
 
  private:
   template <class Visit>

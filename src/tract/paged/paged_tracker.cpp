@@ -4,19 +4,16 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "base/bulk_memory.hpp"
-#include "base/log.hpp"
-#include "base/quantity.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/field/brick_turns.hpp"
 #include "tract/field/field_bricks.hpp"
 #include "tract/field/field_fit.hpp"
 #include "tract/paged/device_tables.hpp"
+#include "tract/paged/paged_field.hpp"
 #include "tract/paged/paged_memory.hpp"
 #include "tract/seeds/seed_order.hpp"
 
@@ -39,7 +36,7 @@ class PagedTracker final : public Tracker {
   [[nodiscard]] std::string name() const override { return device_.id(); }
   [[nodiscard]] TrackerHints hints() const override {
     TrackerHints hints = options_.hints;
-    hints.callers = callers();
+    if (field_) hints.callers = field_->callers();
     return hints;
   }
 
@@ -61,6 +58,20 @@ class PagedTracker final : public Tracker {
     });
   }
 
+  [[nodiscard]] Result<std::unique_ptr<Tracker>> beside(const TrackingPlan& plan, const Seeds& seeds,
+                                                        const GivenDirections* directions) override {
+    return catch_out_of_memory([&]() -> Result<std::unique_ptr<Tracker>> {
+      if (field_ == nullptr) return fail(ErrorKind::invalid_state, "device {}: another plan before prepare", name());
+      CGL_TRY(check_plan_and_field(plan, field_->field()));
+      CGL_TRY(check_given_directions(directions, seeds));
+      auto other = std::make_unique<PagedTracker>(device_, kernels_->for_another_plan(), options_);
+      CGL_TRY(other->prepare_on(field_, plan, nullptr));
+      other->seeds_ = &seeds;
+      other->directions_ = directions;
+      return other;
+    });
+  }
+
   [[nodiscard]] double kernel_seconds() const override {
     return 1e-9 * static_cast<double>(kernel_nanoseconds_.load());
   }
@@ -68,7 +79,7 @@ class PagedTracker final : public Tracker {
   [[nodiscard]] Status track(SeedRange range, StreamlineBatch& batch, const CancelToken& cancel) override {
     return catch_out_of_memory([&]() -> Status {
       CGL_TRY(check_seed_range(range, seeds_));
-      CGL_TRY_ASSIGN(std::unique_ptr<Caller> caller, take_caller());
+      CGL_TRY_ASSIGN(std::unique_ptr<Caller> caller, field_->take_caller());
       batch.seeds = range;
       batch.offsets.assign(1, 0);
       batch.points.clear();
@@ -84,23 +95,20 @@ class PagedTracker final : public Tracker {
       if (!outcome && outcome.error().kind() == ErrorKind::out_of_memory && !caller->is_reserve) {
         // Not even a single seed: what this lane has goes back, and the rest is tracked with the reserve.
         static_cast<void>(caller->queue->synchronise());
-        caller = swap_for_reserve(std::move(caller));
+        caller = field_->swap_for_reserve(std::move(caller));
         caller->cancel = cancel;
         outcome = track_pieces(*caller, range, done, batch);
       }
       // Nothing may be under way in memory that the next call uses.
       if (!outcome) static_cast<void>(caller->queue->synchronise());
-      give_back(std::move(caller));
+      field_->give_back(std::move(caller));
       return outcome;
     });
   }
 
  private:
-  template <class T>
-  Status send(Queue& queue, GrowingBuffer& growing, std::span<const T> values) {
-    CGL_TRY(growing.reserve(device_, values.size_bytes()));
-    return upload(queue, growing.buffer(), values);
-  }
+  [[nodiscard]] const FieldBricks& bricks() const { return field_->bricks(); }
+
   template <class T>
   Status send(Caller& caller, GrowingBuffer& growing, std::span<const T> values) {
     CGL_TRY(growing.reserve(device_, values.size_bytes(), caller.is_reserve));
@@ -119,112 +127,27 @@ class PagedTracker final : public Tracker {
     const FieldFit fit{.whole = need_of(field.stored_bytes().size(), false),
                        .besides_bricks = need_of(0, true).total_bytes(),
                        .planes_in_reach = planes_in_reach(plan)};
-    return fit_field(
-        device_, field, fit, [&](FieldBricks bricks) { return upload_all(plan, field, tables, std::move(bricks)); },
-        [&] { give_up_memory(); });
+    const auto attempt = [&](FieldBricks bricks) -> Status {
+      auto on_device = std::make_shared<PagedField>(device_, options_);
+      CGL_TRY(on_device->bring(field, std::move(bricks), fit.planes_in_reach));
+      return prepare_on(std::move(on_device), plan, &tables);
+    };
+    return fit_field(device_, field, fit, attempt, [&] { give_up_memory(); });
   }
 
-  Status upload_all(const TrackingPlan& plan, const Field& field, const DeviceTables& tables, FieldBricks bricks) {
-    CGL_TRY_ASSIGN(const auto queue, device_.create_queue());
-    field_ = &field;
-    bricks_ = std::move(bricks);
-    resident_brick_.forget();
-    CGL_TRY(send(*queue, tables_, std::span<const std::uint32_t>(tables.words)));
-    if (bricks_.empty()) {
-      CGL_TRY(send(*queue, record_of_voxel_, std::span<const std::uint32_t>(field.record_of_voxel)));
-      CGL_TRY(send(*queue, records_, field.stored_bytes()));
-    } else {
-      CGL_TRY(record_of_voxel_.reserve(device_, field.record_of_voxel.size() * sizeof(std::uint32_t)));
-      CGL_TRY(records_.reserve(device_, bricks_.largest_bytes()));
-      // Whole rows are read beyond the last record of a brick.
-      CGL_TRY(queue->fill(records_.buffer(), 0, records_.buffer().bytes(), std::byte{0}));
-      log_info("device {}: the field of {} is tracked in {} bricks of up to {}", device_.id(),
-               format_bytes(field.stored_bytes().size()), bricks_.size(), format_bytes(bricks_.largest_bytes()));
-    }
-    CGL_TRY(queue->synchronise());
-    input_ = with_pointers(tables, tables_.as<const std::uint32_t>(), record_of_voxel_.as<const std::uint32_t>(),
-                           records_.as<const void>());
-    CGL_TRY(kernels_->configure(input_, !bricks_.empty()));
-    CGL_TRY_ASSIGN(std::unique_ptr<Caller> reserve, make_caller(0));
-    reserve->is_reserve = true;
-    CGL_TRY(LaneSizes(plan, options_.part_points, !bricks_.empty()).reserve(device_, *reserve));
-    const std::lock_guard lock(mutex_);
-    for (std::uint32_t number = callers(); number-- > 1;) free_numbers_.push_back(number);
-    idle_callers_.push_back(std::move(reserve));
+  Status prepare_on(std::shared_ptr<PagedField> field, const TrackingPlan& plan, const DeviceTables* made) {
+    CGL_TRY_ASSIGN(input_, field->input_for(plan, made, tables_));
+    CGL_TRY(kernels_->configure(input_, !field->bricks().empty()));
+    CGL_TRY(field->have_reserve_for(plan));
+    field_ = std::move(field);
     return {};
   }
 
   void give_up_memory() {
     seeds_ = nullptr;
-    idle_callers_.clear();
-    free_numbers_.clear();
     kernels_->give_up_memory();
-    tables_.release();
-    record_of_voxel_.release();
-    records_.release();
-  }
-
-  // Bricks come and go for all: one caller at a time.
-  [[nodiscard]] std::uint32_t callers() const { return bricks_.empty() ? std::max(options_.hints.callers, 1u) : 1u; }
-
-  Result<std::unique_ptr<Caller>> make_caller(std::uint32_t number) {
-    auto caller = std::make_unique<Caller>();
-    caller->number = number;
-    CGL_TRY_ASSIGN(caller->queue, device_.create_queue());
-    CGL_TRY(caller->counters.reserve(device_, counter_bytes));
-    return caller;
-  }
-
-  // Waits while as many work as may; where there is no memory for another lane, until one is free.
-  Result<std::unique_ptr<Caller>> take_caller() {
-    std::unique_lock lock(mutex_);
-    bool may_make = true;
-    for (;;) {
-      caller_is_free_.wait(lock, [&] { return !idle_callers_.empty() || (may_make && !free_numbers_.empty()); });
-      if (!idle_callers_.empty()) {
-        std::unique_ptr<Caller> caller = std::move(idle_callers_.back());
-        idle_callers_.pop_back();
-        return caller;
-      }
-      const std::uint32_t number = free_numbers_.back();
-      free_numbers_.pop_back();
-      lock.unlock();
-      auto caller = make_caller(number);
-      if (caller) return caller;
-      lock.lock();
-      free_numbers_.push_back(number);
-      caller_is_free_.notify_all();
-      if (caller.error().kind() != ErrorKind::out_of_memory) return caller;
-      may_make = false;
-    }
-  }
-
-  void give_back(std::unique_ptr<Caller> caller) {
-    {
-      const std::lock_guard lock(mutex_);
-      idle_callers_.push_back(std::move(caller));
-    }
-    caller_is_free_.notify_all();
-  }
-
-  std::unique_ptr<Caller> swap_for_reserve(std::unique_ptr<Caller> caller) {
-    const std::uint32_t number = caller->number;
-    caller.reset();
-    std::unique_lock lock(mutex_);
-    free_numbers_.push_back(number);
-    caller_is_free_.notify_all();
-    std::unique_ptr<Caller> reserve;
-    caller_is_free_.wait(lock, [&] {
-      for (auto& other : idle_callers_) {
-        if (!other->is_reserve) continue;
-        reserve = std::move(other);
-        std::swap(other, idle_callers_.back());
-        idle_callers_.pop_back();
-        break;
-      }
-      return reserve != nullptr;
-    });
-    return reserve;
+    tables_.reset();
+    field_.reset();
   }
 
   // In pieces; one for which memory does not suffice is halved. The first `done` seeds are in the batch.
@@ -251,10 +174,10 @@ class PagedTracker final : public Tracker {
     std::vector<numerics::Vec3> positions(count);
     seeds_->fill(range.first, positions);
     std::vector<std::uint32_t> order = order_in_space(positions);
-    if (!bricks_.empty()) sort_by_brick(bricks_, positions, order);
+    if (!bricks().empty()) sort_by_brick(bricks(), positions, order);
     kernel::PagedWork work{};
     CGL_TRY(send_seeds(caller, range, positions, order, work));
-    if (bricks_.empty()) {
+    if (bricks().empty()) {
       CGL_TRY(kernels_->find_directions(*caller.queue, caller.number, work));
     } else {
       CGL_TRY(find_directions_in_bricks(caller, positions, order, work));
@@ -268,7 +191,7 @@ class PagedTracker final : public Tracker {
     std::span<const kernel::HalfRecord> halves;
     if (!lines.lines.empty()) {
       CGL_TRY(send_lines(caller, lines, work));
-      if (bricks_.empty()) {
+      if (bricks().empty()) {
         CGL_TRY_ASSIGN(halves, track_halves(caller, work, lines.lines.size()));
       } else {
         CGL_TRY_ASSIGN(halves, track_halves_in_bricks(caller, positions, order, lines, work));
@@ -368,7 +291,7 @@ class PagedTracker final : public Tracker {
           options_.first_pages > 0 ? std::min(options_.first_pages, caller.pages_there()) : caller.pages_there());
     }
     work.store = store_of(caller);
-    if (!bricks_.empty()) {
+    if (!bricks().empty()) {
       const std::uint64_t bytes = 2 * count * sizeof(kernel::PausedHalf);
       CGL_TRY(caller.paused.reserve(device_, bytes, caller.is_reserve));
       CGL_TRY(caller.queue->fill(caller.paused.buffer(), 0, bytes, std::byte{0}));
@@ -427,28 +350,14 @@ class PagedTracker final : public Tracker {
     return {};
   }
 
-  Status load_brick(Caller& caller, std::uint32_t which, kernel::PagedWork& work) {
-    work.brick.low = bricks_.low(which);
-    work.brick.high = bricks_.high(which);
-    const std::uint64_t record_bytes = std::uint64_t{field_->stride} * field_->number_bytes();
-    Queue& queue = *caller.queue;
-    return resident_brick_.bring(
-        *field_, bricks_, which, queue,
-        [&](std::span<const std::uint32_t> numbers) { return upload(queue, record_of_voxel_.buffer(), numbers); },
-        [&](const BrickRecords& run) {
-          return queue.upload(records_.buffer(), run.at * record_bytes,
-                              field_->stored_bytes().subspan(run.first * record_bytes, run.count * record_bytes));
-        });
-  }
-
   Status find_directions_in_bricks(Caller& caller, std::span<const numerics::Vec3> positions,
                                    std::span<const std::uint32_t> order, const kernel::PagedWork& work) {
     for (std::size_t first = 0; first < order.size();) {
-      const std::uint32_t brick = bricks_.brick_at(positions[order[first]].z);
+      const std::uint32_t brick = bricks().brick_at(positions[order[first]].z);
       std::size_t end = first + 1;
-      while (end < order.size() && bricks_.brick_at(positions[order[end]].z) == brick) ++end;
+      while (end < order.size() && bricks().brick_at(positions[order[end]].z) == brick) ++end;
       kernel::PagedWork part = work;
-      CGL_TRY(load_brick(caller, brick, part));
+      CGL_TRY(field_->load_brick(caller, brick, part));
       part.seeds.positions += 3 * first;
       part.seeds.index += first;
       part.seeds.directions += 3 * std::size_t{part.seeds.stride} * first;
@@ -470,7 +379,7 @@ class PagedTracker final : public Tracker {
     const auto z_of_seed = [&](std::uint32_t half_number) {
       return positions[order[lines.lines[half_number / 2] >> kernel::direction_bits]].z;
     };
-    BrickWaits waits(bricks_);
+    BrickWaits waits(bricks());
     const std::uint32_t every = input_.plan.one_sided != 0u ? 2 : 1;
     for (std::uint32_t half_number = 0; half_number < 2 * lines.lines.size(); half_number += every) {
       waits.add(z_of_seed(half_number), half_number);
@@ -481,7 +390,7 @@ class PagedTracker final : public Tracker {
       if (!wanted) return halves;
       const std::uint32_t brick = *wanted;
       const std::vector<std::uint32_t> half_numbers = waits.take(brick);
-      CGL_TRY(load_brick(caller, brick, work));
+      CGL_TRY(field_->load_brick(caller, brick, work));
       CGL_TRY(send_half_numbers(caller, half_numbers, work));
       CGL_TRY_ASSIGN(halves, run_halves(caller, work, lines.lines.size()));
       std::size_t without_page = 0, ended = 0, left = 0;
@@ -633,18 +542,13 @@ class PagedTracker final : public Tracker {
   Device& device_;
   std::unique_ptr<PagedKernels> kernels_;
   const PagedTrackerOptions options_;
-  GrowingBuffer tables_, record_of_voxel_, records_;
-  const Field* field_ = nullptr;
-  FieldBricks bricks_;  // empty: the whole field is on the device
-  ResidentBrick resident_brick_;
+  const std::shared_ptr<WorkingMemory> memory_ = WorkingMemory::of(device_);
+  std::shared_ptr<PagedField> field_;  // null before prepare
+  std::shared_ptr<const TablesOnDevice> tables_;
   TrackingInput input_{};
   const Seeds* seeds_ = nullptr;
   const GivenDirections* directions_ = nullptr;
   std::atomic<std::uint64_t> kernel_nanoseconds_ = 0;
-  std::mutex mutex_;
-  std::condition_variable caller_is_free_;
-  std::vector<std::unique_ptr<Caller>> idle_callers_;  // those that no thread uses; guarded by mutex_
-  std::vector<std::uint32_t> free_numbers_;            // of callers that are not made; guarded by mutex_
 };
 
 }  // namespace

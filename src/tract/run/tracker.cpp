@@ -16,4 +16,8 @@ Status check_seed_range(SeedRange range, const Seeds* seeds) {
               seeds->count());
 }
 
+Result<std::unique_ptr<Tracker>> Tracker::beside(const TrackingPlan&, const Seeds&, const GivenDirections*) {
+  return fail(ErrorKind::unavailable, "the tracker {} shares its field with no other plan", name());
+}
+
 }  // namespace cingulum

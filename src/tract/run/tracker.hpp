@@ -66,6 +66,12 @@ class Tracker {
   // Keeps references: plan, field and seeds outlive the tracker. one caller at a time, and no track() meanwhile
   [[nodiscard]] virtual Status prepare(const TrackingPlan& plan, const Field& field, const Seeds& seeds,
                                        const GivenDirections* directions) = 0;
+  // A tracker of another plan and other seeds on the field that this one was prepared with, prepared itself. It shares
+  // the field on the device and, where the getter was prepared before, tables and kernels; so it costs a fraction of
+  // prepare(), and its bits are those of one that was prepared alone. Both may track at the same time, and either may
+  // go first. Keeps references, as prepare() does. any thread, but none that prepares this one
+  [[nodiscard]] virtual Result<std::unique_ptr<Tracker>> beside(const TrackingPlan& plan, const Seeds& seeds,
+                                                                const GivenDirections* directions);
   // Tracks a range and replaces the content of `batch`. The result depends on plan, field and seeds alone. Fails with
   // kind interrupted soon after `cancel` was cancelled; the tracker can go on to another range then. Of calls at the
   // same time hints().callers run side by side, each with a batch of its own, and further ones wait. any thread
