@@ -47,7 +47,9 @@ def run(program):
 def phantom(tmp_path_factory, run):
     """Folder of a small phantom with known fibres."""
     folder = tmp_path_factory.mktemp("phantom") / "phantom"
-    run("phantom", "--preset", "crossing", "--voxel-size", "3", "--scheme", "dirs64-b1000", "--out", folder, "--quiet")
+    # On an oblique grid, so that axes of the image and of the world differ.
+    grid = ["--voxel-size", "3", "--rotate", "15,0,25"]
+    run("phantom", "--preset", "crossing", *grid, "--scheme", "dirs64-b1000", "--out", folder, "--quiet")
     return folder
 
 

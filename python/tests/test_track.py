@@ -45,21 +45,30 @@ def test_keywords_and_defaults_are_those_of_the_program():
 
 
 @pytest.mark.parametrize(
-    "options",
+    "options,typed",
     [
-        {"dg": "prob", "save_seeds": True},
-        {"dg": "ptt", "seed": 2**63 + 5, "step_size": "0.4vox"},
-        {"dg": "det", "max_angle": 25.5, "include": [(0, 0, 0, 20.0)]},
-        {"dg": "boot", "model": "csa", "min_points": 20, "float64": True},
-        {"dg": "tensor", "rk4": True, "stop_threshold": 0.2, "float16": True},
-        {"dg": "closest", "select": 50, "linearise": 0.1},
+        ({"dg": "prob", "nseeds": 400, "save_seeds": True}, "--dg prob --nseeds 400 --save-seeds"),
+        (
+            {"dg": "ptt", "nseeds": np.int32(300), "seed": 2**63 + 5, "step_size": "0.4vox"},
+            "--dg ptt --nseeds 300 --seed 9223372036854775813 --step-size 0.4vox",
+        ),
+        (
+            {"dg": "det", "nseeds": 400, "max_angle": np.float32(25.5), "include": [(0, 0, 0, 20.0), "1,2,3,30"]},
+            "--dg det --nseeds 400 --max-angle 25.5 --include 0,0,0,20 --include 1,2,3,30",
+        ),
+        (
+            {"dg": "boot", "nseeds": 200, "model": "csa", "min_points": 20, "float64": True, "rk4": False},
+            "--dg boot --nseeds 200 --model csa --min-points 20 --float64",
+        ),
+        (
+            {"dg": "tensor", "seed_grid": (2, 1, 1), "rk4": True, "stop_threshold": 0.3, "float16": True},
+            "--dg tensor --seed-grid 2x1x1 --rk4 --stop-threshold 0.3 --float16",
+        ),
+        ({"dg": "closest", "select": 50, "linearise": 0.1, "shell": None}, "--dg closest --select 50 --linearise 0.1"),
     ],
 )
-def test_python_writes_the_bytes_of_the_program(tmp_path, phantom, run, options):
-    words = [phantom / "dwi.nii.gz", "--mask", phantom / "mask.nii.gz", *_options.words_of("track", options)]
-    if "select" not in options:
-        options["nseeds"] = 400
-        words += ["--nseeds", 400]
+def test_python_writes_the_bytes_of_the_program(tmp_path, phantom, run, options, typed):
+    words = [phantom / "dwi.nii.gz", "--mask", phantom / "mask.nii.gz", *typed.split()]
     run("track", *words, "--device", "cpu", "--out", tmp_path / "a.trx", "--quiet")
     data = phantom / "dwi.nii.gz"
     sidecar = cingulum.track(data, mask=phantom / "mask.nii.gz", device="cpu", out=tmp_path / "b.trx", **options)
@@ -67,8 +76,11 @@ def test_python_writes_the_bytes_of_the_program(tmp_path, phantom, run, options)
     assert (tmp_path / "b.trx").read_bytes() == bytes_of_program
     told, ours = without_run(tmp_path / "a.trx.json"), without_run(tmp_path / "b.trx.json")
     assert ours.pop("file") == "b.trx" and told.pop("file") == "a.trx"
+    assert told["arguments"]["options"].pop("include", None) == (["0,0,0,20", "1,2,3,30"] if "include" in options else None)
+    ours["arguments"]["options"].pop("include", None)  # 20 and 20.0 are the same sphere
     assert ours == told
     sidecar.pop("run")
+    sidecar["arguments"]["options"].pop("include", None)
     assert sidecar["result"] == told["result"] and sidecar["arguments"] == told["arguments"]
     # In memory, and saved from there.
     made = cingulum.track(data, mask=phantom / "mask.nii.gz", device="cpu", **options)
@@ -76,6 +88,7 @@ def test_python_writes_the_bytes_of_the_program(tmp_path, phantom, run, options)
     assert (tmp_path / "c.trx").read_bytes() == bytes_of_program
     saved = without_run(tmp_path / "c.trx.json")
     saved.pop("file")
+    saved["arguments"]["options"].pop("include", None)
     assert saved == told
     assert len(made) == told["result"]["kept"] > 20
 
@@ -186,6 +199,12 @@ def test_a_tracker_keeps_the_field(phantom):
             expected = cingulum.track(phantom / "dwi.nii.gz", **{**given, **options, **more})
             assert tracker.track(**more) == expected
         assert sum(len(part) for part in tracker.batches(nseeds=500)) == len(cingulum.track(phantom / "dwi.nii.gz", nseeds=500, **options))
+        # A loop that is left leaves no thread behind.
+        threads = len(os.listdir("/proc/self/task"))
+        loop = tracker.batches(nseeds=50_000_000, chunk_size=100)
+        assert len(next(loop)) and len(os.listdir("/proc/self/task")) > threads
+        loop.close()
+        assert len(os.listdir("/proc/self/task")) == threads
         with pytest.raises(ValueError, match="belongs to the field"):
             tracker.track(model="csa")
         with pytest.raises(TypeError, match="cannot be pickled"):

@@ -84,6 +84,22 @@ def test_random_regions_equal_numpy_and_zarr_python(tmp_path_factory, version, s
         assert np.array_equal(judge.open(str(folder / "b"), mode="r")[...], expected)
 
 
+def test_indices_are_numpys(tmp_path):
+    values = np.arange(7 * 5 * 4, dtype=np.int32).reshape(7, 5, 4)
+    array = ours.create(tmp_path / "a", values, chunks=[3, 2, 4])
+    for index in (
+        np.s_[...], np.s_[2], np.s_[-1, 1:3], np.s_[..., 0], np.s_[1:6:2, ::-1, -3:], np.s_[6:1:-2], np.s_[::-3, 4, ::-1],
+        np.s_[3:3], np.s_[5:2], np.s_[2, ..., -1], np.s_[100:], np.s_[-100:2, :, 1:2],
+    ):
+        found = array[index]
+        assert np.array_equal(found, values[index]) and found.shape == values[index].shape, index
+    for index in (np.s_[7], np.s_[-8], np.s_[0, 0, 0, 0], np.s_[..., ..., 0], np.s_["a"]):
+        with pytest.raises(IndexError):
+            array[index]
+    with pytest.raises(IndexError, match="no steps"):
+        array[::2] = 0
+
+
 def test_groups(tmp_path):
     root = judge.create_group(str(tmp_path / "g"), attributes={"a": 1})
     root.create_array("x", data=np.arange(6).reshape(2, 3))
