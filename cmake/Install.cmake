@@ -3,8 +3,17 @@ include(CMakePackageConfigHelpers)
 install(TARGETS cingulum_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS cingulum EXPORT cingulumTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY src/base src/numerics src/device src/ring src/formats src/images src/streamlines src/dmri src/tract src/report DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/cingulum
-        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "cuda" EXCLUDE PATTERN "webgpu" EXCLUDE)
+set(header_folder ${CMAKE_INSTALL_INCLUDEDIR}/cingulum)
+install(DIRECTORY src/base src/numerics src/device src/formats src/images src/streamlines src/dmri src/tract src/report DESTINATION ${header_folder}
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "cuda" EXCLUDE PATTERN "webgpu" EXCLUDE)
+# Of the rings also what a kernel of actors is made of. What only the library itself includes stays here.
+set(cuda_actors)
+if(NOT CINGULUM_CUDA)
+  set(cuda_actors PATTERN "cuda" EXCLUDE)
+endif()
+install(DIRECTORY src/ring DESTINATION ${header_folder} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" ${cuda_actors}
+        PATTERN "workloads" EXCLUDE PATTERN "resident_actor.hpp" EXCLUDE PATTERN "child_actor.hpp" EXCLUDE
+        PATTERN "request_latency.hpp" EXCLUDE PATTERN "topic.hpp" EXCLUDE)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cingulum)
 install(EXPORT cingulumTargets NAMESPACE cingulum:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/cingulumConfig.cmake.in ${CMAKE_BINARY_DIR}/generated/cingulumConfig.cmake

@@ -1,15 +1,24 @@
-"""Installs into an empty prefix, builds an outside project with find_package(cingulum) against it, and runs both programs;
-the library has nothing of the command line. Build folder in BUILD, CMake in CMAKE."""
+"""Installs into an empty prefix, builds outside projects with find_package(cingulum) against it, and runs their programs; each
+installed header of the rings (with CINGULUM_TEST_LONG=1: each installed header) compiles alone; the library has nothing of the
+command line. Build folder in BUILD, CMake in CMAKE, the compilers in CXX and NVCC (empty: no CUDA)."""
+import concurrent.futures
 import os
 import pathlib
+import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
 BUILD = os.environ["BUILD"]
 CMAKE = os.environ["CMAKE"]
 HAS_WEBGPU = os.environ.get("CINGULUM_TEST_WEBGPU", "1") != "0"
+NVCC = os.environ.get("NVCC", "")
 HERE = pathlib.Path(__file__).resolve().parent
+CLONE = HERE.parents[1]
+sys.path.insert(0, str(CLONE / "tests" / "support"))
+import page_files  # noqa: E402
+import suite  # noqa: E402
 
 
 def run(*words):
@@ -37,10 +46,55 @@ class Library(unittest.TestCase):
 
 
 class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.prefix = pathlib.Path(folder.name) / "prefix"
+        run(CMAKE, "--install", BUILD, "--prefix", str(cls.prefix))
+
+    def test_headers_of_the_rings_compile_alone_and_private_ones_stay_out(self):
+        folder = self.prefix / "include" / "cingulum"
+        installed = sorted(str(path.relative_to(folder)) for path in [*folder.rglob("*.hpp"), *folder.rglob("*.cuh")])
+        rings = [name for name in installed if name.startswith("ring/")]
+        for public in ("ring/actor/runtime.hpp", "ring/resident/resident_grid.hpp", "ring/child/child_host.hpp"):
+            self.assertIn(public, rings)
+        for name in ("cuda_backend.hpp", "user_program.hpp", "resident_kernel.cuh"):
+            self.assertEqual(f"ring/cuda/{name}" in rings, NVCC != "")
+        private = re.compile(r"ring/workloads/|/resident_actor\.hpp|/child_actor\.hpp|/topic\.hpp|/request_latency\.hpp")
+        self.assertEqual([name for name in rings if private.search(name)], [])
+
+        def compile_alone(name):
+            text = f'#include "{name}"\nint main() {{ return 0; }}\n'
+            host = [os.environ["CXX"], "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-x", "c++"]
+            device = [NVCC, "-std=c++20", "-arch=sm_90", "-DFMT_USE_CONSTEXPR=1", "-ptx", "-o", os.devnull, "-x", "cu"]
+            command = [*(device if name.endswith(".cuh") else host), f"-I{folder}", "-"]
+            done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+            return "" if done.returncode == 0 else f"{name}: {done.stderr[:2000]}"
+
+        wanted = installed if os.environ.get("CINGULUM_TEST_LONG") else rings
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            failures = [text for text in pool.map(compile_alone, wanted) if text]
+        self.assertEqual("\n".join(failures), "")
+
+    @unittest.skipUnless(NVCC, "no CUDA compiler")
+    def test_the_project_of_the_page_about_gpu_actors_builds_and_runs(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            files = page_files.write_files(CLONE / "docs" / "ring-gpu.md", folder)
+            self.assertEqual(set(files), {"CMakeLists.txt", "first_actor.cu"})
+            run(CMAKE, "-S", name, "-B", str(folder / "build"), f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CUDA_COMPILER={NVCC}",
+                "-DCMAKE_CUDA_ARCHITECTURES=90", "-DCMAKE_BUILD_TYPE=Release")
+            run(CMAKE, "--build", str(folder / "build"))
+            done = subprocess.run([str(folder / "build" / "first_actor")], capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                self.assertEqual(done.stdout, "the actor answers 42\n")
+            else:
+                self.assertIn("cuda", done.stderr)
+
     def test_an_outside_project_finds_builds_and_runs(self):
+        prefix = self.prefix
         with tempfile.TemporaryDirectory() as folder:
-            prefix = pathlib.Path(folder) / "prefix"
-            run(CMAKE, "--install", BUILD, "--prefix", str(prefix))
             names = {path.name for path in prefix.rglob("*")}
             self.assertIn("LICENSE", names)
             self.assertNotIn("libcingulum_cli.a", names)
@@ -61,16 +115,12 @@ class Install(unittest.TestCase):
                 self.assertIn("webgpu:0", answers, "the outside program finds the wgpu-native of the prefix")
 
             examples = pathlib.Path(folder) / "examples"
-            run(CMAKE, "-S", str(HERE.parents[1] / "examples"), "-B", str(examples), f"-DCMAKE_PREFIX_PATH={prefix}",
-                "-DCMAKE_BUILD_TYPE=Debug")
+            # Without CUDA: its compiler takes long, and the page's project has shown that it works.
+            run(CMAKE, "-S", str(CLONE / "examples"), "-B", str(examples), f"-DCMAKE_PREFIX_PATH={prefix}",
+                "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CUDA_COMPILER=CMAKE_CUDA_COMPILER-NOTFOUND")
             run(CMAKE, "--build", str(examples))
             self.assertIn("stopped", run(str(examples / "example_echo")))
 
 
 if __name__ == "__main__":
-    import sys
-
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-    import suite
-
     suite.main()
