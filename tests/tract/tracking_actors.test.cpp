@@ -164,16 +164,20 @@ void expect_bits_of_several_at_once(TrackingActors& actors, const Subject& subje
   }
 }
 
+// What was on its way may come still; the end is what counts.
+Result<std::optional<StreamlineBatch>> end_of(StreamlineStream& stream) {
+  Result<std::optional<StreamlineBatch>> last = std::optional<StreamlineBatch>();
+  do last = stream.next();
+  while (last && last->has_value());
+  return last;
+}
+
 void expect_cancelling_one_alone(TrackingActors& actors, const Subject& subject, ThreadPool& pool) {
   const Question cancelled = subject.question(0), other = subject.question(1);
   ASSERT_OK_AND_ASSIGN(const auto ends, actors.ask(cancelled.view()));
   ASSERT_OK_AND_ASSIGN(const auto goes_on, actors.ask(other.view()));
   ends->cancel();
-  // What was on its way may come still; the end is an error.
-  Result<std::optional<StreamlineBatch>> last = std::optional<StreamlineBatch>();
-  do last = ends->next();
-  while (last && last->has_value());
-  EXPECT_TRUE(testing::fails_with(last, ErrorKind::interrupted, "cancelled"));
+  EXPECT_TRUE(testing::fails_with(end_of(*ends), ErrorKind::interrupted, "cancelled"));
   ASSERT_OK_AND_ASSIGN(const StreamlineBatch batch, whole_answer(*goes_on));
   EXPECT_TRUE(test::same_batch(batch, other.truth(pool)));
 }
@@ -196,6 +200,16 @@ void expect_newest_of_a_channel(TrackingActors& actors, const Subject& subject, 
     EXPECT_TRUE(testing::fails_with(older, ErrorKind::interrupted, "newer request"));
   }
   EXPECT_GT(superseded, 0u);
+  // One that is under way: it has more batches than may wait for a reader.
+  Question longer = subject.question(0);
+  while (longer.seeds.size() < 480) longer.seeds.insert(longer.seeds.end(), subject.seeds.begin(), subject.seeds.end());
+  ASSERT_OK_AND_ASSIGN(const auto under_way, actors.ask(longer.view(7)));
+  ASSERT_OK_AND_ASSIGN(const auto begun, under_way->next());
+  EXPECT_TRUE(begun.has_value());
+  ASSERT_OK_AND_ASSIGN(const auto newer, actors.ask(subject.question(1).view(7)));
+  EXPECT_TRUE(testing::fails_with(end_of(*under_way), ErrorKind::interrupted, "newer request"));
+  ASSERT_OK_AND_ASSIGN(const StreamlineBatch of_newer, whole_answer(*newer));
+  EXPECT_TRUE(test::same_batch(of_newer, subject.question(1).truth(pool)));
   ASSERT_OK_AND_ASSIGN(const StreamlineBatch of_other, whole_answer(*other_channel));
   EXPECT_TRUE(test::same_batch(of_other, apart.truth(pool)));
 }
@@ -340,14 +354,14 @@ TEST(ResidentTracking, answers_several_askers_cancels_one_alone_and_lets_the_new
   EmulatedSetting setting;
   const Subject subject =
       make_subject(Getter::prob, 8, "mirror321", {Getter::prob, Getter::det}, 40, true, *setting.pool);
-  const auto actors = setting.start(subject, {.actors = 2, .most_request_seeds = 50, .requests = 9});
+  const auto actors = setting.start(subject, {.actors = 2, .most_request_seeds = 600, .requests = 12});
   ASSERT_NE(actors, nullptr);
   expect_bits_of_several_at_once(*actors, subject, 3, *setting.pool);
   expect_cancelling_one_alone(*actors, subject, *setting.pool);
   expect_newest_of_a_channel(*actors, subject, *setting.pool);
   expect_refusals(*actors, subject, *setting.pool);
   { ASSERT_OK_AND_ASSIGN(const auto given_up, actors->ask(subject.question(2).view())); }
-  const std::vector<numerics::Vec3> many(51);
+  const std::vector<numerics::Vec3> many(601);
   TrackingQuestion question = subject.question(0).view();
   question.seeds = many;
   EXPECT_TRUE(testing::fails_with(actors->ask(question), ErrorKind::invalid_argument, "at most"));
@@ -373,7 +387,7 @@ TEST_P(ResidentTrackingOn, has_the_bits_of_track_for_every_getter) {
 
 TEST_P(ResidentTrackingOn, answers_several_askers_cancels_one_alone_and_lets_the_newest_win) {
   const Subject subject = make_subject(Getter::prob, 8, "mirror321", {Getter::prob, Getter::det}, 2000, false, pool());
-  const auto actors = start_resident(subject, {.actors = 8, .requests = 9});
+  const auto actors = start_resident(subject, {.actors = 8, .requests = 12});
   ASSERT_NE(actors, nullptr);
   expect_bits_of_several_at_once(*actors, subject, 4, pool());
   expect_cancelling_one_alone(*actors, subject, pool());
