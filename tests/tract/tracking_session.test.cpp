@@ -414,7 +414,7 @@ TEST_P(SessionInBricks, answers_every_getter) {
   const std::uint64_t need = budget.peak_bytes() - base;
   CountedBricks cut;
   int answered = 0;
-  for (const std::uint64_t percent : {60, 40, 25, 15, 10, 6}) {
+  for (const std::uint64_t percent : {60u, 40u, 25u, 15u, 10u, 6u}) {
     SCOPED_TRACE(fmt::format("{} % of {} bytes", percent, need));
     const int before = cut.count;
     budget.set_limit(base + need * percent / 100);

@@ -2,7 +2,7 @@
 // one request is cancelled without the others. Opening brings the field there once; after that another plan costs its
 // numbers, and another getter its tables and kernels. The bits are those of a tracker that is prepared anew for every
 // request, and so those of `cingulum track`. Made by whoever answers many small questions about one field: the actors
-// beside it (tracking_actor.hpp), a viewer, Python.
+// beside it (tracking_actors.hpp), a viewer, Python.
 #pragma once
 
 #include <array>

@@ -1,0 +1,15 @@
+#include "ring/cuda/cuda_backend.hpp"
+#include "tract/run/device_choice.hpp"
+#include "tract/session/cuda/resident_tracking_program.hpp"
+#include "tract/session/tracking_actors.hpp"
+
+namespace cingulum {
+
+Result<std::unique_ptr<TrackingActors>> start_cuda_tracking(Device& device, std::shared_ptr<const Field> field,
+                                                            const TrackingPlan& first,
+                                                            const ResidentTrackingOptions& options) {
+  CGL_TRY_ASSIGN(auto backend, ring::make_cuda_backend(device, resident_tracking_program()));
+  return start_resident_tracking(device, std::move(backend), std::move(field), first, options);
+}
+
+}  // namespace cingulum
