@@ -1,4 +1,4 @@
-// An NVML with two GPUs, one of which does not tell its power, for the tests of the GPU monitor.
+// An NVML with two GPUs, of which the second tells its name alone, for the tests of the GPU monitor.
 #include <cstring>
 
 extern "C" {
@@ -6,6 +6,9 @@ struct Device {
   unsigned index;
 };
 static Device devices[2] = {{0}, {1}};
+static int unknown_to_the_second(const Device* device) {
+  return device->index == 0 ? 0 : 3;
+}
 int nvmlInit_v2() {
   return 0;
 }
@@ -31,27 +34,27 @@ int nvmlDeviceGetUUID(Device* device, char* uuid, unsigned length) {
   std::strncpy(uuid, device->index == 0 ? "GPU-0" : "GPU-1", length);
   return 0;
 }
-int nvmlDeviceGetMemoryInfo(Device*, unsigned long long* total_free_used) {
+int nvmlDeviceGetMemoryInfo(Device* device, unsigned long long* total_free_used) {
   total_free_used[0] = 1000;
   total_free_used[1] = 400;
   total_free_used[2] = 600;
-  return 0;
+  return unknown_to_the_second(device);
 }
-int nvmlDeviceGetUtilizationRates(Device*, unsigned* gpu_and_memory) {
+int nvmlDeviceGetUtilizationRates(Device* device, unsigned* gpu_and_memory) {
   gpu_and_memory[0] = 100;
   gpu_and_memory[1] = 25;
-  return 0;
+  return unknown_to_the_second(device);
 }
-int nvmlDeviceGetTemperature(Device*, int, unsigned* value) {
+int nvmlDeviceGetTemperature(Device* device, int, unsigned* value) {
   *value = 41;
-  return 0;
+  return unknown_to_the_second(device);
 }
 int nvmlDeviceGetPowerUsage(Device* device, unsigned* value) {
   *value = 350500;
-  return device->index == 0 ? 0 : 3;
+  return unknown_to_the_second(device);
 }
 int nvmlDeviceGetPowerManagementLimit(Device* device, unsigned* value) {
   *value = 700000;
-  return device->index == 0 ? 0 : 3;
+  return unknown_to_the_second(device);
 }
 }

@@ -816,6 +816,21 @@ TEST(ResidentGridOptions, are_checked) {
   EXPECT_FALSE(with([](GridOptions& o) { o.buffers = 0; }));
 }
 
+TEST(ResidentGridMemory, scratch_is_given_out_by_whole_lines_up_to_its_end) {
+  GridOptions options;
+  options.scratch_bytes = 4 * line_bytes;
+  options.time_limit = 20s;
+  ASSERT_OK_AND_ASSIGN(auto backend, testing::make_test_backend("emulated"));
+  ASSERT_OK_AND_ASSIGN(const auto grid, ResidentGrid::open(std::move(backend), options));
+  ASSERT_OK_AND_ASSIGN(const MappedMemory first, grid->scratch(1));
+  ASSERT_OK_AND_ASSIGN(const MappedMemory second, grid->scratch(line_bytes));
+  EXPECT_EQ(second.host - first.host, static_cast<std::ptrdiff_t>(line_bytes));
+  EXPECT_TRUE(fails_with(grid->scratch(2 * line_bytes + 1), ErrorKind::full, "are left of scratch_bytes"));
+  EXPECT_FALSE(grid->scratch(~std::uint64_t{0}));
+  EXPECT_TRUE(grid->scratch(2 * line_bytes));
+  EXPECT_FALSE(grid->scratch(1));
+}
+
 TEST(ResidentGridModes, a_display_gpu_gets_event_mode_and_refuses_to_be_resident) {
   GridOptions options;
   options.longest_nap_ns = 50000;

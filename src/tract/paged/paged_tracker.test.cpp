@@ -181,7 +181,10 @@ class HostKernels final : public PagedKernels {
       directions[i] = {{input.sphere.x[i], input.sphere.y[i], input.sphere.z[i], numerics::bits_float(ranks[i])}};
     }
     std::vector<kernel::ProbeArc> arcs(32);
-    std::vector<kernel::FourFloats> slab(kernel::probe_slab_words(kernel::walks_of_a_warp) / 4);
+    const std::size_t slab_words = kernel::probe_slab_words(kernel::walks_of_a_warp);
+    constexpr kernel::FourFloats untouched = {
+        {Memory::untouched, Memory::untouched, Memory::untouched, Memory::untouched}};
+    std::vector<kernel::FourFloats> slab((slab_words + Memory::guarded) / 4, untouched);
     test::FiberWarp::run([&] { arcs[Lanes::lane_index()] = kernel::disc_arc<Lanes>(input); });
     input.probes.cells = cell_words;
     // A number of its own for every cell.
@@ -213,6 +216,10 @@ class HostKernels final : public PagedKernels {
       kernel::run_probe_halves<Lanes, FiberMachine, kernel::walks_of_a_warp>(input, slab.data()->number, 0u, work.seeds,
                                                                              work.halves, work.store);
     });
+    const float* const words = slab.data()->number;
+    EXPECT_TRUE(std::all_of(words + slab_words, words + 4 * slab.size(),
+                            [](float value) { return value == Memory::untouched; }))
+        << "probes wrote behind the " << slab_words << " words of their slab";
   }
 
   TrackingInput input_{};
