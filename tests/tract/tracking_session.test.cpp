@@ -410,7 +410,7 @@ TEST_P(SessionInBricks, answers_every_getter) {
   if (is_emulated()) plan.seeds.resize(4);
   const auto field = std::make_shared<const Field>(plan.field);
   const TrackingPlan first = make_tracking_plan(plan.options, field->geometry).value();
-  open(field, first);
+  ASSERT_NE(open(field, first), nullptr);
   const std::uint64_t need = budget.peak_bytes() - base;
   CountedBricks cut;
   int answered = 0;

@@ -318,6 +318,15 @@ TEST_F(ChildProcesses, streams_of_answers_come_whole_and_wait_for_their_reader) 
   testing::is_read_before_the_failure_that_ends_it(*runtime_, *failing);
 }
 
+TEST_F(ChildProcesses, requests_fill_the_latency_histogram) {
+  const auto echo = run("echo", "echo", Echo{});
+  ASSERT_TRUE(echo);
+  for (std::uint32_t i = 0; i < 2 * echo->options().latency_sample_interval; ++i) {
+    EXPECT_EQ(number_of(runtime_->request("echo", message(i), 5s)), i);
+  }
+  EXPECT_EQ(echo->telemetry().latency.count, 2u);
+}
+
 TEST_F(ChildProcesses, a_child_ends_with_its_parent) {
   const auto echo = run("echo", "echo", Echo{});
   const pid_t process = host_->process();
