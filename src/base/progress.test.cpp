@@ -104,6 +104,16 @@ TEST(Progress, tells_programs_the_rate_of_all_that_was_done_at_the_end) {
   EXPECT_EQ(nlohmann::json::parse(stage.pieces[1])["rate_per_s"], 20.0);
 }
 
+TEST(Progress, has_no_rate_where_no_time_has_passed) {
+  Stage stage(false);
+  Progress progress("tracking", 20, "seeds", stage.options(ProgressStyle::lines));
+  progress.advance(20);
+  progress.finish();
+  ASSERT_EQ(stage.pieces.size(), 1U);
+  EXPECT_EQ(stage.pieces[0].find("/s"), std::string::npos) << stage.pieces[0];
+  EXPECT_NE(stage.pieces[0].find("20 seeds in 0 ms"), std::string::npos) << stage.pieces[0];
+}
+
 TEST(Progress, says_nothing_when_silent) {
   Stage stage(true);
   {

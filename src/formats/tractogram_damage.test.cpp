@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <fstream>
+#include <functional>
 #include <set>
 
 #include "formats/file_bytes.hpp"
@@ -281,6 +282,22 @@ TEST(TractogramDamage, a_failure_at_any_call_of_a_deflated_archive_leaves_nothin
     EXPECT_TRUE(status.error().message().starts_with("writing " + (folder / "out").native()))
         << status.error().message();
   }
+}
+
+TEST_P(FailingWriter, a_batch_that_contradicts_itself_is_refused) {
+  const TractogramFormat format = GetParam();
+  const auto refuses = [&](const std::function<void(TractogramBatch&)>& change, std::string_view words) {
+    const TemporaryFolder folder;
+    const auto writer =
+        TractogramWriter::create(folder / "out", testing::example_layout(format, testing::float_type), {});
+    ASSERT_TRUE(writer) << testing::message_of(writer);
+    TractogramBatch batch = testing::example_batch(format != TractogramFormat::tck, 0, 5);
+    change(batch);
+    EXPECT_TRUE(testing::fails_with((*writer)->append(batch), ErrorKind::invalid_argument, words));
+  };
+  refuses([](TractogramBatch& batch) { batch.offsets.front() = 1; }, "must start with 0");
+  refuses([](TractogramBatch& batch) { batch.positions.push_back(1); }, "coordinates for");
+  refuses([](TractogramBatch& batch) { batch.point_data.emplace_back(); }, "per-point fields");
 }
 
 TEST_P(FailingWriter, a_failure_leaves_the_old_file_as_it_was) {

@@ -124,6 +124,32 @@ class Operands(unittest.TestCase):
             self.assertNotIn("a and b exchanged", [change for line, change in swapped if line == 12])
 
 
+CALLS = """#include <vector>
+template <class Numbers> void keep(Numbers& numbers) {
+  numbers.reserve(7);
+  numbers.clear();
+}
+void keep_four(std::vector<int>& numbers) {
+  numbers.reserve(7);
+  keep(numbers);
+}
+"""
+
+
+class Calls(unittest.TestCase):
+    def test_that_only_make_room_stay_in_templates_too(self):
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        from mutation import find_mutants
+        with tempfile.TemporaryDirectory(prefix="mutate") as folder:
+            path = os.path.join(folder, "calls.cpp")
+            with open(path, "w") as file:
+                file.write(CALLS)
+            with open(os.path.join(folder, "compile_commands.json"), "w") as file:
+                json.dump([{"directory": folder, "file": path, "command": f"c++ -std=c++20 -c {path}"}], file)
+            found = find_mutants.find(folder, folder, ["calls.cpp"])
+            self.assertEqual(sorted(m.line for m in found if m.operator == "removed call"), [4, 8])
+
+
 class Judging(unittest.TestCase):
     """One test whose runs end as told, with the mutant and without it in turn."""
 

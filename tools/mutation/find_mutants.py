@@ -354,7 +354,9 @@ class Finder:
         text = self.text(place)
         if cursor.kind != Kind.CALL_EXPR and not re.match(r"static_cast<void>\(.*\(|[\w:.>()-]+\(", text, re.S):
             return
-        if cursor.spelling.startswith("operator") or cursor.spelling in CALLS_WITHOUT_EFFECT or not text.endswith(")"):
+        # In a template libclang knows no name: "numbers.reserve" is taken from the text.
+        called = cursor.spelling or re.match(r"(?:static_cast<void>\()?([\w:.>-]*)", text).group(1) or "call"
+        if called.startswith("operator") or re.split(r"\W+", called)[-1] in CALLS_WITHOUT_EFFECT or not text.endswith(")"):
             return
         semicolon = re.match(rb"\s*;", data[end:end + 40])
         if semicolon is None or re.search(rb"[;{})]\s*$|else\s*$|:\s*$|\*/\s*$|//[^\n]*\s*$", data[max(0, begin - 200):begin]) is None:
@@ -363,7 +365,6 @@ class Finder:
         if before.endswith(b";") and parent.kind == Kind.FOR_STMT or before.endswith(b"("):
             return
         end += semicolon.end()
-        called = cursor.spelling or re.match(r"(?:static_cast<void>\()?([\w:.>-]*)", text).group(1) or "call"
         self.add((path, begin, end), "removed call", f"{called}() is not called", ";", "statement")
 
 

@@ -309,6 +309,22 @@ TEST(PhantomBundle, unsound_bundles_are_refused_by_name) {
   EXPECT_TRUE(testing::fails_with(Bundle::create(shape), ErrorKind::invalid_argument, "curvature"));
 }
 
+TEST(PhantomBundle, radii_are_accepted_up_to_their_limits_and_their_knots_ascend) {
+  const auto with_radius = [](std::vector<RadiusKnot> radius) {
+    BundleShape shape = fan();
+    shape.radius = std::move(radius);
+    return Bundle::create(shape).has_value();
+  };
+  EXPECT_TRUE(with_radius({{0, 0.1}}));
+  EXPECT_FALSE(with_radius({{0, 0.0999}}));
+  EXPECT_TRUE(with_radius({{0, 1000}}));
+  EXPECT_FALSE(with_radius({{0, 1000.1}}));
+  EXPECT_FALSE(with_radius({}));
+  EXPECT_TRUE(with_radius({{0, 2}, {30, 2}, {60, 2}}));
+  EXPECT_FALSE(with_radius({{0, 2}, {30, 2}, {30, 2}}));
+  EXPECT_FALSE(with_radius({{0, 2}, {std::numeric_limits<double>::infinity(), 2}}));
+}
+
 TEST(PhantomBundle, bundles_of_kissing_and_deadend_are_as_far_apart_as_said) {
   for (const double gap : {0.0, 1.0, 2.0}) {
     ASSERT_OK_AND_ASSIGN(const PhantomModel model, phantom_preset("kissing", {.gap_mm = gap}));

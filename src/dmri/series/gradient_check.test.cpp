@@ -245,6 +245,11 @@ TEST(gradient_check, steps_are_taken_in_millimetres) {
   const Series series = make_series(axes, {1.5, 1.5, 6}, line);
   const GradientCheck result = check(series, table_in_frame(series, axes, GradientFrame::fsl), GradientFrame::fsl);
   EXPECT_GT(result.readings[result.used].coherence, 0.75);
+  // A mean of squared cosines.
+  for (const GradientReading& reading : result.readings) {
+    EXPECT_GE(reading.coherence, 0) << reading.name;
+    EXPECT_LE(reading.coherence, 1) << reading.name;
+  }
 }
 
 TEST(gradient_check, the_scores_do_not_depend_on_threads) {

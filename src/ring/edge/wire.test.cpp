@@ -212,6 +212,24 @@ TEST(wire, unknown_types_and_damage_are_named) {
   EXPECT_TRUE(mentions(error_of(trailing), fmt::format("byte {}: 1 bytes follow", end)));
 }
 
+// The first 64 characters of a name are shown, whatever sends it.
+TEST(wire, a_message_of_another_type_is_named) {
+  const auto bytes = encode(Everything{}, some_envelope);
+  ASSERT_TRUE(bytes.has_value());
+  const auto other = decode<Reading>(*bytes);
+  ASSERT_FALSE(other.has_value());
+  EXPECT_TRUE(mentions(other.error().message(), "the message is a 'Everything'")) << other.error().message();
+  std::vector<std::byte> unnamed;
+  MsgpackWriter writer(unnamed);
+  writer.map_header(1);
+  writer.text("__type__");
+  writer.text(std::string(64, 'a') + "b");
+  const auto longer = decode<Reading>(unnamed);
+  ASSERT_FALSE(longer.has_value());
+  EXPECT_TRUE(mentions(longer.error().message(), "the message is a '" + std::string(64, 'a') + "'"))
+      << longer.error().message();
+}
+
 TEST(wire, a_key_that_comes_twice_is_damage) {
   std::vector<std::byte> bytes;
   MsgpackWriter writer(bytes);

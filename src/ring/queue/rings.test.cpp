@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "ring/queue/bulk_ring.hpp"
@@ -211,6 +212,13 @@ TEST(rings, bands_follow_the_priorities_of_the_wire) {
   EXPECT_EQ(band_of_priority(64), Band::normal);
   EXPECT_EQ(band_of_priority(63), Band::low);
   EXPECT_EQ(band_of_priority(0), Band::low);
+  // And back: the lowest priority of the band, or the default.
+  const std::vector<std::pair<Band, int>> lowest = {
+      {Band::system, 224}, {Band::high, 160}, {Band::normal, 128}, {Band::low, 0}};
+  for (const auto& [band, priority] : lowest) {
+    EXPECT_EQ(priority_of_band(band), priority);
+    EXPECT_EQ(band_of_priority(priority_of_band(band)), band);
+  }
 }
 
 // Size, band, marks and source share one word: each comes back, and none touches another.

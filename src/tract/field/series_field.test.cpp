@@ -250,6 +250,24 @@ TEST(series_field, a_response_is_estimated_in_the_box_that_is_asked_for_and_said
   EXPECT_EQ(small["response_voxels"], 27);
 }
 
+TEST(series_field, a_response_is_read_where_one_is_named_and_the_model_takes_one) {
+  const auto pool = ThreadPool::create(2);
+  const TemporaryFolder folder;
+  SeriesFieldFiles files = write_files(make_arrays(), folder);
+  files.stop_map = folder / "stop.nii.gz";
+  const auto head = read_series_head(files.series);
+  ASSERT_TRUE(head) << head.error().message();
+  const auto read = [&](FieldModel model) {
+    return read_series_field(files, *head, request_for(model, false), **pool, silent);
+  };
+  const auto estimated = read(FieldModel::csd);
+  ASSERT_TRUE(estimated) << estimated.error().message();
+  EXPECT_EQ(estimated->prepared.facts["response_voxels"], 448);
+  files.response = folder / "not_there.txt";
+  EXPECT_FALSE(read(FieldModel::csd));
+  EXPECT_TRUE(read(FieldModel::csa));
+}
+
 TEST(series_field, a_response_that_cannot_be_estimated_is_told_without_naming_options) {
   Arrays arrays = make_arrays();
   std::fill(arrays.values.begin(), arrays.values.end(), 500.0f);
