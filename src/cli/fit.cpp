@@ -23,13 +23,9 @@ using Json = nlohmann::ordered_json;
 Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
   const auto start = std::chrono::steady_clock::now();
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  CGL_TRY_ASSIGN(const FitPlace place, find_fit_place(context));
+  CGL_TRY_ASSIGN(FitPlace place, FitPlace::begin(context));
   CGL_TRY_ASSIGN(FitFolder folder, FitFolder::create(arguments.text("out"), context.write_options()));
-  FitRun run = {.arguments = arguments,
-                .context = context,
-                .pool = *pool,
-                .folder = std::move(folder),
-                .device = place.device.get()};
+  FitRun run = {.arguments = arguments, .context = context, .pool = *pool, .folder = std::move(folder), .place = place};
   CGL_TRY_ASSIGN(const FitInput input, read_fit_input(run));
   if (input.model == "dti") {
     CGL_TRY(fit_dti(run, input));

@@ -67,7 +67,11 @@ Result<FitInput> read_fit_input(FitRun& run) {
   if (arguments.given("shell")) shell = arguments.real("shell");
   CGL_TRY_ASSIGN(input.selection, select_volumes(head.table, choice, shell, request.b0_threshold));
 
-  CGL_TRY_ASSIGN(SettledSeries series, read_series(files, head, request, run.machine()));
+  const auto find_machine = [&]() -> Result<FitMachine> {
+    CGL_TRY_ASSIGN(run.device, run.place.find_device());
+    return run.machine();
+  };
+  CGL_TRY_ASSIGN(SettledSeries series, read_series(files, head, request, run.pool, {}, find_machine));
   if (series.mask_made) {
     run.warn(fmt::format("no --mask: a brain mask of {} voxels was made by median Otsu, to be written to {}",
                          format_count(series.mask.voxels), (run.folder.path() / "mask.nii.gz").string()));

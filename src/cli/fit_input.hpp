@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
+#include "cli/fit_place.hpp"
 #include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "dmri/models/fit_device.hpp"
@@ -36,7 +37,8 @@ struct FitRun {
   VerbContext& context;
   ThreadPool& pool;
   FitFolder folder;
-  FitDevice* device = nullptr;  // where models are fitted; null: on the pool
+  FitPlace& place;
+  FitDevice* device = nullptr;  // where models are fitted, once the series is read; null: on the pool
   nlohmann::ordered_json parameters = nlohmann::ordered_json::object();
   nlohmann::ordered_json results = nlohmann::ordered_json::object();
   std::vector<std::string> warnings = {};

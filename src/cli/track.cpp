@@ -47,7 +47,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   if (command_line.given("from")) {
     CGL_TRY_ASSIGN(arguments, arguments_from_sidecar(verb, command_line.text("from"), command_line));
   }
-  CGL_TRY_ASSIGN(const WantedDevices wanted, wanted_devices(arguments, context));
+  CGL_TRY_ASSIGN(WantedDevices wanted, wanted_devices(arguments, context));
   CGL_TRY_ASSIGN(const Getter getter, getter_from_name(arguments.text("dg")));
   CGL_TRY(complete_arguments(verb, getter, arguments));
   CGL_TRY_ASSIGN(const fs::path out, tracking_output(arguments));
@@ -64,7 +64,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   write_options.pool = pool;
 
   // What is tracked, and the plan, which needs the grid and is needed for the field.
-  CGL_TRY_ASSIGN(TrackSource source, open_source(arguments, getter, out, context));
+  CGL_TRY_ASSIGN(TrackSource source, open_source(arguments, getter, out, wanted, context));
   const double smallest_edge = source.geometry.smallest_edge_mm();
   CGL_TRY_ASSIGN(TrackingOptions options, tracking_options(arguments, getter, smallest_edge));
   CGL_TRY_ASSIGN(TrackingPlan plan, make_tracking_plan(options, source.geometry));

@@ -138,7 +138,7 @@ Result<SeriesFieldRequest> series_request(const ParsedArguments& arguments, cons
 }  // namespace
 
 Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter, const fs::path& out,
-                                VerbContext& context) {
+                                WantedDevices& wanted, VerbContext& context) {
   TrackSource source;
   if (arguments.given("sf") || arguments.given("sh") || arguments.given("peaks") || arguments.given("tensor")) {
     CGL_TRY_ASSIGN(const FieldFileRequest request, image_request(arguments, getter));
@@ -149,6 +149,8 @@ Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter,
     source.oriented = source.image->oriented;
     return source;
   }
+  // Making a phantom takes a while, and leaves files.
+  if (arguments.texts("data").empty()) CGL_TRY(wanted.registry());
   CGL_TRY_ASSIGN(source.series, series_paths(arguments, out, context));
   CGL_TRY_ASSIGN(source.head, read_series_head(source.series->files));
   for (const std::string& warning : source.head.warnings) log_warning("{}", warning);
@@ -160,7 +162,7 @@ Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter,
 
 Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments,
                                       const TrackingOptions& options, const TrackingPlan& plan, const fs::path& out,
-                                      const WantedDevices& wanted, VerbContext& context) {
+                                      WantedDevices& wanted, VerbContext& context) {
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   PreparedSource prepared;
   if (source.image) {
@@ -174,10 +176,14 @@ Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments
   if (arguments.given("response")) files.response = arguments.text("response");
   const fs::path made_mask = beside_series(out, ".mask.nii.gz");
   if (files.series.mask.empty()) CGL_TRY(check_output(made_mask, context.write_options()));
-  const auto make = [&]() -> Result<TrackingData> {
-    CGL_TRY_ASSIGN(const std::unique_ptr<FitDevice> device, fitting_device(wanted));
+  std::unique_ptr<FitDevice> device;
+  const auto find_machine = [&]() -> Result<FitMachine> {
+    CGL_TRY_ASSIGN(device, fitting_device(wanted));
     prepared.fitted_on = device ? device->name() : "cpu";
-    return read_series_field(files, source.head, request, {*pool, device.get()}, context.progress_options());
+    return FitMachine(*pool, device.get());
+  };
+  const auto make = [&] {
+    return read_series_field(files, source.head, request, *pool, {}, find_machine, context.progress_options());
   };
   if (arguments.given("cache-dir")) {
     CGL_TRY_ASSIGN(prepared.data, kept_or_made(FitCache(arguments.text("cache-dir")), version_text(), files,
@@ -185,7 +191,11 @@ Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments
   } else {
     CGL_TRY_ASSIGN(prepared.data, make());
   }
-  if (prepared.data.mask_made) CGL_TRY(write_made_mask(prepared.data, made_mask, *pool, context));
+  if (prepared.data.mask_made) {
+    // A device that is not there leaves no file.
+    CGL_TRY(wanted.registry());
+    CGL_TRY(write_made_mask(prepared.data, made_mask, *pool, context));
+  }
   return prepared;
 }
 

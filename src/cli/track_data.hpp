@@ -31,8 +31,10 @@ struct TrackSource {
   [[nodiscard]] NamedGrid grid() const { return {geometry, name, oriented}; }
 };
 
+// Where a phantom is to be made, the devices are waited for before.
 [[nodiscard]] Result<TrackSource> open_source(const ParsedArguments& arguments, Getter getter,
-                                              const std::filesystem::path& out, VerbContext& context);
+                                              const std::filesystem::path& out, WantedDevices& wanted,
+                                              VerbContext& context);
 
 struct PreparedSource {
   TrackingData data;
@@ -43,7 +45,7 @@ struct PreparedSource {
 // image is given back once its field is made: both may be large.
 [[nodiscard]] Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments,
                                                     const TrackingOptions& options, const TrackingPlan& plan,
-                                                    const std::filesystem::path& out, const WantedDevices& wanted,
+                                                    const std::filesystem::path& out, WantedDevices& wanted,
                                                     VerbContext& context);
 
 }  // namespace cingulum
