@@ -166,13 +166,14 @@ TEST(series_field, every_part_says_what_it_took) {
     return kept.parts;
   };
   EXPECT_EQ(parts_of(FieldModel::csa, true),
-            (Parts{"series: mask", "series: reading", "series: gradient check", "preparing: tensors",
-                   "model: volumes, response and voxels in reach", "model: bootstrap and field",
+            (Parts{"series: mask", "series: reading", "series: opening the device", "series: gradient check",
+                   "preparing: tensors", "model: volumes, response and voxels in reach", "model: bootstrap and field",
                    "preparing: model and field"}));
   files.stop_map = folder / "stop.nii.gz";
-  EXPECT_EQ(parts_of(FieldModel::csa, false), (Parts{"series: mask", "series: reading", "series: gradient check",
-                                                     "model: volumes, response and voxels in reach", "model: fit",
-                                                     "model: field", "preparing: model and field"}));
+  EXPECT_EQ(parts_of(FieldModel::csa, false),
+            (Parts{"series: mask", "series: reading", "series: opening the device", "series: gradient check",
+                   "model: volumes, response and voxels in reach", "model: fit", "model: field",
+                   "preparing: model and field"}));
 }
 
 // Every voxel of the mask is one fibre: 448 of them, and 27 in a box of one voxel to each side.
