@@ -122,7 +122,7 @@ nb::dict fit(const std::vector<std::string>& words, const nb::dict& from, bool t
     VerbContext& context = *verb.context;
     context.set_run(job.cancel, job.observer);
     CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-    CGL_TRY_ASSIGN(const FitPlace place, find_fit_place(context));
+    CGL_TRY_ASSIGN(FitPlace place, FitPlace::begin(context));
     std::optional<FitFolder> folder;
     if (to_folder) {
       CGL_TRY_ASSIGN(folder, FitFolder::create(verb.arguments.text("out"), context.write_options()));
@@ -133,7 +133,7 @@ nb::dict fit(const std::vector<std::string>& words, const nb::dict& from, bool t
                   .pool = *pool,
                   .maps = *maps,
                   .arrays = taken.arrays,
-                  .device = place.device.get()};
+                  .place = place};
     CGL_TRY_ASSIGN(const FitInput input, read_fit_input(run));
     CGL_TRY(fit_model(run, input));
     results = run.results;

@@ -227,7 +227,7 @@ class TrackHandle {
   }
 
   [[nodiscard]] nb::dict geometry() const { return geometry_dict(run_.prepared.data.geometry); }
-  [[nodiscard]] std::string device_names() const { return run_.wanted.names; }
+  [[nodiscard]] std::string device_names() const { return run_.wanted->names(); }
 
  private:
   std::vector<std::string> words_;

@@ -134,11 +134,12 @@ class TrackBench {
     CGL_TRY_ASSIGN(const measure::ScratchFolder folder, measure::ScratchFolder::create(fs::temp_directory_path()));
     CGL_TRY(measure::fill_peer_folder(folder.path(), *data_));
     const auto seeds = static_cast<std::uint64_t>(arguments_.integer("peer-seeds"));
+    const std::string peer = arguments_.given("peer") ? arguments_.text("peer") : only();
     log_info("running peers on {} seeds, those on a GPU on {}", seeds, data_->seeds().count());
     CGL_TRY_ASSIGN(peers_, measure::run_tracking_peers(folder.path(), *data_,
                                                        {.python = arguments_.text("python"),
                                                         .seeds = seeds,
-                                                        .only = only(),
+                                                        .only = peer,
                                                         .limit_seconds = arguments_.real("peer-limit"),
                                                         .on_row =
                                                             [&](const std::string& name, const Json& row) {
@@ -428,6 +429,10 @@ Verb bench_verb() {
             .help = "of --sh; without it all voxels pass that hold a number",
             .metavar = "FILE"},
            {.name = "peers", .type = ArgumentType::flag, .help = "run other programs on the same data"},
+           {.name = "peer",
+            .type = ArgumentType::text,
+            .help = "only peers whose name contains this, whatever --only says",
+            .metavar = "NAME"},
            whole("peer-seeds", "seeds of the peers on processors, which are slow; some take fewer still", 1, 4e9,
                  "2000"),
            {.name = "peer-limit",

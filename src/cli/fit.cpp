@@ -23,15 +23,11 @@ using Json = nlohmann::ordered_json;
 Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
   const auto start = std::chrono::steady_clock::now();
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  CGL_TRY_ASSIGN(const FitPlace place, find_fit_place(context));
+  CGL_TRY_ASSIGN(FitPlace place, FitPlace::begin(context));
   CGL_TRY_ASSIGN(FitFolder folder, FitFolder::create(arguments.text("out"), context.write_options()));
   const GivenArrays no_arrays;
-  FitRun run = {.arguments = arguments,
-                .context = context,
-                .pool = *pool,
-                .maps = folder,
-                .arrays = no_arrays,
-                .device = place.device.get()};
+  FitRun run = {
+      .arguments = arguments, .context = context, .pool = *pool, .maps = folder, .arrays = no_arrays, .place = place};
   CGL_TRY_ASSIGN(const FitInput input, read_fit_input(run));
   CGL_TRY(fit_model(run, input));
   const double seconds = seconds_since(start);

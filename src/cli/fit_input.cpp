@@ -32,15 +32,20 @@ Result<SeriesFiles> series_files(const ParsedArguments& arguments) {
   return files;
 }
 
-Result<SettledSeries> settled_series(const FitRun& run, const SeriesFiles& files, const SeriesHead& head,
+Result<SettledSeries> settled_series(FitRun& run, const SeriesFiles& files, const SeriesHead& head,
                                      const SeriesRequest& request) {
   const GivenArrays& arrays = run.arrays;
-  if (!arrays.head) return read_series(files, head, request, run.machine());
+  const auto find_machine = [&]() -> Result<FitMachine> {
+    CGL_TRY_ASSIGN(run.device, run.place.find_device());
+    return run.machine();
+  };
+  if (!arrays.head) return read_series(files, head, request, run.pool, run.context.cancel(), find_machine);
   std::vector<std::uint8_t> mask = arrays.mask.value_or(std::vector<std::uint8_t>());
   if (mask.empty() && !files.mask.empty()) {
     CGL_TRY_ASSIGN(mask, read_mask_on(files.mask, "the mask", {head.geometry, "the series", head.oriented}));
   }
-  return series_of_arrays(head, arrays.series, mask, request, run.machine());
+  CGL_TRY_ASSIGN(const FitMachine machine, find_machine());
+  return series_of_arrays(head, arrays.series, mask, request, machine);
 }
 
 void say_of_frame(FitRun& run, const SettledFrame& settled, GradientFrame of_format) {

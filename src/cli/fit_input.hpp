@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
+#include "cli/fit_place.hpp"
 #include "cli/given_arrays.hpp"
 #include "cli/option_name.hpp"
 #include "cli/verb.hpp"
@@ -37,8 +38,9 @@ struct FitRun {
   VerbContext& context;
   ThreadPool& pool;
   FitMaps& maps;
-  const GivenArrays& arrays;    // in the place of files
-  FitDevice* device = nullptr;  // where models are fitted; null: on the pool
+  const GivenArrays& arrays;  // in the place of files
+  FitPlace& place;
+  FitDevice* device = nullptr;  // where models are fitted, once the series is read; null: on the pool
   nlohmann::ordered_json parameters = nlohmann::ordered_json::object();
   nlohmann::ordered_json results = nlohmann::ordered_json::object();
   std::vector<std::string> warnings = {};

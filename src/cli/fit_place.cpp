@@ -5,31 +5,35 @@
 
 namespace cingulum {
 
-Result<FitPlace> find_fit_place(VerbContext& context) {
+Result<FitPlace> FitPlace::begin(VerbContext& context) {
   const std::vector<std::string>& names = context.common().devices;
   if (names.size() != 1) {
     return fail(ErrorKind::invalid_argument, "--device {}: a fit runs on one device; name one", fmt::join(names, ","));
   }
   const std::string& name = names.front();
-  FitPlace place;
-  // Opening a GPU takes a while.
-  if (name == "cpu" || name == "numba") return place;
+  if (name == "cpu" || name == "numba") return FitPlace(name, nullptr);
   CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  options.wanted = name;
   options.webgpu = name != "auto";  // it does not fit
-  CGL_TRY_ASSIGN(place.registry, DeviceRegistry::probe(options));
-  if (name != "auto") {
-    CGL_TRY_ASSIGN(Device* const device, add_context(place.registry->select_one(name), "--device {}", name));
-    CGL_TRY_ASSIGN(place.device, add_context(make_fit_device(*device), "--device {}", name));
-    return place;
+  return FitPlace(name, std::make_unique<OpeningDevices>(std::move(options)));
+}
+
+Result<FitDevice*> FitPlace::find_device() {
+  if (!opening_) return nullptr;
+  CGL_TRY_ASSIGN(DeviceRegistry* const registry, opening_->wait());
+  if (wanted_ != "auto") {
+    CGL_TRY_ASSIGN(Device* const device, add_context(registry->select_one(wanted_), "--device {}", wanted_));
+    CGL_TRY_ASSIGN(device_, add_context(make_fit_device(*device), "--device {}", wanted_));
+    return device_.get();
   }
-  auto made = choose_fit_device(*place.registry, name, 1);
+  auto made = choose_fit_device(*registry, wanted_, 1);
   if (!made) {
     log_warning("--device auto: the CPU fits: {}", made.error());
-    return place;
+    return nullptr;
   }
-  place.device = std::move(*made);
-  if (place.device) log_info("--device auto: fitting on {}", place.name());
-  return place;
+  device_ = std::move(*made);
+  if (device_) log_info("--device auto: fitting on {}", name());
+  return device_.get();
 }
 
 }  // namespace cingulum

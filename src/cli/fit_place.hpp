@@ -1,26 +1,36 @@
-// Where --device and CINGULUM_DEVICE let `cingulum fit` compute: found before any work, said in the log and in
-// fit.json.
+// Where --device and CINGULUM_DEVICE let `cingulum fit` compute: opened while the series is read, found before anything
+// is computed or written, said in the log and in fit.json.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/result.hpp"
 #include "cli/verb.hpp"
-#include "device/registry.hpp"
+#include "device/opening_devices.hpp"
 #include "dmri/models/fit_device.hpp"
 
 namespace cingulum {
 
-struct FitPlace {
-  std::optional<DeviceRegistry> registry;  // outlives the device
-  std::unique_ptr<FitDevice> device;       // null: the CPU's threads
+class FitPlace {
+ public:
+  // Begins to open it.
+  [[nodiscard]] static Result<FitPlace> begin(VerbContext& context);
 
-  [[nodiscard]] std::string name() const { return device ? device->name() : "cpu"; }
+  // Waits until it is open. Null: the CPU's threads fit. Fails where the device is not there, or cannot fit; `auto`
+  // takes CUDA where it is there. Called once.
+  [[nodiscard]] Result<FitDevice*> find_device();
+  // Known once the device was found.
+  [[nodiscard]] std::string name() const { return device_ ? device_->name() : "cpu"; }
+
+ private:
+  FitPlace(std::string wanted, std::unique_ptr<OpeningDevices> opening)
+      : wanted_(std::move(wanted)), opening_(std::move(opening)) {}
+
+  std::string wanted_;
+  std::unique_ptr<OpeningDevices> opening_;  // null: the CPU; outlives the device
+  std::unique_ptr<FitDevice> device_;
 };
-
-// Fails where the device is not there, or cannot fit; `auto` takes CUDA where it is there.
-[[nodiscard]] Result<FitPlace> find_fit_place(VerbContext& context);
 
 }  // namespace cingulum

@@ -13,7 +13,8 @@ namespace {
 // The CUDA device that was asked for, or none: actors on the CPU.
 Result<Device*> choose_device(const std::string& wanted, VerbContext& context, std::unique_ptr<DeviceRegistry>& kept) {
   if (wanted == "cpu" || wanted == "numba") return nullptr;
-  CGL_TRY_ASSIGN(const ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  options.wanted = wanted;
   CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
   kept = std::make_unique<DeviceRegistry>(std::move(registry));
   CGL_TRY_ASSIGN(Device* const device, kept->select_one(wanted));

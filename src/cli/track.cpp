@@ -102,12 +102,12 @@ Result<TrackOutput> check_track_output(const ParsedArguments& arguments, VerbCon
 Status prepare_field(const ParsedArguments& command_line, const fs::path& out, VerbContext& context, TrackRun& run) {
   const ParsedArguments& arguments = run.arguments;
   // What is tracked, and the plan, which needs the grid and is needed for the field.
-  CGL_TRY_ASSIGN(run.source, open_source(arguments, run.arrays, run.getter, out, context));
+  CGL_TRY_ASSIGN(run.source, open_source(arguments, run.arrays, run.getter, out, *run.wanted, context));
   TrackSource& source = run.source;
   CGL_TRY_ASSIGN(run.options, tracking_options(arguments, run.getter, source.geometry.smallest_edge_mm()));
   CGL_TRY_ASSIGN(run.plan, make_tracking_plan(run.options, source.geometry));
   CGL_TRY_ASSIGN(run.prepared,
-                 prepare_source(source, arguments, run.arrays, run.options, run.plan, out, run.wanted, context));
+                 prepare_source(source, arguments, run.arrays, run.options, run.plan, out, *run.wanted, context));
   TrackingData& data = run.prepared.data;
   if (stop_rule(arguments, data) == StopRule::nearest && arguments.text("stop-rule") == "auto") {
     log_info("the stopping map holds two values: a mask, taken voxel by voxel (--stop-rule trilinear interpolates it)");
@@ -169,7 +169,7 @@ Status prepare_seeds(VerbContext& context, TrackRun& run) {
   run_options.pool = pool;
   run_options.cancel = context.cancel();
 
-  CGL_TRY_ASSIGN(run.devices, tracking_devices(run.wanted, *pool, run.plan, data.prepared.field, *run.seeds,
+  CGL_TRY_ASSIGN(run.devices, tracking_devices(*run.wanted, *pool, run.plan, data.prepared.field, *run.seeds,
                                                run.directions ? &*run.directions : nullptr));
   return {};
 }

@@ -163,7 +163,7 @@ Result<TrackingData> take_series_field(const GivenArrays& arrays, const SeriesFi
 }  // namespace
 
 Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArrays& arrays, Getter getter,
-                                const fs::path& out, VerbContext& context) {
+                                const fs::path& out, WantedDevices& wanted, VerbContext& context) {
   TrackSource source;
   if (arguments.given("sf") || arguments.given("sh") || arguments.given("peaks") || arguments.given("tensor")) {
     CGL_TRY_ASSIGN(const FieldFileRequest request, image_request(arguments, getter));
@@ -189,6 +189,8 @@ Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArr
                          "{}: an array beside a series that is a file; give both as files or both as arrays",
                          argument_name(arrays.mask ? "mask" : "stop_map"));
   }
+  // Making a phantom takes a while, and leaves files.
+  if (arguments.texts("data").empty()) CGL_TRY(wanted.registry());
   CGL_TRY_ASSIGN(source.series, series_paths(arguments, out, context));
   CGL_TRY_ASSIGN(source.head, read_series_head(source.series->files));
   for (const std::string& warning : source.head.warnings) log_warning("{}", warning);
@@ -200,7 +202,7 @@ Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArr
 
 Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments, const GivenArrays& arrays,
                                       const TrackingOptions& options, const TrackingPlan& plan, const fs::path& out,
-                                      const WantedDevices& wanted, VerbContext& context) {
+                                      WantedDevices& wanted, VerbContext& context) {
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   PreparedSource prepared;
   if (source.image) {
@@ -215,13 +217,19 @@ Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments
   const fs::path made_mask = out.empty() ? fs::path() : beside_series(out, ".mask.nii.gz");
   if (files.series.mask.empty() && !arrays.mask && !made_mask.empty())
     CGL_TRY(check_output(made_mask, context.write_options()));
-  const auto make = [&]() -> Result<TrackingData> {
-    CGL_TRY_ASSIGN(const std::unique_ptr<FitDevice> device, fitting_device(wanted));
+  std::unique_ptr<FitDevice> device;
+  const auto find_machine = [&]() -> Result<FitMachine> {
+    CGL_TRY_ASSIGN(device, fitting_device(wanted));
     prepared.fitted_on = device ? device->name() : "cpu";
-    const FitMachine machine = {*pool, device.get(), context.cancel()};
-    if (arrays.head)
+    return FitMachine(*pool, device.get(), context.cancel());
+  };
+  const auto make = [&]() -> Result<TrackingData> {
+    if (arrays.head) {
+      CGL_TRY_ASSIGN(const FitMachine machine, find_machine());
       return take_series_field(arrays, files, source.grid(), request, machine, context.progress_options());
-    return read_series_field(files, source.head, request, machine, context.progress_options());
+    }
+    return read_series_field(files, source.head, request, *pool, context.cancel(), find_machine,
+                             context.progress_options());
   };
   if (arguments.given("cache-dir") && !arrays.head) {
     CGL_TRY_ASSIGN(prepared.data, kept_or_made(FitCache(arguments.text("cache-dir")), version_text(), files,
@@ -229,7 +237,11 @@ Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments
   } else {
     CGL_TRY_ASSIGN(prepared.data, make());
   }
-  if (prepared.data.mask_made && !made_mask.empty()) CGL_TRY(write_made_mask(prepared.data, made_mask, *pool, context));
+  if (prepared.data.mask_made && !made_mask.empty()) {
+    // A device that is not there leaves no file.
+    CGL_TRY(wanted.registry());
+    CGL_TRY(write_made_mask(prepared.data, made_mask, *pool, context));
+  }
   return prepared;
 }
 

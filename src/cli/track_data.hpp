@@ -32,8 +32,10 @@ struct TrackSource {
   [[nodiscard]] NamedGrid grid() const { return {geometry, name, oriented}; }
 };
 
+// Where a phantom is to be made, the devices are waited for before.
 [[nodiscard]] Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArrays& arrays,
-                                              Getter getter, const std::filesystem::path& out, VerbContext& context);
+                                              Getter getter, const std::filesystem::path& out, WantedDevices& wanted,
+                                              VerbContext& context);
 
 struct PreparedSource {
   TrackingData data;
@@ -45,6 +47,6 @@ struct PreparedSource {
 [[nodiscard]] Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments,
                                                     const GivenArrays& arrays, const TrackingOptions& options,
                                                     const TrackingPlan& plan, const std::filesystem::path& out,
-                                                    const WantedDevices& wanted, VerbContext& context);
+                                                    WantedDevices& wanted, VerbContext& context);
 
 }  // namespace cingulum

@@ -1,6 +1,6 @@
 #include "cli/track_devices.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 
@@ -12,25 +12,27 @@ Result<WantedDevices> wanted_devices(const ParsedArguments& arguments, VerbConte
     CGL_TRY_ASSIGN(const std::vector<std::string> devices, context.settings().devices());
     names = fmt::format("{}", fmt::join(devices, ","));
   }
-  CGL_TRY_ASSIGN(const std::vector<std::string> list, add_context(parse_device_list(names), "--device {}", names));
+  CGL_TRY(add_context(parse_device_list(names), "--device {}", names));
   CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-  // Opening a GPU takes a while.
-  options.gpus =
-      !std::all_of(list.begin(), list.end(), [](const std::string& name) { return name == "cpu" || name == "numba"; });
-  CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-  const auto gpus = static_cast<std::uint32_t>(arguments.integer("ngpus"));
-  CGL_TRY(add_context(choose_devices(registry, names, gpus), "--device {}", names));
-  return WantedDevices{std::move(registry), std::move(names), gpus};
+  options.wanted = names;
+  return WantedDevices(std::move(names), static_cast<std::uint32_t>(arguments.integer("ngpus")), std::move(options));
 }
 
-Result<std::unique_ptr<FitDevice>> fitting_device(const WantedDevices& wanted) {
-  auto made = choose_fit_device(wanted.registry, wanted.names, wanted.gpus);
-  if (!made && wanted.names == "auto") {
+Result<DeviceRegistry*> WantedDevices::registry() {
+  CGL_TRY_ASSIGN(DeviceRegistry* const registry, opening_->wait());
+  CGL_TRY(add_context(choose_devices(*registry, names_, gpus_), "--device {}", names_));
+  return registry;
+}
+
+Result<std::unique_ptr<FitDevice>> fitting_device(WantedDevices& wanted) {
+  CGL_TRY_ASSIGN(const DeviceRegistry* const registry, wanted.registry());
+  auto made = choose_fit_device(*registry, wanted.names(), wanted.gpus());
+  if (!made && wanted.names() == "auto") {
     log_warning("--device auto: the CPU fits the model: {}", made.error());
     return std::unique_ptr<FitDevice>();
   }
   if (!made || *made) return made;
-  CGL_TRY_ASSIGN(const std::vector<Device*> devices, choose_devices(wanted.registry, wanted.names, wanted.gpus));
+  CGL_TRY_ASSIGN(const std::vector<Device*> devices, choose_devices(*registry, wanted.names(), wanted.gpus()));
   for (const Device* device : devices) {
     if (device->description().backend == Backend::webgpu) {
       log_info("{} tracks; the CPU makes the field, since WebGPU has no float64", device->id());
@@ -40,12 +42,13 @@ Result<std::unique_ptr<FitDevice>> fitting_device(const WantedDevices& wanted) {
   return made;
 }
 
-Result<TrackingDevices> tracking_devices(const WantedDevices& wanted, ThreadPool& pool, const TrackingPlan& plan,
+Result<TrackingDevices> tracking_devices(WantedDevices& wanted, ThreadPool& pool, const TrackingPlan& plan,
                                          const Field& field, const Seeds& seeds, const GivenDirections* directions) {
+  CGL_TRY_ASSIGN(DeviceRegistry* const registry, wanted.registry());
   CGL_TRY_ASSIGN(TrackingDevices devices,
-                 prepare_trackers(wanted.registry, wanted.names, wanted.gpus, pool, plan, field, seeds, directions));
+                 prepare_trackers(*registry, wanted.names(), wanted.gpus(), pool, plan, field, seeds, directions));
   for (const std::string& reason : devices.passed_over) log_warning("--device auto: not used: {}", reason);
-  if (wanted.names == "auto") log_info("--device auto: tracking on {}", devices.names);
+  if (wanted.names() == "auto") log_info("--device auto: tracking on {}", devices.names);
   return devices;
 }
 

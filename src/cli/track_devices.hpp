@@ -1,31 +1,44 @@
-// What --device, --ngpus and CINGULUM_DEVICE mean for `cingulum track`: found before any work, said in the output and
-// in the sidecar.
+// What --device, --ngpus and CINGULUM_DEVICE mean for `cingulum track`: found before anything is computed or written,
+// said in the output and in the sidecar.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/result.hpp"
 #include "cli/verb.hpp"
+#include "device/opening_devices.hpp"
 #include "device/registry.hpp"
 #include "tract/run/device_choice.hpp"
 
 namespace cingulum {
 
-struct WantedDevices {
-  DeviceRegistry registry;
-  std::string names;  // as the user said it, or `auto`
-  std::uint32_t gpus = 1;
+// They are opened while the caller reads its data.
+class WantedDevices {
+ public:
+  WantedDevices(std::string names, std::uint32_t gpus, ProbeOptions options)
+      : names_(std::move(names)), gpus_(gpus), opening_(std::make_unique<OpeningDevices>(std::move(options))) {}
+
+  // Waits until they are open. Fails where a device is not there.
+  [[nodiscard]] Result<DeviceRegistry*> registry();
+  [[nodiscard]] const std::string& names() const { return names_; }  // as the user said it, or `auto`
+  [[nodiscard]] std::uint32_t gpus() const { return gpus_; }
+
+ private:
+  std::string names_;
+  std::uint32_t gpus_;
+  std::unique_ptr<OpeningDevices> opening_;
 };
 
-// Fails where a device is not there.
+// Begins to open them.
 [[nodiscard]] Result<WantedDevices> wanted_devices(const ParsedArguments& arguments, VerbContext& context);
 
 // Where models are fitted for them: null is the CPU. Says so where the CPU fits for a GPU.
-[[nodiscard]] Result<std::unique_ptr<FitDevice>> fitting_device(const WantedDevices& wanted);
+[[nodiscard]] Result<std::unique_ptr<FitDevice>> fitting_device(WantedDevices& wanted);
 
 // The trackers of the wanted devices; says where `auto` went and why not further up.
-[[nodiscard]] Result<TrackingDevices> tracking_devices(const WantedDevices& wanted, ThreadPool& pool,
+[[nodiscard]] Result<TrackingDevices> tracking_devices(WantedDevices& wanted, ThreadPool& pool,
                                                        const TrackingPlan& plan, const Field& field, const Seeds& seeds,
                                                        const GivenDirections* directions);
 

@@ -1,5 +1,5 @@
 // A run of `track` in its steps, for the verb and for Python, which has arrays where the verb has files and takes the
-// streamlines in memory: arguments completed and devices found (settle_track), the data read and the field made
+// streamlines in memory: arguments completed and devices being opened (settle_track), the data read and the field made
 // (prepare_field), seeds and trackers (prepare_seeds). Then run_tracking or TrackingBatches, and track_facts, which is
 // the sidecar. Implemented in track.cpp, beside the verb.
 #pragma once
@@ -27,7 +27,7 @@ namespace cingulum {
 struct TrackRun {
   ParsedArguments arguments;  // with a value for every option
   Getter getter = Getter::ptt;
-  WantedDevices wanted;
+  std::optional<WantedDevices> wanted;  // being opened, from settle_track on
   GivenArrays arrays;
   TrackSource source;
   TrackingOptions options;
@@ -46,7 +46,8 @@ struct TrackRun {
   TrackRun& operator=(const TrackRun&) = delete;
 };
 
-// The arguments of the sidecar of `from`, then of preset and getter, where they were not given; devices that are there.
+// The arguments of the sidecar of `from`, then of preset and getter, where they were not given; begins to open the
+// devices.
 [[nodiscard]] Status settle_track(const ParsedArguments& command_line, VerbContext& context, TrackRun& run);
 
 // What is tracked, with run.arrays in the place of files. A mask that is made is written beside `out` unless that is

@@ -52,7 +52,8 @@ Status run_zarr_bench(const ParsedArguments& arguments, VerbContext& context) {
   if (arguments.given("generate")) CGL_TRY(generate(paths[0], arguments, *pool));
   CGL_TRY_ASSIGN(const zarr::Array array,
                  first_array(paths[0], arguments.given("path") ? arguments.text("path") : std::string()));
-  CGL_TRY_ASSIGN(const ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  options.wanted = devices[0];
   CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
   CGL_TRY_ASSIGN(Device* const device, registry.select_one(devices[0]));
   measure::ZarrBench bench{.pool = *pool};

@@ -31,7 +31,8 @@ Status add_explanation(const std::string& path, const std::string& node, VerbCon
   if (devices.size() != 1) {
     return fail(ErrorKind::invalid_argument, "--explain: one device at a time, {} given", devices.size());
   }
-  CGL_TRY_ASSIGN(const ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+  options.wanted = devices[0];
   CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
   CGL_TRY_ASSIGN(Device* const device, registry.select_one(devices[0]));
   CGL_TRY_ASSIGN(const zarr::EngineSettings settings, zarr::EngineSettings::from_settings(context.settings()));

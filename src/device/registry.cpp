@@ -10,7 +10,12 @@ namespace cingulum {
 namespace {
 
 // The backends, best first. `auto` takes the first device of this order that is not emulated.
-constexpr BackendReport (*const backend_probes[])(const ProbeOptions&) = {probe_cuda, probe_webgpu, probe_cpu};
+constexpr BackendProbe backend_probes[] = {
+    {Backend::cuda, probe_cuda}, {Backend::webgpu, probe_webgpu}, {Backend::cpu, probe_cpu}};
+
+bool is_gpu(const Device& device) {
+  return device.description().backend != Backend::cpu && !device.capabilities().software;
+}
 
 }  // namespace
 
@@ -44,17 +49,63 @@ Result<ProbeOptions> ProbeOptions::from_settings(const Settings& settings) {
 }
 
 Result<DeviceRegistry> DeviceRegistry::probe(const ProbeOptions& options) {
+  return probe(options, backend_probes);
+}
+
+Result<DeviceRegistry> DeviceRegistry::probe(const ProbeOptions& options, std::span<const BackendProbe> probes) {
   return catch_out_of_memory([&]() -> Result<DeviceRegistry> {
     DeviceRegistry registry;
-    for (const auto probe_backend : backend_probes) {
-      if (!options.gpus && probe_backend != probe_cpu) continue;
-      if (!options.webgpu && probe_backend == probe_webgpu) continue;
-      BackendReport report = probe_backend(options);
-      for (auto& device : report.devices) device->budget().set_limit(options.memory_limit_bytes);
-      registry.backends_.push_back(std::move(report));
+    registry.options_ = options;
+    registry.probes_ = probes;
+    if (options.wanted) {
+      CGL_TRY_ASSIGN(const std::vector<std::string> names, parse_device_list(*options.wanted));
+      for (const BackendProbe& probe : probes) {
+        const auto means_it = [&](const std::string& name) { return registry.can_mean(name, probe.backend); };
+        if (probe.backend == Backend::cpu || std::any_of(names.begin(), names.end(), means_it)) registry.open(probe);
+      }
     }
+    if (!options.wanted || !registry.select(*options.wanted)) CGL_TRY(registry.open_rest());
     return registry;
   });
+}
+
+Status DeviceRegistry::open_rest() {
+  return catch_out_of_memory([&]() -> Status {
+    for (const BackendProbe& probe : probes_) {
+      if (!is_open(probe.backend)) open(probe);
+    }
+    return {};
+  });
+}
+
+void DeviceRegistry::open(const BackendProbe& probe) {
+  if (!options_.webgpu && probe.backend == Backend::webgpu) return;
+  BackendReport report = probe.open(options_);
+  for (auto& device : report.devices) device->budget().set_limit(options_.memory_limit_bytes);
+  // In the order of the list, whenever it is opened.
+  auto place = backends_.begin();
+  for (const BackendProbe& better : probes_) {
+    if (better.backend == probe.backend) break;
+    if (is_open(better.backend)) ++place;
+  }
+  backends_.insert(place, std::move(report));
+}
+
+bool DeviceRegistry::is_open(Backend backend) const {
+  return std::any_of(backends_.begin(), backends_.end(),
+                     [&](const BackendReport& report) { return report.backend == backend; });
+}
+
+bool DeviceRegistry::has_gpu() const {
+  const std::vector<Device*> all = devices();
+  return std::any_of(all.begin(), all.end(), [](const Device* device) { return is_gpu(*device); });
+}
+
+// Whether `name` may be a device of this backend, with those that are open already.
+bool DeviceRegistry::can_mean(std::string_view name, Backend backend) const {
+  if (name == "auto" || name == "gpu") return !has_gpu();
+  if (name == "metal") return backend == Backend::webgpu;
+  return name.starts_with(backend_name(backend));
 }
 
 std::vector<Device*> DeviceRegistry::devices() const {
@@ -79,9 +130,6 @@ Result<Device*> DeviceRegistry::find(std::string_view name) const {
   const auto first = [&](auto accept) -> Device* {
     const auto found = std::find_if(all.begin(), all.end(), [&](Device* device) { return accept(*device); });
     return found == all.end() ? nullptr : *found;
-  };
-  const auto is_gpu = [](const Device& device) {
-    return device.description().backend != Backend::cpu && !device.capabilities().software;
   };
 
   Device* found = nullptr;

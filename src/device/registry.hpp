@@ -1,5 +1,6 @@
 // Which devices there are. One explicit list of backends (registry.cpp), in order of preference, each probed at run
 // time; a backend that has no device says why. The verbs and the trackers get their devices here and nowhere else.
+// Opening a GPU takes a while: a registry opens the backends that its caller wants, and the others when it is asked to.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,10 @@ struct BackendReport {
 // What the environment and the command line say about devices.
 struct ProbeOptions {
   int cpu_threads = 0;  // 0: all cores
-  bool gpus = true;     // false: only the CPU is opened
   bool webgpu = true;   // false: WebGPU is not opened
+  // What select() will be asked for. Only backends that it can mean are opened: `auto` and `gpu` end at the first that
+  // has a GPU. The CPU is always there. Absent: all are opened.
+  std::optional<std::string> wanted;
   std::optional<std::uint64_t> memory_limit_bytes;
   // Files to open instead of searching for the vendor's libraries.
   std::optional<std::filesystem::path> cuda_library;
@@ -43,12 +46,25 @@ struct ProbeOptions {
   [[nodiscard]] static Result<ProbeOptions> from_settings(const Settings& settings);
 };
 
+// How a backend is opened. The program's own list is in registry.cpp.
+struct BackendProbe {
+  Backend backend;
+  BackendReport (*open)(const ProbeOptions&);
+};
+
 class DeviceRegistry {
  public:
-  // Probes all backends. A backend that is not there is a reason in its report, not an error. Vendor libraries are
-  // opened once in a process: later probes keep those of the first.
+  // Opens the backends of `options.wanted`; where a wanted device is not found, all of them, so that the error of
+  // select() can name those there are. A backend that is not there is a reason in its report, not an error. Vendor
+  // libraries are opened once in a process: later probes keep those of the first. The probes are those of the program,
+  // best first, unless a test brings others.
   [[nodiscard]] static Result<DeviceRegistry> probe(const ProbeOptions& options = {});
+  [[nodiscard]] static Result<DeviceRegistry> probe(const ProbeOptions& options, std::span<const BackendProbe> probes);
 
+  // Opens what was not wanted so far. Devices stay where they are.
+  [[nodiscard]] Status open_rest();
+
+  // Of the backends that are open, best first.
   [[nodiscard]] std::span<const BackendReport> backends() const { return backends_; }
   [[nodiscard]] std::vector<Device*> devices() const;
 
@@ -59,9 +75,15 @@ class DeviceRegistry {
   [[nodiscard]] Result<Device*> select_one(std::string_view wanted) const;
 
  private:
+  void open(const BackendProbe& probe);
+  [[nodiscard]] bool is_open(Backend backend) const;
+  [[nodiscard]] bool has_gpu() const;
+  [[nodiscard]] bool can_mean(std::string_view name, Backend backend) const;
   [[nodiscard]] Result<Device*> find(std::string_view name) const;
   [[nodiscard]] std::string available() const;
 
+  ProbeOptions options_;
+  std::span<const BackendProbe> probes_;  // of all backends, best first
   std::vector<BackendReport> backends_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "device/opening_devices.hpp"
 #include "device/selfcheck.hpp"
 #include "support/each_device.hpp"
 
@@ -49,6 +50,120 @@ TEST(Registry, unknown_and_absent_devices_are_refused_with_the_list_of_those_the
     EXPECT_TRUE(
         fails_with(registry().select(backend_name(report.backend)), ErrorKind::unavailable, report.absent_reason));
   }
+}
+
+// A device that is named and nothing more.
+class NamedDevice final : public Device {
+ public:
+  NamedDevice(Backend backend, bool software) : Device(described(backend, software)) {}
+  [[nodiscard]] DeviceReading read_sensors() override { return {}; }
+
+ protected:
+  [[nodiscard]] Result<std::unique_ptr<Queue>> do_create_queue() override { return nothing(); }
+  [[nodiscard]] Result<std::unique_ptr<Kernel>> do_compile(const KernelSource&) override { return nothing(); }
+  [[nodiscard]] KernelLanguage kernel_language() const override { return KernelLanguage::native; }
+  [[nodiscard]] Result<std::unique_ptr<Buffer>> do_allocate(std::uint64_t) override { return nothing(); }
+  [[nodiscard]] Result<std::unique_ptr<HostMemory>> do_allocate_host(std::uint64_t, HostMemoryKind) override {
+    return nothing();
+  }
+  [[nodiscard]] Result<DriverMemory> driver_memory() const override { return nothing(); }
+
+ private:
+  static DeviceDescription described(Backend backend, bool software) {
+    DeviceDescription description;
+    description.backend = backend;
+    description.id = fmt::format("{}:0", backend_name(backend));
+    description.capabilities.software = software;
+    return description;
+  }
+  [[nodiscard]] static tl::unexpected<Error> nothing() { return fail(ErrorKind::unavailable, "a name and no device"); }
+};
+
+// Machines of three backends, and what was opened on them, in order.
+std::vector<Backend> opened_backends;
+
+template <Backend backend, bool there, bool software>
+BackendReport open_named(const ProbeOptions&) {
+  opened_backends.push_back(backend);
+  BackendReport report{.backend = backend, .absent_reason = there ? "" : "not here", .library = {}, .devices = {}};
+  if (there) report.devices.push_back(std::make_unique<NamedDevice>(backend, software));
+  return report;
+}
+constexpr BackendProbe cpu_probe = {Backend::cpu, open_named<Backend::cpu, true, false>};
+constexpr BackendProbe with_cuda[] = {{Backend::cuda, open_named<Backend::cuda, true, false>},
+                                      {Backend::webgpu, open_named<Backend::webgpu, true, false>},
+                                      cpu_probe};
+constexpr BackendProbe without_cuda[] = {{Backend::cuda, open_named<Backend::cuda, false, false>},
+                                         {Backend::webgpu, open_named<Backend::webgpu, true, false>},
+                                         cpu_probe};
+constexpr BackendProbe with_emulated_gpu[] = {{Backend::cuda, open_named<Backend::cuda, false, false>},
+                                              {Backend::webgpu, open_named<Backend::webgpu, true, true>},
+                                              cpu_probe};
+
+ProbeOptions wanting(std::optional<std::string> wanted) {
+  ProbeOptions options;
+  options.wanted = std::move(wanted);
+  return options;
+}
+
+std::vector<Backend> opened_for(std::optional<std::string> wanted, std::span<const BackendProbe> probes) {
+  opened_backends.clear();
+  const auto made = DeviceRegistry::probe(wanting(std::move(wanted)), probes);
+  EXPECT_TRUE(made);
+  return opened_backends;
+}
+
+TEST(Registry, opens_the_backends_that_a_wanted_device_can_be_of_and_no_others) {
+  using enum Backend;
+  using List = std::vector<Backend>;
+  const List all = {cuda, webgpu, cpu};
+  EXPECT_EQ(opened_for(std::nullopt, with_cuda), all);
+  EXPECT_EQ(opened_for("cpu", with_cuda), List{cpu});
+  EXPECT_EQ(opened_for("numba", with_cuda), List{cpu});
+  EXPECT_EQ(opened_for("cuda", with_cuda), (List{cuda, cpu}));
+  EXPECT_EQ(opened_for("cuda:0,cpu", with_cuda), (List{cuda, cpu}));
+  EXPECT_EQ(opened_for("webgpu", with_cuda), (List{webgpu, cpu}));
+  EXPECT_EQ(opened_for("webgpu:0,cuda:0", with_cuda), all);
+  EXPECT_EQ(opened_for("auto", with_cuda), (List{cuda, cpu}));
+  EXPECT_EQ(opened_for("gpu", with_cuda), (List{cuda, cpu}));
+  EXPECT_EQ(opened_for("auto", without_cuda), all);
+  EXPECT_EQ(opened_for("auto", with_emulated_gpu), all);
+}
+
+TEST(Registry, where_a_wanted_device_is_missing_all_are_opened_for_the_message) {
+  const auto made = DeviceRegistry::probe(wanting("cuda"), without_cuda);
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(fails_with(made->select("cuda"), ErrorKind::unavailable, "not here (available: webgpu:0, cpu:0)"));
+}
+
+TEST(Registry, the_rest_is_opened_once_and_stands_in_its_place) {
+  opened_backends.clear();
+  auto made = DeviceRegistry::probe(wanting("auto"), with_cuda);
+  ASSERT_TRUE(made);
+  Device* const before = made->select_one("auto").value();
+  ASSERT_OK(made->open_rest());
+  ASSERT_OK(made->open_rest());
+  EXPECT_EQ(opened_backends, (std::vector<Backend>{Backend::cuda, Backend::cpu, Backend::webgpu}));
+  std::vector<std::string> ids;
+  for (const Device* device : made->devices()) ids.push_back(device->id());
+  EXPECT_EQ(ids, (std::vector<std::string>{"cuda:0", "webgpu:0", "cpu:0"}));
+  EXPECT_EQ(made->select_one("cuda").value(), before);
+}
+
+TEST(Registry, a_list_that_is_none_is_refused_before_anything_is_opened) {
+  opened_backends.clear();
+  EXPECT_TRUE(fails_with(DeviceRegistry::probe(wanting("cuda,,"), with_cuda), ErrorKind::invalid_argument, "cuda,,"));
+  EXPECT_TRUE(opened_backends.empty());
+}
+
+TEST(OpeningDevices, gives_the_same_devices_each_time_it_is_waited_for) {
+  OpeningDevices opening(wanting("cpu"));
+  ASSERT_OK_AND_ASSIGN(DeviceRegistry* const first, opening.wait());
+  ASSERT_OK_AND_ASSIGN(DeviceRegistry* const second, opening.wait());
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(first->backends().size(), 1u);
+  OpeningDevices refused(wanting("cuda,,"));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(fails_with(refused.wait(), ErrorKind::invalid_argument, "cuda,,"));
 }
 
 class Selfcheck : public testing::EachDevice {};

@@ -1,18 +1,22 @@
-// The hash of a file's bytes in order. A hash is taken by one thread, byte after byte; bringing the bytes takes longer,
-// so that of large files several threads do it, a few blocks ahead. Called for digests of sidecars.
+// The hash of a file's bytes, that of base/hash.hpp. Of large files several threads read and add up blocks; whoever
+// asks strings the sums together in order. Called for digests of sidecars.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "base/cancel.hpp"
-#include "base/hash.hpp"
 #include "base/result.hpp"
 
 namespace cingulum {
 
-// Adds the bytes of `path` to `hash`; the value is how many. Polls `cancel`.
-[[nodiscard]] Result<std::uint64_t> add_file_content(Hash128& hash, const std::filesystem::path& path,
-                                                     const CancelToken& cancel);
+struct ContentHash {
+  std::string hex;
+  std::uint64_t bytes = 0;
+};
+
+// Polls `cancel`.
+[[nodiscard]] Result<ContentHash> hash_content(const std::filesystem::path& path, const CancelToken& cancel);
 
 }  // namespace cingulum

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "base/hash.hpp"
 #include "formats/sidecar.hpp"
 #include "support/each_device.hpp"
 #include "support/temporary_folder.hpp"
@@ -21,13 +22,15 @@ TEST(ContentHash, the_blocks_of_a_large_file_are_hashed_in_order) {
     const std::uint64_t word = random();
     std::copy_n(reinterpret_cast<const char*>(&word), 8, text.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, mebibyte, 16 * mebibyte - 1, 16 * mebibyte,
-                                 16 * mebibyte + 1, 23 * mebibyte, text.size()}) {
+  // Around the ends of stripes, blocks and pieces.
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, mebibyte, 16 * mebibyte - 1, 16 * mebibyte, 16 * mebibyte + 1,
+        16 * mebibyte + 63, 16 * mebibyte + 64, 16 * mebibyte + 65, 16 * mebibyte + 1023, 16 * mebibyte + 1024,
+        16 * mebibyte + 1025, 16 * mebibyte + 1088, 16 * mebibyte + 1089, 23 * mebibyte, text.size()}) {
     folder.put("a", std::string_view(text).substr(0, size));
-    Hash128 hash;
-    ASSERT_OK_AND_ASSIGN(const std::uint64_t bytes, add_file_content(hash, folder / "a", {}));
-    EXPECT_EQ(bytes, size);
-    EXPECT_EQ(hash.hex(), hash_hex(std::string_view(text).substr(0, size))) << size;
+    ASSERT_OK_AND_ASSIGN(const ContentHash hash, hash_content(folder / "a", {}));
+    EXPECT_EQ(hash.bytes, size);
+    EXPECT_EQ(hash.hex, hash_hex(std::string_view(text).substr(0, size))) << size;
   }
 }
 

@@ -19,6 +19,7 @@ template <class T>
 
 class GuardedWriter : public TractogramWriter {
  public:
+  bool makes_positions() const final { return true; }
   Status append(const TractogramBatch& batch) final {
     return guarded([&] { return append_batch(batch); });
   }

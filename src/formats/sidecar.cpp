@@ -36,10 +36,9 @@ Result<FileDigest> folder_digest(const fs::path& folder, const CancelToken& canc
   for (const std::string& name : names) {
     hash.add(name);
     hash.add(std::string_view("\0", 1));
-    Hash128 inner;
-    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_context(add_file_content(inner, folder / name, cancel), "{}", name));
-    hash.add(fmt::format("{}\n{}\n", bytes, inner.hex()));
-    digest.bytes += bytes;
+    CGL_TRY_ASSIGN(const ContentHash content, add_context(hash_content(folder / name, cancel), "{}", name));
+    hash.add(fmt::format("{}\n{}\n", content.bytes, content.hex));
+    digest.bytes += content.bytes;
   }
   digest.hash = hash.hex();
   return digest;
@@ -86,9 +85,8 @@ Result<FileDigest> digest_of_file(const fs::path& file, const CancelToken& cance
   const auto digest = [&]() -> Result<FileDigest> {
     std::error_code ignored;
     if (fs::is_directory(file, ignored)) return folder_digest(file, cancel);
-    Hash128 hash;
-    CGL_TRY_ASSIGN(const std::uint64_t bytes, add_file_content(hash, file, cancel));
-    return FileDigest{hash.hex(), bytes};
+    CGL_TRY_ASSIGN(ContentHash content, hash_content(file, cancel));
+    return FileDigest{std::move(content.hex), content.bytes};
   };
   return add_file_context(catch_out_of_memory(digest), "hashing", file.native());
 }

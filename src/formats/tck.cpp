@@ -294,6 +294,18 @@ Result<bool> TckReader::read_batch(TractogramBatch& batch, std::size_t max_point
   return batch.streamline_count() > 0;
 }
 
+// Of encoded numbers, which may lie at any address.
+template <class Number>
+bool all_finite(std::span<const std::byte> bytes) {
+  bool good = true;
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Number)) {
+    Number value;
+    std::memcpy(&value, bytes.data() + at, sizeof(value));
+    good = good && std::isfinite(value);
+  }
+  return good;
+}
+
 class TckWriter final : public GuardedWriter {
  public:
   TckWriter(std::string shown, TractogramLayout layout, AtomicFile file)
@@ -368,21 +380,12 @@ Status TckWriter::append_batch(const TractogramBatch& batch) {
 }
 
 Status TckWriter::encode_streamline(const TractogramBatch& batch, std::size_t i, std::span<std::byte> place) const {
-  const auto first = static_cast<std::size_t>(batch.offsets[i] * 3);
-  const auto count = static_cast<std::size_t>(batch.offsets[i + 1] * 3) - first;
-  const auto finite = [](auto value) { return std::isfinite(value); };
-  const bool good =
-      batch.positions64.empty()
-          ? std::all_of(batch.positions.data() + first, batch.positions.data() + first + count, finite)
-          : std::all_of(batch.positions64.data() + first, batch.positions64.data() + first + count, [&](double v) {
-              return layout_.position_type == float64_type ? std::isfinite(v) : std::isfinite(static_cast<float>(v));
-            });
-  if (!good) {
-    return fail(ErrorKind::invalid_argument,
-                "streamline {} has a coordinate that is not finite; TCK ends streamlines with such numbers",
-                streamlines_ + i);
-  }
-  return encode_positions(batch, first, layout_.position_type, place);
+  CGL_TRY(encode_streamlines(batch, i, i + 1, layout_.position_type, place));
+  const bool good = layout_.position_type == float64_type ? all_finite<double>(place) : all_finite<float>(place);
+  if (good) return {};
+  return fail(ErrorKind::invalid_argument,
+              "streamline {} has a coordinate that is not finite; TCK ends streamlines with such numbers",
+              streamlines_ + i);
 }
 
 Status TckWriter::write_end() {

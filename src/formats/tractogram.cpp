@@ -20,6 +20,7 @@ void TractogramBatch::clear() {
   offsets.assign(1, 0);
   positions.clear();
   positions64.clear();
+  make_positions = {};
   for (auto& data : point_data) data.clear();
   for (auto& data : streamline_data) data.clear();
 }

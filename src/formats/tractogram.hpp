@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,6 +61,13 @@ struct TractogramBatch {
   std::vector<double> positions64;                      // float64 files
   std::vector<std::vector<std::byte>> point_data;       // one per field, columns * size bytes per point
   std::vector<std::vector<std::byte>> streamline_data;  // one per field
+  // Instead of positions, for writers that say so
+  // (TractogramWriter::makes_positions): fills `out` with those of the
+  // streamlines from `first` to before `last`, as float. Called by the threads
+  // that write, for the place where they are to be, so that a position is moved
+  // once. any thread
+  using MakePositions = std::function<void(std::size_t first, std::size_t last, std::span<float> out)>;
+  MakePositions make_positions = {};
 
   [[nodiscard]] std::size_t streamline_count() const { return offsets.size() - 1; }
   [[nodiscard]] std::size_t point_count() const { return static_cast<std::size_t>(offsets.back()); }
@@ -111,6 +119,8 @@ class TractogramWriter {
                                                                         const WriteOptions& options);
   // Fields in the order of the layout. Positions as float or double, whichever the batch has.
   [[nodiscard]] virtual Status append(const TractogramBatch& batch) = 0;
+  // Whether a batch may have make_positions instead of positions.
+  [[nodiscard]] virtual bool makes_positions() const { return false; }
   // TRX only; may come before, between or after the batches.
   [[nodiscard]] virtual Status add_group(TractogramGroup group) = 0;
   // Completes the file and gives it its name. Without it nothing is left.

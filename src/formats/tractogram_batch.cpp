@@ -84,7 +84,9 @@ Status check_batch(const TractogramLayout& layout, const TractogramBatch& batch)
     return fail(ErrorKind::invalid_argument, "a batch has positions as float and as double");
   }
   const std::size_t numbers = batch.positions.size() + batch.positions64.size();
-  if (numbers % 3 != 0 || numbers / 3 != batch.offsets.back()) {
+  if (batch.make_positions) {
+    if (numbers > 0) return fail(ErrorKind::invalid_argument, "a batch has positions, and makes them");
+  } else if (numbers % 3 != 0 || numbers / 3 != batch.offsets.back()) {
     return fail(ErrorKind::invalid_argument, "a batch has {} coordinates for {} points", numbers, batch.offsets.back());
   }
   CGL_TRY(check_fields("per-point", layout.point_fields, batch.point_data, batch.point_count()));
@@ -155,6 +157,22 @@ Status encode_positions(const TractogramBatch& batch, std::size_t first, Element
     }
   }
   return {};
+}
+
+Status encode_streamlines(const TractogramBatch& batch, std::size_t first, std::size_t last, ElementType type,
+                          std::span<std::byte> out) {
+  if (!batch.make_positions) {
+    return encode_positions(batch, 3 * static_cast<std::size_t>(batch.offsets[first]), type, out);
+  }
+  const std::size_t numbers = out.size() / type.bytes();
+  if (type == float32_type && reinterpret_cast<std::uintptr_t>(out.data()) % alignof(float) == 0) {
+    batch.make_positions(first, last, {reinterpret_cast<float*>(out.data()), numbers});
+    return {};
+  }
+  TractogramBatch made;
+  made.positions.resize(numbers);
+  batch.make_positions(first, last, made.positions);
+  return encode_positions(made, 0, type, out);
 }
 
 void decode_positions(std::span<const std::byte> bytes, ElementType type, bool as_float, std::size_t first,

@@ -33,6 +33,11 @@ constexpr ElementType float64_type = {ElementType::Code::floating, 64};
 [[nodiscard]] Status encode_positions(const TractogramBatch& batch, std::size_t first, ElementType type,
                                       std::span<std::byte> out);
 
+// The same for the streamlines from `first` to before `last`, whether the batch
+// has their positions or makes them.
+[[nodiscard]] Status encode_streamlines(const TractogramBatch& batch, std::size_t first, std::size_t last,
+                                        ElementType type, std::span<std::byte> out);
+
 // What a thread encodes at a time, about.
 constexpr std::size_t encoded_part_bytes = std::size_t{1} << 18U;
 

@@ -551,7 +551,8 @@ Status TrkWriter::append_batch(const TractogramBatch& batch) {
       }
     }
   };
-  const auto encode = [&](std::size_t i, std::byte* out) {
+  // `floats` has the points from number `base` on, unless they are doubles.
+  const auto encode = [&](std::size_t i, std::span<const float> floats, std::size_t base, std::byte* out) {
     const auto first = static_cast<std::size_t>(batch.offsets[i]);
     const auto count = static_cast<std::size_t>(batch.offsets[i + 1]) - first;
     const auto stored_count = static_cast<std::int32_t>(count);
@@ -560,8 +561,8 @@ Status TrkWriter::append_batch(const TractogramBatch& batch) {
     for (std::size_t p = first; p < first + count; ++p) {
       const Vec3d world =
           doubles ? Vec3d{batch.positions64[p * 3], batch.positions64[p * 3 + 1], batch.positions64[p * 3 + 2]}
-                  : Vec3d{static_cast<double>(batch.positions[p * 3]), static_cast<double>(batch.positions[p * 3 + 1]),
-                          static_cast<double>(batch.positions[p * 3 + 2])};
+                  : Vec3d{static_cast<double>(floats[(p - base) * 3]), static_cast<double>(floats[(p - base) * 3 + 1]),
+                          static_cast<double>(floats[(p - base) * 3 + 2])};
       std::array<float, 3> position;
       for (std::size_t row = 0; row < 3; ++row) {
         const double* const m = to_trackvis.rows.data() + row * 4;
@@ -580,8 +581,19 @@ Status TrkWriter::append_batch(const TractogramBatch& batch) {
   };
   parts_.cut(batch.streamline_count(), bytes_before);
   CGL_TRY(file_.append_parts(parts_.offsets, [&](std::size_t part, std::span<std::byte> place) {
-    for (std::size_t i = parts_.streamlines[part]; i < parts_.streamlines[part + 1]; ++i) {
-      encode(i, place.data() + (bytes_before(i) - parts_.offsets[part]));
+    const std::size_t begin = parts_.streamlines[part], end = parts_.streamlines[part + 1];
+    std::vector<float> made;
+    if (batch.make_positions) {
+      made.resize(3 * static_cast<std::size_t>(batch.offsets[end] - batch.offsets[begin]));
+      batch.make_positions(begin, end, made);
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      std::byte* const out = place.data() + (bytes_before(i) - parts_.offsets[part]);
+      if (batch.make_positions) {
+        encode(i, made, static_cast<std::size_t>(batch.offsets[begin]), out);
+      } else {
+        encode(i, batch.positions, 0, out);
+      }
     }
   }));
   streamlines_ += batch.streamline_count();

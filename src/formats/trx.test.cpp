@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <filesystem>
 #include <set>
 
+#include "base/read_file.hpp"
+#include "base/thread_pool.hpp"
 #include "formats/tractogram.hpp"
 #include "formats/tractogram_batch.hpp"
 #include "numerics/float16.hpp"
@@ -70,6 +73,62 @@ TEST(Trx, a_folder_that_is_not_trx_is_never_replaced) {
   EXPECT_TRUE(fails_with(write_example(folder / "photos", TractogramFormat::trx_folder, {.force = true}),
                          ErrorKind::already_exists, "not a TRX folder"));
   EXPECT_EQ(folder.content("photos/one.jpg"), "x");
+}
+
+// Of many streamlines, in parts and by several threads, into a file in memory too.
+TEST(TractogramWriters, positions_that_a_batch_makes_give_the_bytes_of_those_that_it_has) {
+  const TemporaryFolder folder;
+  FaultyFileLayer in_memory;
+  in_memory.put_into_memory();
+  const auto pool = ThreadPool::create(4).value();
+  struct Case {
+    TractogramFormat format;
+    ElementType type;
+    bool deflated;
+  };
+  for (const auto& [format, type, deflated] :
+       {Case{TractogramFormat::trx, testing::float_type, false}, Case{TractogramFormat::trx, testing::float_type, true},
+        Case{TractogramFormat::trx, testing::half_type, false},
+        Case{TractogramFormat::trx, testing::double_type, false},
+        Case{TractogramFormat::tck, testing::float_type, false},
+        Case{TractogramFormat::tck, testing::double_type, false},
+        Case{TractogramFormat::trk, testing::float_type, false}}) {
+    const bool fields = format != TractogramFormat::tck;
+    TractogramBatch whole;
+    for (int i = 0; i < 3000; ++i) whole.append(example_batch(fields));
+    TractogramBatch making = whole;
+    making.positions.clear();
+    std::atomic<std::size_t> made = 0;
+    making.make_positions = [&](std::size_t first, std::size_t last, std::span<float> out) {
+      made += last - first;
+      const auto begin = whole.positions.begin() + 3 * static_cast<std::ptrdiff_t>(whole.offsets[first]);
+      EXPECT_EQ(out.size(), 3 * (whole.offsets[last] - whole.offsets[first]));
+      std::copy_n(begin, out.size(), out.begin());
+    };
+    for (FileLayer* const layer : {&FileLayer::system(), static_cast<FileLayer*>(&in_memory)}) {
+      std::string contents[2];
+      for (const bool makes : {false, true}) {
+        TractogramLayout layout = example_layout(format, type);
+        layout.deflated = deflated;
+        layout.deflating_pool = pool.get();
+        ASSERT_OK_AND_ASSIGN(
+            const auto writer,
+            TractogramWriter::create(folder / "a", layout, {.force = true, .layer = layer, .pool = pool.get()}));
+        EXPECT_TRUE(writer->makes_positions());
+        made = 0;
+        ASSERT_OK(writer->append(makes ? making : whole));
+        EXPECT_EQ(made, makes ? whole.streamline_count() : 0);
+        ASSERT_OK(writer->append(example_batch(fields)));
+        ASSERT_OK(writer->commit());
+        ASSERT_OK_AND_ASSIGN(contents[makes ? 1 : 0], read_text_file(folder / "a"));
+      }
+      // What repeats itself is packed small.
+      EXPECT_TRUE(deflated || contents[0].size() > std::size_t{1} << 20U) << contents[0].size();
+      EXPECT_TRUE(contents[0] == contents[1]) << static_cast<int>(format) << type.name();
+    }
+    making.positions = {1, 2, 3};
+    EXPECT_TRUE(fails_with(check_batch(example_layout(format, type), making), ErrorKind::invalid_argument, "makes"));
+  }
 }
 
 TEST(Trx, nothing_is_left_without_commit) {

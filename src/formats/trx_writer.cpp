@@ -170,16 +170,13 @@ class TrxWriter final : public GuardedWriter {
   }
 
   [[nodiscard]] Status append_positions(const TractogramBatch& batch) {
-    const std::size_t numbers = batch.point_count() * 3;
-    const std::size_t number_bytes = layout_.position_type.bytes();
-    const std::size_t part_numbers = encoded_part_bytes / number_bytes;
-    part_offsets_.assign(1, 0);
-    for (std::size_t end = part_numbers; end < numbers; end += part_numbers)
-      part_offsets_.push_back(end * number_bytes);
-    if (numbers > 0) part_offsets_.push_back(numbers * number_bytes);
+    if (batch.point_count() == 0) return {};
+    const std::size_t point_bytes = 3 * layout_.position_type.bytes();
+    parts_.cut(batch.streamline_count(), [&](std::size_t i) { return batch.offsets[i] * point_bytes; });
     FirstFailure failure;
-    CGL_TRY(container_->append_positions(part_offsets_, [&](std::size_t part, std::span<std::byte> place) {
-      failure.note(part, encode_positions(batch, part * part_numbers, layout_.position_type, place));
+    CGL_TRY(container_->append_positions(parts_.offsets, [&](std::size_t part, std::span<std::byte> place) {
+      failure.note(part, encode_streamlines(batch, parts_.streamlines[part], parts_.streamlines[part + 1],
+                                            layout_.position_type, place));
     }));
     return failure.take();
   }
@@ -229,7 +226,7 @@ class TrxWriter final : public GuardedWriter {
 
   std::unique_ptr<TrxContainer> container_;
   TrxHeader header_;
-  std::vector<std::uint64_t> part_offsets_;
+  StreamlineParts parts_;
   std::vector<std::uint64_t> absolute_offsets_;
   std::set<std::string> group_names_;
   std::vector<std::pair<std::string, std::uint32_t>> largest_of_group_;

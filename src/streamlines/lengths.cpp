@@ -1,7 +1,8 @@
 #include "streamlines/lengths.hpp"
 
 #include <algorithm>
-#include <type_traits>
+
+#include "numerics/pack.hpp"
 
 namespace cingulum {
 
@@ -9,34 +10,48 @@ using numerics::Vec3d;
 
 namespace {
 
-// Into `world`, unless Number is void. Block by block, each axis by itself, so that a processor takes several points at
-// once; only the sum goes one by one. The operations on each number, and their order, are those of Affine::apply and of
-// the length of a difference.
+constexpr std::size_t points_at_once = 64;
+
+// Each axis by itself, so that a processor takes several points at once. The operations on each number, and their
+// order, are those of Affine::apply.
+CGL_INLINE void map_block(const float* from, std::size_t count, const Affine& m, double* x, double* y, double* z) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const Vec3d at = m.apply({from[3 * i], from[3 * i + 1], from[3 * i + 2]});
+    x[i] = at.x;
+    y[i] = at.y;
+    z[i] = at.z;
+  }
+}
+
 template <class Number>
-double map_in_blocks(std::span<const float> points, const Affine& voxel_to_world, [[maybe_unused]] Number* world) {
-  constexpr std::size_t block = 64;
+CGL_INLINE void map_in_blocks(std::span<const float> points, const Affine& voxel_to_world, Number* world) {
+  const Affine m = voxel_to_world;
+  const std::size_t count = points.size() / 3;
+  double x[points_at_once], y[points_at_once], z[points_at_once];
+  for (std::size_t first = 0; first < count; first += points_at_once) {
+    const std::size_t n = std::min(points_at_once, count - first);
+    map_block(points.data() + 3 * first, n, m, x, y, z);
+    Number* const to = world + 3 * first;
+    for (std::size_t i = 0; i < n; ++i) {
+      to[3 * i] = static_cast<Number>(x[i]);
+      to[3 * i + 1] = static_cast<Number>(y[i]);
+      to[3 * i + 2] = static_cast<Number>(z[i]);
+    }
+  }
+}
+
+}  // namespace
+
+// Block by block; only the sum goes one by one.
+CGL_SIMD_CLONES double length_in_mm(std::span<const float> points, const Affine& voxel_to_world) {
   const Affine m = voxel_to_world;
   const std::size_t count = points.size() / 3;
   // The first of each axis is the last point of the block before.
-  double x[block + 1], y[block + 1], z[block + 1], lengths[block];
+  double x[points_at_once + 1], y[points_at_once + 1], z[points_at_once + 1], lengths[points_at_once];
   double sum = 0;
-  for (std::size_t first = 0; first < count; first += block) {
-    const std::size_t n = std::min(block, count - first);
-    const float* const from = points.data() + 3 * first;
-    for (std::size_t i = 0; i < n; ++i) {
-      const Vec3d at = m.apply({from[3 * i], from[3 * i + 1], from[3 * i + 2]});
-      x[i + 1] = at.x;
-      y[i + 1] = at.y;
-      z[i + 1] = at.z;
-    }
-    if constexpr (!std::is_void_v<Number>) {
-      Number* const to = world + 3 * first;
-      for (std::size_t i = 0; i < n; ++i) {
-        to[3 * i] = static_cast<Number>(x[i + 1]);
-        to[3 * i + 1] = static_cast<Number>(y[i + 1]);
-        to[3 * i + 2] = static_cast<Number>(z[i + 1]);
-      }
-    }
+  for (std::size_t first = 0; first < count; first += points_at_once) {
+    const std::size_t n = std::min(points_at_once, count - first);
+    map_block(points.data() + 3 * first, n, m, x + 1, y + 1, z + 1);
     if (first == 0) {
       x[0] = x[1];
       y[0] = y[1];
@@ -53,18 +68,13 @@ double map_in_blocks(std::span<const float> points, const Affine& voxel_to_world
   return sum;
 }
 
-}  // namespace
-
-double length_in_mm(std::span<const float> points, const Affine& voxel_to_world) {
-  return map_in_blocks<void>(points, voxel_to_world, nullptr);
+CGL_SIMD_CLONES void map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<float> world) {
+  map_in_blocks(points, voxel_to_world, world.data());
 }
 
-double map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<float> world) {
-  return map_in_blocks(points, voxel_to_world, world.data());
-}
-
-double map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<double> world) {
-  return map_in_blocks(points, voxel_to_world, world.data());
+CGL_SIMD_CLONES void map_to_world(std::span<const float> points, const Affine& voxel_to_world,
+                                  std::span<double> world) {
+  map_in_blocks(points, voxel_to_world, world.data());
 }
 
 double length_in_mm(std::span<const float> points_world) {

@@ -15,9 +15,10 @@ namespace cingulum {
 [[nodiscard]] double length_in_mm(std::span<const float> points_world);
 // The same of points of voxel space, x y z, which are mapped to world space in float64.
 [[nodiscard]] double length_in_mm(std::span<const float> points, const Affine& voxel_to_world);
-// It too, and `world`, which has as many numbers, receives the points there, rounded once (contract, section 5).
-[[nodiscard]] double map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<float> world);
-[[nodiscard]] double map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<double> world);
+// `world`, which has as many numbers, receives the points there, computed in float64 and rounded once (contract,
+// section 5).
+void map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<float> world);
+void map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<double> world);
 
 // Lengths in bins of a tenth of a millimetre, so that a median of any number of streamlines takes fixed memory.
 class LengthHistogram {

@@ -2,11 +2,14 @@
 // interrupted or takes its time as told.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -83,13 +86,31 @@ class AnalyticTracker final : public Tracker {
   const Seeds& seeds_;
 };
 
+// The positions of a batch, made where it makes them, streamline by streamline from the last to the first.
+inline std::vector<float> positions_of(const TractogramBatch& batch) {
+  if (!batch.make_positions) return batch.positions;
+  std::vector<float> made(3 * batch.point_count());
+  for (std::size_t i = batch.streamline_count(); i-- > 0;) {
+    const auto first = 3 * static_cast<std::size_t>(batch.offsets[i]);
+    const auto end = 3 * static_cast<std::size_t>(batch.offsets[i + 1]);
+    batch.make_positions(i, i + 1, std::span(made).subspan(first, end - first));
+  }
+  return made;
+}
+
 class MemoryWriter final : public TractogramWriter {
  public:
+  [[nodiscard]] bool makes_positions() const override { return makes; }
   [[nodiscard]] Status append(const TractogramBatch& batch) override {
     if (fail_append) return fail(ErrorKind::io, "the disk is full");
     const std::uint64_t base = offsets.back();
     for (std::size_t s = 1; s < batch.offsets.size(); ++s) offsets.push_back(base + batch.offsets[s]);
-    positions.insert(positions.end(), batch.positions.begin(), batch.positions.end());
+    if (batch.make_positions) {
+      EXPECT_TRUE(makes && batch.positions.empty() && batch.positions64.empty());
+      ++made_batches;
+    }
+    const std::vector<float> floats = positions_of(batch);
+    positions.insert(positions.end(), floats.begin(), floats.end());
     positions64.insert(positions64.end(), batch.positions64.begin(), batch.positions64.end());
     if (data.size() < batch.streamline_data.size()) data.resize(batch.streamline_data.size());
     for (std::size_t f = 0; f < batch.streamline_data.size(); ++f) {
@@ -106,7 +127,9 @@ class MemoryWriter final : public TractogramWriter {
   std::vector<double> positions64;
   std::vector<std::vector<std::byte>> data;
   std::size_t largest_batch = 0;
+  std::size_t made_batches = 0;
   bool fail_append = false;
+  bool makes = false;  // takes batches that make their positions
 };
 
 inline std::unique_ptr<Seeds> some_seeds(std::uint64_t count) {

@@ -14,8 +14,8 @@
 namespace cingulum::testing {
 
 // One registry for all tests of a program: opening devices is slow.
-inline const DeviceRegistry& registry() {
-  static const Result<DeviceRegistry> devices = [] {
+inline DeviceRegistry& registry() {
+  static Result<DeviceRegistry> devices = [] {
     return Settings::from_environment()
         .and_then([](const Settings& settings) { return ProbeOptions::from_settings(settings); })
         .and_then([](ProbeOptions options) {

@@ -97,21 +97,29 @@ NamedGrid series_grid(const SeriesFiles& files, const SeriesHead& head) {
 
 Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& head, const SeriesRequest& request,
                                   const FitMachine& machine) {
+  const auto found = [&]() -> Result<FitMachine> { return machine; };
+  return read_series(files, head, request, machine.pool, machine.cancel, found);
+}
+
+Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& head, const SeriesRequest& request,
+                                  ThreadPool& pool, const CancelToken& cancel, const FindFitMachine& find) {
   PartClock clock("series");
   BrainMask mask;
   if (files.mask.empty()) {
-    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(files.dwi, machine.cancel));
+    CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(files.dwi, cancel));
     const auto next_volume = [&](std::span<float> volume) { return reader.next_volume(volume); };
     CGL_TRY_ASSIGN(const std::vector<double> b0, mean_of_b0(files.dwi.string(), head.geometry, head.table,
-                                                            request.b0_threshold, machine.cancel, next_volume));
-    CGL_TRY_ASSIGN(mask, median_otsu(b0, head.geometry.size, {}, machine.pool, machine.cancel));
+                                                            request.b0_threshold, cancel, next_volume));
+    CGL_TRY_ASSIGN(mask, median_otsu(b0, head.geometry.size, {}, pool, cancel));
   } else {
     CGL_TRY_ASSIGN(auto voxels, read_mask_on(files.mask, "the mask", series_grid(files, head)));
     mask = given_mask(std::move(voxels));
   }
   clock.ended("mask");
-  CGL_TRY_ASSIGN(DwiSignals signals, read_dwi_signals(files.dwi, mask.mask, {}, machine.cancel, &machine.pool));
+  CGL_TRY_ASSIGN(DwiSignals signals, read_dwi_signals(files.dwi, mask.mask, {}, cancel, &pool));
   clock.ended("reading");
+  CGL_TRY_ASSIGN(const FitMachine machine, find());
+  clock.ended("opening the device");
   auto series = settle_series(std::move(signals), std::move(mask), files.mask.empty(), head.table, request, machine);
   clock.ended("gradient check");
   return series;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,6 +67,12 @@ struct SettledSeries {
 
 [[nodiscard]] Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& head,
                                                 const SeriesRequest& request, const FitMachine& machine);
+
+// The same for a machine that is still being made ready: `find` is asked for it once all volumes are read.
+using FindFitMachine = std::function<Result<FitMachine>()>;
+[[nodiscard]] Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& head,
+                                                const SeriesRequest& request, ThreadPool& pool,
+                                                const CancelToken& cancel, const FindFitMachine& find);
 
 // `values` volume after volume, x fastest in each; `mask` one byte per voxel, made where it is empty.
 [[nodiscard]] Result<SettledSeries> series_of_arrays(const SeriesHead& head, std::span<const float> values,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "base/result.hpp"
 #include "tract/field/field.hpp"
 #include "tract/kernel/views.hpp"
@@ -47,7 +48,7 @@ class AlignedTables {
   AlignedTables(const KernelTables& tables, TrackingInput& input);
 
  private:
-  std::vector<float, RecordAllocator<float>> floats_;
+  BulkVector<float> floats_;
 };
 
 // Memory for one Slab.
@@ -57,8 +58,8 @@ class SlabMemory {
   [[nodiscard]] const Slab& slab() const { return slab_; }
 
  private:
-  std::vector<float, RecordAllocator<float>> floats_;
-  std::vector<std::uint32_t, RecordAllocator<std::uint32_t>> words_;
+  BulkVector<float> floats_;
+  BulkVector<std::uint32_t> words_;
   Slab slab_{};
 };
 

@@ -5,48 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <span>
-#include <utility>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "formats/image_geometry.hpp"
 
 namespace cingulum {
-
-// Memory that begins on a cache line, so that no register's worth of a record lies on two; where the system has them,
-// in large pages, because streamlines jump between records and every page they meet has to be looked up.
-[[nodiscard]] void* allocate_record_memory(std::size_t bytes);  // throws std::bad_alloc
-void free_record_memory(void* memory, std::size_t bytes) noexcept;
-
-// resize(n) leaves new numbers unset.
-template <class T>
-struct RecordAllocator {
-  using value_type = T;
-
-  RecordAllocator() = default;
-  template <class U>
-  RecordAllocator(const RecordAllocator<U>&) noexcept {}
-  [[nodiscard]] T* allocate(std::size_t count) {
-    if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(allocate_record_memory(count * sizeof(T)));
-  }
-  void deallocate(T* memory, std::size_t count) noexcept { free_record_memory(memory, count * sizeof(T)); }
-  // Without arguments a number is left as it is, so that the threads that fill records touch their pages first.
-  template <class U>
-  void construct(U* place) noexcept {
-    ::new (static_cast<void*>(place)) U;
-  }
-  template <class U, class... Arguments>
-  void construct(U* place, Arguments&&... arguments) {
-    ::new (static_cast<void*>(place)) U(std::forward<Arguments>(arguments)...);
-  }
-  template <class U>
-  friend bool operator==(const RecordAllocator&, const RecordAllocator<U>&) noexcept {
-    return true;
-  }
-};
 
 enum class FieldKind : std::uint32_t {
   amplitudes,  // SF: a number per direction of the sphere, in slot order (empty slots of mirror spheres not stored)
@@ -76,10 +42,11 @@ struct Field {
   std::uint32_t channels = 0;                  // numbers per record before the stopping value
   std::uint32_t stride = 0;                    // floats from record to record, at least channels + 1
   std::vector<std::uint32_t> record_of_voxel;  // 0: not stored, reads as the first record, which is all zero
-  // record_count() * stride numbers and then record_padding more, so that kernels may read whole rows of lanes.
-  std::vector<float, RecordAllocator<float>> records;
+  // record_count() * stride numbers and then record_padding more, so that kernels may read whole rows of lanes. On cache
+  // lines, so that no register's worth of a record lies on two, and in large pages, since streamlines jump.
+  BulkVector<float> records;
   // In the place of `records`: the same numbers as float16 (float16_field.hpp).
-  std::vector<std::uint16_t, RecordAllocator<std::uint16_t>> float16_records;
+  BulkVector<std::uint16_t> float16_records;
   BootstrapTables bootstrap;
   std::uint64_t replaced = 0;  // numbers that were not finite or too small and became zero
 

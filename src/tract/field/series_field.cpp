@@ -73,6 +73,13 @@ Result<TrackingData> make_series_field(SettledSeries series, std::optional<std::
 Result<TrackingData> read_series_field(const SeriesFieldFiles& files, const SeriesHead& head,
                                        const SeriesFieldRequest& request, const FitMachine& machine,
                                        const ProgressOptions& progress) {
+  const auto found = [&]() -> Result<FitMachine> { return machine; };
+  return read_series_field(files, head, request, machine.pool, machine.cancel, found, progress);
+}
+
+Result<TrackingData> read_series_field(const SeriesFieldFiles& files, const SeriesHead& head,
+                                       const SeriesFieldRequest& request, ThreadPool& pool, const CancelToken& cancel,
+                                       const FindFitMachine& find, const ProgressOptions& progress) {
   SeriesFieldRequest whole = request;
   if (!files.response.empty() && request.field.model == FieldModel::csd) {
     CGL_TRY_ASSIGN(whole.field.response, read_response(files.response));
@@ -81,8 +88,14 @@ Result<TrackingData> read_series_field(const SeriesFieldFiles& files, const Seri
   if (!files.stop_map.empty()) {
     CGL_TRY_ASSIGN(stop_map, read_stop_map(files.stop_map, series_grid(files.series, head)));
   }
-  CGL_TRY_ASSIGN(SettledSeries series, read_series(files.series, head, request.series, machine));
-  return make_series_field(std::move(series), std::move(stop_map), whole, machine, progress);
+  std::optional<FitMachine> machine;
+  const auto find_once = [&]() -> Result<FitMachine> {
+    CGL_TRY_ASSIGN(const FitMachine found, find());
+    machine.emplace(found);
+    return found;
+  };
+  CGL_TRY_ASSIGN(SettledSeries series, read_series(files.series, head, request.series, pool, cancel, find_once));
+  return make_series_field(std::move(series), std::move(stop_map), whole, *machine, progress);
 }
 
 }  // namespace cingulum

@@ -38,5 +38,10 @@ struct SeriesFieldFiles {
 [[nodiscard]] Result<TrackingData> read_series_field(const SeriesFieldFiles& files, const SeriesHead& head,
                                                      const SeriesFieldRequest& request, const FitMachine& machine,
                                                      const ProgressOptions& progress);
+// The same for a machine that is still being made ready: `find` is asked for it, once, when the series is read.
+[[nodiscard]] Result<TrackingData> read_series_field(const SeriesFieldFiles& files, const SeriesHead& head,
+                                                     const SeriesFieldRequest& request, ThreadPool& pool,
+                                                     const CancelToken& cancel, const FindFitMachine& find,
+                                                     const ProgressOptions& progress);
 
 }  // namespace cingulum

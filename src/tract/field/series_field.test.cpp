@@ -172,13 +172,14 @@ TEST(series_field, every_part_says_what_it_took) {
     return kept.parts;
   };
   EXPECT_EQ(parts_of(FieldModel::csa, true),
-            (Parts{"series: mask", "series: reading", "series: gradient check", "preparing: tensors",
-                   "model: volumes, response and voxels in reach", "model: bootstrap and field",
+            (Parts{"series: mask", "series: reading", "series: opening the device", "series: gradient check",
+                   "preparing: tensors", "model: volumes, response and voxels in reach", "model: bootstrap and field",
                    "preparing: model and field"}));
   files.stop_map = folder / "stop.nii.gz";
-  EXPECT_EQ(parts_of(FieldModel::csa, false), (Parts{"series: mask", "series: reading", "series: gradient check",
-                                                     "model: volumes, response and voxels in reach", "model: fit",
-                                                     "model: field", "preparing: model and field"}));
+  EXPECT_EQ(parts_of(FieldModel::csa, false),
+            (Parts{"series: mask", "series: reading", "series: opening the device", "series: gradient check",
+                   "model: volumes, response and voxels in reach", "model: fit", "model: field",
+                   "preparing: model and field"}));
 }
 
 TEST(series_field, what_is_known_of_a_series_is_said_as_loudly_as_it_matters) {

@@ -41,6 +41,15 @@ Result<std::unique_ptr<Tracker>> prepared_tracker(Device& device, ThreadPool& po
   return tracker;
 }
 
+// The first device for `auto` that was not tried; null after the last.
+Device* best_besides(const DeviceRegistry& registry, std::span<const Device* const> tried) {
+  for (Device* const device : registry.devices()) {
+    if (device->capabilities().software) continue;
+    if (std::find(tried.begin(), tried.end(), device) == tried.end()) return device;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<Tracker*> TrackingDevices::pointers() const {
@@ -111,14 +120,15 @@ Result<std::vector<Device*>> choose_devices(const DeviceRegistry& registry, std:
   return chosen;
 }
 
-Result<TrackingDevices> prepare_trackers(const DeviceRegistry& registry, std::string_view wanted, std::uint32_t gpus,
+Result<TrackingDevices> prepare_trackers(DeviceRegistry& registry, std::string_view wanted, std::uint32_t gpus,
                                          ThreadPool& pool, const TrackingPlan& plan, const Field& field,
                                          const Seeds& seeds, const GivenDirections* directions) {
   return catch_out_of_memory([&]() -> Result<TrackingDevices> {
     TrackingDevices result;
     if (wanted == "auto" && gpus <= 1) {
-      for (Device* device : registry.devices()) {
-        if (device->capabilities().software) continue;
+      std::vector<const Device*> tried;
+      while (Device* const device = best_besides(registry, tried)) {
+        tried.push_back(device);
         auto tracker = prepared_tracker(*device, pool, plan, field, seeds, directions);
         // What the plan itself forbids is wrong everywhere, and the last device is the CPU, which can run the others.
         if (!tracker &&
@@ -127,6 +137,7 @@ Result<TrackingDevices> prepare_trackers(const DeviceRegistry& registry, std::st
         }
         if (!tracker) {
           result.passed_over.push_back(tracker.error().marked_message());
+          CGL_TRY(registry.open_rest());
           continue;
         }
         result.names = device->id();

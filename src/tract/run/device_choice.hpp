@@ -41,8 +41,9 @@ struct TrackingDevices {
 [[nodiscard]] Result<std::unique_ptr<FitDevice>> choose_fit_device(const DeviceRegistry& registry,
                                                                    std::string_view wanted, std::uint32_t gpus);
 
-// Makes and prepares the trackers. Plan, field, seeds and directions outlive them.
-[[nodiscard]] Result<TrackingDevices> prepare_trackers(const DeviceRegistry& registry, std::string_view wanted,
+// Makes and prepares the trackers. Plan, field, seeds and directions outlive them. Where `auto` passes over a device,
+// backends that are not open yet are opened.
+[[nodiscard]] Result<TrackingDevices> prepare_trackers(DeviceRegistry& registry, std::string_view wanted,
                                                        std::uint32_t gpus, ThreadPool& pool, const TrackingPlan& plan,
                                                        const Field& field, const Seeds& seeds,
                                                        const GivenDirections* directions);

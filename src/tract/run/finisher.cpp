@@ -40,6 +40,7 @@ Finisher::Finisher(const ImageGeometry& geometry, const TrackingRunOptions& opti
     : geometry_(geometry),
       options_(options),
       wide_index_(wide_index),
+      late_(options.late_positions && !options.double_positions && options.linearise_mm <= 0),
       statistics_(statistics),
       lineariser_({.tolerance_mm = options.linearise_mm, .max_segment_mm = options.max_segment_mm}, options.pool) {
   if (options.save_seeds) layout_.streamline_fields = seed_fields(wide_index ? most_seeds + 1 : 0);
@@ -55,10 +56,9 @@ void Finisher::share(std::size_t count, const Body& body) const {
   options_.pool->parallel_for(count, streamlines_at_once, some);
 }
 
-// All streamlines are mapped and judged; those that are kept are counted and get their places; their points go there.
-// The first and the last are shared.
+// All streamlines are judged; those that are kept are counted and get their places; their points go there. The first
+// and the last are shared.
 Status Finisher::finish(const StreamlineBatch& batch) {
-  if (!options_.double_positions) make_room(world_, batch.points.size());
   judged_.resize(batch.streamline_count());
   share(judged_.size(), [&](std::size_t s) { judged_[s] = judge_one(batch, s); });
   // What was empty was given to nobody.
@@ -67,41 +67,41 @@ Status Finisher::finish(const StreamlineBatch& batch) {
   TractogramBatch& out = thins_out ? placed_ : result_[last_];
   count_all(batch, out.offsets);
   const std::size_t numbers = 3 * out.point_count();
-  if (options_.double_positions) {
+  if (late_) {
+    out.make_positions = late_positions(batch);
+  } else if (options_.double_positions) {
     make_room(out.positions64, numbers);
   } else {
     make_room(out.positions, numbers);
   }
+  const std::size_t kept_count = kept_[last_].size();
   out.streamline_data.resize(layout_.streamline_fields.size());
   for (std::size_t f = 0; f < layout_.streamline_fields.size(); ++f) {
     const DataField& field = layout_.streamline_fields[f];
-    out.streamline_data[f].resize(kept_.size() * field.type.bytes() * static_cast<std::size_t>(field.columns));
+    out.streamline_data[f].resize(kept_count * field.type.bytes() * static_cast<std::size_t>(field.columns));
   }
-  share(kept_.size(), [&](std::size_t i) {
-    place_one(batch, i, out);
-    if (options_.save_seeds) add_seed_data(batch, i, out);
-  });
+  if (!late_ || options_.save_seeds) {
+    share(kept_count, [&](std::size_t i) {
+      if (!late_) place_one(batch, i, out);
+      if (options_.save_seeds) add_seed_data(batch, i, out);
+    });
+  }
   if (thins_out) CGL_TRY(lineariser_.apply(out, layout_, result_[last_]));
   statistics_.points_written += kept().point_count();
   return {};
 }
 
-Finisher::Judged Finisher::judge_one(const StreamlineBatch& batch, std::size_t s) {
+Finisher::Judged Finisher::judge_one(const StreamlineBatch& batch, std::size_t s) const {
   Judged judged;
   judged.cut = cut_at_stop_regions(options_.selection.regions.stop, batch, s);
   const std::span<const float> points = points_of(batch, judged.cut);
-  if (options_.double_positions) {
-    judged.length = length_in_mm(points, geometry_.voxel_to_world);
-  } else {
-    judged.length = map_to_world(points, geometry_.voxel_to_world,
-                                 std::span(world_).subspan(3 * judged.cut.first_point, points.size()));
-  }
+  judged.length = length_in_mm(points, geometry_.voxel_to_world);
   judged.verdict = judge(options_.selection, points, judged.length);
   return judged;
 }
 
 void Finisher::count_all(const StreamlineBatch& batch, std::vector<std::uint64_t>& offsets) {
-  kept_.clear();
+  kept_[last_].clear();
   offsets.assign(1, 0);
   std::uint64_t last_seed = std::numeric_limits<std::uint64_t>::max();
   statistics_.seeds = batch.seeds.first + batch.seeds.count;
@@ -131,25 +131,34 @@ void Finisher::count_one(std::size_t s, std::vector<std::uint64_t>& offsets) {
   ++statistics_.end_reasons[static_cast<std::size_t>(judged.cut.start_reason)];
   ++statistics_.end_reasons[static_cast<std::size_t>(judged.cut.end_reason)];
   statistics_.lengths.add(judged.length);
-  kept_.push_back(s);
+  kept_[last_].push_back({s, judged.cut});
   offsets.push_back(offsets.back() + judged.cut.point_count);
 }
 
 void Finisher::place_one(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const {
-  const StreamlineCut& cut = judged_[kept_[i]].cut;
+  const StreamlineCut& cut = kept_[last_][i].cut;
   const std::size_t to = 3 * static_cast<std::size_t>(out.offsets[i]);
   const std::size_t numbers = 3 * cut.point_count;
   if (options_.double_positions) {
-    (void)map_to_world(points_of(batch, cut), geometry_.voxel_to_world,
-                       std::span(out.positions64).subspan(to, numbers));
+    map_to_world(points_of(batch, cut), geometry_.voxel_to_world, std::span(out.positions64).subspan(to, numbers));
   } else {
-    std::copy_n(world_.data() + 3 * cut.first_point, numbers, out.positions.data() + to);
+    map_to_world(points_of(batch, cut), geometry_.voxel_to_world, std::span(out.positions).subspan(to, numbers));
   }
 }
 
+// Of what was kept last; batch and list stay until it is written.
+TractogramBatch::MakePositions Finisher::late_positions(const StreamlineBatch& batch) const {
+  return [this, &batch, &kept = kept_[last_]](std::size_t first, std::size_t last, std::span<float> out) {
+    for (std::size_t i = first; i < last; ++i) {
+      const std::span<const float> points = points_of(batch, kept[i].cut);
+      map_to_world(points, geometry_.voxel_to_world, out.first(points.size()));
+      out = out.subspan(points.size());
+    }
+  };
+}
+
 void Finisher::add_seed_data(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const {
-  const std::size_t s = kept_[i];
-  const StreamlineCut& cut = judged_[s].cut;
+  const auto& [s, cut] = kept_[last_][i];
   if (wide_index_) {
     store(out.streamline_data[0], i, batch.seed_index[s]);
   } else {

@@ -1,7 +1,7 @@
 // From what a tracker returns to what is written: the streamlines of one batch after the other are cut, judged,
 // counted, mapped to the world and thinned out, in the order of the seeds. The threads of the run's pool share all that
-// takes long; each streamline goes straight to its place, which the sum over those before it gives. Used by
-// TrackingBatches.
+// takes long; each streamline goes straight to its place, which the sum over those before it gives. With
+// late_positions that is the place in the file: whoever writes maps them there. Used by TrackingBatches.
 #pragma once
 
 #include <array>
@@ -28,6 +28,8 @@ class Finisher {
 
   // Whether `select` streamlines were kept.
   [[nodiscard]] bool full() const { return options_.select > 0 && statistics_.kept >= options_.select; }
+  // Whether what was kept points into the batch it was made of.
+  [[nodiscard]] bool needs_batches() const { return late_; }
   // Adds to the statistics. What was kept of the batch before stays as it is, and may be written meanwhile.
   [[nodiscard]] Status finish(const StreamlineBatch& batch);
   // What was kept of the last batch.
@@ -42,26 +44,31 @@ class Finisher {
 
   template <class Body>
   void share(std::size_t count, const Body& body) const;
-  // Its length is that of its points in the world. As float32 they are kept; twice as many bytes take longer to store
-  // and to fetch than to compute again.
-  [[nodiscard]] Judged judge_one(const StreamlineBatch& batch, std::size_t s);
+  // Its length is that of its points in the world, which are computed again once it has its place: to store and to
+  // fetch them takes longer.
+  [[nodiscard]] Judged judge_one(const StreamlineBatch& batch, std::size_t s) const;
   void count_all(const StreamlineBatch& batch, std::vector<std::uint64_t>& offsets);
   void count_one(std::size_t s, std::vector<std::uint64_t>& offsets);
   void place_one(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const;
   void add_seed_data(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const;
+  [[nodiscard]] TractogramBatch::MakePositions late_positions(const StreamlineBatch& batch) const;
 
   const ImageGeometry geometry_;
   const TrackingRunOptions& options_;
   const bool wide_index_;
+  const bool late_;
   TrackingStatistics& statistics_;
   TractogramLayout layout_;  // of what is kept
   Lineariser lineariser_;
-  std::vector<Judged> judged_;     // of the batch
-  std::vector<float> world_;       // points of the batch in the world; empty with double_positions
-  std::vector<std::size_t> kept_;  // numbers in the batch
-  TractogramBatch placed_;         // before linearisation
+  std::vector<Judged> judged_;  // of the batch
+  TractogramBatch placed_;      // before linearisation
   std::array<TractogramBatch, 2> result_;
-  std::size_t last_ = 0;  // of the results
+  struct Kept {
+    std::size_t number = 0;  // in the batch
+    StreamlineCut cut;
+  };
+  std::array<std::vector<Kept>, 2> kept_;  // of the results
+  std::size_t last_ = 0;                   // of the results
 };
 
 }  // namespace cingulum

@@ -31,7 +31,7 @@ class SharedSeeds final : public SeedSharing {
       : options_(options), trackers_(trackers.begin(), trackers.end()), ending_(options.cancel) {
     std::uint64_t callers = 0;
     for (const Tracker* tracker : trackers_) callers += tracker->hints().callers;
-    window_ = options.overlap ? callers + 1 : 1;
+    window_ = options.overlap ? callers + options.held : 1;
     options_.chunk = std::max<std::uint64_t>(options.chunk, 1);
     for (const Tracker* tracker : trackers_) {
       std::uint64_t first = tracker->hints().first_range;

@@ -18,6 +18,7 @@ struct SeedSharingOptions {
   std::uint64_t chunk = 25000;  // of a range, at most
   bool fixed_chunks = false;    // always `chunk`; otherwise ranges grow until they take a good while
   bool overlap = true;          // track while the caller works on the last batch
+  std::uint32_t held = 1;       // batches that the caller keeps at a time, with overlap
   CancelToken cancel = {};      // ends the run with a failure of kind interrupted
 };
 

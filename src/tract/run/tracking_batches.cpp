@@ -36,16 +36,18 @@ std::vector<DataField> seed_fields(std::uint64_t seeds) {
 }
 
 // The tracker's batch is given back once it is finished, so that the next range can be tracked while the caller works
-// on what was made of it; without overlap only when the caller is done.
+// on what was made of it. Without overlap, or where positions are made of the batch itself, only when the caller is
+// done.
 struct TrackingBatches::State {
   State(const ImageGeometry& geometry, const TrackingRunOptions& run_options, bool wide_index, Progress* observer)
       : options(run_options), progress(observer), finisher(geometry, run_options, wide_index, statistics) {}
 
   [[nodiscard]] Result<const TractogramBatch*> next() {
     add_since(statistics.writing_seconds);
+    if (failure) return tl::make_unexpected(*failure);
+    give_back_written();
     while (true) {
-      if (failure) return tl::make_unexpected(*failure);
-      put_back();
+      tell_progress();
       if (!sharing) return nullptr;
       if (finisher.full()) return end();
       auto received = sharing->next();
@@ -66,8 +68,9 @@ struct TrackingBatches::State {
       if (Status finished = finisher.finish(*batch); !finished) return fail_for_good(std::move(finished.error()));
       finished_seeds = batch->seeds.count;
       add_since(statistics.finishing_seconds);
-      if (options.overlap) sharing->give_back(std::move(batch));
-      if (finisher.kept().streamline_count() > 0) return &finisher.kept();
+      const bool kept_some = finisher.kept().streamline_count() > 0;
+      if (!kept_some || (options.overlap && !finisher.needs_batches())) sharing->give_back(std::move(batch));
+      if (kept_some) return &finisher.kept();
     }
   }
 
@@ -78,9 +81,18 @@ struct TrackingBatches::State {
     last_time = now;
   }
 
-  // What the caller has done with the last batch is done.
-  void put_back() {
-    if (batch) sharing->give_back(std::move(batch));
+  // Once a call: with overlap the caller may still write the last batch, and is done with the one before.
+  void give_back_written() {
+    if (being_written && sharing) sharing->give_back(std::move(being_written));
+    if (!batch) return;
+    if (options.overlap) {
+      being_written = std::move(batch);
+    } else if (sharing) {
+      sharing->give_back(std::move(batch));
+    }
+  }
+
+  void tell_progress() {
     const std::uint64_t finished = std::exchange(finished_seeds, 0);
     if (progress == nullptr || finished == 0) return;
     progress->set_note(note_of(statistics, options));
@@ -107,6 +119,7 @@ struct TrackingBatches::State {
   Finisher finisher;
   std::unique_ptr<SeedSharing> sharing;  // null after the end
   std::unique_ptr<StreamlineBatch> batch;
+  std::unique_ptr<StreamlineBatch> being_written;  // what was given out before `batch`
   std::chrono::steady_clock::time_point last_time = std::chrono::steady_clock::now();
   std::uint64_t finished_seeds = 0;  // of which the progress does not know yet
   std::optional<Error> failure;
@@ -133,6 +146,7 @@ Result<std::unique_ptr<TrackingBatches>> TrackingBatches::start(std::span<Tracke
                                                                  .chunk = options.chunk_seeds,
                                                                  .fixed_chunks = options.fixed_chunks,
                                                                  .overlap = options.overlap,
+                                                                 .held = state->finisher.needs_batches() ? 2u : 1u,
                                                                  .cancel = options.cancel}));
     return std::unique_ptr<TrackingBatches>(new TrackingBatches(std::move(state)));
   });

@@ -31,6 +31,7 @@ struct TrackingRunOptions {
   bool fixed_chunks = false;          // always chunk_seeds; otherwise ranges grow until they take a good while
   bool save_seeds = false;            // per-streamline data of seed_fields()
   bool double_positions = false;      // give the writer float64, for a file of float64 or float16
+  bool late_positions = false;        // batches make float32 positions when they are written; run_tracking's own
   double linearise_mm = 0;            // leave points out that lie within this of the line between others; 0: keep all
   double max_segment_mm = 10;         // no segment that linearisation makes is longer
   bool keep_partial = false;          // cancelling ends the run, and what is finished counts

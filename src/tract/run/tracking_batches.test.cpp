@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 using test::AnalyticTracker;
 using test::geometry;
 using test::MemoryWriter;
+using test::positions_of;
 using test::some_seeds;
 
 std::size_t threads_of_this_process() {
@@ -40,7 +41,7 @@ Result<TrackingStatistics> pull_all(Tracker& tracker, const Seeds& seeds, const 
 // The thread that writes a batch may still be at it while the next one is made, and ranges between keep nothing.
 TEST(tracking_batches, a_batch_stays_as_it_is_until_the_next_call_but_one) {
   const auto seeds = some_seeds(300);
-  for (const double linearise_mm : {0.0, 0.5}) {
+  for (const auto& [linearise_mm, late] : {std::pair{0.0, false}, {0.5, false}, {0.0, true}}) {
     for (const std::uint64_t chunk : {1u, 2u, 5u}) {
       AnalyticTracker tracker(*seeds);
       Tracker* const alone[] = {&tracker};
@@ -48,6 +49,7 @@ TEST(tracking_batches, a_batch_stays_as_it_is_until_the_next_call_but_one) {
       options.chunk_seeds = chunk;
       options.fixed_chunks = true;
       options.linearise_mm = linearise_mm;
+      options.late_positions = late;
       options.selection.min_length_mm = 4;
       const auto batches = TrackingBatches::start(alone, *seeds, geometry(), options).value();
       const TractogramBatch* before = nullptr;
@@ -57,10 +59,12 @@ TEST(tracking_batches, a_batch_stays_as_it_is_until_the_next_call_but_one) {
         if (before != nullptr) {
           ASSERT_NE(before, batch);
           ASSERT_EQ(before->offsets, copy.offsets) << count;
-          ASSERT_EQ(before->positions, copy.positions) << count;
+          ASSERT_EQ(positions_of(*before), copy.positions) << count;
         }
         before = batch;
-        copy = *batch;
+        copy.offsets = batch->offsets;
+        copy.positions = positions_of(*batch);
+        ASSERT_EQ(batch->positions.empty(), late);
         ++count;
       }
       EXPECT_GT(count, 30u);

@@ -16,7 +16,9 @@ Result<TrackingStatistics> run_tracking(std::span<Tracker* const> trackers, cons
                                         const ImageGeometry& geometry, const TrackingRunOptions& options,
                                         TractogramWriter& writer, Progress* progress) {
   return catch_out_of_memory([&]() -> Result<TrackingStatistics> {
-    CGL_TRY_ASSIGN(const auto batches, TrackingBatches::start(trackers, seeds, geometry, options, progress));
+    TrackingRunOptions own = options;
+    own.late_positions = writer.makes_positions();
+    CGL_TRY_ASSIGN(const auto batches, TrackingBatches::start(trackers, seeds, geometry, own, progress));
     // With overlap a batch is written while the next one is finished. Of small ones a thread costs more than it saves.
     constexpr std::size_t least_points_beside = std::size_t{1} << 16U;
     std::future<Status> writing;

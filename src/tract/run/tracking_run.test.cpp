@@ -48,6 +48,20 @@ TEST(tracking_run, the_result_does_not_depend_on_chunks_overlap_or_threads) {
         options.overlap = overlap;
         options.fixed_chunks = fixed;
         options.pool = fixed ? pool.get() : nullptr;
+        // A writer that makes positions itself gets the same, unless they are not to be had so.
+        for (const bool wide : {false, true}) {
+          options.double_positions = wide;
+          MemoryWriter making;
+          making.makes = true;
+          ASSERT_TRUE(run_tracking(tracker, *seeds, geometry(), options, making, nullptr));
+          EXPECT_EQ(making.made_batches > 0, !wide);
+          ASSERT_EQ(making.offsets, reference.offsets) << chunk;
+          ASSERT_EQ(wide ? std::vector<float>(making.positions64.begin(), making.positions64.end()) : making.positions,
+                    reference.positions)
+              << chunk;
+          ASSERT_EQ(making.data, reference.data) << chunk;
+        }
+        options.double_positions = false;
         MemoryWriter writer;
         const auto statistics = run_tracking(tracker, *seeds, geometry(), options, writer, nullptr).value();
         ASSERT_EQ(writer.offsets, reference.offsets) << chunk;
