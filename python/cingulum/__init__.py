@@ -44,6 +44,7 @@ _PLACES = {
     "devices": "_verbs",
     "Device": "_verbs",
     "sphere": "_verbs",
+    "merge": "_verbs",
     "phantom": "_verbs",
     "score": "_verbs",
     "report": "_verbs",

@@ -84,6 +84,7 @@ def _verb_function(verb: str, returns: str) -> Any:
     return function
 
 
+merge = _verb_function("merge", "dict\n    What the sidecar of the merged file says.")
 phantom = _verb_function("phantom", "dict\n    What was made, and where.")
 score = _verb_function("score", "dict\n    Shares and counts of valid and invalid streamlines, and the bundles by name.")
 report = _verb_function("report", "dict\n    The page and what stands in it.")

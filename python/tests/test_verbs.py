@@ -43,6 +43,21 @@ def test_info_verify_compare_convert(tmp_path, tracks, run):
     assert caught.value.result["damaged"] == 1
 
 
+def test_parts_are_merged(tmp_path, phantom):
+    words = {"mask": phantom / "mask.nii.gz", "dg": "tensor", "nseeds": 80}
+    whole = cingulum.track(phantom / "dwi.nii.gz", **words, out=tmp_path / "whole.trx")
+    for number in (1, 2):
+        cingulum.track(phantom / "dwi.nii.gz", **words, part=f"{number}/2", out=tmp_path / f"part{number}.trx")
+    said = cingulum.merge(tmp_path / "part2.trx", tmp_path / "part1.trx", out=tmp_path / "merged.trx")
+    assert (tmp_path / "merged.trx").read_bytes() == (tmp_path / "whole.trx").read_bytes()
+    assert said["result"]["seeds"] == 80 and whole is not said
+    with pytest.raises(cingulum.CorruptError, match="are missing"):
+        cingulum.merge(tmp_path / "part1.trx", out=tmp_path / "half.trx")
+    part = cingulum.track(phantom / "dwi.nii.gz", **words, seed_range="0:40")
+    other = cingulum.track(phantom / "dwi.nii.gz", **words, part="1/2")
+    assert len(part) > 0 and part == other
+
+
 def test_phantom_and_report(tmp_path, tracks, phantom):
     cingulum.phantom(preset="arcs", voxel_size=4, directions=12, b_values="1000", out=tmp_path / "arcs")
     assert (tmp_path / "arcs/phantom.json").exists() and (tmp_path / "arcs/dwi.nii.gz").exists()
@@ -53,7 +68,7 @@ def test_phantom_and_report(tmp_path, tracks, phantom):
 def test_signatures_have_every_option():
     from cingulum import _options
 
-    for name in ("phantom", "score", "report", "compare", "convert", "info", "verify"):
+    for name in ("merge", "phantom", "score", "report", "compare", "convert", "info", "verify"):
         function = getattr(cingulum, name)
         keywords = set(inspect.signature(function).parameters) - {"progress"}
         assert keywords == set(_options.options_of(name)), name

@@ -116,14 +116,6 @@ void keep_only(const std::vector<std::size_t>& kept, std::vector<std::vector<std
   data = std::move(result);
 }
 
-Status check_target(const fs::path& path, TractogramFormat format, const WriteOptions& options) {
-  CGL_TRY(check_sidecar_output(path, options));
-  if (format != TractogramFormat::trx_folder) return check_output(path, options);
-  std::error_code ignored;
-  if (!fs::exists(fs::symlink_status(path, ignored)) || options.force) return {};
-  return fail(ErrorKind::already_exists, "writing {}: it exists; use --force to replace it", path.native());
-}
-
 Result<TractogramLayout> plan_layout(const ParsedArguments& arguments, const TractogramLayout& source,
                                      TractogramFormat format, FieldPlan& plan) {
   TractogramLayout layout;
@@ -169,7 +161,7 @@ Status convert_tractogram(const ParsedArguments& arguments, VerbContext& context
   CGL_TRY_ASSIGN(const TractogramFormat format, format_of_name(output));
   if (!output.has_filename()) output = output.parent_path();
   const WriteOptions options = context.write_options();
-  CGL_TRY(check_target(output, format, options));
+  CGL_TRY(check_tractogram_output(output, format, options));
   CGL_TRY(check_layout_options(arguments, format, output));
   CGL_TRY_ASSIGN(const auto reader, TractogramReader::open(input));
 

@@ -1,5 +1,7 @@
 #include "cli/layout_arguments.hpp"
 
+#include "formats/output_sidecar.hpp"
+
 namespace cingulum {
 
 std::vector<Argument> layout_arguments() {
@@ -29,6 +31,15 @@ Status check_layout_options(const ParsedArguments& arguments, TractogramFormat f
                 out.string());
   }
   return {};
+}
+
+Status check_tractogram_output(const std::filesystem::path& path, TractogramFormat format,
+                               const WriteOptions& options) {
+  CGL_TRY(check_sidecar_output(path, options));
+  if (format != TractogramFormat::trx_folder) return check_output(path, options);
+  std::error_code ignored;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored)) || options.force) return {};
+  return fail(ErrorKind::already_exists, "writing {}: it exists; use --force to replace it", path.native());
 }
 
 std::optional<ElementType> asked_position_type(const ParsedArguments& arguments) {

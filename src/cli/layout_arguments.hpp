@@ -1,4 +1,5 @@
-// The options of `cingulum track` and `convert` that say how a tractogram is stored: --float16, --float64, --deflate.
+// The options of `cingulum track` and `convert` that say how a tractogram is stored (--float16, --float64, --deflate),
+// and whether it may be written.
 #pragma once
 
 #include <filesystem>
@@ -17,6 +18,10 @@ namespace cingulum {
 // Refuses what the format has no place for, and what excludes each other.
 [[nodiscard]] Status check_layout_options(const ParsedArguments& arguments, TractogramFormat format,
                                           const std::filesystem::path& out);
+
+// Before the work: whether the file and its sidecar may be written.
+[[nodiscard]] Status check_tractogram_output(const std::filesystem::path& path, TractogramFormat format,
+                                             const WriteOptions& options);
 
 // As asked for; none where it was not.
 [[nodiscard]] std::optional<ElementType> asked_position_type(const ParsedArguments& arguments);

@@ -17,6 +17,7 @@
 #include "cli/track_defaults.hpp"
 #include "cli/track_devices.hpp"
 #include "cli/track_options.hpp"
+#include "cli/track_part.hpp"
 #include "cli/track_result.hpp"
 #include "cli/track_run.hpp"
 #include "cli/track_seeds.hpp"
@@ -62,7 +63,8 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   }
   if (statistics.interrupted) {
     return fail(ErrorKind::interrupted, "stopped: {} holds the {} finished seeds of {}", output.path.string(),
-                format_count(statistics.seeds), format_count(run.seeds->count()));
+                format_count(statistics.seeds),
+                format_count(run.run_options.range ? run.run_options.range->count : run.seeds->count()));
   }
   return {};
 }
@@ -93,8 +95,7 @@ Result<TrackOutput> check_track_output(const ParsedArguments& arguments, VerbCon
   }
   CGL_TRY(check_layout_options(arguments, format, out));
   output.options = context.write_options();
-  if (format != TractogramFormat::trx_folder) CGL_TRY(check_output(out, output.options));
-  CGL_TRY(check_sidecar_output(out, output.options));
+  CGL_TRY(check_tractogram_output(out.has_filename() ? out : out.parent_path(), format, output.options));
   CGL_TRY_ASSIGN(output.options.pool, context.pool());
   return output;
 }
@@ -158,6 +159,8 @@ Status prepare_seeds(VerbContext& context, TrackRun& run) {
   }
   run_options.select = arguments.has("select") ? static_cast<std::uint64_t>(arguments.integer("select")) : 0;
   run_options.max_seeds = arguments.has("max-seeds") ? static_cast<std::uint64_t>(arguments.integer("max-seeds")) : 0;
+  CGL_TRY_ASSIGN(run_options.range, seed_range_of_part(arguments, *run.seeds, run_options));
+  run_options.keep_trail = run_options.range && run_options.select > 0;
   run_options.chunk_seeds = static_cast<std::uint64_t>(arguments.integer("chunk-size"));
   run_options.fixed_chunks = arguments.given("chunk-size");
   run_options.save_seeds = arguments.flag("save-seeds");
@@ -195,6 +198,11 @@ Json track_facts(const TrackRun& run, Json inputs, const TrackingStatistics& sta
   sidecar["plan"] = plan_json(run.plan, run.options);
   sidecar["end_reason_codes"] = end_reason_codes_json();
   sidecar["result"] = result_json(statistics, run.run_options.select > 0);
+  if (run.run_options.range) {
+    sidecar["part"] = part_json({.seeds = *run.run_options.range,
+                                 .run_seeds = seeds_of_run(*run.seeds, run.run_options),
+                                 .statistics = statistics});
+  }
   return sidecar;
 }
 
@@ -216,7 +224,8 @@ Result<TrackedFile> track_to_file(TrackRun& run, const TrackOutput& output, Cloc
   std::future<Result<Json>> inputs = std::async(std::launch::async | std::launch::deferred, [&] {
     return input_facts(track_verb(), arguments, run.arrays, run.found);
   });
-  Progress progress("tracking", run_options.select > 0 ? 0 : run.seeds->count(), "seeds", context.progress_options());
+  const std::uint64_t seeds = run_options.range ? run_options.range->count : run.seeds->count();
+  Progress progress("tracking", run_options.select > 0 ? 0 : seeds, "seeds", context.progress_options());
   TrackedFile tracked;
   CGL_TRY_ASSIGN(tracked.statistics, run_tracking(run.devices.pointers(), *run.seeds, run.prepared.data.geometry,
                                                   run_options, *writer, &progress));
@@ -242,7 +251,8 @@ Result<TrackedFile> track_to_file(TrackRun& run, const TrackOutput& output, Cloc
   CGL_TRY(writer->commit());
   progress.finish();
 
-  if (!statistics.select_reached) {
+  // Of a part it is not known whether the others have enough.
+  if (!statistics.select_reached && !run_options.range) {
     log_warning("--select {}: {} streamlines kept after {} seeds; raise --max-seeds or loosen the rules",
                 format_count(run_options.select), format_count(statistics.kept), format_count(statistics.seeds));
   }
@@ -265,6 +275,9 @@ Verb track_verb() {
           "gives those of other tools instead.\n\n"
           "The result depends on the data, the options and --seed alone: not on threads, chunks or devices. The "
           "sidecar FILE.json holds every parameter and the hashes of the inputs; --from repeats a run to the bit.\n\n"
+          "--seed-range or --part tracks some of the seeds of the same run, on any machine; `cingulum merge` makes of "
+          "the "
+          "parts the file that one run would have written, byte for byte.\n\n"
           "--select N draws seeds until N streamlines are kept; the result is the first N in the order of the seeds. A "
           "region is met when a segment enters one of its voxels, judged on the whole streamline.",
       .arguments = track_arguments(),
@@ -278,7 +291,8 @@ Verb track_verb() {
                     "ten thousand streamlines through a sphere"},
                    {"cingulum track --sh fod.nii.gz --dg det --stop-map fa.nii.gz --seeds-per-voxel 2 --out det.tck",
                     "deterministic, from MRtrix3's FOD"},
-                   {"cingulum track --from prob.trx.json --out again.trx", "the same run again, to the bit"}},
+                   {"cingulum track --from prob.trx.json --out again.trx", "the same run again, to the bit"},
+                   {"cingulum track dwi.nii.gz --part 2/8 --out part2.trx", "the second eighth of its seeds"}},
       .references =
           {"J. I. Berman et al., Probabilistic streamline q-ball tractography using the residual bootstrap, NeuroImage "
            "39, 215-222, 2008",

@@ -283,6 +283,15 @@ void add_selection_arguments(std::vector<Argument>& list) {
   list.push_back(
       whole("select", "keep this many: seeds are drawn until so many streamlines are kept", 1, 4294967296.0));
   list.push_back(whole("max-seeds", "with --select: seeds at most; 1000 times --select unless given", 1, 4294967296.0));
+  list.push_back(
+      {.name = "seed-range",
+       .type = ArgumentType::text,
+       .help = "a part of the run: the seeds from A to before B, counted from 0; `cingulum merge` joins parts",
+       .metavar = "A:B"});
+  list.push_back({.name = "part",
+                  .type = ArgumentType::text,
+                  .help = "the same: part I of N, from 1 on, as equal as whole seeds allow",
+                  .metavar = "I/N"});
   list.push_back(millimetres("min-length", "shorter streamlines are left out", "2"));
   list.push_back(millimetres("max-length", "longer streamlines are left out; a half ends there", "500"));
   list.push_back(whole("min-points",

@@ -20,9 +20,11 @@ using Json = nlohmann::ordered_json;
 using Value = ParsedArguments::Value;
 
 // On which the result does not depend: they belong to the run. Of a preset the values stand among the options.
-constexpr std::array<std::string_view, 17> run_options = {
-    "device",  "ngpus", "chunk-size",    "threads",      "force",     "json", "progress",     "quiet", "help",
-    "verbose", "out",   "output-prefix", "write-method", "cache-dir", "from", "keep-partial", "preset"};
+// Which seeds a part has stands in its member `part`.
+constexpr std::array<std::string_view, 19> run_options = {
+    "device", "ngpus",        "chunk-size", "threads",    "force",         "json",         "progress",
+    "quiet",  "help",         "verbose",    "out",        "output-prefix", "write-method", "cache-dir",
+    "from",   "keep-partial", "preset",     "seed-range", "part"};
 
 bool belongs_to_run(std::string_view name) {
   return std::find(run_options.begin(), run_options.end(), name) != run_options.end();
@@ -179,6 +181,17 @@ Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path&
       }
     }
     result.set(name, std::move(values), was_given);
+  }
+
+  if (json.contains("part") && !command_line.given("seed-range") && !command_line.given("part")) {
+    const Json& part = json["part"];
+    if (!part.is_object() || !part.value("first", Json()).is_number_unsigned() ||
+        !part.value("last", Json()).is_number_unsigned()) {
+      return damaged("'part' has no 'first' and 'last'");
+    }
+    const std::string range =
+        fmt::format("{}:{}", part["first"].get<std::uint64_t>(), part["last"].get<std::uint64_t>());
+    result.set("seed-range", {range}, true);
   }
 
   // The inputs must be those of the run.

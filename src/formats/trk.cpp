@@ -617,6 +617,71 @@ Status check_trk_field(const DataField& field) {
   return {};
 }
 
+namespace {
+
+// The header of a file without its count.
+Result<std::vector<std::byte>> header_without_count(Bytes file) {
+  if (file.size() < header_bytes) return corrupt("{} bytes are too few for a header", file.size());
+  std::vector<std::byte> header(file.begin(), file.begin() + header_bytes);
+  std::fill_n(header.begin() + at_count, sizeof(std::int32_t), std::byte{});
+  if (load<std::int32_t>(header, at_header_size, false) != static_cast<std::int32_t>(header_bytes)) {
+    return fail(ErrorKind::unavailable, "its numbers are big-endian, and records are joined as they are");
+  }
+  return header;
+}
+
+}  // namespace
+
+Result<TrkJoin> TrkJoin::create(const std::filesystem::path& out, Bytes first, const WriteOptions& options) {
+  CGL_TRY_ASSIGN(std::vector<std::byte> header, header_without_count(first));
+  CGL_TRY_ASSIGN(AtomicFile file, AtomicFile::create(out, options));
+  CGL_TRY(file.append(header));
+  return TrkJoin(std::move(file), std::move(header));
+}
+
+Result<std::uint64_t> TrkJoin::add(Bytes file, std::uint64_t streamlines) {
+  CGL_TRY_ASSIGN(const std::vector<std::byte> header, header_without_count(file));
+  if (header != header_) return corrupt("its header is not that of the first part");
+  const auto scalar_count = load<std::int16_t>(header, at_scalar_count);
+  const auto property_count = load<std::int16_t>(header, at_property_count);
+  if (scalar_count < 0 || property_count < 0) return corrupt("header: a negative number of fields");
+  const auto scalars = static_cast<std::uint64_t>(scalar_count);
+  const auto properties = static_cast<std::uint64_t>(property_count);
+  std::size_t at = header_bytes;
+  std::uint64_t points = 0;
+  for (std::uint64_t i = 0; i < streamlines; ++i) {
+    const std::size_t left = file.size() - at;
+    if (left < sizeof(std::int32_t)) return corrupt("{} streamlines are missing", streamlines - i);
+    const auto count = load<std::int32_t>(file, at, false);
+    if (count < 0) return corrupt("streamline {} has {} points", i, count);
+    const std::uint64_t bytes =
+        sizeof(std::int32_t) + sizeof(float) * (static_cast<std::uint64_t>(count) * (3 + scalars) + properties);
+    if (bytes > left) return corrupt("streamline {} of {} points is cut off", i, count);
+    at += static_cast<std::size_t>(bytes);
+    points += static_cast<std::uint64_t>(count);
+  }
+  if (streamlines_ + streamlines > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) {
+    return fail(ErrorKind::invalid_argument, "TRK counts to 2147483647 streamlines; use TRX");
+  }
+  const Bytes records = file.subspan(header_bytes, at - header_bytes);
+  if (!records.empty()) {
+    std::vector<std::uint64_t> offsets;
+    for (std::uint64_t offset = 0; offset < records.size(); offset += encoded_part_bytes) offsets.push_back(offset);
+    offsets.push_back(records.size());
+    CGL_TRY(file_.append_parts(offsets, [&](std::size_t part, std::span<std::byte> place) {
+      std::copy_n(records.data() + offsets[part], place.size(), place.data());
+    }));
+  }
+  streamlines_ += streamlines;
+  return points;
+}
+
+Status TrkJoin::commit() {
+  const auto count = static_cast<std::int32_t>(streamlines_);
+  CGL_TRY(file_.write_at(at_count, std::as_bytes(std::span(&count, 1))));
+  return file_.commit();
+}
+
 bool looks_like_trk(std::span<const std::byte> file) {
   return file.size() >= trk_magic.size() && std::memcmp(file.data(), trk_magic.data(), trk_magic.size() - 1) == 0;
 }

@@ -12,7 +12,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/atomic_file.hpp"
 #include "base/result.hpp"
@@ -28,6 +30,25 @@ constexpr std::size_t trk_most_fields = 10;  // of points, and of streamlines
 [[nodiscard]] Result<std::unique_ptr<TractogramWriter>> create_trk_writer(const std::filesystem::path& path,
                                                                           const TractogramLayout& layout,
                                                                           const WriteOptions& options);
+// A file of the records of others, whose bytes are not touched: of one that differs from the first in more than its
+// count, nothing is taken. After a failure nothing is left.
+class TrkJoin {
+ public:
+  // The header is that of `first`.
+  [[nodiscard]] static Result<TrkJoin> create(const std::filesystem::path& out, std::span<const std::byte> first,
+                                              const WriteOptions& options);
+  // The first streamlines of a file; the value is their number of points.
+  [[nodiscard]] Result<std::uint64_t> add(std::span<const std::byte> file, std::uint64_t streamlines);
+  [[nodiscard]] Status commit();
+
+ private:
+  TrkJoin(AtomicFile file, std::vector<std::byte> header) : file_(std::move(file)), header_(std::move(header)) {}
+
+  AtomicFile file_;
+  std::vector<std::byte> header_;  // with a count of zero
+  std::uint64_t streamlines_ = 0;
+};
+
 // Whether a field's name and columns fit the 20 bytes; the failure says why not.
 [[nodiscard]] Status check_trk_field(const DataField& field);
 

@@ -87,6 +87,13 @@ double length_in_mm(std::span<const float> points_world) {
   return sum;
 }
 
+namespace {
+
+constexpr unsigned rest_bits = 40;
+constexpr std::uint64_t rest_units = std::uint64_t{1} << rest_bits;
+
+}  // namespace
+
 void LengthHistogram::add(double length_mm) {
   if (bins_.empty()) bins_.resize(most_bins);
   const double bin = length_mm / bin_mm;
@@ -94,8 +101,57 @@ void LengthHistogram::add(double length_mm) {
   ++bins_[index];
   smallest_ = count_ == 0 || length_mm < smallest_ ? length_mm : smallest_;
   largest_ = length_mm > largest_ ? length_mm : largest_;
-  sum_ += length_mm;
+  const auto whole = static_cast<std::uint64_t>(length_mm);
+  whole_mm_ += whole;
+  rest_ += static_cast<std::uint64_t>((length_mm - static_cast<double>(whole)) * static_cast<double>(rest_units));
+  whole_mm_ += rest_ >> rest_bits;
+  rest_ &= rest_units - 1;
   ++count_;
+}
+
+void LengthHistogram::add(const LengthHistogram& other) {
+  if (other.count_ == 0) return;
+  if (bins_.empty()) bins_.resize(most_bins);
+  for (std::size_t i = 0; i < bins_.size(); ++i) bins_[i] += other.bins_[i];
+  smallest_ = count_ == 0 || other.smallest_ < smallest_ ? other.smallest_ : smallest_;
+  largest_ = other.largest_ > largest_ ? other.largest_ : largest_;
+  rest_ += other.rest_;
+  whole_mm_ += other.whole_mm_ + (rest_ >> rest_bits);
+  rest_ &= rest_units - 1;
+  count_ += other.count_;
+}
+
+double LengthHistogram::mean_mm() const {
+  if (count_ == 0) return 0;
+  const double sum = static_cast<double>(whole_mm_) + static_cast<double>(rest_) / static_cast<double>(rest_units);
+  return sum / static_cast<double>(count_);
+}
+
+LengthHistogram::Sums LengthHistogram::sums() const {
+  Sums sums = {.whole_mm = whole_mm_, .rest = rest_, .smallest_mm = smallest_, .largest_mm = largest_, .bins = {}};
+  for (std::size_t i = 0; i < bins_.size(); ++i) {
+    if (bins_[i] > 0) sums.bins.emplace_back(static_cast<std::uint32_t>(i), bins_[i]);
+  }
+  return sums;
+}
+
+std::optional<LengthHistogram> LengthHistogram::of_sums(const Sums& sums) {
+  LengthHistogram lengths;
+  if (sums.rest >= rest_units || !(sums.smallest_mm >= 0) || !(sums.largest_mm >= sums.smallest_mm))
+    return std::nullopt;
+  lengths.whole_mm_ = sums.whole_mm;
+  lengths.rest_ = sums.rest;
+  lengths.smallest_ = sums.smallest_mm;
+  lengths.largest_ = sums.largest_mm;
+  if (!sums.bins.empty()) lengths.bins_.resize(most_bins);
+  std::optional<std::uint32_t> before;
+  for (const auto& [bin, count] : sums.bins) {
+    if (bin >= most_bins || count == 0 || (before && bin <= *before)) return std::nullopt;
+    before = bin;
+    lengths.bins_[bin] = count;
+    lengths.count_ += count;
+  }
+  return lengths;
 }
 
 double LengthHistogram::quantile_mm(double share) const {

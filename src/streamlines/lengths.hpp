@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "formats/image_geometry.hpp"
@@ -20,23 +22,39 @@ namespace cingulum {
 void map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<float> world);
 void map_to_world(std::span<const float> points, const Affine& voxel_to_world, std::span<double> world);
 
-// Lengths in bins of a tenth of a millimetre, so that a median of any number of streamlines takes fixed memory.
+// Lengths in bins of a tenth of a millimetre, so that a median of any number of streamlines takes fixed memory. Its
+// numbers are the same in whatever order lengths come and however they are cut into parts.
 class LengthHistogram {
  public:
   void add(double length_mm);
+  void add(const LengthHistogram& other);
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  [[nodiscard]] double mean_mm() const { return count_ > 0 ? sum_ / static_cast<double>(count_) : 0; }
+  [[nodiscard]] double mean_mm() const;
   [[nodiscard]] double smallest_mm() const { return smallest_; }
   [[nodiscard]] double largest_mm() const { return largest_; }
   // The middle of the bin in which the share lies: 0.5 for the median.
   [[nodiscard]] double quantile_mm(double share) const;
+
+  // All there is to it, to be kept and read again.
+  struct Sums {
+    std::uint64_t whole_mm = 0;  // the sum of the lengths, each rounded down to 2^-40 mm
+    std::uint64_t rest = 0;      // in units of 2^-40 mm, below 2^40
+    double smallest_mm = 0;
+    double largest_mm = 0;
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> bins;  // those that are not empty: number and count, ascending
+  };
+  [[nodiscard]] Sums sums() const;
+  // None where they cannot be those of any lengths.
+  [[nodiscard]] static std::optional<LengthHistogram> of_sums(const Sums& sums);
 
  private:
   static constexpr double bin_mm = 0.1;
   static constexpr std::size_t most_bins = 100'000;  // 10 m; what is longer is counted in the last
 
   std::uint64_t count_ = 0;
-  double sum_ = 0;  // in order of the streamlines
+  // A sum of doubles would depend on their order. Whole millimetres and units of 2^-40, carried over.
+  std::uint64_t whole_mm_ = 0;
+  std::uint64_t rest_ = 0;
   double smallest_ = 0;
   double largest_ = 0;
   std::vector<std::uint64_t> bins_;

@@ -67,5 +67,48 @@ TEST(lengths, the_histogram_gives_mean_and_median_in_fixed_memory) {
   EXPECT_EQ(lengths.largest_mm(), 1e9);
 }
 
+// 0.1 is no sum of powers of two that ends: as doubles these sums would depend on where they are cut.
+TEST(lengths, numbers_do_not_depend_on_how_lengths_are_cut_into_parts) {
+  std::vector<double> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(0.1 * ((i * 7919) % 1000) + 0.1 / (i + 1));
+  values.push_back(123456789.75);
+  LengthHistogram whole;
+  for (const double value : values) whole.add(value);
+  double sum = 0;
+  for (const double value : values) sum += value;
+  EXPECT_NEAR(whole.mean_mm(), sum / static_cast<double>(values.size()), 1e-9 * sum);
+  for (const std::size_t cut : {std::size_t{0}, std::size_t{1}, std::size_t{333}, values.size()}) {
+    LengthHistogram first, second;
+    for (std::size_t i = 0; i < values.size(); ++i) (i < cut ? second : first).add(values[values.size() - 1 - i]);
+    // Through what is kept of them.
+    const auto kept = LengthHistogram::of_sums(second.sums());
+    ASSERT_TRUE(kept);
+    first.add(*kept);
+    EXPECT_EQ(first.count(), whole.count());
+    EXPECT_EQ(first.mean_mm(), whole.mean_mm()) << cut;
+    EXPECT_EQ(first.quantile_mm(0.5), whole.quantile_mm(0.5));
+    EXPECT_EQ(first.smallest_mm(), whole.smallest_mm());
+    EXPECT_EQ(first.largest_mm(), whole.largest_mm());
+  }
+}
+
+TEST(lengths, sums_of_no_lengths_are_refused) {
+  LengthHistogram lengths;
+  lengths.add(3);
+  const LengthHistogram::Sums good = lengths.sums();
+  EXPECT_TRUE(LengthHistogram::of_sums(good));
+  const auto refused = [&](const auto& change) {
+    LengthHistogram::Sums sums = good;
+    change(sums);
+    return !LengthHistogram::of_sums(sums);
+  };
+  EXPECT_TRUE(refused([](auto& sums) { sums.rest = std::uint64_t{1} << 40U; }));
+  EXPECT_TRUE(refused([](auto& sums) { sums.smallest_mm = 4; }));
+  EXPECT_TRUE(refused([](auto& sums) { sums.smallest_mm = -1; }));
+  EXPECT_TRUE(refused([](auto& sums) { sums.bins[0].first = 100'000; }));
+  EXPECT_TRUE(refused([](auto& sums) { sums.bins[0].second = 0; }));
+  EXPECT_TRUE(refused([](auto& sums) { sums.bins.push_back(sums.bins[0]); }));
+}
+
 }  // namespace
 }  // namespace cingulum

@@ -54,6 +54,15 @@ class FilesOfWebgpu(unittest.TestCase):
                      [["--device", "webgpu", "--chunk-size", 7], ["--device", "webgpu,cpu", "--chunk-size", 11],
                       ["--device", "webgpu,webgpu", "--chunk-size", 13]])
 
+    def test_a_part_of_a_run_is_the_cpus(self):
+        whole, merged = self.folder / "whole.trx", self.folder / "merged.trx"
+        words = [*self.data, "--dg", "prob", "--nseeds", 50]
+        track(*words, "--device", "cpu", "--out", whole)
+        for number, device in enumerate(("webgpu", "cpu", "webgpu"), 1):
+            track(*words, "--device", device, "--part", f"{number}/3", "--out", self.folder / f"part{number}.trx")
+        run("merge", *(self.folder / f"part{number}.trx" for number in (3, 1, 2)), "--out", merged, "--quiet")
+        self.assertEqual(merged.read_bytes(), whole.read_bytes())
+
 
 if __name__ == "__main__":
     suite.main()

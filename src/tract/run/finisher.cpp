@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/bulk_memory.hpp"
 #include "streamlines/lengths.hpp"
@@ -104,18 +105,19 @@ void Finisher::count_all(const StreamlineBatch& batch, std::vector<std::uint64_t
   kept_[last_].clear();
   offsets.assign(1, 0);
   std::uint64_t last_seed = std::numeric_limits<std::uint64_t>::max();
-  statistics_.seeds = batch.seeds.first + batch.seeds.count;
+  const std::uint64_t first_seed = options_.range ? options_.range->first : 0;
+  statistics_.seeds = batch.seeds.first + batch.seeds.count - first_seed;
   for (std::size_t s = 0; s < judged_.size(); ++s) {
     if (batch.seed_index[s] != last_seed) ++statistics_.seeds_with_streamlines;
     last_seed = batch.seed_index[s];
-    count_one(s, offsets);
+    count_one(batch, s, offsets);
     if (!full()) continue;
-    statistics_.seeds = last_seed + 1;
+    statistics_.seeds = last_seed + 1 - first_seed;
     break;
   }
 }
 
-void Finisher::count_one(std::size_t s, std::vector<std::uint64_t>& offsets) {
+void Finisher::count_one(const StreamlineBatch& batch, std::size_t s, std::vector<std::uint64_t>& offsets) {
   const Judged& judged = judged_[s];
   ++statistics_.streamlines;
   switch (judged.verdict) {
@@ -131,8 +133,26 @@ void Finisher::count_one(std::size_t s, std::vector<std::uint64_t>& offsets) {
   ++statistics_.end_reasons[static_cast<std::size_t>(judged.cut.start_reason)];
   ++statistics_.end_reasons[static_cast<std::size_t>(judged.cut.end_reason)];
   statistics_.lengths.add(judged.length);
+  if (options_.keep_trail) add_to_trail(batch.seed_index[s], judged);
   kept_[last_].push_back({s, judged.cut});
   offsets.push_back(offsets.back() + judged.cut.point_count);
+}
+
+void Finisher::add_to_trail(std::uint64_t seed, const Judged& judged) {
+  const auto since = [](std::uint64_t now, std::uint64_t& before) { return now - std::exchange(before, now); };
+  statistics_.trail.push_back(
+      {.seed = seed,
+       .seeds_with_streamlines = since(statistics_.seeds_with_streamlines, on_trail_.seeds_with_streamlines),
+       .streamlines = since(statistics_.streamlines, on_trail_.streamlines),
+       .too_short = since(statistics_.too_short, on_trail_.too_short),
+       .too_long = since(statistics_.too_long, on_trail_.too_long),
+       .too_few_points = since(statistics_.too_few_points, on_trail_.too_few_points),
+       .too_many_points = since(statistics_.too_many_points, on_trail_.too_many_points),
+       .refused_by_regions = since(statistics_.refused_by_regions, on_trail_.refused_by_regions),
+       .points = judged.cut.point_count,
+       .start_reason = judged.cut.start_reason,
+       .end_reason = judged.cut.end_reason,
+       .length_mm = judged.length});
 }
 
 void Finisher::place_one(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const {

@@ -48,7 +48,8 @@ class Finisher {
   // fetch them takes longer.
   [[nodiscard]] Judged judge_one(const StreamlineBatch& batch, std::size_t s) const;
   void count_all(const StreamlineBatch& batch, std::vector<std::uint64_t>& offsets);
-  void count_one(std::size_t s, std::vector<std::uint64_t>& offsets);
+  void count_one(const StreamlineBatch& batch, std::size_t s, std::vector<std::uint64_t>& offsets);
+  void add_to_trail(std::uint64_t seed, const Judged& judged);
   void place_one(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const;
   void add_seed_data(const StreamlineBatch& batch, std::size_t i, TractogramBatch& out) const;
   [[nodiscard]] TractogramBatch::MakePositions late_positions(const StreamlineBatch& batch) const;
@@ -58,6 +59,7 @@ class Finisher {
   const bool wide_index_;
   const bool late_;
   TrackingStatistics& statistics_;
+  KeptStreamline on_trail_;  // counts up to the last streamline of the trail
   TractogramLayout layout_;  // of what is kept
   Lineariser lineariser_;
   std::vector<Judged> judged_;  // of the batch

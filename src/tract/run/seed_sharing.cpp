@@ -28,7 +28,11 @@ constexpr std::uint64_t most_waiting_bytes = std::uint64_t{512} << 20;
 class SharedSeeds final : public SeedSharing {
  public:
   SharedSeeds(std::span<Tracker* const> trackers, const SeedSharingOptions& options)
-      : options_(options), trackers_(trackers.begin(), trackers.end()), ending_(options.cancel) {
+      : options_(options),
+        trackers_(trackers.begin(), trackers.end()),
+        ending_(options.cancel),
+        taken_(options.first),
+        delivered_(options.first) {
     std::uint64_t callers = 0;
     for (const Tracker* tracker : trackers_) callers += tracker->hints().callers;
     window_ = options.overlap ? callers + options.held : 1;
@@ -193,10 +197,10 @@ class SharedSeeds final : public SeedSharing {
   std::condition_variable changed_;
   bool started_ = false;
   bool stop_ = false;
-  std::optional<Error> error_;   // the first
-  std::size_t running_ = 0;      // threads
-  std::uint64_t taken_ = 0;      // seeds handed to trackers
-  std::uint64_t delivered_ = 0;  // seeds handed to the caller
+  std::optional<Error> error_;  // the first
+  std::size_t running_ = 0;     // threads
+  std::uint64_t taken_;         // seeds before the next that a tracker gets
+  std::uint64_t delivered_;     // seeds before the next that the caller gets
   std::uint64_t outstanding_ = 0;
   std::uint64_t waiting_bytes_ = 0;
   std::map<std::uint64_t, std::unique_ptr<StreamlineBatch>> ready_;

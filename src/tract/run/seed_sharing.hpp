@@ -14,7 +14,8 @@
 namespace cingulum {
 
 struct SeedSharingOptions {
-  std::uint64_t total = 0;      // seeds
+  std::uint64_t first = 0;      // seed
+  std::uint64_t total = 0;      // seeds of the run: those from `first` to before this are tracked
   std::uint64_t chunk = 25000;  // of a range, at most
   bool fixed_chunks = false;    // always `chunk`; otherwise ranges grow until they take a good while
   bool overlap = true;          // track while the caller works on the last batch

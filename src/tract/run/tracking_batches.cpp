@@ -35,6 +35,13 @@ std::vector<DataField> seed_fields(std::uint64_t seeds) {
           {.name = "end_reason", .type = element_type_of<std::uint8_t>(), .columns = 2}};
 }
 
+std::uint64_t seeds_of_run(const Seeds& seeds, const TrackingRunOptions& options) {
+  if (options.select == 0) return seeds.count();
+  const std::uint64_t thousandfold =
+      options.select > most_seeds / 1000 ? most_seeds : options.select * std::uint64_t{1000};
+  return std::min(seeds.count(), options.max_seeds > 0 ? options.max_seeds : thousandfold);
+}
+
 // The tracker's batch is given back once it is finished, so that the next range can be tracked while the caller works
 // on what was made of it. Without overlap, or where positions are made of the batch itself, only when the caller is
 // done.
@@ -132,17 +139,19 @@ Result<std::unique_ptr<TrackingBatches>> TrackingBatches::start(std::span<Tracke
                                                                 const ImageGeometry& geometry,
                                                                 const TrackingRunOptions& options, Progress* progress) {
   return catch_out_of_memory([&]() -> Result<std::unique_ptr<TrackingBatches>> {
-    std::uint64_t total = seeds.count();
-    if (options.select > 0) {
-      const std::uint64_t thousandfold =
-          options.select > most_seeds / 1000 ? most_seeds : options.select * std::uint64_t{1000};
-      total = std::min(total, options.max_seeds > 0 ? options.max_seeds : thousandfold);
-    }
+    std::uint64_t total = seeds_of_run(seeds, options);
     if (total > most_seeds) {
       return fail(ErrorKind::invalid_argument, "tracking {} seeds: a run takes at most 2^32", format_count(total));
     }
+    const SeedRange range = options.range.value_or(SeedRange{0, total});
+    if (range.first > total || range.count > total - range.first) {
+      return fail(ErrorKind::invalid_argument, "tracking the seeds from {} to {}: the run has {}", range.first,
+                  range.first + range.count, total);
+    }
+    total = range.first + range.count;
     auto state = std::make_unique<State>(geometry, options, needs_wide_index(seeds.count()), progress);
-    CGL_TRY_ASSIGN(state->sharing, SeedSharing::start(trackers, {.total = total,
+    CGL_TRY_ASSIGN(state->sharing, SeedSharing::start(trackers, {.first = range.first,
+                                                                 .total = total,
                                                                  .chunk = options.chunk_seeds,
                                                                  .fixed_chunks = options.fixed_chunks,
                                                                  .overlap = options.overlap,

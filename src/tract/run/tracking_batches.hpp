@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,30 +24,52 @@
 
 namespace cingulum {
 
+// A streamline that was kept, and what was counted since the one before it: so a run that stops at any of them can be
+// told from one that went on (run_part.hpp).
+struct KeptStreamline {
+  std::uint64_t seed = 0;
+  std::uint64_t seeds_with_streamlines = 0;
+  std::uint64_t streamlines = 0;  // judged, this one among them
+  std::uint64_t too_short = 0;
+  std::uint64_t too_long = 0;
+  std::uint64_t too_few_points = 0;
+  std::uint64_t too_many_points = 0;
+  std::uint64_t refused_by_regions = 0;
+  std::uint64_t points = 0;  // of this one, before linearisation
+  EndReason start_reason = {};
+  EndReason end_reason = {};
+  double length_mm = 0;
+};
+
 struct TrackingRunOptions {
   SelectionRules selection = {};
-  std::uint64_t select = 0;           // stop after this many kept streamlines; 0: keep all
-  std::uint64_t max_seeds = 0;        // with select: seeds tried at most; 0: 1000 times select
-  std::uint64_t chunk_seeds = 25000;  // tracked at a time, at most; the result does not depend on it
-  bool fixed_chunks = false;          // always chunk_seeds; otherwise ranges grow until they take a good while
-  bool save_seeds = false;            // per-streamline data of seed_fields()
-  bool double_positions = false;      // give the writer float64, for a file of float64 or float16
-  bool late_positions = false;        // batches make float32 positions when they are written; run_tracking's own
-  double linearise_mm = 0;            // leave points out that lie within this of the line between others; 0: keep all
-  double max_segment_mm = 10;         // no segment that linearisation makes is longer
-  bool keep_partial = false;          // cancelling ends the run, and what is finished counts
-  ThreadPool* pool = nullptr;         // shares the judging and mapping of streamlines
-  bool overlap = true;                // judge and write one range while others are tracked
-  CancelToken cancel = {};            // ends the run with a failure of kind interrupted
+  std::uint64_t select = 0;             // stop after this many kept streamlines; 0: keep all
+  std::uint64_t max_seeds = 0;          // with select: seeds tried at most; 0: 1000 times select
+  std::optional<SeedRange> range = {};  // of all seeds these alone: a part of the run
+  bool keep_trail = false;              // statistics.trail is filled
+  std::uint64_t chunk_seeds = 25000;    // tracked at a time, at most; the result does not depend on it
+  bool fixed_chunks = false;            // always chunk_seeds; otherwise ranges grow until they take a good while
+  bool save_seeds = false;              // per-streamline data of seed_fields()
+  bool double_positions = false;        // give the writer float64, for a file of float64 or float16
+  bool late_positions = false;          // batches make float32 positions when they are written; run_tracking's own
+  double linearise_mm = 0;              // leave points out that lie within this of the line between others; 0: keep all
+  double max_segment_mm = 10;           // no segment that linearisation makes is longer
+  bool keep_partial = false;            // cancelling ends the run, and what is finished counts
+  ThreadPool* pool = nullptr;           // shares the judging and mapping of streamlines
+  bool overlap = true;                  // judge and write one range while others are tracked
+  CancelToken cancel = {};              // ends the run with a failure of kind interrupted
 };
 
 // The fields of TRX that a run can add: seed_index, seed_point (world mm), end_reason (start, end; docs/tractography.md
 // names the codes). `seeds` decides whether 32 bits suffice.
 [[nodiscard]] std::vector<DataField> seed_fields(std::uint64_t seeds);
 
+// The seeds that a run may try: all, or with select at most max_seeds.
+[[nodiscard]] std::uint64_t seeds_of_run(const Seeds& seeds, const TrackingRunOptions& options);
+
 struct TrackingStatistics {
   // The same for equal runs. With select everything after the last kept streamline is left out.
-  std::uint64_t seeds = 0;                   // up to the last that counts
+  std::uint64_t seeds = 0;                   // from the first to the last that counts
   std::uint64_t seeds_with_streamlines = 0;  // with at least one, kept or not
   std::uint64_t streamlines = 0;             // judged
   std::uint64_t kept = 0;
@@ -61,6 +84,7 @@ struct TrackingStatistics {
   LengthHistogram lengths;                                       // of the kept
   bool select_reached = true;                                    // or nothing was asked for
   bool interrupted = false;                                      // and keep_partial was set
+  std::vector<KeptStreamline> trail = {};                        // with keep_trail: every streamline that was kept
 
   // What the device did; with select it may have gone beyond what counts.
   std::uint64_t steps = 0;
