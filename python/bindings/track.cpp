@@ -155,7 +155,8 @@ class TrackHandle {
                      run_tracking(run_.devices.pointers(), *run_.seeds, run_.prepared.data.geometry, run_.run_options,
                                   *writer, &shown));
       shown.finish();
-      CGL_TRY_ASSIGN(Json inputs, input_facts(*verb_.verb, run_.arguments, run_.arrays, run_.found));
+      CGL_TRY_ASSIGN(Json inputs, input_facts(*verb_.verb, run_.arguments, run_.arrays, run_.found,
+                                              run_.prepared_run ? run_.prepared_run->inputs : Json::array()));
       sidecar = track_facts(run_, std::move(inputs), statistics);
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
       const TrackTiming timing = {.device = run_.devices.names,

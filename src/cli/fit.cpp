@@ -40,12 +40,13 @@ Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
         {"parameters", run.parameters},  {"results", run.results}, {"files", folder.files()},
         {"warnings", run.warnings}};
     context.print(json_text(json));
-    return {};
+  } else {
+    for (const Json& file : folder.files()) {
+      context.print_format("{}  {}\n", (folder.path() / file["file"].get<std::string>()).string(),
+                           file["meaning"].get<std::string>());
+    }
   }
-  for (const Json& file : folder.files()) {
-    context.print_format("{}  {}\n", (folder.path() / file["file"].get<std::string>()).string(),
-                         file["meaning"].get<std::string>());
-  }
+  context.leave_process();
   return {};
 }
 

@@ -41,6 +41,7 @@ Status run_verb(Program& program, const Verb& verb, std::span<const std::string>
   for (const std::string& warning : program.settings.warnings()) program.log.write(LogLevel::warning, warning);
   VerbContext context(program.verbs, program.settings, std::move(common), program.output, program.output_width,
                       program.log);
+  context.set_leave(program.leave);
   return verb.run(arguments, context);
 }
 

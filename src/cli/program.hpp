@@ -16,9 +16,10 @@ namespace cingulum {
 struct Program {
   std::vector<Verb> verbs;
   Settings settings;
-  VerbContext::Output output;     // results
-  std::size_t output_width = 80;  // for help
-  Log& log;                       // talk
+  VerbContext::Output output;        // results
+  std::size_t output_width = 80;     // for help
+  Log& log;                          // talk
+  std::function<void()> leave = {};  // VerbContext::leave_process
 };
 
 // The exit code. Nothing is thrown; every failure is printed once, as "cingulum VERB: message".

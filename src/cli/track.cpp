@@ -18,6 +18,7 @@
 #include "cli/track_devices.hpp"
 #include "cli/track_options.hpp"
 #include "cli/track_part.hpp"
+#include "cli/track_prepared.hpp"
 #include "cli/track_result.hpp"
 #include "cli/track_run.hpp"
 #include "cli/track_seeds.hpp"
@@ -42,10 +43,29 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
+Status run_prepare(const ParsedArguments& command_line, TrackRun& run, VerbContext& context) {
+  for (const char* other : {"out", "output-prefix", "seed-range", "part", "prepared"}) {
+    if (!command_line.given(other)) continue;
+    return fail(ErrorKind::invalid_argument, "--prepare and --{} exclude each other: it makes the fit alone", other);
+  }
+  const fs::path path = run.arguments.text("prepare");
+  CGL_TRY(check_output(path, context.write_options()));
+  CGL_TRY(prepare_field(command_line, {}, context, run));
+  CGL_TRY(write_prepared(run, path, context));
+  if (context.common().json) {
+    context.print(json_text({{"file", path.string()}, {"model", run.prepared.data.prepared.facts}}));
+  } else {
+    context.print_format("{}: track it by --prepared\n", path.string());
+  }
+  context.leave_process();
+  return {};
+}
+
 Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   const auto begin = Clock::now();
   TrackRun run;
   CGL_TRY(settle_track(command_line, context, run));
+  if (run.arguments.given("prepare")) return run_prepare(command_line, run, context);
   CGL_TRY_ASSIGN(const TrackOutput output, check_track_output(run.arguments, context));
   CGL_TRY(prepare_field(command_line, output.path, context, run));
   CGL_TRY(prepare_seeds(context, run));
@@ -66,6 +86,7 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
                 format_count(statistics.seeds),
                 format_count(run.run_options.range ? run.run_options.range->count : run.seeds->count()));
   }
+  context.leave_process();
   return {};
 }
 
@@ -77,6 +98,17 @@ Status settle_track(const ParsedArguments& command_line, VerbContext& context, T
   arguments = command_line;
   if (command_line.given("from")) {
     CGL_TRY_ASSIGN(arguments, arguments_from_sidecar(verb, command_line.text("from"), command_line));
+  }
+  if (command_line.given("prepared")) {
+    for (const char* other : {"from", "data", "sh", "sf", "peaks", "tensor"}) {
+      if (!command_line.given(other)) continue;
+      return fail(ErrorKind::invalid_argument, "--prepared and {}{} both name what is tracked; give one",
+                  std::string_view(other) == "data" ? "" : "--",
+                  std::string_view(other) == "data" ? "a series" : other);
+    }
+    CGL_TRY_ASSIGN(run.prepared_run, read_prepared_run(command_line.text("prepared")));
+    CGL_TRY_ASSIGN(arguments,
+                   arguments_of_run(verb, run.prepared_run->arguments, command_line.text("prepared"), command_line));
   }
   CGL_TRY_ASSIGN(run.wanted, wanted_devices(arguments, context));
   CGL_TRY_ASSIGN(run.getter, getter_from_name(arguments.text("dg")));
@@ -103,12 +135,13 @@ Result<TrackOutput> check_track_output(const ParsedArguments& arguments, VerbCon
 Status prepare_field(const ParsedArguments& command_line, const fs::path& out, VerbContext& context, TrackRun& run) {
   const ParsedArguments& arguments = run.arguments;
   // What is tracked, and the plan, which needs the grid and is needed for the field.
-  CGL_TRY_ASSIGN(run.source, open_source(arguments, run.arrays, run.getter, out, *run.wanted, context));
+  const PreparedRun* const prepared_run = run.prepared_run ? &*run.prepared_run : nullptr;
+  CGL_TRY_ASSIGN(run.source, open_source(arguments, run.arrays, run.getter, out, prepared_run, *run.wanted, context));
   TrackSource& source = run.source;
   CGL_TRY_ASSIGN(run.options, tracking_options(arguments, run.getter, source.geometry.smallest_edge_mm()));
   CGL_TRY_ASSIGN(run.plan, make_tracking_plan(run.options, source.geometry));
-  CGL_TRY_ASSIGN(run.prepared,
-                 prepare_source(source, arguments, run.arrays, run.options, run.plan, out, *run.wanted, context));
+  CGL_TRY_ASSIGN(run.prepared, prepare_source(source, arguments, run.arrays, run.options, run.plan, out, prepared_run,
+                                              *run.wanted, context));
   TrackingData& data = run.prepared.data;
   if (stop_rule(arguments, data) == StopRule::nearest && arguments.text("stop-rule") == "auto") {
     log_info("the stopping map holds two values: a mask, taken voxel by voxel (--stop-rule trilinear interpolates it)");
@@ -117,7 +150,9 @@ Status prepare_field(const ParsedArguments& command_line, const fs::path& out, V
   if (source.series) {
     run.seed_mask = source.series->seed_mask;
     run.found = source.series->found;
-    if (source.series->phantom) {
+    if (prepared_run != nullptr) {
+      run.phantom_hash = prepared_run->phantom_hash;
+    } else if (source.series->phantom) {
       const fs::path& dwi = source.series->files.dwi;
       CGL_TRY_ASSIGN(run.phantom_hash, hash_of_file(dwi));
       CGL_TRY(check_repeated_phantom(command_line, dwi, run.phantom_hash));
@@ -127,12 +162,17 @@ Status prepare_field(const ParsedArguments& command_line, const fs::path& out, V
     log_warning("{} numbers of the field were not finite or too small and count as 0",
                 format_count(data.prepared.field.replaced));
   }
-  if (arguments.text("field-precision") == "half") CGL_TRY(store_as_float16(data.prepared.field));
+  // A prepared file holds numbers from which either precision is made.
+  if (arguments.text("field-precision") == "half" && !arguments.given("prepare"))
+    CGL_TRY(store_as_float16(data.prepared.field));
   return {};
 }
 
 Status prepare_seeds(VerbContext& context, TrackRun& run) {
   const ParsedArguments& arguments = run.arguments;
+  if (arguments.given("prepare")) {
+    return fail(ErrorKind::invalid_argument, "--prepare is for the program: it writes a fit and tracks nothing");
+  }
   const TrackSource& source = run.source;
   const TrackingData& data = run.prepared.data;
   const double smallest_edge = source.geometry.smallest_edge_mm();
@@ -222,7 +262,8 @@ Result<TrackedFile> track_to_file(TrackRun& run, const TrackOutput& output, Cloc
   const auto track_begin = Clock::now();
   // Inputs are hashed meanwhile, by a thread where one can be had.
   std::future<Result<Json>> inputs = std::async(std::launch::async | std::launch::deferred, [&] {
-    return input_facts(track_verb(), arguments, run.arrays, run.found);
+    return input_facts(track_verb(), arguments, run.arrays, run.found,
+                       run.prepared_run ? run.prepared_run->inputs : Json::array());
   });
   const std::uint64_t seeds = run_options.range ? run_options.range->count : run.seeds->count();
   Progress progress("tracking", run_options.select > 0 ? 0 : seeds, "seeds", context.progress_options());
@@ -275,6 +316,9 @@ Verb track_verb() {
           "gives those of other tools instead.\n\n"
           "The result depends on the data, the options and --seed alone: not on threads, chunks or devices. The "
           "sidecar FILE.json holds every parameter and the hashes of the inputs; --from repeats a run to the bit.\n\n"
+          "--prepare FILE.fit makes the fit of a series once; --prepared FILE.fit tracks from it, also where the "
+          "series "
+          "is not, and writes what a run from the series writes.\n\n"
           "--seed-range or --part tracks some of the seeds of the same run, on any machine; `cingulum merge` makes of "
           "the "
           "parts the file that one run would have written, byte for byte.\n\n"

@@ -329,6 +329,13 @@ void add_output_arguments(std::vector<Argument>& list) {
                   .default_text = "10"});
   list.push_back(flag("keep-partial", "on Ctrl-C keep a valid file of the seeds that were finished"));
   list.push_back(file("from", "repeat the run of a sidecar (FILE.trx.json); options given beside it take precedence"));
+  list.push_back({.name = "prepare",
+                  .type = ArgumentType::text,
+                  .help = "make the fit alone and write it, with all that a run needs, for --prepared",
+                  .metavar = "FILE.fit"});
+  list.push_back(file("prepared",
+                      "track from such a file, here or elsewhere: options, inputs and field are those of the run that "
+                      "made it; options given beside it take precedence unless they decide the field"));
   list.push_back({.name = "cache-dir",
                   .type = ArgumentType::text,
                   .help = "folder in which fits of series are kept and looked for, by the hashes of the inputs and all "

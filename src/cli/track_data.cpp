@@ -163,8 +163,21 @@ Result<TrackingData> take_series_field(const GivenArrays& arrays, const SeriesFi
 }  // namespace
 
 Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArrays& arrays, Getter getter,
-                                const fs::path& out, WantedDevices& wanted, VerbContext& context) {
+                                const fs::path& out, const PreparedRun* prepared_run, WantedDevices& wanted,
+                                VerbContext& context) {
   TrackSource source;
+  if (prepared_run != nullptr) {
+    source.series = SeriesPaths();
+    source.series->phantom = !prepared_run->phantom_hash.empty();
+    if (arguments.given("seed-mask")) source.series->seed_mask = arguments.text("seed-mask");
+    for (const auto& input : prepared_run->found) {
+      source.series->found.push_back({input["option"].get<std::string>(), input["path"].get<std::string>()});
+    }
+    source.geometry = prepared_run->geometry;
+    source.name = fmt::format("the prepared field {}", prepared_run->path.string());
+    source.oriented = prepared_run->oriented;
+    return source;
+  }
   if (arguments.given("sf") || arguments.given("sh") || arguments.given("peaks") || arguments.given("tensor")) {
     CGL_TRY_ASSIGN(const FieldFileRequest request, image_request(arguments, getter));
     CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
@@ -202,7 +215,7 @@ Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArr
 
 Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments, const GivenArrays& arrays,
                                       const TrackingOptions& options, const TrackingPlan& plan, const fs::path& out,
-                                      WantedDevices& wanted, VerbContext& context) {
+                                      const PreparedRun* prepared_run, WantedDevices& wanted, VerbContext& context) {
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   PreparedSource prepared;
   if (source.image) {
@@ -211,9 +224,17 @@ Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments
     return prepared;
   }
   CGL_TRY_ASSIGN(const SeriesFieldRequest request, series_request(arguments, arrays, *source.series, options, plan));
+  if (prepared_run != nullptr) {
+    CGL_TRY_ASSIGN(prepared.data, read_prepared_field(*prepared_run, request));
+    return prepared;
+  }
   SeriesFieldFiles files = {.series = source.series->files};
   if (arguments.given("stop-map") && !arrays.stop_map) files.stop_map = arguments.text("stop-map");
   if (arguments.given("response")) files.response = arguments.text("response");
+  if (arguments.given("prepare")) {
+    CGL_TRY_ASSIGN(const FitKey key, FitKey::create(version_text(), files, request));
+    prepared.key = key.json();
+  }
   const fs::path made_mask = out.empty() ? fs::path() : beside_series(out, ".mask.nii.gz");
   if (files.series.mask.empty() && !arrays.mask && !made_mask.empty())
     CGL_TRY(check_output(made_mask, context.write_options()));

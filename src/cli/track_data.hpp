@@ -9,6 +9,7 @@
 #include "base/result.hpp"
 #include "cli/given_arrays.hpp"
 #include "cli/track_devices.hpp"
+#include "cli/track_prepared.hpp"
 #include "cli/track_series.hpp"
 #include "cli/verb.hpp"
 #include "dmri/series/dwi_series.hpp"
@@ -33,13 +34,16 @@ struct TrackSource {
 };
 
 // Where a phantom is to be made, the devices are waited for before.
+// A prepared run, which may be null, is in the place of the series.
 [[nodiscard]] Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArrays& arrays,
-                                              Getter getter, const std::filesystem::path& out, WantedDevices& wanted,
+                                              Getter getter, const std::filesystem::path& out,
+                                              const PreparedRun* prepared_run, WantedDevices& wanted,
                                               VerbContext& context);
 
 struct PreparedSource {
   TrackingData data;
-  std::string fitted_on;  // a device, or empty where nothing was fitted
+  nlohmann::ordered_json key;  // of the field of a series in files, where it was asked for
+  std::string fitted_on;       // a device, or empty where nothing was fitted
 };
 
 // Without a mask one is made and written beside `out`, where that is not empty. Models are fitted where it is tracked,
@@ -47,6 +51,7 @@ struct PreparedSource {
 [[nodiscard]] Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments,
                                                     const GivenArrays& arrays, const TrackingOptions& options,
                                                     const TrackingPlan& plan, const std::filesystem::path& out,
-                                                    WantedDevices& wanted, VerbContext& context);
+                                                    const PreparedRun* prepared_run, WantedDevices& wanted,
+                                                    VerbContext& context);
 
 }  // namespace cingulum

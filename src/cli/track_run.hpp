@@ -36,6 +36,7 @@ struct TrackRun {
   std::filesystem::path seed_mask;
   std::vector<FoundInput> found;
   std::string phantom_hash;
+  std::optional<PreparedRun> prepared_run;  // with --prepared
   std::unique_ptr<Seeds> seeds;
   std::optional<GivenDirections> directions;
   TrackingRunOptions run_options;

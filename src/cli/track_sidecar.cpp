@@ -21,10 +21,10 @@ using Value = ParsedArguments::Value;
 
 // On which the result does not depend: they belong to the run. Of a preset the values stand among the options.
 // Which seeds a part has stands in its member `part`.
-constexpr std::array<std::string_view, 19> run_options = {
+constexpr std::array<std::string_view, 21> run_options = {
     "device", "ngpus",        "chunk-size", "threads",    "force",         "json",         "progress",
     "quiet",  "help",         "verbose",    "out",        "output-prefix", "write-method", "cache-dir",
-    "from",   "keep-partial", "preset",     "seed-range", "part"};
+    "from",   "keep-partial", "preset",     "seed-range", "part",          "prepare",      "prepared"};
 
 bool belongs_to_run(std::string_view name) {
   return std::find(run_options.begin(), run_options.end(), name) != run_options.end();
@@ -87,27 +87,50 @@ Json options_for_sidecar(const Verb& verb, const ParsedArguments& arguments) {
 }
 
 Result<Json> input_facts(const Verb& verb, const ParsedArguments& arguments, const GivenArrays& arrays,
-                         const std::vector<FoundInput>& found) {
+                         const std::vector<FoundInput>& found, const Json& known) {
   Json inputs = Json::array();
+  const auto hash_of = [&](const std::string& option, const std::string& path) -> Result<std::string> {
+    for (const Json& input : known) {
+      if (input["option"] == option && input["path"] == path) return input["xxh3_128"].get<std::string>();
+    }
+    return hash_of_file(path);
+  };
   for (const Argument& argument : all_arguments(verb)) {
     if (belongs_to_run(argument.name)) continue;
     for (const std::string& text : arguments.texts(argument.name)) {
       if (text == in_memory || !names_file(argument, text)) continue;
-      CGL_TRY_ASSIGN(std::string hash, hash_of_file(text));
+      CGL_TRY_ASSIGN(std::string hash, hash_of(argument.name, text));
       inputs.push_back({{"option", argument.name}, {"path", text}, {"xxh3_128", std::move(hash)}});
     }
   }
   for (const Json& input : arrays.inputs) inputs.push_back(input);
   for (const FoundInput& input : found) {
-    CGL_TRY_ASSIGN(std::string hash, hash_of_file(input.path));
+    CGL_TRY_ASSIGN(std::string hash, hash_of(input.option, input.path.string()));
     inputs.push_back({{"option", input.option}, {"path", input.path.string()}, {"xxh3_128", std::move(hash)}});
   }
   return inputs;
 }
 
-Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path& sidecar,
-                                               const ParsedArguments& command_line) {
-  CGL_TRY_ASSIGN(const Json json, read_sidecar_file(sidecar));
+namespace {
+
+// Where a file of a run is: names that are relative also in the folder of the run.
+std::string find_file_of_run(const Json& json, const std::string& name) {
+  fs::path folder;
+  if (json.contains("run") && json["run"].is_object() && json["run"].contains("folder") &&
+      json["run"]["folder"].is_string()) {
+    folder = json["run"]["folder"].get<std::string>();
+  }
+  std::error_code ignored;
+  const fs::path path = name;
+  if (path.is_absolute() || fs::exists(path, ignored) || folder.empty()) return name;
+  const fs::path there = folder / path;
+  return fs::exists(there, ignored) ? there.string() : name;
+}
+
+}  // namespace
+
+Result<ParsedArguments> arguments_of_run(const Verb& verb, const Json& json, const fs::path& sidecar,
+                                         const ParsedArguments& command_line) {
   const auto damaged = [&](std::string_view what) {
     return fail(ErrorKind::corrupt, "reading {}: {}; it is not a sidecar of `cingulum track`", sidecar.string(), what);
   };
@@ -119,19 +142,6 @@ Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path&
       !stored["given"].is_array()) {
     return damaged("'arguments' has no 'options' and 'given'");
   }
-  fs::path folder;
-  if (json.contains("run") && json["run"].is_object() && json["run"].contains("folder") &&
-      json["run"]["folder"].is_string()) {
-    folder = json["run"]["folder"].get<std::string>();
-  }
-  const auto find_file = [&](const std::string& name) -> std::string {
-    std::error_code ignored;
-    const fs::path path = name;
-    if (path.is_absolute() || fs::exists(path, ignored) || folder.empty()) return name;
-    const fs::path there = folder / path;
-    return fs::exists(there, ignored) ? there.string() : name;
-  };
-
   int rules = 1;
   if (json.contains("rules")) {
     if (!json["rules"].is_number_integer()) return damaged("'rules' is not a number");
@@ -174,7 +184,7 @@ Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path&
       for (const Json& entry : list) {
         if (!entry.is_string()) return damaged(fmt::format("option '{}' is not a text", name));
         std::string word = entry.get<std::string>();
-        const std::string found = find_file(word);
+        const std::string found = find_file_of_run(json, word);
         if (names_file(argument, found)) word = found;
         CGL_TRY_ASSIGN(Value value, add_context(parse_value(argument, word), "reading {}", sidecar.string()));
         values.push_back(std::move(value));
@@ -194,15 +204,23 @@ Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path&
     result.set("seed-range", {range}, true);
   }
 
+  return result;
+}
+
+Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path& sidecar,
+                                               const ParsedArguments& command_line) {
+  CGL_TRY_ASSIGN(const Json json, read_sidecar_file(sidecar));
+  CGL_TRY_ASSIGN(ParsedArguments result, arguments_of_run(verb, json, sidecar, command_line));
   // The inputs must be those of the run.
   if (json.contains("inputs") && json["inputs"].is_array()) {
     for (const Json& input : json["inputs"]) {
       if (!input.is_object() || !input.contains("path") || !input["path"].is_string() || !input.contains("option") ||
           !input["option"].is_string() || !input.contains("xxh3_128") || !input["xxh3_128"].is_string()) {
-        return damaged("an entry of 'inputs' has no option, path and hash");
+        return fail(ErrorKind::corrupt, "reading {}: an entry of 'inputs' has no option, path and hash",
+                    sidecar.string());
       }
       if (command_line.given(input["option"].get<std::string>())) continue;
-      const std::string path = find_file(input["path"].get<std::string>());
+      const std::string path = find_file_of_run(json, input["path"].get<std::string>());
       std::error_code ignored;
       if (!fs::exists(path, ignored)) {
         return fail(ErrorKind::not_found, "repeating the run of {}: its input {} is not there", sidecar.string(), path);

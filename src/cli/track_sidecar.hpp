@@ -20,16 +20,24 @@ namespace cingulum {
 [[nodiscard]] Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const std::filesystem::path& sidecar,
                                                              const ParsedArguments& given);
 
+// The same of the member `arguments` of a sidecar that is elsewhere, `where`; files are neither looked for nor
+// compared.
+[[nodiscard]] Result<ParsedArguments> arguments_of_run(const Verb& verb, const nlohmann::ordered_json& sidecar,
+                                                       const std::filesystem::path& where,
+                                                       const ParsedArguments& command_line);
+
 // A file that the result depends on though no option names it: b-values found beside the series.
 struct FoundInput {
   std::string option;
   std::filesystem::path path;
 };
 
-// The files and arrays that the result depends on, by option: {"option", "path", "xxh3_128"} each.
+// The files and arrays that the result depends on, by option: {"option", "path", "xxh3_128"} each. Those among `known`
+// are not read again.
 [[nodiscard]] Result<nlohmann::ordered_json> input_facts(const Verb& verb, const ParsedArguments& arguments,
                                                          const GivenArrays& arrays,
-                                                         const std::vector<FoundInput>& found);
+                                                         const std::vector<FoundInput>& found,
+                                                         const nlohmann::ordered_json& known);
 
 // A repeated run without data must find the phantom that it had: `hash` is that of `dwi`.
 [[nodiscard]] Status check_repeated_phantom(const ParsedArguments& command_line, const std::filesystem::path& dwi,

@@ -16,15 +16,9 @@
 #include "base/result.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "formats/image_geometry.hpp"
-#include "tract/field/dwi_preparation.hpp"
+#include "tract/field/fit_file.hpp"
 
 namespace cingulum {
-
-struct CachedFit {
-  PreparedField prepared;
-  std::vector<float> stop_map;
-  std::vector<std::uint8_t> mask;  // one byte per voxel
-};
 
 class FitCache {
  public:
@@ -33,8 +27,8 @@ class FitCache {
 
   // `key` in its text form decides: equal keys are equal results. The sphere and the geometry are not stored, since the
   // key determines them; they become those of the field.
-  [[nodiscard]] std::optional<CachedFit> load(const nlohmann::ordered_json& key, const ImageGeometry& geometry,
-                                              const Sphere& sphere) const;
+  [[nodiscard]] std::optional<KeptFit> load(const nlohmann::ordered_json& key, const ImageGeometry& geometry,
+                                            const Sphere& sphere) const;
   // `about` is shown by `cingulum cache` and has no part in the result.
   [[nodiscard]] Status store(const nlohmann::ordered_json& key, const nlohmann::ordered_json& about,
                              const PreparedField& prepared, const std::vector<float>& stop_map,

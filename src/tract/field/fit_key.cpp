@@ -22,6 +22,36 @@ Json about_fit(const SeriesFieldFiles& files, const FieldRequest& request) {
 
 }  // namespace
 
+Json fit_key(std::string_view build, Json inputs, const SeriesFieldRequest& request) {
+  const FieldRequest& field = request.field;
+  if (field.response) {
+    const auto& eigenvalues = field.response->eigenvalues;
+    inputs["given_response"] = {{"eigenvalues", eigenvalues ? Json(*eigenvalues) : Json()},
+                                {"s0", field.response->s0},
+                                {"zonal", field.response->zonal}};
+  }
+  return {{"build", hash_hex(build)},
+          {"inputs", std::move(inputs)},
+          {"b0_threshold", request.series.b0_threshold},
+          {"bvec_frame", wanted_frame_name(request.series.frame)},
+          {"gradient_check", request.series.check_frame},
+          {"model", field_model_name(field.model)},
+          {"bootstrap", field.bootstrap},
+          {"degree", field.degree},
+          {"smoothing", field.smoothing},
+          {"min_signal", signal_floor_text(field.min_signal)},
+          {"shell", field.shell ? Json(*field.shell) : Json()},
+          {"response_fa", field.response_box.least_fa},
+          {"response_widens", field.response_box.widen},
+          {"response_radius", field.response_box.radius},
+          {"response_centre", field.response_box.centre ? Json(*field.response_box.centre) : Json()},
+          {"amplitudes", field.amplitudes},
+          {"stop_threshold", field.stop_threshold},
+          {"reach_voxels", field.reach_voxels},
+          {"sphere", hash_hex(std::as_bytes(std::span(request.sphere.directions)))},
+          {"half_sphere", request.sphere.is_hemisphere}};
+}
+
 Result<FitKey::Stamp> FitKey::stamp_of(const fs::path& path) {
   std::error_code error;
   Stamp stamp{.path = path, .bytes = fs::file_size(path, error)};
@@ -48,33 +78,7 @@ Result<FitKey> FitKey::create(std::string_view build, const SeriesFieldFiles& fi
   CGL_TRY(add("mask", files.series.mask));  // absent: made from the series
   CGL_TRY(add("stop_map", files.stop_map));
   CGL_TRY(add("response", files.response));
-  const FieldRequest& field = request.field;
-  if (field.response) {
-    const auto& eigenvalues = field.response->eigenvalues;
-    inputs["given_response"] = {{"eigenvalues", eigenvalues ? Json(*eigenvalues) : Json()},
-                                {"s0", field.response->s0},
-                                {"zonal", field.response->zonal}};
-  }
-  key.json_ = {{"build", hash_hex(build)},
-               {"inputs", std::move(inputs)},
-               {"b0_threshold", request.series.b0_threshold},
-               {"bvec_frame", wanted_frame_name(request.series.frame)},
-               {"gradient_check", request.series.check_frame},
-               {"model", field_model_name(field.model)},
-               {"bootstrap", field.bootstrap},
-               {"degree", field.degree},
-               {"smoothing", field.smoothing},
-               {"min_signal", signal_floor_text(field.min_signal)},
-               {"shell", field.shell ? Json(*field.shell) : Json()},
-               {"response_fa", field.response_box.least_fa},
-               {"response_widens", field.response_box.widen},
-               {"response_radius", field.response_box.radius},
-               {"response_centre", field.response_box.centre ? Json(*field.response_box.centre) : Json()},
-               {"amplitudes", field.amplitudes},
-               {"stop_threshold", field.stop_threshold},
-               {"reach_voxels", field.reach_voxels},
-               {"sphere", hash_hex(std::as_bytes(std::span(request.sphere.directions)))},
-               {"half_sphere", request.sphere.is_hemisphere}};
+  key.json_ = fit_key(build, std::move(inputs), request);
   return key;
 }
 

@@ -15,9 +15,13 @@
 
 namespace cingulum {
 
+// `build` is a text that differs between builds, `inputs` has the hashes of the files by what they are.
+[[nodiscard]] nlohmann::ordered_json fit_key(std::string_view build, nlohmann::ordered_json inputs,
+                                             const SeriesFieldRequest& request);
+
 class FitKey {
  public:
-  // `build` is a text that differs between builds.
+  // Hashes the files.
   [[nodiscard]] static Result<FitKey> create(std::string_view build, const SeriesFieldFiles& files,
                                              const SeriesFieldRequest& request);
 

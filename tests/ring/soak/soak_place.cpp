@@ -25,7 +25,9 @@ Result<std::unique_ptr<ResidentBackend>> make_backend(std::string_view kind) {
 #if CINGULUM_HAS_CUDA
   if (kind == "cuda") {
     static const Result<DeviceRegistry> devices =
-        Settings::from_environment().and_then(ProbeOptions::from_settings).and_then(DeviceRegistry::probe);
+        Settings::from_environment().and_then(ProbeOptions::from_settings).and_then([](const ProbeOptions& options) {
+          return DeviceRegistry::probe(options);
+        });
     if (!devices) return tl::make_unexpected(devices.error());
     CGL_TRY_ASSIGN(Device* const device, devices->select_one("cuda"));
     return make_cuda_backend(*device, soak_program());
