@@ -155,7 +155,7 @@ class Tractogram:
     @property
     def streamlines(self) -> Any:
         """A nibabel ArraySequence over the same memory."""
-        from nibabel.streamlines import ArraySequence
+        from nibabel.streamlines.array_sequence import ArraySequence
 
         sequence = ArraySequence()
         sequence._data = self.positions
@@ -294,7 +294,8 @@ class Tractogram:
 
     def to_sft(self) -> Any:
         """A StatefulTractogram of DIPY in world space, over the same positions."""
-        from dipy.io.stateful_tractogram import Space, StatefulTractogram
+        from dipy.io.stateful_tractogram import StatefulTractogram
+        from dipy.io.utils import Space
 
         if self.affine is None or self.shape is None:
             raise refused("affine", "a StatefulTractogram needs the affine and the shape of the image")
@@ -319,7 +320,7 @@ class Tractogram:
 
         if self.affine is None or self.shape is None:
             raise refused("affine", "a TrxFile needs the affine and the shape of the image")
-        made = TrxFile(nb_streamlines=len(self), nb_vertices=len(self.positions))
+        made: Any = TrxFile(nb_streamlines=len(self), nb_vertices=len(self.positions))
         made.header["VOXEL_TO_RASMM"] = self.affine.astype(np.float32)
         made.header["DIMENSIONS"] = np.asarray(self.shape, dtype=np.uint16)
         made.streamlines._data = self.positions

@@ -65,7 +65,9 @@ def ThresholdStoppingCriterion(metric_map: npt.ArrayLike, threshold: float) -> A
 
 def _stopping(criterion: Any, shape: tuple[int, ...]) -> dict[str, Any]:
     """The stopping map and rule of a criterion."""
-    if isinstance(criterion, (tuple, list)) and len(criterion) == 2:
+    if isinstance(criterion, (tuple, list)):
+        if len(criterion) != 2:
+            raise refused("sc", f"a pair (map, threshold) is accepted, not {len(criterion)} values")
         return {"stop_map": criterion[0], "stop_threshold": float(criterion[1]), "stop_rule": "trilinear"}
     if hasattr(criterion, "metric_map") and hasattr(criterion, "threshold"):
         return {
@@ -118,9 +120,10 @@ def _field(sh: Any, sf: Any, pam: Any, sphere: Any, basis_type: str | None, lega
         )
     if sh is not None:
         field: dict[str, Any] = {"sh": np.asarray(sh), "sh_basis": _basis(basis_type, legacy), "frame": "image", "interpolate": "harmonics"}
-        field["sphere"] = "repulsion724" if sphere is None else _arrays.sphere_rows(sphere)
-        if sphere is not None and _is_whole(field["sphere"]):
-            field["sphere"] = field["sphere"][_half(field["sphere"])]
+        field["sphere"] = "repulsion724"
+        if sphere is not None:
+            rows = _arrays.sphere_rows(sphere)
+            field["sphere"] = rows[_half(rows)] if _is_whole(rows) else rows
         return field
     if sphere is None:
         raise InvalidArgumentError("sphere: it is needed with sf", argument="sphere")
