@@ -1,0 +1,50 @@
+#include "oct/cpu/host_kernels.hpp"
+
+namespace cingulum::oct {
+namespace {
+
+struct HostCall {
+  HostKernel kernel;
+  KernelPointers pointers;
+};
+
+HostKernel host_kernel(OctKernel kernel) {
+  switch (kernel) {
+    case OctKernel::filter_axis: return host_filter_axis();
+    case OctKernel::spline_axis: return host_spline_axis();
+  }
+  return {};
+}
+
+void run_piece(const BlockContext& block) {
+  const auto& call = *reinterpret_cast<const HostCall*>(block.scalar<std::uint64_t>(0));
+  call.kernel.run(call.pointers, block.block_index()[0]);
+}
+
+class HostOctBackend final : public KernelBackend {
+ public:
+  explicit HostOctBackend(std::unique_ptr<Kernel> kernel) : kernel_(std::move(kernel)) {}
+
+  // A queue of the CPU has done its work when a launch returns.
+  [[nodiscard]] Status launch(Queue& queue, const KernelLaunch& launch) override {
+    const HostCall call = {host_kernel(launch.kernel), pointers_of(launch)};
+    const std::array<KernelArgument, 1> arguments = {reinterpret_cast<std::uint64_t>(&call)};
+    return queue.launch(*kernel_, {{call.kernel.pieces(call.pointers), 1, 1}, {1, 1, 1}, 0}, arguments);
+  }
+
+ private:
+  std::unique_ptr<Kernel> kernel_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<KernelBackend>> make_host_oct_backend(Device& device) {
+  KernelSource source;
+  source.name = "oct";
+  source.native = run_piece;
+  source.parameters = {{"call", ParameterKind::u64}};
+  CGL_TRY_ASSIGN(auto kernel, device.compile(source));
+  return std::make_unique<HostOctBackend>(std::move(kernel));
+}
+
+}  // namespace cingulum::oct

@@ -1,0 +1,39 @@
+// The OCT kernels on CUDA.
+#include "device/cuda/cuda_device.hpp"
+#include "device/cuda/cuda_queue.hpp"
+#include "device/cuda/cuda_status.hpp"
+#include "oct/cuda/oct_launch.hpp"
+#include "oct/kernel_backend.hpp"
+
+namespace cingulum::oct {
+namespace {
+
+cudaError_t launch_kernel(OctKernel kernel, const CudaCall& call) {
+  switch (kernel) {
+    case OctKernel::filter_axis: return launch_filter_axis(call);
+    case OctKernel::spline_axis: return launch_spline_axis(call);
+  }
+  return cudaErrorInvalidValue;
+}
+
+class CudaOctBackend final : public KernelBackend {
+ public:
+  explicit CudaOctBackend(CudaDevice& device) : device_(device) {}
+
+  [[nodiscard]] Status launch(Queue& queue, const KernelLaunch& launch) override {
+    CGL_TRY(device_.make_current());
+    return cuda_status(launch_kernel(launch.kernel, {pointers_of(launch), launch.threads, cuda_stream_of(queue)}),
+                       "device {}: kernel {}", device_.id(), kernel_facts(launch.kernel).name);
+  }
+
+ private:
+  CudaDevice& device_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<KernelBackend>> make_cuda_oct_backend(Device& device) {
+  return std::make_unique<CudaOctBackend>(static_cast<CudaDevice&>(device));
+}
+
+}  // namespace cingulum::oct
