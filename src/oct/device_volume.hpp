@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "device/device.hpp"
+#include "oct/boundary.hpp"
 
 namespace cingulum::oct {
 
@@ -24,15 +25,6 @@ struct VolumeShape {
 struct DeviceVolume {
   std::shared_ptr<Buffer> buffer;  // at least shape.bytes(), from the first voxel on
   VolumeShape shape;
-};
-
-// Where a filter or a sampler reads beyond the first and the last sample, by SciPy's names.
-enum class Boundary : std::uint32_t {
-  reflect,   // d c b a | a b c d | d c b a
-  mirror,    // d c b | a b c d | c b a
-  nearest,   // a a a | a b c d | d d d
-  constant,  // k k k | a b c d | k k k
-  wrap,      // b c d | a b c d | a b c (SciPy's grid-wrap)
 };
 
 }  // namespace cingulum::oct

@@ -19,8 +19,22 @@ namespace cingulum::oct {
 enum class OctKernel : std::uint32_t {
   filter_axis,
   spline_axis,
+  log_box,
+  compress_lines,
+  derivative_peak,
+  roll_lines,
+  project_depth,
+  product_rows,
+  product_fold,
+  sample_volume,
+  count_keys,
+  blend_add,
+  blend_finish,
+  median_box,
+  attenuation_lines,
+  compensate_lines,
 };
-inline constexpr std::size_t oct_kernel_count = 2;
+inline constexpr std::size_t oct_kernel_count = 16;
 
 // Which of a kernel's buffers it writes, and what it is called in WGSL.
 struct KernelFacts {

@@ -11,13 +11,6 @@
 
 namespace cingulum::oct {
 
-// Words that kernels read, which stay on the device: every volume of a run needs the same ones.
-struct OctKernels::Table {
-  std::vector<std::uint32_t> words;
-  std::unique_ptr<Buffer> buffer;
-  [[nodiscard]] KernelRange range() const { return {buffer.get(), 0, words.size()}; }
-};
-
 namespace {
 
 constexpr std::size_t most_tables = 512;
@@ -145,7 +138,8 @@ Status OctKernels::filter_axis(Queue& queue, const DeviceVolume& from, DeviceVol
     record.in_x = from.shape.x;
     record.outputs = taps.outputs();
     const std::array<KernelRange, 3> ranges = {
-        KernelRange{from.buffer.get(), in_first * in_plane, (in_end - in_first) * in_plane}, words->range(),
+        KernelRange{from.buffer.get(), in_first * in_plane, (in_end - in_first) * in_plane},
+        KernelRange{words->buffer.get(), 0, words->words.size()},
         KernelRange{to.buffer.get(), first * out_plane, record.out_z * out_plane}};
     const auto groups = [](std::uint32_t outputs) {
       return (outputs + filter_outputs_per_thread - 1) / filter_outputs_per_thread;

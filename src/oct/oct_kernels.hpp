@@ -65,9 +65,11 @@ enum class Projection { mean, max };
 // A sum of products over a rectangle of two planes, by plane sums (numerics/plane_sum.hpp). Rectangles of equal size
 // begin at a_y, a_x in plane a_z of one volume and at b_y, b_x in plane b_z of the other.
 enum class ProductKind : std::uint32_t {
-  sum,      // of a
-  square,   // of a a
-  product,  // of a b
+  sum,           // of a
+  square,        // of a a
+  product,       // of a b
+  other_sum,     // of b
+  other_square,  // of b b
 };
 struct PlaneProduct {
   ProductKind kind = ProductKind::product;
@@ -161,9 +163,39 @@ class OctKernels {
   [[nodiscard]] Status displace(Queue& queue, const DeviceVolume& from, const DeviceVolume& field, DeviceVolume& to,
                                 const SampleOptions& options);
 
+  // Exact, between ranks linear as NumPy has it.
+  [[nodiscard]] Result<std::vector<double>> percentiles(Queue& queue, const DeviceVolume& volume,
+                                                        std::span<const double> percents, bool positive_only = false);
+  // Windows reflect; of an even number of samples the upper of the middle two is taken, as SciPy does.
+  [[nodiscard]] Status filter_median(Queue& queue, const DeviceVolume& from, DeviceVolume& to,
+                                     const std::array<std::uint32_t, 3>& sizes);
+
+  // A tile times its weights (a map) into accumulators that begin as zeros; what lies outside is left out. Whoever adds
+  // tiles in the same order has the same bits.
+  [[nodiscard]] Status blend_add(Queue& queue, const DeviceVolume& tile, const DeviceVolume& weights, Offset3 at,
+                                 DeviceVolume& sum, DeviceVolume& weight_sum);
+  // Sums over weights; 0 where there is no weight.
+  [[nodiscard]] Status blend_finish(Queue& queue, const DeviceVolume& sum, const DeviceVolume& weight_sum,
+                                    DeviceVolume& to);
+
+  // The mean of every plane, weighted by a map.
+  [[nodiscard]] Result<std::vector<double>> axial_profile(Queue& queue, const DeviceVolume& volume,
+                                                          const DeviceVolume& weights);
+  // ln(1 + v / (sum of the samples below + tail)) / (2 step), where the tail is a map times a factor: zero (Vermeer),
+  // or the last plane over what an exponential leaves of it.
+  [[nodiscard]] Status find_attenuation(Queue& queue, const DeviceVolume& volume, const DeviceVolume& tails,
+                                        double tail_factor, double step, DeviceVolume& to);
+  // v / max(exp(-2 strength (attenuation above) step), least).
+  [[nodiscard]] Status compensate_attenuation(Queue& queue, const DeviceVolume& volume, const DeviceVolume& attenuation,
+                                              double step, double strength, double least, DeviceVolume& to);
+
  private:
   OctKernels(Device& device, std::unique_ptr<KernelBackend> backend);
-  struct Table;
+  // Words that kernels read, which stay on the device: every volume of a run needs the same ones.
+  struct Table {
+    std::vector<std::uint32_t> words;
+    std::unique_ptr<Buffer> buffer;
+  };
 
   [[nodiscard]] Result<const Table*> table(Queue& queue, const std::string& key, std::vector<std::uint32_t> words);
   [[nodiscard]] Status filter_axis(Queue& queue, const DeviceVolume& from, DeviceVolume& to, std::uint32_t axis,
@@ -171,6 +203,23 @@ class OctKernels {
   [[nodiscard]] Status spline_axis(Queue& queue, DeviceVolume& volume, std::uint32_t axis, bool half_sample);
   [[nodiscard]] Status filter_steps(Queue& queue, const DeviceVolume& from, DeviceVolume& to,
                                     std::span<const AxisStep> steps);
+  [[nodiscard]] Result<std::vector<std::uint32_t>> count_keys(Queue& queue, const DeviceVolume& volume,
+                                                              std::uint32_t shift, std::uint32_t bins,
+                                                              std::uint32_t prefix, std::uint32_t prefix_shift,
+                                                              std::uint32_t least_key);
+  [[nodiscard]] Status check_binds(const VolumeShape& shape) const;
+  // Where each voxel of a result reads: tables of each output axis, or a volume for each input axis.
+  struct Coordinates {
+    std::uint32_t source = 0;
+    const Table* table = nullptr;
+    std::array<std::uint64_t, 3> table_first{};
+    std::array<std::uint64_t, 3> table_count{};
+    const DeviceVolume* volume = nullptr;
+  };
+  [[nodiscard]] Status sample(Queue& queue, const DeviceVolume& from, DeviceVolume& to, const SampleOptions& options,
+                              const Coordinates& coordinates);
+  [[nodiscard]] Status sample_at(Queue& queue, const DeviceVolume& from, const DeviceVolume& places, DeviceVolume& to,
+                                 const SampleOptions& options, std::uint32_t source);
 
   Device& device_;
   std::unique_ptr<KernelBackend> backend_;

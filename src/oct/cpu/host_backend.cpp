@@ -12,6 +12,20 @@ HostKernel host_kernel(OctKernel kernel) {
   switch (kernel) {
     case OctKernel::filter_axis: return host_filter_axis();
     case OctKernel::spline_axis: return host_spline_axis();
+    case OctKernel::log_box: return host_log_box();
+    case OctKernel::compress_lines: return host_compress_lines();
+    case OctKernel::derivative_peak: return host_derivative_peak();
+    case OctKernel::roll_lines: return host_roll_lines();
+    case OctKernel::project_depth: return host_project_depth();
+    case OctKernel::product_rows: return host_product_rows();
+    case OctKernel::product_fold: return host_product_fold();
+    case OctKernel::sample_volume: return host_sample_volume();
+    case OctKernel::count_keys: return host_count_keys();
+    case OctKernel::blend_add: return host_blend_add();
+    case OctKernel::blend_finish: return host_blend_finish();
+    case OctKernel::median_box: return host_median_box();
+    case OctKernel::attenuation_lines: return host_attenuation_lines();
+    case OctKernel::compensate_lines: return host_compensate_lines();
   }
   return {};
 }

@@ -15,5 +15,19 @@ struct HostKernel {
 
 [[nodiscard]] HostKernel host_filter_axis();
 [[nodiscard]] HostKernel host_spline_axis();
+[[nodiscard]] HostKernel host_log_box();
+[[nodiscard]] HostKernel host_compress_lines();
+[[nodiscard]] HostKernel host_derivative_peak();
+[[nodiscard]] HostKernel host_roll_lines();
+[[nodiscard]] HostKernel host_project_depth();
+[[nodiscard]] HostKernel host_product_rows();
+[[nodiscard]] HostKernel host_product_fold();
+[[nodiscard]] HostKernel host_sample_volume();
+[[nodiscard]] HostKernel host_count_keys();
+[[nodiscard]] HostKernel host_blend_add();
+[[nodiscard]] HostKernel host_blend_finish();
+[[nodiscard]] HostKernel host_median_box();
+[[nodiscard]] HostKernel host_attenuation_lines();
+[[nodiscard]] HostKernel host_compensate_lines();
 
 }  // namespace cingulum::oct

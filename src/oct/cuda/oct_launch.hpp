@@ -19,5 +19,19 @@ struct CudaCall {
 
 [[nodiscard]] cudaError_t launch_filter_axis(const CudaCall& call);
 [[nodiscard]] cudaError_t launch_spline_axis(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_log_box(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_compress_lines(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_derivative_peak(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_roll_lines(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_project_depth(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_product_rows(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_product_fold(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_sample_volume(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_count_keys(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_blend_add(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_blend_finish(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_median_box(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_attenuation_lines(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_compensate_lines(const CudaCall& call);
 
 }  // namespace cingulum::oct

@@ -10,7 +10,7 @@
 
 namespace cingulum::oct {
 
-inline constexpr std::size_t most_kernel_buffers = 4;
+inline constexpr std::size_t most_kernel_buffers = 5;
 
 // The addresses of a launch's ranges, where buffers have addresses.
 struct KernelPointers {

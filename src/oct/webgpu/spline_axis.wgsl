@@ -13,11 +13,6 @@ struct SplineScalars {
 @group(0) @binding(0) var<storage, read_write> volume: array<f32>;
 @group(0) @binding(1) var<uniform> scalars: SplineScalars;
 
-const spline_pole = -0x1.126146p-2f;
-const spline_mirror_start = 0x1.279a74p-2f;
-const spline_reflect_start = 0x1.b0cb18p-3f;
-const spline_horizon = 13u;
-
 fn spline_extended(index: u32, count: u32) -> u32 {
   let half = scalars.half_sample;
   let period = 2u * count - 2u * (1u - half);
@@ -54,10 +49,10 @@ fn spline_axis(@builtin(global_invocation_id) id: vec3<u32>) {
     sum = sum + mul(power, volume[line + mirrored * stride]);
     power = mul(power, spline_pole);
   }
-  var before = mul(6.0, sum);
+  var before = mul(spline_gain, sum);
   volume[line] = before;
   for (var i = 1u; i < count; i++) {
-    before = mul(6.0, volume[line + i * stride]) + mul(spline_pole, before);
+    before = mul(spline_gain, volume[line + i * stride]) + mul(spline_pole, before);
     volume[line + i * stride] = before;
   }
   var after = 0.0;

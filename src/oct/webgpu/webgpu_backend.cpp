@@ -7,6 +7,10 @@
 
 #include "device/shader_library.hpp"
 #include "oct/kernel/kernel_records.hpp"
+#include "oct/kernel/line_index.hpp"
+#include "oct/kernel/product_terms.hpp"
+#include "oct/kernel/sample_item.hpp"
+#include "oct/kernel/spline_line.hpp"
 #include "oct/kernel_backend.hpp"
 
 namespace cingulum::oct {
@@ -16,10 +20,38 @@ constexpr std::uint64_t binding_alignment = 256;
 // WGSL counts elements in 32 bits, and a binding has at most as many bytes.
 constexpr std::uint64_t most_wgsl_bytes = (std::uint64_t{1} << 32) - binding_alignment;
 
+// What the headers define and the texts read.
+std::string oct_constants() {
+  std::string text;
+  const auto add = [&](std::string_view name, auto value) { text += wgsl_constant(name, value); };
+  const auto code = [](Boundary boundary) { return static_cast<std::uint32_t>(boundary); };
+  add("boundary_reflect", code(Boundary::reflect));
+  add("boundary_nearest", code(Boundary::nearest));
+  add("boundary_constant", code(Boundary::constant));
+  add("boundary_wrap", code(Boundary::wrap));
+  add("filter_outputs_per_thread", filter_outputs_per_thread);
+  add("spline_pole", spline_pole);
+  add("spline_gain", spline_gain);
+  add("spline_horizon", spline_horizon);
+  add("spline_mirror_start", spline_mirror_start);
+  add("spline_reflect_start", spline_reflect_start);
+  add("log_box_block_rows", log_box_block_rows);
+  add("log_box_batch", log_box_batch);
+  add("log_box_most_window", log_box_most_window);
+  add("roll_depth_per_thread", roll_depth_per_thread);
+  add("product_words", product_words);
+  add("product_of_one", product_of_one);
+  add("product_of_square", product_of_square);
+  add("product_of_both", product_of_both);
+  add("product_of_other", product_of_other);
+  add("sample_planes_per_thread", sample_planes_per_thread);
+  add("farthest_whole", farthest_whole);
+  add("most_key_bins", most_key_bins);
+  return text;
+}
+
 std::string text_of(const KernelFacts& facts) {
-  return numerics_wgsl(LaneForm::workgroup, "scalars.negative_zero") +
-         wgsl_constant("filter_outputs_per_thread", filter_outputs_per_thread) +
-         wgsl_constant("peak_batch", peak_batch) + wgsl_constant("product_words", product_words) +
+  return numerics_wgsl(LaneForm::workgroup, "scalars.negative_zero") + oct_constants() +
          std::string(embedded_shader("oct_index.wgsl")) +
          std::string(embedded_shader(std::string(facts.name) + ".wgsl"));
 }
