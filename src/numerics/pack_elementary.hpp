@@ -1,9 +1,11 @@
-// Logarithm and exponential in every lane of a pack of float64, without a branch: each lane gets the bits that the
-// scalar function of elementary64.hpp gives (tested). Called by the models, one voxel per lane. Host only.
+// Logarithm and exponential in every lane of a pack of float64, and the logarithm of float32, without a branch: each
+// lane gets the bits that the scalar function of elementary64.hpp or elementary.hpp gives (tested). Called by the
+// models, one voxel per lane, and by the OCT kernels. Host only.
 #pragma once
 
 #include <cstdint>
 
+#include "numerics/elementary.hpp"
 #include "numerics/elementary64.hpp"
 #include "numerics/pack.hpp"
 
@@ -43,6 +45,43 @@ CGL_INLINE Pack<double, Width> logarithm(Pack<double, Width> x) {
   p = p * z + Number(0x1.5555555555592p-1);
   const Number half_square = Number(0.5) * f * f;
   const Number curve = s * (half_square + z * p) - half_square;
+  const Number whole = k * Number(ln2_high);
+  const Number head = whole + f;
+  const Number rest = f - (head - whole);
+  return head + (rest + (curve + k * Number(ln2_low)));
+}
+
+template <int Width>
+CGL_INLINE Pack<float, Width> logarithm(Pack<float, Width> x) {
+  using Number = Pack<float, Width>;
+  using Integers = typename Number::IntegerVector;
+  using Numbers = typename Number::Vector;
+  constexpr float ln2_high = 0x1.62e4p-1f;
+  constexpr float ln2_low = 0x1.7f7d1cp-20f;
+  constexpr std::int32_t root_half_bits = 0x3f3504f3;
+  constexpr float whole_shift = 0x1.8p23f;
+  constexpr std::int32_t whole_shift_bits = 0x4b400000;
+  constexpr auto smallest = static_cast<std::int32_t>(smallest_normal_bits);
+  constexpr auto largest = static_cast<std::int32_t>(largest_finite_bits);
+  // As signed integers all negative arguments lie below the smallest normal number.
+  Integers bits = (Integers)x.lanes;
+  bits = bits > largest ? Integers{} + largest : bits;
+  bits = bits < smallest ? Integers{} + smallest : bits;
+  const Integers shifted = bits + (0x3f800000 - root_half_bits);
+  const Integers k_bits = (shifted >> 23) + (whole_shift_bits - 127);
+  const Number k = Number::of((Numbers)k_bits - whole_shift);
+  const Number f = Number::of((Numbers)((shifted & 0x7fffff) + root_half_bits) - 1.0f);
+  const Number z = f * f;
+  Number p = Number(0x1.1457a4p-4f);
+  p = p * f + Number(-0x1.de3c1p-4f);
+  p = p * f + Number(0x1.e6f06ap-4f);
+  p = p * f + Number(-0x1.fc2208p-4f);
+  p = p * f + Number(0x1.233768p-3f);
+  p = p * f + Number(-0x1.555c4ep-3f);
+  p = p * f + Number(0x1.99a4b6p-3f);
+  p = p * f + Number(-0x1.000006p-2f);
+  p = p * f + Number(0x1.555548p-2f);
+  const Number curve = (f * z) * p - Number(0.5f) * z;
   const Number whole = k * Number(ln2_high);
   const Number head = whole + f;
   const Number rest = f - (head - whole);

@@ -70,6 +70,32 @@ void expect_lanes_equal_scalars(SimdLevel level) {
   }
 }
 
+// A draw of all float32, and those around the places where the function turns over.
+void expect_float_logarithms_equal(SimdLevel level) {
+  if (level > best_simd_level()) return;
+  std::vector<float> x;
+  for (std::uint64_t bits = 0; bits < 0x100000000u; bits += 97 * 16)
+    x.push_back(bits_float(static_cast<std::uint32_t>(bits)));
+  for (const std::uint32_t turn : {0u, 1u, 0x007fffffu, 0x00800000u, 0x3f3504f3u, 0x3f800000u, 0x3fb504f3u, 0x7f7fffffu,
+                                   0x7f800000u, 0x7fc00000u, 0x80000000u, 0xff800000u, 0xffc00000u}) {
+    for (std::uint32_t i = 0; i < 5; ++i) x.push_back(bits_float(turn + i - 2));
+  }
+  while (x.size() % 16 != 0) x.push_back(2.0f);
+  std::vector<float> logs(x.size());
+  with_packs<float>(
+      [&]<class Number>() {
+        for (std::size_t i = 0; i < x.size(); i += Number::width) logarithm(Number::load(&x[i])).store(&logs[i]);
+      },
+      level);
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(float_bits(logs[i]), float_bits(logarithm(x[i]))) << x[i];
+}
+
+TEST(pack_elementary, float_logarithms_have_the_bits_of_the_scalar_in_every_instruction_set) {
+  for (const SimdLevel level : {SimdLevel::baseline, SimdLevel::avx2, SimdLevel::avx512}) {
+    expect_float_logarithms_equal(level);
+  }
+}
+
 TEST(pack_elementary, every_lane_has_the_bits_of_the_scalar_in_baseline_code) {
   expect_lanes_equal_scalars(SimdLevel::baseline);
 }

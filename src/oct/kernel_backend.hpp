@@ -1,0 +1,90 @@
+// How OctKernels reaches a device: a launch names a kernel, ranges of buffers and a record of parameters
+// (kernel/kernel_records.hpp), and each backend runs it in its own way: loops over rows on the CPU, kernels that nvcc
+// compiled ahead on CUDA, WGSL on WebGPU. The equality of all three is a test (oct_kernels.test.cpp).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "base/result.hpp"
+#include "device/device.hpp"
+#include "oct/kernel/kernel_pointers.hpp"
+
+namespace cingulum::oct {
+
+enum class OctKernel : std::uint32_t {
+  filter_axis,
+  spline_axis,
+  log_box,
+  compress_lines,
+  derivative_peak,
+  roll_lines,
+  project_depth,
+  product_rows,
+  product_fold,
+  sample_volume,
+  count_keys,
+  blend_add,
+  blend_finish,
+  median_box,
+  attenuation_lines,
+  compensate_lines,
+};
+inline constexpr std::size_t oct_kernel_count = 16;
+
+// Which of a kernel's buffers it writes, and what it is called in WGSL.
+struct KernelFacts {
+  std::string_view name;
+  std::size_t buffers;
+  std::array<bool, most_kernel_buffers> written;
+  std::array<std::uint32_t, 3> block;  // threads of a workgroup, and of a block of CUDA unless its launcher chooses
+};
+[[nodiscard]] const KernelFacts& kernel_facts(OctKernel kernel);
+
+// Elements of four bytes.
+struct KernelRange {
+  const Buffer* buffer = nullptr;
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+struct KernelLaunch {
+  OctKernel kernel;
+  std::span<const KernelRange> ranges;
+  std::span<const std::uint32_t> words;  // the record
+  // GPUs: how many threads along each axis of the grid, at least.
+  std::array<std::uint32_t, 3> threads{1, 1, 1};
+};
+
+[[nodiscard]] KernelPointers pointers_of(const KernelLaunch& launch);
+
+class KernelBackend {
+ public:
+  virtual ~KernelBackend() = default;
+  KernelBackend(const KernelBackend&) = delete;
+  KernelBackend& operator=(const KernelBackend&) = delete;
+
+  [[nodiscard]] virtual Status launch(Queue& queue, const KernelLaunch& launch) = 0;
+  // The most elements of a range.
+  [[nodiscard]] virtual std::uint64_t most_elements() const { return UINT64_MAX; }
+
+ protected:
+  KernelBackend() = default;
+};
+
+[[nodiscard]] Result<std::unique_ptr<KernelBackend>> make_host_oct_backend(Device& device);
+// Declared here, defined in cuda/: the device is one of CUDA.
+[[nodiscard]] Result<std::unique_ptr<KernelBackend>> make_cuda_oct_backend(Device& device);
+[[nodiscard]] Result<std::unique_ptr<KernelBackend>> make_webgpu_oct_backend(Device& device);
+
+template <class Record>
+[[nodiscard]] std::span<const std::uint32_t> record_words(const Record& record) {
+  static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) % 4 == 0);
+  return {reinterpret_cast<const std::uint32_t*>(&record), sizeof(Record) / 4};
+}
+
+}  // namespace cingulum::oct
