@@ -6,6 +6,7 @@
 #include "base/argument_name.hpp"
 #include "numerics/elementary64.hpp"
 #include "oct/placement/image_filters.hpp"
+#include "oct/volume/shared_loop.hpp"
 #include "oct/volume/volume_file.hpp"
 
 namespace cingulum::oct {
@@ -130,14 +131,7 @@ Result<BlendedSlice> blend_tiles(const HostVolume& mosaic, const TileGrid& grid,
         }
       }
     };
-    const auto rows = [&](std::size_t begin, std::size_t end) {
-      for (std::size_t row = begin; row < end; ++row) blend_row(row);
-    };
-    if (pool != nullptr) {
-      pool->parallel_for(canvas[0], 1, rows);
-    } else {
-      rows(0, canvas[0]);
-    }
+    for_each_index(pool, canvas[0], blend_row);
     for (const std::uint64_t count : uncovered) slice.uncovered_pixels += count;
     return slice;
   });

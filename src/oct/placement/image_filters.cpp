@@ -8,9 +8,8 @@
 #include "numerics/portable.hpp"
 
 namespace cingulum::oct {
-namespace {
 
-std::size_t mirrored(std::ptrdiff_t at, std::size_t size) {
+std::size_t mirrored_index(std::ptrdiff_t at, std::size_t size) {
   const auto n = static_cast<std::ptrdiff_t>(size);
   const std::ptrdiff_t period = 2 * n;
   std::ptrdiff_t folded = at % period;
@@ -18,7 +17,22 @@ std::size_t mirrored(std::ptrdiff_t at, std::size_t size) {
   return static_cast<std::size_t>(folded < n ? folded : period - 1 - folded);
 }
 
-}  // namespace
+bool sample_image(const HostImage& image, double row, double column, double& value) {
+  if (!(row >= 0 && column >= 0 && row <= static_cast<double>(image.rows - 1) &&
+        column <= static_cast<double>(image.columns - 1))) {
+    return false;
+  }
+  const auto r = static_cast<std::size_t>(row);
+  const auto c = static_cast<std::size_t>(column);
+  const std::size_t below = std::min(r + 1, image.rows - 1);
+  const std::size_t beside = std::min(c + 1, image.columns - 1);
+  const double y = row - static_cast<double>(r);
+  const double x = column - static_cast<double>(c);
+  const double top = image.at(r, c) + x * (image.at(r, beside) - image.at(r, c));
+  const double bottom = image.at(below, c) + x * (image.at(below, beside) - image.at(below, c));
+  value = top + y * (bottom - top);
+  return true;
+}
 
 HostImage smooth_image(const HostImage& image, double sigma) {
   const int radius = static_cast<int>(4 * sigma + 0.5);
@@ -33,7 +47,7 @@ HostImage smooth_image(const HostImage& image, double sigma) {
   HostImage by_row(image.rows, image.columns);
   for (std::size_t r = 0; r < image.rows; ++r) {
     for (int i = -radius; i <= radius; ++i) {
-      const std::size_t from = mirrored(static_cast<std::ptrdiff_t>(r) + i, image.rows);
+      const std::size_t from = mirrored_index(static_cast<std::ptrdiff_t>(r) + i, image.rows);
       const double tap = taps[static_cast<std::size_t>(i + radius)];
       for (std::size_t c = 0; c < image.columns; ++c) by_row.at(r, c) += tap * image.at(from, c);
     }
@@ -41,7 +55,7 @@ HostImage smooth_image(const HostImage& image, double sigma) {
   HostImage result(image.rows, image.columns);
   for (std::size_t c = 0; c < image.columns; ++c) {
     for (int i = -radius; i <= radius; ++i) {
-      const std::size_t from = mirrored(static_cast<std::ptrdiff_t>(c) + i, image.columns);
+      const std::size_t from = mirrored_index(static_cast<std::ptrdiff_t>(c) + i, image.columns);
       const double tap = taps[static_cast<std::size_t>(i + radius)];
       for (std::size_t r = 0; r < image.rows; ++r) result.at(r, c) += tap * by_row.at(r, from);
     }

@@ -2,13 +2,20 @@
 // images have one value per A-line.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "oct/volume/host_volume.hpp"
 
 namespace cingulum::oct {
 
-// A Gaussian window of radius int(4 sigma + 0.5), the image mirrored at its edges (the edge pixel repeated). 0: a copy.
+// The index inside an image that is mirrored at its edges, the edge pixel repeated.
+[[nodiscard]] std::size_t mirrored_index(std::ptrdiff_t at, std::size_t size);
+
+// The value between pixels by linear interpolation; false outside the image.
+[[nodiscard]] bool sample_image(const HostImage& image, double row, double column, double& value);
+
+// A Gaussian window of radius int(4 sigma + 0.5), the image mirrored. 0: a copy.
 [[nodiscard]] HostImage smooth_image(const HostImage& image, double sigma);
 
 // The middle value; the mean of both middle ones where their number is even. 0 for none.

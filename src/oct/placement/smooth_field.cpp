@@ -17,27 +17,21 @@ std::vector<double> legendre(double x, int degree) {
   return values;
 }
 
-std::vector<std::vector<double>> legendre_along(std::size_t pixels, int degree) {
-  std::vector<std::vector<double>> table;
-  for (std::size_t i = 0; i < pixels; ++i) {
-    table.push_back(legendre((2 * static_cast<double>(i) + 1) / static_cast<double>(pixels) - 1, degree));
-  }
-  return table;
-}
-
 }  // namespace
 
+std::vector<double> polynomial_terms(double row, double column, std::size_t rows, std::size_t columns, int degree) {
+  const auto by_row = legendre((2 * row + 1) / static_cast<double>(rows) - 1, degree);
+  const auto by_column = legendre((2 * column + 1) / static_cast<double>(columns) - 1, degree);
+  std::vector<double> terms;
+  for (std::size_t a = 0; a < by_row.size(); ++a) {
+    for (std::size_t b = 0; a + b < by_column.size(); ++b) terms.push_back(by_row[a] * by_column[b]);
+  }
+  return terms;
+}
+
 HostImage fit_polynomial(const HostImage& image, int degree, std::span<const double> weights) {
-  const auto by_row = legendre_along(image.rows, degree);
-  const auto by_column = legendre_along(image.columns, degree);
   const auto terms_at = [&](std::size_t r, std::size_t c) {
-    std::vector<double> terms;
-    for (int a = 0; a <= degree; ++a) {
-      for (int b = 0; a + b <= degree; ++b) {
-        terms.push_back(by_row[r][static_cast<std::size_t>(a)] * by_column[c][static_cast<std::size_t>(b)]);
-      }
-    }
-    return terms;
+    return polynomial_terms(static_cast<double>(r), static_cast<double>(c), image.rows, image.columns, degree);
   };
   const Eigen::Index count = (degree + 1) * (degree + 2) / 2;
   Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(count, count);

@@ -11,6 +11,7 @@
 #include "numerics/elementary64.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/smooth_field.hpp"
+#include "oct/volume/shared_loop.hpp"
 
 namespace cingulum::oct {
 namespace {
@@ -299,27 +300,17 @@ Result<Placement> place_tiles(const TileGrid& grid, const std::vector<HostImage>
     null_pairs.push_back(candidates[i * candidates.size() / std::min(candidates.size(), most_null_pairs)]);
   }
   std::vector<double> null_ncc(null_pairs.size(), 0.0);
-  const auto work = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      if (i < placement.links.size()) {
-        TileLink& link = placement.links[i];
-        if (link.state != LinkState::used) continue;
-        const NccPeak peak = measure(link.from, link.to, link.motor_px);
-        link.ncc = peak.ncc;
-        link.step_px = peak.shift;
-        if (!peak.found || peak.at_border || !(peak.ncc > 0)) link.state = LinkState::weak;
-      } else {
-        const NullPair& pair = null_pairs[i - placement.links.size()];
-        null_ncc[i - placement.links.size()] = measure(pair.from, pair.to, steps[pair.step]).ncc;
-      }
-    }
-  };
-  const std::size_t jobs = placement.links.size() + null_pairs.size();
-  if (options.pool != nullptr) {
-    options.pool->parallel_for(jobs, 1, work);
-  } else {
-    work(0, jobs);
-  }
+  for_each_index(options.pool, placement.links.size(), [&](std::size_t i) {
+    TileLink& link = placement.links[i];
+    if (link.state != LinkState::used) return;
+    const NccPeak peak = measure(link.from, link.to, link.motor_px);
+    link.ncc = peak.ncc;
+    link.step_px = peak.shift;
+    if (!peak.found || peak.at_border || !(peak.ncc > 0)) link.state = LinkState::weak;
+  });
+  for_each_index(options.pool, null_pairs.size(), [&](std::size_t i) {
+    null_ncc[i] = measure(null_pairs[i].from, null_pairs[i].to, steps[null_pairs[i].step]).ncc;
+  });
   placement.null_pairs = null_pairs.size();
   placement.threshold = percentile(null_ncc, 1.0 - options.false_share);
   for (TileLink& link : placement.links) {

@@ -9,12 +9,11 @@
 #include "numerics/elementary64.hpp"
 #include "numerics/trilinear.hpp"
 #include "numerics/vec3.hpp"
-#include "oct/volume/volume_file.hpp"
+#include "oct/volume/shared_loop.hpp"
 
 namespace cingulum::oct {
 namespace {
 
-constexpr double degree = 0x1.1df46a2529d39p-6;
 constexpr std::array<double, 3> texture_sigma = {3, 4, 4};  // planes, rows, columns
 
 // What draws of purpose 8 are for; word 0 of their counter.
@@ -53,18 +52,6 @@ std::vector<float> texture_taps(double sigma) {
   return rounded;
 }
 
-template <class Body>
-void over_rows(ThreadPool* pool, std::size_t count, const Body& body) {
-  const auto piece = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) body(i);
-  };
-  if (pool != nullptr) {
-    pool->parallel_for(count, 0, piece);
-  } else {
-    piece(0, count);
-  }
-}
-
 double mean_square(std::size_t pixels) {
   const double n = static_cast<double>(pixels);
   return (1.0 - 1.0 / (n * n)) / 3.0;
@@ -80,7 +67,7 @@ PreparedTile prepare_tile(const SimulatedScene& scene, std::size_t number) {
   const SimulationPlan& plan = scene.plan;
   const TileTruth& tile = scene.tiles[number];
   const SliceTruth& slice = scene.slices[tile.slice];
-  const double angle = slice.rotation_deg * degree;
+  const double angle = slice.rotation_deg * radians_per_degree;
   const numerics::SineCosine<double> turn = numerics::sine_cosine(angle);
   const std::array<double, 2> centre = {scene.extent_px[0] / 2, scene.extent_px[1] / 2};
   // (row, column) of the sample = turn (p - centre) + centre + shift, p = place + pixel.
@@ -207,7 +194,7 @@ Result<SimulatedScene> make_scene(const SimulationPlan& plan) {
       step_rows * static_cast<double>(plan.grid_rows - 1) + static_cast<double>(plan.tile_rows),
       step_columns * static_cast<double>(plan.grid_columns - 1) + static_cast<double>(plan.tile_columns)};
   scene.galvo_last_line = (plan.tile_columns * 3) / 4;
-  const numerics::SineCosine<double> turn = numerics::sine_cosine(plan.motor_angle_deg * degree);
+  const numerics::SineCosine<double> turn = numerics::sine_cosine(plan.motor_angle_deg * radians_per_degree);
   for (std::size_t s = 0; s < plan.slices; ++s) {
     SliceTruth slice;
     // The first slice is the frame of the others.
@@ -254,7 +241,7 @@ HostVolume simulate_texture(std::uint64_t seed, double strength, const SampleBox
   const std::size_t wide_columns = box.columns + 2 * margin[2];
   const auto begin = [](std::int32_t at, std::size_t by) { return at - static_cast<std::int32_t>(by); };
   HostVolume noise(box.planes + 2 * margin[0], wide_rows, wide_columns);
-  over_rows(pool, noise.planes * noise.rows, [&](std::size_t line) {
+  for_each_index(pool, noise.planes * noise.rows, [&](std::size_t line) {
     const auto plane = begin(box.plane, margin[0]) + static_cast<std::int32_t>(line / noise.rows);
     const auto row = begin(box.row, margin[1]) + static_cast<std::int32_t>(line % noise.rows);
     float* const to = noise.values.data() + line * noise.columns;
@@ -264,7 +251,7 @@ HostVolume simulate_texture(std::uint64_t seed, double strength, const SampleBox
   });
   // Windows along z, then y, then x: a fresh sum per element, taps ascending.
   HostVolume by_plane(box.planes, wide_rows, wide_columns);
-  over_rows(pool, by_plane.planes * by_plane.rows, [&](std::size_t line) {
+  for_each_index(pool, by_plane.planes * by_plane.rows, [&](std::size_t line) {
     const std::size_t plane = line / wide_rows;
     const std::size_t row = line % wide_rows;
     float* const to = &by_plane.at(plane, row, 0);
@@ -280,7 +267,7 @@ HostVolume simulate_texture(std::uint64_t seed, double strength, const SampleBox
   });
   HostVolume result(box.planes, box.rows, box.columns);
   const float factor = static_cast<float>(strength);
-  over_rows(pool, result.planes * result.rows, [&](std::size_t line) {
+  for_each_index(pool, result.planes * result.rows, [&](std::size_t line) {
     const std::size_t plane = line / box.rows;
     const std::size_t row = line % box.rows;
     std::vector<float> by_row(wide_columns);
@@ -313,7 +300,7 @@ Result<HostVolume> simulate_tile(const SimulatedScene& scene, std::size_t tile, 
                                   static_cast<std::uint32_t>(box.planes)};
     const numerics::PhiloxKey key = numerics::philox_key(plan.seed);
     HostVolume result(plan.tile_planes, plan.tile_rows, plan.tile_columns);
-    over_rows(pool, result.planes * result.rows, [&](std::size_t line_number) {
+    for_each_index(pool, result.planes * result.rows, [&](std::size_t line_number) {
       const auto plane = static_cast<std::uint32_t>(line_number / result.rows);
       const auto row = static_cast<std::uint32_t>(line_number % result.rows);
       for (std::uint32_t column = 0; column < result.columns; ++column) {

@@ -11,6 +11,7 @@
 #include "base/first_failure.hpp"
 #include "base/progress.hpp"
 #include "oct/tiles/galvo_band.hpp"
+#include "oct/volume/shared_loop.hpp"
 #include "zarr/array.hpp"
 #include "zarr/hierarchy.hpp"
 #include "zarr/new_array.hpp"
@@ -179,16 +180,8 @@ Result<MosaicReport> write_mosaic(const std::filesystem::path& path, const TileS
       progress.advance();
       return {};
     };
-    const auto pieces = [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        failure.note(i, catch_out_of_memory([&] { return write_tile(i); }));
-      }
-    };
-    if (options.pool != nullptr) {
-      options.pool->parallel_for(members.size(), 1, pieces);
-    } else {
-      pieces(0, members.size());
-    }
+    for_each_index(options.pool, members.size(),
+                   [&](std::size_t i) { failure.note(i, catch_out_of_memory([&] { return write_tile(i); })); });
     CGL_TRY(failure.take());
     progress.finish();
     for (const std::uint64_t count : replaced) report.replaced_values += count;

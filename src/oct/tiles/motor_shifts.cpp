@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/quantity.hpp"
+#include "oct/tiles/csv_cells.hpp"
 
 namespace cingulum::oct {
 namespace {
@@ -107,17 +108,11 @@ Result<std::vector<SliceShift>> parse_shifts(std::string_view text) {
   std::size_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = trim(text.substr(0, end));
+    const std::string_view line = trim(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.empty()) continue;
-    std::vector<std::string_view> cells;
-    while (true) {
-      const std::size_t comma = std::min(line.find(','), line.size());
-      cells.push_back(trim(line.substr(0, comma)));
-      if (comma == line.size()) break;
-      line.remove_prefix(comma + 1);
-    }
+    const std::vector<std::string_view> cells = csv_cells(line);
     if (columns.empty()) {
       for (std::size_t i = 0; i < cells.size(); ++i) columns.emplace(cells[i], i);
       for (const char* name : {"fixed_id", "moving_id", "x_shift_mm", "y_shift_mm"}) {

@@ -14,6 +14,7 @@
 #include "base/argument_name.hpp"
 #include "base/quantity.hpp"
 #include "base/read_file.hpp"
+#include "oct/tiles/csv_cells.hpp"
 
 namespace cingulum::oct {
 namespace {
@@ -129,16 +130,6 @@ Result<TileSet> open_raw_tiles(const fs::path& folder, const TileSetOptions& opt
   return set;
 }
 
-std::vector<std::string_view> split_line(std::string_view line) {
-  std::vector<std::string_view> cells;
-  while (true) {
-    const std::size_t end = std::min(line.find(','), line.size());
-    cells.push_back(trim(line.substr(0, end)));
-    if (end == line.size()) return cells;
-    line.remove_prefix(end + 1);
-  }
-}
-
 Result<TileSet> open_table(const fs::path& path, const TileSetOptions& options) {
   CGL_TRY_ASSIGN(const std::string text, read_text_file(path));
   constexpr std::array<std::string_view, 7> names = {"file", "slice", "ix", "iy", "x_mm", "y_mm", "z_mm"};
@@ -154,7 +145,7 @@ Result<TileSet> open_table(const fs::path& path, const TileSetOptions& options) 
     rest.remove_prefix(std::min(end + 1, rest.size()));
     ++number;
     if (line.empty()) continue;
-    const std::vector<std::string_view> cells = split_line(line);
+    const std::vector<std::string_view> cells = csv_cells(line);
     if (cells_of_header == 0) {
       cells_of_header = cells.size();
       for (std::size_t i = 0; i < names.size(); ++i) {

@@ -8,6 +8,8 @@
 
 namespace cingulum::oct {
 
+inline constexpr double radians_per_degree = 0x1.1df46a2529d39p-6;
+
 struct HostVolume {
   std::size_t planes = 0;
   std::size_t rows = 0;

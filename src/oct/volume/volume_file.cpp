@@ -12,6 +12,7 @@
 #include "formats/nifti.hpp"
 #include "formats/sidecar.hpp"
 #include "numerics/classify.hpp"
+#include "oct/volume/shared_loop.hpp"
 #include "zarr/array.hpp"
 #include "zarr/element_numbers.hpp"
 #include "zarr/element_source.hpp"
@@ -199,17 +200,11 @@ Status write_volume(const HostVolume& volume, const VoxelSize& voxel_um, const J
         const zarr::MemorySource source(shapes[k - 1], metadata.type, std::as_bytes(finer));
         const std::size_t plane = metadata.element_count() / shapes[k][0];
         FirstFailure failure;
-        const auto planes = [&](std::size_t begin, std::size_t end) {
-          const zarr::Region slab{{begin, 0, 0}, {end - begin, shapes[k][1], shapes[k][2]}};
-          const auto place = std::span(made).subspan(begin * plane, (end - begin) * plane);
-          failure.note(begin, zarr::downsample(source, shapes[k], zarr::Downsampling::mean, slab,
-                                               std::as_writable_bytes(place)));
-        };
-        if (options.pool != nullptr) {
-          options.pool->parallel_for(shapes[k][0], 4, planes);
-        } else {
-          planes(0, shapes[k][0]);
-        }
+        for_each_index(options.pool, shapes[k][0], [&](std::size_t z) {
+          const zarr::Region box{{z, 0, 0}, {1, shapes[k][1], shapes[k][2]}};
+          const auto place = std::as_writable_bytes(std::span(made).subspan(z * plane, plane));
+          failure.note(z, zarr::downsample(source, shapes[k], zarr::Downsampling::mean, box, place));
+        });
         CGL_TRY(failure.take());
         elements = made;
       }
