@@ -16,6 +16,7 @@ Verb convert_verb();
 Verb resample_verb();
 Verb verify_verb();
 Verb zarr_verb();
+Verb oct_verb();
 Verb ring_verb();
 Verb devices_verb();
 Verb selfcheck_verb();
@@ -28,10 +29,10 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   std::vector<Verb> verbs;
-  for (Verb (*const verb)() :
-       {track_verb,     merge_verb,   fit_verb,      phantom_verb,  score_verb,      compare_verb, report_verb,
-        info_verb,      convert_verb, resample_verb, verify_verb,   zarr_verb,       ring_verb,    devices_verb,
-        selfcheck_verb, bench_verb,   cache_verb,    settings_verb, completion_verb, docs_verb,    help_verb}) {
+  for (Verb (*const verb)() : {track_verb,    merge_verb,      fit_verb,     phantom_verb,   score_verb,  compare_verb,
+                               report_verb,   info_verb,       convert_verb, resample_verb,  verify_verb, zarr_verb,
+                               oct_verb,      ring_verb,       devices_verb, selfcheck_verb, bench_verb,  cache_verb,
+                               settings_verb, completion_verb, docs_verb,    help_verb}) {
     verbs.push_back(verb());
   }
   return verbs;

@@ -1,0 +1,284 @@
+// `cingulum oct`: serial optical coherence tomography, from tiles to one volume, a stage an action.
+#include <chrono>
+#include <system_error>
+
+#include "base/elapsed.hpp"
+#include "base/quantity.hpp"
+#include "cli/oct_actions.hpp"
+#include "cli/verb.hpp"
+#include "formats/output_sidecar.hpp"
+#include "formats/sidecar.hpp"
+#include "oct/tiles/mosaic_grid.hpp"
+
+namespace cingulum {
+
+Verb oct_verb();
+
+namespace {
+
+namespace fs = std::filesystem;
+using OctJson = nlohmann::ordered_json;
+
+Status run_oct(const ParsedArguments& arguments, VerbContext& context) {
+  const std::string& action = arguments.text("action");
+  if (action == "simulate") return run_oct_simulate(arguments, context);
+  if (action == "grid") return run_oct_grid(arguments, context);
+  return run_oct_stitch(arguments, context);
+}
+
+Argument number(std::string name, std::string help, std::string default_text, Range range = {}, std::string unit = {}) {
+  Argument argument;
+  argument.name = std::move(name);
+  argument.type = ArgumentType::real;
+  argument.help = std::move(help);
+  argument.unit = std::move(unit);
+  argument.range = range;
+  argument.default_text = std::move(default_text);
+  return argument;
+}
+
+Argument whole_number(std::string name, std::string help, std::string default_text, double minimum) {
+  Argument argument;
+  argument.name = std::move(name);
+  argument.type = ArgumentType::integer;
+  argument.help = std::move(help);
+  argument.metavar = "N";
+  argument.range = {.minimum = minimum};
+  argument.default_text = std::move(default_text);
+  return argument;
+}
+
+Argument flag(std::string name, std::string help) {
+  Argument argument;
+  argument.name = std::move(name);
+  argument.type = ArgumentType::flag;
+  argument.help = std::move(help);
+  return argument;
+}
+
+Argument words(std::string name, std::string help, std::string metavar, std::string default_text = {}) {
+  Argument argument;
+  argument.name = std::move(name);
+  argument.help = std::move(help);
+  argument.metavar = std::move(metavar);
+  argument.default_text = std::move(default_text);
+  return argument;
+}
+
+constexpr Range from_zero{.minimum = 0.0};
+constexpr Range share{.minimum = 0.0, .maximum = 1.0};
+
+std::vector<Argument> simulation_arguments() {
+  std::vector<Argument> list = {
+      words("grid", "simulate: rows and columns of tiles", "N,N", "3,4"),
+      words("tile", "simulate: planes, rows and columns of a tile", "N,N,N", "96,64,64"),
+      number("overlap", "simulate: share of a tile that neighbours see, too", "0.2", {.minimum = 0.0, .maximum = 0.99}),
+      number("surface", "simulate: plane of the tissue's surface", "30"),
+      number("curvature", "simulate: planes by which focal curvature bends the corners' distance 1", "6"),
+      words("tilt", "simulate: planes by which the surface rises over all rows, and over all columns", "X,X", "2,-1"),
+      number("attenuation", "simulate: of the tissue, per plane", "0.01", from_zero),
+      whole_number("speckle", "simulate: shape of gamma speckle, 1 is fully developed, 0 none", "4", 0),
+      number("flat-field", "simulate: share of light lost at distance 1 from a tile's centre", "0",
+             {.minimum = 0.0, .maximum = 0.49}),
+      words("axial-profile", "simulate: plane of the focus and Rayleigh length in planes", "X,X"),
+      number("noise-floor", "simulate: added everywhere", "0", from_zero),
+      number("tissue-radius", "simulate: of half the mosaic; outside is agarose. 0: tissue everywhere", "0", from_zero),
+      number("depth-jitter", "simulate: standard deviation of tiles' depths, in planes", "1.5", from_zero),
+      number("texture", "simulate: strength of the sample's texture", "0.35", from_zero),
+      whole_number("galvo-lines", "simulate: A-lines of the mirror's way back in raw tiles", "0", 0),
+      number("motor-jitter", "simulate: standard deviation of true places about the stage's, in pixels", "0",
+             from_zero),
+      number("motor-angle", "simulate: of the stage's axes against the image's", "0", {}, "deg"),
+      number("motor-scale", "simulate: true step over the stage's", "1", {.minimum = 0.5, .maximum = 2.0}),
+      words("missing", "simulate: slice, row and column of a tile that is not written", "N,N,N"),
+      whole_number("slices", "simulate: number of slices", "1", 1),
+      whole_number("interval", "simulate: planes between slices", "40", 1),
+      words("slice-gains", "simulate: range of the slices' gains", "X,X", "1,1"),
+      number("slice-rotation", "simulate: standard deviation of the slices' turns", "0", from_zero, "deg"),
+      number("slice-shift", "simulate: standard deviation of shifts that the stage does not know, in pixels", "0",
+             from_zero),
+      number("motor-shift", "simulate: standard deviation of shifts that the stage knows, in pixels", "0", from_zero),
+      number("lateral-step", "simulate: distance of A-lines and of B-scans", "10", {.minimum = 0.0, .above = true},
+             "um"),
+      {.name = "layout",
+       .type = ArgumentType::choice,
+       .help = "simulate: folders of raw tiles, or a table of OME-Zarr tiles",
+       .default_text = "raw",
+       .choices = {"raw", "table"}},
+      whole_number("files-per-tile", "simulate: image_*.bin of a raw tile", "1", 1),
+      flag("sample", "simulate: write the sample itself, too (truth.ome.zarr)"),
+  };
+  for (Argument& argument : list) {
+    if (argument.name == "missing") argument.repeatable = true;
+  }
+  return list;
+}
+
+std::vector<Argument> tile_arguments() {
+  return {
+      number("axial-step", "simulate, grid: distance of planes; raw tiles do not state it (simulate: 3.5)", "",
+             {.minimum = 0.0, .above = true}, "um"),
+      words("unit", "unit of length of images that state none, such as micrometer", "WORD"),
+      flag("allow-missing", "go on without tiles, slices and chunks that are missing: they weigh nothing"),
+      flag("average-repeats", "grid: take the mean of B-scans that raw tiles hold n_repeat times"),
+      whole_number("slice", "grid: this slice alone", "", 0),
+      whole_number("galvo-line", "grid: the last good A-line before the galvo's band, instead of finding it", "", 0),
+      whole_number("search", "stitch: pixels around the motor's step in which neighbours are looked for", "12", 1),
+      number("smoothing", "stitch: of the projections that are compared, in pixels", "1.5", from_zero),
+      number("max-rejected", "stitch: share of links between tiles that may be weak or contradict the others", "0.5",
+             share),
+      {.name = "blending",
+       .type = ArgumentType::choice,
+       .help = "stitch: weights where tiles overlap; none takes the nearest tile alone",
+       .default_text = "cosine",
+       .choices = {"cosine", "average", "none"}},
+      words("pyramid", "levels of the output, or auto: until a level is one chunk", "N|auto", "1"),
+  };
+}
+
+}  // namespace
+
+Result<fs::path> oct_input(const ParsedArguments& arguments) {
+  const std::vector<std::string> paths = arguments.texts("paths");
+  if (paths.size() != 1) {
+    return fail(ErrorKind::invalid_argument, "cingulum oct {} takes one input, {} given", arguments.text("action"),
+                paths.size());
+  }
+  std::error_code error;
+  if (!fs::exists(paths[0], error)) {
+    return fail(ErrorKind::invalid_argument, "PATH '{}': no such file or folder", paths[0]);
+  }
+  return fs::path(paths[0]);
+}
+
+Result<fs::path> oct_output(const ParsedArguments& arguments) {
+  if (!arguments.given("out")) {
+    return fail(ErrorKind::invalid_argument, "cingulum oct {}: --out names what is written", arguments.text("action"));
+  }
+  fs::path output = arguments.text("out");
+  if (!output.has_filename()) output = output.parent_path();
+  return output;
+}
+
+Result<std::vector<std::size_t>> parse_counts(const char* option, const std::string& text, std::size_t count) {
+  std::vector<std::size_t> numbers;
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    const auto value = parse_integer(trim(rest.substr(0, end)));
+    if (!value || *value < 0) break;
+    numbers.push_back(static_cast<std::size_t>(*value));
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (numbers.size() == count) return numbers;
+  return fail(ErrorKind::invalid_argument, "--{} '{}': accepted are {} whole numbers with commas between", option, text,
+              count);
+}
+
+Result<oct::VolumeReadOptions> oct_reading(const ParsedArguments& arguments, VerbContext& context) {
+  oct::VolumeReadOptions options;
+  CGL_TRY_ASSIGN(options.pool, context.pool());
+  options.cancel = context.cancel();
+  if (arguments.given("unit")) options.unit = arguments.text("unit");
+  return options;
+}
+
+Result<oct::VolumeFile> read_oct_volume(const fs::path& path, const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(oct::VolumeReadOptions options, oct_reading(arguments, context));
+  CGL_TRY_ASSIGN(const oct::VolumeDescription description, oct::describe_volume(path, options));
+  // A mosaic grid with missing tiles says which they are: their chunks are no damage.
+  if (description.attributes.contains("tile_grid")) {
+    CGL_TRY_ASSIGN(const oct::TileGrid grid, oct::tile_grid_of(description.attributes, description.shape));
+    for (const oct::GridTile& tile : grid.tiles) options.complete = options.complete && !tile.missing;
+  }
+  CGL_TRY_ASSIGN(oct::VolumeFile file, oct::read_volume(path, options));
+  if (file.replaced_values > 0) {
+    log_warning("{}: {} values were not finite and count as 0", path.native(), format_count(file.replaced_values));
+  }
+  return file;
+}
+
+Status write_oct_volume(const fs::path& output, const oct::HostVolume& volume, const oct::VoxelSize& voxel_um,
+                        OctJson attributes, OctJson about, const ParsedArguments& arguments, VerbContext& context) {
+  const auto start = std::chrono::steady_clock::now();
+  WriteOptions write = context.write_options();
+  CGL_TRY(check_sidecar_output(output, write));
+  CGL_TRY_ASSIGN(write.pool, context.pool());
+  oct::VolumeWriteOptions options;
+  options.pool = write.pool;
+  options.cancel = context.cancel();
+  if (const std::string& levels = arguments.text("pyramid"); levels == "auto") {
+    options.levels.reset();
+  } else {
+    const auto value = parse_integer(levels);
+    if (!value || *value < 1 || *value > 64) {
+      return fail(ErrorKind::invalid_argument, "--pyramid '{}': accepted are 1 to 64 levels, or auto", levels);
+    }
+    options.levels = static_cast<std::size_t>(*value);
+  }
+  const std::string command = "oct " + arguments.text("action");
+  attributes["command"] = command;
+  const auto sidecar = std::make_shared<OutputSidecar>(output, write);
+  sidecar->describe([&]() -> OctJson {
+    OctJson json = {{"command", command}};
+    OctJson inputs = OctJson::array();
+    for (const std::string& path : arguments.texts("paths")) inputs.push_back(fs::path(path).filename().native());
+    json["inputs"] = std::move(inputs);
+    json["result"] = std::move(about);
+    json["run"] = run_facts(context.common().threads, seconds_since(start));
+    return json;
+  });
+  return oct::write_volume_file(output, volume, voxel_um, attributes, with_sidecar(write, sidecar), options);
+}
+
+Verb oct_verb() {
+  Verb verb;
+  verb.name = "oct";
+  verb.summary = "serial optical coherence tomography: from tiles to one volume";
+  verb.description =
+      "Each action is one stage; images are OME-Zarr (z, y, x) with units.\n\n"
+      "`simulate` writes tiles of a sample that is known, with the truth beside them: raw tiles as a scanner leaves "
+      "them, or a table of OME-Zarr tiles. The same seed gives the same bytes on any number of threads.\n\n"
+      "`grid INPUT` takes a folder of raw tiles (tile_x##_y##_z## with info.txt and image_*.bin) or a CSV table of "
+      "tiles (file,slice,ix,iy,x_mm,y_mm,z_mm), and writes a folder with a mosaic grid for each slice "
+      "(mosaic_grid_3d_z##.ome.zarr) and shifts_xy.csv, the stage's shifts between slices, cleaned of spikes. The band "
+      "of the galvo's way back is found by a vote of tiles and cut.\n\n"
+      "`stitch MOSAIC` places the tiles of a mosaic grid by their overlaps and blends them to one slice. A tile "
+      "without links stands where the motors put it, and is named.";
+  verb.arguments = {
+      {.name = "action",
+       .type = ArgumentType::choice,
+       .help = "what to do",
+       .metavar = "ACTION",
+       .choices = {"simulate", "grid", "stitch"},
+       .positional = true,
+       .required = true},
+      {.name = "paths",
+       .type = ArgumentType::text,
+       .help = "the input: a folder, a table, an image",
+       .metavar = "PATH",
+       .positional = true,
+       .repeatable = true},
+      {.name = "out", .type = ArgumentType::text, .help = "what is written", .metavar = "PATH", .letter = 'o'},
+  };
+  for (Argument& argument : tile_arguments()) verb.arguments.push_back(std::move(argument));
+  for (Argument& argument : simulation_arguments()) verb.arguments.push_back(std::move(argument));
+  verb.common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress,
+                 CommonOption::seed};
+  verb.examples = {
+      {"cingulum oct simulate --out tiles --grid 4,5 --motor-jitter 1.5 --flat-field 0.3",
+       "20 raw tiles and where they truly lie"},
+      {"cingulum oct grid tiles --axial-step 3.5 --out mosaics", "a mosaic grid for each slice"},
+      {"cingulum oct stitch mosaics/mosaic_grid_3d_z00.ome.zarr --out slice_z00.ome.zarr", "one slice"},
+  };
+  verb.references = {
+      "Lefebvre et al. 2017, Whole mouse brain imaging using optical coherence tomography: reconstruction, "
+      "normalization, segmentation, and comparison with diffusion MRI, Neurophotonics 4:041501",
+      "Muhlich et al. 2022, Stitching and registering highly multiplexed whole-slide images of tissues and tumors "
+      "using ASHLAR, Bioinformatics 38:4613-4621"};
+  verb.run = run_oct;
+  return verb;
+}
+
+}  // namespace cingulum

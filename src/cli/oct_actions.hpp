@@ -1,0 +1,39 @@
+// The actions of `cingulum oct`, each in a file of its subject, and what they share. oct.cpp declares their arguments.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cli/verb.hpp"
+#include "oct/volume/volume_file.hpp"
+
+namespace cingulum {
+
+[[nodiscard]] Status run_oct_simulate(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_grid(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context);
+
+// The one input of an action that takes one; it must be there.
+[[nodiscard]] Result<std::filesystem::path> oct_input(const ParsedArguments& arguments);
+// --out, which every action needs.
+[[nodiscard]] Result<std::filesystem::path> oct_output(const ParsedArguments& arguments);
+// "3,4": `count` whole numbers from 0 on.
+[[nodiscard]] Result<std::vector<std::size_t>> parse_counts(const char* option, const std::string& text,
+                                                            std::size_t count);
+// How volumes are read: --unit, --allow-missing, threads.
+[[nodiscard]] Result<oct::VolumeReadOptions> oct_reading(const ParsedArguments& arguments, VerbContext& context);
+// Reads and says how many values were not finite.
+[[nodiscard]] Result<oct::VolumeFile> read_oct_volume(const std::filesystem::path& path,
+                                                      const ParsedArguments& arguments, VerbContext& context);
+// Writes a volume with its sidecar: `about` is what the run found.
+[[nodiscard]] Status write_oct_volume(const std::filesystem::path& output, const oct::HostVolume& volume,
+                                      const oct::VoxelSize& voxel_um, nlohmann::ordered_json attributes,
+                                      nlohmann::ordered_json about, const ParsedArguments& arguments,
+                                      VerbContext& context);
+
+}  // namespace cingulum

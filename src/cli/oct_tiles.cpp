@@ -1,0 +1,208 @@
+// `cingulum oct grid` and `cingulum oct stitch`.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "base/json_text.hpp"
+#include "base/quantity.hpp"
+#include "cli/oct_actions.hpp"
+#include "oct/placement/blend.hpp"
+#include "oct/placement/tile_placement.hpp"
+#include "oct/tiles/galvo_band.hpp"
+#include "oct/tiles/mosaic_grid.hpp"
+#include "oct/tiles/motor_shifts.hpp"
+#include "oct/tiles/tile_set.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+using TilesJson = nlohmann::ordered_json;
+
+// Where the band lies, by a vote of at most 25 tiles spread over all.
+Result<oct::GalvoBand> find_galvo_band(const oct::TileSet& set, ThreadPool& pool, const CancelToken& cancel) {
+  constexpr std::size_t most_votes = 25;
+  const std::size_t count = std::min(most_votes, set.tiles.size());
+  std::vector<oct::GalvoVote> votes(count);
+  std::vector<Status> states(count);
+  pool.parallel_for(count, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      std::uint64_t replaced = 0;
+      const auto tile = oct::read_tile(set, set.tiles[i * set.tiles.size() / count], replaced, cancel);
+      if (!tile) {
+        states[i] = tl::make_unexpected(tile.error());
+      } else {
+        votes[i] = oct::vote_for_band(*tile, set.extra_lines);
+      }
+    }
+  });
+  for (const Status& state : states) CGL_TRY(state);
+  return oct::count_votes(votes);
+}
+
+TilesJson placement_json(const oct::TileGrid& grid, const oct::Placement& placement) {
+  TilesJson links = TilesJson::array();
+  for (const oct::TileLink& link : placement.links) {
+    links.push_back({{"from", link.from},
+                     {"to", link.to},
+                     {"step_px", link.step_px},
+                     {"motor_px", link.motor_px},
+                     {"ncc", link.ncc},
+                     {"residual_px", link.residual_px},
+                     {"state", oct::link_state_name(link.state)}});
+  }
+  TilesJson islands = TilesJson::array();
+  for (const auto& island : placement.islands) islands.push_back(island);
+  return {{"slice", grid.slice},
+          {"places_px", placement.places_px},
+          {"motor_matrix", placement.motor_matrix},
+          {"threshold", placement.threshold},
+          {"null_pairs", placement.null_pairs},
+          {"links_rejected", placement.rejected},
+          {"residual_rms_px", placement.residual_rms_px},
+          {"islands", std::move(islands)},
+          {"links", std::move(links)}};
+}
+
+}  // namespace
+
+Status run_oct_grid(const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
+  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
+  oct::TileSetOptions options;
+  if (arguments.given("axial-step")) options.axial_step_um = arguments.real("axial-step");
+  if (arguments.given("unit")) options.unit = arguments.text("unit");
+  options.allow_missing = arguments.flag("allow-missing");
+  options.average_repeats = arguments.flag("average-repeats");
+  CGL_TRY_ASSIGN(const oct::TileSet set, oct::open_tiles(input, options));
+  for (const std::string& missing : set.missing) log_warning("{}: {} is missing", input.native(), missing);
+  std::vector<std::size_t> slices = set.slices();
+  if (arguments.given("slice")) {
+    const auto wanted = static_cast<std::size_t>(arguments.integer("slice"));
+    if (std::find(slices.begin(), slices.end(), wanted) == slices.end()) {
+      return fail(ErrorKind::not_found, "--slice {}: {} has slices {} to {}", wanted, input.native(), slices.front(),
+                  slices.back());
+    }
+    slices = {wanted};
+  }
+  oct::MosaicOptions mosaic;
+  CGL_TRY_ASSIGN(mosaic.pool, context.pool());
+  mosaic.run.cancel = context.cancel();
+  mosaic.run.progress = context.progress_options();
+  TilesJson galvo;
+  if (set.extra_lines > 0) {
+    if (arguments.given("galvo-line")) {
+      mosaic.last_line = static_cast<std::size_t>(arguments.integer("galvo-line"));
+      if (mosaic.last_line >= set.shape[2]) {
+        return fail(ErrorKind::invalid_argument, "--galvo-line {}: a tile has {} A-lines", mosaic.last_line,
+                    set.shape[2]);
+      }
+    } else {
+      CGL_TRY_ASSIGN(const oct::GalvoBand band, find_galvo_band(set, *mosaic.pool, context.cancel()));
+      if (band.confidence < oct::galvo_confidence_needed) {
+        return fail(ErrorKind::corrupt,
+                    "{}: the band of {} extra lines was not found: {} of {} tiles agree on line {}, confidence {:.2f} "
+                    "of {:.2f} needed; name the last good line by --galvo-line",
+                    input.native(), set.extra_lines, band.agreeing, band.votes, band.last_line, band.confidence,
+                    oct::galvo_confidence_needed);
+      }
+      mosaic.last_line = band.last_line;
+      galvo["agreeing"] = band.agreeing;
+      galvo["votes"] = band.votes;
+      galvo["confidence"] = band.confidence;
+    }
+    galvo["last_line"] = mosaic.last_line;
+  }
+  std::error_code error;
+  fs::create_directories(output, error);
+  if (error) return fail_file(output.native(), ErrorKind::io, "making {}: {}", output.native(), error.message());
+  TilesJson written = TilesJson::array();
+  for (const std::size_t slice : slices) {
+    CGL_TRY_ASSIGN(const oct::TileGrid grid, oct::grid_of_slice(set, slice));
+    const fs::path path = output / fmt::format("mosaic_grid_3d_z{:02}.ome.zarr", slice);
+    CGL_TRY_ASSIGN(const oct::MosaicReport report, oct::write_mosaic(path, set, grid, context.write_options(), mosaic));
+    if (report.replaced_values > 0) {
+      log_warning("slice {}: {} values were not finite and count as 0", slice, format_count(report.replaced_values));
+    }
+    written.push_back({{"slice", slice},
+                       {"file", path.native()},
+                       {"grid", {grid.rows, grid.columns}},
+                       {"missing_tiles", report.missing_tiles},
+                       {"replaced_values", report.replaced_values}});
+  }
+  std::vector<oct::SliceShift> shifts = oct::motor_shifts(set);
+  const std::size_t spikes = oct::replace_spikes(shifts);
+  if (spikes > 0) log_warning("{} of {} shifts of the stage were spikes and were replaced", spikes, shifts.size());
+  CGL_TRY(
+      write_file_atomically(output / "shifts_xy.csv", oct::shifts_csv(shifts, set.voxel_um), context.write_options()));
+  if (context.common().json) {
+    const TilesJson json = {{"input", input.native()},  {"tiles", set.tiles.size()}, {"tile", set.shape},
+                            {"voxel_um", set.voxel_um}, {"missing", set.missing},    {"galvo", galvo},
+                            {"spikes", spikes},         {"mosaics", written}};
+    context.print(json_text(json));
+    return {};
+  }
+  context.print_format("{}: {} mosaic grid{} of tiles of {} voxels\n", output.native(), slices.size(),
+                       slices.size() == 1 ? "" : "s", fmt::join(set.shape, " x "));
+  return {};
+}
+
+Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
+  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
+  CGL_TRY(check_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const oct::VolumeFile file, read_oct_volume(input, arguments, context));
+  const oct::HostVolume& volume = file.volume;
+  CGL_TRY_ASSIGN(const oct::TileGrid grid,
+                 add_file_context(oct::tile_grid_of(file.attributes, {volume.planes, volume.rows, volume.columns}),
+                                  "reading", input.native()));
+  oct::PlacementOptions options;
+  options.search_px = static_cast<std::size_t>(arguments.integer("search"));
+  options.smoothing_px = arguments.real("smoothing");
+  options.max_rejected = arguments.real("max-rejected");
+  CGL_TRY_ASSIGN(options.pool, context.pool());
+  std::vector<oct::HostImage> projections(grid.count());
+  options.pool->parallel_for(grid.count(), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t t = begin; t < end; ++t) {
+      if (!grid.tiles[t].missing) projections[t] = oct::log_projection(oct::cut_tile(volume, grid, t));
+    }
+  });
+  CGL_TRY_ASSIGN(const oct::Placement placement, oct::place_tiles(grid, projections, options));
+  for (const auto& island : placement.islands) {
+    std::string names;
+    for (const std::size_t tile : island) names += (names.empty() ? "" : "; ") + grid.name_of(tile);
+    log_warning("{}: no link holds it to the others, it stands where the motors put it", names);
+  }
+  if (placement.rejected > 0) {
+    log_warning("slice {}: {} of {} links between tiles were rejected; the motors stand in for them", grid.slice,
+                placement.rejected, placement.links.size());
+  }
+  CGL_TRY_ASSIGN(const oct::Blending blending, oct::parse_blending(arguments.text("blending")));
+  CGL_TRY_ASSIGN(const oct::BlendedSlice slice,
+                 oct::blend_tiles(volume, grid, placement.places_px, blending, options.pool));
+  TilesJson about = placement_json(grid, placement);
+  about["uncovered_pixels"] = slice.uncovered_pixels;
+  about["blending"] = arguments.text("blending");
+  // Where the first pixel of the slice lies for the stage, by which stacking places slices.
+  TilesJson attributes = {{"slice",
+                           {{"number", grid.slice},
+                            {"origin_mm", grid.origin_mm},
+                            {"stage_z_mm", grid.stage_z_mm},
+                            {"focus_plane", grid.focus_plane}}}};
+  CGL_TRY(write_oct_volume(output, slice.volume, file.voxel_um, std::move(attributes), about, arguments, context));
+  if (context.common().json) {
+    about["output"] = output.native();
+    about["shape"] = {slice.volume.planes, slice.volume.rows, slice.volume.columns};
+    context.print(json_text(about));
+    return {};
+  }
+  context.print_format("{}: {} x {} x {} voxels, {} of {} links used, residual {:.2f} px, {} island{}\n",
+                       output.native(), slice.volume.planes, slice.volume.rows, slice.volume.columns,
+                       placement.links.size() - placement.rejected, placement.links.size(), placement.residual_rms_px,
+                       placement.islands.size(), placement.islands.size() == 1 ? "" : "s");
+  return {};
+}
+
+}  // namespace cingulum

@@ -1,0 +1,71 @@
+// Attenuation along one A-line, shared by host and devices: float32 of the bit contract, sums from the deepest plane
+// up. Vermeer et al. 2014 (Biomed Opt Express 5:322): mu_i = ln(1 + I_i / (sum of I_j deeper + C)) / 2, per plane. C is
+// the light that goes on below the line: 0 (vermeer), I_N / 2 mu_E (smith), I_N / (exp(2 mu_E) - 1) (liu), I_N and mu_E
+// by an exponential through the last planes.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/elementary.hpp"
+#include "numerics/portable.hpp"
+
+namespace cingulum::oct {
+
+// ln(1 + x) for x >= 0 without losing small x.
+CGL_HD inline float log_one_plus(float x) {
+  if (x > 0.25f) return numerics::logarithm(1.0f + x);
+  const float s = x / (2.0f + x);
+  const float q = s * s;
+  float p = q * (1.0f / 9.0f) + (1.0f / 7.0f);
+  p = p * q + 0.2f;
+  p = p * q + (1.0f / 3.0f);
+  p = p * q + 1.0f;
+  return (s + s) * p;
+}
+
+enum class AttenuationEnd : std::uint32_t { vermeer, smith, liu };
+
+// What goes on below plane `end` - 1 of the line, from the last `count` planes above it. `at(i)` is the intensity.
+CGL_HD_GENERIC
+template <class At>
+CGL_HD inline float light_below(const At& at, std::uint32_t end, std::uint32_t count, AttenuationEnd how) {
+  if (how == AttenuationEnd::vermeer || count < 2u || end < count) return 0.0f;
+  constexpr float least = 1e-20f;  // of an intensity whose logarithm is fitted
+  const float middle = 0.5f * static_cast<float>(count - 1u);
+  float product = 0.0f;
+  float squares = 0.0f;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const float value = at(end - count + i);
+    const float x = static_cast<float>(i) - middle;
+    product = product + x * numerics::logarithm(value > least ? value : least);
+    squares = squares + x * x;
+  }
+  const float slope = product / squares;  // -2 mu_E
+  // A line that does not fall has no end that could be found; a tenth of a thousandth per plane stands for it.
+  const float decay = slope < -2e-4f ? -slope : 2e-4f;
+  float last = 0.0f;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const float distance = static_cast<float>(count - 1u - i);
+    last = last + at(end - count + i) * numerics::exponential(-(decay * distance));
+  }
+  last = last / static_cast<float>(count);
+  if (how == AttenuationEnd::smith) return last / decay;
+  // exp(d) - 1 = exp(d/2) * 2 sinh(d/2); for the decays of tissue the series is exact to float32.
+  const float d = decay;
+  const float growth = d * (1.0f + d * (0.5f + d * ((1.0f / 6.0f) + d * (1.0f / 24.0f))));
+  return last / growth;
+}
+
+// Calls put(i, mu_i) for the planes end - 1 down to 0; negative intensities count as 0.
+CGL_HD_GENERIC
+template <class At, class Put>
+CGL_HD inline void attenuation_along(const At& at, std::uint32_t end, float below, const Put& put) {
+  float deeper = below;
+  for (std::uint32_t i = end; i-- > 0u;) {
+    const float value = at(i) > 0.0f ? at(i) : 0.0f;
+    put(i, deeper > 0.0f ? 0.5f * log_one_plus(value / deeper) : 0.0f);
+    deeper = deeper + value;
+  }
+}
+
+}  // namespace cingulum::oct

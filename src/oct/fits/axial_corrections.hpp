@@ -1,0 +1,68 @@
+// Corrections along the A-lines of a stitched slice: the axial profile of the beam from agarose, attenuation in tissue,
+// and levels of planes. Small numbers are found on the host in float64; voxels are changed in place. Called by
+// `oct profile`, `oct attenuation` and `oct normalise`.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "oct/volume/host_volume.hpp"
+
+namespace cingulum::oct {
+
+// A-lines whose mean is below Otsu's threshold: agarose around the tissue. `smoothing_px` of the projection first.
+[[nodiscard]] std::vector<bool> agarose_lines(const HostVolume& volume, double smoothing_px = 0);
+
+// The mean of agarose lines for each plane. Fails where there are none, or a plane of them is not above zero.
+[[nodiscard]] Result<std::vector<double>> axial_profile(const HostVolume& volume, const std::vector<bool>& agarose);
+// v / (1 + (p - min p) / min p).
+void divide_by_profile(HostVolume& volume, std::span<const double> profile, ThreadPool* pool = nullptr);
+
+enum class AttenuationMethod : std::uint8_t { vermeer, smith, liu, li };
+[[nodiscard]] Result<AttenuationMethod> parse_attenuation_method(std::string_view name);
+
+// A lateral filter of one plane; the plain form is median_on_host.
+using PlaneFilter =
+    std::function<void(std::span<const float> plane, std::size_t rows, std::size_t columns, std::span<float> result)>;
+// The median over a window of size x size (offsets -size/2 to size - size/2 - 1), edges repeated by mirroring.
+[[nodiscard]] PlaneFilter median_on_host(std::size_t size);
+
+struct AttenuationOptions {
+  AttenuationMethod method = AttenuationMethod::li;
+  double strength = 0.3;                   // 1 is theory
+  double least_transmission = 0.05;        // the correction grows no further
+  std::uint32_t end_planes = 20;           // through which the end of a line is fitted
+  std::optional<double> noise_floor = {};  // li: absent, the median of voxels outside tissue
+  double least_db = 6;                     // li: above the noise floor; a line ends where it is lower
+  PlaneFilter filter = {};                 // before attenuation is measured; none: voxels as they are
+  ThreadPool* pool = nullptr;
+};
+struct AttenuationReport {
+  double noise_floor = 0;
+  double mean_attenuation = 0;  // per plane, over lines and planes that were measured
+};
+// The volume with v / max(exp(-2 strength OD), least), li: of v less the noise floor; the attenuation per plane of
+// every voxel goes to `attenuation` where it is not null.
+[[nodiscard]] Result<AttenuationReport> compensate_attenuation(HostVolume& volume, const AttenuationOptions& options,
+                                                               HostVolume* attenuation = nullptr);
+
+struct NormaliseOptions {
+  double smoothing_px = 2;
+  double cap_share = 0.999;  // of a plane's values
+  double span_share = 0.9;   // of the planes' spans
+  ThreadPool* pool = nullptr;
+};
+struct NormaliseReport {
+  double span = 0;                  // all planes were divided by it
+  std::vector<double> backgrounds;  // that were subtracted, by plane
+};
+// Per plane: capped, less the agarose's median, not below 0; then all over one span.
+[[nodiscard]] Result<NormaliseReport> normalise_planes(HostVolume& volume, const NormaliseOptions& options);
+
+}  // namespace cingulum::oct

@@ -1,0 +1,136 @@
+#include "oct/placement/ncc_window.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cingulum::oct {
+namespace {
+
+constexpr std::size_t lane_count = 32;
+constexpr std::size_t sum_count = 5;  // fixed, moving, their squares, their product
+using Lanes = std::array<float, lane_count>;
+
+// The tree that ends a lane sum of the contract.
+float fold_lanes(Lanes lanes) {
+  for (std::size_t step = lane_count / 2; step > 0; step /= 2) {
+    for (std::size_t l = 0; l < step; ++l) lanes[l] = lanes[l] + lanes[l + step];
+  }
+  return lanes[0];
+}
+
+// Lane sums of a row. Lanes begin at +0.0 where the contract's begin with their first term: equal but for the sign of a
+// sum of zeros, which no quotient sees.
+std::array<float, sum_count> row_sums(const float* fixed, const float* moving, std::size_t count, float offset) {
+  std::array<Lanes, sum_count> lanes{};
+  const auto add = [&](std::size_t lane, std::size_t slot) {
+    const float f = fixed[slot] - offset;
+    const float m = moving[slot] - offset;
+    lanes[0][lane] += f;
+    lanes[1][lane] += m;
+    lanes[2][lane] += f * f;
+    lanes[3][lane] += m * m;
+    lanes[4][lane] += f * m;
+  };
+  std::size_t first = 0;
+  for (; first + lane_count <= count; first += lane_count) {
+    for (std::size_t lane = 0; lane < lane_count; ++lane) add(lane, first + lane);
+  }
+  for (std::size_t lane = 0; first + lane < count; ++lane) add(lane, first + lane);
+  std::array<float, sum_count> sums{};
+  for (std::size_t i = 0; i < sum_count; ++i) sums[i] = fold_lanes(lanes[i]);
+  return sums;
+}
+
+// Where a parabola through three equally spaced values has its top, from -0.5 to 0.5.
+double parabola_top(double before, double at, double behind) {
+  const double bend = before - 2 * at + behind;
+  if (!(bend < 0)) return 0;
+  return std::clamp(0.5 * (before - behind) / bend, -0.5, 0.5);
+}
+
+}  // namespace
+
+double ncc_of(const NccSums& sums) {
+  if (sums.pixels < 2) return 0;
+  const double n = static_cast<double>(sums.pixels);
+  const double fixed = static_cast<double>(sums.fixed);
+  const double moving = static_cast<double>(sums.moving);
+  const double fixed_spread = static_cast<double>(sums.fixed_square) - fixed * fixed / n;
+  const double moving_spread = static_cast<double>(sums.moving_square) - moving * moving / n;
+  if (!(fixed_spread > 0 && moving_spread > 0)) return 0;
+  return (static_cast<double>(sums.product) - fixed * moving / n) / std::sqrt(fixed_spread * moving_spread);
+}
+
+std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView& moving, float offset,
+                                         const ShiftWindow& window) {
+  std::vector<NccSums> terms;
+  terms.reserve(window.count());
+  const auto signed_of = [](std::size_t value) { return static_cast<std::ptrdiff_t>(value); };
+  for (std::ptrdiff_t dr = window.row - signed_of(window.row_reach); dr <= window.row + signed_of(window.row_reach);
+       ++dr) {
+    for (std::ptrdiff_t dc = window.column - signed_of(window.column_reach);
+         dc <= window.column + signed_of(window.column_reach); ++dc) {
+      NccSums sums;
+      const std::ptrdiff_t first_row = std::max<std::ptrdiff_t>(0, -dr);
+      const std::ptrdiff_t end_row = std::min(signed_of(moving.rows), signed_of(fixed.rows) - dr);
+      const std::ptrdiff_t first_column = std::max<std::ptrdiff_t>(0, -dc);
+      const std::ptrdiff_t end_column = std::min(signed_of(moving.columns), signed_of(fixed.columns) - dc);
+      if (first_row < end_row && first_column < end_column) {
+        std::array<Lanes, sum_count> rows{};
+        for (std::ptrdiff_t r = first_row; r < end_row; ++r) {
+          const float* const a = fixed.values + (r + dr) * signed_of(fixed.columns) + dc + first_column;
+          const float* const b = moving.values + r * signed_of(moving.columns) + first_column;
+          const auto row = row_sums(a, b, static_cast<std::size_t>(end_column - first_column), offset);
+          const std::size_t lane = static_cast<std::size_t>(r - first_row) % lane_count;
+          for (std::size_t i = 0; i < sum_count; ++i) rows[i][lane] += row[i];
+        }
+        sums.pixels =
+            static_cast<std::uint64_t>(end_row - first_row) * static_cast<std::uint64_t>(end_column - first_column);
+        sums.fixed = fold_lanes(rows[0]);
+        sums.moving = fold_lanes(rows[1]);
+        sums.fixed_square = fold_lanes(rows[2]);
+        sums.moving_square = fold_lanes(rows[3]);
+        sums.product = fold_lanes(rows[4]);
+      }
+      terms.push_back(sums);
+    }
+  }
+  return terms;
+}
+
+NccPeak find_peak(const ImageView& fixed, const ImageView& moving, float offset, const ShiftWindow& window,
+                  std::uint64_t least_pixels, const NccTerms& terms) {
+  const std::vector<NccSums> sums = terms(fixed, moving, offset, window);
+  const std::size_t columns = 2 * window.column_reach + 1;
+  const std::size_t rows = 2 * window.row_reach + 1;
+  std::vector<double> ncc(sums.size(), -1.0);
+  NccPeak peak;
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i].pixels < least_pixels) continue;
+    ncc[i] = ncc_of(sums[i]);
+    if (!peak.found || ncc[i] > peak.ncc) {
+      peak.found = true;
+      peak.ncc = ncc[i];
+      best = i;
+    }
+  }
+  if (!peak.found) return peak;
+  const std::size_t row = best / columns;
+  const std::size_t column = best % columns;
+  peak.at_border =
+      (rows > 1 && (row == 0 || row + 1 == rows)) || (columns > 1 && (column == 0 || column + 1 == columns));
+  const auto value = [&](std::size_t r, std::size_t c) { return ncc[r * columns + c]; };
+  double row_part = 0, column_part = 0;
+  if (row > 0 && row + 1 < rows) row_part = parabola_top(value(row - 1, column), peak.ncc, value(row + 1, column));
+  if (column > 0 && column + 1 < columns) {
+    column_part = parabola_top(value(row, column - 1), peak.ncc, value(row, column + 1));
+  }
+  peak.shift = {static_cast<double>(window.row - static_cast<std::ptrdiff_t>(window.row_reach)) +
+                    static_cast<double>(row) + row_part,
+                static_cast<double>(window.column - static_cast<std::ptrdiff_t>(window.column_reach)) +
+                    static_cast<double>(column) + column_part};
+  return peak;
+}
+
+}  // namespace cingulum::oct

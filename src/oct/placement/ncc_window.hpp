@@ -1,0 +1,54 @@
+// Normalised cross-correlation of two images over a window of whole-pixel shifts: the terms that placement of tiles and
+// registration of slices need. The terms may come from any device; the quotient is taken here, in float64.
+// plane_terms_on_host is the plain form; whoever has a faster one passes it as an NccTerms.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace cingulum::oct {
+
+// A float32 image that belongs to the caller.
+struct ImageView {
+  const float* values = nullptr;
+  std::size_t rows = 0, columns = 0;
+};
+
+// Shifts of `moving` against `fixed`: pixel (r, c) of moving lies over (r + row, c + column) of fixed.
+struct ShiftWindow {
+  std::ptrdiff_t row = 0, column = 0;           // the middle
+  std::size_t row_reach = 0, column_reach = 0;  // to either side
+
+  [[nodiscard]] std::size_t count() const { return (2 * row_reach + 1) * (2 * column_reach + 1); }
+};
+
+// Plane sums over the pixels that both images have, of values less `offset`.
+struct NccSums {
+  std::uint64_t pixels = 0;
+  float fixed = 0, moving = 0;
+  float fixed_square = 0, moving_square = 0, product = 0;
+};
+// 0 where either side does not vary.
+[[nodiscard]] double ncc_of(const NccSums& sums);
+
+// Terms of all shifts of the window, rows of shifts one after the other. any thread
+using NccTerms = std::function<std::vector<NccSums>(const ImageView& fixed, const ImageView& moving, float offset,
+                                                    const ShiftWindow& window)>;
+[[nodiscard]] std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView& moving, float offset,
+                                                       const ShiftWindow& window);
+
+struct NccPeak {
+  bool found = false;
+  double ncc = 0;                        // at the whole pixel
+  std::array<double, 2> shift = {0, 0};  // row, column, by a parabola through the neighbours
+  bool at_border = false;                // of the window: the true peak may lie outside
+};
+// Shifts that share less than `least_pixels` do not count.
+[[nodiscard]] NccPeak find_peak(const ImageView& fixed, const ImageView& moving, float offset,
+                                const ShiftWindow& window, std::uint64_t least_pixels, const NccTerms& terms);
+
+}  // namespace cingulum::oct

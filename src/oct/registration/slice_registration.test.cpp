@@ -1,0 +1,111 @@
+#include "oct/registration/slice_registration.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "oct/simulate/simulation.hpp"
+
+namespace cingulum::oct {
+namespace registration_tests {
+
+// Two slices of one tile of 192 x 192, the second turned, shifted, brighter, with speckle of its own.
+SimulatedScene pair_scene(std::uint64_t seed, std::uint32_t speckle) {
+  SimulationPlan plan;
+  plan.seed = seed;
+  plan.grid_rows = plan.grid_columns = 1;
+  plan.tile_planes = 26;
+  plan.tile_rows = plan.tile_columns = 192;
+  plan.surface_plane = 3;
+  plan.curvature_planes = 0;
+  plan.depth_jitter_planes = 0;
+  plan.tilt_row_planes = plan.tilt_column_planes = 0;
+  plan.speckle_shape = speckle;
+  plan.slices = 2;
+  plan.interval_planes = 10;
+  plan.slice_gain_low = 0.7;
+  plan.slice_gain_high = 1.4;
+  plan.slice_rotation_deg = 1.5;
+  plan.slice_shift_px = 5;
+  return *make_scene(plan);
+}
+
+struct PairErrors {
+  double angle = 0, shift = 0, planes = 0;
+};
+
+PairErrors errors_of_pair(std::uint64_t seed, std::uint32_t speckle) {
+  const SimulatedScene scene = pair_scene(seed, speckle);
+  const auto pool = ThreadPool::create(2);
+  const HostVolume fixed = *simulate_tile(scene, 0, pool->get());
+  const HostVolume moving = *simulate_tile(scene, 1, pool->get());
+  RegistrationOptions options;
+  options.moving_plane = 6;
+  options.expected_planes = 12;
+  options.search_planes = 4;
+  const auto found = register_slices(fixed, moving, options);
+  EXPECT_TRUE(found) << found.error().message();
+  const SliceTruth& truth = scene.slices[1];
+  EXPECT_GT(found->confidence, 0.4);
+  // The scene turns about the middle of 192 pixels, the fit about the middle between the first and the last centre.
+  const double angle = truth.rotation_deg * M_PI / 180;
+  const std::array<double, 2> half = {0.5 * (std::cos(angle) - std::sin(angle) - 1),
+                                      0.5 * (std::sin(angle) + std::cos(angle) - 1)};
+  return {std::abs(found->rigid.rotation_deg - truth.rotation_deg),
+          std::hypot(found->rigid.shift_px[0] - truth.shift_px[0] + half[0],
+                     found->rigid.shift_px[1] - truth.shift_px[1] + half[1]),
+          std::abs(found->interval_planes - 10)};
+}
+
+std::uint64_t registration_seeds() {
+  return std::getenv("CINGULUM_TEST_LONG") != nullptr ? 20 : 2;
+}
+
+TEST(OctRegistration, a_slice_pair_is_found_within_the_bounds) {
+  for (std::uint64_t seed = 1; seed <= registration_seeds(); ++seed) {
+    SCOPED_TRACE(seed);
+    const PairErrors errors = errors_of_pair(seed, 4);
+    EXPECT_LT(errors.angle, 0.1);
+    EXPECT_LT(errors.shift, 0.3);
+    EXPECT_LT(errors.planes, 0.6);
+  }
+}
+
+TEST(OctRegistration, a_slice_pair_with_full_speckle_is_found_within_the_bounds) {
+  for (std::uint64_t seed = 1; seed <= registration_seeds(); ++seed) {
+    SCOPED_TRACE(seed);
+    const PairErrors errors = errors_of_pair(seed, 1);
+    EXPECT_LT(errors.angle, 0.2);
+    EXPECT_LT(errors.shift, 0.5);
+    EXPECT_LT(errors.planes, 0.8);
+  }
+}
+
+TEST(OctRegistration, an_image_against_itself_stays) {
+  HostImage image(64, 80);
+  for (std::size_t r = 0; r < 64; ++r) {
+    for (std::size_t c = 0; c < 80; ++c) {
+      image.at(r, c) = std::sin(0.2 * static_cast<double>(r)) + std::cos(0.13 * static_cast<double>(c + r));
+    }
+  }
+  const RigidFit fit = register_images(image, image, {});
+  EXPECT_NEAR(fit.rotation_deg, 0, 1e-6);
+  EXPECT_NEAR(fit.shift_px[0], 0, 1e-6);
+  EXPECT_NEAR(fit.shift_px[1], 0, 1e-6);
+  EXPECT_NEAR(fit.ncc, 1, 1e-9);
+}
+
+TEST(OctRegistration, slices_that_do_not_overlap_are_refused) {
+  const HostVolume slice(10, 32, 32);
+  RegistrationOptions options;
+  options.expected_planes = 40;
+  options.search_planes = 3;
+  EXPECT_FALSE(register_slices(slice, slice, options));
+  options.expected_planes = 2;
+  options.moving_plane = 8;
+  EXPECT_FALSE(register_slices(slice, slice, options));
+}
+
+}  // namespace registration_tests
+}  // namespace cingulum::oct

@@ -1,0 +1,242 @@
+#include "oct/volume/volume_file.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/argument_name.hpp"
+#include "base/first_failure.hpp"
+#include "base/quantity.hpp"
+#include "formats/nifti.hpp"
+#include "formats/sidecar.hpp"
+#include "numerics/classify.hpp"
+#include "oct/volume/shared_loop.hpp"
+#include "zarr/array.hpp"
+#include "zarr/element_numbers.hpp"
+#include "zarr/element_source.hpp"
+#include "zarr/hierarchy.hpp"
+#include "zarr/new_array.hpp"
+#include "zarr/ome_units.hpp"
+#include "zarr/ome_zarr.hpp"
+#include "zarr/pyramid.hpp"
+
+namespace cingulum::oct {
+namespace {
+
+namespace fs = std::filesystem;
+using zarr::Json;
+
+bool names_nifti_volume(const fs::path& path) {
+  return path.native().ends_with(".nii") || path.native().ends_with(".nii.gz");
+}
+
+struct OpenVolume {
+  zarr::Array array;
+  VolumeDescription description;
+};
+
+Result<OpenVolume> open_ome_volume(const fs::path& path, const VolumeReadOptions& options) {
+  CGL_TRY_ASSIGN(const std::shared_ptr<const zarr::Store> store, zarr::Store::open(path));
+  CGL_TRY_ASSIGN(const zarr::Node node, zarr::open_node(*store, ""));
+  CGL_TRY_ASSIGN(const Json attributes, parse_json(node.attributes));
+  CGL_TRY_ASSIGN(const std::optional<zarr::OmeImage> image, zarr::parse_ome_image(attributes, path.native()));
+  if (!image) {
+    return fail_file(path.native(), ErrorKind::invalid_argument, "{}: no OME-Zarr image is at its root", path.native());
+  }
+  zarr::OmeMultiscale finest = image->multiscales.front();
+  finest.levels.resize(1);
+  CGL_TRY_ASSIGN(const std::vector<zarr::Array> arrays, zarr::open_levels(store, "", finest));
+  OpenVolume open{arrays.front(), {}};
+  const zarr::ArrayMetadata& metadata = open.array.metadata();
+  std::vector<std::string> names;
+  for (const zarr::OmeAxis& axis : finest.axes) names.push_back(axis.name);
+  if (names != std::vector<std::string>{"z", "y", "x"}) {
+    return fail_file(path.native(), ErrorKind::invalid_argument,
+                     "{}: an OCT volume has the axes z, y, x; this one has {}", path.native(),
+                     fmt::format("{}", fmt::join(names, ", ")));
+  }
+  if (metadata.type.code == ElementType::Code::complex) {
+    return fail_file(path.native(), ErrorKind::unavailable, "{}: {} voxels; take their magnitude first", path.native(),
+                     metadata.type.name());
+  }
+  for (std::size_t d = 0; d < 3; ++d) {
+    const std::string unit = finest.axes[d].unit.empty() ? options.unit.value_or("") : finest.axes[d].unit;
+    if (unit.empty()) {
+      return fail_file(path.native(), ErrorKind::corrupt, "{}: axis {} has no unit of length; name it by {}",
+                       path.native(), finest.axes[d].name, argument_name("unit"));
+    }
+    CGL_TRY_ASSIGN(const double mm, add_file_context(zarr::length_unit_in_mm(unit), "reading", path.native()));
+    open.description.shape[d] = metadata.shape[d];
+    open.description.voxel_um[d] = finest.levels.front().scale[d] * (mm * 1000.0);
+  }
+  if (const auto kept = image->others.find("cingulum"); kept != image->others.end() && kept->is_object()) {
+    open.description.attributes = *kept;
+  }
+  return open;
+}
+
+VolumeDescription describe_nifti(const NiftiHeader& header) {
+  VolumeDescription description;
+  const auto voxel_mm = header.geometry.voxel_mm();
+  for (std::size_t d = 0; d < 3; ++d) {
+    description.shape[d] = static_cast<std::uint64_t>(header.geometry.size[2 - d]);
+    description.voxel_um[d] = voxel_mm[2 - d] * 1000.0;
+  }
+  return description;
+}
+
+Result<NiftiReader> open_nifti_volume(const fs::path& path, const VolumeReadOptions& options) {
+  CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(path, options.cancel));
+  if (reader.header().volume_count() != 1) {
+    return fail_file(path.native(), ErrorKind::invalid_argument, "{}: {} volumes; an OCT volume is one", path.native(),
+                     reader.header().volume_count());
+  }
+  return reader;
+}
+
+}  // namespace
+
+std::uint64_t replace_non_finite(std::span<float> values) {
+  std::uint64_t replaced = 0;
+  for (float& value : values) {
+    if (numerics::is_finite(value)) continue;
+    value = 0.0f;
+    ++replaced;
+  }
+  return replaced;
+}
+
+Status check_host_memory(std::string_view doing, std::uint64_t needed_bytes) {
+  std::ifstream facts("/proc/meminfo");
+  std::string word;
+  while (facts >> word) {
+    if (word != "MemAvailable:") continue;
+    std::uint64_t kib = 0;
+    facts >> kib;
+    const std::uint64_t available = kib * 1024;
+    if (needed_bytes <= available) return {};
+    return fail(ErrorKind::out_of_memory, "{}: {} of memory needed, {} free", doing, format_bytes(needed_bytes),
+                format_bytes(available));
+  }
+  return {};  // a system that does not say is no obstacle
+}
+
+Result<VolumeDescription> describe_volume(const fs::path& path, const VolumeReadOptions& options) {
+  if (names_nifti_volume(path)) {
+    CGL_TRY_ASSIGN(const NiftiReader reader, open_nifti_volume(path, options));
+    return describe_nifti(reader.header());
+  }
+  CGL_TRY_ASSIGN(OpenVolume open, open_ome_volume(path, options));
+  return std::move(open.description);
+}
+
+Result<VolumeFile> read_volume(const fs::path& path, const VolumeReadOptions& options) {
+  return catch_out_of_memory([&]() -> Result<VolumeFile> {
+    VolumeFile file;
+    if (names_nifti_volume(path)) {
+      CGL_TRY_ASSIGN(NiftiReader reader, open_nifti_volume(path, options));
+      const VolumeDescription description = describe_nifti(reader.header());
+      file.volume = HostVolume(description.shape[0], description.shape[1], description.shape[2]);
+      file.voxel_um = description.voxel_um;
+      CGL_TRY(reader.next_volume(std::span(file.volume.values)));
+      file.replaced_values = replace_non_finite(file.volume.values);
+      return file;
+    }
+    CGL_TRY_ASSIGN(OpenVolume open, open_ome_volume(path, options));
+    const auto& shape = open.description.shape;
+    const zarr::ArrayMetadata& metadata = open.array.metadata();
+    CGL_TRY(check_host_memory(fmt::format("reading {}", path.native()), metadata.element_count() * 4));
+    file.volume = HostVolume(shape[0], shape[1], shape[2]);
+    file.voxel_um = open.description.voxel_um;
+    file.attributes = std::move(open.description.attributes);
+    const zarr::ReadOptions reading{.pool = options.pool, .cancel = options.cancel, .complete = options.complete};
+    if (metadata.type == element_type_of<float>()) {
+      const auto report = zarr::read_region(open.array, zarr::whole(metadata),
+                                            std::as_writable_bytes(std::span(file.volume.values)), reading);
+      if (!report) return tl::make_unexpected(report.error());
+    } else {
+      std::vector<std::byte> elements(file.volume.plane_size() * metadata.type.bytes());
+      std::vector<double> numbers(file.volume.plane_size());
+      for (std::size_t z = 0; z < file.volume.planes; ++z) {
+        const auto report =
+            zarr::read_region(open.array, {{z, 0, 0}, {1, shape[1], shape[2]}}, std::span(elements), reading);
+        if (!report) return tl::make_unexpected(report.error());
+        zarr::decode_numbers(metadata.type, elements, numbers);
+        std::transform(numbers.begin(), numbers.end(), file.volume.plane(z).begin(),
+                       [](double value) { return static_cast<float>(value); });
+      }
+    }
+    file.replaced_values = replace_non_finite(file.volume.values);
+    return file;
+  });
+}
+
+Status write_volume(const HostVolume& volume, const VoxelSize& voxel_um, const Json& attributes,
+                    zarr::StoreOutput& output, const VolumeWriteOptions& options) {
+  return catch_out_of_memory([&]() -> Status {
+    zarr::NewArray wanted;
+    wanted.shape = {volume.planes, volume.rows, volume.columns};
+    wanted.type = element_type_of<float>();
+    wanted.dimension_names = {"z", "y", "x"};
+    CGL_TRY_ASSIGN(const zarr::ArrayMetadata finest, zarr::describe_new_array(wanted));
+    const std::vector<zarr::Shape> shapes =
+        zarr::pyramid_shapes(finest.shape, {true, true, true}, options.levels, finest.leaf_shape());
+    zarr::OmeImage image;
+    zarr::OmeMultiscale multiscale;
+    multiscale.name = options.name;
+    for (const char* axis : {"z", "y", "x"}) multiscale.axes.push_back({axis, "space", "micrometer"});
+    const zarr::OmeLevel first{.path = "0", .scale = {voxel_um.begin(), voxel_um.end()}, .translation = {0, 0, 0}};
+    std::vector<float> kept;  // of the level before
+    std::span<const float> finer = volume.values;
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+      wanted.shape = shapes[k];
+      CGL_TRY_ASSIGN(const zarr::ArrayMetadata metadata, zarr::describe_new_array(wanted));
+      std::vector<float> made;
+      std::span<const float> elements = finer;
+      if (k > 0) {
+        made.resize(metadata.element_count());
+        const zarr::MemorySource source(shapes[k - 1], metadata.type, std::as_bytes(finer));
+        const std::size_t plane = metadata.element_count() / shapes[k][0];
+        FirstFailure failure;
+        for_each_index(options.pool, shapes[k][0], [&](std::size_t z) {
+          const zarr::Region box{{z, 0, 0}, {1, shapes[k][1], shapes[k][2]}};
+          const auto place = std::as_writable_bytes(std::span(made).subspan(z * plane, plane));
+          failure.note(z, zarr::downsample(source, shapes[k], zarr::Downsampling::mean, box, place));
+        });
+        CGL_TRY(failure.take());
+        elements = made;
+      }
+      const std::string path = std::to_string(k);
+      CGL_TRY(zarr::write_array_metadata(path, metadata, output));
+      const auto written =
+          zarr::write_region(zarr::Array::describe(nullptr, path, metadata), output, zarr::whole(metadata),
+                             std::as_bytes(elements), {.pool = options.pool, .cancel = options.cancel});
+      if (!written) return tl::make_unexpected(written.error());
+      multiscale.levels.push_back(k == 0 ? first : zarr::level_of_size(first, shapes[0], shapes[k], path));
+      if (k > 0) {
+        kept = std::move(made);
+        finer = kept;
+      }
+    }
+    if (shapes.size() > 1) multiscale.type = "mean";
+    image.multiscales = {std::move(multiscale)};
+    if (!attributes.empty()) image.others["cingulum"] = attributes;
+    CGL_TRY_ASSIGN(const Json group, zarr::ome_attributes(image, zarr::OmeVersion::v0_5, options.name));
+    return zarr::write_group("", 3, group, output);
+  });
+}
+
+Status write_volume_file(const fs::path& path, const HostVolume& volume, const VoxelSize& voxel_um,
+                         const Json& attributes, const WriteOptions& write, const VolumeWriteOptions& options) {
+  WriteOptions writing = write;
+  if (options.levels == std::optional<std::size_t>(1)) writing.expected_bytes = volume.values.size() * sizeof(float);
+  CGL_TRY_ASSIGN(const std::unique_ptr<zarr::StoreOutput> output, zarr::new_hierarchy(path, writing));
+  VolumeWriteOptions described = options;
+  if (described.name == "oct") described.name = path.stem().stem().native();
+  CGL_TRY(add_file_context(write_volume(volume, voxel_um, attributes, *output, described), "writing", path.native()));
+  return output->commit();
+}
+
+}  // namespace cingulum::oct

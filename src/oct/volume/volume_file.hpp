@@ -1,0 +1,69 @@
+// OCT volumes as files: OME-Zarr (z, y, x) with units, read as float32 and written with micrometres, and NIfTI (x, y,
+// z) in mm, whose translation is not used. What is not finite becomes zero and is counted. Called by the stages that
+// take and give whole volumes. Private attributes of a volume (its tile grid) travel as JSON under "cingulum".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/atomic_file.hpp"
+#include "base/cancel.hpp"
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "oct/volume/host_volume.hpp"
+#include "zarr/array_metadata.hpp"
+#include "zarr/store.hpp"
+
+namespace cingulum::oct {
+
+using VoxelSize = std::array<double, 3>;  // micrometres: z, y, x
+
+struct VolumeReadOptions {
+  ThreadPool* pool = nullptr;
+  CancelToken cancel = {};
+  std::optional<std::string> unit = {};  // of axes that have none; absent: such an image is refused
+  bool complete = true;                  // a chunk that is not stored is a failure
+};
+
+struct VolumeFile {
+  HostVolume volume;
+  VoxelSize voxel_um = {1, 1, 1};
+  zarr::Json attributes = zarr::Json::object();  // the member "cingulum" of the group
+  std::uint64_t replaced_values = 0;             // were not finite
+};
+
+// Sizes and units without voxels.
+struct VolumeDescription {
+  std::array<std::uint64_t, 3> shape = {0, 0, 0};  // z, y, x
+  VoxelSize voxel_um = {1, 1, 1};
+  zarr::Json attributes = zarr::Json::object();
+};
+[[nodiscard]] Result<VolumeDescription> describe_volume(const std::filesystem::path& path,
+                                                        const VolumeReadOptions& options = {});
+[[nodiscard]] Result<VolumeFile> read_volume(const std::filesystem::path& path, const VolumeReadOptions& options = {});
+
+struct VolumeWriteOptions {
+  ThreadPool* pool = nullptr;
+  CancelToken cancel = {};
+  std::string name = "oct";
+  std::optional<std::size_t> levels = 1;  // of the pyramid; absent: until a level is a chunk
+};
+
+// Writes one image to the root of an output that the caller commits.
+[[nodiscard]] Status write_volume(const HostVolume& volume, const VoxelSize& voxel_um, const zarr::Json& attributes,
+                                  zarr::StoreOutput& output, const VolumeWriteOptions& options = {});
+// The same as a file that appears whole.
+[[nodiscard]] Status write_volume_file(const std::filesystem::path& path, const HostVolume& volume,
+                                       const VoxelSize& voxel_um, const zarr::Json& attributes,
+                                       const WriteOptions& write, const VolumeWriteOptions& options = {});
+
+// Sets what is not finite to zero; the value is how many.
+[[nodiscard]] std::uint64_t replace_non_finite(std::span<float> values);
+
+// Refuses work that needs more memory than the machine has free; `doing` begins the message.
+[[nodiscard]] Status check_host_memory(std::string_view doing, std::uint64_t needed_bytes);
+
+}  // namespace cingulum::oct
