@@ -35,7 +35,7 @@ Result<std::vector<std::uint32_t>> OctKernels::count_keys(Queue& queue, const De
   CGL_TRY_ASSIGN(const auto totals, pool_->acquire(std::uint64_t{bins} * 4));
   CGL_TRY(queue.fill(**totals, 0, std::uint64_t{bins} * 4, std::byte{0}));
   const std::uint64_t voxels = volume.shape.voxels();
-  const std::uint64_t most = std::min<std::uint64_t>(backend_->most_elements(), std::uint64_t{1} << 30);
+  const std::uint64_t most = std::min<std::uint64_t>(most_elements_, std::uint64_t{1} << 30);
   for (std::uint64_t first = 0; first < voxels; first += most) {
     const auto count = static_cast<std::uint32_t>(std::min(most, voxels - first));
     const CountKeysRecord record{count, shift, bins, prefix, prefix_shift, least_key};
@@ -133,7 +133,7 @@ Status OctKernels::blend_add(Queue& queue, const DeviceVolume& tile, const Devic
   const Part x = part(tile.shape.x, sum.shape.x, at.x);
   if (z.count == 0 || y.count == 0 || x.count == 0) return {};
   const std::uint64_t widest = std::max(tile.shape.plane(), sum.shape.plane());
-  const std::uint64_t most = backend_->most_elements();
+  const std::uint64_t most = most_elements_;
   if (widest > most) return check_binds({1, sum.shape.y, sum.shape.x});
   const auto slab = static_cast<std::uint32_t>(std::min<std::uint64_t>(z.count, most / widest));
   for (std::uint32_t first = 0; first < z.count; first += slab) {
@@ -156,7 +156,7 @@ Status OctKernels::blend_finish(Queue& queue, const DeviceVolume& sum, const Dev
   CGL_TRY(check_shapes_equal(sum.shape, weight_sum.shape, "blending"));
   CGL_TRY(check_shapes_equal(sum.shape, to.shape, "blending"));
   const std::uint64_t plane = to.shape.plane();
-  const std::uint64_t most = backend_->most_elements();
+  const std::uint64_t most = most_elements_;
   if (plane > most) return check_binds({1, to.shape.y, to.shape.x});
   const auto slab = static_cast<std::uint32_t>(std::min<std::uint64_t>(to.shape.z, most / plane));
   for (std::uint32_t first = 0; first < to.shape.z; first += slab) {

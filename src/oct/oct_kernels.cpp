@@ -34,7 +34,7 @@ void set_extent(VolumeShape& shape, std::uint32_t axis, std::uint32_t value) {
 
 }  // namespace
 
-Result<std::unique_ptr<OctKernels>> OctKernels::create(Device& device) {
+Result<std::unique_ptr<OctKernels>> OctKernels::create(Device& device, std::uint64_t most_elements) {
   const auto made = [&]() -> Result<std::unique_ptr<KernelBackend>> {
     switch (device.description().backend) {
       case Backend::cuda: return make_cuda_oct_backend(device);
@@ -44,11 +44,14 @@ Result<std::unique_ptr<OctKernels>> OctKernels::create(Device& device) {
     return fail(ErrorKind::unavailable, "device {}: no kernels for OCT", device.id());
   };
   CGL_TRY_ASSIGN(auto backend, made());
-  return std::unique_ptr<OctKernels>(new OctKernels(device, std::move(backend)));
+  return std::unique_ptr<OctKernels>(new OctKernels(device, std::move(backend), most_elements));
 }
 
-OctKernels::OctKernels(Device& device, std::unique_ptr<KernelBackend> backend)
-    : device_(device), backend_(std::move(backend)), pool_(std::make_shared<DevicePool>(device)) {}
+OctKernels::OctKernels(Device& device, std::unique_ptr<KernelBackend> backend, std::uint64_t most_elements)
+    : device_(device),
+      backend_(std::move(backend)),
+      most_elements_(std::min(most_elements, backend_->most_elements())),
+      pool_(std::make_shared<DevicePool>(device)) {}
 
 OctKernels::~OctKernels() = default;
 
@@ -102,7 +105,7 @@ Status OctKernels::filter_axis(Queue& queue, const DeviceVolume& from, DeviceVol
   CGL_TRY_ASSIGN(const Table* const words, table(queue, key, taps.words()));
   const std::uint64_t in_plane = from.shape.plane();
   const std::uint64_t out_plane = to.shape.plane();
-  const std::uint64_t most = backend_->most_elements();
+  const std::uint64_t most = most_elements_;
   std::uint32_t first = 0;
   while (first < to.shape.z) {
     // As many planes of the output as can be bound together with the planes that they need.
@@ -154,7 +157,7 @@ Status OctKernels::filter_axis(Queue& queue, const DeviceVolume& from, DeviceVol
 
 Status OctKernels::spline_axis(Queue& queue, DeviceVolume& volume, std::uint32_t axis, bool half_sample) {
   const VolumeShape& shape = volume.shape;
-  if (shape.voxels() > backend_->most_elements()) {
+  if (shape.voxels() > most_elements_) {
     return fail(ErrorKind::device,
                 "device {}: splines of a volume of {} x {} x {} voxels: more than it binds; use order 1", device_.id(),
                 shape.z, shape.y, shape.x);

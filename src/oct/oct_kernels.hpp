@@ -103,7 +103,9 @@ struct SampleOptions {
 // several queues makes an OctKernels for each.
 class OctKernels {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<OctKernels>> create(Device& device);
+  // `most_elements` plays a device that binds no more numbers than that at once.
+  [[nodiscard]] static Result<std::unique_ptr<OctKernels>> create(Device& device,
+                                                                  std::uint64_t most_elements = UINT64_MAX);
   ~OctKernels();
   OctKernels(const OctKernels&) = delete;
   OctKernels& operator=(const OctKernels&) = delete;
@@ -190,7 +192,7 @@ class OctKernels {
                                               double step, double strength, double least, DeviceVolume& to);
 
  private:
-  OctKernels(Device& device, std::unique_ptr<KernelBackend> backend);
+  OctKernels(Device& device, std::unique_ptr<KernelBackend> backend, std::uint64_t most_elements);
   // Words that kernels read, which stay on the device: every volume of a run needs the same ones.
   struct Table {
     std::vector<std::uint32_t> words;
@@ -223,6 +225,7 @@ class OctKernels {
 
   Device& device_;
   std::unique_ptr<KernelBackend> backend_;
+  std::uint64_t most_elements_;  // of a range of a launch
   std::shared_ptr<DevicePool> pool_;
   std::mutex mutex_;  // guards tables_
   std::map<std::string, std::unique_ptr<Table>> tables_;

@@ -279,6 +279,57 @@ TEST_P(OctKernelParity, random_plans_have_the_bits_of_the_cpu) {
   }
 }
 
+TEST_P(OctKernelTest, slabs_of_a_volume_that_is_not_bound_at_once_have_the_same_bits) {
+  OctDraw draw(71);
+  const VolumeShape shape{40, 12, 70};
+  const std::vector<float> voxels = draw.volume(shape);
+  // Ten planes at a time: a window along z needs fewer.
+  ASSERT_OK_AND_ASSIGN(const auto small, OctKernels::create(device(), 10 * shape.plane() + 3));
+  std::vector<std::vector<float>> results[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    OctKernels& used = i == 0 ? kernels() : *small;
+    const auto keep = [&](const DeviceVolume& volume) -> Status {
+      CGL_TRY_ASSIGN(auto result, used.download(queue(), volume));
+      results[i].push_back(std::move(result));
+      return {};
+    };
+    ASSERT_OK_AND_ASSIGN(const DeviceVolume from, used.upload(queue(), shape, voxels));
+    ASSERT_OK_AND_ASSIGN(DeviceVolume to, used.allocate(shape));
+    ASSERT_OK(used.filter_gaussian(queue(), from, to, {0.8, 1, 1}, {0, 0, 0}, {}));
+    ASSERT_OK(keep(to));
+    ASSERT_OK_AND_ASSIGN(DeviceVolume third, used.allocate({31, 5, 90}));
+    ASSERT_OK(used.resize(queue(), from, third, {}));
+    ASSERT_OK(keep(third));
+    ASSERT_OK_AND_ASSIGN(const DeviceVolume piece, used.upload(queue(), {9, 12, 70}, std::span(voxels).first(7560)));
+    ASSERT_OK_AND_ASSIGN(DeviceVolume turned, used.allocate({40, 12, 70}));
+    ASSERT_OK(
+        used.transform_affine(queue(), piece, turned, {{{0.2, 0, 0.01, 0}, {0, 1, 0, 0.5}, {0, 0.1, 0.9, 1}}}, {}));
+    ASSERT_OK(keep(turned));
+    ASSERT_OK_AND_ASSIGN(const DeviceVolume field, used.upload(queue(), {120, 12, 70}, [&] {
+      std::vector<float> all = voxels;
+      for (int copy = 0; copy < 2; ++copy) all.insert(all.end(), voxels.begin(), voxels.end());
+      return all;
+    }()));
+    ASSERT_OK(used.displace(queue(), piece, field, turned, {1, Boundary::mirror, 0.0f}));
+    ASSERT_OK(keep(turned));
+    ASSERT_OK_AND_ASSIGN(DeviceVolume weights, used.upload(queue(), {1, 12, 70}, std::span(voxels).first(840)));
+    ASSERT_OK_AND_ASSIGN(DeviceVolume sum, used.upload(queue(), shape, voxels));
+    ASSERT_OK_AND_ASSIGN(DeviceVolume weight_sum, used.upload(queue(), shape, voxels));
+    ASSERT_OK(used.blend_add(queue(), from, weights, {3, -2, 5}, sum, weight_sum));
+    ASSERT_OK(used.blend_finish(queue(), sum, weight_sum, to));
+    ASSERT_OK(keep(to));
+    const double percents[] = {25.0, 50.0};
+    ASSERT_OK_AND_ASSIGN(const std::vector<double> found, used.percentiles(queue(), from, percents));
+    results[i].push_back({static_cast<float>(found[0]), static_cast<float>(found[1])});
+  }
+  for (std::size_t i = 0; i < results[0].size(); ++i) EXPECT_TRUE(same_bits(results[1][i], results[0][i])) << i;
+  // What runs through all planes says that it does not fit.
+  ASSERT_OK_AND_ASSIGN(const DeviceVolume from, small->upload(queue(), shape, voxels));
+  ASSERT_OK_AND_ASSIGN(DeviceVolume flat, small->allocate({1, 12, 70}));
+  EXPECT_TRUE(cingulum::testing::fails_with(small->project(queue(), from, flat, Projection::mean), ErrorKind::device,
+                                            "40 x 12 x 70 voxels is more than one binding"));
+}
+
 TEST_P(OctKernelTest, a_constant_volume_stays_constant) {
   const VolumeShape shape{37, 41, 111};
   const std::vector<float> voxels(shape.voxels(), 3.0f);
@@ -514,6 +565,12 @@ TEST_P(OctKernelTest, the_shift_of_two_planes_is_found) {
   EXPECT_EQ(best, (3 - 1 + 4) * 27u + (38 - 36 + 13));
   EXPECT_NEAR(found[best], 1.0, 1e-5);
   EXPECT_EQ(found.back(), -2.0);  // 49 columns further: one column is left
+  // The other way round the shift is the opposite.
+  ASSERT_OK_AND_ASSIGN(const std::vector<double> back,
+                       kernels().shift_correlations(queue(), moving, 0, fixed, 0, {0, -1, -36}, {0, 4, 4}, 50));
+  const std::size_t opposite = static_cast<std::size_t>(std::max_element(back.begin(), back.end()) - back.begin());
+  EXPECT_EQ(opposite, (-3 + 1 + 4) * 9u + (-38 + 36 + 4));
+  EXPECT_NEAR(back[opposite], found[best], 1e-6);
 }
 
 TEST_P(OctKernelTest, transforms_by_whole_numbers_are_exact_and_a_ramp_stays_a_ramp) {

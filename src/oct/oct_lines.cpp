@@ -25,7 +25,7 @@ KernelRange whole(const DeviceVolume& volume) {
 
 // Lines run through all planes, so that a launch binds the whole volume.
 Status OctKernels::check_binds(const VolumeShape& shape) const {
-  if (shape.voxels() > backend_->most_elements()) {
+  if (shape.voxels() > most_elements_) {
     return fail(ErrorKind::device,
                 "device {}: a volume of {} x {} x {} voxels is more than one binding; use smaller tiles", device_.id(),
                 shape.z, shape.y, shape.x);

@@ -95,7 +95,7 @@ Result<std::vector<float>> OctKernels::plane_products(Queue& queue, const Device
     }
     const auto count = static_cast<std::uint32_t>(batch.size());
     const std::uint64_t row_sums = std::uint64_t{count} * most_rows;
-    if (std::max({a_planes.of(a).count, b_planes.of(b).count, row_sums}) > backend_->most_elements()) {
+    if (std::max({a_planes.of(a).count, b_planes.of(b).count, row_sums}) > most_elements_) {
       return fail(ErrorKind::device,
                   "device {}: products of {} planes are more than one binding; ask for fewer at a time", device_.id(),
                   a_planes.end - a_planes.first);

@@ -51,7 +51,7 @@ Status OctKernels::sample(Queue& queue, const DeviceVolume& from, DeviceVolume& 
     }
   }
   const VolumeShape& out = to.shape;
-  const std::uint64_t most = backend_->most_elements();
+  const std::uint64_t most = most_elements_;
   if (out.plane() > most) return check_binds({1, out.y, out.x});
   const auto slab = static_cast<std::uint32_t>(std::min<std::uint64_t>(out.z, most / out.plane()));
   for (std::uint32_t first = 0; first < out.z; first += slab) {

@@ -84,6 +84,12 @@ Status probe(const std::string& device_name, const Json& request) {
     CGL_TRY(kernels->map_coordinates(*queue, inputs.at(0), inputs.at(1), out, sample));
   } else if (operation == "displace") {
     CGL_TRY(kernels->displace(*queue, inputs.at(0), inputs.at(1), out, sample));
+  } else if (operation == "median") {
+    CGL_TRY(kernels->filter_median(*queue, inputs.at(0), out, request.at("size").get<std::array<std::uint32_t, 3>>()));
+  } else if (operation == "percentiles") {
+    const auto percents = request.at("percents").get<std::vector<double>>();
+    CGL_TRY_ASSIGN(const std::vector<double> values, kernels->percentiles(*queue, inputs.at(0), percents));
+    found = {{"values", values}};
   } else if (operation == "overlap") {
     const auto search = request.at("search").get<std::array<std::int64_t, 3>>();
     CGL_TRY_ASSIGN(const OverlapFound overlap,

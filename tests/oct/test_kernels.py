@@ -72,6 +72,23 @@ class Filters(Comparison):
                         self.close(ours, theirs, 5e-6)
 
 
+class Ranks(unittest.TestCase):
+    def test_medians_are_those_of_scipy(self):
+        for seed, shape in enumerate(SHAPES):
+            volume = volume_of(shape, seed) - 1
+            for size in ((1, 3, 3), (3, 3, 3), (1, 10, 10), (2, 4, 1)):
+                ours, _ = run("median", [volume], shape, size=size)
+                with self.subTest(shape=shape, size=size):
+                    np.testing.assert_array_equal(ours.reshape(shape), ndimage.median_filter(volume, size))
+
+    def test_percentiles_are_those_of_numpy(self):
+        percents = [0, 0.1, 5, 50, 95, 99.9, 100]
+        for seed, shape in enumerate(SHAPES):
+            volume = volume_of(shape, seed) - 1
+            _, found = run("percentiles", [volume], (1, 1, 1), percents=percents)
+            np.testing.assert_allclose(found["values"], np.percentile(volume.astype(float), percents), rtol=1e-12)
+
+
 class Resizing(Comparison):
     PAIRS = [((40, 37, 61), (13, 12, 20)), ((17, 23, 31), (9, 40, 31)), ((2, 5, 9), (1, 2, 27)), ((64, 1, 90), (21, 1, 45))]
 

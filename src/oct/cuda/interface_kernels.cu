@@ -76,6 +76,7 @@ __global__ void __launch_bounds__(strip) log_box_kernel(LogBoxRecord record, con
   for (unsigned y = y0; y < y1; y += log_box_batch) {
     // A batch of loads is under way before the first logarithm waits for one.
     for (const unsigned end = y - y0 + ring_rows; loaded < end; loaded += log_box_batch) {
+      const unsigned slot = loaded % ring_rows;
       for (unsigned c = threadIdx.x; c < columns; c += strip) {
         const float* const column = from + reflected(x0 - below + static_cast<int>(c), width);
         float values[log_box_batch];
@@ -88,7 +89,8 @@ __global__ void __launch_bounds__(strip) log_box_kernel(LogBoxRecord record, con
 #pragma unroll
         for (unsigned i = 0; i < log_box_batch; ++i) {
           if (loaded + i >= end) break;
-          memory[(loaded + i) % ring_rows * columns + c] = use_log ? tissue_log(values[i]) : values[i];
+          const unsigned row_of_ring = slot + i < ring_rows ? slot + i : slot + i - ring_rows;
+          memory[row_of_ring * columns + c] = use_log ? tissue_log(values[i]) : values[i];
         }
       }
     }
