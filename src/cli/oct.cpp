@@ -23,7 +23,13 @@ Status run_oct(const ParsedArguments& arguments, VerbContext& context) {
   const std::string& action = arguments.text("action");
   if (action == "simulate") return run_oct_simulate(arguments, context);
   if (action == "grid") return run_oct_grid(arguments, context);
-  return run_oct_stitch(arguments, context);
+  if (action == "stitch") return run_oct_stitch(arguments, context);
+  if (action == "flatfield") return run_oct_flatfield(arguments, context);
+  if (action == "profile") return run_oct_profile(arguments, context);
+  if (action == "attenuation") return run_oct_attenuation(arguments, context);
+  if (action == "normalise") return run_oct_normalise(arguments, context);
+  if (action == "register") return run_oct_register(arguments, context);
+  return run_oct_stack(arguments, context);
 }
 
 Argument number(std::string name, std::string help, std::string default_text, Range range = {}, std::string unit = {}) {
@@ -136,6 +142,46 @@ std::vector<Argument> tile_arguments() {
   };
 }
 
+std::vector<Argument> fit_arguments_of_oct() {
+  return {
+      {.name = "model",
+       .type = ArgumentType::choice,
+       .help = "flatfield: a smooth field by overlaps and the mean tile, or the fit of BaSiC",
+       .default_text = "smooth",
+       .choices = {"smooth", "basic"}},
+      words("field", "flatfield: write the field as a table, too", "FILE"),
+      {.name = "method",
+       .type = ArgumentType::choice,
+       .help = "attenuation: what is taken for the light below a line; li also takes the noise floor away",
+       .default_text = "li",
+       .choices = {"vermeer", "smith", "liu", "li"}},
+      number("strength", "attenuation: 1 is theory", "0.3", from_zero),
+      number("floor", "attenuation: noise floor of li, instead of the median outside tissue", "", from_zero),
+      whole_number("median", "attenuation: lateral window in pixels before it is measured; 1: none", "10", 1),
+  };
+}
+
+std::vector<Argument> series_arguments() {
+  return {
+      number("slicing-interval", "register, stack: between slices, instead of the stage's positions", "",
+             {.minimum = 0.0, .above = true}, "mm"),
+      number("search-range", "register: to either side of it", "0.1", from_zero, "mm"),
+      whole_number("moving-plane",
+                   "register: first plane of a slice that is compared; stack: planes above are left out", "4", 0),
+      whole_number("planes", "register: planes that are compared", "5", 1),
+      number("max-rotation", "register, stack: of neighbouring slices", "5", from_zero, "deg"),
+      number("max-shift", "register, stack: of neighbouring slices, besides the motors', in pixels", "20", from_zero),
+      words("shifts", "stack: shifts_xy.csv, instead of the places that slices carry", "FILE"),
+      words("transforms-dir", "stack: the folder that register wrote", "DIR"),
+      number("confidence-high", "stack: from there on a registration's turn and shift are used", "0.6", share),
+      number("confidence-low", "stack: from there on its turn alone", "0.3", share),
+      whole_number("smooth-window", "stack: slices over which turns are averaged; 0: none", "0", 0),
+      number("translation-smooth-sigma", "stack: slices over which shifts are smoothed; 0: none", "0", from_zero),
+      number("max-cumulative-drift", "stack: of slices from the motors' place, in pixels; 0: any", "50", from_zero),
+      words("decisions", "stack: write what was decided as a table, too", "FILE"),
+  };
+}
+
 }  // namespace
 
 Result<fs::path> oct_input(const ParsedArguments& arguments) {
@@ -244,14 +290,23 @@ Verb oct_verb() {
       "tiles (file,slice,ix,iy,x_mm,y_mm,z_mm), and writes a folder with a mosaic grid for each slice "
       "(mosaic_grid_3d_z##.ome.zarr) and shifts_xy.csv, the stage's shifts between slices, cleaned of spikes. The band "
       "of the galvo's way back is found by a vote of tiles and cut.\n\n"
+      "`flatfield MOSAIC...` finds the uneven light over a tile from all mosaic grids given, and divides the first by "
+      "it.\n\n"
       "`stitch MOSAIC` places the tiles of a mosaic grid by their overlaps and blends them to one slice. A tile "
-      "without links stands where the motors put it, and is named.";
+      "without links stands where the motors put it, and is named.\n\n"
+      "`profile SLICE` divides by the beam's axial profile, as agarose beside the tissue shows it. `attenuation SLICE` "
+      "compensates what tissue absorbs. `normalise SLICE` takes the background of each plane away and divides all "
+      "by one span.\n\n"
+      "`register SLICE...` finds depth, turn and shift of neighbouring slices and writes register_z##.json to the "
+      "folder --out. `stack SLICE...` makes one volume of the slices, with these where they are believed, with the "
+      "motors' places where not; each decision stands with its reason in the sidecar.";
   verb.arguments = {
       {.name = "action",
        .type = ArgumentType::choice,
        .help = "what to do",
        .metavar = "ACTION",
-       .choices = {"simulate", "grid", "stitch"},
+       .choices = {"simulate", "grid", "flatfield", "stitch", "profile", "attenuation", "normalise", "register",
+                   "stack"},
        .positional = true,
        .required = true},
       {.name = "paths",
@@ -263,6 +318,8 @@ Verb oct_verb() {
       {.name = "out", .type = ArgumentType::text, .help = "what is written", .metavar = "PATH", .letter = 'o'},
   };
   for (Argument& argument : tile_arguments()) verb.arguments.push_back(std::move(argument));
+  for (Argument& argument : fit_arguments_of_oct()) verb.arguments.push_back(std::move(argument));
+  for (Argument& argument : series_arguments()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : simulation_arguments()) verb.arguments.push_back(std::move(argument));
   verb.common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress,
                  CommonOption::seed};
@@ -271,12 +328,19 @@ Verb oct_verb() {
        "20 raw tiles and where they truly lie"},
       {"cingulum oct grid tiles --axial-step 3.5 --out mosaics", "a mosaic grid for each slice"},
       {"cingulum oct stitch mosaics/mosaic_grid_3d_z00.ome.zarr --out slice_z00.ome.zarr", "one slice"},
+      {"cingulum oct register slice_z*.ome.zarr --out transforms", "neighbours against each other"},
+      {"cingulum oct stack slice_z*.ome.zarr --transforms-dir transforms --pyramid auto --out volume.ome.zarr",
+       "one volume"},
   };
   verb.references = {
       "Lefebvre et al. 2017, Whole mouse brain imaging using optical coherence tomography: reconstruction, "
       "normalization, segmentation, and comparison with diffusion MRI, Neurophotonics 4:041501",
       "Muhlich et al. 2022, Stitching and registering highly multiplexed whole-slide images of tissues and tumors "
-      "using ASHLAR, Bioinformatics 38:4613-4621"};
+      "using ASHLAR, Bioinformatics 38:4613-4621",
+      "Vermeer et al. 2014, Depth-resolved model-based reconstruction of attenuation coefficients in optical coherence "
+      "tomography, Biomed Opt Express 5:322-337",
+      "Peng et al. 2017, A BaSiC tool for background and shading correction of optical microscopy images, Nat Commun "
+      "8:14836"};
   verb.run = run_oct;
   return verb;
 }

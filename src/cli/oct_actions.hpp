@@ -17,6 +17,12 @@ namespace cingulum {
 [[nodiscard]] Status run_oct_simulate(const ParsedArguments& arguments, VerbContext& context);
 [[nodiscard]] Status run_oct_grid(const ParsedArguments& arguments, VerbContext& context);
 [[nodiscard]] Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_flatfield(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_profile(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_attenuation(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_normalise(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_register(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context);
 
 // The one input of an action that takes one; it must be there.
 [[nodiscard]] Result<std::filesystem::path> oct_input(const ParsedArguments& arguments);

@@ -1,0 +1,351 @@
+"""`cingulum oct` as whole commands: what is written is what NumPy, zarr-python and SciPy read and compute, places and
+transforms are those of the simulated truth, and bad input is refused by name.
+
+CINGULUM names the program.
+"""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import scipy.fft
+import scipy.ndimage
+import zarr
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
+
+PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
+
+
+def run(*words):
+    return subprocess.run([PROGRAM, "oct", *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def tree(path):
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def voxels(path):
+    return np.asarray(zarr.open_group(str(path), mode="r")["0"][:], dtype=np.float64)
+
+
+def table(path):
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def raw_tile(folder, nz, lines):
+    """A raw tile as (z, y, x), read by NumPy alone."""
+    values = np.concatenate([np.fromfile(file, "<f4") for file in sorted(folder.glob("image_*.bin"))])
+    return values.reshape((nz, lines, -1), order="F").transpose(0, 2, 1)
+
+
+class WithFolder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="cingulum-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def done(self, *words):
+        result = run(*words)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def refused(self, text, *words, code=1):
+        result = run(*words)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertIn(text, result.stderr)
+
+    def simulate(self, name="tiles", **options):
+        words = ["simulate", "--out", self.folder / name]
+        for key, value in options.items():
+            words.append(f"--{key.replace('_', '-')}" + ("" if value is True else f"={value}"))
+        self.done(*words)
+        return self.folder / name
+
+
+class Tiles(WithFolder):
+    def test_raw_tiles_reach_the_mosaic_as_numpy_reads_them(self):
+        tiles = self.simulate(grid="2,2", tile="12,24,48", surface=4, galvo_lines=10, files_per_tile=2, slices=2,
+                              interval=4)
+        truth = json.loads((tiles / "truth.json").read_text())
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "mosaics")
+        mosaic = voxels(self.folder / "mosaics/mosaic_grid_3d_z01.ome.zarr")
+        self.assertEqual(mosaic.shape, (12, 48, 96))
+        last = truth["parameters"]["galvo_last_line"]
+        for row in range(2):
+            for column in range(2):
+                raw = raw_tile(tiles / f"tile_x{column:02}_y{row:02}_z01", 12, 58)
+                cut = np.roll(raw, 48 - last - 1, axis=2)[:, :, :48]
+                found = mosaic[:, row * 24:(row + 1) * 24, column * 48:(column + 1) * 48]
+                np.testing.assert_array_equal(found, cut)
+        group = zarr.open_group(str(self.folder / "mosaics/mosaic_grid_3d_z01.ome.zarr"), mode="r")
+        scale = group.attrs["ome"]["multiscales"][0]["datasets"][0]["coordinateTransformations"][0]["scale"]
+        np.testing.assert_allclose(scale, [3.5, 10, 10])
+        rows = table(self.folder / "mosaics/shifts_xy.csv")
+        self.assertEqual([row["fixed_id"] for row in rows], ["0"])
+
+    def test_the_bytes_do_not_depend_on_threads(self):
+        one = self.simulate("one", grid="1,2", tile="8,16,16", surface=3, threads=1)
+        two = self.simulate("two", grid="1,2", tile="8,16,16", surface=3, threads=3)
+        self.assertEqual(tree(one), tree(two))
+        other = self.simulate("other", grid="1,2", tile="8,16,16", surface=3, seed=1)
+        self.assertNotEqual(tree(one), tree(other))
+
+    def test_a_table_of_tiles_gives_the_mosaic_of_the_raw_ones(self):
+        options = {"grid": "2,2", "tile": "8,16,20", "surface": 3}
+        raw = self.simulate("raw", **options)
+        table = self.simulate("table", layout="table", **options)
+        self.done("grid", raw, "--axial-step", 3.5, "--out", self.folder / "a")
+        self.done("grid", table / "tiles.csv", "--out", self.folder / "b")
+        name = "mosaic_grid_3d_z00.ome.zarr"
+        np.testing.assert_array_equal(voxels(self.folder / "a" / name), voxels(self.folder / "b" / name))
+
+    def test_bad_input_is_refused_by_name(self):
+        tiles = self.simulate(grid="2,2", tile="8,12,16", surface=3, slices=2, interval=3)
+        out = self.folder / "out"
+        self.refused("--axial-step", "grid", tiles, "--out", out)
+        self.refused("no such file", "grid", self.folder / "absent", "--out", out, code=2)
+        shutil.copytree(tiles / "tile_x00_y00_z00", tiles / "tile_x0_y00_z00")
+        self.refused("there twice", "grid", tiles, "--axial-step", 3.5, "--out", out)
+        shutil.rmtree(tiles / "tile_x0_y00_z00")
+        shutil.rmtree(tiles / "tile_x01_y01_z01")
+        self.refused("tile x01 y01 z01 is missing", "grid", tiles, "--axial-step", 3.5, "--out", out)
+        self.assertFalse(out.exists())
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", out, "--allow-missing")
+        mosaic = voxels(out / "mosaic_grid_3d_z01.ome.zarr")
+        self.assertEqual(np.abs(mosaic[:, 12:, 16:]).max(), 0)
+        self.assertGreater(np.abs(mosaic[:, :12, 16:]).min(), 0)
+        self.refused("slice 1 is missing", "register", *self.slices_without_middle(), "--out", self.folder / "r")
+
+    def slices_without_middle(self):
+        """Slices 0 and 2 of a series."""
+        tiles = self.simulate("series", grid="1,1", tile="30,32,32", surface=3, slices=3, interval=4)
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "series-mosaics")
+        paths = []
+        for number in (0, 2):
+            paths.append(self.folder / f"slice{number}.ome.zarr")
+            self.done("stitch", self.folder / f"series-mosaics/mosaic_grid_3d_z0{number}.ome.zarr", "--out", paths[-1])
+        return paths
+
+    def test_an_image_without_units_is_refused_or_told(self):
+        table = self.simulate("table", layout="table", grid="1,1", tile="8,16,16", surface=3)
+        zarr_json = next((table / "tiles").glob("*.ome.zarr")) / "zarr.json"
+        text = zarr_json.read_text()
+        zarr_json.write_text(text.replace('"unit"', '"unused"'))
+        self.refused("--unit", "grid", table / "tiles.csv", "--out", self.folder / "a")
+        self.done("grid", table / "tiles.csv", "--unit", "micrometer", "--out", self.folder / "b")
+
+
+class Placement(WithFolder):
+    def test_tiles_of_a_command_line_lie_where_they_truly_are(self):
+        tiles = self.simulate(grid="3,3", tile="20,80,80", surface=4, curvature=2, depth_jitter=0.5, flat_field=0.3,
+                              motor_jitter=1.5, motor_angle=0.3, seed=2)
+        truth = json.loads((tiles / "truth.json").read_text())
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "m")
+        slice_path = self.folder / "s.ome.zarr"
+        report = json.loads(self.done("stitch", self.folder / "m/mosaic_grid_3d_z00.ome.zarr", "--out", slice_path,
+                                      "--json").stdout)
+        found = np.array(report["places_px"])
+        places = np.array([tile["place_px"] for tile in truth["tiles"]])
+        error = (found - found.mean(0)) - (places - places.mean(0))
+        self.assertLess(np.sqrt((error**2).sum(1).mean()), 0.5)
+        motors = np.array([tile["stage_px"] for tile in truth["tiles"]])
+        self.assertGreater(np.sqrt((((motors - motors.mean(0)) - (places - places.mean(0)))**2).sum(1).mean()), 1.0)
+        self.assertEqual(list(voxels(slice_path).shape), report["shape"])
+        sidecar = json.loads((self.folder / "s.ome.zarr.json").read_text())
+        self.assertEqual(sidecar["result"]["places_px"], report["places_px"])
+
+    def test_a_constant_sample_stays_constant_through_grid_and_stitch(self):
+        tiles = self.simulate(grid="2,2", tile="6,32,32", surface=-60, curvature=0, tilt="0,0", depth_jitter=0,
+                              attenuation=0, speckle=0, texture=0, motor_jitter=1)
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "m")
+        self.done("stitch", self.folder / "m/mosaic_grid_3d_z00.ome.zarr", "--out", self.folder / "s.ome.zarr",
+                  "--max-rejected", 1)
+        values = voxels(self.folder / "s.ome.zarr")
+        self.assertEqual(len(np.unique(values[values != 0])), 1)
+
+    def test_links_beyond_max_rejected_end_with_one(self):
+        tiles = self.simulate(grid="2,3", tile="6,32,32", surface=2, texture=0, speckle=1)
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "m")
+        self.refused("--max-rejected", "stitch", self.folder / "m/mosaic_grid_3d_z00.ome.zarr", "--out",
+                     self.folder / "s.ome.zarr", "--max-rejected", 0)
+        self.assertFalse((self.folder / "s.ome.zarr").exists())
+
+
+def resize(image, shape):
+    """Bilinear with aligned corners, and a Gaussian window before it where the image shrinks."""
+    factors = np.array(image.shape) / shape
+    blurred = scipy.ndimage.gaussian_filter(image, np.maximum(0, (factors - 1) / 2), mode="mirror")
+    places = np.meshgrid(*[np.linspace(0, n - 1, m) for n, m in zip(image.shape, shape)], indexing="ij")
+    return scipy.ndimage.map_coordinates(blurred, places, order=1, mode="nearest")
+
+
+def basic_by_numpy(tiles, size=128):
+    """BaSiC's approximate fit as BaSiCPy 2 makes it, written from the description of its steps."""
+    data = np.array([resize(tile, (size, size)) for tile in tiles])
+    norm = np.linalg.norm(data)
+    start = 12.5 / np.linalg.norm(data.reshape(len(data), -1), 2)
+    weight = np.ones_like(data)
+    last = np.ones((size, size))
+
+    def soft(values, limit):
+        return np.sign(values) * np.maximum(np.abs(values) - limit, 0)
+
+    for reweighting in range(10):
+        flat, sparse, dual = np.ones((size, size)), np.zeros_like(data), np.zeros_like(data)
+        base = data.mean((1, 2)) / data.mean()
+        mu = start
+        for _ in range(500):
+            step = flat + (data - sparse - base[:, None, None] * flat + dual / mu).mean(0)
+            flat = scipy.fft.idctn(soft(scipy.fft.dctn(step, norm="ortho"), 1 / mu), norm="ortho")
+            sparse = soft(data - base[:, None, None] * flat + dual / mu, weight / mu)
+            base = np.maximum((data - sparse).mean((1, 2)) / (data - sparse).mean(), 0)
+            residual = data - base[:, None, None] * flat - sparse
+            dual += mu * residual
+            mu = min(1.5 * mu, start * 1e7)
+            if np.linalg.norm(residual) / norm <= 1e-3:
+                break
+        flat = (base[:, None, None] * flat).mean(0)
+        level = flat.mean()
+        flat = flat / level
+        weight = 1 / (np.abs(sparse / (level * base.mean() + 1e-6)) + 0.1)
+        weight /= weight.mean()
+        change = np.abs(flat - last).sum() / np.abs(last).sum()
+        last = flat
+        if reweighting > 0 and change <= 1e-2:
+            break
+    field = resize(last, tiles[0].shape)
+    return field / field.mean()
+
+
+class Fits(WithFolder):
+    def test_the_flat_field_is_found_and_taken_away(self):
+        options = {"grid": "3,4", "tile": "16,64,64", "surface": 3, "curvature": 1, "depth_jitter": 0.3}
+        tiles = self.simulate(flat_field=0.3, **options)
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "m")
+        mosaic = self.folder / "m/mosaic_grid_3d_z00.ome.zarr"
+        self.done("flatfield", mosaic, "--out", self.folder / "flat.ome.zarr", "--field", self.folder / "field.csv")
+        field = np.loadtxt(self.folder / "field.csv", delimiter=",")
+        v, u = np.meshgrid(*[(2 * np.arange(64) + 1) / 64 - 1] * 2, indexing="ij")
+        truth = 1 - 0.3 * (u**2 + v**2)
+        truth /= truth.mean()
+        self.assertLess(np.sqrt(np.mean((field / truth - 1)**2)), 0.05)
+        expected = voxels(mosaic) / np.tile(field, (3, 4))
+        np.testing.assert_allclose(voxels(self.folder / "flat.ome.zarr"), expected, rtol=2e-6)
+        # The tile grid is kept: the corrected mosaic can be stitched.
+        self.done("stitch", self.folder / "flat.ome.zarr", "--out", self.folder / "s.ome.zarr")
+
+    def test_basic_equals_the_fit_written_in_numpy(self):
+        tiles = self.simulate(grid="2,3", tile="10,60,72", surface=2, curvature=1, flat_field=0.2)
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "m")
+        mosaic = self.folder / "m/mosaic_grid_3d_z00.ome.zarr"
+        self.done("flatfield", mosaic, "--model", "basic", "--out", self.folder / "f.ome.zarr", "--field",
+                  self.folder / "field.csv")
+        field = np.loadtxt(self.folder / "field.csv", delimiter=",")
+        projection = voxels(mosaic).mean(0)
+        parts = [projection[60 * r:60 * (r + 1), 72 * c:72 * (c + 1)] for r in range(2) for c in range(3)]
+        np.testing.assert_allclose(field, basic_by_numpy(parts), atol=1e-4)
+
+    def slice(self, **options):
+        tiles = self.simulate(grid="1,1", **options)
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "m")
+        path = self.folder / "s.ome.zarr"
+        self.done("stitch", self.folder / "m/mosaic_grid_3d_z00.ome.zarr", "--out", path)
+        return path
+
+    def test_vermeer_equals_numpy(self):
+        path = self.slice(tile="40,24,24", surface=6)
+        self.done("attenuation", path, "--method", "vermeer", "--strength", 1, "--median", 1, "--out",
+                  self.folder / "a.ome.zarr")
+        values = voxels(path)
+        deeper = np.flip(np.cumsum(np.flip(values, 0), 0), 0) - values
+        mu = np.zeros_like(values)
+        mu[:-1] = 0.5 * np.log1p(values[:-1] / deeper[:-1])
+        depth = np.concatenate([np.zeros((1, 24, 24)), np.cumsum(mu, 0)[:-1]])
+        expected = values / np.maximum(np.exp(-2 * depth), 0.05)
+        np.testing.assert_allclose(voxels(self.folder / "a.ome.zarr"), expected, rtol=2e-4)
+
+    def test_attenuation_by_li_makes_depth_even(self):
+        path = self.slice(tile="110,40,40", surface=30, curvature=0, tilt="0,0", depth_jitter=0, texture=0)
+        self.done("attenuation", path, "--strength", 1, "--out", self.folder / "a.ome.zarr")
+        planes = voxels(self.folder / "a.ome.zarr").mean((1, 2))
+        before = voxels(path).mean((1, 2))
+        self.assertLess(before[100:108].mean() / before[36:44].mean(), 0.35)
+        self.assertLess(abs(planes[100:108].mean() / planes[36:44].mean() - 1), 0.03)
+
+    def test_profile_and_normalise_equal_numpy(self):
+        path = self.slice(tile="30,48,48", surface=-20, axial_profile="10,20", tissue_radius=0.7, attenuation=0.001)
+        report = json.loads(self.done("profile", path, "--out", self.folder / "p.ome.zarr", "--json").stdout)
+        profile = np.array(report["profile"])
+        values = voxels(path)
+        np.testing.assert_allclose(voxels(self.folder / "p.ome.zarr"), values / (profile / profile.min())[:, None, None],
+                                   rtol=1e-6)
+        z = np.arange(30)
+        beam = 1 / (1 + ((z - 10) / 20)**2)
+        self.assertLess(np.abs(profile / profile.max() - beam / beam.max()).max(), 0.06)
+        report = json.loads(self.done("normalise", path, "--out", self.folder / "n.ome.zarr", "--json").stdout)
+        caps = np.percentile(values, 99.9, axis=(1, 2))
+        background = np.array(report["backgrounds"])
+        self.assertAlmostEqual(np.percentile(caps - background, 90), report["span"], places=9)
+        expected = np.maximum(np.minimum(values, caps[:, None, None]) - background[:, None, None], 0) / report["span"]
+        np.testing.assert_allclose(voxels(self.folder / "n.ome.zarr"), expected, atol=1e-6)
+
+
+class Series(WithFolder):
+    def test_slices_are_registered_and_stacked_as_the_truth_says(self):
+        tiles = self.simulate(grid="1,1", tile="26,128,128", surface=2, curvature=0, tilt="0,0", depth_jitter=0,
+                              slices=3, interval=10, slice_gains="0.7,1.4", slice_rotation=1, slice_shift=3,
+                              motor_shift=4, seed=5)
+        truth = json.loads((tiles / "truth.json").read_text())["slices"]
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "m")
+        slices = []
+        for i in range(3):
+            slices.append(self.folder / f"slice_z{i:02}.ome.zarr")
+            self.done("stitch", self.folder / f"m/mosaic_grid_3d_z{i:02}.ome.zarr", "--out", slices[-1])
+        found = json.loads(self.done("register", *slices, "--out", self.folder / "r", "--search-range", 0.02, "--json")
+                           .stdout)
+        self.assertEqual(len(found), 2)
+        for i, pair in enumerate(found):
+            turn = truth[i + 1]["rotation_deg"] - truth[i]["rotation_deg"]
+            self.assertAlmostEqual(pair["rotation_deg"], turn, delta=0.2)
+            self.assertAlmostEqual(pair["interval_planes"], 10, delta=0.8)
+        shift = np.array(truth[1]["shift_px"]) + truth[1]["motor_shift_px"]
+        # The scene turns about its middle; a motor shift of the first pair turns with it by less than this bound.
+        self.assertLess(np.abs(np.array(found[0]["shift_px"]) - shift).max(), 0.7)
+        result = json.loads(self.done("stack", *reversed(slices), "--transforms-dir", self.folder / "r", "--out",
+                                      self.folder / "v.ome.zarr", "--decisions", self.folder / "d.csv",
+                                      "--confidence-high", 0.4, "--json").stdout)
+        self.assertEqual([one["transform"] for one in result["slices"]], ["none", "full", "full"])
+        self.assertEqual(result["shape"], list(voxels(self.folder / "v.ome.zarr").shape))
+        self.assertAlmostEqual(result["shape"][0], 46, delta=2)
+        rows = table(self.folder / "d.csv")
+        self.assertEqual([row["slice_id"] for row in rows], ["0", "1", "2"])
+        self.assertTrue(all(row["reason"] for row in rows))
+
+    def test_slices_that_are_no_series_are_refused_by_name(self):
+        tiles = self.simulate(grid="1,1", tile="12,32,32", surface=2, slices=2, interval=4)
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "m")
+        a, b = self.folder / "a.ome.zarr", self.folder / "b.ome.zarr"
+        self.done("stitch", self.folder / "m/mosaic_grid_3d_z00.ome.zarr", "--out", a)
+        self.done("stitch", self.folder / "m/mosaic_grid_3d_z01.ome.zarr", "--out", b)
+        shutil.copytree(a, self.folder / "again.ome.zarr")
+        self.refused("are both slice 0", "stack", a, self.folder / "again.ome.zarr", "--out", self.folder / "v.ome.zarr")
+        (self.folder / "bad.csv").write_text("fixed_id,moving_id,x_shift_mm,y_shift_mm\n4,5,0,0\n")
+        self.refused("no pair of slices 0 and 1", "stack", a, b, "--shifts", self.folder / "bad.csv", "--out",
+                     self.folder / "v.ome.zarr")
+        self.refused("takes two slices or more", "stack", a, "--out", self.folder / "v.ome.zarr", code=2)
+        self.refused("does not say which slice", "stack", self.folder / "m/mosaic_grid_3d_z00.ome.zarr", b, "--out",
+                     self.folder / "v.ome.zarr")
+        self.assertFalse((self.folder / "v.ome.zarr").exists())
+
+
+if __name__ == "__main__":
+    suite.main()
