@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/log.hpp"
+#include "ring/actor/drain_order.hpp"
 #include "ring/actor/topic.hpp"
 
 namespace cingulum::ring {
@@ -178,7 +179,14 @@ RuntimeServices Runtime::services() {
 
 std::uint16_t Runtime::next_number() {
   const std::unique_lock lock(mutex_);
-  return ++last_number_;
+  // Numbers go round: one that an actor has is not given to another. With every number taken none can be told apart.
+  for (std::uint32_t tried = 0; tried < 0x10000u; ++tried) {
+    ++last_number_;
+    const bool is_taken = std::any_of(actors_.begin(), actors_.end(),
+                                      [&](const auto& each) { return each.second->number() == last_number_; });
+    if (last_number_ != 0 && !is_taken) break;
+  }
+  return last_number_;
 }
 
 Result<ActorHandle> Runtime::adopt(ActorHandle actor) {
@@ -281,27 +289,102 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
     ended_ = true;
     for (const auto& [unused, actor] : actors_) actors.push_back(actor);
   }
-  ShutdownReport report;
-  const std::uint64_t deadline = deadline_after(now_ns(), how.timeout);
-  for (const ActorHandle& actor : actors) {
-    Termination share = how;
-    if (how.timeout != no_time_limit) {
-      const std::uint64_t now = now_ns();
-      share.timeout = Nanoseconds(deadline > now ? static_cast<std::int64_t>(deadline - now) : 0);
-      // One that does not end must not take the time of all the others.
-      const auto rest = static_cast<std::int64_t>(actors.size() - static_cast<std::size_t>(&actor - actors.data()));
-      share.timeout /= rest;
+  std::vector<std::vector<std::size_t>> sends_to(actors.size());
+  for (std::size_t i = 0; i < actors.size(); ++i) {
+    for (const Actor* receiver : actors[i]->receivers()) {
+      const auto found =
+          std::find_if(actors.begin(), actors.end(), [&](const ActorHandle& actor) { return actor.get() == receiver; });
+      if (found != actors.end()) sends_to[i].push_back(static_cast<std::size_t>(found - actors.begin()));
     }
-    Result<TerminationReport> one = actor->terminate(share);
-    if (one) {
-      report.messages.drained += one->drained;
-      report.messages.dropped += one->dropped;
-    } else {
-      report.errors.push_back(one.error().message());
-    }
-    forget(actor);
   }
+  ShutdownReport report;
+  // While one is drained, those that it sends to must not wait for somebody who reads their outputs.
+  std::atomic<bool> is_over{false};
+  std::thread aside;
+  if (how.mode == Termination::Mode::drain && options_.schedule == nullptr && !actors.empty()) {
+    try {
+      aside = std::thread([&] {
+        while (!is_over.load(std::memory_order_acquire)) {
+          for (const ActorHandle& actor : actors) actor->set_outputs_aside();
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      });
+    } catch (const std::system_error& error) {
+      log_warning("shutting down: no thread to take outputs that nobody reads: {}", error.what());
+    }
+  }
+  const std::uint64_t deadline = deadline_after(now_ns(), how.timeout);
+  std::size_t left = actors.size();
+  // One that does not end must not take the time of all the others.
+  const auto share_of = [&](std::size_t count) {
+    if (how.timeout == no_time_limit) return no_time_limit;
+    const std::uint64_t now = now_ns();
+    return Nanoseconds(deadline > now ? static_cast<std::int64_t>((deadline - now) / left * count) : 0);
+  };
+  for (const DrainGroup& group : drain_order(sends_to)) {
+    const std::vector<std::size_t>& first = sends_to[group.front()];
+    if (group.size() > 1 || std::find(first.begin(), first.end(), group.front()) != first.end()) {
+      std::vector<ActorHandle> cycle;
+      std::vector<std::string_view> names;
+      for (const std::size_t member : group) {
+        cycle.push_back(actors[member]);
+        names.push_back(actors[member]->name());
+      }
+      report.cycles.push_back(fmt::format("{}", fmt::join(names, ", ")));
+      if (how.mode == Termination::Mode::drain) {
+        // Half of their time: what still goes round then is drained as it comes.
+        static_cast<void>(come_to_rest(cycle, deadline_after(now_ns(), share_of(group.size()) / 2)));
+      }
+    }
+    for (const std::size_t member : group) {
+      const ActorHandle& actor = actors[member];
+      Termination share = how;
+      share.timeout = share_of(1);
+      Result<TerminationReport> one = actor->terminate(share);
+      if (one) {
+        report.messages.drained += one->drained;
+        report.messages.dropped += one->dropped;
+      } else {
+        report.errors.push_back(one.error().message());
+      }
+      forget(actor);
+      --left;
+    }
+  }
+  is_over.store(true, std::memory_order_release);
+  if (aside.joinable()) aside.join();
   return report;
+}
+
+bool Runtime::come_to_rest(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const {
+  // Counters of a device are a millisecond old, and a message may be on its way meanwhile: at rest is who has done
+  // nothing for longer.
+  constexpr std::uint64_t rest_ns = 20'000'000;
+  const auto look = [&] {
+    std::uint64_t moves = 0;
+    bool is_idle = true;
+    for (const ActorHandle& actor : actors) {
+      const ActorTelemetry telemetry = actor->telemetry();
+      moves += telemetry.received + telemetry.sent + telemetry.emitted;
+      is_idle = is_idle && (telemetry.inbox_depth == 0 || !is_allowed(actor->state(), Operation::send));
+    }
+    return std::pair(moves, is_idle);
+  };
+  Doorbell clock(WaitStrategy{WaitMode::spin_then_park, 1}, options_.schedule);
+  std::uint64_t seen = 0;
+  std::uint64_t since_ns = now_ns();
+  for (;;) {
+    const auto [moves, is_idle] = look();
+    const std::uint64_t now = now_ns();
+    if (moves != seen || !is_idle) {
+      seen = moves;
+      since_ns = now;
+    } else if (now - since_ns >= rest_ns) {
+      return true;
+    }
+    if (now >= deadline_ns) return false;
+    static_cast<void>(clock.wait([] { return false; }, std::min(deadline_ns, now + 1'000'000)));
+  }
 }
 
 Status Runtime::send(std::string_view name, const Message& message, const SendOptions& options) {

@@ -601,5 +601,24 @@ TEST(supervision, a_body_that_returns_by_itself_has_ended_and_its_queue_is_count
   EXPECT_FALSE(actor->receive(0ns));
 }
 
+// What was queued behind the failure was dropped, since nobody was there to be drained.
+TEST(supervision, a_drain_that_comes_before_a_restart_makes_it) {
+  Stage stage;
+  RestartPolicy slow;
+  slow.kind = RestartKind::limited;
+  slow.back_off = slow.max_back_off = 10s;
+  const ActorHandle actor = stage.start("fragile", slow);
+  ASSERT_TRUE(actor->send(number(-2)));
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(actor->send(number(i)));
+  stage.schedule.run_until_idle();
+  ASSERT_EQ(actor->telemetry().failures, 1u);
+  const auto report = actor->terminate(Termination::drain(1s));
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_EQ(report->drained, 5u);
+  EXPECT_EQ(report->dropped, 0u);
+  EXPECT_EQ(actor->telemetry().restarts, 1u);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(value_of(actor->receive(1s).value()), i);
+}
+
 }  // namespace
 }  // namespace cingulum::ring::supervision_tests

@@ -73,6 +73,15 @@ class Service {
   }
 
  private:
+  // An actor that was told to terminate, by a thread of its own: a drain may take long, and others go on meanwhile.
+  struct Ending {
+    ~Ending() {
+      if (thread.joinable()) thread.join();
+    }
+    Result<TerminationReport> report = TerminationReport{};
+    std::atomic<bool> is_done{false};
+    std::thread thread;
+  };
   struct HostedActor {
     ActorHandle actor;
     std::uint32_t generation = 0;
@@ -83,6 +92,7 @@ class Service {
     std::uint64_t outputs_given = 0;
     std::uint64_t parts_given = 0;
     bool told = false;  // its end was reported
+    std::shared_ptr<Ending> ending;
   };
 
   static ChildReply refusal(const Error& error) {
@@ -115,21 +125,37 @@ class Service {
     }
     // What the parent sent before is in the ring.
     static_cast<void>(take_messages());
-    const auto report =
-        hosted.actor->terminate(request.drain != 0 ? Termination::drain(timeout) : Termination::discard(timeout));
-    static_cast<void>(runtime_->terminate(hosted.actor->name()));
-    while (give_outputs()) {
+    if (hosted.ending == nullptr) {
+      hosted.ending = std::make_shared<Ending>();
+      const Termination how = request.drain != 0 ? Termination::drain(timeout) : Termination::discard(timeout);
+      Ending& ending = *hosted.ending;
+      ending.thread = std::thread([this, &ending, how, name = hosted.actor->name()] {
+        ending.report = runtime_->terminate(name, how);
+        ending.is_done.store(true, std::memory_order_release);
+      });
     }
-    count(request.actor);
-    ChildReply reply = report ? answer({}) : refusal(report.error());
-    if (report) reply.drained = report->drained;
-    hosted = HostedActor{};
-    return reply;
+    return answer({});
+  }
+
+  // True: the actor has ended, the parent has all that it sent and knows it.
+  bool has_left(HostedActor& hosted, std::uint32_t index) {
+    ChildEnded told;
+    const Result<TerminationReport>& report = hosted.ending->report;
+    told.ok = report ? 1 : 0;
+    if (report) {
+      told.drained = report->drained;
+    } else {
+      told.error_kind = static_cast<std::uint32_t>(report.error().kind());
+      std::strncpy(told.text, report.error().message().c_str(), sizeof told.text - 1);
+    }
+    Message message = make_message(told);
+    message.header.flags |= mark_control;
+    return out_.try_put({message, index, hosted.generation, 0}) == PutStatus::stored;
   }
 
   ChildReply launch(HostedActor& hosted, const ChildRequest& request) {
     if (!work_) return refusal(work_.error());
-    if (hosted.actor != nullptr) {
+    if (hosted.actor != nullptr && hosted.ending == nullptr) {
       static_cast<void>(hosted.actor->terminate(Termination::discard()));
       static_cast<void>(runtime_->terminate(hosted.actor->name()));
     }
@@ -146,6 +172,7 @@ class Service {
     hosted.actor = *actor;
     hosted.generation = request.generation;
     hosted.outbox_capacity = request.outbox_capacity;
+    count(request.actor);  // the counts of the actor before are not this one's
     return answer({});
   }
 
@@ -239,6 +266,8 @@ class Service {
       if (hosted.actor == nullptr) continue;
       // Looked at first: what an actor sent before its end goes before the news of it.
       const ActorState state = hosted.actor->state();
+      const bool has_ended = hosted.ending != nullptr && hosted.ending->is_done.load(std::memory_order_acquire);
+      bool gave = false;
       // What nobody reads stays in the actor's outbox, so that the actor feels it.
       const std::uint64_t most = HostAtomics::load_acquire(memory_.credit[i].outputs) + hosted.outbox_capacity;
       while (out_.room(1) != 0 && hosted.outputs_given < most) {
@@ -246,10 +275,19 @@ class Service {
         if (!got) break;
         if (out_.try_put({*got, i, hosted.generation, 0}) != PutStatus::stored) break;
         ++hosted.outputs_given;
-        moved = true;
+        gave = true;
       }
-      moved = give_answers(hosted, i) || moved;
+      gave = give_answers(hosted, i) || gave;
+      moved = moved || gave;
       count(i);
+      if (hosted.ending != nullptr) {
+        // Its state is told by ChildEnded, behind the last of its outputs.
+        if (has_ended && !gave && out_.room(1) != 0 && has_left(hosted, i)) {
+          hosted = HostedActor{};
+          moved = true;
+        }
+        continue;
+      }
       if (!hosted.told && (state == ActorState::failed || state == ActorState::terminated)) {
         hosted.told = true;
         const auto failure = hosted.actor->failure();
@@ -289,7 +327,7 @@ class Service {
   std::unique_ptr<Runtime> runtime_;
   BulkReader<ChildSlot> in_;
   BulkWriter<ChildSlot> out_;
-  HostedActor hosted_[child_actor_count];
+  HostedActor hosted_[child_actor_count];  // the threads that end actors use the runtime: gone before it
 };
 
 }  // namespace

@@ -62,7 +62,8 @@ class LaneContext {
   }
   void* buffer(BufferHandle handle) {
     const auto entries = block_.buffers.entries();
-    return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), handle);
+    return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), block_.buffers.number(),
+                                    handle);
   }
   void heartbeat() {}
   bool should_stop() {
