@@ -126,6 +126,7 @@ Status ResidentActor::do_activate() {
 void ResidentActor::do_gate(bool open, Nanoseconds patience) {
   const std::lock_guard life(life_mutex_);
   if (!seat_ || gone_) return;
+  wait_for_restart(deadline_from_now(command_patience));
   const SeatState wanted = open ? SeatState::running : SeatState::held;
   static_cast<void>(grid_->command(*seat_, open ? SeatCommand::run : SeatCommand::hold, deadline_from_now(patience),
                                    [&](SeatState state) {
@@ -165,8 +166,7 @@ Result<bool> ResidentActor::end_body(const Termination& how, std::uint64_t& drai
     return is_over(state);
   };
   for (;;) {
-    LookAgain again(WaitStrategy{});
-    while (is_about_to_restart() && !grid_->has_ended() && steady_now_ns() < deadline) again.pause();
+    wait_for_restart(deadline);
     if (!is_over(seat_state())) {
       CGL_TRY_ASSIGN(bool ended,
                      grid_->command(*seat_, drains ? SeatCommand::drain : SeatCommand::stop, deadline, over));
@@ -189,9 +189,13 @@ Result<bool> ResidentActor::tell_restart(SeatCommand how) {
   return grid_->command(*seat_, how, deadline_from_now(command_patience), [](SeatState) { return true; });
 }
 
-bool ResidentActor::is_about_to_restart() const {
-  return seat_state() == SeatState::failed &&
-         HostAtomics::load_acquire(grid_->seat(*seat_).device.failures) == restarted_from_;
+void ResidentActor::wait_for_restart(std::uint64_t deadline_ns) const {
+  const SeatDeviceLine& line = grid_->seat(*seat_).device;
+  LookAgain again(WaitStrategy{});
+  while (seat_state() == SeatState::failed && HostAtomics::load_acquire(line.failures) == restarted_from_ &&
+         !grid_->has_ended() && steady_now_ns() < deadline_ns) {
+    again.pause();
+  }
 }
 
 void ResidentActor::tell_failure() {

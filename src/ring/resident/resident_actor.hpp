@@ -65,8 +65,9 @@ class ResidentActor final : public Actor {
   PutStatus put_at_once(const Message& message);
   void write_plan();
   [[nodiscard]] Result<bool> tell_restart(SeatCommand how);
-  // The seat was told to begin again, and its state is still that of the failure before.
-  [[nodiscard]] bool is_about_to_restart() const;
+  // Where the seat was told to begin again, until it has seen it: its state is that of the failure before, and the next
+  // command would take the place of this one.
+  void wait_for_restart(std::uint64_t deadline_ns) const;
   // Of a seat that is failed: the failure is kept and counted, once.
   void tell_failure();
   // The body ends, restarted as often as it fails while it drains. False: it did not.

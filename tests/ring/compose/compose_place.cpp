@@ -55,7 +55,7 @@ Result<std::shared_ptr<ResidentGrid>> open_compose_grid(std::string_view device,
   options.seats = 6;
   options.lanes = lanes;
   options.edges = 64;
-  options.edge_capacity = 64;
+  options.edge_capacity = 2048;
   options.ring_capacity = 256;
   options.time_limit = std::chrono::minutes(5);
   if (device != "cuda") options.longest_nap_ns = 50000;  // threads on few processors

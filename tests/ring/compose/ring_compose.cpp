@@ -105,8 +105,10 @@ class Round {
   void launch(Member& member) {
     if (!problem_.empty()) return;
     ActorOptions options;
-    // In a cycle of full inboxes everybody would wait for everybody: each holds all tokens of a round.
-    options.inbox_capacity = has_cycles_ ? 256 : 1u << below(7);
+    // In a cycle of full inboxes everybody would wait for everybody: each holds all tokens of a round. (Of a grid the
+    // wires do, since inboxes are the host's.)
+    const std::uint32_t small = 1u << below(7);
+    options.inbox_capacity = !has_cycles_ ? small : grid_ != nullptr ? 256 : 2048;
     options.outbox_capacity = 1u << below(6);
     options.restart.kind = RestartKind::limited;
     options.restart.max_restarts = 1000;
@@ -168,10 +170,10 @@ class Round {
     settle_all();
     stop = true;
     reader.join();
-    // What is queued behind a gate is drained like the rest.
+    // What is queued is drained, behind gates and behind failures as well.
     for (std::uint64_t i = below(4); i > 0 && problem_.empty(); --i) {
       pause(below(members_.size()));
-      send_batch_at(below(members_.size()));
+      send_batch_at(below(members_.size()), once_in(2) ? 3 : 0);
     }
   }
 
@@ -190,19 +192,25 @@ class Round {
   }
   void send_many(std::size_t at) {
     resume_all();
-    send_batch_at(at);
+    send_batch_at(at, 0);
   }
-  // Without waiting.
-  void send_batch_at(std::size_t at) {
+  // Without waiting. One token of `failing_share` makes a body fail (0: none); not in a child, whose queue would go.
+  void send_batch_at(std::size_t at, std::uint64_t failing_share) {
     std::vector<Message> batch;
     std::vector<Token> tokens;
     for (std::uint64_t i = 1 + below(20); i > 0; --i) {
-      tokens.push_back(token(TokenKind::plain));
+      const bool fails = failing_share != 0 && !members_[at].in_child && once_in(failing_share);
+      tokens.push_back(token(fails ? TokenKind::failing : TokenKind::plain));
       batch.push_back(make_message(tokens.back()));
     }
     const std::uint32_t stored = members_[at].actor->send_batch(batch);
     for (std::uint32_t i = 0; i < stored; ++i) {
-      members_[follow(at, tokens[i])].expected.outputs.insert(tokens[i].id);
+      Expected& last = members_[follow(at, tokens[i])].expected;
+      if (tokens[i].kind == TokenKind::failing) {
+        ++last.failures;
+      } else {
+        last.outputs.insert(tokens[i].id);
+      }
     }
   }
 
