@@ -48,9 +48,7 @@ Status run() {
   auto* const values = reinterpret_cast<float*>(memory.host);
   for (std::uint32_t i = 0; i < count; ++i) values[i] = static_cast<float>(i);
   CGL_TRY_ASSIGN(const BufferHandle handle, grid->buffers().add_borrowed(memory.device, count * sizeof(float), 0, {}));
-  Message message = make_message(Values{handle});
-  message.header.flags |= mark_handle;
-  CGL_TRY(runtime->request(*square, message, std::chrono::seconds(5)).map([](const Message&) {}));
+  CGL_TRY(runtime->request(*square, make_message(Values{handle}), std::chrono::seconds(5)).map([](const Message&) {}));
   std::printf("%g %g %g\n", values[2], values[30], values[999]);
   runtime->shutdown();
   return grid->close();

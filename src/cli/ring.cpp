@@ -27,7 +27,7 @@ Result<Device*> choose_device(const std::string& wanted, VerbContext& context, s
 }  // namespace
 
 Result<RingProgram> start_ring_program(const std::string& what, const ParsedArguments& arguments, VerbContext& context,
-                                       const ring::DevicePlaceOptions& device_options) {
+                                       const ring::DevicePlaceOptions& device_options, bool is_first) {
   const std::vector<std::string>& devices = context.common().devices;
   if (devices.size() != 1) {
     return fail(ErrorKind::invalid_argument, "cingulum ring {}: one device at a time, {} given", what, devices.size());
@@ -60,8 +60,10 @@ Result<RingProgram> start_ring_program(const std::string& what, const ParsedArgu
   if (const Status published = publish(); !published) {
     // Nobody asked for the page: to be unseen is no reason to stop.
     if (arguments.given("telemetry")) return tl::make_unexpected(published.error());
-    context.log().print(LogLevel::warning, "`cingulum ring top` will not see this run: {}",
-                        with_option_names(published.error()));
+    if (is_first) {
+      context.log().print(LogLevel::warning, "`cingulum ring top` will not see this run: {}",
+                          with_option_names(published.error()));
+    }
   }
   return program;
 }

@@ -22,8 +22,10 @@ struct RingProgram {
   std::unique_ptr<ring::WorkloadPlace> place;
   std::unique_ptr<ring::TelemetryPublisher> publisher;  // goes before the place
 };
+// `is_first`: whether it is said that `top` will not see it; who starts several in turn says so once.
 [[nodiscard]] Result<RingProgram> start_ring_program(const std::string& what, const ParsedArguments& arguments,
                                                      VerbContext& context,
-                                                     const ring::DevicePlaceOptions& device_options);
+                                                     const ring::DevicePlaceOptions& device_options,
+                                                     bool is_first = true);
 
 }  // namespace cingulum

@@ -31,10 +31,10 @@ Status run_ring_bench(const ParsedArguments& arguments, VerbContext& context) {
     std::uint32_t lanes;
   };
   for (const Part& part : {Part{&measure::ring_answer_rows, 2, 32}, Part{&measure::ring_stream_rows, 32, 256}}) {
-    CGL_TRY_ASSIGN(
-        const RingProgram program,
-        start_ring_program("bench", arguments, context,
-                           {.actors = part.actors, .lanes = part.lanes, .limit_samples = counts.round_trips}));
+    CGL_TRY_ASSIGN(const RingProgram program,
+                   start_ring_program("bench", arguments, context,
+                                      {.actors = part.actors, .lanes = part.lanes, .limit_samples = counts.round_trips},
+                                      rows.empty()));
     CGL_TRY_ASSIGN(std::vector<measure::RingRow> some, part.bench(*program.place, counts));
     for (measure::RingRow& row : some) rows.push_back(std::move(row));
   }

@@ -146,6 +146,39 @@ struct Busy {
   }
 };
 
+// Works for `number` milliseconds with a sign of life, or a look at whether it shall stop, every `interval_ms`.
+struct Beating {
+  std::uint64_t interval_ms = 50;
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      const std::uint64_t pieces = payload<Numbered>(message).number / interval_ms;
+      for (std::uint64_t piece = 0; piece < pieces; ++piece) {
+        const std::uint64_t until = context.time_ns() + interval_ms * 1000000;
+        while (context.time_ns() < until) context.rest();
+        context.sync();
+        if (piece % 2 == 0) {
+          context.heartbeat();
+        } else if (context.should_stop()) {
+          return 0;
+        }
+      }
+      context.send(message);
+    }
+    return 0;
+  }
+};
+
+// Takes Numbered alone.
+struct TypedEcho {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    while (const auto got = context.template receive<Numbered>()) context.send(make_reply(got.message, got.payload));
+    return 0;
+  }
+};
+
 // Answers with the first word of the buffer that the message names, or with `stale`.
 struct LookUp {
   static constexpr std::uint64_t stale = 0xdeadu;

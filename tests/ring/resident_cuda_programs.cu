@@ -17,9 +17,9 @@ struct Trap {
 
 CudaProgram cuda_test_program() {
   return make_cuda_program<Echo, BatchEcho, Add, Bounce, Sum, FailEvery, Busy, LookUp, Three, Flood, Swallow, Parts,
-                           Repeat, PartsThenFail>(
+                           Repeat, PartsThenFail, Beating, TypedEcho>(
       "test actors", {"echo", "batch_echo", "add", "bounce", "sum", "fail_every", "busy", "look_up", "three", "flood",
-                      "swallow", "parts", "repeat", "parts_then_fail"});
+                      "swallow", "parts", "repeat", "parts_then_fail", "beating", "typed_echo"});
 }
 
 CudaProgram cuda_trapping_program() {

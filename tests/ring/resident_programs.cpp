@@ -14,9 +14,10 @@ Result<std::unique_ptr<ResidentBackend>> make_test_backend(std::string_view kind
   if (kind.starts_with("emulated")) {
     return std::unique_ptr<ResidentBackend>(
         std::make_unique<EmulatedBackend<Echo, BatchEcho, Add, Bounce, Sum, FailEvery, Busy, LookUp, Three, Flood,
-                                         Swallow, Parts, Repeat, PartsThenFail>>(
+                                         Swallow, Parts, Repeat, PartsThenFail, Beating, TypedEcho>>(
             std::vector<std::string>{"echo", "batch_echo", "add", "bounce", "sum", "fail_every", "busy", "look_up",
-                                     "three", "flood", "swallow", "parts", "repeat", "parts_then_fail"},
+                                     "three", "flood", "swallow", "parts", "repeat", "parts_then_fail", "beating",
+                                     "typed_echo"},
             kind == "emulated-display"));
   }
 #if CINGULUM_HAS_CUDA

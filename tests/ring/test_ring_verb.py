@@ -192,6 +192,13 @@ class Top(unittest.TestCase):
 
 
 class Bench(unittest.TestCase):
+    def test_a_page_that_cannot_be_made_is_told_once(self):
+        with tempfile.NamedTemporaryFile() as file:
+            done = subprocess.run([CINGULUM, "ring", "bench", "--quick", "--device", "cpu"], capture_output=True, text=True,
+                                  timeout=300, env={**os.environ, "XDG_RUNTIME_DIR": file.name})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("will not see this run"), 1, done.stderr)
+
     def test_rows_stand_beside_their_limits(self):
         rows = json.loads(run("bench", "--quick", "--json", "--no-telemetry"))["rows"]
         limited = [row for row in rows if "limit" in row]

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "base/log.hpp"
 #include "ring/actor/actor_context.hpp"
@@ -25,7 +26,15 @@ Actor::Actor(std::string name, std::uint16_t number, ActorOptions options, Runti
       options_(options),
       services_(std::move(services)) {}
 
-Actor::~Actor() = default;
+Actor::~Actor() {
+  if (!restarter_.joinable()) return;
+  // It may itself be the last to hold the actor.
+  if (restarter_.get_id() == std::this_thread::get_id()) {
+    restarter_.detach();
+  } else {
+    restarter_.join();
+  }
+}
 
 std::uint64_t Actor::now_ns() const {
   return services_.schedule != nullptr ? services_.schedule->now_ns() : steady_now_ns();
@@ -86,13 +95,19 @@ Status Actor::reactivate() {
 
 Result<TerminationReport> Actor::terminate(const Termination& how) {
   const std::lock_guard lock(operation_mutex_);
+  bool restart_first = false;
   {
     const std::lock_guard failure_lock(failure_mutex_);
     if (state() == ActorState::terminated) return TerminationReport{};
     state_.store(ActorState::terminating, std::memory_order_release);
+    // What is queued waits for a restart that was to come: to drain is to make it now.
+    restart_first = how.mode == Termination::Mode::drain && restart_due_ns_ != no_deadline;
+    if (restart_first) ++restarts_;
+    is_draining_ = how.mode == Termination::Mode::drain;
     restart_due_ns_ = no_deadline;
     circuit_open_ = false;
   }
+  if (restart_first) static_cast<void>(do_restart());
   Result<TerminationReport> report = add_context(do_terminate(how), "terminating actor '{}'", name_);
   if (report) {
     state_.store(ActorState::terminated, std::memory_order_release);
@@ -209,6 +224,16 @@ Status Actor::wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>>
   return add_context(do_wire(port, std::move(targets)), "wiring actor '{}'", name_);
 }
 
+std::vector<const Actor*> Actor::receivers() const {
+  std::vector<const Actor*> receivers;
+  for (const std::shared_ptr<MessageSink>& target : do_targets()) target->add_receivers(receivers);
+  return receivers;
+}
+
+Actor::Idleness Actor::idleness() const {
+  return is_allowed(state(), Operation::send) ? do_idleness() : Idleness{};
+}
+
 void Actor::body_failed(int code, std::string message, std::uint64_t correlation) {
   const std::uint64_t now = now_ns();
   bool bury = false;
@@ -217,7 +242,9 @@ void Actor::body_failed(int code, std::string message, std::uint64_t correlation
     ++failures_;
     failure_ = Failure{code, std::move(message), now};
     const ActorState before = state();
-    if (before == ActorState::active || before == ActorState::deactivated || before == ActorState::failed) {
+    const bool is_draining = before == ActorState::terminating && is_draining_;
+    if (is_draining || before == ActorState::active || before == ActorState::deactivated ||
+        before == ActorState::failed) {
       const RestartPolicy& policy = options_.restart;
       std::erase_if(recent_failures_ns_, [&](std::uint64_t then) {
         return now - then >= static_cast<std::uint64_t>(policy.window.count());
@@ -230,6 +257,8 @@ void Actor::body_failed(int code, std::string message, std::uint64_t correlation
         const std::int64_t first = policy.back_off.count();
         const std::int64_t delay = first > (longest >> doublings) ? longest : first << doublings;
         restart_due_ns_ = now + static_cast<std::uint64_t>(delay);
+      } else if (is_draining) {
+        // It ends as it is; what is left is discarded.
       } else if (policy.kind == RestartKind::circuit_breaker) {
         resume_state_ = before == ActorState::failed ? resume_state_ : before;
         circuit_open_ = true;
@@ -250,6 +279,14 @@ void Actor::body_failed(int code, std::string message, std::uint64_t correlation
   }
 }
 
+bool Actor::restarts_to_drain() {
+  const std::lock_guard lock(failure_mutex_);
+  if (!is_draining_ || restart_due_ns_ == no_deadline) return false;
+  restart_due_ns_ = no_deadline;
+  ++restarts_;
+  return true;
+}
+
 void Actor::body_ended() {
   {
     const std::lock_guard lock(failure_mutex_);
@@ -262,27 +299,22 @@ void Actor::body_ended() {
 }
 
 void Actor::supervise(std::uint64_t now, bool host_was_away) {
-  const std::unique_lock operation(operation_mutex_, std::try_to_lock);
+  std::unique_lock operation(operation_mutex_, std::try_to_lock);
   if (!operation) return;  // somebody is at it; the next look is soon
-  bool restart = false;
+  bool is_due = false;
   {
     const std::lock_guard lock(failure_mutex_);
     if (restart_due_ns_ <= now) {
-      restart = true;
+      is_due = true;
       restart_due_ns_ = no_deadline;
     }
   }
-  if (restart) {
-    {
-      const std::lock_guard lock(failure_mutex_);
-      ++restarts_;
-      if (circuit_open_) {
-        circuit_open_ = false;
-        state_.store(resume_state_, std::memory_order_release);
-      }
-    }
-    if (Status restarted = do_restart(); !restarted) body_failed(0, restarted.error().message(), 0);
+  if (is_due && restarts_slowly()) {
+    operation.unlock();
+    restart_aside(now);
+    return;
   }
+  if (is_due) restart();
   do_supervise(now);
 
   const ActorCounters counters = do_counters();
@@ -298,6 +330,39 @@ void Actor::supervise(std::uint64_t now, bool host_was_away) {
     log_warning("actor '{}' gives no sign of life for {} ms", name_,
                 static_cast<double>(now - heartbeat_since_ns_) * 1e-6);
   }
+}
+
+void Actor::restart_aside(std::uint64_t now) {
+  if (!is_restarting_.exchange(true)) {
+    if (restarter_.joinable()) restarter_.join();  // it has done its work
+    try {
+      restarter_ = std::thread([self = shared_from_this()] {
+        {
+          const std::lock_guard lock(self->operation_mutex_);
+          self->restart();
+        }
+        self->is_restarting_ = false;
+      });
+      return;
+    } catch (const std::system_error&) {
+      is_restarting_ = false;
+    }
+  }
+  const std::lock_guard lock(failure_mutex_);
+  restart_due_ns_ = now + 10'000'000;  // no thread now, or the last restart is not over
+}
+
+void Actor::restart() {
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (state() == ActorState::terminating || state() == ActorState::terminated) return;
+    ++restarts_;
+    if (circuit_open_) {
+      circuit_open_ = false;
+      state_.store(resume_state_, std::memory_order_release);
+    }
+  }
+  if (Status restarted = do_restart(); !restarted) body_failed(0, restarted.error().message(), 0);
 }
 
 std::uint64_t Actor::next_due_ns() const {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "ring/actor/actor_options.hpp"
@@ -19,6 +20,7 @@
 
 namespace cingulum::ring {
 
+class Actor;
 class ReplyTable;
 class BufferTable;
 
@@ -32,6 +34,8 @@ class MessageSink {
                         const std::atomic<bool>* stop) = 0;
   // Wakes the threads that wait in put, so that they look at their `stop` again.
   virtual void wake_writers() {}
+  // The actors that get what is put here.
+  virtual void add_receivers(std::vector<const Actor*>& receivers) const = 0;
 };
 
 struct Failure {
@@ -105,7 +109,22 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   // sends. Allowed while created, launched or deactivated. A backend refuses what it cannot reach.
   [[nodiscard]] Status wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets);
 
+  // Called again and again while the whole runtime drains: what the actor has sent is taken off its hands, though
+  // nobody reads it, so that those who send to it can end. It stays readable.
+  virtual void set_outputs_aside() = 0;
+  // The actors that its wires lead to.
+  [[nodiscard]] std::vector<const Actor*> receivers() const;
+  void add_receivers(std::vector<const Actor*>& receivers) const override { receivers.push_back(this); }
+
   [[nodiscard]] ActorTelemetry telemetry() const;
+
+  // Whether the actor has nothing to do, for drains of wires that go round (Runtime::shutdown).
+  struct Idleness {
+    bool is_idle = true;               // waits for messages, and none is in its inbox
+    std::uint64_t looks = 0;           // grows while it waits, where its wires cannot be seen from here
+    std::uint64_t looks_to_prove = 0;  // so many without a message, and none lay in its wires
+  };
+  [[nodiscard]] Idleness idleness() const;
 
   // Called by the runtime's monitor every few milliseconds, for stalls, restarts that are due, whatever a backend does
   // at leisure. `host_was_away`: the monitor itself was stopped since the last call, so silence of the actor means
@@ -125,12 +144,16 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   virtual std::uint32_t do_send_batch(std::span<const Message> messages);
   virtual std::uint32_t do_receive_batch(std::span<Message> messages);
   [[nodiscard]] virtual Status do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) = 0;
+  [[nodiscard]] virtual std::vector<std::shared_ptr<MessageSink>> do_targets() const = 0;
   // Fills in what the backend knows; name, state, failures, stalls and restarts are filled in already.
   virtual void do_telemetry(ActorTelemetry& telemetry) const = 0;
   // The counters that the body's side writes; stalls are seen by them.
   [[nodiscard]] virtual ActorCounters do_counters() const = 0;
+  [[nodiscard]] virtual Idleness do_idleness() const { return {}; }
   // Starts the body again in place: same queues, same messages. Called after a failure when the policy allows it.
   [[nodiscard]] virtual Status do_restart() = 0;
+  // A restart that may keep a thread waiting for long is made by one of its own, not by the monitor's.
+  [[nodiscard]] virtual bool restarts_slowly() const { return false; }
   // The failure is final: close the queues, count what is in them as dead letters.
   virtual void do_bury() = 0;
   // Further work of a backend that is not urgent; called by supervise.
@@ -140,6 +163,9 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   // request `correlation` (0: none) that it was working on, then restarts, opens the circuit or buries, as the policy
   // says.
   void body_failed(int code, std::string message, std::uint64_t correlation);
+  // Called by the backend while it drains (do_terminate), when the body has failed: whether it is to be started again,
+  // so that what is queued reaches it.
+  [[nodiscard]] bool restarts_to_drain();
   // Called by the backend when a body returned 0 though nobody told it to stop. Its inbox is closed, the rest is
   // discarded.
   void body_ended();
@@ -151,6 +177,8 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   [[nodiscard]] Error refusal(PutStatus status) const;
   [[nodiscard]] Error ended_error() const;
   [[nodiscard]] bool move_state(ActorState from, ActorState to);
+  void restart();  // operation_mutex_ held
+  void restart_aside(std::uint64_t now);
 
   const std::string name_;
   const std::uint16_t number_;
@@ -159,8 +187,11 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   const RuntimeServices services_;
   std::atomic<ActorState> state_{ActorState::created};
   std::mutex operation_mutex_;  // one life-cycle operation at a time
+  std::thread restarter_;       // the monitor's alone; see restarts_slowly()
+  std::atomic<bool> is_restarting_{false};
 
   mutable std::mutex failure_mutex_;  // guards what follows
+  bool is_draining_ = false;
   std::optional<Failure> failure_;
   std::uint64_t failures_ = 0;
   std::uint64_t restarts_ = 0;

@@ -73,6 +73,31 @@ concept ActorContext = requires(C& context, Message& message, const Message& to_
   { context.template state<std::uint64_t>() } -> std::same_as<std::uint64_t&>;
 };
 
+// A message of the type that was asked for; false: the body is to return, as after receive.
+template <MessagePayload T>
+struct Received {
+  Message message;
+  T payload = {};
+  bool is_there = false;
+  CGL_HD explicit operator bool() const { return is_there; }
+};
+
+// context.receive<T>(): the next message that holds a T. A request of another type is answered with a failure, another
+// message is passed over.
+CGL_HD_GENERIC template <MessagePayload T, class Context>
+[[nodiscard]] CGL_HD Received<T> receive_only(Context& context) {
+  Received<T> received;
+  while (context.receive(received.message)) {
+    if (holds<T>(received.message)) {
+      received.payload = payload<T>(received.message);
+      received.is_there = true;
+      break;
+    }
+    if (received.message.has(mark_request)) context.send(make_failure(received.message, failure_wrong_type));
+  }
+  return received;
+}
+
 // 0: ended as it should. A body that returns nothing ends so.
 CGL_HD_GENERIC template <class Body, class Context>
 CGL_HD int run_body(const Body& body, Context& context) {

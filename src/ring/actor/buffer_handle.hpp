@@ -6,11 +6,13 @@
 
 namespace cingulum::ring {
 
-// What travels at the start of a payload, with mark_handle set in the header.
+// What travels at the start of a payload; make_message and make_reply set mark_handle for it.
 struct BufferHandle {
+  using names_a_buffer = void;  // see begins_with_handle of ring/queue/message.hpp
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;  // never 0 in a valid handle
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes : 48 = 0;
+  std::uint64_t table : 16 = 0;  // the table's number: a handle of another table is as stale as an old one
 };
 static_assert(sizeof(BufferHandle) == 16);
 
@@ -21,10 +23,11 @@ struct BufferEntry {
   std::uint64_t bytes = 0;
 };
 
-// Null when the handle is stale or was never valid. Host and device.
+// Null when the handle is stale, was never valid, or is of another table than number `table`. Host and device.
 CGL_HD_GENERIC template <class Atomics>
-CGL_HD void* find_buffer(const BufferEntry* entries, std::uint32_t entry_count, BufferHandle handle) {
-  if (handle.slot >= entry_count || (handle.generation & 1u) == 0) return nullptr;
+CGL_HD void* find_buffer(const BufferEntry* entries, std::uint32_t entry_count, std::uint32_t table,
+                         BufferHandle handle) {
+  if (handle.slot >= entry_count || (handle.generation & 1u) == 0 || handle.table != table) return nullptr;
   const BufferEntry& entry = entries[handle.slot];
   if (Atomics::load_acquire(entry.generation) != handle.generation) return nullptr;
   return reinterpret_cast<void*>(Atomics::load_relaxed(entry.address));

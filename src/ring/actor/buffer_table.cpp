@@ -1,14 +1,33 @@
 #include "ring/actor/buffer_table.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <utility>
 
 namespace cingulum::ring {
+namespace {
 
-BufferTable::BufferTable(std::uint32_t capacity) : own_entries_(capacity), entries_(own_entries_), owners_(capacity) {
+constexpr std::uint64_t largest_buffer = (std::uint64_t{1} << 48) - 1;
+
+std::uint32_t next_table_number() {
+  // Processes that pass handles on by mistake begin at different numbers, in all likelihood.
+  static std::atomic<std::uint32_t> next{static_cast<std::uint32_t>(::getpid()) * 40503u};
+  for (;;) {
+    const std::uint32_t number = next.fetch_add(1, std::memory_order_relaxed) & 0xffffu;
+    if (number != 0) return number;
+  }
+}
+
+}  // namespace
+
+BufferTable::BufferTable(std::uint32_t capacity)
+    : number_(next_table_number()), own_entries_(capacity), entries_(own_entries_), owners_(capacity) {
   for (std::uint32_t i = capacity; i > 0; --i) free_.push_back(i - 1);
 }
 
-BufferTable::BufferTable(std::span<BufferEntry> entries) : entries_(entries), owners_(entries.size()) {
+BufferTable::BufferTable(std::span<BufferEntry> entries)
+    : number_(next_table_number()), entries_(entries), owners_(entries.size()) {
   for (std::size_t i = entries.size(); i > 0; --i) free_.push_back(static_cast<std::uint32_t>(i - 1));
 }
 
@@ -25,6 +44,7 @@ Result<BufferHandle> BufferTable::add(std::uint64_t bytes) {
 
 Result<BufferHandle> BufferTable::add_borrowed(void* address, std::uint64_t bytes, std::uint32_t device,
                                                std::function<void()> on_release) {
+  if (bytes > largest_buffer) return fail(ErrorKind::invalid_argument, "adding a buffer of {} bytes: too large", bytes);
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
     return fail(ErrorKind::full, "adding a buffer of {} bytes: all {} slots of the table are in use; release some",
@@ -43,15 +63,19 @@ Result<BufferHandle> BufferTable::add_borrowed(void* address, std::uint64_t byte
   ++statistics_.added;
   ++statistics_.live;
   statistics_.live_bytes += bytes;
-  return BufferHandle{slot, generation, bytes};
+  return BufferHandle{slot, generation, bytes & largest_buffer, number_ & 0xffffu};
 }
 
 Status BufferTable::check(BufferHandle handle, std::string_view what) {
-  if (handle.slot < entries_.size() && (handle.generation & 1u) != 0 &&
+  if (handle.table == number_ && handle.slot < entries_.size() && (handle.generation & 1u) != 0 &&
       entries_[handle.slot].generation == handle.generation) {
     return {};
   }
   ++statistics_.stale_lookups;
+  if (handle.table != number_) {
+    return fail(ErrorKind::not_found, "{} buffer: the handle is of table {}, this is table {}", what,
+                std::uint64_t{handle.table}, number_);
+  }
   if (handle.slot >= entries_.size()) {
     return fail(ErrorKind::not_found, "{} buffer: slot {} is not in the table of {}", what, handle.slot,
                 entries_.size());

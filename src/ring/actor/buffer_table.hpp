@@ -45,6 +45,8 @@ class BufferTable {
 
   [[nodiscard]] BufferTableStatistics statistics() const;
   [[nodiscard]] std::span<const BufferEntry> entries() const { return entries_; }
+  // In every handle of this table. Numbers go round after 65535 tables of a process.
+  [[nodiscard]] std::uint32_t number() const { return number_; }
 
  private:
   struct Owner {
@@ -54,6 +56,7 @@ class BufferTable {
   };
   [[nodiscard]] Status check(BufferHandle handle, std::string_view what);
 
+  const std::uint32_t number_;
   mutable std::mutex mutex_;
   std::vector<BufferEntry> own_entries_;
   std::span<BufferEntry> entries_;

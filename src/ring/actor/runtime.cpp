@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/log.hpp"
+#include "ring/actor/drain_order.hpp"
 #include "ring/actor/topic.hpp"
 
 namespace cingulum::ring {
@@ -178,7 +179,14 @@ RuntimeServices Runtime::services() {
 
 std::uint16_t Runtime::next_number() {
   const std::unique_lock lock(mutex_);
-  return ++last_number_;
+  // Numbers go round: one that an actor has is not given to another. With every number taken none can be told apart.
+  for (std::uint32_t tried = 0; tried < 0x10000u; ++tried) {
+    ++last_number_;
+    const bool is_taken = std::any_of(actors_.begin(), actors_.end(),
+                                      [&](const auto& each) { return each.second->number() == last_number_; });
+    if (last_number_ != 0 && !is_taken) break;
+  }
+  return last_number_;
 }
 
 Result<ActorHandle> Runtime::adopt(ActorHandle actor) {
@@ -281,27 +289,116 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
     ended_ = true;
     for (const auto& [unused, actor] : actors_) actors.push_back(actor);
   }
-  ShutdownReport report;
-  const std::uint64_t deadline = deadline_after(now_ns(), how.timeout);
-  for (const ActorHandle& actor : actors) {
-    Termination share = how;
-    if (how.timeout != no_time_limit) {
-      const std::uint64_t now = now_ns();
-      share.timeout = Nanoseconds(deadline > now ? static_cast<std::int64_t>(deadline - now) : 0);
-      // One that does not end must not take the time of all the others.
-      const auto rest = static_cast<std::int64_t>(actors.size() - static_cast<std::size_t>(&actor - actors.data()));
-      share.timeout /= rest;
+  std::vector<std::vector<std::size_t>> sends_to(actors.size());
+  for (std::size_t i = 0; i < actors.size(); ++i) {
+    for (const Actor* receiver : actors[i]->receivers()) {
+      const auto found =
+          std::find_if(actors.begin(), actors.end(), [&](const ActorHandle& actor) { return actor.get() == receiver; });
+      if (found != actors.end()) sends_to[i].push_back(static_cast<std::size_t>(found - actors.begin()));
     }
-    Result<TerminationReport> one = actor->terminate(share);
-    if (one) {
-      report.messages.drained += one->drained;
-      report.messages.dropped += one->dropped;
-    } else {
-      report.errors.push_back(one.error().message());
-    }
-    forget(actor);
   }
+  ShutdownReport report;
+  // Who is drained must not wait at the gate of the next. What is let through now is drained as well.
+  std::vector<std::optional<std::uint64_t>> received_at_gate(actors.size());
+  for (std::size_t i = 0; i < actors.size() && how.mode == Termination::Mode::drain; ++i) {
+    if (actors[i]->state() != ActorState::deactivated) continue;
+    received_at_gate[i] = actors[i]->telemetry().received;
+    static_cast<void>(actors[i]->reactivate());
+  }
+  // While one is drained, those that it sends to must not wait for somebody who reads their outputs.
+  std::atomic<bool> is_over{false};
+  std::thread aside;
+  if (how.mode == Termination::Mode::drain && options_.schedule == nullptr && !actors.empty()) {
+    try {
+      aside = std::thread([&] {
+        while (!is_over.load(std::memory_order_acquire)) {
+          for (const ActorHandle& actor : actors) actor->set_outputs_aside();
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      });
+    } catch (const std::system_error& error) {
+      log_warning("shutting down: no thread to take outputs that nobody reads: {}", error.what());
+    }
+  }
+  const std::uint64_t deadline = deadline_after(now_ns(), how.timeout);
+  std::size_t left = actors.size();
+  // One that does not end must not take the time of all the others.
+  const auto share_of = [&](std::size_t count) {
+    if (how.timeout == no_time_limit) return no_time_limit;
+    const std::uint64_t now = now_ns();
+    return Nanoseconds(deadline > now ? static_cast<std::int64_t>((deadline - now) / left * count) : 0);
+  };
+  for (const DrainGroup& group : drain_order(sends_to)) {
+    const std::vector<std::size_t>& first = sends_to[group.front()];
+    if (group.size() > 1 || std::find(first.begin(), first.end(), group.front()) != first.end()) {
+      std::vector<ActorHandle> cycle;
+      std::vector<std::string_view> names;
+      for (const std::size_t member : group) {
+        cycle.push_back(actors[member]);
+        names.push_back(actors[member]->name());
+      }
+      report.cycles.push_back(fmt::format("{}", fmt::join(names, ", ")));
+      if (how.mode == Termination::Mode::drain) {
+        // Half of their time: what still goes round then is drained as it comes.
+        static_cast<void>(come_to_rest(cycle, deadline_after(now_ns(), share_of(group.size()) / 2)));
+      }
+    }
+    for (const std::size_t member : group) {
+      const ActorHandle& actor = actors[member];
+      Termination share = how;
+      share.timeout = share_of(1);
+      Result<TerminationReport> one = actor->terminate(share);
+      if (one) {
+        std::uint64_t drained = one->drained;
+        if (const auto before = received_at_gate[member]) {
+          const std::uint64_t received = actor->telemetry().received;
+          drained = std::max(drained, received - std::min(received, *before));
+        }
+        report.messages.drained += drained;
+        report.messages.dropped += one->dropped;
+      } else {
+        report.errors.push_back(one.error().message());
+      }
+      forget(actor);
+      --left;
+    }
+  }
+  is_over.store(true, std::memory_order_release);
+  if (aside.joinable()) aside.join();
   return report;
+}
+
+bool Runtime::come_to_rest(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const {
+  // All are idle in two looks, and none has moved a message between them: then nothing was under way in between.
+  struct Seen {
+    std::uint64_t moves = 0;
+    std::uint64_t looks = 0;
+  };
+  std::vector<Seen> first(actors.size());
+  Doorbell clock(WaitStrategy{WaitMode::spin_then_park, 1}, options_.schedule);
+  for (bool has_first = false;;) {
+    bool is_quiet = true;   // so far: nobody has anything to do
+    bool is_proven = true;  // and nobody's wires held a message
+    for (std::size_t i = 0; i < actors.size(); ++i) {
+      const Actor::Idleness idleness = actors[i]->idleness();
+      // Behind it: what an actor took before it was idle is counted.
+      const ActorTelemetry telemetry = actors[i]->telemetry();
+      const std::uint64_t moves = telemetry.received + telemetry.sent + telemetry.emitted + telemetry.refused;
+      if (!idleness.is_idle || moves != first[i].moves) {
+        is_quiet = false;
+        first[i] = {moves, idleness.looks};
+      }
+      is_proven = is_proven && idleness.looks - first[i].looks >= idleness.looks_to_prove;
+    }
+    if (is_quiet && has_first && is_proven) return true;
+    if (!is_quiet || !has_first) {
+      for (std::size_t i = 0; i < actors.size(); ++i) first[i].looks = actors[i]->idleness().looks;
+    }
+    has_first = is_quiet;
+    const std::uint64_t now = now_ns();
+    if (now >= deadline_ns) return false;
+    static_cast<void>(clock.wait([] { return false; }, std::min(deadline_ns, now + 1'000'000)));
+  }
 }
 
 Status Runtime::send(std::string_view name, const Message& message, const SendOptions& options) {

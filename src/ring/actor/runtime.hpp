@@ -102,6 +102,7 @@ class ReplyStream {
 struct ShutdownReport {
   TerminationReport messages;       // of all actors
   std::vector<std::string> errors;  // actors that did not end well
+  std::vector<std::string> cycles;  // of wires, by the names of their actors: none of them is first
 };
 
 class Runtime {
@@ -139,7 +140,9 @@ class Runtime {
   [[nodiscard]] Status reactivate(std::string_view name);
   [[nodiscard]] Result<TerminationReport> terminate(std::string_view name,
                                                     const Termination& how = {});  // and forgets it
-  // All, the time shared among them. Nothing can be launched afterwards. A second call does nothing.
+  // All, the time shared among them, each before those that it is wired to. Actors in a cycle of wires are waited for
+  // until they are at rest, then drained one after the other. Nothing can be launched afterwards. A second call does
+  // nothing.
   ShutdownReport shutdown(const Termination& how = {});
 
   [[nodiscard]] Status send(std::string_view name, const Message& message, const SendOptions& options = {});
@@ -179,6 +182,8 @@ class Runtime {
   void register_cpu_body(std::string kind, CpuBody body);
   [[nodiscard]] std::shared_ptr<Topic> topic_of(std::string_view name);
   void forget(const ActorHandle& actor);
+  // Until nothing goes round among these any more; false at the deadline.
+  [[nodiscard]] bool come_to_rest(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const;
   // A request on its way.
   struct Asked {
     std::uint64_t correlation = 0;

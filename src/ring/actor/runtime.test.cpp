@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
+
+#include "ring/actor/typed_actor.hpp"
 
 namespace cingulum::ring {
 namespace {
@@ -864,6 +867,171 @@ TEST(runtime, a_stop_wakes_a_body_that_waits_for_room_at_a_topic) {
   std::this_thread::sleep_for(5ms);  // it spins a while before it sleeps
   const auto report = source->terminate(Termination::discard(20s));
   EXPECT_TRUE(report) << report.error().message();
+}
+
+// The actors ended in the order of their names: the source put into an inbox that was closed already.
+TEST(runtime, shutting_down_drains_along_the_wires) {
+  const auto runtime = make_runtime();
+  for (const char* name : {"source", "m-middle", "a-down"}) ASSERT_TRUE(runtime->launch(name, Echo{}));
+  ASSERT_TRUE(runtime->pipeline({"source", "m-middle"}));
+  ASSERT_TRUE(runtime->subscribe("topic", "a-down"));
+  ASSERT_TRUE(runtime->wire_to_topic("m-middle", 0, "topic"));
+  const ActorHandle source = runtime->find("source").value();
+  const ActorHandle down = runtime->find("a-down").value();
+  for (const char* name : {"source", "m-middle", "a-down"}) ASSERT_TRUE(runtime->activate(name));
+  ASSERT_TRUE(source->deactivate());
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(source->send(number(i)));
+  const ShutdownReport report = runtime->shutdown(Termination::drain(20s));
+  EXPECT_TRUE(report.errors.empty());
+  EXPECT_TRUE(report.cycles.empty());
+  EXPECT_EQ(report.messages.dropped, 0u);
+  for (int i = 0; i < 500; ++i) {
+    const auto got = down->receive(1s);
+    ASSERT_TRUE(got) << i << ": " << got.error().message();
+    ASSERT_EQ(value_of(*got), i);
+  }
+}
+
+// Takes a number round, one less each time, and tells the output when it is 0.
+struct Round {
+  template <class Context>
+  CGL_HD int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      const std::int64_t left = payload<Number>(message).value;
+      if (left == 0) {
+        context.send(message);
+      } else {
+        context.emit(1, make_message(Number{left - 1}));
+      }
+    }
+    return 0;
+  }
+};
+
+TEST(runtime, shutting_down_names_cycles_and_lets_them_come_to_rest) {
+  const auto runtime = make_runtime();
+  for (const char* name : {"a", "b", "c", "alone"}) ASSERT_TRUE(runtime->launch(name, Round{}));
+  ASSERT_TRUE(runtime->fan_out("a", 1, {"b"}));
+  ASSERT_TRUE(runtime->fan_out("b", 1, {"c"}));
+  ASSERT_TRUE(runtime->fan_out("c", 1, {"a"}));
+  ASSERT_TRUE(runtime->fan_out("alone", 1, {"alone"}));
+  std::vector<ActorHandle> actors;
+  for (const char* name : {"a", "b", "c", "alone"}) {
+    actors.push_back(runtime->find(name).value());
+    ASSERT_TRUE(runtime->activate(name));
+  }
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(actors[0]->send(number(3000)));
+  ASSERT_TRUE(actors[3]->send(number(1000)));
+  const ShutdownReport report = runtime->shutdown(Termination::drain(20s));
+  EXPECT_TRUE(report.errors.empty());
+  std::vector<std::string> cycles = report.cycles;
+  std::sort(cycles.begin(), cycles.end());
+  EXPECT_EQ(cycles, (std::vector<std::string>{"a, b, c", "alone"}));
+  EXPECT_EQ(report.messages.dropped, 0u);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(actors[0]->receive(1s)) << "what went round came to its end";
+  EXPECT_TRUE(actors[3]->receive(1s));
+}
+
+// As Round, and every hop takes longer than one would watch.
+struct SlowRound {
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      std::this_thread::sleep_for(60ms);
+      const std::int64_t left = payload<Number>(message).value;
+      if (left == 0) {
+        context.send(message);
+      } else {
+        context.emit(1, make_message(Number{left - 1}));
+      }
+    }
+    return 0;
+  }
+};
+
+// Nothing had moved for 20 ms: the cycle was ended while its bodies worked.
+TEST(runtime, a_cycle_whose_bodies_work_for_long_is_not_at_rest) {
+  const auto runtime = make_runtime();
+  for (const char* name : {"a", "b"}) ASSERT_TRUE(runtime->launch(name, SlowRound{}));
+  ASSERT_TRUE(runtime->fan_out("a", 1, {"b"}));
+  ASSERT_TRUE(runtime->fan_out("b", 1, {"a"}));
+  const ActorHandle first = runtime->find("a").value();
+  for (const char* name : {"a", "b"}) ASSERT_TRUE(runtime->activate(name));
+  ASSERT_TRUE(first->send(number(4)));
+  const ShutdownReport report = runtime->shutdown(Termination::drain(20s));
+  EXPECT_TRUE(report.errors.empty());
+  EXPECT_TRUE(first->receive(1s)) << "what went round came to its end";
+}
+
+// The source waited for room behind a shut gate until its time was over.
+TEST(runtime, shutting_down_drains_through_actors_that_are_deactivated) {
+  const auto runtime = make_runtime();
+  ASSERT_TRUE(runtime->launch("source", Echo{}));
+  ASSERT_TRUE(runtime->launch("down", Echo{}, small(1)));
+  ASSERT_TRUE(runtime->pipeline({"source", "down"}));
+  const ActorHandle source = runtime->find("source").value();
+  const ActorHandle down = runtime->find("down").value();
+  for (const char* name : {"source", "down"}) ASSERT_TRUE(runtime->activate(name));
+  ASSERT_TRUE(down->deactivate());
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(source->send(number(i)));
+  const ShutdownReport report = runtime->shutdown(Termination::drain(20s));
+  EXPECT_TRUE(report.errors.empty());
+  EXPECT_EQ(report.messages.dropped, 0u);
+  for (int i = 0; i < 50; ++i) {
+    const auto got = down->receive(1s);
+    ASSERT_TRUE(got) << i;
+    EXPECT_EQ(value_of(*got), i);
+  }
+}
+
+// After 65535 launches another actor had the number, and its end failed this one's request.
+TEST(runtime, the_numbers_of_actors_go_round_without_meeting) {
+  RuntimeOptions few;
+  few.max_requests = 4;
+  const auto runtime = Runtime::create(few).value();
+  const ActorHandle first = runtime->launch("first", Echo{}).value();
+  ASSERT_TRUE(first->activate());
+  ASSERT_TRUE(first->deactivate());
+  auto pending = runtime->request_later(*first, number(5)).value();
+  ActorOptions tiny;
+  tiny.inbox_capacity = tiny.outbox_capacity = 1;
+  for (int i = 0; i < 66000; ++i) {
+    const ActorHandle other = runtime->launch("other", Echo{}, tiny).value();
+    ASSERT_NE(other->number(), first->number());
+    ASSERT_NE(other->number(), 0);
+    ASSERT_TRUE(runtime->terminate("other"));
+  }
+  EXPECT_FALSE(pending.is_done());
+  ASSERT_TRUE(first->reactivate());
+  const auto answer = pending.wait(10s);
+  ASSERT_TRUE(answer) << answer.error().message();
+  EXPECT_EQ(value_of(*answer), 5);
+}
+
+struct Word {
+  static constexpr const char* message_name = "Word";
+  std::int64_t value = 0;
+};
+
+TEST(runtime, a_typed_actor_refuses_answers_of_another_type) {
+  const auto runtime = make_runtime();
+  const ActorHandle echo = runtime->launch("echo", Echo{}).value();
+  ASSERT_TRUE(echo->activate());
+  TypedActor<Number, Number> right(*runtime, echo);
+  TypedActor<Word, Number> wrong(*runtime, echo);
+  EXPECT_EQ(right.request(Number{4}, 10s).value().value, 4);
+  ASSERT_TRUE(right.send(Number{5}));
+  EXPECT_EQ(right.receive(10s).value().value, 5);
+  const auto refused = wrong.request(Word{4}, 10s);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::invalid_argument);
+  EXPECT_NE(refused.error().message().find("is not a 'Number'"), std::string::npos) << refused.error().message();
+  std::int64_t seen = 0;
+  EXPECT_TRUE((visit<Word, Number>(number(9), [&](const auto& payload) { seen = payload.value; })));
+  EXPECT_EQ(seen, 9);
+  EXPECT_FALSE((visit<Word>(number(9), [&](const Word&) { seen = 0; })));
 }
 
 TEST(runtime, large_payloads_travel_as_handles_and_stale_ones_are_found_out) {

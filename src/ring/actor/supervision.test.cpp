@@ -601,5 +601,56 @@ TEST(supervision, a_body_that_returns_by_itself_has_ended_and_its_queue_is_count
   EXPECT_FALSE(actor->receive(0ns));
 }
 
+// What was queued behind the failure was dropped, since nobody was there to be drained.
+TEST(supervision, a_drain_that_comes_before_a_restart_makes_it) {
+  Stage stage;
+  RestartPolicy slow;
+  slow.kind = RestartKind::limited;
+  slow.back_off = slow.max_back_off = 10s;
+  const ActorHandle actor = stage.start("fragile", slow);
+  ASSERT_TRUE(actor->send(number(-2)));
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(actor->send(number(i)));
+  stage.schedule.run_until_idle();
+  ASSERT_EQ(actor->telemetry().failures, 1u);
+  const auto report = actor->terminate(Termination::drain(1s));
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_EQ(report->drained, 5u);
+  EXPECT_EQ(report->dropped, 0u);
+  EXPECT_EQ(actor->telemetry().restarts, 1u);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(value_of(actor->receive(1s).value()), i);
+}
+
+struct FailAtNegative {
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      if (payload<Number>(message).value < 0) return 7;
+      context.send(message);
+    }
+    return 0;
+  }
+};
+
+// A body that had failed again before the drain looked was taken for one that had ended, and the rest was dropped.
+TEST(supervision, bodies_that_fail_again_at_once_are_drained_to_the_end) {
+  ActorOptions options;
+  options.restart.kind = RestartKind::limited;
+  options.restart.max_restarts = 100;
+  options.restart.back_off = options.restart.max_back_off = 10s;
+  for (int round = 0; round < 300; ++round) {
+    const auto runtime = Runtime::create().value();
+    const ActorHandle actor = runtime->launch("fragile", FailAtNegative{}, options).value();
+    ASSERT_TRUE(actor->activate());
+    for (int i = 0; i < 6; ++i) ASSERT_TRUE(actor->send(number(i % 2 == 0 ? -1 : i)));
+    while (actor->telemetry().failures == 0) std::this_thread::yield();
+    const auto report = actor->terminate(Termination::drain(20s));
+    ASSERT_TRUE(report) << report.error().message();
+    ASSERT_EQ(report->dropped, 0u) << "round " << round;
+    ASSERT_EQ(actor->telemetry().failures, 3u);
+    for (const int i : {1, 3, 5}) ASSERT_EQ(value_of(actor->receive(1s).value()), i);
+  }
+}
+
 }  // namespace
 }  // namespace cingulum::ring::supervision_tests

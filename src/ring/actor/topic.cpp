@@ -29,7 +29,8 @@ bool Topic::unsubscribe(const Actor& actor) {
 PutStatus Topic::publish(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                          const std::atomic<bool>* stop, std::uint32_t* taken) {
   PutStatus worst = PutStatus::stored;
-  for (const ActorHandle& actor : *subscribers()) {
+  const std::shared_ptr<const Subscribers> all = subscribers();  // held: who subscribes meanwhile makes another list
+  for (const ActorHandle& actor : *all) {
     const PutStatus status = actor->put(message, deadline_ns, expires_ns, stop);
     if (status != PutStatus::stored) {
       worst = status;
@@ -41,7 +42,13 @@ PutStatus Topic::publish(const Message& message, std::uint64_t deadline_ns, std:
 }
 
 void Topic::wake_writers() {
-  for (const ActorHandle& actor : *subscribers()) actor->wake_writers();
+  const std::shared_ptr<const Subscribers> all = subscribers();
+  for (const ActorHandle& actor : *all) actor->wake_writers();
+}
+
+void Topic::add_receivers(std::vector<const Actor*>& receivers) const {
+  const std::shared_ptr<const Subscribers> all = subscribers();
+  for (const ActorHandle& actor : *all) receivers.push_back(actor.get());
 }
 
 }  // namespace cingulum::ring

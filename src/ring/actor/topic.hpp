@@ -25,6 +25,7 @@ class Topic final : public MessageSink {
     return publish(message, deadline_ns, expires_ns, stop, nullptr);
   }
   void wake_writers() override;
+  void add_receivers(std::vector<const Actor*>& receivers) const override;
 
  private:
   using Subscribers = std::vector<ActorHandle>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "ring/resident/look_again.hpp"
 
@@ -77,8 +78,11 @@ Status ChildActor::launch_in_child() {
     untold_.clear();
     publish_credit();
   }
-  ++generation_;
-  accepted_ = 0;
+  {
+    const std::lock_guard lock(input_mutex_);
+    ++generation_;
+    accepted_ = 0;
+  }
   ended_ = true;  // until it is there: the end of a child that goes meanwhile is not this launch's
   CGL_TRY(ask(ChildCommand::launch));
   ended_ = false;
@@ -87,52 +91,91 @@ Status ChildActor::launch_in_child() {
 }
 
 Status ChildActor::do_activate() {
-  return ask(ChildCommand::activate);
+  CGL_TRY(ask(ChildCommand::activate));
+  // Not before: an actor that is launched alone refuses messages.
+  const std::lock_guard lock(input_mutex_);
+  takes_messages_ = true;
+  return {};
 }
 
 void ChildActor::do_gate(bool open, Nanoseconds patience) {
   static_cast<void>(ask(open ? ChildCommand::reactivate : ChildCommand::deactivate, patience));
 }
 
-std::uint64_t ChildActor::count_lost() const {
-  return count_lost(host_->counters(static_cast<std::uint32_t>(index_in_child_)).received);
+std::uint64_t ChildActor::received_in_child() const {
+  return host_->counters(static_cast<std::uint32_t>(index_in_child_)).received;
 }
 
-std::uint64_t ChildActor::count_lost(std::uint64_t received) const {
-  const std::uint64_t accepted = accepted_;
-  return accepted - std::min(accepted, received);
+std::uint64_t ChildActor::stop_taking(std::uint64_t received) {
+  const std::lock_guard lock(input_mutex_);
+  takes_messages_ = false;
+  return accepted_ - std::min(accepted_, received);
+}
+
+Result<ChildEnded> ChildActor::wait_for_end(std::uint64_t deadline_ns) {
+  LookAgain again(WaitStrategy{WaitMode::spin_then_park, 200});
+  for (;;) {
+    {
+      const std::lock_guard lock(queue_mutex_);
+      if (end_) return *end_;
+    }
+    if (ended_) return fail(ErrorKind::closed, "the process of the device ended before the actor did");
+    if (steady_now_ns() >= deadline_ns) {
+      host_->end_child(SIGKILL);
+      return fail(ErrorKind::timed_out, "the process of the device does not end the actor and was ended");
+    }
+    again.pause();
+  }
 }
 
 Result<TerminationReport> ChildActor::do_terminate(const Termination& how) {
   closed_ = true;
   TerminationReport report;
   if (index_in_child_ < 0) return report;
-  {
-    // Nobody may come to read: what is still sent is taken, however much it is.
-    const std::lock_guard lock(queue_mutex_);
-    leaving_ = true;
-    give_held();
-    publish_credit();
-  }
+  set_outputs_aside();  // nobody may come to read
   Status result;
   if (!ended_ && host_->process() > 0) {
     ChildRequest asking = request(ChildCommand::terminate);
     asking.drain = how.mode == Termination::Mode::drain ? 1 : 0;
     asking.timeout_ns = static_cast<std::uint64_t>(how.timeout.count());
-    auto reply = host_->ask(asking);
-    if (reply) {
-      report.drained = reply->drained;
+    // Its neighbours go on meanwhile: the command is answered at once.
+    Result<ChildEnded> end = ChildEnded{};
+    if (auto begun = host_->ask(asking); !begun) {
+      end = tl::make_unexpected(std::move(begun.error()));
     } else {
-      result = tl::make_unexpected(std::move(reply.error()));
+      const auto limit = static_cast<std::uint64_t>(host_->options_.answer_limit.count());
+      const std::uint64_t deadline = deadline_from_now(how.timeout);
+      end = wait_for_end(deadline == no_deadline ? deadline : deadline + limit);
     }
-    host_->wait_until_carried();
+    if (end) {
+      report.drained = end->drained;
+      if (end->ok == 0) {
+        result = fail(static_cast<ErrorKind>(end->error_kind), "{}",
+                      std::string(end->text, strnlen(end->text, sizeof end->text)));
+      }
+    } else {
+      result = tl::make_unexpected(std::move(end.error()));
+    }
   }
   // What a failure took along was counted by it.
-  if (!ended_.exchange(true)) report.dropped = count_lost();
+  if (!ended_.exchange(true)) report.dropped = stop_taking(received_in_child());
   discarded_ += report.dropped;
   host_->let_go(static_cast<std::uint32_t>(index_in_child_.exchange(-1)));
   CGL_TRY(std::move(result));
   return report;
+}
+
+PutStatus ChildActor::try_put(const Message& message) {
+  const std::lock_guard lock(input_mutex_);
+  const std::int32_t index = index_in_child_;
+  if (closed_ || index < 0) return PutStatus::closed;
+  // The child never holds more of this actor's messages than its inbox and one fill of it.
+  const std::uint64_t in_flight = accepted_ - std::min(accepted_, received_in_child());
+  if (!takes_messages_ || in_flight >= options().inbox_capacity) return PutStatus::full;
+  // A process that has just ended is another reason to wait.
+  if (host_->put(message, static_cast<std::uint32_t>(index), generation_) != PutStatus::stored) return PutStatus::full;
+  ++accepted_;
+  return PutStatus::stored;
 }
 
 PutStatus ChildActor::put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
@@ -140,26 +183,17 @@ PutStatus ChildActor::put(const Message& message, std::uint64_t deadline_ns, std
   if (message.has(mark_request)) request_latency_.sending(message.header.correlation);
   LookAgain again(options().waiting);
   for (;;) {
-    const std::int32_t index = index_in_child_;
-    if (closed_ || index < 0) {
-      ++rejected_;
-      return PutStatus::closed;
-    }
-    // The child never holds more of this actor's messages than its inbox and one fill of it.
-    const std::uint64_t received = host_->counters(static_cast<std::uint32_t>(index)).received;
-    PutStatus status = PutStatus::full;
-    if (accepted_ - std::min(accepted_.load(), received) < options().inbox_capacity) {
-      status = host_->put(message, static_cast<std::uint32_t>(index), generation_);
-    }
-    if (status == PutStatus::stored) {
-      ++accepted_;
-      return status;
-    }
-    if (status == PutStatus::full && options().inbox_policy == FullPolicy::reject) {
+    const PutStatus status = try_put(message);
+    if (status == PutStatus::stored) return status;
+    if (status == PutStatus::closed) {
       ++rejected_;
       return status;
     }
-    if (status == PutStatus::full && options().inbox_policy == FullPolicy::drop_new) {
+    if (options().inbox_policy == FullPolicy::reject) {
+      ++rejected_;
+      return status;
+    }
+    if (options().inbox_policy == FullPolicy::drop_new) {
       ++dropped_new_;
       return PutStatus::dropped_new;
     }
@@ -222,6 +256,7 @@ void ChildActor::do_telemetry(ActorTelemetry& telemetry) const {
 
 Status ChildActor::do_restart() {
   if (index_in_child_ < 0) return fail(ErrorKind::closed, "actor '{}' has left its process", name());
+  if (state() == ActorState::terminating) return {};  // its queue went down with the child
   CGL_TRY(launch_in_child());
   CGL_TRY(do_activate());
   // What the actor takes up before this comes from nobody: its queue went down with the child.
@@ -247,10 +282,15 @@ void ChildActor::do_supervise(std::uint64_t) {
 
 void ChildActor::take(const ChildSlot& slot) {
   const Message& message = slot.message;
+  if (message.has(mark_control) && holds<ChildEnded>(message)) {
+    const std::lock_guard lock(queue_mutex_);
+    end_ = payload<ChildEnded>(message);
+    return;
+  }
   if (message.has(mark_control) && holds<ChildEvent>(message)) {
     const auto event = payload<ChildEvent>(message);
     if (event.kind == ChildEvent::lost || ended_.exchange(true)) return;
-    dead_letters_ += count_lost();
+    dead_letters_ += stop_taking(received_in_child());
     const std::string text(event.text, strnlen(event.text, sizeof event.text));
     if (event.kind == ChildEvent::failed) {
       services().replies->fail_all_to(identity(),
@@ -302,6 +342,13 @@ void ChildActor::see_to_answers() {
   give_held();
 }
 
+void ChildActor::set_outputs_aside() {
+  const std::lock_guard lock(queue_mutex_);
+  if (std::exchange(leaving_, true)) return;
+  give_held();
+  publish_credit();
+}
+
 void ChildActor::request_abandoned(std::uint64_t correlation) {
   Message told = make_message(ChildCancel{correlation});
   told.header.flags |= mark_control;
@@ -315,7 +362,7 @@ void ChildActor::request_abandoned(std::uint64_t correlation) {
 void ChildActor::child_ended(const std::string& how, std::span<const std::uint64_t> received) {
   const std::int32_t index = index_in_child_;
   if (index < 0 || ended_.exchange(true)) return;
-  dead_letters_ += count_lost(received[static_cast<std::size_t>(index)]);
+  dead_letters_ += stop_taking(received[static_cast<std::size_t>(index)]);
   const std::string text = fmt::format("the process of its device {}", how);
   services().replies->fail_all_to(identity(), Error(ErrorKind::closed, fmt::format("actor '{}': {}", name(), text)));
   body_failed(-1, text, 0);

@@ -19,6 +19,7 @@ class ChildActor final : public Actor {
                 const std::atomic<bool>* stop) override;
   void see_to_answers() override;
   void request_abandoned(std::uint64_t correlation) override;
+  void set_outputs_aside() override;
 
  private:
   friend class ChildHost;
@@ -29,11 +30,20 @@ class ChildActor final : public Actor {
   Result<TerminationReport> do_terminate(const Termination& how) override;
   GetStatus do_receive(Message& message, std::uint64_t deadline_ns) override;
   Status do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) override;
+  std::vector<std::shared_ptr<MessageSink>> do_targets() const override { return {}; }
+  bool restarts_slowly() const override { return true; }
   void do_telemetry(ActorTelemetry& telemetry) const override;
   ActorCounters do_counters() const override;
   Status do_restart() override;
   void do_bury() override;
   void do_supervise(std::uint64_t now_ns) override;
+
+  // Without waiting; `full` also while the actor is started again.
+  PutStatus try_put(const Message& message);
+  // No message goes to this launch any more. Answers how many it had taken and never handled.
+  std::uint64_t stop_taking(std::uint64_t received);
+  // Until the child says that the actor has ended.
+  [[nodiscard]] Result<ChildEnded> wait_for_end(std::uint64_t deadline_ns);
 
   // By the host's carrier thread.
   void take(const ChildSlot& slot);
@@ -43,19 +53,20 @@ class ChildActor final : public Actor {
   [[nodiscard]] Status launch_in_child();
   [[nodiscard]] ChildRequest request(ChildCommand command) const;
   [[nodiscard]] Status ask(ChildCommand command, Nanoseconds timeout = Nanoseconds::zero());
-  // Messages that the child's actor was given and will never handle.
-  [[nodiscard]] std::uint64_t count_lost() const;
-  [[nodiscard]] std::uint64_t count_lost(std::uint64_t received) const;
+  [[nodiscard]] std::uint64_t received_in_child() const;
 
   const std::shared_ptr<ChildHost> host_;
   const std::string body_;
   const std::vector<std::byte> arguments_;
   const RingKind kind_;
   std::atomic<std::int32_t> index_in_child_{-1};
-  std::atomic<std::uint32_t> generation_{0};
   std::atomic<bool> closed_{true};
   std::atomic<bool> ended_{false};
-  std::atomic<std::uint64_t> accepted_{0};  // since this launch in a child
+  // Held while a message is put: it goes to the launch that counts it, or waits for the next.
+  mutable std::mutex input_mutex_;
+  bool takes_messages_ = false;  // the child has the actor; otherwise senders wait, as they wait for room
+  std::atomic<std::uint32_t> generation_{0};
+  std::uint64_t accepted_ = 0;  // since this launch in a child
   std::atomic<std::uint64_t> rejected_{0};
   std::atomic<std::uint64_t> dropped_new_{0};
   std::atomic<std::uint64_t> expired_{0};
@@ -72,8 +83,9 @@ class ChildActor final : public Actor {
   std::deque<Message> held_;        // answers for which there was no room in their streams
   std::uint64_t outputs_read_ = 0;  // of this launch in a child
   std::uint64_t parts_settled_ = 0;
-  std::uint64_t old_outputs_ = 0;     // of queue_: from a launch before
-  bool leaving_ = false;              // the actor ends: everything is taken, whatever the windows
+  std::uint64_t old_outputs_ = 0;  // of queue_: from a launch before
+  bool leaving_ = false;           // the actor ends: everything is taken, whatever the windows
+  std::optional<ChildEnded> end_;
   std::deque<std::uint64_t> untold_;  // requests that nobody waits for, for which the ring had no room
 };
 

@@ -28,24 +28,35 @@ std::string end_text(int status) {
   return fmt::format("ended with code {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
+// A copy of a descriptor that no number below `above` names.
+Result<int> copy_above(int descriptor, int above) {
+  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, above);
+  if (copy < 0) return fail(ErrorKind::unavailable, "a descriptor for a child process: {}", std::strerror(errno));
+  return copy;
+}
+
 // Starts `command` with these descriptors as 3 and 4.
 Result<pid_t> spawn(const std::vector<std::string>& command, int control, int memory) {
+  // By way of copies that are neither 3 nor 4, since either may be the other's goal; and that nobody else has.
+  constexpr int first_aside = std::max(control_descriptor, memory_descriptor) + 1;
+  CGL_TRY_ASSIGN(const int control_aside, copy_above(control, first_aside));
+  auto memory_aside = copy_above(memory, first_aside);
+  if (!memory_aside) {
+    ::close(control_aside);
+    return tl::make_unexpected(std::move(memory_aside.error()));
+  }
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  // By way of numbers that are neither, since either may be the other's goal.
-  constexpr int aside = 100;
-  ::posix_spawn_file_actions_adddup2(&actions, control, aside);
-  ::posix_spawn_file_actions_adddup2(&actions, memory, aside + 1);
-  ::posix_spawn_file_actions_adddup2(&actions, aside, control_descriptor);
-  ::posix_spawn_file_actions_adddup2(&actions, aside + 1, memory_descriptor);
-  ::posix_spawn_file_actions_addclose(&actions, aside);
-  ::posix_spawn_file_actions_addclose(&actions, aside + 1);
+  ::posix_spawn_file_actions_adddup2(&actions, control_aside, control_descriptor);
+  ::posix_spawn_file_actions_adddup2(&actions, *memory_aside, memory_descriptor);
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   pid_t process = -1;
   const int code = ::posix_spawnp(&process, words[0], &actions, nullptr, words.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
+  ::close(control_aside);
+  ::close(*memory_aside);
   if (code != 0) {
     return fail(ErrorKind::unavailable, "starting {} for the device: {}", command.front(), std::strerror(code));
   }
@@ -220,11 +231,6 @@ bool ChildHost::carry_messages() {
     if (actor != nullptr && actor->generation_ == slot.generation) actor->take(slot);
   }
   return moved;
-}
-
-void ChildHost::wait_until_carried() {
-  while (carry_messages()) {
-  }
 }
 
 // What becomes of the child.

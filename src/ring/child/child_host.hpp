@@ -68,7 +68,6 @@ class ChildHost : public std::enable_shared_from_this<ChildHost> {
   void let_go(std::uint32_t actor);
   [[nodiscard]] ActorCounters counters(std::uint32_t actor) const;
   void give_credit(std::uint32_t actor, std::uint64_t outputs, std::uint64_t parts);
-  void wait_until_carried();
 
   const ChildOptions options_;
   ChildMemory* memory_ = nullptr;

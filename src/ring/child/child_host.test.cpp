@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fcntl.h>
+
 #include <csignal>
 #include <filesystem>
 
@@ -58,6 +60,68 @@ struct EndlessAt {
   }
 };
 
+// Puts as many messages into its output as it is told.
+struct Outputs {
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      const std::uint64_t count = payload<Numbered>(message).number;
+      for (std::uint64_t i = 0; i < count && context.send(make_message(numbered(i))) == PutStatus::stored; ++i) {
+      }
+    }
+    return 0;
+  }
+};
+
+// The same, and then it fails.
+struct OutputsThenFail {
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    if (!context.receive(message)) return 0;
+    const std::uint64_t count = payload<Numbered>(message).number;
+    for (std::uint64_t i = 0; i < count; ++i) context.send(make_message(numbered(i)));
+    return 5;
+  }
+};
+
+// Takes 20 ms for each message.
+struct Slow {
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      std::this_thread::sleep_for(20ms);
+      context.send(message);
+    }
+    return 0;
+  }
+};
+
+// Answers whether the process has a descriptor of this number.
+struct Descriptor {
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) {
+      const auto number = static_cast<int>(payload<Numbered>(message).number);
+      context.send(make_reply(message, numbered(::fcntl(number, F_GETFD) >= 0 ? 1 : 0)));
+    }
+    return 0;
+  }
+};
+
+// Answers every request with a failure.
+struct Refuse {
+  template <class Context>
+  int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message)) context.send(make_failure(message, 31));
+    return 0;
+  }
+};
+
 class CpuWork final : public ChildWork {
  public:
   Result<ActorHandle> launch(Runtime& runtime, const std::string& name, const std::string& body,
@@ -67,6 +131,11 @@ class CpuWork final : public ChildWork {
     if (body == "fail_every") return runtime.launch(name, from<FailEvery>(arguments), options);
     if (body == "abort_at") return runtime.launch(name, from<AbortAt>(arguments), options);
     if (body == "endless_at") return runtime.launch(name, from<EndlessAt>(arguments), options);
+    if (body == "outputs") return runtime.launch(name, Outputs{}, options);
+    if (body == "outputs_then_fail") return runtime.launch(name, OutputsThenFail{}, options);
+    if (body == "slow") return runtime.launch(name, Slow{}, options);
+    if (body == "descriptor") return runtime.launch(name, Descriptor{}, options);
+    if (body == "refuse") return runtime.launch(name, Refuse{}, options);
     if (body == "parts") return runtime.launch(name, testing::Parts{}, options);
     if (body == "parts_then_fail") return runtime.launch(name, testing::PartsThenFail{}, options);
     if (body == "lose") lost_ = Error(ErrorKind::device, "the context is lost");
@@ -86,6 +155,15 @@ class CpuWork final : public ChildWork {
 
 TEST(ChildProcess, DISABLED_serves) {
   const int code = serve_parent([]() -> Result<std::unique_ptr<ChildWork>> { return std::make_unique<CpuWork>(); });
+  ASSERT_EQ(code, child_left);
+}
+
+// A driver that takes its time.
+TEST(ChildProcess, DISABLED_opens_slowly) {
+  const int code = serve_parent([]() -> Result<std::unique_ptr<ChildWork>> {
+    std::this_thread::sleep_for(1500ms);
+    return std::make_unique<CpuWork>();
+  });
   ASSERT_EQ(code, child_left);
 }
 
@@ -135,10 +213,10 @@ class ChildProcesses : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(runtime_, Runtime::create());
     start();
   }
-  void start(bool end_stalled = false) {
+  void start(bool end_stalled = false, const std::string& child = "serves") {
     ChildOptions options;
     options.command = {std::filesystem::read_symlink("/proc/self/exe").string(),
-                       "--gtest_filter=ChildProcess.DISABLED_serves", "--gtest_also_run_disabled_tests",
+                       "--gtest_filter=ChildProcess.DISABLED_" + child, "--gtest_also_run_disabled_tests",
                        "--gtest_brief=1"};
     options.end_stalled = end_stalled;
     ASSERT_OK_AND_ASSIGN(host_, ChildHost::start(options));
@@ -325,6 +403,122 @@ TEST_F(ChildProcesses, requests_fill_the_latency_histogram) {
     EXPECT_EQ(number_of(runtime_->request("echo", message(i), 5s)), i);
   }
   EXPECT_EQ(echo->telemetry().latency.count, 2u);
+}
+
+// What was put while the new child opened its device was lost, and counted as in flight for ever.
+TEST_F(ChildProcesses, messages_that_come_while_a_child_is_started_again_wait_for_it) {
+  start(false, "opens_slowly");
+  ActorOptions options = restarting();
+  options.inbox_capacity = 16;
+  const auto echo = run("echo", "echo", Echo{}, options);
+  ASSERT_TRUE(echo);
+  ASSERT_EQ(::kill(host_->process(), SIGKILL), 0);
+  ASSERT_TRUE(comes_true([&] { return host_->starts() == 2; }));
+  std::vector<std::thread> senders;
+  std::atomic<int> answered = 0;
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    senders.emplace_back([&, i] { answered += runtime_->request("echo", message(i), 20s).has_value() ? 1 : 0; });
+  }
+  for (std::thread& sender : senders) sender.join();
+  EXPECT_EQ(answered, 16);
+  for (std::uint64_t i = 0; i < 40; ++i) ASSERT_EQ(number_of(runtime_->request("echo", message(i), 5s)), i);
+}
+
+// The monitor stood still for as long as a child took to open its device.
+TEST_F(ChildProcesses, the_restart_of_a_child_keeps_no_other_restart_waiting) {
+  start(false, "opens_slowly");
+  const auto echo = run("echo", "echo", Echo{}, restarting());
+  ASSERT_TRUE(echo);
+  ASSERT_OK_AND_ASSIGN(const auto cpu, runtime_->launch("cpu", FailEvery{5, 7}, restarting()));
+  ASSERT_OK(cpu->activate());
+  ASSERT_EQ(::kill(host_->process(), SIGKILL), 0);
+  ASSERT_TRUE(comes_true([&] { return host_->starts() == 2; }));
+  EXPECT_FALSE(runtime_->request("cpu", message(4), 5s));
+  EXPECT_EQ(number_of(runtime_->request("cpu", message(1), 700ms)), 1u);
+  EXPECT_EQ(number_of(runtime_->request("echo", message(1), 10s)), 1u);
+}
+
+TEST_F(ChildProcesses, outputs_that_nobody_reads_stay_in_the_child_and_stop_the_body) {
+  ActorOptions small;
+  small.outbox_capacity = 16;
+  const auto outputs = run("outputs", "outputs", Outputs{}, small);
+  ASSERT_TRUE(outputs);
+  constexpr std::uint64_t count = 25000;
+  ASSERT_OK(outputs->send(message(count)));
+  std::uint64_t sent = 0;
+  for (int look = 0; look < 100; ++look) {
+    std::this_thread::sleep_for(50ms);
+    const std::uint64_t now = outputs->telemetry().sent;
+    if (now == sent && now != 0) break;
+    sent = now;
+  }
+  EXPECT_GE(sent, 16u);
+  EXPECT_LE(sent, 2u * 16);
+  for (std::uint64_t i = 0; i < 5000; ++i) ASSERT_EQ(number_of(outputs->receive(5s)), i);
+  // A drain does not wait for a reader.
+  ASSERT_OK(runtime_->terminate("outputs", Termination::drain(20s)));
+  for (std::uint64_t i = 5000; i < count; ++i) ASSERT_EQ(number_of(outputs->receive(5s)), i);
+  EXPECT_FALSE(outputs->receive(1s));
+}
+
+// What lay in the child's outbox went with the body that had sent it.
+TEST_F(ChildProcesses, outputs_from_before_a_failure_are_not_lost_with_it) {
+  ActorOptions options = restarting();
+  options.outbox_capacity = 16;
+  const auto outputs = run("outputs", "outputs_then_fail", OutputsThenFail{}, options);
+  ASSERT_TRUE(outputs);
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    ASSERT_OK(outputs->send(message(30)));
+    ASSERT_TRUE(comes_true([&] { return outputs->telemetry().failures == round; }));
+    for (std::uint64_t i = 0; i < 30; ++i) ASSERT_EQ(number_of(outputs->receive(5s)), i);
+  }
+}
+
+// The child's only loop drained, and carried nothing for anybody meanwhile.
+TEST_F(ChildProcesses, draining_one_actor_leaves_its_neighbours_served) {
+  const auto slow = run("slow", "slow", Slow{});
+  const auto echo = run("echo", "echo", Echo{});
+  ASSERT_TRUE(slow && echo);
+  for (std::uint64_t i = 0; i < 100; ++i) ASSERT_OK(slow->send(message(i)));
+  std::atomic<bool> drained = false;
+  Result<TerminationReport> report = TerminationReport{};
+  std::thread draining([&] {
+    report = runtime_->terminate("slow", Termination::drain(20s));
+    drained = true;
+  });
+  int served = 0;
+  ASSERT_TRUE(comes_true([&] { return slow->state() == ActorState::terminating; }));
+  while (!drained) {
+    const auto answer = runtime_->request("echo", message(7), 500ms);
+    if (!drained) served += answer.has_value() ? 1 : -1000;
+  }
+  draining.join();
+  EXPECT_GT(served, 10);
+  ASSERT_OK(report);
+  EXPECT_GT(report->drained, 50u);
+  EXPECT_EQ(report->dropped, 0u);
+  for (std::uint64_t i = 0; i < 100; ++i) ASSERT_EQ(number_of(slow->receive(5s)), i);
+}
+
+TEST_F(ChildProcesses, descriptors_of_the_program_reach_the_child_as_they_are) {
+  const int file = ::open("/dev/null", O_RDONLY);
+  ASSERT_EQ(::dup2(file, 100), 100);
+  ASSERT_EQ(::dup2(file, 101), 101);
+  start();
+  ::close(100);
+  ::close(101);
+  ::close(file);
+  const auto descriptor = run("descriptor", "descriptor", Descriptor{});
+  ASSERT_TRUE(descriptor);
+  for (const std::uint64_t number : {3u, 4u, 100u, 101u}) {
+    EXPECT_EQ(number_of(runtime_->request("descriptor", message(number), 5s)), 1u) << number;
+  }
+}
+
+TEST_F(ChildProcesses, a_failure_that_a_body_answers_with_reaches_who_asked) {
+  const auto refuse = run("refuse", "refuse", Refuse{});
+  ASSERT_TRUE(refuse);
+  EXPECT_TRUE(fails_with(runtime_->request("refuse", message(1), 5s), ErrorKind::device, "failure 31"));
 }
 
 TEST_F(ChildProcesses, a_child_ends_with_its_parent) {

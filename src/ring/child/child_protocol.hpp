@@ -34,6 +34,16 @@ struct ChildEvent {
   char text[40] = {};
 };
 
+// An actor that was told to terminate has ended, and all that it sent came before this. To the parent, with
+// mark_control.
+struct ChildEnded {
+  static constexpr const char* message_name = "cingulum.ChildEnded";
+  std::uint64_t drained = 0;
+  std::uint32_t ok = 0;
+  std::uint32_t error_kind = 0;
+  char text[32] = {};
+};
+
 // Nobody waits any more for the answers to this request. To the child, with mark_control.
 struct ChildCancel {
   static constexpr const char* message_name = "cingulum.ChildCancel";
@@ -63,6 +73,7 @@ struct ChildMemory {
   ChildSlot from_child[child_ring_capacity];
 };
 
+// terminate is answered when it begins; ChildEnded says when it is done.
 enum class ChildCommand : std::uint32_t { launch, activate, deactivate, reactivate, terminate, leave };
 
 struct ChildRequest {
@@ -83,8 +94,6 @@ struct ChildRequest {
 struct ChildReply {
   std::uint32_t ok = 0;
   std::uint32_t error_kind = 0;
-  std::uint64_t drained = 0;
-  std::uint64_t dropped = 0;
   char text[512] = {};
 };
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -73,6 +74,15 @@ class Service {
   }
 
  private:
+  // An actor that was told to terminate, by a thread of its own: a drain may take long, and others go on meanwhile.
+  struct Ending {
+    ~Ending() {
+      if (thread.joinable()) thread.join();
+    }
+    Result<TerminationReport> report = TerminationReport{};
+    std::atomic<bool> is_done{false};
+    std::thread thread;
+  };
   struct HostedActor {
     ActorHandle actor;
     std::uint32_t generation = 0;
@@ -82,7 +92,11 @@ class Service {
     std::uint64_t outbox_capacity = 0;
     std::uint64_t outputs_given = 0;
     std::uint64_t parts_given = 0;
-    bool told = false;  // its end was reported
+    bool told = false;                  // its end was reported
+    std::optional<Termination> to_end;  // it was told to terminate; `ending` when nothing waits for room any more
+    std::uint64_t end_by_ns = no_deadline;
+    std::uint64_t received_before_end = 0;
+    std::shared_ptr<Ending> ending;
   };
 
   static ChildReply refusal(const Error& error) {
@@ -113,23 +127,60 @@ class Service {
       case ChildCommand::reactivate: return answer(hosted.actor->reactivate());
       default: break;
     }
+    if (!hosted.to_end) {
+      hosted.to_end = request.drain != 0 ? Termination::drain(timeout) : Termination::discard(timeout);
+      hosted.end_by_ns = deadline_from_now(timeout);
+      hosted.received_before_end = hosted.actor->telemetry().received;
+      // What waits for room would wait at the gate.
+      if (request.drain != 0 && hosted.actor->state() == ActorState::deactivated) {
+        static_cast<void>(hosted.actor->reactivate());
+      }
+    }
     // What the parent sent before is in the ring.
     static_cast<void>(take_messages());
-    const auto report =
-        hosted.actor->terminate(request.drain != 0 ? Termination::drain(timeout) : Termination::discard(timeout));
-    static_cast<void>(runtime_->terminate(hosted.actor->name()));
-    while (give_outputs()) {
+    return answer({});
+  }
+
+  // A drained actor closes its inbox: first it gets what was sent to it before.
+  void begin_ending(HostedActor& hosted) {
+    if (!hosted.to_end || hosted.ending != nullptr) return;
+    Termination how = *hosted.to_end;
+    const std::uint64_t now = steady_now_ns();
+    if (how.mode == Termination::Mode::drain && !hosted.waiting.empty() && now < hosted.end_by_ns) return;
+    if (hosted.end_by_ns != no_deadline) {
+      how.timeout = Nanoseconds(hosted.end_by_ns > now ? static_cast<std::int64_t>(hosted.end_by_ns - now) : 0);
     }
-    count(request.actor);
-    ChildReply reply = report ? answer({}) : refusal(report.error());
-    if (report) reply.drained = report->drained;
-    hosted = HostedActor{};
-    return reply;
+    hosted.ending = std::make_shared<Ending>();
+    Ending& ending = *hosted.ending;
+    ending.thread = std::thread([this, &ending, how, name = hosted.actor->name()] {
+      ending.report = runtime_->terminate(name, how);
+      ending.is_done.store(true, std::memory_order_release);
+    });
+  }
+
+  // True: the actor has ended, the parent has all that it sent and knows it.
+  bool has_left(HostedActor& hosted, std::uint32_t index) {
+    ChildEnded told;
+    const Result<TerminationReport>& report = hosted.ending->report;
+    told.ok = report ? 1 : 0;
+    if (report) {
+      told.drained = report->drained;
+      if (hosted.to_end->mode == Termination::Mode::drain) {
+        // What was let through before the inbox closed is drained as well.
+        told.drained = hosted.actor->telemetry().received - hosted.received_before_end;
+      }
+    } else {
+      told.error_kind = static_cast<std::uint32_t>(report.error().kind());
+      std::strncpy(told.text, report.error().message().c_str(), sizeof told.text - 1);
+    }
+    Message message = make_message(told);
+    message.header.flags |= mark_control;
+    return out_.try_put({message, index, hosted.generation, 0}) == PutStatus::stored;
   }
 
   ChildReply launch(HostedActor& hosted, const ChildRequest& request) {
     if (!work_) return refusal(work_.error());
-    if (hosted.actor != nullptr) {
+    if (hosted.actor != nullptr && hosted.ending == nullptr) {
       static_cast<void>(hosted.actor->terminate(Termination::discard()));
       static_cast<void>(runtime_->terminate(hosted.actor->name()));
     }
@@ -146,6 +197,7 @@ class Service {
     hosted.actor = *actor;
     hosted.generation = request.generation;
     hosted.outbox_capacity = request.outbox_capacity;
+    count(request.actor);  // the counts of the actor before are not this one's
     return answer({});
   }
 
@@ -168,6 +220,7 @@ class Service {
         hosted.waiting.pop_front();
         moved = true;
       }
+      begin_ending(hosted);
     }
     return moved;
   }
@@ -204,7 +257,7 @@ class Service {
     hosted.streams.remove_if(is_it);
   }
 
-  bool give_answers(HostedActor& hosted, std::uint32_t index) {
+  bool give_answers(HostedActor& hosted, std::uint32_t index, bool is_over) {
     bool moved = false;
     for (auto pending = hosted.asked.begin(); pending != hosted.asked.end() && out_.room(1) != 0;) {
       if (!pending->is_done()) {
@@ -214,22 +267,30 @@ class Service {
       auto reply = pending->wait_as_sent(Nanoseconds::zero());
       pending = hosted.asked.erase(pending);
       if (!reply) continue;  // the actor failed; its event tells the parent
+      count(index);
       moved = out_.try_put({*reply, index, hosted.generation, 0}) == PutStatus::stored || moved;
     }
-    const std::uint64_t settled = HostAtomics::load_acquire(memory_.credit[index].parts);
+    const std::uint64_t settled = is_over ? unlimited_credit : HostAtomics::load_acquire(memory_.credit[index].parts);
     for (auto stream = hosted.streams.begin(); stream != hosted.streams.end();) {
-      bool is_over = false;
-      while (!is_over && stream->is_ready() && out_.room(1) != 0 && hosted.parts_given < settled + child_part_window) {
+      bool is_read = false;
+      while (!is_read && stream->is_ready() && out_.room(1) != 0 && hosted.parts_given < settled + child_part_window) {
         auto part = stream->next_as_sent(Nanoseconds::zero());
-        is_over = !part || !*part;
-        if (is_over) break;
+        is_read = !part || !*part;
+        if (is_read) break;
         (*part)->header.flags |= mark_stream;
+        count(index);
         moved = out_.try_put({**part, index, hosted.generation, 0}) == PutStatus::stored || moved;
         ++hosted.parts_given;
       }
-      stream = is_over ? hosted.streams.erase(stream) : std::next(stream);
+      stream = is_read ? hosted.streams.erase(stream) : std::next(stream);
     }
     return moved;
+  }
+
+  // Of an actor that has ended: none is left to be given.
+  static bool has_no_answers(const HostedActor& hosted) {
+    return std::none_of(hosted.asked.begin(), hosted.asked.end(), [](const auto& each) { return each.is_done(); }) &&
+           std::none_of(hosted.streams.begin(), hosted.streams.end(), [](const auto& each) { return each.is_ready(); });
   }
 
   bool give_outputs() {
@@ -239,18 +300,35 @@ class Service {
       if (hosted.actor == nullptr) continue;
       // Looked at first: what an actor sent before its end goes before the news of it.
       const ActorState state = hosted.actor->state();
+      const bool has_ended = hosted.ending != nullptr && hosted.ending->is_done.load(std::memory_order_acquire);
+      bool gave = false;
       // What nobody reads stays in the actor's outbox, so that the actor feels it.
-      const std::uint64_t most = HostAtomics::load_acquire(memory_.credit[i].outputs) + hosted.outbox_capacity;
+      // The rest of one that has ended goes out before the news of it.
+      const bool is_over = state == ActorState::failed || state == ActorState::terminated;
+      const std::uint64_t credit = is_over ? unlimited_credit : HostAtomics::load_acquire(memory_.credit[i].outputs);
+      const std::uint64_t most = credit + hosted.outbox_capacity;
+      bool is_empty = false;
       while (out_.room(1) != 0 && hosted.outputs_given < most) {
         auto got = hosted.actor->receive(Nanoseconds::zero());
-        if (!got) break;
+        is_empty = !got;
+        if (is_empty) break;
+        count(i);
         if (out_.try_put({*got, i, hosted.generation, 0}) != PutStatus::stored) break;
         ++hosted.outputs_given;
-        moved = true;
+        gave = true;
       }
-      moved = give_answers(hosted, i) || moved;
+      gave = give_answers(hosted, i, is_over) || gave;
+      moved = moved || gave;
       count(i);
-      if (!hosted.told && (state == ActorState::failed || state == ActorState::terminated)) {
+      if (hosted.to_end) {
+        // Its state is told by ChildEnded, behind the last of its outputs.
+        if (has_ended && is_empty && has_no_answers(hosted) && has_left(hosted, i)) {
+          hosted = HostedActor{};
+          moved = true;
+        }
+        continue;
+      }
+      if (!hosted.told && is_over && is_empty && has_no_answers(hosted)) {
         hosted.told = true;
         const auto failure = hosted.actor->failure();
         ChildEvent told{
@@ -272,6 +350,7 @@ class Service {
     }
   }
 
+  // Also before anything is given: whose answer the parent has, it knows to have been received.
   void count(std::uint32_t index) {
     const ActorTelemetry telemetry = hosted_[index].actor->telemetry();
     ActorCounters& line = memory_.counters[index];
@@ -289,7 +368,7 @@ class Service {
   std::unique_ptr<Runtime> runtime_;
   BulkReader<ChildSlot> in_;
   BulkWriter<ChildSlot> out_;
-  HostedActor hosted_[child_actor_count];
+  HostedActor hosted_[child_actor_count];  // the threads that end actors use the runtime: gone before it
 };
 
 }  // namespace

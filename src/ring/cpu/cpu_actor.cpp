@@ -133,15 +133,16 @@ Result<TerminationReport> CpuActor::do_terminate(const Termination& how) {
   const auto has_ended = [&] { return !core_->running.load(std::memory_order_acquire); };
   core_->inbox.close();
   bool ended = has_ended();
-  if (!ended && how.mode == Termination::Mode::drain) {
+  // Also when it has ended: by a failure of this moment, maybe, with messages in its queue.
+  if (how.mode == Termination::Mode::drain) {
     core_->inbox.set_gate(true, 0);
-    core_->drains.store(true, std::memory_order_release);
-    if (services().replies) services().replies->wake_deliverers();
+    let_answers_overflow();
     // A body that waits for room in an output that nobody reads could not end.
     constexpr std::uint64_t look_ns = 1'000'000;
     for (;;) {
       const std::uint64_t now = now_ns();
       ended = core_->ended.wait(has_ended, std::min(deadline, now + look_ns));
+      if (ended && restarts_to_drain() && do_restart()) continue;
       if (ended || now >= deadline) break;
       save_outputs();
     }
@@ -186,6 +187,16 @@ std::uint64_t CpuActor::discard_inbox(std::atomic<std::uint64_t>& counter) {
   });
   counter.fetch_add(count, std::memory_order_relaxed);
   return count;
+}
+
+void CpuActor::let_answers_overflow() {
+  if (core_->drains.exchange(true, std::memory_order_acq_rel)) return;
+  if (services().replies) services().replies->wake_deliverers();
+}
+
+void CpuActor::set_outputs_aside() {
+  let_answers_overflow();
+  save_outputs();
 }
 
 void CpuActor::save_outputs() {
@@ -236,6 +247,22 @@ Status CpuActor::do_wire(std::uint32_t port, std::vector<std::shared_ptr<Message
   core_->wires.push_back(std::make_unique<const CpuActorCore::Targets>(std::move(targets)));
   core_->ports[port].store(core_->wires.back().get(), std::memory_order_release);
   return {};
+}
+
+std::vector<std::shared_ptr<MessageSink>> CpuActor::do_targets() const {
+  const std::lock_guard lock(core_->wires_mutex);
+  std::vector<std::shared_ptr<MessageSink>> targets;
+  for (const auto& port : core_->ports) {
+    const CpuActorCore::Targets* const wired = port.load(std::memory_order_acquire);
+    if (wired != nullptr) targets.insert(targets.end(), wired->begin(), wired->end());
+  }
+  return targets;
+}
+
+Actor::Idleness CpuActor::do_idleness() const {
+  // In this order: a message that is gone from the inbox has a reader that does not wait.
+  const bool is_empty = core_->inbox.depth() == 0;
+  return {.is_idle = core_->inbox.reader_waits() && is_empty};
 }
 
 void CpuActor::cut_wires() {

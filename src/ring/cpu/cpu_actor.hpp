@@ -21,6 +21,7 @@ class CpuActor final : public Actor {
   PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                 const std::atomic<bool>* stop) override;
   void wake_writers() override;
+  void set_outputs_aside() override;
 
  private:
   Status do_launch() override;
@@ -31,6 +32,8 @@ class CpuActor final : public Actor {
   std::uint32_t do_send_batch(std::span<const Message> messages) override;
   std::uint32_t do_receive_batch(std::span<Message> messages) override;
   Status do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) override;
+  std::vector<std::shared_ptr<MessageSink>> do_targets() const override;
+  Idleness do_idleness() const override;
   void do_telemetry(ActorTelemetry& telemetry) const override;
   ActorCounters do_counters() const override;
   Status do_restart() override;
@@ -41,6 +44,8 @@ class CpuActor final : public Actor {
   std::uint64_t discard_inbox(std::atomic<std::uint64_t>& counter);
   // While draining: an outbox that is full and that nobody reads just now goes to saved_outputs_.
   void save_outputs();
+  // Streams take all that is left, whatever their windows.
+  void let_answers_overflow();
   void cut_wires();
   void wake_targets();
 

@@ -60,6 +60,10 @@ class CpuContext {
   ~CpuContext();
 
   [[nodiscard]] bool receive(Message& message);
+  template <MessagePayload T>
+  [[nodiscard]] Received<T> receive() {
+    return receive_only<T>(*this);
+  }
   [[nodiscard]] GetStatus try_receive(Message& message);
   PutStatus send(const Message& message);
   PutStatus emit(std::uint32_t port, const Message& message);
@@ -83,8 +87,9 @@ class CpuContext {
 
   // The bytes behind a handle; null when it is stale.
   [[nodiscard]] void* buffer(BufferHandle handle) const {
-    const std::span<const BufferEntry> entries = core_.services.buffers->entries();
-    return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), handle);
+    const BufferTable& table = *core_.services.buffers;
+    const std::span<const BufferEntry> entries = table.entries();
+    return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), table.number(), handle);
   }
 
   [[nodiscard]] std::uint64_t read_shared(const std::uint64_t& word) const { return HostAtomics::load_acquire(word); }

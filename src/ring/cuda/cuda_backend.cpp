@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/log.hpp"
 #include "device/cuda/ahead_kernels.hpp"
 #include "device/cuda/cuda_device.hpp"
 #include "device/cuda/cuda_queue.hpp"
@@ -17,36 +18,94 @@
 namespace cingulum::ring {
 namespace {
 
+// What a grid's kernel uses for as long as it runs: its code, its streams and all memory that it can reach.
+struct KernelBelongings {
+  KernelBelongings(CudaDevice& device, CudaProgram its_program)
+      : program(std::move(its_program)), device_pool(device), mapped_pool(device, HostMemoryKind::mapped) {}
+
+  void kernel_ended() {
+    hold_device.reset();
+    hold_mapped.reset();
+    running.reset();
+  }
+
+  CudaProgram program;
+  std::unique_ptr<Queue> kernel_queue;
+  std::unique_ptr<Queue> side_queue;
+  DevicePool device_pool;
+  PinnedPool mapped_pool;
+  std::vector<PooledBlock<DeviceBlock>> on_device;
+  std::vector<PooledBlock<PinnedBlock>> mapped;
+  // While a kernel runs.
+  std::optional<PoolHold> hold_device;
+  std::optional<PoolHold> hold_mapped;
+  std::shared_ptr<void> running;
+};
+
+// Kernels that did not end, because a body does not return. Freeing their memory, destroying their streams or unloading
+// their code would wait for them, perhaps for ever; so all of it is kept, and given back when another grid is made
+// after they have ended.
+class LetGo {
+ public:
+  static void keep(std::unique_ptr<KernelBelongings> belongings) {
+    LetGo& all = instance();
+    const std::lock_guard lock(all.mutex_);
+    all.kept_.push_back(std::move(belongings));
+  }
+  static std::size_t count() {
+    LetGo& all = instance();
+    const std::lock_guard lock(all.mutex_);
+    return all.kept_.size();
+  }
+  static void give_back_what_ended() {
+    LetGo& all = instance();
+    const std::lock_guard lock(all.mutex_);
+    std::erase_if(all.kept_, [](const std::unique_ptr<KernelBelongings>& kept) {
+      if (cudaStreamQuery(cuda_stream_of(*kept->kernel_queue)) == cudaErrorNotReady) return false;
+      kept->kernel_ended();
+      return true;
+    });
+  }
+
+ private:
+  // Never destroyed: to destroy it would be to wait.
+  static LetGo& instance() {
+    static auto* const all = new LetGo();
+    return *all;
+  }
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<KernelBelongings>> kept_;
+};
+
 class CudaBackend final : public ResidentBackend {
  public:
   CudaBackend(CudaDevice& device, CudaProgram program)
-      : device_(device),
-        program_(std::move(program)),
-        device_pool_(device),
-        mapped_pool_(device, HostMemoryKind::mapped) {}
+      : device_(device), own_(std::make_unique<KernelBelongings>(device, std::move(program))) {}
 
   ~CudaBackend() override {
-    // The pools free when they go; a kernel that still runs ends by its lease.
-    if (running_ != nullptr && kernel_queue_ != nullptr) static_cast<void>(kernel_queue_->synchronise());
-    hold_device_.reset();
-    hold_mapped_.reset();
-    running_.reset();
+    if (own_->running == nullptr) return;
+    const auto ended = has_ended();
+    if (!ended || *ended) return;
+    log_warning("{}: actors '{}' do not end, because a body does not return; their memory is kept until they do", id(),
+                own_->program.name);
+    LetGo::keep(std::move(own_));
   }
 
   [[nodiscard]] Status prepare() {
     CGL_TRY(device_.make_current());
-    CGL_TRY_ASSIGN(kernel_queue_, device_.create_queue());
-    CGL_TRY_ASSIGN(side_queue_, device_.create_queue());
+    LetGo::give_back_what_ended();
+    CGL_TRY_ASSIGN(own_->kernel_queue, device_.create_queue());
+    CGL_TRY_ASSIGN(own_->side_queue, device_.create_queue());
     // Loading code waits for kernels to end: all of it is touched before one stays.
     cudaFuncAttributes attributes{};
     CGL_TRY(cuda_status(read_probe_kernel_attributes(attributes), "device {}: loading kernels", id()));
-    if (program_.kernel == nullptr) {
-      CGL_TRY(cuda_status(static_cast<cudaError_t>(program_.find_kernel(&program_.kernel)),
-                          "device {}: finding actors '{}'", id(), program_.name));
+    if (own_->program.kernel == nullptr) {
+      CGL_TRY(cuda_status(static_cast<cudaError_t>(own_->program.find_kernel(&own_->program.kernel)),
+                          "device {}: finding actors '{}'", id(), own_->program.name));
     }
-    CGL_TRY(cuda_status(cudaFuncGetAttributes(&attributes, program_.kernel), "device {}: loading actors '{}'", id(),
-                        program_.name));
-    CGL_TRY(cuda_status(cudaFuncSetAttribute(program_.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    CGL_TRY(cuda_status(cudaFuncGetAttributes(&attributes, own_->program.kernel), "device {}: loading actors '{}'",
+                        id(), own_->program.name));
+    CGL_TRY(cuda_status(cudaFuncSetAttribute(own_->program.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(sizeof(SeatShared))),
                         "device {}: asking for {} bytes of shared memory", id(), sizeof(SeatShared)));
     CGL_TRY_ASSIGN(plan_memory_, allocate_mapped(4096));
@@ -55,56 +114,59 @@ class CudaBackend final : public ResidentBackend {
   }
 
   [[nodiscard]] std::string id() const override { return device_.id(); }
-  [[nodiscard]] const std::vector<std::string>& actors() const override { return program_.actors; }
+  [[nodiscard]] const std::vector<std::string>& actors() const override { return own_->program.actors; }
+
+  [[nodiscard]] const std::vector<BodyType>& body_types() const override { return own_->program.types; }
 
   [[nodiscard]] Result<MappedMemory> allocate_mapped(std::uint64_t bytes) override {
-    CGL_TRY_ASSIGN(auto block, mapped_pool_.acquire(std::max<std::uint64_t>(bytes, line_bytes)));
+    CGL_TRY_ASSIGN(auto block, own_->mapped_pool.acquire(std::max<std::uint64_t>(bytes, line_bytes)));
     std::memset(block->bytes.data(), 0, block->bytes.size());
     const MappedMemory memory{block->bytes.data(), static_cast<std::byte*>(block->device_pointer)};
-    mapped_.push_back(std::move(block));
+    own_->mapped.push_back(std::move(block));
     return memory;
   }
   [[nodiscard]] Result<std::byte*> allocate_device(std::uint64_t bytes) override {
-    CGL_TRY_ASSIGN(auto block, device_pool_.acquire(bytes));
+    CGL_TRY_ASSIGN(auto block, own_->device_pool.acquire(bytes));
     auto* const memory = static_cast<std::byte*>((*block)->device_pointer());
     CGL_TRY(clear_device(memory, bytes));
-    on_device_.push_back(std::move(block));
+    own_->on_device.push_back(std::move(block));
     return memory;
   }
   [[nodiscard]] Status clear_device(std::byte* memory, std::uint64_t bytes) override {
     const std::lock_guard lock(side_mutex_);
     CGL_TRY(device_.make_current());
-    CGL_TRY(cuda_status(cudaMemsetAsync(memory, 0, bytes, cuda_stream_of(*side_queue_)), "device {}: clearing", id()));
-    return side_queue_->synchronise();
+    CGL_TRY(
+        cuda_status(cudaMemsetAsync(memory, 0, bytes, cuda_stream_of(*own_->side_queue)), "device {}: clearing", id()));
+    return own_->side_queue->synchronise();
   }
   [[nodiscard]] Status store_device_word(std::uint64_t* word, std::uint64_t value) override {
     const std::lock_guard lock(side_mutex_);
     CGL_TRY(device_.make_current());
     auto* const source = reinterpret_cast<std::uint64_t*>(plan_memory_.host + 2048);  // pinned
     *source = value;
-    CGL_TRY(
-        cuda_status(cudaMemcpyAsync(word, source, sizeof value, cudaMemcpyHostToDevice, cuda_stream_of(*side_queue_)),
-                    "device {}: storing a word", id()));
-    return side_queue_->synchronise();
+    CGL_TRY(cuda_status(
+        cudaMemcpyAsync(word, source, sizeof value, cudaMemcpyHostToDevice, cuda_stream_of(*own_->side_queue)),
+        "device {}: storing a word", id()));
+    return own_->side_queue->synchronise();
   }
 
   [[nodiscard]] Result<std::uint64_t> load_device_word(const std::uint64_t* word) override {
     const std::lock_guard lock(side_mutex_);
     CGL_TRY(device_.make_current());
     auto* const target = reinterpret_cast<std::uint64_t*>(plan_memory_.host + 2048);  // pinned
-    CGL_TRY(
-        cuda_status(cudaMemcpyAsync(target, word, sizeof *target, cudaMemcpyDeviceToHost, cuda_stream_of(*side_queue_)),
-                    "device {}: reading a word", id()));
-    CGL_TRY(side_queue_->synchronise());
+    CGL_TRY(cuda_status(
+        cudaMemcpyAsync(target, word, sizeof *target, cudaMemcpyDeviceToHost, cuda_stream_of(*own_->side_queue)),
+        "device {}: reading a word", id()));
+    CGL_TRY(own_->side_queue->synchronise());
     return *target;
   }
 
   [[nodiscard]] Result<std::uint32_t> most_seats(std::uint32_t lanes, std::uint32_t most_processors) override {
     CGL_TRY(device_.make_current());
     int blocks = 0;
-    CGL_TRY(cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, program_.kernel, static_cast<int>(lanes),
-                                                                      sizeof(SeatShared)),
-                        "device {}: asking how many actors '{}' fit", id(), program_.name));
+    CGL_TRY(cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, own_->program.kernel,
+                                                                      static_cast<int>(lanes), sizeof(SeatShared)),
+                        "device {}: asking how many actors '{}' fit", id(), own_->program.name));
     const std::uint32_t resident = static_cast<std::uint32_t>(blocks) * device_.capabilities().compute_units;
     // A block takes one processor at most, wherever it lands.
     return most_processors == 0 ? resident : std::min(resident, most_processors);
@@ -117,24 +179,24 @@ class CudaBackend final : public ResidentBackend {
     std::memcpy(plan_memory_.host, &plan, sizeof plan);
     const void* device_plan = plan_memory_.device;
     void* arguments[] = {&device_plan};
-    hold_device_.emplace(device_pool_.hold());
-    hold_mapped_.emplace(mapped_pool_.hold());
-    running_ = device_.blocking_calls().persistent_kernel_runs(program_.name);
+    own_->hold_device.emplace(own_->device_pool.hold());
+    own_->hold_mapped.emplace(own_->mapped_pool.hold());
+    own_->running = device_.blocking_calls().persistent_kernel_runs(own_->program.name);
     // Cooperative: refused when not all blocks run at the same time, instead of waiting for ever.
     const Status launched =
-        cuda_status(cudaLaunchCooperativeKernel(program_.kernel, dim3(plan.seat_count), dim3(lanes), arguments,
-                                                sizeof(SeatShared), cuda_stream_of(*kernel_queue_)),
-                    "device {}: launching actors '{}'", id(), program_.name);
-    if (!launched) ended();
+        cuda_status(cudaLaunchCooperativeKernel(own_->program.kernel, dim3(plan.seat_count), dim3(lanes), arguments,
+                                                sizeof(SeatShared), cuda_stream_of(*own_->kernel_queue)),
+                    "device {}: launching actors '{}'", id(), own_->program.name);
+    if (!launched) own_->kernel_ended();
     return launched;
   }
   [[nodiscard]] Result<bool> has_ended() override {
     const std::lock_guard lock(kernel_mutex_);
     CGL_TRY(device_.make_current());
-    const cudaError_t code = cudaStreamQuery(cuda_stream_of(*kernel_queue_));
+    const cudaError_t code = cudaStreamQuery(cuda_stream_of(*own_->kernel_queue));
     if (code == cudaErrorNotReady) return false;
-    ended();
-    if (const Status ran = cuda_status(code, "device {}: running actors '{}'", id(), program_.name); !ran) {
+    own_->kernel_ended();
+    if (const Status ran = cuda_status(code, "device {}: running actors '{}'", id(), own_->program.name); !ran) {
       // What a kernel does wrong while it runs ends the context, whether or not the runtime still says so.
       std::string text = ran.error().message();
       if (text.find("context") == std::string::npos) text += "; the CUDA context of this process is lost";
@@ -144,29 +206,18 @@ class CudaBackend final : public ResidentBackend {
   }
 
  private:
-  void ended() {
-    hold_device_.reset();
-    hold_mapped_.reset();
-    running_.reset();
-  }
-
   CudaDevice& device_;
-  CudaProgram program_;
-  std::unique_ptr<Queue> kernel_queue_;
-  std::unique_ptr<Queue> side_queue_;
-  DevicePool device_pool_;
-  PinnedPool mapped_pool_;
-  std::vector<PooledBlock<DeviceBlock>> on_device_;
-  std::vector<PooledBlock<PinnedBlock>> mapped_;
+  std::unique_ptr<KernelBelongings> own_;
   MappedMemory plan_memory_;
   std::mutex side_mutex_;
-  std::mutex kernel_mutex_;  // guards what follows
-  std::optional<PoolHold> hold_device_;
-  std::optional<PoolHold> hold_mapped_;
-  std::shared_ptr<void> running_;
+  std::mutex kernel_mutex_;  // guards what changes in own_ when a kernel begins or ends
 };
 
 }  // namespace
+
+std::size_t cuda_grids_let_go() {
+  return LetGo::count();
+}
 
 Result<std::unique_ptr<ResidentBackend>> make_cuda_backend(Device& device, CudaProgram program) {
   auto* const cuda = dynamic_cast<CudaDevice*>(&device);

@@ -13,4 +13,8 @@ namespace cingulum::ring {
 // `device` is a CUDA device and outlives the backend. Give the result to ResidentGrid::open.
 [[nodiscard]] Result<std::unique_ptr<ResidentBackend>> make_cuda_backend(Device& device, CudaProgram program);
 
+// Grids of this process that were closed though a body of theirs does not return. Their memory, streams and code are
+// kept, since to free them would be to wait for the body; the next grid that is made frees those that have ended since.
+[[nodiscard]] std::size_t cuda_grids_let_go();
+
 }  // namespace cingulum::ring

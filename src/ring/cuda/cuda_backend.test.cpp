@@ -139,6 +139,48 @@ TEST_P(CudaGrids, opening_and_closing_leaves_nothing_behind) {
   EXPECT_LE(free_after_first, state.free_bytes.value_or(0) + (std::uint64_t{4} << 20));
 }
 
+// Everything that waits for the kernel (freeing, destroying its stream) would wait for the body. The body's own limit
+// is far beyond what the steps may take; the times of each are printed.
+TEST_P(CudaGrids, a_grid_whose_body_does_not_return_can_be_let_go_of) {
+  constexpr std::uint64_t body_ms = 12000;
+  const std::uint64_t start_ns = steady_now_ns();
+  const auto tell = [&](const char* what) {
+    const std::uint64_t ms = (steady_now_ns() - start_ns) / 1'000'000;
+    std::printf("  %-22s after %llu ms\n", what, static_cast<unsigned long long>(ms));
+    std::fflush(stdout);
+    return ms;
+  };
+  const std::size_t let_go = cuda_grids_let_go();
+  {
+    ASSERT_OK_AND_ASSIGN(auto grid, open());
+    ASSERT_OK(grid->launch(*runtime_, "busy", "busy", testing::Busy{}));
+    ASSERT_OK(runtime_->activate("busy"));
+    ASSERT_OK(runtime_->send("busy", make_message(numbered(body_ms))));
+    tell("sent");
+    std::this_thread::sleep_for(100ms);
+    EXPECT_TRUE(fails_with(runtime_->terminate("busy", Termination::discard(200ms)), ErrorKind::timed_out, "return"));
+    tell("terminate");
+    EXPECT_TRUE(fails_with(grid->close(500ms), ErrorKind::timed_out, "does not end"));
+    tell("close");
+  }
+  EXPECT_LT(tell("destroyed"), body_ms / 2);
+  EXPECT_EQ(cuda_grids_let_go(), let_go + 1);
+  // Another grid runs beside it.
+  ASSERT_OK_AND_ASSIGN(auto other, open());
+  ASSERT_OK(other->launch(*runtime_, "echo", "echo", Echo{}));
+  ASSERT_OK(runtime_->activate("echo"));
+  ASSERT_OK_AND_ASSIGN(const Message answer, runtime_->request("echo", make_message(numbered(5)), 5s));
+  EXPECT_EQ(payload<Numbered>(answer).number, 5u);
+  EXPECT_LT(tell("another grid answers"), body_ms);
+  ASSERT_OK(runtime_->terminate("echo"));
+  ASSERT_OK(other->close());
+  // And when the body has returned, the next grid gives everything back.
+  while (tell("waiting") < body_ms + 1000) std::this_thread::sleep_for(1s);
+  ASSERT_OK_AND_ASSIGN(const auto third, open());
+  EXPECT_EQ(cuda_grids_let_go(), let_go);
+  ASSERT_OK(third->close());
+}
+
 // ---- tests in processes of their own ----
 
 TEST_P(CudaGrids, DISABLED_idle_until_killed) {

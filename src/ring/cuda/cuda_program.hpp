@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ring/resident/body_type.hpp"
+
 namespace cingulum::ring {
 
 struct CudaProgram {
@@ -17,6 +19,7 @@ struct CudaProgram {
   const void* kernel = nullptr;
   int (*find_kernel)(const void** kernel) = nullptr;
   std::shared_ptr<void> compiled_code;  // keeps code that was compiled at run time
+  std::vector<BodyType> types;          // of the actors
 };
 
 }  // namespace cingulum::ring

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,9 @@ int find_resident_kernel(const void** kernel) {
 template <class... Bodies>
 CudaProgram make_cuda_program(std::string name, std::vector<std::string> actors) {
   static_assert(sizeof...(Bodies) != 0);
-  return {std::move(name), std::move(actors), nullptr, &find_resident_kernel<Bodies...>, nullptr};
+  return {std::move(name), std::move(actors),
+          nullptr,         &find_resident_kernel<Bodies...>,
+          nullptr,         {BodyType{typeid(Bodies).name(), sizeof(Bodies)}...}};
 }
 
 }  // namespace cingulum::ring

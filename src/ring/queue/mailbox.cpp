@@ -118,6 +118,8 @@ std::uint32_t Mailbox::put_batch(const Message* messages, std::uint32_t count) {
 bool Mailbox::take_from(Envelope& envelope, std::uint32_t band) {
   BandRing& ring = bands_[band];
   while (ring.has_message()) {
+    // Before it is taken: who sees the message gone sees that the reader is at work.
+    reader_waits_.store(false, std::memory_order_relaxed);
     if (ring.try_get(envelope) != GetStatus::taken) return false;
     if (envelope.expires_ns == no_deadline || messages_.now_ns() < envelope.expires_ns) return true;
     expired_.store(expired_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -135,6 +137,7 @@ GetStatus Mailbox::take_any(Envelope& envelope) {
     for (std::uint32_t band = 0; band < band_count && !taken; ++band) taken = take_from(envelope, band);
   }
   if (!taken) {
+    reader_waits_.store(true, std::memory_order_release);
     return closed_.load(std::memory_order_acquire) && all_ended() ? GetStatus::closed : GetStatus::empty;
   }
   if (++takes_ >= options_.fairness_interval) {

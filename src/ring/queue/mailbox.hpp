@@ -67,6 +67,8 @@ class Mailbox {
   [[nodiscard]] bool is_closed() const { return closed_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t depth() const;
   [[nodiscard]] std::uint64_t depth(Band band) const;
+  // Any thread: the reader has come back since its last message, and found nothing. It has not before its first look.
+  [[nodiscard]] bool reader_waits() const { return reader_waits_.load(std::memory_order_acquire); }
   // The largest depth that the reader saw, which looks at every fairness_interval-th take; `capacity` once a band was
   // full.
   [[nodiscard]] std::uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
@@ -101,6 +103,7 @@ class Mailbox {
 
   alignas(line_bytes) std::atomic<std::uint32_t> gate_{0};       // odd: shut; grows with every change
   alignas(line_bytes) std::atomic<std::uint32_t> gate_seen_{0};  // what follows is the reader's
+  std::atomic<bool> reader_waits_{false};
   std::atomic<std::uint64_t> expired_{0};
   std::atomic<std::uint64_t> peak_{0};
   std::uint32_t takes_ = 0;

@@ -102,6 +102,22 @@ CGL_HD void copy_payload(void* to, const void* from) {
   memcpy(to, from, sizeof(T));
 }
 
+namespace detail {
+// Turns into a BufferHandle (ring/actor/buffer_handle.hpp) and into nothing else.
+struct AnyHandle {
+  template <class H>
+  requires requires { typename H::names_a_buffer; }
+  CGL_HD operator H() const;  // never called
+};
+}  // namespace detail
+
+// Whether the first member of a payload is a BufferHandle, also inside another struct. Of aggregates; a payload with
+// constructors sets mark_handle itself.
+template <class T>
+inline constexpr bool begins_with_handle = requires {
+  T{detail::AnyHandle{}};
+};
+
 template <MessagePayload T>
 CGL_HD Message make_message(const T& payload, std::uint64_t correlation = 0, Band band = Band::normal) {
   Message message;
@@ -112,10 +128,11 @@ CGL_HD Message make_message(const T& payload, std::uint64_t correlation = 0, Ban
     message.set_payload_bytes(sizeof(T));
     copy_payload<T>(message.payload, &payload);
   }
+  if constexpr (begins_with_handle<T>) message.header.flags |= mark_handle;
   return message;
 }
 
-// Whether `message` holds a T. Actors that accept several types switch on it; payload<T> presupposes it.
+// Whether `message` holds a T. payload<T> presupposes it; visit and the contexts' receive<T> ask for it themselves.
 template <MessagePayload T>
 [[nodiscard]] CGL_HD bool holds(const Message& message) {
   return message.header.type == message_type<T> && message.payload_bytes() == (std::is_empty_v<T> ? 0 : sizeof(T));
@@ -126,6 +143,12 @@ template <MessagePayload T>
   T value;
   if constexpr (!std::is_empty_v<T>) copy_payload<T>(&value, message.payload);
   return value;
+}
+
+// Calls `visitor` with the payload, whichever of these types it is. False: it is none of them.
+template <MessagePayload... Ts, class Visitor>
+CGL_HD bool visit(const Message& message, Visitor&& visitor) {
+  return ((holds<Ts>(message) && (static_cast<void>(visitor(payload<Ts>(message))), true)) || ...);
 }
 
 // The last or only answer to `request`: same correlation, band and request mark, so that it finds the one who waits.
@@ -144,5 +167,18 @@ template <MessagePayload T>
   part.header.flags |= mark_more;
   return part;
 }
+
+// An answer that reports a failure: an error of this code for who asked.
+[[nodiscard]] CGL_HD inline Message make_failure(const Message& request, std::int32_t code) {
+  Message reply;
+  reply.header.correlation = request.header.correlation;
+  reply.set_band(request.band());
+  reply.set_payload_bytes(sizeof code);
+  reply.header.flags |= (request.header.flags & mark_request) | mark_failed;
+  copy_payload<std::int32_t>(reply.payload, &code);
+  return reply;
+}
+// The code of a request whose payload is of a type that the actor does not take.
+constexpr std::int32_t failure_wrong_type = -22;
 
 }  // namespace cingulum::ring

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <typeinfo>
 
 #include "ring/resident/emulated_machine.hpp"
 #include "ring/resident/resident_backend.hpp"
@@ -14,15 +15,16 @@
 
 namespace cingulum::ring {
 
-template <class... Bodies>
-class EmulatedBackend final : public ResidentBackend {
+template <class Machine, class... Bodies>
+class ThreadBackend final : public ResidentBackend {
  public:
-  explicit EmulatedBackend(std::vector<std::string> names, bool display = false)
+  explicit ThreadBackend(std::vector<std::string> names, bool display = false)
       : names_(std::move(names)), display_(display) {}
-  ~EmulatedBackend() override { join(); }
+  ~ThreadBackend() override { join(); }
 
   [[nodiscard]] std::string id() const override { return "emulated"; }
   [[nodiscard]] const std::vector<std::string>& actors() const override { return names_; }
+  [[nodiscard]] const std::vector<BodyType>& body_types() const override { return types_; }
   [[nodiscard]] Result<MappedMemory> allocate_mapped(std::uint64_t bytes) override {
     CGL_TRY_ASSIGN(std::byte * memory, allocate_device(bytes));
     return MappedMemory{memory, memory};
@@ -50,14 +52,14 @@ class EmulatedBackend final : public ResidentBackend {
     return most_processors == 0 ? 64 : most_processors;
   }
   [[nodiscard]] bool ends_long_kernels() const override { return display_; }
-  [[nodiscard]] Status launch(const GridPlan& plan, std::uint32_t) override {
+  [[nodiscard]] Status launch(const GridPlan& plan, std::uint32_t lanes) override {
     join();
     running_ = plan.seat_count;
     ++launches_;
     for (std::uint32_t seat = 0; seat < plan.seat_count; ++seat) {
-      blocks_.emplace_back([this, plan, seat] {
+      blocks_.emplace_back([this, plan, seat, lanes] {
         const auto shared = std::make_unique<SeatShared>();
-        run_seat<EmulatedMachine, BodyList<Bodies...>>(plan, seat, *shared);
+        Machine::run_block(lanes, *shared, [&] { run_seat<Machine, BodyList<Bodies...>>(plan, seat, *shared); });
         --running_;
       });
     }
@@ -81,6 +83,7 @@ class EmulatedBackend final : public ResidentBackend {
   };
 
   const std::vector<std::string> names_;
+  const std::vector<BodyType> types_{BodyType{typeid(Bodies).name(), sizeof(Bodies)}...};
   const bool display_;
   std::vector<std::unique_ptr<std::byte, Free>> memory_;
   std::vector<std::thread> blocks_;
@@ -88,5 +91,8 @@ class EmulatedBackend final : public ResidentBackend {
   std::atomic<std::uint32_t> launches_{0};
   std::atomic<bool> lost_{false};
 };
+
+template <class... Bodies>
+using EmulatedBackend = ThreadBackend<EmulatedMachine, Bodies...>;
 
 }  // namespace cingulum::ring

@@ -110,7 +110,7 @@ void ResidentActor::write_plan() {
 Status ResidentActor::do_activate() {
   const std::lock_guard life(life_mutex_);
   write_plan();
-  failures_seen_ = HostAtomics::load_acquire(grid_->seat(*seat_).device.failures);
+  failures_seen_ = failures_told_ = HostAtomics::load_acquire(grid_->seat(*seat_).device.failures);
   CGL_TRY_ASSIGN(const bool sits,
                  grid_->command(*seat_, SeatCommand::run, deadline_from_now(command_patience), [](SeatState state) {
                    return state == SeatState::running || state == SeatState::parked || is_over(state);
@@ -126,6 +126,7 @@ Status ResidentActor::do_activate() {
 void ResidentActor::do_gate(bool open, Nanoseconds patience) {
   const std::lock_guard life(life_mutex_);
   if (!seat_ || gone_) return;
+  wait_for_restart(deadline_from_now(command_patience));
   const SeatState wanted = open ? SeatState::running : SeatState::held;
   static_cast<void>(grid_->command(*seat_, open ? SeatCommand::run : SeatCommand::hold, deadline_from_now(patience),
                                    [&](SeatState state) {
@@ -146,27 +147,70 @@ Result<TerminationReport> ResidentActor::do_terminate(const Termination& how) {
   if (!seat_) return report;
   if (activated_ && !gone_) {
     end_expected_ = true;
-    const std::uint64_t deadline = deadline_from_now(how.timeout);
-    if (!is_over(seat_state())) {
-      const bool drains = how.mode == Termination::Mode::drain;
-      auto over = [&](SeatState state) {
-        save_outputs();  // a body that waits for room in its outbox could not end
-        return is_over(state);
-      };
-      auto ended = grid_->command(*seat_, drains ? SeatCommand::drain : SeatCommand::stop, deadline, over);
-      if (ended && !*ended && drains) {
-        ended = grid_->command(*seat_, SeatCommand::stop, deadline_from_now(command_patience), over);
-      }
-      if (ended && !*ended) {
-        return fail(ErrorKind::timed_out, "actor '{}': its body does not return; its seat on {} is lost until it does",
-                    name(), grid_->backend().id());
-      }
+    const auto ended = end_body(how, report.drained);
+    if (ended && !*ended) {
+      return fail(ErrorKind::timed_out, "actor '{}': its body does not return; its seat on {} is lost until it does",
+                  name(), grid_->backend().id());
     }
-    report.drained = HostAtomics::load_acquire(grid_->seat(*seat_).device.drained);
   }
   report.dropped = leave_seat();
   discarded_ += report.dropped;
   return report;
+}
+
+Result<bool> ResidentActor::end_body(const Termination& how, std::uint64_t& drained) {
+  const std::uint64_t deadline = deadline_from_now(how.timeout);
+  const bool drains = how.mode == Termination::Mode::drain;
+  const auto over = [&](SeatState state) {
+    save_outputs();  // a body that waits for room in its outbox could not end
+    return is_over(state);
+  };
+  for (;;) {
+    wait_for_restart(deadline);
+    if (!is_over(seat_state())) {
+      CGL_TRY_ASSIGN(bool ended,
+                     grid_->command(*seat_, drains ? SeatCommand::drain : SeatCommand::stop, deadline, over));
+      if (!ended && drains) {
+        CGL_TRY_ASSIGN(ended, grid_->command(*seat_, SeatCommand::stop, deadline_from_now(command_patience), over));
+      }
+      if (!ended) return false;
+      drained += HostAtomics::load_acquire(grid_->seat(*seat_).device.drained);
+    }
+    if (seat_state() != SeatState::failed) return true;
+    tell_failure();
+    if (!restarts_to_drain()) return true;
+    CGL_TRY_ASSIGN(const bool runs, tell_restart(SeatCommand::restart));
+    if (!runs) return false;
+  }
+}
+
+Result<bool> ResidentActor::tell_restart(SeatCommand how) {
+  restarted_from_ = HostAtomics::load_acquire(grid_->seat(*seat_).device.failures);
+  return grid_->command(*seat_, how, deadline_from_now(command_patience), [](SeatState) { return true; });
+}
+
+void ResidentActor::wait_for_restart(std::uint64_t deadline_ns) const {
+  const SeatDeviceLine& line = grid_->seat(*seat_).device;
+  LookAgain again(WaitStrategy{});
+  while (seat_state() == SeatState::failed && HostAtomics::load_acquire(line.failures) == restarted_from_ &&
+         !grid_->has_ended() && steady_now_ns() < deadline_ns) {
+    again.pause();
+  }
+}
+
+void ResidentActor::tell_failure() {
+  const SeatDeviceLine& line = grid_->seat(*seat_).device;
+  const std::uint64_t failures = HostAtomics::load_acquire(line.failures);
+  if (failures_seen_.exchange(failures) == failures) {
+    // The service thread has seen it, and is about to tell it.
+    while (failures_told_.load(std::memory_order_acquire) != failures) std::this_thread::yield();
+    return;
+  }
+  const int code = static_cast<int>(static_cast<std::int64_t>(HostAtomics::load_acquire(line.failure)));
+  const std::uint64_t working_on = HostAtomics::load_acquire(line.working_on);
+  if (HostAtomics::load_acquire(line.had_message) != 0) ++dead_letters_;
+  body_failed(code, fmt::format("its body on {} returned {}", grid_->backend().id(), code), working_on);
+  failures_told_.store(failures, std::memory_order_release);
 }
 
 std::uint64_t ResidentActor::leave_seat() {
@@ -423,7 +467,36 @@ Status ResidentActor::do_wire(std::uint32_t port, std::vector<std::shared_ptr<Me
     edges_out_.push_back({edge, port});
     receiver->edges_in_.push_back(edge);
   }
+  const std::lock_guard lock(receivers_mutex_);
+  receivers_.insert(receivers_.end(), targets.begin(), targets.end());
   return {};
+}
+
+std::vector<std::shared_ptr<MessageSink>> ResidentActor::do_targets() const {
+  const std::lock_guard lock(receivers_mutex_);
+  std::vector<std::shared_ptr<MessageSink>> targets;
+  for (const auto& receiver : receivers_) {
+    if (auto target = receiver.lock()) targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+Actor::Idleness ResidentActor::do_idleness() const {
+  const std::lock_guard lock(seat_mutex_);
+  if (!seat_ || !activated_ || gone_) return {};
+  const SeatState state = seat_state();
+  const Seat& memory = grid_->seat(*seat_);
+  Idleness idleness;
+  // The wires of a parked grid are looked at by its service thread.
+  idleness.is_idle = state == SeatState::parked ||
+                     (state == SeatState::running && HostAtomics::load_relaxed(memory.counters.in_body) == 0);
+  idleness.looks = HostAtomics::load_relaxed(memory.counters.heartbeat);
+  // What a beat tells may be from before a message that the pass behind it finds, and is told with the next.
+  idleness.looks_to_prove = state == SeatState::parked ? 0 : 3;
+  const std::lock_guard input_lock(input_mutex_);
+  const std::uint64_t written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
+  idleness.is_idle = idleness.is_idle && written == HostAtomics::load_acquire(memory.inbox_reader.position);
+  return idleness;
 }
 
 ActorCounters ResidentActor::do_counters() const {
@@ -482,14 +555,18 @@ Status ResidentActor::do_restart() {
   if (!seat_ || gone_) return fail(ErrorKind::closed, "actor '{}': its grid has ended", name());
   // A deactivated actor whose body failed in its last message begins again behind its gate.
   const SeatCommand how = state() == ActorState::deactivated ? SeatCommand::restart_held : SeatCommand::restart;
-  CGL_TRY_ASSIGN(const bool runs,
-                 grid_->command(*seat_, how, deadline_from_now(command_patience), [](SeatState) { return true; }));
+  CGL_TRY_ASSIGN(const bool runs, tell_restart(how));
   if (!runs) return fail(ErrorKind::timed_out, "actor '{}': its seat does not answer", name());
   return {};
 }
 
 void ResidentActor::do_bury() {
-  const std::lock_guard life(life_mutex_);
+  std::unique_lock life(life_mutex_, std::defer_lock);
+  while (!life.try_lock()) {
+    // Who terminates the actor at this moment waits for us (tell_failure), and leaves the seat himself.
+    if (state() == ActorState::terminating) return;
+    std::this_thread::yield();
+  }
   close_inbox();
   dead_letters_ += leave_seat();
 }
@@ -516,6 +593,7 @@ bool ResidentActor::serve() {
   if (state == SeatState::failed && !end_expected_ && failures_seen_.exchange(failures) != failures) {
     if (had_message) ++dead_letters_;
     body_failed(code, fmt::format("its body on {} returned {}", grid_->backend().id(), code), working_on);
+    failures_told_.store(failures, std::memory_order_release);
   } else if (state == SeatState::ended && !end_expected_.exchange(true)) {
     body_ended();
   }

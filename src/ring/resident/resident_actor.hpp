@@ -26,6 +26,7 @@ class ResidentActor final : public Actor {
                 const std::atomic<bool>* stop) override;
   bool send_at_once(const Message& message) override;
   void request_abandoned(std::uint64_t correlation) override { grid_->abandon_request(correlation); }
+  void set_outputs_aside() override { save_outputs(); }
   [[nodiscard]] const std::shared_ptr<ResidentGrid>& grid() const { return grid_; }
 
  private:
@@ -39,6 +40,8 @@ class ResidentActor final : public Actor {
   std::uint32_t do_send_batch(std::span<const Message> messages) override;
   std::uint32_t do_receive_batch(std::span<Message> messages) override;
   Status do_wire(std::uint32_t port, std::vector<std::shared_ptr<MessageSink>> targets) override;
+  std::vector<std::shared_ptr<MessageSink>> do_targets() const override;
+  Idleness do_idleness() const override;
   void do_telemetry(ActorTelemetry& telemetry) const override;
   ActorCounters do_counters() const override;
   Status do_restart() override;
@@ -61,6 +64,14 @@ class ResidentActor final : public Actor {
   // The same, and tells the grid.
   PutStatus put_at_once(const Message& message);
   void write_plan();
+  [[nodiscard]] Result<bool> tell_restart(SeatCommand how);
+  // Where the seat was told to begin again, until it has seen it: its state is that of the failure before, and the next
+  // command would take the place of this one.
+  void wait_for_restart(std::uint64_t deadline_ns) const;
+  // Of a seat that is failed: the failure is kept and counted, once.
+  void tell_failure();
+  // The body ends, restarted as often as it fails while it drains. False: it did not.
+  [[nodiscard]] Result<bool> end_body(const Termination& how, std::uint64_t& drained);
   // Called with output_mutex_ held: the next message for receive; answers to requests go to the threads that wait.
   bool take_output(Message& message);
   bool take_from_ring(Message& message);
@@ -89,7 +100,9 @@ class ResidentActor final : public Actor {
   mutable std::mutex seat_mutex_;  // guards the seat against being given back while it is looked at
   std::optional<std::uint32_t> seat_;
   std::atomic<bool> activated_{false};
-  std::atomic<std::uint64_t> failures_seen_{0};  // of SeatDeviceLine::failures
+  std::atomic<std::uint64_t> failures_seen_{0};       // of SeatDeviceLine::failures
+  std::atomic<std::uint64_t> failures_told_{0};       // of those: body_failed has returned
+  std::uint64_t restarted_from_ = ~std::uint64_t{0};  // likewise: when it was told to restart; life_mutex_ held
   std::atomic<bool> end_expected_{false};
   std::atomic<bool> gone_{false};
 
@@ -125,6 +138,8 @@ class ResidentActor final : public Actor {
     std::uint32_t index;
     std::uint32_t port;
   };
+  mutable std::mutex receivers_mutex_;
+  std::vector<std::weak_ptr<MessageSink>> receivers_;  // guarded by it
   std::vector<Edge> edges_out_;
   std::vector<std::uint32_t> edges_in_;
 };

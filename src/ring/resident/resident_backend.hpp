@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "ring/resident/body_type.hpp"
 #include "ring/resident/seat_layout.hpp"
 
 namespace cingulum::ring {
@@ -26,6 +27,8 @@ class ResidentBackend {
   [[nodiscard]] virtual std::string id() const = 0;  // "cuda:0"
   // The bodies of the program, by name; the index is SeatPlan::actor.
   [[nodiscard]] virtual const std::vector<std::string>& actors() const = 0;
+  // In the same order; may be shorter.
+  [[nodiscard]] virtual const std::vector<BodyType>& body_types() const = 0;
 
   // Zeroed, and kept until the backend goes. Called before the first launch only.
   [[nodiscard]] virtual Result<MappedMemory> allocate_mapped(std::uint64_t bytes) = 0;

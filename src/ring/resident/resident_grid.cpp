@@ -179,6 +179,7 @@ Status ResidentGrid::start_kernel() {
   plan.abandoned = reinterpret_cast<const std::uint64_t*>(abandoned_memory_.device);
   plan.seat_count = options_.seats;
   plan.buffer_count = options_.buffers;
+  plan.buffer_table = buffers_->number();
   plan.spin_polls = options_.spin_polls;
   plan.eager_polls = options_.eager_polls;
   plan.longest_nap_ns = options_.longest_nap_ns;
@@ -278,6 +279,17 @@ Result<MappedMemory> ResidentGrid::scratch(std::uint64_t bytes) {
   const MappedMemory piece{scratch_memory_.host + scratch_used_, scratch_memory_.device + scratch_used_};
   scratch_used_ += whole;
   return piece;
+}
+
+Status ResidentGrid::check_body(std::string_view name, std::string_view body, const BodyType& given) const {
+  const std::vector<std::string>& known = backend_->actors();
+  const std::vector<BodyType>& types = backend_->body_types();
+  const auto index = static_cast<std::size_t>(std::find(known.begin(), known.end(), body) - known.begin());
+  if (index >= types.size() || types[index].type.empty()) return {};
+  if (types[index].type == given.type && types[index].bytes == given.bytes) return {};
+  return fail(ErrorKind::invalid_argument,
+              "launching '{}' on {}: body '{}' of its program is of type {} with {} bytes, not {} with {}", name,
+              backend_->id(), body, types[index].type, types[index].bytes, given.type, given.bytes);
 }
 
 Result<ActorHandle> ResidentGrid::launch(Runtime& runtime, std::string name, std::string_view body,

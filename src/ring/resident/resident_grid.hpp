@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <typeinfo>
 #include <vector>
 
 #include "base/result.hpp"
@@ -66,6 +67,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
                                            const Body& body, RingKind kind = RingKind::fast,
                                            const ActorOptions& options = {}) {
     static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= body_capacity);
+    CGL_TRY(check_body(name, body_name, {typeid(Body).name(), sizeof(Body)}));
     return launch(runtime, std::move(name), body_name, std::as_bytes(std::span(&body, 1)), kind, options);
   }
 
@@ -102,6 +104,8 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   };
 
   ResidentGrid(std::unique_ptr<ResidentBackend> backend, const GridOptions& options);
+  // ErrorKind::invalid_argument when the program knows another type by this name.
+  [[nodiscard]] Status check_body(std::string_view name, std::string_view body, const BodyType& given) const;
   [[nodiscard]] Status allocate();
   [[nodiscard]] Status start_kernel();
   // Whether messages lie in a wire of a parked grid, and the grid was not launched again for them yet. Messages to an

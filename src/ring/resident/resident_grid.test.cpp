@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "ring/resident/emulated_backend.hpp"
 #include "ring/resident/resident_actor.hpp"
 #include "ring/resident_bodies.hpp"
 #include "ring/resident_programs.hpp"
@@ -285,6 +286,29 @@ TEST_P(ResidentGrids, a_failed_body_restarts_in_place_and_its_neighbours_go_on) 
   EXPECT_EQ(failing->telemetry().sent, expected);
 }
 
+// The seat's state was still that of the failure, and was taken for the end of the body.
+TEST_P(ResidentGrids, a_drain_that_comes_before_a_restart_makes_it) {
+  OPEN();
+  ActorOptions options;
+  options.restart.kind = RestartKind::limited;
+  options.restart.max_restarts = 100;
+  options.restart.back_off = options.restart.max_back_off = 10s;
+  for (int round = 0; round < 20; ++round) {
+    const std::string name = std::to_string(round);
+    const auto failing = start(name, "fail_every", FailEvery{3, 7}, RingKind::fast, options);
+    ASSERT_TRUE(failing);
+    ASSERT_OK(failing->deactivate());
+    for (std::uint64_t i = 0; i < 9; ++i) ASSERT_OK(failing->send(message(i)));
+    ASSERT_OK(failing->reactivate());
+    ASSERT_TRUE(comes_true([&] { return failing->telemetry().failures == 1; }));
+    ASSERT_OK_AND_ASSIGN(const TerminationReport report, runtime_->terminate(name, Termination::drain(5s)));
+    ASSERT_EQ(report.dropped, 0u) << "round " << round;
+    ASSERT_EQ(failing->telemetry().failures, 3u);
+    ASSERT_EQ(failing->telemetry().received, 9u);
+    for (const std::uint64_t i : {0u, 1u, 3u, 4u, 6u, 7u}) ASSERT_EQ(number_of(failing->receive(1s)), i);
+  }
+}
+
 TEST_P(ResidentGrids, a_final_failure_wakes_who_waits_and_counts_what_was_queued) {
   OPEN();
   const auto failing = start("failing", "fail_every", FailEvery{1, 42});
@@ -481,6 +505,82 @@ TEST_P(ResidentGrids, a_stalled_actor_is_reported_within_twice_its_limit_and_an_
 }
 
 // Neither beats: a parked seat is not on the device, a held one gives its body nothing.
+// They acted on every 8th call.
+TEST_P(ResidentGrids, a_body_that_beats_within_its_limit_is_not_stalled_and_sees_at_once_that_it_shall_stop) {
+  OPEN();
+  ActorOptions options;
+  options.stall_limit = 200ms;
+  const auto beating = start("beating", "beating", testing::Beating{50}, RingKind::fast, options);
+  ASSERT_TRUE(beating);
+  ASSERT_OK(beating->send(message(1000)));
+  ASSERT_EQ(number_of(beating->receive(10s)), 1000u);
+  EXPECT_EQ(beating->telemetry().stalls, 0u);
+  // Every second call of 100 ms is a look: eight calls would take longer than the time given.
+  const auto looking = start("looking", "beating", testing::Beating{100}, RingKind::fast, options);
+  ASSERT_TRUE(looking);
+  ASSERT_OK(looking->send(message(100'000)));
+  ASSERT_TRUE(comes_true([&] { return looking->telemetry().received == 1; }));
+  ASSERT_OK(looking->terminate(Termination::discard(700ms)));
+}
+
+// A writer without room was given credit when the seat had looked 512 times for messages that could not come.
+TEST_P(ResidentGrids, a_small_bulk_inbox_gives_its_room_back_before_it_naps) {
+  GridOptions grid;
+  grid.longest_nap_ns = 50'000'000;
+  open(grid);
+  if (::testing::Test::IsSkipped() || HasFatalFailure()) return;
+  for (const std::uint32_t capacity : {16u, 64u, 256u}) {
+    ActorOptions options;
+    options.inbox_capacity = capacity;
+    const auto echo = start(std::to_string(capacity), "echo", Echo{}, RingKind::bulk, options);
+    ASSERT_TRUE(echo);
+    for (std::uint64_t i = 0; i < 4 * capacity; ++i) ASSERT_OK(echo->send(message(i), {.timeout = 5s}));
+    for (std::uint64_t i = 0; i < 4 * capacity; ++i) ASSERT_EQ(number_of(echo->receive(10s)), i);
+  }
+}
+
+TEST_P(ResidentGrids, a_body_of_another_type_than_its_name_says_is_refused) {
+  OPEN();
+  EXPECT_TRUE(fails_with(grid_->launch(*runtime_, "wrong", "sum", Echo{}), ErrorKind::invalid_argument, "is of type"));
+  EXPECT_TRUE(fails_with(grid_->launch(*runtime_, "wrong", "add", FailEvery{}), ErrorKind::invalid_argument, "bytes"));
+  ASSERT_OK(grid_->launch(*runtime_, "right", "sum", Sum{}));
+}
+
+struct Names {
+  static constexpr const char* message_name = "Names";
+  BufferHandle handle;
+};
+
+TEST_P(ResidentGrids, a_handle_of_the_runtimes_table_names_no_buffer_of_the_grid) {
+  OPEN();
+  const auto look_up = start("look_up", "look_up", LookUp{});
+  ASSERT_TRUE(look_up);
+  ASSERT_OK_AND_ASSIGN(const MappedMemory memory, grid_->scratch(64));
+  ASSERT_OK_AND_ASSIGN(const BufferHandle own, grid_->buffers().add_borrowed(memory.device, 64, 0, {}));
+  ASSERT_OK_AND_ASSIGN(const BufferHandle others, runtime_->buffers().add(64));
+  EXPECT_EQ(own.slot, others.slot);
+  EXPECT_EQ(own.generation, others.generation);
+  reinterpret_cast<std::uint64_t*>(memory.host)[0] = 4711;
+  EXPECT_TRUE(make_message(Names{own}).has(mark_handle)) << "a payload that begins with a handle marks itself";
+  EXPECT_FALSE(make_message(numbered(1)).has(mark_handle));
+  EXPECT_EQ(number_of(runtime_->request("look_up", make_message(Names{own}), 5s)), 4711u);
+  EXPECT_EQ(number_of(runtime_->request("look_up", make_message(Names{others}), 5s)), LookUp::stale);
+}
+
+struct Other {
+  static constexpr const char* message_name = "Other";
+  std::uint64_t number = 3;
+};
+
+TEST_P(ResidentGrids, a_typed_receive_refuses_what_is_of_another_type) {
+  OPEN();
+  const auto typed = start("typed", "typed_echo", testing::TypedEcho{});
+  ASSERT_TRUE(typed);
+  ASSERT_OK(typed->send(make_message(Other{})));
+  EXPECT_TRUE(fails_with(runtime_->request("typed", make_message(Other{}), 5s), ErrorKind::device, "failure -22"));
+  EXPECT_EQ(number_of(runtime_->request("typed", message(5), 5s)), 5u);
+}
+
 TEST_P(ResidentGrids, an_actor_that_is_parked_or_deactivated_for_longer_than_its_limit_is_not_stalled) {
   GridOptions grid_options;
   grid_options.mode = GridOptions::Mode::event;
@@ -745,7 +845,7 @@ TEST_P(ResidentGrids, soak) {
   std::mt19937_64 random(20261115);
   for (const RingKind kind : {RingKind::bulk, RingKind::fast}) {
     const auto handle =
-        start(kind == RingKind::bulk ? "bulk" : "fast", kind == RingKind::bulk ? "batch_echo" : "echo", Echo{}, kind);
+        kind == RingKind::bulk ? start("bulk", "batch_echo", BatchEcho{}, kind) : start("fast", "echo", Echo{}, kind);
     Actor* const actor = handle.get();
     // Most of the messages go through the bulk ring, as in the figure; the fast one gets an eighth.
     const std::uint64_t messages = kind == RingKind::bulk ? count : count / 8;
@@ -792,6 +892,35 @@ TEST_P(ResidentGrids, soak) {
     ASSERT_EQ(wrong, 0u);
     ASSERT_EQ(next, messages);
   }
+}
+
+// A thread's words hand over by themselves: that a device is told to is counted.
+struct CountingMachine : EmulatedMachine {
+  static inline std::atomic<int> fences = 0;
+  static void fence() { ++fences; }
+};
+
+TEST(ResidentBatches, that_name_buffers_are_behind_a_fence_on_fast_rings_too) {
+  ASSERT_OK_AND_ASSIGN(const auto runtime, Runtime::create());
+  GridOptions options;
+  options.seats = 1;
+  options.time_limit = 20s;
+  ASSERT_OK_AND_ASSIGN(
+      const auto grid,
+      ResidentGrid::open(std::make_unique<ThreadBackend<CountingMachine, BatchEcho>>(std::vector<std::string>{"echo"}),
+                         options));
+  ASSERT_OK_AND_ASSIGN(const auto echo, grid->launch(*runtime, "echo", "echo", BatchEcho{}));
+  ASSERT_OK(echo->activate());
+  ASSERT_OK(echo->send(make_message(numbered(1))));
+  ASSERT_OK(echo->receive(5s));
+  EXPECT_EQ(CountingMachine::fences, 0);
+  Message message = make_message(numbered(1));
+  message.header.flags |= mark_handle;
+  ASSERT_OK(echo->send(message));
+  ASSERT_OK(echo->receive(5s));
+  EXPECT_EQ(CountingMachine::fences, 1);
+  ASSERT_OK(runtime->terminate("echo"));
+  ASSERT_OK(grid->close());
 }
 
 TEST(ResidentGridOptions, are_checked) {

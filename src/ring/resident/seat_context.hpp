@@ -48,6 +48,10 @@ class SeatContext {
     if (got) Machine::copy_message(message, taken);
     return got;
   }
+  CGL_HD_GENERIC template <MessagePayload T>
+  [[nodiscard]] CGL_HD Received<T> receive() {
+    return receive_only<T>(*this);
+  }
   CGL_HD_GENERIC CGL_HD GetStatus try_receive(Message& message) {
     keep();
     Message taken;

@@ -148,7 +148,7 @@ class SeatCore {
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool should_stop() {
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
-      look_around();
+      look_when_due();
       tell(ending() ? Verdict::end : Verdict::room, 0);
     }
     Machine::block_sync();
@@ -159,7 +159,7 @@ class SeatCore {
     if (!request.has(mark_request)) return true;
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
-      look_around();
+      look_when_due();
       const std::uint64_t correlation = request.header.correlation;
       const std::uint64_t word = Machine::load_word(grid_.abandoned + correlation % abandoned_request_count);
       tell(word == correlation ? Verdict::end : Verdict::room, 0);
@@ -168,7 +168,7 @@ class SeatCore {
     return shared().verdict[round_] != static_cast<std::uint32_t>(Verdict::end);
   }
   CGL_HD_GENERIC CGL_HD void heartbeat() {
-    if (Machine::in_mailbox()) look_around();
+    if (Machine::in_mailbox()) look_when_due();
   }
   // The device's clock; every lane reads its own.
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t time_ns() const { return Machine::own_time_ns(); }
@@ -186,7 +186,9 @@ class SeatCore {
   }
   // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
   CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) {
-    if (handle.slot >= grid_.buffer_count || (handle.generation & 1u) == 0) return nullptr;
+    if (handle.slot >= grid_.buffer_count || (handle.generation & 1u) == 0 || handle.table != grid_.buffer_table) {
+      return nullptr;
+    }
     const BufferEntry* const entry = grid_.buffers + handle.slot;
     if (Machine::load_word(&entry->generation) != handle.generation) return nullptr;
     return reinterpret_cast<void*>(Machine::load_word(&entry->address));
@@ -438,6 +440,10 @@ class SeatCore {
   CGL_HD_GENERIC CGL_HD void look_around() {
     if (passes_since_look_++ % passes_per_look == 0) look();
   }
+  // For bodies that call as often or as rarely as they like: by time, not by count.
+  CGL_HD_GENERIC CGL_HD void look_when_due() {
+    if (Machine::cycles() - looked_cycles_ > Machine::cycles_per_beat / looks_per_beat) look();
+  }
   // Longer and longer naps; starts from the beginning with every message.
   CGL_HD_GENERIC CGL_HD void rest(std::uint32_t& passes) { rest(passes, grid_.longest_nap_ns); }
   CGL_HD_GENERIC CGL_HD void rest(std::uint32_t& passes, std::uint32_t longest_ns) {
@@ -469,7 +475,8 @@ class SeatCore {
     Machine::store_relaxed(&line.busy_ns, busy_ns_);
     Machine::store_relaxed(&line.started, starts_);
     // An idle seat beats as well, so a beat that stands still is a stall whatever the actor was doing.
-    Machine::store_relaxed(&line.in_body, state_ == SeatState::running ? 1 : 0);
+    // 0 while the seat waits for input: the host sees by it that nothing goes round (ResidentActor::do_idleness).
+    Machine::store_relaxed(&line.in_body, busy_since_ != 0 ? 1 : 0);
     Machine::store_relaxed(&line.heartbeat, ++beats_);
   }
 
@@ -725,6 +732,11 @@ class SeatCore {
     }
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
+      // A small bulk inbox was handed out as a whole: its writer waits for room, and would do so until we nap.
+      const SeatRing& inbox = shared().plan.inbox;
+      if (inbox.kind == RingKind::bulk && 2 * (input_.end - input_.published) >= inbox.capacity) {
+        publish(inbox, input_, input_.end);
+      }
       wait_for_input(wait);
       const bool has_told = Machine::is_first();  // and may read it without a barrier
       if (Machine::any(has_told && shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::message))) {
@@ -825,6 +837,12 @@ class SeatCore {
     Machine::block_sync();
     const std::uint32_t count = out_count_;
     out_count_ = 0;
+    if (Machine::in_mailbox()) {
+      // As in hand_over(), once for all: the barrier above has shown us what the lanes wrote to their buffers.
+      bool names_buffers = false;
+      for (std::uint32_t i = 0; i < count; ++i) names_buffers = names_buffers || shared().out[i].has(mark_handle);
+      if (names_buffers) Machine::fence();
+    }
     for (std::uint32_t i = 0; i < count; ++i) {
       if (!put<false>(shared().plan.outbox, output_, shared().out[i])) --sent_;
     }

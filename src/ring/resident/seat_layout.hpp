@@ -138,6 +138,7 @@ struct GridPlan {
   const std::uint64_t* abandoned;  // mapped, written by the host: the request at its correlation's place, if it is it
   std::uint32_t seat_count;
   std::uint32_t buffer_count;
+  std::uint32_t buffer_table;    // in the handles
   std::uint32_t spin_polls;      // polls without sleep
   std::uint32_t eager_polls;     // of the ring that spoke last, before anything else is looked at; 0: none
   std::uint32_t longest_nap_ns;  // the naps grow from 20 ns to this

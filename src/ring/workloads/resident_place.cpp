@@ -9,7 +9,8 @@
 namespace cingulum::ring {
 namespace {
 
-struct NoArguments {};  // the workloads' bodies have no members
+constexpr struct NoMembers {
+} no_members;  // the workloads' bodies have none, and are chosen by name alone
 
 // Of memory that the device reads by itself: a copy from or to ordinary memory may wait for the kernel that stays.
 constexpr std::uint64_t staging_bytes = 256 << 10;
@@ -44,7 +45,7 @@ class ResidentPlace final : public WorkloadPlace {
     ActorOptions fitting = options;
     fitting.inbox_capacity = std::min(fitting.inbox_capacity, grid_->options().ring_capacity);
     fitting.outbox_capacity = std::min(fitting.outbox_capacity, grid_->options().ring_capacity);
-    return grid_->launch(*runtime_, name, workload_body_name(body), NoArguments{},
+    return grid_->launch(*runtime_, name, workload_body_name(body), std::as_bytes(std::span(&no_members, 1)),
                          traffic == Traffic::stream ? RingKind::bulk : RingKind::fast, fitting);
   }
 

@@ -1,0 +1,16 @@
+// What a program of resident actors knows of one of its bodies, so that one of another type is not launched by its
+// name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace cingulum::ring {
+
+// Empty and 0 where it was compiled from text.
+struct BodyType {
+  std::string type;         // typeid(Body).name()
+  std::uint64_t bytes = 0;  // sizeof(Body)
+};
+
+}  // namespace cingulum::ring
