@@ -26,7 +26,9 @@ Result<std::unique_ptr<ResidentBackend>> make_compose_backend(std::string_view d
 #if CINGULUM_HAS_CUDA
   if (device == "cuda") {
     static const Result<DeviceRegistry> devices =
-        Settings::from_environment().and_then(ProbeOptions::from_settings).and_then(DeviceRegistry::probe);
+        Settings::from_environment().and_then(ProbeOptions::from_settings).and_then([](const ProbeOptions& options) {
+          return DeviceRegistry::probe(options);
+        });
     if (!devices) return tl::make_unexpected(devices.error());
     CGL_TRY_ASSIGN(Device* const chosen, devices->select_one("cuda"));
     return make_cuda_backend(*chosen, compose_program());
