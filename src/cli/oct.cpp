@@ -28,7 +28,6 @@ Status run_oct(const ParsedArguments& arguments, VerbContext& context) {
   if (action == "profile") return run_oct_profile(arguments, context);
   if (action == "attenuation") return run_oct_attenuation(arguments, context);
   if (action == "normalise") return run_oct_normalise(arguments, context);
-  if (action == "run") return run_oct_run(arguments, context);
   if (action == "register") return run_oct_register(arguments, context);
   return run_oct_stack(arguments, context);
 }
@@ -159,20 +158,6 @@ std::vector<Argument> fit_arguments_of_oct() {
       number("strength", "attenuation: 1 is theory", "0.3", from_zero),
       number("floor", "attenuation: noise floor of li, instead of the median outside tissue", "", from_zero),
       whole_number("median", "attenuation: lateral window in pixels before it is measured; 1: none", "10", 1),
-  };
-}
-
-std::vector<Argument> whole_run_arguments() {
-  return {
-      flag("no-flat-field", "run: leave uneven light as it is"),
-      flag("fix-curvature", "run: find focal curvature over all slices and roll A-lines back"),
-      flag("fix-profile", "run: divide slices by the axial profile of agarose"),
-      {.name = "compensate",
-       .type = ArgumentType::choice,
-       .help = "run: compensate attenuation in this way, with --strength, --floor and --median",
-       .choices = {"vermeer", "smith", "liu", "li"}},
-      flag("normalise-planes", "run: take the background of each plane away and divide by one span"),
-      flag("keep", "run: leave the stitched slices in OUT.work"),
   };
 }
 
@@ -312,9 +297,6 @@ Verb oct_verb() {
       "`profile SLICE` divides by the beam's axial profile, as agarose beside the tissue shows it. `attenuation SLICE` "
       "compensates what tissue absorbs. `normalise SLICE` takes the background of each plane away and divides all "
       "by one span.\n\n"
-      "`run INPUT` does all of it: tiles to one volume, light and (--fix-curvature) focal curvature fitted over all "
-      "slices. Stitched slices are kept in OUT.work until the volume is written: a run that was stopped goes on from "
-      "them and writes the same bytes.\n\n"
       "`register SLICE...` finds depth, turn and shift of neighbouring slices and writes register_z##.json to the "
       "folder --out. `stack SLICE...` makes one volume of the slices, with these where they are believed, with the "
       "motors' places where not; each decision stands with its reason in the sidecar.";
@@ -324,7 +306,7 @@ Verb oct_verb() {
        .help = "what to do",
        .metavar = "ACTION",
        .choices = {"simulate", "grid", "flatfield", "stitch", "profile", "attenuation", "normalise", "register",
-                   "stack", "run"},
+                   "stack"},
        .positional = true,
        .required = true},
       {.name = "paths",
@@ -337,16 +319,13 @@ Verb oct_verb() {
   };
   for (Argument& argument : tile_arguments()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : fit_arguments_of_oct()) verb.arguments.push_back(std::move(argument));
-  for (Argument& argument : whole_run_arguments()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : series_arguments()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : simulation_arguments()) verb.arguments.push_back(std::move(argument));
-  verb.common = {CommonOption::device, CommonOption::threads,  CommonOption::force,
-                 CommonOption::json,   CommonOption::progress, CommonOption::seed};
+  verb.common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress,
+                 CommonOption::seed};
   verb.examples = {
       {"cingulum oct simulate --out tiles --grid 4,5 --motor-jitter 1.5 --flat-field 0.3",
        "20 raw tiles and where they truly lie"},
-      {"cingulum oct run tiles --axial-step 3.5 --fix-curvature --pyramid auto --out volume.ome.zarr",
-       "all of it: tiles in, one volume out"},
       {"cingulum oct grid tiles --axial-step 3.5 --out mosaics", "a mosaic grid for each slice"},
       {"cingulum oct stitch mosaics/mosaic_grid_3d_z00.ome.zarr --out slice_z00.ome.zarr", "one slice"},
       {"cingulum oct register slice_z*.ome.zarr --out transforms", "neighbours against each other"},

@@ -10,12 +10,6 @@
 
 #include "base/result.hpp"
 #include "cli/verb.hpp"
-#include "oct/fits/axial_corrections.hpp"
-#include "oct/placement/tile_placement.hpp"
-#include "oct/registration/slice_registration.hpp"
-#include "oct/stacking/stack_decisions.hpp"
-#include "oct/tiles/mosaic_grid.hpp"
-#include "oct/tiles/tile_set.hpp"
 #include "oct/volume/volume_file.hpp"
 
 namespace cingulum {
@@ -29,25 +23,6 @@ namespace cingulum {
 [[nodiscard]] Status run_oct_normalise(const ParsedArguments& arguments, VerbContext& context);
 [[nodiscard]] Status run_oct_register(const ParsedArguments& arguments, VerbContext& context);
 [[nodiscard]] Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context);
-[[nodiscard]] Status run_oct_run(const ParsedArguments& arguments, VerbContext& context);
-
-// What actions of one stage share with `run`: options from arguments, and what was found as the sidecar has it.
-[[nodiscard]] Result<oct::TileSet> open_oct_tiles(const std::filesystem::path& input, const ParsedArguments& arguments);
-// Of raw tiles with extra lines, as asked for or found by a vote; `found` says how.
-[[nodiscard]] Result<std::size_t> last_good_line(const oct::TileSet& set, const std::filesystem::path& input,
-                                                 const ParsedArguments& arguments, VerbContext& context,
-                                                 nlohmann::ordered_json& found);
-[[nodiscard]] oct::PlacementOptions placement_options(const ParsedArguments& arguments);
-[[nodiscard]] nlohmann::ordered_json placement_json(const oct::TileGrid& grid, const oct::Placement& placement);
-// Names islands and counts links that were rejected, in the log.
-void say_of_placement(const oct::TileGrid& grid, const oct::Placement& placement);
-[[nodiscard]] Result<oct::AttenuationOptions> attenuation_options(const ParsedArguments& arguments,
-                                                                  const std::string& method);
-[[nodiscard]] oct::RegistrationOptions registration_options(const ParsedArguments& arguments);
-[[nodiscard]] nlohmann::ordered_json registration_json(std::size_t fixed, std::size_t moving,
-                                                       const oct::SliceRegistration& found);
-[[nodiscard]] oct::StackOptions stack_options(const ParsedArguments& arguments);
-[[nodiscard]] nlohmann::ordered_json decisions_json(const oct::StackPlan& plan);
 
 // The one input of an action that takes one; it must be there.
 [[nodiscard]] Result<std::filesystem::path> oct_input(const ParsedArguments& arguments);

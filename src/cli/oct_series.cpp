@@ -91,11 +91,9 @@ std::string registration_name(std::size_t moving) {
   return fmt::format("register_z{:02}.json", moving);
 }
 
-}  // namespace
-
-SeriesJson registration_json(std::size_t fixed, std::size_t moving, const oct::SliceRegistration& found) {
-  return {{"fixed_id", fixed},
-          {"moving_id", moving},
+SeriesJson registration_json(const SliceFile& fixed, const SliceFile& moving, const oct::SliceRegistration& found) {
+  return {{"fixed_id", fixed.id},
+          {"moving_id", moving.id},
           {"rotation_deg", found.rigid.rotation_deg},
           {"shift_px", found.rigid.shift_px},
           {"correlation", found.rigid.ncc},
@@ -105,46 +103,6 @@ SeriesJson registration_json(std::size_t fixed, std::size_t moving, const oct::S
           {"at_border", found.at_border},
           {"registration_confidence", found.confidence}};
 }
-
-SeriesJson decisions_json(const oct::StackPlan& plan) {
-  SeriesJson decisions = SeriesJson::array();
-  for (const oct::SliceDecision& slice : plan.slices) {
-    decisions.push_back({{"slice_id", slice.id},
-                         {"place_px", slice.motor_px},
-                         {"rotation_deg", slice.rotation_deg},
-                         {"shift_px", slice.shift_px},
-                         {"interval_planes", slice.interval_planes},
-                         {"start_plane", slice.start_plane},
-                         {"gain", slice.gain},
-                         {"transform", oct::transform_use_name(slice.transform)},
-                         {"reason", slice.reason}});
-  }
-  return decisions;
-}
-
-oct::RegistrationOptions registration_options(const ParsedArguments& arguments) {
-  oct::RegistrationOptions options;
-  options.moving_plane = static_cast<std::size_t>(arguments.integer("moving-plane"));
-  options.planes = static_cast<std::size_t>(arguments.integer("planes"));
-  options.max_rotation_deg = arguments.real("max-rotation");
-  options.max_shift_px = arguments.real("max-shift");
-  return options;
-}
-
-oct::StackOptions stack_options(const ParsedArguments& arguments) {
-  oct::StackOptions options;
-  options.first_plane = static_cast<std::size_t>(arguments.integer("moving-plane"));
-  options.max_rotation_deg = arguments.real("max-rotation");
-  options.max_shift_px = arguments.real("max-shift");
-  options.confidence_high = arguments.real("confidence-high");
-  options.confidence_low = arguments.real("confidence-low");
-  options.rotation_window = static_cast<std::size_t>(arguments.integer("smooth-window"));
-  options.shift_smoothing = arguments.real("translation-smooth-sigma");
-  options.max_drift_px = arguments.real("max-cumulative-drift");
-  return options;
-}
-
-namespace {
 
 Result<oct::SliceRegistration> parse_registration(const std::string& text, std::size_t fixed, std::size_t moving) {
   CGL_TRY_ASSIGN(const SeriesJson json, parse_json(text));
@@ -181,17 +139,21 @@ Status run_oct_register(const ParsedArguments& arguments, VerbContext& context) 
     CGL_TRY(context.cancel().check());
     CGL_TRY(check_output(output / registration_name(slices[i].id), context.write_options()));
     CGL_TRY_ASSIGN(oct::VolumeFile moving, read_oct_volume(slices[i].path, arguments, context));
-    oct::RegistrationOptions options = registration_options(arguments);
+    oct::RegistrationOptions options;
+    options.moving_plane = static_cast<std::size_t>(arguments.integer("moving-plane"));
+    options.planes = static_cast<std::size_t>(arguments.integer("planes"));
     options.expected_planes = expected_interval(arguments, slices[i - 1], slices[i]);
     options.search_planes =
         static_cast<std::size_t>(std::lround(arguments.real("search-range") * 1000.0 / fixed.voxel_um[0]));
+    options.max_rotation_deg = arguments.real("max-rotation");
+    options.max_shift_px = arguments.real("max-shift");
     for (std::size_t d = 0; d < 2; ++d) {
       options.start_px[d] = (slices[i].origin_mm[d] - slices[i - 1].origin_mm[d]) * 1000.0 / fixed.voxel_um[d + 1];
     }
     CGL_TRY_ASSIGN(const oct::SliceRegistration found,
                    add_context(oct::register_slices(fixed.volume, moving.volume, options), "slices {} and {}",
                                slices[i - 1].id, slices[i].id));
-    const SeriesJson json = registration_json(slices[i - 1].id, slices[i].id, found);
+    const SeriesJson json = registration_json(slices[i - 1], slices[i], found);
     CGL_TRY(write_file_atomically(output / registration_name(slices[i].id), json_text(json), context.write_options()));
     if (!context.common().json) {
       context.print_format(
@@ -215,7 +177,15 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
   std::vector<oct::SliceFacts> facts;
   std::vector<oct::SliceShift> shifts;
   std::vector<std::optional<oct::SliceRegistration>> registrations;
-  oct::StackOptions options = stack_options(arguments);
+  oct::StackOptions options;
+  options.first_plane = static_cast<std::size_t>(arguments.integer("moving-plane"));
+  options.max_rotation_deg = arguments.real("max-rotation");
+  options.max_shift_px = arguments.real("max-shift");
+  options.confidence_high = arguments.real("confidence-high");
+  options.confidence_low = arguments.real("confidence-low");
+  options.rotation_window = static_cast<std::size_t>(arguments.integer("smooth-window"));
+  options.shift_smoothing = arguments.real("translation-smooth-sigma");
+  options.max_drift_px = arguments.real("max-cumulative-drift");
   for (std::size_t i = 0; i < slices.size(); ++i) {
     const auto& shape = slices[i].description.shape;
     facts.push_back({slices[i].id, shape[0], shape[1], shape[2]});
@@ -246,8 +216,17 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
   };
   CGL_TRY_ASSIGN(const oct::HostVolume volume, oct::stack_slices(plan, source, options, pool));
   std::size_t moved_by_motors = 0;
-  const SeriesJson decisions = decisions_json(plan);
+  SeriesJson decisions = SeriesJson::array();
   for (const oct::SliceDecision& slice : plan.slices) {
+    decisions.push_back({{"slice_id", slice.id},
+                         {"place_px", slice.motor_px},
+                         {"rotation_deg", slice.rotation_deg},
+                         {"shift_px", slice.shift_px},
+                         {"interval_planes", slice.interval_planes},
+                         {"start_plane", slice.start_plane},
+                         {"gain", slice.gain},
+                         {"transform", oct::transform_use_name(slice.transform)},
+                         {"reason", slice.reason}});
     if (slice.id != plan.slices.front().id && slice.transform == oct::TransformUse::none) ++moved_by_motors;
   }
   if (moved_by_motors > 0) {
