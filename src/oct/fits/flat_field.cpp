@@ -12,8 +12,12 @@
 namespace cingulum::oct {
 namespace {
 
-// A projection as it is fitted: the logarithm less its mean; empty where the tile takes no part.
-HostImage fitted_projection(const HostImage& projection) {
+// Tiles of one mosaic have one gain, but depths that differ: a pair's mean levels agree about so well (in the
+// logarithm). They show the field's slope, which differences around them do not.
+constexpr double pair_level_sigma = 0.03;
+
+// A projection as it is fitted: the logarithm less its mean, which is `level`; empty where the tile takes no part.
+HostImage fitted_projection(const HostImage& projection, double& level) {
   const auto lit = std::count_if(projection.values.begin(), projection.values.end(), [](double v) { return v > 0; });
   if (projection.values.empty() || 2 * static_cast<std::size_t>(lit) <= projection.values.size()) return {};
   const double cap = percentile(projection.values, 0.999);
@@ -29,6 +33,7 @@ HostImage fitted_projection(const HostImage& projection) {
   }
   mean /= static_cast<double>(result.values.size());
   for (double& value : result.values) value -= mean;
+  level = mean;
   return result;
 }
 
@@ -38,9 +43,11 @@ Result<FlatFieldFit> fit_flat_field(const std::vector<HostImage>& projections, s
                                     int degree) {
   FlatFieldFit fit;
   std::vector<HostImage> tiles;
+  std::vector<double> levels;
   const HostImage* first = nullptr;
   for (const HostImage& projection : projections) {
-    tiles.push_back(fitted_projection(projection));
+    levels.push_back(0);
+    tiles.push_back(fitted_projection(projection, levels.back()));
     if (tiles.back().values.empty()) continue;
     if (first == nullptr) first = &projection;
     if (projection.rows != first->rows || projection.columns != first->columns) {
@@ -63,7 +70,10 @@ Result<FlatFieldFit> fit_flat_field(const std::vector<HostImage>& projections, s
   }
   for (const double value : mean.values) spread -= value * value;
   const double pixels = static_cast<double>(mean.values.size());
-  const double mean_error = std::max(1e-12, spread / pixels / n);
+  // What the mean tile holds of the sample is alike over many pixels, which count as one. Simulated tiles gave the
+  // number: with 1, two of 20 mosaics of 12 tiles were off by more than 5 %, with 200 one, with 1000 none.
+  constexpr double alike_pixels = 1000;
+  const double mean_error = std::max(1e-12, alike_pixels * spread / pixels / n);
   // The constant is the field's mean, which is not asked for: terms but the first.
   const Eigen::Index count = (degree + 1) * (degree + 2) / 2 - 1;
   Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(count, count);
@@ -79,7 +89,7 @@ Result<FlatFieldFit> fit_flat_field(const std::vector<HostImage>& projections, s
       right.noalias() += (mean.at(r, c) / mean_error) * terms;
     }
   }
-  // Differences of pairs, each pair less its mean (gains of tiles do not count). Their error is what is left of them
+  // Differences of pairs, each pair less its mean, and the means by themselves. Their error is what is left of them
   // against the mean tile's field at most, so they are weighed by their own spread.
   for (const OverlapPair& pair : pairs) {
     const HostImage& a = tiles[pair.first];
@@ -107,6 +117,9 @@ Result<FlatFieldFit> fit_flat_field(const std::vector<HostImage>& projections, s
       mean_terms += rows_of_terms[i] / m;
       mean_difference += differences[i] / m;
     }
+    const double level_weight = 1 / (pair_level_sigma * pair_level_sigma);
+    normal.noalias() += level_weight * mean_terms * mean_terms.transpose();
+    right.noalias() += level_weight * (mean_difference + levels[pair.first] - levels[pair.second]) * mean_terms;
     const double middle = median(differences);
     std::vector<double> distances;
     for (const double value : differences) distances.push_back(std::abs(value - middle));
