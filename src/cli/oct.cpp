@@ -28,6 +28,11 @@ Status run_oct(const ParsedArguments& arguments, VerbContext& context) {
   if (action == "profile") return run_oct_profile(arguments, context);
   if (action == "attenuation") return run_oct_attenuation(arguments, context);
   if (action == "normalise") return run_oct_normalise(arguments, context);
+  if (action == "curvature") return run_oct_curvature(arguments, context);
+  if (action == "interface") return run_oct_interface(arguments, context);
+  if (action == "aip") return run_oct_aip(arguments, context);
+  if (action == "resample") return run_oct_resample(arguments, context);
+  if (action == "overlap") return run_oct_overlap(arguments, context);
   if (action == "register") return run_oct_register(arguments, context);
   return run_oct_stack(arguments, context);
 }
@@ -161,11 +166,23 @@ std::vector<Argument> fit_arguments_of_oct() {
   };
 }
 
+std::vector<Argument> voxel_arguments() {
+  return {
+      whole_number("s-xy", "interface, curvature: lateral box in pixels before the interface is looked for", "15", 0),
+      number("s-z", "interface, curvature: width of the derivative along depth, in planes", "2",
+             {.minimum = 0.0, .above = true}),
+      flag("no-log", "interface, curvature: values as they are, not their logarithm"),
+      flag("detect-cutting-errors", "interface, curvature: a brighter plane above wins"),
+      flag("sub-voxel", "interface: between planes, by a parabola"),
+      number("resolution", "resample: edge of the new voxels", "10", {.minimum = 0.0, .above = true}, "um"),
+  };
+}
+
 std::vector<Argument> series_arguments() {
   return {
-      number("slicing-interval", "register, stack: between slices, instead of the stage's positions", "",
+      number("slicing-interval", "register, stack, overlap: between slices, instead of the stage's positions", "",
              {.minimum = 0.0, .above = true}, "mm"),
-      number("search-range", "register: to either side of it", "0.1", from_zero, "mm"),
+      number("search-range", "register, overlap: to either side of it", "0.1", from_zero, "mm"),
       whole_number("moving-plane",
                    "register: first plane of a slice that is compared; stack: planes above are left out", "4", 0),
       whole_number("planes", "register: planes that are compared", "5", 1),
@@ -204,6 +221,13 @@ Result<fs::path> oct_output(const ParsedArguments& arguments) {
   fs::path output = arguments.text("out");
   if (!output.has_filename()) output = output.parent_path();
   return output;
+}
+
+Status check_volume_output(const fs::path& output, const WriteOptions& options) {
+  CGL_TRY(check_sidecar_output(output, options));
+  std::error_code ignored;
+  if (!fs::exists(fs::symlink_status(output, ignored)) || options.force) return {};
+  return fail(ErrorKind::already_exists, "writing {}: it exists; use --force to replace it", output.native());
 }
 
 Result<std::vector<std::size_t>> parse_counts(const char* option, const std::string& text, std::size_t count) {
@@ -297,6 +321,11 @@ Verb oct_verb() {
       "`profile SLICE` divides by the beam's axial profile, as agarose beside the tissue shows it. `attenuation SLICE` "
       "compensates what tissue absorbs. `normalise SLICE` takes the background of each plane away and divides all "
       "by one span.\n\n"
+      "`resample IMAGE` brings voxels to --resolution, tile by tile in a mosaic grid. `interface IMAGE` finds the "
+      "tissue's "
+      "surface in every A-line. `curvature MOSAIC...` finds the focal curvature that all tiles share and rolls the "
+      "A-lines of the first mosaic back. `aip IMAGE` is the mean over planes. `overlap FIXED MOVING` finds how many "
+      "planes two slices share. These five compute on --device, with the same bits on each.\n\n"
       "`register SLICE...` finds depth, turn and shift of neighbouring slices and writes register_z##.json to the "
       "folder --out. `stack SLICE...` makes one volume of the slices, with these where they are believed, with the "
       "motors' places where not; each decision stands with its reason in the sidecar.";
@@ -305,8 +334,8 @@ Verb oct_verb() {
        .type = ArgumentType::choice,
        .help = "what to do",
        .metavar = "ACTION",
-       .choices = {"simulate", "grid", "flatfield", "stitch", "profile", "attenuation", "normalise", "register",
-                   "stack"},
+       .choices = {"simulate", "grid", "resample", "interface", "curvature", "flatfield", "stitch", "aip", "profile",
+                   "attenuation", "normalise", "overlap", "register", "stack"},
        .positional = true,
        .required = true},
       {.name = "paths",
@@ -319,10 +348,11 @@ Verb oct_verb() {
   };
   for (Argument& argument : tile_arguments()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : fit_arguments_of_oct()) verb.arguments.push_back(std::move(argument));
+  for (Argument& argument : voxel_arguments()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : series_arguments()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : simulation_arguments()) verb.arguments.push_back(std::move(argument));
-  verb.common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress,
-                 CommonOption::seed};
+  verb.common = {CommonOption::device, CommonOption::threads,  CommonOption::force,
+                 CommonOption::json,   CommonOption::progress, CommonOption::seed};
   verb.examples = {
       {"cingulum oct simulate --out tiles --grid 4,5 --motor-jitter 1.5 --flat-field 0.3",
        "20 raw tiles and where they truly lie"},

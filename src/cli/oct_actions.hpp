@@ -23,11 +23,18 @@ namespace cingulum {
 [[nodiscard]] Status run_oct_normalise(const ParsedArguments& arguments, VerbContext& context);
 [[nodiscard]] Status run_oct_register(const ParsedArguments& arguments, VerbContext& context);
 [[nodiscard]] Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_curvature(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_interface(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_aip(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_resample(const ParsedArguments& arguments, VerbContext& context);
+[[nodiscard]] Status run_oct_overlap(const ParsedArguments& arguments, VerbContext& context);
 
 // The one input of an action that takes one; it must be there.
 [[nodiscard]] Result<std::filesystem::path> oct_input(const ParsedArguments& arguments);
 // --out, which every action needs.
 [[nodiscard]] Result<std::filesystem::path> oct_output(const ParsedArguments& arguments);
+// Before the work: whether the image and its sidecar may be written.
+[[nodiscard]] Status check_volume_output(const std::filesystem::path& output, const WriteOptions& options);
 // "3,4": `count` whole numbers from 0 on.
 [[nodiscard]] Result<std::vector<std::size_t>> parse_counts(const char* option, const std::string& text,
                                                             std::size_t count);

@@ -63,7 +63,7 @@ Status run_oct_flatfield(const ParsedArguments& arguments, VerbContext& context)
   const std::vector<std::string> paths = arguments.texts("paths");
   if (paths.empty()) return fail(ErrorKind::invalid_argument, "cingulum oct flatfield: name a mosaic grid");
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_output(output, context.write_options()));
+  CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   std::vector<oct::HostImage> projections;
   std::vector<oct::OverlapPair> pairs;
@@ -121,7 +121,7 @@ Status run_oct_flatfield(const ParsedArguments& arguments, VerbContext& context)
 Status run_oct_profile(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_output(output, context.write_options()));
+  CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   const std::vector<bool> agarose = oct::agarose_lines(file.volume);
@@ -137,7 +137,7 @@ Status run_oct_profile(const ParsedArguments& arguments, VerbContext& context) {
 Status run_oct_attenuation(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_output(output, context.write_options()));
+  CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   oct::AttenuationOptions options;
   CGL_TRY_ASSIGN(options.method, oct::parse_attenuation_method(arguments.text("method")));
@@ -160,7 +160,7 @@ Status run_oct_attenuation(const ParsedArguments& arguments, VerbContext& contex
 Status run_oct_normalise(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_output(output, context.write_options()));
+  CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   oct::NormaliseOptions options;
   CGL_TRY_ASSIGN(options.pool, context.pool());

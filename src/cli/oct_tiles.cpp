@@ -152,7 +152,7 @@ Status run_oct_grid(const ParsedArguments& arguments, VerbContext& context) {
 Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_output(output, context.write_options()));
+  CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(const oct::VolumeFile file, read_oct_volume(input, arguments, context));
   const oct::HostVolume& volume = file.volume;
   CGL_TRY_ASSIGN(const oct::TileGrid grid,

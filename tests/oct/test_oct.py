@@ -347,5 +347,107 @@ class Series(WithFolder):
         self.assertFalse((self.folder / "v.ome.zarr").exists())
 
 
+class VoxelStages(WithFolder):
+    """The stages that compute on a device, beside NumPy and SciPy."""
+
+    def mosaic(self, **options):
+        tiles = self.simulate(**{"grid": "2,3", "tile": "48,40,40", "surface": 14, "tilt": "0,0", **options})
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "mosaics")
+        return self.folder / "mosaics/mosaic_grid_3d_z00.ome.zarr", json.loads((tiles / "truth.json").read_text())
+
+    def test_interface_and_projection_are_those_of_scipy(self):
+        mosaic, _ = self.mosaic()
+        values = voxels(mosaic)
+        self.done("aip", mosaic, "--device", "cpu", "--out", self.folder / "aip.ome.zarr")
+        mean = voxels(self.folder / "aip.ome.zarr")
+        self.assertEqual(mean.shape, (1, *values.shape[1:]))
+        np.testing.assert_allclose(mean[0], values.mean(axis=0), rtol=1e-6)
+        self.done("interface", mosaic, "--device", "cpu", "--out", self.folder / "i.ome.zarr")
+        logarithm = np.log(values)
+        box = scipy.ndimage.uniform_filter(logarithm, size=(1, 15, 15), mode="reflect")
+        slope = scipy.ndimage.gaussian_filter1d(box, 2.0, axis=0, order=1, mode="reflect")
+        expected = np.ceil(np.argmax(slope, axis=0) + 1.0)
+        found = voxels(self.folder / "i.ome.zarr")[0]
+        self.assertGreater(np.mean(found == expected), 0.999)
+        # Smaller boxes are another filter.
+        self.done("interface", mosaic, "--device", "cpu", "--s-xy", 3, "--s-z", 1, "--out", self.folder / "j.ome.zarr")
+        self.assertLess(np.mean(voxels(self.folder / "j.ome.zarr")[0] == expected), 0.9)
+
+    def test_curvature_is_that_of_the_truth_and_goes(self):
+        mosaic, truth = self.mosaic(curvature=6)
+        said = json.loads(self.done("curvature", mosaic, "--device", "cpu", "--json", "--out",
+                                    self.folder / "flat.ome.zarr").stdout)
+        found = np.array(said["planes"]).reshape(said["rows"], -1)
+        u, v = np.meshgrid(*[(np.arange(n) - (n - 1) / 2) / (n / 2) for n in found.shape], indexing="ij")
+        bent = 6 * (u**2 + v**2) / 2
+        self.assertLess(np.sqrt(np.mean((found - (bent - bent.mean()))**2)), 0.35)
+        for path, most in ((mosaic, None), (self.folder / "flat.ome.zarr", 0.7)):
+            out = self.folder / f"{path.name}-map.ome.zarr"
+            self.done("interface", path, "--device", "cpu", "--s-xy", 5, "--sub-voxel", "--out", out)
+            maps = voxels(out)[0].reshape(2, 40, 3, 40).transpose(0, 2, 1, 3).reshape(6, 40, 40)
+            spread = np.sqrt(np.mean((maps - np.median(maps, axis=(1, 2), keepdims=True))**2))
+            self.assertTrue(spread > 1.2 if most is None else spread < most, f"{path.name}: {spread}")
+
+    def test_resampling_keeps_constants_and_tells_true_sizes(self):
+        mosaic, _ = self.mosaic(speckle=0, texture=0, attenuation=0)
+        self.done("resample", mosaic, "--device", "cpu", "--resolution", 25, "--out", self.folder / "r.ome.zarr")
+        group = zarr.open_group(str(self.folder / "r.ome.zarr"), mode="r")
+        shape = group["0"].shape
+        self.assertEqual(shape, (7, 32, 48))
+        scale = group.attrs["ome"]["multiscales"][0]["datasets"][0]["coordinateTransformations"][0]["scale"]
+        np.testing.assert_allclose(scale, [3.5 * 48 / 7, 25, 25])
+        # Deep below the surface everything is one value.
+        deep = voxels(self.folder / "r.ome.zarr")[5:]
+        np.testing.assert_allclose(deep, deep[0, 0, 0], rtol=1e-6)
+        # The grid follows: it stitches.
+        self.done("stitch", self.folder / "r.ome.zarr", "--max-rejected", 1, "--search", 3, "--out",
+                  self.folder / "s.ome.zarr")
+
+    def test_overlap_is_that_of_the_truth(self):
+        tiles = self.simulate(grid="1,1", tile="40,64,64", surface=4, slices=2, interval=17, curvature=0, tilt="0,0",
+                              depth_jitter=0)
+        self.done("grid", tiles, "--axial-step", 10, "--out", self.folder / "mosaics")
+        slices = [self.folder / f"mosaics/mosaic_grid_3d_z0{number}.ome.zarr" for number in (0, 1)]
+        said = json.loads(self.done("overlap", *slices, "--slicing-interval", 0.2, "--search-range", 0.1, "--device",
+                                    "cpu", "--json").stdout)
+        self.assertEqual((said["overlap_planes"], said["expected_planes"]), (23, 20))
+        a, b = (voxels(path)[:, 16:-16, 16:-16] for path in slices)
+        for number, value in enumerate(said["correlations"]):
+            planes = said["first_of_correlations"] + number
+            expected = np.corrcoef(a[-planes:].ravel(), b[:planes].ravel())[0, 1]
+            self.assertAlmostEqual(value, expected, delta=2e-5)
+        self.refused("--slicing-interval", "overlap", *slices, code=2)
+        self.refused("two volumes", "overlap", slices[0], "--slicing-interval", 0.2, code=2)
+
+    def test_devices_write_the_same_bytes(self):
+        found = json.loads(subprocess.run([PROGRAM, "devices", "--json"], capture_output=True, text=True, check=True).stdout)
+        names = [name for name in ("webgpu", "cuda") if any(d["id"].startswith(name) for d in found["devices"])]
+        if not names:
+            assert not suite.device_is_required("webgpu"), "CINGULUM_TEST_DEVICES names webgpu, and there is none"
+            self.skipTest("there is no GPU; `cingulum devices` says why")
+        mosaic, _ = self.mosaic()
+        for action, words in (("curvature", ()), ("interface", ("--sub-voxel",)), ("aip", ()),
+                              ("resample", ("--resolution", 17))):
+            (self.folder / "cpu").mkdir(exist_ok=True)
+            self.done(action, mosaic, *words, "--device", "cpu", "--out", self.folder / "cpu/v.ome.zarr", "--force")
+            expected = tree(self.folder / "cpu/v.ome.zarr")
+            for name in names:
+                (self.folder / name).mkdir(exist_ok=True)
+                self.done(action, mosaic, *words, "--device", name, "--out", self.folder / name / "v.ome.zarr", "--force")
+                self.assertEqual(tree(self.folder / name / "v.ome.zarr"), expected, f"{action} on {name}")
+
+    def test_what_is_there_stays_unless_forced(self):
+        mosaic, _ = self.mosaic()
+        out = self.folder / "v.ome.zarr"
+        self.done("aip", mosaic, "--device", "cpu", "--out", out)
+        before = tree(out)
+        for action in ("aip", "interface", "curvature", "resample", "flatfield", "stitch"):
+            self.refused("it exists", action, mosaic, "--out", out)
+            self.assertEqual(tree(out), before)
+        self.done("interface", mosaic, "--device", "cpu", "--out", out, "--force")
+        self.assertNotEqual(tree(out), before)
+
+
+
 if __name__ == "__main__":
     suite.main()

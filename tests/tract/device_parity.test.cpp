@@ -312,8 +312,9 @@ TEST_P(EveryDeviceTracking, memory_does_not_grow_with_the_number_of_seeds) {
               1e-6 * static_cast<double>(host_before), 1e-6 * static_cast<double>(host_after),
               1e-6 * static_cast<double>(bytes_of_few), 1e-6 * static_cast<double>(bytes_of_many));
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  // The arrays beside the positions take up to a megabyte each before they go to temporary files.
-  EXPECT_LT(host_after, host_before + 24'000'000);
+  // The arrays beside the positions take up to a megabyte each before they go to temporary files, and of a run that has
+  // more ranges than the few one more waits to be written.
+  EXPECT_LT(host_after, host_before + 32'000'000);
 #endif
 }
 

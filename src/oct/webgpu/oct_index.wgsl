@@ -9,9 +9,12 @@ fn reflected(index: i32, count: i32) -> i32 {
   return i;
 }
 
+// Vulkan leaves the remainder of negative numbers undefined, and drivers make use of it: of unsigned ones it is not.
 fn modulo(index: i32, count: i32) -> i32 {
-  let rest = index % count;
-  return select(rest, rest + count, rest < 0);
+  if (index >= 0) {
+    return i32(u32(index) % u32(count));
+  }
+  return count - 1 - i32(u32(-1 - index) % u32(count));
 }
 
 fn tap_index(index: i32, count: i32, boundary: u32) -> i32 {

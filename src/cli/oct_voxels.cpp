@@ -1,0 +1,323 @@
+// `cingulum oct curvature`, `interface`, `aip`, `resample` and `overlap`: stages whose voxels are computed on the
+// device of --device, with the same bits on each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/json_text.hpp"
+#include "cli/oct_actions.hpp"
+#include "device/registry.hpp"
+#include "oct/fits/focal_curvature.hpp"
+#include "oct/oct_kernels.hpp"
+#include "oct/tiles/mosaic_grid.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+using VoxelsJson = nlohmann::ordered_json;
+
+// The kernels on one device, from host volumes to host volumes.
+class VoxelStage {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<VoxelStage>> open(VerbContext& context) {
+    const std::vector<std::string>& names = context.common().devices;
+    if (names.size() != 1) return fail(ErrorKind::invalid_argument, "--device: one device is accepted here");
+    auto stage = std::unique_ptr<VoxelStage>(new VoxelStage());
+    CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+    options.wanted = names[0];
+    CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
+    stage->registry_.emplace(std::move(registry));
+    CGL_TRY_ASSIGN(Device* const device, stage->registry_->select_one(names[0]));
+    CGL_TRY_ASSIGN(stage->kernels_, oct::OctKernels::create(*device));
+    CGL_TRY_ASSIGN(stage->queue_, device->create_queue());
+    return stage;
+  }
+
+  [[nodiscard]] std::string device() const { return kernels_->device().id(); }
+
+  [[nodiscard]] Result<oct::HostImage> find_interface(const oct::HostVolume& volume,
+                                                      const oct::InterfaceOptions& options) {
+    CGL_TRY_ASSIGN(const oct::DeviceVolume there, upload(volume));
+    CGL_TRY_ASSIGN(const oct::DeviceVolume map, kernels_->find_interface(*queue_, there, options));
+    CGL_TRY_ASSIGN(const std::vector<float> values, kernels_->download(*queue_, map));
+    oct::HostImage image(volume.rows, volume.columns);
+    std::copy(values.begin(), values.end(), image.values.begin());
+    return image;
+  }
+
+  // A-lines come up by so many planes; what comes from below the last is zero.
+  [[nodiscard]] Result<oct::HostVolume> roll(const oct::HostVolume& volume, const oct::HostImage& by) {
+    oct::HostVolume lines(1, by.rows, by.columns);
+    std::transform(by.values.begin(), by.values.end(), lines.values.begin(),
+                   [](double value) { return static_cast<float>(value); });
+    CGL_TRY_ASSIGN(const oct::DeviceVolume from, upload(volume));
+    CGL_TRY_ASSIGN(const oct::DeviceVolume map, upload(lines));
+    CGL_TRY_ASSIGN(oct::DeviceVolume to, kernels_->allocate(from.shape));
+    CGL_TRY(kernels_->roll_lines(*queue_, from, map, to, {.circular = false}));
+    return download(to);
+  }
+
+  [[nodiscard]] Result<oct::HostVolume> resize(const oct::HostVolume& volume, oct::VolumeShape shape) {
+    CGL_TRY_ASSIGN(const oct::DeviceVolume from, upload(volume));
+    CGL_TRY_ASSIGN(oct::DeviceVolume to, kernels_->allocate(shape));
+    CGL_TRY(kernels_->resize(*queue_, from, to, {}));
+    return download(to);
+  }
+
+  [[nodiscard]] Result<oct::HostVolume> mean_over_planes(const oct::HostVolume& volume) {
+    CGL_TRY_ASSIGN(const oct::DeviceVolume from, upload(volume));
+    CGL_TRY_ASSIGN(oct::DeviceVolume to, kernels_->allocate({1, from.shape.y, from.shape.x}));
+    CGL_TRY(kernels_->project(*queue_, from, to, oct::Projection::mean));
+    return download(to);
+  }
+
+  [[nodiscard]] Result<oct::OverlapFound> find_overlap(const oct::HostVolume& fixed, const oct::HostVolume& moving,
+                                                       const oct::OverlapSearch& search) {
+    CGL_TRY_ASSIGN(const oct::DeviceVolume a, upload(fixed));
+    CGL_TRY_ASSIGN(const oct::DeviceVolume b, upload(moving));
+    return kernels_->find_z_overlap(*queue_, a, b, search);
+  }
+
+ private:
+  VoxelStage() = default;
+  [[nodiscard]] Result<oct::DeviceVolume> upload(const oct::HostVolume& volume) {
+    return kernels_->upload(*queue_, shape_of(volume), volume.values);
+  }
+  [[nodiscard]] Result<oct::HostVolume> download(const oct::DeviceVolume& volume) {
+    oct::HostVolume result;
+    result.planes = volume.shape.z;
+    result.rows = volume.shape.y;
+    result.columns = volume.shape.x;
+    CGL_TRY_ASSIGN(result.values, kernels_->download(*queue_, volume));
+    return result;
+  }
+  static oct::VolumeShape shape_of(const oct::HostVolume& volume) {
+    return {static_cast<std::uint32_t>(volume.planes), static_cast<std::uint32_t>(volume.rows),
+            static_cast<std::uint32_t>(volume.columns)};
+  }
+
+  std::optional<DeviceRegistry> registry_;  // outlives all below
+  std::unique_ptr<oct::OctKernels> kernels_;
+  std::unique_ptr<Queue> queue_;
+};
+
+oct::InterfaceOptions interface_options(const ParsedArguments& arguments) {
+  oct::InterfaceOptions options;
+  options.box_xy = static_cast<std::uint32_t>(arguments.integer("s-xy"));
+  options.sigma_z = arguments.real("s-z");
+  options.use_log = !arguments.flag("no-log");
+  options.detect_cutting_errors = arguments.flag("detect-cutting-errors");
+  return options;
+}
+
+struct Mosaic {
+  oct::VolumeFile file;
+  oct::TileGrid grid;
+};
+Result<Mosaic> read_mosaic(const std::string& path, const ParsedArguments& arguments, VerbContext& context) {
+  Mosaic mosaic;
+  CGL_TRY_ASSIGN(mosaic.file, read_oct_volume(path, arguments, context));
+  const oct::HostVolume& volume = mosaic.file.volume;
+  CGL_TRY_ASSIGN(mosaic.grid, add_file_context(oct::tile_grid_of(mosaic.file.attributes,
+                                                                 {volume.planes, volume.rows, volume.columns}),
+                                               "reading", path));
+  return mosaic;
+}
+
+void put_tile(const oct::HostVolume& tile, std::size_t top, std::size_t left, oct::HostVolume& mosaic) {
+  for (std::size_t z = 0; z < tile.planes; ++z) {
+    for (std::size_t r = 0; r < tile.rows; ++r) {
+      std::copy_n(&tile.values[tile.index(z, r, 0)], tile.columns, &mosaic.values[mosaic.index(z, top + r, left)]);
+    }
+  }
+}
+
+Status print_stage(VoxelsJson json, const fs::path& output, const std::string& line, VerbContext& context) {
+  if (context.common().json) {
+    json["output"] = output.native();
+    context.print(json_text(json));
+  } else {
+    context.print_format("{}: {}\n", output.native(), line);
+  }
+  return {};
+}
+
+// Every tile by itself, so that overlaps stay what they are; the grid follows.
+Result<oct::HostVolume> resize_mosaic(VoxelStage& stage, const oct::HostVolume& mosaic,
+                                      const std::array<double, 3>& scale, oct::TileGrid& grid) {
+  const oct::VolumeShape tile =
+      oct::rescaled_shape({static_cast<std::uint32_t>(grid.tile[0]), static_cast<std::uint32_t>(grid.tile[1]),
+                           static_cast<std::uint32_t>(grid.tile[2])},
+                          scale);
+  oct::HostVolume result(tile.z, grid.rows * tile.y, grid.columns * tile.x);
+  for (std::size_t t = 0; t < grid.count(); ++t) {
+    if (grid.tiles[t].missing) continue;
+    CGL_TRY_ASSIGN(const oct::HostVolume small, stage.resize(oct::cut_tile(mosaic, grid, t), tile));
+    put_tile(small, t / grid.columns * tile.y, t % grid.columns * tile.x, result);
+  }
+  for (oct::GridTile& place : grid.tiles) {
+    place.stage_px[0] *= static_cast<double>(tile.y) / static_cast<double>(grid.tile[1]);
+    place.stage_px[1] *= static_cast<double>(tile.x) / static_cast<double>(grid.tile[2]);
+  }
+  grid.focus_plane *= static_cast<double>(tile.z) / static_cast<double>(grid.tile[0]);
+  grid.tile = {tile.z, tile.y, tile.x};
+  return result;
+}
+
+}  // namespace
+
+Status run_oct_curvature(const ParsedArguments& arguments, VerbContext& context) {
+  const std::vector<std::string> paths = arguments.texts("paths");
+  if (paths.empty()) return fail(ErrorKind::invalid_argument, "cingulum oct curvature: name a mosaic grid");
+  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
+  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const std::unique_ptr<VoxelStage> stage, VoxelStage::open(context));
+  oct::InterfaceOptions options = interface_options(arguments);
+  options.sub_voxel = true;
+  std::vector<oct::HostImage> interfaces;
+  std::optional<Mosaic> first;
+  for (const std::string& path : paths) {
+    CGL_TRY_ASSIGN(Mosaic mosaic, read_mosaic(path, arguments, context));
+    for (std::size_t t = 0; t < mosaic.grid.count(); ++t) {
+      if (mosaic.grid.tiles[t].missing) continue;
+      CGL_TRY(context.cancel().check());
+      CGL_TRY_ASSIGN(oct::HostImage map,
+                     stage->find_interface(oct::cut_tile(mosaic.file.volume, mosaic.grid, t), options));
+      interfaces.push_back(std::move(map));
+    }
+    if (!first) first = std::move(mosaic);
+  }
+  oct::HostImage curvature;
+  if (arguments.text("model") == "basic") {
+    CGL_TRY_ASSIGN(curvature, oct::fit_curvature_basic(interfaces, first->grid.tile[0]));
+  } else {
+    CGL_TRY_ASSIGN(curvature, oct::fit_curvature(interfaces));
+  }
+  oct::HostVolume& volume = first->file.volume;
+  const oct::TileGrid& grid = first->grid;
+  for (std::size_t t = 0; t < grid.count(); ++t) {
+    if (grid.tiles[t].missing) continue;
+    CGL_TRY(context.cancel().check());
+    CGL_TRY_ASSIGN(const oct::HostVolume flat, stage->roll(oct::cut_tile(volume, grid, t), curvature));
+    put_tile(flat, t / grid.columns * grid.tile[1], t % grid.columns * grid.tile[2], volume);
+  }
+  const auto [low, high] = std::minmax_element(curvature.values.begin(), curvature.values.end());
+  const VoxelsJson about = {{"tiles", interfaces.size()}, {"model", arguments.text("model")},
+                            {"smallest_planes", *low},    {"largest_planes", *high},
+                            {"rows", curvature.rows},     {"planes", curvature.values}};
+  const std::string line =
+      fmt::format("curvature from {:.2f} to {:.2f} planes by {} tiles", *low, *high, interfaces.size());
+  CGL_TRY(write_oct_volume(output, volume, first->file.voxel_um, first->file.attributes, about, arguments, context));
+  return print_stage(about, output, line, context);
+}
+
+Status run_oct_interface(const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
+  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
+  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const oct::VolumeFile file, read_oct_volume(input, arguments, context));
+  CGL_TRY_ASSIGN(const std::unique_ptr<VoxelStage> stage, VoxelStage::open(context));
+  oct::InterfaceOptions options = interface_options(arguments);
+  options.sub_voxel = arguments.flag("sub-voxel");
+  CGL_TRY_ASSIGN(const oct::HostImage map, stage->find_interface(file.volume, options));
+  oct::HostVolume planes(1, map.rows, map.columns);
+  std::transform(map.values.begin(), map.values.end(), planes.values.begin(),
+                 [](double value) { return static_cast<float>(value); });
+  const auto [low, high] = std::minmax_element(map.values.begin(), map.values.end());
+  const VoxelsJson about = {
+      {"smallest_plane", *low}, {"largest_plane", *high}, {"box_xy", options.box_xy}, {"sigma_z", options.sigma_z}};
+  CGL_TRY(write_oct_volume(output, planes, file.voxel_um, VoxelsJson::object(), about, arguments, context));
+  return print_stage(about, output, fmt::format("interface from plane {:g} to {:g}", *low, *high), context);
+}
+
+Status run_oct_aip(const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
+  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
+  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const oct::VolumeFile file, read_oct_volume(input, arguments, context));
+  CGL_TRY_ASSIGN(const std::unique_ptr<VoxelStage> stage, VoxelStage::open(context));
+  CGL_TRY_ASSIGN(const oct::HostVolume mean, stage->mean_over_planes(file.volume));
+  const VoxelsJson about = {{"planes", file.volume.planes}};
+  CGL_TRY(write_oct_volume(output, mean, file.voxel_um, VoxelsJson::object(), about, arguments, context));
+  return print_stage(about, output, fmt::format("mean of {} planes", file.volume.planes), context);
+}
+
+Status run_oct_resample(const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
+  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
+  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
+  CGL_TRY_ASSIGN(const std::unique_ptr<VoxelStage> stage, VoxelStage::open(context));
+  const double target = arguments.real("resolution");
+  std::array<double, 3> scale{};
+  for (std::size_t d = 0; d < 3; ++d) scale[d] = file.voxel_um[d] / target;
+  const std::array<std::size_t, 3> before = {file.volume.planes, file.volume.rows, file.volume.columns};
+  oct::HostVolume made;
+  if (file.attributes.contains("tile_grid")) {
+    CGL_TRY_ASSIGN(oct::TileGrid grid,
+                   add_file_context(oct::tile_grid_of(file.attributes, {before[0], before[1], before[2]}), "reading",
+                                    input.native()));
+    CGL_TRY_ASSIGN(made, resize_mosaic(*stage, file.volume, scale, grid));
+    file.attributes["tile_grid"] = oct::tile_grid_json(grid);
+  } else {
+    const oct::VolumeShape shape =
+        oct::rescaled_shape({static_cast<std::uint32_t>(before[0]), static_cast<std::uint32_t>(before[1]),
+                             static_cast<std::uint32_t>(before[2])},
+                            scale);
+    CGL_TRY_ASSIGN(made, stage->resize(file.volume, shape));
+  }
+  // What the voxels truly are: sizes are whole, so they are not exactly what was asked for.
+  const std::array<std::size_t, 3> after = {made.planes, made.rows, made.columns};
+  oct::VoxelSize voxel_um = file.voxel_um;
+  for (std::size_t d = 0; d < 3; ++d) {
+    voxel_um[d] = file.voxel_um[d] * static_cast<double>(before[d]) / static_cast<double>(after[d]);
+  }
+  const VoxelsJson about = {{"resolution_um", target}, {"voxel_um", voxel_um}, {"shape", after}};
+  CGL_TRY(write_oct_volume(output, made, voxel_um, file.attributes, about, arguments, context));
+  return print_stage(about, output, fmt::format("{} x {} x {} voxels", after[0], after[1], after[2]), context);
+}
+
+Status run_oct_overlap(const ParsedArguments& arguments, VerbContext& context) {
+  const std::vector<std::string> paths = arguments.texts("paths");
+  if (paths.size() != 2) {
+    return fail(ErrorKind::invalid_argument, "cingulum oct overlap takes two volumes, fixed and moving, {} given",
+                paths.size());
+  }
+  if (!arguments.given("slicing-interval")) {
+    return fail(ErrorKind::invalid_argument, "cingulum oct overlap: --slicing-interval says what is expected");
+  }
+  CGL_TRY_ASSIGN(const oct::VolumeFile fixed, read_oct_volume(paths[0], arguments, context));
+  CGL_TRY_ASSIGN(const oct::VolumeFile moving, read_oct_volume(paths[1], arguments, context));
+  if (fixed.volume.rows != moving.volume.rows || fixed.volume.columns != moving.volume.columns) {
+    return fail_file(paths[1], ErrorKind::corrupt, "{} has planes of {} x {} pixels, {} of {} x {}", paths[1],
+                     moving.volume.rows, moving.volume.columns, paths[0], fixed.volume.rows, fixed.volume.columns);
+  }
+  const auto planes = static_cast<std::int64_t>(std::min(fixed.volume.planes, moving.volume.planes));
+  const auto in_planes = [&](double mm) { return static_cast<std::int64_t>(1000.0 * mm / fixed.voxel_um[0]); };
+  oct::OverlapSearch search;
+  search.expected = planes - in_planes(arguments.real("slicing-interval"));
+  const std::int64_t reach = in_planes(arguments.real("search-range"));
+  search.lowest = std::max<std::int64_t>(1, search.expected - reach);
+  search.highest = std::min(planes, search.expected + reach);
+  CGL_TRY_ASSIGN(const std::unique_ptr<VoxelStage> stage, VoxelStage::open(context));
+  CGL_TRY_ASSIGN(const oct::OverlapFound found, stage->find_overlap(fixed.volume, moving.volume, search));
+  if (context.common().json) {
+    context.print(json_text({{"overlap_planes", found.planes},
+                             {"correlation", found.correlation},
+                             {"expected_planes", search.expected},
+                             {"first_of_correlations", search.lowest},
+                             {"correlations", found.correlations},
+                             {"device", stage->device()}}));
+    return {};
+  }
+  context.print_format("{} planes, correlation {:.3f} (expected {})\n", found.planes, found.correlation,
+                       search.expected);
+  return {};
+}
+
+}  // namespace cingulum
