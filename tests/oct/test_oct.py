@@ -374,8 +374,8 @@ class VoxelStages(WithFolder):
         self.assertLess(np.mean(voxels(self.folder / "j.ome.zarr")[0] == expected), 0.9)
 
     def test_curvature_is_that_of_the_truth_and_goes(self):
-        mosaic, truth = self.mosaic(curvature=6)
-        said = json.loads(self.done("curvature", mosaic, "--device", "cpu", "--json", "--out",
+        mosaic, _ = self.mosaic(curvature=6, grid="3,4", tile="48,64,64")
+        said = json.loads(self.done("curvature", mosaic, "--device", "cpu", "--s-xy", 5, "--json", "--out",
                                     self.folder / "flat.ome.zarr").stdout)
         found = np.array(said["planes"]).reshape(said["rows"], -1)
         u, v = np.meshgrid(*[(np.arange(n) - (n - 1) / 2) / (n / 2) for n in found.shape], indexing="ij")
@@ -384,7 +384,7 @@ class VoxelStages(WithFolder):
         for path, most in ((mosaic, None), (self.folder / "flat.ome.zarr", 0.7)):
             out = self.folder / f"{path.name}-map.ome.zarr"
             self.done("interface", path, "--device", "cpu", "--s-xy", 5, "--sub-voxel", "--out", out)
-            maps = voxels(out)[0].reshape(2, 40, 3, 40).transpose(0, 2, 1, 3).reshape(6, 40, 40)
+            maps = voxels(out)[0].reshape(3, 64, 4, 64).transpose(0, 2, 1, 3).reshape(12, 64, 64)
             spread = np.sqrt(np.mean((maps - np.median(maps, axis=(1, 2), keepdims=True))**2))
             self.assertTrue(spread > 1.2 if most is None else spread < most, f"{path.name}: {spread}")
 
