@@ -83,7 +83,7 @@ class CudaBackend final : public ResidentBackend {
       : device_(device), own_(std::make_unique<KernelBelongings>(device, std::move(program))) {}
 
   ~CudaBackend() override {
-    if (own_->running == nullptr) return;
+    if (!own_->hold_device) return;  // no kernel, or it was seen to end
     const auto ended = has_ended();
     if (!ended || *ended) return;
     log_warning("{}: actors '{}' do not end, because a body does not return; their memory is kept until they do", id(),
