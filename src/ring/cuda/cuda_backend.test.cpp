@@ -243,8 +243,8 @@ TEST_P(CudaGrids, DISABLED_traps) {
   const std::byte nothing[1] = {};  // the type of the body that traps is one of device code alone
   ActorOptions restarting;
   restarting.restart.kind = RestartKind::limited;  // a lost context is no reason to restart in place
-  ASSERT_OK_AND_ASSIGN(const auto trap,
-                       grid->launch(*runtime_, "trap", "trap", std::span(nothing), RingKind::fast, restarting));
+  ASSERT_OK_AND_ASSIGN(const auto trap, grid->launch(*runtime_, "trap", "trap", std::span<const std::byte>(nothing),
+                                                     RingKind::fast, restarting));
   ASSERT_OK_AND_ASSIGN(const auto neighbour, grid->launch(*runtime_, "neighbour", "echo", Echo{}));
   ASSERT_OK(trap->activate());
   ASSERT_OK(neighbour->activate());
