@@ -1,6 +1,6 @@
-// One function of libstdc++ that programs linked today take from GCC 12's, so that the library runs with that of GCC 11,
-// which RHEL 9 and its likes have: there the function may throw, and has another version. The linker sends our calls here
-// (--wrap in src/CMakeLists.txt); everything else we use is old enough, which `make wheel` sees.
+// One function of libstdc++ that programs linked today take from GCC 12's, so that the library runs with that of GCC
+// 11, which RHEL 9 and its likes have: there the function may throw, and has another version. The linker sends our
+// calls here (--wrap in src/CMakeLists.txt); everything else we use is old enough, which `make wheel` sees.
 #if defined(__GLIBCXX__) && defined(__linux__)
 #include <pthread.h>
 
