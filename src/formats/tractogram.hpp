@@ -61,11 +61,9 @@ struct TractogramBatch {
   std::vector<double> positions64;                      // float64 files
   std::vector<std::vector<std::byte>> point_data;       // one per field, columns * size bytes per point
   std::vector<std::vector<std::byte>> streamline_data;  // one per field
-  // Instead of positions, for writers that say so
-  // (TractogramWriter::makes_positions): fills `out` with those of the
-  // streamlines from `first` to before `last`, as float. Called by the threads
-  // that write, for the place where they are to be, so that a position is moved
-  // once. any thread
+  // Instead of positions, for writers that say so (TractogramWriter::makes_positions): fills `out` with those of the
+  // streamlines from `first` to before `last`, as float. Called by the threads that write, for the place where they are
+  // to be, so that a position is moved once. any thread
   using MakePositions = std::function<void(std::size_t first, std::size_t last, std::span<float> out)>;
   MakePositions make_positions = {};
 
