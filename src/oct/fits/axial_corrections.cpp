@@ -4,12 +4,15 @@
 #include <cmath>
 
 #include "base/argument_name.hpp"
+#include "numerics/elementary64.hpp"
 #include "oct/fits/attenuation_line.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/volume/shared_loop.hpp"
 
 namespace cingulum::oct {
 namespace {
+
+constexpr double natural_logarithm_of_10 = 0x1.26bb1bbb55516p+1;
 
 std::vector<double> plane_values(const HostVolume& volume, std::size_t plane, const std::vector<bool>& where) {
   std::vector<double> values;
@@ -102,18 +105,19 @@ Result<AttenuationReport> compensate_attenuation(HostVolume& volume, const Atten
         std::vector<double> logarithms;
         const std::size_t step = std::max<std::size_t>(1, smooth.values.size() / 200000);
         for (std::size_t i = 0; i < smooth.values.size(); i += step) {
-          if (smooth.values[i] > 0) logarithms.push_back(std::log(static_cast<double>(smooth.values[i])));
+          if (smooth.values[i] > 0) logarithms.push_back(numerics::logarithm(static_cast<double>(smooth.values[i])));
         }
         const double threshold = otsu_threshold(logarithms);
         std::erase_if(logarithms, [&](double value) { return value >= threshold; });
-        report.noise_floor = logarithms.empty() ? 0 : std::exp(median(logarithms));
+        report.noise_floor = logarithms.empty() ? 0 : numerics::exponential(median(logarithms));
       }
     }
     const auto end_how = options.method == AttenuationMethod::vermeer ? AttenuationEnd::vermeer
                          : options.method == AttenuationMethod::smith ? AttenuationEnd::smith
                                                                       : AttenuationEnd::liu;
     const auto floor_value = static_cast<float>(report.noise_floor);
-    const auto cut = static_cast<float>(report.noise_floor * std::pow(10.0, options.least_db / 10.0));
+    const auto cut = static_cast<float>(report.noise_floor *
+                                        numerics::exponential(options.least_db / 10.0 * natural_logarithm_of_10));
     const auto strength = static_cast<float>(2 * options.strength);
     const auto least = static_cast<float>(options.least_transmission);
     const std::size_t plane = volume.plane_size();

@@ -199,7 +199,7 @@ Status fit_places(const TileGrid& grid, double pull, double reject_sigma, Placem
     for (TileLink& link : placement.links) {
       const auto& a = placement.places_px[link.from];
       const auto& b = placement.places_px[link.to];
-      link.residual_px = std::hypot(b[0] - a[0] - link.step_px[0], b[1] - a[1] - link.step_px[1]);
+      link.residual_px = length_of(b[0] - a[0] - link.step_px[0], b[1] - a[1] - link.step_px[1]);
       if (link.state == LinkState::used) residuals.push_back(link.residual_px);
     }
     // Residuals have two components: their median is 1.1774 standard deviations of one.

@@ -299,7 +299,7 @@ Result<SliceRegistration> register_slices(const HostVolume& fixed, const HostVol
     plane = best;
   }
   const double shift =
-      std::hypot(found.rigid.shift_px[0] - options.start_px[0], found.rigid.shift_px[1] - options.start_px[1]);
+      length_of(found.rigid.shift_px[0] - options.start_px[0], found.rigid.shift_px[1] - options.start_px[1]);
   const double shift_share = std::min(1.0, shift / std::max(1e-9, options.max_shift_px));
   const double turn_share =
       std::min(1.0, std::abs(found.rigid.rotation_deg) / std::max(1e-9, options.max_rotation_deg));

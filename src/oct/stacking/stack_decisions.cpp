@@ -24,7 +24,7 @@ TransformUse judge(const std::optional<SliceRegistration>& found, const std::arr
     reason = "not registered";
     return TransformUse::none;
   }
-  const double shift = std::hypot(found->rigid.shift_px[0] - start[0], found->rigid.shift_px[1] - start[1]);
+  const double shift = length_of(found->rigid.shift_px[0] - start[0], found->rigid.shift_px[1] - start[1]);
   if (found->confidence < options.confidence_low) {
     reason = fmt::format("confidence {:.2f} below {}", found->confidence, options.confidence_low);
     return TransformUse::none;
@@ -183,7 +183,7 @@ Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<con
     SliceDecision& slice = plan.slices[i];
     slice.rotation_deg = rotation[i];
     slice.shift_px = {row_shift[i], column_shift[i]};
-    const double drift = std::hypot(row_shift[i], column_shift[i]);
+    const double drift = length_of(row_shift[i], column_shift[i]);
     if (options.max_drift_px > 0 && drift > options.max_drift_px) {
       for (double& value : slice.shift_px) value *= options.max_drift_px / drift;
       slice.reason += fmt::format("; drift {:.1f} pixels cut to {}", drift, options.max_drift_px);

@@ -2,6 +2,7 @@
 // host hand it to each other. It knows nothing of files or units: volume_file.hpp does.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -9,6 +10,11 @@
 namespace cingulum::oct {
 
 inline constexpr double radians_per_degree = 0x1.1df46a2529d39p-6;
+
+// The length of (a, b). A root is rounded alike everywhere; hypot() is not.
+[[nodiscard]] inline double length_of(double a, double b) {
+  return std::sqrt(a * a + b * b);
+}
 
 struct HostVolume {
   std::size_t planes = 0;
