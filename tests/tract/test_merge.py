@@ -120,9 +120,9 @@ class Merged(Parts):
 
     def test_select_takes_the_first_in_the_order_of_the_seeds(self):
         rules = ["--dg", "prob", "--min-length", 30, "--max-seeds", 400]
-        for select, ranges in ((40, [(0, 100), (100, 200), (200, 400)]), (1, [(0, 3), (3, 400)]),
+        for select, ranges in ((40, [(0, 12), (12, 60), (60, 400)]), (1, [(0, 3), (3, 400)]),
                                (100000, [(0, 200), (200, 400)])):
-            words = [*self.data, *rules, "--select", select]
+            words = [*self.data, *rules, "--select", select, "--save-seeds"]
             whole = self.file("whole")
             track(*words, "--out", whole)
             self.check_merged(self.parts_of(words, ranges), whole, message=f"select {select}")
