@@ -1,7 +1,8 @@
-"""Goal R22: Ctrl-C at a random moment of `cingulum ring bench`, `ring run`, `ring top`, `cingulum track` and `cingulum zarr
-copy`, on a terminal of its own. The key is pressed after the program has its handlers (asked of the kernel, not of the clock), and the runs
-are far longer than the latest moment: each must end with exit code 130 (`top`, which one leaves so, with 0), leave the
-terminal as it was and nothing under the final name. That they end within a second (two on a GPU) is asserted by the
+"""Goal R22: Ctrl-C at a random moment of `cingulum ring bench`, `ring run`, `ring top`, `cingulum track` and
+`cingulum zarr copy`, on a terminal of its own. The key is pressed after the program has its handlers (asked of the
+kernel, not of the clock), and the runs are far longer than the latest moment (where a machine is quicker, the key is
+pressed sooner): each must end with exit code 130 (`top`, which one leaves so, with 0), leave the terminal as it was and
+nothing under the final name. That they end within a second (two on a GPU) is asserted by the
 long form. Before the handlers are there SIGINT itself ends the process: a case of its own.
 
 CINGULUM names the program; CINGULUM_TEST_INTERRUPTS is how often each is interrupted (5 unless set; the goal is 200 in
@@ -57,7 +58,7 @@ class Interrupts(unittest.TestCase):
             "bench": ["ring", "bench", "--device", DEVICE],
             "extended": ["ring", "run", "extended", "--device", DEVICE],
             "pagerank": ["ring", "run", "pagerank", "--device", DEVICE, "--nodes", 1000000, "--ranks", cls.path / "out.ranks"],
-            "anomaly": ["ring", "run", "anomaly", "--device", DEVICE, "--points", 200000, "--batch", 1],
+            "anomaly": ["ring", "run", "anomaly", "--device", DEVICE, "--points", 2000000, "--batch", 1],
             "track": ["track", phantom / "dwi.nii.gz", "--mask", phantom / "mask.nii.gz", "--bvec-frame", "fsl", "--dg", "prob",
                       "--device", DEVICE, "--nseeds", 20000000, "--out", cls.path / "out.trx"],
             "copy": ["zarr", "copy", cls.path / "source.ome.zarr", cls.path / "out.ome.zarr", "--codec", "blosc-zstd:9",
@@ -138,11 +139,17 @@ class Interrupts(unittest.TestCase):
     def run_all(self, words, longest, code):
         choose = random.Random(f"{SEED} {words}")
         times = []
-        for _ in range(TIMES):
+        while len(times) < TIMES:
             moment = choose.uniform(0, longest)
             got, took, was_at_work, shown = self.interrupt(words, moment, True)
             case = f"{words}; {moment:.3f} s after its handlers; seed {SEED}; shown: {shown[-500:]!r}"
-            self.assertTrue(was_at_work, f"ended by itself before the key was pressed: make the run longer; {case}")
+            if not was_at_work:
+                # How long a run lasts is the machine's affair: where it was over before the key, press sooner.
+                self.assertEqual(got, 0, case)
+                self.leftovers()
+                longest = moment / 2
+                self.assertGreater(longest, 0.005, f"over before a key can be pressed: make the run longer; {case}")
+                continue
             self.assertEqual(got, code, case)
             self.assertEqual(self.leftovers(), [], case)
             times.append(took)
