@@ -135,6 +135,7 @@ def run(study, getters, only_conditions):
                             study.program.version)) for item in pending]
     keyed = [item for item in keyed if not study.results.is_done(item[-1])]
     study.say(f"peers: {len(pending) - len(keyed)} of {len(pending)} runs are there")
+    study.make_conditions(item[0] for item in keyed)
     for row in study.in_parallel(one_run, keyed):
         study.results.add(row)
         study.say(f"  {row['condition']}: {row['candidate']} ({row['getter']}): " +

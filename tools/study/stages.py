@@ -115,12 +115,7 @@ class Study:
                  f"{total - len(pending)} of {total} runs are there")
         if not pending:
             return
-        conditions = list(dict.fromkeys(condition for condition, _, _ in pending))
-        # The largest first, so that the last job to end is a small one.
-        order = sorted(conditions, key=lambda condition: (condition.preset != "brain", condition.voxel_mm))
-        order = [condition for condition in order if not self.program.has_folder_of(condition, self.work)]
-        for condition in self.in_parallel(self.make_condition, order):
-            self.say(f"  made {condition.name}")
+        self.make_conditions(condition for condition, _, _ in pending)
         pending.sort(key=lambda item: (item[0].preset != "brain", item[0].voxel_mm))
         began = time.monotonic()
         for count, row in enumerate(self.in_parallel(functools.partial(self.one_run, stage, getter), pending), 1):
@@ -129,6 +124,15 @@ class Study:
                 self.say(f"  {row['condition']}: {row['candidate']}: {row['error']}")
             if count % 50 == 0 or count == len(pending):
                 self.say(f"  {count} of {len(pending)} runs, {time.monotonic() - began:.0f} s")
+
+    def make_conditions(self, conditions):
+        """Each once, before the runs that share it."""
+        missing = [condition for condition in dict.fromkeys(conditions)
+                   if not self.program.has_folder_of(condition, self.work)]
+        # The largest first, so that the last job to end is a small one.
+        missing.sort(key=lambda condition: (condition.preset != "brain", condition.voxel_mm))
+        for condition in self.in_parallel(self.make_condition, missing):
+            self.say(f"  made {condition.name}")
 
     def make_condition(self, condition):
         self.program.folder_of(condition, self.work)
