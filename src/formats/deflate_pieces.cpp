@@ -27,12 +27,13 @@ class Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  // `level` is the same at every call.
+  // `level` and `search` are the same at every call.
   [[nodiscard]] Status compress(std::span<const std::byte> window, std::span<const std::byte> piece, bool last,
-                                int level) {
+                                int level, DeflateSearch search) {
     constexpr int raw_window_bits = -15, memory_level = 8;
     if (!open_) {
-      if (::deflateInit2(&stream_, level, Z_DEFLATED, raw_window_bits, memory_level, Z_DEFAULT_STRATEGY) != Z_OK) {
+      const int strategy = search == DeflateSearch::runs ? Z_RLE : Z_DEFAULT_STRATEGY;
+      if (::deflateInit2(&stream_, level, Z_DEFLATED, raw_window_bits, memory_level, strategy) != Z_OK) {
         return fail(ErrorKind::out_of_memory, "out of memory");
       }
       open_ = true;
@@ -72,6 +73,7 @@ class Encoder {
 
 struct DeflatePieces::State {
   int level = 1;
+  DeflateSearch search = DeflateSearch::matches;
   ThreadPool* pool = nullptr;
   std::vector<std::byte> buffer;  // the window of what was written, then bytes to be written
   std::size_t window = 0;         // its first bytes are the window
@@ -95,7 +97,7 @@ struct DeflatePieces::State {
         const std::size_t start = window + i * piece_bytes;
         const std::size_t history = std::min(start, window_bytes);
         outcomes[i] = encoders[i]->compress(std::span<const std::byte>(buffer).subspan(start - history, history),
-                                            piece_at(i), last && i + 1 == pieces, level);
+                                            piece_at(i), last && i + 1 == pieces, level, search);
       }
     };
     if (pool != nullptr && pieces > 1) {
@@ -108,7 +110,7 @@ struct DeflatePieces::State {
       const Encoder* encoder = encoders[i].get();
       // Asked piece by piece, in order: the answer does not depend on how many are compressed at once.
       if (output.keep_plain && output.keep_plain(piece_at(i).size(), encoder->output().size())) {
-        CGL_TRY(plain.compress({}, piece_at(i), last && i + 1 == pieces, 0));
+        CGL_TRY(plain.compress({}, piece_at(i), last && i + 1 == pieces, 0, DeflateSearch::matches));
         encoder = &plain;
       }
       CGL_TRY(output.take(encoder->output(), piece_at(i).size()));
@@ -127,7 +129,7 @@ DeflatePieces::DeflatePieces(DeflatePieces&&) noexcept = default;
 DeflatePieces& DeflatePieces::operator=(DeflatePieces&&) noexcept = default;
 DeflatePieces::~DeflatePieces() = default;
 
-Result<DeflatePieces> DeflatePieces::create(int level, ThreadPool* pool) {
+Result<DeflatePieces> DeflatePieces::create(int level, ThreadPool* pool, DeflateSearch search) {
   if (level < 1 || level > 9) {
     return fail(ErrorKind::invalid_argument, "compression level {} is not one of 1 to 9", level);
   }
@@ -136,6 +138,7 @@ Result<DeflatePieces> DeflatePieces::create(int level, ThreadPool* pool) {
     const std::size_t pieces = threads == 1 ? 1 : threads * pieces_per_thread;
     auto state = std::make_unique<State>();
     state->level = level;
+    state->search = search;
     state->pool = pool;
     state->buffer.resize(window_bytes + pieces * piece_bytes);
     for (std::size_t i = 0; i < pieces; ++i) state->encoders.push_back(std::make_unique<Encoder>());

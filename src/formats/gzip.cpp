@@ -268,8 +268,8 @@ GzipWriter::GzipWriter(GzipWriter&&) noexcept = default;
 GzipWriter& GzipWriter::operator=(GzipWriter&&) noexcept = default;
 GzipWriter::~GzipWriter() = default;
 
-Result<GzipWriter> GzipWriter::create(AtomicFile& file, int level, ThreadPool* pool) {
-  CGL_TRY_ASSIGN(DeflatePieces pieces, DeflatePieces::create(level, pool));
+Result<GzipWriter> GzipWriter::create(AtomicFile& file, int level, ThreadPool* pool, DeflateSearch search) {
+  CGL_TRY_ASSIGN(DeflatePieces pieces, DeflatePieces::create(level, pool, search));
   return catch_out_of_memory([&]() -> Result<GzipWriter> {
     auto state = std::make_unique<State>(State{file, level, std::move(pieces)});
     CGL_TRY(state->write_header());

@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "formats/byte_stream.hpp"
+#include "formats/deflate_pieces.hpp"
 
 namespace cingulum {
 
@@ -30,7 +31,8 @@ constexpr std::uint64_t largest_deflate_ratio = 1032;
 class GzipWriter {
  public:
   // `level` 1 to 9. `file` and `pool` (may be null) outlive the writer.
-  [[nodiscard]] static Result<GzipWriter> create(AtomicFile& file, int level, ThreadPool* pool);
+  [[nodiscard]] static Result<GzipWriter> create(AtomicFile& file, int level, ThreadPool* pool,
+                                                 DeflateSearch search = DeflateSearch::matches);
   GzipWriter(GzipWriter&&) noexcept;
   GzipWriter& operator=(GzipWriter&&) noexcept;
   ~GzipWriter();

@@ -69,10 +69,10 @@ void append(std::vector<std::byte>& to, std::span<const std::byte> from) {
 }
 
 std::string write_gzip(const TemporaryFolder& folder, std::span<const std::byte> bytes, int level, int threads,
-                       std::size_t step) {
+                       std::size_t step, DeflateSearch search = DeflateSearch::matches) {
   auto pool = ThreadPool::create(threads);
   auto file = AtomicFile::create(folder / "a.gz", {.force = true, .sync = false});
-  auto writer = GzipWriter::create(*file, level, threads == 0 ? nullptr : pool->get());
+  auto writer = GzipWriter::create(*file, level, threads == 0 ? nullptr : pool->get(), search);
   for (std::size_t i = 0; i < bytes.size(); i += step) {
     EXPECT_TRUE(writer->append(bytes.subspan(i, std::min(step, bytes.size() - i))));
   }
@@ -190,29 +190,56 @@ TEST(GzipWriting, bytes_do_not_depend_on_threads_or_on_how_they_were_appended) {
   }
 }
 
+// By zlib itself, which must find one member and nothing behind it.
+std::vector<std::byte> zlib_decompress(const std::string& content, std::size_t expected) {
+  z_stream stream{};
+  EXPECT_EQ(::inflateInit2(&stream, 15 + 16), Z_OK);
+  std::vector<std::byte> output(expected + 1);
+  stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(output.data());
+  stream.avail_out = static_cast<uInt>(output.size());
+  EXPECT_EQ(::inflate(&stream, Z_FINISH), Z_STREAM_END);
+  EXPECT_EQ(stream.avail_in, 0U);
+  output.resize(output.size() - stream.avail_out);
+  ::inflateEnd(&stream);
+  return output;
+}
+
 TEST(GzipWriting, zlib_reads_the_one_member_and_the_header_says_nothing_of_time_or_name) {
   const TemporaryFolder folder;
   const auto bytes = some_bytes(1500000);
   std::size_t previous = bytes.size();
   for (const int level : {1, 6, 9}) {
     const std::string content = write_gzip(folder, bytes, level, 2, 1 << 20);
-    z_stream stream{};
-    ASSERT_EQ(::inflateInit2(&stream, 15 + 16), Z_OK);
-    std::vector<std::byte> output(bytes.size() + 1);
-    stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(content.data()));
-    stream.avail_in = static_cast<uInt>(content.size());
-    stream.next_out = reinterpret_cast<Bytef*>(output.data());
-    stream.avail_out = static_cast<uInt>(output.size());
-    EXPECT_EQ(::inflate(&stream, Z_FINISH), Z_STREAM_END);
-    EXPECT_EQ(stream.avail_in, 0U);
-    output.resize(output.size() - stream.avail_out);
-    ::inflateEnd(&stream);
-    EXPECT_EQ(output, bytes);
+    EXPECT_EQ(zlib_decompress(content, bytes.size()), bytes);
     EXPECT_EQ(content.substr(0, 8), std::string("\x1f\x8b\x08\0\0\0\0\0", 8));
     EXPECT_EQ(content[9], '\xff');
     EXPECT_LE(content.size(), previous);
     previous = content.size();
   }
+}
+
+// Voxels of a mask: noise within, zeros around it.
+std::vector<std::byte> masked_noise(std::size_t voxels) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> noise(0.5f, 0.1f);
+  std::vector<float> values(voxels, 0.0f);
+  for (std::size_t i = 0; i < voxels; ++i) {
+    if (i % 100 > 40) values[i] = noise(random);
+  }
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(GzipWriting, runs_alone_are_one_member_for_zlib_and_make_noise_in_a_mask_no_larger) {
+  const TemporaryFolder folder;
+  const std::vector<std::byte> bytes = masked_noise(700000);  // several pieces, the last one not full
+  const std::string runs = write_gzip(folder, bytes, 1, 2, 1000003, DeflateSearch::runs);
+  EXPECT_EQ(write_gzip(folder, bytes, 1, 0, 4096, DeflateSearch::runs), runs);
+  EXPECT_EQ(write_gzip(folder, bytes, 1, 3, bytes.size(), DeflateSearch::runs), runs);
+  EXPECT_EQ(zlib_decompress(runs, bytes.size()), bytes);
+  EXPECT_LT(runs.size(), write_gzip(folder, bytes, 1, 2, 1000003).size());
 }
 
 TEST(GzipWriting, a_level_that_is_none_is_refused) {

@@ -16,6 +16,7 @@
 #include "base/element_type.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
+#include "formats/deflate_pieces.hpp"
 #include "formats/image_geometry.hpp"
 
 namespace cingulum {
@@ -109,6 +110,7 @@ struct NiftiWriteOptions {
   std::string description = {};  // at most 79 bytes
   int version = 0;               // 0: NIfTI-1 unless an axis is longer than 32767
   int compression_level = 1;     // of .nii.gz
+  DeflateSearch compression_search = DeflateSearch::matches;
   ThreadPool* pool = nullptr;    // compresses on it; the bytes do not depend on the number of threads
 };
 

@@ -104,8 +104,9 @@ Result<NiftiWriter> NiftiWriter::create(const std::filesystem::path& path, const
     state->cancel = options.file.cancel;
     if (compressed) {
       CGL_TRY_ASSIGN(state->gzip,
-                     add_file_context(GzipWriter::create(state->file, options.compression_level, options.pool),
-                                      "writing", path.native()));
+                     add_file_context(GzipWriter::create(state->file, options.compression_level, options.pool,
+                                                        options.compression_search),
+                                     "writing", path.native()));
     }
     CGL_TRY(state->write(bytes));
     return NiftiWriter(std::move(state));

@@ -81,6 +81,7 @@ Status FitFolder::write_map(const std::string& name, std::span<const float> reco
   NiftiWriteOptions options;
   options.file = with_facts(path, std::move(facts));
   options.description = "cingulum fit: " + name;
+  options.compression_search = DeflateSearch::runs;
   options.pool = &pool;
   std::vector<std::int64_t> further;
   if (columns > 1) further.push_back(static_cast<std::int64_t>(columns));
