@@ -1,0 +1,47 @@
+// Which lines are seen: by length, by a share drawn with a fixed seed, by spheres that they must or must not meet.
+import type { Streamlines } from "./streamlines";
+
+export interface Sphere {
+  centre: [number, number, number]; // world, mm
+  radius: number;
+}
+
+export interface LineFilter {
+  shortestMm: number;
+  longestMm: number;
+  share: number; // of all lines, 0 to 1
+  include: Sphere[]; // each is met
+  exclude: Sphere[]; // none is met
+}
+
+/** A number in [0, 1) that belongs to the index alone: the same lines are drawn whenever the share is the same. */
+export function drawOf(index: number): number {
+  let bits = (index + 0x9e3779b9) | 0;
+  bits = Math.imul(bits ^ (bits >>> 16), 0x21f0aaad);
+  bits = Math.imul(bits ^ (bits >>> 15), 0x735a2d97);
+  return ((bits ^ (bits >>> 15)) >>> 0) / 4294967296;
+}
+
+function meets(of: Streamlines, line: number, sphere: Sphere): boolean {
+  const p = of.positions;
+  const [x, y, z] = sphere.centre;
+  const square = sphere.radius * sphere.radius;
+  for (let i = of.offsets[line]; i < of.offsets[line + 1]; i++) {
+    const dx = p[3 * i] - x;
+    const dy = p[3 * i + 1] - y;
+    const dz = p[3 * i + 2] - z;
+    if (dx * dx + dy * dy + dz * dz <= square) return true;
+  }
+  return false;
+}
+
+export function passes(of: Streamlines, line: number, filter: LineFilter): boolean {
+  const length = of.lengths[line];
+  return (
+    length >= filter.shortestMm &&
+    length <= filter.longestMm &&
+    (filter.share >= 1 || drawOf(line) < filter.share) &&
+    filter.include.every((sphere) => meets(of, line, sphere)) &&
+    !filter.exclude.some((sphere) => meets(of, line, sphere))
+  );
+}

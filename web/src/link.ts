@@ -1,0 +1,25 @@
+// The state of the page as a link: behind "#", so that it stays out of logs, and with identifiers of files alone.
+
+export interface LinkState {
+  image?: string;
+  tractogram?: string;
+  place?: [number, number, number];
+  view?: [number, number];
+  plan?: Record<string, number | string>;
+  filter?: { shortestMm: number; longestMm: number; share: number; slabMm: number };
+  colour?: string;
+}
+
+export function readLink(hash: string): LinkState {
+  if (hash.length < 2) return {};
+  try {
+    const state: unknown = JSON.parse(decodeURIComponent(hash.slice(1)));
+    return state !== null && typeof state === "object" && !Array.isArray(state) ? (state as LinkState) : {};
+  } catch {
+    return {}; // somebody else's fragment
+  }
+}
+
+export function writeLink(state: LinkState): string {
+  return `#${encodeURIComponent(JSON.stringify(state))}`;
+}

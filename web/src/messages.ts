@@ -1,0 +1,109 @@
+// The messages of the socket, versioned (docs/view.md, "Messages"): little-endian, a header of 12 bytes, then what the kind
+// says. What does not parse is an error, never a guess.
+
+const MAGIC = 0x31564743; // "CGV1"
+const HEADER_BYTES = 12;
+export const PROTOCOL = "cingulum-view-1";
+
+export enum Kind {
+  track = 1,
+  cancel = 2,
+  batch = 16,
+  end = 17,
+  error = 18,
+}
+
+/** Streamlines in world millimetres; line i holds the points offsets[i] to offsets[i + 1]. */
+export interface Batch {
+  offsets: Uint32Array;
+  positions: Float32Array;
+  seeds: Uint32Array;
+  /** Two of each line: the end of the second half, the end of the first. */
+  endReasons: Uint8Array;
+}
+
+export interface End {
+  seeds: number;
+  kept: number;
+  points: number;
+  mean_mm: number;
+  milliseconds: { tracking: number; total: number };
+  end_reasons: Record<string, number>;
+  command: string;
+  score: Record<string, number> | null;
+}
+
+export interface Problem {
+  kind: string;
+  message: string;
+}
+
+export type Answer =
+  | { kind: Kind.batch; request: number; batch: Batch }
+  | { kind: Kind.end; request: number; end: End }
+  | { kind: Kind.error; request: number; problem: Problem };
+
+function framed(kind: Kind, request: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
+  const message = new Uint8Array(HEADER_BYTES + body.length);
+  const view = new DataView(message.buffer);
+  view.setUint32(0, MAGIC, true);
+  view.setUint16(4, kind, true);
+  view.setUint32(8, request, true);
+  message.set(body, HEADER_BYTES);
+  return message;
+}
+
+export function trackMessage(request: number, plan: object): Uint8Array<ArrayBuffer> {
+  return framed(Kind.track, request, new TextEncoder().encode(JSON.stringify(plan)));
+}
+
+export function cancelMessage(request: number): Uint8Array<ArrayBuffer> {
+  return framed(Kind.cancel, request, new Uint8Array());
+}
+
+/** The body of a batch, which begins at `begin`. */
+export function parseBatch(bytes: ArrayBuffer, begin: number): Batch {
+  const view = new DataView(bytes);
+  const needs = (count: number) => {
+    if (begin + count > bytes.byteLength) throw new Error(`a batch of ${bytes.byteLength - begin} bytes is cut short`);
+  };
+  needs(8);
+  const lines = view.getUint32(begin, true);
+  const points = view.getUint32(begin + 4, true);
+  const offsetsAt = begin + 8;
+  const positionsAt = offsetsAt + 4 * (lines + 1);
+  const seedsAt = positionsAt + 12 * points;
+  const reasonsAt = seedsAt + 4 * lines;
+  needs(reasonsAt + 2 * lines - begin);
+  const batch = {
+    offsets: new Uint32Array(bytes, offsetsAt, lines + 1),
+    positions: new Float32Array(bytes, positionsAt, 3 * points),
+    seeds: new Uint32Array(bytes, seedsAt, lines),
+    endReasons: new Uint8Array(bytes, reasonsAt, 2 * lines),
+  };
+  let previous = 0;
+  for (const offset of batch.offsets) {
+    if (offset < previous) throw new Error("the offsets of a batch decrease");
+    previous = offset;
+  }
+  if (batch.offsets[0] !== 0 || previous !== points) throw new Error("the offsets of a batch do not span its points");
+  return batch;
+}
+
+export function parseAnswer(bytes: ArrayBuffer): Answer {
+  const view = new DataView(bytes);
+  if (bytes.byteLength < HEADER_BYTES || view.getUint32(0, true) !== MAGIC) throw new Error("not a message of cingulum view");
+  const kind = view.getUint16(4, true);
+  const request = view.getUint32(8, true);
+  const json = () => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(new Uint8Array(bytes, HEADER_BYTES)));
+  switch (kind) {
+    case Kind.batch:
+      return { kind, request, batch: parseBatch(bytes, HEADER_BYTES) };
+    case Kind.end:
+      return { kind, request, end: json() };
+    case Kind.error:
+      return { kind, request, problem: json() };
+    default:
+      throw new Error(`a message of kind ${kind} is not known here`);
+  }
+}
