@@ -2,6 +2,7 @@
 import { compare, type Comparison, type Grid } from "./line_comparison";
 import { END_COLOURS, lengthColour, LONGEST_SHOWN_MM, type ColourBy } from "./line_colours";
 import { passes, type LineFilter, type Sphere } from "./line_filters";
+import { GlyphLayer, parseGlyphs } from "./glyph_layer";
 import { LineProgram, LineState, StreamlineLayer } from "./streamline_layer";
 import { LiveSocket } from "./live_socket";
 import { parseBatch, type End } from "./messages";
@@ -21,21 +22,24 @@ interface FileEntry {
 interface Live extends Grid {
   field: string;
   getters: string[];
-  lowest_stop_threshold: number;
-  defaults: Record<string, Record<string, number>>;
+  getter: string; // what `cingulum track` takes unless told
+  lowest_stop_threshold: number | null;
+  defaults: Record<string, Record<string, string>>; // as on the command line
+  most_seeds: number;
   device: string;
   image?: string;
+  glyphs?: boolean;
   truth: boolean;
 }
 
 interface Listing {
   files: FileEntry[];
   live: Live | null;
+  live_error: string | null;
 }
 
 const byId = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 const LINES_AT_A_TIME = 20000;
-const LINEARISED_MM = 0.3; // what is shown of a file; what is saved is exact
 
 function say(message: string | null): void {
   const place = byId("message");
@@ -53,6 +57,11 @@ function listed(place: HTMLElement, rows: [string, string][]): void {
       return [term, text];
     }),
   );
+}
+
+/** A place that can be read and typed. */
+function tenths(mm: number): number {
+  return Math.round(10 * mm) / 10;
 }
 
 function download(blob: Blob, name: string): void {
@@ -76,6 +85,9 @@ class Page {
   private readonly live: StreamlineLayer; // B where A is frozen
   private readonly frozen: StreamlineLayer; // A
   private marks: StreamlineLayer | null = null;
+  private readonly glyphs: GlyphLayer[]; // of the slices along x, y and z
+  private readonly glyphPlaces: (number | null)[] = [null, null, null];
+  private glyphsAreShown = false;
   private socket: LiveSocket | null = null;
   private comparison: Comparison | null = null;
   private frozenEnd: End | null = null;
@@ -95,15 +107,26 @@ class Page {
     this.file = new StreamlineLayer(this.program, new Streamlines());
     this.live = new StreamlineLayer(this.program, new Streamlines());
     this.frozen = new StreamlineLayer(this.program, new Streamlines());
+    this.glyphs = [0, 1, 2].map(() => new GlyphLayer(slices.gl));
   }
 
   draw(toClip: Float32Array, slab: Parameters<StreamlineLayer["draw"]>[1]): void {
+    const gl = this.slices.gl;
+    if (this.glyphsAreShown && slab) {
+      // Lobes hide each other; the slice and the streamlines hide none of them, and they no streamline.
+      gl.clear(gl.DEPTH_BUFFER_BIT);
+      gl.enable(gl.DEPTH_TEST);
+      gl.depthFunc(gl.LEQUAL);
+      this.glyphs[slab.axis].draw(toClip);
+      gl.disable(gl.DEPTH_TEST);
+    }
     for (const layer of [this.file, this.frozen, this.live]) layer.draw(toClip, slab);
     this.marks?.draw(toClip, slab && { ...slab, halfMm: 0.05 });
   }
 
   async start(): Promise<void> {
     const link = readLink(location.hash);
+    if (this.listing.live_error) say(this.listing.live_error);
     this.makeFilters(link.filter);
     if (this.listing.live) this.makePlan(this.listing.live, link.plan ?? {});
     this.makeButtons();
@@ -170,7 +193,7 @@ class Page {
     if (!id) return;
     for (let from = 0, total = 1; from < total; from += LINES_AT_A_TIME) {
       const response = await fetched(
-        `api/lines/${encodeURIComponent(id)}?from=${from}&count=${LINES_AT_A_TIME}&linearise=${LINEARISED_MM}`);
+        `api/lines/${encodeURIComponent(id)}/${from}/${LINES_AT_A_TIME}`);
       total = Number(response.headers.get("X-Cingulum-Total"));
       const batch = parseBatch(await response.arrayBuffer(), 0);
       if (load !== this.fileLoad) return; // another file was chosen meanwhile
@@ -192,19 +215,22 @@ class Page {
     const getter = (this.getter = document.createElement("select"));
     getter.id = "getter";
     for (const name of live.getters) getter.add(new Option(name, name));
-    if (live.getters.includes(String(given.dg))) getter.value = String(given.dg);
+    getter.value = live.getters.includes(String(given.dg)) ? String(given.dg) : live.getter;
     place.append(label, getter);
-    const lowest = Math.max(live.lowest_stop_threshold, 0);
+    const lowest = Math.max(live.lowest_stop_threshold ?? 0, 0);
     const sliders: SliderOptions[] = [
       { name: "radius", label: "Sphere", least: 0.5, most: 15, step: 0.5, value: 3, unit: "mm" },
-      { name: "nseeds", label: "Seeds", least: 50, most: 5000, step: 50, value: 200 },
+      { name: "nseeds", label: "Seeds", least: 50, most: Math.min(5000, live.most_seeds), step: 50, value: 200 },
       { name: "max-angle", label: "Largest angle", least: 5, most: 90, step: 1, value: 30, unit: "°" },
       { name: "step-size", label: "Step", least: 0.1, most: 2, step: 0.05, value: 0.5, unit: "mm" },
       { name: "stop-threshold", label: "Stop threshold", least: Math.ceil(lowest * 100) / 100, most: 0.6, step: 0.01, value: 0.15 },
       { name: "min-length", label: "Shortest", least: 0, most: 100, step: 1, value: 0, unit: "mm" },
     ];
     for (const options of sliders) {
-      const slider = makeSlider(options, () => this.ask());
+      const slider = makeSlider(options, () => {
+        this.touched.add(options.name);
+        this.ask();
+      });
       this.plan.set(options.name, slider);
       place.append(slider.element);
     }
@@ -215,29 +241,33 @@ class Page {
     this.setDefaults(live);
     for (const [name, value] of Object.entries(given)) {
       const slider = this.plan.get(name);
-      if (slider && typeof value === "number" && Number.isFinite(value)) slider.value = value;
+      if (slider && typeof value === "number" && Number.isFinite(value)) {
+        slider.value = value;
+        this.touched.add(name);
+      }
     }
   }
 
   private setDefaults(live: Live): void {
-    for (const [name, value] of Object.entries(live.defaults[this.getter!.value] ?? {})) {
+    const edges = [0, 1, 2].map((column) => Math.hypot(...[0, 1, 2].map((row) => live.affine[4 * row + column])));
+    for (const [name, text] of Object.entries(live.defaults[this.getter!.value] ?? {})) {
       const slider = this.plan.get(name);
-      if (slider && Number.isFinite(value)) slider.value = value;
+      const value = parseFloat(text) * (text.endsWith("vox") ? Math.min(...edges) : 1);
+      if (slider && !this.touched.has(name) && Number.isFinite(value)) slider.value = value;
     }
   }
+  /** Sliders that were moved. The others keep what the program takes by itself, and the command stays short. */
+  private readonly touched = new Set<string>();
 
   /** What `cingulum track` would be asked for. */
   private planNow(): Record<string, unknown> {
-    const value = (name: string) => this.plan.get(name)!.value;
-    return {
+    const plan: Record<string, unknown> = {
       dg: this.getter!.value,
-      sphere: [...this.slices.crosshair(), value("radius")],
-      nseeds: value("nseeds"),
-      "max-angle": value("max-angle"),
-      "step-size": value("step-size"),
-      "stop-threshold": value("stop-threshold"),
-      "min-length": value("min-length"),
+      sphere: [...this.slices.crosshair().map(tenths), this.plan.get("radius")!.value],
+      nseeds: this.plan.get("nseeds")!.value,
     };
+    for (const name of this.touched) if (name !== "radius" && name !== "nseeds") plan[name] = this.plan.get(name)!.value;
+    return plan;
   }
 
   private ask(): void {
@@ -247,6 +277,7 @@ class Page {
 
   private moved(): void {
     this.ask();
+    this.fetchGlyphs();
     this.showDistance();
   }
 
@@ -412,6 +443,32 @@ class Page {
     this.redraw();
   }
 
+  /** Of the three slices in sight, each when its plane has moved and nothing is on its way for it. */
+  private fetchGlyphs(): void {
+    if (!this.glyphsAreShown || !this.listing.live) return;
+    const here = this.slices.crosshair();
+    const edges = [0, 1, 2].map((column) => Math.hypot(...[0, 1, 2].map((row) => this.listing.live!.affine[4 * row + column])));
+    for (const axis of [0, 1, 2]) {
+      const mm = here[axis];
+      if (!Number.isFinite(mm) || this.glyphPlaces[axis] === mm || this.glyphsOnTheirWay[axis]) continue;
+      this.glyphsOnTheirWay[axis] = true;
+      fetched(`api/glyphs/${axis}/${mm}`)
+        .then((response) => response.arrayBuffer())
+        .then((bytes) => {
+          this.glyphs[axis].sizeMm = 0.5 * Math.min(...edges);
+          this.glyphs[axis].show(parseGlyphs(bytes));
+          this.glyphPlaces[axis] = mm;
+          this.redraw();
+        })
+        .catch((error) => say(String(error.message ?? error)))
+        .finally(() => {
+          this.glyphsOnTheirWay[axis] = false;
+          if (this.glyphPlaces[axis] === mm) this.fetchGlyphs(); // the plane may have moved meanwhile
+        });
+    }
+  }
+  private readonly glyphsOnTheirWay = [false, false, false];
+
   private redraw(): void {
     if (this.redrawIsDue) return;
     this.redrawIsDue = true;
@@ -438,6 +495,13 @@ class Page {
     press("measure", () => {
       this.measureFrom = this.slices.crosshair();
       this.showDistance();
+    });
+    const glyphs = byId<HTMLInputElement>("glyphs");
+    byId("glyphs-choice").hidden = !this.listing.live?.glyphs;
+    glyphs.addEventListener("change", () => {
+      this.glyphsAreShown = glyphs.checked;
+      this.fetchGlyphs();
+      this.redraw();
     });
     for (const box of document.querySelectorAll<HTMLInputElement>("[data-part]")) {
       box.addEventListener("change", () => {
@@ -478,7 +542,7 @@ class Page {
 
   private link(): string {
     const plan = this.getter
-      ? { dg: this.getter.value, ...Object.fromEntries([...this.plan].map(([name, slider]) => [name, slider.value])) }
+      ? { dg: this.getter.value, ...Object.fromEntries([...this.touched].map((name) => [name, this.plan.get(name)!.value])) }
       : undefined;
     return writeLink({
       image: byId<HTMLSelectElement>("image").value || undefined,

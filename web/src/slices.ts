@@ -64,7 +64,7 @@ export class Slices {
       dragMode: DRAG_MODE.pan,
       dragAndDropEnabled: false,
       isResizeCanvas: true,
-      crosshairWidth: 0.5,
+      crosshairWidth: 0.15,
       crosshairColor: [1, 1, 1, 0.5],
       backColor: [0.06, 0.07, 0.09, 1],
       show3Dcrosshair: true,

@@ -20,7 +20,7 @@ export interface Slab {
   halfMm: number;
 }
 
-const STATES_WIDTH = 4096;
+const STATES_WIDTH = 2048; // every WebGL2 has textures of this size
 const RESTART = 0xffffffff;
 const TINTS = ["#ff8a3d", "#4da3ff", "#c9ced6"].map((text) => rgb(text).map((value) => value / 255));
 
