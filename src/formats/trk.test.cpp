@@ -59,6 +59,22 @@ TEST(Trk, flipped_axes_run_along_the_voxels) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data() + 948), 3), "LAS");
 }
 
+// TrackVis keeps the direction cosines of rows and columns in LPS: of world x and y the sign is turned, of z it is not.
+TEST(Trk, the_cosines_of_the_first_two_axes_stand_in_the_header_in_lps) {
+  const TemporaryFolder folder;
+  const double c = std::cos(0.3), s = std::sin(0.3);
+  ImageGeometry reference{.size = {5, 6, 7}};
+  // x to (c, 0, s), y to (0, -1, 0), z to (-s, 0, c), with edges of 2, 3 and 4 mm.
+  reference.voxel_to_world.rows = {2 * c, 0, -4 * s, 1, 0, -3, 0, 2, 2 * s, 0, 4 * c, 3};
+  const auto bytes = one_point(folder, reference, {1, 2, 3});
+  constexpr std::size_t at_image_orientation = 956;
+  const double expected[6] = {-c, 0, s, 0, 1, 0};
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_NEAR(load<float>(bytes, at_image_orientation + 4 * i), expected[i], 1e-6) << i;
+  }
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data() + 952), 3), "RPS");  // the copy in pad2
+}
+
 TEST(Trk, a_voxel_order_other_than_the_affine_s_turns_the_axes_round) {
   const TemporaryFolder folder;
   const ImageGeometry reference{.size = {10, 11, 12}, .voxel_to_world = {{2, 0, 0, -90, 0, 2, 0, -126, 0, 0, 2, -72}}};

@@ -131,6 +131,25 @@ TEST(TractogramWriters, positions_that_a_batch_makes_give_the_bytes_of_those_tha
   }
 }
 
+TEST(Trx, a_batch_whose_fields_do_not_fit_its_rows_is_refused) {
+  const TractogramLayout layout = example_layout(TractogramFormat::trx);
+  ASSERT_OK(check_batch(layout, example_batch()));
+  // A byte too much, though as many whole rows; a row too much; a row too few; none.
+  for (const std::ptrdiff_t change : {1, 4, -4, -20}) {
+    TractogramBatch batch = example_batch();
+    auto& field = batch.streamline_data[0];  // five rows of four bytes
+    field.resize(static_cast<std::size_t>(static_cast<std::ptrdiff_t>(field.size()) + change));
+    EXPECT_TRUE(fails_with(check_batch(layout, batch), ErrorKind::invalid_argument, "rows of 4 were expected"))
+        << change;
+  }
+  TractogramBatch lacking = example_batch();
+  lacking.point_data.pop_back();
+  EXPECT_TRUE(fails_with(check_batch(layout, lacking), ErrorKind::invalid_argument, "1 point fields, the layout 2"));
+  TractogramLayout without_columns = layout;
+  without_columns.streamline_fields[0].columns = 0;
+  EXPECT_TRUE(fails_with(check_batch(without_columns, example_batch()), ErrorKind::invalid_argument, "rows of 0"));
+}
+
 TEST(Trx, nothing_is_left_without_commit) {
   const TemporaryFolder folder;
   for (const TractogramFormat format :
