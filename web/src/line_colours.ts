@@ -1,4 +1,5 @@
-// Colours of streamlines: by direction (red left-right, green front-back, blue up-down), by length, by why they ended.
+// Colours of streamlines: by direction (red left-right, green front-back, blue up-down), which the shader knows, or one
+// colour for each line: by length, by why it ended.
 import type { Streamlines } from "./streamlines";
 
 export type ColourBy = "direction" | "length" | "end";
@@ -21,36 +22,8 @@ export function lengthColour(share: number): [number, number, number] {
   return [0, 1, 2].map((i) => stops[first][i] + part * (stops[first + 1][i] - stops[first][i])) as [number, number, number];
 }
 
-/** RGBA of the points of the lines `first` to `end`, written behind one another. */
-export function colourPoints(of: Streamlines, first: number, end: number, by: ColourBy): Uint8Array<ArrayBuffer> {
-  const begin = of.offsets[first];
-  const colours = new Uint8Array(4 * (of.offsets[end] - begin));
-  const p = of.positions;
-  for (let line = first; line < end; line++) {
-    const from = of.offsets[line];
-    const to = of.offsets[line + 1];
-    const fixed =
-      by === "direction" ? null : by === "length" ? lengthColour(of.lengths[line] / LONGEST_SHOWN_MM)
-        : rgb(END_COLOURS[of.endReasons[2 * line] % END_COLOURS.length]);
-    for (let i = from; i < to; i++) {
-      const at = 4 * (i - begin);
-      if (fixed) {
-        colours[at] = fixed[0];
-        colours[at + 1] = fixed[1];
-        colours[at + 2] = fixed[2];
-      } else {
-        const before = 3 * Math.max(i - 1, from);
-        const after = 3 * Math.min(i + 1, to - 1);
-        const x = Math.abs(p[after] - p[before]);
-        const y = Math.abs(p[after + 1] - p[before + 1]);
-        const z = Math.abs(p[after + 2] - p[before + 2]);
-        const scale = 255 / Math.max(Math.sqrt(x * x + y * y + z * z), 1e-6);
-        colours[at] = x * scale;
-        colours[at + 1] = y * scale;
-        colours[at + 2] = z * scale;
-      }
-      colours[at + 3] = 255;
-    }
-  }
-  return colours;
+export function lineColour(of: Streamlines, line: number, by: "length" | "end"): [number, number, number] {
+  return by === "length"
+    ? lengthColour(of.lengths()[line] / LONGEST_SHOWN_MM)
+    : rgb(END_COLOURS[of.whole().endReasons[2 * line] % END_COLOURS.length]);
 }

@@ -19,9 +19,10 @@ export interface Comparison {
 
 /** The bits of a line, as a text that equal lines alone share. */
 function bitsOf(of: Streamlines, line: number): string {
-  const words = new Uint32Array(of.positions.buffer, of.positions.byteOffset, of.positions.length);
-  const begin = 3 * of.offsets[line];
-  const end = 3 * of.offsets[line + 1];
+  const { positions, offsets } = of.whole();
+  const words = new Uint32Array(positions.buffer, positions.byteOffset, positions.length);
+  const begin = 3 * offsets[line];
+  const end = 3 * offsets[line + 1];
   // Two hashes of 32 bits (FNV-1a, from two starts) beside the count: a mere 200 000 lines do not collide.
   let first = 0x811c9dc5;
   let second = 0x01000193;
@@ -47,10 +48,11 @@ export function visitedVoxels(of: Streamlines, grid: Grid): Set<number> {
   const [tx, ty, tz] = [grid.affine[3], grid.affine[7], grid.affine[11]];
   const [sx, sy, sz] = grid.shape;
   const found = new Set<number>();
+  const { positions } = of.whole();
   for (let i = 0; i < of.points; i++) {
-    const x = of.positions[3 * i] - tx;
-    const y = of.positions[3 * i + 1] - ty;
-    const z = of.positions[3 * i + 2] - tz;
+    const x = positions[3 * i] - tx;
+    const y = positions[3 * i + 1] - ty;
+    const z = positions[3 * i + 2] - tz;
     const vx = Math.round(m[0] * x + m[1] * y + m[2] * z);
     const vy = Math.round(m[3] * x + m[4] * y + m[5] * z);
     const vz = Math.round(m[6] * x + m[7] * y + m[8] * z);

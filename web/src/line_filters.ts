@@ -23,10 +23,10 @@ export function drawOf(index: number): number {
 }
 
 function meets(of: Streamlines, line: number, sphere: Sphere): boolean {
-  const p = of.positions;
+  const { positions: p, offsets } = of.whole();
   const [x, y, z] = sphere.centre;
   const square = sphere.radius * sphere.radius;
-  for (let i = of.offsets[line]; i < of.offsets[line + 1]; i++) {
+  for (let i = offsets[line]; i < offsets[line + 1]; i++) {
     const dx = p[3 * i] - x;
     const dy = p[3 * i + 1] - y;
     const dz = p[3 * i + 2] - z;
@@ -35,11 +35,18 @@ function meets(of: Streamlines, line: number, sphere: Sphere): boolean {
   return false;
 }
 
-export function passes(of: Streamlines, line: number, filter: LineFilter): boolean {
-  const length = of.lengths[line];
+export function passesAll(filter: LineFilter): boolean {
   return (
-    length >= filter.shortestMm &&
-    length <= filter.longestMm &&
+    filter.shortestMm <= 0 && filter.longestMm === Infinity && filter.share >= 1 && filter.include.length + filter.exclude.length === 0
+  );
+}
+
+export function passes(of: Streamlines, line: number, filter: LineFilter): boolean {
+  if (filter.shortestMm > 0 || filter.longestMm < Infinity) {
+    const length = of.lengths()[line];
+    if (length < filter.shortestMm || length > filter.longestMm) return false;
+  }
+  return (
     (filter.share >= 1 || drawOf(line) < filter.share) &&
     filter.include.every((sphere) => meets(of, line, sphere)) &&
     !filter.exclude.some((sphere) => meets(of, line, sphere))

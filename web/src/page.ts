@@ -1,7 +1,7 @@
 // The page of `cingulum view`: what the user does becomes requests, filters and pictures.
 import { compare, type Comparison, type Grid } from "./line_comparison";
 import { END_COLOURS, lengthColour, LONGEST_SHOWN_MM, type ColourBy } from "./line_colours";
-import { passes, type LineFilter, type Sphere } from "./line_filters";
+import { passes, passesAll, type LineFilter, type Sphere } from "./line_filters";
 import { GlyphLayer, parseGlyphs } from "./glyph_layer";
 import { LineProgram, LineState, StreamlineLayer } from "./streamline_layer";
 import { LiveSocket } from "./live_socket";
@@ -40,6 +40,7 @@ interface Listing {
 
 const byId = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 const LINES_AT_A_TIME = 20000;
+const LONGEST_MM = 500; // of the slider; there it leaves nothing out
 
 function say(message: string | null): void {
   const place = byId("message");
@@ -84,7 +85,7 @@ class Page {
   private readonly file: StreamlineLayer;
   private readonly live: StreamlineLayer; // B where A is frozen
   private readonly frozen: StreamlineLayer; // A
-  private marks: StreamlineLayer | null = null;
+  private readonly marks: StreamlineLayer; // outlines of spheres
   private readonly glyphs: GlyphLayer[]; // of the slices along x, y and z
   private readonly glyphPlaces: (number | null)[] = [null, null, null];
   private glyphsAreShown = false;
@@ -94,7 +95,7 @@ class Page {
   private lastEnd: End | null = null;
   private isFrozen = false;
   private readonly parts = { a: true, b: true, both: true };
-  private readonly filter: LineFilter = { shortestMm: 0, longestMm: 500, share: 1, include: [], exclude: [] };
+  private readonly filter: LineFilter = { shortestMm: 0, longestMm: Infinity, share: 1, include: [], exclude: [] };
   private readonly plan = new Map<string, Slider>();
   private readonly filterSliders = new Map<string, Slider>();
   private getter: HTMLSelectElement | null = null;
@@ -107,6 +108,7 @@ class Page {
     this.file = new StreamlineLayer(this.program, new Streamlines());
     this.live = new StreamlineLayer(this.program, new Streamlines());
     this.frozen = new StreamlineLayer(this.program, new Streamlines());
+    this.marks = new StreamlineLayer(this.program, new Streamlines());
     this.glyphs = [0, 1, 2].map(() => new GlyphLayer(slices.gl));
   }
 
@@ -121,7 +123,7 @@ class Page {
       gl.disable(gl.DEPTH_TEST);
     }
     for (const layer of [this.file, this.frozen, this.live]) layer.draw(toClip, slab);
-    this.marks?.draw(toClip, slab && { ...slab, halfMm: 0.05 });
+    this.marks.draw(toClip, slab && { ...slab, halfMm: 0.05 });
   }
 
   async start(): Promise<void> {
@@ -327,12 +329,7 @@ class Page {
       this.frozenEnd = this.lastEnd;
       this.frozen.streamlines.clear();
       this.frozen.clear();
-      this.frozen.streamlines.append({
-        offsets: of.offsets.slice(0, of.lines + 1),
-        positions: of.positions.slice(0, 3 * of.points),
-        seeds: of.seeds.slice(0, of.lines),
-        endReasons: of.endReasons.slice(0, 2 * of.lines),
-      });
+      this.frozen.streamlines.append(of.whole());
       this.frozen.append();
       this.updateComparison();
     }
@@ -365,6 +362,9 @@ class Page {
   private applyFilter(layer: StreamlineLayer, first: number): void {
     const of = layer.streamlines;
     const base = layer === this.frozen ? this.comparison?.statesA : layer === this.live ? this.comparison?.statesB : undefined;
+    if (!base && passesAll(this.filter)) {
+      return layer.setStates(first, new Uint8Array(of.lines - first).fill(LineState.own));
+    }
     const states = new Uint8Array(of.lines - first);
     for (let line = first; line < of.lines; line++) {
       let state = base?.[line] ?? LineState.own;
@@ -389,8 +389,8 @@ class Page {
         (value) => (this.slices.slabHalfMm = value)],
       [{ name: "shortest", label: "Lines from", least: 0, most: 200, step: 1, value: given?.shortestMm ?? 0, unit: "mm" },
         (value) => (this.filter.shortestMm = value)],
-      [{ name: "longest", label: "to", least: 1, most: 500, step: 1, value: given?.longestMm ?? 500, unit: "mm" },
-        (value) => (this.filter.longestMm = value)],
+      [{ name: "longest", label: "to", least: 1, most: LONGEST_MM, step: 1, value: given?.longestMm ?? LONGEST_MM, unit: "mm" },
+        (value) => (this.filter.longestMm = value >= LONGEST_MM ? Infinity : value)],
       [{ name: "share", label: "A random share", least: 1, most: 100, step: 1, value: 100 * (given?.share ?? 1), unit: "%" },
         (value) => (this.filter.share = value / 100)],
     ];
@@ -430,16 +430,12 @@ class Page {
   }
 
   private drawMarks(): void {
-    const of = outline(this.spheres(), this.slices.crosshair());
-    if (!this.marks) this.marks = new StreamlineLayer(this.program, of);
-    this.marks.streamlines.clear();
-    this.marks.clear();
-    if (of.lines > 0) {
-      this.marks.streamlines.append({ offsets: of.offsets.slice(0, of.lines + 1), positions: of.positions.slice(0, 3 * of.points),
-        seeds: of.seeds.slice(0, of.lines), endReasons: of.endReasons.slice(0, 2 * of.lines) });
-      this.marks.append();
-      this.marks.setStates(0, new Uint8Array(of.lines).fill(LineState.both));
-    }
+    const marks = this.marks;
+    marks.streamlines.clear();
+    marks.clear();
+    marks.streamlines.append(outline(this.spheres(), this.slices.crosshair()));
+    marks.append();
+    marks.setStates(0, new Uint8Array(marks.streamlines.lines).fill(LineState.both));
     this.redraw();
   }
 
@@ -550,7 +546,7 @@ class Page {
       place: this.slices.crosshair(),
       view: this.slices.view(),
       plan,
-      filter: { shortestMm: this.filter.shortestMm, longestMm: this.filter.longestMm, share: this.filter.share,
+      filter: { shortestMm: this.filter.shortestMm, longestMm: Math.min(this.filter.longestMm, LONGEST_MM), share: this.filter.share,
         slabMm: this.slices.slabHalfMm },
       colour: byId<HTMLSelectElement>("colour").value,
     });

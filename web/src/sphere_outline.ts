@@ -1,6 +1,6 @@
 // Spheres as lines: circles about the three axes, and where a slice cuts the sphere its circle there.
 import type { Sphere } from "./line_filters";
-import { Streamlines } from "./streamlines";
+import type { Batch } from "./messages";
 
 const CORNERS = 48;
 
@@ -18,7 +18,7 @@ function circle(centre: number[], radius: number, axis: number): number[] {
 }
 
 /** `planes`: where the three slices lie, along x, y and z. */
-export function outline(spheres: Sphere[], planes: [number, number, number]): Streamlines {
+export function outline(spheres: Sphere[], planes: [number, number, number]): Batch {
   const lines: number[][] = [];
   for (const { centre, radius } of spheres) {
     for (const axis of [0, 1, 2]) {
@@ -31,10 +31,8 @@ export function outline(spheres: Sphere[], planes: [number, number, number]): St
       }
     }
   }
-  const result = new Streamlines();
   const offsets = new Uint32Array(lines.length + 1);
   lines.forEach((line, i) => (offsets[i + 1] = offsets[i] + line.length / 3));
-  result.append({ offsets, positions: new Float32Array(lines.flat()), seeds: new Uint32Array(lines.length),
-    endReasons: new Uint8Array(2 * lines.length) });
-  return result;
+  return { offsets, positions: new Float32Array(lines.flat()), seeds: new Uint32Array(lines.length),
+    endReasons: new Uint8Array(2 * lines.length) };
 }

@@ -1,7 +1,8 @@
-// Streamlines as lines of WebGL2, in the context of whoever draws the slices. Batches are appended to buffers that grow;
-// whether a line is seen, and in which tint, is one byte of a texture, so that sliders cost a byte a line and no point is
-// touched.
-import { colourPoints, rgb, type ColourBy } from "./line_colours";
+// Streamlines as lines of WebGL2, in the context of whoever draws the slices. Batches are appended to buffers that grow: a
+// point is its place and the number of its line, and nothing else is sent of it. What belongs to a line, its colour and
+// whether it is seen, is one texel, so that sliders cost four bytes a line and no point is touched.
+import { lineColour, rgb, type ColourBy } from "./line_colours";
+import type { Batch } from "./messages";
 import type { Streamlines } from "./streamlines";
 
 /** How a line is shown. */
@@ -11,6 +12,7 @@ export enum LineState {
   onlyA = 2,
   onlyB = 3,
   both = 4,
+  byDirection = 5, // set by the layer in the place of `own`
 }
 
 /** Of a slice: lines farther than `halfMm` from the plane at `mm` along `axis` are left out. */
@@ -20,39 +22,53 @@ export interface Slab {
   halfMm: number;
 }
 
-const STATES_WIDTH = 2048; // every WebGL2 has textures of this size
-const RESTART = 0xffffffff;
+const LINES_IN_ROW = 2048; // every WebGL2 has textures of this size
+const POINT_BYTES = 16;
+// All lines are one strip. Between two stand two more points, the last of the one and the first of the other, whose
+// homogeneous coordinates the shader negates: they lie where the points lie, so what leads to them has no length, and
+// behind the eye, so what joins them is clipped. No index is needed.
+const NEGATED = 0x80000000; // beside the line's number
 const TINTS = ["#ff8a3d", "#4da3ff", "#c9ced6"].map((text) => rgb(text).map((value) => value / 255));
 
 const VERTEX = `#version 300 es
-layout(location = 0) in vec3 position;
-layout(location = 1) in vec4 colour;
-layout(location = 2) in uint line;
+// Of a point and its two neighbours in the strip: place, and the bits of the line's number.
+layout(location = 0) in vec4 before;
+layout(location = 1) in vec4 point;
+layout(location = 2) in vec4 after;
 uniform mat4 toClip;
-uniform highp usampler2D states;
+uniform highp usampler2D lines;
 uniform vec3 tints[3];
 out vec3 place;
 flat out uint state;
-out vec4 shade;
+out vec3 shade;
 void main() {
-  state = texelFetch(states, ivec2(int(line & ${STATES_WIDTH - 1}u), int(line / ${STATES_WIDTH}u)), 0).r;
-  place = position;
-  shade = state >= 2u ? vec4(tints[int(state) - 2], 1.0) : colour;
-  gl_Position = state == 0u ? vec4(2.0, 2.0, 2.0, 1.0) : toClip * vec4(position, 1.0);
+  uint bits = floatBitsToUint(point.w);
+  uint line = bits & ${NEGATED - 1}u;
+  uvec4 known = texelFetch(lines, ivec2(int(line % ${LINES_IN_ROW}u), int(line / ${LINES_IN_ROW}u)), 0);
+  state = known.a;
+  place = point.xyz;
+  if (state == ${LineState.byDirection}u) {
+    vec3 way = floatBitsToUint(after.w) == line ? after.xyz - point.xyz : point.xyz - before.xyz;
+    shade = abs(way) / max(length(way), 1e-6);
+  } else {
+    shade = state >= 2u ? tints[int(state) - 2] : vec3(known.rgb) / 255.0;
+  }
+  gl_Position = state == 0u ? vec4(2.0, 2.0, 2.0, 1.0) : toClip * vec4(place, 1.0);
+  if (bits != line) gl_Position = -gl_Position;
 }`;
 
 const FRAGMENT = `#version 300 es
 precision highp float;
 in vec3 place;
 flat in uint state;
-in vec4 shade;
+in vec3 shade;
 uniform int slabAxis; // -1: none
 uniform float slabMm;
 uniform float slabHalf;
 out vec4 result;
 void main() {
   if (state == 0u || (slabAxis >= 0 && abs(place[slabAxis] - slabMm) > slabHalf)) discard;
-  result = shade;
+  result = vec4(shade, 1.0);
 }`;
 
 function compiled(gl: WebGL2RenderingContext, type: number, text: string): WebGLShader {
@@ -78,7 +94,7 @@ export class LineProgram {
     if (!gl.getProgramParameter(this.program, gl.LINK_STATUS)) {
       throw new Error(`the shader of streamlines: ${gl.getProgramInfoLog(this.program)}`);
     }
-    for (const name of ["toClip", "states", "tints", "slabAxis", "slabMm", "slabHalf"]) {
+    for (const name of ["toClip", "lines", "tints", "slabAxis", "slabMm", "slabHalf"]) {
       this.places[name] = gl.getUniformLocation(this.program, name);
     }
   }
@@ -88,7 +104,7 @@ export class LineProgram {
     gl.useProgram(this.program);
     gl.uniformMatrix4fv(this.places.toClip, false, toClip);
     gl.uniform3fv(this.places.tints, TINTS.flat());
-    gl.uniform1i(this.places.states, 0);
+    gl.uniform1i(this.places.lines, 0);
     gl.uniform1i(this.places.slabAxis, slab ? slab.axis : -1);
     gl.uniform1f(this.places.slabMm, slab?.mm ?? 0);
     gl.uniform1f(this.places.slabHalf, slab?.halfMm ?? 0);
@@ -136,25 +152,21 @@ class GrowingBuffer {
 export class StreamlineLayer {
   private readonly gl: WebGL2RenderingContext;
   private readonly array: WebGLVertexArrayObject;
-  private readonly positions: GrowingBuffer;
-  private readonly colours: GrowingBuffer;
-  private readonly owners: GrowingBuffer;
-  private readonly indices: GrowingBuffer;
-  private readonly states: WebGLTexture;
+  private readonly strip: GrowingBuffer; // one more in front and behind, so that every point has two neighbours
+  private readonly texels: WebGLTexture;
+  private known: Uint8Array<ArrayBuffer> = new Uint8Array(0); // what the texels hold
   private rows = 0;
   private lines = 0;
-  private drawn = 0; // indices
-  colourBy: ColourBy = "direction";
+  private drawn = 0; // points of the strip
+  private scratch = new ArrayBuffer(0); // where a strip is made; fresh memory would cost more than filling it
+  private colourBy: ColourBy = "direction";
 
   constructor(private readonly program: LineProgram, readonly streamlines: Streamlines) {
     const gl = (this.gl = program.gl);
     this.array = gl.createVertexArray()!;
     gl.bindVertexArray(this.array);
-    this.positions = new GrowingBuffer(gl, gl.ARRAY_BUFFER, 12 * 65536);
-    this.colours = new GrowingBuffer(gl, gl.ARRAY_BUFFER, 4 * 65536);
-    this.owners = new GrowingBuffer(gl, gl.ARRAY_BUFFER, 4 * 65536);
-    this.indices = new GrowingBuffer(gl, gl.ELEMENT_ARRAY_BUFFER, 4 * 65536);
-    this.states = gl.createTexture()!;
+    this.strip = new GrowingBuffer(gl, gl.ARRAY_BUFFER, POINT_BYTES * 65536);
+    this.texels = gl.createTexture()!;
     this.bind();
     gl.bindVertexArray(null);
   }
@@ -162,16 +174,11 @@ export class StreamlineLayer {
   private bind(): void {
     const gl = this.gl;
     gl.bindVertexArray(this.array);
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.positions.buffer);
-    gl.enableVertexAttribArray(0);
-    gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.colours.buffer);
-    gl.enableVertexAttribArray(1);
-    gl.vertexAttribPointer(1, 4, gl.UNSIGNED_BYTE, true, 0, 0);
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.owners.buffer);
-    gl.enableVertexAttribArray(2);
-    gl.vertexAttribIPointer(2, 1, gl.UNSIGNED_INT, 0, 0);
-    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.indices.buffer);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.strip.buffer);
+    for (const place of [0, 1, 2]) {
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribPointer(place, 4, gl.FLOAT, false, POINT_BYTES, place * POINT_BYTES);
+    }
   }
 
   /** Forgets what was drawn; the buffers stay for the next streamlines. */
@@ -182,67 +189,85 @@ export class StreamlineLayer {
 
   /** Brings what the streamlines have gained since the last call. New lines are shown in their own colour. */
   append(): void {
-    const gl = this.gl;
-    const from = this.streamlines;
-    if (this.lines === from.lines) return;
     const first = this.lines;
-    const firstPoint = from.offsets[first];
-    const points = from.points - firstPoint;
-    const owners = new Uint32Array(points);
-    const indices = new Uint32Array(points + from.lines - first);
-    let at = 0;
-    for (let line = first; line < from.lines; line++) {
-      for (let i = from.offsets[line]; i < from.offsets[line + 1]; i++) {
-        owners[i - firstPoint] = line;
-        indices[at++] = i;
-      }
-      indices[at++] = RESTART;
+    for (const batch of this.streamlines.since(first)) this.appendBatch(batch);
+    if (this.lines > first) this.setStates(first, new Uint8Array(this.lines - first).fill(LineState.own));
+  }
+
+  private appendBatch({ offsets, positions, seeds }: Batch): void {
+    const gl = this.gl;
+    const most = 4 * (positions.length / 3 + 2 * seeds.length + 1);
+    if (4 * most > this.scratch.byteLength) this.scratch = new ArrayBuffer(4 * most);
+    const points = new Float32Array(this.scratch);
+    const bits = new Uint32Array(this.scratch);
+    let to = 0;
+    const put = (point: number, mark: number) => {
+      points[to] = positions[point];
+      points[to + 1] = positions[point + 1];
+      points[to + 2] = positions[point + 2];
+      bits[to + 3] = mark;
+      to += 4;
+    };
+    for (let line = 0; line < seeds.length; line++) {
+      const number = this.lines + line;
+      const begin = 3 * offsets[line];
+      const end = 3 * offsets[line + 1];
+      if (begin === end) continue;
+      put(begin, NEGATED | number);
+      for (let point = begin; point < end; point += 3) put(point, number);
+      put(end - 3, NEGATED | number);
     }
+    const count = to / 4;
+    bits[to + 3] = NEGATED; // behind the last: of no line's own
     gl.bindVertexArray(this.array);
-    let moved = this.positions.write(12 * firstPoint, from.positions.subarray(3 * firstPoint, 3 * from.points));
-    moved = this.colours.write(4 * firstPoint, colourPoints(from, first, from.lines, this.colourBy)) || moved;
-    moved = this.owners.write(4 * firstPoint, owners) || moved;
-    moved = this.indices.write(4 * this.drawn, indices) || moved;
-    if (moved) this.bind();
+    if (this.strip.write(POINT_BYTES * (this.drawn + 1), new Float32Array(this.scratch, 0, to + 4))) this.bind();
     gl.bindVertexArray(null);
-    this.drawn += at;
-    this.lines = from.lines;
-    this.setStates(first, new Uint8Array(from.lines - first).fill(LineState.own));
+    this.drawn += count;
+    this.lines += seeds.length;
   }
 
   recolour(by: ColourBy): void {
+    if (by === this.colourBy) return;
     this.colourBy = by;
-    if (this.lines === 0) return;
-    this.gl.bindVertexArray(this.array);
-    this.colours.write(0, colourPoints(this.streamlines, 0, this.lines, by));
-    this.gl.bindVertexArray(null);
+    const states = new Uint8Array(this.lines);
+    for (let line = 0; line < this.lines; line++) {
+      const state = this.known[4 * line + 3];
+      states[line] = state === LineState.byDirection ? LineState.own : state;
+    }
+    this.setStates(0, states);
   }
 
-  /** LineState of the lines from `first` on. */
+  /** Of the lines from `first` on. */
   setStates(first: number, states: Uint8Array): void {
     const gl = this.gl;
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, this.states);
-    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-    const rows = Math.max(1, Math.ceil((first + states.length) / STATES_WIDTH));
+    const rows = Math.ceil((first + states.length) / LINES_IN_ROW);
     if (rows > this.rows) {
-      // A texture cannot grow: all states are set anew, those before `first` as they were asked for last.
-      this.known = grownBytes(this.known, 2 * rows * STATES_WIDTH);
+      const larger = new Uint8Array(4 * LINES_IN_ROW * 2 * rows);
+      larger.set(this.known);
+      this.known = larger;
+    }
+    for (let i = 0; i < states.length; i++) {
+      const at = 4 * (first + i);
+      let state = states[i];
+      if (state === LineState.own && this.colourBy === "direction") state = LineState.byDirection;
+      else if (state === LineState.own) this.known.set(lineColour(this.streamlines, first + i, this.colourBy as "length" | "end"), at);
+      this.known[at + 3] = state;
+    }
+    gl.activeTexture(gl.TEXTURE0);
+    const before = gl.getParameter(gl.TEXTURE_BINDING_2D);
+    gl.bindTexture(gl.TEXTURE_2D, this.texels);
+    if (rows > this.rows) {
       this.rows = 2 * rows;
-      this.known.set(states, first);
-      gl.texImage2D(gl.TEXTURE_2D, 0, gl.R8UI, STATES_WIDTH, this.rows, 0, gl.RED_INTEGER, gl.UNSIGNED_BYTE, this.known);
+      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8UI, LINES_IN_ROW, this.rows, 0, gl.RGBA_INTEGER, gl.UNSIGNED_BYTE, this.known);
       gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
       gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
     } else if (states.length > 0) {
-      this.known.set(states, first);
-      const firstRow = Math.floor(first / STATES_WIDTH);
-      const changed = this.known.subarray(firstRow * STATES_WIDTH, rows * STATES_WIDTH);
-      gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, firstRow, STATES_WIDTH, rows - firstRow, gl.RED_INTEGER, gl.UNSIGNED_BYTE, changed);
+      const row = Math.floor(first / LINES_IN_ROW);
+      const changed = this.known.subarray(4 * row * LINES_IN_ROW, 4 * rows * LINES_IN_ROW);
+      gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, row, LINES_IN_ROW, rows - row, gl.RGBA_INTEGER, gl.UNSIGNED_BYTE, changed);
     }
-    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
-    gl.bindTexture(gl.TEXTURE_2D, null);
+    gl.bindTexture(gl.TEXTURE_2D, before);
   }
-  private known: Uint8Array<ArrayBuffer> = new Uint8Array(0);
 
   draw(toClip: Float32Array, slab: Slab | null): void {
     if (this.drawn === 0) return;
@@ -250,16 +275,10 @@ export class StreamlineLayer {
     this.program.use(toClip, slab);
     gl.activeTexture(gl.TEXTURE0);
     const before = gl.getParameter(gl.TEXTURE_BINDING_2D);
-    gl.bindTexture(gl.TEXTURE_2D, this.states);
+    gl.bindTexture(gl.TEXTURE_2D, this.texels);
     gl.bindVertexArray(this.array);
-    gl.drawElements(gl.LINE_STRIP, this.drawn, gl.UNSIGNED_INT, 0);
+    gl.drawArrays(gl.LINE_STRIP, 0, this.drawn);
     gl.bindVertexArray(null);
     gl.bindTexture(gl.TEXTURE_2D, before);
   }
-}
-
-function grownBytes(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(length);
-  larger.set(bytes);
-  return larger;
 }
