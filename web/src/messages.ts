@@ -62,7 +62,7 @@ export function cancelMessage(request: number): Uint8Array<ArrayBuffer> {
 }
 
 /** The body of a batch, which begins at `begin`. */
-export function parseBatch(bytes: ArrayBuffer, begin: number): Batch {
+function parseBatch(bytes: ArrayBuffer, begin: number): Batch {
   const view = new DataView(bytes);
   const needs = (count: number) => {
     if (begin + count > bytes.byteLength) throw new Error(`a batch of ${bytes.byteLength - begin} bytes is cut short`);

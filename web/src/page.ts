@@ -5,7 +5,7 @@ import { passes, passesAll, type LineFilter, type Sphere } from "./line_filters"
 import { GlyphLayer, parseGlyphs } from "./glyph_layer";
 import { LineProgram, LineState, StreamlineLayer } from "./streamline_layer";
 import { LiveSocket } from "./live_socket";
-import { parseBatch, type End } from "./messages";
+import { Kind, parseAnswer, type End } from "./messages";
 import { makeSlider, type Slider, type SliderOptions } from "./sliders";
 import { outline } from "./sphere_outline";
 import { readLink, writeLink } from "./link";
@@ -39,7 +39,6 @@ interface Listing {
 }
 
 const byId = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
-const LINES_AT_A_TIME = 20000;
 const LONGEST_MM = 500; // of the slider; there it leaves nothing out
 
 function say(message: string | null): void {
@@ -193,15 +192,14 @@ class Page {
     this.file.clear();
     this.redraw();
     if (!id) return;
-    for (let from = 0, total = 1; from < total; from += LINES_AT_A_TIME) {
-      const response = await fetched(
-        `api/lines/${encodeURIComponent(id)}/${from}/${LINES_AT_A_TIME}`);
-      total = Number(response.headers.get("X-Cingulum-Total"));
-      const batch = parseBatch(await response.arrayBuffer(), 0);
-      if (load !== this.fileLoad) return; // another file was chosen meanwhile
-      this.file.streamlines.append(batch);
+    for (let first = 0; ; ) {
+      const response = await fetched(`api/lines/${encodeURIComponent(id)}/${first}`);
+      const answer = parseAnswer(await response.arrayBuffer());
+      if (load !== this.fileLoad || answer.kind !== Kind.batch || answer.batch.seeds.length === 0) return;
+      this.file.streamlines.append(answer.batch);
       this.file.append();
-      this.applyFilter(this.file, this.file.streamlines.lines - batch.seeds.length);
+      this.applyFilter(this.file, first);
+      first += answer.batch.seeds.length;
       this.redraw();
     }
   }

@@ -1,0 +1,66 @@
+#include "view/shown_lines.hpp"
+
+#include <numeric>
+#include <span>
+
+#include "streamlines/linearise.hpp"
+#include "view/view_messages.hpp"
+
+namespace cingulum::view {
+namespace {
+
+constexpr double shown_tolerance_mm = 0.3;
+// A batch is read, sent and drawn in a moment, and a file of a million streamlines is some hundred of them.
+constexpr std::size_t batch_points = std::size_t{1} << 18U;
+
+}  // namespace
+
+Result<std::vector<std::byte>> ShownLines::message(const std::filesystem::path& path, std::uint64_t first) {
+  const std::lock_guard lock(mutex_);
+  return catch_out_of_memory([&]() -> Result<std::vector<std::byte>> {
+    Place& place = places_[path];
+    if (place.reader == nullptr || place.next > first) {
+      CGL_TRY_ASSIGN(place.reader, TractogramReader::open(path));
+      place.next = 0;
+    }
+    TractogramBatch skipped;
+    while (place.next < first) {
+      CGL_TRY_ASSIGN(const bool more, place.reader->next(skipped, batch_points, true));
+      if (!more) break;
+      place.next += skipped.streamline_count();
+    }
+    if (place.next != first) {
+      place.reader.reset();
+      return fail(ErrorKind::not_found, "{}: no batch begins with streamline {}", path.filename().string(), first);
+    }
+    Result<std::vector<std::byte>> made = next_message(place);
+    if (!made) place.reader.reset();
+    return made;
+  });
+}
+
+Result<std::vector<std::byte>> ShownLines::next_message(Place& place) {
+  TractogramBatch batch;
+  CGL_TRY_ASSIGN(const bool more, place.reader->next(batch, batch_points, true));
+  if (!more) {
+    batch.clear();
+    place.reader.reset();  // and its file
+  }
+  TractogramLayout bare = place.reader ? place.reader->layout() : TractogramLayout{};
+  bare.point_fields.clear();
+  bare.streamline_fields.clear();
+  batch.point_data.clear();
+  batch.streamline_data.clear();
+  TractogramBatch shown;
+  CGL_TRY(Lineariser({.tolerance_mm = shown_tolerance_mm}, pool_).apply(batch, bare, shown));
+  std::vector<std::uint32_t> places(shown.streamline_count());
+  std::iota(places.begin(), places.end(), static_cast<std::uint32_t>(place.next));
+  const std::vector<std::byte> reasons(2 * places.size(), std::byte{0});
+  place.next += places.size();
+  return make_batch_message(0, {.offsets = shown.offsets,
+                                .positions = shown.positions,
+                                .seed_index = std::as_bytes(std::span(places)),
+                                .end_reasons = reasons});
+}
+
+}  // namespace cingulum::view
