@@ -16,7 +16,7 @@ include { REPORT   } from './modules/local/report/main'
 include { BATCH    } from './modules/local/batch/main'
 include { COHORT   } from './modules/local/cohort/main'
 include { COMPLETE } from './modules/local/complete/main'
-include { unitMeta; byRanges; sheetUnits; indexedUnits; indexFailures; batches; rowsOf } from './units'
+include { explainedUnit; byRanges; sheetUnits; indexedUnits; indexFailures; batches; rowsOf } from './units'
 include { checkParameters } from './parameters'
 
 // What the run is to make, what it has made and what failed by name, for the list at its end.
@@ -32,6 +32,22 @@ def earlierFailures() {
     table.exists() ? table.splitCsv(header: true, sep: '\t').collectEntries { row -> [row.unit, row.times as int] } : [:]
 }
 
+// The results are a dataset of derivatives whatever made them: its description where no batch wrote one, and what validators
+// of BIDS are not to look at.
+def describeDataset(version) {
+    def outdir = file(params.outdir)
+    def description = outdir.resolve('dataset_description.json')
+    if (!description.exists()) {
+        description.text = groovy.json.JsonOutput.prettyPrint(groovy.json.JsonOutput.toJson(
+            [Name: 'Tractograms by Cingulum', BIDSVersion: '1.9.0', DatasetType: 'derivative',
+             GeneratedBy: [[Name: 'Cingulum', Version: version]]])) + '\n'
+    }
+    def ignored = outdir.resolve('.bidsignore')
+    def lines = ignored.exists() ? ignored.readLines() : []
+    def wanted = ['*_tractogram.*', 'cohort.html', 'pipeline_info/'] - lines
+    if (wanted) ignored.text = (lines + wanted).join('\n') + '\n'
+}
+
 workflow {
     checkParameters(params, file("$projectDir/nextflow_schema.json"))
     if ([params.bids, params.input, params.phantoms].count { source -> source } != 1) {
@@ -40,15 +56,12 @@ workflow {
 
     // --- units: [meta, names in the tree, files] --------------------------------------------------------------------
     if (params.input) {
-        EXPLAIN(Channel.fromList(sheetUnits(file(params.input, checkIfExists: true))).map { unit ->
-            expected[unit[0].id] = true
-            unit
-        })
-        units = EXPLAIN.out.explain
-            .map { meta, json -> [meta.id, unitMeta(meta.id, meta.subject, meta.output, new groovy.json.JsonSlurper().parse(json))] }
-            .join(Channel.fromList(sheetUnits(file(params.input))).map { meta, dwi, bval, bvec, mask -> [meta.id, [dwi, bval, bvec, mask]] })
-            .map { id, meta, files -> [meta, [], files] }
-        large = units
+        rows = sheetUnits(file(params.input, checkIfExists: true))
+        rows.each { row -> expected[row[0].id] = true }
+        EXPLAIN(Channel.fromList(rows))
+        large = Channel.fromList(rows).map { row -> [row[0].id, row] }
+            .join(EXPLAIN.out.explain.map { meta, json -> [meta.id, json] })
+            .map { id, row, json -> explainedUnit(row, json) }
         small = Channel.empty()
     } else {
         if (params.phantoms) PHANTOMS(params.phantoms)
@@ -124,6 +137,7 @@ workflow.onComplete {
         information().resolve('failed_before.tsv').text =
             (['unit\ttimes'] + times.collect { unit, count -> "$unit\t$count" }).join('\n') + '\n'
     }
+    describeDataset(workflow.manifest.version)
     log.info "${finished.size()} of ${expected.size()} units are in ${params.outdir}"
     if (rows) log.error "missing:\n" + rows.collect { row -> "  ${row.unit}: ${row.error}" }.join('\n')
 }

@@ -42,6 +42,12 @@ def sheetUnit(row, sheet) {
      beside(row.dwi), beside(row.bval ?: "${stem}.bval"), beside(row.bvec ?: "${stem}.bvec"), row.mask ? beside(row.mask) : []]
 }
 
+// A row whose needs EXPLAIN has found: [meta, names, files] as units of a tree are.
+def explainedUnit(row, json) {
+    def (meta, dwi, bval, bvec, mask) = row
+    [unitMeta(meta.id, meta.subject, meta.output, new JsonSlurper().parse(json)), [], [dwi, bval, bvec, mask]]
+}
+
 // All rows of a sheet; one that is named twice is an error.
 def sheetUnits(sheet) {
     def units = sheet.splitCsv(header: true, strip: true).collect { row -> sheetUnit(row, sheet) }
@@ -82,7 +88,7 @@ def batches(units, tree, failed) {
     }
     if (group) groups << group
     groups.collect { subjects ->
-        def series = subjects.values().flatten().size() ? subjects.values().sum() : []
+        def series = subjects.values().sum()
         def pairs = series.collectMany { unit -> [unit[1], unit[2]].transpose() }.unique { pair -> pair[0] } + tree
         def labels = subjects.keySet() as List
         [[id: labels.size() > 1 ? "${labels[0]} to ${labels[-1]}" as String : labels[0],

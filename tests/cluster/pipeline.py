@@ -62,9 +62,8 @@ class Case(unittest.TestCase):
             found = outdir / f"{name}.trx"
             self.assertTrue(found.exists(), f"{found} is missing")
             self.assertEqual(digest(found), expected, f"{found} is not the file of a single run")
-            merged = outdir / f"{name}.trx.json"
-            if merged.exists():
-                self.assertEqual(without_places(json.loads(merged.read_text())), sidecar)
+            merged = json.loads((outdir / f"{name}.json").read_text())["Cingulum"]
+            self.assertEqual(without_places(merged), sidecar)
 
 
 _phantoms = {}

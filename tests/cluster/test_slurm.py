@@ -37,7 +37,8 @@ class Slurm(Case):
     def setUpClass(cls):
         # A test that is asked to end ends its daemons first; one that is killed is noticed by their watch.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-        cls.cluster = tempfile.mkdtemp(prefix="slurm-", dir=os.environ.get("CINGULUM_TEST_FOLDER"))
+        # Not below the build folder: names of sockets may have 107 characters.
+        cls.cluster = tempfile.mkdtemp(prefix="cingulum-slurm-", dir="/tmp")
         cls.addClassCleanup(shutil.rmtree, cls.cluster, ignore_errors=True)
         cls.addClassCleanup(subprocess.run, [SLURM, "stop", cls.cluster])
         subprocess.run([SLURM, "start", cls.cluster, str(os.getpid())], check=True, stdout=subprocess.DEVNULL)

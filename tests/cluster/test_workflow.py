@@ -33,6 +33,13 @@ def program(folder, name, text):
     return path
 
 
+def bids_errors(folder):
+    validator = pathlib.Path(sys.executable).with_name("bids-validator-deno")
+    done = subprocess.run([validator, "--json", folder], capture_output=True, text=True)
+    issues = json.loads(done.stdout)["issues"]["issues"]
+    return [(issue["code"], issue.get("location")) for issue in issues if issue["severity"] == "error"]
+
+
 def bids_tree(folder, subjects):
     tree = folder / "bids"
     for number, subject in enumerate(subjects):
@@ -44,8 +51,18 @@ def bids_tree(folder, subjects):
     return tree
 
 
-@suite.needs("nextflow")
+@suite.needs("nextflow", "bids-validator")
 class Workflow(Case):
+    def assert_valid_bids(self, folder):
+        """No errors by bids-validator, which is seen to find one."""
+        self.assertEqual(bids_errors(folder), [])
+        (folder / "sub-x").mkdir()
+        (folder / "sub-x" / "sub-x_thing.txt").write_text("of no standard")
+        try:
+            self.assertNotEqual(bids_errors(folder), [])
+        finally:
+            shutil.rmtree(folder / "sub-x")
+
     def test_the_profile_test_needs_no_argument_and_is_wholly_cached_when_resumed(self):
         run = Run(self.folder, "-profile", "test").wait()
         self.assertEqual(run.status, 0, run.said())
@@ -61,6 +78,7 @@ class Workflow(Case):
         versions = (outdir / "pipeline_info" / "versions.yml").read_text()
         self.assertRegex(versions, r'"TRACK":\n    cingulum: \d+\.\d+\.\d+\n')
 
+        self.assert_valid_bids(outdir)
         before = {path: pipeline.digest(path) for path in tracks}
         tasks = run.counts()["succeeded"]
         again = Run(self.folder, "-profile", "test", "-resume").wait()
@@ -166,6 +184,19 @@ class Workflow(Case):
         self.assertIn("named twice: sub-a", Run(self.folder, "--input", sheet, *COMMON).wait().said())
         sheet = self.sheet("../a")
         self.assertIn("'../a' is no label", Run(self.folder, "--input", sheet, *COMMON).wait().said())
+
+    def test_profiles_say_what_they_promise(self):
+        def configuration(profiles):
+            done = subprocess.run([PROJECT / "tools/nextflow", "config", WORKFLOWS, "-flat", "-profile", profiles],
+                                  cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            return done.stdout
+
+        cluster = configuration("slurm,gpu,apptainer")
+        for line in ("process.executor = 'slurm'", "params.array_size = 20", "params.use_gpu = true", "params.device = 'cuda'",
+                     "apptainer.enabled = true", "process.'withName:TRACK|BATCH'.array = 20"):
+            self.assertIn(line, cluster)
+        self.assertIn("docker.enabled = true", configuration("docker"))
 
     def test_stubs_go_through_the_whole_workflow(self):
         run = Run(self.folder, "-profile", "test", "-stub").wait()

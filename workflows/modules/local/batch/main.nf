@@ -11,7 +11,7 @@ process BATCH {
     tuple val(meta), val(names), path(files, stageAs: 'in?/*')
 
     output:
-    tuple val(meta), path('out/**_tractogram.*'), optional: true, emit: tracks
+    tuple val(meta), path('out/sub-*/**'), optional: true, emit: tracks
     tuple path('out/dataset_description.json'), path('out/.bidsignore'), emit: dataset
     tuple val(meta), path('failures.tsv'), emit: failures
     tuple val("${task.process}"), val('cingulum'), eval("cingulum --version | sed -n '1s/cingulum //p'"), topic: versions

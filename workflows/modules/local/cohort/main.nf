@@ -7,7 +7,7 @@ process COHORT {
     path files, stageAs: 'in?/*'
 
     output:
-    path 'cohort.html', emit: page
+    path 'out/cohort.html', emit: page
     tuple val("${task.process}"), val('cingulum'), eval("cingulum --version | sed -n '1s/cingulum //p'"), topic: versions
 
     script:
@@ -17,11 +17,12 @@ process COHORT {
     place() { mkdir -p "out/\$(dirname "\$2")" && ln -s "\$PWD"/in\$1/* "out/\$2"; }
     mkdir bids
     $tree
-    memory-exit cingulum batch bids out group --out cohort.html --threads $task.cpus $args
+    memory-exit cingulum batch bids out group --threads $task.cpus $args
     """
 
     stub:
     """
-    touch cohort.html
+    mkdir out
+    touch out/cohort.html
     """
 }

@@ -1,4 +1,5 @@
-// The file of the undivided run, byte for byte; parts that do not belong together are refused.
+// The file of the undivided run, byte for byte; parts that do not belong together are refused. Its name ends in _tractogram,
+// so that its sidecar is BIDS's: NAME.json.
 process MERGE {
     tag "$meta.id"
     label 'process_single'
@@ -7,7 +8,7 @@ process MERGE {
     tuple val(meta), path(parts), path(sidecars)
 
     output:
-    tuple val(meta), path("${meta.name}.${meta.format}"), path("${meta.name}.${meta.format}.json"), emit: tracks
+    tuple val(meta), path("${meta.name}.${meta.format}"), path("${meta.name}.json"), emit: tracks
     tuple val("${task.process}"), val('cingulum'), eval("cingulum --version | sed -n '1s/cingulum //p'"), topic: versions
 
     script:
@@ -19,6 +20,6 @@ process MERGE {
     stub:
     """
     touch ${meta.name}.${meta.format}
-    echo '{}' > ${meta.name}.${meta.format}.json
+    echo '{}' > ${meta.name}.json
     """
 }
