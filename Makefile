@@ -37,7 +37,7 @@ TESTING = -DBUILD_TESTING=$$(test -e $(BUILD)/.bootstrap-test && echo ON || echo
 # Runs a command, says how many minutes it took and notes it in build/minutes.txt: $(call part,NAME,COMMAND)
 part = tools/timed $(BUILD)/minutes.txt $(1) $(2)
 
-.PHONY: all bootstrap bootstrap-test bootstrap-web bootstrap-bench configure build build-tests build-benches test test-long test-cluster \
+.PHONY: all bootstrap bootstrap-test bootstrap-web bootstrap-cluster bootstrap-bench configure build build-tests build-benches test test-long test-cluster \
         test-web test-sanitized demo wheel docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench bench fuzz clean help
 .NOTPARALLEL:
 
@@ -53,6 +53,8 @@ bootstrap-test:
 	@$(call part,bootstrap,tools/bootstrap $(BUILD) test)
 bootstrap-web:
 	@$(call part,bootstrap,tools/bootstrap $(BUILD) test web)
+bootstrap-cluster:
+	@$(call part,bootstrap,tools/bootstrap $(BUILD) test cluster)
 bootstrap-bench:
 	@$(call part,bootstrap,tools/bootstrap $(BUILD) test bench)
 
@@ -81,9 +83,11 @@ test: build-tests
 	@$(BUILD)/bin/cingulum devices
 	@tools/run-tests $(BUILD) -j $(JOBS) -LE '^(web|cluster)$$'
 
-# Several nodes on one machine: filled by what is planned.
-test-cluster: build-tests
-	@tools/run-tests $(BUILD) -j $(JOBS) -L '^cluster$$' --no-tests=ignore
+# Several nodes on one machine: the workflow here and on a Slurm of two nodes, stopped and resumed, and the program in a container.
+# JVM, Nextflow, Slurm and buildah are installed: where one is not there after all, that is a failure.
+test-cluster: build-tests bootstrap-cluster
+	@CINGULUM_TEST_REQUIRE=$(CINGULUM_TEST_REQUIRE),nextflow,slurm,buildah,bids-validator \
+	  tools/run-tests $(BUILD) -L '^cluster$$' --no-tests=error
 
 # In a browser, which is installed: where it is not there after all, that is a failure.
 test-web: build-tests bootstrap-web

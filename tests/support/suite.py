@@ -41,11 +41,26 @@ def reason_against(thing):
         packages = os.environ.get("CINGULUM_TEST_NODE_PACKAGES", "")
         there = packages and (pathlib.Path(packages) / "node_modules" / "zarrita").is_dir() and node_program()
         return None if there else "zarrita is not installed (make test-web does that)"
+    if thing == "nextflow":
+        there = shutil.which("java") and (build_folder() / "nextflow" / "lib").is_dir()
+        return None if there else "Java or Nextflow is not installed (make test-cluster does that)"
+    if thing == "slurm":
+        if not all(shutil.which(program) for program in ("slurmctld", "slurmd", "munged", "sbatch")):
+            return "Slurm or munge is not installed (make test-cluster does that)"
+        return None if os.geteuid() == 0 else "daemons of Slurm run as root alone"
+    if thing == "bids-validator":
+        there = pathlib.Path(sys.executable).with_name("bids-validator-deno").exists()
+        return None if there else "bids-validator-deno is not installed (make test-cluster does that)"
     if thing == "trekker":
         return None if importlib.util.find_spec("Trekker") else "Trekker is not installed"
-    programs = {"mrtrix": ("mrconvert", "MRtrix3"), "chromium": ("chromium", "Chromium")}
+    programs = {"mrtrix": ("mrconvert", "MRtrix3"), "chromium": ("chromium", "Chromium"), "buildah": ("buildah", "buildah")}
     program, name = programs[thing]
     return None if shutil.which(program) else f"{name} is not installed"
+
+
+def build_folder():
+    """The build folder whose Python runs this."""
+    return pathlib.Path(sys.prefix).parent
 
 
 def node_program():
