@@ -34,4 +34,5 @@ NB_MODULE(_native, module) {
   bind_fit(module);
   bind_tractogram(module);
   bind_zarr(module);
+  bind_ring(module);
 }

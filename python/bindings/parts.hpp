@@ -10,5 +10,6 @@ void bind_track(nanobind::module_& module);
 void bind_fit(nanobind::module_& module);
 void bind_tractogram(nanobind::module_& module);
 void bind_zarr(nanobind::module_& module);
+void bind_ring(nanobind::module_& module);
 
 }  // namespace cingulum::python

@@ -54,7 +54,7 @@ _PLACES = {
     "verify": "_verbs",
     "ProgressEvent": "_talk",
 }
-_MODULES = frozenset({"compat", "cuslines", "dipy", "oct", "zarr"})
+_MODULES = frozenset({"compat", "cuslines", "dipy", "oct", "ring", "zarr"})
 
 __all__ = [
     "AlreadyExistsError",

@@ -1,7 +1,7 @@
 """Other packages' names for Cingulum's modules, for scripts that cannot be edited.
 
-``cingulum.compat.install("cuslines")`` makes ``import cuslines`` give `cingulum.cuslines`, module by module;
-``python -m cingulum.compat cuslines SCRIPT ...`` runs a script so.
+``cingulum.compat.install("cuslines")`` makes ``import cuslines`` give `cingulum.cuslines`, module by module, and
+``install("pydotcompute")`` gives `cingulum.ring`; ``python -m cingulum.compat cuslines SCRIPT ...`` runs a script so.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ._errors import InvalidStateError, refused
 
 __all__ = ["install"]
 
-_LENT = {"cuslines": "cingulum.cuslines"}
+_LENT = {"cuslines": "cingulum.cuslines", "pydotcompute": "cingulum.ring"}
 
 
 def install(name: str) -> None:
@@ -24,7 +24,7 @@ def install(name: str) -> None:
     Parameters
     ----------
     name : str
-        ``"cuslines"``.
+        ``"cuslines"`` or ``"pydotcompute"``.
 
     Notes
     -----
@@ -44,9 +44,14 @@ def install(name: str) -> None:
 def main() -> None:
     """``python -m cingulum.compat NAME SCRIPT ...``"""
     if len(sys.argv) < 3:
-        sys.exit("usage: python -m cingulum.compat cuslines SCRIPT ...")
+        sys.exit("usage: python -m cingulum.compat cuslines|pydotcompute SCRIPT ...")
     name, script = sys.argv[1:3]
     install(name)
+    if name == "pydotcompute":
+        # Its import does this, too, where uvloop is there.
+        from .ring.ring_kernels import install_uvloop
+
+        install_uvloop()
     sys.argv = sys.argv[2:]
     runpy.run_path(script, run_name="__main__")
 

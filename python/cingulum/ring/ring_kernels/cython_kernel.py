@@ -1,0 +1,138 @@
+"""An actor on a thread of Python's whose queues never wait unless they are told to."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from ._cython import FastSPSCQueue, is_cython_available
+from .threaded_kernel import _OnThread, _put
+
+TIn = TypeVar("TIn")
+TOut = TypeVar("TOut")
+
+
+class CythonKernelState(enum.Enum):
+    """Where an actor is in its life."""
+
+    CREATED = enum.auto()
+    RUNNING = enum.auto()
+    STOPPING = enum.auto()
+    STOPPED = enum.auto()
+
+
+@dataclasses.dataclass
+class CythonKernelConfig:
+    """How an actor is set up.
+
+    Attributes
+    ----------
+    kernel_id : str
+        Its name.
+    input_queue_size, output_queue_size : int
+        Messages for which there is room.
+    spin_wait_ns : int
+        Kept for who asks; waiting threads sleep.
+    thread_name : str or None
+        Of its thread.
+    daemon : bool
+        Whether the process may end while it runs.
+    """
+
+    kernel_id: str
+    input_queue_size: int = 4096
+    output_queue_size: int = 4096
+    spin_wait_ns: int = 100
+    thread_name: str | None = None
+    daemon: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("input_queue_size", "output_queue_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: {getattr(self, name)} is less than 1")
+
+
+@dataclasses.dataclass(eq=False)
+class CythonKernelContext(Generic[TIn, TOut]):
+    """What the body of an actor is given: its queues, and whether it is to end."""
+
+    kernel_id: str
+    input_queue: Any
+    output_queue: Any
+    _shutdown_event: threading.Event = dataclasses.field(default_factory=threading.Event)
+
+    @property
+    def should_terminate(self) -> bool:
+        """Whether the actor is to end."""
+        return self._shutdown_event.is_set()
+
+    def receive(self, timeout: float | None = None) -> TIn | None:
+        """The next message; None where none came in time, or the actor is to end."""
+        return self.input_queue.get(timeout)  # type: ignore[no-any-return]
+
+    def receive_nowait(self) -> TIn | None:
+        """The next message, or None."""
+        return self.input_queue.get_nowait()  # type: ignore[no-any-return]
+
+    def send(self, message: TOut, timeout: float | None = None) -> bool:
+        """Gives an answer out; False where there was no room in time."""
+        return _put(self.output_queue, message, timeout)
+
+    def send_nowait(self, message: TOut) -> bool:
+        """Gives an answer out where there is room."""
+        return self.output_queue.put_nowait(message)  # type: ignore[no-any-return]
+
+
+class CythonRingKernel(_OnThread[TIn, TOut]):
+    """An actor on a thread of its own. ``with`` starts and stops it.
+
+    Parameters
+    ----------
+    kernel_id : str
+        Its name.
+    kernel_func : callable
+        The body; called once with a `CythonKernelContext`.
+    config : CythonKernelConfig, optional
+        How it is set up.
+    """
+
+    _states = CythonKernelState
+
+    def __init__(
+        self,
+        kernel_id: str,
+        kernel_func: Callable[[CythonKernelContext[TIn, TOut]], Any],
+        *,
+        config: CythonKernelConfig | None = None,
+    ) -> None:
+        config = config or CythonKernelConfig(kernel_id)
+        queues = (FastSPSCQueue[Any](config.input_queue_size), FastSPSCQueue[Any](config.output_queue_size))
+        super().__init__(kernel_id, kernel_func, config, queues)
+
+    def _context(self) -> CythonKernelContext[TIn, TOut]:
+        return CythonKernelContext(self.kernel_id, self._input, self._output, self._stop_event)
+
+    @property
+    def state(self) -> CythonKernelState:
+        """Where it is in its life."""
+        return self._state  # type: ignore[no-any-return]
+
+    @property
+    def using_cython(self) -> bool:
+        """Whether its queues are `FastSPSCQueue`."""
+        return isinstance(self._input, FastSPSCQueue)
+
+    def __enter__(self) -> CythonRingKernel[TIn, TOut]:
+        self.start()
+        return self
+
+    def __exit__(self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: object) -> None:
+        self.stop()
+
+
+def is_cython_kernel_available() -> bool:
+    """Whether `CythonRingKernel` can be used."""
+    return is_cython_available()
