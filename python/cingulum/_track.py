@@ -20,8 +20,8 @@ _IMAGES = ("sf", "sh", "peaks", "tensor")
 _OUTPUTS = ("out", "output_prefix")
 # On these the field does not depend: a Tracker takes them anew.
 _OF_A_CALL = frozenset(
-    "seed_mask nseeds seeds_per_voxel seed_grid seed_file seed_ends seed_space seed_seed directions select max_seeds"
-    " min_length max_length min_points max_points include include_ordered exclude stop save_seeds float16 float64"
+    "seed_mask nseeds seed_sphere seeds_per_voxel seed_grid seed_file seed_ends seed_space seed_seed directions select"
+    " max_seeds min_length max_length min_points max_points include include_ordered exclude stop save_seeds float16 float64"
     " linearise max_segment_length chunk_size seed max_directions one_sided second_half pmf_threshold start"
     " angular_weight boot_attempts boot_retry boot_seed ptt_exponent ptt_weak ptt_weak_links ptt_tries"
     " ptt_bound_interval".split()

@@ -8,6 +8,8 @@
 
 #include "base/quantity.hpp"
 #include "cli/track_options.hpp"
+#include "streamlines/sphere_text.hpp"
+#include "tract/seeds/sphere_seeds.hpp"
 
 namespace cingulum {
 namespace {
@@ -39,8 +41,12 @@ Result<std::array<std::uint32_t, 3>> parse_grid(const std::string& text) {
 Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
                                           const fs::path& seed_mask, const NamedGrid& grid, const GivenArrays& arrays) {
   int ways = 0;
-  for (const char* name : {"seeds-per-voxel", "seed-grid", "seed-file", "seed-ends"})
-    ways += arguments.given(name) ? 1 : 0;
+  for (const char* name : {"seeds-per-voxel", "seed-grid", "seed-file", "seed-ends"}) {
+    if (!arguments.given(name)) continue;
+    ++ways;
+    if (!arguments.given("seed-sphere")) continue;
+    return fail(ErrorKind::invalid_argument, "--seed-sphere and --{} exclude each other", name);
+  }
   if (ways > 1 || (ways == 1 && arguments.given("nseeds"))) {
     return fail(ErrorKind::invalid_argument,
                 "--nseeds, --seeds-per-voxel, --seed-grid, --seed-file and --seed-ends exclude each other");
@@ -56,6 +62,26 @@ Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, cons
     CGL_TRY_ASSIGN(auto positions, seed_positions_of_ends(arguments.text("seed-ends"), data.geometry));
     return listed_seeds(std::move(positions));
   }
+  const bool endless = arguments.given("select");
+  if (endless && arguments.given("nseeds")) {
+    return fail(ErrorKind::invalid_argument,
+                "--select draws seeds until enough streamlines are kept; limit them by --max-seeds, not by --nseeds");
+  }
+  const std::uint64_t count = endless ? 0 : static_cast<std::uint64_t>(arguments.integer("nseeds"));
+  const numerics::PhiloxKey key =
+      numerics::philox_key(arguments.has("seed-seed") ? arguments.key("seed-seed") : arguments.key("seed"));
+  if (arguments.given("seed-sphere")) {
+    const std::string& text = arguments.text("seed-sphere");
+    if (arrays.seed_mask || !seed_mask.empty()) {
+      return fail(ErrorKind::invalid_argument,
+                  "--seed-sphere {}: the seed mask says where seeds lie, too; give one of them", text);
+    }
+    const auto sphere = parse_sphere(text);
+    if (!sphere) {
+      return fail(ErrorKind::invalid_argument, "--seed-sphere '{}': accepted is x,y,z,r in mm of world space", text);
+    }
+    return add_context(sphere_seeds(data.geometry, *sphere, count, key), "--seed-sphere {}", text);
+  }
   std::vector<std::uint8_t> mask;
   if (arrays.seed_mask) {
     mask = *arrays.seed_mask;
@@ -66,8 +92,6 @@ Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, cons
     mask.assign(data.stop_map.size(), 0);
     for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = data.mask[i] != 0 && data.stop_map[i] > threshold ? 1 : 0;
   }
-  const numerics::PhiloxKey key =
-      numerics::philox_key(arguments.has("seed-seed") ? arguments.key("seed-seed") : arguments.key("seed"));
   if (arguments.given("seeds-per-voxel")) {
     const std::int64_t per_voxel = arguments.integer("seeds-per-voxel");
     if (per_voxel > std::int64_t{0xffffffff}) {
@@ -79,12 +103,7 @@ Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, cons
     CGL_TRY_ASSIGN(const auto per_axis, parse_grid(arguments.text("seed-grid")));
     return grid_seeds(data.geometry, mask, per_axis);
   }
-  if (arguments.given("select") && arguments.given("nseeds")) {
-    return fail(ErrorKind::invalid_argument,
-                "--select draws seeds until enough streamlines are kept; limit them by --max-seeds, not by --nseeds");
-  }
-  const bool endless = arguments.given("select");
-  return random_seeds(data.geometry, mask, endless ? 0 : static_cast<std::uint64_t>(arguments.integer("nseeds")), key);
+  return random_seeds(data.geometry, mask, count, key);
 }
 
 Result<std::optional<GivenDirections>> given_directions(const ParsedArguments& arguments, const Seeds& seeds,

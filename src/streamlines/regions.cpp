@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/quantity.hpp"
 #include "formats/nifti.hpp"
 #include "numerics/elementary64.hpp"
+#include "streamlines/sphere_text.hpp"
 
 namespace cingulum {
 namespace {
@@ -13,20 +13,6 @@ using numerics::Vec3d;
 
 Vec3d point_at(std::span<const float> points, std::size_t index) {
   return {points[3 * index], points[3 * index + 1], points[3 * index + 2]};
-}
-
-std::optional<std::array<double, 4>> parse_sphere(const std::string& text) {
-  std::array<double, 4> numbers{};
-  std::string_view rest = text;
-  for (std::size_t i = 0; i < 4; ++i) {
-    const std::size_t comma = rest.find(',');
-    if ((comma == std::string_view::npos) != (i == 3)) return std::nullopt;
-    const Result<double> number = parse_real(trim(rest.substr(0, comma)));
-    if (!number) return std::nullopt;
-    numbers[i] = *number;
-    if (i < 3) rest.remove_prefix(comma + 1);
-  }
-  return numbers;
 }
 
 // The regions met from one end of a streamline, each looked for behind the place where the one before it was met. A
@@ -158,7 +144,7 @@ bool is_sphere_text(const std::string& text) {
 
 Result<Region> read_region(const std::string& text, const ImageGeometry& tracking) {
   if (const auto sphere = parse_sphere(text)) {
-    return Region::of_sphere(text, {(*sphere)[0], (*sphere)[1], (*sphere)[2]}, (*sphere)[3], tracking);
+    return Region::of_sphere(text, sphere->centre_world, sphere->radius_mm, tracking);
   }
   ImageGeometry grid;
   auto mask = read_mask(text, grid);

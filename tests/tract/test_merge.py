@@ -65,7 +65,8 @@ class Merged(Parts):
         cases = [("prob", "trx", ["--save-seeds"]), ("prob", "trk", []), ("det", "tck", []), ("ptt", "trx", ["--float16"]),
                  ("boot", "trx", ["--linearise", "0.1mm"]), ("closest", "trx", ["--deflate", "--save-seeds"]),
                  ("tensor", "trx.d", ["--float16", "--save-seeds"]), ("tensor", "tck", ["--float64"]),
-                 ("prob", "trk", ["--linearise", "0.2mm", "--min-length", "20"])]
+                 ("prob", "trk", ["--linearise", "0.2mm", "--min-length", "20"]),
+                 ("det", "trx", ["--save-seeds", "--seed-sphere", "0,0,0,12"])]
         for getter, ending, layout in cases:
             words = [*self.data, "--dg", getter, "--nseeds", 150, *layout]
             whole = self.file("whole", ending)

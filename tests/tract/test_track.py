@@ -307,6 +307,36 @@ class SelectionAndSeeds(WithPhantom):
                 np.testing.assert_allclose(sorted(inside.round(4).tolist()),
                                            sorted(map(list, itertools.product(*grid))), atol=1e-3)
 
+    def test_seeds_of_a_sphere(self):
+        words = [*self.data, "--dg", "prob", "--seed-sphere", "-4,3,2,9", "--save-seeds", "--min-length", 0]
+        whole = track_json(*words, "--nseeds", 400, "--out", self.folder / "ball.trx")
+        _, data = read_trx(self.folder / "ball.trx")
+        offsets = np.unique(data["seed_point"], axis=0) - np.array([-4, 3, 2])
+        distances = np.linalg.norm(offsets, axis=1)
+        self.assertGreater(len(distances), 150)
+        self.assertLess(distances.max(), 9.0001)
+        self.assertGreater(distances.max(), 8)
+        self.assertEqual(whole["arguments"]["options"]["seed-sphere"], "-4,3,2,9")
+        self.assertEqual(whole["result"]["seeds"], 400)
+        # Chunks, threads and a repetition from the sidecar write the same file.
+        for more in (["--chunk-size", 7, "--threads", 2], ["--chunk-size", 400, "--threads", 1]):
+            track(*words, "--nseeds", 400, *more, "--out", self.folder / "ball2.trx", "--force")
+            self.assertEqual((self.folder / "ball2.trx").read_bytes(), (self.folder / "ball.trx").read_bytes())
+        track("--from", self.folder / "ball.trx.json", "--out", self.folder / "ball3.trx")
+        self.assertEqual((self.folder / "ball3.trx").read_bytes(), (self.folder / "ball.trx").read_bytes())
+        # The first seeds of the same ball without end.
+        few = track_json(*words, "--select", 30, "--out", self.folder / "ball4.trx")
+        _, selected = read_trx(self.folder / "ball4.trx")
+        self.assertEqual(few["result"]["kept"], 30)
+        np.testing.assert_array_equal(selected["seed_point"], data["seed_point"][:30])
+        # Partly outside of the image: what is there is tracked, the rest counted.
+        affine = nib.load(self.phantom / "mask.nii.gz").affine
+        corner = ",".join(map(str, affine[:3, 3].tolist())) + ",30"
+        partly = track_json(*self.data, "--dg", "prob", f"--seed-sphere={corner}", "--nseeds", 400, "--out",
+                            self.folder / "ball5.trx")
+        self.assertGreater(partly["result"]["seeds_outside"], 200)
+        self.assertEqual(partly["result"]["seeds"], 400)
+
     def test_listed_seeds_and_directions_are_where_the_user_put_them(self):
         affine = nib.load(self.phantom / "mask.nii.gz").affine
         voxels = np.array([[16.25, 15.5, 12.0], [14.0, 16.0, 11.75]])
@@ -669,6 +699,12 @@ class EndsAndData(WithPhantom):
                 (["--max-seeds", 5], 2, "--select"),
                 (["--select", 5, "--nseeds", 5], 2, "--max-seeds"),
                 (["--seed-grid", "2x2"], 2, "--seed-grid"),
+                (["--seed-sphere", "1,2,3"], 2, "x,y,z,r"),
+                (["--seed-sphere", "1,2,3,0"], 2, "radius 0"),
+                (["--seed-sphere", "1,2,nan,4"], 2, "--seed-sphere"),
+                (["--seed-sphere", "9000,0,0,5"], 2, "outside of the image"),
+                (["--seed-sphere", "0,0,0,5", "--seed-grid", "2"], 2, "exclude each other"),
+                (["--seed-sphere", "0,0,0,5", "--seed-mask", self.phantom / "mask.nii.gz"], 2, "seed mask"),
                 (["--seeds-per-voxel", 2, "--seed-grid", 2], 2, "exclude each other"),
                 (["--include", "1,2,3,-4"], 2, "radius -4"),
                 (["--include", "nothing.nii"], 1, "nothing.nii"),
