@@ -176,31 +176,41 @@ Fibres collect_fibres(const DwiSignals& signals, const TensorFit& fit) {
 constexpr float left_the_image = -1;
 constexpr std::size_t steps_per_fibre = 2 * std::size(step_edges);
 
+// The voxel of a fibre, the same for every reading.
+std::array<double, 3> start_of(const Fibres& fibres, std::size_t fibre) {
+  const auto voxel = static_cast<std::int64_t>(fibres.voxels[fibre]);
+  const std::int64_t row = voxel / fibres.size[0];
+  return {static_cast<double>(voxel % fibres.size[0]), static_cast<double>(row % fibres.size[1]),
+          static_cast<double>(row / fibres.size[1])};
+}
+
 // For each step along the fibre's direction as `to_image` reads it: the squared cosine between the fibre and that at
 // the end (0 where there is none), or left_the_image. How alike two directions are does not depend on the reading.
-void step_values(const Fibres& fibres, std::size_t fibre, const Matrix& to_image, float (&values)[steps_per_fibre]) {
+void step_values(const Fibres& fibres, std::size_t fibre, const std::array<double, 3>& start, const Matrix& to_image,
+                 float (&values)[steps_per_fibre]) {
   const Vec3d own = fibres.directions[fibre];
   const Vec3d direction = numerics::normalise(apply(to_image, own));
-  const auto voxel = static_cast<std::int64_t>(fibres.voxels[fibre]);
-  const double start[3] = {static_cast<double>(voxel % fibres.size[0]),
-                           static_cast<double>(voxel / fibres.size[0] % fibres.size[1]),
-                           static_cast<double>(voxel / (fibres.size[0] * fibres.size[1]))};
   const double turn[3] = {direction.x, direction.y, direction.z};
-  for (std::size_t i = 0; i < steps_per_fibre; ++i) {
-    const double length_mm = (i % 2 == 0 ? 1 : -1) * step_edges[i / 2] * fibres.mean_edge_mm;
-    std::int64_t end[3];
-    bool inside = true;
+  for (std::size_t step = 0; step < std::size(step_edges); ++step) {
+    double way[3];
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const double position = start[axis] + turn[axis] * length_mm / fibres.voxel_mm[axis] + 0.5;
-      inside = inside && position >= 0 && position < static_cast<double>(fibres.size[axis]);
-      end[axis] = inside ? static_cast<std::int64_t>(numerics::floor_of(position)) : 0;
+      way[axis] = turn[axis] * (step_edges[step] * fibres.mean_edge_mm) / fibres.voxel_mm[axis];
     }
-    values[i] = left_the_image;
-    if (!inside) continue;
-    const auto index = static_cast<std::size_t>(end[0] + fibres.size[0] * (end[1] + fibres.size[1] * end[2]));
-    const std::uint32_t other = fibres.at_voxel[index];
-    const double cosine = other == no_fibre ? 0 : dot(own, fibres.directions[other]);
-    values[i] = static_cast<float>(cosine * cosine);
+    for (std::size_t back = 0; back < 2; ++back) {
+      std::size_t index = 0;
+      bool inside = true;
+      for (std::size_t axis = 3; axis-- > 0;) {
+        const double position = (back == 0 ? start[axis] + way[axis] : start[axis] - way[axis]) + 0.5;
+        inside = inside && position >= 0 && position < static_cast<double>(fibres.size[axis]);
+        index = index * static_cast<std::size_t>(fibres.size[axis]) + (inside ? static_cast<std::size_t>(position) : 0);
+      }
+      float& value = values[2 * step + back];
+      value = left_the_image;
+      if (!inside) continue;
+      const std::uint32_t other = fibres.at_voxel[index];
+      const double cosine = other == no_fibre ? 0 : dot(own, fibres.directions[other]);
+      value = static_cast<float>(cosine * cosine);
+    }
   }
 }
 
@@ -227,11 +237,12 @@ std::vector<Comparison> compare_with(const Fibres& fibres, const std::vector<Gra
   pool.parallel_for(blocks, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t block = begin; block < end; ++block) {
       for (std::size_t fibre = fibres.block_offsets[block]; fibre < fibres.block_offsets[block + 1]; fibre += stride) {
+        const std::array<double, 3> start = start_of(fibres, fibre);
         float known[steps_per_fibre];
-        step_values(fibres, fibre, readings[reference].to_image, known);
+        step_values(fibres, fibre, start, readings[reference].to_image, known);
         for (std::size_t r = 0; r < readings.size(); ++r) {
           float values[steps_per_fibre];
-          step_values(fibres, fibre, readings[r].to_image, values);
+          step_values(fibres, fibre, start, readings[r].to_image, values);
           Tally& tally = tallies[r * blocks + block];
           for (std::size_t i = 0; i < steps_per_fibre; ++i) {
             if (values[i] == left_the_image) continue;
