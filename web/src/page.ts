@@ -75,8 +75,15 @@ function download(blob: Blob, name: string): void {
 
 async function fetched(path: string, options?: RequestInit): Promise<Response> {
   const response = await fetch(path, options);
-  if (!response.ok) throw new Error((await response.text()) || `${path}: the server answered ${response.status}`);
-  return response;
+  if (response.ok) return response;
+  const said = await response.text();
+  let message = said;
+  try {
+    message = JSON.parse(said).message ?? said;
+  } catch {
+    // a plain sentence
+  }
+  throw new Error(message || `${path}: the server answered ${response.status}`);
 }
 
 class Page {
@@ -529,9 +536,9 @@ class Page {
   private async save(): Promise<void> {
     const body = JSON.stringify(this.planNow());
     const ask = { method: "POST", headers: { "Content-Type": "application/json" }, body };
-    const [tracks, sidecar] = await Promise.all([fetched("api/save", ask), fetched("api/save-sidecar", ask)]);
-    download(await tracks.blob(), "streamlines.trx");
-    download(await sidecar.blob(), "streamlines.trx.json");
+    // One after the other: the server saves one run at a time, and the second is the first one's.
+    download(await (await fetched("api/save", ask)).blob(), "streamlines.trx");
+    download(await (await fetched("api/save-sidecar", ask)).blob(), "streamlines.trx.json");
   }
 
   private link(): string {
