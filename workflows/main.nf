@@ -44,7 +44,7 @@ def describeDataset(version) {
     }
     def ignored = outdir.resolve('.bidsignore')
     def lines = ignored.exists() ? ignored.readLines() : []
-    def wanted = ['*_tractogram.*', 'cohort.html', 'pipeline_info/'] - lines
+    def wanted = ['*_tractogram.*', 'cohort.html', 'pipeline_info'] - lines
     if (wanted) ignored.text = (lines + wanted).join('\n') + '\n'
 }
 

@@ -69,6 +69,8 @@ class Workflow(Case):
         outdir = self.folder / "results-test"
         names = {task["process"] for task in run.tasks(outdir)}
         self.assertEqual(names, {"PHANTOMS", "INDEX", "BATCH", "PREPARE", "TRACK", "MERGE", "REPORT", "COHORT", "COMPLETE"})
+        self.assertEqual(sorted(task["name"] for task in run.tasks(outdir) if task["process"] in ("BATCH", "TRACK")),
+                         ["BATCH (p1 to p2)", "BATCH (p3)", "TRACK (sub-p4 1 of 2)", "TRACK (sub-p4 2 of 2)"])
         tracks = sorted(outdir.glob("sub-*/dwi/*_tractogram.trx"))
         self.assertEqual(len(tracks), 4)
         for track in tracks:
@@ -125,7 +127,7 @@ class Workflow(Case):
         tree = bids_tree(self.folder, "ab")
         # The b-values of one subject cannot be read, the first time only, by what its task sees and not by its file.
         shim = program(self.folder / "shim", "cingulum", f"""#!/usr/bin/env bash
-            if [ -e bids/sub-b ] && [[ " $* " != *" --explain "* ]] && mkdir {self.folder}/was-unreadable 2>/dev/null; then
+            if [ "$1" = batch ] && [ -e bids/sub-b ] && [[ " $* " != *" --explain "* ]] && mkdir {self.folder}/was-unreadable 2>/dev/null; then
               rm bids/sub-b/dwi/*.bval
               echo nothing > bids/sub-b/dwi/sub-b_dwi.bval
             fi
