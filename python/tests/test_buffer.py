@@ -1,6 +1,8 @@
 """Buffer and kernel: memory of devices, shared with others, and kernels from text."""
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -57,8 +59,13 @@ def test_memory_of_the_cpu_is_shared_without_a_copy():
     assert buffer.__dlpack_device__() == (1, 0)
     with pytest.raises(AttributeError):
         buffer.__cuda_array_interface__
-    del buffer
-    assert first[1, 2] == 7  # kept alive by who sees it
+    seen = weakref.ref(buffer)
+    del buffer, second
+    gc.collect()
+    assert seen() is not None and first[1, 2] == 7  # kept alive by who sees it
+    del first
+    gc.collect()
+    assert seen() is None
 
 
 def test_memory_without_an_address_says_so():

@@ -62,6 +62,9 @@ def test_the_overlap_is_that_of_the_verb(tmp_path):
     fixed, moving = long[:36], long[24:]
     found = cingulum.oct.find_z_overlap(fixed, moving, 0.2, 0.1, 10)
     assert found[0] == 12 and found[1] > 0.99
+    # At either end of what is searched.
+    assert cingulum.oct.find_z_overlap(fixed, moving, 0.14, 0.1, 10)[0] == 12
+    assert cingulum.oct.find_z_overlap(fixed, moving, 0.34, 0.1, 10)[0] == 12
     assert cingulum.oct.find_z_overlap(fixed, moving, 0.5, 0.0, 10) == (-14, 0.0)
     paths = [store(tmp_path / "fixed.ome.zarr", fixed), store(tmp_path / "moving.ome.zarr", moving)]
     said = cingulum.oct.stage("overlap", *paths, slicing_interval=0.2, search_range=0.1, device="cpu")
