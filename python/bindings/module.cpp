@@ -2,6 +2,8 @@
 // and brought into form. Importing it opens no device, starts no thread and changes no signal handler.
 #include <nanobind/nanobind.h>
 
+#include <cstdlib>
+
 #include "base/log.hpp"
 #include "base/version.hpp"
 #include "job.hpp"
@@ -28,6 +30,8 @@ NB_MODULE(_native, module) {
     }
   });
   send_log_to_python(true);
+  // Mesa asks Wayland for a display, and libwayland complains on stderr where this is not set (src/cli/process.cpp).
+  setenv("XDG_RUNTIME_DIR", "/nonexistent", 0);
   module.def("version", [] { return version_text(); });
   bind_program(module);
   bind_track(module);
@@ -35,4 +39,6 @@ NB_MODULE(_native, module) {
   bind_tractogram(module);
   bind_zarr(module);
   bind_ring(module);
+  bind_device_memory(module);
+  bind_oct(module);
 }

@@ -11,5 +11,7 @@ void bind_fit(nanobind::module_& module);
 void bind_tractogram(nanobind::module_& module);
 void bind_zarr(nanobind::module_& module);
 void bind_ring(nanobind::module_& module);
+void bind_device_memory(nanobind::module_& module);
+void bind_oct(nanobind::module_& module);
 
 }  // namespace cingulum::python

@@ -22,6 +22,7 @@ from ._errors import (
     TimedOutError as TimedOutError,
     UnavailableError as UnavailableError,
 )
+from ._buffer import Buffer as Buffer, Kernel as Kernel, kernel as kernel
 from ._fit import CSA as CSA, CSD as CSD, DTI as DTI, OPDT as OPDT, Fit as Fit
 from ._talk import ProgressEvent as ProgressEvent
 from ._track import Tracker as Tracker

@@ -227,12 +227,17 @@ class Tractogram:
         return f"<Tractogram: {len(self)} streamlines, {len(self.positions)} points, {self.positions.dtype}>"
 
     def _repr_html_(self) -> str:
-        lengths = self.lengths
+        # Of many streamlines some: the picture is the same, and soon there.
+        every = max(1, len(self.positions) // 1_000_000)
+        lengths = (self if every == 1 else self[::every]).lengths
         rows = [("streamlines", f"{len(self):,}"), ("points", f"{len(self.positions):,}")]
         if len(lengths):
             rows += [("mean length", f"{lengths.mean():.1f} mm"), ("median length", f"{np.median(lengths):.1f} mm")]
+        from ._pictures import bars, views
+
         cells = "".join(f"<tr><th style='text-align:left'>{name}</th><td>{value}</td></tr>" for name, value in rows)
-        return f"<table>{cells}</table>"
+        drawn = f"{views(self.positions, self.offsets)}<div>{bars(lengths, 'mm')}</div>" if len(lengths) else ""
+        return f"<table>{cells}</table>{drawn}"
 
     # --- elsewhere
 

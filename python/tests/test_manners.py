@@ -232,16 +232,18 @@ def test_devices_have_reasons_where_they_are_absent():
     assert [device for device in found if device.id == "cpu" and device.available]
 
 
+def test_looking_for_devices_says_nothing_on_stderr():
+    environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
+    code = "import cingulum; cingulum.devices()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
 def test_the_console_is_the_program(program):
     for words in (["--version"], ["track", "--help"], ["settings"], ["nonsense"], ["track", "--max-angle", "100"]):
         ours = subprocess.run([sys.executable, "-m", "cingulum", *words], capture_output=True, text=True, check=False)
         theirs = subprocess.run([program, *words], capture_output=True, text=True, check=False)
         assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, theirs.stdout, theirs.stderr), words
-
-
-def test_oct_says_that_it_is_not_there_yet():
-    with pytest.raises(ImportError, match="not in this version"):
-        import cingulum.oct  # noqa: F401
 
 
 def test_memory_stays_flat(phantom):

@@ -35,6 +35,30 @@ def test_every_page_with_python_is_run():
     assert pages == {"docs/python.md", "README.md"}
 
 
+def test_the_reference_is_current(tmp_path):
+    tool = ROOT / "tools/python-reference"
+    done = subprocess.run([sys.executable, tool, tmp_path / "made.md"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    ours = (ROOT / "docs/python-reference.md").read_text(encoding="utf-8")
+    assert (tmp_path / "made.md").read_text(encoding="utf-8") == ours, "run tools/python-reference"
+
+
+TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", TUTORIALS, ids=lambda path: path.stem)
+def test_tutorials_run(tmp_path, script):
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_tutorials_are_listed_and_made_of_cells():
+    page = (ROOT / "docs/tutorials/README.md").read_text(encoding="utf-8")
+    for script in TUTORIALS:
+        assert f"]({script.name})" in page
+        assert script.read_text(encoding="utf-8").startswith("# %% [markdown]\n# # ")
+
+
 def test_types_are_current(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "tools/python-stubs", tmp_path / "made.pyi"], capture_output=True, text=True, check=False
@@ -60,9 +84,10 @@ def test_versions_stand_once():
 def test_everything_public_is_described_as_numpydoc_asks():
     import cingulum
     import cingulum.dipy
+    import cingulum.oct
     import cingulum.zarr
 
-    for module in (cingulum, cingulum.dipy, cingulum.zarr):
+    for module in (cingulum, cingulum.dipy, cingulum.oct, cingulum.zarr):
         for name in module.__all__:
             value = getattr(module, name)
             if name.startswith("__"):

@@ -10,7 +10,7 @@ import dataclasses
 import random
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, dataclass_transform, overload
 from uuid import UUID
 
 from ..exceptions import MessageDeserializationError, MessageSerializationError
@@ -227,6 +227,7 @@ def _remade(cls: type) -> type:
 
 
 @overload
+@dataclass_transform(field_specifiers=(dataclasses.field,))
 def message(cls: type[T]) -> type[T]: ...
 @overload
 def message(cls: None = None) -> Callable[[type[T]], type[T]]: ...

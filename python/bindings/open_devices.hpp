@@ -1,0 +1,24 @@
+// Devices that functions of arrays compute on: opened when one is first asked for, and kept as long as something of
+// theirs is.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "device/registry.hpp"
+
+namespace cingulum::python {
+
+// One device with a queue of its own. One caller at a time: lock `mutex`.
+struct OpenDevice {
+  std::unique_ptr<DeviceRegistry> registry;  // outlives what is below
+  Device* device = nullptr;
+  std::unique_ptr<Queue> queue;
+  std::mutex mutex;
+};
+
+// `name` as --device takes it. Who asks again while it is held gets the same.
+[[nodiscard]] Result<std::shared_ptr<OpenDevice>> open_device(const std::string& name);
+
+}  // namespace cingulum::python
