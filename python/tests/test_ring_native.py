@@ -82,6 +82,20 @@ def test_awaited_answers_leave_the_loop_free(runtime):
     asyncio.run(main())  # another loop after the first was closed
 
 
+def test_shutting_down_ends_those_who_wait():
+    async def main():
+        runtime = Runtime()
+        echo = runtime.launch("echo")
+        echo.deactivate()
+        waiting = asyncio.create_task(echo.ask(1.0))
+        await asyncio.sleep(0.05)
+        runtime.shutdown()
+        with pytest.raises(cingulum.ClosedError):
+            await asyncio.wait_for(waiting, 5)
+
+    asyncio.run(main())
+
+
 def test_a_loop_of_quick_answers_gives_others_a_turn(runtime):
     echo = runtime.launch("echo")
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .. import _native
-from .._errors import InvalidStateError, make_error, refused
+from .._errors import ClosedError, InvalidStateError, make_error, refused
 
 __all__ = ["Actor", "MessageType", "Runtime", "bodies"]
 
@@ -264,8 +264,23 @@ class _LoopAnswers:
                 future.set_result(payload)
 
     def close(self) -> None:
-        if not self.loop.is_closed():
-            self.loop.remove_reader(self.descriptor)
+        """Those who still wait get ClosedError."""
+        if self.loop.is_closed():
+            return
+        try:
+            here = asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._end()
+        else:
+            self.loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        self.loop.remove_reader(self.descriptor)
+        for future in self.futures.values():
+            if not future.done():
+                future.set_exception(ClosedError("the runtime of the actor was shut down"))
 
 
 class Runtime:
