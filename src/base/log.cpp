@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/log_subject.hpp"
 #include "base/terminal.hpp"
 
 namespace cingulum {
@@ -14,6 +15,9 @@ constexpr std::array<std::string_view, 4> level_names = {"error", "warning", "in
 
 // Back to the first column, then erase to the end of the line.
 constexpr std::string_view erase_status = "\r\x1b[K";
+
+// "sub-01: ", or empty.
+thread_local std::string subject_of_thread;
 
 void write_to_stderr(std::string_view text) {
   while (!text.empty()) {
@@ -118,17 +122,23 @@ void Log::write(LogLevel level, std::string_view text) noexcept {
     std::string line;
     {
       const std::lock_guard lock(mutex_);
-      if (sink_ != nullptr) return sink_->write(level, spelled);
+      if (sink_ != nullptr) return sink_->write(level, subject_of_thread + spelled);
       line = prefix_;
     }
     line += ": ";
     if (level == LogLevel::warning || level == LogLevel::debug) line.append(log_level_name(level)).append(": ");
-    line += escape_control_characters(spelled);
+    line += escape_control_characters(subject_of_thread + spelled);
     stream_.write_line(line);
   } catch (...) {
     // The text itself needs no memory; it is better bare than lost.
     stream_.write_line(text);
   }
+}
+
+LogSubject::LogSubject(std::string subject) : before_(std::exchange(subject_of_thread, std::move(subject) + ": ")) {}
+
+LogSubject::~LogSubject() {
+  subject_of_thread = std::move(before_);
 }
 
 }  // namespace cingulum

@@ -3,6 +3,7 @@
 // partial and damaged files are refused by name before anything is written.
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -181,6 +182,14 @@ Result<std::uint64_t> select_of(const Json& sidecar) {
   return static_cast<std::uint64_t>(*number);
 }
 
+Status compare_parts(const std::vector<fs::path>& paths, const CancelToken& cancel) {
+  for (const fs::path& path : paths) {
+    CGL_TRY_ASSIGN(const bool compared, compare_with_sidecar(path, cancel));
+    if (!compared) return fail(ErrorKind::corrupt, "{}: its sidecar has no hash of it", path.string());
+  }
+  return {};
+}
+
 Status run_merge(const ParsedArguments& arguments, VerbContext& context) {
   const auto start = std::chrono::steady_clock::now();
   fs::path out = arguments.text("out");
@@ -199,10 +208,13 @@ Status run_merge(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const std::uint64_t select,
                  add_context(select_of(files.front().sidecar), "{}", files.front().path.string()));
   CGL_TRY(order_parts(files, select));
-  for (const PartFile& file : files) {
-    CGL_TRY_ASSIGN(const bool compared, compare_with_sidecar(file.path, options.cancel));
-    if (!compared) return fail(ErrorKind::corrupt, "{}: its sidecar has no hash of it", file.path.string());
-  }
+  // Whether the parts are as they were written is found out while they are joined, and asked before the whole gets its
+  // name; a damaged part may be met by the joining first.
+  std::vector<fs::path> paths;
+  for (const PartFile& file : files) paths.push_back(file.path);
+  const std::shared_future<Status> unchanged =
+      std::async(std::launch::async | std::launch::deferred,
+                 [&paths, cancel = options.cancel] { return compare_parts(paths, cancel); });
 
   std::vector<RunPart> parts;
   for (PartFile& file : files) parts.push_back(std::move(file.part));
@@ -221,7 +233,10 @@ Status run_merge(const ParsedArguments& arguments, VerbContext& context) {
     return merged;
   });
   Progress progress("merging", joined.statistics.kept, "streamlines", context.progress_options());
-  CGL_TRY(join_tractograms(taken, out, with_sidecar(options, sidecar), written, &progress));
+  const Status whole =
+      join_tractograms(taken, out, with_sidecar(options, sidecar), written, &progress, [&] { return unchanged.get(); });
+  CGL_TRY(unchanged.get());
+  CGL_TRY(whole);
   progress.finish();
   if (!joined.statistics.select_reached) {
     log_warning("--select {}: {} streamlines kept after {} seeds", format_count(select),

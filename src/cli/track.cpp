@@ -16,6 +16,7 @@
 #include "cli/track_data.hpp"
 #include "cli/track_defaults.hpp"
 #include "cli/track_devices.hpp"
+#include "cli/track_explain.hpp"
 #include "cli/track_options.hpp"
 #include "cli/track_part.hpp"
 #include "cli/track_prepared.hpp"
@@ -65,6 +66,11 @@ Status run_track(const ParsedArguments& command_line, VerbContext& context) {
   const auto begin = Clock::now();
   TrackRun run;
   CGL_TRY(settle_track(command_line, context, run));
+  if (run.arguments.flag("explain")) {
+    CGL_TRY_ASSIGN(const RunExplanation explanation, explain_run(run, context));
+    print_explanation(explanation, context);
+    return {};
+  }
   if (run.arguments.given("prepare")) return run_prepare(command_line, run, context);
   CGL_TRY_ASSIGN(const TrackOutput output, check_track_output(run.arguments, context));
   CGL_TRY(prepare_field(command_line, output.path, context, run));
@@ -110,7 +116,9 @@ Status settle_track(const ParsedArguments& command_line, VerbContext& context, T
     CGL_TRY_ASSIGN(arguments,
                    arguments_of_run(verb, run.prepared_run->arguments, command_line.text("prepared"), command_line));
   }
-  CGL_TRY_ASSIGN(run.wanted, wanted_devices(arguments, context));
+  if (!run.wanted) {
+    CGL_TRY_ASSIGN(run.wanted, wanted_devices(arguments, context));
+  }
   CGL_TRY_ASSIGN(run.getter, getter_from_name(arguments.text("dg")));
   return complete_arguments(verb, run.getter, arguments);
 }
@@ -134,14 +142,19 @@ Result<TrackOutput> check_track_output(const ParsedArguments& arguments, VerbCon
 
 Status prepare_field(const ParsedArguments& command_line, const fs::path& out, VerbContext& context, TrackRun& run) {
   const ParsedArguments& arguments = run.arguments;
+  if (arguments.flag("explain")) {
+    return fail(ErrorKind::invalid_argument, "--explain is for the program: it says what a run takes and runs nothing");
+  }
   // What is tracked, and the plan, which needs the grid and is needed for the field.
   const PreparedRun* const prepared_run = run.prepared_run ? &*run.prepared_run : nullptr;
   CGL_TRY_ASSIGN(run.source, open_source(arguments, run.arrays, run.getter, out, prepared_run, *run.wanted, context));
   TrackSource& source = run.source;
   CGL_TRY_ASSIGN(run.options, tracking_options(arguments, run.getter, source.geometry.smallest_edge_mm()));
   CGL_TRY_ASSIGN(run.plan, make_tracking_plan(run.options, source.geometry));
-  CGL_TRY_ASSIGN(run.prepared, prepare_source(source, arguments, run.arrays, run.options, run.plan, out, prepared_run,
-                                              *run.wanted, context));
+  fs::path made_mask = run.made_mask;
+  if (made_mask.empty() && !out.empty()) made_mask = beside_series(out, ".mask.nii.gz");
+  CGL_TRY_ASSIGN(run.prepared, prepare_source(source, arguments, run.arrays, run.options, run.plan, made_mask,
+                                              prepared_run, *run.wanted, context));
   TrackingData& data = run.prepared.data;
   if (stop_rule(arguments, data) == StopRule::nearest && arguments.text("stop-rule") == "auto") {
     log_info("the stopping map holds two values: a mask, taken voxel by voxel (--stop-rule trilinear interpolates it)");
@@ -270,6 +283,7 @@ Result<TrackedFile> track_to_file(TrackRun& run, const TrackOutput& output, Cloc
   TrackedFile tracked;
   CGL_TRY_ASSIGN(tracked.statistics, run_tracking(run.devices.pointers(), *run.seeds, run.prepared.data.geometry,
                                                   run_options, *writer, &progress));
+  if (output.tracked) output.tracked();
   const TrackingStatistics& statistics = tracked.statistics;
   if (statistics.kept == 0 && arguments.given("sh") && !arguments.given("pmf-threshold-absolute") &&
       run.plan.absolute_threshold > 0) {
@@ -287,7 +301,7 @@ Result<TrackedFile> track_to_file(TrackRun& run, const TrackOutput& output, Cloc
   output_sidecar->describe([&] {
     timing.track_seconds = seconds_since(track_begin);
     sidecar["run"] = run_json(statistics, arguments, context, timing, seconds_since(begin));
-    return sidecar;
+    return output.told ? output.told(sidecar) : sidecar;
   });
   CGL_TRY(writer->commit());
   progress.finish();
@@ -322,6 +336,9 @@ Verb track_verb() {
           "--seed-range or --part tracks some of the seeds of the same run, on any machine; `cingulum merge` makes of "
           "the "
           "parts the file that one run would have written, byte for byte.\n\n"
+          "--explain says what a run would take and give, before any work and without it: memory is a bound, points "
+          "and "
+          "bytes are about right.\n\n"
           "--select N draws seeds until N streamlines are kept; the result is the first N in the order of the seeds. A "
           "region is met when a segment enters one of its voxels, judged on the whole streamline.",
       .arguments = track_arguments(),

@@ -336,6 +336,9 @@ void add_output_arguments(std::vector<Argument>& list) {
   list.push_back(file("prepared",
                       "track from such a file, here or elsewhere: options, inputs and field are those of the run that "
                       "made it; options given beside it take precedence unless they decide the field"));
+  list.push_back(flag("explain",
+                      "say what the run would take and give, and do nothing: a bound on memory, and the points, bytes "
+                      "and seconds of a core that are to be expected; --json for schedulers"));
   list.push_back({.name = "cache-dir",
                   .type = ArgumentType::text,
                   .help = "folder in which fits of series are kept and looked for, by the hashes of the inputs and all "

@@ -214,8 +214,9 @@ Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArr
 }
 
 Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments, const GivenArrays& arrays,
-                                      const TrackingOptions& options, const TrackingPlan& plan, const fs::path& out,
-                                      const PreparedRun* prepared_run, WantedDevices& wanted, VerbContext& context) {
+                                      const TrackingOptions& options, const TrackingPlan& plan,
+                                      const fs::path& made_mask, const PreparedRun* prepared_run, WantedDevices& wanted,
+                                      VerbContext& context) {
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   PreparedSource prepared;
   if (source.image) {
@@ -235,7 +236,6 @@ Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments
     CGL_TRY_ASSIGN(const FitKey key, FitKey::create(version_text(), files, request));
     prepared.key = key.json();
   }
-  const fs::path made_mask = out.empty() ? fs::path() : beside_series(out, ".mask.nii.gz");
   if (files.series.mask.empty() && !arrays.mask && !made_mask.empty())
     CGL_TRY(check_output(made_mask, context.write_options()));
   std::unique_ptr<FitDevice> device;

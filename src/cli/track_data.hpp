@@ -46,11 +46,11 @@ struct PreparedSource {
   std::string fitted_on;       // a device, or empty where nothing was fitted
 };
 
-// Without a mask one is made and written beside `out`, where that is not empty. Models are fitted where it is tracked,
-// where that can be. The image is given back once its field is made: both may be large.
+// Without a mask one is made and written to `made_mask`, where that is not empty. Models are fitted where it is
+// tracked, where that can be. The image is given back once its field is made: both may be large.
 [[nodiscard]] Result<PreparedSource> prepare_source(TrackSource& source, const ParsedArguments& arguments,
                                                     const GivenArrays& arrays, const TrackingOptions& options,
-                                                    const TrackingPlan& plan, const std::filesystem::path& out,
+                                                    const TrackingPlan& plan, const std::filesystem::path& made_mask,
                                                     const PreparedRun* prepared_run, WantedDevices& wanted,
                                                     VerbContext& context);
 

@@ -19,6 +19,7 @@ Result<WantedDevices> wanted_devices(const ParsedArguments& arguments, VerbConte
 }
 
 Result<DeviceRegistry*> WantedDevices::registry() {
+  if (wait_for_turn_) CGL_TRY(wait_for_turn_());
   CGL_TRY_ASSIGN(DeviceRegistry* const registry, opening_->wait());
   CGL_TRY(add_context(choose_devices(*registry, names_, gpus_), "--device {}", names_));
   return registry;

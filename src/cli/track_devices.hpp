@@ -2,6 +2,7 @@
 // said in the output and in the sidecar.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,9 +19,16 @@ namespace cingulum {
 class WantedDevices {
  public:
   WantedDevices(std::string names, std::uint32_t gpus, ProbeOptions options)
-      : names_(std::move(names)), gpus_(gpus), opening_(std::make_unique<OpeningDevices>(std::move(options))) {}
+      : names_(std::move(names)), gpus_(gpus), opening_(std::make_shared<OpeningDevices>(std::move(options))) {}
 
-  // Waits until they are open. Fails where a device is not there.
+  // The same devices for one of several runs, which has them once `wait_for_turn` comes back.
+  [[nodiscard]] WantedDevices in_turn(std::function<Status()> wait_for_turn) const {
+    WantedDevices same = *this;
+    same.wait_for_turn_ = std::move(wait_for_turn);
+    return same;
+  }
+
+  // Waits until they are open, and for its turn. Fails where a device is not there.
   [[nodiscard]] Result<DeviceRegistry*> registry();
   [[nodiscard]] const std::string& names() const { return names_; }  // as the user said it, or `auto`
   [[nodiscard]] std::uint32_t gpus() const { return gpus_; }
@@ -28,7 +36,8 @@ class WantedDevices {
  private:
   std::string names_;
   std::uint32_t gpus_;
-  std::unique_ptr<OpeningDevices> opening_;
+  std::shared_ptr<OpeningDevices> opening_;
+  std::function<Status()> wait_for_turn_;  // empty: at once
 };
 
 // Begins to open them.

@@ -35,17 +35,6 @@ std::uint64_t share_of(std::uint64_t seeds, std::uint64_t share, std::uint64_t o
   return seeds / of * share + seeds % of * share / of;
 }
 
-Result<SeedRange> range_of_share(const std::string& text, std::uint64_t seeds) {
-  constexpr std::uint64_t most_parts = 1'000'000;
-  const auto numbers = parse_two(text, '/');
-  if (!numbers || numbers->first < 1 || numbers->first > numbers->second || numbers->second > most_parts) {
-    return fail(ErrorKind::invalid_argument, "--part '{}': accepted is I/N with I from 1 to N, and N up to {}", text,
-                format_count(most_parts));
-  }
-  const std::uint64_t first = share_of(seeds, numbers->first - 1, numbers->second);
-  return SeedRange{first, share_of(seeds, numbers->first, numbers->second) - first};
-}
-
 Result<SeedRange> range_of_text(const std::string& text, std::uint64_t seeds) {
   const auto numbers = parse_two(text, ':');
   if (!numbers || numbers->first > numbers->second) {
@@ -181,6 +170,17 @@ Status take_trail(const Json& json, TrackingStatistics& statistics) {
 
 }  // namespace
 
+Result<SeedRange> range_of_share(std::string_view option, const std::string& text, std::uint64_t total) {
+  constexpr std::uint64_t most_parts = 1'000'000;
+  const auto numbers = parse_two(text, '/');
+  if (!numbers || numbers->first < 1 || numbers->first > numbers->second || numbers->second > most_parts) {
+    return fail(ErrorKind::invalid_argument, "--{} '{}': accepted is I/N with I from 1 to N, and N up to {}", option,
+                text, format_count(most_parts));
+  }
+  const std::uint64_t first = share_of(total, numbers->first - 1, numbers->second);
+  return SeedRange{first, share_of(total, numbers->first, numbers->second) - first};
+}
+
 Result<std::optional<SeedRange>> seed_range_of_part(const ParsedArguments& arguments, const Seeds& seeds,
                                                     const TrackingRunOptions& options) {
   const bool range = arguments.given("seed-range"), share = arguments.given("part");
@@ -196,7 +196,7 @@ Result<std::optional<SeedRange>> seed_range_of_part(const ParsedArguments& argum
   }
   const std::uint64_t total = seeds_of_run(seeds, options);
   if (range) return range_of_text(arguments.text("seed-range"), total);
-  return range_of_share(arguments.text("part"), total);
+  return range_of_share("part", arguments.text("part"), total);
 }
 
 Json part_json(const RunPart& part) {

@@ -4,12 +4,17 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "cli/verb.hpp"
 #include "tract/run/run_part.hpp"
 
 namespace cingulum {
+
+// Part I of N of `total` things, as `option` gives it: "2/8".
+[[nodiscard]] Result<SeedRange> range_of_share(std::string_view option, const std::string& text, std::uint64_t total);
 
 // None: the whole run.
 [[nodiscard]] Result<std::optional<SeedRange>> seed_range_of_part(const ParsedArguments& arguments, const Seeds& seeds,

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -27,13 +28,14 @@ namespace cingulum {
 struct TrackRun {
   ParsedArguments arguments;  // with a value for every option
   Getter getter = Getter::ptt;
-  std::optional<WantedDevices> wanted;  // being opened, from settle_track on
+  std::optional<WantedDevices> wanted;  // being opened, from settle_track on; or given before, where runs share them
   GivenArrays arrays;
   TrackSource source;
   TrackingOptions options;
   TrackingPlan plan;
   PreparedSource prepared;
   std::filesystem::path seed_mask;
+  std::filesystem::path made_mask;  // where a mask that is made goes; empty: beside the output
   std::vector<FoundInput> found;
   std::string phantom_hash;
   std::optional<PreparedRun> prepared_run;  // with --prepared
@@ -51,8 +53,8 @@ struct TrackRun {
 // devices.
 [[nodiscard]] Status settle_track(const ParsedArguments& command_line, VerbContext& context, TrackRun& run);
 
-// What is tracked, with run.arrays in the place of files. A mask that is made is written beside `out` unless that is
-// empty.
+// What is tracked, with run.arrays in the place of files. A mask that is made is written to run.made_mask, or beside
+// `out` unless that is empty.
 [[nodiscard]] Status prepare_field(const ParsedArguments& command_line, const std::filesystem::path& out,
                                    VerbContext& context, TrackRun& run);
 
@@ -71,6 +73,10 @@ struct TrackOutput {
   std::filesystem::path path;
   TractogramFormat format = TractogramFormat::trx;
   WriteOptions options;
+  // Called once the last streamline is tracked: devices and cores are free for another run while the file is finished.
+  std::function<void()> tracked = {};
+  // What the sidecar says, as it is to be written; as it is where there is none.
+  std::function<nlohmann::ordered_json(nlohmann::ordered_json)> told = {};
 };
 [[nodiscard]] Result<TrackOutput> check_track_output(const ParsedArguments& arguments, VerbContext& context);
 

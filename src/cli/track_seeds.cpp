@@ -14,7 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::array<std::uint32_t, 3>> parse_grid(const std::string& text) {
+}  // namespace
+
+Result<std::array<std::uint32_t, 3>> parse_seed_grid(const std::string& text) {
   std::vector<std::uint32_t> parts;
   std::string_view rest = text;
   for (;;) {
@@ -33,8 +35,6 @@ Result<std::array<std::uint32_t, 3>> parse_grid(const std::string& text) {
   }
   return std::array<std::uint32_t, 3>{parts[0], parts[1], parts[2]};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
                                           const fs::path& seed_mask, const NamedGrid& grid, const GivenArrays& arrays) {
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, cons
     return random_seeds_per_voxel(data.geometry, mask, static_cast<std::uint32_t>(per_voxel), key);
   }
   if (arguments.given("seed-grid")) {
-    CGL_TRY_ASSIGN(const auto per_axis, parse_grid(arguments.text("seed-grid")));
+    CGL_TRY_ASSIGN(const auto per_axis, parse_seed_grid(arguments.text("seed-grid")));
     return grid_seeds(data.geometry, mask, per_axis);
   }
   if (arguments.given("select") && arguments.given("nseeds")) {

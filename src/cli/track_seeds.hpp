@@ -2,9 +2,12 @@
 // arguments.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/result.hpp"
 #include "cli/given_arrays.hpp"
@@ -21,6 +24,9 @@ namespace cingulum {
 [[nodiscard]] Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
                                                         const std::filesystem::path& seed_mask, const NamedGrid& grid,
                                                         const GivenArrays& arrays);
+
+// --seed-grid: "2" or "2x2x1".
+[[nodiscard]] Result<std::array<std::uint32_t, 3>> parse_seed_grid(const std::string& text);
 
 [[nodiscard]] Result<std::optional<GivenDirections>> given_directions(const ParsedArguments& arguments,
                                                                       const Seeds& seeds, const ImageGeometry& geometry,

@@ -9,6 +9,7 @@
 #include "base/json_text.hpp"
 #include "cli/argument_value.hpp"
 #include "cli/track_defaults.hpp"
+#include "formats/bids/bids_uri.hpp"
 #include "formats/sidecar.hpp"
 #include "streamlines/regions.hpp"
 
@@ -21,10 +22,10 @@ using Value = ParsedArguments::Value;
 
 // On which the result does not depend: they belong to the run. Of a preset the values stand among the options.
 // Which seeds a part has stands in its member `part`.
-constexpr std::array<std::string_view, 21> run_options = {
-    "device", "ngpus",        "chunk-size", "threads",    "force",         "json",         "progress",
-    "quiet",  "help",         "verbose",    "out",        "output-prefix", "write-method", "cache-dir",
-    "from",   "keep-partial", "preset",     "seed-range", "part",          "prepare",      "prepared"};
+constexpr std::array<std::string_view, 22> run_options = {
+    "device", "ngpus",      "chunk-size", "threads",       "force",        "json",      "progress", "quiet",
+    "help",   "verbose",    "out",        "output-prefix", "write-method", "cache-dir", "from",     "keep-partial",
+    "preset", "seed-range", "part",       "prepare",       "prepared",     "explain"};
 
 bool belongs_to_run(std::string_view name) {
   return std::find(run_options.begin(), run_options.end(), name) != run_options.end();
@@ -113,8 +114,10 @@ Result<Json> input_facts(const Verb& verb, const ParsedArguments& arguments, con
 
 namespace {
 
-// Where a file of a run is: names that are relative also in the folder of the run.
-std::string find_file_of_run(const Json& json, const std::string& name) {
+// Where a file of a run is: names that are relative also in the folder of the run, and what a sidecar that is shared
+// names by BIDS where that dataset lies.
+std::string find_file_of_run(const Json& json, const std::string& name, const fs::path& sidecar) {
+  if (const auto found = resolve_bids_uri(name, sidecar)) return found->string();
   fs::path folder;
   if (json.contains("run") && json["run"].is_object() && json["run"].contains("folder") &&
       json["run"]["folder"].is_string()) {
@@ -184,7 +187,7 @@ Result<ParsedArguments> arguments_of_run(const Verb& verb, const Json& json, con
       for (const Json& entry : list) {
         if (!entry.is_string()) return damaged(fmt::format("option '{}' is not a text", name));
         std::string word = entry.get<std::string>();
-        const std::string found = find_file_of_run(json, word);
+        const std::string found = find_file_of_run(json, word, sidecar);
         if (names_file(argument, found)) word = found;
         CGL_TRY_ASSIGN(Value value, add_context(parse_value(argument, word), "reading {}", sidecar.string()));
         values.push_back(std::move(value));
@@ -220,7 +223,7 @@ Result<ParsedArguments> arguments_from_sidecar(const Verb& verb, const fs::path&
                     sidecar.string());
       }
       if (command_line.given(input["option"].get<std::string>())) continue;
-      const std::string path = find_file_of_run(json, input["path"].get<std::string>());
+      const std::string path = find_file_of_run(json, input["path"].get<std::string>(), sidecar);
       std::error_code ignored;
       if (!fs::exists(path, ignored)) {
         return fail(ErrorKind::not_found, "repeating the run of {}: its input {} is not there", sidecar.string(), path);

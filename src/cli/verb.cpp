@@ -140,6 +140,7 @@ WriteOptions VerbContext::write_options() const {
 }
 
 Result<ThreadPool*> VerbContext::pool() {
+  if (shared_pool_ != nullptr) return shared_pool_;
   if (!pool_) {
     CGL_TRY_ASSIGN(pool_, ThreadPool::create(common_.threads));
   }

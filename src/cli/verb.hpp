@@ -202,6 +202,8 @@ class VerbContext {
   [[nodiscard]] WriteOptions write_options() const;
   // The pool of --threads threads, made at the first call.
   [[nodiscard]] Result<ThreadPool*> pool();
+  // Several contexts of one process work with one pool, which outlives them.
+  void share_pool(ThreadPool& pool) { shared_pool_ = &pool; }
 
  private:
   const std::vector<Verb>& verbs_;
@@ -214,6 +216,7 @@ class VerbContext {
   ProgressObserver* observer_ = nullptr;
   std::function<void()> leave_;
   std::unique_ptr<ThreadPool> pool_;
+  ThreadPool* shared_pool_ = nullptr;
 };
 
 }  // namespace cingulum

@@ -5,6 +5,7 @@ namespace cingulum {
 // Each defined in the file of its name; in the order in which help lists them: data first, then the machine, then the
 // program itself.
 Verb track_verb();
+Verb batch_verb();
 Verb merge_verb();
 Verb fit_verb();
 Verb phantom_verb();
@@ -29,10 +30,10 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   std::vector<Verb> verbs;
-  for (Verb (*const verb)() : {track_verb,    merge_verb,      fit_verb,     phantom_verb,   score_verb,  compare_verb,
-                               report_verb,   info_verb,       convert_verb, resample_verb,  verify_verb, zarr_verb,
-                               oct_verb,      ring_verb,       devices_verb, selfcheck_verb, bench_verb,  cache_verb,
-                               settings_verb, completion_verb, docs_verb,    help_verb}) {
+  for (Verb (*const verb)() : {track_verb,   batch_verb,    merge_verb,      fit_verb,     phantom_verb,   score_verb,
+                               compare_verb, report_verb,   info_verb,       convert_verb, resample_verb,  verify_verb,
+                               zarr_verb,    oct_verb,      ring_verb,       devices_verb, selfcheck_verb, bench_verb,
+                               cache_verb,   settings_verb, completion_verb, docs_verb,    help_verb}) {
     verbs.push_back(verb());
   }
   return verbs;

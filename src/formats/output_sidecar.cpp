@@ -6,6 +6,7 @@
 
 #include "base/json_text.hpp"
 #include "base/read_file.hpp"
+#include "formats/bids/bids_sidecar.hpp"
 #include "formats/sidecar.hpp"
 
 namespace cingulum {
@@ -46,9 +47,9 @@ Result<nlohmann::ordered_json> facts_of_replaced(const fs::path& file, const nlo
   return facts;
 }
 
-std::string pending_text(nlohmann::ordered_json json, nlohmann::ordered_json replaced) {
+std::string pending_text(nlohmann::ordered_json json, nlohmann::ordered_json replaced, const fs::path& file) {
   json["pending"] = {{"replaces", std::move(replaced)}};
-  return json_text(json);
+  return json_text(sidecar_as_written(std::move(json), file));
 }
 
 }  // namespace
@@ -68,9 +69,10 @@ Result<std::optional<OutputSidecar::Old>> OutputSidecar::read_old(const fs::path
   Old old;
   if (state.kind != FileKind::regular && state.kind != FileKind::link) return std::optional<Old>(std::move(old));
   CGL_TRY_ASSIGN(old.text, add_file_context(read_text_file(path), "writing", file.native()));
-  if (const auto json = parse_json(old.text)) {
-    old.names_a_hash = names_a_hash(*json);
-    old.replaceable = old.names_a_hash && is_pending_sidecar(*json) && !is_there(file);
+  if (auto json = parse_json(old.text)) {
+    const nlohmann::ordered_json said = sidecar_as_read(std::move(*json));
+    old.names_a_hash = names_a_hash(said);
+    old.replaceable = old.names_a_hash && is_pending_sidecar(said) && !is_there(file);
   }
   return std::optional<Old>(std::move(old));
 }
@@ -92,12 +94,13 @@ Status OutputSidecar::write_pending(const fs::path& partial) {
   set_digest(json, file_, digest);
   nlohmann::ordered_json old_json;
   if (old_ && old_->names_a_hash) {
-    CGL_TRY_ASSIGN(old_json, parse_json(old_->text));
+    CGL_TRY_ASSIGN(auto whole, parse_json(old_->text));
+    old_json = sidecar_as_read(std::move(whole));
   }
   CGL_TRY_ASSIGN(const nlohmann::ordered_json replaced, facts_of_replaced(file_, old_json, options_.cancel));
-  std::string text = pending_text(json, replaced);
+  std::string text = pending_text(json, replaced, file_);
   // What others made of an old sidecar may be deeper or larger than what is read within another.
-  if (replaced.is_object() && !parse_json(text)) text = pending_text(json, {{"xxh3_128", replaced["xxh3_128"]}});
+  if (replaced.is_object() && !parse_json(text)) text = pending_text(json, {{"xxh3_128", replaced["xxh3_128"]}}, file_);
   if (old_ && old_->replaceable && !options_.force) {
     // Whoever writes the same output at this moment has written it anew before we can: then we are refused below.
     (void)uninterrupted([&] { return layer_of(options_).unlink(path_.c_str()); });
@@ -110,7 +113,7 @@ Status OutputSidecar::write_pending(const fs::path& partial) {
   WriteOptions replacing = options_;
   replacing.force = true;
   CGL_TRY_ASSIGN(final_, AtomicFile::create(path_, replacing));
-  return final_->append(json_text(json));
+  return final_->append(json_text(sidecar_as_written(std::move(json), file_)));
 }
 
 void OutputSidecar::begin(const fs::path& partial) {

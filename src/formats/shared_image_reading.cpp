@@ -12,7 +12,7 @@
 namespace cingulum {
 namespace {
 
-constexpr std::size_t block_bytes = std::size_t{1} << 20U;
+constexpr std::size_t image_block_bytes = std::size_t{1} << 20U;
 // Below this one thread is as fast.
 constexpr std::uint64_t least_shared_bytes = std::uint64_t{16} << 20U;
 
@@ -46,7 +46,7 @@ Status SharedImageReader::read_shared(std::span<float> values) {
                             header().slope, header().intercept};
   const std::size_t sample_bytes = header().type.bytes();
   const std::uint64_t begin = header().data_offset + numbers_read_ * sample_bytes;
-  const std::size_t block_samples = block_bytes / sample_bytes;
+  const std::size_t block_samples = image_block_bytes / sample_bytes;
   FirstFailure failure;
   std::atomic<bool> failed = false;
   pool_->parallel_for((values.size() + block_samples - 1) / block_samples, 1, [&](std::size_t block, std::size_t) {

@@ -11,6 +11,7 @@
 
 #include "base/hash.hpp"
 #include "base/read_file.hpp"
+#include "formats/bids/bids_sidecar.hpp"
 #include "formats/content_hash.hpp"
 
 namespace cingulum {
@@ -68,7 +69,7 @@ Status check_depth(std::string_view text) {
 Result<nlohmann::ordered_json> read_sidecar_of(const fs::path& path, const fs::path& file) {
   CGL_TRY_ASSIGN(const std::string text, read_text_file(path, largest_json_bytes));
   CGL_TRY_ASSIGN(nlohmann::ordered_json json, add_file_context(parse_json(text), "reading", path.native()));
-  return settle_sidecar(std::move(json), file);
+  return settle_sidecar(sidecar_as_read(std::move(json)), file);
 }
 
 }  // namespace
@@ -77,6 +78,7 @@ fs::path sidecar_path(const fs::path& file) {
   fs::path path = file;
   // "a.trx.d/" names the folder a.trx.d.
   if (!path.has_filename()) path = path.parent_path();
+  if (has_bids_sidecar(path)) return path.replace_extension(".json");
   path += ".json";
   return path;
 }
@@ -124,9 +126,7 @@ Result<nlohmann::ordered_json> read_sidecar(const fs::path& file) {
 }
 
 Result<nlohmann::ordered_json> read_sidecar_file(const fs::path& sidecar) {
-  fs::path file = sidecar;
-  if (file.extension() == ".json") file.replace_extension();
-  return read_sidecar_of(sidecar, file);
+  return read_sidecar_of(sidecar, file_of_sidecar(sidecar));
 }
 
 bool is_pending_sidecar(const nlohmann::ordered_json& sidecar) {

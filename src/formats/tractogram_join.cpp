@@ -87,7 +87,8 @@ class BatchesOfParts {
 };
 
 Status join_batches(std::span<const TractogramPart> parts, const std::filesystem::path& out, TractogramLayout layout,
-                    const WriteOptions& options, JoinedTractogram& joined, Progress* progress) {
+                    const WriteOptions& options, JoinedTractogram& joined, Progress* progress,
+                    const std::function<Status()>& before_commit) {
   layout.deflating_pool = options.pool;
   CGL_TRY_ASSIGN(const std::unique_ptr<TractogramWriter> writer, TractogramWriter::create(out, layout, options));
   BatchesOfParts batches(*writer, joined, progress);
@@ -98,11 +99,13 @@ Status join_batches(std::span<const TractogramPart> parts, const std::filesystem
     CGL_TRY(add_context(batches.add(*reader, part.streamlines), "joining {}", part.path.string()));
     CGL_TRY(batches.finish());
   }
+  CGL_TRY(before_commit());
   return writer->commit();
 }
 
 Status join_records(std::span<const TractogramPart> parts, const std::filesystem::path& out,
-                    const WriteOptions& options, JoinedTractogram& joined, Progress* progress) {
+                    const WriteOptions& options, JoinedTractogram& joined, Progress* progress,
+                    const std::function<Status()>& before_commit) {
   std::optional<TrkJoin> join;
   for (const TractogramPart& part : parts) {
     CGL_TRY(options.cancel.check());
@@ -119,13 +122,15 @@ Status join_records(std::span<const TractogramPart> parts, const std::filesystem
     CGL_TRY(add_context(add(), "joining {}", part.path.string()));
     if (progress != nullptr) progress->advance(part.streamlines);
   }
+  CGL_TRY(before_commit());
   return join->commit();
 }
 
 }  // namespace
 
 Status join_tractograms(std::span<const TractogramPart> parts, const std::filesystem::path& out,
-                        const WriteOptions& options, JoinedTractogram& joined, Progress* progress) {
+                        const WriteOptions& options, JoinedTractogram& joined, Progress* progress,
+                        const std::function<Status()>& before_commit) {
   return catch_out_of_memory([&]() -> Status {
     joined = {};
     if (parts.empty()) return fail(ErrorKind::invalid_argument, "joining {}: there are no parts", out.string());
@@ -140,8 +145,8 @@ Status join_tractograms(std::span<const TractogramPart> parts, const std::filesy
                   "joining {}: {} is {}; parts are joined as they are (`cingulum convert` changes the format)",
                   out.string(), parts.front().path.string(), tractogram_format_name(layout.format));
     }
-    if (format == TractogramFormat::trk) return join_records(parts, out, options, joined, progress);
-    return join_batches(parts, out, std::move(layout), options, joined, progress);
+    if (format == TractogramFormat::trk) return join_records(parts, out, options, joined, progress, before_commit);
+    return join_batches(parts, out, std::move(layout), options, joined, progress, before_commit);
   });
 }
 

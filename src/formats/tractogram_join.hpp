@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 
 #include "base/atomic_file.hpp"
@@ -25,8 +26,10 @@ struct JoinedTractogram {
 
 // Writes `out`, which has the format of all parts. They have one layout: types, fields, grid; a part that differs, or
 // has fewer streamlines than are taken, is named. `joined` is right when options.companion is asked for what it says.
-// Memory is that of two batches. `progress`, of streamlines, may be null.
+// Memory is that of two batches. `progress`, of streamlines, may be null. `before_commit` is asked once everything is
+// written: where it fails, nothing is left.
 [[nodiscard]] Status join_tractograms(std::span<const TractogramPart> parts, const std::filesystem::path& out,
-                                      const WriteOptions& options, JoinedTractogram& joined, Progress* progress);
+                                      const WriteOptions& options, JoinedTractogram& joined, Progress* progress,
+                                      const std::function<Status()>& before_commit);
 
 }  // namespace cingulum

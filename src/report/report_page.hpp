@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,5 +89,8 @@ struct ReportContent {
 };
 
 [[nodiscard]] Result<std::string> report_page(const ReportContent& content);
+
+// The style of its parts, for pages that look alike.
+[[nodiscard]] std::string_view report_style();
 
 }  // namespace cingulum

@@ -8,18 +8,10 @@ import unittest
 
 import numpy as np
 
-from tracking import Folder, run, track, track_json, write_image
+from tracking import Folder, device_names, run, track, track_json, write_image
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import suite  # noqa: E402  (beside the folder of the script)
-
-
-def device_names():
-    """What is there beside the CPU; all of it that is required."""
-    found = [device["id"].split(":")[0] for device in json.loads(run("devices", "--json").stdout)["devices"]]
-    for name in ("webgpu", "cuda"):
-        assert name in found or not suite.device_is_required(name), f"CINGULUM_TEST_DEVICES names {name}, and there is none"
-    return [name for name in ("webgpu", "cuda") if name in found]
 
 
 class FieldPrecision(unittest.TestCase):

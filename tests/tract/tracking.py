@@ -3,10 +3,14 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 import nibabel as nib
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import suite  # noqa: E402  (beside the folder of the script)
 
 PROGRAM = os.environ["CINGULUM"]
 LONG = os.environ.get("CINGULUM_TEST_LONG", "") not in ("", "0")
@@ -19,6 +23,14 @@ def run(*words, check=True, **options):
     if check and done.returncode != 0:
         raise AssertionError(f"{' '.join(command)}\nexit {done.returncode}\n{done.stderr}")
     return done
+
+
+def device_names():
+    """What is there beside the CPU; all of it that is required."""
+    found = [device["id"].split(":")[0] for device in json.loads(run("devices", "--json").stdout)["devices"]]
+    for name in ("webgpu", "cuda"):
+        assert name in found or not suite.device_is_required(name), f"CINGULUM_TEST_DEVICES names {name}, and there is none"
+    return [name for name in ("webgpu", "cuda") if name in found]
 
 
 def track(*words, **options):

@@ -277,7 +277,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
     }
     progress.finish();
     clock.ended("fit");
-    series.signals.values = {};
+    series.signals.values = BulkVector<float>();  // `{}` would keep the memory
     CGL_TRY_ASSIGN(prepared.field, build_series_field(series.signals, stop_map, std::move(coefficients), request,
                                                       std::move(sphere), machine));
     clock.ended("field");

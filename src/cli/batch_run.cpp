@@ -1,0 +1,423 @@
+#include "cli/batch_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/elapsed.hpp"
+#include "base/log_subject.hpp"
+#include "base/progress.hpp"
+#include "base/quantity.hpp"
+#include "cli/batch_dataset.hpp"
+#include "cli/option_name.hpp"
+#include "cli/track_arguments.hpp"
+#include "cli/track_explain.hpp"
+#include "cli/track_options.hpp"
+#include "cli/track_run.hpp"
+#include "cli/track_sidecar.hpp"
+#include "formats/sidecar.hpp"
+#include "report/html_text.hpp"
+#include "tract/field/memory_need.hpp"
+
+namespace cingulum {
+
+Verb track_verb();
+
+Status MemoryRoom::enter(std::uint64_t bytes, const CancelToken& cancel) {
+  std::unique_lock lock(mutex_);
+  const auto fits = [&] { return inside_ == 0 || (taken_ <= bytes_ && bytes <= bytes_ - taken_); };
+  while (!changed_.wait_for(lock, std::chrono::milliseconds(200), fits)) CGL_TRY(cancel.check());
+  taken_ += bytes;
+  ++inside_;
+  return {};
+}
+
+void MemoryRoom::leave(std::uint64_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_ -= bytes;
+    --inside_;
+  }
+  changed_.notify_all();
+}
+
+bool is_given_by_batch(std::string_view option) {
+  constexpr std::array<std::string_view, 21> names = {
+      "data",   "bvals",     "bvecs",     "grad",         "mask",          "sf",           "sh",         "peaks",
+      "tensor", "seed-file", "seed-ends", "out",          "output-prefix", "write-method", "seed-range", "part",
+      "from",   "prepare",   "prepared",  "keep-partial", "directions"};
+  return std::find(names.begin(), names.end(), option) != names.end();
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+// One run at a time has the machine: from the moment when its series is read to that when its last streamline is
+// tracked.
+class MachineTurn {
+ public:
+  explicit MachineTurn(std::timed_mutex& machine) : machine_(machine) {}
+  ~MachineTurn() { end(); }
+  MachineTurn(const MachineTurn&) = delete;
+  MachineTurn& operator=(const MachineTurn&) = delete;
+
+  [[nodiscard]] Status wait(const CancelToken& cancel) {
+    while (!has_) {
+      CGL_TRY(cancel.check());
+      has_ = machine_.try_lock_for(std::chrono::milliseconds(200));
+    }
+    return {};
+  }
+  void end() {
+    if (std::exchange(has_, false)) machine_.unlock();
+  }
+
+ private:
+  std::timed_mutex& machine_;
+  bool has_ = false;
+};
+
+class RoomHeld {
+ public:
+  RoomHeld(MemoryRoom& room, std::uint64_t bytes) : room_(room), bytes_(bytes) {}
+  ~RoomHeld() { room_.leave(bytes_); }
+  RoomHeld(const RoomHeld&) = delete;
+  RoomHeld& operator=(const RoomHeld&) = delete;
+
+ private:
+  MemoryRoom& room_;
+  std::uint64_t bytes_;
+};
+
+ParsedArguments arguments_of_series(const BatchOptions& options, const BidsSeries& series,
+                                    const ParsedArguments& arguments) {
+  ParsedArguments own;
+  for (const Argument& argument : all_arguments(track_verb())) {
+    const std::string& name = argument.name;
+    if (!is_given_by_batch(name)) {
+      own.set(name, arguments.values(name), arguments.given(name));
+    } else if (argument.type == ArgumentType::flag) {
+      own.set(name, {false}, false);
+    } else if (!argument.default_text.empty()) {
+      own.set(name, {argument.default_text}, false);  // of choices alone: a text
+    } else {
+      own.set(name, {}, false);
+    }
+  }
+  const auto path = [&](const fs::path& file) {
+    return std::vector<ParsedArguments::Value>{(options.dataset / file).string()};
+  };
+  own.set("data", path(series.dwi), true);
+  own.set("bvals", path(series.bval), true);
+  own.set("bvecs", path(series.bvec), true);
+  if (!series.mask.empty()) own.set("mask", path(series.mask), true);
+  own.set("out", {(options.out / output_of_series(series, arguments.text("dg"))).string()}, true);
+  return own;
+}
+
+// What a batch shares among its runs.
+struct BatchMachine {
+  explicit BatchMachine(WantedDevices devices) : wanted(std::move(devices)) {}
+
+  WantedDevices wanted;
+  ThreadPool* pool = nullptr;
+  std::timed_mutex turns;
+};
+
+std::unique_ptr<VerbContext> context_of_run(VerbContext& context, ThreadPool& pool) {
+  CommonValues common = context.common();
+  common.progress = ProgressStyle::silent;
+  // What may be replaced is looked at before (finished_before): what is there then is of a run that was stopped.
+  common.force = true;
+  auto own = std::make_unique<VerbContext>(
+      context.verbs(), context.settings(), std::move(common), [](std::string_view) {}, context.output_width(),
+      context.log());
+  own->share_pool(pool);
+  return own;
+}
+
+// Whether the output of this plan and these inputs is there. Another output under the name is a failure, which --force
+// overcomes.
+Result<bool> finished_before(const TrackRun& run, const fs::path& out, const fs::path& dataset) {
+  std::error_code ignored;
+  const bool there = fs::exists(out, ignored);
+  const auto sidecar = read_sidecar(out);
+  if (!there) return false;  // a pending sidecar is of a run that was killed
+  if (!sidecar && sidecar.error().kind() == ErrorKind::not_found) {
+    return fail_file(out.native(), ErrorKind::already_exists, "{} is there without a sidecar; {} replaces it",
+                     out.string(), argument_name("force"));
+  }
+  if (!sidecar) return tl::make_unexpected(sidecar.error());
+  const auto another = [&](std::string_view what) {
+    return fail_file(out.native(), ErrorKind::already_exists,
+                     "{} was made {}; {} makes it anew, or take another folder", out.string(), what,
+                     argument_name("force"));
+  };
+  const Json made_by = sidecar->value("run", Json());
+  const Json version = made_by.is_object() ? made_by.value("version", Json()) : Json();
+  const Json present = run_facts(0, 0)["version"];
+  if (version != present) {
+    return another(fmt::format("by version {}, and this is {}: builds that differ do not share a dataset",
+                               version.is_string() ? version.get<std::string>() : "unknown",
+                               present.get<std::string>()));
+  }
+  CGL_TRY_ASSIGN(Json inputs, input_facts(track_verb(), run.arguments, run.arrays, {}, Json::array()));
+  const SharedFacts facts = shared_facts(options_for_sidecar(track_verb(), run.arguments), std::move(inputs), dataset);
+  if (sidecar->value("inputs", Json()) != facts.inputs) return another("of other inputs");
+  const Json old = sidecar->value("arguments", Json());
+  if (old != facts.arguments) {
+    const Json options = old.is_object() ? old.value("options", Json()) : Json();
+    for (const auto& [name, value] : facts.arguments["options"].items()) {
+      const Json was = options.is_object() ? options.value(name, Json()) : Json();
+      if (was != value) return another(fmt::format("with another --{} ({}, now {})", name, was.dump(), value.dump()));
+    }
+    return another("with other options");
+  }
+  const Json bytes = sidecar->value("bytes", Json());
+  if (bytes != fs::file_size(out, ignored)) return another("and has changed since: `cingulum verify` says more");
+  return true;
+}
+
+// A run up to where it is known what it is: its arguments, its output.
+struct SettledUnit {
+  TrackRun run;
+  ParsedArguments arguments;
+  fs::path out;
+};
+
+Status settle_unit(const BatchOptions& options, const BidsSeries& series, const ParsedArguments& arguments,
+                   BatchMachine& machine, VerbContext& context, SettledUnit& unit) {
+  unit.arguments = arguments_of_series(options, series, arguments);
+  unit.run.wanted = machine.wanted;
+  CGL_TRY(settle_track(unit.arguments, context, unit.run));
+  CGL_TRY_ASSIGN(unit.out, tracking_output(unit.run.arguments));
+  return {};
+}
+
+enum class UnitOutcome { done, finished_before };
+
+Result<UnitOutcome> track_unit(const BatchOptions& options, const BidsSeries& series, const ParsedArguments& arguments,
+                               BatchMachine& machine, MemoryRoom& room, VerbContext& context) {
+  const auto begin = Clock::now();
+  SettledUnit unit;
+  const std::unique_ptr<VerbContext> own = context_of_run(context, *machine.pool);
+  CGL_TRY(settle_unit(options, series, arguments, machine, *own, unit));
+  TrackRun& run = unit.run;
+  if (!context.common().force) {
+    CGL_TRY_ASSIGN(const bool finished, finished_before(run, unit.out, options.dataset));
+    if (finished) return UnitOutcome::finished_before;
+  }
+  CGL_TRY_ASSIGN(const RunExplanation explanation, explain_run(run, *own));
+  CGL_TRY(room.enter(explanation.estimate.host_bytes, own->cancel()));
+  const RoomHeld held(room, explanation.estimate.host_bytes);
+  MachineTurn turn(machine.turns);
+  run.wanted = machine.wanted.in_turn([&] { return turn.wait(own->cancel()); });
+  run.made_mask = options.out / made_mask_of_series(series);
+
+  std::error_code error;
+  fs::create_directories(unit.out.parent_path(), error);
+  if (error) {
+    return fail_file(unit.out.parent_path().native(), ErrorKind::io, "making {}: {}", unit.out.parent_path().string(),
+                     error.message());
+  }
+  CGL_TRY_ASSIGN(TrackOutput output, check_track_output(run.arguments, *own));
+  output.told = [&](Json sidecar) { return shared_sidecar(std::move(sidecar), options.dataset); };
+  output.tracked = [&] {
+    run.devices = {};
+    turn.end();
+  };
+  CGL_TRY(prepare_field(unit.arguments, output.path, *own, run));
+  CGL_TRY(prepare_seeds(*own, run));
+  CGL_TRY_ASSIGN(const TrackedFile tracked, track_to_file(run, output, begin, *own));
+  log_info("{} streamlines", format_count(tracked.statistics.kept));
+  return UnitOutcome::done;
+}
+
+std::string command_of(const BatchOptions& options, const std::string& subject, const std::string& session) {
+  std::string command = options.command;
+  if (!subject.empty()) command += " --participant-label " + shell_word(subject);
+  if (!session.empty()) command += " --session-label " + shell_word(session);
+  return command;
+}
+
+// "sub-01_ses-a_run-1" -> "01".
+std::string subject_of_unit(const std::string& unit) {
+  if (!unit.starts_with("sub-")) return {};
+  return unit.substr(4, unit.find('_') - 4);
+}
+
+// Reading ahead and writing behind take threads of their own: a batch of one thread has none to spare. A GPU is done
+// sooner than a series is inflated.
+std::size_t units_at_once(const ParsedArguments& arguments, const VerbContext& context, bool on_gpu) {
+  if (arguments.given("at-once")) return static_cast<std::size_t>(arguments.integer("at-once"));
+  const int threads = context.common().threads;
+  if (threads == 1) return 1;
+  return on_gpu ? static_cast<std::size_t>(2 + std::clamp(threads / 2, 1, 6)) : 3;
+}
+
+std::uint64_t free_host_memory(const DeviceRegistry& registry) {
+  for (const Device* device : registry.devices()) {
+    if (device->description().backend == Backend::cpu) return free_memory_of(*device);
+  }
+  return ~std::uint64_t{0};
+}
+
+Result<std::unique_ptr<BatchMachine>> make_machine(const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(WantedDevices wanted, wanted_devices(arguments, context));
+  auto machine = std::make_unique<BatchMachine>(std::move(wanted));
+  CGL_TRY_ASSIGN(machine->pool, context.pool());
+  return machine;
+}
+
+class BatchWork {
+ public:
+  BatchWork(const BatchOptions& options, const BatchUnits& units, const ParsedArguments& arguments,
+            FailureTable& failures, BatchMachine& machine, std::uint64_t memory_bytes, VerbContext& context)
+      : options_(options),
+        units_(units),
+        arguments_(arguments),
+        failures_(failures),
+        machine_(machine),
+        room_(memory_bytes),
+        context_(context),
+        progress_("series", units.series.size(), "series", context.progress_options()) {}
+
+  [[nodiscard]] Result<BatchSummary> run(std::size_t at_once) {
+    for (const BatchFailure& failure : units_.failures) record(failure, subject_of_unit(failure.unit), "");
+    std::vector<std::thread> threads;
+    for (std::size_t i = 1; i < std::min(at_once, units_.series.size()); ++i) {
+      try {
+        threads.emplace_back([this] { work(); });
+      } catch (const std::system_error&) {
+        break;  // fewer at once
+      }
+    }
+    work();
+    for (std::thread& thread : threads) thread.join();
+    if (stopped_) return tl::make_unexpected(*stopped_);
+    progress_.finish();
+    return summary_;
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      const std::size_t i = next_.fetch_add(1);
+      if (i >= units_.series.size() || is_stopped()) return;
+      const BidsSeries& series = units_.series[i];
+      const LogSubject subject(series.unit());
+      auto outcome =
+          catch_out_of_memory([&] { return track_unit(options_, series, arguments_, machine_, room_, context_); });
+      if (!outcome && outcome.error().kind() == ErrorKind::interrupted) return stop(std::move(outcome.error()));
+      if (!outcome) {
+        const Error& error = outcome.error();
+        const std::string file =
+            error.file().empty() ? (options_.dataset / series.dwi).string() : std::string(error.file());
+        record({series.unit(), file, with_option_names(error)}, series.subject, series.session);
+      } else {
+        const std::lock_guard lock(mutex_);
+        ++(*outcome == UnitOutcome::done ? summary_.done : summary_.finished_before);
+      }
+      progress_.advance();
+    }
+  }
+
+  void record(const BatchFailure& failure, const std::string& subject, const std::string& session) {
+    log_error("{}: {}", failure.unit, failure.error);
+    const std::lock_guard lock(mutex_);
+    ++summary_.failed;
+    Status written = failures_.add(failure, command_of(options_, subject, session));
+    if (!written && !stopped_) stopped_ = std::move(written.error());
+  }
+
+  void stop(Error error) {
+    const std::lock_guard lock(mutex_);
+    if (!stopped_) stopped_ = std::move(error);
+  }
+
+  bool is_stopped() {
+    const std::lock_guard lock(mutex_);
+    return stopped_.has_value();
+  }
+
+  const BatchOptions& options_;
+  const BatchUnits& units_;
+  const ParsedArguments& arguments_;
+  FailureTable& failures_;
+  BatchMachine& machine_;
+  MemoryRoom room_;
+  VerbContext& context_;
+  Progress progress_;
+  std::atomic<std::size_t> next_{0};
+  std::mutex mutex_;  // guards what follows, and failures_
+  BatchSummary summary_;
+  std::optional<Error> stopped_;
+};
+
+}  // namespace
+
+Result<BatchSummary> run_batch(const BatchOptions& options, const BatchUnits& units, const ParsedArguments& arguments,
+                               FailureTable& failures, VerbContext& context) {
+  const auto begin = Clock::now();
+  CGL_TRY_ASSIGN(const auto machine, make_machine(arguments, context));
+  CGL_TRY_ASSIGN(const DeviceRegistry* const registry, machine->wanted.registry());
+  CGL_TRY_ASSIGN(const std::vector<Device*> devices,
+                 choose_devices(*registry, machine->wanted.names(), machine->wanted.gpus()));
+  const bool on_gpu = std::any_of(devices.begin(), devices.end(),
+                                  [](const Device* device) { return device->description().backend != Backend::cpu; });
+  // The system, and the cache of files, need some of it.
+  const std::uint64_t memory = free_host_memory(*registry) / 10 * 9;
+  BatchWork work(options, units, arguments, failures, *machine, memory, context);
+  CGL_TRY_ASSIGN(BatchSummary summary, work.run(units_at_once(arguments, context, on_gpu)));
+  summary.seconds = seconds_since(begin);
+  return summary;
+}
+
+Result<Json> explain_batch(const BatchOptions& options, const BatchUnits& units, const ParsedArguments& arguments,
+                           VerbContext& context) {
+  CGL_TRY_ASSIGN(const auto machine, make_machine(arguments, context));
+  Json list = Json::array(), failures = Json::array();
+  const auto add_failure = [&](const BatchFailure& failure) {
+    failures.push_back({{"unit", failure.unit}, {"file", failure.file}, {"error", failure.error}});
+  };
+  for (const BatchFailure& failure : units.failures) add_failure(failure);
+  for (const BidsSeries& series : units.series) {
+    CGL_TRY(context.cancel().check());
+    SettledUnit unit;
+    bool finished = false;
+    const auto explain = [&]() -> Result<RunExplanation> {
+      CGL_TRY(settle_unit(options, series, arguments, *machine, context, unit));
+      if (!context.common().force) {
+        CGL_TRY_ASSIGN(finished, finished_before(unit.run, unit.out, options.dataset));
+      }
+      return explain_run(unit.run, context);
+    };
+    const auto explanation = explain();
+    if (!explanation) {
+      add_failure({series.unit(), series.dwi.string(), with_option_names(explanation.error())});
+      continue;
+    }
+    Json json = {{"unit", series.unit()},
+                 {"subject", series.subject},
+                 {"session", series.session.empty() ? Json() : Json(series.session)},
+                 {"dwi", series.dwi.generic_string()},
+                 {"bval", series.bval.generic_string()},
+                 {"bvec", series.bvec.generic_string()},
+                 {"mask", series.mask.empty() ? Json() : Json(series.mask.generic_string())},
+                 {"output", output_of_series(series, arguments.text("dg")).generic_string()},
+                 {"finished", finished},
+                 {"explain", explanation_json(*explanation)}};
+    list.push_back(std::move(json));
+  }
+  return Json{{"layout", 1}, {"units", std::move(list)}, {"failures", std::move(failures)}};
+}
+
+}  // namespace cingulum

@@ -1,0 +1,297 @@
+#include "cli/track_explain.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/json_text.hpp"
+#include "base/quantity.hpp"
+#include "cli/layout_arguments.hpp"
+#include "cli/table.hpp"
+#include "cli/track_options.hpp"
+#include "cli/track_part.hpp"
+#include "cli/track_seeds.hpp"
+#include "cli/track_series.hpp"
+#include "dmri/models/harmonic_fit.hpp"
+#include "dmri/series/volume_selection.hpp"
+#include "formats/nifti.hpp"
+#include "numerics/spherical_harmonics.hpp"
+#include "tract/run/tracking_batches.hpp"
+#include "tract/seeds/seeds.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Where no mask is given: of what median Otsu leaves of a head no more was seen.
+constexpr double most_of_image_in_made_mask = 0.6;
+
+struct ExplainedSource {
+  ImageGeometry geometry;
+  NamedGrid grid;
+  fs::path seed_mask;
+};
+
+std::uint64_t count_set(const std::vector<std::uint8_t>& mask) {
+  return static_cast<std::uint64_t>(
+      std::count_if(mask.begin(), mask.end(), [](std::uint8_t value) { return value != 0; }));
+}
+
+std::uint64_t coefficients_of_degree(int degree) {
+  return static_cast<std::uint64_t>(numerics::coefficient_count(degree, false));
+}
+
+Status take_mask(const fs::path& mask, const NamedGrid& grid, double share_without, RunFacts& facts) {
+  if (mask.empty()) {
+    facts.mask_voxels = static_cast<std::uint64_t>(std::ceil(share_without * static_cast<double>(facts.voxels)));
+    return {};
+  }
+  CGL_TRY_ASSIGN(const std::vector<std::uint8_t> voxels, read_mask_on(mask, "the mask", grid));
+  facts.mask_voxels = count_set(voxels);
+  return {};
+}
+
+// What is fitted and what a voxel's record holds.
+Status take_model(const TrackRun& run, const TrackingOptions& options, const TrackingPlan& plan,
+                  const GradientTable& table, RunFacts& facts) {
+  CGL_TRY_ASSIGN(facts.model, choose_model(run.arguments, run.getter));
+  CGL_TRY_ASSIGN(const FieldRequest request, field_request(run.arguments, facts.model, options, plan));
+  facts.volumes = table.size();
+  facts.fitted_volumes = facts.volumes;
+  if (facts.model == FieldModel::dti) {
+    facts.record_numbers = 7;
+    return {};
+  }
+  CGL_TRY_ASSIGN(const VolumeSelection selection,
+                 select_volumes(table, ShellChoice::one_shell, request.shell, run.arguments.real("b0-threshold")));
+  facts.fitted_volumes = selection.volumes.size();
+  facts.coefficients = coefficients_of_degree(degree_for_directions(request.degree, selection.weighted.size()));
+  facts.amplitudes = request.amplitudes && !request.bootstrap;
+  facts.record_numbers = facts.coefficients + 1;
+  if (request.bootstrap) facts.record_numbers += selection.weighted.size() + 1;
+  if (facts.amplitudes) {
+    CGL_TRY_ASSIGN(const Sphere sphere, tracking_sphere(run.arguments, run.arrays));
+    facts.record_numbers = sphere.size() + 1;
+  }
+  return {};
+}
+
+Result<ExplainedSource> take_series(TrackRun& run, VerbContext& context, RunFacts& facts) {
+  const ParsedArguments& arguments = run.arguments;
+  if (arguments.texts("data").empty()) {
+    return fail(ErrorKind::invalid_argument, "--explain: name a series, or what else is to be tracked");
+  }
+  CGL_TRY_ASSIGN(const SeriesPaths paths, series_paths(arguments, {}, context));
+  CGL_TRY_ASSIGN(const SeriesHead head, read_series_head(paths.files));
+  ExplainedSource source = {head.geometry, series_grid(paths.files, head), paths.seed_mask};
+  facts.voxels = static_cast<std::uint64_t>(head.geometry.voxel_count());
+  CGL_TRY(take_mask(paths.files.mask, source.grid, most_of_image_in_made_mask, facts));
+  CGL_TRY_ASSIGN(const TrackingOptions options,
+                 tracking_options(arguments, run.getter, head.geometry.smallest_edge_mm()));
+  CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, head.geometry));
+  CGL_TRY(take_model(run, options, plan, head.table, facts));
+  return source;
+}
+
+// Amplitudes, harmonics, peaks or tensors in a file.
+Result<ExplainedSource> take_image(const TrackRun& run, const std::string& option, RunFacts& facts) {
+  const ParsedArguments& arguments = run.arguments;
+  const fs::path path = arguments.text(option);
+  CGL_TRY_ASSIGN(const NiftiReader reader, NiftiReader::open(path));
+  const NiftiHeader& header = reader.header();
+  ExplainedSource source;
+  source.geometry = header.geometry;
+  source.grid = {header.geometry, fmt::format("the tracked image {}", path.string()),
+                 header.affine_source != AffineSource::pixdim};
+  if (arguments.given("seed-mask")) source.seed_mask = arguments.text("seed-mask");
+  const auto volumes = static_cast<std::uint64_t>(header.volume_count());
+  facts.voxels = static_cast<std::uint64_t>(header.geometry.voxel_count());
+  facts.image_bytes = facts.voxels * volumes * sizeof(float);
+  facts.record_numbers = volumes + 1;
+  CGL_TRY_ASSIGN(const bool sampled, interpolates_amplitudes(arguments));
+  if (option == "sh" && sampled) {
+    CGL_TRY_ASSIGN(const Sphere sphere, tracking_sphere(arguments, run.arrays));
+    facts.record_numbers = sphere.size() + 1;
+  }
+  CGL_TRY(take_mask(arguments.given("mask") ? fs::path(arguments.text("mask")) : fs::path(), source.grid, 1, facts));
+  return source;
+}
+
+Result<ExplainedSource> take_prepared(const TrackRun& run, RunFacts& facts) {
+  ExplainedSource source;
+  source.geometry = run.prepared_run->geometry;
+  source.grid = {source.geometry, fmt::format("the prepared field {}", run.prepared_run->path.string()),
+                 run.prepared_run->oriented};
+  if (run.arguments.given("seed-mask")) source.seed_mask = run.arguments.text("seed-mask");
+  facts.voxels = static_cast<std::uint64_t>(source.geometry.voxel_count());
+  std::error_code error;
+  const std::uint64_t bytes = fs::file_size(run.prepared_run->path, error);
+  if (error) return fail(ErrorKind::io, "looking at {}: {}", run.prepared_run->path.string(), error.message());
+  // Its records are what is in the file besides maps, and the file's bytes are there as they are read.
+  const std::uint64_t maps = facts.voxels * 9;
+  facts.image_bytes = bytes > maps ? bytes - maps : 0;
+  facts.mask_voxels = facts.image_bytes / (16 * sizeof(float)) + 1;
+  facts.record_numbers = 16;
+  return source;
+}
+
+// In how many voxels seeds lie: known with a seed mask alone, else most of the mask.
+Result<std::uint64_t> seeded_voxels(const ExplainedSource& source, const RunFacts& facts, bool& known) {
+  if (source.seed_mask.empty()) {
+    known = false;
+    return facts.mask_voxels;
+  }
+  CGL_TRY_ASSIGN(const std::vector<std::uint8_t> mask, read_mask_on(source.seed_mask, "the seed mask", source.grid));
+  return count_set(mask);
+}
+
+// A range of a run is asked of seeds; here they are but a number.
+class CountedSeeds final : public Seeds {
+ public:
+  explicit CountedSeeds(std::uint64_t count) : count_(count) {}
+  [[nodiscard]] std::uint64_t count() const override { return count_; }
+  void fill(std::uint64_t, std::span<numerics::Vec3>) const override {}
+
+ private:
+  std::uint64_t count_;
+};
+
+Result<std::uint64_t> seed_count(const ParsedArguments& arguments, const ExplainedSource& source, const RunFacts& facts,
+                                 bool& known) {
+  const SeedSpace space = arguments.text("seed-space") == "voxel" ? SeedSpace::voxel : SeedSpace::world;
+  if (arguments.given("seed-file")) {
+    CGL_TRY_ASSIGN(const auto positions, read_seed_positions(arguments.text("seed-file"), space, source.geometry));
+    return positions.size();
+  }
+  if (arguments.given("seed-ends")) {
+    CGL_TRY_ASSIGN(const auto reader, TractogramReader::open(arguments.text("seed-ends")));
+    const std::int64_t streamlines = reader->layout().streamline_count;
+    known = streamlines >= 0;
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(streamlines, 0)) * 2;
+  }
+  if (arguments.given("seeds-per-voxel")) {
+    CGL_TRY_ASSIGN(const std::uint64_t voxels, seeded_voxels(source, facts, known));
+    return voxels * static_cast<std::uint64_t>(arguments.integer("seeds-per-voxel"));
+  }
+  if (arguments.given("seed-grid")) {
+    CGL_TRY_ASSIGN(const auto per_axis, parse_seed_grid(arguments.text("seed-grid")));
+    CGL_TRY_ASSIGN(const std::uint64_t voxels, seeded_voxels(source, facts, known));
+    return voxels * per_axis[0] * per_axis[1] * per_axis[2];
+  }
+  if (arguments.given("select")) return most_seeds;
+  return static_cast<std::uint64_t>(arguments.integer("nseeds"));
+}
+
+Status take_seeds(const ParsedArguments& arguments, const ExplainedSource& source, RunExplanation& explanation) {
+  RunFacts& facts = explanation.facts;
+  CGL_TRY_ASSIGN(const std::uint64_t count, seed_count(arguments, source, facts, explanation.seeds_known));
+  TrackingRunOptions options;
+  options.select = arguments.has("select") ? static_cast<std::uint64_t>(arguments.integer("select")) : 0;
+  options.max_seeds = arguments.has("max-seeds") ? static_cast<std::uint64_t>(arguments.integer("max-seeds")) : 0;
+  const CountedSeeds seeds(std::min(count, most_seeds));
+  CGL_TRY_ASSIGN(const std::optional<SeedRange> range, seed_range_of_part(arguments, seeds, options));
+  explanation.run_seeds = seeds_of_run(seeds, options);
+  facts.seeds = range ? range->count : explanation.run_seeds;
+  explanation.first_seed = range ? range->first : 0;
+  facts.select = options.select;
+  // About so many seeds are drawn for as many streamlines.
+  if (facts.select > 0) explanation.seeds_known = false;
+  if (arguments.given("prepare")) facts.seeds = 0;
+  return {};
+}
+
+}  // namespace
+
+Result<RunExplanation> explain_run(TrackRun& run, VerbContext& context) {
+  const ParsedArguments& arguments = run.arguments;
+  RunExplanation explanation;
+  RunFacts& facts = explanation.facts;
+  std::string image;
+  for (const char* name : {"sf", "sh", "peaks", "tensor"}) {
+    if (arguments.given(name)) image = name;
+  }
+  ExplainedSource source;
+  if (run.prepared_run) {
+    CGL_TRY_ASSIGN(source, take_prepared(run, facts));
+  } else if (!image.empty()) {
+    CGL_TRY_ASSIGN(source, take_image(run, image, facts));
+  } else {
+    CGL_TRY_ASSIGN(source, take_series(run, context, facts));
+  }
+  const double edge = source.geometry.smallest_edge_mm();
+  CGL_TRY_ASSIGN(const TrackingOptions options, tracking_options(arguments, run.getter, edge));
+  CGL_TRY_ASSIGN(const TrackingPlan plan, make_tracking_plan(options, source.geometry));
+  const std::array<double, 3> edges = source.geometry.voxel_mm();
+  facts.voxel_mm3 = edges[0] * edges[1] * edges[2];
+  facts.half = arguments.text("field-precision") == "half";
+  facts.getter = run.getter;
+  facts.step_mm = static_cast<double>(plan.step_mm);
+  facts.min_length_mm = options.min_length_mm;
+  facts.max_length_mm = options.max_length_mm;
+  facts.one_sided = options.one_sided;
+  CGL_TRY(take_seeds(arguments, source, explanation));
+  facts.chunk_seeds = static_cast<std::uint64_t>(arguments.integer("chunk-size"));
+  facts.fixed_chunks = arguments.given("chunk-size");
+  facts.threads = static_cast<std::uint64_t>(context.common().threads);
+
+  CGL_TRY_ASSIGN(const fs::path out, tracking_output(arguments));
+  CGL_TRY_ASSIGN(facts.format, format_of_name(out));
+  const ElementType positions = asked_position_type(arguments).value_or(element_type_of<float>());
+  facts.position_bytes = positions.bytes();
+  facts.save_seeds = arguments.flag("save-seeds");
+  facts.linearise_mm = arguments.has("linearise") ? arguments.length("linearise").in_mm(edge) : 0;
+
+  CGL_TRY_ASSIGN(const DeviceRegistry* const registry, run.wanted->registry());
+  CGL_TRY_ASSIGN(const std::vector<Device*> devices,
+                 choose_devices(*registry, run.wanted->names(), run.wanted->gpus()));
+  for (const Device* device : devices) {
+    if (!explanation.device.empty()) explanation.device += ",";
+    explanation.device += device->id();
+    facts.on_gpu = facts.on_gpu || device->description().backend != Backend::cpu;
+  }
+  explanation.estimate = estimate_run(facts);
+  return explanation;
+}
+
+Json explanation_json(const RunExplanation& explanation) {
+  const RunFacts& facts = explanation.facts;
+  const RunEstimate& estimate = explanation.estimate;
+  return {{"layout", 1},
+          {"device", explanation.device},
+          {"memory", {{"host_bytes", estimate.host_bytes}, {"device_bytes", estimate.device_bytes}}},
+          {"seeds",
+           {{"run", explanation.run_seeds},
+            {"first", explanation.first_seed},
+            {"count", facts.seeds},
+            {"exact", explanation.seeds_known}}},
+          {"expected",
+           {{"streamlines", estimate.streamlines},
+            {"points", estimate.points},
+            {"bytes", estimate.bytes},
+            {"fit_bytes", estimate.fit_bytes}}},
+          {"work", {{"voxels", facts.voxels}, {"volumes", facts.volumes}, {"tracked_voxels", facts.mask_voxels}}},
+          {"core_seconds", {{"prepare", estimate.prepare_seconds}, {"track", estimate.track_seconds}}}};
+}
+
+void print_explanation(const RunExplanation& explanation, VerbContext& context) {
+  if (context.common().json) {
+    context.print(json_text(explanation_json(explanation)));
+    return;
+  }
+  const RunEstimate& estimate = explanation.estimate;
+  Table table({{""}, {"", Align::right}});
+  table.add_row({"device", explanation.device});
+  table.add_row({"memory of the host, at most", format_bytes(estimate.host_bytes)});
+  if (explanation.facts.on_gpu) table.add_row({"memory of the device, at most", format_bytes(estimate.device_bytes)});
+  table.add_row({explanation.seeds_known ? "seeds" : "seeds, at most", format_count(explanation.facts.seeds)});
+  table.add_row({"streamlines, about", format_count(estimate.streamlines)});
+  table.add_row({"points, about", format_count(estimate.points)});
+  table.add_row({"bytes of the file, about", format_bytes(estimate.bytes)});
+  table.add_row({"seconds of a core, about",
+                 fmt::format("{:.0f} to prepare, {:.0f} to track", estimate.prepare_seconds, estimate.track_seconds)});
+  context.print(table.text(2));
+}
+
+}  // namespace cingulum
