@@ -41,9 +41,13 @@ def joined(batches):
     return positions, offsets
 
 
-def webgpu_reason():
+def need_device(test, name):
     devices = json.loads(run("devices", "--json").stdout)["devices"]
-    return None if any(device["backend"] == "webgpu" for device in devices) else "no adapter for WebGPU"
+    if any(device["backend"] == name for device in devices):
+        return
+    if suite.device_is_required(name):
+        test.fail(f"there is no device of {name}")
+    test.skipTest(f"there is no device of {name}")
 
 
 class Data(unittest.TestCase):
@@ -118,12 +122,12 @@ class Equality(Data):
         self.each_getter("cpu")
 
     def test_webgpu(self):
-        reason = webgpu_reason()
-        if reason:
-            if suite.device_is_required("webgpu"):
-                self.fail(reason)
-            self.skipTest(reason)
+        need_device(self, "webgpu")
         self.each_getter("webgpu")
+
+    def test_cuda(self):
+        need_device(self, "cuda")
+        self.each_getter("cuda")
 
     def test_options_and_thresholds(self):
         viewer = Viewer(*self.series, "--device", "cpu")
