@@ -1,7 +1,7 @@
 # Two commands from a bare clone: `make demo` and `make test`. Both install what is missing (tools/bootstrap), build what
 # they need, and are quick when nothing changed: `make` and `make demo` build the program alone, `make test` the tests,
 # too, and bench programs are built where they are asked for. Everything is written inside build/, except system packages.
-#   CINGULUM_CUDA=OFF, CINGULUM_WEBGPU=OFF   leave a backend out
+#   CINGULUM_CUDA=OFF, CINGULUM_WEBGPU=OFF   leave a backend out; CINGULUM_VIEW=OFF the server of the viewer
 #   CINGULUM_CUDA_ARCHS="75-virtual;90-real" architectures of the CUDA code
 #   WERROR=ON|OFF                            whether warnings are errors, as in CI; remembered by the build folder
 #   UNITY=ON|OFF                             whether the files of a folder are compiled together; remembered, too
@@ -10,10 +10,11 @@
 
 CINGULUM_CUDA ?= ON
 CINGULUM_WEBGPU ?= ON
+CINGULUM_VIEW ?= ON
 CINGULUM_CUDA_ARCHS ?= 75-virtual;90-real
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
-export CINGULUM_CUDA CINGULUM_WEBGPU
+export CINGULUM_CUDA CINGULUM_WEBGPU CINGULUM_VIEW
 # Tests run in folders of their own, so the name of the real data must not depend on where one stands. A folder that is not
 # there is said and leaves the variable empty: those tests are then skipped, each with its reason, or fail (see above).
 ifdef CINGULUM_TEST_DATA
@@ -29,7 +30,7 @@ BUILD := build
 export MESA_SHADER_CACHE_DIR := $(CURDIR)/$(BUILD)/mesa
 CMAKE := $(BUILD)/venv/bin/cmake
 CTEST := $(BUILD)/venv/bin/ctest
-OPTIONS := -DCINGULUM_CUDA=$(CINGULUM_CUDA) -DCINGULUM_WEBGPU=$(CINGULUM_WEBGPU) \
+OPTIONS := -DCINGULUM_CUDA=$(CINGULUM_CUDA) -DCINGULUM_WEBGPU=$(CINGULUM_WEBGPU) -DCINGULUM_VIEW=$(CINGULUM_VIEW) \
            "-DCINGULUM_CUDA_ARCHS=$(CINGULUM_CUDA_ARCHS)" $(if $(WERROR),-DCINGULUM_WERROR=$(WERROR)) \
            $(if $(UNITY),-DCINGULUM_UNITY=$(UNITY))
 # Tests are configured once what they need was installed, and stay configured.

@@ -20,6 +20,9 @@ find_library(BLOSC_LIBRARY blosc REQUIRED)
 find_package(BZip2 REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)   # set-up of the models only: contract, section 6
 find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h REQUIRED)
+if(CINGULUM_VIEW)
+  find_path(BOOST_BEAST_INCLUDE_DIR boost/beast/version.hpp REQUIRED)  # headers alone
+endif()
 if(BUILD_TESTING)
   find_package(GTest REQUIRED)
 endif()

@@ -1,13 +1,14 @@
 # The page of `cingulum view`, bundled by esbuild from web/ with the packages that tools/bootstrap has put into the build
-# folder. Without them a page takes its place that says so.
+# folder. Without them src/view/left_out.html takes its place.
 
-# cingulum_view_page(FILES): sets FILES to index.html, page.js and page.css of the page, for cingulum_embed_text.
+# cingulum_view_page(FILES): sets FILES to index.html, page.js and page.css of the page, for cingulum_embed_text; to
+# nothing where they cannot be made.
 function(cingulum_view_page files)
   set(web ${PROJECT_SOURCE_DIR}/web)
   file(GLOB esbuild ${CMAKE_BINARY_DIR}/web/node_modules/@esbuild/*/bin/esbuild)
   if(NOT esbuild)
     message(STATUS "cingulum view: no packages for its page in ${CMAKE_BINARY_DIR}/web; it is left out")
-    set(${files} ${web}/left-out/index.html PARENT_SCOPE)
+    set(${files} "" PARENT_SCOPE)
     return()
   endif()
   set(page ${CMAKE_BINARY_DIR}/web/dist/page.js)

@@ -4,7 +4,8 @@
     base <- device <- ring <- {tract, oct} <- cli;  numerics uses none and is used by all;
     formats uses base and numerics, zarr those and formats, its direct/ also device;  images and streamlines use numerics,
     base, formats;  dmri uses those
-    and both, its cuda/ also device;  report uses all of these and tract;  measure uses what tract uses, and tract.
+    and both, its cuda/ also device;  report uses all of these and tract;  measure uses what tract uses, and tract;
+    view uses these but measure, and cli uses view.
 Within ring, only ring/edge and ring/workloads include ring/edge: actors and runtime encode nothing.
 Only files under */cuda and */webgpu include a header of CUDA or WebGPU. Exits with 1 and the offending lines when broken;
 before that it proves itself on samples.
@@ -30,7 +31,8 @@ ALLOWED = {
     "oct": {"base", "numerics", "device", "ring", "formats", "zarr"},
     "report": {"base", "numerics", "formats", "images", "streamlines", "dmri", "tract"},
     "measure": {"base", "numerics", "device", "ring", "formats", "images", "streamlines", "zarr", "dmri", "tract"},
-    "cli": {"base", "numerics", "device", "ring", "formats", "images", "streamlines", "zarr", "dmri", "tract", "oct", "report", "measure"},
+    "view": {"base", "numerics", "device", "ring", "formats", "images", "streamlines", "zarr", "dmri", "tract", "report"},
+    "cli": {"view", "base", "numerics", "device", "ring", "formats", "images", "streamlines", "zarr", "dmri", "tract", "oct", "report", "measure"},
 }
 # What a folder may use besides when it lies, at any depth, in a folder of this name: zarr/direct reads into device memory,
 # dmri/**/cuda fits models on a device.
@@ -96,6 +98,7 @@ SAMPLES = [
     ("tract/a.cpp", '"device/cuda/b.hpp"', "a backend's header"), ("ring/actor/a.cpp", '"ring/edge/b.hpp"', "only ring/edge"),
     ("ring/workloads/a.cpp", '"ring/edge/b.hpp"', ""), ("base/a.cpp", '"b.hpp"', "written from src/"),
     ("base/a.test.cpp", '"support/b.hpp"', ""), ("base/a.cpp", '"support/b.hpp"', "written from src/"),
+    ("view/a.cpp", '"cli/b.hpp"', "view may use"), ("cli/a.cpp", '"view/b.hpp"', ""), ("tract/a.cpp", '"view/b.hpp"', "tract may use"),
     ("other/a.cpp", '"base/b.hpp"', "not in the plan"), ("zarr/a.cpp", '"device/b.hpp"', "zarr may use"), ("zarr/direct/a.cpp", '"device/b.hpp"', ""),
 ]
 

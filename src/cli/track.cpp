@@ -181,7 +181,7 @@ Status prepare_field(const ParsedArguments& command_line, const fs::path& out, V
   return {};
 }
 
-Status prepare_seeds(VerbContext& context, TrackRun& run) {
+Status plan_seeds(VerbContext& context, TrackRun& run) {
   const ParsedArguments& arguments = run.arguments;
   if (arguments.given("prepare")) {
     return fail(ErrorKind::invalid_argument, "--prepare is for the program: it writes a fit and tracks nothing");
@@ -224,9 +224,14 @@ Status prepare_seeds(VerbContext& context, TrackRun& run) {
   run_options.overlap = pool->threads() > 1;
   run_options.pool = pool;
   run_options.cancel = context.cancel();
+  return {};
+}
 
-  CGL_TRY_ASSIGN(run.devices, tracking_devices(*run.wanted, *pool, run.plan, data.prepared.field, *run.seeds,
-                                               run.directions ? &*run.directions : nullptr));
+Status prepare_seeds(VerbContext& context, TrackRun& run) {
+  CGL_TRY(plan_seeds(context, run));
+  CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
+  CGL_TRY_ASSIGN(run.devices, tracking_devices(*run.wanted, *pool, run.plan, run.prepared.data.prepared.field,
+                                               *run.seeds, run.directions ? &*run.directions : nullptr));
   return {};
 }
 

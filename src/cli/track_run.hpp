@@ -58,7 +58,11 @@ struct TrackRun {
 [[nodiscard]] Status prepare_field(const ParsedArguments& command_line, const std::filesystem::path& out,
                                    VerbContext& context, TrackRun& run);
 
-// Seeds, rules and trackers for the field. May be called again with other seeds and rules in run.arguments.
+// Plan, seeds and rules of run.arguments for the field, without trackers: for a session, which has one. May be called
+// again with other plans, seeds and rules in run.arguments.
+[[nodiscard]] Status plan_seeds(VerbContext& context, TrackRun& run);
+
+// The same, and trackers. May be called again with other seeds and rules in run.arguments.
 [[nodiscard]] Status prepare_seeds(VerbContext& context, TrackRun& run);
 
 // Of a file of the run's streamlines.

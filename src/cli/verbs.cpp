@@ -12,6 +12,7 @@ Verb phantom_verb();
 Verb score_verb();
 Verb compare_verb();
 Verb report_verb();
+Verb view_verb();
 Verb info_verb();
 Verb convert_verb();
 Verb resample_verb();
@@ -30,10 +31,10 @@ Verb help_verb();
 
 std::vector<Verb> all_verbs() {
   std::vector<Verb> verbs;
-  for (Verb (*const verb)() : {track_verb,   batch_verb,    merge_verb,      fit_verb,     phantom_verb,   score_verb,
-                               compare_verb, report_verb,   info_verb,       convert_verb, resample_verb,  verify_verb,
-                               zarr_verb,    oct_verb,      ring_verb,       devices_verb, selfcheck_verb, bench_verb,
-                               cache_verb,   settings_verb, completion_verb, docs_verb,    help_verb}) {
+  for (Verb (*const verb)() : {track_verb,   batch_verb,  merge_verb,    fit_verb,        phantom_verb, score_verb,
+                               compare_verb, report_verb, view_verb,     info_verb,       convert_verb, resample_verb,
+                               verify_verb,  zarr_verb,   oct_verb,      ring_verb,       devices_verb, selfcheck_verb,
+                               bench_verb,   cache_verb,  settings_verb, completion_verb, docs_verb,    help_verb}) {
     verbs.push_back(verb());
   }
   return verbs;

@@ -1,0 +1,291 @@
+// `cingulum view`: the server of the live viewer with what it was given. The server itself is view/view_server.hpp, the
+// streamlines come from view_live.
+#include <spawn.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/interrupt.hpp"
+#include "base/json_text.hpp"
+#include "base/version.hpp"
+#include "cli/command_line.hpp"
+#include "cli/option_name.hpp"
+#include "cli/track_arguments.hpp"
+#include "cli/track_sidecar.hpp"
+#include "cli/verb.hpp"
+#include "cli/view_files.hpp"
+#include "cli/view_live.hpp"
+#include "view/view_server.hpp"
+
+extern char** environ;
+
+namespace cingulum {
+
+Verb view_verb();
+Verb phantom_verb();
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Options of `track` that say what is tracked and how it becomes a field.
+constexpr std::string_view field_options[] = {"bvals",
+                                              "bvecs",
+                                              "grad",
+                                              "bvec-frame",
+                                              "b0-threshold",
+                                              "shell",
+                                              "mask",
+                                              "sf",
+                                              "sh",
+                                              "peaks",
+                                              "tensor",
+                                              "sh-basis",
+                                              "frame",
+                                              "tensor-order",
+                                              "dg",
+                                              "model",
+                                              "sphere",
+                                              "full-sphere",
+                                              "sh-order",
+                                              "sm-lambda",
+                                              "min-signal",
+                                              "response",
+                                              "response-fa",
+                                              "response-radius",
+                                              "response-centre",
+                                              "interpolate",
+                                              "amplitudes",
+                                              "field-precision",
+                                              "fa-threshold",
+                                              "stop-map",
+                                              "stop-rule",
+                                              "all-peaks",
+                                              "cache-dir",
+                                              "device"};
+
+bool is_field_option(std::string_view name) {
+  return std::find(std::begin(field_options), std::end(field_options), name) != std::end(field_options);
+}
+
+// What the pages are served.
+class GivenHost final : public view::ViewHost {
+ public:
+  GivenHost(std::vector<view::ViewFile> files, std::unique_ptr<LiveTracks> live, std::string live_error)
+      : files_(std::move(files)), live_(std::move(live)) {
+    Json list = Json::array();
+    for (const view::ViewFile& file : files_) {
+      list.push_back({{"id", file.id}, {"name", file.name}, {"kind", file.kind}, {"bytes", file.bytes}});
+    }
+    Json json = {{"version", Json::parse(version_json(), nullptr, false).value("version", "")},
+                 {"files", std::move(list)}};
+    json["live"] = live_ ? live_->facts() : Json();
+    json["live_error"] = live_error.empty() ? Json() : Json(std::move(live_error));
+    json_ = json_text(json);
+  }
+
+  [[nodiscard]] std::string files_json() const override { return json_; }
+  [[nodiscard]] const view::ViewFile* find_file(std::string_view id) const override {
+    const auto found = std::find_if(files_.begin(), files_.end(), [&](const auto& file) { return file.id == id; });
+    return found == files_.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] Status answer(const view::LiveRequest& request, std::uint32_t page, const CancelToken& cancel,
+                              const view::LiveSend& send) override {
+    if (!live_) return nothing_to_track();
+    return live_->answer(request, page, cancel, send);
+  }
+  [[nodiscard]] Result<view::SavedRun> save(const std::vector<view::WishedOption>& wish,
+                                            const CancelToken& cancel) override {
+    if (!live_) return nothing_to_track();
+    return live_->save(wish, cancel);
+  }
+  [[nodiscard]] std::string describe(const Error& error) const override {
+    std::string argument(error.argument());
+    std::replace(argument.begin(), argument.end(), '_', '-');
+    return json_text({{"kind", error_kind_name(error.kind())},
+                      {"message", with_option_names(error)},
+                      {"argument", std::move(argument)}});
+  }
+
+ private:
+  static tl::unexpected<Error> nothing_to_track() {
+    return fail(ErrorKind::unavailable, "there is nothing to track: give a diffusion series, or --sh, --sf or --peaks");
+  }
+
+  std::vector<view::ViewFile> files_;
+  std::unique_ptr<LiveTracks> live_;
+  std::string json_;
+};
+
+// The phantom of a viewer without data, in its scratch folder; the command that makes the same stands before others.
+Status make_view_phantom(const fs::path& scratch, VerbContext& context, LiveSource& source,
+                         std::vector<view::ViewFile>& files) {
+  const std::string name = "crossing-phantom";
+  const std::string folder = (scratch / name).string();
+  log_info("no data given: showing the phantom `crossing`");
+  const Verb verb = phantom_verb();
+  const std::vector<std::string> words = {"--preset", "crossing", "--voxel-size", "2.5"};
+  std::vector<std::string> all = words;
+  all.insert(all.end(), {"--out", folder});
+  CGL_TRY_ASSIGN(const ParsedArguments arguments, parse_command_line(verb, all));
+  CommonValues common = context.common();
+  common.json = false;
+  VerbContext silent(
+      context.verbs(), context.settings(), std::move(common), [](std::string_view) {}, 80, context.log());
+  CGL_TRY(verb.run(arguments, silent));
+  CGL_TRY_ASSIGN(files, find_view_files({folder}));
+  source.data = {folder + "/dwi.nii.gz"};
+  source.name = "dwi.nii.gz";
+  source.hidden_folder = scratch.string() + "/";
+  source.options.push_back({"mask", {folder + "/mask.nii.gz"}, false});
+  source.before = "cingulum phantom";
+  for (const std::string& word : words) source.before += " " + word;
+  source.before += " --out " + name + " && ";
+  return {};
+}
+
+// What of the command line is tracked: a file named by an option, or the first series.
+Result<LiveSource> find_live_source(const ParsedArguments& arguments, std::vector<view::ViewFile>& files) {
+  LiveSource source;
+  const Json texts = options_for_sidecar(view_verb(), arguments)["options"];
+  for (const Argument& argument : track_arguments()) {
+    if (!is_field_option(argument.name) || !arguments.given(argument.name)) continue;
+    view::WishedOption option{argument.name, {}, argument.type == ArgumentType::flag};
+    if (const auto written = texts.find(argument.name); written != texts.end() && !option.is_flag) {
+      option.texts = {written->get<std::string>()};
+    } else {
+      option.texts = arguments.texts(argument.name);
+    }
+    source.options.push_back(std::move(option));
+    if (argument.name != "sf" && argument.name != "sh" && argument.name != "peaks" && argument.name != "tensor")
+      continue;
+    if (!source.name.empty()) {
+      return fail(ErrorKind::invalid_argument, "--sf, --sh, --peaks and --tensor exclude each other");
+    }
+    const fs::path path = arguments.text(argument.name);
+    source.name = path.filename().string();
+    std::error_code ignored;
+    files.push_back({.id = fmt::format("f{}", files.size() + 1),
+                     .name = source.name,
+                     .kind = "image",
+                     .path = path,
+                     .bytes = fs::file_size(path, ignored)});
+  }
+  if (!source.name.empty()) return source;
+  for (const view::ViewFile& file : files) {
+    if (file.kind != "series") continue;
+    source.data = {file.path.string()};
+    source.name = file.name;
+    break;
+  }
+  return source;
+}
+
+void open_browser(const std::string& link) {
+  if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) return;
+  std::string program = "xdg-open", word = link;
+  char* const words[] = {program.data(), word.data(), nullptr};
+  pid_t child = 0;
+  if (::posix_spawnp(&child, program.c_str(), nullptr, nullptr, words, environ) != 0) {
+    log_info("no browser could be opened; open the link yourself");
+  }
+}
+
+Status run_view(const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(std::vector<view::ViewFile> files, find_view_files(arguments.texts("data")));
+  CGL_TRY_ASSIGN(LiveSource source, find_live_source(arguments, files));
+  CGL_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::create());
+  if (files.empty() && arguments.texts("data").empty()) {
+    CGL_TRY(make_view_phantom(scratch.path(), context, source, files));
+  }
+  std::unique_ptr<LiveTracks> live;
+  std::string live_error;
+  if (!source.name.empty()) {
+    auto opened = LiveTracks::open(std::move(source), scratch.path(), context);
+    if (opened) {
+      live = std::move(*opened);
+    } else if (opened.error().kind() == ErrorKind::invalid_argument ||
+               opened.error().kind() == ErrorKind::interrupted) {
+      return tl::make_unexpected(std::move(opened.error()));
+    } else {
+      // What can be shown is shown; the page says why there is nothing to track.
+      live_error = with_option_names(opened.error());
+      log_warning("{}", opened.error());
+    }
+  }
+  GivenHost host(std::move(files), std::move(live), std::move(live_error));
+  view::ViewServerOptions options;
+  if (arguments.given("host")) options.host = arguments.text("host");
+  options.port = static_cast<std::uint16_t>(arguments.integer("port"));
+  CGL_TRY_ASSIGN(const std::unique_ptr<view::ViewServer> server, view::ViewServer::listen(host, options));
+  if (!options.host.empty() && options.host != "127.0.0.1" && options.host != "::1") {
+    log_warning("--host {}: other machines can reach this server, and what it sends is not encrypted", options.host);
+  }
+  CGL_TRY_ASSIGN(const std::string link, server->make_link());
+  if (context.common().json) {
+    context.print(json_text({{"link", link}, {"port", server->port()}}));
+  } else {
+    context.print_format("{}\n", link);
+    log_info("the link opens once; Ctrl-C ends the viewer");
+  }
+  std::fflush(stdout);  // whoever reads the link from a pipe waits for it now
+  if (!arguments.flag("no-open")) open_browser(link);
+  CGL_TRY(server->run(context.cancel()));
+  // Ctrl-C is how a viewer ends.
+  clear_interrupt();
+  return {};
+}
+
+std::vector<Argument> view_arguments() {
+  std::vector<Argument> list = {
+      {.name = "data",
+       .type = ArgumentType::file_in,
+       .help = "images, diffusion series, tractograms, and folders of them; with none the phantom `crossing` is made. "
+               "The first series (NAME.bval beside it) is fitted and tracked",
+       .metavar = "FILE",
+       .positional = true,
+       .repeatable = true},
+      {.name = "host",
+       .type = ArgumentType::text,
+       .help = "a numeric address of this machine by which others reach it, instead of this machine alone",
+       .metavar = "ADDRESS"},
+      {.name = "port",
+       .type = ArgumentType::integer,
+       .help = "0 is any that is free",
+       .range = {.minimum = 0, .maximum = 65535},
+       .default_text = "0"},
+      {.name = "no-open", .type = ArgumentType::flag, .help = "print the link and open no browser"}};
+  for (Argument& argument : track_arguments()) {
+    if (is_field_option(argument.name)) list.push_back(std::move(argument));
+  }
+  return list;
+}
+
+}  // namespace
+
+Verb view_verb() {
+  return {
+      .name = "view",
+      .summary = "look at images and tractograms in a browser, and track where one points",
+      .description =
+          "Starts a server for this machine alone and prints a link that opens once. A click on the image puts a "
+          "sphere there, and its streamlines come while the mouse moves: the bytes that `cingulum track "
+          "--seed-sphere` writes, with the command that writes them.\n\n"
+          "A diffusion series is fitted first, with the options of `track` that are here; --sh, --sf, --peaks and "
+          "--tensor track what is in a file. The field is prepared for thresholds from half of the one that holds. "
+          "Everything stays on this machine.",
+      .arguments = view_arguments(),
+      .common = {CommonOption::threads, CommonOption::json, CommonOption::progress},
+      .examples = {{"cingulum view", "a small phantom"},
+                   {"cingulum view dwi.nii.gz --mask mask.nii.gz", "a series, fitted by CSD"},
+                   {"cingulum view t1.nii.gz --sh fod.nii.gz --frame world",
+                    "harmonics of another program over an image"},
+                   {"cingulum view sub-01/ --no-open --port 8000", "a folder; the link is opened by hand"}},
+      .run = run_view,
+  };
+}
+
+}  // namespace cingulum

@@ -1,0 +1,105 @@
+// Where the requests of all pages wait for the one thread that answers them. Of each page the newest counts: what waits
+// of it is replaced, what runs is cancelled, and nothing more of either is sent. Pages take turns. Knows neither
+// sockets nor tracking: the server brings requests and takes messages, an Answerer makes them.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/cancel.hpp"
+#include "base/result.hpp"
+#include "view/view_messages.hpp"
+
+namespace cingulum::view {
+
+// A page's way to its messages, in the order of send(). Never waits: a failure says that the page does not read, or is
+// gone, and ends the request. any thread
+class LiveSink {
+ public:
+  virtual ~LiveSink() = default;
+  [[nodiscard]] virtual Status send(std::uint32_t request, std::vector<std::byte> message) = 0;
+  // Takes what was not sent yet of requests before this one out of the queue.
+  virtual void forget_before(std::uint32_t request) = 0;
+};
+
+struct LiveRequest {
+  std::uint32_t number = 0;
+  std::vector<WishedOption> wish;
+};
+using LiveSend = std::function<Status(std::vector<std::byte>)>;
+
+// Answers a request by messages. Its own failures become a message by the desk. Called by one thread.
+class Answerer {
+ public:
+  virtual ~Answerer() = default;
+  [[nodiscard]] virtual Status answer(const LiveRequest& request, std::uint32_t page, const CancelToken& cancel,
+                                      const LiveSend& send) = 0;
+  // The JSON of a failure that a page shows: {"kind", "message", "argument"}. any thread
+  [[nodiscard]] virtual std::string describe(const Error& error) const = 0;
+};
+
+struct LiveCounts {
+  std::uint64_t pages = 0;     // open now
+  std::uint64_t waiting = 0;   // requests, now
+  std::uint64_t running = 0;   // 0 or 1, now
+  std::uint64_t requests = 0;  // ever
+  std::uint64_t answered = 0;
+  std::uint64_t replaced = 0;   // by a newer one of their page
+  std::uint64_t cancelled = 0;  // by their page, or because it closed
+  std::uint64_t failed = 0;
+};
+
+class LiveDesk {
+ public:
+  // The answerer outlives it.
+  explicit LiveDesk(Answerer& answerer);
+  ~LiveDesk();  // cancels what runs and waits for the thread
+  LiveDesk(const LiveDesk&) = delete;
+  LiveDesk& operator=(const LiveDesk&) = delete;
+
+  // All members: any thread. None waits for tracking.
+  [[nodiscard]] std::uint32_t open_page(std::shared_ptr<LiveSink> sink);
+  void close_page(std::uint32_t page);
+  // Fails where the number does not increase.
+  [[nodiscard]] Status ask(std::uint32_t page, LiveRequest request);
+  // The request of this number, if it waits or runs; its page gets an error of kind interrupted.
+  void cancel(std::uint32_t page, std::uint32_t number);
+  [[nodiscard]] LiveCounts counts() const;
+
+ private:
+  struct Page {
+    std::shared_ptr<LiveSink> sink;
+    std::optional<LiveRequest> waiting;
+    std::optional<std::uint32_t> newest;  // number asked last
+  };
+
+  void run();
+  void answer_one(std::unique_lock<std::mutex>& lock, std::uint32_t page_number);
+  [[nodiscard]] bool is_newest(std::uint32_t page, std::uint32_t number) const;  // under the mutex
+  void tell_failure(std::uint32_t page, std::uint32_t number, const Error& error);
+
+  Answerer& answerer_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint32_t, Page> pages_;
+  std::uint32_t last_page_ = 0;
+  std::uint32_t last_turn_ = 0;  // the page that was answered last
+  std::uint32_t running_page_ = 0;
+  std::uint32_t running_number_ = 0;
+  bool is_running_ = false;
+  CancelSource running_;
+  LiveCounts counts_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace cingulum::view

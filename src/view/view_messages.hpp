@@ -1,0 +1,56 @@
+// The messages of the viewer's socket, version 1 (docs/view.md): what a page sends is checked here, byte by byte, and
+// what it gets is put together. Called by the server and by those who answer; the fuzz target is
+// fuzz/view_messages.cpp. What an option may be is not known here: `cingulum track` says that of the same texts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace cingulum::view {
+
+enum class MessageKind : std::uint16_t { track = 1, cancel = 2, batch = 16, end = 17, error = 18 };
+
+constexpr std::string_view subprotocol = "cingulum-view-1";
+constexpr std::size_t message_head_bytes = 12;
+constexpr std::size_t most_wish_bytes = 65536;  // of the JSON of a request
+
+struct ClientMessage {
+  MessageKind kind = MessageKind::track;  // track or cancel
+  std::uint32_t request = 0;
+  std::string_view body;  // into the bytes
+};
+[[nodiscard]] Result<ClientMessage> parse_client_message(std::span<const std::byte> bytes);
+
+// One member of a request: the texts that the command line would have. A flag has none and is left out where it is
+// false. A sphere [x, y, z, r] is "x,y,z,r"; a list of spheres has several texts.
+struct WishedOption {
+  std::string name;
+  std::vector<std::string> texts;
+  bool is_flag = false;
+  friend bool operator==(const WishedOption&, const WishedOption&) = default;
+};
+// From the JSON of a request: a flat object of at most 64 members. Names are small letters, digits and
+// dashes; texts are printable and short, so that they can stand in a command.
+[[nodiscard]] Result<std::vector<WishedOption>> parse_track_wish(std::string_view json);
+// The JSON that gives the same.
+[[nodiscard]] std::string wish_json(const std::vector<WishedOption>& wish);
+
+[[nodiscard]] std::vector<std::byte> make_message(MessageKind kind, std::uint32_t request, std::string_view body);
+
+// Streamlines: `offsets` has one more than there are, in points; positions are x y z in world mm.
+struct BatchView {
+  std::span<const std::uint64_t> offsets;
+  std::span<const float> positions;
+  std::span<const std::byte> seed_index;   // u32 each
+  std::span<const std::byte> end_reasons;  // two u8 each
+};
+// Refuses more than 2^32 - 1 points, which the offsets cannot say.
+[[nodiscard]] Result<std::vector<std::byte>> make_batch_message(std::uint32_t request, const BatchView& batch);
+
+}  // namespace cingulum::view
