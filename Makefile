@@ -39,14 +39,14 @@ TESTING = -DBUILD_TESTING=$$(test -e $(BUILD)/.bootstrap-test && echo ON || echo
 part = tools/timed $(BUILD)/minutes.txt $(1) $(2)
 
 .PHONY: all bootstrap bootstrap-test bootstrap-web bootstrap-cluster bootstrap-bench configure build build-tests build-benches test test-long test-cluster \
-        test-web test-sanitized demo wheel docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench bench fuzz clean help
+        test-web test-sanitized demo demo-oct wheel docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench bench fuzz clean help
 .NOTPARALLEL:
 
 all: build
 
 help:
 	@sed -n 's/^# *//p;/^$$/q' Makefile
-	@echo "targets: all test test-long test-cluster test-web test-sanitized demo wheel bench fuzz docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench clean"
+	@echo "targets: all test test-long test-cluster test-web test-sanitized demo demo-oct wheel bench fuzz docs format install dev tsan gpu-package gpu-test gpu-soak gpu-sanitize gpu-bench clean"
 
 bootstrap:
 	@$(call part,bootstrap,tools/bootstrap $(BUILD))
@@ -111,6 +111,10 @@ test-long: build-tests
 
 demo: build
 	@tools/demo
+
+# Compares by NumPy and SciPy, which the tests bring.
+demo-oct: bootstrap-test build
+	@tools/demo-oct
 
 # One file for pip, with CUDA code and wgpu-native inside.
 wheel: build-tests

@@ -29,7 +29,7 @@ ALLOWED = {
     "dmri": {"base", "numerics", "formats", "images", "streamlines"},
     "tract": {"base", "numerics", "device", "ring", "formats", "images", "streamlines", "dmri"},
     "oct": {"base", "numerics", "device", "ring", "formats", "zarr"},
-    "report": {"base", "numerics", "formats", "images", "streamlines", "dmri", "tract"},
+    "report": {"base", "numerics", "formats", "images", "streamlines", "dmri", "tract", "oct"},
     "measure": {"base", "numerics", "device", "ring", "formats", "images", "streamlines", "zarr", "dmri", "tract"},
     "view": {"base", "numerics", "device", "ring", "formats", "images", "streamlines", "zarr", "dmri", "tract", "report"},
     "cli": {"view", "base", "numerics", "device", "ring", "formats", "images", "streamlines", "zarr", "dmri", "tract", "oct", "report", "measure"},

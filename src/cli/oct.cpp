@@ -33,6 +33,8 @@ Status run_oct(const ParsedArguments& arguments, VerbContext& context) {
   if (action == "aip") return run_oct_aip(arguments, context);
   if (action == "resample") return run_oct_resample(arguments, context);
   if (action == "overlap") return run_oct_overlap(arguments, context);
+  if (action == "run") return run_oct_run(arguments, context);
+  if (action == "report") return run_oct_report(arguments, context);
   if (action == "register") return run_oct_register(arguments, context);
   return run_oct_stack(arguments, context);
 }
@@ -178,6 +180,26 @@ std::vector<Argument> voxel_arguments() {
   };
 }
 
+std::vector<Argument> whole_run_arguments() {
+  return {
+      flag("no-flat-field", "run: leave uneven light as it is"),
+      flag("no-curvature", "run: leave focal curvature and the depths of tiles as they are"),
+      flag("no-crop", "run: keep the planes above the tissue's surface"),
+      number("crop-depth", "run: of a slice below its surface; without it, what all A-lines have", "",
+             {.minimum = 0.0, .above = true}, "um"),
+      flag("no-profile", "run: leave the axial profile; without agarose it is left anyway"),
+      flag("no-attenuation",
+           "run: leave attenuation; --method, --strength, --floor and --median say how it is made up"),
+      flag("normalise-planes", "run: take the background of each plane away and divide by one span"),
+      flag("keep", "run: leave the stitched slices in OUT.work"),
+      {.name = "compat",
+       .type = ArgumentType::choice,
+       .help = "run, flatfield, curvature, resample, stack: methods of these scripts where ours differ (docs/oct.md)",
+       .choices = {"linumpy"}},
+      flag("explain", "run: say what it would take of memory and disk, and end"),
+  };
+}
+
 std::vector<Argument> series_arguments() {
   return {
       number("slicing-interval", "register, stack, overlap: between slices, instead of the stage's positions", "",
@@ -246,6 +268,10 @@ Result<std::vector<std::size_t>> parse_counts(const char* option, const std::str
               count);
 }
 
+std::string oct_model(const ParsedArguments& arguments) {
+  return arguments.given("compat") && !arguments.given("model") ? "basic" : arguments.text("model");
+}
+
 Result<oct::VolumeReadOptions> oct_reading(const ParsedArguments& arguments, VerbContext& context) {
   oct::VolumeReadOptions options;
   CGL_TRY_ASSIGN(options.pool, context.pool());
@@ -269,8 +295,14 @@ Result<oct::VolumeFile> read_oct_volume(const fs::path& path, const ParsedArgume
   return file;
 }
 
-Status write_oct_volume(const fs::path& output, const oct::HostVolume& volume, const oct::VoxelSize& voxel_um,
-                        OctJson attributes, OctJson about, const ParsedArguments& arguments, VerbContext& context) {
+namespace {
+
+using WriteVolume =
+    std::function<Status(const OctJson& attributes, const WriteOptions& write, const oct::VolumeWriteOptions& options)>;
+
+// What all outputs share: levels, the command's name, the sidecar.
+Status write_with_sidecar(const fs::path& output, OctJson attributes, OctJson about, const ParsedArguments& arguments,
+                          VerbContext& context, const WriteVolume& write_volume) {
   const auto start = std::chrono::steady_clock::now();
   WriteOptions write = context.write_options();
   CGL_TRY(check_sidecar_output(output, write));
@@ -299,7 +331,28 @@ Status write_oct_volume(const fs::path& output, const oct::HostVolume& volume, c
     json["run"] = run_facts(context.common().threads, seconds_since(start));
     return json;
   });
-  return oct::write_volume_file(output, volume, voxel_um, attributes, with_sidecar(write, sidecar), options);
+  return write_volume(attributes, with_sidecar(write, sidecar), options);
+}
+
+}  // namespace
+
+Status write_oct_volume(const fs::path& output, const oct::HostVolume& volume, const oct::VoxelSize& voxel_um,
+                        OctJson attributes, OctJson about, const ParsedArguments& arguments, VerbContext& context) {
+  const auto write = [&](const OctJson& described, const WriteOptions& writing,
+                         const oct::VolumeWriteOptions& options) {
+    return oct::write_volume_file(output, volume, voxel_um, described, writing, options);
+  };
+  return write_with_sidecar(output, std::move(attributes), std::move(about), arguments, context, write);
+}
+
+Status write_oct_planes(const fs::path& output, const std::array<std::size_t, 3>& shape, const oct::MakePlanes& make,
+                        const oct::VoxelSize& voxel_um, OctJson about, const ParsedArguments& arguments,
+                        VerbContext& context) {
+  const auto write = [&](const OctJson& described, const WriteOptions& writing,
+                         const oct::VolumeWriteOptions& options) {
+    return oct::write_volume_by_planes(output, shape, voxel_um, described, make, writing, options);
+  };
+  return write_with_sidecar(output, OctJson::object(), std::move(about), arguments, context, write);
 }
 
 Verb oct_verb() {
@@ -324,8 +377,20 @@ Verb oct_verb() {
       "`resample IMAGE` brings voxels to --resolution, tile by tile in a mosaic grid. `interface IMAGE` finds the "
       "tissue's "
       "surface in every A-line. `curvature MOSAIC...` finds the focal curvature that all tiles share and rolls the "
-      "A-lines of the first mosaic back. `aip IMAGE` is the mean over planes. `overlap FIXED MOVING` finds how many "
+      "A-lines of the first mosaic back. `aip IMAGE` is the mean over planes, as an image or (--out FILE.png) in 16 "
+      "bits of grey. `overlap FIXED MOVING` finds how many "
       "planes two slices share. These five compute on --device, with the same bits on each.\n\n"
+      "`run INPUT` does all of it: tiles to one volume. Light and focal curvature are fitted over all slices, depths "
+      "of "
+      "tiles by their overlaps; slices are cropped at their surface, freed of the axial profile where agarose shows "
+      "it, "
+      "and of attenuation; then registered and stacked. Each tile is read twice. Stitched slices are kept in OUT.work "
+      "until the volume is written: a run that was stopped goes on from them and writes the same bytes. --explain says "
+      "what it takes.\n\n"
+      "`report VOLUME` writes one page about a volume of `run` (--out PAGE.html): projections, seams, links, "
+      "residuals, "
+      "curvature, light, profiles, overlaps, gains and every decision with its reason; the same as PAGE.json and "
+      "PAGE_*.csv, and the projection as PAGE_aip.png.\n\n"
       "`register SLICE...` finds depth, turn and shift of neighbouring slices and writes register_z##.json to the "
       "folder --out. `stack SLICE...` makes one volume of the slices, with these where they are believed, with the "
       "motors' places where not; each decision stands with its reason in the sidecar.";
@@ -335,7 +400,7 @@ Verb oct_verb() {
        .help = "what to do",
        .metavar = "ACTION",
        .choices = {"simulate", "grid", "resample", "interface", "curvature", "flatfield", "stitch", "aip", "profile",
-                   "attenuation", "normalise", "overlap", "register", "stack"},
+                   "attenuation", "normalise", "overlap", "register", "stack", "run", "report"},
        .positional = true,
        .required = true},
       {.name = "paths",
@@ -349,6 +414,7 @@ Verb oct_verb() {
   for (Argument& argument : tile_arguments()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : fit_arguments_of_oct()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : voxel_arguments()) verb.arguments.push_back(std::move(argument));
+  for (Argument& argument : whole_run_arguments()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : series_arguments()) verb.arguments.push_back(std::move(argument));
   for (Argument& argument : simulation_arguments()) verb.arguments.push_back(std::move(argument));
   verb.common = {CommonOption::device, CommonOption::threads,  CommonOption::force,
@@ -356,6 +422,9 @@ Verb oct_verb() {
   verb.examples = {
       {"cingulum oct simulate --out tiles --grid 4,5 --motor-jitter 1.5 --flat-field 0.3",
        "20 raw tiles and where they truly lie"},
+      {"cingulum oct run tiles --axial-step 3.5 --pyramid auto --out volume.ome.zarr",
+       "all of it: tiles in, one volume out"},
+      {"cingulum oct report volume.ome.zarr --out report.html", "what came of it, on one page"},
       {"cingulum oct grid tiles --axial-step 3.5 --out mosaics", "a mosaic grid for each slice"},
       {"cingulum oct stitch mosaics/mosaic_grid_3d_z00.ome.zarr --out slice_z00.ome.zarr", "one slice"},
       {"cingulum oct register slice_z*.ome.zarr --out transforms", "neighbours against each other"},

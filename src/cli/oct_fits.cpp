@@ -87,7 +87,7 @@ Status run_oct_flatfield(const ParsedArguments& arguments, VerbContext& context)
     first_grid = std::move(grid);
   }
   oct::FlatFieldFit fit;
-  if (arguments.text("model") == "basic") {
+  if (oct_model(arguments) == "basic") {
     std::vector<oct::HostImage> present;
     for (const oct::HostImage& projection : projections) {
       if (!projection.values.empty()) present.push_back(projection);
@@ -110,7 +110,7 @@ Status run_oct_flatfield(const ParsedArguments& arguments, VerbContext& context)
   const auto [low, high] = std::minmax_element(fit.field.values.begin(), fit.field.values.end());
   const FitJson about = {{"tiles", fit.tiles},
                          {"pairs", pairs.size()},
-                         {"model", arguments.text("model")},
+                         {"model", oct_model(arguments)},
                          {"smallest", *low},
                          {"largest", *high}};
   const std::string line = fmt::format("light from {:.3f} to {:.3f} by {} tiles", *low, *high, fit.tiles);
@@ -134,17 +134,21 @@ Status run_oct_profile(const ParsedArguments& arguments, VerbContext& context) {
   return print_fit(about, output, fmt::format("profile of {} A-lines of agarose", lines), context);
 }
 
+Result<oct::AttenuationOptions> attenuation_options(const ParsedArguments& arguments, const std::string& method) {
+  oct::AttenuationOptions options;
+  CGL_TRY_ASSIGN(options.method, oct::parse_attenuation_method(method));
+  options.strength = arguments.real("strength");
+  if (arguments.given("floor")) options.noise_floor = arguments.real("floor");
+  options.window = static_cast<std::size_t>(arguments.integer("median"));
+  return options;
+}
+
 Status run_oct_attenuation(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
   CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
-  oct::AttenuationOptions options;
-  CGL_TRY_ASSIGN(options.method, oct::parse_attenuation_method(arguments.text("method")));
-  options.strength = arguments.real("strength");
-  if (arguments.given("floor")) options.noise_floor = arguments.real("floor");
-  const auto window = static_cast<std::size_t>(arguments.integer("median"));
-  if (window > 1) options.filter = oct::median_on_host(window);
+  CGL_TRY_ASSIGN(oct::AttenuationOptions options, attenuation_options(arguments, arguments.text("method")));
   CGL_TRY_ASSIGN(options.pool, context.pool());
   CGL_TRY_ASSIGN(const oct::AttenuationReport report, oct::compensate_attenuation(file.volume, options));
   const double per_mm = report.mean_attenuation * 1000.0 / file.voxel_um[0];

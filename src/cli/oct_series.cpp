@@ -1,9 +1,14 @@
 // `cingulum oct register` and `cingulum oct stack`: slices against each other, and as one volume.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <deque>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <system_error>
+#include <utility>
 
 #include "base/json_text.hpp"
 #include "base/read_file.hpp"
@@ -91,9 +96,11 @@ std::string registration_name(std::size_t moving) {
   return fmt::format("register_z{:02}.json", moving);
 }
 
-SeriesJson registration_json(const SliceFile& fixed, const SliceFile& moving, const oct::SliceRegistration& found) {
-  return {{"fixed_id", fixed.id},
-          {"moving_id", moving.id},
+}  // namespace
+
+SeriesJson registration_json(std::size_t fixed, std::size_t moving, const oct::SliceRegistration& found) {
+  return {{"fixed_id", fixed},
+          {"moving_id", moving},
           {"rotation_deg", found.rigid.rotation_deg},
           {"shift_px", found.rigid.shift_px},
           {"correlation", found.rigid.ncc},
@@ -103,6 +110,50 @@ SeriesJson registration_json(const SliceFile& fixed, const SliceFile& moving, co
           {"at_border", found.at_border},
           {"registration_confidence", found.confidence}};
 }
+
+SeriesJson decisions_json(const oct::StackPlan& plan) {
+  SeriesJson decisions = SeriesJson::array();
+  for (const oct::SliceDecision& slice : plan.slices) {
+    decisions.push_back({{"slice_id", slice.id},
+                         {"place_px", slice.motor_px},
+                         {"rotation_deg", slice.rotation_deg},
+                         {"shift_px", slice.shift_px},
+                         {"interval_planes", slice.interval_planes},
+                         {"start_plane", slice.start_plane},
+                         {"gain", slice.gain},
+                         {"transform", oct::transform_use_name(slice.transform)},
+                         {"reason", slice.reason}});
+  }
+  return decisions;
+}
+
+oct::RegistrationOptions registration_options(const ParsedArguments& arguments) {
+  oct::RegistrationOptions options;
+  options.moving_plane = static_cast<std::size_t>(arguments.integer("moving-plane"));
+  options.planes = static_cast<std::size_t>(arguments.integer("planes"));
+  options.max_rotation_deg = arguments.real("max-rotation");
+  options.max_shift_px = arguments.real("max-shift");
+  return options;
+}
+
+oct::StackOptions stack_options(const ParsedArguments& arguments) {
+  oct::StackOptions options;
+  options.first_plane = static_cast<std::size_t>(arguments.integer("moving-plane"));
+  options.max_rotation_deg = arguments.real("max-rotation");
+  options.max_shift_px = arguments.real("max-shift");
+  options.confidence_high = arguments.real("confidence-high");
+  options.confidence_low = arguments.real("confidence-low");
+  options.rotation_window = static_cast<std::size_t>(arguments.integer("smooth-window"));
+  options.shift_smoothing = arguments.real("translation-smooth-sigma");
+  options.max_drift_px = arguments.real("max-cumulative-drift");
+  if (arguments.given("compat")) {
+    if (!arguments.given("smooth-window")) options.rotation_window = 5;
+    if (!arguments.given("translation-smooth-sigma")) options.shift_smoothing = 3;
+  }
+  return options;
+}
+
+namespace {
 
 Result<oct::SliceRegistration> parse_registration(const std::string& text, std::size_t fixed, std::size_t moving) {
   CGL_TRY_ASSIGN(const SeriesJson json, parse_json(text));
@@ -139,21 +190,17 @@ Status run_oct_register(const ParsedArguments& arguments, VerbContext& context) 
     CGL_TRY(context.cancel().check());
     CGL_TRY(check_output(output / registration_name(slices[i].id), context.write_options()));
     CGL_TRY_ASSIGN(oct::VolumeFile moving, read_oct_volume(slices[i].path, arguments, context));
-    oct::RegistrationOptions options;
-    options.moving_plane = static_cast<std::size_t>(arguments.integer("moving-plane"));
-    options.planes = static_cast<std::size_t>(arguments.integer("planes"));
+    oct::RegistrationOptions options = registration_options(arguments);
     options.expected_planes = expected_interval(arguments, slices[i - 1], slices[i]);
     options.search_planes =
         static_cast<std::size_t>(std::lround(arguments.real("search-range") * 1000.0 / fixed.voxel_um[0]));
-    options.max_rotation_deg = arguments.real("max-rotation");
-    options.max_shift_px = arguments.real("max-shift");
     for (std::size_t d = 0; d < 2; ++d) {
       options.start_px[d] = (slices[i].origin_mm[d] - slices[i - 1].origin_mm[d]) * 1000.0 / fixed.voxel_um[d + 1];
     }
     CGL_TRY_ASSIGN(const oct::SliceRegistration found,
                    add_context(oct::register_slices(fixed.volume, moving.volume, options), "slices {} and {}",
                                slices[i - 1].id, slices[i].id));
-    const SeriesJson json = registration_json(slices[i - 1], slices[i], found);
+    const SeriesJson json = registration_json(slices[i - 1].id, slices[i].id, found);
     CGL_TRY(write_file_atomically(output / registration_name(slices[i].id), json_text(json), context.write_options()));
     if (!context.common().json) {
       context.print_format(
@@ -177,20 +224,12 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
   std::vector<oct::SliceFacts> facts;
   std::vector<oct::SliceShift> shifts;
   std::vector<std::optional<oct::SliceRegistration>> registrations;
-  oct::StackOptions options;
-  options.first_plane = static_cast<std::size_t>(arguments.integer("moving-plane"));
-  options.max_rotation_deg = arguments.real("max-rotation");
-  options.max_shift_px = arguments.real("max-shift");
-  options.confidence_high = arguments.real("confidence-high");
-  options.confidence_low = arguments.real("confidence-low");
-  options.rotation_window = static_cast<std::size_t>(arguments.integer("smooth-window"));
-  options.shift_smoothing = arguments.real("translation-smooth-sigma");
-  options.max_drift_px = arguments.real("max-cumulative-drift");
+  oct::StackOptions options = stack_options(arguments);
   for (std::size_t i = 0; i < slices.size(); ++i) {
     const auto& shape = slices[i].description.shape;
     facts.push_back({slices[i].id, shape[0], shape[1], shape[2]});
     if (i == 0) continue;
-    options.interval_planes = expected_interval(arguments, slices[i - 1], slices[i]);
+    facts.back().interval_planes = expected_interval(arguments, slices[i - 1], slices[i]);
     oct::SliceShift shift{.fixed = slices[i - 1].id, .moving = slices[i].id};
     for (std::size_t d = 0; d < 2; ++d) shift.shift_mm[d] = slices[i - 1].origin_mm[d] - slices[i].origin_mm[d];
     shifts.push_back(shift);
@@ -210,23 +249,30 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
   const oct::VoxelSize voxel_um = slices.front().description.voxel_um;
   CGL_TRY_ASSIGN(oct::StackPlan plan, oct::decide_stack(facts, shifts, registrations, voxel_um, options));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  const auto source = [&](std::size_t number) -> Result<oct::HostVolume> {
-    CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(slices[number].path, arguments, context));
-    return std::move(file.volume);
+  // Slices are read whole; the planes of the volume go down, so the last two are enough.
+  std::deque<std::pair<std::size_t, oct::HostVolume>> held;
+  const auto source = [&](std::size_t number, std::size_t first, std::size_t count) -> Result<oct::HostVolume> {
+    auto found = std::find_if(held.begin(), held.end(), [&](const auto& one) { return one.first == number; });
+    if (found == held.end()) {
+      CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(slices[number].path, arguments, context));
+      if (held.size() == 2) held.pop_front();
+      found = held.insert(held.end(), {number, std::move(file.volume)});
+    }
+    oct::HostVolume planes(count, found->second.rows, found->second.columns);
+    std::copy_n(found->second.plane(first).begin(), planes.values.size(), planes.values.begin());
+    return planes;
   };
-  CGL_TRY_ASSIGN(const oct::HostVolume volume, oct::stack_slices(plan, source, options, pool));
+  CGL_TRY(oct::find_gains(plan, source, options, pool));
+  const std::array<std::size_t, 3> shape = {plan.planes, plan.rows, plan.columns};
+  const auto make = [&](std::size_t first, std::span<float> to) -> Status {
+    CGL_TRY_ASSIGN(const oct::HostVolume planes,
+                   oct::stack_planes(plan, source, first, to.size() / (plan.rows * plan.columns), pool));
+    std::copy(planes.values.begin(), planes.values.end(), to.begin());
+    return {};
+  };
   std::size_t moved_by_motors = 0;
-  SeriesJson decisions = SeriesJson::array();
+  const SeriesJson decisions = decisions_json(plan);
   for (const oct::SliceDecision& slice : plan.slices) {
-    decisions.push_back({{"slice_id", slice.id},
-                         {"place_px", slice.motor_px},
-                         {"rotation_deg", slice.rotation_deg},
-                         {"shift_px", slice.shift_px},
-                         {"interval_planes", slice.interval_planes},
-                         {"start_plane", slice.start_plane},
-                         {"gain", slice.gain},
-                         {"transform", oct::transform_use_name(slice.transform)},
-                         {"reason", slice.reason}});
     if (slice.id != plan.slices.front().id && slice.transform == oct::TransformUse::none) ++moved_by_motors;
   }
   if (moved_by_motors > 0) {
@@ -237,14 +283,13 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
     CGL_TRY(write_file_atomically(arguments.text("decisions"), oct::decisions_csv(plan), context.write_options()));
   }
   const SeriesJson about = {{"slices", decisions}};
-  CGL_TRY(write_oct_volume(output, volume, voxel_um, SeriesJson::object(), about, arguments, context));
+  CGL_TRY(write_oct_planes(output, shape, make, voxel_um, about, arguments, context));
   if (context.common().json) {
-    context.print(json_text(
-        {{"output", output.native()}, {"shape", {volume.planes, volume.rows, volume.columns}}, {"slices", decisions}}));
+    context.print(json_text({{"output", output.native()}, {"shape", shape}, {"slices", decisions}}));
     return {};
   }
-  context.print_format("{}: {} slices, {} x {} x {} voxels\n", output.native(), plan.slices.size(), volume.planes,
-                       volume.rows, volume.columns);
+  context.print_format("{}: {} slices, {} x {} x {} voxels\n", output.native(), plan.slices.size(), plan.planes,
+                       plan.rows, plan.columns);
   return {};
 }
 

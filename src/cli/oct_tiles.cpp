@@ -42,6 +42,8 @@ Result<oct::GalvoBand> find_galvo_band(const oct::TileSet& set, ThreadPool& pool
   return oct::count_votes(votes);
 }
 
+}  // namespace
+
 TilesJson placement_json(const oct::TileGrid& grid, const oct::Placement& placement) {
   TilesJson links = TilesJson::array();
   for (const oct::TileLink& link : placement.links) {
@@ -66,18 +68,68 @@ TilesJson placement_json(const oct::TileGrid& grid, const oct::Placement& placem
           {"links", std::move(links)}};
 }
 
-}  // namespace
+void say_of_placement(const oct::TileGrid& grid, const oct::Placement& placement) {
+  for (const auto& island : placement.islands) {
+    std::string names;
+    for (const std::size_t tile : island) names += (names.empty() ? "" : "; ") + grid.name_of(tile);
+    log_warning("{}: no link holds it to the others, it stands where the motors put it", names);
+  }
+  if (placement.rejected > 0) {
+    log_warning("slice {}: {} of {} links between tiles were rejected; the motors stand in for them", grid.slice,
+                placement.rejected, placement.links.size());
+  }
+}
 
-Status run_oct_grid(const ParsedArguments& arguments, VerbContext& context) {
-  CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
+Result<oct::TileSet> open_oct_tiles(const fs::path& input, const ParsedArguments& arguments) {
   oct::TileSetOptions options;
   if (arguments.given("axial-step")) options.axial_step_um = arguments.real("axial-step");
   if (arguments.given("unit")) options.unit = arguments.text("unit");
   options.allow_missing = arguments.flag("allow-missing");
   options.average_repeats = arguments.flag("average-repeats");
-  CGL_TRY_ASSIGN(const oct::TileSet set, oct::open_tiles(input, options));
+  CGL_TRY_ASSIGN(oct::TileSet set, oct::open_tiles(input, options));
   for (const std::string& missing : set.missing) log_warning("{}: {} is missing", input.native(), missing);
+  return set;
+}
+
+Result<std::size_t> last_good_line(const oct::TileSet& set, const fs::path& input, const ParsedArguments& arguments,
+                                   VerbContext& context, TilesJson& found) {
+  if (set.extra_lines == 0) return 0;
+  if (arguments.given("galvo-line")) {
+    const auto line = static_cast<std::size_t>(arguments.integer("galvo-line"));
+    if (line >= set.shape[2]) {
+      return fail(ErrorKind::invalid_argument, "--galvo-line {}: a tile has {} A-lines", line, set.shape[2]);
+    }
+    found["last_line"] = line;
+    return line;
+  }
+  CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
+  CGL_TRY_ASSIGN(const oct::GalvoBand band, find_galvo_band(set, *pool, context.cancel()));
+  if (band.confidence < oct::galvo_confidence_needed) {
+    return fail(ErrorKind::corrupt,
+                "{}: the band of {} extra lines was not found: {} of {} tiles agree on line {}, confidence {:.2f} of "
+                "{:.2f} needed; name the last good line by --galvo-line",
+                input.native(), set.extra_lines, band.agreeing, band.votes, band.last_line, band.confidence,
+                oct::galvo_confidence_needed);
+  }
+  found = {{"agreeing", band.agreeing},
+           {"votes", band.votes},
+           {"confidence", band.confidence},
+           {"last_line", band.last_line}};
+  return band.last_line;
+}
+
+oct::PlacementOptions placement_options(const ParsedArguments& arguments) {
+  oct::PlacementOptions options;
+  options.search_px = static_cast<std::size_t>(arguments.integer("search"));
+  options.smoothing_px = arguments.real("smoothing");
+  options.max_rejected = arguments.real("max-rejected");
+  return options;
+}
+
+Status run_oct_grid(const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
+  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
+  CGL_TRY_ASSIGN(const oct::TileSet set, open_oct_tiles(input, arguments));
   std::vector<std::size_t> slices = set.slices();
   if (arguments.given("slice")) {
     const auto wanted = static_cast<std::size_t>(arguments.integer("slice"));
@@ -92,29 +144,7 @@ Status run_oct_grid(const ParsedArguments& arguments, VerbContext& context) {
   mosaic.run.cancel = context.cancel();
   mosaic.run.progress = context.progress_options();
   TilesJson galvo;
-  if (set.extra_lines > 0) {
-    if (arguments.given("galvo-line")) {
-      mosaic.last_line = static_cast<std::size_t>(arguments.integer("galvo-line"));
-      if (mosaic.last_line >= set.shape[2]) {
-        return fail(ErrorKind::invalid_argument, "--galvo-line {}: a tile has {} A-lines", mosaic.last_line,
-                    set.shape[2]);
-      }
-    } else {
-      CGL_TRY_ASSIGN(const oct::GalvoBand band, find_galvo_band(set, *mosaic.pool, context.cancel()));
-      if (band.confidence < oct::galvo_confidence_needed) {
-        return fail(ErrorKind::corrupt,
-                    "{}: the band of {} extra lines was not found: {} of {} tiles agree on line {}, confidence {:.2f} "
-                    "of {:.2f} needed; name the last good line by --galvo-line",
-                    input.native(), set.extra_lines, band.agreeing, band.votes, band.last_line, band.confidence,
-                    oct::galvo_confidence_needed);
-      }
-      mosaic.last_line = band.last_line;
-      galvo["agreeing"] = band.agreeing;
-      galvo["votes"] = band.votes;
-      galvo["confidence"] = band.confidence;
-    }
-    galvo["last_line"] = mosaic.last_line;
-  }
+  CGL_TRY_ASSIGN(mosaic.last_line, last_good_line(set, input, arguments, context, galvo));
   std::error_code error;
   fs::create_directories(output, error);
   if (error) return fail_file(output.native(), ErrorKind::io, "making {}: {}", output.native(), error.message());
@@ -158,10 +188,7 @@ Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const oct::TileGrid grid,
                  add_file_context(oct::tile_grid_of(file.attributes, {volume.planes, volume.rows, volume.columns}),
                                   "reading", input.native()));
-  oct::PlacementOptions options;
-  options.search_px = static_cast<std::size_t>(arguments.integer("search"));
-  options.smoothing_px = arguments.real("smoothing");
-  options.max_rejected = arguments.real("max-rejected");
+  oct::PlacementOptions options = placement_options(arguments);
   CGL_TRY_ASSIGN(options.pool, context.pool());
   std::vector<oct::HostImage> projections(grid.count());
   options.pool->parallel_for(grid.count(), 1, [&](std::size_t begin, std::size_t end) {
@@ -170,15 +197,7 @@ Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context) {
     }
   });
   CGL_TRY_ASSIGN(const oct::Placement placement, oct::place_tiles(grid, projections, options));
-  for (const auto& island : placement.islands) {
-    std::string names;
-    for (const std::size_t tile : island) names += (names.empty() ? "" : "; ") + grid.name_of(tile);
-    log_warning("{}: no link holds it to the others, it stands where the motors put it", names);
-  }
-  if (placement.rejected > 0) {
-    log_warning("slice {}: {} of {} links between tiles were rejected; the motors stand in for them", grid.slice,
-                placement.rejected, placement.links.size());
-  }
+  say_of_placement(grid, placement);
   CGL_TRY_ASSIGN(const oct::Blending blending, oct::parse_blending(arguments.text("blending")));
   CGL_TRY_ASSIGN(const oct::BlendedSlice slice,
                  oct::blend_tiles(volume, grid, placement.places_px, blending, options.pool));

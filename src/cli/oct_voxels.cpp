@@ -4,16 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/json_text.hpp"
 #include "cli/oct_actions.hpp"
-#include "device/registry.hpp"
+#include "cli/oct_voxel_stage.hpp"
 #include "oct/fits/focal_curvature.hpp"
-#include "oct/oct_kernels.hpp"
 #include "oct/tiles/mosaic_grid.hpp"
+#include "report/oct_report.hpp"
+#include "report/png.hpp"
 
 namespace cingulum {
 namespace {
@@ -21,90 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using VoxelsJson = nlohmann::ordered_json;
 
-// The kernels on one device, from host volumes to host volumes.
-class VoxelStage {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<VoxelStage>> open(VerbContext& context) {
-    const std::vector<std::string>& names = context.common().devices;
-    if (names.size() != 1) return fail(ErrorKind::invalid_argument, "--device: one device is accepted here");
-    auto stage = std::unique_ptr<VoxelStage>(new VoxelStage());
-    CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-    options.wanted = names[0];
-    CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-    stage->registry_.emplace(std::move(registry));
-    CGL_TRY_ASSIGN(Device* const device, stage->registry_->select_one(names[0]));
-    CGL_TRY_ASSIGN(stage->kernels_, oct::OctKernels::create(*device));
-    CGL_TRY_ASSIGN(stage->queue_, device->create_queue());
-    return stage;
-  }
-
-  [[nodiscard]] std::string device() const { return kernels_->device().id(); }
-
-  [[nodiscard]] Result<oct::HostImage> find_interface(const oct::HostVolume& volume,
-                                                      const oct::InterfaceOptions& options) {
-    CGL_TRY_ASSIGN(const oct::DeviceVolume there, upload(volume));
-    CGL_TRY_ASSIGN(const oct::DeviceVolume map, kernels_->find_interface(*queue_, there, options));
-    CGL_TRY_ASSIGN(const std::vector<float> values, kernels_->download(*queue_, map));
-    oct::HostImage image(volume.rows, volume.columns);
-    std::copy(values.begin(), values.end(), image.values.begin());
-    return image;
-  }
-
-  // A-lines come up by so many planes; what comes from below the last is zero.
-  [[nodiscard]] Result<oct::HostVolume> roll(const oct::HostVolume& volume, const oct::HostImage& by) {
-    oct::HostVolume lines(1, by.rows, by.columns);
-    std::transform(by.values.begin(), by.values.end(), lines.values.begin(),
-                   [](double value) { return static_cast<float>(value); });
-    CGL_TRY_ASSIGN(const oct::DeviceVolume from, upload(volume));
-    CGL_TRY_ASSIGN(const oct::DeviceVolume map, upload(lines));
-    CGL_TRY_ASSIGN(oct::DeviceVolume to, kernels_->allocate(from.shape));
-    CGL_TRY(kernels_->roll_lines(*queue_, from, map, to, {.circular = false}));
-    return download(to);
-  }
-
-  [[nodiscard]] Result<oct::HostVolume> resize(const oct::HostVolume& volume, oct::VolumeShape shape) {
-    CGL_TRY_ASSIGN(const oct::DeviceVolume from, upload(volume));
-    CGL_TRY_ASSIGN(oct::DeviceVolume to, kernels_->allocate(shape));
-    CGL_TRY(kernels_->resize(*queue_, from, to, {}));
-    return download(to);
-  }
-
-  [[nodiscard]] Result<oct::HostVolume> mean_over_planes(const oct::HostVolume& volume) {
-    CGL_TRY_ASSIGN(const oct::DeviceVolume from, upload(volume));
-    CGL_TRY_ASSIGN(oct::DeviceVolume to, kernels_->allocate({1, from.shape.y, from.shape.x}));
-    CGL_TRY(kernels_->project(*queue_, from, to, oct::Projection::mean));
-    return download(to);
-  }
-
-  [[nodiscard]] Result<oct::OverlapFound> find_overlap(const oct::HostVolume& fixed, const oct::HostVolume& moving,
-                                                       const oct::OverlapSearch& search) {
-    CGL_TRY_ASSIGN(const oct::DeviceVolume a, upload(fixed));
-    CGL_TRY_ASSIGN(const oct::DeviceVolume b, upload(moving));
-    return kernels_->find_z_overlap(*queue_, a, b, search);
-  }
-
- private:
-  VoxelStage() = default;
-  [[nodiscard]] Result<oct::DeviceVolume> upload(const oct::HostVolume& volume) {
-    return kernels_->upload(*queue_, shape_of(volume), volume.values);
-  }
-  [[nodiscard]] Result<oct::HostVolume> download(const oct::DeviceVolume& volume) {
-    oct::HostVolume result;
-    result.planes = volume.shape.z;
-    result.rows = volume.shape.y;
-    result.columns = volume.shape.x;
-    CGL_TRY_ASSIGN(result.values, kernels_->download(*queue_, volume));
-    return result;
-  }
-  static oct::VolumeShape shape_of(const oct::HostVolume& volume) {
-    return {static_cast<std::uint32_t>(volume.planes), static_cast<std::uint32_t>(volume.rows),
-            static_cast<std::uint32_t>(volume.columns)};
-  }
-
-  std::optional<DeviceRegistry> registry_;  // outlives all below
-  std::unique_ptr<oct::OctKernels> kernels_;
-  std::unique_ptr<Queue> queue_;
-};
+}  // namespace
 
 oct::InterfaceOptions interface_options(const ParsedArguments& arguments) {
   oct::InterfaceOptions options;
@@ -114,6 +31,8 @@ oct::InterfaceOptions interface_options(const ParsedArguments& arguments) {
   options.detect_cutting_errors = arguments.flag("detect-cutting-errors");
   return options;
 }
+
+namespace {
 
 struct Mosaic {
   oct::VolumeFile file;
@@ -149,7 +68,8 @@ Status print_stage(VoxelsJson json, const fs::path& output, const std::string& l
 
 // Every tile by itself, so that overlaps stay what they are; the grid follows.
 Result<oct::HostVolume> resize_mosaic(VoxelStage& stage, const oct::HostVolume& mosaic,
-                                      const std::array<double, 3>& scale, oct::TileGrid& grid) {
+                                      const std::array<double, 3>& scale, oct::TileGrid& grid,
+                                      const oct::ResizeOptions& options) {
   const oct::VolumeShape tile =
       oct::rescaled_shape({static_cast<std::uint32_t>(grid.tile[0]), static_cast<std::uint32_t>(grid.tile[1]),
                            static_cast<std::uint32_t>(grid.tile[2])},
@@ -157,7 +77,7 @@ Result<oct::HostVolume> resize_mosaic(VoxelStage& stage, const oct::HostVolume& 
   oct::HostVolume result(tile.z, grid.rows * tile.y, grid.columns * tile.x);
   for (std::size_t t = 0; t < grid.count(); ++t) {
     if (grid.tiles[t].missing) continue;
-    CGL_TRY_ASSIGN(const oct::HostVolume small, stage.resize(oct::cut_tile(mosaic, grid, t), tile));
+    CGL_TRY_ASSIGN(const oct::HostVolume small, stage.resize(oct::cut_tile(mosaic, grid, t), tile, options));
     put_tile(small, t / grid.columns * tile.y, t % grid.columns * tile.x, result);
   }
   for (oct::GridTile& place : grid.tiles) {
@@ -176,7 +96,7 @@ Status run_oct_curvature(const ParsedArguments& arguments, VerbContext& context)
   if (paths.empty()) return fail(ErrorKind::invalid_argument, "cingulum oct curvature: name a mosaic grid");
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
   CGL_TRY(check_volume_output(output, context.write_options()));
-  CGL_TRY_ASSIGN(const std::unique_ptr<VoxelStage> stage, VoxelStage::open(context));
+  CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
   oct::InterfaceOptions options = interface_options(arguments);
   options.sub_voxel = true;
   std::vector<oct::HostImage> interfaces;
@@ -193,7 +113,7 @@ Status run_oct_curvature(const ParsedArguments& arguments, VerbContext& context)
     if (!first) first = std::move(mosaic);
   }
   oct::HostImage curvature;
-  if (arguments.text("model") == "basic") {
+  if (oct_model(arguments) == "basic") {
     CGL_TRY_ASSIGN(curvature, oct::fit_curvature_basic(interfaces, first->grid.tile[0]));
   } else {
     CGL_TRY_ASSIGN(curvature, oct::fit_curvature(interfaces));
@@ -207,7 +127,7 @@ Status run_oct_curvature(const ParsedArguments& arguments, VerbContext& context)
     put_tile(flat, t / grid.columns * grid.tile[1], t % grid.columns * grid.tile[2], volume);
   }
   const auto [low, high] = std::minmax_element(curvature.values.begin(), curvature.values.end());
-  const VoxelsJson about = {{"tiles", interfaces.size()}, {"model", arguments.text("model")},
+  const VoxelsJson about = {{"tiles", interfaces.size()}, {"model", oct_model(arguments)},
                             {"smallest_planes", *low},    {"largest_planes", *high},
                             {"rows", curvature.rows},     {"planes", curvature.values}};
   const std::string line =
@@ -221,7 +141,7 @@ Status run_oct_interface(const ParsedArguments& arguments, VerbContext& context)
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
   CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(const oct::VolumeFile file, read_oct_volume(input, arguments, context));
-  CGL_TRY_ASSIGN(const std::unique_ptr<VoxelStage> stage, VoxelStage::open(context));
+  CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
   oct::InterfaceOptions options = interface_options(arguments);
   options.sub_voxel = arguments.flag("sub-voxel");
   CGL_TRY_ASSIGN(const oct::HostImage map, stage->find_interface(file.volume, options));
@@ -240,9 +160,15 @@ Status run_oct_aip(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
   CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(const oct::VolumeFile file, read_oct_volume(input, arguments, context));
-  CGL_TRY_ASSIGN(const std::unique_ptr<VoxelStage> stage, VoxelStage::open(context));
+  CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
   CGL_TRY_ASSIGN(const oct::HostVolume mean, stage->mean_over_planes(file.volume));
   const VoxelsJson about = {{"planes", file.volume.planes}};
+  if (output.extension() == ".png") {
+    CGL_TRY_ASSIGN(const std::vector<std::byte> png,
+                   encode_png(grey_picture({mean.values.begin(), mean.values.end()}, mean.columns, mean.rows)));
+    CGL_TRY(write_file_atomically(output, png, context.write_options()));
+    return print_stage(about, output, fmt::format("mean of {} planes", file.volume.planes), context);
+  }
   CGL_TRY(write_oct_volume(output, mean, file.voxel_um, VoxelsJson::object(), about, arguments, context));
   return print_stage(about, output, fmt::format("mean of {} planes", file.volume.planes), context);
 }
@@ -252,8 +178,10 @@ Status run_oct_resample(const ParsedArguments& arguments, VerbContext& context) 
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
   CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
-  CGL_TRY_ASSIGN(const std::unique_ptr<VoxelStage> stage, VoxelStage::open(context));
+  CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
   const double target = arguments.real("resolution");
+  oct::ResizeOptions options;
+  if (arguments.given("compat")) options.alignment = oct::Alignment::corner;
   std::array<double, 3> scale{};
   for (std::size_t d = 0; d < 3; ++d) scale[d] = file.voxel_um[d] / target;
   const std::array<std::size_t, 3> before = {file.volume.planes, file.volume.rows, file.volume.columns};
@@ -262,14 +190,14 @@ Status run_oct_resample(const ParsedArguments& arguments, VerbContext& context) 
     CGL_TRY_ASSIGN(oct::TileGrid grid,
                    add_file_context(oct::tile_grid_of(file.attributes, {before[0], before[1], before[2]}), "reading",
                                     input.native()));
-    CGL_TRY_ASSIGN(made, resize_mosaic(*stage, file.volume, scale, grid));
+    CGL_TRY_ASSIGN(made, resize_mosaic(*stage, file.volume, scale, grid, options));
     file.attributes["tile_grid"] = oct::tile_grid_json(grid);
   } else {
     const oct::VolumeShape shape =
         oct::rescaled_shape({static_cast<std::uint32_t>(before[0]), static_cast<std::uint32_t>(before[1]),
                              static_cast<std::uint32_t>(before[2])},
                             scale);
-    CGL_TRY_ASSIGN(made, stage->resize(file.volume, shape));
+    CGL_TRY_ASSIGN(made, stage->resize(file.volume, shape, options));
   }
   // What the voxels truly are: sizes are whole, so they are not exactly what was asked for.
   const std::array<std::size_t, 3> after = {made.planes, made.rows, made.columns};
@@ -304,7 +232,7 @@ Status run_oct_overlap(const ParsedArguments& arguments, VerbContext& context) {
   const std::int64_t reach = in_planes(arguments.real("search-range"));
   search.lowest = std::max<std::int64_t>(1, search.expected - reach);
   search.highest = std::min(planes, search.expected + reach);
-  CGL_TRY_ASSIGN(const std::unique_ptr<VoxelStage> stage, VoxelStage::open(context));
+  CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
   CGL_TRY_ASSIGN(const oct::OverlapFound found, stage->find_overlap(fixed.volume, moving.volume, search));
   if (context.common().json) {
     context.print(json_text({{"overlap_planes", found.planes},

@@ -11,8 +11,6 @@
 namespace cingulum {
 namespace {
 
-constexpr std::size_t bytes_per_pixel = 3;
-
 void append_big_endian(std::vector<std::byte>& bytes, std::uint32_t value) {
   for (const unsigned shift : {24U, 16U, 8U, 0U}) bytes.push_back(static_cast<std::byte>((value >> shift) & 0xffU));
 }
@@ -48,7 +46,7 @@ int predicted(int filter, int left, int above, int upper_left) {
 
 // The row, filtered, behind the number of its filter. `above` is empty for the first row.
 void append_filtered_row(std::vector<std::uint8_t>& stream, std::span<const std::uint8_t> row,
-                         std::span<const std::uint8_t> above) {
+                         std::span<const std::uint8_t> above, std::size_t bytes_per_pixel) {
   std::vector<std::uint8_t> best, candidate(row.size());
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   int best_filter = 0;
@@ -72,41 +70,59 @@ void append_filtered_row(std::vector<std::uint8_t>& stream, std::span<const std:
   stream.insert(stream.end(), best.begin(), best.end());
 }
 
-}  // namespace
+struct PixelForm {
+  std::uint8_t bits = 8, colour_type = 2;  // of a sample; 0 is grey, 2 is RGB
+  std::size_t bytes_per_pixel = 3;
+};
 
-Result<std::vector<std::byte>> encode_png(const Picture& picture) {
-  if (picture.width < 1 || picture.height < 1) {
-    return fail(ErrorKind::invalid_argument, "writing a PNG: a picture of {} x {} pixels has none", picture.width,
-                picture.height);
+Result<std::vector<std::byte>> encode_pixels(int width, int height, std::span<const std::uint8_t> pixels,
+                                             const PixelForm& form) {
+  if (width < 1 || height < 1) {
+    return fail(ErrorKind::invalid_argument, "writing a PNG: a picture of {} x {} pixels has none", width, height);
   }
-  const std::size_t row_bytes = bytes_per_pixel * static_cast<std::size_t>(picture.width);
-  const std::span<const std::uint8_t> pixels(picture.rgb);
+  const std::size_t row_bytes = form.bytes_per_pixel * static_cast<std::size_t>(width);
   std::vector<std::uint8_t> stream;
-  stream.reserve((row_bytes + 1) * static_cast<std::size_t>(picture.height));
-  for (std::size_t y = 0; y < static_cast<std::size_t>(picture.height); ++y) {
+  stream.reserve((row_bytes + 1) * static_cast<std::size_t>(height));
+  for (std::size_t y = 0; y < static_cast<std::size_t>(height); ++y) {
     const auto above = y == 0 ? std::span<const std::uint8_t>() : pixels.subspan((y - 1) * row_bytes, row_bytes);
-    append_filtered_row(stream, pixels.subspan(y * row_bytes, row_bytes), above);
+    append_filtered_row(stream, pixels.subspan(y * row_bytes, row_bytes), above, form.bytes_per_pixel);
   }
   uLongf compressed_bytes = ::compressBound(static_cast<uLong>(stream.size()));
   std::vector<std::byte> compressed(compressed_bytes);
   if (::compress2(reinterpret_cast<Bytef*>(compressed.data()), &compressed_bytes, stream.data(),
                   static_cast<uLong>(stream.size()), Z_BEST_COMPRESSION) != Z_OK) {
-    return fail(ErrorKind::out_of_memory, "writing a PNG of {} x {} pixels: zlib has no memory", picture.width,
-                picture.height);
+    return fail(ErrorKind::out_of_memory, "writing a PNG of {} x {} pixels: zlib has no memory", width, height);
   }
   compressed.resize(compressed_bytes);
 
   std::vector<std::byte> file;
   for (const int byte : {0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a}) file.push_back(static_cast<std::byte>(byte));
   std::vector<std::byte> header;
-  append_big_endian(header, static_cast<std::uint32_t>(picture.width));
-  append_big_endian(header, static_cast<std::uint32_t>(picture.height));
-  // 8 bits, RGB; the only methods there are; not interlaced.
-  for (const int byte : {8, 2, 0, 0, 0}) header.push_back(static_cast<std::byte>(byte));
+  append_big_endian(header, static_cast<std::uint32_t>(width));
+  append_big_endian(header, static_cast<std::uint32_t>(height));
+  // Then the only methods there are; not interlaced.
+  for (const int byte : {int{form.bits}, int{form.colour_type}, 0, 0, 0})
+    header.push_back(static_cast<std::byte>(byte));
   append_chunk(file, "IHDR", header);
   append_chunk(file, "IDAT", compressed);
   append_chunk(file, "IEND", {});
   return file;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> encode_png(const Picture& picture) {
+  return encode_pixels(picture.width, picture.height, picture.rgb, {});
+}
+
+Result<std::vector<std::byte>> encode_png(const GreyPicture& picture) {
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(2 * picture.grey.size());
+  for (const std::uint16_t value : picture.grey) {
+    bytes.push_back(static_cast<std::uint8_t>(value >> 8U));
+    bytes.push_back(static_cast<std::uint8_t>(value & 0xffU));
+  }
+  return encode_pixels(picture.width, picture.height, bytes, {.bits = 16, .colour_type = 0, .bytes_per_pixel = 2});
 }
 
 std::string encode_base64(std::span<const std::byte> bytes) {

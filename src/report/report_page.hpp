@@ -13,28 +13,11 @@
 #include "base/argument_name.hpp"
 #include "base/result.hpp"
 #include "report/density_picture.hpp"
+#include "report/page_parts.hpp"
 #include "report/picture.hpp"
 #include "report/survey.hpp"
 
 namespace cingulum {
-
-struct CaptionedPicture {
-  Picture picture;
-  std::string caption;
-};
-
-// A number that stands out. `name` and `value` are kept as attributes for programs: data-name, data-value.
-struct Figure {
-  std::string name;
-  std::string value;
-  std::string shown;
-  std::string label;
-};
-
-struct TableRow {
-  std::string key;
-  std::string value;
-};
 
 struct CountedReason {
   std::string name;

@@ -110,4 +110,51 @@ std::string bar_svg(const BarChart& chart) {
   return svg + "</svg>\n";
 }
 
+std::string line_svg(const LineChart& chart) {
+  constexpr double width = 720, height = 300, left = 64, right = 16, top = 18, bottom = 48;
+  constexpr double plot_width = width - left - right;
+  constexpr double plot_height = height - top - bottom;
+  std::size_t longest = 2;
+  double low = 0, high = 1e-12;  // zero is always in sight: heights are compared
+  for (const LineSeries& series : chart.series) {
+    longest = std::max(longest, series.values.size());
+    for (const double value : series.values) {
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  }
+  const double x_range = static_cast<double>(longest - 1);
+  const double y_step = tick_step(high - low, 5);
+  const double y_low = y_step * std::floor(low / y_step), y_high = y_step * std::ceil(high / y_step);
+  const auto x_of = [&](double value) { return left + value / x_range * plot_width; };
+  const auto y_of = [&](double value) { return top + plot_height - (value - y_low) / (y_high - y_low) * plot_height; };
+  std::string svg = fmt::format("<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", width,
+                                height, html_text(chart.description));
+  for (double value = y_low; value <= y_high + 0.5 * y_step; value += y_step) {
+    svg += fmt::format("<line class=\"grid\" x1=\"{}\" y1=\"{:.1f}\" x2=\"{}\" y2=\"{:.1f}\"/>", left, y_of(value),
+                       width - right, y_of(value));
+    svg += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.4g}</text>\n", left - 8,
+                       y_of(value) + 4, value);
+  }
+  const double x_step = std::max(1.0, tick_step(x_range, 10));
+  for (double value = 0; value <= x_range * 1.0001; value += x_step) {
+    svg += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x_of(value),
+                       top + plot_height + 19, tick_text(value));
+  }
+  for (const LineSeries& series : chart.series) {
+    if (series.values.empty()) continue;
+    std::string path;
+    for (std::size_t i = 0; i < series.values.size(); ++i) {
+      path += fmt::format("{}{:.2f} {:.2f}", i == 0 ? "M" : "L", x_of(static_cast<double>(i)), y_of(series.values[i]));
+    }
+    svg += fmt::format("<path class=\"line\" d=\"{}\"><title>{}</title></path>\n", path, html_text(series.label));
+  }
+  svg += fmt::format("<text class=\"label\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                     left + plot_width / 2, height - 8, html_text(chart.x_label));
+  svg += fmt::format(
+      "<text class=\"label\" x=\"14\" y=\"{0}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {0})\">{1}</text>\n",
+      top + plot_height / 2, html_text(chart.y_label));
+  return svg + "</svg>\n";
+}
+
 }  // namespace cingulum

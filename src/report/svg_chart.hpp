@@ -38,4 +38,17 @@ struct BarChart {
 };
 [[nodiscard]] std::string bar_svg(const BarChart& chart);
 
+// Values over their numbers 0, 1, ...: a line for each series.
+struct LineSeries {
+  std::string label;
+  std::vector<double> values;
+};
+struct LineChart {
+  std::vector<LineSeries> series;
+  std::string x_label;
+  std::string y_label;
+  std::string description;
+};
+[[nodiscard]] std::string line_svg(const LineChart& chart);
+
 }  // namespace cingulum

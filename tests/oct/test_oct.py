@@ -7,11 +7,14 @@ CINGULUM names the program.
 import csv
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +22,12 @@ import scipy.fft
 import scipy.ndimage
 import zarr
 
+import oct_measures
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import suite  # noqa: E402  (beside the folder of the script)
 
+LONG = os.environ.get("CINGULUM_TEST_LONG") is not None
 PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
 
 
@@ -447,6 +453,286 @@ class VoxelStages(WithFolder):
         self.done("interface", mosaic, "--device", "cpu", "--out", out, "--force")
         self.assertNotEqual(tree(out), before)
 
+SCENE = {"grid": "3,3", "tile": "80,96,96", "surface": 14, "curvature": 6, "flat_field": 0.3, "motor_jitter": 1.5,
+         "slices": 3, "interval": 40, "slice_gains": "0.7,1.4", "slice_rotation": 0.5, "slice_shift": 2,
+         "motor_shift": 3}
+SMALL = {"grid": "2,2", "tile": "48,40,40", "overlap": 0.3, "surface": 10, "curvature": 3, "tilt": "0,0",
+         "slices": 3, "interval": 16, "depth_jitter": 0.5, "flat_field": 0.2}
+
+
+class WholeRun(WithFolder):
+    def measured(self, seed, layout, **more):
+        name = f"{layout}{seed}"
+        tiles = self.simulate(name, seed=seed, layout=layout, sample=True, **SCENE, **more)
+        volume = self.folder / f"{name}.ome.zarr"
+        source = (tiles, "--axial-step", 3.5) if layout == "raw" else (tiles / "tiles.csv",)
+        self.done("run", *source, "--strength", 1, "--device", "cpu", "--out", volume)
+        measures = oct_measures.compare(volume, tiles)
+        print(f"seed {seed}, {layout}:", {key: round(measures[key], 4) for key in oct_measures.BOUNDS}, flush=True)
+        for key, bound in oct_measures.BOUNDS.items():
+            self.assertLessEqual(measures[key], bound, f"{key}, seed {seed}, {layout} {more}")
+        self.assertGreater(measures["blocks"], 80)
+        shutil.rmtree(tiles)
+        return volume
+
+    def test_raw_tiles_become_the_sample(self):
+        for seed in range(1, 21 if LONG else 2):
+            volume = self.measured(seed, "raw", galvo_lines=12)
+            self.assertFalse(Path(f"{volume}.work").exists())
+
+    def test_a_table_of_tiles_becomes_the_sample(self):
+        for seed in range(2, 12 if LONG else 3):
+            self.measured(seed, "table")
+
+    def test_a_constant_stays_constant(self):
+        tiles = self.simulate(grid="2,2", tile="40,32,32", surface=-60, curvature=0, tilt="0,0", depth_jitter=0,
+                              attenuation=0, speckle=0, texture=0, slices=2, interval=12, layout="table")
+        self.done("run", tiles / "tiles.csv", "--max-rejected", 1, "--device", "cpu", "--out",
+                  self.folder / "v.ome.zarr")
+        values = voxels(self.folder / "v.ome.zarr")
+        self.assertEqual(values.shape[1:], (58, 58))
+        self.assertEqual(len(np.unique(values)), 1)
+
+    def test_threads_and_devices_write_the_same_bytes(self):
+        tiles = self.simulate(**SMALL)
+        found = json.loads(subprocess.run([PROGRAM, "devices", "--json"], capture_output=True, text=True, check=True).stdout)
+        gpu = [name for name in ("webgpu", "cuda") if any(d["id"].startswith(name) for d in found["devices"])]
+        trees = []
+        for number, words in enumerate([("cpu", 1), ("cpu", 3)] + [(f"cpu,{name}", 2) for name in gpu]):
+            folder = self.folder / str(number)
+            folder.mkdir()
+            self.done("run", tiles, "--axial-step", 3.5, "--device", words[0], "--threads", words[1], "--pyramid",
+                      "auto", "--out", folder / "v.ome.zarr")
+            trees.append(tree(folder / "v.ome.zarr"))
+            self.assertEqual(trees[-1], trees[0], words)
+
+    def test_the_pyramid_is_the_mean_of_eight(self):
+        tiles = self.simulate(**SMALL)
+        self.done("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--pyramid", 2, "--out",
+                  self.folder / "v.ome.zarr")
+        group = zarr.open_group(str(self.folder / "v.ome.zarr"), mode="r")
+        fine, coarse = (np.asarray(group[name][:], dtype=np.float64) for name in "01")
+        even = fine[:fine.shape[0] // 2 * 2, :fine.shape[1] // 2 * 2, :fine.shape[2] // 2 * 2]
+        shape = [n // 2 for n in even.shape]
+        means = even.reshape(shape[0], 2, shape[1], 2, shape[2], 2).mean((1, 3, 5))
+        if fine.shape == even.shape:
+            np.testing.assert_allclose(coarse, means, rtol=1e-6)
+        self.assertEqual(coarse.shape, tuple((n + 1) // 2 for n in fine.shape))
+
+    def test_resolution_and_what_is_left_out_are_followed(self):
+        tiles = self.simulate(**SMALL)
+        out = self.folder / "v.ome.zarr"
+        self.done("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--resolution", 14, "--no-attenuation",
+                  "--no-profile", "--no-flat-field", "--out", out)
+        group = zarr.open_group(str(out), mode="r")
+        scale = group.attrs["ome"]["multiscales"][0]["datasets"][0]["coordinateTransformations"][0]["scale"]
+        np.testing.assert_allclose(scale, [14, 14, 14], rtol=0.1)
+        result = json.loads(Path(f"{out}.json").read_text())["result"]
+        self.assertIsNone(result["light"])
+        self.assertEqual({one["choice"] for one in result["slices"][0]["decisions"]}, {"left out", "left as it is"})
+
+    def test_bad_input_is_refused_by_name_before_work(self):
+        tiles = self.simulate(**SMALL)
+        out = self.folder / "v.ome.zarr"
+        run_words = ("run", tiles, "--device", "cpu", "--out", out)
+        self.refused("--axial-step", *run_words)
+        self.refused("needed", *run_words, "--axial-step", 3.5, "--resolution", 0.01)
+        self.refused("--max-rejected", *run_words, "--axial-step", 3.5, "--search", 1, "--smoothing", 0,
+                     "--max-rejected", 0)
+        shutil.move(tiles / "tile_x01_y01_z01", self.folder / "away")
+        self.refused("tile x01 y01 z01 is missing", *run_words, "--axial-step", 3.5)
+        shutil.move(self.folder / "away", tiles / "tile_x01_y01_z01")
+        for row in range(2):
+            for column in range(2):
+                shutil.move(tiles / f"tile_x0{column}_y0{row}_z01", self.folder / f"away{row}{column}")
+        self.refused("slice z01 is missing", *run_words, "--axial-step", 3.5)
+        for row in range(2):
+            for column in range(2):
+                shutil.move(self.folder / f"away{row}{column}", tiles / f"tile_x0{column}_y0{row}_z01")
+        self.assertFalse(out.exists())
+        with open(tiles / "tile_x00_y00_z00/image_00000.bin", "ab") as file:
+            file.write(b"more")
+        self.refused("tile_x00_y00_z00", *run_words, "--axial-step", 3.5)
+
+    def test_a_missing_tile_is_left_empty_where_that_is_allowed(self):
+        tiles = self.simulate(**SMALL, missing="1,0,1")
+        out = self.folder / "v.ome.zarr"
+        result = run("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--allow-missing", "--out", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("tile x01 y00 z01 is missing", result.stderr)
+        said = json.loads(Path(f"{out}.json").read_text())["result"]
+        self.assertEqual(said["slices"][1]["missing_tiles"], ["tile row 0, column 1 of slice 1"])
+        self.assertGreater(said["slices"][1]["uncovered_pixels"], 28 * 28 // 2)
+
+    def test_explain_bounds_the_memory_that_is_taken(self):
+        tiles = self.simulate(grid="2,3", tile="120,96,96", surface=20, slices=4, interval=30)
+        words = ("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--threads", 2, "--out", self.folder / "v.ome.zarr")
+        said = json.loads(self.done(*words, "--explain", "--json").stdout)
+        self.assertEqual((said["tiles"], said["tiles_of_slice"], said["slices"]), (24, 6, 4))
+        self.assertEqual(said["tile_bytes"], 4 * 120 * 96 * 96)
+        self.assertFalse((self.folder / "v.ome.zarr").exists())
+
+        def peak(*command):
+            child = subprocess.run([sys.executable, "-c", "import resource, subprocess, sys\n"
+                                    "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n"
+                                    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+                                    "sys.exit(code)", *map(str, command)], capture_output=True, text=True, check=True)
+            return 1024 * int(child.stdout)
+
+        program = peak(PROGRAM, "devices")  # what the program and its libraries take before any work
+        self.assertLess(peak(PROGRAM, "oct", *words), program + said["memory_bytes"])
+
+
+def grey_png(path):
+    """A PNG of 16 bits of grey, read by zlib alone."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at, chunks = 8, {}
+    while at < len(data):
+        size = int.from_bytes(data[at:at + 4], "big")
+        name, body = data[at + 4:at + 8], data[at + 8:at + 8 + size]
+        assert zlib.crc32(name + body) == int.from_bytes(data[at + 8 + size:at + 12 + size], "big")
+        chunks[name] = chunks.get(name, b"") + body
+        at += 12 + size
+    width, height = (int.from_bytes(chunks[b"IHDR"][i:i + 4], "big") for i in (0, 4))
+    assert tuple(chunks[b"IHDR"][8:]) == (16, 0, 0, 0, 0)
+    stream = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 2 * width + 1)
+    rows = np.zeros((height + 1, 2 * width + 2), dtype=np.int64)
+    for y in range(height):
+        kind = stream[y, 0]
+        for x in range(2 * width):
+            left, above, corner = rows[y + 1, x], rows[y, x + 2], rows[y, x]
+            near = min((left, above, corner), key=lambda value: abs(left + above - corner - value))
+            guess = (0, left, above, (left + above) // 2, near)[kind]
+            rows[y + 1, x + 2] = (int(stream[y, x + 1]) + guess) % 256
+    return rows[1:, 2::2] * 256 + rows[1:, 3::2]
+
+
+class Report(WithFolder):
+    def volume(self):
+        tiles = self.simulate(**SMALL, missing="1,0,1")
+        out = self.folder / "v.ome.zarr"
+        self.done("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--allow-missing", "--out", out)
+        return out
+
+    def test_a_page_shows_what_the_run_found_and_decided(self):
+        volume = self.volume()
+        self.done("report", volume, "--out", self.folder / "page.html")
+        said = json.loads((self.folder / "page.json").read_text())
+        result = json.loads(Path(f"{volume}.json").read_text())["result"]
+        page = (self.folder / "page.html").read_text()
+        self.assertEqual((said["shape"], len(said["slices"])), (list(voxels(volume).shape), 3))
+        for part in ("projections", "seams", "fits", "stack"):
+            self.assertIn(f'<section id="{part}">', page)
+        self.assertIn("tile x01 y00 z01 is missing", page)
+        self.assertGreaterEqual(page.count("data:image/png;base64,"), 3 + 3 + 2)
+        html = lambda text: text.replace("'", "&#39;")  # noqa: E731
+        decided = [one["reason"] for one in result["stack"]]
+        decided += [one["reason"] for one in result["slices"][2]["decisions"]]
+        for reason in decided:
+            self.assertIn(html(reason), page)
+            self.assertIn(reason, [row["reason"] for row in table(self.folder / "page_decisions.csv")])
+        links = table(self.folder / "page_links.csv")
+        self.assertEqual(len(links), sum(len(one["links"]) for one in result["slices"]))
+        self.assertAlmostEqual(float(links[0]["correlation"]), result["slices"][0]["links"][0]["ncc"])
+        tiles = table(self.folder / "page_tiles.csv")
+        self.assertEqual((len(tiles), tiles[5]["row_px"]), (12, str(result["slices"][1]["places_px"][1][0])))
+        np.testing.assert_allclose([row["gain"] for row in said["slices"]], [one["gain"] for one in result["stack"]])
+        values = voxels(volume)
+        means = [plane[plane > 0].mean() for plane in values]
+        np.testing.assert_allclose(said["plane_means"], means, rtol=1e-9)
+        self.refused("it exists", "report", volume, "--out", self.folder / "page.html")
+        before = page
+        self.done("report", volume, "--out", self.folder / "page.html", "--force")
+        self.assertEqual((self.folder / "page.html").read_text(), before)
+
+    def test_a_step_at_a_seam_is_seen(self):
+        volume = self.volume()
+        self.done("report", volume, "--out", self.folder / "a.html")
+        array = zarr.open_group(str(volume), mode="r+")["0"]
+        places = json.loads(Path(f"{volume}.json").read_text())["result"]
+        first, right = places["slices"][0]["places_px"][:2]
+        at = round((first[1] + right[1] + 39) / 2 + places["stack"][0]["place_px"][1])
+        array[:, :, at:] = array[:, :, at:] * 1.2
+        self.done("report", volume, "--out", self.folder / "b.html")
+        steps = [float(table(self.folder / f"{name}_links.csv")[0]["seam_step"]) for name in "ab"]
+        self.assertAlmostEqual(steps[1] - steps[0], np.log(1.2), delta=0.05)
+
+    def test_a_projection_is_a_png_of_16_bits(self):
+        volume = self.volume()
+        self.done("aip", volume, "--device", "cpu", "--out", self.folder / "aip.png")
+        mean = voxels(volume).mean(0)
+        low, high = np.percentile(mean, [0.1, 99.9])
+        expected = np.clip((mean - low) / (high - low), 0, 1) * 65535
+        found = grey_png(self.folder / "aip.png")
+        self.assertEqual(found.shape, mean.shape)
+        self.assertLess(np.abs(found - expected).max(), 1.5)
+        self.done("report", volume, "--out", self.folder / "page.html")
+        self.assertLess(np.abs(grey_png(self.folder / "page_aip.png") - expected).max(), 1.5)
+
+    def test_what_is_no_volume_of_a_run_is_refused(self):
+        tiles = self.simulate(grid="1,1", tile="20,24,24", surface=4)
+        self.done("grid", tiles, "--axial-step", 3.5, "--out", self.folder / "m")
+        mosaic = self.folder / "m/mosaic_grid_3d_z00.ome.zarr"
+        self.refused("page ends with .html", "report", mosaic, "--out", self.folder / "page", code=2)
+        self.refused("json", "report", mosaic, "--out", self.folder / "page.html")
+        self.done("aip", mosaic, "--device", "cpu", "--out", self.folder / "aip.ome.zarr")
+        self.refused("not what `cingulum oct run` says", "report", self.folder / "aip.ome.zarr", "--out",
+                     self.folder / "page.html")
+
+
+class Resume(WithFolder):
+    def test_runs_that_were_killed_go_on_and_write_the_same_bytes(self):
+        tiles = self.simulate(**SMALL)
+        words = [PROGRAM, "oct", "run", str(tiles), "--axial-step", "3.5", "--device", "cpu", "--pyramid", "2", "--quiet",
+                 "--force", "--out"]
+        whole = self.folder / "whole" / "v.ome.zarr"
+        whole.parent.mkdir()
+        start = time.monotonic()
+        subprocess.run([*words, whole], check=True, stdout=subprocess.DEVNULL)
+        seconds = time.monotonic() - start
+        expected = tree(whole)
+        result = json.loads(Path(f"{whole}.json").read_text())["result"]
+        draw = random.Random(7)
+        killed, resumed = 0, 0
+        for number in range(20 if LONG else 4):
+            out = self.folder / "killed" / "v.ome.zarr"
+            shutil.rmtree(out.parent, ignore_errors=True)
+            out.parent.mkdir()
+            for _ in range(2):  # twice, so that what a killed run leaves is found by one that is killed, too
+                child = subprocess.Popen([*words, out], stdout=subprocess.DEVNULL)
+                try:
+                    child.wait(timeout=draw.uniform(0.05, 1.0) * seconds)
+                except subprocess.TimeoutExpired:
+                    child.kill()
+                    child.wait()
+                    killed += 1
+            resumed += len(list(out.parent.glob("v.ome.zarr.work/slice_z*.ome.zarr/zarr.json")))
+            subprocess.run([*words, out], check=True, stdout=subprocess.DEVNULL)
+            self.assertEqual(tree(out), expected, f"run {number}")
+            self.assertEqual(json.loads(Path(f"{out}.json").read_text())["result"], result)
+            self.assertEqual([path.name for path in sorted(out.parent.iterdir())], ["v.ome.zarr", "v.ome.zarr.json"])
+        self.assertGreater(killed, 2)
+        self.assertGreater(resumed, 0)
+
+    def test_slices_are_taken_by_what_decides_them(self):
+        tiles = self.simulate(**SMALL)
+        out = self.folder / "v.ome.zarr"
+        words = ("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--keep", "--force", "--out", out)
+        self.assertNotIn("were found", self.done(*words).stderr)
+        before = tree(out)
+        self.assertIn("3 of 3 slices were found", self.done(*words).stderr)
+        self.assertEqual(tree(out), before)
+        self.assertNotIn("were found", self.done(*words, "--strength", 0.9).stderr)
+        self.assertNotEqual(tree(out), before)
+        self.assertNotIn("3 of 3", self.done(*words).stderr)
+        self.assertEqual(tree(out), before)
+        # One voxel of one tile that is another.
+        path = tiles / "tile_x00_y00_z01/image_00000.bin"
+        values = np.fromfile(path, "<f4")
+        values[12345] *= 1.5
+        values.tofile(path)
+        self.assertNotIn("3 of 3", self.done(*words).stderr)
 
 
 if __name__ == "__main__":

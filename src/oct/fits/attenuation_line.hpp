@@ -25,11 +25,11 @@ CGL_HD inline float log_one_plus(float x) {
 
 enum class AttenuationEnd : std::uint32_t { vermeer, smith, liu };
 
-// What goes on below plane `end` - 1 of the line, from the last `count` planes above it. `at(i)` is the intensity.
+// By how much the logarithm of the intensity falls from plane to plane, by a line through the last `count` of `end`
+// planes, which are at least two. `at(i)` is the intensity.
 CGL_HD_GENERIC
 template <class At>
-CGL_HD inline float light_below(const At& at, std::uint32_t end, std::uint32_t count, AttenuationEnd how) {
-  if (how == AttenuationEnd::vermeer || count < 2u || end < count) return 0.0f;
+CGL_HD inline float end_decay(const At& at, std::uint32_t end, std::uint32_t count) {
   constexpr float least = 1e-20f;  // of an intensity whose logarithm is fitted
   const float middle = 0.5f * static_cast<float>(count - 1u);
   float product = 0.0f;
@@ -40,9 +40,18 @@ CGL_HD inline float light_below(const At& at, std::uint32_t end, std::uint32_t c
     product = product + x * numerics::logarithm(value > least ? value : least);
     squares = squares + x * x;
   }
-  const float slope = product / squares;  // -2 mu_E
-  // A line that does not fall has no end that could be found; a tenth of a thousandth per plane stands for it.
-  const float decay = slope < -2e-4f ? -slope : 2e-4f;
+  return -(product / squares);  // 2 mu_E
+}
+
+// What goes on below plane `end` - 1 of the line, by an exponential of this decay through the last `count` planes.
+CGL_HD_GENERIC
+template <class At>
+CGL_HD inline float light_below(const At& at, std::uint32_t end, std::uint32_t count, AttenuationEnd how, float decay) {
+  if (how == AttenuationEnd::vermeer) return 0.0f;
+  // A line that does not fall has no end: light without end goes on below it, and nothing was attenuated.
+  constexpr float least_decay = 1e-6f;
+  constexpr float without_end = 1e30f;
+  if (!(decay > least_decay)) return without_end;
   float last = 0.0f;
   for (std::uint32_t i = 0; i < count; ++i) {
     const float distance = static_cast<float>(count - 1u - i);
@@ -54,6 +63,14 @@ CGL_HD inline float light_below(const At& at, std::uint32_t end, std::uint32_t c
   const float d = decay;
   const float growth = d * (1.0f + d * (0.5f + d * ((1.0f / 6.0f) + d * (1.0f / 24.0f))));
   return last / growth;
+}
+
+// The same with the decay of the line itself.
+CGL_HD_GENERIC
+template <class At>
+CGL_HD inline float light_below(const At& at, std::uint32_t end, std::uint32_t count, AttenuationEnd how) {
+  if (how == AttenuationEnd::vermeer || count < 2u || end < count) return 0.0f;
+  return light_below(at, end, count, how, end_decay(at, end, count));
 }
 
 // Calls put(i, mu_i) for the planes end - 1 down to 0; negative intensities count as 0.

@@ -23,6 +23,28 @@ std::vector<double> plane_values(const HostVolume& volume, std::size_t plane, co
   return values;
 }
 
+// The median over a window of size x size (offsets -size/2 to size - size/2 - 1), edges repeated by mirroring.
+void median_of_plane(std::span<const float> plane, std::size_t rows, std::size_t columns, std::size_t size,
+                     std::span<float> result) {
+  const auto before = static_cast<std::ptrdiff_t>(size / 2);
+  std::vector<float> window(size * size);
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      std::size_t i = 0;
+      for (std::size_t y = 0; y < size; ++y) {
+        const std::size_t row = mirrored_index(static_cast<std::ptrdiff_t>(r + y) - before, rows);
+        for (std::size_t x = 0; x < size; ++x) {
+          window[i++] = plane[row * columns + mirrored_index(static_cast<std::ptrdiff_t>(c + x) - before, columns)];
+        }
+      }
+      // SciPy's median of an even number: the upper of both middle values.
+      const auto middle = window.begin() + static_cast<std::ptrdiff_t>(window.size() / 2);
+      std::nth_element(window.begin(), middle, window.end());
+      result[r * columns + c] = *middle;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<bool> agarose_lines(const HostVolume& volume, double smoothing_px) {
@@ -64,62 +86,176 @@ Result<AttenuationMethod> parse_attenuation_method(std::string_view name) {
   return fail_argument("method", "{} '{}': accepted are vermeer, smith, liu, li", argument_name("method"), name);
 }
 
-PlaneFilter median_on_host(std::size_t size) {
-  return [size](std::span<const float> plane, std::size_t rows, std::size_t columns, std::span<float> result) {
-    const auto before = static_cast<std::ptrdiff_t>(size / 2);
-    std::vector<float> window(size * size);
-    for (std::size_t r = 0; r < rows; ++r) {
-      for (std::size_t c = 0; c < columns; ++c) {
-        std::size_t i = 0;
-        for (std::size_t y = 0; y < size; ++y) {
-          const std::size_t row = mirrored_index(static_cast<std::ptrdiff_t>(r + y) - before, rows);
-          for (std::size_t x = 0; x < size; ++x) {
-            window[i++] = plane[row * columns + mirrored_index(static_cast<std::ptrdiff_t>(c + x) - before, columns)];
-          }
-        }
-        // SciPy's median of an even number: the upper of both middle values.
-        const auto middle = window.begin() + static_cast<std::ptrdiff_t>(window.size() / 2);
-        std::nth_element(window.begin(), middle, window.end());
-        result[r * columns + c] = *middle;
-      }
-    }
-  };
+namespace {
+
+struct AttenuationNumbers {
+  AttenuationEnd end_how = AttenuationEnd::liu;
+  bool li = false;
+  float floor = 0, cut = 0;  // li: the line ends behind the last plane above `cut`
+  float strength = 0, least = 0;
+};
+
+AttenuationNumbers attenuation_numbers(const AttenuationOptions& options, double noise_floor) {
+  AttenuationNumbers numbers;
+  numbers.li = options.method == AttenuationMethod::li;
+  if (options.method == AttenuationMethod::vermeer) numbers.end_how = AttenuationEnd::vermeer;
+  if (options.method == AttenuationMethod::smith) numbers.end_how = AttenuationEnd::smith;
+  numbers.floor = static_cast<float>(noise_floor);
+  numbers.cut =
+      static_cast<float>(noise_floor * numerics::exponential(options.least_db / 10.0 * natural_logarithm_of_10));
+  numbers.strength = static_cast<float>(2 * options.strength);
+  numbers.least = static_cast<float>(options.least_transmission);
+  return numbers;
 }
+
+// A voxel below so much optical depth.
+float compensated(float value, float depth, const AttenuationNumbers& numbers) {
+  const float transmission = numerics::exponential(-(numbers.strength * depth));
+  // The floor is no light that tissue sent back: dividing it would make deep planes bright.
+  const float lit = numbers.li ? (value > numbers.floor ? value - numbers.floor : 0.0f) : value;
+  return lit / (transmission > numbers.least ? transmission : numbers.least);
+}
+
+// The line ends behind the last plane that stands clear of the noise.
+template <class Raw>
+std::uint32_t end_of_line(const Raw& raw, std::size_t planes, const AttenuationNumbers& numbers) {
+  auto end = static_cast<std::uint32_t>(planes);
+  while (numbers.li && end > 0 && !(raw(end - 1) >= numbers.cut)) --end;
+  return end;
+}
+
+// Outside tissue: the darker class of Otsu over the logarithms of voxels, on a sample of them.
+double darker_class_level(const HostVolume& volume) {
+  std::vector<double> logarithms;
+  const std::size_t step = std::max<std::size_t>(1, volume.values.size() / 200000);
+  for (std::size_t i = 0; i < volume.values.size(); i += step) {
+    if (volume.values[i] > 0) logarithms.push_back(numerics::logarithm(static_cast<double>(volume.values[i])));
+  }
+  const double threshold = otsu_threshold(logarithms);
+  std::erase_if(logarithms, [&](double value) { return value >= threshold; });
+  return logarithms.empty() ? 0 : numerics::exponential(median(logarithms));
+}
+
+// Means over blocks of the pixels that hold something; 0 where none does.
+HostVolume block_means(const HostVolume& volume, std::size_t block, ThreadPool* pool) {
+  HostVolume means(volume.planes, (volume.rows + block - 1) / block, (volume.columns + block - 1) / block);
+  for_each_index(pool, volume.planes * means.rows, [&](std::size_t line) {
+    const std::size_t z = line / means.rows, row = line % means.rows;
+    for (std::size_t column = 0; column < means.columns; ++column) {
+      double sum = 0, count = 0;
+      for (std::size_t r = row * block; r < std::min(volume.rows, (row + 1) * block); ++r) {
+        for (std::size_t c = column * block; c < std::min(volume.columns, (column + 1) * block); ++c) {
+          const float value = volume.at(z, r, c);
+          if (!(value > 0)) continue;
+          sum += static_cast<double>(value);
+          count += 1;
+        }
+      }
+      means.at(z, row, column) = count > 0 ? static_cast<float>(sum / count) : 0.0f;
+    }
+  });
+  return means;
+}
+
+// Where a pixel lies between the centres of blocks, and how far to the next.
+struct BlockPlace {
+  std::size_t low = 0, high = 0;
+  float part = 0;
+};
+BlockPlace block_place(std::size_t pixel, std::size_t block, std::size_t blocks) {
+  const double at = (static_cast<double>(pixel) + 0.5) / static_cast<double>(block) - 0.5;
+  const double inside = std::clamp(at, 0.0, static_cast<double>(blocks - 1));
+  BlockPlace place;
+  place.low = static_cast<std::size_t>(inside);
+  place.high = std::min(place.low + 1, blocks - 1);
+  place.part = static_cast<float>(inside - static_cast<double>(place.low));
+  return place;
+}
+
+AttenuationReport compensate_by_blocks(HostVolume& volume, const AttenuationOptions& options,
+                                       AttenuationReport report) {
+  const AttenuationNumbers numbers = attenuation_numbers(options, report.noise_floor);
+  const HostVolume means = block_means(volume, options.block_px, options.pool);
+  const std::size_t plane = means.plane_size();
+  // The mean line of the bright ones, which are tissue, for the decay at its end.
+  std::vector<double> light(plane, 0.0);
+  for (std::size_t z = 0; z < means.planes; ++z) {
+    for (std::size_t block = 0; block < plane; ++block) light[block] += static_cast<double>(means.plane(z)[block]);
+  }
+  constexpr double bright_share = 0.5;
+  const double bright = bright_share * *std::max_element(light.begin(), light.end());
+  std::vector<float> line(means.planes);
+  for (std::size_t z = 0; z < means.planes; ++z) {
+    double sum = 0, count = 0;
+    for (std::size_t block = 0; block < plane; ++block) {
+      if (light[block] < bright) continue;
+      sum += static_cast<double>(means.plane(z)[block]);
+      count += 1;
+    }
+    line[z] = static_cast<float>(sum / count);
+  }
+  const auto raw_line = [&](std::uint32_t z) { return line[z]; };
+  const std::uint32_t line_end = end_of_line(raw_line, means.planes, numbers);
+  const auto lower = std::max<std::uint32_t>(2, 3 * (line_end / 4));
+  const float decay =
+      line_end < lower ? 0.0f : end_decay([&](std::uint32_t z) { return line[z] - numbers.floor; }, line_end, lower);
+  HostVolume depths(means.planes, means.rows, means.columns);
+  double sum = 0, count = 0;
+  for (std::size_t block = 0; block < plane; ++block) {
+    const auto raw = [&](std::uint32_t z) { return means.values[block + z * plane]; };
+    const auto at = [&](std::uint32_t z) { return raw(z) - numbers.floor; };
+    const std::uint32_t end = end_of_line(raw, means.planes, numbers);
+    const std::uint32_t fitted = std::min(options.end_planes, end);
+    const float below = fitted < 2 ? 0.0f : light_below(at, end, fitted, numbers.end_how, decay);
+    std::vector<float> mu(means.planes, 0.0f);
+    attenuation_along(at, end, below, [&](std::uint32_t z, float value) { mu[z] = value; });
+    float depth = 0.0f;
+    for (std::size_t z = 0; z < means.planes; ++z) {
+      depths.values[block + z * plane] = depth;
+      depth = depth + mu[z];
+      if (z >= end) continue;
+      sum += static_cast<double>(mu[z]);
+      count += 1;
+    }
+  }
+  report.mean_attenuation = count > 0 ? sum / count : 0;
+  std::vector<BlockPlace> across;
+  for (std::size_t c = 0; c < volume.columns; ++c) across.push_back(block_place(c, options.block_px, means.columns));
+  for_each_index(options.pool, volume.planes * volume.rows, [&](std::size_t row_number) {
+    const std::size_t z = row_number / volume.rows;
+    const BlockPlace down = block_place(row_number % volume.rows, options.block_px, means.rows);
+    float* const row = volume.values.data() + row_number * volume.columns;
+    for (std::size_t c = 0; c < volume.columns; ++c) {
+      const BlockPlace& by = across[c];
+      const float a = depths.at(z, down.low, by.low), b = depths.at(z, down.low, by.high);
+      const float d = depths.at(z, down.high, by.low), e = depths.at(z, down.high, by.high);
+      const float above = a + by.part * (b - a);
+      const float below = d + by.part * (e - d);
+      row[c] = compensated(row[c], above + down.part * (below - above), numbers);
+    }
+  });
+  return report;
+}
+
+}  // namespace
 
 Result<AttenuationReport> compensate_attenuation(HostVolume& volume, const AttenuationOptions& options,
                                                  HostVolume* attenuation) {
   return catch_out_of_memory([&]() -> Result<AttenuationReport> {
     AttenuationReport report;
+    const bool floor_wanted = options.method == AttenuationMethod::li;
+    if (options.block_px > 0) {
+      if (floor_wanted) report.noise_floor = options.noise_floor ? *options.noise_floor : darker_class_level(volume);
+      return compensate_by_blocks(volume, options, report);
+    }
     HostVolume smooth = volume;
-    if (options.filter) {
+    if (options.window > 1) {
       for_each_index(options.pool, volume.planes, [&](std::size_t z) {
-        options.filter(volume.plane(z), volume.rows, volume.columns, smooth.plane(z));
+        median_of_plane(volume.plane(z), volume.rows, volume.columns, options.window, smooth.plane(z));
       });
     }
-    const bool li = options.method == AttenuationMethod::li;
-    if (li) {
-      if (options.noise_floor) {
-        report.noise_floor = *options.noise_floor;
-      } else {
-        // Outside tissue: the darker class of Otsu over the logarithms of voxels, on a sample of them.
-        std::vector<double> logarithms;
-        const std::size_t step = std::max<std::size_t>(1, smooth.values.size() / 200000);
-        for (std::size_t i = 0; i < smooth.values.size(); i += step) {
-          if (smooth.values[i] > 0) logarithms.push_back(numerics::logarithm(static_cast<double>(smooth.values[i])));
-        }
-        const double threshold = otsu_threshold(logarithms);
-        std::erase_if(logarithms, [&](double value) { return value >= threshold; });
-        report.noise_floor = logarithms.empty() ? 0 : numerics::exponential(median(logarithms));
-      }
-    }
-    const auto end_how = options.method == AttenuationMethod::vermeer ? AttenuationEnd::vermeer
-                         : options.method == AttenuationMethod::smith ? AttenuationEnd::smith
-                                                                      : AttenuationEnd::liu;
-    const auto floor_value = static_cast<float>(report.noise_floor);
-    const auto cut = static_cast<float>(report.noise_floor *
-                                        numerics::exponential(options.least_db / 10.0 * natural_logarithm_of_10));
-    const auto strength = static_cast<float>(2 * options.strength);
-    const auto least = static_cast<float>(options.least_transmission);
+    if (floor_wanted) report.noise_floor = options.noise_floor ? *options.noise_floor : darker_class_level(smooth);
+    const AttenuationNumbers numbers = attenuation_numbers(options, report.noise_floor);
     const std::size_t plane = volume.plane_size();
     if (attenuation != nullptr) *attenuation = HostVolume(volume.planes, volume.rows, volume.columns);
     std::vector<double> sums(volume.rows, 0.0);
@@ -129,21 +265,16 @@ Result<AttenuationReport> compensate_attenuation(HostVolume& volume, const Atten
       for (std::size_t column = 0; column < volume.columns; ++column) {
         const std::size_t first = row * volume.columns + column;
         const auto raw = [&](std::uint32_t z) { return smooth.values[first + z * plane]; };
-        const auto at = [&](std::uint32_t z) { return raw(z) - floor_value; };
-        auto end = static_cast<std::uint32_t>(volume.planes);
-        // The line ends behind the last plane that stands clear of the noise.
-        while (li && end > 0 && !(raw(end - 1) >= cut)) --end;
+        const auto at = [&](std::uint32_t z) { return raw(z) - numbers.floor; };
+        const std::uint32_t end = end_of_line(raw, volume.planes, numbers);
         const std::uint32_t fitted = std::min(options.end_planes, end);
-        const float below = light_below(at, end, fitted, end_how);
+        const float below = light_below(at, end, fitted, numbers.end_how);
         std::fill(mu.begin(), mu.end(), 0.0f);
         attenuation_along(at, end, below, [&](std::uint32_t z, float value) { mu[z] = value; });
         float depth = 0.0f;  // optical, above the plane
         for (std::size_t z = 0; z < volume.planes; ++z) {
-          const float transmission = numerics::exponential(-(strength * depth));
           float& value = volume.values[first + z * plane];
-          // The floor is no light that tissue sent back: dividing it would make deep planes bright.
-          const float lit = li ? (value > floor_value ? value - floor_value : 0.0f) : value;
-          value = lit / (transmission > least ? transmission : least);
+          value = compensated(value, depth, numbers);
           if (attenuation != nullptr) attenuation->values[first + z * plane] = mu[z];
           depth = depth + mu[z];
           if (z < end) {

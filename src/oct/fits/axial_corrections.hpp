@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -27,12 +26,6 @@ void divide_by_profile(HostVolume& volume, std::span<const double> profile, Thre
 enum class AttenuationMethod : std::uint8_t { vermeer, smith, liu, li };
 [[nodiscard]] Result<AttenuationMethod> parse_attenuation_method(std::string_view name);
 
-// A lateral filter of one plane; the plain form is median_on_host.
-using PlaneFilter =
-    std::function<void(std::span<const float> plane, std::size_t rows, std::size_t columns, std::span<float> result)>;
-// The median over a window of size x size (offsets -size/2 to size - size/2 - 1), edges repeated by mirroring.
-[[nodiscard]] PlaneFilter median_on_host(std::size_t size);
-
 struct AttenuationOptions {
   AttenuationMethod method = AttenuationMethod::li;
   double strength = 0.3;                   // 1 is theory
@@ -40,7 +33,10 @@ struct AttenuationOptions {
   std::uint32_t end_planes = 20;           // through which the end of a line is fitted
   std::optional<double> noise_floor = {};  // li: absent, the median of voxels outside tissue
   double least_db = 6;                     // li: above the noise floor; a line ends where it is lower
-  PlaneFilter filter = {};                 // before attenuation is measured; none: voxels as they are
+  std::size_t window = 1;                  // lateral median before attenuation is measured; 1: voxels as they are
+  // Where not 0: attenuation of means over blocks of so many pixels, between their centres linear, instead. The decay
+  // at the end is then one for all blocks, through the lower three quarters of the planes.
+  std::size_t block_px = 0;
   ThreadPool* pool = nullptr;
 };
 struct AttenuationReport {

@@ -233,7 +233,7 @@ TEST(OctAttenuation, a_simulated_slice_is_even_over_depth_after_compensation) {
   EXPECT_NEAR(drop(volume), 0.74, 0.04);
   AttenuationOptions options;
   options.strength = 1;
-  options.filter = median_on_host(10);
+  options.window = 10;
   const auto report = compensate_attenuation(volume, options);
   ASSERT_TRUE(report) << report.error().message();
   EXPECT_NEAR(report->noise_floor, 0.02, 0.004);

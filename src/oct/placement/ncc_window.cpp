@@ -50,15 +50,19 @@ double parabola_top(double before, double at, double behind) {
 
 }  // namespace
 
-double ncc_of(const NccSums& sums) {
-  if (sums.pixels < 2) return 0;
-  const double n = static_cast<double>(sums.pixels);
-  const double fixed = static_cast<double>(sums.fixed);
-  const double moving = static_cast<double>(sums.moving);
-  const double fixed_spread = static_cast<double>(sums.fixed_square) - fixed * fixed / n;
-  const double moving_spread = static_cast<double>(sums.moving_square) - moving * moving / n;
+double ncc_of(std::span<const NccSums> images) {
+  double fixed_spread = 0, moving_spread = 0, product = 0;
+  for (const NccSums& sums : images) {
+    if (sums.pixels < 2) return 0;
+    const double n = static_cast<double>(sums.pixels);
+    const double fixed = static_cast<double>(sums.fixed);
+    const double moving = static_cast<double>(sums.moving);
+    fixed_spread += static_cast<double>(sums.fixed_square) - fixed * fixed / n;
+    moving_spread += static_cast<double>(sums.moving_square) - moving * moving / n;
+    product += static_cast<double>(sums.product) - fixed * moving / n;
+  }
   if (!(fixed_spread > 0 && moving_spread > 0)) return 0;
-  return (static_cast<double>(sums.product) - fixed * moving / n) / std::sqrt(fixed_spread * moving_spread);
+  return product / std::sqrt(fixed_spread * moving_spread);
 }
 
 std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView& moving, float offset,
@@ -98,17 +102,23 @@ std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView
   return terms;
 }
 
-NccPeak find_peak(const ImageView& fixed, const ImageView& moving, float offset, const ShiftWindow& window,
-                  std::uint64_t least_pixels, const NccTerms& terms) {
-  const std::vector<NccSums> sums = terms(fixed, moving, offset, window);
+NccPeak find_peak(std::span<const ImagePair> pairs, float offset, const ShiftWindow& window, std::uint64_t least_pixels,
+                  const NccTerms& terms) {
+  // Of each shift the sums of all pairs, one after the other.
+  std::vector<NccSums> sums(window.count() * pairs.size());
+  for (std::size_t p = 0; p < pairs.size(); ++p) {
+    const std::vector<NccSums> own = terms(pairs[p].fixed, pairs[p].moving, offset, window);
+    for (std::size_t i = 0; i < own.size(); ++i) sums[i * pairs.size() + p] = own[i];
+  }
   const std::size_t columns = 2 * window.column_reach + 1;
   const std::size_t rows = 2 * window.row_reach + 1;
-  std::vector<double> ncc(sums.size(), -1.0);
+  std::vector<double> ncc(window.count(), -1.0);
   NccPeak peak;
   std::size_t best = 0;
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    if (sums[i].pixels < least_pixels) continue;
-    ncc[i] = ncc_of(sums[i]);
+  for (std::size_t i = 0; i < ncc.size(); ++i) {
+    const auto own = std::span<const NccSums>(sums).subspan(i * pairs.size(), pairs.size());
+    if (own.front().pixels < least_pixels) continue;
+    ncc[i] = ncc_of(own);
     if (!peak.found || ncc[i] > peak.ncc) {
       peak.found = true;
       peak.ncc = ncc[i];

@@ -32,8 +32,8 @@ struct NccSums {
   float fixed = 0, moving = 0;
   float fixed_square = 0, moving_square = 0, product = 0;
 };
-// 0 where either side does not vary.
-[[nodiscard]] double ncc_of(const NccSums& sums);
+// Over all images together, each less its own mean; 0 where either side does not vary.
+[[nodiscard]] double ncc_of(std::span<const NccSums> images);
 
 // Terms of all shifts of the window, rows of shifts one after the other. any thread
 using NccTerms = std::function<std::vector<NccSums>(const ImageView& fixed, const ImageView& moving, float offset,
@@ -47,8 +47,12 @@ struct NccPeak {
   std::array<double, 2> shift = {0, 0};  // row, column, by a parabola through the neighbours
   bool at_border = false;                // of the window: the true peak may lie outside
 };
-// Shifts that share less than `least_pixels` do not count.
-[[nodiscard]] NccPeak find_peak(const ImageView& fixed, const ImageView& moving, float offset,
-                                const ShiftWindow& window, std::uint64_t least_pixels, const NccTerms& terms);
+// One pair of images, or several that lie over each other and move together. Shifts that share less than `least_pixels`
+// do not count.
+struct ImagePair {
+  ImageView fixed, moving;
+};
+[[nodiscard]] NccPeak find_peak(std::span<const ImagePair> pairs, float offset, const ShiftWindow& window,
+                                std::uint64_t least_pixels, const NccTerms& terms);
 
 }  // namespace cingulum::oct

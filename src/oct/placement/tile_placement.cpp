@@ -141,7 +141,10 @@ std::string_view link_state_name(LinkState state) {
 }
 
 HostImage log_projection(const HostVolume& tile) {
-  HostImage image = mean_projection(tile);
+  return log_image(mean_projection(tile));
+}
+
+HostImage log_image(HostImage image) {
   double smallest = 0;
   for (const double value : image.values) {
     if (value > 0 && (smallest == 0 || value < smallest)) smallest = value;
@@ -256,9 +259,14 @@ Status fit_places(const TileGrid& grid, double pull, double reject_sigma, Placem
 
 Result<Placement> place_tiles(const TileGrid& grid, const std::vector<HostImage>& projections,
                               const PlacementOptions& options) {
+  return place_tiles(grid, std::vector<std::vector<HostImage>>(1, projections), options);
+}
+
+Result<Placement> place_tiles(const TileGrid& grid, const std::vector<std::vector<HostImage>>& layers,
+                              const PlacementOptions& options) {
   Placement placement;
-  const std::vector<std::vector<float>> images = prepare_projections(grid, projections, options.smoothing_px);
-  const auto view = [&](std::size_t tile) { return ImageView{images[tile].data(), grid.tile[1], grid.tile[2]}; };
+  std::vector<std::vector<std::vector<float>>> images;
+  for (const auto& layer : layers) images.push_back(prepare_projections(grid, layer, options.smoothing_px));
   // A step of the grid along rows or columns, for pairs that are no neighbours.
   std::vector<std::array<double, 2>> steps;
   for (std::size_t t = 0; t < grid.count(); ++t) {
@@ -277,8 +285,13 @@ Result<Placement> place_tiles(const TileGrid& grid, const std::vector<HostImage>
   }
   const auto measure = [&](std::size_t from, std::size_t to, const std::array<double, 2>& step) {
     const auto least = static_cast<std::uint64_t>(0.5 * shared_pixels(grid, step));
-    return find_peak(view(from), view(to), 0.0f, window_around(grid, step, options.search_px),
-                     std::max<std::uint64_t>(least, 16), options.terms);
+    std::vector<ImagePair> pairs;
+    for (const auto& layer : images) {
+      pairs.push_back(
+          {{layer[from].data(), grid.tile[1], grid.tile[2]}, {layer[to].data(), grid.tile[1], grid.tile[2]}});
+    }
+    return find_peak(pairs, 0.0f, window_around(grid, step, options.search_px), std::max<std::uint64_t>(least, 16),
+                     options.terms);
   };
   struct NullPair {
     std::size_t from, to, step;

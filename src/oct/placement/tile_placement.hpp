@@ -53,11 +53,17 @@ struct Placement {
   std::vector<std::vector<std::size_t>> islands;  // tiles apart from the largest group; placed by the motors
 };
 
+// Logarithms; what is not above zero has that of the smallest value that is.
+[[nodiscard]] HostImage log_image(HostImage image);
 // The logarithm of each tile's mean over planes; missing tiles have an empty image.
 [[nodiscard]] HostImage log_projection(const HostVolume& tile);
 
 // `projections` as log_projection gives them, one per tile of the grid.
 [[nodiscard]] Result<Placement> place_tiles(const TileGrid& grid, const std::vector<HostImage>& projections,
+                                            const PlacementOptions& options = {});
+// The same with several layers of depth, each a set of projections: neighbours are compared in all of them together.
+// Each layer has a texture of its own, so more of them see better than one mean over all.
+[[nodiscard]] Result<Placement> place_tiles(const TileGrid& grid, const std::vector<std::vector<HostImage>>& layers,
                                             const PlacementOptions& options = {});
 
 // The fit alone, from links: positions by weighted least squares, links judged. Used by place_tiles and by tests.

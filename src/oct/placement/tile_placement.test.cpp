@@ -250,7 +250,7 @@ TEST(OctPlacement, correlation_equals_the_definition) {
       }
       const double expected = (sab - sa * sb / n) / std::sqrt((saa - sa * sa / n) * (sbb - sb * sb / n));
       EXPECT_EQ(static_cast<double>(sums[i].pixels), n);
-      EXPECT_NEAR(ncc_of(sums[i]), expected, 1e-5);
+      EXPECT_NEAR(ncc_of({&sums[i], 1}), expected, 1e-5);
     }
   }
 }
@@ -266,8 +266,8 @@ TEST(OctPlacement, a_shifted_image_is_found_between_pixels) {
       moving.push_back(wave(r + 3.3, c - 1.6));
     }
   }
-  const NccPeak peak =
-      find_peak({fixed.data(), 64, 64}, {moving.data(), 64, 64}, 0, {2, 0, 4, 4}, 100, plane_terms_on_host);
+  const ImagePair pair{{fixed.data(), 64, 64}, {moving.data(), 64, 64}};
+  const NccPeak peak = find_peak({&pair, 1}, 0, {2, 0, 4, 4}, 100, plane_terms_on_host);
   ASSERT_TRUE(peak.found);
   EXPECT_FALSE(peak.at_border);
   EXPECT_NEAR(peak.shift[0], 3.3, 0.1);

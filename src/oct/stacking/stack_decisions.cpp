@@ -100,7 +100,8 @@ Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<con
   }
   StackPlan plan;
   plan.first_plane = options.first_plane;
-  std::vector<double> intervals(registrations.size(), options.interval_planes);
+  std::vector<double> intervals;
+  for (const SliceFacts& slice : slices.subspan(1)) intervals.push_back(slice.interval_planes);
   std::vector<bool> doubtful(registrations.size(), true);
   std::vector<double> step_rotation(slices.size(), 0.0);
   std::vector<std::array<double, 2>> step_shift(slices.size(), {0, 0});
@@ -193,6 +194,7 @@ Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<con
       start_plane += slice.interval_planes;
     }
     slice.start_plane = start_plane;
+    slice.planes = slices[i].planes;
     end = std::max(end, start_plane + static_cast<double>(slices[i].planes));
     const std::array<double, 2> half = {static_cast<double>(slices[i].rows - 1) / 2,
                                         static_cast<double>(slices[i].columns - 1) / 2};
@@ -212,7 +214,7 @@ Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<con
   }
   plan.rows = static_cast<std::size_t>(std::ceil(high[0] - std::floor(low[0]))) + 1;
   plan.columns = static_cast<std::size_t>(std::ceil(high[1] - std::floor(low[1]))) + 1;
-  plan.planes = static_cast<std::size_t>(std::lround(end));
+  plan.planes = static_cast<std::size_t>(std::floor(end + 1e-6));
   return plan;
 }
 

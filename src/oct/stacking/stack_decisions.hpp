@@ -23,10 +23,10 @@ namespace cingulum::oct {
 struct SliceFacts {
   std::size_t id = 0;
   std::size_t planes = 0, rows = 0, columns = 0;
+  double interval_planes = 0;  // expected to the slice before
 };
 
 struct StackOptions {
-  double interval_planes = 0;    // expected between slices
   std::size_t first_plane = 4;   // planes above are left out of every slice but the first
   double confidence_high = 0.6;  // from there on, rotation and shift of a registration are used
   double confidence_low = 0.3;   // from there on, its rotation alone
@@ -45,6 +45,7 @@ enum class TransformUse : std::uint8_t { none, rotation_only, full };
 
 struct SliceDecision {
   std::size_t id = 0;
+  std::size_t planes = 0;
   std::array<double, 2> motor_px = {0, 0};  // of the first pixel, on the canvas: row, column
   TransformUse transform = TransformUse::none;
   double rotation_deg = 0;                  // in all, about the slice's middle

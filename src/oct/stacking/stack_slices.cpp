@@ -6,25 +6,85 @@
 #include "numerics/elementary64.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/volume/shared_loop.hpp"
-#include "oct/volume/volume_file.hpp"
 
 namespace cingulum::oct {
 namespace {
 
 constexpr double half_turn = 0x1.921fb54442d18p+1;
 
-// Whole planes of the volume at which a slice begins and ends, without the planes left out of its top.
+constexpr double depth_slack = 1e-6;  // planes: of a place that rounding put beside a plane
+
+// Planes of the volume that a slice reaches, without those left out of its top.
 struct PlaneRange {
-  std::ptrdiff_t start = 0;  // of its plane 0
   std::ptrdiff_t first = 0, end = 0;
 };
 
-PlaneRange range_of(const SliceDecision& decision, std::size_t planes, std::size_t first_plane, bool first_slice) {
+PlaneRange range_of(const StackPlan& plan, std::size_t number) {
+  const SliceDecision& slice = plan.slices[number];
+  const double kept = number == 0 ? 0.0 : static_cast<double>(std::min(plan.first_plane, slice.planes - 1));
   PlaneRange range;
-  range.start = std::lround(decision.start_plane);
-  range.first = range.start + (first_slice ? 0 : static_cast<std::ptrdiff_t>(std::min(first_plane, planes)));
-  range.end = range.start + static_cast<std::ptrdiff_t>(planes);
+  range.first = static_cast<std::ptrdiff_t>(std::ceil(slice.start_plane + kept - depth_slack));
+  range.end =
+      static_cast<std::ptrdiff_t>(std::floor(slice.start_plane + static_cast<double>(slice.planes - 1) + depth_slack)) +
+      1;
   return range;
+}
+
+// A plane of the volume in the slice: the plane at or above it, and how far the next one is.
+struct SlicePlane {
+  std::size_t low = 0;
+  double part = 0;
+};
+
+SlicePlane plane_in_slice(const SliceDecision& slice, std::ptrdiff_t at) {
+  const double place =
+      std::clamp(static_cast<double>(at) - slice.start_plane, 0.0, static_cast<double>(slice.planes - 1));
+  SlicePlane plane;
+  plane.low = static_cast<std::size_t>(place + depth_slack);
+  plane.part = place - static_cast<double>(plane.low);
+  if (plane.part < depth_slack) plane.part = 0;
+  return plane;
+}
+
+// The planes of a slice that planes [first, end) of the volume need, placed; `base` is the first of them.
+struct PlacedPlanes {
+  HostVolume volume;
+  std::size_t base = 0;
+};
+
+Result<PlacedPlanes> read_placed(const StackPlan& plan, const SliceSource& source, std::size_t number,
+                                 std::ptrdiff_t first, std::ptrdiff_t end, ThreadPool* pool) {
+  const SliceDecision& slice = plan.slices[number];
+  const SlicePlane top = plane_in_slice(slice, first);
+  const SlicePlane bottom = plane_in_slice(slice, end - 1);
+  PlacedPlanes placed;
+  placed.base = top.low;
+  const std::size_t last = std::min(bottom.low + (bottom.part > 0 ? 1 : 0), slice.planes - 1);
+  CGL_TRY_ASSIGN(const HostVolume planes, source(number, placed.base, last - placed.base + 1));
+  placed.volume = place_slice(planes, slice, plan.rows, plan.columns, pool);
+  return placed;
+}
+
+// Median of what the upper slice has over that of the lower, where both have something.
+double ratio_of(const PlacedPlanes& upper, const SliceDecision& upper_slice, const PlacedPlanes& lower,
+                const SliceDecision& lower_slice, std::ptrdiff_t first, std::ptrdiff_t end) {
+  constexpr std::size_t least_voxels = 1000;
+  constexpr std::size_t most_voxels = std::size_t{1} << 22U;  // a sample of so many has the same median
+  std::vector<double> above, below;
+  const std::size_t plane = upper.volume.plane_size();
+  const std::size_t step = std::max<std::size_t>(1, static_cast<std::size_t>(end - first) * plane / most_voxels);
+  for (std::ptrdiff_t at = first; at < end; ++at) {
+    const std::span<const float> a = upper.volume.plane(plane_in_slice(upper_slice, at).low - upper.base);
+    const std::span<const float> b = lower.volume.plane(plane_in_slice(lower_slice, at).low - lower.base);
+    for (std::size_t i = 0; i < plane; i += step) {
+      if (!(a[i] > 0 && b[i] > 0)) continue;
+      above.push_back(static_cast<double>(a[i]));
+      below.push_back(static_cast<double>(b[i]));
+    }
+  }
+  if (above.size() < least_voxels) return 1;
+  const double bottom = median(std::move(below));
+  return bottom > 0 ? median(std::move(above)) / bottom : 1;
 }
 
 }  // namespace
@@ -73,77 +133,62 @@ HostVolume place_slice(const HostVolume& slice, const SliceDecision& decision, s
   return placed;
 }
 
-double overlap_ratio(const HostVolume& upper, const SliceDecision& upper_decision, const HostVolume& lower,
-                     const SliceDecision& lower_decision, std::size_t first_plane) {
-  const std::ptrdiff_t offset = std::lround(lower_decision.start_plane) - std::lround(upper_decision.start_plane);
-  std::vector<double> above, below;
-  constexpr std::size_t least_voxels = 1000;
-  for (std::size_t z = first_plane; z < lower.planes; ++z) {
-    const std::ptrdiff_t at = offset + static_cast<std::ptrdiff_t>(z);
-    if (at < 0 || at >= static_cast<std::ptrdiff_t>(upper.planes)) continue;
-    const std::span<const float> a = upper.plane(static_cast<std::size_t>(at));
-    const std::span<const float> b = lower.plane(z);
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (!(a[i] > 0 && b[i] > 0)) continue;
-      above.push_back(static_cast<double>(a[i]));
-      below.push_back(static_cast<double>(b[i]));
-    }
-  }
-  if (above.size() < least_voxels) return 1;
-  const double bottom = median(std::move(below));
-  return bottom > 0 ? median(std::move(above)) / bottom : 1;
-}
-
-Result<HostVolume> stack_slices(StackPlan& plan, const SliceSource& source, const StackOptions& options,
-                                ThreadPool* pool) {
-  return catch_out_of_memory([&]() -> Result<HostVolume> {
-    const std::uint64_t volume_bytes = std::uint64_t{4} * plan.planes * plan.rows * plan.columns;
-    CGL_TRY(check_host_memory("stacking", 3 * volume_bytes));
+Status find_gains(StackPlan& plan, const SliceSource& source, const StackOptions& options, ThreadPool* pool) {
+  return catch_out_of_memory([&]() -> Status {
     std::vector<double> ratios;
-    std::vector<std::size_t> planes;
-    HostVolume before;
-    for (std::size_t i = 0; i < plan.slices.size(); ++i) {
-      CGL_TRY_ASSIGN(const HostVolume slice, source(i));
-      planes.push_back(slice.planes);
-      HostVolume placed = place_slice(slice, plan.slices[i], plan.rows, plan.columns, pool);
-      if (i > 0) {
-        ratios.push_back(overlap_ratio(before, plan.slices[i - 1], placed, plan.slices[i], plan.first_plane));
+    for (std::size_t i = 1; i < plan.slices.size(); ++i) {
+      const std::ptrdiff_t first = range_of(plan, i).first;
+      const std::ptrdiff_t end = std::min(range_of(plan, i - 1).end, range_of(plan, i).end);
+      if (first >= end) {
+        ratios.push_back(1);
+        continue;
       }
-      before = std::move(placed);
+      CGL_TRY_ASSIGN(const PlacedPlanes upper, read_placed(plan, source, i - 1, first, end, pool));
+      CGL_TRY_ASSIGN(const PlacedPlanes lower, read_placed(plan, source, i, first, end, pool));
+      ratios.push_back(ratio_of(upper, plan.slices[i - 1], lower, plan.slices[i], first, end));
     }
     decide_gains(ratios, options, plan);
-    HostVolume volume(plan.planes, plan.rows, plan.columns);
-    std::vector<float> weights(volume.values.size(), 0.0f);
+    return {};
+  });
+}
+
+Result<HostVolume> stack_planes(const StackPlan& plan, const SliceSource& source, std::size_t first, std::size_t count,
+                                ThreadPool* pool) {
+  return catch_out_of_memory([&]() -> Result<HostVolume> {
+    HostVolume slab(count, plan.rows, plan.columns);
+    std::vector<float> weights(slab.values.size(), 0.0f);
+    const auto slab_first = static_cast<std::ptrdiff_t>(first);
     for (std::size_t i = 0; i < plan.slices.size(); ++i) {
-      CGL_TRY_ASSIGN(const HostVolume slice, source(i));
-      const HostVolume placed = place_slice(slice, plan.slices[i], plan.rows, plan.columns, pool);
-      const PlaneRange range = range_of(plan.slices[i], planes[i], plan.first_plane, i == 0);
+      const SliceDecision& slice = plan.slices[i];
+      const PlaneRange range = range_of(plan, i);
+      const std::ptrdiff_t low = std::max(range.first, slab_first);
+      const std::ptrdiff_t high = std::min(range.end, slab_first + static_cast<std::ptrdiff_t>(count));
+      if (low >= high) continue;
+      CGL_TRY_ASSIGN(const PlacedPlanes placed, read_placed(plan, source, i, low, high, pool));
       // Planes shared with the slice before and with the next one.
       const std::ptrdiff_t shared_above =
-          i > 0 ? std::max<std::ptrdiff_t>(
-                      0, range_of(plan.slices[i - 1], planes[i - 1], plan.first_plane, i == 1).end - range.first)
-                : 0;
+          i > 0 ? std::max<std::ptrdiff_t>(0, range_of(plan, i - 1).end - range.first) : 0;
       const std::ptrdiff_t shared_below =
-          i + 1 < plan.slices.size()
-              ? std::max<std::ptrdiff_t>(
-                    0, range.end - range_of(plan.slices[i + 1], planes[i + 1], plan.first_plane, false).first)
-              : 0;
-      const double gain = plan.slices[i].gain;
+          i + 1 < plan.slices.size() ? std::max<std::ptrdiff_t>(0, range.end - range_of(plan, i + 1).first) : 0;
       const auto mix = [&](std::size_t step) {
-        const std::ptrdiff_t at = range.first + static_cast<std::ptrdiff_t>(step);
-        if (at < 0 || at >= static_cast<std::ptrdiff_t>(volume.planes)) return;
+        const std::ptrdiff_t at = low + static_cast<std::ptrdiff_t>(step);
         const auto ramp = [](std::ptrdiff_t distance, std::ptrdiff_t width) {
           if (distance >= width) return 1.0;
           const double t = (static_cast<double>(distance) + 0.5) / static_cast<double>(width);
           return 0.5 * (1 - numerics::cosine(half_turn * t));
         };
         const double weight = ramp(at - range.first, shared_above) * ramp(range.end - 1 - at, shared_below);
-        const std::span<const float> from = placed.plane(static_cast<std::size_t>(at - range.start));
-        const std::span<float> to = volume.plane(static_cast<std::size_t>(at));
-        float* const sum = weights.data() + static_cast<std::size_t>(at) * volume.plane_size();
-        for (std::size_t k = 0; k < from.size(); ++k) {
-          if (from[k] == 0.0f) continue;
-          const double value = gain * static_cast<double>(from[k]);
+        const SlicePlane plane = plane_in_slice(slice, at);
+        const std::span<const float> upper = placed.volume.plane(plane.low - placed.base);
+        const std::span<const float> lower = plane.part > 0 ? placed.volume.plane(plane.low - placed.base + 1) : upper;
+        const auto to_plane = static_cast<std::size_t>(at - slab_first);
+        const std::span<float> to = slab.plane(to_plane);
+        float* const sum = weights.data() + to_plane * slab.plane_size();
+        for (std::size_t k = 0; k < to.size(); ++k) {
+          if (upper[k] == 0.0f || lower[k] == 0.0f) continue;
+          const double between = static_cast<double>(upper[k]) +
+                                 plane.part * (static_cast<double>(lower[k]) - static_cast<double>(upper[k]));
+          const double value = slice.gain * between;
           // A running weighted mean: equal values stay what they are.
           const double total = static_cast<double>(sum[k]) + weight;
           to[k] =
@@ -151,9 +196,9 @@ Result<HostVolume> stack_slices(StackPlan& plan, const SliceSource& source, cons
           sum[k] = static_cast<float>(total);
         }
       };
-      for_each_index(pool, static_cast<std::size_t>(range.end - range.first), mix);
+      for_each_index(pool, static_cast<std::size_t>(high - low), mix);
     }
-    return volume;
+    return slab;
   });
 }
 

@@ -29,18 +29,30 @@ struct Series {
 
   explicit Series(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-      slices.push_back({i, 30, 40, 50});
+      slices.push_back({i, 30, 40, 50, 20});
       if (i == 0) continue;
       shifts.push_back({.fixed = i - 1, .moving = i, .shift_mm = {0, 0}});
       registrations.emplace_back(registration_of(0, 0, 0, 20, 0.9));
     }
-    options.interval_planes = 20;
     options.rotation_window = 0;
   }
   [[nodiscard]] Result<StackPlan> decide() const {
     return decide_stack(slices, shifts, registrations, ten_um, options);
   }
 };
+
+HostVolume planes_of(const HostVolume& volume, std::size_t first, std::size_t count) {
+  HostVolume planes(count, volume.rows, volume.columns);
+  std::copy_n(volume.plane(first).begin(), planes.values.size(), planes.values.begin());
+  return planes;
+}
+
+// The whole volume.
+Result<HostVolume> stacked(StackPlan& plan, const SliceSource& source, const StackOptions& options,
+                           ThreadPool* pool = nullptr) {
+  CGL_TRY(find_gains(plan, source, options, pool));
+  return stack_planes(plan, source, 0, plan.planes, pool);
+}
 
 TEST(OctStackDecisions, a_plain_series_lies_on_top_of_each_other) {
   const auto plan = Series(4).decide();
@@ -174,7 +186,7 @@ TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
   std::vector<SliceShift> shifts;
   std::vector<std::optional<SliceRegistration>> registrations;
   for (std::size_t i = 0; i < 3; ++i) {
-    facts.push_back({i, 20, 72, 72});
+    facts.push_back({i, 20, 72, 72, 12});
     if (i == 0) continue;
     shifts.push_back({.fixed = i - 1, .moving = i});
     // Of the pair: the inverse of the one before, then the slice's own; about the middle of the pixels' centres.
@@ -196,8 +208,10 @@ TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
   options.first_plane = 2;
   auto plan = decide_stack(facts, shifts, registrations, ten_um, options);
   ASSERT_TRUE(plan) << plan.error().message();
-  const auto source = [&](std::size_t i) { return simulate_tile(scene, i); };
-  const auto volume = stack_slices(*plan, source, options);
+  const auto source = [&](std::size_t i, std::size_t first, std::size_t count) -> Result<HostVolume> {
+    return planes_of(*simulate_tile(scene, i), first, count);
+  };
+  const auto volume = stacked(*plan, source, options);
   ASSERT_TRUE(volume) << volume.error().message();
   EXPECT_EQ(volume->planes, 44u);
   for (std::size_t i = 1; i < 3; ++i) {
@@ -222,7 +236,15 @@ TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
   EXPECT_LT(std::sqrt(squares / (44.0 * 48 * 48)), 0.02);
   const auto pool = ThreadPool::create(3);
   auto again = decide_stack(facts, shifts, registrations, ten_um, options);
-  EXPECT_EQ(stack_slices(*again, source, options, pool->get())->values, volume->values);
+  EXPECT_EQ(stacked(*again, source, options, pool->get())->values, volume->values);
+  // A few planes at a time are the same planes.
+  std::vector<float> pieces;
+  for (std::size_t first = 0; first < plan->planes; first += 7) {
+    const auto piece = stack_planes(*plan, source, first, std::min<std::size_t>(7, plan->planes - first));
+    ASSERT_TRUE(piece);
+    pieces.insert(pieces.end(), piece->values.begin(), piece->values.end());
+  }
+  EXPECT_EQ(pieces, volume->values);
 }
 
 TEST(OctStack, a_constant_stays_constant_and_zero_weighs_nothing) {
@@ -230,13 +252,13 @@ TEST(OctStack, a_constant_stays_constant_and_zero_weighs_nothing) {
   series.options.first_plane = 3;
   auto plan = series.decide();
   ASSERT_TRUE(plan);
-  const auto source = [](std::size_t) -> Result<HostVolume> {
+  const auto source = [](std::size_t, std::size_t first, std::size_t count) -> Result<HostVolume> {
     HostVolume slice(30, 40, 50);
     for (float& value : slice.values) value = 0.3f;
     for (std::size_t z = 0; z < 30; ++z) slice.at(z, 5, 5) = 0;
-    return slice;
+    return planes_of(slice, first, count);
   };
-  const auto volume = stack_slices(*plan, source, series.options);
+  const auto volume = stacked(*plan, source, series.options);
   ASSERT_TRUE(volume);
   for (std::size_t z = 0; z < volume->planes; ++z) {
     for (std::size_t r = 0; r < 40; ++r) {
@@ -245,6 +267,27 @@ TEST(OctStack, a_constant_stays_constant_and_zero_weighs_nothing) {
       }
     }
   }
+}
+
+TEST(OctStack, depth_between_planes_is_interpolated) {
+  Series series(2);
+  series.options.first_plane = 0;
+  series.registrations[0]->interval_planes = 20.25;
+  auto plan = series.decide();
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->planes, 50u);
+  // The value is the depth in the sample, so that both slices say the same wherever both are.
+  const auto source = [](std::size_t number, std::size_t first, std::size_t count) -> Result<HostVolume> {
+    HostVolume slice(30, 40, 50);
+    for (std::size_t i = 0; i < slice.values.size(); ++i) {
+      const double depth = 100 + 20.25 * static_cast<double>(number) + static_cast<double>(i / slice.plane_size());
+      slice.values[i] = static_cast<float>(depth);
+    }
+    return planes_of(slice, first, count);
+  };
+  const auto volume = stack_planes(*plan, source, 0, plan->planes);
+  ASSERT_TRUE(volume);
+  for (std::size_t z = 0; z < 50; ++z) ASSERT_NEAR(volume->at(z, 20, 20), 100.0 + static_cast<double>(z), 1e-4) << z;
 }
 
 }  // namespace stacking_tests

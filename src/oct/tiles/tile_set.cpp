@@ -132,63 +132,15 @@ Result<TileSet> open_raw_tiles(const fs::path& folder, const TileSetOptions& opt
 
 Result<TileSet> open_table(const fs::path& path, const TileSetOptions& options) {
   CGL_TRY_ASSIGN(const std::string text, read_text_file(path));
-  constexpr std::array<std::string_view, 7> names = {"file", "slice", "ix", "iy", "x_mm", "y_mm", "z_mm"};
-  std::array<std::size_t, 7> column{};
   TileSet set;
-  std::size_t number = 0;
-  std::size_t cells_of_header = 0;
-  std::string_view rest = text;
+  CGL_TRY_ASSIGN(set.tiles, add_file_context(parse_tile_table(text), "reading", path.native()));
   std::optional<VolumeDescription> first;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = trim(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    ++number;
-    if (line.empty()) continue;
-    const std::vector<std::string_view> cells = csv_cells(line);
-    if (cells_of_header == 0) {
-      cells_of_header = cells.size();
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        const auto found = std::find(cells.begin(), cells.end(), names[i]);
-        if (found == cells.end()) {
-          return fail_file(path.native(), ErrorKind::corrupt,
-                           "reading {}: its first line has no column '{}' (file,slice,ix,iy,x_mm,y_mm,z_mm)",
-                           path.native(), names[i]);
-        }
-        column[i] = static_cast<std::size_t>(found - cells.begin());
-      }
-      continue;
-    }
-    if (cells.size() != cells_of_header) {
-      return fail_file(path.native(), ErrorKind::corrupt, "reading {}: line {} has {} cells, the first line has {}",
-                       path.native(), number, cells.size(), cells_of_header);
-    }
-    TileRecord tile;
-    std::array<std::size_t, 3> ids{};
-    for (std::size_t i = 0; i < 3; ++i) {
-      const auto value = parse_integer(cells[column[1 + i]]);
-      if (!value || *value < 0) {
-        return fail_file(path.native(), ErrorKind::corrupt, "reading {}: line {}: {} '{}' is no number from 0 on",
-                         path.native(), number, names[1 + i], cells[column[1 + i]]);
-      }
-      ids[i] = static_cast<std::size_t>(*value);
-    }
-    for (std::size_t i = 0; i < 3; ++i) {
-      const auto value = parse_real(cells[column[4 + i]]);
-      if (!value) {
-        return fail_file(path.native(), ErrorKind::corrupt, "reading {}: line {}: {} '{}' is no number", path.native(),
-                         number, names[4 + i], cells[column[4 + i]]);
-      }
-      tile.stage_mm[2 - i] = *value;
-    }
-    tile.slice = ids[0];
-    tile.column = ids[1];
-    tile.row = ids[2];
-    tile.path = path.parent_path() / fs::path(cells[column[0]]);
+  for (TileRecord& tile : set.tiles) {
+    tile.path = path.parent_path() / tile.path;
     VolumeReadOptions reading;
     reading.unit = options.unit;
     CGL_TRY_ASSIGN(const VolumeDescription description,
-                   add_context(describe_volume(tile.path, reading), "reading {}: line {}", path.native(), number));
+                   add_context(describe_volume(tile.path, reading), "reading {}: line {}", path.native(), tile.line));
     if (!first) {
       first = description;
       set.shape = {description.shape[0], description.shape[1], description.shape[2]};
@@ -203,7 +155,6 @@ Result<TileSet> open_table(const fs::path& path, const TileSetOptions& options) 
                            description.voxel_um[d], first->voxel_um[d]));
       }
     }
-    set.tiles.push_back(std::move(tile));
   }
   if (set.tiles.empty()) {
     return fail_file(path.native(), ErrorKind::corrupt, "reading {}: it names no tile", path.native());
@@ -261,6 +212,63 @@ std::vector<std::size_t> TileSet::slices() const {
     if (ids.empty() || ids.back() != tile.slice) ids.push_back(tile.slice);
   }
   return ids;
+}
+
+Result<std::vector<TileRecord>> parse_tile_table(std::string_view text) {
+  constexpr std::array<std::string_view, 7> names = {"file", "slice", "ix", "iy", "x_mm", "y_mm", "z_mm"};
+  std::array<std::size_t, 7> column{};
+  std::vector<TileRecord> tiles;
+  std::size_t number = 0;
+  std::size_t cells_of_header = 0;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = trim(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++number;
+    if (line.empty()) continue;
+    const std::vector<std::string_view> cells = csv_cells(line);
+    if (cells_of_header == 0) {
+      cells_of_header = cells.size();
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto found = std::find(cells.begin(), cells.end(), names[i]);
+        if (found == cells.end()) {
+          return fail(ErrorKind::corrupt, "its first line has no column '{}' (file,slice,ix,iy,x_mm,y_mm,z_mm)",
+                      names[i]);
+        }
+        column[i] = static_cast<std::size_t>(found - cells.begin());
+      }
+      continue;
+    }
+    if (cells.size() != cells_of_header) {
+      return fail(ErrorKind::corrupt, "line {} has {} cells, the first line has {}", number, cells.size(),
+                  cells_of_header);
+    }
+    TileRecord tile;
+    std::array<std::size_t, 3> ids{};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto value = parse_integer(cells[column[1 + i]]);
+      if (!value || *value < 0) {
+        return fail(ErrorKind::corrupt, "line {}: {} '{}' is no number from 0 on", number, names[1 + i],
+                    cells[column[1 + i]]);
+      }
+      ids[i] = static_cast<std::size_t>(*value);
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto value = parse_real(cells[column[4 + i]]);
+      if (!value) {
+        return fail(ErrorKind::corrupt, "line {}: {} '{}' is no number", number, names[4 + i], cells[column[4 + i]]);
+      }
+      tile.stage_mm[2 - i] = *value;
+    }
+    tile.slice = ids[0];
+    tile.column = ids[1];
+    tile.row = ids[2];
+    tile.path = fs::path(cells[column[0]]);
+    tile.line = number;
+    tiles.push_back(std::move(tile));
+  }
+  return tiles;
 }
 
 Result<RawTileInfo> parse_tile_info(std::string_view text) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cancel.hpp"
@@ -24,6 +25,7 @@ struct TileRecord {
   std::array<double, 3> stage_mm = {0, 0, 0};      // z, y, x
   std::filesystem::path path;                      // the folder, or the file
   std::vector<std::filesystem::path> images = {};  // raw: image_*.bin by name
+  std::size_t line = 0;                            // of a table
 };
 
 struct TileSetOptions {
@@ -55,6 +57,9 @@ struct RawTileInfo {
   std::array<double, 3> stage_mm = {0, 0, 0};  // z, y, x
 };
 [[nodiscard]] Result<RawTileInfo> parse_tile_info(std::string_view text);
+
+// A table of tiles: files as they stand there, positions as the stage says.
+[[nodiscard]] Result<std::vector<TileRecord>> parse_tile_table(std::string_view text);
 
 // The voxels of a tile, (z, y, x). Of raw tiles all lines, the band among them; repeats are averaged. What is not
 // finite becomes zero and is counted in `replaced`. any thread

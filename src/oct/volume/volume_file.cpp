@@ -17,6 +17,7 @@
 #include "zarr/element_numbers.hpp"
 #include "zarr/element_source.hpp"
 #include "zarr/hierarchy.hpp"
+#include "zarr/level_file.hpp"
 #include "zarr/new_array.hpp"
 #include "zarr/ome_units.hpp"
 #include "zarr/ome_zarr.hpp"
@@ -225,6 +226,103 @@ Status write_volume(const HostVolume& volume, const VoxelSize& voxel_um, const J
     if (!attributes.empty()) image.others["cingulum"] = attributes;
     CGL_TRY_ASSIGN(const Json group, zarr::ome_attributes(image, zarr::OmeVersion::v0_5, options.name));
     return zarr::write_group("", 3, group, output);
+  });
+}
+
+Result<HostVolume> read_planes(const fs::path& path, std::size_t first, std::size_t count,
+                               const VolumeReadOptions& options) {
+  return catch_out_of_memory([&]() -> Result<HostVolume> {
+    CGL_TRY_ASSIGN(const OpenVolume open, open_ome_volume(path, options));
+    const auto& shape = open.description.shape;
+    if (open.array.metadata().type != element_type_of<float>()) {
+      return fail_file(path.native(), ErrorKind::corrupt, "{}: {} voxels; float32 is expected", path.native(),
+                       open.array.metadata().type.name());
+    }
+    HostVolume planes(count, shape[1], shape[2]);
+    const auto report = zarr::read_region(
+        open.array, {{first, 0, 0}, {count, shape[1], shape[2]}}, std::as_writable_bytes(std::span(planes.values)),
+        {.pool = options.pool, .cancel = options.cancel, .complete = options.complete});
+    if (!report) return tl::make_unexpected(report.error());
+    return planes;
+  });
+}
+
+Status write_volume_by_planes(const fs::path& path, const std::array<std::size_t, 3>& shape, const VoxelSize& voxel_um,
+                              const Json& attributes, const MakePlanes& make, const WriteOptions& write,
+                              const VolumeWriteOptions& options) {
+  return catch_out_of_memory([&]() -> Status {
+    zarr::NewArray wanted;
+    wanted.shape = {shape[0], shape[1], shape[2]};
+    wanted.type = element_type_of<float>();
+    wanted.dimension_names = {"z", "y", "x"};
+    // Shards no deeper than what is made at a time: each is written once.
+    wanted.chunk_shape = {planes_at_a_time, 64, 128};
+    wanted.shard_shape = {planes_at_a_time, 512, 1024};
+    CGL_TRY_ASSIGN(const zarr::ArrayMetadata finest, zarr::describe_new_array(wanted));
+    const std::vector<zarr::Shape> shapes =
+        zarr::pyramid_shapes(finest.shape, {true, true, true}, options.levels, finest.leaf_shape());
+    WriteOptions writing = write;
+    writing.expected_bytes = finest.element_count() * sizeof(float);
+    CGL_TRY_ASSIGN(const std::unique_ptr<zarr::StoreOutput> output, zarr::new_hierarchy(path, writing));
+    FileLayer& layer = write.layer != nullptr ? *write.layer : FileLayer::system();
+    std::unique_ptr<zarr::LevelFile> finer;
+    constexpr std::uint64_t kept_rows = 64;
+    if (shapes.size() > 1) {
+      CGL_TRY_ASSIGN(
+          finer, zarr::LevelFile::create(layer, path.native(), finest.shape, {1, kept_rows, shape[2]}, finest.type));
+    }
+    const zarr::Array array = zarr::Array::describe(nullptr, "0", finest);
+    CGL_TRY(zarr::write_array_metadata("0", finest, *output));
+    const std::size_t plane = shape[1] * shape[2];
+    std::vector<float> planes;
+    for (std::size_t first = 0; first < shape[0]; first += planes_at_a_time) {
+      CGL_TRY(options.cancel.check());
+      const std::size_t count = std::min(planes_at_a_time, shape[0] - first);
+      planes.resize(count * plane);
+      CGL_TRY(make(first, planes));
+      const auto written =
+          zarr::write_region(array, *output, {{first, 0, 0}, {count, shape[1], shape[2]}},
+                             std::as_bytes(std::span(planes)), {.pool = options.pool, .cancel = options.cancel});
+      if (!written) return tl::make_unexpected(written.error());
+      for (std::size_t z = 0; finer && z < count; ++z) {
+        for (std::uint64_t row = 0; row < shape[1]; row += kept_rows) {
+          const std::size_t rows = std::min<std::size_t>(kept_rows, shape[1] - row);
+          const auto part = std::span(planes).subspan(z * plane + row * shape[2], rows * shape[2]);
+          CGL_TRY(finer->write_tile(zarr::Shape{first + z, row, 0}, std::as_bytes(part)));
+        }
+      }
+    }
+    zarr::OmeImage image;
+    zarr::OmeMultiscale multiscale;
+    multiscale.name = options.name == "oct" ? path.stem().stem().native() : options.name;
+    for (const char* axis : {"z", "y", "x"}) multiscale.axes.push_back({axis, "space", "micrometer"});
+    const zarr::OmeLevel first{.path = "0", .scale = {voxel_um.begin(), voxel_um.end()}, .translation = {0, 0, 0}};
+    multiscale.levels.push_back(first);
+    for (std::size_t k = 1; k < shapes.size(); ++k) {
+      zarr::NewArray coarser;
+      coarser.shape = shapes[k];
+      coarser.type = wanted.type;
+      coarser.dimension_names = wanted.dimension_names;
+      CGL_TRY_ASSIGN(const zarr::ArrayMetadata metadata, zarr::describe_new_array(coarser));
+      const std::string name = std::to_string(k);
+      CGL_TRY(zarr::write_array_metadata(name, metadata, *output));
+      std::unique_ptr<zarr::LevelFile> kept;
+      if (k + 1 < shapes.size()) {
+        CGL_TRY_ASSIGN(
+            kept, zarr::LevelFile::create(layer, path.native(), metadata.shape, metadata.leaf_shape(), metadata.type));
+      }
+      CGL_TRY(zarr::write_level(*finer, zarr::Downsampling::mean, zarr::Array::describe(nullptr, name, metadata),
+                                *output, kept.get(), {.pool = options.pool, .cancel = options.cancel}));
+      finer = std::move(kept);
+      multiscale.levels.push_back(zarr::level_of_size(first, shapes[0], shapes[k], name));
+    }
+    if (shapes.size() > 1) multiscale.type = "mean";
+    image.multiscales = {std::move(multiscale)};
+    if (!attributes.empty()) image.others["cingulum"] = attributes;
+    CGL_TRY_ASSIGN(const Json group,
+                   zarr::ome_attributes(image, zarr::OmeVersion::v0_5, image.multiscales.front().name));
+    CGL_TRY(zarr::write_group("", 3, group, *output));
+    return output->commit();
   });
 }
 

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/atomic_file.hpp"
@@ -59,6 +61,20 @@ struct VolumeWriteOptions {
 [[nodiscard]] Status write_volume_file(const std::filesystem::path& path, const HostVolume& volume,
                                        const VoxelSize& voxel_um, const zarr::Json& attributes,
                                        const WriteOptions& write, const VolumeWriteOptions& options = {});
+
+// A volume that is made while it is written, a few planes at a time in ascending order: `to` has room for whole planes
+// from `first` on. The levels of its pyramid pass through a temporary file beside it.
+using MakePlanes = std::function<Status(std::size_t first, std::span<float> to)>;
+[[nodiscard]] Status write_volume_by_planes(const std::filesystem::path& path, const std::array<std::size_t, 3>& shape,
+                                            const VoxelSize& voxel_um, const zarr::Json& attributes,
+                                            const MakePlanes& make, const WriteOptions& write,
+                                            const VolumeWriteOptions& options = {});
+// Planes that are made at a time.
+inline constexpr std::size_t planes_at_a_time = 32;
+
+// Planes [first, first + count) of an OME-Zarr volume of float32, as this file writes them.
+[[nodiscard]] Result<HostVolume> read_planes(const std::filesystem::path& path, std::size_t first, std::size_t count,
+                                             const VolumeReadOptions& options = {});
 
 // Sets what is not finite to zero; the value is how many.
 [[nodiscard]] std::uint64_t replace_non_finite(std::span<float> values);

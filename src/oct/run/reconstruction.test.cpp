@@ -1,0 +1,108 @@
+#include "oct/run/reconstruction.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "oct/fits/tile_depths.hpp"
+#include "oct/run/tile_glance.hpp"
+
+namespace cingulum::oct {
+namespace run_tests {
+
+TEST(OctTileDepths, depths_are_those_that_overlaps_show_and_a_slope_of_the_sample_stays) {
+  // Four tiles in a row at steps of 10 pixels, a surface that falls by 0.3 planes a pixel, and depths.
+  const std::vector<double> depths = {1.5, -0.5, 0.25, -1.25};
+  std::vector<HostImage> interfaces;
+  std::vector<OverlapPair> pairs;
+  for (std::size_t t = 0; t < depths.size(); ++t) {
+    HostImage map(8, 16);
+    for (std::size_t r = 0; r < map.rows; ++r) {
+      for (std::size_t c = 0; c < map.columns; ++c)
+        map.at(r, c) = 20 + 0.3 * static_cast<double>(10 * t + c) + depths[t];
+    }
+    interfaces.push_back(map);
+    if (t > 0) pairs.push_back({t - 1, t, {0, 10}});
+  }
+  interfaces.emplace_back();  // missing
+  const std::vector<double> found = fit_tile_depths(interfaces, pairs);
+  ASSERT_EQ(found.size(), 5u);
+  for (std::size_t t = 0; t < depths.size(); ++t) EXPECT_NEAR(found[t], depths[t], 0.02) << t;
+  EXPECT_EQ(found[4], 0.0);
+}
+
+TEST(OctGlance, planes_count_from_the_surface_of_each_line) {
+  // The value is the distance below the surface, which falls from line to line; water above has 5.
+  HostVolume tile(48, 4, 6);
+  HostImage interface(4, 6);
+  for (std::size_t r = 0; r < 4; ++r) {
+    for (std::size_t c = 0; c < 6; ++c) {
+      interface.at(r, c) = 10 + static_cast<double>(c);
+      for (std::size_t z = 0; z < 48; ++z) {
+        const double below = static_cast<double>(z) - interface.at(r, c);
+        tile.at(z, r, c) = static_cast<float>(below < 0 ? 5 : 1 + below);
+      }
+    }
+  }
+  const TileGlance glance = glance_at(tile, interface);
+  ASSERT_EQ(glance.layers.size(), 3u);
+  for (std::size_t i = 0; i < 24; ++i) {
+    EXPECT_NEAR(glance.projection.values[i], 1 + 3 + 7.5, 1e-9);  // planes 3 to 18 below the surface
+    EXPECT_NEAR(glance.layers[1].values[i], std::log(8 * (1 + 11 + 3.5)), 1e-9);
+  }
+  EXPECT_EQ(glance.above_sum / static_cast<double>(glance.above_count), 5.0);
+  EXPECT_EQ(glance.above_count, 4u * (4 + 5 + 6 + 7 + 8 + 9));
+  tile.at(47, 0, 0) += 1;
+  EXPECT_NE(glance_at(tile, interface).voxels, glance.voxels);
+}
+
+// Tissue that absorbs, with agarose around a disc of it or without.
+HostVolume slice_of(bool agarose, double decay) {
+  HostVolume slice(60, 96, 96);
+  for (std::size_t z = 0; z < slice.planes; ++z) {
+    for (std::size_t r = 0; r < slice.rows; ++r) {
+      for (std::size_t c = 0; c < slice.columns; ++c) {
+        const double y = static_cast<double>(r) - 47.5, x = static_cast<double>(c) - 47.5;
+        const bool tissue = !agarose || y * y + x * x < 40.0 * 40.0;
+        const double profile = agarose ? 1 / (1 + std::pow((static_cast<double>(z) - 20) / 40, 2)) : 1;
+        const double lit = tissue ? std::exp(-decay * static_cast<double>(z)) : 0.1;
+        slice.at(z, r, c) = static_cast<float>(lit * profile);
+      }
+    }
+  }
+  return slice;
+}
+
+DepthCorrections corrections_of_theory() {
+  DepthCorrections corrections;
+  corrections.attenuation = AttenuationOptions{};
+  corrections.attenuation->strength = 1;
+  corrections.attenuation->block_px = 32;
+  return corrections;
+}
+
+TEST(OctDepthCorrections, depth_becomes_even_with_and_without_agarose) {
+  for (const bool agarose : {false, true}) {
+    SCOPED_TRACE(agarose);
+    HostVolume slice = slice_of(agarose, 0.02);
+    const auto corrected = correct_depth(slice, 0.0, corrections_of_theory(), nullptr);
+    ASSERT_TRUE(corrected) << corrected.error().message();
+    EXPECT_EQ(corrected->profile.empty(), !agarose);
+    EXPECT_EQ(corrected->decisions.at(0).choice, agarose ? "divided out" : "left out");
+    // Blocks at the edge of the tissue hold some agarose, which does not fall.
+    const double bound = agarose ? 0.05 : 0.03;
+    for (std::size_t z = 5; z < 60; ++z) EXPECT_NEAR(slice.at(z, 48, 48) / slice.at(0, 48, 48), 1, bound) << z;
+  }
+}
+
+TEST(OctDepthCorrections, a_constant_stays_constant_to_the_bit) {
+  HostVolume slice(40, 50, 70);
+  for (float& value : slice.values) value = 0.37f;
+  const auto corrected = correct_depth(slice, std::nullopt, corrections_of_theory(), nullptr);
+  ASSERT_TRUE(corrected);
+  for (const float value : slice.values) ASSERT_EQ(value, 0.37f);
+}
+
+}  // namespace run_tests
+}  // namespace cingulum::oct
