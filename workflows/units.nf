@@ -71,6 +71,11 @@ def indexFailures(json) {
     new JsonSlurper().parse(json).failures.collect { row -> [unit: row.unit, file: row.file ?: '', error: row.error] }
 }
 
+// Series that a batch has under way: the next is read and the last is written while one is tracked.
+def atOnce() {
+    params.cpus > 1 ? 3 : 1
+}
+
 // Subjects in tasks of params.task_seconds at least: [meta, names, files] each, in the order of the index. `failed` says
 // how often a unit failed in earlier runs: as a part of meta it makes -resume repeat the task and no other.
 def batches(units, tree, failed) {
@@ -94,7 +99,8 @@ def batches(units, tree, failed) {
         [[id: labels.size() > 1 ? "${labels[0]} to ${labels[-1]}" as String : labels[0],
           units: series.collect { unit -> [id: unit[0].id, output: unit[0].output] },
           failed_before: series.sum { unit -> failed.getOrDefault(unit[0].id, 0) },
-          host_bytes: series.collect { unit -> unit[0].host_bytes }.max(),
+          at_once: atOnce(),
+          host_bytes: series.collect { unit -> unit[0].host_bytes }.sort().reverse().take(atOnce()).sum(),
           device_bytes: series.collect { unit -> unit[0].device_bytes }.max(),
           seconds: series.sum { unit -> unit[0].seconds }],
          pairs.collect { pair -> pair[0] }, pairs.collect { pair -> pair[1] }]

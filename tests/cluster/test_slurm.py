@@ -83,6 +83,16 @@ class Slurm(Case):
         # The scheduler is left empty.
         self.assertEqual(self.slurm("squeue", "-h").strip(), "")
 
+    def test_batches_of_a_tree_in_an_array_write_the_files_of_single_runs(self):
+        tree = pipeline.bids_tree(self.folder, "abc")
+        run = self.run_on_slurm("--bids", tree, "--mode", "batch", "--batch_size", "1", "--array_size", "3", "--array_gigabytes",
+                                "1").wait()
+        self.assertEqual(run.status, 0, run.said())
+        self.assert_single_runs(self.folder / "results", pipeline.batch_units("abc"), sidecars=False)
+        jobs = {task["native_id"] for task in run.tasks(self.folder / "results") if task["process"] == "BATCH"}
+        self.assertEqual(len({job.split("_")[0] for job in jobs}), 1, f"not one array: {jobs}")
+        self.assertEqual(len(jobs), 3)
+
     def test_a_node_that_is_lost_costs_its_task_another_try_elsewhere(self):
         print(f"CINGULUM_TEST_SEED={SEED}", flush=True)
         draw = random.Random(SEED)

@@ -20,12 +20,13 @@ process BATCH {
     def args = task.ext.args ?: ''
     def tree = names.withIndex().collect { name, i -> "place ${i + 1} '$name'" }.join('\n    ')
     """
-    place() { mkdir -p "bids/\$(dirname "\$2")" && ln -s "\$PWD"/in\$1/* "bids/\$2"; }
+    # Two folders down, where the description of the results does not take the tree for a neighbour of theirs.
+    place() { mkdir -p "staged/bids/\$(dirname "\$2")" && ln -s "\$PWD"/in\$1/* "staged/bids/\$2"; }
     $tree
 
     status=0
     memory-exit gpu-slot $meta.device_bytes \\
-        cingulum batch bids out participant --failures failures.tsv \\
+        cingulum batch staged/bids out participant --failures failures.tsv --at-once $meta.at_once \\
         --device $params.device --threads $task.cpus $args || status=\$?
     # 1 with a list: those subjects failed and the others are done. Anything else is a failure of this task.
     if [ \$status -eq 1 ] && [ "\$(wc -l < failures.tsv)" -gt 1 ]; then status=0; fi
