@@ -85,7 +85,9 @@ void AnswerWatcher::watch() {
   std::uint64_t since = 0;
   while (!stop_) {
     if (waiting_.empty()) {
-      changed_.wait(lock, [&] { return stop_ || !waiting_.empty(); });
+      // wait() without a limit would ask for a newer libstdc++ than the wheel may (base/older_libstdcxx.cpp).
+      while (!changed_.wait_for(lock, std::chrono::hours(1), [&] { return stop_ || !waiting_.empty(); })) {
+      }
       since = ring::steady_now_ns();
       continue;
     }

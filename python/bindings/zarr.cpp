@@ -10,11 +10,13 @@
 #include "arrays.hpp"
 #include "base/json_text.hpp"
 #include "base/settings.hpp"
+#include "device_memory.hpp"
 #include "formats/sidecar.hpp"
 #include "job.hpp"
 #include "native_error.hpp"
 #include "parts.hpp"
 #include "zarr/array.hpp"
+#include "zarr/direct/device_region.hpp"
 #include "zarr/hierarchy.hpp"
 #include "zarr/new_array.hpp"
 
@@ -92,6 +94,26 @@ class ZarrArray {
     return {report.chunks, report.filled_chunks, report.stored_bytes};
   }
 
+  // Into the memory of a device, past the host's where the engine can. The engine that was used, and why.
+  std::tuple<std::string, std::string> read_to_device(const Shape& origin, const Shape& shape,
+                                                      const DeviceMemory& memory, int threads, bool complete,
+                                                      const std::string& engine, const nb::object& progress) const {
+    return read_on(*memory.home(), memory.buffer(), origin, shape, threads, complete, engine, progress);
+  }
+  // The same into memory that another library has on this device.
+  std::tuple<std::string, std::string> read_to_address(const Shape& origin, const Shape& shape,
+                                                       const std::string& device, std::uintptr_t address,
+                                                       std::uint64_t bytes, int threads, bool complete,
+                                                       const std::string& engine, const nb::object& progress) const {
+    std::shared_ptr<OpenDevice> home;
+    run_job(nb::none(), Stopping::by_token, [&](JobContext&) -> Status {
+      CGL_TRY_ASSIGN(home, open_device(device));
+      return {};
+    });
+    BorrowedBuffer there(*home->device, reinterpret_cast<void*>(address), bytes);
+    return read_on(*home, there, origin, shape, threads, complete, engine, progress);
+  }
+
   std::tuple<std::uint64_t, std::uint64_t> write(const Shape& origin, const Shape& shape, const ConstArray& from,
                                                  int threads, const nb::object& progress) const {
     zarr::WriteReport report;
@@ -113,6 +135,27 @@ class ZarrArray {
   }
 
  private:
+  std::tuple<std::string, std::string> read_on(OpenDevice& home, Buffer& to, const Shape& origin, const Shape& shape,
+                                               int threads, bool complete, const std::string& engine,
+                                               const nb::object& progress) const {
+    zarr::DeviceReadReport report;
+    run_job(progress, Stopping::by_token, [&](JobContext& job) -> Status {
+      CGL_TRY_ASSIGN(const auto pool, ThreadPool::create(threads > 0 ? threads : default_thread_count()));
+      CGL_TRY_ASSIGN(const Settings settings, Settings::from_environment());
+      CGL_TRY_ASSIGN(zarr::EngineSettings engines, zarr::EngineSettings::from_settings(settings));
+      zarr::DeviceReadOptions options;
+      CGL_TRY_ASSIGN(options.engine, zarr::parse_engine(engine));
+      options.pool = pool.get();
+      options.cancel = job.cancel;
+      options.complete = complete;
+      const std::lock_guard lock(home.mutex);
+      CGL_TRY_ASSIGN(const auto reader, zarr::DeviceReader::create(*home.device, std::move(engines)));
+      CGL_TRY_ASSIGN(report, reader->read(array_, {origin, shape}, *home.queue, {to}, options));
+      return home.queue->synchronise();
+    });
+    return {std::string(zarr::engine_name(report.engine)), report.reason};
+  }
+
   zarr::Array array_;
 };
 
@@ -183,6 +226,11 @@ void bind_zarr(nb::module_& module) {
       .def("describe", &ZarrArray::describe)
       .def("read", &ZarrArray::read, nb::arg("origin"), nb::arg("shape"), nb::arg("to"), nb::arg("threads"),
            nb::arg("complete"), nb::arg("progress").none())
+      .def("read_to_device", &ZarrArray::read_to_device, nb::arg("origin"), nb::arg("shape"), nb::arg("memory"),
+           nb::arg("threads"), nb::arg("complete"), nb::arg("engine"), nb::arg("progress").none())
+      .def("read_to_address", &ZarrArray::read_to_address, nb::arg("origin"), nb::arg("shape"), nb::arg("device"),
+           nb::arg("address"), nb::arg("bytes"), nb::arg("threads"), nb::arg("complete"), nb::arg("engine"),
+           nb::arg("progress").none())
       .def("write", &ZarrArray::write, nb::arg("origin"), nb::arg("shape"), nb::arg("from_"), nb::arg("threads"),
            nb::arg("progress").none());
   module.def("zarr_nodes", read_nodes, nb::arg("store"), nb::arg("path"));

@@ -5,6 +5,10 @@ Every checksum that is stored is verified; damage is a CorruptError that names a
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
+import importlib
+import importlib.util
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -14,12 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
+from ._buffer import Buffer, _is_packed
 from ._errors import InvalidArgumentError, InvalidStateError, refused
 from ._options import words_of
 from ._talk import Progress, settle_progress
 from ._verbs import run_verb
 
-__all__ = ["Array", "Group", "copy", "create", "open", "verify"]
+__all__ = ["Array", "Group", "copy", "create", "gpu_zarr_context", "open", "read_zarr_to_gpu", "verify"]
+
+# The device on which indexed regions end (`gpu_zarr_context`); None: the host.
+_device: contextvars.ContextVar[str | None] = contextvars.ContextVar("_device", default=None)
+_ENGINES = {"auto": "auto", "kvikio": "direct", "zarr-gpu": "host"}
 
 
 def _name(path: str | os.PathLike[str]) -> str:
@@ -82,11 +91,12 @@ class Array:
         origin: Sequence[int] | None = None,
         shape: Sequence[int] | None = None,
         *,
-        out: npt.NDArray[Any] | None = None,
+        out: Any = None,
         threads: int = 0,
         complete: bool = False,
+        engine: str = "auto",
         progress: Progress | bool | None = False,
-    ) -> npt.NDArray[Any]:
+    ) -> Any:
         """Reads a region.
 
         Parameters
@@ -94,11 +104,15 @@ class Array:
         origin, shape : sequence of int, optional
             The box; from 0, and to the end, unless given.
         out : array, optional
-            Where the elements go: of the region's shape and the array's type, with strides that are not negative.
+            Where the elements go: of the region's shape and the array's type, with strides that are not negative. A
+            `Buffer`, or a contiguous array that CuPy, PyTorch or others have on a GPU of CUDA, is read into without a
+            copy in host memory.
         threads : int, default 0
             0: all processors.
         complete : bool, default False
             Fail where a chunk is not stored, instead of giving the fill value.
+        engine : str, default "auto"
+            To a GPU: ``"host"``, ``"direct"`` (cuFile) or ``"nvcomp"``; ``"auto"`` chooses.
         progress : callable, bool or None
             As for `track`.
 
@@ -111,6 +125,9 @@ class Array:
         extent = self._numbers("shape", shape, [size - first for size, first in zip(self.shape, start)])
         if out is None:
             out = np.empty(extent, dtype=self.dtype)
+        if not isinstance(out, np.ndarray):
+            self._read_to_device(start, extent, out, threads, complete, engine, progress)
+            return out
         if out.shape != tuple(extent):
             raise refused("out", f"its shape is {out.shape}, that of the region {tuple(extent)}")
         if out.dtype != self.dtype or not out.dtype.isnative:
@@ -120,6 +137,35 @@ class Array:
         if out.size:
             self._native.read(start, extent, _exported(out), threads, complete, settle_progress(progress))
         return out
+
+    def _read_to_device(
+        self,
+        origin: list[int],
+        shape: list[int],
+        out: Any,
+        threads: int,
+        complete: bool,
+        engine: str,
+        progress: Progress | bool | None,
+    ) -> None:
+        told = settle_progress(progress)
+        if isinstance(out, Buffer):
+            if out.shape != tuple(shape) or out.dtype != self.dtype:
+                raise refused("out", f"it is {out.shape} of {out.dtype}, the region {tuple(shape)} of {self.dtype}")
+            self._native.read_to_device(origin, shape, out._memory, threads, complete, engine, told)
+            return
+        interface = getattr(out, "__cuda_array_interface__", None)
+        if interface is None:
+            raise refused("out", f"a {type(out).__name__} is not accepted; an array or a Buffer is needed")
+        if tuple(interface["shape"]) != tuple(shape) or np.dtype(interface["typestr"]) != self.dtype:
+            raise refused("out", f"it is {interface['shape']} of {interface['typestr']}, the region {tuple(shape)}")
+        if interface.get("strides") is not None and not _is_packed(interface, self.dtype):
+            raise refused("out", "an array of a GPU that is not contiguous is not accepted")
+        device = f"cuda:{getattr(getattr(out, 'device', None), 'id', getattr(getattr(out, 'device', None), 'index', 0)) or 0}"
+        size = int(np.prod(shape, dtype=np.int64)) * self.dtype.itemsize
+        self._native.read_to_address(
+            origin, shape, device, interface["data"][0], size, threads, complete, engine, told
+        )
 
     def write(
         self,
@@ -193,9 +239,14 @@ class Array:
         return origin, shape, tuple(within)
 
     def __getitem__(self, key: Any) -> Any:
-        """Elements by numbers and slices, as of NumPy."""
+        """Elements by numbers and slices, as of NumPy; within `gpu_zarr_context` on the device."""
         origin, shape, within = self._box(key)
-        return self.read(origin, shape)[within]
+        device = _device.get()
+        if device is None or 0 in shape:
+            return self.read(origin, shape)[within]
+        if all(isinstance(part, slice) and part.step in (None, 1) for part in within):
+            return _as_cupy(self.read(origin, shape, out=Buffer(shape, self.dtype, device)))
+        return _as_cupy(Buffer.of(np.ascontiguousarray(self.read(origin, shape)[within]), device))
 
     def __setitem__(self, key: Any, values: npt.ArrayLike) -> None:
         origin, shape, within = self._box(key)
@@ -208,7 +259,7 @@ class Array:
         self.write(target, origin)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        array = self.read()
+        array: npt.NDArray[Any] = self.read()
         return array if dtype is None else array.astype(dtype)
 
     def __repr__(self) -> str:
@@ -426,3 +477,63 @@ def verify(*paths: str | os.PathLike[str], progress: Progress | bool | None = No
         raise InvalidStateError("verify() needs at least one path")
     words = words_of("zarr", {**options, "action": "verify", "paths": [_name(path) for path in paths]}, "verify")
     return run_verb("zarr", words, progress)
+
+
+def _as_cupy(buffer: Buffer) -> Any:
+    """The buffer as an array of CuPy over the same memory, where it is on CUDA and CuPy is there."""
+    if buffer.device.startswith("cuda") and importlib.util.find_spec("cupy") is not None:
+        cupy: Any = importlib.import_module("cupy")
+        return cupy.asarray(buffer)
+    return buffer
+
+
+def read_zarr_to_gpu(
+    array_path: str | os.PathLike[str], *, prefer: str = "auto", device: str = "gpu", threads: int = 0
+) -> Any:
+    """An array in the memory of a GPU.
+
+    Parameters
+    ----------
+    array_path : path
+        The array: a folder or a zip archive, also one in an image of OME-Zarr (``x.ome.zarr/0``).
+    prefer : str, default "auto"
+        ``"kvikio"``: by cuFile, past the host, or an error; ``"zarr-gpu"``: decoded on the host; ``"auto"``: what is
+        best for this array.
+    device : str, default "gpu"
+        The best GPU, or ``"cuda:N"``, ``"webgpu"``, ``"cpu"``.
+    threads : int, default 0
+        0: all processors.
+
+    Returns
+    -------
+    array
+        Of CuPy where it is there and the device is CUDA's, else a `Buffer`.
+    """
+    if prefer not in _ENGINES:
+        raise refused("prefer", f"{prefer!r}: accepted are {', '.join(map(repr, _ENGINES))}")
+    array = Array(array_path)
+    buffer = Buffer(array.shape or (1,), array.dtype, device)
+    array._read_to_device(
+        [0] * array.ndim, list(array.shape), buffer, threads, False, _ENGINES[prefer], False
+    )
+    return _as_cupy(buffer)
+
+
+@contextlib.contextmanager
+def gpu_zarr_context(device: str = "gpu") -> Iterator[None]:
+    """Within it, indexing an `Array` gives elements in the memory of a GPU.
+
+    Parameters
+    ----------
+    device : str, default "gpu"
+        As for `read_zarr_to_gpu`.
+
+    Returns
+    -------
+    context manager
+    """
+    before = _device.set(device)
+    try:
+        yield
+    finally:
+        _device.reset(before)

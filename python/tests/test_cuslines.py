@@ -169,3 +169,29 @@ def test_the_name_can_be_lent(tmp_path):
         import cingulum.compat
 
         cingulum.compat.install("numba")
+
+
+def test_a_tracker_takes_changed_attributes(field, series):
+    """The field is prepared once; what it depends on makes another."""
+    sf, fa, sphere, seeds = field
+    image = series[0]
+
+    def points(tracker):
+        return tracker.generate_sft(seeds[:40], image).streamlines._data.copy()
+
+    def tracker():
+        return CPUTracker(cuslines.ProbDirectionGetter(), sf, fa, 0.15, sphere.vertices, sphere.edges, max_angle=0.5)
+
+    with tracker() as kept:
+        first = points(kept)
+        assert np.array_equal(points(kept), first)
+        for name, value in (("rng_seed", 5), ("step_size", 0.25), ("max_angle", 0.3), ("tc_threshold", 0.3)):
+            before = getattr(kept, name)
+            setattr(kept, name, value)
+            changed = points(kept)
+            with tracker() as other:
+                setattr(other, name, value)
+                assert np.array_equal(changed, points(other)), name
+            assert not np.array_equal(changed, first), name
+            setattr(kept, name, before)
+        assert np.array_equal(points(kept), first)

@@ -148,3 +148,41 @@ def test_damage_is_named_and_copies_are_equal(tmp_path):
     with pytest.raises(cingulum.CorruptError) as caught:
         ours.verify(tmp_path / "a.zarr")
     assert caught.value.result["damaged"] == 1
+
+
+def backends():
+    return [device.id for device in cingulum.devices() if device.available]
+
+
+@pytest.mark.parametrize("codec", ["zstd", "none"])
+def test_regions_end_on_every_device_as_zarr_python_reads_them(tmp_path, codec):
+    zarr_python = pytest.importorskip("zarr")
+    values = np.random.default_rng(3).integers(0, 1000, (37, 41, 5)).astype(np.int32)
+    cingulum.zarr.create(tmp_path / "a.zarr", values, chunks=[10, 20, 5], codec=codec)
+    judge = zarr_python.open_array(str(tmp_path / "a.zarr"), mode="r")
+    array = cingulum.zarr.Array(tmp_path / "a.zarr")
+    for device in backends():
+        whole = cingulum.zarr.read_zarr_to_gpu(tmp_path / "a.zarr", device=device)
+        assert whole.device == device and np.array_equal(whole.numpy(), judge[...])
+        buffer = cingulum.Buffer((5, 30, 3), np.int32, device)
+        assert array.read((8, 3, 1), (5, 30, 3), out=buffer) is buffer
+        assert np.array_equal(buffer.numpy(), judge[8:13, 3:33, 1:4])
+        with cingulum.zarr.gpu_zarr_context(device):
+            assert np.array_equal(array[2:30, 5:].numpy(), judge[2:30, 5:])
+            assert np.array_equal(array[::-3, 4].numpy(), values[::-3, 4])
+        assert isinstance(array[0:2], np.ndarray)
+
+
+def test_what_does_not_fit_a_region_on_a_device_is_refused(tmp_path):
+    array = cingulum.zarr.create(tmp_path / "a.zarr", np.arange(12.0).reshape(3, 4))
+    with pytest.raises(cingulum.InvalidArgumentError, match="out"):
+        array.read(out=cingulum.Buffer((3, 3), np.float64, "cpu"))
+    with pytest.raises(cingulum.InvalidArgumentError, match="out"):
+        array.read(out=[0] * 12)
+    with pytest.raises(ValueError, match="prefer"):
+        cingulum.zarr.read_zarr_to_gpu(tmp_path / "a.zarr", prefer="best", device="cpu")
+    with pytest.raises(cingulum.CingulumError, match="(?i)cufile|direct|host"):
+        cingulum.zarr.read_zarr_to_gpu(tmp_path / "a.zarr", prefer="kvikio", device="webgpu" if "webgpu:0" in backends() else "cpu")
+    (tmp_path / "a.zarr" / "c").rename(tmp_path / "moved")
+    with pytest.raises(cingulum.CingulumError):
+        array.read(out=cingulum.Buffer((3, 4), np.float64, "cpu"), complete=True)

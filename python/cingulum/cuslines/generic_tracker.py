@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .. import _arrays
 from .._errors import InvalidArgumentError, InvalidStateError, UnavailableError
-from .._track import track
+from .._track import Tracker
 from .._tractogram import Tractogram
 
 _PMF_THRESHOLD = 0.05
@@ -228,6 +228,7 @@ class GenericTracker:
         self.rng_seed, self.rng_offset = int(rng_seed), int(rng_offset)
         self.chunk_size = int(chunk_size)
         self.seed_propagator: SeedBatchPropagator | None = None
+        self._prepared: tuple[Any, Tracker] | None = None
         self.set_compression_parameters()
         if dg._getter != "boot" and self.dimt != self.samplm_nr:
             raise InvalidArgumentError(
@@ -253,6 +254,7 @@ class GenericTracker:
 
     def __exit__(self, *_: object) -> None:
         self.seed_propagator = None
+        self._prepared = None
 
     def _field(self) -> dict[str, Any]:
         from ..dipy import _half, _is_whole
@@ -307,8 +309,19 @@ class GenericTracker:
         return np.asarray(ref_img.affine, dtype=np.float64)
 
     def _track(self, seeds: Any, affine: npt.NDArray[np.float64], **more: Any) -> Tractogram:
-        arguments = {**self._arguments(seeds, affine), **more}
-        return track(arguments.pop("data", None), arguments.pop("gtab", None), **arguments)  # type: ignore[return-value]
+        """The field is prepared by the first call, and again where something that it depends on was changed."""
+        depends = (
+            *(id(held) for held in (self.dg, self.dataf, self.metric_map, self.sphere_vertices)),
+            *(self.sphere_symm, self.tc_threshold, self.step_size, self.max_angle, self.relative_peak_thresh),
+            *(self.min_separation_angle, self.min_pts, self.max_pts, self.rng_seed, self.chunk_size, self.ngpus),
+            *(self.angular_weight, affine.tobytes()),
+        )
+        if self._prepared is None or self._prepared[0] != depends:
+            self._prepared = None  # before another is made: fields are large
+            arguments = self._arguments(seeds, affine)
+            made = Tracker(arguments.pop("data", None), arguments.pop("gtab", None), **arguments)
+            self._prepared = (depends, made)
+        return self._prepared[1].track(seeds=_arrays.rows("seeds", seeds), seed_space="voxel", progress=False, **more)
 
     def generate_sft(self, seeds: Any, ref_img: Any) -> Any:
         """Tracks seeds (voxel space) and gives a StatefulTractogram of DIPY in voxel space, origin at the centre."""
