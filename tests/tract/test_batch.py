@@ -136,6 +136,10 @@ class Batch(unittest.TestCase):
             self.assertEqual(self.study.output(self.out, "11").read_bytes(), alone.read_bytes())
             made = self.out / "sub-11" / "dwi" / "sub-11_desc-brain_mask.nii.gz"
             self.assertEqual(made.read_bytes(), (self.study.folder / "alone.trx.mask.nii.gz").read_bytes())
+            # One that was killed after its mask was written goes on.
+            for path in (self.study.output(self.out, "11"), self.study.output(self.out, "11").with_suffix(".json")):
+                path.unlink()
+            self.assertEqual(self.summary("--participant-label", "11")["done"], 1)
         finally:
             shutil.rmtree(base.parent.parent)
 
