@@ -17,6 +17,7 @@
 #include "cli/verb.hpp"
 #include "cli/view_files.hpp"
 #include "cli/view_live.hpp"
+#include "view/shown_lines.hpp"
 #include "view/view_server.hpp"
 
 extern char** environ;
@@ -74,7 +75,9 @@ bool is_field_option(std::string_view name) {
 // What the pages are served.
 class GivenHost final : public view::ViewHost {
  public:
-  GivenHost(std::vector<view::ViewFile> files, std::unique_ptr<LiveTracks> live, std::string live_error)
+  // `background`: the identifier of the image behind what is tracked; empty: none.
+  GivenHost(std::vector<view::ViewFile> files, std::unique_ptr<LiveTracks> live, std::string live_error,
+            const std::string& background)
       : files_(std::move(files)), live_(std::move(live)) {
     Json list = Json::array();
     for (const view::ViewFile& file : files_) {
@@ -83,6 +86,7 @@ class GivenHost final : public view::ViewHost {
     Json json = {{"version", Json::parse(version_json(), nullptr, false).value("version", "")},
                  {"files", std::move(list)}};
     json["live"] = live_ ? live_->facts() : Json();
+    if (live_ && !background.empty()) json["live"]["image"] = background;
     json["live_error"] = live_error.empty() ? Json() : Json(std::move(live_error));
     json_ = json_text(json);
   }
@@ -102,6 +106,13 @@ class GivenHost final : public view::ViewHost {
     if (!live_) return nothing_to_track();
     return live_->save(wish, cancel);
   }
+  [[nodiscard]] Result<std::vector<std::byte>> lines(const view::ViewFile& file, std::uint64_t first) override {
+    return shown_lines_.message(file.path, first);
+  }
+  [[nodiscard]] Result<std::vector<std::byte>> glyphs(int axis, double mm) override {
+    if (!live_) return nothing_to_track();
+    return live_->glyphs(axis, mm);
+  }
   [[nodiscard]] std::string describe(const Error& error) const override {
     std::string argument(error.argument());
     std::replace(argument.begin(), argument.end(), '_', '-');
@@ -117,6 +128,7 @@ class GivenHost final : public view::ViewHost {
 
   std::vector<view::ViewFile> files_;
   std::unique_ptr<LiveTracks> live_;
+  view::ShownLines shown_lines_{nullptr};
   std::string json_;
 };
 
@@ -184,6 +196,24 @@ Result<LiveSource> find_live_source(const ParsedArguments& arguments, std::vecto
   return source;
 }
 
+// A series is no picture: of each its volume with the smallest b-value, in the scratch folder. Answers the identifier
+// of the one that belongs to `tracked`.
+std::string add_series_images(const fs::path& scratch, const std::string& tracked, std::vector<view::ViewFile>& files) {
+  std::string background;
+  for (std::size_t i = 0, count = files.size(); i < count; ++i) {
+    if (files[i].kind != "series") continue;
+    auto image = series_image(files[i], scratch);
+    if (!image) {
+      log_warning("{}", image.error());
+      continue;
+    }
+    image->id = fmt::format("f{}", files.size() + 1);
+    if (files[i].path.string() == tracked) background = image->id;
+    files.push_back(std::move(*image));
+  }
+  return background;
+}
+
 void open_browser(const std::string& link) {
   if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) return;
   std::string program = "xdg-open", word = link;
@@ -201,6 +231,8 @@ Status run_view(const ParsedArguments& arguments, VerbContext& context) {
   if (files.empty() && arguments.texts("data").empty()) {
     CGL_TRY(make_view_phantom(scratch.path(), context, source, files));
   }
+  const std::string background =
+      add_series_images(scratch.path(), source.data.empty() ? "" : source.data.front(), files);
   std::unique_ptr<LiveTracks> live;
   std::string live_error;
   if (!source.name.empty()) {
@@ -216,7 +248,7 @@ Status run_view(const ParsedArguments& arguments, VerbContext& context) {
       log_warning("{}", opened.error());
     }
   }
-  GivenHost host(std::move(files), std::move(live), std::move(live_error));
+  GivenHost host(std::move(files), std::move(live), std::move(live_error), background);
   view::ViewServerOptions options;
   if (arguments.given("host")) options.host = arguments.text("host");
   options.port = static_cast<std::uint16_t>(arguments.integer("port"));

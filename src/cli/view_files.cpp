@@ -5,7 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/read_file.hpp"
 #include "cli/track_series.hpp"
+#include "formats/gradient_table.hpp"
+#include "formats/nifti.hpp"
 
 namespace cingulum {
 namespace {
@@ -58,6 +61,25 @@ Result<std::vector<view::ViewFile>> find_view_files(const std::vector<std::strin
     add(name, std::move(kind));
   }
   return files;
+}
+
+Result<view::ViewFile> series_image(const view::ViewFile& series, const fs::path& scratch) {
+  CGL_TRY_ASSIGN(const std::string text, read_text_file(beside_series(series.path, ".bval")));
+  CGL_TRY_ASSIGN(const std::vector<double> b_values, parse_bvals(text));
+  const auto smallest = std::min_element(b_values.begin(), b_values.end());
+  CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(series.path));
+  std::vector<float> volume(static_cast<std::size_t>(reader.header().geometry.voxel_count()));
+  const std::int64_t last = std::min<std::int64_t>(smallest - b_values.begin(), reader.header().volume_count() - 1);
+  for (std::int64_t i = 0; i <= last; ++i) CGL_TRY(reader.next_volume(std::span<float>(volume)));
+  std::string name = series.name;
+  for (const std::string_view ending : {".gz", ".nii"}) {
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  }
+  view::ViewFile image{.id = {}, .name = name + "-b0.nii", .kind = "image", .path = scratch / (series.id + "-b0.nii")};
+  CGL_TRY(write_image(image.path, reader.header().geometry, 1, volume, {.file = {.sync = false}}));
+  std::error_code ignored;
+  image.bytes = fs::file_size(image.path, ignored);
+  return image;
 }
 
 Result<ScratchFolder> ScratchFolder::create() {

@@ -15,6 +15,10 @@ namespace cingulum {
 // be shown is refused.
 [[nodiscard]] Result<std::vector<view::ViewFile>> find_view_files(const std::vector<std::string>& names);
 
+// The volume of a series with the smallest b-value, the first of several, as an image in `scratch`; its identifier is
+// the caller's to give.
+[[nodiscard]] Result<view::ViewFile> series_image(const view::ViewFile& series, const std::filesystem::path& scratch);
+
 // A folder of the process's own, which goes with it.
 class ScratchFolder {
  public:

@@ -19,6 +19,7 @@
 #include "streamlines/sphere_text.hpp"
 #include "tract/run/finisher.hpp"
 #include "tract/session/tracking_actors.hpp"
+#include "view/field_glyphs.hpp"
 
 namespace cingulum {
 
@@ -105,6 +106,13 @@ class ActorLiveTracks final : public LiveTracks {
   [[nodiscard]] Json facts() const override { return facts_; }
   [[nodiscard]] Status answer(const view::LiveRequest& request, std::uint32_t page, const CancelToken& cancel,
                               const view::LiveSend& send) override;
+  [[nodiscard]] Result<std::vector<std::byte>> glyphs(int axis, double mm) override {
+    if (!glyph_pool_) {
+      CGL_TRY_ASSIGN(glyph_pool_, ThreadPool::create(1));
+    }
+    CGL_TRY_ASSIGN(const FieldGlyphs found, glyphs_of_slice(run_.prepared.data.prepared.field, axis, mm, *glyph_pool_));
+    return glyph_bytes(found);
+  }
   [[nodiscard]] Result<view::SavedRun> save(const std::vector<WishedOption>& wish, const CancelToken& cancel) override;
 
  private:
@@ -140,6 +148,7 @@ class ActorLiveTracks final : public LiveTracks {
   std::unique_ptr<TrackingActors> actor_;
   std::unique_ptr<ring::TelemetryPublisher> publisher_;
   Json facts_;
+  std::unique_ptr<ThreadPool> glyph_pool_;  // of its own: the other one is tracking
   std::vector<WishedOption> saved_wish_;
   std::optional<view::SavedRun> saved_;
 };
@@ -322,6 +331,7 @@ Status ActorLiveTracks::offer_getters() {
 
 void ActorLiveTracks::make_facts() {
   const ImageGeometry& geometry = run_.source.geometry;
+  const Field& field = run_.prepared.data.prepared.field;
   Json options = Json::object();
   for (const Argument& argument : all_arguments(verb_)) {
     if (!is_one_of(live_options, argument.name)) continue;
@@ -360,6 +370,7 @@ void ActorLiveTracks::make_facts() {
             {"options", std::move(options)},
             {"defaults", std::move(defaults)},
             {"affine", std::move(affine)},
+            {"glyphs", field.kind == FieldKind::harmonics || field.kind == FieldKind::amplitudes},
             {"shape", {geometry.size[0], geometry.size[1], geometry.size[2]}},
             {"device", session_->name()},
             {"most_seeds", most_live_seeds},

@@ -38,6 +38,8 @@ class LiveTracks {
 
   // Member `live` of /api/files.
   [[nodiscard]] virtual nlohmann::ordered_json facts() const = 0;
+  // Orientation distributions of a slice (view/field_glyphs.hpp). Another thread.
+  [[nodiscard]] virtual Result<std::vector<std::byte>> glyphs(int axis, double mm) = 0;
   // One thread.
   [[nodiscard]] virtual Status answer(const view::LiveRequest& request, std::uint32_t page, const CancelToken& cancel,
                                       const view::LiveSend& send) = 0;

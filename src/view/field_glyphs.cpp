@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "dmri/models/spherical_function.hpp"
@@ -186,21 +186,18 @@ Result<FieldGlyphs> glyphs_of_slice(const Field& field, int axis, double mm, Thr
 }
 
 std::vector<std::byte> glyph_bytes(const FieldGlyphs& glyphs) {
-  std::vector<std::byte> bytes;
-  const auto put = [&](const void* from, std::size_t count) {
-    const auto* first = static_cast<const std::byte*>(from);
-    bytes.insert(bytes.end(), first, first + count);
-  };
-  const auto put_all = [&](const auto& values) { put(values.data(), values.size() * sizeof(values[0])); };
-  for (const std::size_t count : {glyphs.centres.size(), glyphs.directions.size(), glyphs.triangles.size()}) {
-    const auto number = static_cast<std::uint32_t>(count);
-    put(&number, sizeof number);
-  }
-  put_all(glyphs.directions);
-  put_all(glyphs.centres);
-  put_all(glyphs.greatest);
-  put_all(glyphs.triangles);
-  put_all(glyphs.amplitudes);
+  const std::uint32_t counts[] = {static_cast<std::uint32_t>(glyphs.centres.size()),
+                                  static_cast<std::uint32_t>(glyphs.directions.size()),
+                                  static_cast<std::uint32_t>(glyphs.triangles.size())};
+  const std::span<const std::byte> parts[] = {
+      std::as_bytes(std::span(counts)),           std::as_bytes(std::span(glyphs.directions)),
+      std::as_bytes(std::span(glyphs.centres)),   std::as_bytes(std::span(glyphs.greatest)),
+      std::as_bytes(std::span(glyphs.triangles)), std::as_bytes(std::span(glyphs.amplitudes))};
+  std::size_t total = 0;
+  for (const auto& part : parts) total += part.size();
+  std::vector<std::byte> bytes(total);
+  auto at = bytes.begin();
+  for (const auto& part : parts) at = std::copy(part.begin(), part.end(), at);
   return bytes;
 }
 

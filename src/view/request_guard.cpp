@@ -32,19 +32,28 @@ bool is_get(const RequestHead& head) {
 
 Target read_target(std::string_view target) {
   using Kind = Target::Kind;
-  if (target == "/") return {Kind::page, "index.html"};
-  if (target == "/api/files") return {Kind::files, {}};
-  if (target == "/api/state") return {Kind::state, {}};
-  if (target == "/api/link") return {Kind::link, {}};
-  if (target == "/api/save") return {Kind::save, {}};
-  if (target == "/api/save-sidecar") return {Kind::save_sidecar, {}};
-  if (target == "/live") return {Kind::live, {}};
+  if (target == "/") return {Kind::page, "index.html", {}};
+  if (target == "/api/files") return {Kind::files, {}, {}};
+  if (target == "/api/state") return {Kind::state, {}, {}};
+  if (target == "/api/link") return {Kind::link, {}, {}};
+  if (target == "/api/save") return {Kind::save, {}, {}};
+  if (target == "/api/save-sidecar") return {Kind::save_sidecar, {}, {}};
+  if (target == "/live") return {Kind::live, {}, {}};
   for (const auto& [before, kind] : {std::pair{std::string_view("/open/"), Kind::open}, {"/data/", Kind::data}}) {
     if (!target.starts_with(before)) continue;
     const std::string_view name = target.substr(before.size());
-    return is_plain_name(name) ? Target{kind, name} : Target{};
+    return is_plain_name(name) ? Target{kind, name, {}} : Target{};
   }
-  if (target.starts_with('/') && is_plain_name(target.substr(1))) return {Kind::page, target.substr(1)};
+  for (const auto& [before, kind] :
+       {std::pair{std::string_view("/api/lines/"), Kind::lines}, {"/api/glyphs/", Kind::glyphs}}) {
+    if (!target.starts_with(before)) continue;
+    const std::string_view both = target.substr(before.size());
+    const std::size_t slash = both.find('/');
+    if (slash == std::string_view::npos) return {};
+    const Target found{kind, both.substr(0, slash), both.substr(slash + 1)};
+    return is_plain_name(found.name) && is_plain_name(found.place) ? found : Target{};
+  }
+  if (target.starts_with('/') && is_plain_name(target.substr(1))) return {Kind::page, target.substr(1), {}};
   return {};
 }
 

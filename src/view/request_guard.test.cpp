@@ -205,6 +205,11 @@ TEST(request_guard, targets_are_names_and_never_paths) {
   EXPECT_EQ(read_target("/").name, "index.html");
   EXPECT_EQ(read_target("/data/f12").name, "f12");
   EXPECT_EQ(read_target("/data/f12").kind, Target::Kind::data);
+  EXPECT_EQ(read_target("/api/lines/f3/20000").kind, Target::Kind::lines);
+  EXPECT_EQ(read_target("/api/lines/f3/20000").name, "f3");
+  EXPECT_EQ(read_target("/api/lines/f3/20000").place, "20000");
+  EXPECT_EQ(read_target("/api/glyphs/2/-12.5").kind, Target::Kind::glyphs);
+  EXPECT_EQ(read_target("/api/glyphs/2/-12.5").place, "-12.5");
   for (const char* const text : {"",
                                  "//",
                                  "/..",
@@ -230,6 +235,13 @@ TEST(request_guard, targets_are_names_and_never_paths) {
                                  "/api",
                                  "/api/",
                                  "/api/files/",
+                                 "/api/lines/f1",
+                                 "/api/lines/f1/",
+                                 "/api/lines//1",
+                                 "/api/lines/f1/1/2",
+                                 "/api/lines/../etc/passwd",
+                                 "/api/glyphs/2",
+                                 "/api/glyphs/2/%2e",
                                  "/API/files"}) {
     const Target target = read_target(text);
     // Two dots are the name of an asset, of which there is none.

@@ -2,6 +2,7 @@
 // (view_server.hpp) knows HTTP and sockets and nothing of data; `cingulum view` implements this.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -36,6 +37,10 @@ class ViewHost : public Answerer {
   [[nodiscard]] virtual std::string files_json() const = 0;
   // Null where there is none. They stay for the life of the host. any thread
   [[nodiscard]] virtual const ViewFile* find_file(std::string_view id) const = 0;
+  // Streamlines of a tractogram from `first` on (shown_lines.hpp). Called by one thread, beside the others.
+  [[nodiscard]] virtual Result<std::vector<std::byte>> lines(const ViewFile& file, std::uint64_t first) = 0;
+  // Orientation distributions of a slice (field_glyphs.hpp). Called by the same thread as lines().
+  [[nodiscard]] virtual Result<std::vector<std::byte>> glyphs(int axis, double mm) = 0;
   // Tracks what a request asks for as `cingulum track` does, into files that stay until the next call with
   // another request. Called by one thread, beside answer().
   [[nodiscard]] virtual Result<SavedRun> save(const std::vector<WishedOption>& wish, const CancelToken& cancel) = 0;

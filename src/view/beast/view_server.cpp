@@ -17,10 +17,12 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/websocket.hpp>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -133,6 +135,15 @@ struct FileHeaders {
   bool ranges = false;
 };
 
+// The whole of a text, or nothing.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
 // A run that is being saved: one at a time.
 struct SaveJob {
   std::vector<WishedOption> wish;
@@ -194,6 +205,50 @@ class SaveThread {
   std::thread thread_;
 };
 
+// What takes its time and is for one connection each: a connection has one request at a time, so few wait.
+class WorkThread {
+ public:
+  WorkThread() : thread_([this] { run(); }) {}
+  ~WorkThread() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  WorkThread(const WorkThread&) = delete;
+  WorkThread& operator=(const WorkThread&) = delete;
+
+  void take(std::function<void()> job) {
+    {
+      const std::lock_guard lock(mutex_);
+      jobs_.push_back(std::move(job));
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return ending_ || !jobs_.empty(); });
+      if (ending_) return;
+      const std::function<void()> job = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      job();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> jobs_;  // guarded by mutex_
+  bool ending_ = false;                     // guarded by mutex_
+  std::thread thread_;
+};
+
 // A connection of either kind, as the server counts it.
 class Peer {
  public:
@@ -224,6 +279,7 @@ class BeastServer final : public ViewServer {
   [[nodiscard]] RequestGuard& guard() { return *guard_; }
   [[nodiscard]] LiveDesk& desk() { return *desk_; }
   [[nodiscard]] SaveThread& saves() { return *saves_; }
+  [[nodiscard]] WorkThread& work() { return *work_; }
   [[nodiscard]] asio::io_context& io() { return io_; }
   // For whoever wants to know what is going on; for tests, that nothing is.
   [[nodiscard]] std::string state_json() const {
@@ -257,6 +313,7 @@ class BeastServer final : public ViewServer {
   std::uint64_t last_peer_ = 0;
   std::unique_ptr<LiveDesk> desk_;
   std::unique_ptr<SaveThread> saves_;
+  std::unique_ptr<WorkThread> work_;
 };
 
 class LiveSocket final : public Peer, public LiveSink, public std::enable_shared_from_this<LiveSocket> {
@@ -494,6 +551,20 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
         if (file == nullptr) return refuse({404, "there is no file of that identifier"});
         return write_file(OpenFile(file->path), {"application/octet-stream", {}, {}, true});
       }
+      case Target::Kind::lines: {
+        const ViewFile* const file = server_.host().find_file(target.name);
+        if (file == nullptr || file->kind != "tractogram")
+          return refuse({404, "there is no tractogram of that identifier"});
+        const auto first = number_in<std::uint64_t>(target.place);
+        if (!first) return refuse({400, "the first streamline is a whole number"});
+        return answer_later([this, file, first = *first] { return server_.host().lines(*file, first); });
+      }
+      case Target::Kind::glyphs: {
+        const auto axis = number_in<int>(target.name);
+        const auto mm = number_in<double>(target.place);
+        if (!axis || !mm) return refuse({400, "glyphs are asked for by an axis and a place in mm"});
+        return answer_later([this, axis = *axis, mm = *mm] { return server_.host().glyphs(axis, mm); });
+      }
       default: break;
     }
     const Asset asset = find_asset(target.name);
@@ -501,6 +572,25 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     auto response = make_response(http::status::ok, asset.type);
     response.body() = asset.text;
     write(std::move(response));
+  }
+
+  // What takes its time is made by another thread.
+  void answer_later(std::function<Result<std::vector<std::byte>>()> make) {
+    stream_.expires_never();
+    server_.work().take([self = shared_from_this(), make = std::move(make)] {
+      const auto made = std::make_shared<Result<std::vector<std::byte>>>(catch_out_of_memory(make));
+      asio::post(self->server_.io(), [self, made] {
+        if (!self->stream_.socket().is_open()) return;
+        if (!*made) {
+          const ErrorKind kind = made->error().kind();
+          const bool absent = kind == ErrorKind::not_found || kind == ErrorKind::unavailable;
+          return self->answer_error(absent ? 404 : kind == ErrorKind::invalid_argument ? 400 : 500, made->error());
+        }
+        auto response = self->make_response(http::status::ok, "application/octet-stream");
+        response.body().assign(reinterpret_cast<const char*>((*made)->data()), (*made)->size());
+        self->write(std::move(response));
+      });
+    });
   }
 
   void read_body() {
@@ -753,6 +843,7 @@ Status BeastServer::listen_at(std::uint16_t port) {
   CGL_TRY_ASSIGN(guard_, RequestGuard::create(address_, port_));
   desk_ = std::make_unique<LiveDesk>(host_);
   saves_ = std::make_unique<SaveThread>(host_);
+  work_ = std::make_unique<WorkThread>();
   return {};
 }
 
