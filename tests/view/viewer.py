@@ -81,7 +81,7 @@ class Viewer:
             lines.append(f"Origin: {origin or self.origin}")
         return ("\r\n".join([*lines, *more]) + "\r\n").encode("latin-1")
 
-    def request(self, method, target, *more, body=None, timeout=30, **rules):
+    def request(self, method, target, *more, body=None, timeout=120, **rules):
         with self.connect(timeout) as connection:
             head = self.head(method, target, *more, **rules)
             if body is not None:
@@ -132,7 +132,7 @@ class LiveSocket:
     """The page's side of /live."""
 
     def __init__(self, viewer, protocol="cingulum-view-1", accept=True, **rules):
-        self.connection = viewer.connect()
+        self.connection = viewer.connect(timeout=240)  # a software adapter compiles shaders for long
         key = base64.b64encode(os.urandom(16)).decode()
         lines = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {key}"]
         if protocol:
