@@ -531,6 +531,26 @@ class WholeRun(WithFolder):
         self.assertIsNone(result["light"])
         self.assertEqual({one["choice"] for one in result["slices"][0]["decisions"]}, {"left out", "left as it is"})
 
+    def test_methods_of_others_are_followed_on_request(self):
+        tiles = self.simulate(**SMALL)
+        out = self.folder / "v.ome.zarr"
+        self.done("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--compat", "linumpy", "--out", out)
+        result = json.loads(Path(f"{out}.json").read_text())["result"]
+        self.assertEqual(result["slices"][0]["depths_planes"], [0, 0, 0, 0])
+        self.assertIn("normalised", [one["choice"] for one in result["slices"][0]["decisions"]])
+        # Corners aligned, as scipy.ndimage.zoom has it.
+        self.done("grid", tiles, "--axial-step", 3.5, "--slice", 0, "--out", self.folder / "m")
+        mosaic = self.folder / "m/mosaic_grid_3d_z00.ome.zarr"
+        self.done("resample", mosaic, "--compat", "linumpy", "--device", "cpu", "--resolution", 20, "--out",
+                  self.folder / "r.ome.zarr")
+        tile = voxels(mosaic)[:, :40, :40]
+        found = voxels(self.folder / "r.ome.zarr")[:, :20, :20]
+        factors = np.array(tile.shape) / found.shape
+        smooth = scipy.ndimage.gaussian_filter(tile, (factors - 1) / 2, mode="reflect")
+        places = np.meshgrid(*[np.linspace(0, n - 1, m) for n, m in zip(tile.shape, found.shape)], indexing="ij")
+        expected = scipy.ndimage.map_coordinates(smooth, places, order=1, mode="nearest")
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5)
+
     def test_bad_input_is_refused_by_name_before_work(self):
         tiles = self.simulate(**SMALL)
         out = self.folder / "v.ome.zarr"
@@ -627,7 +647,9 @@ class Report(WithFolder):
         self.assertIn("tile x01 y00 z01 is missing", page)
         self.assertGreaterEqual(page.count("data:image/png;base64,"), 3 + 3 + 2)
         html = lambda text: text.replace("'", "&#39;")  # noqa: E731
-        decided = [one["reason"] for one in result["stack"]]
+        decided = [one["reason"] for one in result["stack"] + result["decisions"]]
+        self.assertEqual([one["subject"] for one in result["decisions"]],
+                         ["focal curvature", "depths of tiles", "light over a tile", "planes of a slice"])
         decided += [one["reason"] for one in result["slices"][2]["decisions"]]
         for reason in decided:
             self.assertIn(html(reason), page)

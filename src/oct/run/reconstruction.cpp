@@ -66,6 +66,7 @@ class Run {
     CGL_TRY(place_all());
     CGL_TRY(fit_all());
     CGL_TRY(choose_planes());
+    say_decisions();
     CGL_TRY(make_slices());
     CGL_TRY(register_all());
     CGL_TRY(plan_stack());
@@ -262,6 +263,37 @@ class Run {
       result_.tile[d] = made;
     }
     return {};
+  }
+
+  void say_decisions() {
+    const auto decide = [&](const char* subject, const char* choice, std::string reason) {
+      result_.decisions.push_back({subject, choice, std::move(reason)});
+    };
+    const auto range = [](const std::vector<double>& values) {
+      const auto [low, high] = std::minmax_element(values.begin(), values.end());
+      return fmt::format("from {:.3f} to {:.3f}", *low, *high);
+    };
+    if (!options_.curvature) {
+      decide("focal curvature and depths of tiles", "left as they are", "asked for");
+    } else {
+      std::vector<double> depths;
+      for (const SliceReport& slice : result_.slices)
+        depths.insert(depths.end(), slice.depths.begin(), slice.depths.end());
+      decide("focal curvature", "rolled back",
+             fmt::format("{} planes, by {} tiles", range(result_.curvature.values), set_.tiles.size()));
+      decide("depths of tiles", options_.basic ? "taken for one" : "rolled back",
+             options_.basic ? "asked for" : fmt::format("{} planes, where neighbours overlap", range(depths)));
+    }
+    if (result_.light.values.empty()) {
+      decide("light over a tile", "left as it is", "asked for");
+    } else {
+      decide("light over a tile", "divided out", range(result_.light.values));
+    }
+    std::vector<double> surfaces;
+    for (const SliceReport& slice : result_.slices) surfaces.push_back(slice.surface_plane);
+    decide(
+        "planes of a slice", options_.crop ? "cropped at the surface" : "kept above the surface",
+        fmt::format("surface at planes {}; {} planes of {} are left", range(surfaces), cropped_planes_, set_.shape[0]));
   }
 
   // Everything that decides the voxels of a slice.
@@ -481,6 +513,10 @@ class Run {
     }
     std::vector<SliceShift> shifts = motor_shifts(set_);
     result_.spikes = replace_spikes(shifts);
+    if (result_.spikes > 0) {
+      result_.decisions.push_back({"shifts of the stage", fmt::format("{} replaced", result_.spikes),
+                                   "above 0.5 mm and taken back at the next slice"});
+    }
     CGL_TRY_ASSIGN(result_.plan, decide_stack(facts, shifts, result_.registrations, result_.voxel_um, options_.stack));
     return {};
   }
