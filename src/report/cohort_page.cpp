@@ -12,8 +12,8 @@
 #include "dmri/score/score.hpp"
 #include "formats/sidecar.hpp"
 #include "report/html_text.hpp"
+#include "report/page_parts.hpp"
 #include "report/png.hpp"
-#include "report/report_page.hpp"
 #include "report/streamline_view.hpp"
 #include "report/survey.hpp"
 
@@ -179,7 +179,7 @@ std::string head_of_page(const Cohort& cohort) {
       "</head>\n<body>\n<main>\n<header>\n<h1>Tractograms of a cohort</h1>\n<p>{} tractograms, {} far from the others, "
       "{} "
       "with a problem</p>\n</header>\n",
-      report_style(), cohort_style, html_count(cohort.subjects.size()),
+      page_style(), cohort_style, html_count(cohort.subjects.size()),
       count([](const CohortSubject& subject) { return !subject.outlying.empty(); }),
       count([](const CohortSubject& subject) { return !subject.problem.empty(); }));
   html += fmt::format(

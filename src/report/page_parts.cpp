@@ -8,7 +8,7 @@
 namespace cingulum {
 namespace {
 
-constexpr std::string_view page_style = R"css(
+constexpr std::string_view style = R"css(
 :root {
   color-scheme: light dark;
   --ground: #f6f7f9; --sheet: #ffffff; --ink: #1b2230; --soft: #5b6577; --line: #dde2ea;
@@ -102,13 +102,17 @@ footer { color: var(--soft); font-size: .85rem; margin-top: 3rem; }
 
 }  // namespace
 
+std::string_view page_style() {
+  return style;
+}
+
 std::string page_begin(std::string_view title, std::string_view kind, std::string_view subtitle) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"generator\" content=\"Cingulum\">\n<title>{} - {}</title>\n<style>{}</style>\n"
       "</head>\n<body>\n<main>\n<header>\n<h1>{}</h1>\n<p>{}</p>\n</header>\n",
-      html_text(title), html_text(kind), page_style, html_text(title), html_text(subtitle));
+      html_text(title), html_text(kind), style, html_text(title), html_text(subtitle));
 }
 
 std::string page_end(std::string_view footer) {

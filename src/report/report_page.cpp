@@ -153,10 +153,6 @@ std::string commands_part(const ReportContent& content) {
 
 }  // namespace
 
-std::string_view report_style() {
-  return page_style;
-}
-
 Result<std::string> report_page(const ReportContent& content) {
   CGL_TRY_ASSIGN(const std::string views, views_part(content));
   CGL_TRY_ASSIGN(const std::string density, density_part(content));

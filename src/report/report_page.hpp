@@ -73,7 +73,4 @@ struct ReportContent {
 
 [[nodiscard]] Result<std::string> report_page(const ReportContent& content);
 
-// The style of its parts, for pages that look alike.
-[[nodiscard]] std::string_view report_style();
-
 }  // namespace cingulum
