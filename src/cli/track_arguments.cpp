@@ -264,11 +264,13 @@ void add_tracking_arguments(std::vector<Argument>& list) {
 
 void add_seed_arguments(std::vector<Argument>& list) {
   list.push_back(file("seed-mask", "where seeds lie; unless given in the mask where the stopping map passes"));
-  list.push_back(whole("nseeds", "seeds at random places of the seed mask or of --seed-sphere", 1, 4294967296.0, "100000"));
+  list.push_back(
+      whole("nseeds", "seeds at random places of the seed mask or of --seed-sphere", 1, 4294967296.0, "100000"));
   list.push_back({.name = "seed-sphere",
                   .type = ArgumentType::text,
-                  .help = "seeds at random places of this ball, x,y,z,r in mm of world space, instead of the seed mask; "
-                          "those where nothing is tracked count as outside",
+                  .help =
+                      "seeds at random places of this ball, x,y,z,r in mm of world space, instead of the seed mask; "
+                      "those where nothing is tracked count as outside",
                   .metavar = "SPHERE"});
   list.push_back(whole("seeds-per-voxel", "seeds at random places in every voxel of the seed mask", 1, 4294967296.0));
   list.push_back({.name = "seed-grid",

@@ -111,7 +111,7 @@ struct NiftiWriteOptions {
   int version = 0;               // 0: NIfTI-1 unless an axis is longer than 32767
   int compression_level = 1;     // of .nii.gz
   DeflateSearch compression_search = DeflateSearch::matches;
-  ThreadPool* pool = nullptr;    // compresses on it; the bytes do not depend on the number of threads
+  ThreadPool* pool = nullptr;  // compresses on it; the bytes do not depend on the number of threads
 };
 
 // Streams volumes into a file; compressed when the name ends in .gz. sform and qform are both written (code 1; the

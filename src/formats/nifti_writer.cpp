@@ -103,10 +103,9 @@ Result<NiftiWriter> NiftiWriter::create(const std::filesystem::path& path, const
     auto state = std::make_unique<State>(std::move(file), format, data_bytes / options.type.bytes(), path.native());
     state->cancel = options.file.cancel;
     if (compressed) {
-      CGL_TRY_ASSIGN(state->gzip,
-                     add_file_context(GzipWriter::create(state->file, options.compression_level, options.pool,
-                                                        options.compression_search),
-                                     "writing", path.native()));
+      CGL_TRY_ASSIGN(state->gzip, add_file_context(GzipWriter::create(state->file, options.compression_level,
+                                                                      options.pool, options.compression_search),
+                                                   "writing", path.native()));
     }
     CGL_TRY(state->write(bytes));
     return NiftiWriter(std::move(state));

@@ -24,7 +24,7 @@ interface Live extends Grid {
   getters: string[];
   getter: string; // what `cingulum track` takes unless told
   lowest_stop_threshold: number | null;
-  defaults: Record<string, Record<string, string>>; // as on the command line
+  defaults: Record<string, Record<string, string | boolean>>; // as on the command line; flags are true or false
   most_seeds: number;
   device: string;
   image?: string;
@@ -259,6 +259,7 @@ class Page {
     const edges = [0, 1, 2].map((column) => Math.hypot(...[0, 1, 2].map((row) => live.affine[4 * row + column])));
     for (const [name, text] of Object.entries(live.defaults[this.getter!.value] ?? {})) {
       const slider = this.plan.get(name);
+      if (typeof text !== "string") continue;
       const value = parseFloat(text) * (text.endsWith("vox") ? Math.min(...edges) : 1);
       if (slider && !this.touched.has(name) && Number.isFinite(value)) slider.value = value;
     }

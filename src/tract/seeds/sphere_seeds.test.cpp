@@ -115,9 +115,9 @@ TEST(sphere_seeds, one_that_is_partly_outside_is_taken_and_one_that_is_apart_ref
 
 TEST(sphere_seeds, what_is_no_sphere_is_refused) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
-  for (const WorldSphere wrong : {WorldSphere{{0, 0, 0}, 0}, WorldSphere{{0, 0, 0}, -1}, WorldSphere{{0, 0, 0}, nan},
-                                  WorldSphere{{0, nan, 0}, 1}, WorldSphere{{0, 0, infinite}, 1},
-                                  WorldSphere{{0, 0, 0}, infinite}, WorldSphere{{2e6, 0, 0}, 1}}) {
+  for (const WorldSphere wrong :
+       {WorldSphere{{0, 0, 0}, 0}, WorldSphere{{0, 0, 0}, -1}, WorldSphere{{0, 0, 0}, nan}, WorldSphere{{0, nan, 0}, 1},
+        WorldSphere{{0, 0, infinite}, 1}, WorldSphere{{0, 0, 0}, infinite}, WorldSphere{{2e6, 0, 0}, 1}}) {
     EXPECT_FALSE(sphere_seeds(geometry(), wrong, 10, {}));
   }
   EXPECT_FALSE(sphere_seeds(geometry(), sphere, (std::uint64_t{1} << 32U) + 1, {}));
