@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Many subjects: `cingulum batch` beside a loop of `track`, workers beside each other, DIPY in a pool of processes, `merge`
-beside a plain copy, the index of 10 000 subjects, and the cost model of docs/batch.md.
+beside a plain copy, the index of 10 000 subjects, and the cost model of docs/cluster.md.
 
     bench/scale.py [--program build/bin/cingulum] [--subjects 24] [--seeds 20000] [--only merge,index,...] [--out FILE.json]
 
