@@ -177,7 +177,7 @@ def look(entry, name, cuobjdump):
 def not_covered(source, covered):
     """Files of src/ that are no tests, belong to the build, and were in no object. Of a backend either the files are
     built or, in its place, those named not_compiled.cpp."""
-    backend_of = lambda path: next((part for part in path.parts if part in ("cuda", "webgpu")), None)
+    backend_of = lambda path: next((part for part in path.parts if part in ("cuda", "webgpu", "beast")), None)
     compiled = {backend_of(path.relative_to(source)) for path in covered if path.stem != "not_compiled"}
     missing = []
     for path in sorted([*(source / "src").rglob("*.cpp"), *(source / "src").rglob("*.cu")]):

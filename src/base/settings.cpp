@@ -235,8 +235,8 @@ namespace {
 
 // Variables that the Makefile, the build and the tests read; the program does not.
 bool is_build_or_test_variable(std::string_view name) {
-  return name == "CINGULUM_CUDA" || name == "CINGULUM_WEBGPU" || name == "CINGULUM_CUDA_ARCHS" ||
-         name.starts_with("CINGULUM_TEST_");
+  return name == "CINGULUM_CUDA" || name == "CINGULUM_WEBGPU" || name == "CINGULUM_VIEW" ||
+         name == "CINGULUM_CUDA_ARCHS" || name.starts_with("CINGULUM_TEST_");
 }
 
 }  // namespace

@@ -144,7 +144,8 @@ TEST(Trx, a_batch_whose_fields_do_not_fit_its_rows_is_refused) {
   }
   TractogramBatch lacking = example_batch();
   lacking.point_data.pop_back();
-  EXPECT_TRUE(fails_with(check_batch(layout, lacking), ErrorKind::invalid_argument, "1 point fields, the layout 2"));
+  EXPECT_TRUE(
+      fails_with(check_batch(layout, lacking), ErrorKind::invalid_argument, "1 per-point fields, the layout 2"));
   TractogramLayout without_columns = layout;
   without_columns.streamline_fields[0].columns = 0;
   EXPECT_TRUE(fails_with(check_batch(without_columns, example_batch()), ErrorKind::invalid_argument, "rows of 0"));
