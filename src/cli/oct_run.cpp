@@ -1,5 +1,6 @@
 // `cingulum oct run`: all stages from tiles to one volume.
 #include <fmt/format.h>
+#include <chrono>
 
 #include <algorithm>
 #include <array>
@@ -45,7 +46,9 @@ class SharedStages {
     VoxelStage* stage = nullptr;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !free_.empty(); });
+      // wait() without a limit would ask for a newer libstdc++ than the Python package may (base/older_libstdcxx.cpp).
+      while (!changed_.wait_for(lock, std::chrono::seconds(1), [&] { return !free_.empty(); })) {
+      }
       stage = free_.back();
       free_.pop_back();
     }
