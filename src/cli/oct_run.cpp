@@ -1,9 +1,9 @@
 // `cingulum oct run`: all stages from tiles to one volume.
 #include <fmt/format.h>
-#include <chrono>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
