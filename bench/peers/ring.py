@@ -125,7 +125,7 @@ def main():
             np.testing.assert_allclose(ranks, theirs[3], rtol=1e-12)
             row = {"workload": "pagerank", "nodes": nodes, "edges": len(edges), "iterations": theirs[2],
                    "same_bits_as_scipy": bool((ranks == theirs[3]).all()),
-                   "cingulum": {key: ours[key] for key in ("place", "actors", "build_s", "keep_s", "iterate_s")},
+                   "cingulum": {key: ours[key] for key in ("place", "actors", "build_s", "keep_s", "iterate_s", "sum_s", "meet_s")},
                    "scipy": {"build_s": theirs[0], "iterate_s": theirs[1]},
                    "iterate_ratio": theirs[1] / ours["iterate_s"]}
             if cupy is not None:
@@ -134,6 +134,7 @@ def main():
                 row["iterate_ratio_cupy"] = gpu[1] / ours["iterate_s"]
             rows.append(row)
             print(f"  {nodes:>8} nodes {len(edges):>9} edges {theirs[2]:>3} iterations: cingulum {1e3 * ours['iterate_s']:9.2f} "
+                  f"[sums {1e3 * ours['sum_s']:.2f}, meetings {1e3 * ours['meet_s']:.2f}] "
                   f"({1e3 * ours['build_s']:.1f}), scipy {1e3 * theirs[1]:9.2f} ({1e3 * theirs[0]:.1f}): {row['iterate_ratio']:.2f} x, "
                   f"{'same bits' if row['same_bits_as_scipy'] else 'within 1e-12'}"
                   + (f"; cupy {1e3 * row['cupy']['iterate_s']:.2f}: {row['iterate_ratio_cupy']:.2f} x" if "cupy" in row else ""))

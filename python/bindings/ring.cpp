@@ -44,7 +44,7 @@ using ring::Nanoseconds;
 using Bytes = nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstBytes = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-constexpr std::uint64_t own_look_ns = 20'000;  // an awaiting thread looks for its answer this long before it suspends
+constexpr Nanoseconds own_look{20'000};  // an asking thread looks for its answer this long before it sleeps
 constexpr std::uint64_t signals_every_ns = 50'000'000;
 constexpr std::size_t batch = 256;
 
@@ -146,10 +146,10 @@ class NativeActor {
     {
       const nb::gil_scoped_release without_gil;
       Result<ring::PendingReply> pending =
-          home_->runtime().request_later(*actor_, message, {.timeout = Nanoseconds(0)});
+          home_->runtime().request_watched(*actor_, message, own_look, {.timeout = Nanoseconds(0)});
       if (!pending) {
         answer = tl::make_unexpected(std::move(pending.error()));
-      } else if (look_for_answer(*pending, ring::steady_now_ns() + own_look_ns)) {
+      } else if (look_for_answer(*pending, ring::deadline_after(ring::steady_now_ns(), own_look))) {
         answer = pending->wait(Nanoseconds(0));
       } else {
         home_->watcher.add(number, std::move(*pending), moment(timeout));
@@ -257,7 +257,9 @@ class NativeActor {
   Result<Message> answer_to(const Message& message, double timeout) {
     const std::uint64_t deadline = moment(timeout);
     CGL_TRY_ASSIGN(ring::PendingReply pending,
-                   home_->runtime().request_later(*actor_, message, {.timeout = duration(timeout)}));
+                   home_->runtime().request_watched(*actor_, message, std::min(own_look, duration(timeout)),
+                                                    {.timeout = duration(timeout)}));
+    if (pending.is_done()) return pending.wait(Nanoseconds(0));
     for (;;) {
       const std::uint64_t now = ring::steady_now_ns();
       const std::uint64_t until =

@@ -445,6 +445,29 @@ class Everything:
     owner: uuid.UUID | None = None
 
 
+def test_identities_are_random_and_those_of_a_forked_process_its_own():
+    ids = [Number().message_id for _ in range(1000)]
+    assert len(set(ids)) == 1000
+    assert {(one.version, one.variant) for one in ids} == {(4, uuid.RFC_4122)}
+    bits = [f"{one.int:0128b}" for one in ids]
+    # All but the six bits that say version and variant are drawn: none is the same in all.
+    assert sum(len({one[place] for one in bits}) == 2 for place in range(128)) == 122
+    text = """
+import os
+from cingulum.ring import message
+@message
+class Number:
+    value: float = 0.0
+Number()
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.write(writer, Number().message_id.bytes)
+    os._exit(0)
+assert os.read(reader, 16) != Number().message_id.bytes
+"""
+    subprocess.run([sys.executable, "-c", text], check=True)
+
+
 def test_messages_travel_as_msgpack():
     sent = Everything(
         "Grüße", -(2**40), 0.1, True, b"\0\xff", [1, [2, None]], {"a": {"b": 1.5}},

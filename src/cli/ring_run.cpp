@@ -131,15 +131,18 @@ Status run_pagerank(const ParsedArguments& arguments, VerbContext& context) {
                              {"build_s", result.build_s},
                              {"keep_s", result.keep_s},
                              {"iterate_s", result.iterate_s},
+                             {"sum_s", result.sum_s},
+                             {"meet_s", result.meet_s},
                              {"edge_visits_per_s", visits_per_s}}));
     return {};
   }
   context.print_format(
       "{} nodes, {} edges, {} actors on {}: {} iterations{}, last change {:.3g}\n"
-      "build {:.1f} ms, keep {:.1f} ms, iterate {:.1f} ms ({:.1f} M edge visits/s)\n",
+      "build {:.1f} ms, keep {:.1f} ms, iterate {:.2f} ms ({:.1f} M edge visits/s; of it sums {:.2f} ms, meetings "
+      "{:.2f})\n",
       format_count(nodes), format_count(edges.size()), result.actors, program.place->name(), result.steps,
       result.converged ? "" : " without convergence", result.difference, 1e3 * result.build_s, 1e3 * result.keep_s,
-      1e3 * result.iterate_s, visits_per_s / 1e6);
+      1e3 * result.iterate_s, visits_per_s / 1e6, 1e3 * result.sum_s, 1e3 * result.meet_s);
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include "ring/resident_cuda_programs.hpp"
 
+#include "ring/ability_bodies.hpp"
 #include "ring/cuda/resident_kernel.cuh"
 #include "ring/resident_bodies.hpp"
 
@@ -20,6 +21,10 @@ CudaProgram cuda_test_program() {
                            Repeat, PartsThenFail, Beating, TypedEcho>(
       "test actors", {"echo", "batch_echo", "add", "bounce", "sum", "fail_every", "busy", "look_up", "three", "flood",
                       "swallow", "parts", "repeat", "parts_then_fail", "beating", "typed_echo"});
+}
+
+CudaProgram cuda_ability_program(std::vector<std::string> names) {
+  return make_cuda_program<Peeker, NewestWins, LargeAnswers, BlockDigest, Spread>("abilities", std::move(names));
 }
 
 CudaProgram cuda_trapping_program() {

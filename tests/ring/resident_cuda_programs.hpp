@@ -6,6 +6,8 @@
 namespace cingulum::ring::testing {
 
 [[nodiscard]] CudaProgram cuda_test_program();
+// The bodies of ability_bodies.hpp.
+[[nodiscard]] CudaProgram cuda_ability_program(std::vector<std::string> names);
 [[nodiscard]] CudaProgram cuda_trapping_program();
 
 }  // namespace cingulum::ring::testing

@@ -1,5 +1,7 @@
 #include "ring/resident_programs.hpp"
 
+#include "ring/ability_bodies.hpp"
+#include "ring/lanes/live_lanes.hpp"
 #include "ring/resident/emulated_backend.hpp"
 #include "ring/resident_bodies.hpp"
 #include "support/each_device.hpp"
@@ -23,6 +25,24 @@ Result<std::unique_ptr<ResidentBackend>> make_test_backend(std::string_view kind
 #if CINGULUM_HAS_CUDA
   CGL_TRY_ASSIGN(Device* const device, cingulum::testing::registry().select_one("cuda"));
   return make_cuda_backend(*device, cuda_test_program());
+#else
+  return fail(ErrorKind::unavailable, "CUDA is not compiled in");
+#endif
+}
+
+Result<std::unique_ptr<ResidentBackend>> make_ability_backend(std::string_view kind) {
+  const std::vector<std::string> names = {"peeker", "newest_wins", "large_answers", "block_digest", "spread"};
+  if (kind == "emulated") {
+    return std::unique_ptr<ResidentBackend>(
+        std::make_unique<EmulatedBackend<Peeker, NewestWins, LargeAnswers, BlockDigest, Spread>>(names));
+  }
+  if (kind == "lanes") {
+    return std::unique_ptr<ResidentBackend>(
+        std::make_unique<ThreadBackend<LiveLaneMachine, Peeker, NewestWins, LargeAnswers, BlockDigest, Spread>>(names));
+  }
+#if CINGULUM_HAS_CUDA
+  CGL_TRY_ASSIGN(Device* const device, cingulum::testing::registry().select_one("cuda"));
+  return make_cuda_backend(*device, cuda_ability_program(names));
 #else
   return fail(ErrorKind::unavailable, "CUDA is not compiled in");
 #endif

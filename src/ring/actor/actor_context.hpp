@@ -11,8 +11,13 @@
 // Lanes: on a CPU there is one; on a device every thread of the block runs the body, and every call of the context is
 // made by all of them together with the same arguments. receive gives all lanes the same message; send and emit send
 // one message. Work is split by lane()/lanes() and joined by sync(). Local variables are per lane; what lanes share
-// lives in state<S>(). When receive or try_receive says that it is over, the body returns soon: a body that does not is
-// reported as stalled.
+// lives in state<S>() or, faster and smaller, in block_memory<S>(). When receive or try_receive says that it is over,
+// the body returns soon: a body that does not is reported as stalled.
+//
+// Seats: an actor of a grid may be given several blocks (ActorOptions::seats), which all run the body; elsewhere there
+// is one. receive, try_receive, peek, reply_buffer, send, emit and sync_seats are made by all of them together: every
+// seat is given the same message, and what the first one sends is sent. Work is split by seat()/seats() as well and
+// joined by sync_seats(); state<S>() is shared by all of them.
 #pragma once
 
 #include <concepts>
@@ -30,6 +35,30 @@ constexpr std::uint32_t port_count = 16;
 // Bytes of state that an actor may share between its lanes; zeroed whenever the body starts.
 constexpr std::uint32_t state_capacity = 4096;
 
+// Room for a large answer, from the actor's own ring of buffers (GridOptions::reply_buffers, ActorOptions of a CPU
+// actor). A message that begins with the handle hands it over.
+struct ReplySpace {
+  BufferHandle handle;  // of all its bytes
+  void* bytes = nullptr;
+  CGL_HD explicit operator bool() const { return bytes != nullptr; }
+  // Of the first so many: what the reader is to see.
+  [[nodiscard]] CGL_HD BufferHandle filled(std::uint64_t count) const {
+    BufferHandle part = handle;
+    part.bytes = count & ((std::uint64_t{1} << 48) - 1);
+    return part;
+  }
+};
+
+// What a body asks for by `static constexpr std::uint32_t block_bytes = n;`: fast memory of a block, for its lanes.
+template <class Body>
+CGL_HD constexpr std::uint32_t block_bytes_of() {
+  if constexpr (requires { Body::block_bytes; }) {
+    return Body::block_bytes;
+  } else {
+    return 0;
+  }
+}
+
 template <class C>
 concept ActorContext = requires(C& context, Message& message, const Message& to_send, std::uint32_t port,
                                 std::uint64_t& word) {
@@ -38,6 +67,9 @@ concept ActorContext = requires(C& context, Message& message, const Message& to_
   { context.receive(message) } -> std::same_as<bool>;
   // taken, empty (also while deactivated) or closed.
   { context.try_receive(message) } -> std::same_as<GetStatus>;
+  // The message that receive would give now, which stays where it is; false: none waits. For long work that a newer
+  // message makes useless (see skip_to_newest). On a device it costs a read over the bus.
+  { context.peek(message) } -> std::same_as<bool>;
   // Sends an answer: to the requester if `to_send` carries mark_request, else to the actors wired to port 0, else to
   // the output that Runtime::receive reads. Waits for room under policy block; gives up with `closed` when told to
   // stop.
@@ -61,6 +93,10 @@ concept ActorContext = requires(C& context, Message& message, const Message& to_
   { context.self() } -> std::same_as<std::uint16_t>;
   // The bytes behind a handle, as this actor's side addresses them; null when it is stale.
   { context.buffer(BufferHandle{}) } -> std::same_as<void*>;
+  // The reply buffer in hand, or the next of the actor's ring, waiting until a reader has given one back. Sending a
+  // message that begins with its handle hands it over; a body that fails before finds the same one again. Null: told to
+  // stop, or the actor has no reply buffers.
+  { context.reply_buffer() } -> std::same_as<ReplySpace>;
   // Words in buffers by which actors on one host or one device wait for each other; any lane calls these for itself.
   // What all lanes wrote before a sync() is seen by every actor that reads the word a lane writes after it, and by all
   // lanes of that actor after their own sync().
@@ -71,6 +107,15 @@ concept ActorContext = requires(C& context, Message& message, const Message& to_
   // S& of the actor, shared by its lanes, zero bytes at the start. S is trivially copyable, at most state_capacity
   // bytes.
   { context.template state<std::uint64_t>() } -> std::same_as<std::uint64_t&>;
+  // S* in the block's own memory (shared memory on CUDA), as the last body left it; null when the body asked for less
+  // than an S (block_bytes_of). Alignment up to 16.
+  { context.template block_memory<std::uint64_t>() } -> std::same_as<std::uint64_t*>;
+  // Which of the actor's seats this is, and how many there are.
+  { context.seat() } -> std::same_as<std::uint32_t>;
+  { context.seats() } -> std::same_as<std::uint32_t>;
+  // All lanes of all seats meet: what each wrote before is seen by all after. False: one of them has left the body, or
+  // the actor is told to stop; the body returns.
+  { context.sync_seats() } -> std::same_as<bool>;
 };
 
 // A message of the type that was asked for; false: the body is to return, as after receive.
@@ -96,6 +141,18 @@ CGL_HD_GENERIC template <MessagePayload T, class Context>
     if (received.message.has(mark_request)) context.send(make_failure(received.message, failure_wrong_type));
   }
   return received;
+}
+
+// Called with the message that was received last: takes the newest that waits in its place. Requests that are passed
+// over end with failure_superseded. False: as receive.
+CGL_HD_GENERIC template <class Context>
+[[nodiscard]] CGL_HD bool skip_to_newest(Context& context, Message& message) {
+  Message newer;
+  while (context.peek(newer)) {
+    if (message.has(mark_request)) context.send(make_failure(message, failure_superseded));
+    if (!context.receive(message)) return false;
+  }
+  return true;
 }
 
 // 0: ended as it should. A body that returns nothing ends so.

@@ -30,6 +30,13 @@ Status check_options(std::string_view actor, const ActorOptions& options) {
   if (options.fairness_interval == 0) {
     return fail(ErrorKind::invalid_argument, "actor '{}': fairness_interval 0 is not at least 1", actor);
   }
+  if (options.seats == 0) return fail(ErrorKind::invalid_argument, "actor '{}': seats 0 is not at least 1", actor);
+  if (options.reply_buffers != 0) {
+    CGL_TRY(check_capacity(actor, "reply_buffers", options.reply_buffers));
+    if (options.reply_buffer_bytes == 0) {
+      return fail(ErrorKind::invalid_argument, "actor '{}': reply_buffer_bytes 0 is not at least 1", actor);
+    }
+  }
   return {};
 }
 

@@ -38,6 +38,9 @@ struct ActorOptions {
   std::uint32_t fairness_interval = 16;        // every n-th receive begins at the next band in turn, so none starves
   std::uint32_t latency_sample_interval = 16;  // every n-th message is stamped for the latency histogram; 0: none
   int processor = -1;                          // pin the thread to this one; -1: none
+  std::uint32_t seats = 1;                     // of a resident grid: blocks that run the body together; a thread is one
+  std::uint32_t reply_buffers = 0;             // of a CPU actor, a power of two (of a grid: GridOptions); 0: none
+  std::uint64_t reply_buffer_bytes = 0;        // of each
 };
 
 [[nodiscard]] Status check_options(std::string_view actor, const ActorOptions& options);

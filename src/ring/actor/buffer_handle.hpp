@@ -16,12 +16,25 @@ struct BufferHandle {
 };
 static_assert(sizeof(BufferHandle) == 16);
 
+// Whatever they say of its bytes.
+CGL_HD inline bool names_the_same(const BufferHandle& a, const BufferHandle& b) {
+  return a.slot == b.slot && a.generation == b.generation && a.table == b.table;
+}
+
 struct BufferEntry {
   std::uint32_t generation = 0;
   std::uint32_t device = 0;   // 0: host memory; n + 1: device n of the runtime's list
   std::uint64_t address = 0;  // of the bytes, in that memory
   std::uint64_t bytes = 0;
 };
+
+// A reply buffer that is free, as the ring from which its actor takes it has it (ring/actor/reply_ring.hpp).
+struct ReplySlot {
+  BufferHandle handle;
+  std::uint64_t address = 0;  // as the actor's side addresses it
+  std::uint64_t unused = 0;
+};
+static_assert(sizeof(ReplySlot) == 32);
 
 // Null when the handle is stale, was never valid, or is of another table than number `table`. Host and device.
 CGL_HD_GENERIC template <class Atomics>

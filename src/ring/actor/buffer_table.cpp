@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
+#include <shared_mutex>
 #include <utility>
 
 namespace cingulum::ring {
@@ -19,16 +21,50 @@ std::uint32_t next_table_number() {
   }
 }
 
+// The tables of this process by their numbers, so that who holds a handle finds its table.
+struct LivingTables {
+  std::shared_mutex mutex;
+  std::map<std::uint32_t, BufferTable*> by_number;
+
+  // Never destroyed: tables may outlive what is static.
+  static LivingTables& instance() {
+    static auto* const all = new LivingTables();
+    return *all;
+  }
+  void add(BufferTable& table) {
+    const std::unique_lock lock(mutex);
+    by_number[table.number()] = &table;
+  }
+};
+
 }  // namespace
 
 BufferTable::BufferTable(std::uint32_t capacity)
     : number_(next_table_number()), own_entries_(capacity), entries_(own_entries_), owners_(capacity) {
   for (std::uint32_t i = capacity; i > 0; --i) free_.push_back(i - 1);
+  LivingTables::instance().add(*this);
 }
 
 BufferTable::BufferTable(std::span<BufferEntry> entries)
     : number_(next_table_number()), entries_(entries), owners_(entries.size()) {
   for (std::size_t i = entries.size(); i > 0; --i) free_.push_back(static_cast<std::uint32_t>(i - 1));
+  LivingTables::instance().add(*this);
+}
+
+BufferTable::~BufferTable() {
+  LivingTables& all = LivingTables::instance();
+  const std::unique_lock lock(all.mutex);
+  const auto found = all.by_number.find(number_);
+  if (found != all.by_number.end() && found->second == this) all.by_number.erase(found);
+}
+
+bool BufferTable::with_table(std::uint32_t number, const std::function<void(BufferTable&)>& use) {
+  LivingTables& all = LivingTables::instance();
+  const std::shared_lock lock(all.mutex);
+  const auto found = all.by_number.find(number);
+  if (found == all.by_number.end()) return false;
+  use(*found->second);
+  return true;
 }
 
 Result<BufferHandle> BufferTable::add(std::uint64_t bytes) {
@@ -66,6 +102,30 @@ Result<BufferHandle> BufferTable::add_borrowed(void* address, std::uint64_t byte
   return BufferHandle{slot, generation, bytes & largest_buffer, number_ & 0xffffu};
 }
 
+Result<BufferHandle> BufferTable::add_returning(void* host, void* actor_side, std::uint64_t bytes,
+                                                std::function<void(BufferHandle)> on_return) {
+  CGL_TRY_ASSIGN(const BufferHandle handle, add_borrowed(actor_side, bytes, 0, {}));
+  const std::lock_guard lock(mutex_);
+  owners_[handle.slot].host = static_cast<std::byte*>(host);
+  owners_[handle.slot].on_return = std::move(on_return);
+  return handle;
+}
+
+void BufferTable::retire(BufferHandle handle) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!check(handle, "retiring a")) return;
+    owners_[handle.slot].on_return = {};
+  }
+  static_cast<void>(release(handle));
+}
+
+bool BufferTable::returns(BufferHandle handle) const {
+  const std::lock_guard lock(mutex_);
+  return handle.table == number_ && handle.slot < entries_.size() &&
+         entries_[handle.slot].generation == handle.generation && owners_[handle.slot].on_return != nullptr;
+}
+
 Status BufferTable::check(BufferHandle handle, std::string_view what) {
   if (handle.table == number_ && handle.slot < entries_.size() && (handle.generation & 1u) != 0 &&
       entries_[handle.slot].generation == handle.generation) {
@@ -94,7 +154,8 @@ Result<std::span<std::byte>> BufferTable::get(BufferHandle handle) {
                 "looking up a buffer: slot {} is in the memory of device {}, not the host's", handle.slot,
                 entry.device - 1);
   }
-  return std::span(reinterpret_cast<std::byte*>(entry.address), entry.bytes);
+  std::byte* const host = owners_[handle.slot].host;
+  return std::span(host != nullptr ? host : reinterpret_cast<std::byte*>(entry.address), entry.bytes);
 }
 
 Status BufferTable::retain(BufferHandle handle) {
@@ -106,14 +167,21 @@ Status BufferTable::retain(BufferHandle handle) {
 
 Result<std::uint32_t> BufferTable::release(BufferHandle handle) {
   Owner gone;  // freed outside the lock
+  std::function<void(BufferHandle)> on_return;
   std::uint32_t left = 0;
   {
     const std::lock_guard lock(mutex_);
     CGL_TRY(check(handle, "releasing a"));
     Owner& owner = owners_[handle.slot];
     left = --owner.references;
-    if (left == 0) {
-      BufferEntry& entry = entries_[handle.slot];
+    BufferEntry& entry = entries_[handle.slot];
+    if (left == 0 && owner.on_return) {
+      handle.generation += 2;
+      HostAtomics::store_release(entry.generation, handle.generation);
+      handle.bytes = entry.bytes & largest_buffer;
+      owner.references = 1;
+      on_return = owner.on_return;
+    } else if (left == 0) {
       HostAtomics::store_release(entry.generation, entry.generation + 1);
       ++statistics_.released;
       --statistics_.live;
@@ -122,6 +190,7 @@ Result<std::uint32_t> BufferTable::release(BufferHandle handle) {
       free_.push_back(handle.slot);
     }
   }
+  if (on_return) on_return(handle);
   if (gone.on_release) gone.on_release();
   return left;
 }

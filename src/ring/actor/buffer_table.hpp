@@ -31,12 +31,25 @@ class BufferTable {
   explicit BufferTable(std::uint32_t capacity = 4096);
   // Entries in memory of the caller's (mapped, pinned), zeroed, that outlives the table.
   explicit BufferTable(std::span<BufferEntry> entries);
+  BufferTable(const BufferTable&) = delete;
+  BufferTable& operator=(const BufferTable&) = delete;
+  ~BufferTable();
 
   // A zeroed host buffer that the table owns. ErrorKind::full when no slot is free.
   [[nodiscard]] Result<BufferHandle> add(std::uint64_t bytes);
   // Bytes that the caller owns; `on_release` is called once when the last reference goes.
   [[nodiscard]] Result<BufferHandle> add_borrowed(void* address, std::uint64_t bytes, std::uint32_t device,
                                                   std::function<void()> on_release);
+  // Bytes that the caller owns, which actors address as `actor_side`. They stay in the table when their last reference
+  // goes, under a new handle, with which `on_return` is called; until retire.
+  [[nodiscard]] Result<BufferHandle> add_returning(void* host, void* actor_side, std::uint64_t bytes,
+                                                   std::function<void(BufferHandle)> on_return);
+  void retire(BufferHandle handle);
+  // Whether add_returning gave it.
+  [[nodiscard]] bool returns(BufferHandle handle) const;
+  // Calls `use` with the table of this number, while it lives. False: there is none in this process.
+  static bool with_table(std::uint32_t number, const std::function<void(BufferTable&)>& use);
+
   // ErrorKind::not_found with slot and generations when stale.
   [[nodiscard]] Result<std::span<std::byte>> get(BufferHandle handle);
   [[nodiscard]] Status retain(BufferHandle handle);
@@ -52,6 +65,8 @@ class BufferTable {
   struct Owner {
     std::unique_ptr<std::byte[]> memory;
     std::function<void()> on_release;
+    std::function<void(BufferHandle)> on_return;
+    std::byte* host = nullptr;  // where the host sees what actors address otherwise
     std::uint32_t references = 0;
   };
   [[nodiscard]] Status check(BufferHandle handle, std::string_view what);

@@ -4,6 +4,8 @@
 
 #include <deque>
 
+#include "ring/actor/reply_buffer.hpp"
+
 namespace cingulum::ring {
 namespace {
 
@@ -259,14 +261,14 @@ bool ReplyTable::abandon(std::uint64_t correlation, const std::function<void(con
   if (stream != nullptr) {
     left.swap(stream->messages);
     slot->unread.store(0, std::memory_order_release);
+  } else if (!was_open && !slot->error) {
+    left.push_back(slot->reply);
   }
   slot->state.store(state_word(correlation, phase_free), std::memory_order_release);
   // Before another can open it: who waits for room looks at this slot.
   if (stream != nullptr) stream->room.ring_always();
   give_back(correlation);
-  if (unread) {
-    for (const Message& message : left) unread(message);
-  }
+  for (const Message& message : left) unread ? unread(message) : drop_answer(message);
   return was_open;
 }
 

@@ -70,7 +70,7 @@ class ReplyTable {
   // For the requesting thread: whether wait or next would return at once.
   [[nodiscard]] bool is_done(std::uint64_t correlation) const;
   // For the requesting thread, which wants no answer any more: frees the slot. True: answers could still have come.
-  // `unread` is given what a stream still held.
+  // `unread` is given what was not taken; otherwise its reply buffers go back to their actors.
   bool abandon(std::uint64_t correlation, const std::function<void(const Message&)>& unread = {});
 
   // The moment `timeout` from now, on the clock that wait uses.

@@ -439,6 +439,14 @@ Result<PendingReply> Runtime::request_later(Actor& actor, const Message& message
   return PendingReply(replies_, actor.shared_from_this(), asked.correlation, message.header.correlation);
 }
 
+Result<PendingReply> Runtime::request_watched(Actor& actor, const Message& message, Nanoseconds look,
+                                              const SendOptions& options) {
+  CGL_TRY_ASSIGN(const Asked asked, ask(actor, message, options, 0));
+  actor.spin_for_answer(*replies_, asked.correlation, deadline_after(now_ns(), look));
+  if (!replies_->is_done(asked.correlation)) actor.see_to_answers();
+  return PendingReply(replies_, actor.shared_from_this(), asked.correlation, message.header.correlation);
+}
+
 Result<ReplyStream> Runtime::request_stream(Actor& actor, const Message& message, const StreamOptions& options) {
   if (options.window == 0) {
     return fail(ErrorKind::invalid_argument, "stream of actor '{}': a window of 0 takes no answer", actor.name());

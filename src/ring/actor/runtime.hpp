@@ -115,8 +115,7 @@ class Runtime {
   // Creates and launches a CPU actor. ErrorKind::already_exists when the name is in use.
   template <class Body>
   [[nodiscard]] Result<ActorHandle> launch(std::string name, Body body, const ActorOptions& options = {}) {
-    return launch_cpu(
-        std::move(name), [body](CpuContext& context) { return run_body(body, context); }, options);
+    return launch_cpu(std::move(name), as_cpu_body(body), options);
   }
   // An actor of another backend, made with next_number() and services(), in any state.
   [[nodiscard]] Result<ActorHandle> adopt(ActorHandle actor);
@@ -126,7 +125,7 @@ class Runtime {
   // Bodies by name, for programs that choose at run time; the last registration wins.
   template <class Body>
   void register_body(std::string kind, Body body) {
-    register_cpu_body(std::move(kind), [body](CpuContext& context) { return run_body(body, context); });
+    register_cpu_body(std::move(kind), as_cpu_body(body));
   }
   // ErrorKind::not_found names the registered ones.
   [[nodiscard]] Result<ActorHandle> launch_registered(std::string name, std::string_view kind,
@@ -154,6 +153,10 @@ class Runtime {
   [[nodiscard]] Result<Message> request(Actor& actor, const Message& message, Nanoseconds timeout = no_time_limit);
   [[nodiscard]] Result<PendingReply> request_later(Actor& actor, const Message& message,
                                                    const SendOptions& options = {});
+  // The same for who first looks for the answer himself, for as long as `look` (less where a backend says so): it is
+  // there sooner than by way of the backend's service thread, and may be done when this returns.
+  [[nodiscard]] Result<PendingReply> request_watched(Actor& actor, const Message& message, Nanoseconds look,
+                                                     const SendOptions& options = {});
   // A request that is answered several times: by make_part, and at last by make_reply.
   [[nodiscard]] Result<ReplyStream> request_stream(Actor& actor, const Message& message,
                                                    const StreamOptions& options = {});
@@ -178,6 +181,13 @@ class Runtime {
 
  private:
   explicit Runtime(const RuntimeOptions& options);
+  template <class Body>
+  [[nodiscard]] static CpuBody as_cpu_body(const Body& body) {
+    return [body](CpuContext& context) {
+      if constexpr (block_bytes_of<Body>() != 0) context.provide_block(block_bytes_of<Body>());
+      return run_body(body, context);
+    };
+  }
   [[nodiscard]] Result<ActorHandle> launch_cpu(std::string name, CpuBody body, const ActorOptions& options);
   void register_cpu_body(std::string kind, CpuBody body);
   [[nodiscard]] std::shared_ptr<Topic> topic_of(std::string_view name);

@@ -696,6 +696,18 @@ TEST(runtime, a_batch_goes_on_after_messages_that_the_policy_drops) {
   EXPECT_EQ(runtime->telemetry().lost, 3u);
 }
 
+TEST(runtime, a_watched_request_is_answered_behind_its_look) {
+  const auto runtime = make_runtime();
+  const ActorHandle actor = runtime->launch("double", Doubler{}, small()).value();
+  ASSERT_TRUE(actor->activate());
+  ASSERT_TRUE(actor->deactivate(5s));
+  auto pending = runtime->request_watched(*actor, number(3), 1us);
+  ASSERT_TRUE(pending);
+  EXPECT_FALSE(pending->is_done());
+  ASSERT_TRUE(actor->reactivate());
+  EXPECT_EQ(value_of(pending->wait(5s).value()), 6);
+}
+
 TEST(runtime, a_message_whose_time_ends_in_the_queue_is_lost_and_its_asker_is_told) {
   const auto runtime = make_runtime();
   const ActorHandle actor = runtime->launch("double", Doubler{}, small()).value();

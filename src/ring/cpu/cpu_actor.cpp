@@ -11,6 +11,8 @@
 #include <exception>
 #include <system_error>
 
+#include "ring/actor/reply_buffer.hpp"
+
 namespace cingulum::ring {
 namespace {
 
@@ -44,15 +46,22 @@ CpuActor::CpuActor(std::string name, std::uint16_t number, CpuBody body, const A
 CpuActor::~CpuActor() {
   // A handle that goes away while the actor runs: it is told to stop, and waited for.
   core_->stop.store(true, std::memory_order_release);
+  if (core_->replies) core_->replies->wake();
   core_->inbox.close();
   core_->outbox.close();
   if (services().replies) services().replies->wake_deliverers();
-  if (!thread_.joinable()) return;
-  if (thread_.get_id() == std::this_thread::get_id()) {
+  if (thread_.joinable() && thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();
-  } else {
+  } else if (thread_.joinable()) {
     thread_.join();
   }
+  drop_outputs();
+}
+
+void CpuActor::drop_outputs() {
+  const std::lock_guard lock(receive_mutex_);
+  for (const Message& message : saved_outputs_) drop_answer(message);
+  core_->outbox.clear([](const Message& message) { drop_answer(message); });
 }
 
 PutStatus CpuActor::put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
@@ -61,6 +70,10 @@ PutStatus CpuActor::put(const Message& message, std::uint64_t deadline_ns, std::
 }
 
 Status CpuActor::do_launch() {
+  const ActorOptions& wanted = options();
+  if (wanted.reply_buffers == 0) return {};
+  CGL_TRY_ASSIGN(core_->replies, ReplyRing::make_own(*services().buffers, wanted.reply_buffers,
+                                                     wanted.reply_buffer_bytes, services().schedule));
   return {};
 }
 
@@ -149,6 +162,7 @@ Result<TerminationReport> CpuActor::do_terminate(const Termination& how) {
   }
   if (!ended) {
     core_->stop.store(true, std::memory_order_release);
+    if (core_->replies) core_->replies->wake();
     core_->inbox.wake();
     core_->outbox.wake();
     if (services().replies) services().replies->wake_deliverers();

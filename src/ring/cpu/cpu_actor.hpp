@@ -47,6 +47,8 @@ class CpuActor final : public Actor {
   // Streams take all that is left, whatever their windows.
   void let_answers_overflow();
   void cut_wires();
+  // The handle goes: nobody reads what is left.
+  void drop_outputs();
   void wake_targets();
 
   const std::shared_ptr<CpuActorCore> core_;  // shared with the thread, which may outlive an actor that gave it up

@@ -1,6 +1,7 @@
 #include "ring/cpu/cpu_context.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cingulum::ring {
 namespace {
@@ -45,6 +46,10 @@ CpuActorCore::CpuActorCore(std::string actor_name, std::uint16_t actor_number,
       inbox(inbox_options(options, services)),
       outbox(outbox_options(options, services)),
       ended(WaitStrategy{WaitMode::spin_then_park, 100}, services.schedule) {}
+
+CpuActorCore::~CpuActorCore() {
+  if (replies) replies->close(reply_position);
+}
 
 CpuContext::CpuContext(CpuActorCore& core) : core_(core), busy_since_ns_(time_ns()) {
   core_.state_bytes.fill(0);
@@ -110,6 +115,35 @@ GetStatus CpuContext::try_receive(Message& message) {
   return status;
 }
 
+bool CpuContext::peek(Message& message) {
+  count(core_.counters.heartbeat);
+  Envelope envelope;
+  if (should_stop() || !core_.inbox.peek(envelope)) return false;
+  message = envelope.message;
+  return true;
+}
+
+ReplySpace CpuContext::reply_buffer() {
+  if (!core_.replies) return {};
+  if (!core_.reply_in_hand) {
+    HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{2});
+    core_.reply_in_hand = core_.replies->wait_for(core_.reply_position, core_.stop);
+    HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{1});
+    count(core_.counters.heartbeat);
+    if (!core_.reply_in_hand) return {};
+  }
+  return {core_.reply_in_hand->handle, reinterpret_cast<void*>(core_.reply_in_hand->address)};
+}
+
+void CpuContext::hand_over(const Message& sent) {
+  if (!core_.reply_in_hand || !sent.has(mark_handle)) return;
+  BufferHandle handle;
+  std::memcpy(&handle, sent.payload, sizeof handle);
+  if (!names_the_same(handle, core_.reply_in_hand->handle)) return;
+  core_.reply_in_hand.reset();
+  ++core_.reply_position;
+}
+
 void CpuContext::rest() {
   if (core_.services.schedule != nullptr) {
     core_.services.schedule->idle(core_.services.schedule->now_ns() + 1);
@@ -131,6 +165,7 @@ PutStatus CpuContext::send(const Message& message) {
   if (core_.ports[0].load(std::memory_order_acquire) != nullptr) return emit(0, message);
   HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{2});
   const PutStatus status = core_.outbox.put(outgoing, no_deadline, no_deadline, &core_.stop);
+  if (status == PutStatus::stored) hand_over(outgoing);
   HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{1});
   count(status == PutStatus::stored ? core_.counters.sent : core_.counters.refused);
   return status;
@@ -147,6 +182,7 @@ PutStatus CpuContext::answer(const Message& reply) {
     HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{1});
   }
   if (delivery == Delivery::taken || delivery == Delivery::part) {
+    hand_over(reply);
     count(core_.counters.sent);
     return PutStatus::stored;
   }
@@ -173,6 +209,7 @@ PutStatus CpuContext::emit(std::uint32_t port, const Message& message) {
     worst = status;
   }
   HostAtomics::store_relaxed(core_.counters.in_body, std::uint64_t{1});
+  if (worst == PutStatus::stored) hand_over(outgoing);
   if (worst == PutStatus::stored && outgoing.header.correlation == current_request_) {
     current_request_ = 0;  // it is the receiver's to answer now
   }

@@ -7,11 +7,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "ring/actor/actor.hpp"
 #include "ring/actor/actor_context.hpp"
 #include "ring/actor/buffer_table.hpp"
+#include "ring/actor/reply_ring.hpp"
 #include "ring/actor/reply_table.hpp"
 #include "ring/queue/mailbox.hpp"
 
@@ -25,6 +27,7 @@ struct CpuActorCore {
 
   CpuActorCore(std::string actor_name, std::uint16_t actor_number, std::function<int(CpuContext&)> actor_body,
                const ActorOptions& options, RuntimeServices runtime_services);
+  ~CpuActorCore();
 
   const std::string name;
   const std::uint16_t number;
@@ -47,6 +50,11 @@ struct CpuActorCore {
   std::mutex wires_mutex;
   std::vector<std::unique_ptr<const Targets>> wires;
 
+  // Null: the actor has no reply buffers. The rest is the body's, and goes on when it starts again.
+  std::shared_ptr<ReplyRing> replies;
+  std::uint64_t reply_position = 0;
+  std::optional<ReplySlot> reply_in_hand;  // at the position
+
   ActorCounters counters;  // written by the thread, with relaxed stores
   LatencyHistogram latency;
   alignas(16) std::array<unsigned char, state_capacity> state_bytes = {};
@@ -65,6 +73,7 @@ class CpuContext {
     return receive_only<T>(*this);
   }
   [[nodiscard]] GetStatus try_receive(Message& message);
+  [[nodiscard]] bool peek(Message& message);
   PutStatus send(const Message& message);
   PutStatus emit(std::uint32_t port, const Message& message);
   [[nodiscard]] bool should_stop() const { return core_.stop.load(std::memory_order_acquire); }
@@ -92,10 +101,25 @@ class CpuContext {
     return find_buffer<HostAtomics>(entries.data(), static_cast<std::uint32_t>(entries.size()), table.number(), handle);
   }
 
+  [[nodiscard]] ReplySpace reply_buffer();
+  template <class Memory>
+  [[nodiscard]] Memory* block_memory() {
+    static_assert(std::is_trivially_copyable_v<Memory> && alignof(Memory) <= 16);
+    return sizeof(Memory) <= block_bytes_ ? reinterpret_cast<Memory*>(block_.get()) : nullptr;
+  }
+  [[nodiscard]] std::uint32_t seat() const { return 0; }
+  [[nodiscard]] std::uint32_t seats() const { return 1; }
+  [[nodiscard]] bool sync_seats() const { return !should_stop(); }
+
   [[nodiscard]] std::uint64_t read_shared(const std::uint64_t& word) const { return HostAtomics::load_acquire(word); }
   void write_shared(std::uint64_t& word, std::uint64_t value) { HostAtomics::store_release(word, value); }
   void rest();
 
+  // Before the body runs: what it asks for by block_bytes_of.
+  void provide_block(std::uint32_t bytes) {
+    block_ = std::make_unique<std::byte[]>(bytes);
+    block_bytes_ = bytes;
+  }
   // The request that the body works on; 0: none. Read when its failure is reported.
   [[nodiscard]] std::uint64_t current_request() const { return current_request_; }
   [[nodiscard]] bool has_current() const { return has_current_; }
@@ -105,8 +129,12 @@ class CpuContext {
   void begin(const Envelope& envelope, Message& message);
   PutStatus deliver(MessageSink& target, const Message& message);
   PutStatus answer(const Message& reply);
+  // A reply buffer that this message names is its reader's now.
+  void hand_over(const Message& sent);
 
   CpuActorCore& core_;
+  std::unique_ptr<std::byte[]> block_;
+  std::uint32_t block_bytes_ = 0;
   std::uint64_t busy_since_ns_;
   std::uint64_t current_request_ = 0;
   bool has_current_ = false;

@@ -106,8 +106,9 @@ class CudaBackend final : public ResidentBackend {
     CGL_TRY(cuda_status(cudaFuncGetAttributes(&attributes, own_->program.kernel), "device {}: loading actors '{}'",
                         id(), own_->program.name));
     CGL_TRY(cuda_status(cudaFuncSetAttribute(own_->program.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                             static_cast<int>(sizeof(SeatShared))),
-                        "device {}: asking for {} bytes of shared memory", id(), sizeof(SeatShared)));
+                                             static_cast<int>(shared_bytes())),
+                        "device {}: asking for {} bytes of shared memory for actors '{}'", id(), shared_bytes(),
+                        own_->program.name));
     CGL_TRY_ASSIGN(plan_memory_, allocate_mapped(4096));
     CGL_TRY_ASSIGN(std::byte* const word, allocate_device(512));
     return store_device_word(reinterpret_cast<std::uint64_t*>(word), 0);  // copies have a first time too
@@ -165,7 +166,7 @@ class CudaBackend final : public ResidentBackend {
     CGL_TRY(device_.make_current());
     int blocks = 0;
     CGL_TRY(cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, own_->program.kernel,
-                                                                      static_cast<int>(lanes), sizeof(SeatShared)),
+                                                                      static_cast<int>(lanes), shared_bytes()),
                         "device {}: asking how many actors '{}' fit", id(), own_->program.name));
     const std::uint32_t resident = static_cast<std::uint32_t>(blocks) * device_.capabilities().compute_units;
     // A block takes one processor at most, wherever it lands.
@@ -185,7 +186,7 @@ class CudaBackend final : public ResidentBackend {
     // Cooperative: refused when not all blocks run at the same time, instead of waiting for ever.
     const Status launched =
         cuda_status(cudaLaunchCooperativeKernel(own_->program.kernel, dim3(plan.seat_count), dim3(lanes), arguments,
-                                                sizeof(SeatShared), cuda_stream_of(*own_->kernel_queue)),
+                                                shared_bytes(), cuda_stream_of(*own_->kernel_queue)),
                     "device {}: launching actors '{}'", id(), own_->program.name);
     if (!launched) own_->kernel_ended();
     return launched;
@@ -206,6 +207,9 @@ class CudaBackend final : public ResidentBackend {
   }
 
  private:
+  // The seat's, and behind it what bodies ask for.
+  [[nodiscard]] std::size_t shared_bytes() const { return sizeof(SeatShared) + own_->program.block_bytes; }
+
   CudaDevice& device_;
   std::unique_ptr<KernelBelongings> own_;
   MappedMemory plan_memory_;

@@ -20,6 +20,7 @@ struct CudaProgram {
   int (*find_kernel)(const void** kernel) = nullptr;
   std::shared_ptr<void> compiled_code;  // keeps code that was compiled at run time
   std::vector<BodyType> types;          // of the actors
+  std::uint32_t block_bytes = 0;        // shared memory of a block that its bodies ask for
 };
 
 }  // namespace cingulum::ring

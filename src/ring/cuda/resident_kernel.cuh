@@ -34,9 +34,13 @@ int find_resident_kernel(const void** kernel) {
 template <class... Bodies>
 CudaProgram make_cuda_program(std::string name, std::vector<std::string> actors) {
   static_assert(sizeof...(Bodies) != 0);
-  return {std::move(name), std::move(actors),
-          nullptr,         &find_resident_kernel<Bodies...>,
-          nullptr,         {BodyType{typeid(Bodies).name(), sizeof(Bodies)}...}};
+  return {std::move(name),
+          std::move(actors),
+          nullptr,
+          &find_resident_kernel<Bodies...>,
+          nullptr,
+          {BodyType{typeid(Bodies).name(), sizeof(Bodies)}...},
+          BodyList<Bodies...>::block_bytes};
 }
 
 }  // namespace cingulum::ring

@@ -1,5 +1,6 @@
 #include "ring/cuda/user_program.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "device/cuda/cuda_kernel.hpp"
@@ -71,16 +72,22 @@ std::string user_program_text(const std::string& name, const std::string& text, 
   whole +=
       fmt::format("namespace cingulum::ring {{\n#line 1 \"{}\"\n{}\n}}\n#line 1 \"the end of {}\"\n", file, text, file);
   std::string bodies;
-  for (const UserActor& actor : actors) bodies += (bodies.empty() ? "" : ", ") + actor.body;
+  std::uint32_t block_bytes = 0;
+  for (const UserActor& actor : actors) {
+    bodies += (bodies.empty() ? "" : ", ") + actor.body;
+    block_bytes = std::max(block_bytes, actor.block_bytes);
+  }
   whole += fmt::format(R"(
 extern "C" __global__ void __launch_bounds__(256, 1) {}(const cingulum::ring::GridPlan* plan) {{
   using namespace cingulum::ring;
+  static_assert(BodyList<{}>::block_bytes == ({} + 127) / 128 * 128,
+                "UserActor::block_bytes is not what the bodies ask for");
   extern __shared__ __align__(128) unsigned char shared_bytes[];
   const GridPlan grid = *plan;
   run_seat<CudaMachine, BodyList<{}>>(grid, blockIdx.x, *reinterpret_cast<SeatShared*>(shared_bytes));
 }}
 )",
-                       entry_point, bodies);
+                       entry_point, bodies, block_bytes, bodies);
   return whole;
 }
 
@@ -99,7 +106,10 @@ Result<CudaProgram> compile_cuda_program(Device& device, std::string name, const
   }
   CudaProgram program;
   program.name = std::move(name);
-  for (const UserActor& actor : actors) program.actors.push_back(actor.name);
+  for (const UserActor& actor : actors) {
+    program.actors.push_back(actor.name);
+    program.block_bytes = std::max(program.block_bytes, (actor.block_bytes + 127) / 128 * 128);
+  }
   program.kernel = cuda->handle();
   program.compiled_code = std::move(kernel);
   return program;

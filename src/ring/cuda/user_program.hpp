@@ -10,6 +10,7 @@
 //   };
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,9 @@
 namespace cingulum::ring {
 
 struct UserActor {
-  std::string name;  // by which it is launched
-  std::string body;  // the C++ type
+  std::string name;               // by which it is launched
+  std::string body;               // the C++ type
+  std::uint32_t block_bytes = 0;  // as in the type (block_bytes_of), which text cannot tell
 };
 
 // Failures carry the compiler's message with the lines of `text`. Compiled code is kept in the kernel cache. To be done

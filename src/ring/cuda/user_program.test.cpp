@@ -51,6 +51,31 @@ TEST(UserPrograms, compile_for_an_architecture_and_failures_name_the_users_lines
   EXPECT_TRUE(fails_with(compile_cuda_source(*nvrtc, source, "sm_90"), ErrorKind::compilation, "mine.cu(2): error"));
 }
 
+constexpr const char* with_memory = R"(struct Sums {
+  static constexpr std::uint32_t block_bytes = 1000;
+  struct Memory { double part[125]; };
+  template <class Context>
+  __device__ int operator()(Context& context) const {
+    Message message;
+    while (context.receive(message) && context.template block_memory<Memory>() != nullptr) context.send(message);
+    return 0;
+  }
+};
+)";
+
+TEST(UserPrograms, say_what_memory_of_the_block_their_bodies_ask_for) {
+  const Result<NvrtcLibrary>& nvrtc = NvrtcLibrary::get(std::nullopt);
+  if (!nvrtc) GTEST_SKIP() << nvrtc.error().message();
+  KernelSource source;
+  source.name = "resident_user_actors";
+  source.language = KernelLanguage::cuda_cpp;
+  source.text = user_program_text("mine.cu", with_memory, {{"sums", "Sums", 1000}});
+  ASSERT_OK(compile_cuda_source(*nvrtc, source, "sm_90"));
+  source.text = user_program_text("mine.cu", with_memory, {{"sums", "Sums"}});
+  EXPECT_TRUE(fails_with(compile_cuda_source(*nvrtc, source, "sm_90"), ErrorKind::compilation,
+                         "UserActor::block_bytes is not what the bodies ask for"));
+}
+
 class UserProgramsOnDevice : public cingulum::testing::EachDevice {};
 CGL_FOR_DEVICES(UserProgramsOnDevice, "cuda");
 

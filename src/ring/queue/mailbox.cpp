@@ -31,6 +31,7 @@ struct Mailbox::BandRing {
   [[nodiscard]] GetStatus try_get(Envelope& envelope) {
     return overwrites ? over.try_get(envelope) : ring.try_get(envelope);
   }
+  [[nodiscard]] bool peek(Envelope& envelope) { return overwrites ? over.peek(envelope) : ring.peek(envelope); }
   [[nodiscard]] PutStatus try_put(const Envelope& envelope) {
     return overwrites ? over.put_over(envelope) : ring.try_put(envelope);
   }
@@ -121,10 +122,39 @@ bool Mailbox::take_from(Envelope& envelope, std::uint32_t band) {
     // Before it is taken: who sees the message gone sees that the reader is at work.
     reader_waits_.store(false, std::memory_order_relaxed);
     if (ring.try_get(envelope) != GetStatus::taken) return false;
-    if (envelope.expires_ns == no_deadline || messages_.now_ns() < envelope.expires_ns) return true;
-    expired_.store(expired_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (options_.on_expired) options_.on_expired(envelope.message);
-    room_.ring();
+    if (!is_expired(envelope)) return true;
+    count_expired(envelope);
+  }
+  return false;
+}
+
+bool Mailbox::is_expired(const Envelope& envelope) const {
+  return envelope.expires_ns != no_deadline && messages_.now_ns() >= envelope.expires_ns;
+}
+
+void Mailbox::count_expired(const Envelope& envelope) {
+  expired_.store(expired_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (options_.on_expired) options_.on_expired(envelope.message);
+  room_.ring();
+}
+
+bool Mailbox::peek_into(Envelope& envelope, std::uint32_t band) {
+  BandRing& ring = bands_[band];
+  while (ring.peek(envelope)) {
+    if (!is_expired(envelope)) return true;
+    // Where writers overwrite, what is taken may be another message: it is left to try_take.
+    if (ring.overwrites || ring.try_get(envelope) != GetStatus::taken) return false;
+    count_expired(envelope);
+  }
+  return false;
+}
+
+bool Mailbox::peek(Envelope& envelope) {
+  const std::uint32_t gate = gate_.load(std::memory_order_acquire);
+  if ((gate & 1) != 0) return false;
+  if (takes_ + 1 >= options_.fairness_interval && peek_into(envelope, turn_)) return true;
+  for (std::uint32_t band = 0; band < band_count; ++band) {
+    if (peek_into(envelope, band)) return true;
   }
   return false;
 }

@@ -52,6 +52,8 @@ class Mailbox {
 
   // The reader only. `empty` also while the gate is shut.
   GetStatus try_take(Envelope& envelope);
+  // The reader only: what try_take would take now, left where it is. False: nothing, or the gate is shut.
+  bool peek(Envelope& envelope);
   GetStatus take(Envelope& envelope, std::uint64_t deadline_ns, const std::atomic<bool>* stop = nullptr);
   // The reader only, gate or not: takes all that is there, and all that writers are about to finish when it is closed.
   // Answers how many there were; `each` is called with every one.
@@ -88,6 +90,9 @@ class Mailbox {
 
   [[nodiscard]] PutStatus try_put(const Envelope& envelope, std::uint32_t band);
   [[nodiscard]] bool take_from(Envelope& envelope, std::uint32_t band);
+  [[nodiscard]] bool peek_into(Envelope& envelope, std::uint32_t band);
+  [[nodiscard]] bool is_expired(const Envelope& envelope) const;
+  void count_expired(const Envelope& envelope);
   [[nodiscard]] GetStatus take_any(Envelope& envelope);
   [[nodiscard]] bool all_ended() const;
   void note_peak(std::uint64_t depth);

@@ -180,5 +180,7 @@ template <MessagePayload T>
 }
 // The code of a request whose payload is of a type that the actor does not take.
 constexpr std::int32_t failure_wrong_type = -22;
+// The code of a request that the actor dropped for a newer one.
+constexpr std::int32_t failure_superseded = -125;
 
 }  // namespace cingulum::ring

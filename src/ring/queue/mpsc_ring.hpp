@@ -92,6 +92,12 @@ class MpscRing {
     Atomics::store_relaxed(view_.reader->position, head_);
     return GetStatus::taken;
   }
+  // The reader only: what try_get would take, left where it is.
+  CGL_HD_GENERIC CGL_HD bool peek(T& value) const {
+    if (!has_message()) return false;
+    value = view_.slots[head_ & (view_.capacity - 1)].value;
+    return true;
+  }
   // The reader only: whether something can be taken now.
   CGL_HD_GENERIC CGL_HD bool has_message() const {
     const std::uint32_t sequence = Atomics::load_acquire(view_.slots[head_ & (view_.capacity - 1)].sequence);
@@ -157,15 +163,18 @@ class MpscOverwritingRing {
   CGL_HD_GENERIC CGL_HD void close() { Atomics::set_bits(view_.tail->word, tail_closed_bit); }
 
   CGL_HD_GENERIC CGL_HD GetStatus try_get(T& value) {
+    if (!peek(value)) return ended() ? GetStatus::closed : GetStatus::empty;
+    ++head_;
+    Atomics::store_relaxed(view_.reader->position, head_);
+    return GetStatus::taken;
+  }
+  // What try_get would take, left where it is; it may be overwritten before it is taken. What is lost already is
+  // skipped and counted.
+  CGL_HD_GENERIC CGL_HD bool peek(T& value) {
     for (;;) {
       const std::int32_t ahead =
           load_words<Atomics>(view_.slots[head_ & (view_.capacity - 1)], value, full_sequence(head_ >> lap_shift_));
-      if (ahead < 0) return ended() ? GetStatus::closed : GetStatus::empty;
-      if (ahead == 0) {
-        ++head_;
-        Atomics::store_relaxed(view_.reader->position, head_);
-        return GetStatus::taken;
-      }
+      if (ahead <= 0) return ahead == 0;
       const std::uint64_t lost = lost_when_lapped(ahead, view_.capacity);
       head_ += lost;
       Atomics::store_relaxed(lost_, lost_ + lost);

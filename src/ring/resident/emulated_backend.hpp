@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <thread>
 #include <typeinfo>
 
@@ -58,8 +59,10 @@ class ThreadBackend final : public ResidentBackend {
     ++launches_;
     for (std::uint32_t seat = 0; seat < plan.seat_count; ++seat) {
       blocks_.emplace_back([this, plan, seat, lanes] {
-        const auto shared = std::make_unique<SeatShared>();
-        Machine::run_block(lanes, *shared, [&] { run_seat<Machine, BodyList<Bodies...>>(plan, seat, *shared); });
+        constexpr std::size_t bytes = sizeof(SeatShared) + BodyList<Bodies...>::block_bytes;
+        const std::unique_ptr<std::byte, Free> block(static_cast<std::byte*>(std::aligned_alloc(line_bytes, bytes)));
+        auto& shared = *new (block.get()) SeatShared;
+        Machine::run_block(lanes, shared, [&] { run_seat<Machine, BodyList<Bodies...>>(plan, seat, shared); });
         --running_;
       });
     }

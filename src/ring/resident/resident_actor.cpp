@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "ring/actor/reply_buffer.hpp"
 #include "ring/resident/look_again.hpp"
 
 namespace cingulum::ring {
@@ -37,9 +38,12 @@ ResidentActor::~ResidentActor() {
   close_inbox();
   if (activated_) {
     end_expected_ = true;
+    stop_others();
     static_cast<void>(grid_->command(*seat_, SeatCommand::stop, deadline_from_now(command_patience), is_over));
   }
   static_cast<void>(leave_seat());
+  for (const Message& message : queue_) drop_answer(message);
+  for (const Message& message : held_) drop_answer(message);
 }
 
 SeatState ResidentActor::seat_state() const {
@@ -57,7 +61,11 @@ Status ResidentActor::do_launch() {
   if (kind_ == RingKind::bulk && wanted.inbox_policy == FullPolicy::drop_oldest) {
     return fail(ErrorKind::invalid_argument, "actor '{}': drop_oldest needs a fast ring, not a bulk one", name());
   }
-  CGL_TRY_ASSIGN(const std::uint32_t seat, grid_->take_seat(*this));
+  if (wanted.seats > 1 && (kind_ == RingKind::bulk || grid_->in_event_mode())) {
+    return fail(ErrorKind::invalid_argument, "actor '{}': several seats need fast rings and a grid that stays", name());
+  }
+  CGL_TRY_ASSIGN(const std::vector<std::uint32_t> seats, grid_->take_seats(*this, wanted.seats));
+  const std::uint32_t seat = seats.front();
   const auto rings = grid_->make_rings(seat, kind_, wanted.inbox_capacity, wanted.outbox_capacity);
   Seat& memory = grid_->seat(seat);
   if (kind_ == RingKind::fast) {
@@ -80,9 +88,32 @@ Status ResidentActor::do_launch() {
   plan.fresh = 1;
   plan.inbox = rings.inbox;
   plan.outbox = rings.outbox;
+  plan.seats = wanted.seats;
+  plan.replies = grid_->replies_of(seat);
   plan.state = grid_->state_of(seat);
   plan.state_bytes = state_capacity;
   std::memcpy(plan.body, arguments_.data(), arguments_.size());
+  if (wanted.seats > 1) {
+    other_seats_.assign(seats.begin() + 1, seats.end());
+    auto team = grid_->take_team(wanted.seats);
+    if (!team) {
+      for (const std::uint32_t taken : seats) grid_->give_seat(taken);
+      return tl::make_unexpected(std::move(team.error()));
+    }
+    plan.team = team_ = *team;
+    for (std::size_t i = 0; i < other_seats_.size(); ++i) {
+      SeatPlan& other = grid_->seat(other_seats_[i]).plan;
+      other = {};
+      other.actor = body_;
+      other.number = number();
+      other.fresh = 1;
+      other.rank = static_cast<std::uint32_t>(i) + 1;
+      other.seats = wanted.seats;
+      other.team = team_;
+      other.state = plan.state;
+      std::memcpy(other.body, plan.body, sizeof plan.body);
+    }
+  }
   {
     const std::lock_guard lock(input_mutex_);
     inbox_closed_ = false;
@@ -107,9 +138,42 @@ void ResidentActor::write_plan() {
   }
 }
 
+Status ResidentActor::run_others() {
+  for (const std::uint32_t seat : other_seats_) {
+    CGL_TRY_ASSIGN(const bool sits, grid_->command(seat, SeatCommand::run, deadline_from_now(command_patience),
+                                                   [](SeatState state) { return state == SeatState::running; }));
+    if (!sits) {
+      return fail(ErrorKind::timed_out, "actor '{}': seat {} of {} does not answer", name(), seat,
+                  grid_->backend().id());
+    }
+  }
+  return {};
+}
+
+void ResidentActor::stop_others() {
+  for (const std::uint32_t seat : other_seats_) static_cast<void>(grid_->give_command(seat, SeatCommand::stop));
+}
+
+bool ResidentActor::vacate_others() {
+  bool all = true;
+  for (const std::uint32_t seat : other_seats_) {
+    const auto vacant = grid_->command(seat, SeatCommand::vacate, deadline_from_now(command_patience),
+                                       [](SeatState state) { return state == SeatState::vacant; });
+    // A seat that does not answer is not given to another.
+    if (vacant && *vacant) {
+      grid_->give_seat(seat);
+    } else {
+      all = false;
+    }
+  }
+  other_seats_.clear();
+  return all;
+}
+
 Status ResidentActor::do_activate() {
   const std::lock_guard life(life_mutex_);
   write_plan();
+  CGL_TRY(run_others());
   failures_seen_ = failures_told_ = HostAtomics::load_acquire(grid_->seat(*seat_).device.failures);
   CGL_TRY_ASSIGN(const bool sits,
                  grid_->command(*seat_, SeatCommand::run, deadline_from_now(command_patience), [](SeatState state) {
@@ -118,6 +182,10 @@ Status ResidentActor::do_activate() {
   if (!sits) {
     return fail(ErrorKind::timed_out, "actor '{}': seat {} of {} does not answer", name(), *seat_,
                 grid_->backend().id());
+  }
+  beats_before_ = {HostAtomics::load_relaxed(grid_->seat(*seat_).counters.heartbeat)};
+  for (const std::uint32_t seat : other_seats_) {
+    beats_before_.push_back(HostAtomics::load_relaxed(grid_->seat(seat).counters.heartbeat));
   }
   activated_ = true;
   return {};
@@ -168,9 +236,11 @@ Result<bool> ResidentActor::end_body(const Termination& how, std::uint64_t& drai
   for (;;) {
     wait_for_restart(deadline);
     if (!is_over(seat_state())) {
+      if (!drains) stop_others();
       CGL_TRY_ASSIGN(bool ended,
                      grid_->command(*seat_, drains ? SeatCommand::drain : SeatCommand::stop, deadline, over));
       if (!ended && drains) {
+        stop_others();
         CGL_TRY_ASSIGN(ended, grid_->command(*seat_, SeatCommand::stop, deadline_from_now(command_patience), over));
       }
       if (!ended) return false;
@@ -233,13 +303,18 @@ std::uint64_t ResidentActor::leave_seat() {
   last_counters_.in_body = 0;
   for (const std::uint32_t edge : edges_in_) static_cast<void>(grid_->close_edge_reader(edge));
   bool vacated = !activated_;
+  bool others_left = true;
   if (activated_ && !gone_) {
     const auto vacant = grid_->command(*seat_, SeatCommand::vacate, deadline_from_now(command_patience),
                                        [](SeatState state) { return state == SeatState::vacant; });
     vacated = vacant && *vacant;
+    others_left = vacate_others();
+  } else if (!activated_) {
+    others_left = vacate_others();
   }
   // A seat that does not answer is not given to another.
   if (vacated) grid_->give_seat(*seat_);
+  if (vacated && others_left && team_ != nullptr) grid_->give_team(std::exchange(team_, nullptr));
   for (const std::uint32_t edge : edges_in_) left += grid_->release_edge_end(edge);
   for (const Edge& edge : edges_out_) left += grid_->release_edge_end(edge.index);
   edges_in_.clear();
@@ -400,6 +475,7 @@ bool ResidentActor::settle(const Message& reply, std::uint64_t own) {
   if (delivery == Delivery::taken) grid_->reply_came();
   if (delivery == Delivery::unwanted) {
     ++late_replies_;
+    drop_answer(reply);
     if (!reply.has(mark_more)) grid_->late_reply_came(correlation);
   }
   return delivery != Delivery::full;
@@ -514,6 +590,11 @@ ActorCounters ResidentActor::counters_of_seat() const {
   counters.emitted = HostAtomics::load_relaxed(line.emitted);
   counters.refused = HostAtomics::load_relaxed(line.refused);
   counters.heartbeat = HostAtomics::load_relaxed(line.heartbeat);
+  // Of several seats the one that has beaten least: one that stands still is a stall of the actor.
+  for (std::size_t i = 0; i < other_seats_.size(); ++i) {
+    const std::uint64_t beats = HostAtomics::load_relaxed(grid_->seat(other_seats_[i]).counters.heartbeat);
+    counters.heartbeat = std::min(counters.heartbeat, beats_before_[0] + (beats - beats_before_[i + 1]));
+  }
   counters.busy_ns = HostAtomics::load_relaxed(line.busy_ns);
   // Only a seat that runs beats.
   counters.in_body = activated_ && seat_state() == SeatState::running ? 1 : 0;

@@ -89,6 +89,11 @@ class ResidentActor final : public Actor {
   // inbox, and from edges that this actor is the last to leave.
   std::uint64_t leave_seat();
   [[nodiscard]] SeatState seat_state() const;
+  // Of an actor with several seats, to all but the first.
+  [[nodiscard]] Status run_others();
+  void stop_others();
+  // False: one of them does not answer.
+  [[nodiscard]] bool vacate_others();
   [[nodiscard]] ActorCounters counters_of_seat() const;  // seat_mutex_ held
 
   const std::shared_ptr<ResidentGrid> grid_;
@@ -99,6 +104,9 @@ class ResidentActor final : public Actor {
   std::mutex life_mutex_;  // one change of the seat's life at a time: users and the service thread both make them
   mutable std::mutex seat_mutex_;  // guards the seat against being given back while it is looked at
   std::optional<std::uint32_t> seat_;
+  std::vector<std::uint32_t> other_seats_;
+  Team* team_ = nullptr;                     // as the grid sees it; null: one seat
+  std::vector<std::uint64_t> beats_before_;  // of all seats, the first before the others, when they were activated
   std::atomic<bool> activated_{false};
   std::atomic<std::uint64_t> failures_seen_{0};       // of SeatDeviceLine::failures
   std::atomic<std::uint64_t> failures_told_{0};       // of those: body_failed has returned

@@ -20,6 +20,11 @@ constexpr Nanoseconds service_rest = std::chrono::milliseconds(1);
 // After a call the service looks without sleeping for this long.
 constexpr Nanoseconds attention = std::chrono::milliseconds(2);
 
+// Enough for any mix of actors with several seats, however they come and go: twice what two seats a piece would take.
+std::uint64_t teams_bytes(std::uint32_t seats) {
+  return 2 * ((std::uint64_t{seats} + 1) / 2) * team_bytes(2);
+}
+
 std::uint64_t in_ns(Nanoseconds time) {
   return static_cast<std::uint64_t>(time.count());
 }
@@ -81,6 +86,13 @@ Status check_options(const GridOptions& options) {
     if (!is_power_of_two(capacity) || capacity > (1u << 20)) return wrong("a capacity", capacity, "a power of two");
   }
   if (options.buffers == 0) return wrong("buffers", 0, "at least 1");
+  if (options.reply_buffers != 0) {
+    if (!is_power_of_two(options.reply_buffers)) return wrong("reply_buffers", options.reply_buffers, "a power of two");
+    if (options.reply_buffer_bytes == 0) return wrong("reply_buffer_bytes", 0, "at least 1");
+    if (std::uint64_t{options.reply_buffers} * options.seats > options.buffers) {
+      return wrong("buffers", options.buffers, "at least the reply buffers of all seats");
+    }
+  }
   if (options.lease < std::chrono::milliseconds(100)) {
     return wrong("lease", in_ns(options.lease), "at least 100 ms (in nanoseconds)");
   }
@@ -148,10 +160,12 @@ Status ResidentGrid::allocate() {
   seats_ = reinterpret_cast<Seat*>(seat_memory_.host);
   buffers_ =
       std::make_unique<BufferTable>(std::span(reinterpret_cast<BufferEntry*>(buffer_memory_.host), options_.buffers));
+  CGL_TRY(allocate_replies());
   const std::uint64_t edge_bytes = 2 * sizeof(RingLine) + std::uint64_t{options_.edge_capacity} * slot_bytes;
   CGL_TRY_ASSIGN(std::byte* const device,
                  backend_->allocate_device(line_bytes + std::uint64_t{options_.seats} * state_capacity +
                                            options_.edges * edge_bytes));
+  CGL_TRY_ASSIGN(teams_, backend_->allocate_device(teams_bytes(options_.seats)));
   votes_ = reinterpret_cast<std::uint64_t*>(device);
   states_ = device + line_bytes;
   std::byte* const first_edge = states_ + std::uint64_t{options_.seats} * state_capacity;
@@ -161,6 +175,59 @@ Status ResidentGrid::allocate() {
     edges_.push_back({{memory + 2 * sizeof(RingLine), lines, lines + 1, options_.edge_capacity, RingKind::fast}, 0});
   }
   return {};
+}
+
+Status ResidentGrid::allocate_replies() {
+  const std::uint64_t count = options_.reply_buffers;
+  if (count == 0) return {};
+  const std::uint64_t bytes = (options_.reply_buffer_bytes + line_bytes - 1) / line_bytes * line_bytes;
+  CGL_TRY_ASSIGN(reply_slot_memory_, backend_->allocate_mapped(options_.seats * count * sizeof(ReplySlot)));
+  CGL_TRY_ASSIGN(reply_memory_, backend_->allocate_mapped(options_.seats * count * bytes));
+  for (std::uint32_t i = 0; i < options_.seats; ++i) {
+    ReplyRing::Memory memory;
+    memory.slots = reinterpret_cast<ReplySlot*>(reply_slot_memory_.host) + i * count;
+    memory.writer = &seats_[i].replies_writer;
+    memory.host = reply_memory_.host + i * count * bytes;
+    memory.actor_side = reply_memory_.device + i * count * bytes;
+    CGL_TRY_ASSIGN(auto ring, ReplyRing::make(*buffers_, memory, options_.reply_buffers, bytes));
+    reply_rings_.push_back(std::move(ring));
+  }
+  return {};
+}
+
+SeatReplies ResidentGrid::replies_of(std::uint32_t seat) const {
+  if (options_.reply_buffers == 0) return {};
+  auto* const seen = reinterpret_cast<Seat*>(seat_memory_.device) + seat;
+  const auto* const slots = reinterpret_cast<const ReplySlot*>(reply_slot_memory_.device);
+  return {slots + std::uint64_t{seat} * options_.reply_buffers, &seen->replies_writer, &seen->replies_reader,
+          options_.reply_buffers, 0};
+}
+
+Result<Team*> ResidentGrid::take_team(std::uint32_t seats) {
+  const std::uint64_t bytes = team_bytes(seats);
+  TeamMemory place{0, bytes};
+  {
+    const std::lock_guard lock(mutex_);
+    auto next = taken_teams_.begin();
+    for (; next != taken_teams_.end() && next->begin < place.end; ++next) place = {next->end, next->end + bytes};
+    if (place.end > teams_bytes(options_.seats)) {
+      return fail(ErrorKind::full, "grid on {}: no memory for {} seats to speak to each other", backend_->id(), seats);
+    }
+    taken_teams_.insert(next, place);
+  }
+  auto* const team = reinterpret_cast<Team*>(teams_ + place.begin);
+  const Status cleared = backend_->clear_device(teams_ + place.begin, bytes);
+  if (!cleared) {
+    give_team(team);
+    return tl::make_unexpected(cleared.error());
+  }
+  return team;
+}
+
+void ResidentGrid::give_team(Team* team) {
+  const auto begin = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(team) - teams_);
+  const std::lock_guard lock(mutex_);
+  std::erase_if(taken_teams_, [&](const TeamMemory& place) { return place.begin == begin; });
 }
 
 Status ResidentGrid::start_kernel() {
@@ -315,7 +382,7 @@ Result<ActorHandle> ResidentGrid::launch(Runtime& runtime, std::string name, std
   return adopted;
 }
 
-Result<std::uint32_t> ResidentGrid::take_seat(ResidentActor& actor) {
+Result<std::vector<std::uint32_t>> ResidentGrid::take_seats(ResidentActor& actor, std::uint32_t count) {
   // An actor that has just ended is about to leave its seat: it is waited for.
   const std::uint64_t deadline = deadline_from_now(std::chrono::milliseconds(500));
   for (;;) {
@@ -325,22 +392,31 @@ Result<std::uint32_t> ResidentGrid::take_seat(ResidentActor& actor) {
       const std::lock_guard lock(mutex_);
       if (lost_) return tl::make_unexpected(*lost_);
       if (closed_) return fail(ErrorKind::closed, "the grid on {} was closed", backend_->id());
-      const auto free = std::find(taken_.begin(), taken_.end(), false);
-      if (free != taken_.end()) {
-        *free = true;
-        const auto seat = static_cast<std::uint32_t>(free - taken_.begin());
-        sitting_[seat] = std::static_pointer_cast<ResidentActor>(actor.shared_from_this());
-        return seat;
+      std::vector<std::uint32_t> seats;
+      for (std::uint32_t i = 0; i < options_.seats && seats.size() < count; ++i) {
+        if (!taken_[i]) seats.push_back(i);
       }
-      for (const auto& each : sitting_) {
-        others.push_back(each.lock());
+      if (seats.size() == count) {
+        for (const std::uint32_t seat : seats) {
+          taken_[seat] = true;
+          sitting_[seat] = std::static_pointer_cast<ResidentActor>(actor.shared_from_this());
+        }
+        return seats;
+      }
+      for (std::uint32_t i = 0; i < options_.seats; ++i) {
+        if (!taken_[i]) continue;
+        others.push_back(sitting_[i].lock());
         const ActorState state = others.back() == nullptr ? ActorState::terminated : others.back()->state();
         one_is_leaving = one_is_leaving || state == ActorState::terminated || state == ActorState::failed;
       }
     }
     if (!one_is_leaving || steady_now_ns() > deadline) {
-      return fail(ErrorKind::full, "launching '{}' on {}: all {} seats are taken; open the grid with more",
-                  actor.name(), backend_->id(), options_.seats);
+      if (count == 1) {
+        return fail(ErrorKind::full, "launching '{}' on {}: all {} seats are taken; open the grid with more",
+                    actor.name(), backend_->id(), options_.seats);
+      }
+      return fail(ErrorKind::full, "launching '{}' on {}: {} seats are not free of {}; open the grid with more",
+                  actor.name(), backend_->id(), count, options_.seats);
     }
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }

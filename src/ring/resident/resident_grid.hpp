@@ -18,6 +18,7 @@
 
 #include "base/result.hpp"
 #include "ring/actor/buffer_table.hpp"
+#include "ring/actor/reply_ring.hpp"
 #include "ring/actor/runtime.hpp"
 #include "ring/resident/look_again.hpp"
 #include "ring/resident/resident_backend.hpp"
@@ -37,6 +38,8 @@ struct GridOptions {
   std::uint32_t edge_capacity = 256;
   std::uint32_t buffers = 1024;                           // handles in use at a time
   std::uint64_t scratch_bytes = 1 << 20;                  // mapped memory for payloads
+  std::uint32_t reply_buffers = 0;                        // of each seat, a power of two; 0: none
+  std::uint64_t reply_buffer_bytes = 0;                   // of each of them, in mapped memory
   Nanoseconds lease = std::chrono::seconds(10);           // a host silent for longer is taken for dead: the grid ends
   Nanoseconds time_limit{0};                              // of each launch, whatever happens; 0: none
   Mode mode = Mode::automatic;                            // automatic: event mode where the driver ends long kernels
@@ -107,6 +110,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   // ErrorKind::invalid_argument when the program knows another type by this name.
   [[nodiscard]] Status check_body(std::string_view name, std::string_view body, const BodyType& given) const;
   [[nodiscard]] Status allocate();
+  [[nodiscard]] Status allocate_replies();
   [[nodiscard]] Status start_kernel();
   // Whether messages lie in a wire of a parked grid, and the grid was not launched again for them yet. Messages to an
   // actor that is deactivated stay there; the grid is not launched twice for the same ones.
@@ -117,8 +121,12 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
 
   // Called by actors: the seat's memory from the host's side, and rings of `kind` and `capacity`, emptied, in the
   // memory that the seat has for them.
-  [[nodiscard]] Result<std::uint32_t> take_seat(ResidentActor& actor);
+  [[nodiscard]] Result<std::vector<std::uint32_t>> take_seats(ResidentActor& actor, std::uint32_t count);
   void give_seat(std::uint32_t seat);
+  // Device memory by which so many seats of one actor speak to each other, cleared; as the grid sees it.
+  [[nodiscard]] Result<Team*> take_team(std::uint32_t seats);
+  void give_team(Team* team);
+  [[nodiscard]] SeatReplies replies_of(std::uint32_t seat) const;
   [[nodiscard]] Seat& seat(std::uint32_t index) const { return seats_[index]; }
   struct SeatRings {
     SeatRing inbox;  // as the grid sees them
@@ -180,9 +188,13 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   MappedMemory buffer_memory_;
   MappedMemory scratch_memory_;
   MappedMemory abandoned_memory_;  // abandoned_request_count words
-  std::byte* states_ = nullptr;    // of the device
+  MappedMemory reply_slot_memory_;
+  MappedMemory reply_memory_;
+  std::byte* states_ = nullptr;  // of the device
   std::uint64_t* votes_ = nullptr;
+  std::byte* teams_ = nullptr;
   std::unique_ptr<BufferTable> buffers_;
+  std::vector<std::shared_ptr<ReplyRing>> reply_rings_;  // by seat, whoever sits there
 
   std::mutex launch_mutex_;
   std::atomic<std::uint64_t> launches_{0};
@@ -198,6 +210,11 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   std::vector<bool> taken_;
   std::vector<EdgeMemory> edges_;
   std::vector<std::uint64_t> command_numbers_;
+  struct TeamMemory {
+    std::uint64_t begin;  // in teams_
+    std::uint64_t end;
+  };
+  std::vector<TeamMemory> taken_teams_;
   std::deque<std::uint64_t> abandoned_;  // requests whose answers are still to come, as far as we know
   std::uint64_t scratch_used_ = 0;
 

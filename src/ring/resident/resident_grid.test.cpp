@@ -126,6 +126,27 @@ TEST_P(ResidentGrids, requests_are_answered_by_correlation_through_the_runtime) 
   }
 }
 
+// Whether the answer comes while the asker looks, or after he has looked in vain.
+TEST_P(ResidentGrids, watched_requests_are_answered_during_the_look_and_behind_it) {
+  OPEN();
+  const auto echo = start("echo", "echo", Echo{});
+  ASSERT_TRUE(echo);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    auto pending = runtime_->request_watched(*echo, message(i), 5s);
+    ASSERT_TRUE(pending);
+    EXPECT_EQ(number_of(pending->wait(5s)), i);
+  }
+  ASSERT_TRUE(echo->deactivate(5s));
+  auto waiting = runtime_->request_watched(*echo, message(7), 10us);
+  ASSERT_TRUE(waiting);
+  EXPECT_FALSE(waiting->is_done());
+  ASSERT_TRUE(echo->reactivate());
+  // Nobody polls: the service thread was told of it.
+  for (int i = 0; i < 5000 && !waiting->is_done(); ++i) std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(waiting->is_done());
+  EXPECT_EQ(number_of(waiting->wait(0ns)), 7u);
+}
+
 // Capacities down to 1, both kinds, more messages than laps of the smallest, with the reader pausing.
 TEST_P(ResidentGrids, rings_wrap_and_fill_without_loss_at_every_capacity) {
   OPEN();

@@ -60,6 +60,14 @@ class SeatContext {
     if (status == GetStatus::taken) Machine::copy_message(message, taken);
     return status;
   }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD bool peek(Message& message) {
+    keep();
+    Message seen;
+    const bool there = core_.peek(seen);
+    look_up();
+    if (there) Machine::copy_message(message, seen);
+    return there;
+  }
   // Each waiting message (at most seat_batch), one per lane, is changed by `answer(Message&)` and sent. The way of
   // streams: no barrier per message. False as in receive.
   CGL_HD_GENERIC template <class Answer>
@@ -71,7 +79,8 @@ class SeatContext {
   }
   // Sends to the requester, to the actors wired to port 0, or to the host's output, in this order.
   CGL_HD_GENERIC CGL_HD PutStatus send(const Message& message) {
-    if (room_ != 0 && (message.has(mark_request) || !is_wired_)) {
+    const bool may_name_reply = message.has(mark_handle) && core_.has_reply_;
+    if (room_ != 0 && (message.has(mark_request) || !is_wired_) && !may_name_reply) {
       if (message.has(mark_handle)) core_.hand_over();
       if (Machine::in_mailbox()) {
         Machine::template write_fast<false>(out_, out_sequence_, message, &core_.shared().sending, number_);
@@ -81,7 +90,7 @@ class SeatContext {
       ++sent_;
       return PutStatus::stored;
     }
-    if (is_bulk_ && out_count_ < seat_batch && (message.has(mark_request) || !is_wired_)) {
+    if (is_bulk_ && out_count_ < seat_batch && (message.has(mark_request) || !is_wired_) && !may_name_reply) {
       // Sent off with others, at the next receive that waits.
       if (message.has(mark_handle)) core_.hand_over();
       if (Machine::is_first()) {
@@ -102,7 +111,7 @@ class SeatContext {
   }
   // To every actor wired to `port`.
   CGL_HD_GENERIC CGL_HD PutStatus emit(std::uint32_t port, const Message& message) {
-    if (port == edge_port_ && edge_room_ != 0) {
+    if (port == edge_port_ && edge_room_ != 0 && !(message.has(mark_handle) && core_.has_reply_)) {
       if (message.has(mark_handle)) core_.hand_over();
       if (Machine::in_mailbox()) {
         Machine::template write_fast<true>(edge_, edge_sequence_, message, &core_.shared().sending, number_);
@@ -155,6 +164,26 @@ class SeatContext {
   }
   // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
   CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) { return core_.buffer(handle); }
+
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD ReplySpace reply_buffer() {
+    keep();
+    const ReplySpace space = core_.reply_buffer();
+    look_up();
+    return space;
+  }
+  // The block's own memory; null when the body asked for less than an S.
+  CGL_HD_GENERIC template <class S>
+  [[nodiscard]] CGL_HD S* block_memory() {
+    return core_.template block_memory<S>();
+  }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t seat() const { return core_.seat(); }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t seats() const { return core_.seats(); }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD bool sync_seats() {
+    keep();
+    const bool met = core_.sync_seats();
+    look_up();
+    return met;
+  }
 
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t read_shared(const std::uint64_t& word) const {
     return Machine::load_shared(&word);

@@ -7,6 +7,10 @@
 // lanes get the same message. The first warp is the mailbox: it polls, obeys the host's commands, tells that it lives
 // and sees whether the host does; every loop that waits does all of this (look_around), so that none outlives its host.
 // A stop makes receive answer false; sends that cannot be made any more are counted as refused.
+//
+// An actor may have several seats. The first has its rings and does what a single one does; what it is given by receive
+// it tells the others, which wait for that. A seat whose body has returned says so: whoever waits for it gives up, and
+// the first one answers for all when all have returned.
 #pragma once
 
 #include "ring/resident/seat_layout.hpp"
@@ -41,6 +45,7 @@ struct SeatShared {
   Message in[2][seat_batch];  // alternately, so that one barrier a round is enough
   Message out[seat_batch];
   Message sending;  // of the mailbox, on its way from the first lane to all
+  ReplySlot reply;  // that was taken last
   SeatPlan plan;
   std::uint64_t batch_position;
   std::uint64_t credit[2];  // of the ring in which there was no room
@@ -55,7 +60,7 @@ struct SeatShared {
 };
 
 // What the mailbox found; the other lanes learn it at the barrier.
-enum class Verdict : std::uint32_t { message, batch, nothing, end, room, leave, occupy, restart };
+enum class Verdict : std::uint32_t { message, batch, nothing, end, room, leave, occupy, vacate, restart };
 
 constexpr std::uint32_t no_port = ~0u;
 
@@ -68,8 +73,10 @@ class SeatContext;
 template <class Machine>
 class SeatCore {
  public:
-  CGL_HD_GENERIC CGL_HD SeatCore(const GridPlan& grid, std::uint32_t seat, SeatShared& shared)
-      : grid_(grid), seat_(grid.seats + seat), shared_(&shared) {
+  // `block_bytes`: of the block's memory, behind `shared`, for bodies.
+  CGL_HD_GENERIC CGL_HD SeatCore(const GridPlan& grid, std::uint32_t seat, SeatShared& shared,
+                                 std::uint32_t block_bytes)
+      : grid_(grid), seat_(grid.seats + seat), shared_(&shared), block_bytes_(block_bytes) {
     if (!Machine::in_mailbox()) return;
     started_ns_ = Machine::time_ns();
     host_seen_ns_ = started_ns_;
@@ -80,19 +87,70 @@ class SeatCore {
   // ---- for SeatContext: as ring/actor/actor_context.hpp has it ----
 
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool receive(Message& message) {
-    if (stage_input(true) != GetStatus::taken) return false;
-    hand_out(message, shared().in[in_buffer_][in_at_++]);
-    return true;
+    return take(message, true) == GetStatus::taken;
   }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION GetStatus try_receive(Message& message) {
-    const GetStatus status = stage_input(false);
-    if (status == GetStatus::taken) hand_out(message, shared().in[in_buffer_][in_at_++]);
-    return status;
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION GetStatus try_receive(Message& message) { return take(message, false); }
+  // The message that receive would give now; it stays where it is.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool peek(Message& message) {
+    if (shared().plan.rank != 0) return hear(message) == GetStatus::taken;
+    GetStatus status = GetStatus::empty;
+    if (in_at_ != in_count_) {
+      Machine::load_message(message, shared().in[in_buffer_][in_at_]);
+      status = GetStatus::taken;
+    } else {
+      flush();  // who looks for the next message may wait for it, and so may the one who is to send it
+      round_ ^= 1u;
+      if (Machine::in_mailbox()) tell(look_ahead() ? Verdict::message : Verdict::nothing, 0);
+      Machine::block_sync();
+      eager_ = Eager::none;  // the look may have gone on to another run of its ring
+      if (shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::message)) {
+        Machine::load_message(message, shared().in[round_][0]);
+        status = GetStatus::taken;
+      }
+    }
+    if (shared().plan.team != nullptr) tell_seats(status, message);
+    return status == GetStatus::taken;
+  }
+  // The reply buffer in hand, or the next that is free; null: none, or told to stop.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION ReplySpace reply_buffer() {
+    if (shared().plan.rank != 0) {
+      Message news;
+      ReplySpace space;
+      if (hear(news) == GetStatus::taken) copy_payload<ReplySpace>(&space, news.payload);
+      return space;
+    }
+    if (!has_reply_ && shared().plan.replies.capacity != 0) {
+      round_ ^= 1u;
+      if (Machine::in_mailbox()) wait_for_reply_buffer();
+      Machine::block_sync();
+      if (shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::room)) {
+        has_reply_ = true;
+        reply_ = shared().reply;
+      }
+    }
+    ReplySpace space;
+    if (has_reply_) space = {reply_.handle, reinterpret_cast<void*>(reply_.address)};
+    if (shared().plan.team != nullptr) {
+      Message news;
+      copy_payload<ReplySpace>(news.payload, &space);
+      tell_seats(has_reply_ ? GetStatus::taken : GetStatus::closed, news);
+    }
+    return space;
+  }
+  // All lanes of all seats of the actor; false: one has left the body, or the actor is to end.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool sync_seats() {
+    Machine::block_sync();  // what all lanes wrote is there before the word that says so
+    round_ ^= 1u;
+    ++meetings_;
+    if (Machine::in_mailbox()) meet_seats();
+    Machine::block_sync();
+    return shared().verdict[round_] != static_cast<std::uint32_t>(Verdict::end);
   }
   // Each waiting message (at most seat_batch), one per lane, is changed by `answer(Message&)` and sent. The way of
   // streams: no barrier per message. False as in receive.
   CGL_HD_GENERIC template <class Answer>
   CGL_HD bool answer_batch(Answer&& answer) {
+    if (shared().plan.team != nullptr) return false;  // a message for each lane of one seat
     if (stage_input(true) != GetStatus::taken) return false;
     flush();
     const std::uint32_t count = in_count_ - in_at_;
@@ -111,6 +169,7 @@ class SeatCore {
   }
   // Sends to the requester, to the actors wired to port 0, or to the host's output, in this order.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus send(const Message& message) {
+    if (shared().plan.rank != 0) return PutStatus::stored;  // by the first seat
     if (!message.has(mark_request) && port_size(0) != 0) return emit(0, message);
     if (message.has(mark_handle)) hand_over();
     const SeatRing& outbox = shared().plan.outbox;
@@ -123,14 +182,23 @@ class SeatCore {
       ++out_count_;
       ++sent_;
       eager_ = Eager::none;  // the next receive sends it off first
+      if (names_reply(message)) {
+        // Whether it goes is known when it has gone: otherwise the buffer stays in hand.
+        const std::uint64_t counted = sent_;
+        flush();
+        if (sent_ != counted) return PutStatus::closed;
+        reply_went();
+      }
       return PutStatus::stored;
     }
     if (!put<false>(outbox, output_, message)) return PutStatus::closed;
+    if (names_reply(message)) reply_went();
     ++sent_;
     return PutStatus::stored;
   }
   // To every actor wired to `port`.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus emit(std::uint32_t port, const Message& message) {
+    if (shared().plan.rank != 0) return PutStatus::stored;  // by the first seat
     const std::uint32_t count = port_size(port);
     if (count == 0) return PutStatus::closed;
     if (message.has(mark_handle)) hand_over();
@@ -141,6 +209,7 @@ class SeatCore {
       if (put<true>(shared().plan.edges_out[i], edges_out_[i], message)) ++stored;
     }
     emitted_ += stored;
+    if (stored != 0 && names_reply(message)) reply_went();
     return stored == count ? PutStatus::stored : PutStatus::closed;
   }
 
@@ -184,6 +253,13 @@ class SeatCore {
     static_assert(sizeof(S) <= state_capacity, "an actor's state is too large");
     return *static_cast<S*>(shared().plan.state);
   }
+  // What a body asked for by block_bytes_of; null: it asked for less.
+  template <class S>
+  [[nodiscard]] CGL_HD S* block_memory() {
+    return sizeof(S) <= block_bytes_ ? reinterpret_cast<S*>(&shared() + 1) : nullptr;
+  }
+  [[nodiscard]] CGL_HD std::uint32_t seat() const { return shared().plan.rank; }
+  [[nodiscard]] CGL_HD std::uint32_t seats() const { return shared().plan.team == nullptr ? 1 : shared().plan.seats; }
   // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
   CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) {
     if (handle.slot >= grid_.buffer_count || (handle.generation & 1u) == 0 || handle.table != grid_.buffer_table) {
@@ -214,8 +290,17 @@ class SeatCore {
 
   // ---- for run_seat ----
 
-  // Waits until an actor is seated (occupy, its plan in shared memory) or the block is to leave.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict wait_for_actor() {
+  // Waits until an actor is seated and its body is to run (not leave), or the block is to leave.
+  CGL_HD_GENERIC CGL_HD Verdict wait_for_actor() {
+    for (;;) {
+      Verdict next = wait_for_plan();
+      // The first seat says when the others begin.
+      if (next != Verdict::leave && shared().plan.rank != 0) next = wait_for_start();
+      if (next != Verdict::vacate) return next;
+    }
+  }
+  // occupy: its plan lies in shared memory.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict wait_for_plan() {
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
       std::uint32_t passes = 0;
@@ -248,9 +333,13 @@ class SeatCore {
     return verdict;
   }
 
-  // The body returned `code`. Answers what is next: restart (run it again), occupy (the seat is free again) or leave.
+  // The body returned `code`. Answers what is next: restart (run it again), vacate (the seat is free again) or leave.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict body_returned(int code) {
     flush();
+    if (shared().plan.team != nullptr) {
+      code = leave_team(code);
+      if (shared().plan.rank != 0) return wait_for_start();
+    }
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
       store_positions();
@@ -280,6 +369,7 @@ class SeatCore {
         ++starts_;
         enter(is_hold(command_of(command_)) ? SeatState::held : SeatState::running);
       }
+      start_team();
     }
     return verdict;
   }
@@ -329,7 +419,11 @@ class SeatCore {
 
   // Once per actor on this seat (and again after parking): positions go on where the rings' lines say.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void seat_actor() {
-    if (shared().plan.fresh != 0) Machine::clear_bytes(shared().plan.state, shared().plan.state_bytes);
+    if (shared().plan.fresh != 0 && shared().plan.rank == 0) {
+      Machine::clear_bytes(shared().plan.state, shared().plan.state_bytes);
+    }
+    has_reply_ = false;
+    team_start_ = 0;
     in_at_ = in_count_ = out_count_ = 0;
     has_message_ = false;
     eager_ = Eager::none;
@@ -340,6 +434,7 @@ class SeatCore {
       const SeatPlan& plan = shared().plan;
       find_input(plan.inbox, input_);
       find_output(plan.outbox, 0);
+      if (plan.replies.capacity != 0) reply_position_ = Machine::load_acquire(&plan.replies.reader->position);
       for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) find_input(plan.edges_in[i], edges_in_[i]);
       for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) find_output(plan.edges_out[i], 1 + i);
       busy_ns_ = 0;
@@ -368,6 +463,7 @@ class SeatCore {
     for (std::uint32_t i = 0; i < shared().plan.edges_out_count; ++i) {
       edges_out_[i].start(shared().outputs[1 + i].position, shared().outputs[1 + i].credit);
     }
+    if (shared().plan.rank == 0) start_team();
   }
   CGL_HD_GENERIC CGL_HD void find_input(const SeatRing& ring, SeatInput& input) {
     if (ring.kind == RingKind::none) return;
@@ -381,7 +477,242 @@ class SeatCore {
     if (Machine::is_first()) shared().outputs[index] = {position, credit};
   }
 
+  // A message of the inbox or, in another seat than the first, the one that the first was given.
+  CGL_HD_GENERIC CGL_HD GetStatus take(Message& message, bool wait) {
+    if (shared().plan.rank != 0) return hear(message);
+    const GetStatus status = stage_input(wait);
+    if (status == GetStatus::taken) hand_out(message, shared().in[in_buffer_][in_at_++]);
+    if (shared().plan.team != nullptr) tell_seats(status, message);
+    return status;
+  }
+  [[nodiscard]] CGL_HD bool names_reply(const Message& message) const {
+    if (!has_reply_ || !message.has(mark_handle)) return false;
+    BufferHandle handle;
+    copy_payload<BufferHandle>(&handle, message.payload);
+    return names_the_same(handle, reply_.handle);
+  }
+  // It is its reader's now.
+  CGL_HD void reply_went() {
+    has_reply_ = false;
+    ++reply_position_;
+  }
+
+  // ---- several seats: all lanes ----
+
+  // By the first seat, before a body starts: the others begin theirs.
+  CGL_HD_GENERIC CGL_HD void start_team() {
+    Team* const team = shared().plan.team;
+    if (team == nullptr) return;
+    Machine::block_sync();  // the state is cleared
+    told_ = meetings_ = 0;
+    ++team_start_;
+    if (Machine::in_mailbox()) Machine::store_release_on_device(&team->lines[0].starts, team_start_);
+  }
+  // By the others: restart when the body is to run, vacate or leave.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION Verdict wait_for_start() {
+    round_ ^= 1u;
+    if (Machine::in_mailbox()) {
+      const std::uint64_t* const starts = &shared().plan.team->lines[0].starts;
+      std::uint32_t passes = 0;
+      for (;;) {
+        look();
+        if (leave_ != LeaveReason::none) {
+          tell(Verdict::leave, 0);
+          break;
+        }
+        if (command_of(command_) == SeatCommand::vacate) {
+          tell(Verdict::vacate, 0);
+          break;
+        }
+        if (Machine::load_acquire(starts) > team_start_) {
+          tell(Verdict::restart, 0);
+          break;
+        }
+        rest(passes);
+      }
+    }
+    Machine::block_sync();
+    const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
+    if (verdict == Verdict::restart) {
+      ++team_start_;
+      told_ = meetings_ = 0;
+    }
+    return verdict;
+  }
+  // By the first seat: what its call answered is the others' answer, too.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void tell_seats(GetStatus status, const Message& message) {
+    ++told_;
+    if (!Machine::in_mailbox()) return;
+    Team* const team = shared().plan.team;
+    if (told_ > 2) {
+      // The place of this outcome held the one of two calls ago.
+      const std::uint64_t read = team_word(team_start_, told_ - 2);
+      std::uint32_t passes = 0;
+      while (!all_reached(&TeamLine::taken, read, 1) && !one_has_left() && !ending()) {
+        look_around();
+        rest(passes);
+      }
+    }
+    TeamNews& news = team->news[told_ & 1u];
+    std::uint64_t words[8];
+    memcpy(words, &message, sizeof words);
+    Machine::store_relaxed(&news.status, static_cast<std::uint64_t>(status));
+    for (std::uint32_t i = 0; i < 8; ++i) Machine::store_relaxed(&news.message[i], words[i]);
+    Machine::store_release_on_device(&team->lines[0].told, team_word(team_start_, told_));
+  }
+  // By the others: waits for it.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION GetStatus hear(Message& message) {
+    has_message_ = false;
+    round_ ^= 1u;
+    ++told_;
+    if (Machine::in_mailbox()) hear_news();
+    Machine::block_sync();
+    if (shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::end)) return GetStatus::closed;
+    Machine::load_message(message, shared().in[round_][0]);
+    return static_cast<GetStatus>(shared().count[round_]);
+  }
+  // The body has returned here. By the first seat: waits until it has everywhere, and answers for all.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION int leave_team(int code) {
+    Team* const team = shared().plan.team;
+    if (Machine::in_mailbox()) {
+      TeamLine& line = team->lines[shared().plan.rank];
+      Machine::store_relaxed(&line.code, static_cast<std::uint64_t>(static_cast<std::int64_t>(code)));
+      Machine::store_release_on_device(&line.left, team_start_);
+    }
+    if (shared().plan.rank != 0) return code;
+    if (Machine::in_mailbox()) {
+      std::uint32_t passes = 0;
+      while (leave_ == LeaveReason::none && !all_reached(&TeamLine::left, team_start_)) {
+        look_around();
+        rest(passes);
+      }
+      std::uint64_t told = static_cast<std::uint64_t>(static_cast<std::int64_t>(code));
+      for (std::uint32_t i = 1; i < shared().plan.seats && told == 0; ++i) {
+        told = Machine::load_acquire(&team->lines[i].code);
+      }
+      if (Machine::is_first()) shared().batch_position = told;
+    }
+    Machine::block_sync();
+    return static_cast<int>(static_cast<std::int64_t>(shared().batch_position));
+  }
+
   // ---- the mailbox: lanes of the first warp only, from here to the end of the section ----
+
+  [[nodiscard]] CGL_HD static std::uint32_t mailbox_lanes() { return Machine::lanes() < 32 ? Machine::lanes() : 32; }
+  // Whether this word of all of the actor's seats, from the first or from the second on, is `value` at least.
+  CGL_HD_GENERIC CGL_HD bool all_reached(std::uint64_t TeamLine::*word, std::uint64_t value, std::uint32_t from = 0) {
+    const Team* const team = shared().plan.team;
+    bool waits = false;
+    for (std::uint32_t i = from + Machine::lane(); i < shared().plan.seats; i += mailbox_lanes()) {
+      waits = Machine::load_shared(&(team->lines[i].*word)) < value || waits;
+    }
+    return !Machine::any(waits);
+  }
+  CGL_HD_GENERIC CGL_HD bool one_has_left() {
+    const Team* const team = shared().plan.team;
+    bool found = false;
+    for (std::uint32_t i = Machine::lane(); i < shared().plan.seats; i += mailbox_lanes()) {
+      found = Machine::load_shared(&team->lines[i].left) == team_start_ || found;
+    }
+    return Machine::any(found);
+  }
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void meet_seats() {
+    Team* const team = shared().plan.team;
+    if (team == nullptr) {
+      look_when_due();
+      tell(ending() ? Verdict::end : Verdict::room, 0);
+      return;
+    }
+    const std::uint64_t met = team_word(team_start_, meetings_);
+    Machine::store_release_on_device(&team->lines[shared().plan.rank].met, met);
+    std::uint32_t passes = 0;
+    for (;;) {
+      if (all_reached(&TeamLine::met, met)) {
+        tell(Verdict::room, 0);
+        return;
+      }
+      if (ending() || one_has_left()) {
+        tell(Verdict::end, 0);
+        return;
+      }
+      look_around();
+      rest(passes);
+    }
+  }
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void hear_news() {
+    Team* const team = shared().plan.team;
+    const std::uint64_t wanted = team_word(team_start_, told_);
+    std::uint32_t passes = 0;
+    while (Machine::load_acquire(&team->lines[0].told) < wanted) {
+      // What the first seat told before it left is heard.
+      if (ending() || (Machine::load_acquire(&team->lines[0].left) == team_start_ &&
+                       Machine::load_acquire(&team->lines[0].told) < wanted)) {
+        tell(Verdict::end, 0);
+        return;
+      }
+      look_around();
+      rest(passes);
+    }
+    const TeamNews& news = team->news[told_ & 1u];
+    auto* const words = reinterpret_cast<std::uint64_t*>(&shared().in[round_][0]);
+    for (std::uint32_t i = Machine::lane(); i < 8; i += mailbox_lanes())
+      words[i] = Machine::load_word(&news.message[i]);
+    tell(Verdict::message, static_cast<std::uint32_t>(Machine::load_acquire(&news.status)));
+    Machine::store_release_on_device(&team->lines[shared().plan.rank].taken, wanted);
+  }
+
+  // For peek: true when the next message, still in its ring, was copied to the staging buffer.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool look_ahead() {
+    const SeatPlan& plan = shared().plan;
+    look_when_due();
+    if (gated()) return false;
+    for (std::uint32_t i = 0; i < plan.edges_in_count; ++i) {
+      if (!take_fast<true>(plan.edges_in[i], edges_in_[i], false)) continue;
+      edges_in_[i].step_back();
+      acquire_peeked(edges_in_[i]);
+      return true;
+    }
+    if (plan.inbox.kind == RingKind::fast && take_fast<false>(plan.inbox, input_, false)) {
+      input_.step_back();
+      acquire_peeked(input_);
+      return true;
+    }
+    const std::uint64_t position = input_.position();
+    const bool is_there =
+        plan.inbox.kind == RingKind::bulk && Machine::load_acquire(&plan.inbox.writer->position) != position;
+    if (!is_there) {
+      // A writer that waits for room would else never send what is looked for.
+      publish_taken();
+      return false;
+    }
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(static_cast<const Message*>(plan.inbox.slots) +
+                                                                     (position & (plan.inbox.capacity - 1)));
+    auto* const to = reinterpret_cast<std::uint64_t*>(&shared().in[round_][0]);
+    for (std::uint32_t i = Machine::lane(); i < 8; i += mailbox_lanes()) to[i] = Machine::load_word(words + i);
+    return true;
+  }
+  CGL_HD_GENERIC CGL_HD void acquire_peeked(const SeatInput& input) {
+    if (shared().in[round_][0].has(mark_handle)) Machine::acquire_slot(input.next);
+  }
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void wait_for_reply_buffer() {
+    const SeatReplies& replies = shared().plan.replies;
+    std::uint32_t passes = 0;
+    while (Machine::load_acquire(&replies.writer->position) == reply_position_) {
+      if (ending()) {
+        tell(Verdict::end, 0);
+        return;
+      }
+      look_around();
+      rest(passes);
+    }
+    const auto* const words =
+        reinterpret_cast<const std::uint64_t*>(replies.slots + (reply_position_ & (replies.capacity - 1)));
+    auto* const to = reinterpret_cast<std::uint64_t*>(&shared().reply);
+    for (std::uint32_t i = Machine::lane(); i < sizeof(ReplySlot) / 8; i += mailbox_lanes()) {
+      to[i] = Machine::load_word(words + i);
+    }
+    tell(Verdict::room, 0);
+  }
 
   CGL_HD_GENERIC CGL_HD void tell(Verdict verdict, std::uint32_t count, Eager eager = Eager::none,
                                   std::uint32_t left = 0) {
@@ -496,6 +827,7 @@ class SeatCore {
     publish_taken();
     const SeatPlan& plan = shared().plan;
     if (plan.outbox.kind == RingKind::fast) Machine::store_relaxed(&plan.outbox.writer->position, output_.position());
+    if (plan.replies.capacity != 0) Machine::store_relaxed(&plan.replies.reader->position, reply_position_);
     for (std::uint32_t i = 0; i < plan.edges_out_count; ++i) {
       Machine::store_relaxed(&plan.edges_out[i].writer->position, edges_out_[i].position());
     }
@@ -545,7 +877,7 @@ class SeatCore {
   // once. With several inputs none may keep the others waiting.
   CGL_HD_GENERIC [[nodiscard]] CGL_HD Eager eager_about(const SeatRing& ring, Eager from) {
     const std::uint32_t edges = shared().plan.edges_in_count;
-    const bool alone = from == Eager::edge ? edges == 1 : edges == 0;
+    const bool alone = (from == Eager::edge ? edges == 1 : edges == 0) && shared().plan.team == nullptr;
     const SeatCommand command = command_of(command_);
     eager_allowed_ = alone && grid_.eager_polls != 0 && ring.capacity >= smallest_eager_capacity &&
                      (command == SeatCommand::run || command == SeatCommand::restart) && !ending();
@@ -608,7 +940,7 @@ class SeatCore {
       }
       if (with_look && !looked) look();
       if (is_hold(command_of(command_)) && state_ == SeatState::running) enter(SeatState::held);
-      if (ending()) {
+      if (ending() || (plan.team != nullptr && one_has_left())) {
         if (voted) withdraw_vote(voted);
         tell(Verdict::end, 0);
         return;
@@ -705,7 +1037,7 @@ class SeatCore {
       look();
       if (leave_ != LeaveReason::none) return Verdict::leave;
       const SeatCommand command = command_of(command_);
-      if (command == SeatCommand::vacate) return Verdict::occupy;
+      if (command == SeatCommand::vacate) return Verdict::vacate;
       const bool restarts = command == SeatCommand::restart || command == SeatCommand::restart_held;
       if (failed && restarts && command_ != restarted_by_) {  // each command restarts once
         restarted_by_ = command_;
@@ -851,6 +1183,7 @@ class SeatCore {
   const GridPlan grid_;
   Seat* const seat_;
   SeatShared* const shared_;
+  const std::uint32_t block_bytes_;
 
   // The same in all lanes.
   std::uint32_t round_ = 0;
@@ -866,10 +1199,16 @@ class SeatCore {
   std::uint32_t eager_left_ = 0;          // messages that the context may take of that ring
   std::uint32_t port_at_hand_ = no_port;  // with one reader; the one that was written last
   bool has_message_ = false;
+  bool has_reply_ = false;        // a reply buffer is in hand
+  ReplySlot reply_;               // it
+  std::uint64_t team_start_ = 0;  // starts of the body, of several seats
+  std::uint64_t told_ = 0;        // calls whose outcome the first seat tells, since that start
+  std::uint64_t meetings_ = 0;    // likewise
   SeatOutput output_;
   SeatOutput edges_out_[largest_edge_count];
 
   // The mailbox's.
+  std::uint64_t reply_position_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t overtaken_ = 0;
   std::uint64_t command_ = 0;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "ring/ability_bodies.hpp"
 #include "ring/lanes/lane_bodies.hpp"
 #include "ring/lanes/lane_grid.hpp"
 
@@ -319,6 +320,106 @@ TEST(SeatLanes, batches_are_answered_by_all_lanes_through_either_kind_of_outbox)
     const std::uint64_t count = rings.inbox == 512 ? 700 : 150;  // more than a batch
     const std::string wrong = exchange(grid, draw, 0, 0, count, [](std::uint64_t i) { return i; });
     return wrong.empty() ? drain_and_close(grid, 0, count, count) : wrong;
+  });
+}
+
+// Also where the inbox holds one message: its writer is told that there is room while the body looks for the next.
+TEST(SeatLanes, a_look_at_the_next_message_is_given_to_all_lanes_and_leaves_it_there) {
+  for_every_seed([](std::uint64_t seed) -> std::string {
+    Draw draw(seed);
+    LaneGrid grid(draw.options(seed));
+    grid.plan(0, LaneBody::peeker, Peeker{}, draw.rings());
+    grid.launch();
+    STORY_CHECK(grid.run(0));
+    constexpr std::uint64_t count = 30;
+    STORY_CHECK(grid.send(0, numbered_message(1)));
+    for (std::uint64_t i = 2; i <= count; ++i) {
+      STORY_CHECK(grid.send(0, numbered_message(i)));
+      STORY_EQUAL(number_of(grid.receive(0)), i);
+    }
+    STORY_CHECK(grid.send(0, numbered_message(0)));
+    STORY_EQUAL(number_of(grid.receive(0)), 0);
+    STORY_EQUAL(number_of(grid.receive(0)), 0);
+    return drain_and_close(grid, 0, count + 1, count + 1);
+  });
+}
+
+TEST(SeatLanes, reply_buffers_hold_what_all_lanes_wrote_and_are_taken_again_when_they_are_given_back) {
+  for_every_seed([](std::uint64_t seed) -> std::string {
+    Draw draw(seed);
+    LaneGrid grid(draw.options(seed));
+    LaneGrid::Rings rings = draw.rings();
+    rings.outbox = draw.one_of({4u, 16u});
+    grid.plan(0, LaneBody::large_answers, LargeAnswers{}, rings);
+    const std::uint32_t buffers = draw.one_of({1u, 2u, 4u});
+    constexpr std::uint32_t words = 80;
+    grid.add_replies(0, buffers, words);
+    grid.launch();
+    STORY_CHECK(grid.run(0));
+    constexpr std::uint64_t parts = 12;
+    STORY_CHECK(grid.send(0, numbered_message(parts)));
+    std::vector<BufferHandle> held;
+    const auto give_one_back = [&] {
+      const std::size_t which = draw.below(held.size());
+      BufferHandle handle = held[which];
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
+      handle.generation += 2;
+      handle.bytes = words * 8;
+      grid.give_reply(0, handle, grid.reply_words(0, handle.slot));
+    };
+    for (std::uint64_t part = 0; part < parts; ++part) {
+      while (held.size() == buffers || (!held.empty() && draw.below(2) == 0)) give_one_back();
+      const std::optional<Message> answer = grid.receive(0);
+      STORY_CHECK(answer && holds<Large>(*answer));
+      const Large large = payload<Large>(*answer);
+      STORY_EQUAL(large.part, part);
+      for (const BufferHandle& other : held) STORY_CHECK(other.slot != large.buffer.slot);
+      STORY_EQUAL(large.buffer.bytes, 8 * (words - part % 8));
+      for (std::uint64_t i = 0; i < large.buffer.bytes / 8; ++i) {
+        STORY_EQUAL(grid.reply_words(0, large.buffer.slot)[i], large_word(parts, part, i));
+      }
+      held.push_back(large.buffer);
+    }
+    STORY_EQUAL(number_of(grid.receive(0)), parts);
+    const std::string wrong = drain_and_close(grid, 0, 1, parts + 1);
+    if (!wrong.empty()) return wrong;
+    STORY_EQUAL(grid.seat(0).replies_reader.position, parts);
+    return "";
+  });
+}
+
+TEST(SeatLanes, several_seats_work_on_one_message_fail_together_and_start_again) {
+  for_every_seed([](std::uint64_t seed) -> std::string {
+    Draw draw(seed);
+    constexpr std::uint32_t seats = 3;
+    LaneGrid grid(draw.options(seed, seats));
+    Spread body;
+    body.fail_at = 7;
+    body.which_seat = static_cast<std::uint32_t>(draw.below(seats));
+    for (std::uint32_t i = 0; i < seats; ++i) grid.plan(i, LaneBody::spread, body, {RingKind::fast, 16, 16, false});
+    grid.join_seats(seats);
+    grid.launch();
+    for (const std::uint32_t i : {1u, 0u, 2u}) STORY_CHECK(grid.run(i));
+    for (int round = 0; round < 3; ++round) {
+      for (std::uint64_t number = 200; number < 204; ++number) {  // more than lanes of all seats
+        STORY_CHECK(grid.send(0, numbered_message(number)));
+        std::uint64_t sum = 0;
+        for (std::uint64_t i = 0; i < number; ++i) sum += scramble(i);
+        STORY_EQUAL(number_of(grid.receive(0)), sum);
+      }
+      STORY_CHECK(grid.send(0, numbered_message(7)));
+      STORY_CHECK(grid.until("the failure", [&] { return grid.state(0) == SeatState::failed; }));
+      STORY_EQUAL(grid.seat(0).device.failure, 7);
+      STORY_EQUAL(grid.seat(0).device.failures, round + 1);
+      STORY_CHECK(grid.command(0, SeatCommand::restart, {SeatState::running}));
+    }
+    STORY_CHECK(grid.command(0, SeatCommand::drain, {SeatState::ended}));
+    STORY_EQUAL(grid.seat(0).device.failure, 0);
+    STORY_EQUAL(grid.seat(0).counters.received, 15);
+    STORY_EQUAL(grid.seat(0).counters.sent, 12);
+    for (std::uint32_t i = 0; i < seats; ++i) STORY_CHECK(grid.command(i, SeatCommand::vacate, {SeatState::vacant}));
+    STORY_CHECK(grid.close());
+    return "";
   });
 }
 
@@ -824,6 +925,41 @@ TEST(SeatLanes, idle_seats_park_together_and_go_on_where_they_were) {
       }
     }
     STORY_CHECK(grid.close());
+    return "";
+  });
+}
+
+TEST(SeatLanes, what_a_seat_has_counted_goes_on_after_it_was_parked) {
+  for_every_seed([](std::uint64_t seed) -> std::string {
+    Draw draw(seed);
+    LaneGrid::Options options = draw.options(seed, 2);
+    options.park_after_ns = 2'000'000;
+    LaneGrid grid(options);
+    grid.plan(0, LaneBody::add, Add{1}, {RingKind::fast, 16, 16, false});
+    grid.plan(1, LaneBody::swallow, Swallow{}, {RingKind::fast, 16, 16, false});
+    grid.wire(0, 1, 1, 16);
+    std::uint64_t sent = 0;
+    std::uint64_t busy_ns = 0;
+    for (int launch = 0; launch < 4; ++launch) {
+      // They lie in the ring before the grid is there: it does not park before it has found them.
+      for (std::uint64_t i = 0; i <= draw.below(3); ++i) STORY_CHECK(grid.put(0, numbered_message(sent++)));
+      if (launch == 0) {
+        for (const std::uint32_t seat : {0u, 1u}) grid.give_command(seat, SeatCommand::run);
+      }
+      grid.launch();
+      STORY_CHECK(grid.until("a grid that parks", [&] { return grid.lanes().has_ended(); }));
+      const ActorCounters& counters = grid.seat(0).counters;
+      STORY_EQUAL(counters.received, sent);
+      STORY_EQUAL(counters.sent, sent);
+      STORY_EQUAL(counters.emitted, sent);
+      STORY_EQUAL(counters.refused, 0);
+      STORY_EQUAL(counters.started, 1);
+      STORY_CHECK(counters.busy_ns >= busy_ns);
+      busy_ns = counters.busy_ns;
+      for (std::uint64_t got = 0; got < sent; ++got) {
+        if (const auto answer = grid.get(0); !answer) break;
+      }
+    }
     return "";
   });
 }

@@ -97,6 +97,41 @@ struct alignas(line_bytes) SeatDeviceLine {
 // Places for requests that nobody waits for any more. A later one takes the place of an earlier: its answers are then
 // made and thrown away.
 constexpr std::uint32_t abandoned_request_count = 1024;
+// The reply buffers of a seat that are free (ring/actor/reply_ring.hpp), as the seat sees them.
+struct SeatReplies {
+  const ReplySlot* slots;
+  const RingLine* writer;  // the host's
+  RingLine* reader;        // the seat's: how many were handed over, stored when it leaves
+  std::uint32_t capacity;  // a power of two; 0: none
+  std::uint32_t unused;
+};
+
+// What the seats of one actor say to each other, in device memory; zero when the actor is activated. Every word has one
+// writer. Counts hold the number of the body's start above them (team_word), so that those of an earlier one are less.
+struct alignas(line_bytes) TeamLine {
+  std::uint64_t met;     // meetings to which this seat has come
+  std::uint64_t taken;   // of what the first seat told
+  std::uint64_t left;    // the last start whose body has returned here
+  std::uint64_t code;    // what it returned
+  std::uint64_t starts;  // the first seat's: how often the body was started
+  std::uint64_t told;    // likewise: calls whose outcome it has told
+};
+// The outcome of a call that the first seat makes for all.
+struct alignas(line_bytes) TeamNews {
+  std::uint64_t status;  // GetStatus
+  std::uint64_t message[8];
+};
+struct Team {
+  TeamNews news[2];   // of even and odd calls
+  TeamLine lines[1];  // as many as there are seats
+};
+CGL_HD constexpr std::uint64_t team_bytes(std::uint32_t seats) {
+  return sizeof(TeamNews) * 2 + std::uint64_t{seats} * sizeof(TeamLine);
+}
+CGL_HD constexpr std::uint64_t team_word(std::uint64_t start, std::uint64_t count) {
+  return start << 32 | count;
+}
+
 constexpr std::uint32_t largest_edge_count = 16;  // from other actors, and to them
 constexpr std::uint32_t body_capacity = 256;      // bytes of a body's own members
 
@@ -107,7 +142,11 @@ struct alignas(line_bytes) SeatPlan {
   std::uint32_t fresh;   // the state is cleared before the body starts; 0 after parking
   std::uint32_t edges_in_count;
   std::uint32_t edges_out_count;
+  std::uint32_t rank;   // which of the actor's seats this is; the first has the rings
+  std::uint32_t seats;  // of the actor
   std::uint32_t unused;
+  Team* team;  // null: one seat alone
+  SeatReplies replies;
   SeatRing inbox;   // from the host
   SeatRing outbox;  // to the host
   SeatRing edges_in[largest_edge_count];
@@ -124,10 +163,12 @@ struct Seat {
   SeatDeviceLine device;
   ActorCounters counters;  // the seat's, stored about once a millisecond
   SeatPlan plan;
-  RingLine inbox_writer;   // the host's
-  RingLine inbox_reader;   // the seat's
-  RingLine outbox_writer;  // the seat's
-  RingLine outbox_reader;  // the host's
+  RingLine inbox_writer;    // the host's
+  RingLine inbox_reader;    // the seat's
+  RingLine outbox_writer;   // the seat's
+  RingLine outbox_reader;   // the host's
+  RingLine replies_writer;  // the host's
+  RingLine replies_reader;  // the seat's
 };
 
 // The same for all seats of a grid; passed to the kernel by value.

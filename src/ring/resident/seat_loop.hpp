@@ -7,10 +7,20 @@
 
 namespace cingulum::ring {
 
+// Of the block's memory: what the body wants that wants most; whole lines.
+template <class... Bodies>
+CGL_HD constexpr std::uint32_t most_block_bytes() {
+  const std::uint32_t wanted[] = {block_bytes_of<Bodies>()...};
+  std::uint32_t most = 0;
+  for (const std::uint32_t one : wanted) most = one > most ? one : most;
+  return (most + 127u) / 128u * 128u;
+}
+
 // The bodies of a program by index.
 template <class... Bodies>
 struct BodyList {
   static constexpr std::uint32_t count = sizeof...(Bodies);
+  static constexpr std::uint32_t block_bytes = most_block_bytes<Bodies...>();
 
   CGL_HD_GENERIC template <class Context>
   CGL_HD static int run(std::uint32_t index, const unsigned char* body, Context& context) {
@@ -33,7 +43,7 @@ struct BodyList {
 
 CGL_HD_GENERIC template <class Machine, class Program>
 CGL_HD void run_seat(const GridPlan& grid, std::uint32_t seat, SeatShared& shared) {
-  SeatCore<Machine> core(grid, seat, shared);
+  SeatCore<Machine> core(grid, seat, shared, Program::block_bytes);
   SeatContext<Machine> context(core);
   Verdict next = core.wait_for_actor();
   while (next != Verdict::leave) {
@@ -41,7 +51,7 @@ CGL_HD void run_seat(const GridPlan& grid, std::uint32_t seat, SeatShared& share
     const int code = Program::run(core.plan().actor, core.plan().body, context);
     context.keep();
     next = core.body_returned(code);
-    if (next == Verdict::occupy) next = core.wait_for_actor();
+    if (next == Verdict::vacate) next = core.wait_for_actor();
   }
   core.leave();
 }

@@ -67,6 +67,7 @@ class LaneContext {
                                     handle);
   }
   void heartbeat() {}
+  std::uint64_t time_ns() const { return steady_now_ns(); }
   bool should_stop() {
     sync();
     return block_.told_to_stop;
@@ -381,10 +382,13 @@ TEST(workload_bodies, who_waits_for_an_actor_that_does_not_come_can_be_told_to_s
   std::vector<MeetingLine> lines(2);
   std::uint64_t written[2][8] = {};
   std::atomic<std::uint64_t> wrong = 0;
-  Block block(2, table);
-  block.told_to_stop = true;
-  EXPECT_EQ(run_on_lanes(block, Meeter{lines.data(), 2, 0, 1, written, &wrong}), 1);
-  EXPECT_EQ(lines[0].round, 1U);
+  for (const std::uint32_t self : {0U, 1U}) {
+    Block block(2, table);
+    block.told_to_stop = true;
+    EXPECT_EQ(run_on_lanes(block, Meeter{lines.data(), 2, self, 1, written, &wrong}), 1);
+  }
+  EXPECT_EQ(lines[0].round, 0U) << "the first tells that all have come";
+  EXPECT_EQ(lines[1].round, 1U);
 }
 
 // The place that GPUs have, on a grid of threads: every workload, and the ranks of the CPU.

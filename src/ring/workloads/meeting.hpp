@@ -1,6 +1,8 @@
 // Where actors that work on one buffer wait for each other between two steps, without the host: each tells the round it
-// has finished in a line of its own and looks at the lines of the others. Every word has one writer. All of them must
-// run at the same time: seats of one grid do, and so do threads. Bodies of the workloads use it.
+// has finished in a line of its own. The first looks at the lines of the others and tells in its own when all have
+// come; the others look at that one word. (Were all to look at all, those that have finished would take the memory's
+// time from those that have not.) Every word has one writer. All of them must run at the same time: seats of one grid
+// do, and so do threads. Bodies of the workloads use it.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +12,9 @@
 
 namespace cingulum::ring {
 
-// What one actor tells the others, in memory that all of them see; zero at the start. Values of even and odd rounds lie
-// apart: an actor is at most one round ahead of the actors that still read.
+// What one actor tells, in memory that all of them see; zero at the start: the first actor when all have come, with the
+// largest value, the others when they have. Values of even and odd rounds lie apart: an actor is at most one round
+// ahead of those that still read.
 struct alignas(line_bytes) MeetingLine {
   std::uint64_t round;
   double values[2];
@@ -27,15 +30,20 @@ CGL_HD_GENERIC template <class Context>
 CGL_HD bool meet(Context& context, MeetingLine* lines, std::uint32_t count, std::uint32_t self, std::uint64_t round,
                  double* strands, double& value) {
   constexpr double not_there = 1.7e308;
-  context.sync();
-  if (context.lane() == 0) {
-    lines[self].values[round & 1u] = value;
+  const bool is_first = self == 0;
+  const auto tell = [&](double what) {
+    if (context.lane() != 0) return;
+    lines[self].values[round & 1u] = what;
     context.write_shared(lines[self].round, round);
-  }
-  double largest = 0;
-  std::uint32_t at = context.lane();
+  };
+  context.sync();
+  if (!is_first) tell(value);
+  double largest = is_first ? value : 0;
+  // The lines that this lane looks at, up to `end`.
+  const std::uint32_t end = is_first ? count : 1;
+  std::uint32_t at = is_first ? 1 + context.lane() : context.lane();
   for (;;) {
-    for (std::uint32_t looks = 0; at < count && looks < looks_before_question;) {
+    for (std::uint32_t looks = 0; at < end && looks < looks_before_question;) {
       if (context.read_shared(lines[at].round) >= round) {
         largest = Maximum{}(largest, lines[at].values[round & 1u]);
         at += context.lanes();
@@ -44,8 +52,10 @@ CGL_HD bool meet(Context& context, MeetingLine* lines, std::uint32_t count, std:
         context.rest();
       }
     }
-    const double all = largest_over_lanes(context, strands, at < count ? not_there : largest);
+    // Its barrier stands between what the lanes saw and what the first actor tells.
+    const double all = largest_over_lanes(context, strands, at < end ? not_there : largest);
     if (all != not_there) {
+      if (is_first) tell(all);
       value = all;
       return true;
     }

@@ -63,19 +63,22 @@ Result<RankDone> wait_for_steps(const std::vector<ActorHandle>& actors) {
 }
 
 Status iterate(WorkloadPlace& place, const std::vector<ActorHandle>& actors, BufferHandle graph,
-               std::uint64_t edge_count, const PageRankOptions& options, PageRankResult& result) {
+               std::uint64_t edge_count, const PageRankOptions& options, std::uint64_t rounds_before,
+               PageRankResult& result) {
   // As many steps a message as keep Ctrl-C waiting for no longer than a blink: of two slow processors, of a device.
   const std::uint64_t visits_a_message = place.asker_is_among_them() ? 20'000'000 : 400'000'000;
   const auto steps = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(visits_a_message / std::max<std::uint64_t>(edge_count, 1), 1, 1000));
   while (result.steps < options.max_steps && !result.converged) {
     CGL_TRY(check_interrupt());
-    const Message message = make_buffer_message(
-        RankSteps{graph, result.steps, std::min(options.max_steps, result.steps + steps), options.tolerance});
+    const Message message = make_buffer_message(RankSteps{
+        graph, result.steps, std::min(options.max_steps, result.steps + steps), options.tolerance, rounds_before});
     for (const ActorHandle& actor : actors) CGL_TRY(actor->send(message));
     CGL_TRY_ASSIGN(const RankDone done, wait_for_steps(actors));
     result.difference = done.difference;
     result.steps += done.steps;
+    result.sum_s += 1e-9 * static_cast<double>(done.sum_ns);
+    result.meet_s += 1e-9 * static_cast<double>(done.meet_ns);
     result.converged = result.difference < options.tolerance;
   }
   return {};
@@ -155,15 +158,29 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
   Status status;
   const auto kept = place.keep(graph.bytes);
   if (!kept) status = tl::make_unexpected(kept.error());
-  if (status) {
+  // The first run finds code and memory that were not used before: it is not what is measured, unless it takes long.
+  constexpr double long_run_s = 0.5;
+  double total_s = 0;
+  std::uint64_t rounds = 0;
+  for (std::uint32_t run = 0; status && run < std::max(options.runs, 1u) && total_s < long_run_s; ++run) {
     status = ask_all(place.runtime(), actors, [&](std::size_t i) {
       return make_buffer_message(RankStart{*kept, graph.shares[i], static_cast<std::uint32_t>(i), result.actors});
     });
-    result.keep_s = watch.lap();
-  }
-  if (status) {
-    status = iterate(place, actors, *kept, edges.size(), options, result);
-    result.iterate_s = watch.lap();
+    const double started_s = watch.lap();
+    if (run == 0) result.keep_s = started_s;
+    if (!status) break;
+    PageRankResult one = {};
+    status = iterate(place, actors, *kept, edges.size(), options, rounds, one);
+    rounds += 1 + one.steps;
+    one.iterate_s = watch.lap();
+    total_s += one.iterate_s;
+    if (!status || (run > 0 && one.iterate_s >= result.iterate_s)) continue;
+    result.steps = one.steps;
+    result.converged = one.converged;
+    result.difference = one.difference;
+    result.iterate_s = one.iterate_s;
+    result.sum_s = one.sum_s;
+    result.meet_s = one.meet_s;
   }
   stop_actors();
   CGL_TRY(status);

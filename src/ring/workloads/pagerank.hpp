@@ -20,6 +20,7 @@ struct PageRankOptions {
   double tolerance = 1e-6;  // on the largest change of a rank
   std::uint32_t max_steps = 100;
   std::uint32_t actors = 0;  // 0: as many as the place finds useful
+  std::uint32_t runs = 3;    // from the first ranks on, of which the fastest counts; fewer when they take long
 };
 
 struct PageRankResult {
@@ -29,7 +30,10 @@ struct PageRankResult {
   std::uint32_t actors = 0;
   double build_s = 0;    // from edges to the graph's buffer
   double keep_s = 0;     // the buffer to where the actors are, and their first ranks
-  double iterate_s = 0;  // all steps
+  double iterate_s = 0;  // all steps, of the fastest run
+  // Of it, by the first actor: its share of the sums, and waiting for the others.
+  double sum_s = 0;
+  double meet_s = 0;
   std::vector<double> ranks;
 };
 

@@ -33,6 +33,7 @@ struct RankSteps {
   std::uint32_t first_step = 0;
   std::uint32_t end_step = 0;
   double tolerance = 0;
+  std::uint64_t rounds_before = 0;  // meetings of earlier runs on this graph, each of one more than its steps
 };
 
 // The answer to both messages. It hands nothing over: the actors see each other's writes by their meetings, the host
@@ -41,6 +42,9 @@ struct RankDone {
   static constexpr const char* message_name = "RankDone";
   double difference = 0;    // the largest change of a rank in the last step
   std::uint32_t steps = 0;  // that were done
+  // Where the first actor's time went: in its share of the sums, and at the meetings with the others.
+  std::uint64_t sum_ns = 0;
+  std::uint64_t meet_ns = 0;
 };
 
 struct PageRankBody {
@@ -125,9 +129,12 @@ struct PageRankBody {
     auto* const meeting = graph_array<MeetingLine>(graph, head.meeting);
     // The first ranks of all are there: the first round.
     double nothing = 0;
-    if (steps.first_step == 0 && !meet(context, meeting, state.actors, state.actor, 1, state.strands, nothing)) {
+    const std::uint64_t first_round = steps.rounds_before + 1;
+    if (steps.first_step == 0 &&
+        !meet(context, meeting, state.actors, state.actor, first_round, state.strands, nothing)) {
       return false;
     }
+    std::uint64_t now = context.time_ns();
     for (std::uint32_t step = steps.first_step; step < steps.end_step; ++step) {
       const RankStep one_step = {graph, from(graph, step), from(graph, step + 1)};
       const std::uint32_t lane = context.lane();
@@ -145,9 +152,14 @@ struct PageRankBody {
         largest = Maximum{}(largest, one_step.long_row(row));
       }
       done.difference = largest_over_lanes(context, state.strands, largest);
-      if (!meet(context, meeting, state.actors, state.actor, std::uint64_t{step} + 2, state.strands, done.difference)) {
+      const std::uint64_t summed = context.time_ns();
+      const std::uint64_t round = first_round + 1 + step;
+      if (!meet(context, meeting, state.actors, state.actor, round, state.strands, done.difference)) {
         return false;
       }
+      done.sum_ns += summed - now;
+      now = context.time_ns();
+      done.meet_ns += now - summed;
       ++done.steps;
       if (done.difference < steps.tolerance) break;
     }

@@ -103,6 +103,44 @@ class LaneGrid {
     return {buffers_used_++, 1, bytes};
   }
 
+  // Reply buffers of a planned seat: `count` of `words`, all of them free.
+  void add_replies(std::uint32_t seat, std::uint32_t count, std::uint32_t words) {
+    Host& host = hosts_[seat];
+    Seat& memory = seats_[seat];
+    memory.replies_writer = memory.replies_reader = {};
+    host.reply_slots.resize(count);
+    host.reply_words.resize(std::size_t{count} * words);
+    memory.plan.replies = {host.reply_slots.data(), &memory.replies_writer, &memory.replies_reader, count, 0};
+    for (std::uint32_t i = 0; i < count; ++i) {
+      give_reply(seat, {i, 1, std::uint64_t{words} * 8, 0}, host.reply_words.data() + std::size_t{i} * words);
+    }
+  }
+  void give_reply(std::uint32_t seat, BufferHandle handle, const std::uint64_t* memory) {
+    Host& host = hosts_[seat];
+    RingLine& line = seats_[seat].replies_writer;
+    ReplySlot& slot = host.reply_slots[line.position & (host.reply_slots.size() - 1)];
+    slot.handle = handle;
+    slot.address = reinterpret_cast<std::uint64_t>(memory);
+    ++line.position;
+  }
+  [[nodiscard]] const std::uint64_t* reply_words(std::uint32_t seat, std::uint32_t slot) const {
+    const Host& host = hosts_[seat];
+    return host.reply_words.data() + slot * (host.reply_words.size() / host.reply_slots.size());
+  }
+  // Planned seats become those of one actor, the first of them its first.
+  void join_seats(std::uint32_t count) {
+    team_memory_.assign(team_bytes(count) / sizeof(TeamLine), TeamLine{});
+    auto* const team = reinterpret_cast<Team*>(team_memory_.data());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      SeatPlan& plan = seats_[i].plan;
+      plan.rank = i;
+      plan.seats = count;
+      plan.team = team;
+      plan.state = team_state_;
+      if (i != 0) plan.inbox = plan.outbox = {};
+    }
+  }
+
   // Starts the blocks; again after all of them have parked.
   void launch() {
     votes_ = 0;
@@ -219,6 +257,8 @@ class LaneGrid {
     FastReader<Message> fast_out;
     BulkWriter<Message> bulk_in;
     BulkReader<Message> bulk_out;
+    std::vector<ReplySlot> reply_slots;
+    std::vector<std::uint64_t> reply_words;
   };
 
   void* make_slots(std::uint32_t capacity) {
@@ -233,7 +273,8 @@ class LaneGrid {
     static constexpr Part parts[] = {
         {offsetof(SeatShared, out), "in"},
         {offsetof(SeatShared, sending), "out"},
-        {offsetof(SeatShared, plan), "sending"},
+        {offsetof(SeatShared, reply), "sending"},
+        {offsetof(SeatShared, plan), "reply"},
         {offsetof(SeatShared, batch_position), "plan"},
         {offsetof(SeatShared, credit), "batch_position"},
         {offsetof(SeatShared, outputs), "credit"},
@@ -258,6 +299,8 @@ class LaneGrid {
   std::deque<std::vector<FastSlot<Message>>> slots_;
   std::vector<BufferEntry> buffers_;
   std::uint32_t buffers_used_ = 0;
+  std::vector<TeamLine> team_memory_;
+  alignas(line_bytes) std::byte team_state_[state_capacity] = {};
   std::uint64_t votes_ = 0;
   std::uint64_t launches_ = 0;
   bool beats_ = true;

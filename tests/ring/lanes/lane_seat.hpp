@@ -23,6 +23,9 @@ enum class LaneBody : std::uint32_t {
   fill,
   check,
   work_until_stopped,
+  peeker,
+  large_answers,
+  spread,
 };
 
 // By each lane of the block.

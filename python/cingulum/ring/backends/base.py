@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -29,6 +30,17 @@ class KernelExecutionResult:
     success: bool
     execution_time_ms: float
     error: Exception | None = None
+
+
+def _timed(call: Callable[[], Any]) -> KernelExecutionResult:
+    """Makes the call and says how long it took; what it raises is in the result."""
+    begin = time.perf_counter()
+    error: Exception | None = None
+    try:
+        call()
+    except Exception as raised:
+        error = raised
+    return KernelExecutionResult(error is None, (time.perf_counter() - begin) * 1e3, error)
 
 
 class Backend(ABC):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Backend, BackendType, KernelExecutionResult
+from .base import Backend, BackendType, KernelExecutionResult, _timed
 
 T = TypeVar("T", bound=np.generic)
 
@@ -68,12 +67,7 @@ class CPUBackend(Backend):
         **kwargs: Any,
     ) -> KernelExecutionResult:
         """Calls the function once; what it raises is in the result."""
-        begin = time.perf_counter()
-        try:
-            kernel(*args, **kwargs)
-        except Exception as error:
-            return KernelExecutionResult(False, (time.perf_counter() - begin) * 1e3, error)
-        return KernelExecutionResult(True, (time.perf_counter() - begin) * 1e3)
+        return _timed(lambda: kernel(*args, **kwargs))
 
     def compile_kernel(self, func: Callable[..., Any], signature: str | None = None) -> Callable[..., Any]:
         """The function compiled by Numba where it is there, else the function."""

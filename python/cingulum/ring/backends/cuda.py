@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._cupy import find_cupy
 from ..exceptions import CUDAError
-from .base import Backend, BackendType, KernelExecutionResult
+from .base import Backend, BackendType, KernelExecutionResult, _timed
 
 T = TypeVar("T", bound=np.generic)
 
@@ -112,9 +111,9 @@ class CUDABackend(Backend):
         **kwargs: Any,
     ) -> KernelExecutionResult:
         """Starts a kernel and waits for it; what it raises is in the result."""
-        begin = time.perf_counter()
         numbas: Any = kernel
-        try:
+
+        def start_and_wait() -> None:
             if isinstance(kernel, self._cupy.RawKernel):
                 kernel(grid_size, block_size, args, **kwargs)
             elif hasattr(kernel, "__getitem__"):
@@ -122,9 +121,8 @@ class CUDABackend(Backend):
             else:
                 kernel(*args, **kwargs)
             self.synchronize()
-        except Exception as error:
-            return KernelExecutionResult(False, (time.perf_counter() - begin) * 1e3, error)
-        return KernelExecutionResult(True, (time.perf_counter() - begin) * 1e3)
+
+        return _timed(start_and_wait)
 
     def compile_kernel(self, func: Callable[..., Any], signature: str | None = None) -> Callable[..., Any]:
         """The function compiled by Numba for CUDA."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from ._cython import FastSPSCQueue, is_cython_available
-from .threaded_kernel import _OnThread, _put
+from .threaded_kernel import _check_queue_sizes, _OnThread, _put
 
 TIn = TypeVar("TIn")
 TOut = TypeVar("TOut")
@@ -50,9 +50,7 @@ class CythonKernelConfig:
     daemon: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("input_queue_size", "output_queue_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: {getattr(self, name)} is less than 1")
+        _check_queue_sizes(self)
 
 
 @dataclasses.dataclass(eq=False)

@@ -7,9 +7,10 @@ findable (`reply`).
 from __future__ import annotations
 
 import dataclasses
-import random
+import os
+import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast, dataclass_transform, overload
 from uuid import UUID
 
@@ -23,17 +24,30 @@ _IDENTITIES = ("message_id", "correlation_id")
 # The last registration of a name wins.
 _types: dict[str, type] = {}
 
-_random_bits = random.SystemRandom().getrandbits
-_drawn: list[UUID] = []
+_no_words: Iterator[tuple[int, int]] = iter(())
+_words = _no_words
 
 
 def _new_id() -> UUID:
-    """A random UUID of version 4. Bits are drawn for many at a time: asking the system for each costs a microsecond."""
-    if not _drawn:
-        for _ in range(64):
-            bits = _random_bits(128) & ~(0xF000 << 64) & ~(0xC000 << 48) | (4 << 76) | (0x8000 << 48)
-            _drawn.append(UUID(int=bits))
-    return _drawn.pop()
+    """A random UUID of version 4. Bits are drawn for many at a time, since asking the system for each costs a
+    microsecond; the identities are made one by one, so that no message waits for those of others."""
+    global _words
+    words = next(_words, None)
+    if words is None:
+        _words = struct.iter_unpack("=QQ", os.urandom(16 * 64))
+        words = next(_words)
+    high, low = words
+    return UUID(int=(high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000) << 64 | low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
+
+
+def _forget_words() -> None:
+    """A forked process draws for itself: identities of two processes must differ."""
+    global _words
+    _words = _no_words
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_words)
 
 
 def _check_priority(priority: int) -> None:

@@ -69,27 +69,10 @@ class _Line(Generic[T]):
             self.has_items.notify_all()
 
 
-class SyncQueue(Generic[T]):
-    """A FIFO for any number of threads.
+class _OnLine(Generic[T]):
+    """What both kinds of queue do alike with their line."""
 
-    Parameters
-    ----------
-    maxsize : int
-        Items for which there is room; 0 is no limit.
-    """
-
-    def __init__(self, maxsize: int = 4096) -> None:
-        self._line: _Line[T] = _Line(maxsize)
-
-    @property
-    def maxsize(self) -> int:
-        """Items for which there is room."""
-        return self._line.room
-
-    @property
-    def qsize(self) -> int:
-        """Items in it."""
-        return len(self._line.items)
+    _line: _Line[T]
 
     @property
     def empty(self) -> bool:
@@ -100,6 +83,48 @@ class SyncQueue(Generic[T]):
     def full(self) -> bool:
         """Whether there is no room."""
         return self._line.is_full
+
+    def put_nowait(self, item: T) -> bool:
+        """Adds an item where there is room."""
+        return self._line.put(item, 0)
+
+    def get_nowait(self) -> T | None:
+        """The next item, or None."""
+        return self._line.get(0)[1]
+
+    def clear(self) -> int:
+        """Throws all items away, and says how many they were."""
+        return self._line.clear()
+
+    def shutdown(self) -> None:
+        """Takes no more items and wakes all who wait."""
+        self._line.close()
+
+    def __len__(self) -> int:
+        return len(self._line.items)
+
+
+class SyncQueue(_OnLine[T]):
+    """A FIFO for any number of threads.
+
+    Parameters
+    ----------
+    maxsize : int
+        Items for which there is room; 0 is no limit.
+    """
+
+    def __init__(self, maxsize: int = 4096) -> None:
+        self._line = _Line(maxsize)
+
+    @property
+    def maxsize(self) -> int:
+        """Items for which there is room."""
+        return self._line.room
+
+    @property
+    def qsize(self) -> int:
+        """Items in it."""
+        return len(self._line.items)
 
     def put(self, item: T, timeout: float | None = None) -> bool:
         """Adds an item. QueueFullError where there was no room in time, RuntimeError after `shutdown`."""
@@ -118,22 +143,6 @@ class SyncQueue(Generic[T]):
             raise RuntimeError("the queue was shut down and is empty")
         raise QueueTimeoutError("", timeout or 0.0, "receive")
 
-    def put_nowait(self, item: T) -> bool:
-        """Adds an item where there is room."""
-        return self._line.put(item, 0)
-
-    def get_nowait(self) -> T | None:
-        """The next item, or None."""
-        return self._line.get(0)[1]
-
-    def clear(self) -> int:
-        """Throws all items away, and says how many they were."""
-        return self._line.clear()
-
-    def shutdown(self) -> None:
-        """Takes no more items and wakes all who wait."""
-        self._line.close()
-
     def get_stats(self) -> dict[str, int]:
         """Counts: current_size, max_size, total_enqueued, total_dequeued, total_dropped."""
         line = self._line
@@ -145,14 +154,11 @@ class SyncQueue(Generic[T]):
             "total_dropped": line.dropped,
         }
 
-    def __len__(self) -> int:
-        return self.qsize
-
     def __repr__(self) -> str:
         return f"<SyncQueue: {self.qsize} of {self.maxsize} items>"
 
 
-class SPSCQueue(Generic[T]):
+class SPSCQueue(_OnLine[T]):
     """A FIFO for one producing and one consuming thread.
 
     Parameters
@@ -163,7 +169,7 @@ class SPSCQueue(Generic[T]):
 
     def __init__(self, capacity: int = 4096) -> None:
         self._capacity = 1 << max(1, capacity - 1).bit_length()
-        self._line: _Line[T] = _Line(self._capacity - 1)
+        self._line = _Line(self._capacity - 1)
 
     @property
     def capacity(self) -> int:
@@ -175,16 +181,6 @@ class SPSCQueue(Generic[T]):
         """Items in it."""
         return len(self._line.items)
 
-    @property
-    def empty(self) -> bool:
-        """Whether there is none."""
-        return not self._line.items
-
-    @property
-    def full(self) -> bool:
-        """Whether there is no room."""
-        return self._line.is_full
-
     def put(self, item: T, timeout: float | None = None) -> bool:
         """Adds an item; False where there was no room in time, or after `shutdown`."""
         return self._line.put(item, timeout)
@@ -192,25 +188,6 @@ class SPSCQueue(Generic[T]):
     def get(self, timeout: float | None = None) -> T | None:
         """The next item; None where none came in time, or after `shutdown`."""
         return self._line.get(timeout)[1]
-
-    def put_nowait(self, item: T) -> bool:
-        """Adds an item where there is room."""
-        return self._line.put(item, 0)
-
-    def get_nowait(self) -> T | None:
-        """The next item, or None."""
-        return self._line.get(0)[1]
-
-    def clear(self) -> int:
-        """Throws all items away, and says how many they were."""
-        return self._line.clear()
-
-    def shutdown(self) -> None:
-        """Takes no more items and wakes who waits."""
-        self._line.close()
-
-    def __len__(self) -> int:
-        return self.size
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.size} of {self._capacity - 1} items>"

@@ -16,6 +16,13 @@ TIn = TypeVar("TIn")
 TOut = TypeVar("TOut")
 
 
+def _check_queue_sizes(config: Any) -> None:
+    """ValueError where a queue has no room."""
+    for name in ("input_queue_size", "output_queue_size"):
+        if getattr(config, name) < 1:
+            raise ValueError(f"{name}: {getattr(config, name)} is less than 1")
+
+
 class ThreadedKernelState(enum.Enum):
     """Where an actor is in its life."""
 
@@ -51,9 +58,7 @@ class ThreadedKernelConfig:
     daemon: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("input_queue_size", "output_queue_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: {getattr(self, name)} is less than 1")
+        _check_queue_sizes(self)
 
 
 def _put(queue: Any, item: Any, timeout: float | None) -> bool:
