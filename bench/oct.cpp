@@ -1,8 +1,10 @@
 // The OCT kernels on one volume, device to device, beside what the memory allows: the bytes that a single pass must
 // move at the rate of a copy on the same device, measured in the same run. Peers (SciPy on the host, CuPy on a GPU) are
 // measured by peers/oct.py on the same sizes.
-//   bench_oct [--out FILE.json] [--devices cpu,cuda,webgpu] [--shape Z,Y,X] [--repetitions N] [--peers PYTHON
-//   [--peer-script FILE]]
+//   bench_oct [--out FILE.json] [--devices cpu,cuda,webgpu] [--shape Z,Y,X] [--repetitions N] [--only WORDS,...]
+//             [--peers PYTHON [--peer-script FILE]]
+// --only leaves out the rows whose scenario has none of the words.
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -25,6 +27,7 @@ struct Options {
   std::string devices = "cpu,cuda,webgpu";
   std::string peers;  // the Python that has them
   std::string peer_script = CINGULUM_BENCH_PEERS "/oct.py";
+  std::string only;
   VolumeShape shape{400, 512, 512};
   int repetitions = 10;
 };
@@ -37,6 +40,8 @@ class OctBench {
         by_events_(device.capabilities().device_timestamps),
         repetitions_(options.repetitions),
         shape_(options.shape) {
+    std::stringstream words(options.only);
+    for (std::string word; std::getline(words, word, ',');) only_.push_back(word);
     // Speckle over a surface: values as the kernels meet them.
     std::vector<float> voxels(shape_.voxels());
     std::uint32_t state = 1;
@@ -85,11 +90,19 @@ class OctBench {
     const std::array<std::array<double, 4>, 3> turn = {{{1, 0.02, 0, -3}, {-0.02, 1, 0.05, 2}, {0, -0.05, 1, 4}}};
     add("affine transform, order 1", 2 * bytes,
         [&] { require(kernels_->transform_affine(*queue_, volume_, copy, turn, {})); });
-    places(copy, turn);
+    if (is_wanted(map_scenario)) places(copy, turn);
     return std::move(rows_);
   }
 
  private:
+  static constexpr std::string_view map_scenario = "map of coordinates, order 1";
+
+  [[nodiscard]] bool is_wanted(std::string_view scenario) const {
+    return only_.empty() || std::any_of(only_.begin(), only_.end(), [&](const std::string& word) {
+             return scenario.find(word) != std::string_view::npos;
+           });
+  }
+
   void places(DeviceVolume& copy, const std::array<std::array<double, 4>, 3>& turn) {
     const VolumeShape triple{3 * shape_.z, shape_.y, shape_.x};
     std::vector<float> all(triple.voxels());
@@ -102,16 +115,17 @@ class OctBench {
       }
     }
     const DeviceVolume coordinates = require(kernels_->upload(*queue_, triple, all));
-    add("map of coordinates, order 1", 5 * shape_.bytes(),
+    add(map_scenario, 5 * shape_.bytes(),
         [&] { require(kernels_->map_coordinates(*queue_, volume_, coordinates, copy, {})); });
   }
 
   static measure::Spread milliseconds(double seconds) { return {seconds * 1e3, seconds * 1e3, seconds * 1e3, 1}; }
 
   template <class Body>
-  void add(std::string scenario, std::uint64_t least_bytes, Body&& body) {
+  void add(std::string_view scenario, std::uint64_t least_bytes, Body&& body) {
+    if (!is_wanted(scenario)) return;
     const measure::Spread seconds = measure(body);
-    rows_.push_back({std::move(scenario),
+    rows_.push_back({std::string(scenario),
                      "ms",
                      {seconds.median * 1e3, seconds.low * 1e3, seconds.high * 1e3, seconds.repetitions},
                      "one pass at the rate of a copy",
@@ -142,6 +156,7 @@ class OctBench {
   VolumeShape shape_;
   DeviceVolume volume_;
   double rate_ = 0;
+  std::vector<std::string> only_;
   std::vector<measure::Row> rows_;
 };
 
@@ -158,6 +173,8 @@ Options parse(int count, char** words) {
       options.repetitions = std::max(1, std::atoi(value));
     } else if (word == "--peers") {
       options.peers = value;
+    } else if (word == "--only") {
+      options.only = value;
     } else if (word == "--peer-script") {
       options.peer_script = value;
     } else if (word == "--shape" &&
@@ -166,7 +183,8 @@ Options parse(int count, char** words) {
     } else {
       fmt::print(
           stderr,
-          "usage: bench_oct [--out FILE.json] [--devices LIST] [--shape Z,Y,X] [--repetitions N] [--peers PYTHON]\n");
+          "usage: bench_oct [--out FILE.json] [--devices LIST] [--shape Z,Y,X] [--repetitions N] [--only WORDS,...] "
+          "[--peers PYTHON]\n");
       std::exit(2);
     }
   }
@@ -182,7 +200,7 @@ Json peers_of(const Options& options, Backend backend, const std::vector<measure
   const VolumeShape& s = options.shape;
   const measure::ChildRun child = measure::run_child(
       {options.peers, options.peer_script, backend == Backend::cuda ? "cupy" : "scipy", std::to_string(s.z),
-       std::to_string(s.y), std::to_string(s.x), std::to_string(options.repetitions)},
+       std::to_string(s.y), std::to_string(s.x), std::to_string(options.repetitions), options.only},
       output);
   if (!child.succeeded) return rows;
   std::ifstream file(output);

@@ -2,7 +2,7 @@
 """The operations of bench_oct as SciPy (two cores or more do not help it) or CuPy do them: milliseconds as JSON, a line
 for each.
 
-    oct.py scipy|cupy Z Y X REPETITIONS
+    oct.py scipy|cupy Z Y X REPETITIONS [WORDS,...]
 The formulas are those of the reference pipeline: a Gaussian and zoom, a derivative of logarithms and an argmax, index
 cubes for the roll, a correlation for each lag.
 """
@@ -12,6 +12,7 @@ import sys
 import time
 
 kind, shape, repetitions = sys.argv[1], tuple(int(n) for n in sys.argv[2:5]), int(sys.argv[5])
+only = [word for word in "".join(sys.argv[6:7]).split(",") if word]
 if kind == "cupy":
     import cupy as xp
     from cupyx.scipy import ndimage
@@ -21,6 +22,8 @@ else:
 
 
 def measured(scenario, body):
+    if only and not any(word in scenario for word in only):
+        return
     body()
     times = []
     for _ in range(repetitions):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,13 +66,29 @@ def _volume(name: str, value: Any) -> _Volume:
         raise refused(name, f"{array.ndim} dimensions of shape {array.shape}; an image or a volume is needed")
     if 0 in array.shape:
         raise refused(name, f"an array of shape {array.shape} holds nothing")
+    return _finite(name, array).reshape(_three(array.shape))
+
+
+def _finite(name: str, array: npt.NDArray[Any]) -> _Volume:
     with np.errstate(over="ignore"):
-        volume = np.ascontiguousarray(array, dtype=np.float32)
-    finite = np.isfinite(volume)
-    if not finite.all():
-        logger.warning("%s: %d values were not finite and count as 0", name, int(volume.size - finite.sum()))
-        volume = np.where(finite, volume, np.float32(0))
-    return volume.reshape((1,) * (3 - volume.ndim) + volume.shape)
+        values = np.ascontiguousarray(array, dtype=np.float32)
+    finite = np.isfinite(values)
+    if finite.all():
+        return values
+    logger.warning("%s: %d values were not finite and count as 0", name, int(values.size - finite.sum()))
+    return np.where(finite, values, np.float32(0))
+
+
+def _three(sizes: Sequence[int]) -> list[int]:
+    """Sizes of a volume: an image has one plane."""
+    return [1] * (3 - len(sizes)) + [int(size) for size in sizes]
+
+
+def _taken(name: str, value: Any) -> tuple[_Volume, int, Callable[[Any], Any]]:
+    """The array as a volume, how many axes it has, and what gives a result as many, where the array came from."""
+    host, back = _host(value)
+    dimensions = np.ndim(host)
+    return _volume(name, host), dimensions, lambda made: back(made.reshape(made.shape[3 - dimensions :]))
 
 
 def _check_order(order: int) -> int:
@@ -91,7 +107,7 @@ def _sizes(name: str, given: Sequence[int], dimensions: int) -> list[int]:
     sizes = [int(size) for size in given]
     if len(sizes) != dimensions or min(sizes) < 1:
         raise refused(name, f"{tuple(sizes)}: {dimensions} sizes of at least 1 are needed")
-    return [1] * (3 - dimensions) + sizes
+    return _three(sizes)
 
 
 def _per_axis(name: str, value: float | Sequence[float], dimensions: int) -> list[float]:
@@ -138,14 +154,13 @@ def resize(
     -------
     array of float32
     """
-    host, back = _host(image)
-    volume = _volume("image", host)
-    dimensions = np.ndim(host)
+    volume, dimensions, back = _taken("image", image)
     sizes = _sizes("output_shape", output_shape, dimensions)
-    made = _kernels(use_gpu, device).resize(
-        volume, sizes, _check_order(order), anti_aliasing, _corner(align), compat_edge_zero
+    return back(
+        _kernels(use_gpu, device).resize(
+            volume, sizes, _check_order(order), anti_aliasing, _corner(align), compat_edge_zero
+        )
     )
-    return back(made.reshape(sizes[3 - dimensions :]))
 
 
 def rescale(
@@ -175,7 +190,7 @@ def rescale(
     """
     shape = np.shape(image)
     factors = _per_axis("scale", scale, len(shape))
-    sizes = _native.oct_rescaled_shape([1] * (3 - len(shape)) + list(shape), factors)
+    sizes = _native.oct_rescaled_shape(_three(shape), factors)
     return resize(image, sizes[3 - len(shape) :], order, anti_aliasing, use_gpu, align=align, device=device)
 
 
@@ -207,7 +222,7 @@ def resample_volume(
     shape = np.shape(volume)
     spacing = _per_axis("current_spacing", current_spacing, len(shape))
     target = _per_axis("target_spacing", target_spacing, len(shape))
-    sizes = _native.oct_resampled_shape([1] * (3 - len(shape)) + list(shape), spacing, target)
+    sizes = _native.oct_resampled_shape(_three(shape), spacing, target)
     return resize(volume, sizes[3 - len(shape) :], order, True, use_gpu, align=align, device=device)
 
 
@@ -239,10 +254,9 @@ def affine_transform(
     -------
     array of float32
     """
-    host, back = _host(image)
-    volume = _volume("image", host)
-    dimensions = np.ndim(host)
-    sizes = _sizes("output_shape", output_shape if output_shape is not None else np.shape(host), dimensions)
+    volume, dimensions, back = _taken("image", image)
+    wanted = output_shape if output_shape is not None else volume.shape[3 - dimensions :]
+    sizes = _sizes("output_shape", wanted, dimensions)
     given = np.asarray(matrix, dtype=np.float64)
     if given.shape == (dimensions,):
         given = np.diag(given)
@@ -258,8 +272,7 @@ def affine_transform(
     full[3 - dimensions :, 3 - dimensions : 3] = given[:, :dimensions]
     if given.shape[1] > dimensions:
         full[3 - dimensions :, 3] = given[:, dimensions]
-    made = _kernels(use_gpu, device).transform_affine(volume, full.tolist(), sizes, _check_order(order))
-    return back(made.reshape(sizes[3 - dimensions :]))
+    return back(_kernels(use_gpu, device).transform_affine(volume, full.tolist(), sizes, _check_order(order)))
 
 
 def _places(name: str, value: Any, dimensions: int) -> tuple[_Volume, tuple[int, ...]]:
@@ -273,6 +286,17 @@ def _places(name: str, value: Any, dimensions: int) -> tuple[_Volume, tuple[int,
     full = np.zeros((3, *(1,) * (3 - len(shape)), *shape), np.float32)
     full[3 - dimensions :] = array.reshape(dimensions, *(1,) * (3 - len(shape)), *shape)
     return np.ascontiguousarray(full.reshape(-1, *full.shape[2:])), shape
+
+
+def _looked_up(
+    image: Any, name: str, given: Any, order: int, displaced: bool, use_gpu: bool, device: str | None
+) -> Any:
+    host, back = _host(image)
+    places, shape = _places(name, _host(given)[0], np.ndim(host))
+    if displaced and len(shape) != np.ndim(host):
+        raise refused(name, f"its shape is {np.shape(given)}; a displacement for each voxel is needed")
+    made = _kernels(use_gpu, device).sample(_volume("image", host), places, _check_order(order), displaced)
+    return back(made.reshape(shape))
 
 
 def map_coordinates(
@@ -295,10 +319,7 @@ def map_coordinates(
     -------
     array of float32
     """
-    host, back = _host(image)
-    places, shape = _places("coordinates", _host(coordinates)[0], np.ndim(host))
-    made = _kernels(use_gpu, device).sample(_volume("image", host), places, _check_order(order), False)
-    return back(made.reshape(shape))
+    return _looked_up(image, "coordinates", coordinates, order, False, use_gpu, device)
 
 
 def apply_displacement_field(image: Any, field: Any, use_gpu: bool = True, *, device: str | None = None) -> Any:
@@ -317,12 +338,7 @@ def apply_displacement_field(image: Any, field: Any, use_gpu: bool = True, *, de
     -------
     array of float32
     """
-    host, back = _host(image)
-    places, shape = _places("field", _host(field)[0], np.ndim(host))
-    if len(shape) != np.ndim(host):
-        raise refused("field", f"its shape is {np.shape(field)}; a displacement for each voxel is needed")
-    made = _kernels(use_gpu, device).sample(_volume("image", host), places, 1, True)
-    return back(made.reshape(shape))
+    return _looked_up(image, "field", field, 1, True, use_gpu, device)
 
 
 def aip(volume: Any, use_gpu: bool = True, *, device: str | None = None) -> Any:
@@ -551,11 +567,8 @@ def fix_focal_curvature(
         raise refused("tiles", f"its shape is {array.shape}; (tiles, z, y, x) is needed")
     if model not in ("smooth", "basic"):
         raise refused("model", f"{model!r}: accepted are 'smooth' and 'basic'")
-    given = np.ascontiguousarray(array, dtype=np.float32)
-    if not np.isfinite(given).all():
-        given = np.where(np.isfinite(given), given, np.float32(0))
     flat, curvature = _kernels(use_gpu, device).flatten_tiles(
-        given, int(s_xy), float(s_z), use_log, model == "basic", detect_cutting_errors
+        _finite("tiles", array), int(s_xy), float(s_z), use_log, model == "basic", detect_cutting_errors
     )
     return flat, curvature
 

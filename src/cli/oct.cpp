@@ -196,6 +196,10 @@ std::vector<Argument> whole_run_arguments() {
        .type = ArgumentType::choice,
        .help = "run, flatfield, curvature, resample, stack: methods of these scripts where ours differ (docs/oct.md)",
        .choices = {"linumpy"}},
+      {.name = "tile-memory",
+       .type = ArgumentType::bytes,
+       .help = "run: of tiles that stay in memory from one reading, besides those of one slice",
+       .default_text = "0"},
       flag("explain", "run: say what it would take of memory and disk, and end"),
   };
 }
@@ -384,7 +388,8 @@ Verb oct_verb() {
       "of "
       "tiles by their overlaps; slices are cropped at their surface, freed of the axial profile where agarose shows "
       "it, "
-      "and of attenuation; then registered and stacked. Each tile is read twice. Stitched slices are kept in OUT.work "
+      "and of attenuation; then registered and stacked. Tiles are read twice, but for those of a slice and what "
+      "--tile-memory has room for, which are read once. Stitched slices are kept in OUT.work "
       "until the volume is written: a run that was stopped goes on from them and writes the same bytes. --explain says "
       "what it takes.\n\n"
       "`report VOLUME` writes one page about a volume of `run` (--out PAGE.html): projections, seams, links, "

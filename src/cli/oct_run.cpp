@@ -133,6 +133,7 @@ Result<oct::ReconstructionOptions> run_options(const ParsedArguments& arguments,
   options.crop = !arguments.flag("no-crop");
   if (arguments.given("crop-depth")) options.crop_depth_um = arguments.real("crop-depth");
   if (arguments.given("resolution")) options.resolution_um = arguments.real("resolution");
+  options.kept_tile_bytes = arguments.bytes("tile-memory");
   options.placement = placement_options(arguments);
   CGL_TRY_ASSIGN(options.blending, oct::parse_blending(arguments.text("blending")));
   options.corrections.axial_profile = !arguments.flag("no-profile");
@@ -173,6 +174,7 @@ oct::TileKernels kernels_of(SharedStages& stages, const oct::InterfaceOptions& i
 // Says what the run would take.
 void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContext& context) {
   const double in_tiles = static_cast<double>(needs.memory_bytes) / static_cast<double>(needs.tile_bytes);
+  const std::uint64_t once = std::min<std::uint64_t>(set.tiles.size(), needs.kept_bytes / needs.tile_bytes);
   if (context.common().json) {
     context.print(json_text(RunJson{{"tiles", set.tiles.size()},
                                     {"slices", set.slices().size()},
@@ -181,6 +183,7 @@ void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContex
                                     {"tiles_in_flight", needs.tiles_in_flight},
                                     {"memory_bytes", needs.memory_bytes},
                                     {"memory_tiles", in_tiles},
+                                    {"tiles_read_once", once},
                                     {"device_bytes", needs.device_bytes},
                                     {"work_bytes", needs.work_bytes},
                                     {"volume_bytes", needs.volume_bytes}}));
@@ -189,8 +192,8 @@ void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContex
   context.print_format("{} tiles of {} in {} slices of at most {} tiles, {} read at a time\n", set.tiles.size(),
                        format_bytes(needs.tile_bytes), set.slices().size(), needs.tiles_of_slice,
                        needs.tiles_in_flight);
-  context.print_format("memory: {}, as much as {:.1f} tiles, whatever the number of slices\n",
-                       format_bytes(needs.memory_bytes), in_tiles);
+  context.print_format("memory: {}, as much as {:.1f} tiles, whatever the number of slices; {} tiles are read once\n",
+                       format_bytes(needs.memory_bytes), in_tiles, once);
   context.print_format("memory of each device: {}\n", format_bytes(needs.device_bytes));
   context.print_format("disk: {} for slices until the volume is written, {} for its finest level\n",
                        format_bytes(needs.work_bytes), format_bytes(needs.volume_bytes));

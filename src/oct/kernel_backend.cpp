@@ -1,5 +1,7 @@
 #include "oct/kernel_backend.hpp"
 
+#include "oct/kernel/kernel_records.hpp"
+
 namespace cingulum::oct {
 namespace {
 
@@ -10,9 +12,9 @@ constexpr std::array<std::uint32_t, 3> line_block = {64, 1, 1};
 constexpr std::array<KernelFacts, oct_kernel_count> facts = {{
     {"filter_axis", 3, {false, false, true}, flat_block},
     {"spline_axis", 1, {true}, line_block},
-    {"log_box", 2, {false, true}, line_block},
+    {"log_box", 2, {false, true}, {log_box_threads, 1, 1}, log_box_window_word},
     {"compress_lines", 3, {true, false, true}, line_block},
-    {"derivative_peak", 4, {false, false, false, true}, line_block},
+    {"derivative_peak", 4, {false, false, false, true}, line_block, derivative_peak_odd_word},
     {"roll_lines", 3, {false, false, true}, line_block},
     {"project_depth", 2, {false, true}, line_block},
     {"product_rows", 4, {false, false, false, true}, {32, 8, 1}},

@@ -36,12 +36,16 @@ enum class OctKernel : std::uint32_t {
 };
 inline constexpr std::size_t oct_kernel_count = 16;
 
+inline constexpr std::uint32_t no_compiled_word = UINT32_MAX;
+
 // Which of a kernel's buffers it writes, and what it is called in WGSL.
 struct KernelFacts {
   std::string_view name;
   std::size_t buffers;
   std::array<bool, most_kernel_buffers> written;
   std::array<std::uint32_t, 3> block;  // threads of a workgroup, and of a block of CUDA unless its launcher chooses
+  // The word of its record that WGSL knows as a constant, `compiled_word`: there is a kernel for each of its values.
+  std::uint32_t compiled_word = no_compiled_word;
 };
 [[nodiscard]] const KernelFacts& kernel_facts(OctKernel kernel);
 

@@ -21,6 +21,7 @@
 #include "device/device.hpp"
 #include "device/memory_pool.hpp"
 #include "oct/device_volume.hpp"
+#include "oct/placement/ncc_window.hpp"
 
 namespace cingulum::oct {
 
@@ -147,12 +148,10 @@ class OctKernels {
   // half.
   [[nodiscard]] Result<OverlapFound> find_z_overlap(Queue& queue, const DeviceVolume& fixed, const DeviceVolume& moving,
                                                     const OverlapSearch& search);
-  // NCC of two planes where the second is moved by (y, x) for all whole shifts within `reach` of `around` (z is not
-  // used); row-major, y slowest, 2 reach + 1 each. Shifts whose overlap is below `least_pixels` give -2.
-  [[nodiscard]] Result<std::vector<double>> shift_correlations(Queue& queue, const DeviceVolume& fixed,
-                                                               std::uint32_t fixed_z, const DeviceVolume& moving,
-                                                               std::uint32_t moving_z, Offset3 around, Offset3 reach,
-                                                               std::uint64_t least_pixels);
+  // What plane_terms_on_host gives for two planes.
+  [[nodiscard]] Result<std::vector<NccSums>> shift_sums(Queue& queue, const DeviceVolume& fixed, std::uint32_t fixed_z,
+                                                        const DeviceVolume& moving, std::uint32_t moving_z,
+                                                        float offset, const ShiftWindow& window);
 
   // out(o) = in(matrix (o, 1)): rows z, y, x of the input's coordinates in voxels.
   [[nodiscard]] Status transform_affine(Queue& queue, const DeviceVolume& from, DeviceVolume& to,

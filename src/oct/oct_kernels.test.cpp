@@ -123,6 +123,27 @@ Result<std::vector<float>> interface_plan(const Bench& bench, std::uint32_t seed
   return bench.kernels->download(*bench.queue, depths);
 }
 
+// The defaults, for which there are kernels of their own, over more than a strip of columns.
+Result<std::vector<float>> default_interface_plan(const Bench& bench, std::uint32_t seed) {
+  OctDraw draw(seed);
+  const VolumeShape shape{draw.between(1, 60), draw.between(1, 20), draw.between(1, 400)};
+  CGL_TRY_ASSIGN(const DeviceVolume volume, bench.kernels->upload(*bench.queue, shape, draw.volume(shape)));
+  InterfaceOptions options;
+  options.sub_voxel = draw.one_in(2);
+  options.detect_cutting_errors = draw.one_in(4);
+  options.derivative_order = draw.one_in(4) ? 3 : 1;
+  DeviceVolume mask;
+  const bool masked = draw.one_in(4);
+  if (masked) {
+    std::vector<float> kept(shape.voxels());
+    for (float& value : kept) value = draw.one_in(3) ? 0.0f : 1.0f;
+    CGL_TRY_ASSIGN(mask, bench.kernels->upload(*bench.queue, shape, kept));
+  }
+  CGL_TRY_ASSIGN(const DeviceVolume depths,
+                 bench.kernels->find_interface(*bench.queue, volume, options, masked ? &mask : nullptr));
+  return bench.kernels->download(*bench.queue, depths);
+}
+
 Result<std::vector<float>> roll_plan(const Bench& bench, std::uint32_t seed) {
   OctDraw draw(seed);
   const VolumeShape shape = draw.shape(70);
@@ -262,9 +283,11 @@ struct NamedPlan {
   const char* name;
   Plan plan;
 };
-constexpr NamedPlan plans[] = {{"filter", filter_plan}, {"resize", resize_plan},   {"interface", interface_plan},
-                               {"roll", roll_plan},     {"product", product_plan}, {"sample", sample_plan},
-                               {"count", count_plan},   {"blend", blend_plan},     {"attenuation", attenuation_plan}};
+constexpr NamedPlan plans[] = {{"filter", filter_plan},       {"resize", resize_plan},
+                               {"interface", interface_plan}, {"interface by default", default_interface_plan},
+                               {"roll", roll_plan},           {"product", product_plan},
+                               {"sample", sample_plan},       {"count", count_plan},
+                               {"blend", blend_plan},         {"attenuation", attenuation_plan}};
 
 class OctKernelParity : public OctKernelTest {};
 
@@ -277,6 +300,42 @@ TEST_P(OctKernelParity, random_plans_have_the_bits_of_the_cpu) {
     ASSERT_OK_AND_ASSIGN(const std::vector<float> result, one.plan(bench(), i));
     ASSERT_TRUE(same_bits(result, expected)) << one.name << ", plan " << i;
   }
+}
+
+// Larger than random plans: more than a strip of columns, a segment of rows, a batch of planes; cells inside and at the
+// border; coordinates by a table, given, and as displacements.
+TEST_P(OctKernelParity, volumes_of_many_blocks_have_the_bits_of_the_cpu) {
+  ASSERT_OK_AND_ASSIGN(Device* const cpu, cingulum::testing::registry().select_one("cpu"));
+  ASSERT_OK_AND_ASSIGN(const Bench truth, Bench::on(*cpu));
+  const VolumeShape shape{29, 277, 381};
+  const std::vector<float> voxels = OctDraw(3).volume(shape);
+  const std::array<std::array<double, 4>, 3> turn = {{{1, 0.02, 0, -3}, {-0.02, 1, 0.05, 2}, {0, -0.05, 1, 4}}};
+  std::vector<float> places(3 * shape.voxels());
+  OctDraw noise(4);
+  for (std::uint64_t i = 0; i < places.size(); ++i) {
+    places[i] = static_cast<float>(i / shape.voxels()) + noise.value(-1.5f, 1.5f);
+  }
+  const auto results_of = [&](const Bench& where) -> Result<std::vector<std::vector<float>>> {
+    OctKernels& kernels = *where.kernels;
+    CGL_TRY_ASSIGN(const DeviceVolume volume, kernels.upload(*where.queue, shape, voxels));
+    CGL_TRY_ASSIGN(const DeviceVolume field, kernels.upload(*where.queue, {3 * shape.z, shape.y, shape.x}, places));
+    CGL_TRY_ASSIGN(DeviceVolume to, kernels.allocate(shape));
+    std::vector<std::vector<float>> results(4);
+    InterfaceOptions options;
+    options.sub_voxel = true;
+    CGL_TRY_ASSIGN(const DeviceVolume depths, kernels.find_interface(*where.queue, volume, options));
+    CGL_TRY_ASSIGN(results[0], kernels.download(*where.queue, depths));
+    CGL_TRY(kernels.transform_affine(*where.queue, volume, to, turn, {}));
+    CGL_TRY_ASSIGN(results[1], kernels.download(*where.queue, to));
+    CGL_TRY(kernels.displace(*where.queue, volume, field, to, {1, Boundary::mirror, 0.0f}));
+    CGL_TRY_ASSIGN(results[2], kernels.download(*where.queue, to));
+    CGL_TRY(kernels.map_coordinates(*where.queue, volume, field, to, {}));
+    CGL_TRY_ASSIGN(results[3], kernels.download(*where.queue, to));
+    return results;
+  };
+  ASSERT_OK_AND_ASSIGN(const auto expected, results_of(truth));
+  ASSERT_OK_AND_ASSIGN(const auto results, results_of(bench()));
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(same_bits(results[i], expected[i])) << i;
 }
 
 TEST_P(OctKernelTest, slabs_of_a_volume_that_is_not_bound_at_once_have_the_same_bits) {
@@ -545,7 +604,7 @@ TEST_P(OctKernelTest, the_overlap_of_two_slices_is_found) {
   EXPECT_EQ(nothing.correlation, 0.0);
 }
 
-TEST_P(OctKernelTest, the_shift_of_two_planes_is_found) {
+TEST_P(OctKernelTest, sums_at_all_shifts_are_those_of_the_host_and_find_the_shift_of_two_planes) {
   OctDraw draw(41);
   const VolumeShape whole{1, 90, 90};
   const std::vector<float> scene = draw.volume(whole);
@@ -556,21 +615,30 @@ TEST_P(OctKernelTest, the_shift_of_two_planes_is_found) {
     }
     return voxels;
   };
-  ASSERT_OK_AND_ASSIGN(const DeviceVolume fixed, kernels().upload(queue(), {1, 50, 50}, window(0, 0, 50, 50)));
-  ASSERT_OK_AND_ASSIGN(const DeviceVolume moving, kernels().upload(queue(), {1, 40, 45}, window(3, 38, 40, 45)));
-  ASSERT_OK_AND_ASSIGN(const std::vector<double> found,
-                       kernels().shift_correlations(queue(), fixed, 0, moving, 0, {0, 1, 36}, {0, 4, 13}, 50));
-  ASSERT_EQ(found.size(), 9u * 27u);
-  const std::size_t best = static_cast<std::size_t>(std::max_element(found.begin(), found.end()) - found.begin());
-  EXPECT_EQ(best, (3 - 1 + 4) * 27u + (38 - 36 + 13));
-  EXPECT_NEAR(found[best], 1.0, 1e-5);
-  EXPECT_EQ(found.back(), -2.0);  // 49 columns further: one column is left
-  // The other way round the shift is the opposite.
-  ASSERT_OK_AND_ASSIGN(const std::vector<double> back,
-                       kernels().shift_correlations(queue(), moving, 0, fixed, 0, {0, -1, -36}, {0, 4, 4}, 50));
-  const std::size_t opposite = static_cast<std::size_t>(std::max_element(back.begin(), back.end()) - back.begin());
-  EXPECT_EQ(opposite, (-3 + 1 + 4) * 9u + (-38 + 36 + 4));
-  EXPECT_NEAR(back[opposite], found[best], 1e-6);
+  const std::vector<float> fixed_pixels = window(0, 0, 50, 50);
+  const std::vector<float> moving_pixels = window(3, 38, 40, 45);
+  ASSERT_OK_AND_ASSIGN(const DeviceVolume fixed, kernels().upload(queue(), {1, 50, 50}, fixed_pixels));
+  ASSERT_OK_AND_ASSIGN(const DeviceVolume moving, kernels().upload(queue(), {1, 40, 45}, moving_pixels));
+  const ShiftWindow shifts{1, 36, 4, 14};  // 50 columns further nothing is left
+  ASSERT_OK_AND_ASSIGN(const std::vector<NccSums> found,
+                       kernels().shift_sums(queue(), fixed, 0, moving, 0, 1.5f, shifts));
+  const std::vector<NccSums> expected =
+      plane_terms_on_host({fixed_pixels.data(), 50, 50}, {moving_pixels.data(), 40, 45}, 1.5f, shifts);
+  ASSERT_EQ(found.size(), shifts.count());
+  ASSERT_EQ(found.size(), expected.size());
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].pixels, expected[i].pixels) << i;
+    EXPECT_EQ(found[i].fixed, expected[i].fixed) << i;
+    EXPECT_EQ(found[i].moving, expected[i].moving) << i;
+    EXPECT_EQ(found[i].fixed_square, expected[i].fixed_square) << i;
+    EXPECT_EQ(found[i].moving_square, expected[i].moving_square) << i;
+    EXPECT_EQ(found[i].product, expected[i].product) << i;
+    if (found[i].pixels >= 50 && ncc_of({&found[i], 1}) > ncc_of({&found[best], 1})) best = i;
+  }
+  EXPECT_EQ(best, (3 - 1 + 4) * 29u + (38 - 36 + 14));
+  EXPECT_NEAR(ncc_of({&found[best], 1}), 1.0, 1e-5);
+  EXPECT_EQ(found.back().pixels, 0u);
 }
 
 TEST_P(OctKernelTest, transforms_by_whole_numbers_are_exact_and_a_ramp_stays_a_ramp) {

@@ -17,6 +17,15 @@ void append_padded(const std::vector<double>& window, std::vector<std::uint32_t>
   words.insert(words.end(), peak_batch - 1, 0u);
 }
 
+// What DerivativePeakRecord::odd says of the weights, as float32 has them.
+bool is_odd(const std::vector<double>& window) {
+  if (window.size() != 2 * odd_peak_radius + 1) return false;
+  for (std::size_t i = 0; i <= odd_peak_radius; ++i) {
+    if (static_cast<float>(window[i]) != -static_cast<float>(window[window.size() - 1 - i])) return false;
+  }
+  return true;
+}
+
 KernelRange whole(const DeviceVolume& volume) {
   return {volume.buffer.get(), 0, volume.shape.voxels()};
 }
@@ -56,8 +65,10 @@ Result<DeviceVolume> OctKernels::find_interface(Queue& queue, const DeviceVolume
                          options.use_log ? 1u : 0u,
                          static_cast<float>(1.0 / (static_cast<double>(fused) * fused))};
   const std::array<KernelRange, 2> box_ranges = {whole(volume), whole(smoothed)};
+  const std::uint32_t strips = (shape.x + log_box_outputs(fused) - 1) / log_box_outputs(fused);
   const std::uint32_t segments = (shape.y + log_box_block_rows - 1) / log_box_block_rows;
-  CGL_TRY(backend_->launch(queue, {OctKernel::log_box, box_ranges, record_words(box), {shape.x, segments, shape.z}}));
+  CGL_TRY(backend_->launch(
+      queue, {OctKernel::log_box, box_ranges, record_words(box), {strips * log_box_threads, segments, shape.z}}));
   if (wide) {
     CGL_TRY_ASSIGN(DeviceVolume logs, allocate(shape));
     std::swap(logs, smoothed);
@@ -90,6 +101,7 @@ Result<DeviceVolume> OctKernels::find_interface(Queue& queue, const DeviceVolume
   peak.sub_voxel = options.sub_voxel ? 1 : 0;
   peak.masked = mask != nullptr ? 1 : 0;
   peak.lift = static_cast<float>(0.5 * options.sigma_z);
+  peak.odd = is_odd(derivative) ? 1 : 0;
   const std::array<KernelRange, 4> ranges = {
       whole(smoothed), KernelRange{weights->buffer.get(), 0, weights->words.size()}, whole(places), whole(depths)};
   CGL_TRY(backend_->launch(queue, {OctKernel::derivative_peak, ranges, record_words(peak), {shape.x, shape.y, 1}}));

@@ -199,69 +199,41 @@ Result<OverlapFound> OctKernels::find_z_overlap(Queue& queue, const DeviceVolume
   return found;
 }
 
-Result<std::vector<double>> OctKernels::shift_correlations(Queue& queue, const DeviceVolume& fixed,
-                                                           std::uint32_t fixed_z, const DeviceVolume& moving,
-                                                           std::uint32_t moving_z, Offset3 around, Offset3 reach,
-                                                           std::uint64_t least_pixels) {
-  if (reach.y < 0 || reach.x < 0 || fixed_z >= fixed.shape.z || moving_z >= moving.shape.z) {
-    return fail(ErrorKind::invalid_argument, "correlating planes {} and {} of {} and {}, {} x {} pixels around",
-                fixed_z, moving_z, fixed.shape.z, moving.shape.z, reach.y, reach.x);
+Result<std::vector<NccSums>> OctKernels::shift_sums(Queue& queue, const DeviceVolume& fixed, std::uint32_t fixed_z,
+                                                    const DeviceVolume& moving, std::uint32_t moving_z, float offset,
+                                                    const ShiftWindow& window) {
+  if (fixed_z >= fixed.shape.z || moving_z >= moving.shape.z) {
+    return fail(ErrorKind::invalid_argument, "correlating planes {} and {} of {} and {}", fixed_z, moving_z,
+                fixed.shape.z, moving.shape.z);
   }
-  std::array<PlaneProduct, 2> planes;
-  planes[0].kind = ProductKind::sum;
-  planes[0].a_z = fixed_z;
-  planes[0].rows = fixed.shape.y;
-  planes[0].columns = fixed.shape.x;
-  planes[1].kind = ProductKind::other_sum;
-  planes[1].b_z = moving_z;
-  planes[1].rows = moving.shape.y;
-  planes[1].columns = moving.shape.x;
-  CGL_TRY_ASSIGN(const std::vector<float> plane_sums, plane_products(queue, fixed, moving, 0.0f, 0.0f, planes));
-  const auto fixed_offset = static_cast<float>(plane_sums[0] / static_cast<double>(fixed.shape.plane()));
-  const auto moving_offset = static_cast<float>(plane_sums[1] / static_cast<double>(moving.shape.plane()));
-  // Where both planes are: pixel (y, x) of the moving one lies on (y, x) + shift of the fixed one.
-  struct Span1 {
-    std::int64_t fixed_first, moving_first, count;
-  };
-  const auto shared = [](std::uint32_t fixed_size, std::uint32_t moving_size, std::int64_t shift) -> Span1 {
-    const std::int64_t first = std::max<std::int64_t>(0, shift);
-    const std::int64_t end = std::min<std::int64_t>(fixed_size, shift + moving_size);
-    return {first, first - shift, std::max<std::int64_t>(0, end - first)};
-  };
-  std::vector<double> results;
+  std::vector<NccSums> results;
   std::vector<PlaneProduct> products;
-  std::vector<std::size_t> measured;
-  for (std::int64_t dy = -std::int64_t{reach.y}; dy <= reach.y; ++dy) {
-    for (std::int64_t dx = -std::int64_t{reach.x}; dx <= reach.x; ++dx) {
-      results.push_back(-2.0);
-      const Span1 rows = shared(fixed.shape.y, moving.shape.y, around.y + dy);
-      const Span1 columns = shared(fixed.shape.x, moving.shape.x, around.x + dx);
-      const auto pixels = static_cast<std::uint64_t>(rows.count * columns.count);
-      if (pixels == 0 || pixels < least_pixels) continue;
-      measured.push_back(results.size() - 1);
-      PlaneProduct one;
-      one.rows = static_cast<std::uint32_t>(rows.count);
-      one.columns = static_cast<std::uint32_t>(columns.count);
-      one.b_z = moving_z;
-      one.b_y = static_cast<std::uint32_t>(rows.moving_first);
-      one.b_x = static_cast<std::uint32_t>(columns.moving_first);
-      one.a_z = fixed_z;
-      one.a_y = static_cast<std::uint32_t>(rows.fixed_first);
-      one.a_x = static_cast<std::uint32_t>(columns.fixed_first);
-      for (const ProductKind kind : {ProductKind::sum, ProductKind::square, ProductKind::other_sum,
-                                     ProductKind::other_square, ProductKind::product}) {
-        one.kind = kind;
-        products.push_back(one);
-      }
+  for_each_shift({fixed.shape.y, fixed.shape.x}, {moving.shape.y, moving.shape.x}, window,
+                 [&](const SharedPixels& shared) {
+                   results.push_back({std::uint64_t{shared.rows} * shared.columns});
+                   if (results.back().pixels == 0) return;
+                   PlaneProduct one;
+                   one.rows = static_cast<std::uint32_t>(shared.rows);
+                   one.columns = static_cast<std::uint32_t>(shared.columns);
+                   one.a_z = fixed_z;
+                   one.a_y = static_cast<std::uint32_t>(shared.fixed_row);
+                   one.a_x = static_cast<std::uint32_t>(shared.fixed_column);
+                   one.b_z = moving_z;
+                   one.b_y = static_cast<std::uint32_t>(shared.moving_row);
+                   one.b_x = static_cast<std::uint32_t>(shared.moving_column);
+                   for (const ProductKind kind : {ProductKind::sum, ProductKind::other_sum, ProductKind::square,
+                                                  ProductKind::other_square, ProductKind::product}) {
+                     one.kind = kind;
+                     products.push_back(one);
+                   }
+                 });
+  CGL_TRY_ASSIGN(const std::vector<float> sums, plane_products(queue, fixed, moving, offset, offset, products));
+  std::size_t next = 0;
+  for (NccSums& terms : results) {
+    if (terms.pixels == 0) continue;
+    for (float* const term : {&terms.fixed, &terms.moving, &terms.fixed_square, &terms.moving_square, &terms.product}) {
+      *term = sums[next++];
     }
-  }
-  CGL_TRY_ASSIGN(const std::vector<float> sums,
-                 plane_products(queue, fixed, moving, fixed_offset, moving_offset, products));
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    const PlaneProduct& one = products[5 * i];
-    const float* const of = sums.data() + 5 * i;
-    results[measured[i]] =
-        correlation_of_sums(of[0], of[1], of[2], of[3], of[4], static_cast<double>(one.rows) * one.columns);
   }
   return results;
 }

@@ -506,6 +506,19 @@ class WholeRun(WithFolder):
             trees.append(tree(folder / "v.ome.zarr"))
             self.assertEqual(trees[-1], trees[0], words)
 
+    def test_tiles_that_stay_in_memory_change_no_byte(self):
+        tiles = self.simulate(**SMALL)
+        trees = []
+        for number, memory in enumerate(["0", "1G"]):
+            words = ("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--tile-memory", memory, "--out",
+                     self.folder / f"{number}/v.ome.zarr")
+            (self.folder / str(number)).mkdir()
+            said = json.loads(self.done(*words, "--explain", "--json").stdout)
+            self.assertEqual(said["tiles_read_once"], said["tiles_of_slice"] if number == 0 else said["tiles"])
+            self.done(*words)
+            trees.append(tree(self.folder / f"{number}/v.ome.zarr"))
+        self.assertEqual(trees[1], trees[0])
+
     def test_the_pyramid_is_the_mean_of_eight(self):
         tiles = self.simulate(**SMALL)
         self.done("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--pyramid", 2, "--out",
@@ -518,6 +531,24 @@ class WholeRun(WithFolder):
         if fine.shape == even.shape:
             np.testing.assert_allclose(coarse, means, rtol=1e-6)
         self.assertEqual(coarse.shape, tuple((n + 1) // 2 for n in fine.shape))
+
+    def test_the_volume_opens_in_ome_zarr_and_passes_its_models(self):
+        from ome_zarr.io import parse_url
+        from ome_zarr.reader import Reader
+        from ome_zarr_models import open_ome_zarr
+
+        tiles = self.simulate(**SMALL)
+        path = self.folder / "v.ome.zarr"
+        self.done("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--pyramid", 2, "--out", path)
+        group = zarr.open_group(str(path), mode="r")
+        multiscale = open_ome_zarr(group).ome_attributes.multiscales[0]
+        self.assertEqual([axis.unit for axis in multiscale.axes], ["micrometer"] * 3)
+        self.assertEqual(multiscale.datasets[0].coordinateTransformations[0].scale, [3.5, 10.0, 10.0])
+        (node,) = Reader(parse_url(str(path)))()
+        self.assertEqual([axis["name"] for axis in node.metadata["axes"]], ["z", "y", "x"])
+        self.assertEqual(len(node.data), 2)
+        for level, data in enumerate(node.data):
+            np.testing.assert_array_equal(np.asarray(data), group[str(level)][:])
 
     def test_resolution_and_what_is_left_out_are_followed(self):
         tiles = self.simulate(**SMALL)

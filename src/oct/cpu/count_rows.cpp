@@ -111,8 +111,9 @@ void attenuation_piece(const KernelPointers& call, std::uint32_t piece) {
     const float* const row = call.at[0] + (z - 1) * plane + first;
     float* const out = call.at[2] + (z - 1) * plane + first;
     for (std::uint32_t x = 0; x < record.x; ++x) {
-      out[x] = attenuation_of(row[x], below[x], record.scale);
-      below[x] = below[x] + row[x];
+      const float value = row[x] > 0.0f ? row[x] : 0.0f;
+      out[x] = attenuation_of(value, below[x], record.scale);
+      below[x] = below[x] + value;
     }
   }
 }

@@ -96,7 +96,8 @@ __global__ void __launch_bounds__(attenuation_block)
   const std::uint64_t line = std::uint64_t{blockIdx.y} * record.x + x;
   float below = record.tail_factor * tails[line];
   for (std::uint32_t z = record.z; z > 0; --z) {
-    const float value = in[(z - 1) * plane + line];
+    const float sample = in[(z - 1) * plane + line];
+    const float value = sample > 0.0f ? sample : 0.0f;
     out[(z - 1) * plane + line] = attenuation_of(value, below, record.scale);
     below = below + value;
   }

@@ -5,7 +5,7 @@
 
 #include "base/argument_name.hpp"
 #include "numerics/elementary64.hpp"
-#include "oct/fits/attenuation_line.hpp"
+#include "oct/kernel/attenuation_line.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/volume/shared_loop.hpp"
 
@@ -103,17 +103,16 @@ AttenuationNumbers attenuation_numbers(const AttenuationOptions& options, double
   numbers.floor = static_cast<float>(noise_floor);
   numbers.cut =
       static_cast<float>(noise_floor * numerics::exponential(options.least_db / 10.0 * natural_logarithm_of_10));
-  numbers.strength = static_cast<float>(2 * options.strength);
+  numbers.strength = -static_cast<float>(2 * options.strength);
   numbers.least = static_cast<float>(options.least_transmission);
   return numbers;
 }
 
 // A voxel below so much optical depth.
-float compensated(float value, float depth, const AttenuationNumbers& numbers) {
-  const float transmission = numerics::exponential(-(numbers.strength * depth));
+float brightened(float value, float depth, const AttenuationNumbers& numbers) {
   // The floor is no light that tissue sent back: dividing it would make deep planes bright.
   const float lit = numbers.li ? (value > numbers.floor ? value - numbers.floor : 0.0f) : value;
-  return lit / (transmission > numbers.least ? transmission : numbers.least);
+  return compensated(lit, depth, numbers.strength, numbers.least);
 }
 
 // The line ends behind the last plane that stands clear of the noise.
@@ -231,7 +230,7 @@ AttenuationReport compensate_by_blocks(HostVolume& volume, const AttenuationOpti
       const float d = depths.at(z, down.high, by.low), e = depths.at(z, down.high, by.high);
       const float above = a + by.part * (b - a);
       const float below = d + by.part * (e - d);
-      row[c] = compensated(row[c], above + down.part * (below - above), numbers);
+      row[c] = brightened(row[c], above + down.part * (below - above), numbers);
     }
   });
   return report;
@@ -274,7 +273,7 @@ Result<AttenuationReport> compensate_attenuation(HostVolume& volume, const Atten
         float depth = 0.0f;  // optical, above the plane
         for (std::size_t z = 0; z < volume.planes; ++z) {
           float& value = volume.values[first + z * plane];
-          value = compensated(value, depth, numbers);
+          value = brightened(value, depth, numbers);
           if (attenuation != nullptr) attenuation->values[first + z * plane] = mu[z];
           depth = depth + mu[z];
           if (z < end) {

@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "oct/fits/attenuation_line.hpp"
 #include "oct/fits/axial_corrections.hpp"
 #include "oct/fits/basic_fit.hpp"
 #include "oct/fits/flat_field.hpp"
 #include "oct/fits/focal_curvature.hpp"
+#include "oct/kernel/attenuation_line.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/simulate/simulation.hpp"
 

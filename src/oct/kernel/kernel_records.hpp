@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "numerics/portable.hpp"
+
 namespace cingulum::oct {
 
 // One output along the filtered axis is bias + sum of weight * sample, samples ascending: the table (axis_taps.hpp)
@@ -32,11 +34,24 @@ struct SplineAxisRecord {
   std::uint32_t half_sample;  // 1: Boundary::reflect, 0: Boundary::mirror
 };
 
-// Rows of a plane that one block of a GPU takes, and how many of them at a time.
+// On GPUs a block takes a strip of columns and so many rows of a plane, and finishes some of them at a time.
+inline constexpr std::uint32_t log_box_threads = 192;
 inline constexpr std::uint32_t log_box_block_rows = 256;
 inline constexpr std::uint32_t log_box_batch = 8;
-// Wider windows are left to filters along an axis: the rows of a window would not fit in the memory of a workgroup.
+// Wider windows are left to filters along an axis: a thread keeps a sum for each row of a window.
 inline constexpr std::uint32_t log_box_most_window = 24;
+
+// Outputs of a strip, a thread for each column that their windows hold.
+CGL_HD constexpr std::uint32_t log_box_outputs(std::uint32_t window) {
+  return (log_box_threads - window + 1) / log_box_batch * log_box_batch;
+}
+// Where a column of a strip stands in the row that lies in shared memory: every eighth beside each other, since
+// neighbouring threads read those at a time. Row and pitch let 32 neighbours meet 32 banks, in writing and reading.
+inline constexpr std::uint32_t log_box_eighth = 28;
+inline constexpr std::uint32_t log_box_pitch = 246;
+CGL_HD constexpr std::uint32_t log_box_place(std::uint32_t column) {
+  return column % log_box_batch * log_box_eighth + column / log_box_batch;
+}
 
 struct LogBoxRecord {
   std::uint32_t z;  // planes in the range
@@ -46,6 +61,7 @@ struct LogBoxRecord {
   std::uint32_t use_log;
   float scale;  // 1 / window^2
 };
+inline constexpr std::uint32_t log_box_window_word = 3;
 
 // Masked samples of each line to its beginning, in place. Of each it notes where it stood; behind `z` planes of that
 // stands how many there are.
@@ -57,6 +73,8 @@ struct CompressLinesRecord {
 
 // Responses that a thread computes at a time: they share most samples. Weights have as many zeros before and behind.
 inline constexpr std::uint32_t peak_batch = 8;
+// Weights of this radius that are odd take half of the products (those of sigma 2, which is the default).
+inline constexpr std::uint32_t odd_peak_radius = 8;
 
 struct DerivativePeakRecord {
   std::uint32_t z;
@@ -67,7 +85,9 @@ struct DerivativePeakRecord {
   std::uint32_t sub_voxel;
   std::uint32_t masked;  // 1: lines are compressed
   float lift;            // half of sigma z
+  std::uint32_t odd;     // 1: odd_peak_radius, and weight i is minus weight 16 - i, so that the middle one is zero
 };
+inline constexpr std::uint32_t derivative_peak_odd_word = 8;
 
 // How many voxels along z a thread moves.
 inline constexpr std::uint32_t roll_depth_per_thread = 32;

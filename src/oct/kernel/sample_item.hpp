@@ -47,7 +47,7 @@ CGL_HD inline bool lies_outside(AxisPosition at, std::int32_t count) {
 
 // Whether both samples beside it are in the line.
 CGL_HD inline bool is_between(AxisPosition at, std::int32_t count) {
-  return at.whole >= 0 && at.whole < count - 1;
+  return static_cast<std::uint32_t>(at.whole) < static_cast<std::uint32_t>(count - 1);
 }
 
 // Taps of one axis: their samples and weights, from `whole` on for order 1, from the one before for order 3.
@@ -79,34 +79,43 @@ CGL_HD inline AxisWeights axis_weights(AxisPosition at, std::int32_t count, std:
   return taps;
 }
 
+// Whether all eight neighbours are in the volume: then `cell_sum` is what order 1 gives.
+CGL_HD inline bool lies_in_cell(const SampleVolumeRecord& record, AxisPosition z, AxisPosition y, AxisPosition x) {
+  return is_between(z, static_cast<std::int32_t>(record.in_z)) &&
+         is_between(y, static_cast<std::int32_t>(record.in_y)) && is_between(x, static_cast<std::int32_t>(record.in_x));
+}
+
+// Corners x fastest, then y, then z; weight (wx wy) wz; in sequence. `Index` counts the voxels of the volume.
+template <class Index>
+CGL_HD inline float cell_sum(const float* volume, const SampleVolumeRecord& record, AxisPosition z, AxisPosition y,
+                             AxisPosition x) {
+  const Index row_step = record.in_x;
+  const Index plane_step = row_step * record.in_y;
+  const Index corner = (static_cast<Index>(z.whole) * record.in_y + static_cast<Index>(y.whole)) * record.in_x +
+                       static_cast<Index>(x.whole);
+  const float wx[2] = {1.0f - x.fraction, x.fraction};
+  const float wy[2] = {1.0f - y.fraction, y.fraction};
+  const float wz[2] = {1.0f - z.fraction, z.fraction};
+  float sum = 0.0f;
+  for (Index i = 0; i < 2; ++i) {
+    for (Index j = 0; j < 2; ++j) {
+      const float* const line = volume + (corner + i * plane_step + j * row_step);
+      sum = sum + ((wx[0] * wy[j]) * wz[i]) * line[0];
+      sum = sum + ((wx[1] * wy[j]) * wz[i]) * line[1];
+    }
+  }
+  return sum;
+}
+
 CGL_HD inline float sampled(const float* volume, const SampleVolumeRecord& record, AxisPosition z, AxisPosition y,
                             AxisPosition x) {
+  if (record.order == 1u && lies_in_cell(record, z, y, x)) return cell_sum<std::size_t>(volume, record, z, y, x);
   const auto boundary = static_cast<Boundary>(record.boundary);
   const auto depth = static_cast<std::int32_t>(record.in_z);
   const auto height = static_cast<std::int32_t>(record.in_y);
   const auto width = static_cast<std::int32_t>(record.in_x);
   if (boundary == Boundary::constant && (lies_outside(z, depth) || lies_outside(y, height) || lies_outside(x, width))) {
     return record.value;
-  }
-  if (record.order == 1u && is_between(z, depth) && is_between(y, height) && is_between(x, width)) {
-    // No tap lies beyond an end: the sums below without their indices.
-    const float* const corner =
-        volume + (static_cast<std::size_t>(z.whole) * record.in_y + static_cast<std::size_t>(y.whole)) * record.in_x +
-        static_cast<std::size_t>(x.whole);
-    const std::size_t row_step = record.in_x;
-    const std::size_t plane_step = row_step * record.in_y;
-    const float wx[2] = {1.0f - x.fraction, x.fraction};
-    const float wy[2] = {1.0f - y.fraction, y.fraction};
-    const float wz[2] = {1.0f - z.fraction, z.fraction};
-    float sum = 0.0f;
-    for (std::size_t i = 0; i < 2; ++i) {
-      for (std::size_t j = 0; j < 2; ++j) {
-        const float* const line = corner + i * plane_step + j * row_step;
-        sum = sum + ((wx[0] * wy[j]) * wz[i]) * line[0];
-        sum = sum + ((wx[1] * wy[j]) * wz[i]) * line[1];
-      }
-    }
-    return sum;
   }
   const AxisWeights tz = axis_weights(z, depth, record.order, boundary);
   const AxisWeights ty = axis_weights(y, height, record.order, boundary);
@@ -116,7 +125,7 @@ CGL_HD inline float sampled(const float* volume, const SampleVolumeRecord& recor
   };
   if (record.order == 0u) return row(tz.index[0], ty.index[0])[tx.index[0]];
   if (record.order == 1u) {
-    // Corners x fastest, then y, then z; weight (wx wy) wz; in sequence.
+    // The sum of a cell, whose corners beyond an end are others.
     float sum = 0.0f;
     for (int i = 0; i < 2; ++i) {
       for (int j = 0; j < 2; ++j) {

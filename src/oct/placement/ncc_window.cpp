@@ -65,40 +65,43 @@ double ncc_of(std::span<const NccSums> images) {
   return product / std::sqrt(fixed_spread * moving_spread);
 }
 
-std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView& moving, float offset,
-                                         const ShiftWindow& window) {
-  std::vector<NccSums> terms;
-  terms.reserve(window.count());
+void for_each_shift(std::array<std::size_t, 2> fixed, std::array<std::size_t, 2> moving, const ShiftWindow& window,
+                    const std::function<void(const SharedPixels&)>& take) {
   const auto signed_of = [](std::size_t value) { return static_cast<std::ptrdiff_t>(value); };
+  const auto unsigned_of = [](std::ptrdiff_t value) { return static_cast<std::size_t>(value); };
   for (std::ptrdiff_t dr = window.row - signed_of(window.row_reach); dr <= window.row + signed_of(window.row_reach);
        ++dr) {
     for (std::ptrdiff_t dc = window.column - signed_of(window.column_reach);
          dc <= window.column + signed_of(window.column_reach); ++dc) {
-      NccSums sums;
       const std::ptrdiff_t first_row = std::max<std::ptrdiff_t>(0, -dr);
-      const std::ptrdiff_t end_row = std::min(signed_of(moving.rows), signed_of(fixed.rows) - dr);
+      const std::ptrdiff_t end_row = std::min(signed_of(moving[0]), signed_of(fixed[0]) - dr);
       const std::ptrdiff_t first_column = std::max<std::ptrdiff_t>(0, -dc);
-      const std::ptrdiff_t end_column = std::min(signed_of(moving.columns), signed_of(fixed.columns) - dc);
-      if (first_row < end_row && first_column < end_column) {
-        std::array<Lanes, sum_count> rows{};
-        for (std::ptrdiff_t r = first_row; r < end_row; ++r) {
-          const float* const a = fixed.values + (r + dr) * signed_of(fixed.columns) + dc + first_column;
-          const float* const b = moving.values + r * signed_of(moving.columns) + first_column;
-          const auto row = row_sums(a, b, static_cast<std::size_t>(end_column - first_column), offset);
-          const std::size_t lane = static_cast<std::size_t>(r - first_row) % lane_count;
-          for (std::size_t i = 0; i < sum_count; ++i) rows[i][lane] += row[i];
-        }
-        sums.pixels =
-            static_cast<std::uint64_t>(end_row - first_row) * static_cast<std::uint64_t>(end_column - first_column);
-        sums.fixed = fold_lanes(rows[0]);
-        sums.moving = fold_lanes(rows[1]);
-        sums.fixed_square = fold_lanes(rows[2]);
-        sums.moving_square = fold_lanes(rows[3]);
-        sums.product = fold_lanes(rows[4]);
+      const std::ptrdiff_t end_column = std::min(signed_of(moving[1]), signed_of(fixed[1]) - dc);
+      if (first_row >= end_row || first_column >= end_column) {
+        take({});
+        continue;
       }
-      terms.push_back(sums);
+      take({unsigned_of(first_row + dr), unsigned_of(first_column + dc), unsigned_of(first_row),
+            unsigned_of(first_column), unsigned_of(end_row - first_row), unsigned_of(end_column - first_column)});
     }
   }
+}
+
+std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView& moving, float offset,
+                                         const ShiftWindow& window) {
+  std::vector<NccSums> terms;
+  terms.reserve(window.count());
+  for_each_shift({fixed.rows, fixed.columns}, {moving.rows, moving.columns}, window, [&](const SharedPixels& shared) {
+    std::array<Lanes, sum_count> rows{};
+    for (std::size_t r = 0; r < shared.rows; ++r) {
+      const float* const a = fixed.values + (shared.fixed_row + r) * fixed.columns + shared.fixed_column;
+      const float* const b = moving.values + (shared.moving_row + r) * moving.columns + shared.moving_column;
+      const auto row = row_sums(a, b, shared.columns, offset);
+      for (std::size_t i = 0; i < sum_count; ++i) rows[i][r % lane_count] += row[i];
+    }
+    terms.push_back({std::uint64_t{shared.rows} * shared.columns, fold_lanes(rows[0]), fold_lanes(rows[1]),
+                     fold_lanes(rows[2]), fold_lanes(rows[3]), fold_lanes(rows[4])});
+  });
   return terms;
 }
 

@@ -1,6 +1,6 @@
 // Normalised cross-correlation of two images over a window of whole-pixel shifts: the terms that placement of tiles and
-// registration of slices need. The terms may come from any device; the quotient is taken here, in float64.
-// plane_terms_on_host is the plain form; whoever has a faster one passes it as an NccTerms.
+// registration of slices need. The terms may come from any device (OctKernels::shift_sums has the same); the quotient
+// is taken here, in float64. plane_terms_on_host makes the five sums of a shift in one pass over both images.
 #pragma once
 
 #include <array>
@@ -25,6 +25,16 @@ struct ShiftWindow {
 
   [[nodiscard]] std::size_t count() const { return (2 * row_reach + 1) * (2 * column_reach + 1); }
 };
+
+// The pixels that both images have at a shift.
+struct SharedPixels {
+  std::size_t fixed_row = 0, fixed_column = 0;
+  std::size_t moving_row = 0, moving_column = 0;
+  std::size_t rows = 0, columns = 0;
+};
+// Calls take(SharedPixels) for all shifts of the window, rows of shifts one after the other.
+void for_each_shift(std::array<std::size_t, 2> fixed, std::array<std::size_t, 2> moving, const ShiftWindow& window,
+                    const std::function<void(const SharedPixels&)>& take);
 
 // Plane sums over the pixels that both images have, of values less `offset`.
 struct NccSums {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -60,6 +61,8 @@ class Run {
  public:
   Run(const TileSet& set, const fs::path& work, const ReconstructionOptions& options)
       : set_(set), work_(work), options_(options) {}
+  // Of tiles that are read once.
+  void keep_tiles(std::uint64_t bytes) { most_kept_bytes_ = bytes; }
 
   Result<Reconstruction> all() {
     CGL_TRY(look_at_tiles());
@@ -75,6 +78,14 @@ class Run {
 
  private:
   [[nodiscard]] Status check() const { return options_.run.cancel.check(); }
+
+  // Whether there is room for a tile until its slice is made.
+  [[nodiscard]] bool keeps(const HostVolume& tile) {
+    const std::uint64_t bytes = sizeof(float) * tile.values.size();
+    if (kept_bytes_.fetch_add(bytes) + bytes <= most_kept_bytes_) return true;
+    kept_bytes_ -= bytes;
+    return false;
+  }
 
   // A tile as it enters a mosaic.
   [[nodiscard]] Result<HostVolume> tile_of(const TileRecord& record, std::uint64_t& replaced) const {
@@ -113,16 +124,18 @@ class Run {
       SliceReport slice;
       CGL_TRY_ASSIGN(slice.grid, grid_of_slice(set_, id));
       std::vector<TileGlance> glances(slice.grid.count());
+      std::vector<HostVolume> kept(slice.grid.count());
       std::mutex counting;
       const auto look = [&](std::size_t t, const TileRecord& record) -> Status {
         CGL_TRY(check());
         std::uint64_t replaced = 0;
-        CGL_TRY_ASSIGN(const HostVolume tile, tile_of(record, replaced));
+        CGL_TRY_ASSIGN(HostVolume tile, tile_of(record, replaced));
         HostImage interface;
         if (options_.crop || options_.curvature) {
           CGL_TRY_ASSIGN(interface, options_.kernels.find_interface(tile));
         }
         glances[t] = glance_at(tile, std::move(interface));
+        if (keeps(tile)) kept[t] = std::move(tile);
         progress.advance();
         const std::lock_guard lock(counting);
         slice.replaced_values += replaced;
@@ -131,6 +144,7 @@ class Run {
       CGL_TRY(for_each_tile(slice.grid, look));
       result_.slices.push_back(std::move(slice));
       glances_.push_back(std::move(glances));
+      kept_.push_back(std::move(kept));
     }
     progress.finish();
     return {};
@@ -348,6 +362,7 @@ class Run {
     for (std::size_t s = 0; s < result_.slices.size(); ++s) {
       CGL_TRY(check());
       if (!take_slice(s)) CGL_TRY(add_context(make_slice(s), "slice {}", result_.slices[s].grid.slice));
+      kept_[s].clear();
       result_.files.push_back(path_of(s));
       progress.advance();
     }
@@ -371,9 +386,13 @@ class Run {
   }
 
   // Rolled, cropped, resampled: the voxels of a tile as they are blended.
-  [[nodiscard]] Result<HostVolume> prepare(const TileRecord& record, std::size_t t, const SliceReport& slice) const {
+  [[nodiscard]] Result<HostVolume> prepare(const TileRecord& record, std::size_t t, const SliceReport& slice,
+                                           HostVolume& kept) const {
+    HostVolume tile = std::move(kept);
     std::uint64_t replaced = 0;
-    CGL_TRY_ASSIGN(HostVolume tile, tile_of(record, replaced));
+    if (tile.values.empty()) {
+      CGL_TRY_ASSIGN(tile, tile_of(record, replaced));
+    }
     if (options_.curvature) {
       HostImage by = result_.curvature;
       for (double& planes : by.values) planes += slice.depths[t];
@@ -417,7 +436,7 @@ class Run {
       HostVolume mosaic(planes, grid.rows * rows, grid.columns * columns);
       const auto take = [&](std::size_t t, const TileRecord& record) -> Status {
         CGL_TRY(check());
-        CGL_TRY_ASSIGN(const HostVolume tile, prepare(record, t, slice));
+        CGL_TRY_ASSIGN(const HostVolume tile, prepare(record, t, slice, kept_[s][t]));
         const std::size_t top = t / grid.columns * rows, left = t % grid.columns * columns;
         for (std::size_t z = 0; z < planes; ++z) {
           for (std::size_t r = 0; r < rows; ++r) {
@@ -527,6 +546,9 @@ class Run {
   std::size_t cropped_planes_ = 0;
   Reconstruction result_;
   std::vector<std::vector<TileGlance>> glances_;  // by slice, as in its grid
+  std::vector<std::vector<HostVolume>> kept_;     // the same; empty: to be read again
+  std::uint64_t most_kept_bytes_ = 0;
+  std::atomic<std::uint64_t> kept_bytes_ = 0;
 };
 
 }  // namespace
@@ -550,14 +572,21 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
   // A mosaic, the slice that is made of it, and a copy while attenuation is measured; of a tile in flight the file's
   // order, the voxels, the rolled and the cropped ones.
   const auto slice = static_cast<std::uint64_t>(static_cast<double>(needs.tile_bytes * needs.tiles_of_slice) * shrunk);
-  needs.memory_bytes = 3 * slice + 4 * needs.tiles_in_flight * needs.tile_bytes + glances;
+  // Tiles that are kept lie where the slice will be that is made of them.
+  needs.kept_bytes = slice + options.kept_tile_bytes;
+  needs.memory_bytes = 3 * slice + 4 * needs.tiles_in_flight * needs.tile_bytes + glances + options.kept_tile_bytes;
   // A tile, its logarithm in a box, what it becomes, and a map.
   needs.device_bytes = 4 * needs.tile_bytes;
   return needs;
 }
 
 Result<Reconstruction> reconstruct(const TileSet& set, const fs::path& work, const ReconstructionOptions& options) {
-  return catch_out_of_memory([&] { return Run(set, work, options).all(); });
+  return catch_out_of_memory([&]() -> Result<Reconstruction> {
+    CGL_TRY_ASSIGN(const RunNeeds needs, run_needs(set, options));
+    Run run(set, work, options);
+    run.keep_tiles(needs.kept_bytes);
+    return run.all();
+  });
 }
 
 }  // namespace cingulum::oct

@@ -1,8 +1,9 @@
 // A whole reconstruction: from tiles to the slices of one volume, and to the plan by which they become one. Called by
 // `cingulum oct run`, which writes the volume.
 //
-// Tiles are read twice: once for what is small of each (tile_glance.hpp), from which places, light, curvature and
-// depths are fitted over all slices, and once for the slices themselves. A slice is stitched in memory, cropped at its
+// Tiles are looked at for what is small of each (tile_glance.hpp), from which places, light, curvature and depths are
+// fitted over all slices, and then become the slices themselves. Those that found room in memory meanwhile are read
+// once, the others twice. A slice is stitched in memory, cropped at its
 // surface, and kept in a work folder under a key of all that decides it: a run that was stopped, whatever by, finds
 // those that are done and gives the bytes of one that was not. Memory is that of the tiles of one slice, whatever the
 // number of slices: run_memory() says how much.
@@ -55,7 +56,8 @@ struct ReconstructionOptions {
   double search_range_mm = 0.1;                    // of the interval, to either side
   StackOptions stack = {};
   TileKernels kernels = {};
-  ThreadPool* pool = nullptr;  // needed
+  std::uint64_t kept_tile_bytes = 0;  // of tiles that stay in memory from one reading, besides those of one slice
+  ThreadPool* pool = nullptr;         // needed
   RunContext run = {};
 };
 
@@ -88,6 +90,7 @@ struct RunNeeds {
   std::uint64_t tile_bytes = 0;     // with extra lines
   std::size_t tiles_in_flight = 0;  // read at a time
   std::size_t tiles_of_slice = 0;   // of the largest one
+  std::uint64_t kept_bytes = 0;     // of tiles that are read once, a part of the memory
   std::uint64_t memory_bytes = 0;
   std::uint64_t device_bytes = 0;  // of each device
   std::uint64_t work_bytes = 0;    // of the work folder

@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <vector>
 
 #include "oct/fits/tile_depths.hpp"
 #include "oct/run/tile_glance.hpp"
+#include "oct/simulate/simulated_files.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace cingulum::oct {
 namespace run_tests {
@@ -102,6 +106,56 @@ TEST(OctDepthCorrections, a_constant_stays_constant_to_the_bit) {
   const auto corrected = correct_depth(slice, std::nullopt, corrections_of_theory(), nullptr);
   ASSERT_TRUE(corrected);
   for (const float value : slice.values) ASSERT_EQ(value, 0.37f);
+}
+
+// The tiles of two slices vanish when the first one is rolled, that is after all were looked at.
+TEST(OctRun, tiles_that_are_kept_are_read_once) {
+  SimulationPlan plan;
+  plan.grid_rows = 2;
+  plan.grid_columns = 2;
+  plan.tile_planes = 16;
+  plan.tile_rows = plan.tile_columns = 24;
+  plan.surface_plane = 4;
+  plan.slices = 2;
+  plan.interval_planes = 4;
+  const auto scene = make_scene(plan);
+  ASSERT_TRUE(scene);
+  const auto pool = ThreadPool::create(2);
+  for (const bool kept : {false, true}) {
+    SCOPED_TRACE(kept);
+    const TemporaryFolder folder;
+    const std::filesystem::path tiles = folder / "tiles";
+    SimulatedFilesOptions writing;
+    writing.run.progress.style = ProgressStyle::silent;
+    ASSERT_TRUE(write_simulation(tiles, *scene, {}, writing));
+    TileSetOptions opening;
+    opening.axial_step_um = 3.5;
+    const auto set = open_tiles(tiles, opening);
+    ASSERT_TRUE(set);
+    ReconstructionOptions options;
+    options.pool = pool->get();
+    options.run.progress.style = ProgressStyle::silent;
+    options.placement.max_rejected = 1;
+    options.kept_tile_bytes = kept ? std::uint64_t{1} << 30 : 0;
+    options.kernels.find_interface = [](const HostVolume& tile) -> Result<HostImage> {
+      HostImage surface(tile.rows, tile.columns);
+      for (double& plane : surface.values) plane = 4;
+      return surface;
+    };
+    std::atomic<bool> removed = false;
+    options.kernels.roll = [&](const HostVolume& tile, const HostImage&) -> Result<HostVolume> {
+      if (!removed.exchange(true)) std::filesystem::remove_all(tiles);
+      return tile;
+    };
+    const auto needs = run_needs(*set, options);
+    ASSERT_TRUE(needs);
+    EXPECT_EQ(needs->kept_bytes, 4 * needs->tile_bytes + options.kept_tile_bytes);
+    const auto made = reconstruct(*set, folder / "work", options);
+    EXPECT_EQ(made.has_value(), kept) << (made ? "" : made.error().message());
+    if (!made) {
+      EXPECT_NE(made.error().message().find("slice 1"), std::string::npos) << made.error().message();
+    }
+  }
 }
 
 }  // namespace run_tests

@@ -17,11 +17,24 @@ struct AttenuationScalars {
 @group(0) @binding(2) var<storage, read_write> attenuation: array<f32>;
 @group(0) @binding(3) var<uniform> scalars: AttenuationScalars;
 
-fn attenuation_of(value: f32, below: f32) -> f32 {
-  if (!(value > 0.0) || !(below > 0.0)) {
+fn log_one_plus(x: f32) -> f32 {
+  if (x > 0.25) {
+    return logarithm(1.0 + x);
+  }
+  let s = div(x, 2.0 + x);
+  let q = mul(s, s);
+  var p = horner(q, log_ninth, log_seventh);
+  p = horner(p, q, log_fifth);
+  p = horner(p, q, log_third);
+  p = horner(p, q, 1.0);
+  return mul(s + s, p);
+}
+
+fn attenuation_of(value: f32, deeper: f32) -> f32 {
+  if (!(deeper > 0.0)) {
     return 0.0;
   }
-  return mul(logarithm(1.0 + pin(div(value, below))), scalars.scale);
+  return mul(log_one_plus(pin(div(value, deeper))), scalars.scale);
 }
 
 @compute @workgroup_size(64, 1, 1)
@@ -33,7 +46,8 @@ fn attenuation_lines(@builtin(global_invocation_id) id: vec3<u32>) {
   let line = id.y * scalars.x + id.x;
   var below = mul(scalars.tail_factor, tails[scalars.tails_skip + line]);
   for (var z = scalars.z; z > 0u; z--) {
-    let value = volume[scalars.in_skip + (z - 1u) * plane + line];
+    let sample = volume[scalars.in_skip + (z - 1u) * plane + line];
+    let value = select(positive_zero(), sample, sample > 0.0);
     attenuation[scalars.out_skip + (z - 1u) * plane + line] = attenuation_of(value, below);
     below = below + value;
   }

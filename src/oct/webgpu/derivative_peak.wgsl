@@ -1,4 +1,5 @@
-// Mirrors src/oct/kernel/interface_line.hpp: a thread finds the peak of an A-line's responses, eight of them at a time.
+// Mirrors src/oct/kernel/interface_line.hpp: a thread finds the peak of an A-line's responses, eight of them at a time;
+// and find_odd_peak of src/oct/cuda/interface_kernels.cu, for which compiled_word is 1.
 
 struct PeakScalars {
   negative_zero: f32,
@@ -14,6 +15,7 @@ struct PeakScalars {
   sub_voxel: u32,
   masked: u32,
   lift: f32,
+  odd: u32,
 }
 
 @group(0) @binding(0) var<storage, read> volume: array<f32>;
@@ -80,6 +82,65 @@ fn find_peak(line: u32, plane: u32, count: u32, table: u32, magnitude: bool) -> 
   return peak;
 }
 
+// The sums of all windows that hold a sample, those with 1 to 8 samples, and with 10 to 17; the weight between them is
+// zero. They move up as they grow.
+struct OddSums {
+  low: vec4<f32>,
+  high: vec4<f32>,
+  middle: f32,
+  falling_high: vec4<f32>,
+  falling_low: vec4<f32>,
+}
+
+fn grow(sums: ptr<function, OddSums>, low_weights: vec4<f32>, high_weights: vec4<f32>, value: f32) {
+  let low = mul4(low_weights, value);
+  let high = mul4(high_weights, value);
+  (*sums).falling_low = vec4<f32>((*sums).falling_high.w, (*sums).falling_low.xyz) - low.wzyx;
+  (*sums).falling_high = vec4<f32>((*sums).middle, (*sums).falling_high.xyz) - high.wzyx;
+  (*sums).middle = (*sums).high.w;
+  (*sums).high = vec4<f32>((*sums).low.w, (*sums).high.xyz) + high;
+  (*sums).low = vec4<f32>(positive_zero(), (*sums).low.xyz) + low;
+}
+
+fn sample_of(line: u32, plane: u32, count: u32, at: i32) -> f32 {
+  return volume[line + u32(reflected(at, i32(count))) * plane];
+}
+
+fn answer(peak: ptr<function, LinePeak>, position: i32, count: u32, sums: ptr<function, OddSums>) {
+  if (position >= 0 && position < i32(count)) {
+    consider(peak, u32(position), (*sums).falling_low.w, false);
+  }
+}
+
+fn find_odd_peak(line: u32, plane: u32, count: u32) -> LinePeak {
+  var peak = LinePeak(0.0, 0.0, 0.0, 0.0, 0.0, false);
+  let table = scalars.table_skip + 7u;
+  let low_weights = vec4<f32>(weights[table], weights[table + 1u], weights[table + 2u], weights[table + 3u]);
+  let high_weights = vec4<f32>(weights[table + 4u], weights[table + 5u], weights[table + 6u], weights[table + 7u]);
+  let zeros = vec4<f32>(positive_zero());
+  var sums = OddSums(zeros, zeros, positive_zero(), zeros, zeros);
+  let end = i32(count) + 8;
+  for (var first = -8; first < end && count > 0u; first += 4) {
+    var values: vec4<f32>;
+    if (first >= 0 && first + 4 <= i32(count)) {
+      let at = line + u32(first) * plane;
+      values = vec4<f32>(volume[at], volume[at + plane], volume[at + 2u * plane], volume[at + 3u * plane]);
+    } else {
+      values = vec4<f32>(sample_of(line, plane, count, first), sample_of(line, plane, count, first + 1),
+                         sample_of(line, plane, count, first + 2), sample_of(line, plane, count, first + 3));
+    }
+    grow(&sums, low_weights, high_weights, values.x);
+    answer(&peak, first - 8, count, &sums);
+    grow(&sums, low_weights, high_weights, values.y);
+    answer(&peak, first - 7, count, &sums);
+    grow(&sums, low_weights, high_weights, values.z);
+    answer(&peak, first - 6, count, &sums);
+    grow(&sums, low_weights, high_weights, values.w);
+    answer(&peak, first - 5, count, &sums);
+  }
+  return peak;
+}
+
 fn parabola_offset(peak: LinePeak, count: u32) -> f32 {
   if (!(peak.at > 0.0) || !(u32(peak.at) + 1u < count)) {
     return 0.0;
@@ -119,7 +180,12 @@ fn derivative_peak(@builtin(global_invocation_id) id: vec3<u32>) {
   if (masked) {
     count = places[first_place + scalars.z * plane];
   }
-  var peak = find_peak(scalars.skip + line, plane, count, scalars.table_skip, false);
+  var peak: LinePeak;
+  if (compiled_word == 1u) {
+    peak = find_odd_peak(scalars.skip + line, plane, count);
+  } else {
+    peak = find_peak(scalars.skip + line, plane, count, scalars.table_skip, false);
+  }
   if (masked) {
     peak.at = masked_peak(peak, count, first_place, plane);
     peak.before = peak.best;

@@ -86,10 +86,6 @@ fn sampled(z: AxisPosition, y: AxisPosition, x: AxisPosition) -> f32 {
   let depth = i32(scalars.in_z);
   let height = i32(scalars.in_y);
   let width = i32(scalars.in_x);
-  if (scalars.boundary == boundary_constant &&
-      (lies_outside(z, depth) || lies_outside(y, height) || lies_outside(x, width))) {
-    return scalars.value;
-  }
   if (scalars.order == 1u && is_between(z, depth) && is_between(y, height) && is_between(x, width)) {
     let corner = scalars.in_skip + (u32(z.whole) * scalars.in_y + u32(y.whole)) * scalars.in_x + u32(x.whole);
     let plane_step = scalars.in_y * scalars.in_x;
@@ -111,6 +107,10 @@ fn sampled(z: AxisPosition, y: AxisPosition, x: AxisPosition) -> f32 {
     sum = sum + mul(mul(right, z.fraction), volume[behind + 1u]);
     sum = sum + mul(mul(under, z.fraction), volume[last]);
     return sum + mul(mul(both, z.fraction), volume[last + 1u]);
+  }
+  if (scalars.boundary == boundary_constant &&
+      (lies_outside(z, depth) || lies_outside(y, height) || lies_outside(x, width))) {
+    return scalars.value;
   }
   let tz = axis_weights(z, depth);
   let ty = axis_weights(y, height);

@@ -1,11 +1,15 @@
 // The OCT kernels on WebGPU: WGSL that is compiled when a kernel is first asked for. A range that begins anywhere is
 // bound from a multiple of 256 bytes on, and the elements before it are skipped in the kernel.
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/shader_library.hpp"
+#include "oct/kernel/attenuation_line.hpp"
 #include "oct/kernel/kernel_records.hpp"
 #include "oct/kernel/line_index.hpp"
 #include "oct/kernel/product_terms.hpp"
@@ -35,9 +39,11 @@ std::string oct_constants() {
   add("spline_horizon", spline_horizon);
   add("spline_mirror_start", spline_mirror_start);
   add("spline_reflect_start", spline_reflect_start);
+  add("log_box_threads", log_box_threads);
   add("log_box_block_rows", log_box_block_rows);
   add("log_box_batch", log_box_batch);
-  add("log_box_most_window", log_box_most_window);
+  add("log_box_eighth", log_box_eighth);
+  add("log_box_pitch", log_box_pitch);
   add("roll_depth_per_thread", roll_depth_per_thread);
   add("product_words", product_words);
   add("product_of_one", product_of_one);
@@ -47,11 +53,16 @@ std::string oct_constants() {
   add("sample_planes_per_thread", sample_planes_per_thread);
   add("farthest_whole", farthest_whole);
   add("most_key_bins", most_key_bins);
+  add("log_ninth", log_series[0]);
+  add("log_seventh", log_series[1]);
+  add("log_fifth", log_series[2]);
+  add("log_third", log_series[3]);
   return text;
 }
 
-std::string text_of(const KernelFacts& facts) {
+std::string text_of(const KernelFacts& facts, std::uint32_t compiled_word) {
   return numerics_wgsl(LaneForm::workgroup, "scalars.negative_zero") + oct_constants() +
+         (facts.compiled_word == no_compiled_word ? "" : wgsl_constant("compiled_word", compiled_word)) +
          std::string(embedded_shader("oct_index.wgsl")) +
          std::string(embedded_shader(std::string(facts.name) + ".wgsl"));
 }
@@ -68,7 +79,7 @@ class WebgpuOctBackend final : public KernelBackend {
 
   [[nodiscard]] Status launch(Queue& queue, const KernelLaunch& launch) override {
     const KernelFacts& facts = kernel_facts(launch.kernel);
-    CGL_TRY_ASSIGN(Kernel* const kernel, compiled(launch.kernel, launch.words.size()));
+    CGL_TRY_ASSIGN(Kernel* const kernel, compiled(launch.kernel, launch.words));
     std::vector<KernelArgument> arguments;
     std::vector<std::uint32_t> skips;
     for (const KernelRange& range : launch.ranges) {
@@ -87,15 +98,16 @@ class WebgpuOctBackend final : public KernelBackend {
   }
 
  private:
-  Result<Kernel*> compiled(OctKernel which, std::size_t words) {
+  Result<Kernel*> compiled(OctKernel which, std::span<const std::uint32_t> words) {
+    const KernelFacts& facts = kernel_facts(which);
+    const std::uint32_t constant = facts.compiled_word == no_compiled_word ? 0 : words[facts.compiled_word];
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::unique_ptr<Kernel>& kernel = kernels_[static_cast<std::size_t>(which)];
+    std::unique_ptr<Kernel>& kernel = kernels_[{which, constant}];
     if (kernel == nullptr) {
-      const KernelFacts& facts = kernel_facts(which);
       KernelSource source;
       source.name = facts.name;
       source.language = KernelLanguage::wgsl;
-      source.text = text_of(facts);
+      source.text = text_of(facts, constant);
       source.trusted = true;
       for (std::size_t i = 0; i < facts.buffers; ++i) {
         source.parameters.push_back(
@@ -105,7 +117,7 @@ class WebgpuOctBackend final : public KernelBackend {
       for (std::size_t i = 0; i < facts.buffers; ++i) {
         source.parameters.push_back({"skip_" + std::to_string(i), ParameterKind::u32});
       }
-      for (std::size_t i = 0; i < words; ++i) {
+      for (std::size_t i = 0; i < words.size(); ++i) {
         source.parameters.push_back({"word_" + std::to_string(i), ParameterKind::u32});
       }
       CGL_TRY_ASSIGN(kernel, device_.compile(source));
@@ -114,8 +126,8 @@ class WebgpuOctBackend final : public KernelBackend {
   }
 
   Device& device_;
-  std::mutex mutex_;  // guards kernels_
-  std::array<std::unique_ptr<Kernel>, oct_kernel_count> kernels_;
+  std::mutex mutex_;                                                                // guards kernels_
+  std::map<std::pair<OctKernel, std::uint32_t>, std::unique_ptr<Kernel>> kernels_;  // by the compiled word, too
 };
 
 }  // namespace

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""`cingulum oct run` from simulated tiles to a volume, beside reading and writing alone, and beside the chain of
+peers/oct_chain.py on the same tiles.
+
+    bench/oct_run.py --folder DIR [--program build/bin/cingulum] [--device cuda] [--grid 4,4] [--tile 400,512,512] [--slices 3]
+                     [--resolution UM] [--repetitions 1] [--peer PYTHON [--peer-kind cupy]] [--out FILE.json]
+
+The defaults are 20 GB of tiles. Rows: the bytes of all tiles read and of the volume written by as many threads, which is the
+ceiling; `oct run` with the stages that the chain has, too (interface, roll, resampling, blending, overlap and registration,
+stacking; light, profile and attenuation left out); `oct run` as it is by default, with native voxels where the disk has room for
+slices and volume; the chain. Before each of them the tiles are dropped from the page cache; the first run of each is not
+counted. The peer needs zarr-python (PYTHONPATH); the chain's stages stand in the result.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+AXIAL_UM = 3.5
+BLOCK = 16 << 20
+
+
+def read_and_drop(path):
+    with open(path, "rb", buffering=0) as file:
+        buffer = bytearray(BLOCK)
+        while file.readinto(buffer):
+            pass
+
+
+def write_bytes(path, count):
+    block = os.urandom(BLOCK)
+    with open(path, "wb", buffering=0) as file:
+        for done in range(0, count, BLOCK):
+            file.write(block[:min(BLOCK, count - done)])
+        os.fsync(file.fileno())
+
+
+def moved_alone(tiles, volume_bytes, folder, threads):
+    """Seconds to read every tile and to write as many bytes as the volume has."""
+    files = sorted(tiles.glob("tile_*/image_*.bin"))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    forget(tiles)
+    begin = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        list(pool.map(read_and_drop, files))
+        read = time.perf_counter()
+        list(pool.map(write_bytes, [folder / str(i) for i in range(threads)], [volume_bytes // threads] * threads))
+    end = time.perf_counter()
+    shutil.rmtree(folder)
+    return end - begin, {"read": read - begin, "write": end - read}
+
+
+def forget(tiles):
+    """The tiles leave the page cache: every row reads them from the disk."""
+    os.sync()
+    for path in tiles.glob("tile_*/image_*.bin"):
+        with open(path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def bytes_under(folder):
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def timed(command, **more):
+    begin = time.perf_counter()
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **more)
+    seconds = time.perf_counter() - begin
+    if done.returncode:
+        raise SystemExit(f"{command}: exit code {done.returncode}: {done.stderr[-2000:]}")
+    return seconds, done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", default="build/bin/cingulum")
+    parser.add_argument("--folder", required=True, type=Path)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--grid", default="4,4")
+    parser.add_argument("--tile", default="400,512,512")
+    parser.add_argument("--slices", type=int, default=3)
+    parser.add_argument("--resolution", type=float, default=20.0)
+    parser.add_argument("--repetitions", type=int, default=1)
+    parser.add_argument("--peer")
+    parser.add_argument("--peer-kind", default="cupy")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    program = os.path.abspath(options.program)
+    threads = len(os.sched_getaffinity(0))
+    folder = options.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    tiles, volume = folder / "tiles", folder / "volume.ome.zarr"
+    planes = int(options.tile.split(",")[0])
+    interval = planes // 2
+    if not (tiles / "truth.json").exists():
+        shutil.rmtree(tiles, ignore_errors=True)
+        seconds, _ = timed([program, "oct", "simulate", "--seed", 1, "--grid", options.grid, "--tile", options.tile, "--surface",
+                            planes // 8, "--curvature", 6, "--flat-field", 0.3, "--motor-jitter", 1.5, "--slices", options.slices,
+                            "--interval", interval, "--out", tiles, "--quiet"])
+        print(f"simulated in {seconds:.0f} s", file=sys.stderr)
+    tile_bytes = sum(file.stat().st_size for file in tiles.glob("tile_*/image_*.bin"))
+    base = [program, "oct", "run", tiles, "--axial-step", AXIAL_UM, "--device", options.device, "--tile-memory", tile_bytes,
+            "--force", "--quiet", "--out", volume]
+    same_stages = ["--resolution", options.resolution, "--no-flat-field", "--no-profile", "--no-attenuation"]
+    native = shutil.disk_usage(folder).free > 2.2 * tile_bytes
+    default = [] if native else ["--resolution", options.resolution]
+    commands = {"oct run, the chain's stages": [*base, *same_stages],
+                "oct run" if native else "oct run, resampled": [*base, *default]}
+    rows, volumes = {}, {}
+    for name, command in commands.items():
+        times = []
+        for repetition in range(options.repetitions + 1):
+            shutil.rmtree(volume, ignore_errors=True)
+            forget(tiles)
+            seconds, _ = timed(command)
+            if repetition:
+                times.append(seconds)
+            print(f"{name}: {seconds:.1f} s{'' if repetition else ' (not counted)'}", file=sys.stderr)
+        volumes[name] = bytes_under(volume)
+        moved = [moved_alone(tiles, volumes[name], folder / "moved", threads) for _ in range(options.repetitions)]
+        ceiling = statistics.median(seconds for seconds, _ in moved)
+        rows[name] = {"seconds": statistics.median(times), "low": min(times), "high": max(times), "volume_bytes": volumes[name],
+                      "reading_and_writing_alone": ceiling, "parts": moved[-1][1], "times_alone": statistics.median(times) / ceiling}
+        shutil.rmtree(volume)
+    if options.peer:
+        chain = []
+        for _ in range(options.repetitions):
+            shutil.rmtree(folder / "chain.zarr", ignore_errors=True)
+            forget(tiles)
+            _, text = timed([options.peer, HERE / "peers/oct_chain.py", options.peer_kind, tiles, folder / "chain.zarr",
+                             options.resolution, AXIAL_UM, interval, threads])
+            chain.append(json.loads(text.splitlines()[-1]))
+            print(f"chain of {options.peer_kind}: {chain[-1]['seconds']:.1f} s {chain[-1]['stages']}", file=sys.stderr)
+        best = min(chain, key=lambda one: one["seconds"])
+        rows["chain"] = {**best, "times_ours": best["seconds"] / rows["oct run, the chain's stages"]["seconds"]}
+        shutil.rmtree(folder / "chain.zarr")
+    _, version = timed([program, "--version"])
+    result = {"bench": "oct_run", "version": version, "machine": platform.processor() or platform.machine(), "threads": threads,
+              "device": options.device, "tiles_bytes": tile_bytes, "grid": options.grid, "tile": options.tile,
+              "slices": options.slices, "resolution_um": options.resolution, "rows": rows}
+    text = json.dumps(result, indent=2)
+    print(text)
+    if options.out:
+        options.out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
