@@ -6,17 +6,24 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/interrupt.hpp"
 #include "base/json_text.hpp"
+#include "base/log.hpp"
+#include "base/settings.hpp"
+#include "base/shell_word.hpp"
+#include "base/thread_pool.hpp"
 #include "base/version.hpp"
 #include "cli/command_line.hpp"
 #include "cli/option_name.hpp"
 #include "cli/track_arguments.hpp"
 #include "cli/track_sidecar.hpp"
 #include "cli/verb.hpp"
+#include "cli/view_export.hpp"
 #include "cli/view_files.hpp"
 #include "cli/view_live.hpp"
+#include "view/line_values.hpp"
 #include "view/shown_lines.hpp"
 #include "view/view_server.hpp"
 
@@ -72,6 +79,22 @@ bool is_field_option(std::string_view name) {
   return std::find(std::begin(field_options), std::end(field_options), name) != std::end(field_options);
 }
 
+// What each streamline of a file has a number for. Of a file that cannot be read nothing: it is said when it is shown.
+Json columns_of(const view::ViewFile& file) {
+  Json list = Json::array();
+  const auto columns = view::columns_of_lines(file.path);
+  if (!columns) {
+    log_warning("{}", columns.error());
+    return list;
+  }
+  for (const view::LineColumn& column : *columns) {
+    Json entry = {{"name", column.name}};
+    if (!column.groups.empty()) entry["groups"] = column.groups;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 // What the pages are served.
 class GivenHost final : public view::ViewHost {
  public:
@@ -81,7 +104,9 @@ class GivenHost final : public view::ViewHost {
       : files_(std::move(files)), live_(std::move(live)) {
     Json list = Json::array();
     for (const view::ViewFile& file : files_) {
-      list.push_back({{"id", file.id}, {"name", file.name}, {"kind", file.kind}, {"bytes", file.bytes}});
+      Json entry = {{"id", file.id}, {"name", file.name}, {"kind", file.kind}, {"bytes", file.bytes}};
+      if (file.kind == "tractogram") entry["columns"] = columns_of(file);
+      list.push_back(std::move(entry));
     }
     Json json = {{"version", Json::parse(version_json(), nullptr, false).value("version", "")},
                  {"files", std::move(list)}};
@@ -107,11 +132,23 @@ class GivenHost final : public view::ViewHost {
     return live_->save(wish, cancel);
   }
   [[nodiscard]] Result<std::vector<std::byte>> lines(const view::ViewFile& file, std::uint64_t first) override {
-    return shown_lines_.message(file.path, first);
+    if (!shown_lines_) {
+      // Of its own: the others may be tracking.
+      CGL_TRY_ASSIGN(lines_pool_, ThreadPool::create(default_thread_count()));
+      shown_lines_.emplace(lines_pool_.get());
+    }
+    return shown_lines_->message(file.path, first);
   }
   [[nodiscard]] Result<std::vector<std::byte>> glyphs(int axis, double mm) override {
     if (!live_) return nothing_to_track();
     return live_->glyphs(axis, mm);
+  }
+  [[nodiscard]] Result<std::vector<std::byte>> peaks(int axis, double mm) override {
+    if (!live_) return nothing_to_track();
+    return live_->peaks(axis, mm);
+  }
+  [[nodiscard]] Result<std::vector<std::byte>> values(const view::ViewFile& file, std::size_t column) override {
+    return view::values_of_lines(file.path, column);
   }
   [[nodiscard]] std::string describe(const Error& error) const override {
     std::string argument(error.argument());
@@ -128,7 +165,8 @@ class GivenHost final : public view::ViewHost {
 
   std::vector<view::ViewFile> files_;
   std::unique_ptr<LiveTracks> live_;
-  view::ShownLines shown_lines_{nullptr};
+  std::unique_ptr<ThreadPool> lines_pool_;
+  std::optional<view::ShownLines> shown_lines_;
   std::string json_;
 };
 
@@ -196,6 +234,19 @@ Result<LiveSource> find_live_source(const ParsedArguments& arguments, std::vecto
   return source;
 }
 
+// The folder of a phantom, where what is tracked lies in one.
+fs::path truth_beside(const LiveSource& source) {
+  fs::path tracked = source.data.empty() ? fs::path() : fs::path(source.data.front());
+  for (const view::WishedOption& option : source.options) {
+    if (option.name == "sh" || option.name == "sf" || option.name == "peaks" || option.name == "tensor") {
+      tracked = option.texts.front();
+    }
+  }
+  std::error_code ignored;
+  const fs::path folder = tracked.parent_path().empty() ? "." : tracked.parent_path();
+  return !tracked.empty() && fs::exists(folder / "phantom.json", ignored) ? folder : fs::path();
+}
+
 // A series is no picture: of each its volume with the smallest b-value, in the scratch folder. Answers the identifier
 // of the one that belongs to `tracked`.
 std::string add_series_images(const fs::path& scratch, const std::string& tracked, std::vector<view::ViewFile>& files) {
@@ -225,6 +276,14 @@ void open_browser(const std::string& link) {
 }
 
 Status run_view(const ParsedArguments& arguments, VerbContext& context) {
+  std::optional<FolderOutput> folder;
+  if (arguments.given("export")) {
+    for (const char* option : {"host", "port"}) {
+      if (!arguments.given(option)) continue;
+      return fail(ErrorKind::invalid_argument, "--{}: with --export there is no server", option);
+    }
+    CGL_TRY_ASSIGN(folder, begin_export(arguments.text("export"), context.write_options()));
+  }
   CGL_TRY_ASSIGN(std::vector<view::ViewFile> files, find_view_files(arguments.texts("data")));
   CGL_TRY_ASSIGN(LiveSource source, find_live_source(arguments, files));
   CGL_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::create());
@@ -233,13 +292,15 @@ Status run_view(const ParsedArguments& arguments, VerbContext& context) {
   }
   const std::string background =
       add_series_images(scratch.path(), source.data.empty() ? "" : source.data.front(), files);
+  source.truth = truth_beside(source);
+  source.one_field = folder.has_value();
   std::unique_ptr<LiveTracks> live;
   std::string live_error;
   if (!source.name.empty()) {
     auto opened = LiveTracks::open(std::move(source), scratch.path(), context);
     if (opened) {
       live = std::move(*opened);
-    } else if (opened.error().kind() == ErrorKind::invalid_argument ||
+    } else if (folder || opened.error().kind() == ErrorKind::invalid_argument ||
                opened.error().kind() == ErrorKind::interrupted) {
       return tl::make_unexpected(std::move(opened.error()));
     } else {
@@ -247,6 +308,22 @@ Status run_view(const ParsedArguments& arguments, VerbContext& context) {
       live_error = with_option_names(opened.error());
       log_warning("{}", opened.error());
     }
+  }
+  if (folder) {
+    const std::vector<view::ViewFile> all = files;
+    std::optional<ExportedLive> exported;
+    if (live) {
+      CGL_TRY_ASSIGN(exported, live->exported());
+    }
+    GivenHost host(std::move(files), std::move(live), {}, background);
+    CGL_TRY(write_export(*folder, host, all, exported));
+    if (context.common().json) {
+      context.print(json_text({{"folder", arguments.text("export")}}));
+    } else {
+      log_info("{0} is a viewer without a server; for one on this machine: python3 -m http.server -d {0}",
+               shell_word(arguments.text("export")));
+    }
+    return {};
   }
   GivenHost host(std::move(files), std::move(live), std::move(live_error), background);
   view::ViewServerOptions options;
@@ -289,7 +366,13 @@ std::vector<Argument> view_arguments() {
        .help = "0 is any that is free",
        .range = {.minimum = 0, .maximum = 65535},
        .default_text = "0"},
-      {.name = "no-open", .type = ArgumentType::flag, .help = "print the link and open no browser"}};
+      {.name = "no-open", .type = ArgumentType::flag, .help = "print the link and open no browser"},
+      {.name = "export",
+       .type = ArgumentType::text,
+       .help =
+           "write the viewer into a new folder instead, for any web server: it tracks in the browser, by WebGPU, with "
+           "the same bits; --field-precision half halves what is loaded",
+       .metavar = "DIR"}};
   for (Argument& argument : track_arguments()) {
     if (is_field_option(argument.name)) list.push_back(std::move(argument));
   }
@@ -308,14 +391,18 @@ Verb view_verb() {
           "--seed-sphere` writes, with the command that writes them.\n\n"
           "A diffusion series is fitted first, with the options of `track` that are here; --sh, --sf, --peaks and "
           "--tensor track what is in a file. The field is prepared for thresholds from half of the one that holds. "
-          "Everything stays on this machine.",
+          "Everything stays on this machine.\n\n"
+          "--export writes a folder that needs no server of ours. The page in it compares the bits of the browser's "
+          "GPU with those of the CPU before it tracks, and says so where they differ. Whoever gets the folder has the "
+          "field and the images.",
       .arguments = view_arguments(),
-      .common = {CommonOption::threads, CommonOption::json, CommonOption::progress},
+      .common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress},
       .examples = {{"cingulum view", "a small phantom"},
                    {"cingulum view dwi.nii.gz --mask mask.nii.gz", "a series, fitted by CSD"},
                    {"cingulum view t1.nii.gz --sh fod.nii.gz --frame world",
                     "harmonics of another program over an image"},
-                   {"cingulum view sub-01/ --no-open --port 8000", "a folder; the link is opened by hand"}},
+                   {"cingulum view sub-01/ --no-open --port 8000", "a folder; the link is opened by hand"},
+                   {"cingulum view dwi.nii.gz --mask mask.nii.gz --export shared", "a folder for a web server"}},
       .run = run_view,
   };
 }

@@ -1,4 +1,4 @@
-// Streamlines for the pages of `cingulum view`: one field, prepared as `cingulum track` prepares it, stays on a device,
+// Streamlines for the pages of `cingulum view`: a field, prepared as `cingulum track` prepares it, stays on a device,
 // and an actor answers requests about it (tract/session). A request becomes the words of a command, so that options are
 // checked, completed and spelled as on the command line, and every answer has a command that writes the same bytes.
 #pragma once
@@ -11,20 +11,13 @@
 
 #include "base/cancel.hpp"
 #include "base/result.hpp"
+#include "cli/live_wish.hpp"
 #include "cli/verb.hpp"
+#include "cli/view_export.hpp"
 #include "view/live_desk.hpp"
 #include "view/view_host.hpp"
 
 namespace cingulum {
-
-// What is tracked: the words of `track` that name it and the options that hold for every request.
-struct LiveSource {
-  std::vector<std::string> data;
-  std::vector<view::WishedOption> options;
-  std::string name;           // of the file, for the page
-  std::string hidden_folder;  // of the phantom: shown by its name alone
-  std::string before;         // what has to be run before the command: the phantom
-};
 
 class LiveTracks {
  public:
@@ -40,7 +33,11 @@ class LiveTracks {
   [[nodiscard]] virtual nlohmann::ordered_json facts() const = 0;
   // Orientation distributions of a slice (view/field_glyphs.hpp). Another thread.
   [[nodiscard]] virtual Result<std::vector<std::byte>> glyphs(int axis, double mm) = 0;
-  // One thread.
+  // Peaks of the same slice (view/field_peaks.hpp). The same thread.
+  [[nodiscard]] virtual Result<std::vector<std::byte>> peaks(int axis, double mm) = 0;
+  // What a page needs to track without this process. Refers to the field here.
+  [[nodiscard]] virtual Result<ExportedLive> exported() const = 0;
+  // One thread. The flag `score` of a request asks for the score where the truth is known.
   [[nodiscard]] virtual Status answer(const view::LiveRequest& request, std::uint32_t page, const CancelToken& cancel,
                                       const view::LiveSend& send) = 0;
   // Another thread.
@@ -50,8 +47,5 @@ class LiveTracks {
  protected:
   LiveTracks() = default;
 };
-
-// A word as a shell reads it.
-[[nodiscard]] std::string shell_word(const std::string& word);
 
 }  // namespace cingulum

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace cingulum {
 namespace {
 
@@ -67,17 +65,6 @@ std::string html_text(std::string_view text) {
     }
   }
   return escaped;
-}
-
-std::string shell_word(std::string_view word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-./:,=+@%").find(c) != std::string_view::npos;
-  });
-  if (plain) return std::string(word);
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 std::string html_count(std::uint64_t count) {

@@ -12,9 +12,6 @@ namespace cingulum {
 // element content and quoted attributes.
 [[nodiscard]] std::string html_text(std::string_view text);
 
-// A word of a command as a POSIX shell takes it, quoted where it must be. Not yet escaped for HTML.
-[[nodiscard]] std::string shell_word(std::string_view word);
-
 // "12 345", with narrow no-break spaces.
 [[nodiscard]] std::string html_count(std::uint64_t count);
 

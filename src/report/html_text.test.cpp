@@ -28,12 +28,6 @@ TEST(HtmlText, bytes_that_are_no_utf8_and_controls_are_replaced) {
   EXPECT_EQ(html_text("a\nb\tc"), "a b c");
 }
 
-TEST(HtmlText, shell_words_are_quoted_where_they_must_be) {
-  EXPECT_EQ(shell_word("tracks/a-1.trx"), "tracks/a-1.trx");
-  EXPECT_EQ(shell_word("it's $HOME"), "'it'\\''s $HOME'");
-  EXPECT_EQ(shell_word(""), "''");
-}
-
 TEST(HtmlText, counts_are_grouped) {
   EXPECT_EQ(html_count(7), "7");
   EXPECT_EQ(html_count(1234567),

@@ -44,8 +44,8 @@ TEST(FieldGlyphs, the_sphere_is_closed_and_turns_outwards_or_inwards_nowhere_twi
                           named_sphere("mirror321").value())
           .value();
   ASSERT_OK_AND_ASSIGN(const FieldGlyphs glyphs, glyphs_of_slice(field, 2, 0, *pool));
-  EXPECT_EQ(glyphs.directions.size(), 162);
-  EXPECT_EQ(glyphs.triangles.size(), 320);
+  EXPECT_EQ(glyphs.directions.size(), 362);
+  EXPECT_EQ(glyphs.triangles.size(), 720);
   // Euler: corners - edges + triangles = 2, and every edge belongs to two triangles.
   std::map<std::pair<int, int>, int> edges;
   for (const auto& [a, b, c] : glyphs.triangles) {
@@ -53,7 +53,7 @@ TEST(FieldGlyphs, the_sphere_is_closed_and_turns_outwards_or_inwards_nowhere_twi
       ++edges[std::minmax(from, to)];
     }
   }
-  EXPECT_EQ(edges.size(), 480);
+  EXPECT_EQ(edges.size(), 1080);
   for (const auto& [edge, triangles] : edges) EXPECT_EQ(triangles, 2);
   for (const auto& direction : glyphs.directions) EXPECT_NEAR(length(wide(direction)), 1, 1e-6);
 }
@@ -81,7 +81,7 @@ TEST(FieldGlyphs, lobes_point_along_the_fibres_of_the_world) {
     ASSERT_EQ(glyphs.centres.size(), 2);  // the layer at z = 8
     for (std::size_t v = 0; v < 2; ++v) {
       EXPECT_FLOAT_EQ(glyphs.centres[v].z, 8.0f);
-      // Corners of the sphere are 16 degrees apart at most.
+      // Corners of the sphere are 11 degrees apart.
       EXPECT_GT(std::abs(dot(greatest_direction(glyphs, v), in_world)), std::cos(0.15)) << name;
     }
     // The plane half-way belongs to one layer, not to both and not to none.

@@ -4,7 +4,8 @@
 
 namespace cingulum::view {
 
-LiveDesk::LiveDesk(Answerer& answerer) : answerer_(answerer), thread_([this] { run(); }) {}
+LiveDesk::LiveDesk(Answerer& answerer, std::chrono::milliseconds moment)
+    : answerer_(answerer), moment_(moment), thread_([this] { run(); }), watch_([this] { watch(); }) {}
 
 LiveDesk::~LiveDesk() {
   {
@@ -13,7 +14,9 @@ LiveDesk::~LiveDesk() {
     running_.cancel();
   }
   changed_.notify_all();
+  overtaken_.notify_all();
   thread_.join();
+  watch_.join();
 }
 
 std::uint32_t LiveDesk::open_page(std::shared_ptr<LiveSink> sink) {
@@ -47,11 +50,11 @@ Status LiveDesk::ask(std::uint32_t page, LiveRequest request) {
     asking.newest = request.number;
     ++counts_.requests;
     if (asking.waiting) ++counts_.replaced;
-    if (is_running_ && running_page_ == page) running_.cancel();
-    asking.sink->forget_before(request.number);
+    if (is_running_ && running_page_ == page) is_overtaken_ = true;
     asking.waiting = std::move(request);
   }
   changed_.notify_one();
+  overtaken_.notify_one();
   return {};
 }
 
@@ -59,8 +62,10 @@ void LiveDesk::cancel(std::uint32_t page, std::uint32_t number) {
   const std::lock_guard lock(mutex_);
   const auto found = pages_.find(page);
   if (found == pages_.end()) return;
-  if (is_running_ && running_page_ == page && running_number_ == number) running_.cancel();
-  if (!found->second.waiting || found->second.waiting->number != number) return;
+  const bool waits = found->second.waiting && found->second.waiting->number == number;
+  // With one that waits an older one that still runs ends, too: nothing of it may follow the error of the newer.
+  if (is_running_ && running_page_ == page && (running_number_ == number || waits)) running_.cancel();
+  if (!waits) return;
   found->second.waiting.reset();
   ++counts_.cancelled;
   tell_failure(page, number, Error(ErrorKind::interrupted, "cancelled before it began"));
@@ -107,6 +112,24 @@ void LiveDesk::run() {
   }
 }
 
+// Cancels what runs when its moment is over and a newer request waits; the thread that answers is busy with it.
+void LiveDesk::watch() {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    if (!is_running_ || !is_overtaken_) {
+      overtaken_.wait(lock);
+      continue;
+    }
+    const auto until = running_since_ + moment_;
+    if (std::chrono::steady_clock::now() < until) {
+      overtaken_.wait_until(lock, until);
+      continue;
+    }
+    running_.cancel();
+    is_overtaken_ = false;
+  }
+}
+
 void LiveDesk::answer_one(std::unique_lock<std::mutex>& lock, std::uint32_t page_number) {
   Page& page = pages_.at(page_number);
   const LiveRequest request = std::move(*page.waiting);
@@ -116,15 +139,16 @@ void LiveDesk::answer_one(std::unique_lock<std::mutex>& lock, std::uint32_t page
   running_page_ = page_number;
   running_number_ = request.number;
   is_running_ = true;
+  is_overtaken_ = false;
+  running_since_ = std::chrono::steady_clock::now();
+  sink->forget_before(request.number);
   const CancelToken token = running_.token();
   lock.unlock();
   const Status outcome = catch_out_of_memory([&] {
     return answerer_.answer(request, page_number, token, [&](std::vector<std::byte> message) -> Status {
-      // Under the mutex: once a newer request was taken nothing of this one is put into the queue.
+      // Under the mutex: once it was cancelled nothing of this one is put into the queue.
       const std::lock_guard sending(mutex_);
-      if (!is_newest(page_number, request.number)) {
-        return fail(ErrorKind::interrupted, "a newer request took this one's place");
-      }
+      if (token.cancelled()) return fail(ErrorKind::interrupted, "a newer request took this one's place");
       return sink->send(request.number, std::move(message));
     });
   });

@@ -1,8 +1,10 @@
 // Where the requests of all pages wait for the one thread that answers them. Of each page the newest counts: what waits
-// of it is replaced, what runs is cancelled, and nothing more of either is sent. Pages take turns. Knows neither
+// of it is replaced, and what runs is cancelled once it has had a moment, so that a drag shows answers and not only its
+// last one. After the first message of a request nothing of an older one is sent. Pages take turns. Knows neither
 // sockets nor tracking: the server brings requests and takes messages, an Answerer makes them.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -60,9 +62,12 @@ struct LiveCounts {
 
 class LiveDesk {
  public:
+  // How long a request may go on while a newer one of its page waits: the pace of a drag at worst, 20 answers a second.
+  static constexpr std::chrono::milliseconds usual_moment{50};
+
   // The answerer outlives it.
-  explicit LiveDesk(Answerer& answerer);
-  ~LiveDesk();  // cancels what runs and waits for the thread
+  explicit LiveDesk(Answerer& answerer, std::chrono::milliseconds moment = usual_moment);
+  ~LiveDesk();  // cancels what runs and waits for its threads
   LiveDesk(const LiveDesk&) = delete;
   LiveDesk& operator=(const LiveDesk&) = delete;
 
@@ -83,23 +88,29 @@ class LiveDesk {
   };
 
   void run();
+  void watch();
   void answer_one(std::unique_lock<std::mutex>& lock, std::uint32_t page_number);
   [[nodiscard]] bool is_newest(std::uint32_t page, std::uint32_t number) const;  // under the mutex
   void tell_failure(std::uint32_t page, std::uint32_t number, const Error& error);
 
   Answerer& answerer_;
-  mutable std::mutex mutex_;
+  const std::chrono::milliseconds moment_;
+  mutable std::mutex mutex_;  // guards all that follows
   std::condition_variable changed_;
+  std::condition_variable overtaken_;
   std::map<std::uint32_t, Page> pages_;
   std::uint32_t last_page_ = 0;
   std::uint32_t last_turn_ = 0;  // the page that was answered last
   std::uint32_t running_page_ = 0;
   std::uint32_t running_number_ = 0;
   bool is_running_ = false;
+  bool is_overtaken_ = false;  // what runs: a newer request of its page waits
+  std::chrono::steady_clock::time_point running_since_;
   CancelSource running_;
   LiveCounts counts_;
   bool ending_ = false;
   std::thread thread_;
+  std::thread watch_;
 };
 
 }  // namespace cingulum::view

@@ -32,7 +32,14 @@ class KeptSink final : public LiveSink {
     sent_.push_back(one);
     return {};
   }
-  void forget_before(std::uint32_t) override {}
+  void forget_before(std::uint32_t request) override {
+    const std::lock_guard lock(mutex_);
+    forgotten_.push_back(request);
+  }
+  [[nodiscard]] std::vector<std::uint32_t> forgotten() const {
+    const std::lock_guard lock(mutex_);
+    return forgotten_;
+  }
   [[nodiscard]] std::vector<Sent> sent() const {
     const std::lock_guard lock(mutex_);
     return sent_;
@@ -45,6 +52,7 @@ class KeptSink final : public LiveSink {
  private:
   mutable std::mutex mutex_;
   std::vector<Sent> sent_;
+  std::vector<std::uint32_t> forgotten_;
   bool refuses_ = false;
 };
 
@@ -81,7 +89,7 @@ bool comes_true(const Condition& condition) {
 
 TEST(live_desk, a_newer_request_of_a_page_takes_the_place_of_older_ones) {
   StepwiseAnswerer answerer;
-  LiveDesk desk(answerer);
+  LiveDesk desk(answerer, 1ms);
   const auto sink = std::make_shared<KeptSink>();
   const std::uint32_t page = desk.open_page(sink);
   answerer.steps_ = 2;
@@ -99,6 +107,28 @@ TEST(live_desk, a_newer_request_of_a_page_takes_the_place_of_older_ones) {
   for (std::size_t i = 2; i < 6; ++i) EXPECT_EQ(sent[i].request, 9u);
   EXPECT_EQ(sent.back().kind, 17);
   EXPECT_EQ(desk.counts().replaced, 8u);
+}
+
+TEST(live_desk, a_request_whose_moment_is_not_over_is_answered_before_a_newer_one) {
+  StepwiseAnswerer answerer;
+  LiveDesk desk(answerer, 1h);
+  const auto sink = std::make_shared<KeptSink>();
+  const std::uint32_t page = desk.open_page(sink);
+  answerer.steps_ = 1;
+  ASSERT_TRUE(desk.ask(page, {1, {}}));
+  ASSERT_TRUE(comes_true([&] { return sink->sent().size() == 1; }));
+  for (std::uint32_t number = 2; number <= 9; ++number) ASSERT_TRUE(desk.ask(page, {number, {}}));
+  EXPECT_EQ(desk.counts().running, 1u);
+  answerer.free_ = true;
+  ASSERT_TRUE(comes_true([&] { return desk.counts().answered == 2; }));
+  const auto sent = sink->sent();
+  ASSERT_EQ(sent.size(), 8u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(sent[i].request, 1u);
+  for (std::size_t i = 4; i < 8; ++i) EXPECT_EQ(sent[i].request, 9u);
+  EXPECT_EQ(sent[3].kind, 17);
+  EXPECT_EQ(desk.counts().replaced, 7u);
+  // What waited of the first for a slow page is taken from its queue when the newer one begins, and not before.
+  EXPECT_EQ(sink->forgotten(), (std::vector<std::uint32_t>{1, 9}));
 }
 
 TEST(live_desk, numbers_increase) {

@@ -44,8 +44,10 @@ Target read_target(std::string_view target) {
     const std::string_view name = target.substr(before.size());
     return is_plain_name(name) ? Target{kind, name, {}} : Target{};
   }
-  for (const auto& [before, kind] :
-       {std::pair{std::string_view("/api/lines/"), Kind::lines}, {"/api/glyphs/", Kind::glyphs}}) {
+  for (const auto& [before, kind] : {std::pair{std::string_view("/api/lines/"), Kind::lines},
+                                     {"/api/values/", Kind::values},
+                                     {"/api/glyphs/", Kind::glyphs},
+                                     {"/api/peaks/", Kind::peaks}}) {
     if (!target.starts_with(before)) continue;
     const std::string_view both = target.substr(before.size());
     const std::size_t slash = both.find('/');

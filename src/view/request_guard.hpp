@@ -32,10 +32,25 @@ struct Refusal {
 
 // What a target names. No text is decoded and no path is made of it: it is one of these, letter by letter, or nothing.
 struct Target {
-  enum class Kind { page, open, files, state, link, save, save_sidecar, data, lines, glyphs, live, none };
+  enum class Kind {
+    page,
+    open,
+    files,
+    state,
+    link,
+    save,
+    save_sidecar,
+    data,
+    lines,
+    values,
+    glyphs,
+    peaks,
+    live,
+    none
+  };
   Kind kind = Kind::none;
-  std::string_view name;   // of an asset, a key or an identifier; an axis of glyphs; into the target
-  std::string_view place;  // lines: the first; glyphs: millimetres
+  std::string_view name;   // of an asset, a key or an identifier; an axis of glyphs and peaks; into the target
+  std::string_view place;  // lines: the first; values: the column; glyphs and peaks: millimetres
 };
 [[nodiscard]] Target read_target(std::string_view target);
 

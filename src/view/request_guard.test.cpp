@@ -210,6 +210,8 @@ TEST(request_guard, targets_are_names_and_never_paths) {
   EXPECT_EQ(read_target("/api/lines/f3/20000").place, "20000");
   EXPECT_EQ(read_target("/api/glyphs/2/-12.5").kind, Target::Kind::glyphs);
   EXPECT_EQ(read_target("/api/glyphs/2/-12.5").place, "-12.5");
+  EXPECT_EQ(read_target("/api/peaks/2/-12.5").kind, Target::Kind::peaks);
+  EXPECT_EQ(read_target("/api/values/f3/1").kind, Target::Kind::values);
   for (const char* const text : {"",
                                  "//",
                                  "/..",
@@ -241,6 +243,8 @@ TEST(request_guard, targets_are_names_and_never_paths) {
                                  "/api/lines/f1/1/2",
                                  "/api/lines/../etc/passwd",
                                  "/api/glyphs/2",
+                                 "/api/peaks/2",
+                                 "/api/values/f1",
                                  "/api/glyphs/2/%2e",
                                  "/API/files"}) {
     const Target target = read_target(text);

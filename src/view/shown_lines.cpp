@@ -10,8 +10,16 @@ namespace cingulum::view {
 namespace {
 
 constexpr double shown_tolerance_mm = 0.3;
-// A batch is read, sent and drawn in a moment, and a file of a million streamlines is some hundred of them.
-constexpr std::size_t batch_points = std::size_t{1} << 18U;
+// Points of the file: the first batches are read, sent and drawn in a moment; of a million streamlines the others are
+// some dozen, so that going to and fro costs little. They depend on where a batch begins alone, so that every page that
+// reads from the front meets the same beginnings.
+constexpr std::size_t small_batch_points = std::size_t{1} << 18U;
+constexpr std::size_t large_batch_points = std::size_t{1} << 21U;
+constexpr std::uint64_t lines_in_small_batches = 10'000;
+
+std::size_t batch_points_at(std::uint64_t first) {
+  return first < lines_in_small_batches ? small_batch_points : large_batch_points;
+}
 
 }  // namespace
 
@@ -25,7 +33,7 @@ Result<std::vector<std::byte>> ShownLines::message(const std::filesystem::path& 
     }
     TractogramBatch skipped;
     while (place.next < first) {
-      CGL_TRY_ASSIGN(const bool more, place.reader->next(skipped, batch_points, true));
+      CGL_TRY_ASSIGN(const bool more, place.reader->next(skipped, batch_points_at(place.next), true));
       if (!more) break;
       place.next += skipped.streamline_count();
     }
@@ -41,7 +49,7 @@ Result<std::vector<std::byte>> ShownLines::message(const std::filesystem::path& 
 
 Result<std::vector<std::byte>> ShownLines::next_message(Place& place) {
   TractogramBatch batch;
-  CGL_TRY_ASSIGN(const bool more, place.reader->next(batch, batch_points, true));
+  CGL_TRY_ASSIGN(const bool more, place.reader->next(batch, batch_points_at(place.next), true));
   if (!more) {
     batch.clear();
     place.reader.reset();  // and its file

@@ -41,6 +41,10 @@ class ViewHost : public Answerer {
   [[nodiscard]] virtual Result<std::vector<std::byte>> lines(const ViewFile& file, std::uint64_t first) = 0;
   // Orientation distributions of a slice (field_glyphs.hpp). Called by the same thread as lines().
   [[nodiscard]] virtual Result<std::vector<std::byte>> glyphs(int axis, double mm) = 0;
+  // Peaks of a slice (field_peaks.hpp). Called by the same thread.
+  [[nodiscard]] virtual Result<std::vector<std::byte>> peaks(int axis, double mm) = 0;
+  // A number for each streamline of a tractogram (line_values.hpp). Called by the same thread.
+  [[nodiscard]] virtual Result<std::vector<std::byte>> values(const ViewFile& file, std::size_t column) = 0;
   // Tracks what a request asks for as `cingulum track` does, into files that stay until the next call with
   // another request. Called by one thread, beside answer().
   [[nodiscard]] virtual Result<SavedRun> save(const std::vector<WishedOption>& wish, const CancelToken& cancel) = 0;

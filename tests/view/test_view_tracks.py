@@ -1,16 +1,19 @@
 """What `cingulum view` sends is what `cingulum track` writes: streamlines over the socket, the saved TRX and the TRX of the
 command that the page shows, byte for byte, for every getter and on every device that is here; newest wins, two pages, pages
-that go away, options that cannot be."""
+that go away, options that cannot be; scores; and what is shown of files and slices."""
 import json
 import os
 import pathlib
 import shlex
+import signal
+import struct
 import subprocess
 import tempfile
+import time
 import unittest
 import zipfile
 
-from viewer import BATCH, END, ERROR, LONG, PROGRAM, Viewer
+from viewer import BATCH, END, ERROR, LONG, PROGRAM, Viewer, read_batch
 
 import suite
 
@@ -115,6 +118,8 @@ class Equality(Data):
                     number += 1
                     end = self.check_equal(viewer, page, number, dg=getter, sphere=sphere, nseeds=60, seed=7)
                     self.assertGreater(end["kept"], 10, getter)
+                    # Each has the field of its own defaults: ptt that of amplitudes, whoever came first.
+                    self.assertNotIn("interpolate", end["command"])
             code, _, said = viewer.close()
             self.assertEqual(code, 0, said)
 
@@ -142,6 +147,211 @@ class Equality(Data):
             for number, wish in enumerate(wishes, 1):
                 self.check_equal(viewer, page, number, **{"dg": "prob", "sphere": [0, 0, 0, 8], "nseeds": 50, **wish})
         viewer.close()
+
+
+    def test_what_is_interpolated_can_be_chosen_for_all(self):
+        viewer = Viewer(*self.series, "--device", "cpu", "--interpolate", "harmonics")
+        self.addCleanup(viewer.process.kill)
+        with viewer.socket() as page:
+            end = self.check_equal(viewer, page, 1, dg="ptt", sphere=[0, 0, 0, 8], nseeds=10)
+            self.assertIn("--interpolate=harmonics", end["command"])
+        viewer.close()
+
+    def test_scores_are_those_of_the_verb(self):
+        viewer = Viewer(*self.series, "--device", "cpu")
+        self.addCleanup(viewer.process.kill)
+        self.assertTrue(viewer.request("GET", "/api/files").json()["live"]["truth"])
+        with viewer.socket() as page:
+            page.track(1, dg="prob", sphere=[5, 0, 0, 12], nseeds=300, score=True)
+            batches, end = page.answer_to(1)
+            page.track(2, dg="prob", sphere=[5, 0, 0, 12], nseeds=300)
+            again, without = page.answer_to(2)
+        self.assertEqual(joined(again), joined(batches))
+        self.assertIsNone(without["score"])
+        self.assertNotIn("score", end["command"])
+        self.assertEqual(end["command"], without["command"])
+        with tempfile.TemporaryDirectory(dir=self.folder) as place:
+            run(*shlex.split(end["command"])[1:], cwd=place)
+            told = json.loads(run("score", pathlib.Path(place) / "tracks.trx", "--truth", self.folder / "phantom", "--json").stdout)
+        self.assertEqual(set(end["score"]), {"valid", "wrong_path", "invalid", "no_connection"})
+        self.assertGreater(end["score"]["valid"], 0)
+        self.assertGreater(end["score"]["no_connection"], 0)
+        for name, share in end["score"].items():
+            self.assertAlmostEqual(share, told[name], 12)
+        # Without a phantom's description beside it there is none.
+        bare = self.folder / "bare"
+        bare.mkdir()
+        (bare / "fod.nii.gz").symlink_to(self.folder / "phantom/fod.nii.gz")
+        other = Viewer("--sh", bare / "fod.nii.gz", "--device", "cpu")
+        self.addCleanup(other.process.kill)
+        self.assertFalse(other.request("GET", "/api/files").json()["live"]["truth"])
+        with other.socket() as page:
+            page.track(1, sphere=[5, 0, 0, 12], nseeds=20, score=True)
+            self.assertIsNone(page.answer_to(1)[1]["score"])
+        viewer.close()
+        other.close()
+
+
+class Shown(Data):
+    """What of files and slices is shown, over the network, beside files read another way."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.tracks = cls.folder / "tracks"
+        cls.tracks.mkdir()
+        run("track", *cls.series, "--dg", "det", "--nseeds", "20000", "--save-seeds", "--out", cls.tracks / "a.trx")
+        for ending in ("trk", "tck"):
+            run("convert", cls.tracks / "a.trx", cls.tracks / f"a.{ending}")
+        (cls.tracks / "broken.trk").write_bytes((cls.tracks / "a.trk").read_bytes()[:5000])
+        (cls.tracks / "truth.trx").write_bytes((cls.folder / "phantom/truth.trx").read_bytes())
+        cls.viewer = Viewer(*cls.series, cls.tracks, "--device", "cpu")
+        cls.files = cls.viewer.request("GET", "/api/files").json()
+        cls.ids = {file["name"]: file["id"] for file in cls.files["files"]}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.viewer.close()
+        super().tearDownClass()
+
+    def lines(self, name):
+        """All batches of a file, one after the other as a page asks for them."""
+        batches, first = [], 0
+        while True:
+            answer = self.viewer.request("GET", f"/api/lines/{self.ids[name]}/{first}")
+            self.assertEqual(answer.status, 200, answer.body)
+            kind, zero, request, count = struct.unpack("<HHII", answer.body[4:16])
+            self.assertEqual((answer.body[:4], kind, zero, request), (b"CGV1", BATCH, 0, 0))
+            if count == 0:
+                self.assertEqual(answer.body[12:], bytes(12))  # no lines, no points, one offset
+                return batches
+            batches.append(read_batch(answer.body[12:]))
+            self.assertEqual(batches[-1]["seeds"], tuple(range(first, first + count)))
+            first += count
+
+    def test_lines_of_files_are_theirs_within_a_third_of_a_millimetre(self):
+        import numpy as np
+        positions, offsets = trx_parts((self.tracks / "a.trx").read_bytes(), self.folder)
+        truth = np.frombuffer(positions, "<f4").reshape(-1, 3).astype(float)
+        for name, exact in (("a.trx", True), ("a.trk", False), ("a.tck", False)):
+            batches = self.lines(name)
+            self.assertGreater(len(batches), 1, name)
+            shown, bounds = joined(batches)
+            shown = np.frombuffer(shown, "<f4").reshape(-1, 3).astype(float)
+            self.assertEqual(len(bounds), len(offsets), name)
+            self.assertLess(len(shown), 0.8 * len(truth))
+            for line in range(0, len(offsets) - 1, 7):
+                whole, few = truth[offsets[line]:offsets[line + 1]], shown[bounds[line]:bounds[line + 1]]
+                # Each point that is left is one of the file, in its order, with the first and the last.
+                at = []
+                for point in few:
+                    start = at[-1] + 1 if at else 0
+                    off = np.abs(whole[start:] - point).max(axis=1)
+                    at.append(start + int(np.argmin(off)))
+                    self.assertLessEqual(off.min(), 0 if exact else 1e-4, name)
+                self.assertEqual((at[0], at[-1]), (0, len(whole) - 1))
+                for a, b in zip(at, at[1:]):
+                    way = whole[b] - whole[a]
+                    share = np.clip((whole[a:b] - whole[a]) @ way / max(way @ way, 1e-12), 0, 1)
+                    self.assertLess(np.linalg.norm(whole[a] + share[:, None] * way - whole[a:b], axis=1).max(), 0.3001)
+
+    def test_lines_that_cannot_be(self):
+        get = self.viewer.request
+        some = self.ids["a.trx"]
+        for target, status in ((f"/api/lines/{some}/1", 404), (f"/api/lines/{some}/999999", 404), (f"/api/lines/{some}/-1", 400), (f"/api/lines/{some}/1.5", 400),
+                               (f"/api/lines/{some}/18446744073709551616", 400), ("/api/lines/f99/0", 404), (f"/api/lines/{self.ids['dwi.nii.gz']}/0", 404),
+                               (f"/api/values/{some}/99", 404), (f"/api/values/{some}/x", 400), (f"/api/values/{self.ids['a.tck']}/0", 404),
+                               ("/api/glyphs/3/0", 400), ("/api/glyphs/0/nan", 400), ("/api/glyphs/0/inf", 400), ("/api/glyphs/0/x", 400), ("/api/glyphs/x/0", 400),
+                               ("/api/peaks/3/0", 400), ("/api/peaks/0/nan", 400)):
+            answer = get("GET", target)
+            self.assertEqual(answer.status, status, target)
+            self.assertTrue(answer.body.strip(), target)
+        # A file that is broken is said, and the others are shown.
+        first = 0
+        while True:
+            answer = get("GET", f"/api/lines/{self.ids['broken.trk']}/{first}")
+            if answer.status != 200:
+                break
+            first += struct.unpack("<I", answer.body[12:16])[0]
+        self.assertEqual(answer.status, 500)
+        self.assertIn("broken.trk", answer.json()["message"])
+        self.assertEqual(get("GET", f"/api/lines/{some}/0").status, 200)
+
+    def test_values_and_groups(self):
+        with zipfile.ZipFile(self.tracks / "a.trx") as archive:
+            seeds = archive.read(next(name for name in archive.namelist() if name.startswith("dps/seed_index")))
+            points = archive.read(next(name for name in archive.namelist() if name.startswith("dps/seed_point")))
+        columns = {file["name"]: [column["name"] for column in file.get("columns", [])] for file in self.files["files"]}
+        self.assertEqual(columns["a.tck"], [])
+
+        def column(file, name):
+            answer = self.viewer.request("GET", f"/api/values/{self.ids[file]}/{columns[file].index(name)}")
+            self.assertEqual(answer.status, 200, answer.body)
+            return struct.unpack(f"<{len(answer.body) // 4}f", answer.body)
+
+        self.assertEqual(column("a.trx", "seed_index"), struct.unpack(f"<{len(seeds) // 4}I", seeds))
+        self.assertEqual(column("a.trx", "seed_point 2"), struct.unpack(f"<{len(points) // 4}f", points)[1::3])
+        groups = next(entry for file in self.files["files"] if file["name"] == "truth.trx" for entry in file["columns"] if entry["name"] == "group")["groups"]
+        found = column("truth.trx", "group")
+        with zipfile.ZipFile(self.tracks / "truth.trx") as archive:
+            held = {name.split("/")[1].rsplit(".", 1)[0]: archive.read(name) for name in archive.namelist() if name.startswith("groups/") and not name.endswith("/")}
+        self.assertEqual(set(groups), set(held))
+        self.assertGreater(len(groups), 1)
+        for place, name in enumerate(groups):
+            members = struct.unpack(f"<{len(held[name]) // 4}I", held[name])
+            self.assertEqual([line for line, value in enumerate(found) if value == place], sorted(members), name)
+
+    def slice_of_glyphs(self, axis, mm):
+        import numpy as np
+        answer = self.viewer.request("GET", f"/api/glyphs/{axis}/{mm}")
+        self.assertEqual(answer.status, 200, answer.body)
+        voxels, corners, triangles = struct.unpack("<III", answer.body[:12])
+        at = [12]
+
+        def take(count, kind):
+            begin, at[0] = at[0], at[0] + count * np.dtype(kind).itemsize
+            return np.frombuffer(answer.body[begin:at[0]], kind)
+
+        directions, centres = take(3 * corners, "<f4").reshape(-1, 3), take(3 * voxels, "<f4").reshape(-1, 3)
+        greatest, _, amplitudes = take(voxels, "<f4"), take(3 * triangles, "<u2"), take(voxels * corners, "u1").reshape(voxels, corners)
+        self.assertEqual(at[0], len(answer.body))
+        return directions, centres, greatest, amplitudes
+
+    def test_glyphs_are_the_amplitudes_that_dipy_finds_and_peaks_lie_on_them(self):
+        import nibabel
+        import numpy as np
+        from dipy.core.sphere import Sphere
+        from dipy.reconst.shm import sh_to_sf
+        phantom = self.folder / "phantom"
+        run("fit", phantom / "dwi.nii.gz", "--bvals", phantom / "dwi.bval", "--bvecs", phantom / "dwi.bvec", "--mask", phantom / "mask.nii.gz", "--model", "csd",
+            "--sh-basis", "descoteaux07-legacy", "--frame", "image", "--out", self.folder / "csd")
+        image = nibabel.load(self.folder / "csd/fod.nii.gz")
+        data, affine = np.asarray(image.dataobj), image.affine
+        for axis, mm in ((0, 1.0), (1, -3.0), (2, 0.0)):
+            directions, centres, greatest, amplitudes = self.slice_of_glyphs(axis, mm)
+            self.assertGreater(len(centres), 20)
+            voxels = np.rint(nibabel.affines.apply_affine(np.linalg.inv(affine), centres)).astype(int)
+            np.testing.assert_allclose(nibabel.affines.apply_affine(affine, voxels), centres, atol=1e-4)
+            self.assertTrue(np.all(np.abs(centres[:, axis] - mm) <= 0.5 * 2.5 + 1e-5))
+            self.assertEqual(len({tuple(voxel) for voxel in voxels}), len(voxels))
+            # The phantom's axes are the world's.
+            truth = np.clip(sh_to_sf(data[tuple(voxels.T)].astype(float), Sphere(xyz=directions.astype(float)), sh_order_max=8,
+                                     basis_type="descoteaux07", legacy=True), 0, None)
+            np.testing.assert_allclose(greatest, truth.max(axis=1), rtol=1e-3)
+            self.assertLess(np.abs(amplitudes - 255 * truth / truth.max(axis=1, keepdims=True)).max(), 1)
+            answer = self.viewer.request("GET", f"/api/peaks/{axis}/{mm}")
+            peaks = read_batch(answer.body[12:])
+            ends = np.frombuffer(peaks["positions"], "<f4").reshape(-1, 2, 3)
+            self.assertEqual(peaks["offsets"], tuple(range(0, 2 * len(ends) + 1, 2)))
+            way, middle = ends[:, 1] - ends[:, 0], ends.mean(axis=1)
+            strongest = {}
+            for i, centre in enumerate(middle):
+                strongest.setdefault(tuple(np.round(centre, 3)), i)
+            for i, centre in enumerate(centres):
+                line = strongest[tuple(np.round(centre, 3))]
+                self.assertAlmostEqual(float(np.linalg.norm(way[line])), 2.5, 3)
+                along = np.argmax(directions @ way[line])
+                self.assertGreater(amplitudes[i][along], 0.7 * 255)  # corners are 11 degrees apart
 
 
 class Behaviour(Data):
@@ -249,12 +459,124 @@ class Behaviour(Data):
             page.track(1, sphere=[0, 0, 0, 8], nseeds=20)
             page.answer_to(1)
 
+    def test_a_page_that_goes_away_stops_its_work_within_a_second(self):
+        page = self.viewer.socket()
+        page.track(1, sphere=[0, 0, 0, 8], nseeds=100000, dg="ptt")
+        page.receive()
+        page.close()
+        begin = time.monotonic()
+        self.viewer.wait_for(lambda state: state["running"] == 0 and state["pages"] == 0)
+        if LONG:
+            self.assertLess(time.monotonic() - begin, 1)
+
+    @unittest.skipUnless(LONG, "half a minute of silence: CINGULUM_TEST_LONG")
+    def test_a_page_that_sleeps_loses_its_socket(self):
+        asleep = self.viewer.socket()
+        asleep.track(1, sphere=[0, 0, 0, 8], nseeds=20)
+        asleep.answer_to(1)
+        # From now on nobody reads, and no ping is answered: a closed lid.
+        state = self.viewer.wait_for(lambda state: state["pages"] == 0, 60)
+        self.assertEqual(state["running"], 0)
+        asleep.close()
+        with self.viewer.socket() as page:
+            page.track(1, sphere=[0, 0, 0, 8], nseeds=20)
+            page.answer_to(1)
+
     def test_ctrl_c_in_the_middle_of_a_request(self):
         page = self.viewer.socket()
         page.track(1, sphere=[0, 0, 0, 8], nseeds=100000, dg="ptt")
         page.receive()
         # tearDown presses it.
         self.addCleanup(page.close)
+
+
+class Interrupted(Data):
+    def test_ctrl_c_at_any_moment(self):
+        """R22: while it reads, fits, prepares a field, waits and tracks."""
+        before = set(pathlib.Path(tempfile.gettempdir()).glob("cingulum-view-*"))
+        longest = 0
+        for i in range(200 if LONG else 8):
+            process = subprocess.Popen([PROGRAM, "view", "--no-open", "--device", "cpu", *map(str, self.series)], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            time.sleep(0.02 + 0.011 * (i * 37 % 60))
+            begin = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            # Before its handler stands the signal itself ends it.
+            self.assertIn(process.wait(timeout=30), (0, 130, -signal.SIGINT), i)
+            longest = max(longest, time.monotonic() - begin)
+        if LONG:
+            self.assertLess(longest, 1)
+        self.assertEqual(set(pathlib.Path(tempfile.gettempdir()).glob("cingulum-view-*")) - before, set())
+
+
+class Large(unittest.TestCase):
+    @unittest.skipUnless(LONG, "a file of more than 4 GB: CINGULUM_TEST_LONG")
+    def test_a_tractogram_of_4_gb_comes_in_batches(self):
+        import numpy as np
+        with tempfile.TemporaryDirectory() as folder:
+            small, large = pathlib.Path(folder) / "small.tck", pathlib.Path(folder) / "large.trk"
+            small.write_bytes(b"mrtrix tracks\ndatatype: Float32LE\ncount: 1\nfile: . 67\nEND\n".ljust(67, b"\n") +
+                              struct.pack("<9f", 1, 2, 3, *[float("nan")] * 3, *[float("inf")] * 3))
+            run("phantom", "--preset", "crossing", "--voxel-size", "4", "--out", pathlib.Path(folder) / "phantom")
+            run("convert", small, large, "--reference", pathlib.Path(folder) / "phantom/mask.nii.gz")
+            # The same 8000 random walks again and again, behind the header of a small file.
+            points, in_block, blocks = 1000, 8000, 45
+            lines = in_block * blocks
+            walks = np.cumsum(np.random.default_rng(1).normal(0, 0.3, (in_block, points, 3)), axis=1).astype("<f4")
+            counts = np.full((in_block, 1), points, "<i4").view("<f4")
+            block = np.concatenate([counts, walks.reshape(in_block, -1)], axis=1).tobytes()
+            with open(large, "r+b") as file:
+                file.seek(988)
+                file.write(struct.pack("<i", lines))
+                file.seek(1000)
+                for _ in range(blocks):
+                    file.write(block)
+                file.truncate()
+            self.assertGreater(large.stat().st_size, 4 << 30)
+            viewer = Viewer(large)
+            self.addCleanup(viewer.process.kill)
+            first = 0
+            while True:
+                answer = viewer.request("GET", f"/api/lines/f1/{first}")
+                self.assertEqual(answer.status, 200, answer.body[:300])
+                count, shown = struct.unpack("<II", answer.body[12:20])
+                if count == 0:
+                    break
+                self.assertLess(shown, points * count)
+                first += count
+            self.assertEqual(first, lines)
+            own = next(line for line in pathlib.Path(f"/proc/{viewer.process.pid}/status").read_text().splitlines() if line.startswith("RssAnon"))
+            self.assertLess(int(own.split()[1]), 200 << 10)  # kB
+            self.assertEqual(viewer.close()[0], 0)
+
+
+class NoAffine(unittest.TestCase):
+    def test_a_grid_without_an_affine_is_tracked_where_its_image_is_shown(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder)
+            run("phantom", "--preset", "crossing", "--voxel-size", "4", "--out", place / "phantom")
+            import gzip
+            for name in ("dwi", "mask"):
+                data = bytearray(gzip.decompress((place / "phantom" / f"{name}.nii.gz").read_bytes()))
+                data[252:256] = bytes(4)  # qform_code, sform_code
+                (place / "phantom" / f"{name}.nii.gz").write_bytes(gzip.compress(bytes(data), 1))
+            viewer = Viewer(place / "phantom/dwi.nii.gz", "--mask", place / "phantom/mask.nii.gz", "--device", "cpu")
+            self.addCleanup(viewer.process.kill)
+            files = viewer.request("GET", "/api/files").json()
+            live = files["live"]
+            self.assertIsNotNone(live, files["live_error"])
+            image = viewer.request("GET", f"/data/{live['image']}").body
+            codes = struct.unpack("<hh", image[252:256])
+            self.assertGreater(max(codes), 0)  # what is shown says where it lies
+            rows = struct.unpack("<12f", image[280:328])
+            for own, shown in zip(live["affine"], rows):
+                self.assertAlmostEqual(own, shown, 4)
+            middle = [sum(row[column] * (live["shape"][column] // 2) for column in range(3)) + row[3]
+                      for row in (live["affine"][0:4], live["affine"][4:8], live["affine"][8:12])]
+            with viewer.socket() as page:
+                page.track(1, sphere=[*middle, 12], nseeds=200)
+                self.assertGreater(page.answer_to(1)[1]["kept"], 0)
+            self.assertEqual(viewer.close()[0], 0)
 
 
 class NoData(unittest.TestCase):

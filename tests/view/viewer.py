@@ -16,6 +16,9 @@ LONG = os.environ.get("CINGULUM_TEST_LONG") == "1"
 MAGIC = b"CGV1"
 TRACK, CANCEL, BATCH, END, ERROR = 1, 2, 16, 17, 18
 
+# A shell has its background jobs ignore Ctrl-C, and so would the viewers, which end by it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 class Answer:
     def __init__(self, status, headers, body):

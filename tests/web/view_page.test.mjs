@@ -1,8 +1,10 @@
 // The page of `cingulum view` in Chromium, against the real server: loading, clicking, dragging, sliders, A and B, the link,
-// what is on the canvas, saving, access by keyboard and labels. Run by `make test-web` through tests/view/test_page.py.
+// what is on the canvas, saving, access by keyboard and labels, and what a page of another port sees. Run by `make test-web`
+// through tests/view/test_page.py. CINGULUM_PICTURES names a folder for the pictures of README and docs/view.md.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
@@ -20,7 +22,7 @@ let server, browser, context, page, link;
 const complaints = [];
 
 async function startServer() {
-  server = spawn(CINGULUM, ["view", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "tracks.trx", "--device", "cpu", "--port", "0", "--no-open"],
+  server = spawn(CINGULUM, ["view", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "tracks.trx", "truth.trx", "--device", "cpu", "--port", "0", "--no-open"],
     { cwd: path.join(folder, "phantom"), stdio: ["ignore", "pipe", "pipe"] });
   let shown = "";
   return new Promise((resolve, reject) => {
@@ -76,7 +78,7 @@ async function colouredPixels() {
 
 before(async () => {
   await run(CINGULUM, ["phantom", "--preset", "crossing", "--voxel-size", "2.5", "--out", path.join(folder, "phantom"), "--quiet"]);
-  await run(CINGULUM, ["track", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "--dg", "det", "--nseeds", "500", "--device", "cpu",
+  await run(CINGULUM, ["track", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "--dg", "det", "--nseeds", "500", "--device", "cpu", "--save-seeds",
     "--out", "tracks.trx", "--quiet"], { cwd: path.join(folder, "phantom") });
   link = await startServer();
   browser = await chromium.launch({ executablePath: process.env.CINGULUM_TEST_CHROMIUM ?? "/usr/bin/chromium", headless: true,
@@ -100,7 +102,7 @@ after(async () => {
 test("the page loads and shows the files", async () => {
   assert.equal(await page.locator("#message").isVisible(), false, await text("message"));
   assert.ok((await page.locator("#image option").count()) >= 1);
-  assert.equal(await page.locator("#tractogram option").count(), 2); // none, tracks.trx
+  assert.equal(await page.locator("#tractogram option").count(), 3); // none, tracks.trx, truth.trx
 });
 
 test("a click is answered with streamlines from there, and with the command", async () => {
@@ -148,6 +150,16 @@ test("A and B: what both have, what one has alone", async () => {
   assert.equal(await page.locator("#comparison").isVisible(), false);
 });
 
+test("where the truth is known A and B have their scores", async () => {
+  await answered(() => slide("max-angle", 30));
+  assert.match(await text("answer"), /valid\d+\.\d %.*no connection\d+\.\d %/);
+  await page.click("#freeze");
+  await answered(() => slide("max-angle", 6));
+  assert.match(await text("difference"), /valid\d+\.\d % and \d+\.\d %/);
+  assert.doesNotMatch(await text("command"), /score/);
+  await page.click("#thaw");
+});
+
 test("what is on the canvas follows the sliders of the display", async () => {
   await answered(() => slide("max-angle", 30));
   const all = await colouredPixels();
@@ -171,6 +183,115 @@ test("a file of streamlines is shown", async () => {
   await page.waitForTimeout(1000);
   assert.ok((await colouredPixels()) > live && live > none);
   await page.selectOption("#tractogram", "");
+});
+
+test("streamlines of a file are coloured and chosen by its numbers and groups", async () => {
+  await slide("shortest", 200); // hides the live ones
+  await page.selectOption("#tractogram", { label: "tracks.trx" });
+  await page.waitForTimeout(500);
+  await slide("shortest", 0);
+  await page.selectOption("#colour", { label: "seed_index, of the file" });
+  await page.waitForFunction(() => /^seed_index: \S+ to \S+$/.test(document.getElementById("bar-text").textContent));
+  const all = await colouredPixels();
+  await slide("least", 90);
+  assert.ok((await colouredPixels()) < all);
+  await slide("least", 0);
+  await page.selectOption("#tractogram", { label: "truth.trx" });
+  await page.waitForTimeout(500);
+  assert.equal(await page.inputValue("#colour"), "direction"); // the columns are another file's
+  await page.selectOption("#colour", { label: "group, of the file" });
+  await page.waitForFunction(() => document.getElementById("bar-text").textContent.includes(", "));
+  assert.equal(await page.locator("#slider-least").isVisible(), false);
+  await page.selectOption("#tractogram", "");
+  assert.equal(await page.inputValue("#colour"), "direction");
+});
+
+test("peaks and distributions are drawn on the slices", async () => {
+  await slide("shortest", 200);
+  const none = await colouredPixels();
+  for (const name of ["peaks", "glyphs"]) {
+    await page.check(`#${name}`);
+    await page.waitForTimeout(1500);
+    assert.ok((await colouredPixels()) > none + 500, name);
+    await page.uncheck(`#${name}`);
+  }
+  await slide("shortest", 0);
+});
+
+test("spheres are part of the command, and the cross-hair takes one along", async () => {
+  const spheres = async (kind) => [...(await text("command")).matchAll(new RegExp(`--${kind}[ =]'?([-\\d.,]+)`, "g"))].map((each) => each[1].split(",").map(Number));
+  await answered(() => page.click("[data-sphere=stop]"));
+  const [stop] = await spheres("stop");
+  const [seeds] = await spheres("seed-sphere");
+  assert.deepEqual(stop.slice(0, 3), seeds.slice(0, 3));
+  await page.click("#sphere-list button[aria-pressed]");
+  assert.equal(await page.getAttribute("#sphere-list button[aria-pressed]", "aria-pressed"), "true");
+  await page.locator("#scene").focus();
+  await answered(() => page.keyboard.press("ArrowRight"));
+  const [moved] = await spheres("stop");
+  assert.ok(Math.abs(moved[0] - stop[0] - 1) < 0.11, `${stop} ${moved}`);
+  assert.deepEqual(await spheres("seed-sphere"), [seeds]); // the seeds stayed
+  await answered(() => page.click("[data-sphere=include]"));
+  assert.equal((await spheres("include")).length, 1);
+  await answered(() => page.click("[data-sphere=clear]"));
+  assert.doesNotMatch(await text("command"), /--stop|--include/);
+  await answered(() => page.keyboard.press("ArrowLeft"));
+});
+
+test("what is not a number in a link is not taken, and the page works", async () => {
+  const other = await context.newPage();
+  const wrong = { plan: { dg: "nothing", "max-angle": null, nseeds: "x", "step-size": 1e999 }, colour: "mauve", place: [null, 1, 2] };
+  await other.goto(`${new URL(page.url()).origin}/#${encodeURIComponent(JSON.stringify(wrong))}`);
+  await ready(other);
+  await other.waitForFunction(() => Number(document.body.dataset.answered ?? 0) >= 1, null, { timeout: 60000 });
+  assert.doesNotMatch(await other.textContent("#command"), /nan|null|inf/i);
+  await other.close();
+});
+
+test("a page of another port reads nothing and opens no socket", async () => {
+  const ours = new URL(page.url()).origin;
+  const site = createServer((_, answer) => answer.writeHead(200, { "Content-Type": "text/html" }).end("<!doctype html><title>x</title>"));
+  await new Promise((resolve) => site.listen(0, "127.0.0.1", resolve));
+  const other = await context.newPage(); // the same cookies, of which ports are no part
+  try {
+    await other.goto(`http://127.0.0.1:${site.address().port}/`);
+    const seen = await other.evaluate(async (origin) => {
+      const read = async (path, options) => {
+        try {
+          const answer = await fetch(origin + path, options);
+          return answer.type === "opaque" ? "" : await answer.text();
+        } catch {
+          return "";
+        }
+      };
+      const opened = (address) =>
+        new Promise((resolve) => {
+          const socket = new WebSocket(address, "cingulum-view-1");
+          socket.onopen = () => resolve(true);
+          socket.onerror = socket.onclose = () => resolve(false);
+        });
+      const loads = (tag, path) =>
+        new Promise((resolve) => {
+          const element = document.createElement(tag);
+          element.onload = () => resolve(true);
+          element.onerror = () => resolve(false);
+          element.src = origin + path;
+          document.body.append(element);
+        });
+      const texts = [];
+      for (const path of ["/api/files", "/api/state", "/data/f1", "/", "/page.js"]) {
+        for (const options of [{}, { credentials: "include" }, { credentials: "include", mode: "no-cors" }]) texts.push(await read(path, options));
+      }
+      texts.push(await read("/api/link", { method: "POST", credentials: "include", body: "" }));
+      texts.push(await read("/api/save", { method: "POST", credentials: "include", mode: "no-cors", headers: { "Content-Type": "text/plain" }, body: "{}" }));
+      return { texts, socket: await opened(`${origin.replace("http", "ws")}/live`), script: await loads("script", "/page.js"), image: await loads("img", "/data/f1") };
+    }, ours);
+    assert.deepEqual([...new Set(seen.texts)], [""]);
+    assert.deepEqual([seen.socket, seen.script, seen.image], [false, false, false]);
+  } finally {
+    await other.close();
+    site.close();
+  }
 });
 
 test("the saved file has the bytes that the command writes", async () => {
@@ -207,6 +328,24 @@ test("keys move the cross-hair and the sphere", async () => {
   const now = await sphere();
   assert.ok(Math.abs(now[0] - before[0] - 1) < 0.11, `${before} ${now}`);
   assert.equal(now[3], before[3] + 0.5);
+});
+
+test("pictures for the pages of the documentation", { skip: !process.env.CINGULUM_PICTURES }, async () => {
+  const taken = async (name) => {
+    await page.waitForTimeout(1500);
+    await page.screenshot({ path: path.join(process.env.CINGULUM_PICTURES, name) });
+  };
+  await page.evaluate(() => (location.hash = ""));
+  await page.reload();
+  await ready(page);
+  await answered(() => slide("radius", 6));
+  await slide("slab", 4);
+  await taken("view.png");
+  await page.check("#glyphs");
+  await answered(() => page.click("[data-sphere=stop]"));
+  await page.click("#freeze");
+  await answered(() => slide("max-angle", 12));
+  await taken("view-comparison.png");
 });
 
 test("labels and contrast pass axe", async () => {

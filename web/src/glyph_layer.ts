@@ -1,5 +1,6 @@
 // Orientation distributions of the voxels of a slice: one sphere of triangles, drawn once for each voxel, each corner
 // pulled out as far as the amplitude there says. Coloured by direction.
+import { GlProgram } from "./gl_program";
 
 export interface Glyphs {
   directions: Float32Array<ArrayBuffer>; // of the corners, 3 each
@@ -50,10 +51,18 @@ void main() {
   result = vec4(shade, 1.0);
 }`;
 
-const TEXTURE_SIDE = 2048; // every WebGL2 has textures of this size
+/** The program, which the layers of all slices share. */
+export class GlyphProgram extends GlProgram<"toClip" | "size" | "amplitudes" | "corners" | "voxelsInRow"> {
+  readonly textureSide: number;
+
+  constructor(gl: WebGL2RenderingContext) {
+    super(gl, "glyphs", VERTEX, FRAGMENT, ["toClip", "size", "amplitudes", "corners", "voxelsInRow"]);
+    this.textureSide = Math.min(gl.getParameter(gl.MAX_TEXTURE_SIZE), 8192); // 180 000 voxels of 362 corners
+  }
+}
 
 export class GlyphLayer {
-  private readonly program: WebGLProgram;
+  private readonly gl: WebGL2RenderingContext;
   private readonly array: WebGLVertexArrayObject;
   private readonly directions: WebGLBuffer;
   private readonly centres: WebGLBuffer;
@@ -64,18 +73,8 @@ export class GlyphLayer {
   private indices = 0;
   sizeMm = 1;
 
-  constructor(private readonly gl: WebGL2RenderingContext) {
-    this.program = gl.createProgram()!;
-    for (const [type, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]] as const) {
-      const shader = gl.createShader(type)!;
-      gl.shaderSource(shader, text);
-      gl.compileShader(shader);
-      gl.attachShader(this.program, shader);
-    }
-    gl.linkProgram(this.program);
-    if (!gl.getProgramParameter(this.program, gl.LINK_STATUS)) {
-      throw new Error(`the shader of glyphs: ${gl.getProgramInfoLog(this.program)}`);
-    }
+  constructor(private readonly program: GlyphProgram) {
+    const gl = (this.gl = program.gl);
     this.array = gl.createVertexArray()!;
     this.directions = gl.createBuffer()!;
     this.centres = gl.createBuffer()!;
@@ -102,7 +101,7 @@ export class GlyphLayer {
     const corners = glyphs.directions.length / 3;
     const all = glyphs.centres.length / 3;
     const inRow = this.voxelsInRow(corners);
-    const count = Math.min(all, inRow * TEXTURE_SIDE); // 24 000 voxels at 162 corners; a slice of more shows the first
+    const count = Math.min(all, inRow * this.program.textureSide); // a slice of more shows the first
     const rows = Math.ceil(count / inRow);
     const amplitudes = new Uint8Array(inRow * corners * rows);
     amplitudes.set(glyphs.amplitudes.subarray(0, corners * count));
@@ -131,19 +130,20 @@ export class GlyphLayer {
   }
 
   private voxelsInRow(corners: number): number {
-    return Math.max(1, Math.floor(TEXTURE_SIDE / corners));
+    return Math.max(1, Math.floor(this.program.textureSide / corners));
   }
 
   /** Needs a depth test: lobes hide each other. */
   draw(toClip: Float32Array): void {
     if (this.voxels === 0) return;
     const gl = this.gl;
-    gl.useProgram(this.program);
-    gl.uniformMatrix4fv(gl.getUniformLocation(this.program, "toClip"), false, toClip);
-    gl.uniform1f(gl.getUniformLocation(this.program, "size"), this.sizeMm);
-    gl.uniform1i(gl.getUniformLocation(this.program, "amplitudes"), 0);
-    gl.uniform1i(gl.getUniformLocation(this.program, "corners"), this.corners);
-    gl.uniform1i(gl.getUniformLocation(this.program, "voxelsInRow"), this.voxelsInRow(this.corners));
+    const { places } = this.program;
+    this.program.use();
+    gl.uniformMatrix4fv(places.toClip, false, toClip);
+    gl.uniform1f(places.size, this.sizeMm);
+    gl.uniform1i(places.amplitudes, 0);
+    gl.uniform1i(places.corners, this.corners);
+    gl.uniform1i(places.voxelsInRow, this.voxelsInRow(this.corners));
     gl.activeTexture(gl.TEXTURE0);
     const before = gl.getParameter(gl.TEXTURE_BINDING_2D);
     gl.bindTexture(gl.TEXTURE_2D, this.amplitudes);

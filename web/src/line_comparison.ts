@@ -1,12 +1,7 @@
 // Two answers side by side: which lines both have, point for point, and how far the voxels that they visit agree.
+import type { Grid } from "./grid";
 import { LineState } from "./streamline_layer";
 import type { Streamlines } from "./streamlines";
-
-export interface Grid {
-  shape: [number, number, number];
-  /** Row-major 4 x 4, voxel to world. */
-  affine: number[];
-}
 
 export interface Comparison {
   statesA: Uint8Array<ArrayBuffer>;

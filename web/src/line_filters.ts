@@ -1,4 +1,6 @@
-// Which lines are seen: by length, by a share drawn with a fixed seed, by spheres that they must or must not meet.
+// Which lines are seen: by length, by a number of theirs, by a share drawn with a fixed seed, by spheres that they must or
+// must not meet.
+import { shareOf, type LineValues } from "./line_values";
 import type { Streamlines } from "./streamlines";
 
 export interface Sphere {
@@ -10,6 +12,7 @@ export interface LineFilter {
   shortestMm: number;
   longestMm: number;
   share: number; // of all lines, 0 to 1
+  leastValue: number; // of the numbers by which lines are coloured, 0 to 1 along the bar; 0: any
   include: Sphere[]; // each is met
   exclude: Sphere[]; // none is met
 }
@@ -37,11 +40,16 @@ function meets(of: Streamlines, line: number, sphere: Sphere): boolean {
 
 export function passesAll(filter: LineFilter): boolean {
   return (
-    filter.shortestMm <= 0 && filter.longestMm === Infinity && filter.share >= 1 && filter.include.length + filter.exclude.length === 0
+    filter.shortestMm <= 0 && filter.longestMm === Infinity && filter.share >= 1 && filter.leastValue <= 0 &&
+    filter.include.length + filter.exclude.length === 0
   );
 }
 
-export function passes(of: Streamlines, line: number, filter: LineFilter): boolean {
+/** `values`: those of the lines' file, if it was asked for any; without a number of its own a line passes no bound. */
+export function passes(of: Streamlines, line: number, filter: LineFilter, values: LineValues | null): boolean {
+  if (values && !values.column.groups && filter.leastValue > 0) {
+    if (!(shareOf(values, values.numbers[of.whole().seeds[line]]) >= filter.leastValue)) return false;
+  }
   if (filter.shortestMm > 0 || filter.longestMm < Infinity) {
     const length = of.lengths()[line];
     if (length < filter.shortestMm || length > filter.longestMm) return false;

@@ -10,11 +10,16 @@ export interface LinkState {
   colour?: string;
 }
 
+const areNumbers = (value: unknown, count: number): boolean =>
+  Array.isArray(value) && value.length === count && value.every(Number.isFinite);
+
 export function readLink(hash: string): LinkState {
   if (hash.length < 2) return {};
   try {
     const state: unknown = JSON.parse(decodeURIComponent(hash.slice(1)));
-    return state !== null && typeof state === "object" && !Array.isArray(state) ? (state as LinkState) : {};
+    if (state === null || typeof state !== "object" || Array.isArray(state)) return {};
+    const { place, view, ...rest } = state as LinkState;
+    return { ...rest, ...(areNumbers(place, 3) && { place }), ...(areNumbers(view, 2) && { view }) };
   } catch {
     return {}; // somebody else's fragment
   }

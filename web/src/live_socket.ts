@@ -1,6 +1,8 @@
-// The line to the server: one request under way and at most one that waits; the newest wins. A line that breaks is opened
-// again, and what was asked last is asked again.
-import { cancelMessage, Kind, parseAnswer, PROTOCOL, trackMessage, type Batch, type End } from "./messages";
+// The line to the server. While one drags, requests come faster than answers: the server answers one, and then the newest
+// that waits; what it answers is shown, older ones never after newer ones. A line that breaks is opened again, and what was
+// asked last is asked again.
+import { cancelMessage, Kind, parseAnswer, trackMessage, type Batch, type End } from "./messages";
+import type { Line, Source } from "./source";
 
 export interface LiveListener {
   /** Before the first streamline of a request: what is shown belongs to an older one. */
@@ -14,37 +16,33 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8000;
 
 export class LiveSocket {
-  private socket: WebSocket | null = null;
+  private socket: Line | null = null;
   private request = 0;
   private plan: object | null = null;
-  private asked = 0;
-  private begun = false;
+  private readonly asked = new Map<number, number>(); // when, by request
+  private begun = 0; // the request whose streamlines are shown
+  private cancelled = 0; // answers up to this request are not wanted any more
   private wait = FIRST_WAIT_MS;
 
-  constructor(private readonly listener: LiveListener) {
+  constructor(private readonly listener: LiveListener, private readonly source: Source) {
     this.open();
   }
 
   ask(plan: object): void {
     this.plan = plan;
     this.request += 1;
-    this.begun = false;
-    this.asked = performance.now();
+    this.asked.set(this.request, performance.now());
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(trackMessage(this.request, plan));
   }
 
   cancel(): void {
     this.plan = null;
     if (this.socket?.readyState === WebSocket.OPEN && this.request > 0) this.socket.send(cancelMessage(this.request));
-    this.request += 1;
+    this.cancelled = this.request;
   }
 
   private open(): void {
-    const address = new URL("live", location.href);
-    address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
-    address.hash = "";
-    const socket = new WebSocket(address, PROTOCOL);
-    socket.binaryType = "arraybuffer";
+    const socket = this.source.openLine();
     socket.onopen = () => {
       this.wait = FIRST_WAIT_MS;
       if (this.plan) this.ask(this.plan);
@@ -70,16 +68,19 @@ export class LiveSocket {
       this.socket?.close(1000);
       return;
     }
-    if (answer.request !== this.request) return; // of an older one, on its way when the newer was asked
+    const { request } = answer;
+    if (request <= this.cancelled || request < this.begun || request > this.request) return;
+    const asked = this.asked.get(request) ?? performance.now();
+    for (const older of this.asked.keys()) if (older < request) this.asked.delete(older);
     if (answer.kind === Kind.error) {
       this.listener.problem(answer.problem.message);
       return;
     }
-    if (!this.begun) {
-      this.begun = true;
+    if (this.begun !== request) {
+      this.begun = request;
       this.listener.begin();
     }
     if (answer.kind === Kind.batch) this.listener.batch(answer.batch);
-    else this.listener.end(answer.end, performance.now() - this.asked);
+    else this.listener.end(answer.end, performance.now() - asked);
   }
 }

@@ -43,22 +43,30 @@ export type Answer =
   | { kind: Kind.end; request: number; end: End }
   | { kind: Kind.error; request: number; problem: Problem };
 
-function framed(kind: Kind, request: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
-  const message = new Uint8Array(HEADER_BYTES + body.length);
-  const view = new DataView(message.buffer);
+export function message(kind: Kind, request: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(HEADER_BYTES + body.length);
+  const view = new DataView(bytes.buffer);
   view.setUint32(0, MAGIC, true);
   view.setUint16(4, kind, true);
   view.setUint32(8, request, true);
-  message.set(body, HEADER_BYTES);
-  return message;
+  bytes.set(body, HEADER_BYTES);
+  return bytes;
 }
 
 export function trackMessage(request: number, plan: object): Uint8Array<ArrayBuffer> {
-  return framed(Kind.track, request, new TextEncoder().encode(JSON.stringify(plan)));
+  return message(Kind.track, request, new TextEncoder().encode(JSON.stringify(plan)));
 }
 
 export function cancelMessage(request: number): Uint8Array<ArrayBuffer> {
-  return framed(Kind.cancel, request, new Uint8Array());
+  return message(Kind.cancel, request, new Uint8Array());
+}
+
+/** What a page sends; `wish` is the JSON of a request, null where it cancels one. */
+export function parseRequest(bytes: Uint8Array): { number: number; wish: string | null } {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const kind = view.getUint16(4, true);
+  const wish = kind === Kind.track ? new TextDecoder().decode(bytes.subarray(HEADER_BYTES)) : null;
+  return { number: view.getUint32(8, true), wish };
 }
 
 /** The body of a batch, which begins at `begin`. */

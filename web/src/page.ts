@@ -1,15 +1,21 @@
 // The page of `cingulum view`: what the user does becomes requests, filters and pictures.
-import { compare, type Comparison, type Grid } from "./line_comparison";
-import { END_COLOURS, lengthColour, LONGEST_SHOWN_MM, type ColourBy } from "./line_colours";
+import { compare, type Comparison } from "./line_comparison";
+import { END_COLOURS, groupColour, LONGEST_SHOWN_MM, rampColour, type ColourBy } from "./line_colours";
 import { passes, passesAll, type LineFilter, type Sphere } from "./line_filters";
-import { GlyphLayer, parseGlyphs } from "./glyph_layer";
+import { fetchValues, type Column, type LineValues } from "./line_values";
+import { fetched } from "./fetched";
+import { GlyphLayer, GlyphProgram, parseGlyphs } from "./glyph_layer";
+import { shortestEdge, type Grid } from "./grid";
 import { LineProgram, LineState, StreamlineLayer } from "./streamline_layer";
 import { LiveSocket } from "./live_socket";
 import { Kind, parseAnswer, type End } from "./messages";
 import { makeSlider, type Slider, type SliderOptions } from "./sliders";
 import { outline } from "./sphere_outline";
+import { SphereList, type SphereKind } from "./sphere_list";
+import { SlicePictures } from "./slice_pictures";
 import { readLink, writeLink } from "./link";
 import { Slices, type Point } from "./slices";
+import { openSource, source } from "./source";
 import { Streamlines } from "./streamlines";
 
 interface FileEntry {
@@ -17,6 +23,7 @@ interface FileEntry {
   name: string;
   kind: "image" | "tractogram" | "series";
   bytes: number;
+  columns?: Column[]; // of a tractogram
 }
 
 interface Live extends Grid {
@@ -29,6 +36,7 @@ interface Live extends Grid {
   device: string;
   image?: string;
   glyphs?: boolean;
+  peaks?: boolean;
   truth: boolean;
 }
 
@@ -40,6 +48,7 @@ interface Listing {
 
 const byId = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 const LONGEST_MM = 500; // of the slider; there it leaves nothing out
+const COLUMN = "column:"; // before the number of a file's column among the colours
 
 function say(message: string | null): void {
   const place = byId("message");
@@ -73,18 +82,8 @@ function download(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-async function fetched(path: string, options?: RequestInit): Promise<Response> {
-  const response = await fetch(path, options);
-  if (response.ok) return response;
-  const said = await response.text();
-  let message = said;
-  try {
-    message = JSON.parse(said).message ?? said;
-  } catch {
-    // a plain sentence
-  }
-  throw new Error(message || `${path}: the server answered ${response.status}`);
-}
+/** A share as it is read. */
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
 class Page {
   private readonly program: LineProgram;
@@ -93,15 +92,19 @@ class Page {
   private readonly frozen: StreamlineLayer; // A
   private readonly marks: StreamlineLayer; // outlines of spheres
   private readonly glyphs: GlyphLayer[]; // of the slices along x, y and z
-  private readonly glyphPlaces: (number | null)[] = [null, null, null];
-  private glyphsAreShown = false;
+  private readonly peaks: StreamlineLayer[]; // of the same
+  private readonly glyphPictures: SlicePictures;
+  private readonly peakPictures: SlicePictures;
   private socket: LiveSocket | null = null;
   private comparison: Comparison | null = null;
   private frozenEnd: End | null = null;
   private lastEnd: End | null = null;
   private isFrozen = false;
   private readonly parts = { a: true, b: true, both: true };
-  private readonly filter: LineFilter = { shortestMm: 0, longestMm: Infinity, share: 1, include: [], exclude: [] };
+  private readonly filter: LineFilter = { shortestMm: 0, longestMm: Infinity, share: 1, leastValue: 0, include: [], exclude: [] };
+  private readonly spheres: SphereList;
+  private seedsAt: Point = [NaN, NaN, NaN]; // the cross-hair, but while it takes a sphere of the list along
+  private values: LineValues | null = null; // of the file that is shown
   private readonly plan = new Map<string, Slider>();
   private readonly filterSliders = new Map<string, Slider>();
   private getter: HTMLSelectElement | null = null;
@@ -115,12 +118,18 @@ class Page {
     this.live = new StreamlineLayer(this.program, new Streamlines());
     this.frozen = new StreamlineLayer(this.program, new Streamlines());
     this.marks = new StreamlineLayer(this.program, new Streamlines());
-    this.glyphs = [0, 1, 2].map(() => new GlyphLayer(slices.gl));
+    const glyphProgram = new GlyphProgram(slices.gl);
+    this.glyphs = [0, 1, 2].map(() => new GlyphLayer(glyphProgram));
+    this.peaks = [0, 1, 2].map(() => new StreamlineLayer(this.program, new Streamlines()));
+    const here = () => slices.crosshair();
+    this.glyphPictures = new SlicePictures("glyphs", here, (axis, bytes) => this.showGlyphs(axis, bytes), say);
+    this.peakPictures = new SlicePictures("peaks", here, (axis, bytes) => this.showPeaks(axis, bytes), say);
+    this.spheres = new SphereList(byId("sphere-list"), () => this.spheresChanged());
   }
 
   draw(toClip: Float32Array, slab: Parameters<StreamlineLayer["draw"]>[1]): void {
     const gl = this.slices.gl;
-    if (this.glyphsAreShown && slab) {
+    if (this.glyphPictures.isShown && slab) {
       // Lobes hide each other; the slice and the streamlines hide none of them, and they no streamline.
       gl.clear(gl.DEPTH_BUFFER_BIT);
       gl.enable(gl.DEPTH_TEST);
@@ -128,6 +137,7 @@ class Page {
       this.glyphs[slab.axis].draw(toClip);
       gl.disable(gl.DEPTH_TEST);
     }
+    if (this.peakPictures.isShown && slab) this.peaks[slab.axis].draw(toClip, { ...slab, halfMm: LONGEST_MM }); // all of the slice
     for (const layer of [this.file, this.frozen, this.live]) layer.draw(toClip, slab);
     this.marks.draw(toClip, slab && { ...slab, halfMm: 0.05 });
   }
@@ -145,7 +155,7 @@ class Page {
     const tractogram = this.makeChoice("tractogram", tractograms, (id) => this.showTractogram(id), "none");
     const colour = byId<HTMLSelectElement>("colour");
     colour.value = ["direction", "length", "end"].includes(link.colour ?? "") ? link.colour! : "direction";
-    colour.addEventListener("change", () => this.recolour());
+    colour.addEventListener("change", () => this.chooseColour().catch((error) => say(String(error.message ?? error))));
     this.recolour();
 
     const wanted = images.find((file) => file.id === (link.image ?? this.listing.live?.image)) ?? images[0];
@@ -160,7 +170,7 @@ class Page {
         batch: (batch) => this.takeBatch(batch),
         end: (end, milliseconds) => this.endAnswer(end, milliseconds),
         problem: (message) => say(message),
-      });
+      }, source);
     }
     this.slices.onMove(() => this.moved());
     if (link.place) this.slices.moveTo(link.place);
@@ -197,18 +207,28 @@ class Page {
     const load = ++this.fileLoad;
     this.file.streamlines.clear();
     this.file.clear();
+    this.offerColumns(this.listing.files.find((file) => file.id === id)?.columns ?? []);
     this.redraw();
+    document.body.dataset.fileLines = "0";
+    document.body.dataset.fileIsWhole = String(!id);
     if (!id) return;
-    for (let first = 0; ; ) {
+    for (let first = 0, drawn = 0; ; ) {
       const response = await fetched(`api/lines/${encodeURIComponent(id)}/${first}`);
       const answer = parseAnswer(await response.arrayBuffer());
-      if (load !== this.fileLoad || answer.kind !== Kind.batch || answer.batch.seeds.length === 0) return;
+      if (load !== this.fileLoad || answer.kind !== Kind.batch) return;
+      if (answer.batch.seeds.length === 0) break;
       this.file.streamlines.append(answer.batch);
       this.file.append();
       this.applyFilter(this.file, first);
       first += answer.batch.seeds.length;
+      document.body.dataset.fileLines = String(first);
+      // A picture takes the longer the more lines there are: one whenever they have become half as many again.
+      if (first < 1.5 * drawn) continue;
+      drawn = first;
       this.redraw();
     }
+    this.redraw();
+    document.body.dataset.fileIsWhole = "true";
   }
 
   // Live
@@ -256,11 +276,11 @@ class Page {
   }
 
   private setDefaults(live: Live): void {
-    const edges = [0, 1, 2].map((column) => Math.hypot(...[0, 1, 2].map((row) => live.affine[4 * row + column])));
+    const edge = shortestEdge(live);
     for (const [name, text] of Object.entries(live.defaults[this.getter!.value] ?? {})) {
       const slider = this.plan.get(name);
       if (typeof text !== "string") continue;
-      const value = parseFloat(text) * (text.endsWith("vox") ? Math.min(...edges) : 1);
+      const value = parseFloat(text) * (text.endsWith("vox") ? edge : 1);
       if (slider && !this.touched.has(name) && Number.isFinite(value)) slider.value = value;
     }
   }
@@ -271,22 +291,38 @@ class Page {
   private planNow(): Record<string, unknown> {
     const plan: Record<string, unknown> = {
       dg: this.getter!.value,
-      sphere: [...this.slices.crosshair().map(tenths), this.plan.get("radius")!.value],
+      sphere: [...this.seedsAt.map(tenths), this.plan.get("radius")!.value],
       nseeds: this.plan.get("nseeds")!.value,
     };
     for (const name of this.touched) if (name !== "radius" && name !== "nseeds") plan[name] = this.plan.get(name)!.value;
+    for (const kind of ["include", "exclude", "stop"] as const) {
+      const spheres = this.spheres.of(kind);
+      if (spheres.length > 0) plan[kind] = spheres.map(({ centre, radius }) => [...centre.map(tenths), radius]);
+    }
+    if (this.listing.live!.truth) plan.score = true;
     return plan;
   }
 
   private ask(): void {
     this.drawMarks();
-    if (this.socket && this.slices.crosshair().every(Number.isFinite)) this.socket.ask(this.planNow());
+    if (this.socket && this.seedsAt.every(Number.isFinite)) this.socket.ask(this.planNow());
   }
 
   private moved(): void {
+    const here = this.slices.crosshair();
+    if (this.spheres.carry(here)) this.applyFilter(this.file, 0);
+    else this.seedsAt = here;
     this.ask();
-    this.fetchGlyphs();
+    this.glyphPictures.follow();
+    this.peakPictures.follow();
     this.showDistance();
+  }
+
+  private spheresChanged(): void {
+    this.filter.include = this.spheres.of("include");
+    this.filter.exclude = this.spheres.of("exclude");
+    this.applyFilter(this.file, 0);
+    this.ask();
   }
 
   private beginAnswer(): void {
@@ -311,7 +347,7 @@ class Page {
       ["kept", `${end.kept} of ${end.seeds} seeds`],
       ["mean length", `${end.mean_mm.toFixed(1)} mm`],
       ...reasons.map(([name, count]): [string, string] => [name.replaceAll("_", " "), String(count)]),
-      ...Object.entries(end.score ?? {}).map(([name, value]): [string, string] => [name, value.toFixed(3)]),
+      ...Object.entries(end.score ?? {}).map(([name, value]): [string, string] => [name.replaceAll("_", " "), percent(value)]),
     ]);
     byId("command").textContent = end.command;
     document.body.dataset.answered = String(Number(document.body.dataset.answered ?? 0) + 1);
@@ -348,16 +384,14 @@ class Page {
   private updateComparison(): void {
     if (!this.isFrozen || !this.listing.live) return;
     const found = (this.comparison = compare(this.frozen.streamlines, this.live.streamlines, this.listing.live));
-    const score = (end: End | null) => end?.score?.f1?.toFixed(3) ?? "";
+    const [a, b] = [this.frozenEnd?.score, this.lastEnd?.score];
     listed(byId("difference"), [
       ["A alone", String(found.onlyA)],
       ["B alone", String(found.onlyB)],
       ["both, bit for bit", String(found.both)],
       ["voxels, Dice", found.dice.toFixed(3)],
       ["kept", `${this.frozenEnd?.kept ?? "?"} and ${this.lastEnd?.kept ?? "?"}`],
-      ...(this.frozenEnd?.score && this.lastEnd?.score
-        ? ([["F1 of A and B", `${score(this.frozenEnd)} and ${score(this.lastEnd)}`]] as [string, string][])
-        : []),
+      ...(a && b ? Object.keys(a).map((name): [string, string] => [name.replaceAll("_", " "), `${percent(a[name])} and ${percent(b[name])}`]) : []),
     ]);
     this.applyFilter(this.frozen, 0);
     this.applyFilter(this.live, 0);
@@ -368,14 +402,16 @@ class Page {
   private applyFilter(layer: StreamlineLayer, first: number): void {
     const of = layer.streamlines;
     const base = layer === this.frozen ? this.comparison?.statesA : layer === this.live ? this.comparison?.statesB : undefined;
-    if (!base && passesAll(this.filter)) {
+    // Live streamlines were judged by the spheres where they were tracked, as their command says.
+    const filter = layer === this.file ? this.filter : { ...this.filter, include: [], exclude: [], leastValue: 0 };
+    if (!base && passesAll(filter)) {
       return layer.setStates(first, new Uint8Array(of.lines - first).fill(LineState.own));
     }
     const states = new Uint8Array(of.lines - first);
     for (let line = first; line < of.lines; line++) {
       let state = base?.[line] ?? LineState.own;
       if ((state === LineState.onlyA && !this.parts.a) || (state === LineState.onlyB && !this.parts.b) ||
-          (state === LineState.both && !this.parts.both) || !passes(of, line, this.filter)) {
+          (state === LineState.both && !this.parts.both) || !passes(of, line, filter, layer === this.file ? this.values : null)) {
         state = LineState.hidden;
       }
       states[line - first] = state;
@@ -399,6 +435,8 @@ class Page {
         (value) => (this.filter.longestMm = value >= LONGEST_MM ? Infinity : value)],
       [{ name: "share", label: "A random share", least: 1, most: 100, step: 1, value: 100 * (given?.share ?? 1), unit: "%" },
         (value) => (this.filter.share = value / 100)],
+      [{ name: "least", label: "Values from, along the bar", least: 0, most: 100, step: 1, value: 0, unit: "%" },
+        (value) => (this.filter.leastValue = value / 100)],
     ];
     for (const [options, set] of sliders) {
       const slider = makeSlider(options, (value) => {
@@ -411,65 +449,81 @@ class Page {
     }
   }
 
+  /** What the file has numbers for, beside what every line has. */
+  private offerColumns(columns: Column[]): void {
+    const select = byId<HTMLSelectElement>("colour");
+    const isGone = select.value.startsWith(COLUMN);
+    for (const option of [...select.options]) if (option.value.startsWith(COLUMN)) option.remove();
+    columns.forEach((column, number) => select.add(new Option(`${column.name}, of the file`, `${COLUMN}${number}`)));
+    this.values = null;
+    if (isGone) select.value = "direction";
+    this.recolour();
+  }
+
+  private async chooseColour(): Promise<void> {
+    const by = byId<HTMLSelectElement>("colour").value;
+    const [load, file] = [this.fileLoad, byId<HTMLSelectElement>("tractogram").value];
+    const columns = this.listing.files.find((each) => each.id === file)?.columns ?? [];
+    const values = by.startsWith(COLUMN) ? await fetchValues(file, columns, Number(by.slice(COLUMN.length))) : null;
+    if (load !== this.fileLoad) return; // another file meanwhile
+    this.values = values;
+    this.recolour();
+    this.applyFilters();
+  }
+
   private recolour(): void {
-    const by = byId<HTMLSelectElement>("colour").value as ColourBy;
-    for (const layer of [this.file, this.frozen, this.live]) layer.recolour(by);
+    const chosen = byId<HTMLSelectElement>("colour").value;
+    const by = (chosen.startsWith(COLUMN) ? "values" : chosen) as ColourBy;
+    for (const layer of [this.file, this.frozen, this.live]) layer.recolour(by, layer === this.file ? this.values : null);
+    this.filterSliders.get("least")!.element.hidden = !this.values || this.values.column.groups !== undefined;
     const bar = byId("bar");
-    if (by === "direction") {
-      bar.style.background = "linear-gradient(90deg, #f33 0 33%, #3f3 33% 67%, #55f 67%)";
-      bar.title = "red: left-right, green: front-back, blue: up-down";
-    } else if (by === "length") {
-      const stops = [0, 0.25, 0.5, 0.75, 1].map((share) => `rgb(${lengthColour(share).map(Math.round).join(" ")})`);
-      bar.style.background = `linear-gradient(90deg, ${stops.join(", ")})`;
-      bar.title = `0 to ${LONGEST_SHOWN_MM} mm`;
-    } else {
-      const share = 100 / END_COLOURS.length;
-      bar.style.background = `linear-gradient(90deg, ${END_COLOURS.map((colour, i) => `${colour} ${i * share}% ${(i + 1) * share}%`).join(", ")})`;
-      bar.title = "one colour for each reason";
-    }
+    const bands = (colours: string[]) =>
+      `linear-gradient(90deg, ${colours.map((colour, i) => `${colour} ${(100 * i) / colours.length}% ${(100 * (i + 1)) / colours.length}%`).join(", ")})`;
+    const css = (colour: [number, number, number]) => `rgb(${colour.map(Math.round).join(" ")})`;
+    const ramp = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map((share) => css(rampColour(share))).join(", ")})`;
+    const [background, text] =
+      by === "direction" ? [bands(["#f33", "#3f3", "#55f"]), "red left-right, green front-back, blue up-down"]
+      : by === "length" ? [ramp, `0 to ${LONGEST_SHOWN_MM} mm`]
+      : by === "end" ? [bands(END_COLOURS), "one colour for each reason"]
+      : !this.values ? ["", ""]
+      : this.values.column.groups ? [bands(this.values.column.groups.map((_, group) => css(groupColour(group)))), this.values.column.groups.join(", ")]
+      : [ramp, `${this.values.column.name}: ${this.values.least.toPrecision(3)} to ${this.values.most.toPrecision(3)}`];
+    bar.style.background = background;
+    byId("bar-text").textContent = text;
     this.redraw();
   }
 
-  private spheres(): Sphere[] {
-    const own = this.plan.has("radius") ? [{ centre: this.slices.crosshair(), radius: this.plan.get("radius")!.value }] : [];
-    return [...own, ...this.filter.include, ...this.filter.exclude].filter((sphere) => sphere.centre.every(Number.isFinite));
+  private outlined(): Sphere[] {
+    const own = this.plan.has("radius") ? [{ centre: this.seedsAt, radius: this.plan.get("radius")!.value }] : [];
+    return [...own, ...this.spheres.all()].filter((sphere) => sphere.centre.every(Number.isFinite));
   }
 
   private drawMarks(): void {
     const marks = this.marks;
     marks.streamlines.clear();
     marks.clear();
-    marks.streamlines.append(outline(this.spheres(), this.slices.crosshair()));
+    marks.streamlines.append(outline(this.outlined(), this.slices.crosshair()));
     marks.append();
     marks.setStates(0, new Uint8Array(marks.streamlines.lines).fill(LineState.both));
     this.redraw();
   }
 
-  /** Of the three slices in sight, each when its plane has moved and nothing is on its way for it. */
-  private fetchGlyphs(): void {
-    if (!this.glyphsAreShown || !this.listing.live) return;
-    const here = this.slices.crosshair();
-    const edges = [0, 1, 2].map((column) => Math.hypot(...[0, 1, 2].map((row) => this.listing.live!.affine[4 * row + column])));
-    for (const axis of [0, 1, 2]) {
-      const mm = here[axis];
-      if (!Number.isFinite(mm) || this.glyphPlaces[axis] === mm || this.glyphsOnTheirWay[axis]) continue;
-      this.glyphsOnTheirWay[axis] = true;
-      fetched(`api/glyphs/${axis}/${mm}`)
-        .then((response) => response.arrayBuffer())
-        .then((bytes) => {
-          this.glyphs[axis].sizeMm = 0.5 * Math.min(...edges);
-          this.glyphs[axis].show(parseGlyphs(bytes));
-          this.glyphPlaces[axis] = mm;
-          this.redraw();
-        })
-        .catch((error) => say(String(error.message ?? error)))
-        .finally(() => {
-          this.glyphsOnTheirWay[axis] = false;
-          if (this.glyphPlaces[axis] === mm) this.fetchGlyphs(); // the plane may have moved meanwhile
-        });
-    }
+  private showGlyphs(axis: number, bytes: ArrayBuffer): void {
+    this.glyphs[axis].sizeMm = 0.5 * shortestEdge(this.listing.live!);
+    this.glyphs[axis].show(parseGlyphs(bytes));
+    this.redraw();
   }
-  private readonly glyphsOnTheirWay = [false, false, false];
+
+  private showPeaks(axis: number, bytes: ArrayBuffer): void {
+    const answer = parseAnswer(bytes);
+    if (answer.kind !== Kind.batch) return;
+    const layer = this.peaks[axis];
+    layer.streamlines.clear();
+    layer.clear();
+    layer.streamlines.append(answer.batch);
+    layer.append();
+    this.redraw();
+  }
 
   private redraw(): void {
     if (this.redrawIsDue) return;
@@ -498,13 +552,16 @@ class Page {
       this.measureFrom = this.slices.crosshair();
       this.showDistance();
     });
-    const glyphs = byId<HTMLInputElement>("glyphs");
-    byId("glyphs-choice").hidden = !this.listing.live?.glyphs;
-    glyphs.addEventListener("change", () => {
-      this.glyphsAreShown = glyphs.checked;
-      this.fetchGlyphs();
-      this.redraw();
-    });
+    const pictures = [["glyphs", this.glyphPictures, this.listing.live?.glyphs], ["peaks", this.peakPictures, this.listing.live?.peaks]] as const;
+    for (const [name, of, isThere] of pictures) {
+      const box = byId<HTMLInputElement>(name);
+      byId(`${name}-choice`).hidden = !isThere;
+      box.addEventListener("change", () => {
+        of.isShown = box.checked;
+        of.follow();
+        this.redraw();
+      });
+    }
     for (const box of document.querySelectorAll<HTMLInputElement>("[data-part]")) {
       box.addEventListener("change", () => {
         this.parts[box.dataset.part as "a" | "b" | "both"] = box.checked;
@@ -517,21 +574,8 @@ class Page {
   }
 
   private placeSphere(what: string): void {
-    if (what === "clear") {
-      this.filter.include = [];
-      this.filter.exclude = [];
-    } else {
-      const radius = this.plan.get("radius")?.value ?? 5;
-      (what === "include" ? this.filter.include : this.filter.exclude).push({ centre: this.slices.crosshair(), radius });
-    }
-    const row = (kind: string) => (sphere: Sphere) => {
-      const item = document.createElement("li");
-      item.textContent = `${kind} ${sphere.centre.map((value) => value.toFixed(1)).join(", ")}; ${sphere.radius} mm`;
-      return item;
-    };
-    byId("sphere-list").replaceChildren(...this.filter.include.map(row("include")), ...this.filter.exclude.map(row("exclude")));
-    this.drawMarks();
-    this.applyFilters();
+    if (what === "clear") return this.spheres.clear();
+    this.spheres.place(what as SphereKind, { centre: this.slices.crosshair(), radius: this.plan.get("radius")?.value ?? 5 });
   }
 
   private async save(): Promise<void> {
@@ -554,7 +598,7 @@ class Page {
       plan,
       filter: { shortestMm: this.filter.shortestMm, longestMm: Math.min(this.filter.longestMm, LONGEST_MM), share: this.filter.share,
         slabMm: this.slices.slabHalfMm },
-      colour: byId<HTMLSelectElement>("colour").value,
+      colour: this.values ? undefined : byId<HTMLSelectElement>("colour").value,
     });
   }
 
@@ -606,7 +650,9 @@ class Page {
 }
 
 async function main(): Promise<void> {
+  await openSource();
   const listing = (await (await fetched("api/files")).json()) as Listing;
+  byId("scene").addEventListener("webglcontextlost", () => say("The graphics of this page were lost: the GPU was reset. Reload the page."));
   let page: Page | null = null;
   const slices = await Slices.open(byId<HTMLCanvasElement>("scene"), (toClip, slab) => page?.draw(toClip, slab));
   page = new Page(slices, listing);

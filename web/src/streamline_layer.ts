@@ -1,7 +1,9 @@
-// Streamlines as lines of WebGL2, in the context of whoever draws the slices. Batches are appended to buffers that grow: a
+// Streamlines as lines of WebGL2, in the context of whoever draws the slices. Batches are appended to buffers: a
 // point is its place and the number of its line, and nothing else is sent of it. What belongs to a line, its colour and
 // whether it is seen, is one texel, so that sliders cost four bytes a line and no point is touched.
+import { GlProgram } from "./gl_program";
 import { lineColour, rgb, type ColourBy } from "./line_colours";
+import type { LineValues } from "./line_values";
 import type { Batch } from "./messages";
 import type { Streamlines } from "./streamlines";
 
@@ -71,120 +73,96 @@ void main() {
   result = vec4(shade, 1.0);
 }`;
 
-function compiled(gl: WebGL2RenderingContext, type: number, text: string): WebGLShader {
-  const shader = gl.createShader(type)!;
-  gl.shaderSource(shader, text);
-  gl.compileShader(shader);
-  if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) {
-    throw new Error(`the shader of streamlines: ${gl.getShaderInfoLog(shader)}`);
-  }
-  return shader;
-}
-
 /** The program, which all layers of a context share. */
-export class LineProgram {
-  readonly program: WebGLProgram;
-  private readonly places: Record<string, WebGLUniformLocation | null> = {};
-
-  constructor(readonly gl: WebGL2RenderingContext) {
-    this.program = gl.createProgram()!;
-    gl.attachShader(this.program, compiled(gl, gl.VERTEX_SHADER, VERTEX));
-    gl.attachShader(this.program, compiled(gl, gl.FRAGMENT_SHADER, FRAGMENT));
-    gl.linkProgram(this.program);
-    if (!gl.getProgramParameter(this.program, gl.LINK_STATUS)) {
-      throw new Error(`the shader of streamlines: ${gl.getProgramInfoLog(this.program)}`);
-    }
-    for (const name of ["toClip", "lines", "tints", "slabAxis", "slabMm", "slabHalf"]) {
-      this.places[name] = gl.getUniformLocation(this.program, name);
-    }
+export class LineProgram extends GlProgram<"toClip" | "lines" | "tints" | "slabAxis" | "slabMm" | "slabHalf"> {
+  constructor(gl: WebGL2RenderingContext) {
+    super(gl, "streamlines", VERTEX, FRAGMENT, ["toClip", "lines", "tints", "slabAxis", "slabMm", "slabHalf"]);
   }
 
-  use(toClip: Float32Array, slab: Slab | null): void {
-    const gl = this.gl;
-    gl.useProgram(this.program);
-    gl.uniformMatrix4fv(this.places.toClip, false, toClip);
-    gl.uniform3fv(this.places.tints, TINTS.flat());
-    gl.uniform1i(this.places.lines, 0);
-    gl.uniform1i(this.places.slabAxis, slab ? slab.axis : -1);
-    gl.uniform1f(this.places.slabMm, slab?.mm ?? 0);
-    gl.uniform1f(this.places.slabHalf, slab?.halfMm ?? 0);
+  set(toClip: Float32Array, slab: Slab | null): void {
+    const { gl, places } = this;
+    this.use();
+    gl.uniformMatrix4fv(places.toClip, false, toClip);
+    gl.uniform3fv(places.tints, TINTS.flat());
+    gl.uniform1i(places.lines, 0);
+    gl.uniform1i(places.slabAxis, slab ? slab.axis : -1);
+    gl.uniform1f(places.slabMm, slab?.mm ?? 0);
+    gl.uniform1f(places.slabHalf, slab?.halfMm ?? 0);
   }
 }
 
-/** A buffer that grows by copies on the GPU. */
-class GrowingBuffer {
-  buffer: WebGLBuffer;
-  private capacity: number;
+const FIRST_PART_POINTS = 65536; // enough for an answer
+const PART_POINTS = 1 << 20;
+const KEPT_PARTS = 4; // of what is shown no more: 49 MB
 
-  constructor(private readonly gl: WebGL2RenderingContext, private readonly target: number, bytes: number) {
-    this.capacity = bytes;
-    this.buffer = this.made(bytes);
-  }
+/** Points of the strip in a buffer of their own: what has come is never moved, and memory grows with what is shown. */
+class StripPart {
+  drawn = 0; // points
+  private readonly array: WebGLVertexArrayObject;
+  private readonly buffer: WebGLBuffer; // one more in front and behind, so that every point has two neighbours
 
-  private made(bytes: number): WebGLBuffer {
-    const buffer = this.gl.createBuffer()!;
-    this.gl.bindBuffer(this.target, buffer);
-    this.gl.bufferData(this.target, bytes, this.gl.DYNAMIC_DRAW);
-    return buffer;
-  }
-
-  /** True where the buffer is another one afterwards. */
-  write(at: number, data: ArrayBufferView<ArrayBuffer>): boolean {
-    const gl = this.gl;
-    const needed = at + data.byteLength;
-    let moved = false;
-    if (needed > this.capacity) {
-      const old = this.buffer;
-      const held = this.capacity;
-      this.capacity = Math.max(needed, 2 * held);
-      this.buffer = this.made(this.capacity);
-      gl.bindBuffer(gl.COPY_READ_BUFFER, old);
-      gl.copyBufferSubData(gl.COPY_READ_BUFFER, this.target, 0, 0, held);
-      gl.deleteBuffer(old);
-      moved = true;
+  constructor(private readonly gl: WebGL2RenderingContext, private readonly capacity: number) {
+    this.array = gl.createVertexArray()!;
+    this.buffer = gl.createBuffer()!;
+    gl.bindVertexArray(this.array);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffer);
+    gl.bufferData(gl.ARRAY_BUFFER, POINT_BYTES * (capacity + 2), gl.DYNAMIC_DRAW);
+    for (const place of [0, 1, 2]) {
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribPointer(place, 4, gl.FLOAT, false, POINT_BYTES, place * POINT_BYTES);
     }
-    gl.bindBuffer(this.target, this.buffer);
-    gl.bufferSubData(this.target, at, data);
-    return moved;
+    gl.bindVertexArray(null);
+  }
+
+  hasRoomFor(points: number): boolean {
+    return this.drawn + points <= this.capacity;
+  }
+
+  /** The last point of `points` is the neighbour behind and is not drawn. */
+  append(points: Float32Array<ArrayBuffer>): void {
+    const gl = this.gl;
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffer);
+    gl.bufferSubData(gl.ARRAY_BUFFER, POINT_BYTES * (this.drawn + 1), points);
+    this.drawn += points.length / 4 - 1;
+  }
+
+  free(): void {
+    this.gl.deleteVertexArray(this.array);
+    this.gl.deleteBuffer(this.buffer);
+  }
+
+  draw(): void {
+    if (this.drawn === 0) return;
+    this.gl.bindVertexArray(this.array);
+    this.gl.drawArrays(this.gl.LINE_STRIP, 0, this.drawn);
+    this.gl.bindVertexArray(null);
   }
 }
 
 export class StreamlineLayer {
   private readonly gl: WebGL2RenderingContext;
-  private readonly array: WebGLVertexArrayObject;
-  private readonly strip: GrowingBuffer; // one more in front and behind, so that every point has two neighbours
+  private readonly parts: StripPart[];
+  private filled = 0; // parts before this one take nothing more
   private readonly texels: WebGLTexture;
   private known: Uint8Array<ArrayBuffer> = new Uint8Array(0); // what the texels hold
   private rows = 0;
   private lines = 0;
-  private drawn = 0; // points of the strip
   private scratch = new ArrayBuffer(0); // where a strip is made; fresh memory would cost more than filling it
   private colourBy: ColourBy = "direction";
+  private values: LineValues | null = null;
 
   constructor(private readonly program: LineProgram, readonly streamlines: Streamlines) {
     const gl = (this.gl = program.gl);
-    this.array = gl.createVertexArray()!;
-    gl.bindVertexArray(this.array);
-    this.strip = new GrowingBuffer(gl, gl.ARRAY_BUFFER, POINT_BYTES * 65536);
+    this.parts = [new StripPart(gl, FIRST_PART_POINTS)];
     this.texels = gl.createTexture()!;
-    this.bind();
-    gl.bindVertexArray(null);
   }
 
-  private bind(): void {
-    const gl = this.gl;
-    gl.bindVertexArray(this.array);
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.strip.buffer);
-    for (const place of [0, 1, 2]) {
-      gl.enableVertexAttribArray(place);
-      gl.vertexAttribPointer(place, 4, gl.FLOAT, false, POINT_BYTES, place * POINT_BYTES);
-    }
-  }
-
-  /** Forgets what was drawn; the buffers stay for the next streamlines. */
+  /** Forgets what was drawn; some buffers stay for the next streamlines. */
   clear(): void {
     this.lines = 0;
-    this.drawn = 0;
+    this.filled = 0;
+    for (const part of this.parts.splice(KEPT_PARTS)) part.free();
+    for (const part of this.parts) part.drawn = 0;
   }
 
   /** Brings what the streamlines have gained since the last call. New lines are shown in their own colour. */
@@ -195,7 +173,6 @@ export class StreamlineLayer {
   }
 
   private appendBatch({ offsets, positions, seeds }: Batch): void {
-    const gl = this.gl;
     const most = 4 * (positions.length / 3 + 2 * seeds.length + 1);
     if (4 * most > this.scratch.byteLength) this.scratch = new ArrayBuffer(4 * most);
     const points = new Float32Array(this.scratch);
@@ -217,18 +194,23 @@ export class StreamlineLayer {
       for (let point = begin; point < end; point += 3) put(point, number);
       put(end - 3, NEGATED | number);
     }
-    const count = to / 4;
     bits[to + 3] = NEGATED; // behind the last: of no line's own
-    gl.bindVertexArray(this.array);
-    if (this.strip.write(POINT_BYTES * (this.drawn + 1), new Float32Array(this.scratch, 0, to + 4))) this.bind();
-    gl.bindVertexArray(null);
-    this.drawn += count;
+    this.partFor(to / 4).append(new Float32Array(this.scratch, 0, to + 4));
     this.lines += seeds.length;
   }
 
-  recolour(by: ColourBy): void {
-    if (by === this.colourBy) return;
+  private partFor(points: number): StripPart {
+    while (this.filled < this.parts.length && !this.parts[this.filled].hasRoomFor(points)) this.filled++;
+    if (this.filled === this.parts.length) this.parts.push(new StripPart(this.gl, Math.max(PART_POINTS, points)));
+    return this.parts[this.filled];
+  }
+
+  /** By values where it has any; lines without them keep the colours of their directions. */
+  recolour(by: ColourBy, values: LineValues | null = null): void {
+    if (by === "values" && values === null) by = "direction";
+    if (by === this.colourBy && values === this.values) return;
     this.colourBy = by;
+    this.values = values;
     const states = new Uint8Array(this.lines);
     for (let line = 0; line < this.lines; line++) {
       const state = this.known[4 * line + 3];
@@ -250,7 +232,7 @@ export class StreamlineLayer {
       const at = 4 * (first + i);
       let state = states[i];
       if (state === LineState.own && this.colourBy === "direction") state = LineState.byDirection;
-      else if (state === LineState.own) this.known.set(lineColour(this.streamlines, first + i, this.colourBy as "length" | "end"), at);
+      else if (state === LineState.own) this.known.set(lineColour(this.streamlines, first + i, this.colourBy as Exclude<ColourBy, "direction">, this.values), at);
       this.known[at + 3] = state;
     }
     gl.activeTexture(gl.TEXTURE0);
@@ -270,15 +252,13 @@ export class StreamlineLayer {
   }
 
   draw(toClip: Float32Array, slab: Slab | null): void {
-    if (this.drawn === 0) return;
+    if (this.lines === 0) return;
     const gl = this.gl;
-    this.program.use(toClip, slab);
+    this.program.set(toClip, slab);
     gl.activeTexture(gl.TEXTURE0);
     const before = gl.getParameter(gl.TEXTURE_BINDING_2D);
     gl.bindTexture(gl.TEXTURE_2D, this.texels);
-    gl.bindVertexArray(this.array);
-    gl.drawArrays(gl.LINE_STRIP, 0, this.drawn);
-    gl.bindVertexArray(null);
+    for (const part of this.parts) part.draw();
     gl.bindTexture(gl.TEXTURE_2D, before);
   }
 }

@@ -1,5 +1,5 @@
-// The only file that includes Boost.Beast. One thread serves all connections; tracking and saving have threads of their
-// own (live_desk.hpp, SaveThread), so that a slow page or a long run holds up nobody.
+// The only file that includes Boost.Beast. One thread serves all connections; tracking (live_desk.hpp), saving and what
+// else takes its time (WorkThread) have threads of their own, so that a slow page or a long run holds up nobody.
 #include "view/view_server.hpp"
 
 #include <fcntl.h>
@@ -144,68 +144,7 @@ std::optional<Number> number_in(std::string_view text) {
   return number;
 }
 
-// A run that is being saved: one at a time.
-struct SaveJob {
-  std::vector<WishedOption> wish;
-  bool sidecar = false;
-  CancelSource cancel;
-  std::function<void(Result<SavedRun>, OpenFile)> done;  // called by the save thread
-};
-
-class SaveThread {
- public:
-  explicit SaveThread(ViewHost& host) : host_(host), thread_([this] { run(); }) {}
-  ~SaveThread() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-      if (job_) job_->cancel.cancel();
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
-  // False where one is at work.
-  [[nodiscard]] bool take(SaveJob job) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (job_) return false;
-      job_ = std::move(job);
-    }
-    changed_.notify_all();
-    return true;
-  }
-
- private:
-  void run() {
-    std::unique_lock lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [&] { return ending_ || job_; });
-      if (ending_) return;
-      const std::vector<WishedOption> wish = job_->wish;
-      const CancelToken token = job_->cancel.token();
-      lock.unlock();
-      auto saved = catch_out_of_memory([&] { return host_.save(wish, token); });
-      lock.lock();
-      SaveJob job = std::move(*job_);
-      job_.reset();
-      lock.unlock();
-      // Opened before the next run replaces it.
-      OpenFile file = saved ? OpenFile(job.sidecar ? saved->sidecar : saved->tractogram) : OpenFile();
-      job.done(std::move(saved), std::move(file));
-      lock.lock();
-    }
-  }
-
-  ViewHost& host_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<SaveJob> job_;  // guarded by mutex_
-  bool ending_ = false;         // guarded by mutex_
-  std::thread thread_;
-};
-
-// What takes its time and is for one connection each: a connection has one request at a time, so few wait.
+// Does what takes its time, one job after the other. A connection has one request at a time, so few wait.
 class WorkThread {
  public:
   WorkThread() : thread_([this] { run(); }) {}
@@ -278,8 +217,11 @@ class BeastServer final : public ViewServer {
   [[nodiscard]] ViewHost& host() { return host_; }
   [[nodiscard]] RequestGuard& guard() { return *guard_; }
   [[nodiscard]] LiveDesk& desk() { return *desk_; }
-  [[nodiscard]] SaveThread& saves() { return *saves_; }
   [[nodiscard]] WorkThread& work() { return *work_; }
+  // Of runs that are saved. One at a time: begin_save() is false while one is at work.
+  [[nodiscard]] WorkThread& saves() { return *saves_; }
+  [[nodiscard]] bool begin_save() { return !std::exchange(is_saving_, true); }
+  void end_save() { is_saving_ = false; }
   [[nodiscard]] asio::io_context& io() { return io_; }
   // For whoever wants to know what is going on; for tests, that nothing is.
   [[nodiscard]] std::string state_json() const {
@@ -312,7 +254,8 @@ class BeastServer final : public ViewServer {
   std::map<std::uint64_t, std::shared_ptr<Peer>> peers_;  // by age
   std::uint64_t last_peer_ = 0;
   std::unique_ptr<LiveDesk> desk_;
-  std::unique_ptr<SaveThread> saves_;
+  bool is_saving_ = false;
+  std::unique_ptr<WorkThread> saves_;
   std::unique_ptr<WorkThread> work_;
 };
 
@@ -551,19 +494,27 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
         if (file == nullptr) return refuse({404, "there is no file of that identifier"});
         return write_file(OpenFile(file->path), {"application/octet-stream", {}, {}, true});
       }
-      case Target::Kind::lines: {
+      case Target::Kind::lines:
+      case Target::Kind::values: {
         const ViewFile* const file = server_.host().find_file(target.name);
         if (file == nullptr || file->kind != "tractogram")
           return refuse({404, "there is no tractogram of that identifier"});
-        const auto first = number_in<std::uint64_t>(target.place);
-        if (!first) return refuse({400, "the first streamline is a whole number"});
-        return answer_later([this, file, first = *first] { return server_.host().lines(*file, first); });
+        const auto number = number_in<std::uint64_t>(target.place);
+        if (!number) return refuse({400, "the first streamline, or the column, is a whole number"});
+        return answer_later([this, file, kind = target.kind, number = *number] {
+          ViewHost& host = server_.host();
+          return kind == Target::Kind::lines ? host.lines(*file, number) : host.values(*file, number);
+        });
       }
-      case Target::Kind::glyphs: {
+      case Target::Kind::glyphs:
+      case Target::Kind::peaks: {
         const auto axis = number_in<int>(target.name);
         const auto mm = number_in<double>(target.place);
-        if (!axis || !mm) return refuse({400, "glyphs are asked for by an axis and a place in mm"});
-        return answer_later([this, axis = *axis, mm = *mm] { return server_.host().glyphs(axis, mm); });
+        if (!axis || !mm) return refuse({400, "a slice is asked for by an axis and a place in mm"});
+        return answer_later([this, kind = target.kind, axis = *axis, mm = *mm] {
+          ViewHost& host = server_.host();
+          return kind == Target::Kind::glyphs ? host.glyphs(axis, mm) : host.peaks(axis, mm);
+        });
       }
       default: break;
     }
@@ -613,22 +564,22 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     }
     auto wish = catch_out_of_memory([&] { return parse_track_wish(parser_->get().body()); });
     if (!wish) return answer_error(400, wish.error());
-    const bool sidecar = target.kind == Target::Kind::save_sidecar;
-    SaveJob job;
-    job.wish = std::move(*wish);
-    job.sidecar = sidecar;
-    save_ = job.cancel;
-    job.done = [self = shared_from_this(), sidecar](Result<SavedRun> saved, OpenFile file) {
-      auto kept = std::make_shared<OpenFile>(std::move(file));
-      asio::post(self->server_.io(), [self, sidecar, saved = std::move(saved), kept] {
-        self->answer_saved(saved, std::move(*kept), sidecar);
-      });
-    };
-    stream_.expires_never();
-    if (!server_.saves().take(std::move(job))) {
-      save_.reset();
+    if (!server_.begin_save()) {
       return answer_error(503, Error(ErrorKind::full, "another run is being saved; try again when it is done"));
     }
+    const bool sidecar = target.kind == Target::Kind::save_sidecar;
+    save_.emplace();
+    stream_.expires_never();
+    server_.saves().take([self = shared_from_this(), wish = std::move(*wish), token = save_->token(), sidecar] {
+      auto saved = catch_out_of_memory([&] { return self->server_.host().save(wish, token); });
+      // Opened before the next run replaces it.
+      auto file =
+          std::make_shared<OpenFile>(saved ? OpenFile(sidecar ? saved->sidecar : saved->tractogram) : OpenFile());
+      asio::post(self->server_.io(), [self, sidecar, saved = std::move(saved), file] {
+        self->server_.end_save();
+        self->answer_saved(saved, std::move(*file), sidecar);
+      });
+    });
     watch_for_end();
   }
 
@@ -842,7 +793,7 @@ Status BeastServer::listen_at(std::uint16_t port) {
   }
   CGL_TRY_ASSIGN(guard_, RequestGuard::create(address_, port_));
   desk_ = std::make_unique<LiveDesk>(host_);
-  saves_ = std::make_unique<SaveThread>(host_);
+  saves_ = std::make_unique<WorkThread>();
   work_ = std::make_unique<WorkThread>();
   return {};
 }

@@ -1,0 +1,315 @@
+#include "cli/exported_tracks.hpp"
+
+#include <algorithm>
+
+#include "base/elapsed.hpp"
+#include "cli/argument_value.hpp"
+#include "cli/option_name.hpp"
+#include "cli/track_arguments.hpp"
+#include "cli/track_options.hpp"
+#include "cli/track_seeds.hpp"
+#include "formats/trx.hpp"
+#include "view/field_bytes.hpp"
+#include "view/field_glyphs.hpp"
+#include "view/field_peaks.hpp"
+#include "view/memory_files.hpp"
+
+namespace cingulum {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using view::WishedOption;
+
+// Software is slow: the first lines shall be seen, and a click shall not wait for the last.
+constexpr double first_range_seconds = 0.05;
+constexpr double range_seconds = 0.2;
+constexpr std::uint64_t most_range_seeds = 4096;
+
+constexpr const char* saved_name = "/tracks.trx";
+
+class NoSeeds final : public Seeds {
+ public:
+  [[nodiscard]] std::uint64_t count() const override { return 0; }
+  void fill(std::uint64_t, std::span<numerics::Vec3>) const override {}
+};
+
+Json options_json(const std::vector<WishedOption>& options) {
+  Json list = Json::array();
+  for (const WishedOption& option : options) {
+    list.push_back({{"name", option.name}, {"texts", option.texts}, {"flag", option.is_flag}});
+  }
+  return list;
+}
+
+tl::unexpected<Error> damaged() {
+  return fail(ErrorKind::corrupt, "the exported facts of what is tracked are damaged; export again");
+}
+
+std::vector<std::string> texts_of(const Json& list) {
+  std::vector<std::string> texts;
+  for (const Json& text : list) {
+    if (text.is_string()) texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::vector<Argument> arguments_of_pages() {
+  std::vector<Argument> arguments = track_arguments();
+  arguments.push_back(common_argument(CommonOption::seed));
+  return arguments;
+}
+
+Json facts_json(const ExportedFacts& facts) {
+  return {{"data", facts.source.data},
+          {"options", options_json(facts.source.options)},
+          {"name", facts.source.name},
+          {"before", facts.source.before},
+          {"first_getter", facts.first_getter},
+          {"getters", facts.limits.getters},
+          {"lowest_threshold", facts.limits.lowest_threshold ? Json(*facts.limits.lowest_threshold) : Json()},
+          {"reach_voxels", facts.limits.reach_voxels},
+          {"min_signal", facts.min_signal},
+          {"arguments", facts.arguments}};
+}
+
+Result<ExportedFacts> facts_of_json(const Json& json) {
+  const auto has = [&json](const char* name, auto is_one) { return json.contains(name) && is_one(json[name]); };
+  const auto is_list = [](const Json& value) { return value.is_array(); };
+  const auto is_text = [](const Json& value) { return value.is_string(); };
+  const auto is_number = [](const Json& value) { return value.is_number(); };
+  if (!json.is_object() || !has("data", is_list) || !has("options", is_list) || !has("name", is_text) ||
+      !has("before", is_text) || !has("first_getter", is_text) || !has("getters", is_list) ||
+      !json.contains("lowest_threshold") || !has("reach_voxels", is_number) || !has("min_signal", is_number) ||
+      !has("arguments", [](const Json& value) { return value.is_object(); })) {
+    return damaged();
+  }
+  ExportedFacts facts;
+  facts.source.data = texts_of(json["data"]);
+  for (const Json& option : json["options"]) {
+    if (!option.is_object() || !option.contains("name") || !option["name"].is_string() || !option.contains("texts") ||
+        !option["texts"].is_array() || !option.contains("flag") || !option["flag"].is_boolean()) {
+      return damaged();
+    }
+    facts.source.options.push_back(
+        {option["name"].get<std::string>(), texts_of(option["texts"]), option["flag"].get<bool>()});
+  }
+  facts.source.name = json["name"].get<std::string>();
+  facts.source.before = json["before"].get<std::string>();
+  facts.first_getter = json["first_getter"].get<std::string>();
+  facts.limits.getters = texts_of(json["getters"]);
+  if (json["lowest_threshold"].is_number()) facts.limits.lowest_threshold = json["lowest_threshold"].get<double>();
+  facts.limits.reach_voxels = json["reach_voxels"].get<std::int64_t>();
+  facts.min_signal = json["min_signal"].get<double>();
+  facts.arguments = json["arguments"];
+  return facts;
+}
+
+Result<std::unique_ptr<ExportedTracks>> ExportedTracks::open(ExportedFacts facts,
+                                                             std::span<const std::byte> field_head) {
+  std::unique_ptr<ExportedTracks> tracks(new ExportedTracks(std::move(facts)));
+  CGL_TRY_ASSIGN(tracks->field_, view::field_of_head_bytes(field_head));
+  CGL_TRY_ASSIGN(tracks->pool_, ThreadPool::create(1));
+  return tracks;
+}
+
+std::span<std::byte> ExportedTracks::records() {
+  return view::record_memory(field_);
+}
+
+Status ExportedTracks::use_adapter(const DrivenAdapter& adapter) {
+  CGL_TRY_ASSIGN(driven_, make_driven_tracking(field_, adapter));
+  return {};
+}
+
+// What the program completed for the getter, and what is asked over it. An option that was not asked for has the value
+// that it would have on the command line: which one never depends on other options of requests.
+Result<ParsedArguments> ExportedTracks::complete(const std::vector<WishedOption>& wish) const {
+  const std::string& getter = find_option(wish, "dg")->texts.front();
+  const auto of_getter = facts_.arguments.find(getter);
+  if (of_getter == facts_.arguments.end() || !of_getter->is_object() || !of_getter->contains("options") ||
+      !of_getter->contains("given")) {
+    return fail_argument("dg", "{} {}: the field that is tracked has another", argument_name("dg"), getter);
+  }
+  const Json& options = (*of_getter)["options"];
+  const std::vector<std::string> given = texts_of((*of_getter)["given"]);
+  ParsedArguments arguments;
+  for (const Argument& argument : known_) {
+    const WishedOption* const wished = find_option(wish, argument.name);
+    std::vector<ParsedArguments::Value> values;
+    const auto add = [&](std::string_view text) -> Status {
+      CGL_TRY_ASSIGN(ParsedArguments::Value value, parse_value(argument, text));
+      values.push_back(std::move(value));
+      return {};
+    };
+    const auto stored = options.find(argument.name);
+    if (argument.type == ArgumentType::flag) {
+      const bool by_default = stored != options.end() && stored->is_boolean() && stored->get<bool>();
+      values.emplace_back(wished != nullptr || by_default);
+    } else if (wished != nullptr) {
+      if (wished->texts.size() > 1 && !argument.repeatable) {
+        return fail(ErrorKind::invalid_argument, "--{} is given {} times; it takes one value", argument.name,
+                    wished->texts.size());
+      }
+      for (const std::string& text : wished->texts) CGL_TRY(add(text));
+    } else if (stored != options.end() && stored->is_string()) {
+      CGL_TRY(add(stored->get<std::string>()));
+    } else if (stored != options.end() && stored->is_array()) {
+      for (const std::string& text : texts_of(*stored)) CGL_TRY(add(text));
+    }
+    const bool was_given = std::find(given.begin(), given.end(), argument.name) != given.end();
+    arguments.set(argument.name, std::move(values), wished != nullptr || was_given);
+  }
+  return arguments;
+}
+
+Status ExportedTracks::ask(std::uint32_t number, std::string_view wish, bool saves) {
+  begin_ = Clock::now();
+  number_ = number;
+  saves_ = saves;
+  writer_.reset();
+  finisher_.reset();
+  tracker_.reset();
+  seeds_.reset();
+  done_ = 0;
+  first_ms_.reset();
+  tracking_ms_ = 0;
+  statistics_ = {};
+  CGL_TRY_ASSIGN(const std::vector<WishedOption> wished, view::parse_track_wish(wish));
+  CGL_TRY_ASSIGN(wish_, accept_wish(wished, facts_.source, facts_.first_getter, known_));
+  CGL_TRY_ASSIGN(const ParsedArguments arguments, complete(wish_));
+  CGL_TRY(facts_.limits.check(arguments));
+  CGL_TRY_ASSIGN(const Getter getter, getter_from_name(arguments.text("dg")));
+  CGL_TRY_ASSIGN(TrackingOptions options, tracking_options(arguments, getter, field_.geometry.smallest_edge_mm()));
+  options.stop_rule = stop_rule(arguments, {});  // which `auto` is was settled when the field was exported
+  CGL_TRY_ASSIGN(plan_, make_tracking_plan(options, field_.geometry));
+  if (getter == Getter::boot) plan_.boot_min_signal = static_cast<float>(facts_.min_signal);
+  CGL_TRY(facts_.limits.check(plan_));
+  CGL_TRY_ASSIGN(seeds_, seeds_in_sphere(arguments, field_.geometry));
+  options_ = {};
+  CGL_TRY_ASSIGN(options_.selection, selection_rules(arguments, options, plan_, field_.geometry));
+  options_.save_seeds = !saves;
+  if (driven_) {
+    CGL_TRY(driven_->use(plan_));
+  } else {
+    if (!cpu_) {
+      static const NoSeeds none;
+      cpu_ = make_cpu_tracker(*pool_);
+      CGL_TRY(cpu_->prepare(plan_, field_, none, nullptr));
+    }
+    CGL_TRY_ASSIGN(tracker_, cpu_->beside(plan_, *seeds_, nullptr));
+  }
+  finisher_ = std::make_unique<Finisher>(field_.geometry, options_, false, statistics_);
+  if (saves) {
+    TractogramLayout layout;
+    layout.format = TractogramFormat::trx;
+    layout.reference = field_.geometry;
+    layout.position_type = element_type_of<float>();
+    WriteOptions write;
+    write.force = true;
+    write.layer = &view::memory_files();
+    write.buffer_bytes = std::size_t{8} << 20U;  // offsets stay in memory: there is no other place for them
+    CGL_TRY_ASSIGN(writer_, create_trx_writer(saved_name, layout, write));
+  }
+  plan_ms_ = 1e3 * seconds_since(begin_);
+  return {};
+}
+
+std::optional<SeedRange> ExportedTracks::next_range() {
+  const std::uint64_t left = seeds_->count() - done_;
+  if (left == 0) return std::nullopt;
+  const double seconds = done_ == 0 ? first_range_seconds : range_seconds;
+  const std::uint64_t count = std::min(pace_.seeds_of_batch(plan_.getter, left, seconds), most_range_seeds);
+  range_ = {done_, count};
+  range_begin_ = Clock::now();
+  return range_;
+}
+
+Status ExportedTracks::track_by_cpu() {
+  return tracker_->track(range_, batch_);
+}
+
+Result<std::vector<std::byte>> ExportedTracks::end_range() {
+  if (driven_) CGL_TRY(driven_->assemble(batch_));
+  const double seconds = seconds_since(range_begin_);
+  pace_.note(plan_.getter, range_.count, seconds);
+  tracking_ms_ += 1e3 * seconds;
+  done_ += range_.count;
+  statistics_.seeds_outside += batch_.seeds_outside;
+  CGL_TRY(finisher_->finish(batch_));
+  const TractogramBatch& kept = finisher_->kept();
+  std::vector<std::byte> message;
+  if (kept.streamline_count() == 0) return message;
+  if (saves_) {
+    CGL_TRY(writer_->append(kept));
+    return message;
+  }
+  CGL_TRY_ASSIGN(message, view::make_batch_message(number_, {.offsets = kept.offsets,
+                                                             .positions = kept.positions,
+                                                             .seed_index = kept.streamline_data[0],
+                                                             .end_reasons = kept.streamline_data[2]}));
+  if (!first_ms_) first_ms_ = 1e3 * seconds_since(begin_);
+  return message;
+}
+
+Result<std::vector<std::byte>> ExportedTracks::end() {
+  if (saves_) {
+    CGL_TRY(writer_->commit());
+    writer_.reset();
+    return view::memory_files().take(saved_name);
+  }
+  const double total = 1e3 * seconds_since(begin_);
+  const Json end = answer_end(seeds_->count(), statistics_,
+                              {.first_ms = first_ms_.value_or(total),
+                               .plan_ms = plan_ms_,
+                               .tracking_ms = tracking_ms_,
+                               .copies_ms = total - plan_ms_ - tracking_ms_,
+                               .total_ms = total},
+                              command());
+  return view::make_message(view::MessageKind::end, number_, end.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string ExportedTracks::command() const {
+  return command_of_wish(facts_.source, wish_);
+}
+
+Result<std::vector<std::byte>> ExportedTracks::glyphs(int axis, double mm) {
+  CGL_TRY_ASSIGN(const FieldGlyphs found, glyphs_of_slice(field_, axis, mm, *pool_));
+  return glyph_bytes(found);
+}
+
+Result<std::vector<std::byte>> ExportedTracks::peaks(int axis, double mm) {
+  return peaks_of_slice(field_, axis, mm, *pool_);
+}
+
+std::string ExportedTracks::describe(const Error& error) {
+  std::string argument(error.argument());
+  std::replace(argument.begin(), argument.end(), '_', '-');
+  return Json({{"kind", error_kind_name(error.kind())},
+               {"message", with_option_names(error)},
+               {"argument", std::move(argument)}})
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void BitSum::add(std::span<const std::byte> bytes) {
+  for (const std::byte byte : bytes) sum_ = (sum_ ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3u;
+}
+
+std::string BitSum::hex() const {
+  return fmt::format("{:016x}", sum_);
+}
+
+Result<std::string> sum_by_cpu(ExportedTracks& tracks, std::string_view wish) {
+  tracks.use_cpu();
+  CGL_TRY(tracks.ask(0, wish, false));
+  BitSum sum;
+  while (tracks.next_range()) {
+    CGL_TRY(tracks.track_by_cpu());
+    CGL_TRY_ASSIGN(const std::vector<std::byte> message, tracks.end_range());
+    sum.add(message);
+  }
+  return sum.hex();
+}
+
+}  // namespace cingulum

@@ -1,0 +1,79 @@
+// What a page of `cingulum view` asks for, in the names of `track`: which options it may give, what is refused, the
+// words of the command that writes the same bytes, and what is said at the end of an answer. Used where a server
+// answers (view_live.cpp) and where the page answers itself (exported_tracks.cpp).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cli/verb.hpp"
+#include "tract/kernel/plan.hpp"
+#include "tract/run/tracking_batches.hpp"
+#include "view/view_messages.hpp"
+
+namespace cingulum {
+
+// What is tracked: the words of `track` that name it and the options that hold for every request.
+struct LiveSource {
+  std::vector<std::string> data;
+  std::vector<view::WishedOption> options;
+  std::string name;             // of the file, for the page
+  std::string hidden_folder;    // of the phantom: shown by its name alone
+  std::string before;           // what has to be run before the command: the phantom
+  std::filesystem::path truth;  // the folder of a phantom; empty: none
+  bool one_field = false;       // for a page that tracks by itself: every command says what is interpolated
+};
+
+// The same for a page that leaves this machine: of a name with a whole path the last part alone, no hidden folder, and
+// nothing of where this machine computes and keeps fits.
+[[nodiscard]] LiveSource shown_elsewhere(const LiveSource& source);
+
+inline constexpr std::int64_t most_live_seeds = 100'000;
+inline constexpr std::int64_t default_live_seeds = 200;
+
+// What a request may say besides the sphere: nothing on which the field depends, and nothing that names a file.
+[[nodiscard]] std::span<const std::string_view> live_options();
+
+[[nodiscard]] const view::WishedOption* find_option(const std::vector<view::WishedOption>& options,
+                                                    std::string_view name);
+
+// The request in the names of `track`, with what it leaves out. `known` are the arguments of `track`.
+[[nodiscard]] Result<std::vector<view::WishedOption>> accept_wish(const std::vector<view::WishedOption>& wish,
+                                                                  const LiveSource& source,
+                                                                  const std::string& first_getter,
+                                                                  std::span<const Argument> known);
+
+// The words of `track` for it; `shown`: for users, who see no folder of the process.
+[[nodiscard]] std::vector<std::string> words_of_wish(const LiveSource& source,
+                                                     const std::vector<view::WishedOption>& wish, bool shown);
+[[nodiscard]] std::string command_of_wish(const LiveSource& source, const std::vector<view::WishedOption>& wish);
+
+// What the field was prepared for.
+struct LiveLimits {
+  std::vector<std::string> getters;
+  std::optional<double> lowest_threshold;  // none: any
+  std::int64_t reach_voxels = 0;
+
+  [[nodiscard]] Status check(const ParsedArguments& arguments) const;
+  [[nodiscard]] Status check(const TrackingPlan& plan) const;
+};
+
+// The body of the message that ends an answer (docs/view.md, "Protocol").
+struct AnswerTimes {
+  double first_ms = 0;
+  double plan_ms = 0;  // from the request's words to plan and seeds
+  double tracking_ms = 0;
+  double copies_ms = 0;  // to world space, judging, messages
+  double total_ms = 0;
+};
+[[nodiscard]] nlohmann::ordered_json answer_end(std::uint64_t seeds, const TrackingStatistics& statistics,
+                                                const AnswerTimes& times, std::string command);
+
+}  // namespace cingulum

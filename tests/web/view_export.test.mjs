@@ -1,0 +1,204 @@
+// The folder of `cingulum view --export` in Chromium, served by a plain server of files: it tracks by WebGPU (a software
+// adapter), and what it saves are the bytes of the command that it shows, for every getter that the field allows. Run by
+// `make test-web` through tests/view/test_export_page.py.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cpSync, createReadStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+
+const CINGULUM = process.env.CINGULUM;
+const packages = path.join(process.env.CINGULUM_TEST_NODE_PACKAGES, "node_modules");
+const load = (name) => import(pathToFileURL(path.join(packages, name)).href);
+const { chromium } = await load("playwright-core/index.mjs");
+const AxeBuilder = (await load("@axe-core/playwright/dist/index.mjs")).default;
+const run = promisify(execFile);
+const folder = mkdtempSync(path.join(tmpdir(), "cingulum-test-"));
+const data = path.join(folder, "phantom");
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" };
+let server, browser, base, withGpu;
+const foreign = [];
+const complaints = [];
+
+async function exported(name, options) {
+  await run(CINGULUM, ["view", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "--device", "cpu", ...options, "--export", path.join(folder, name), "--quiet"],
+    { cwd: data });
+}
+
+/** A page of an exported folder, with nothing but that folder in reach. */
+async function open(name, state = {}, context = withGpu) {
+  const page = await context.newPage();
+  page.setDefaultTimeout(120000);
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  await page.route("**/*", (route) => {
+    const url = route.request().url();
+    if (url.startsWith(base) || url.startsWith("data:") || url.startsWith("blob:")) return route.continue();
+    foreign.push(url);
+    return route.abort();
+  });
+  await page.goto(`${base}/${name}/#${encodeURIComponent(JSON.stringify(state))}`);
+  await page.waitForFunction(() => document.body.dataset.ready === "yes", null, { timeout: 60000 });
+  return page;
+}
+
+async function answered(page, count = 1) {
+  await page.waitForFunction((until) => Number(document.body.dataset.answered ?? 0) >= until || !document.getElementById("message").hidden, count,
+    { timeout: 120000 });
+  assert.equal(await page.locator("#message").isVisible(), false, await page.textContent("#message"));
+}
+
+const engineOf = (page) => page.evaluate(() => document.body.dataset.engine);
+
+/** What the page saves, and what its command writes. */
+async function savedAndWritten(page) {
+  const downloads = [];
+  page.on("download", (download) => downloads.push(download));
+  await page.click("#save");
+  for (let i = 0; i < 600 && downloads.length < 2; i++) await page.waitForTimeout(100);
+  const saved = readFileSync(await downloads.find((each) => each.suggestedFilename().endsWith(".trx")).path());
+  const sidecar = JSON.parse(readFileSync(await downloads.find((each) => each.suggestedFilename().endsWith(".json")).path(), "utf8"));
+  const command = await page.textContent("#command");
+  assert.equal(sidecar.command, command);
+  const words = command.match(/'[^']*'|\S+/g).slice(1).map((word) => word.replaceAll("'", ""));
+  await run(CINGULUM, [...words.slice(0, words.indexOf("--out")), "--out", "again.trx", "--force", "--device", "cpu", "--quiet"], { cwd: data });
+  return { saved, written: readFileSync(path.join(data, "again.trx")), command };
+}
+
+before(async () => {
+  await run(CINGULUM, ["phantom", "--preset", "crossing", "--voxel-size", "2.5", "--out", data, "--quiet"]);
+  await exported("csd", []);
+  server = createServer((request, response) => {
+    let file = path.join(folder, decodeURIComponent(new URL(request.url, "http://x").pathname));
+    try {
+      if (statSync(file).isDirectory()) file = path.join(file, "index.html");
+      statSync(file);
+    } catch {
+      return response.writeHead(404).end();
+    }
+    response.writeHead(200, { "Content-Type": TYPES[path.extname(file)] ?? "application/octet-stream" });
+    createReadStream(file).pipe(response);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  base = `http://127.0.0.1:${server.address().port}`;
+  browser = await chromium.launch({ executablePath: process.env.CINGULUM_TEST_CHROMIUM ?? "/usr/bin/chromium", headless: true,
+    args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader",
+      "--disable-gpu-watchdog"] });
+  withGpu = await browser.newContext({ viewport: { width: 700, height: 500 }, acceptDownloads: true, permissions: ["clipboard-read", "clipboard-write"] });
+});
+
+after(async () => {
+  await browser?.close();
+  server?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+for (const getter of ["prob", "det", "closest", "ptt"]) {
+  test(`${getter}: what the browser's GPU tracked has the bytes that the command writes`, async () => {
+    const page = await open("csd", { place: [0, 0, 0], plan: { dg: getter, radius: 4, nseeds: 50 } });
+    await answered(page);
+    assert.equal(await engineOf(page), "gpu");
+    assert.match(await page.textContent("#engine"), /SwiftShader.*bits are those of the CPU/i);
+    const { saved, written, command } = await savedAndWritten(page);
+    assert.match(command, new RegExp(`--dg=${getter} `));
+    assert.ok(written.length > 10000, `${written.length} bytes are too few to say anything`);
+    assert.deepEqual(saved, written);
+    await page.close();
+  });
+}
+
+for (const [name, options] of [["tensor", ["--dg", "tensor"]], ["boot", ["--dg", "boot"]], ["half", ["--amplitudes", "--field-precision", "half"]]]) {
+  test(`the field of ${options.join(" ")}: the bytes that the command writes`, async () => {
+    await exported(name, options);
+    const page = await open(name, { place: [0, 0, 0], plan: { radius: 4, nseeds: 50 } });
+    await answered(page);
+    assert.equal(await engineOf(page), "gpu");
+    const { saved, written } = await savedAndWritten(page);
+    assert.ok(written.length > 10000, `${written.length} bytes are too few to say anything`);
+    assert.deepEqual(saved, written);
+    await page.close();
+  });
+}
+
+test("a click, a slider, pictures of slices and a link are answered as by a server", async () => {
+  const wide = await browser.newContext({ viewport: { width: 1200, height: 800 }, permissions: ["clipboard-read", "clipboard-write"] });
+  const page = await open("csd", { place: [0, 0, 0], plan: { dg: "prob", nseeds: 50 } }, wide);
+  await answered(page);
+  const box = await page.locator("#scene").boundingBox();
+  const before = await page.textContent("#command");
+  await page.mouse.click(box.x + 0.2 * box.width, box.y + 0.22 * box.height);
+  await page.waitForFunction((was) => document.getElementById("command").textContent !== was, before, { timeout: 60000 });
+  const slide = (name, value) => page.locator(`#slider-${name}`).evaluate((input, to) => {
+    input.value = String(to);
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  }, value);
+  await slide("max-angle", 12);
+  await page.waitForFunction(() => document.getElementById("command").textContent.includes("--max-angle=12"), null, { timeout: 60000 });
+  for (const picture of ["glyphs", "peaks"]) await page.check(`#${picture}`);
+  await page.waitForTimeout(500);
+  assert.equal(await page.locator("#message").isVisible(), false, await page.textContent("#message"));
+  for (const picture of ["glyphs", "peaks"]) await page.uncheck(`#${picture}`); // a software renderer draws them slowly
+  await page.click("#link");
+  const other = await open("csd", JSON.parse(decodeURIComponent(new URL(page.url()).hash.slice(1))), wide);
+  await answered(other);
+  assert.equal(await other.textContent("#command"), await page.textContent("#command"));
+  const found = await new AxeBuilder({ page: other }).analyze();
+  assert.deepEqual(found.violations.map((each) => `${each.id}: ${each.nodes.map((node) => node.target).join(" ")}`), []);
+  await wide.close();
+});
+
+test("an adapter whose bits are others is named, and is used where one asks for it, as not exact", async () => {
+  for (const [what, change] of [["arithmetic", (check) => (check.arithmetic = "0".repeat(16))], ["prob", (check) => (check.getters.prob.sum = "0".repeat(16))]]) {
+    const copy = `differs-${what}`;
+    cpSync(path.join(folder, "csd"), path.join(folder, copy), { recursive: true });
+    const listing = path.join(folder, copy, "api/files");
+    const json = JSON.parse(readFileSync(listing, "utf8"));
+    change(json.check);
+    writeFileSync(listing, JSON.stringify(json));
+    const page = await open(copy, { place: [0, 0, 0], plan: { dg: "prob", radius: 4, nseeds: 50 } });
+    await answered(page);
+    assert.equal(await engineOf(page), "processor");
+    assert.match(await page.textContent("#engine"), new RegExp(`SwiftShader.* does not give the bits of the CPU: .*${what}`, "i"));
+    // The processor is exact.
+    const { saved, written } = await savedAndWritten(page);
+    assert.deepEqual(saved, written);
+    await page.click("#use-inexact");
+    await page.waitForFunction(() => document.body.dataset.engine === "inexact", null, { timeout: 60000 });
+    assert.match(await page.textContent("#engine"), /SwiftShader.*not exact/i);
+    await page.close();
+  }
+});
+
+test("without WebGPU the processor tracks, exactly", async () => {
+  const context = await browser.newContext({ viewport: { width: 700, height: 500 }, acceptDownloads: true });
+  await context.addInitScript(() => Object.defineProperty(navigator, "gpu", { value: undefined }));
+  for (const getter of ["prob", "det", "closest", "ptt"]) {
+    const page = await open("csd", { place: [0, 0, 0], plan: { dg: getter, radius: 4, nseeds: 50 } }, context);
+    await answered(page);
+    assert.equal(await engineOf(page), "processor");
+    assert.match(await page.textContent("#engine"), /no WebGPU/);
+    const { saved, written } = await savedAndWritten(page);
+    assert.deepEqual(saved, written);
+    await page.close();
+  }
+  await context.close();
+});
+
+test("opened as a file the page says what it needs", async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(pathToFileURL(path.join(folder, "csd/index.html")).href);
+  await page.waitForTimeout(500);
+  assert.match(await page.textContent("#message"), /needs a web server.*python3 -m http\.server/s);
+  assert.equal(await page.locator("#message").isVisible(), true);
+  await context.close();
+});
+
+test("the pages asked nobody else for anything and complained of nothing", () => {
+  assert.deepEqual(foreign, []);
+  assert.deepEqual(complaints, []);
+});
