@@ -9,6 +9,7 @@
 #include "base/json_text.hpp"
 #include "base/progress.hpp"
 #include "base/quantity.hpp"
+#include "base/shell_word.hpp"
 #include "cli/batch_dataset.hpp"
 #include "cli/batch_failures.hpp"
 #include "cli/batch_run.hpp"
@@ -19,7 +20,6 @@
 #include "cli/verb.hpp"
 #include "formats/output_sidecar.hpp"
 #include "report/cohort_page.hpp"
-#include "report/html_text.hpp"
 
 namespace cingulum {
 
@@ -54,14 +54,16 @@ std::vector<Argument> batch_arguments() {
        .required = true},
       {.name = "participant-label",
        .type = ArgumentType::text,
-       .help = "these subjects alone; may be repeated, or hold several, separated by blanks or commas",
+       .help = "these subjects alone; several may follow, or be separated by commas",
        .metavar = "LABEL",
-       .repeatable = true},
+       .repeatable = true,
+       .takes_several = true},
       {.name = "session-label",
        .type = ArgumentType::text,
        .help = "these sessions alone, given likewise",
        .metavar = "LABEL",
-       .repeatable = true},
+       .repeatable = true,
+       .takes_several = true},
       {.name = "list",
        .type = ArgumentType::file_in,
        .help = "the subjects of a table: its column participant_id and, where it has one, session_id",
@@ -247,8 +249,7 @@ Verb batch_verb() {
       .common = {CommonOption::threads, CommonOption::force, CommonOption::json, CommonOption::progress,
                  CommonOption::seed},
       .examples = {{"cingulum batch study study/derivatives/cingulum participant --dg prob", "all subjects"},
-                   {"cingulum batch study out participant --participant-label 01 --participant-label 02",
-                    "two of them"},
+                   {"cingulum batch study out participant --participant-label 01 02", "two of them"},
                    {"cingulum batch study out participant --shard 3/16", "the third job of an array of 16"},
                    {"cingulum batch study out participant --explain --json", "what each would take"},
                    {"cingulum batch study out group", "the page of the cohort, out/cohort.html"}},

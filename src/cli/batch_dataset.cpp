@@ -94,7 +94,6 @@ Json shared_sidecar(Json sidecar, const fs::path& source) {
   for (const Json& input : facts.inputs) sources.push_back(input["path"]);
   sidecar["arguments"] = std::move(facts.arguments);
   sidecar["inputs"] = std::move(facts.inputs);
-  for (const char* of_this_machine : {"host", "folder"}) sidecar["run"].erase(of_this_machine);
   sidecar["bids"] = {{"Description", "streamlines of the whole brain"}, {"Sources", std::move(sources)}};
   return sidecar;
 }

@@ -13,6 +13,7 @@
 #include "base/log_subject.hpp"
 #include "base/progress.hpp"
 #include "base/quantity.hpp"
+#include "base/shell_word.hpp"
 #include "cli/batch_dataset.hpp"
 #include "cli/option_name.hpp"
 #include "cli/track_arguments.hpp"
@@ -21,7 +22,6 @@
 #include "cli/track_run.hpp"
 #include "cli/track_sidecar.hpp"
 #include "formats/sidecar.hpp"
-#include "report/html_text.hpp"
 #include "tract/field/memory_need.hpp"
 
 namespace cingulum {

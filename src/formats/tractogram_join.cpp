@@ -1,8 +1,6 @@
 #include "formats/tractogram_join.hpp"
 
 #include <algorithm>
-#include <array>
-#include <future>
 #include <memory>
 #include <optional>
 
@@ -13,7 +11,7 @@
 namespace cingulum {
 namespace {
 
-constexpr std::size_t points_at_once = std::size_t{1} << 20U;
+constexpr std::size_t points_at_once = std::size_t{1} << 16U;
 
 Status check_alike(const TractogramLayout& first, const TractogramLayout& other) {
   const auto differ = [](std::string_view what) {
@@ -51,53 +49,36 @@ void keep_first(TractogramBatch& batch, std::size_t count, const TractogramLayou
     batch.streamline_data[f].resize(count * row_bytes(layout.streamline_fields[f]));
 }
 
-// One batch is written while the next is read.
-class BatchesOfParts {
- public:
-  BatchesOfParts(TractogramWriter& writer, JoinedTractogram& joined, Progress* progress)
-      : writer_(writer), joined_(joined), progress_(progress) {}
-
-  Status add(TractogramReader& reader, std::uint64_t count) {
-    while (count > 0) {
-      TractogramBatch& batch = batches_[next_];
-      next_ = 1 - next_;
-      CGL_TRY_ASSIGN(const bool more, reader.next(batch, points_at_once, false));
-      if (!more) return fail(ErrorKind::corrupt, "{} streamlines are missing", count);
-      keep_first(batch, static_cast<std::size_t>(std::min<std::uint64_t>(count, batch.streamline_count())),
-                 reader.layout());
-      count -= batch.streamline_count();
-      CGL_TRY(finish());
-      writing_ =
-          std::async(std::launch::async | std::launch::deferred, [this, &batch] { return writer_.append(batch); });
-      joined_.streamlines += batch.streamline_count();
-      joined_.points += batch.point_count();
-      if (progress_ != nullptr) progress_->advance(batch.streamline_count());
-    }
-    return {};
+// What is taken of a part, a few batches of which stay in the cache between being read and being written. (Reading
+// ahead by another thread costs more than it gives: all of it is copying, and the parts are hashed meanwhile.)
+Status append_part(TractogramWriter& writer, TractogramReader& reader, std::uint64_t count, TractogramBatch& batch,
+                   JoinedTractogram& joined, Progress* progress) {
+  while (count > 0) {
+    CGL_TRY_ASSIGN(const bool more, reader.next(batch, points_at_once, false));
+    if (!more) return fail(ErrorKind::corrupt, "{} streamlines are missing", count);
+    keep_first(batch, static_cast<std::size_t>(std::min<std::uint64_t>(count, batch.streamline_count())),
+               reader.layout());
+    CGL_TRY(writer.append(batch));
+    count -= batch.streamline_count();
+    joined.streamlines += batch.streamline_count();
+    joined.points += batch.point_count();
+    if (progress != nullptr) progress->advance(batch.streamline_count());
   }
-  Status finish() { return writing_.valid() ? writing_.get() : Status(); }
-
- private:
-  TractogramWriter& writer_;
-  JoinedTractogram& joined_;
-  Progress* const progress_;
-  std::array<TractogramBatch, 2> batches_;
-  std::size_t next_ = 0;
-  std::future<Status> writing_;  // the last member: waited for before batches go
-};
+  return {};
+}
 
 Status join_batches(std::span<const TractogramPart> parts, const std::filesystem::path& out, TractogramLayout layout,
                     const WriteOptions& options, JoinedTractogram& joined, Progress* progress,
                     const std::function<Status()>& before_commit) {
   layout.deflating_pool = options.pool;
   CGL_TRY_ASSIGN(const std::unique_ptr<TractogramWriter> writer, TractogramWriter::create(out, layout, options));
-  BatchesOfParts batches(*writer, joined, progress);
+  TractogramBatch batch;
   for (const TractogramPart& part : parts) {
     CGL_TRY(options.cancel.check());
     CGL_TRY_ASSIGN(const std::unique_ptr<TractogramReader> reader, TractogramReader::open(part.path));
     CGL_TRY(add_context(check_alike(layout, reader->layout()), "joining {}", part.path.string()));
-    CGL_TRY(add_context(batches.add(*reader, part.streamlines), "joining {}", part.path.string()));
-    CGL_TRY(batches.finish());
+    CGL_TRY(add_context(append_part(*writer, *reader, part.streamlines, batch, joined, progress), "joining {}",
+                        part.path.string()));
   }
   CGL_TRY(before_commit());
   return writer->commit();

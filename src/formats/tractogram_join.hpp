@@ -26,7 +26,7 @@ struct JoinedTractogram {
 
 // Writes `out`, which has the format of all parts. They have one layout: types, fields, grid; a part that differs, or
 // has fewer streamlines than are taken, is named. `joined` is right when options.companion is asked for what it says.
-// Memory is that of two batches. `progress`, of streamlines, may be null. `before_commit` is asked once everything is
+// Memory is that of a batch. `progress`, of streamlines, may be null. `before_commit` is asked once everything is
 // written: where it fails, nothing is left.
 [[nodiscard]] Status join_tractograms(std::span<const TractogramPart> parts, const std::filesystem::path& out,
                                       const WriteOptions& options, JoinedTractogram& joined, Progress* progress,

@@ -12,9 +12,9 @@
 
 #include "formats/byte_order.hpp"
 #include "formats/corrupt.hpp"
+#include "formats/element_number.hpp"
 #include "formats/guarded_writer.hpp"
 #include "formats/tractogram_batch.hpp"
-#include "numerics/float16.hpp"
 
 namespace cingulum {
 namespace {
@@ -409,32 +409,6 @@ Result<bool> TrkReader::read_batch(TractogramBatch& batch, std::size_t max_point
   return batch.streamline_count() > 0;
 }
 
-float as_float32(const std::byte* at, ElementType type) {
-  const auto value = [&]<class T>(T) {
-    T number;
-    std::memcpy(&number, at, sizeof(number));
-    return number;
-  };
-  if (type.code == ElementType::Code::floating) {
-    if (type.bits == 16) return numerics::float16_to_float(value(std::uint16_t{}));
-    return type.bits == 32 ? value(float{}) : static_cast<float>(value(double{}));
-  }
-  if (type.code == ElementType::Code::integer) {
-    switch (type.bits) {
-      case 8: return static_cast<float>(value(std::int8_t{}));
-      case 16: return static_cast<float>(value(std::int16_t{}));
-      case 32: return static_cast<float>(value(std::int32_t{}));
-      default: return static_cast<float>(value(std::int64_t{}));
-    }
-  }
-  switch (type.bits) {
-    case 8: return static_cast<float>(value(std::uint8_t{}));
-    case 16: return static_cast<float>(value(std::uint16_t{}));
-    case 32: return static_cast<float>(value(std::uint32_t{}));
-    default: return static_cast<float>(value(std::uint64_t{}));
-  }
-}
-
 class TrkWriter final : public GuardedWriter {
  public:
   TrkWriter(std::string shown, TractogramLayout layout, AtomicFile file)
@@ -546,7 +520,7 @@ Status TrkWriter::append_batch(const TractogramBatch& batch) {
       const std::size_t size = fields[f].type.bytes();
       const std::byte* const at = data[f].data() + row * columns * size;
       for (std::size_t c = 0; c < columns; ++c, out += sizeof(float)) {
-        const float value = as_float32(at + c * size, fields[f].type);
+        const float value = float_of_element(at + c * size, fields[f].type);
         std::memcpy(out, &value, sizeof(value));
       }
     }

@@ -2,12 +2,14 @@
 // of the system, below every layer of its own. Told by variables of the environment:
 //   CINGULUM_TEST_CALLS_UNDER   the folder whose files are watched, an absolute path without links
 //   CINGULUM_TEST_CALLS_LOG     one line per call is appended here: name, path, other path, result, parted by tabs
+//   CINGULUM_TEST_NO_LOCKS      set: files there cannot be locked, as on some network file systems
 //   CINGULUM_TEST_KILL_AT       SIGKILL right before the n-th step, counted from 1; steps are all calls but writes
 // tests/support/file_calls.py starts programs under it and reads the lines.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -129,6 +131,16 @@ int fsync(int descriptor) {
 int fdatasync(int descriptor) {
   static auto* const real = next<int(int)>("fdatasync");
   return step("sync", path_of(descriptor), "", [&] { return real(descriptor); });
+}
+
+int flock(int descriptor, int operation) noexcept {
+  static auto* const real = next<int(int, int)>("flock");
+  if (std::getenv("CINGULUM_TEST_NO_LOCKS") == nullptr || !is_watched(path_of(descriptor))) {
+    return real(descriptor, operation);
+  }
+  write_down("lock", path_of(descriptor), "", -1);
+  errno = ENOLCK;
+  return -1;
 }
 
 int rename(const char* from, const char* to) noexcept {

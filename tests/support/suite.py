@@ -41,6 +41,9 @@ def reason_against(thing):
         packages = os.environ.get("CINGULUM_TEST_NODE_PACKAGES", "")
         there = packages and (pathlib.Path(packages) / "node_modules" / "zarrita").is_dir() and node_program()
         return None if there else "zarrita is not installed (make test-web does that)"
+    if thing == "neuroglancer":
+        there = (pathlib.Path(os.environ.get("CINGULUM_TEST_NEUROGLANCER", "")) / "neuroglancer/static/client/index.html").is_file()
+        return None if there else "neuroglancer is not installed (make test-web does that)"
     if thing == "nextflow":
         there = shutil.which("java") and (build_folder() / "nextflow" / "lib").is_dir()
         return None if there else "Java or Nextflow is not installed (make test-cluster does that)"

@@ -20,7 +20,8 @@ import numpy as np
 from tracking import PROGRAM, Folder, device_names, run, track
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-import suite  # noqa: E402  (beside the folder of the script)
+import file_calls  # noqa: E402  (beside the folder of the script)
+import suite  # noqa: E402
 
 OPTIONS = ["--dg", "prob", "--nseeds", 300, "--fa-threshold", "0.25", "--device", "cpu", "--bvec-frame", "fsl"]
 NAME = "tract-wholebrain_track-prob_tractogram"
@@ -325,6 +326,22 @@ class Batch(unittest.TestCase):
         self.run_batch()
         self.assert_all_are_there()
 
+    @unittest.skipUnless(file_calls.LIBRARY, "builds with sanitizers preload nothing")
+    def test_a_file_system_without_locks_gets_the_same_files(self):
+        """What another left there stays: without locks the living cannot be told from the dead."""
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        left = pathlib.Path(f"{self.study.output(self.out, '01')}.partial-{dead.pid}-0")
+        left.parent.mkdir(parents=True)
+        left.write_bytes(b"of another")
+        log = self.study.folder / "locks.log"
+        done = file_calls.run([PROGRAM, "batch", str(self.study.path), str(self.out), "participant", *map(str, OPTIONS), "--quiet", "--progress", "none"],
+                              self.out, CINGULUM_TEST_NO_LOCKS="1", CINGULUM_TEST_CALLS_LOG=str(log))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("lock\t", log.read_text())
+        self.assert_all_are_there()
+        self.assertEqual(self.partial_files(), [left])
+
     def test_a_killed_worker_loses_what_it_had_under_way_alone(self):
         many = [*self.units]
         for subject in ("40", "41", "42", "43"):
@@ -381,6 +398,8 @@ class Batch(unittest.TestCase):
         self.assertFalse(self.out.exists())
         self.assertEqual(units("--participant-label", "sub-02")[0], every[1:])
         self.assertEqual(units("--participant-label", "01 02", "--session-label", "b")[0], ["sub-02_ses-b"])
+        # As BIDS Apps are called: underscores, and labels that follow one another.
+        self.assertEqual(units("--participant_label", "sub-01", "02", "--session_label", "a", "b")[0], every[1:])
         for count in (1, 2, 3, 5):
             shards = [units("--shard", f"{number}/{count}", check=False)[0] for number in range(1, count + 1)]
             self.assertEqual([unit for shard in shards for unit in shard], every)

@@ -153,6 +153,9 @@ TEST(BidsSidecar, says_ours_in_one_member_and_is_read_back_without_the_rest) {
   EXPECT_EQ(written, (Json{{"Sources", {"bids:raw:x"}}, {"Cingulum", {{"xxh3_128", "ab"}}}}));
   EXPECT_EQ(sidecar_as_read(written), (Json{{"xxh3_128", "ab"}}));
   EXPECT_EQ(sidecar_as_written(Json{{"a", 1}}, "tracks.trx"), (Json{{"a", 1}}));
+  const Json run = {{"run", {{"host", "h"}, {"threads", 2}, {"folder", "/f"}}}};
+  EXPECT_EQ(sidecar_as_written(run, "sub-01_tractogram.trx"), (Json{{"Cingulum", {{"run", {{"threads", 2}}}}}}));
+  EXPECT_EQ(sidecar_as_written(run, "tracks.trx"), run);
   EXPECT_EQ(sidecar_as_read(Json{{"a", 1}}), (Json{{"a", 1}}));
   EXPECT_TRUE(has_bids_sidecar("x/sub-01_tractogram.tck"));
   EXPECT_FALSE(has_bids_sidecar("sub-01_tractogram.nii"));

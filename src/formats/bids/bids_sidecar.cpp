@@ -44,6 +44,9 @@ nlohmann::ordered_json sidecar_as_written(nlohmann::ordered_json sidecar, const 
     json = std::move(sidecar["bids"]);
     sidecar.erase("bids");
   }
+  if (sidecar.is_object() && sidecar.contains("run") && sidecar["run"].is_object()) {
+    for (const char* of_this_machine : {"host", "folder"}) sidecar["run"].erase(of_this_machine);
+  }
   json[bids_member] = std::move(sidecar);
   return json;
 }

@@ -15,7 +15,7 @@ namespace cingulum {
 [[nodiscard]] std::filesystem::path file_of_sidecar(const std::filesystem::path& sidecar);
 
 // The JSON of the sidecar of `file` as it is written: where that is BIDS's, the member `bids` gives what stands beside
-// `Cingulum`.
+// `Cingulum`, and `run` names neither host nor folder: datasets are made to be shared.
 [[nodiscard]] nlohmann::ordered_json sidecar_as_written(nlohmann::ordered_json sidecar,
                                                         const std::filesystem::path& file);
 // And back, without what BIDS knows.

@@ -143,7 +143,9 @@ RunEstimate estimate_run(const RunFacts& facts) {
   if (facts.on_gpu) {
     // The library of the device, its tables and pinned memory; what callers work with grows with a range.
     constexpr std::uint64_t library_host_bytes = 400 * mebibyte;
-    constexpr std::uint64_t library_device_bytes = 600 * mebibyte;
+    // ptt keeps the numbers of its probes in memory of each thread's own, which CUDA sets aside for all threads that
+    // the GPU can have (500 MB on an H200).
+    const std::uint64_t library_device_bytes = (facts.getter == Getter::ptt ? 1150 : 600) * mebibyte;
     estimate.host_bytes += library_host_bytes + batches;
     const std::uint64_t fitting = facts.mask_voxels * (facts.fitted_volumes + facts.coefficients) * sizeof(float);
     estimate.device_bytes =

@@ -1,0 +1,13 @@
+// Numbers of the data that a tractogram holds, whatever their type.
+#pragma once
+
+#include <cstddef>
+
+#include "base/element_type.hpp"
+
+namespace cingulum {
+
+// Rounded once. Real types of 8 to 64 bits; booleans are read as unsigned integers.
+[[nodiscard]] float float_of_element(const std::byte* at, ElementType type);
+
+}  // namespace cingulum
