@@ -90,9 +90,10 @@ test-cluster: build-tests bootstrap-cluster
 	@CINGULUM_TEST_REQUIRE=$(CINGULUM_TEST_REQUIRE),nextflow,slurm,buildah,bids-validator \
 	  tools/run-tests $(BUILD) -L '^cluster$$' --no-tests=error
 
-# In a browser, which is installed: where it is not there after all, that is a failure.
-test-web: build-tests bootstrap-web
-	@CINGULUM_TEST_REQUIRE=$(CINGULUM_TEST_REQUIRE),chromium,zarrita \
+# In a browser, which is installed: where it is not there after all, that is a failure. Before the build, since the module of
+# exported pages is compiled by emscripten, which is installed, too.
+test-web: bootstrap-web build-tests
+	@CINGULUM_TEST_REQUIRE=$(CINGULUM_TEST_REQUIRE),chromium,zarrita,neuroglancer \
 	  tools/run-tests $(BUILD) -j $(JOBS) -L '^web$$' --no-tests=error
 
 # Parsers on their corpus, files, Zarr, streamlines, base and rings under the address and undefined-behaviour sanitizers: what is

@@ -2,7 +2,8 @@
 // warm session, by an actor on a host thread around it, by actors that are blocks of a kernel which stays on the GPU,
 // and, beside them, by one launch on a warm tracker and by a tracker that is prepared anew for every request. Each asks
 // for the same seeds around the same places, one request at a time; every answer is compared with the CPU's bits once.
-// Then a whole run beside the resident actors: its time, and the memory that the card has in use after each.
+// Before that what another plan costs on a session, beside preparing a tracker for it; after it a whole run beside the
+// resident actors: its time, and the memory that the card has in use after each.
 //   bench_track_session [--device NAME] [--out FILE.json] [--nseeds N] [--requests N] [--whole N] [--actors N]
 //                       [--only WORD] [--cache-dir DIR]
 #include <cstdlib>
@@ -140,9 +141,41 @@ Json whole_runs(Device& device, ThreadPool& pool, const TrackingPlan& plan, cons
   return {{"way", name}, {"runs", runs}};
 }
 
+// What it costs that a request brings a plan of its own: on a session, which has the field and the kernels, and by
+// preparing a tracker for it. Nothing is tracked.
+Json measure_plans(const measure::BenchScenario& scenario, Device& device, ThreadPool& pool,
+                   const measure::BenchData& data, const std::shared_ptr<const Field>& field, const Options& options) {
+  const std::shared_ptr<const Seeds> seeds(require(listed_seeds(seeds_about(data, 1, options.seeds))));
+  const auto plan_of = [&](int number) {
+    TrackingOptions wanted = measure::bench_tracking_options(scenario);
+    wanted.max_angle_deg -= 0.1 * number;
+    return require(make_tracking_plan(wanted, data.geometry()));
+  };
+  const auto milliseconds_of = [](const auto& work) {
+    const auto begin = Clock::now();
+    work();
+    return 1e3 * std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  const auto session = require(TrackingSession::open(device, pool, field, plan_of(0)));
+  std::vector<double> prepared, asked;
+  for (int i = 0; i < 12; ++i) {
+    const auto tracker = require(make_tracker(device, pool));
+    const double took = milliseconds_of([&] { require(tracker->prepare(plan_of(i), *field, *seeds, nullptr)); });
+    if (i >= 2) prepared.push_back(took);
+  }
+  for (int i = 0; i < 110; ++i) {
+    const double took = milliseconds_of([&] { require(session->ask({.plan = plan_of(i % 12), .seeds = seeds})); });
+    if (i >= 10) asked.push_back(took);
+  }
+  const measure::Percentiles fresh = measure::percentiles_of(prepared), another = measure::percentiles_of(asked);
+  fmt::print("  another plan p50 {:.3f} p99 {:.3f} ms, prepared p50 {:.3f} ms\n", another.p50, another.p99, fresh.p50);
+  return {{"another_plan_ms", {{"p50", another.p50}, {"p99", another.p99}}},
+          {"prepare_ms", {{"p50", fresh.p50}, {"p99", fresh.p99}}},
+          {"share", another.p50 / fresh.p50}};
+}
+
 Json measure_scenario(const measure::BenchScenario& scenario, Device& device, Device& cpu_device, ThreadPool& pool,
-                      measure::BenchData& data, const Options& options) {
-  const auto field = std::make_shared<const Field>(*require(data.field_of(scenario, pool, {})));
+                      measure::BenchData& data, const std::shared_ptr<const Field>& field, const Options& options) {
   const TrackingPlan plan = require(make_tracking_plan(measure::bench_tracking_options(scenario), data.geometry()));
   const auto listed = [](const std::vector<numerics::Vec3>& seeds) {
     return std::shared_ptr<const Seeds>(require(listed_seeds(seeds)));
@@ -217,8 +250,10 @@ int run(const Options& options) {
   Json scenarios = Json::array();
   for (const measure::BenchScenario& scenario : measure::bench_scenarios()) {
     if (scenario.name.find(options.only) == std::string_view::npos || scenario.ptt_substeps != 0) continue;
-    scenarios.push_back(
-        {{"scenario", scenario.name}, {"rows", measure_scenario(scenario, device, cpu_device, *pool, data, options)}});
+    const auto field = std::make_shared<const Field>(*require(data.field_of(scenario, *pool, {})));
+    scenarios.push_back({{"scenario", scenario.name},
+                         {"plans", measure_plans(scenario, device, *pool, data, field, options)},
+                         {"rows", measure_scenario(scenario, device, cpu_device, *pool, data, field, options)}});
   }
   write_report(options.out, "few seeds at a time",
                {{"device", device.id()},

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _native
 from ._errors import refused
 
 
@@ -44,7 +45,21 @@ def float_image(name: str, value: Any, dimensions: int) -> npt.NDArray[np.float3
         raise refused(name, f"{array.ndim} dimensions of shape {array.shape}; {dimensions} are needed")
     if 0 in array.shape:
         raise refused(name, f"an array of shape {array.shape} holds nothing")
-    with np.errstate(over="ignore"):  # beyond float32: infinite, which the library counts and replaces
+    return _as_float32(array)
+
+
+# Fewer numbers are converted before threads have started.
+_MANY = 1 << 20
+
+
+def _as_float32(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """In Fortran order; the array itself where it is so. What is beyond float32 becomes infinite, which the library
+    counts and replaces."""
+    if array.dtype != np.float32 and array.size >= _MANY and array.flags.f_contiguous and array.dtype.isnative:
+        made = np.empty(array.shape, dtype=np.float32, order="F")
+        if _native.to_float32(array.reshape(-1, order="F"), made.reshape(-1, order="F")):
+            return made
+    with np.errstate(over="ignore"):
         return np.asfortranarray(array, dtype=np.float32)
 
 

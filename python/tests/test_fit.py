@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cingulum
+from cingulum import _arrays
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,26 @@ def test_arrays_fit_as_files_do(phantom, files, series):
         assert np.array_equal(made.gfa, from_files.gfa)
         assert np.array_equal(made.mask, from_files.mask)
     assert np.array_equal(made.affine, image.affine)
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "i2", "u2", "u1", "i4", "i8", ">f8"])
+@pytest.mark.parametrize("order", ["F", "C"])
+def test_large_arrays_become_float32_as_numpy_makes_them(kind, order):
+    """By threads where the layout allows it; 101 ** 3 numbers are no multiple of what one thread takes at a time."""
+    draw = np.random.default_rng(1)
+    if np.dtype(kind).kind == "f":
+        values = draw.normal(size=(101, 101, 101)) * 10.0 ** draw.integers(-46, 38, (101, 101, 101))
+        values.flat[[0, 5, -1]] = np.nan, 1e39 if kind[-1] == "8" else 0, np.inf
+    else:
+        bounds = np.iinfo(kind)
+        values = draw.integers(bounds.min, bounds.max, (101, 101, 101), dtype=kind, endpoint=True)
+    values = np.asarray(values, kind, order=order)
+    values.setflags(write=False)
+    made = _arrays._as_float32(values)
+    assert made.flags.f_contiguous
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(made, values.astype(np.float32))
+    assert (made is values) == (kind == "f4" and order == "F")
 
 
 def test_tensors_and_harmonics_are_dipys(series):

@@ -26,11 +26,16 @@ std::string see_help(const Verb& verb) {
   return fmt::format("see 'cingulum {} --help'", verb.name);
 }
 
-// "-o,--out" for CLI11; a positional argument is its bare name.
+// "-o,--out" for CLI11; a positional argument is its bare name. Options of other programs have underscores (of BIDS
+// Apps
+// --participant_label): both are taken.
 std::string cli11_name(const Argument& argument) {
   if (argument.positional) return argument.name;
-  if (argument.letter == 0) return "--" + argument.name;
-  return fmt::format("-{},--{}", argument.letter, argument.name);
+  std::string names = "--" + argument.name;
+  if (argument.letter != 0) names = fmt::format("-{},{}", argument.letter, names);
+  std::string underscored = argument.name;
+  std::replace(underscored.begin(), underscored.end(), '-', '_');
+  return underscored == argument.name ? names : names + ",--" + underscored;
 }
 
 // `extras` are the words that no argument took, with the "--" among them, if one was given.
@@ -77,14 +82,19 @@ Status split_words(const Verb& verb, std::span<const std::string> words, std::ve
       flags[i] = app.add_flag(cli11_name(argument));
       continue;
     }
+    const bool takes_all = (argument.positional && argument.repeatable) || argument.takes_several;
     app.add_option(cli11_name(argument), given[i].words)
-        ->expected(argument.positional && argument.repeatable ? -1 : 1)
+        ->expected(takes_all ? -1 : 1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->allow_extra_args(argument.positional && argument.repeatable);
+        ->allow_extra_args(takes_all)
+        // So that an option that takes several leaves the words that these need.
+        ->required(argument.positional && argument.required);
   }
   try {
     // CLI11 takes the words from the back.
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::RequiredError&) {
+    // All words were given out before; what is missing is said below, in our words.
   } catch (const CLI::ParseError& error) {
     return translate(verb, given, error);
   }

@@ -45,6 +45,29 @@ TEST(CommandLine, values_follow_by_blank_or_equals_sign_and_options_stand_anywhe
   EXPECT_TRUE(arguments.flag("dry-run"));
 }
 
+TEST(CommandLine, underscores_stand_for_dashes) {
+  const ParsedArguments arguments = parsed(demonstration(), {"--step_size=1mm", "--dry_run", "a_b"});
+  EXPECT_EQ(arguments.length("step-size"), (Length{1, LengthUnit::millimetre}));
+  EXPECT_TRUE(arguments.flag("dry-run"));
+  EXPECT_EQ(arguments.texts("inputs"), (Words{"a_b"}));
+}
+
+// And leave the words that are still needed.
+TEST(CommandLine, an_option_that_takes_several_ends_at_the_next_option) {
+  Verb verb{.name = "demo", .summary = "", .description = ""};
+  verb.arguments = {{.name = "from", .metavar = "FROM", .positional = true, .required = true},
+                    {.name = "to", .metavar = "TO", .positional = true, .required = true},
+                    {.name = "label", .repeatable = true, .takes_several = true},
+                    {.name = "dry-run", .type = ArgumentType::flag}};
+  EXPECT_EQ(parsed(verb, {"a", "b", "--label", "1", "2", "--dry-run", "--label", "3"}).texts("label"),
+            (Words{"1", "2", "3"}));
+  const ParsedArguments before = parsed(verb, {"--label", "1", "2", "a", "b"});
+  EXPECT_EQ(before.texts("label"), (Words{"1", "2"}));
+  EXPECT_EQ(before.text("to"), "b");
+  EXPECT_NE(error_of(verb, {"a", "--label"}).find("--label needs a value"), std::string::npos);
+  EXPECT_NE(error_of(verb, {"a"}).find("TO"), std::string::npos);
+}
+
 TEST(CommandLine, defaults_stand_in_for_what_is_not_given) {
   const ParsedArguments arguments = parsed(demonstration(), {});
   EXPECT_EQ(arguments.length("step-size"), (Length{0.5, LengthUnit::voxel}));

@@ -8,12 +8,12 @@
 #include "base/json_text.hpp"
 #include "base/log.hpp"
 #include "base/quantity.hpp"
+#include "base/shell_word.hpp"
 #include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "formats/nifti.hpp"
 #include "formats/output_sidecar.hpp"
 #include "formats/sidecar.hpp"
-#include "report/html_text.hpp"
 #include "report/png.hpp"
 #include "report/tract_report.hpp"
 

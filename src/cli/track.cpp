@@ -202,11 +202,7 @@ Status plan_seeds(VerbContext& context, TrackRun& run) {
 
   TrackingRunOptions& run_options = run.run_options;
   run_options = {};
-  run_options.selection.min_length_mm = options.min_length_mm;
-  run_options.selection.max_length_mm = options.max_length_mm;
-  run_options.selection.tolerance_mm = 1e-3 * static_cast<double>(run.plan.step_mm);
-  CGL_TRY(limit_points(arguments, run_options.selection));
-  CGL_TRY_ASSIGN(run_options.selection.regions, read_rules(arguments, data.geometry));
+  CGL_TRY_ASSIGN(run_options.selection, selection_rules(arguments, options, run.plan, data.geometry));
   if (arguments.given("max-seeds") && !arguments.given("select")) {
     return fail(ErrorKind::invalid_argument, "--max-seeds limits --select; without it use --nseeds");
   }

@@ -16,6 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// 0: no end, where streamlines are selected.
+std::uint64_t count_of_seeds(const ParsedArguments& arguments) {
+  return arguments.given("select") ? 0 : static_cast<std::uint64_t>(arguments.integer("nseeds"));
+}
+
+numerics::PhiloxKey key_of_seeds(const ParsedArguments& arguments) {
+  return numerics::philox_key(arguments.has("seed-seed") ? arguments.key("seed-seed") : arguments.key("seed"));
+}
+
 }  // namespace
 
 Result<std::array<std::uint32_t, 3>> parse_seed_grid(const std::string& text) {
@@ -36,6 +45,16 @@ Result<std::array<std::uint32_t, 3>> parse_seed_grid(const std::string& text) {
     return fail(ErrorKind::invalid_argument, "--seed-grid '{}': accepted is N or NxNxN with N from 1 to 1000", text);
   }
   return std::array<std::uint32_t, 3>{parts[0], parts[1], parts[2]};
+}
+
+Result<std::unique_ptr<Seeds>> seeds_in_sphere(const ParsedArguments& arguments, const ImageGeometry& geometry) {
+  const std::string& text = arguments.text("seed-sphere");
+  const auto sphere = parse_sphere(text);
+  if (!sphere) {
+    return fail(ErrorKind::invalid_argument, "--seed-sphere '{}': accepted is x,y,z,r in mm of world space", text);
+  }
+  return add_context(sphere_seeds(geometry, *sphere, count_of_seeds(arguments), key_of_seeds(arguments)),
+                     "--seed-sphere {}", text);
 }
 
 Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, const TrackingData& data,
@@ -67,21 +86,16 @@ Result<std::unique_ptr<Seeds>> make_seeds(const ParsedArguments& arguments, cons
     return fail(ErrorKind::invalid_argument,
                 "--select draws seeds until enough streamlines are kept; limit them by --max-seeds, not by --nseeds");
   }
-  const std::uint64_t count = endless ? 0 : static_cast<std::uint64_t>(arguments.integer("nseeds"));
-  const numerics::PhiloxKey key =
-      numerics::philox_key(arguments.has("seed-seed") ? arguments.key("seed-seed") : arguments.key("seed"));
   if (arguments.given("seed-sphere")) {
-    const std::string& text = arguments.text("seed-sphere");
     if (arrays.seed_mask || !seed_mask.empty()) {
       return fail(ErrorKind::invalid_argument,
-                  "--seed-sphere {}: the seed mask says where seeds lie, too; give one of them", text);
+                  "--seed-sphere {}: the seed mask says where seeds lie, too; give one of them",
+                  arguments.text("seed-sphere"));
     }
-    const auto sphere = parse_sphere(text);
-    if (!sphere) {
-      return fail(ErrorKind::invalid_argument, "--seed-sphere '{}': accepted is x,y,z,r in mm of world space", text);
-    }
-    return add_context(sphere_seeds(data.geometry, *sphere, count, key), "--seed-sphere {}", text);
+    return seeds_in_sphere(arguments, data.geometry);
   }
+  const std::uint64_t count = count_of_seeds(arguments);
+  const numerics::PhiloxKey key = key_of_seeds(arguments);
   std::vector<std::uint8_t> mask;
   if (arrays.seed_mask) {
     mask = *arrays.seed_mask;
@@ -133,6 +147,17 @@ Result<RegionRules> read_rules(const ParsedArguments& arguments, const ImageGeom
   CGL_TRY(read("include-ordered", rules.include_ordered));
   CGL_TRY(read("exclude", rules.exclude));
   CGL_TRY(read("stop", rules.stop));
+  return rules;
+}
+
+Result<SelectionRules> selection_rules(const ParsedArguments& arguments, const TrackingOptions& options,
+                                       const TrackingPlan& plan, const ImageGeometry& geometry) {
+  SelectionRules rules;
+  rules.min_length_mm = options.min_length_mm;
+  rules.max_length_mm = options.max_length_mm;
+  rules.tolerance_mm = 1e-3 * static_cast<double>(plan.step_mm);
+  CGL_TRY(limit_points(arguments, rules));
+  CGL_TRY_ASSIGN(rules.regions, read_rules(arguments, geometry));
   return rules;
 }
 

@@ -15,6 +15,8 @@
 #include "images/on_grid.hpp"
 #include "streamlines/regions.hpp"
 #include "tract/field/tracking_data.hpp"
+#include "tract/plan/tracking_plan.hpp"
+#include "tract/run/selection.hpp"
 #include "tract/run/tracker.hpp"
 #include "tract/seeds/seeds.hpp"
 
@@ -25,6 +27,10 @@ namespace cingulum {
                                                         const std::filesystem::path& seed_mask, const NamedGrid& grid,
                                                         const GivenArrays& arrays);
 
+// --seed-sphere, which is given.
+[[nodiscard]] Result<std::unique_ptr<Seeds>> seeds_in_sphere(const ParsedArguments& arguments,
+                                                             const ImageGeometry& geometry);
+
 // --seed-grid: "2" or "2x2x1".
 [[nodiscard]] Result<std::array<std::uint32_t, 3>> parse_seed_grid(const std::string& text);
 
@@ -33,5 +39,9 @@ namespace cingulum {
                                                                       const GivenArrays& arrays);
 
 [[nodiscard]] Result<RegionRules> read_rules(const ParsedArguments& arguments, const ImageGeometry& geometry);
+
+// Which streamlines are kept.
+[[nodiscard]] Result<SelectionRules> selection_rules(const ParsedArguments& arguments, const TrackingOptions& options,
+                                                     const TrackingPlan& plan, const ImageGeometry& geometry);
 
 }  // namespace cingulum

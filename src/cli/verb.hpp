@@ -75,7 +75,8 @@ struct Argument {
   char letter = 0;  // -o
   bool positional = false;
   bool required = false;
-  bool repeatable = false;  // may be given several times; a positional one takes all that remain
+  bool repeatable = false;     // may be given several times; a positional one takes all that remain
+  bool takes_several = false;  // of a repeatable option: one mention takes all words up to the next option
 };
 
 // Options that mean the same everywhere. --help, --quiet and --verbose belong to every verb.

@@ -39,8 +39,8 @@ void share(ThreadPool* pool, std::size_t count, std::size_t grain, const Body& b
   pool->parallel_for(count, grain, body);
 }
 
-// `read_volumes(first, numbers)` fills `numbers` with as many volumes as it has room for, from `first` on; it is asked
-// for one after the other. `task` begins the messages.
+// `read_volumes(first, count)` gives the numbers of so many volumes from `first` on, which stay until it is asked for
+// the next; it is asked for one after the other. `task` begins the messages.
 template <class ReadVolumes>
 Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& geometry, std::size_t available,
                                 ReadVolumes&& read_volumes, std::span<const std::uint8_t> mask,
@@ -67,14 +67,13 @@ Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& ge
   constexpr std::size_t most_numbers_at_once = std::size_t{1} << 26U;
   const std::size_t at_once =
       std::clamp<std::size_t>(most_numbers_at_once / std::max<std::size_t>(voxel_count, 1), 1, volumes_at_once);
-  BulkVector<float> block(voxel_count * std::min(at_once, available));
   std::mutex mutex;
   std::size_t next = 0;  // of the chosen volumes
   // All volumes are read, wanted or not: the checksum of a compressed file stands at its end.
   for (std::size_t first = 0; first < available; first += at_once) {
     CGL_TRY(cancel.check());
     const std::size_t count = std::min(at_once, available - first);
-    CGL_TRY(read_volumes(first, std::span(block).first(count * voxel_count)));
+    CGL_TRY_ASSIGN(const std::span<const float> block, read_volumes(first, count));
     std::array<const float*, volumes_at_once> wanted{};
     std::size_t taken = 0;
     while (next + taken < chosen.size() && chosen[next + taken] < first + count) {
@@ -109,7 +108,14 @@ Result<DwiSignals> read_dwi_signals(const std::filesystem::path& series, std::sp
                                     std::span<const std::size_t> volumes, const CancelToken& cancel, ThreadPool* pool) {
   return catch_out_of_memory([&]() -> Result<DwiSignals> {
     CGL_TRY_ASSIGN(SharedImageReader reader, SharedImageReader::open(series, pool, cancel));
-    const auto read_volumes = [&](std::size_t, std::span<float> numbers) { return reader.next_volumes(numbers); };
+    const auto voxels = static_cast<std::size_t>(reader.header().geometry.voxel_count());
+    BulkVector<float> block;
+    const auto read_volumes = [&](std::size_t, std::size_t count) -> Result<std::span<const float>> {
+      block.resize(std::max(block.size(), count * voxels));
+      const std::span<float> numbers = std::span(block).first(count * voxels);
+      CGL_TRY(reader.next_volumes(numbers));
+      return numbers;
+    };
     return take_signals(fmt::format("taking signals from {}", series.string()), reader.header().geometry,
                         static_cast<std::size_t>(reader.header().volume_count()), read_volumes, mask, volumes, pool,
                         cancel);
@@ -124,11 +130,10 @@ Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, std::span<con
                 values.size(), voxels);
   }
   return catch_out_of_memory([&]() -> Result<DwiSignals> {
-    const auto copy = [&](std::size_t first, std::span<float> numbers) -> Status {
-      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first * voxels), numbers.size(), numbers.begin());
-      return {};
+    const auto of_values = [&](std::size_t first, std::size_t count) -> Result<std::span<const float>> {
+      return values.subspan(first * voxels, count * voxels);
     };
-    return take_signals("taking signals", geometry, values.size() / voxels, copy, mask, {}, pool, cancel);
+    return take_signals("taking signals", geometry, values.size() / voxels, of_values, mask, {}, pool, cancel);
   });
 }
 

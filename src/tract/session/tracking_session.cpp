@@ -7,16 +7,10 @@
 #include "tract/cpu/tables.hpp"
 #include "tract/field/memory_need.hpp"
 #include "tract/run/device_choice.hpp"
+#include "tract/session/batch_pace.hpp"
 
 namespace cingulum {
 namespace {
-
-// A batch has at least so many seeds: fewer leave most of a device idle.
-constexpr std::uint64_t fewest_batch_seeds = 16;
-// Of a getter of which nothing is known yet.
-constexpr std::uint64_t first_batch_seeds = 64;
-// A part of the newest pace in the one that is kept: one slow batch is forgotten within a few.
-constexpr double newest_share = 0.5;
 
 class NoSeedsYet final : public Seeds {
  public:
@@ -33,8 +27,7 @@ struct TrackingSession::State {
   std::shared_ptr<void> keeps_memory;
   NoSeedsYet no_seeds;
   std::unique_ptr<Tracker> tracker;  // of the first plan; those of requests share its field
-  static constexpr std::size_t getter_count = static_cast<std::size_t>(Getter::tensor) + 1;
-  std::array<std::atomic<double>, getter_count> seconds_per_seed = {};  // 0: nothing is known
+  BatchPace pace;
   std::atomic<std::uint64_t> requests{0}, answered{0}, cancelled{0}, failed{0}, batches{0}, seeds{0}, streamlines{0},
       points{0};
 };
@@ -102,17 +95,6 @@ TrackingAnswer::~TrackingAnswer() {
   if (!has_ended_) ++session_->cancelled;
 }
 
-std::uint64_t TrackingAnswer::next_count() const {
-  const std::uint64_t left = request_.seeds->count() - done_;
-  const double pace = session_->seconds_per_seed[request_.plan.getter];
-  if (!(pace > 0)) return std::min(left, first_batch_seeds);
-  const double seconds = done_ == 0 ? session_->options.first_batch_seconds : session_->options.batch_seconds;
-  const double seeds = std::max(seconds / pace, static_cast<double>(fewest_batch_seeds));
-  // What is hardly a batch of its own goes with this one.
-  if (seeds + static_cast<double>(fewest_batch_seeds) > static_cast<double>(left)) return left;
-  return static_cast<std::uint64_t>(seeds);
-}
-
 Result<const StreamlineBatch*> TrackingAnswer::next() {
   if (failure_) return tl::make_unexpected(*failure_);
   if (done_ == request_.seeds->count()) {
@@ -120,7 +102,10 @@ Result<const StreamlineBatch*> TrackingAnswer::next() {
     has_ended_ = true;
     return nullptr;
   }
-  const std::uint64_t count = next_count();
+  const TrackingSessionOptions& options = session_->options;
+  const std::uint64_t count =
+      session_->pace.seeds_of_batch(request_.plan.getter, request_.seeds->count() - done_,
+                                    done_ == 0 ? options.first_batch_seconds : options.batch_seconds);
   const auto begin = std::chrono::steady_clock::now();
   Status outcome = tracker_->track({done_, count}, batch_, request_.cancel);
   if (!outcome) {
@@ -130,9 +115,7 @@ Result<const StreamlineBatch*> TrackingAnswer::next() {
     return tl::make_unexpected(std::move(outcome.error()));
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::atomic<double>& pace = session_->seconds_per_seed[request_.plan.getter];
-  const double before = pace, now = seconds / static_cast<double>(count);
-  pace = before > 0 ? before + newest_share * (now - before) : now;
+  session_->pace.note(request_.plan.getter, count, seconds);
   done_ += count;
   ++session_->batches;
   session_->seeds += count;

@@ -5,7 +5,6 @@
 // beside it (tracking_actors.hpp), a viewer, Python.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -103,7 +102,6 @@ class TrackingAnswer {
   friend class TrackingSession;
   TrackingAnswer(std::shared_ptr<TrackingSession::State> session, TrackingRequest request,
                  std::unique_ptr<Tracker> tracker) noexcept;
-  [[nodiscard]] std::uint64_t next_count() const;
 
   std::shared_ptr<TrackingSession::State> session_;
   TrackingRequest request_;

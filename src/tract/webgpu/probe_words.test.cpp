@@ -18,7 +18,7 @@ namespace {
 
 using numerics::Vec3d;
 
-class ProbeWords : public testing::Test {
+class ProbeWords : public ::testing::Test {
  protected:
   ProbeWords() {
     TrackingOptions options;
