@@ -30,7 +30,7 @@ class GradientCheck(unittest.TestCase):
                                    os.path.join(self.folder, "dwi.bval"), path,
                                    os.path.join(self.folder, "mask_dipy_otsu.nii.gz"), frame, 2).splitlines()
         _, verdict, better, voxels, _ = lines[0].split()
-        self.assertGreater(int(voxels), 100000)
+        self.assertGreater(int(voxels), 20000)  # of the planes in the middle
         return verdict, better, lines[-1]
 
     def test_the_series_needs_voxel(self):

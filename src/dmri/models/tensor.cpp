@@ -99,7 +99,7 @@ CGL_INLINE void store_estimate(const TensorEstimate<Number>& estimate, std::size
 
 // Voxels begin .. end.
 template <class Number>
-CGL_INLINE std::size_t fit_range(const DwiSignals& signals, const TensorDesign& design, std::size_t begin,
+CGL_INLINE std::size_t fit_range(const FitRecords& signals, const TensorDesign& design, std::size_t begin,
                                  std::size_t end, std::span<double> scratch, TensorFit& fit) {
   constexpr std::size_t width = Number::width;
   std::size_t unsolvable = 0;
@@ -107,10 +107,10 @@ CGL_INLINE std::size_t fit_range(const DwiSignals& signals, const TensorDesign& 
     const std::size_t count = std::min(width, end - first);
     for (std::size_t lane = 0; lane < width; ++lane) {
       // Lanes without a voxel repeat the last one.
-      const float* record = signals.values.data() + (first + std::min(lane, count - 1)) * signals.volumes;
-      for (std::size_t i = 0; i < signals.volumes; ++i) scratch[i * width + lane] = static_cast<double>(record[i]);
+      const float* record = signals.values.data() + (first + std::min(lane, count - 1)) * signals.stride;
+      for (std::size_t i = 0; i < signals.stride; ++i) scratch[i * width + lane] = static_cast<double>(record[i]);
     }
-    for (std::size_t i = 0; i < signals.volumes; ++i) {
+    for (std::size_t i = 0; i < signals.stride; ++i) {
       clamped_log_signal(Number::load(&scratch[i * width]), design.min_signal).store(&scratch[i * width]);
     }
     const auto estimate =
@@ -125,15 +125,15 @@ constexpr std::size_t voxels_per_piece = 512;
 
 }  // namespace
 
-Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double> b_values,
+Result<TensorFit> fit_tensors(const FitRecords& signals, std::span<const double> b_values,
                               std::span<const numerics::Vec3d> directions, const TensorFitOptions& options,
                               const FitMachine& machine, Progress* progress) {
-  if (b_values.size() != signals.volumes || directions.size() != signals.volumes) {
+  if (b_values.size() != signals.stride || directions.size() != signals.stride) {
     return fail(ErrorKind::invalid_argument, "fitting tensors: {} volumes, but {} b-values and {} directions",
-                signals.volumes, b_values.size(), directions.size());
+                signals.stride, b_values.size(), directions.size());
   }
-  if (!options.use_volume.empty() && options.use_volume.size() != signals.volumes) {
-    return fail(ErrorKind::invalid_argument, "fitting tensors: {} volumes, but {} are chosen from", signals.volumes,
+  if (!options.use_volume.empty() && options.use_volume.size() != signals.stride) {
+    return fail(ErrorKind::invalid_argument, "fitting tensors: {} volumes, but {} are chosen from", signals.stride,
                 options.use_volume.size());
   }
   if (!(options.min_signal > 0)) {
@@ -142,7 +142,7 @@ Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double>
   }
   return catch_out_of_memory([&]() -> Result<TensorFit> {
     CGL_TRY_ASSIGN(const DesignTables tables, prepare_design(b_values, directions, options));
-    const std::size_t count = signals.voxels.size();
+    const std::size_t count = signals.count();
     TensorFit fit;
     fit.tensor.resize(6 * count);
     fit.eigenvalues.resize(3 * count);
@@ -150,16 +150,16 @@ Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double>
     for (BulkVector<float>* map : {&fit.fa, &fit.md, &fit.rd, &fit.s0}) map->resize(count);
     fit.least_diffusivity = tables.view.least_diffusivity;
     if (machine.device != nullptr) {
-      CGL_TRY(machine.device->fit_tensors(tables.view, {signals.values, signals.volumes}, fit, machine.pool,
-                                          machine.cancel, [&](std::size_t voxels) {
-                                            if (progress != nullptr) progress->advance(voxels);
-                                          }));
+      CGL_TRY(
+          machine.device->fit_tensors(tables.view, signals, fit, machine.pool, machine.cancel, [&](std::size_t voxels) {
+            if (progress != nullptr) progress->advance(voxels);
+          }));
       return fit;
     }
     std::atomic<std::size_t> unsolvable = 0;
     machine.pool.parallel_for(count, voxels_per_piece, [&](std::size_t begin, std::size_t end) {
       if (machine.cancel.cancelled()) return;
-      std::vector<double> scratch(signals.volumes * widest_pack);
+      std::vector<double> scratch(signals.stride * widest_pack);
       std::size_t found = 0;
       numerics::with_packs<double>(
           [&]<class Number>() { found = fit_range<Number>(signals, tables.view, begin, end, scratch, fit); });

@@ -44,11 +44,17 @@ struct TensorFit {
 
 // `b_values` in s/mm^2 and `directions` (unit, in image axes; zero for b0) have an entry per volume of `signals`. Fails
 // where they do not determine seven unknowns: six directions not on one cone, and two b-values, are needed. The result
-// does not depend on threads or machine.
-[[nodiscard]] Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double> b_values,
+// does not depend on threads or machine, nor that of a voxel on the others.
+[[nodiscard]] Result<TensorFit> fit_tensors(const FitRecords& signals, std::span<const double> b_values,
                                             std::span<const numerics::Vec3d> directions,
                                             const TensorFitOptions& options, const FitMachine& machine,
                                             Progress* progress = nullptr);
+[[nodiscard]] inline Result<TensorFit> fit_tensors(const DwiSignals& signals, std::span<const double> b_values,
+                                                   std::span<const numerics::Vec3d> directions,
+                                                   const TensorFitOptions& options, const FitMachine& machine,
+                                                   Progress* progress = nullptr) {
+  return fit_tensors(FitRecords{signals.values, signals.volumes}, b_values, directions, options, machine, progress);
+}
 
 // |V1| FA: red, green, blue for the axes of the gradients (image axes), as DIPY's color_fa.
 [[nodiscard]] std::vector<float> colour_fa(const TensorFit& fit);

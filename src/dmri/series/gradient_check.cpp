@@ -23,6 +23,10 @@ constexpr std::size_t least_blocks = 6;
 constexpr double largest_b_value = 1600;
 constexpr std::size_t enough_directions = 12;
 constexpr std::size_t most_starts = 50000;  // voxels that steps start from: enough for any decision
+// Of large images the planes in the middle decide, so many voxels at least: the gain of the right reading then still is
+// dozens of standard errors. As many planes at least, so that most steps across them stay inside.
+constexpr std::size_t enough_voxels = 50000;
+constexpr std::int64_t least_planes = 24;
 constexpr std::uint32_t no_fibre = std::numeric_limits<std::uint32_t>::max();
 
 Vec3d apply(const Matrix& m, Vec3d v) {
@@ -130,9 +134,41 @@ std::vector<std::uint8_t> choose_volumes(const GradientTable& table) {
   return use;
 }
 
-// The voxels that have a clear main direction, block by block, and where they are in the image.
+// Planes of the image across its last axis, and the records of their voxels, which lie together.
+struct Slab {
+  std::int64_t first_plane = 0;
+  std::int64_t planes = 0;
+  std::size_t first_record = 0;
+  std::size_t records = 0;
+};
+
+// The fewest planes about that of the middle voxel that are enough.
+Slab middle_of(const DwiSignals& signals) {
+  const auto [x, y, z] = signals.geometry.size;
+  const std::int64_t plane_voxels = x * y;
+  const std::span<const std::uint32_t> voxels = signals.voxels;
+  const auto record_of_plane = [&](std::int64_t plane) {
+    return static_cast<std::size_t>(
+        std::lower_bound(voxels.begin(), voxels.end(), static_cast<std::uint64_t>(plane * plane_voxels)) -
+        voxels.begin());
+  };
+  Slab slab = {.first_plane = 0, .planes = z, .first_record = 0, .records = voxels.size()};
+  if (voxels.size() <= enough_voxels || z <= least_planes) return slab;
+  const std::int64_t middle = static_cast<std::int64_t>(voxels[voxels.size() / 2]) / plane_voxels;
+  for (std::int64_t half = least_planes / 2; half < z; ++half) {
+    const std::int64_t first = std::max<std::int64_t>(middle - half, 0);
+    const std::int64_t end = std::min(middle + half, z);
+    const std::size_t first_record = record_of_plane(first);
+    const std::size_t records = record_of_plane(end) - first_record;
+    slab = {.first_plane = first, .planes = end - first, .first_record = first_record, .records = records};
+    if (records >= enough_voxels && end - first >= least_planes) break;
+  }
+  return slab;
+}
+
+// The voxels that have a clear main direction, block by block, and where they are in the slab.
 struct Fibres {
-  std::array<std::int64_t, 3> size = {};
+  std::array<std::int64_t, 3> size = {};  // of the slab
   std::array<double, 3> voxel_mm = {};
   double mean_edge_mm = 0;
   std::vector<std::uint32_t> at_voxel;     // number of the fibre, or no_fibre
@@ -141,18 +177,20 @@ struct Fibres {
   std::vector<std::size_t> block_offsets;  // fibres of one block lie together
 };
 
-Fibres collect_fibres(const DwiSignals& signals, const TensorFit& fit) {
+Fibres collect_fibres(const DwiSignals& signals, const Slab& slab, const TensorFit& fit) {
   Fibres fibres;
-  fibres.size = signals.geometry.size;
+  fibres.size = {signals.geometry.size[0], signals.geometry.size[1], slab.planes};
+  const auto first_voxel = static_cast<std::uint32_t>(slab.first_plane * fibres.size[0] * fibres.size[1]);
+  const auto voxel_of = [&](std::size_t record) { return signals.voxels[slab.first_record + record] - first_voxel; };
   fibres.voxel_mm = signals.geometry.voxel_mm();
   fibres.mean_edge_mm = (fibres.voxel_mm[0] + fibres.voxel_mm[1] + fibres.voxel_mm[2]) / 3;
   const std::int64_t blocks_x = (fibres.size[0] + block_edge - 1) / block_edge;
   const std::int64_t blocks_y = (fibres.size[1] + block_edge - 1) / block_edge;
-  std::vector<std::pair<std::int64_t, std::uint32_t>> by_block;  // block, place in `signals`
+  std::vector<std::pair<std::int64_t, std::uint32_t>> by_block;  // block, record of the slab
   for (std::size_t i = 0; i < fit.size(); ++i) {
     // Where nothing diffuses, or everything in one direction alone, the voxel is background or damage.
     if (!(fit.fa[i] > least_fa) || !(fit.eigenvalues[3 * i + 1] > fit.least_diffusivity)) continue;
-    const auto voxel = static_cast<std::int64_t>(signals.voxels[i]);
+    const auto voxel = static_cast<std::int64_t>(voxel_of(i));
     const std::int64_t x = voxel % fibres.size[0];
     const std::int64_t y = voxel / fibres.size[0] % fibres.size[1];
     const std::int64_t z = voxel / (fibres.size[0] * fibres.size[1]);
@@ -160,12 +198,12 @@ Fibres collect_fibres(const DwiSignals& signals, const TensorFit& fit) {
     by_block.emplace_back(block, static_cast<std::uint32_t>(i));
   }
   std::sort(by_block.begin(), by_block.end());
-  fibres.at_voxel.assign(static_cast<std::size_t>(signals.geometry.voxel_count()), no_fibre);
+  fibres.at_voxel.assign(static_cast<std::size_t>(fibres.size[0] * fibres.size[1] * fibres.size[2]), no_fibre);
   for (std::size_t i = 0; i < by_block.size(); ++i) {
     const auto& [block, place] = by_block[i];
     if (i == 0 || block != by_block[i - 1].first) fibres.block_offsets.push_back(i);
-    fibres.at_voxel[signals.voxels[place]] = static_cast<std::uint32_t>(i);
-    fibres.voxels.push_back(signals.voxels[place]);
+    fibres.at_voxel[voxel_of(place)] = static_cast<std::uint32_t>(i);
+    fibres.voxels.push_back(voxel_of(place));
     const float* v = fit.v1.data() + std::size_t{3} * place;
     fibres.directions.push_back({v[0], v[1], v[2]});
   }
@@ -365,9 +403,13 @@ Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientT
   }
   return catch_out_of_memory([&]() -> Result<GradientCheck> {
     const std::vector<std::uint8_t> use = choose_volumes(table);
+    const Slab slab = middle_of(signals);
+    const FitRecords records = {
+        std::span(signals.values).subspan(slab.first_record * signals.volumes, slab.records * signals.volumes),
+        signals.volumes};
     // In the file's own axes; each reading then turns the result.
     CGL_TRY_ASSIGN(const TensorFit fit,
-                   add_context(fit_tensors(signals, table.b_values, table.vectors,
+                   add_context(fit_tensors(records, table.b_values, table.vectors,
                                            {.method = TensorMethod::ols, .use_volume = use}, machine),
                                "checking the b-vectors"));
     GradientCheck check;
@@ -379,7 +421,7 @@ Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientT
                                           check.readings.begin());
     check.readings[check.used].name = gradient_frame_name(used);
     check.best = check.used;
-    const Fibres fibres = collect_fibres(signals, fit);
+    const Fibres fibres = collect_fibres(signals, slab, fit);
     check.voxels = fibres.voxels.size();
     check.blocks = fibres.block_offsets.size() - 1;
     if (check.voxels >= least_voxels && check.blocks >= least_blocks) judge(check, fibres, machine.pool);

@@ -53,7 +53,8 @@ struct GradientCheck {
 };
 
 // `table` has an entry for each volume of `signals`, which should be all of the series. Volumes of b <= 1600 alone are
-// used where they suffice. Fails only where a tensor cannot be fitted. Deterministic; about a second for a whole brain.
+// used where they suffice, and of large images the planes in the middle. Fails only where a tensor cannot be fitted.
+// Deterministic.
 [[nodiscard]] Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientTable& table,
                                                     GradientFrame used, const FitMachine& machine);
 

@@ -360,5 +360,29 @@ TEST(gradient_frame, names_of_wanted_frames_are_read_and_written) {
   EXPECT_EQ(unchecked_frame(WantedFrame::voxel, GradientFrame::world), GradientFrame::voxel);
 }
 
+TEST(gradient_check, of_large_images_the_planes_in_the_middle_decide) {
+  const std::array<Vec3d, 3> axes = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+  // 60 x 60 x 48 voxels, of which 24 planes are more than 50 000.
+  const Series series = make_series(axes, {1, 1, 1.25}, curved_bundles());
+  ASSERT_EQ(series.signals.geometry.size[2], 48);
+  const GradientTable table = table_in_frame(series, axes, GradientFrame::voxel);
+  const GradientCheck whole = check(series, table, GradientFrame::voxel);
+  EXPECT_EQ(whole.verdict, GradientVerdict::agrees);
+  const auto without_diffusion_in = [&](std::size_t first, std::size_t end) {
+    Series spoiled = series;
+    const std::size_t plane = std::size_t{60} * 60 * series.signals.volumes;
+    std::fill(spoiled.signals.values.begin() + static_cast<std::ptrdiff_t>(first * plane),
+              spoiled.signals.values.begin() + static_cast<std::ptrdiff_t>(end * plane), 1000.0f);
+    return check(spoiled, table, GradientFrame::voxel);
+  };
+  for (const auto& [first, end] : {std::pair<std::size_t, std::size_t>{0, 12}, {36, 48}}) {
+    const GradientCheck outside = without_diffusion_in(first, end);
+    EXPECT_EQ(outside.voxels, whole.voxels);
+    EXPECT_EQ(outside.readings[0].coherence, whole.readings[0].coherence);
+  }
+  EXPECT_LT(without_diffusion_in(12, 13).voxels, whole.voxels);
+  EXPECT_LT(without_diffusion_in(35, 36).voxels, whole.voxels);
+}
+
 }  // namespace
 }  // namespace cingulum
