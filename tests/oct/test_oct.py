@@ -43,6 +43,15 @@ def voxels(path):
     return np.asarray(zarr.open_group(str(path), mode="r")["0"][:], dtype=np.float64)
 
 
+def peak(*command):
+    """The most memory that a command held, in bytes."""
+    child = subprocess.run([sys.executable, "-c", "import resource, subprocess, sys\n"
+                            "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n"
+                            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+                            "sys.exit(code)", *map(str, command)], capture_output=True, text=True, check=True)
+    return 1024 * int(child.stdout)
+
+
 def table(path):
     return list(csv.DictReader(path.read_text().splitlines()))
 
@@ -623,15 +632,61 @@ class WholeRun(WithFolder):
         self.assertEqual(said["tile_bytes"], 4 * 120 * 96 * 96)
         self.assertFalse((self.folder / "v.ome.zarr").exists())
 
-        def peak(*command):
-            child = subprocess.run([sys.executable, "-c", "import resource, subprocess, sys\n"
-                                    "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n"
-                                    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
-                                    "sys.exit(code)", *map(str, command)], capture_output=True, text=True, check=True)
-            return 1024 * int(child.stdout)
-
         program = peak(PROGRAM, "devices")  # what the program and its libraries take before any work
         self.assertLess(peak(PROGRAM, "oct", *words), program + said["memory_bytes"])
+
+    def test_a_slice_larger_than_the_memory_goes_through_files_and_has_the_same_bytes(self):
+        # A slice is three times what the run may take, and would take ten times as much in memory.
+        tiles = self.simulate(grid="16,16" if LONG else "14,14", tile="256,32,32", surface=30, slices=2, interval=200,
+                              overlap=0.25)
+        words = ("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--threads", 1, "--max-rejected", 1)
+        out = self.folder / "files/v.ome.zarr"
+        out.parent.mkdir()
+        slice_bytes = (256 if LONG else 196) * 4 * 256 * 32 * 32
+        whole = json.loads(self.done(*words, "--explain", "--json", "--out", out).stdout)
+        self.assertFalse(whole["slices_in_files"])
+        self.assertEqual(whole["tiles_read_once"], whole["tiles_of_slice"])
+        self.assertGreater(whole["memory_bytes"], 3 * slice_bytes)
+        # The least is what too small a bound is refused with, and what --explain says of it.
+        least = json.loads(self.done(*words, "--memory", "1M", "--explain", "--json", "--out", out).stdout)
+        self.refused("--memory 1.0 MiB", *words, "--memory", "1M", "--out", out)
+        self.assertFalse(out.exists())
+        bound = int(1.05 * least["memory_bytes"])
+        self.assertLess(2 * bound, slice_bytes)
+        self.assertLess(6 * bound, whole["memory_bytes"])
+        words = (*words, "--memory", bound, "--out", out)
+        said = json.loads(self.done(*words, "--explain", "--json").stdout)
+        self.assertTrue(said["slices_in_files"])
+        self.assertEqual(said["tiles_read_once"], 0)
+        self.assertLessEqual(said["memory_bytes"], bound)
+        self.assertGreater(said["work_bytes"], whole["work_bytes"] + 2 * slice_bytes)
+        program = peak(PROGRAM, "devices")
+        self.assertLess(peak(PROGRAM, "oct", *words), program + said["memory_bytes"])
+        # And in memory.
+        other = self.folder / "memory/v.ome.zarr"
+        other.parent.mkdir()
+        self.done("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--max-rejected", 1, "--out", other)
+        self.assertEqual(tree(out), tree(other))
+        self.assertEqual(*[json.loads(Path(f"{path}.json").read_text())["result"] for path in (out, other)])
+        self.assertEqual([path.name for path in sorted(out.parent.iterdir())], ["v.ome.zarr", "v.ome.zarr.json"])
+
+    def test_any_bound_of_memory_gives_the_same_bytes(self):
+        tiles = self.simulate(**SMALL)
+        for number, more in enumerate([(), ("--compat", "linumpy"), ("--normalise-planes", "--blending", "average")]):
+            base = ("run", tiles, "--axial-step", 3.5, "--device", "cpu", *more)
+            trees = []
+            least = json.loads(self.done(*base, "--memory", "1M", "--explain", "--json", "--out", self.folder / "x").stdout)
+            bounds = [(), ("--memory", least["memory_bytes"]), ("--memory", least["memory_bytes"] + (1 << 20)),
+                      ("--memory", least["memory_bytes"] + (1 << 20), "--tile-memory", 1 << 20)]
+            for bound in bounds:
+                out = self.folder / f"{number}-{len(trees)}/v.ome.zarr"
+                out.parent.mkdir()
+                said = json.loads(self.done(*base, *bound, "--explain", "--json", "--out", out).stdout)
+                self.assertEqual(said["slices_in_files"], bool(bound), said)
+                self.assertEqual(said["tiles_read_once"], 4 if not bound else 3 if len(bound) == 4 else 0)
+                self.done(*base, *bound, "--out", out)
+                trees.append(tree(out))
+                self.assertEqual(trees[-1], trees[0], (more, bound))
 
 
 def grey_png(path):

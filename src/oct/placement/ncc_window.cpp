@@ -10,11 +10,11 @@ constexpr std::size_t lane_count = 32;
 constexpr std::size_t sum_count = 5;  // fixed, moving, their squares, their product
 using Lanes = std::array<float, lane_count>;
 
-// The tree that ends a lane sum of the contract.
-float fold_lanes(Lanes lanes) {
-  for (std::size_t step = lane_count / 2; step > 0; step /= 2) {
-    for (std::size_t l = 0; l < step; ++l) lanes[l] = lanes[l] + lanes[l + step];
-  }
+// The tree that ends a lane sum of the contract. Steps are constants, so that each is a few vector additions.
+template <std::size_t step = lane_count / 2>
+float fold_lanes(Lanes& lanes) {
+  for (std::size_t l = 0; l < step; ++l) lanes[l] = lanes[l] + lanes[l + step];
+  if constexpr (step > 1) return fold_lanes<step / 2>(lanes);
   return lanes[0];
 }
 
@@ -22,20 +22,28 @@ float fold_lanes(Lanes lanes) {
 // sum of zeros, which no quotient sees.
 std::array<float, sum_count> row_sums(const float* fixed, const float* moving, std::size_t count, float offset) {
   std::array<Lanes, sum_count> lanes{};
-  const auto add = [&](std::size_t lane, std::size_t slot) {
-    const float f = fixed[slot] - offset;
-    const float m = moving[slot] - offset;
-    lanes[0][lane] += f;
-    lanes[1][lane] += m;
-    lanes[2][lane] += f * f;
-    lanes[3][lane] += m * m;
-    lanes[4][lane] += f * m;
+  const auto add_all = [&](const float* a, const float* b) {
+    for (std::size_t lane = 0; lane < lane_count; ++lane) {
+      const float f = a[lane] - offset;
+      const float m = b[lane] - offset;
+      lanes[0][lane] += f;
+      lanes[1][lane] += m;
+      lanes[2][lane] += f * f;
+      lanes[3][lane] += m * m;
+      lanes[4][lane] += f * m;
+    }
   };
   std::size_t first = 0;
-  for (; first + lane_count <= count; first += lane_count) {
-    for (std::size_t lane = 0; lane < lane_count; ++lane) add(lane, first + lane);
+  for (; first + lane_count <= count; first += lane_count) add_all(fixed + first, moving + first);
+  if (first < count) {
+    // Slots past the end hold +0.0 in every term. Strips between neighbours are narrower than the lanes, mostly.
+    Lanes a, b;
+    a.fill(offset);
+    b.fill(offset);
+    std::copy(fixed + first, fixed + count, a.begin());
+    std::copy(moving + first, moving + count, b.begin());
+    add_all(a.data(), b.data());
   }
-  for (std::size_t lane = 0; first + lane < count; ++lane) add(lane, first + lane);
   std::array<float, sum_count> sums{};
   for (std::size_t i = 0; i < sum_count; ++i) sums[i] = fold_lanes(lanes[i]);
   return sums;
