@@ -3,7 +3,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -54,11 +56,16 @@ class MemoryMaps final : public FitMaps {
       KeptMap map{name, std::string(meaning), more, columns, {}};
       const auto count = static_cast<std::size_t>(geometry_.voxel_count()) * columns;
       const std::span<std::byte> bytes = map.values.grow(count * sizeof(float));
-      std::fill(bytes.begin(), bytes.end(), std::byte{0});
-      for (std::size_t v = 0; v < voxels_.size(); ++v) {
-        std::memcpy(bytes.data() + voxels_[v] * columns * sizeof(float), records.data() + v * columns,
-                    columns * sizeof(float));
-      }
+      // By all threads: the memory is fresh, and whoever touches a page first waits for it.
+      pool.parallel_for(static_cast<std::size_t>(geometry_.voxel_count()), 16384, [&](std::size_t from, std::size_t to) {
+        const std::size_t voxel_bytes = columns * sizeof(float);
+        std::memset(bytes.data() + from * voxel_bytes, 0, (to - from) * voxel_bytes);
+        const auto first = std::lower_bound(voxels_.begin(), voxels_.end(), from);
+        for (auto at = first; at != voxels_.end() && *at < to; ++at) {
+          const auto record = static_cast<std::size_t>(at - voxels_.begin());
+          std::memcpy(bytes.data() + *at * voxel_bytes, records.data() + record * columns, voxel_bytes);
+        }
+      });
       maps_.push_back(std::move(map));
       return {};
     });

@@ -4,7 +4,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -60,28 +62,53 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-// One run at a time has the machine: from the moment when its series is read to that when its last streamline is
+// How many runs have the machine at a time, from the moment when a series is read to that when its last streamline is
 // tracked.
+class MachineTurns {
+ public:
+  void allow(std::size_t count) { free_ = count; }  // before the first run
+
+  [[nodiscard]] Status take(const CancelToken& cancel) {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(200), [&] { return free_ > 0; })) {
+      CGL_TRY(cancel.check());
+    }
+    --free_;
+    return {};
+  }
+  void give_back() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++free_;
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t free_ = 1;  // guarded by mutex_
+};
+
 class MachineTurn {
  public:
-  explicit MachineTurn(std::timed_mutex& machine) : machine_(machine) {}
+  explicit MachineTurn(MachineTurns& turns) : turns_(turns) {}
   ~MachineTurn() { end(); }
   MachineTurn(const MachineTurn&) = delete;
   MachineTurn& operator=(const MachineTurn&) = delete;
 
   [[nodiscard]] Status wait(const CancelToken& cancel) {
-    while (!has_) {
-      CGL_TRY(cancel.check());
-      has_ = machine_.try_lock_for(std::chrono::milliseconds(200));
-    }
+    if (has_) return {};
+    CGL_TRY(turns_.take(cancel));
+    has_ = true;
     return {};
   }
   void end() {
-    if (std::exchange(has_, false)) machine_.unlock();
+    if (std::exchange(has_, false)) turns_.give_back();
   }
 
  private:
-  std::timed_mutex& machine_;
+  MachineTurns& turns_;
   bool has_ = false;
 };
 
@@ -129,7 +156,7 @@ struct BatchMachine {
 
   WantedDevices wanted;
   ThreadPool* pool = nullptr;
-  std::timed_mutex turns;
+  MachineTurns turns;
 };
 
 std::unique_ptr<VerbContext> context_of_run(VerbContext& context, ThreadPool& pool) {
@@ -375,6 +402,8 @@ Result<BatchSummary> run_batch(const BatchOptions& options, const BatchUnits& un
                                   [](const Device* device) { return device->description().backend != Backend::cpu; });
   // The system, and the cache of files, need some of it.
   const std::uint64_t memory = free_host_memory(*registry) / 10 * 9;
+  // Of a run on processors some parts have one thread; another run beside it fills the cores then. A GPU is one run's.
+  machine->turns.allow(on_gpu || context.common().threads == 1 ? 1 : 2);
   BatchWork work(options, units, arguments, failures, *machine, memory, context);
   CGL_TRY_ASSIGN(BatchSummary summary, work.run(units_at_once(arguments, context, on_gpu)));
   summary.seconds = seconds_since(begin);

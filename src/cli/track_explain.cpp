@@ -271,7 +271,11 @@ Json explanation_json(const RunExplanation& explanation) {
             {"points", estimate.points},
             {"bytes", estimate.bytes},
             {"fit_bytes", estimate.fit_bytes}}},
-          {"work", {{"voxels", facts.voxels}, {"volumes", facts.volumes}, {"tracked_voxels", facts.mask_voxels}}},
+          {"work",
+           {{"voxels", facts.voxels},
+            {"volumes", facts.volumes},
+            {"tracked_voxels", facts.mask_voxels},
+            {"coefficients", facts.coefficients}}},
           {"core_seconds", {{"prepare", estimate.prepare_seconds}, {"track", estimate.track_seconds}}}};
 }
 

@@ -117,7 +117,10 @@ Status FolderOutput::State::make_partial() {
     }
     replaces = true;
   }
-  remove_dead_folders(layer, parent, std::filesystem::path(target).filename().native());
+  const std::string name = std::filesystem::path(target).filename().native();
+  remove_dead_folders(layer, parent, name);
+  // Temporary files of a volume have such names until they have none (zarr/level_file.hpp).
+  (void)remove_dead_partial_files(parent, name, layer);
   CGL_TRY(check_space(layer, target, parent, options.expected_bytes));
   static std::atomic<unsigned long> serial{0};
   while (true) {

@@ -3,7 +3,7 @@
 // write_file(); their data are synced before the rename. A new folder never replaces one that appeared meanwhile
 // (renameat2 with NOREPLACE where the system has it). With `force` the old and the new folder are exchanged in one step
 // where the system can (RENAME_EXCHANGE); elsewhere the old one is moved aside first, and a process killed between the
-// two renames leaves both under names with ".partial-". Folders left by killed processes are removed by the next writer
+// two renames leaves both under names with ".partial-". What killed processes left is removed by the next writer
 // of the same name.
 #pragma once
 

@@ -40,7 +40,7 @@ Status write(const std::filesystem::path& path, std::string_view text, const Wri
   return output.commit();
 }
 
-TEST(FolderOutput, folders_left_by_dead_writers_of_the_same_name_are_removed_and_no_others) {
+TEST(FolderOutput, what_dead_writers_of_the_same_name_left_is_removed_and_nothing_else) {
   const TemporaryFolder folder;
   const std::int64_t dead = dead_process();
   const std::string own = "a.partial-" + std::to_string(dead);
@@ -56,8 +56,9 @@ TEST(FolderOutput, folders_left_by_dead_writers_of_the_same_name_are_removed_and
                 "a.partial-" + std::to_string(dead - (std::int64_t{1} << 32U)) + "-0", "a.partial-1-0",
                 "a.partial-" + std::to_string(::getpid()) + "-99999"};
   for (const std::string& name : kept) std::filesystem::create_directory(folder / name);
-  folder.put(own + "-5", "a file, not a folder");
-  kept.push_back(own + "-5");
+  folder.put(own + "-5", "a file beside the folder");
+  folder.put("b.partial-" + std::to_string(dead) + "-5", "a file beside another");
+  kept.push_back("b.partial-" + std::to_string(dead) + "-5");
   std::filesystem::create_directory_symlink(folder.path(), folder / (own + "-6"));
   kept.push_back(own + "-6");
   kept.push_back("a");

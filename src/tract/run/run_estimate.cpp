@@ -22,9 +22,10 @@ double points_per_second(Getter getter) {
 }
 
 // Of a core, likewise.
-double seconds_per_fitted_voxel(FieldModel model) {
+double seconds_per_fitted_voxel(FieldModel model, std::uint64_t coefficients) {
   switch (model) {
-    case FieldModel::csd: return 20e-6;
+    // Normal equations of the coefficients, again and again (`bench/scale.py --only model`).
+    case FieldModel::csd: return 9e-9 * static_cast<double>(coefficients * coefficients);
     case FieldModel::opdt:
     case FieldModel::csa: return 4e-6;
     case FieldModel::dti: return 0;
@@ -137,7 +138,7 @@ RunEstimate estimate_run(const RunFacts& facts) {
     const double masked = static_cast<double>(facts.mask_voxels);
     estimate.prepare_seconds = numbers * seconds_per_read_number +
                                masked * static_cast<double>(facts.volumes) * seconds_per_tensor_number +
-                               masked * seconds_per_fitted_voxel(facts.model);
+                               masked * seconds_per_fitted_voxel(facts.model, facts.coefficients);
   }
   estimate.track_seconds = tracked_points / points_per_second(facts.getter);
   if (facts.on_gpu) {
