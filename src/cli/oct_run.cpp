@@ -217,7 +217,8 @@ Status check_needs(const fs::path& output, const oct::RunNeeds& needs, const Par
   CGL_TRY(check_space(FileLayer::system(), output.native(), folder.native(),
                       needs.work_bytes + needs.volume_bytes + levels));
   if (arguments.given("memory") && needs.memory_bytes > arguments.bytes("memory")) {
-    return fail(ErrorKind::invalid_argument, "--memory {}: {} of memory needed at least, with {} tiles read at a time",
+    return fail(ErrorKind::invalid_argument,
+                "--memory {}: {} of memory needed at least (tiles read at a time: {}; --threads)",
                 format_bytes(arguments.bytes("memory")), format_bytes(needs.memory_bytes), needs.tiles_in_flight);
   }
   return oct::check_host_memory("cingulum oct run", needs.memory_bytes);
@@ -263,7 +264,7 @@ Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
     made.stage_seconds.emplace_back(name, seconds_since(begun));
     begun = std::chrono::steady_clock::now();
   };
-  CGL_TRY(oct::find_gains(made.plan, source, options.stack, options.pool));
+  CGL_TRY(oct::find_gains(made.plan, source, options.stack, options.pool, needs.stacked_rows));
   end_stage("gains");
   RunJson about = about_run(set, made);
   if (!galvo.is_null()) about["galvo"] = std::move(galvo);

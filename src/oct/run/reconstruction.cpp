@@ -689,7 +689,7 @@ StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options,
   // the slice in place and as it was read. Before that the sample that gives gains, and two slices of it.
   bytes.stacking = 2 * canvas(rows_at_a_time) + 4 * canvas(needs.stacked_rows);
   const std::uint64_t sample = std::min<std::uint64_t>(2 * gain_sample_voxels, pixels * slice_depth);
-  bytes.stacking = std::max(bytes.stacking, sample * 2 * sizeof(float) + 4 * canvas(rows_at_a_time));
+  bytes.stacking = std::max(bytes.stacking, sample * 2 * sizeof(float) + 4 * canvas(needs.stacked_rows));
   return bytes;
 }
 

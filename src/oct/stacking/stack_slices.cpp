@@ -200,7 +200,8 @@ double ratio_of(SharedVoxels voxels) {
 
 }  // namespace
 
-Status find_gains(StackPlan& plan, const SliceSource& source, const StackOptions& options, ThreadPool* pool) {
+Status find_gains(StackPlan& plan, const SliceSource& source, const StackOptions& options, ThreadPool* pool,
+                  std::size_t rows_at_once) {
   return catch_out_of_memory([&]() -> Status {
     std::vector<double> ratios;
     for (std::size_t i = 1; i < plan.slices.size(); ++i) {
@@ -219,8 +220,8 @@ Status find_gains(StackPlan& plan, const SliceSource& source, const StackOptions
       constexpr auto at_a_time = static_cast<std::ptrdiff_t>(planes_at_a_time);
       for (std::ptrdiff_t from = first; from < end; from += at_a_time) {
         const std::ptrdiff_t to = std::min(end, from + at_a_time);
-        for (std::size_t row = 0; row < plan.rows; row += rows_at_a_time) {
-          const std::size_t rows = std::min(rows_at_a_time, plan.rows - row);
+        for (std::size_t row = 0; row < plan.rows; row += rows_at_once) {
+          const std::size_t rows = std::min(rows_at_once, plan.rows - row);
           CGL_TRY_ASSIGN(const PlacedPlanes upper, read_placed(plan, source, i - 1, from, to, row, rows, pool));
           CGL_TRY_ASSIGN(const PlacedPlanes lower, read_placed(plan, source, i, from, to, row, rows, pool));
           const std::size_t begin = row * plan.columns;

@@ -21,9 +21,10 @@ using SliceSource = std::function<Result<HostVolume>(std::size_t number, const P
 // Of voxels that two slices share about so many are looked at, and less than twice as many, where they have more.
 inline constexpr std::size_t gain_sample_voxels = std::size_t{1} << 22U;
 
-// Gains from the medians of neighbouring slices where both have voxels; reads the planes that they share.
+// Gains from the medians of neighbouring slices where both have voxels; reads the planes that they share, so many rows
+// at a time.
 [[nodiscard]] Status find_gains(StackPlan& plan, const SliceSource& source, const StackOptions& options,
-                                ThreadPool* pool = nullptr);
+                                ThreadPool* pool = nullptr, std::size_t rows_at_once = rows_at_a_time);
 
 // A box of the volume.
 [[nodiscard]] Result<HostVolume> stack_box(const StackPlan& plan, const SliceSource& source, const PlaneBox& box,

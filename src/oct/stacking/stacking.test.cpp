@@ -239,6 +239,8 @@ TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
   EXPECT_LT(std::sqrt(squares / (44.0 * 48 * 48)), 0.02);
   const auto pool = ThreadPool::create(3);
   auto again = decide_stack(facts, shifts, registrations, ten_um, options);
+  ASSERT_TRUE(find_gains(*again, source, options, nullptr, 11));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(again->slices[i].gain, plan->slices[i].gain);
   EXPECT_EQ(stacked(*again, source, options, pool->get())->values, volume->values);
   // A few planes and rows at a time are the same voxels, of sources that are asked for what they show alone.
   std::size_t read = 0, asked = 0;
