@@ -9,7 +9,8 @@ The defaults are 20 GB of tiles. Rows: the bytes of all tiles read and of the vo
 ceiling; `oct run` with the stages that the chain has, too (interface, roll, resampling, blending, overlap and registration,
 stacking; light, profile and attenuation left out); `oct run` as it is by default, with native voxels where the disk has room for
 slices and volume; the chain. Before each of them the tiles are dropped from the page cache; the first run of each is not
-counted. The peer needs zarr-python (PYTHONPATH); the chain's stages stand in the result.
+counted (the chain's compiles its kernels). The peer needs zarr-python (PYTHONPATH); the stages of ours and of the chain stand in
+the result. Without a GPU: --device cpu --peer build/venv/bin/python --peer-kind numpy, at a smaller --grid and --tile.
 """
 import argparse
 import concurrent.futures
@@ -117,29 +118,35 @@ def main():
                 "oct run" if native else "oct run, resampled": [*base, *default]}
     rows, volumes = {}, {}
     for name, command in commands.items():
-        times = []
+        times, stages = [], []
         for repetition in range(options.repetitions + 1):
             shutil.rmtree(volume, ignore_errors=True)
             forget(tiles)
             seconds, _ = timed(command)
             if repetition:
                 times.append(seconds)
+                stages.append(json.loads(Path(f"{volume}.json").read_text())["run"]["stage_seconds"])
             print(f"{name}: {seconds:.1f} s{'' if repetition else ' (not counted)'}", file=sys.stderr)
         volumes[name] = bytes_under(volume)
         moved = [moved_alone(tiles, volumes[name], folder / "moved", threads) for _ in range(options.repetitions)]
         ceiling = statistics.median(seconds for seconds, _ in moved)
-        rows[name] = {"seconds": statistics.median(times), "low": min(times), "high": max(times), "volume_bytes": volumes[name],
+        rows[name] = {"seconds": statistics.median(times), "low": min(times), "high": max(times),
+                      "stages": {stage: statistics.median(one[stage] for one in stages) for stage in stages[0]},
+                      "volume_bytes": volumes[name],
                       "reading_and_writing_alone": ceiling, "parts": moved[-1][1], "times_alone": statistics.median(times) / ceiling}
         shutil.rmtree(volume)
     if options.peer:
         chain = []
-        for _ in range(options.repetitions):
+        for repetition in range(options.repetitions + 1):
             shutil.rmtree(folder / "chain.zarr", ignore_errors=True)
             forget(tiles)
             _, text = timed([options.peer, HERE / "peers/oct_chain.py", options.peer_kind, tiles, folder / "chain.zarr",
                              options.resolution, AXIAL_UM, interval, threads])
-            chain.append(json.loads(text.splitlines()[-1]))
-            print(f"chain of {options.peer_kind}: {chain[-1]['seconds']:.1f} s {chain[-1]['stages']}", file=sys.stderr)
+            said = json.loads(text.splitlines()[-1])
+            if repetition:
+                chain.append(said)
+            print(f"chain of {options.peer_kind}: {said['seconds']:.1f} s {said['stages']}{'' if repetition else ' (not counted)'}",
+                  file=sys.stderr)
         best = min(chain, key=lambda one: one["seconds"])
         rows["chain"] = {**best, "times_ours": best["seconds"] / rows["oct run, the chain's stages"]["seconds"]}
         shutil.rmtree(folder / "chain.zarr")

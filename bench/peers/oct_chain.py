@@ -4,9 +4,10 @@ projection, overlap along z and a stack whose tiles and slices overwrite each ot
 
     oct_chain.py cupy|numpy TILES OUT.zarr TARGET_UM AXIAL_UM INTERVAL_PLANES READERS
 
-Reader threads fetch tiles ahead of the device, which keeps a tile from its upload to the voxels that enter a slice; slices are
-written by a thread behind it, uncompressed and without shards. A stage's time on the device is measured by synchronising after
-it. Tiles stand where the stage says; nothing is fitted.
+Reader threads fetch tiles ahead of the device, which keeps a tile from its upload to its place in the slice, and the slice until
+the next one was compared with it: voxels go up once and come down once. Slices are written by a thread behind it, uncompressed
+and without shards. A stage's time on the device is measured by synchronising after it. Tiles stand where the stage says; nothing
+is fitted.
 """
 import concurrent.futures
 import json
@@ -28,8 +29,8 @@ else:
     import numpy as xp
     from scipy import ndimage
 
-seconds = dict.fromkeys(("wait for reading", "upload", "resample", "interface", "roll", "projection", "download and place",
-                         "overlap", "write"), 0.0)
+seconds = dict.fromkeys(("wait for reading", "upload", "resample", "interface", "roll", "projection", "place", "overlap",
+                         "download", "write"), 0.0)
 
 
 class Timed:
@@ -111,7 +112,7 @@ def main():
     waiting = [read_pool.submit(read, path) for path in order[:ahead]]
     before, begin_plane, writes, taken = None, 0, [], 0
     for z in slices:
-        volume = np.zeros((sizes[0], *canvas), np.float32)
+        now = xp.zeros((sizes[0], *canvas), xp.float32)
         for path in (path for path in order if place[path][2] == z):
             with Timed("wait for reading"):
                 raw = waiting.pop(0).result()
@@ -128,18 +129,18 @@ def main():
                 small = resample(tile, sizes)
             with Timed("projection"):
                 small.mean(0)
-            with Timed("download and place"):
+            with Timed("place"):
                 row, column = (round(stage[path][d] - origin[d]) for d in range(2))
-                host = small.get() if kind == "cupy" else small
-                volume[:, row:row + sizes[1], column:column + sizes[2]] = host
+                now[:, row:row + sizes[1], column:column + sizes[2]] = small
         with Timed("overlap"):
-            now = xp.asarray(volume)
             if before is not None:
                 expected = sizes[0] - step
                 found = overlap(before, now, max(1, expected)) if expected > 1 else expected
                 begin_plane += sizes[0] - found
             before = now
         end = min(depth, begin_plane + sizes[0])
+        with Timed("download"):
+            volume = now.get() if kind == "cupy" else now
         with Timed("write"):
             for one in writes:
                 one.result()

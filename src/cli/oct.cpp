@@ -196,9 +196,13 @@ std::vector<Argument> whole_run_arguments() {
        .type = ArgumentType::choice,
        .help = "run, flatfield, curvature, resample, stack: methods of these scripts where ours differ (docs/oct.md)",
        .choices = {"linumpy"}},
+      {.name = "memory",
+       .type = ArgumentType::bytes,
+       .help = "run: what it may take; where a slice is too large for that, it is made through temporary files in "
+               "OUT.work, a few planes at a time, with the same bytes (default: what the machine has free)"},
       {.name = "tile-memory",
        .type = ArgumentType::bytes,
-       .help = "run: of tiles that stay in memory from one reading, besides those of one slice",
+       .help = "run: of tiles that stay in memory from one reading, besides those of one slice that is made there",
        .default_text = "0"},
       flag("explain", "run: say what it would take of memory and disk, and end"),
   };
@@ -306,7 +310,8 @@ using WriteVolume =
 
 // What all outputs share: levels, the command's name, the sidecar.
 Status write_with_sidecar(const fs::path& output, OctJson attributes, OctJson about, const ParsedArguments& arguments,
-                          VerbContext& context, const WriteVolume& write_volume) {
+                          VerbContext& context, const WriteVolume& write_volume,
+                          const std::function<OctJson()>& of_run = {}) {
   const auto start = std::chrono::steady_clock::now();
   WriteOptions write = context.write_options();
   CGL_TRY(check_sidecar_output(output, write));
@@ -333,6 +338,7 @@ Status write_with_sidecar(const fs::path& output, OctJson attributes, OctJson ab
     json["inputs"] = std::move(inputs);
     json["result"] = std::move(about);
     json["run"] = run_facts(context.common().threads, seconds_since(start));
+    if (of_run) json["run"].update(of_run());
     return json;
   });
   return write_volume(attributes, with_sidecar(write, sidecar), options);
@@ -349,14 +355,14 @@ Status write_oct_volume(const fs::path& output, const oct::HostVolume& volume, c
   return write_with_sidecar(output, std::move(attributes), std::move(about), arguments, context, write);
 }
 
-Status write_oct_planes(const fs::path& output, const std::array<std::size_t, 3>& shape, const oct::MakePlanes& make,
-                        const oct::VoxelSize& voxel_um, OctJson about, const ParsedArguments& arguments,
-                        VerbContext& context) {
+Status write_oct_boxes(const fs::path& output, const std::array<std::size_t, 3>& shape, const oct::MakeBox& make,
+                       const oct::VoxelSize& voxel_um, OctJson about, const ParsedArguments& arguments,
+                       VerbContext& context, const std::function<OctJson()>& of_run) {
   const auto write = [&](const OctJson& described, const WriteOptions& writing,
                          const oct::VolumeWriteOptions& options) {
-    return oct::write_volume_by_planes(output, shape, voxel_um, described, make, writing, options);
+    return oct::write_volume_by_boxes(output, shape, voxel_um, described, make, writing, options);
   };
-  return write_with_sidecar(output, OctJson::object(), std::move(about), arguments, context, write);
+  return write_with_sidecar(output, OctJson::object(), std::move(about), arguments, context, write, of_run);
 }
 
 Verb oct_verb() {
@@ -388,8 +394,8 @@ Verb oct_verb() {
       "of "
       "tiles by their overlaps; slices are cropped at their surface, freed of the axial profile where agarose shows "
       "it, "
-      "and of attenuation; then registered and stacked. Tiles are read twice, but for those of a slice and what "
-      "--tile-memory has room for, which are read once. Stitched slices are kept in OUT.work "
+      "and of attenuation; then registered and stacked. Tiles are read twice, but for those of a slice that fits into "
+      "--memory and what --tile-memory has room for, which are read once. Stitched slices are kept in OUT.work "
       "until the volume is written: a run that was stopped goes on from them and writes the same bytes. --explain says "
       "what it takes.\n\n"
       "`report VOLUME` writes one page about a volume of `run` (--out PAGE.html): projections, seams, links, "

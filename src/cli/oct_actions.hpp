@@ -76,10 +76,10 @@ void say_of_placement(const oct::TileGrid& grid, const oct::Placement& placement
                                       const oct::VoxelSize& voxel_um, nlohmann::ordered_json attributes,
                                       nlohmann::ordered_json about, const ParsedArguments& arguments,
                                       VerbContext& context);
-// The same of a volume that is made while it is written.
-[[nodiscard]] Status write_oct_planes(const std::filesystem::path& output, const std::array<std::size_t, 3>& shape,
-                                      const oct::MakePlanes& make, const oct::VoxelSize& voxel_um,
-                                      nlohmann::ordered_json about, const ParsedArguments& arguments,
-                                      VerbContext& context);
+// The same of a volume that is made while it is written; `of_run` is what its sidecar says besides of this run alone.
+[[nodiscard]] Status write_oct_boxes(const std::filesystem::path& output, const std::array<std::size_t, 3>& shape,
+                                     const oct::MakeBox& make, const oct::VoxelSize& voxel_um,
+                                     nlohmann::ordered_json about, const ParsedArguments& arguments,
+                                     VerbContext& context, const std::function<nlohmann::ordered_json()>& of_run = {});
 
 }  // namespace cingulum

@@ -124,10 +124,12 @@ Status run_oct_profile(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  const std::vector<bool> agarose = oct::agarose_lines(file.volume);
+  oct::SlabVolume slabs(file.volume);
+  CGL_TRY_ASSIGN(const oct::HostImage mean, oct::mean_projection(slabs, pool));
+  const std::vector<bool> agarose = oct::agarose_lines(mean);
   CGL_TRY_ASSIGN(const std::vector<double> profile,
-                 add_file_context(oct::axial_profile(file.volume, agarose), "reading", input.native()));
-  oct::divide_by_profile(file.volume, profile, pool);
+                 add_file_context(oct::axial_profile(slabs, agarose, pool), "reading", input.native()));
+  CGL_TRY(oct::divide_by_profile(slabs, profile, pool));
   const auto lines = std::count(agarose.begin(), agarose.end(), true);
   const FitJson about = {{"agarose_lines", lines}, {"profile", profile}};
   CGL_TRY(write_oct_volume(output, file.volume, file.voxel_um, file.attributes, about, arguments, context));
@@ -150,7 +152,8 @@ Status run_oct_attenuation(const ParsedArguments& arguments, VerbContext& contex
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   CGL_TRY_ASSIGN(oct::AttenuationOptions options, attenuation_options(arguments, arguments.text("method")));
   CGL_TRY_ASSIGN(options.pool, context.pool());
-  CGL_TRY_ASSIGN(const oct::AttenuationReport report, oct::compensate_attenuation(file.volume, options));
+  oct::SlabVolume slabs(file.volume);
+  CGL_TRY_ASSIGN(const oct::AttenuationReport report, oct::compensate_attenuation(slabs, options));
   const double per_mm = report.mean_attenuation * 1000.0 / file.voxel_um[0];
   const FitJson about = {{"method", arguments.text("method")},
                          {"strength", options.strength},
@@ -168,8 +171,9 @@ Status run_oct_normalise(const ParsedArguments& arguments, VerbContext& context)
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   oct::NormaliseOptions options;
   CGL_TRY_ASSIGN(options.pool, context.pool());
+  oct::SlabVolume slabs(file.volume);
   CGL_TRY_ASSIGN(const oct::NormaliseReport report,
-                 add_file_context(oct::normalise_planes(file.volume, options), "reading", input.native()));
+                 add_file_context(oct::normalise_planes(slabs, options), "reading", input.native()));
   const FitJson about = {{"span", report.span}, {"backgrounds", report.backgrounds}};
   CGL_TRY(write_oct_volume(output, file.volume, file.voxel_um, file.attributes, about, arguments, context));
   return print_fit(about, output, fmt::format("span {:.4g}", report.span), context);

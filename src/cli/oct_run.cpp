@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/disk_space.hpp"
+#include "base/elapsed.hpp"
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/oct_actions.hpp"
@@ -134,6 +135,8 @@ Result<oct::ReconstructionOptions> run_options(const ParsedArguments& arguments,
   if (arguments.given("crop-depth")) options.crop_depth_um = arguments.real("crop-depth");
   if (arguments.given("resolution")) options.resolution_um = arguments.real("resolution");
   options.kept_tile_bytes = arguments.bytes("tile-memory");
+  options.memory_bytes = arguments.given("memory") ? arguments.bytes("memory") : oct::free_host_memory();
+  options.devices = context.common().devices.size();
   options.placement = placement_options(arguments);
   CGL_TRY_ASSIGN(options.blending, oct::parse_blending(arguments.text("blending")));
   options.corrections.axial_profile = !arguments.flag("no-profile");
@@ -181,6 +184,8 @@ void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContex
                                     {"tile_bytes", needs.tile_bytes},
                                     {"tiles_of_slice", needs.tiles_of_slice},
                                     {"tiles_in_flight", needs.tiles_in_flight},
+                                    {"slices_in_files", needs.slices_in_files},
+                                    {"slice_planes_in_memory", needs.slice_planes},
                                     {"memory_bytes", needs.memory_bytes},
                                     {"memory_tiles", in_tiles},
                                     {"tiles_read_once", once},
@@ -192,8 +197,13 @@ void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContex
   context.print_format("{} tiles of {} in {} slices of at most {} tiles, {} read at a time\n", set.tiles.size(),
                        format_bytes(needs.tile_bytes), set.slices().size(), needs.tiles_of_slice,
                        needs.tiles_in_flight);
-  context.print_format("memory: {}, as much as {:.1f} tiles, whatever the number of slices; {} tiles are read once\n",
-                       format_bytes(needs.memory_bytes), in_tiles, once);
+  context.print_format("memory: {}, as much as {:.1f} tiles; {} of {} tiles are read once, the others twice\n",
+                       format_bytes(needs.memory_bytes), in_tiles, once, set.tiles.size());
+  if (needs.slices_in_files) {
+    context.print_format("slices are made through temporary files, {} planes at a time\n", needs.slice_planes);
+  } else {
+    context.print("slices are made in memory\n");
+  }
   context.print_format("memory of each device: {}\n", format_bytes(needs.device_bytes));
   context.print_format("disk: {} for slices until the volume is written, {} for its finest level\n",
                        format_bytes(needs.work_bytes), format_bytes(needs.volume_bytes));
@@ -206,6 +216,11 @@ Status check_needs(const fs::path& output, const oct::RunNeeds& needs, const Par
   const fs::path folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
   CGL_TRY(check_space(FileLayer::system(), output.native(), folder.native(),
                       needs.work_bytes + needs.volume_bytes + levels));
+  if (arguments.given("memory") && needs.memory_bytes > arguments.bytes("memory")) {
+    return fail(ErrorKind::invalid_argument,
+                "--memory {}: {} of memory needed at least (tiles read at a time: {}; --threads)",
+                format_bytes(arguments.bytes("memory")), format_bytes(needs.memory_bytes), needs.tiles_in_flight);
+  }
   return oct::check_host_memory("cingulum oct run", needs.memory_bytes);
 }
 
@@ -241,20 +256,38 @@ Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
   if (replaced > 0) log_warning("{} values were not finite and count as 0", format_count(replaced));
   if (found > 0) log_info("{} of {} slices were found in {}", found, made.slices.size(), work.native());
   CGL_TRY_ASSIGN(const oct::VolumeReadOptions reading, oct_reading(arguments, context));
-  const auto source = [&](std::size_t number, std::size_t first, std::size_t count) {
-    return oct::read_planes(made.files[number], first, count, reading);
+  const auto source = [&](std::size_t number, const oct::PlaneBox& box) {
+    return oct::read_box(made.files[number], box, reading);
   };
-  CGL_TRY(oct::find_gains(made.plan, source, options.stack, options.pool));
+  auto begun = std::chrono::steady_clock::now();
+  const auto end_stage = [&](const char* name) {
+    made.stage_seconds.emplace_back(name, seconds_since(begun));
+    begun = std::chrono::steady_clock::now();
+  };
+  CGL_TRY(oct::find_gains(made.plan, source, options.stack, options.pool, needs.stacked_rows));
+  end_stage("gains");
   RunJson about = about_run(set, made);
   if (!galvo.is_null()) about["galvo"] = std::move(galvo);
-  const auto make = [&](std::size_t first, std::span<float> to) -> Status {
-    const std::size_t count = to.size() / (made.plan.rows * made.plan.columns);
-    CGL_TRY_ASSIGN(const oct::HostVolume planes, oct::stack_planes(made.plan, source, first, count, options.pool));
-    std::copy(planes.values.begin(), planes.values.end(), to.begin());
+  const auto make = [&](const oct::PlaneBox& box, std::span<float> to) -> Status {
+    for (std::size_t row = 0; row < box.rows; row += needs.stacked_rows) {
+      const std::size_t rows = std::min(needs.stacked_rows, box.rows - row);
+      const oct::PlaneBox piece{box.first_plane, box.planes, box.first_row + row, rows};
+      CGL_TRY_ASSIGN(const oct::HostVolume part, oct::stack_box(made.plan, source, piece, options.pool));
+      for (std::size_t z = 0; z < box.planes; ++z) {
+        const auto at = static_cast<std::ptrdiff_t>((z * box.rows + row) * part.columns);
+        std::copy(part.plane(z).begin(), part.plane(z).end(), to.begin() + at);
+      }
+    }
     return {};
   };
+  const auto of_run = [&] {
+    end_stage("stacking and writing");
+    RunJson json = RunJson::object();
+    for (const auto& [name, seconds] : made.stage_seconds) json[name] = seconds;
+    return RunJson{{"stage_seconds", std::move(json)}};
+  };
   const std::array<std::size_t, 3> shape = {made.plan.planes, made.plan.rows, made.plan.columns};
-  CGL_TRY(write_oct_planes(output, shape, make, made.voxel_um, about, arguments, context));
+  CGL_TRY(write_oct_boxes(output, shape, make, made.voxel_um, about, arguments, context, of_run));
   if (arguments.given("decisions")) {
     CGL_TRY(write_file_atomically(arguments.text("decisions"), oct::decisions_csv(made.plan), context.write_options()));
   }

@@ -17,6 +17,7 @@
 #include "oct/registration/slice_registration.hpp"
 #include "oct/stacking/stack_decisions.hpp"
 #include "oct/stacking/stack_slices.hpp"
+#include "oct/volume/slab_volume.hpp"
 
 namespace cingulum {
 namespace {
@@ -191,6 +192,7 @@ Status run_oct_register(const ParsedArguments& arguments, VerbContext& context) 
     CGL_TRY(check_output(output / registration_name(slices[i].id), context.write_options()));
     CGL_TRY_ASSIGN(oct::VolumeFile moving, read_oct_volume(slices[i].path, arguments, context));
     oct::RegistrationOptions options = registration_options(arguments);
+    CGL_TRY_ASSIGN(options.pool, context.pool());
     options.expected_planes = expected_interval(arguments, slices[i - 1], slices[i]);
     options.search_planes =
         static_cast<std::size_t>(std::lround(arguments.real("search-range") * 1000.0 / fixed.voxel_um[0]));
@@ -198,8 +200,9 @@ Status run_oct_register(const ParsedArguments& arguments, VerbContext& context) 
       options.start_px[d] = (slices[i].origin_mm[d] - slices[i - 1].origin_mm[d]) * 1000.0 / fixed.voxel_um[d + 1];
     }
     CGL_TRY_ASSIGN(const oct::SliceRegistration found,
-                   add_context(oct::register_slices(fixed.volume, moving.volume, options), "slices {} and {}",
-                               slices[i - 1].id, slices[i].id));
+                   add_context(oct::register_slices(oct::planes_of_volume(fixed.volume),
+                                                    oct::planes_of_volume(moving.volume), options),
+                               "slices {} and {}", slices[i - 1].id, slices[i].id));
     const SeriesJson json = registration_json(slices[i - 1].id, slices[i].id, found);
     CGL_TRY(write_file_atomically(output / registration_name(slices[i].id), json_text(json), context.write_options()));
     if (!context.common().json) {
@@ -251,23 +254,22 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   // Slices are read whole; the planes of the volume go down, so the last two are enough.
   std::deque<std::pair<std::size_t, oct::HostVolume>> held;
-  const auto source = [&](std::size_t number, std::size_t first, std::size_t count) -> Result<oct::HostVolume> {
+  const auto source = [&](std::size_t number, const oct::PlaneBox& box) -> Result<oct::HostVolume> {
     auto found = std::find_if(held.begin(), held.end(), [&](const auto& one) { return one.first == number; });
     if (found == held.end()) {
       CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(slices[number].path, arguments, context));
       if (held.size() == 2) held.pop_front();
       found = held.insert(held.end(), {number, std::move(file.volume)});
     }
-    oct::HostVolume planes(count, found->second.rows, found->second.columns);
-    std::copy_n(found->second.plane(first).begin(), planes.values.size(), planes.values.begin());
-    return planes;
+    oct::HostVolume part(box.planes, box.rows, found->second.columns);
+    CGL_TRY(oct::SlabVolume(found->second).read_box(box, part.values));
+    return part;
   };
   CGL_TRY(oct::find_gains(plan, source, options, pool));
   const std::array<std::size_t, 3> shape = {plan.planes, plan.rows, plan.columns};
-  const auto make = [&](std::size_t first, std::span<float> to) -> Status {
-    CGL_TRY_ASSIGN(const oct::HostVolume planes,
-                   oct::stack_planes(plan, source, first, to.size() / (plan.rows * plan.columns), pool));
-    std::copy(planes.values.begin(), planes.values.end(), to.begin());
+  const auto make = [&](const oct::PlaneBox& box, std::span<float> to) -> Status {
+    CGL_TRY_ASSIGN(const oct::HostVolume part, oct::stack_box(plan, source, box, pool));
+    std::copy(part.values.begin(), part.values.end(), to.begin());
     return {};
   };
   std::size_t moved_by_motors = 0;
@@ -283,7 +285,7 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
     CGL_TRY(write_file_atomically(arguments.text("decisions"), oct::decisions_csv(plan), context.write_options()));
   }
   const SeriesJson about = {{"slices", decisions}};
-  CGL_TRY(write_oct_planes(output, shape, make, voxel_um, about, arguments, context));
+  CGL_TRY(write_oct_boxes(output, shape, make, voxel_um, about, arguments, context));
   if (context.common().json) {
     context.print(json_text({{"output", output.native()}, {"shape", shape}, {"slices", decisions}}));
     return {};

@@ -20,7 +20,10 @@ enum class DrawPurpose : std::uint32_t {
   phantom_noise = 3,
   score = 4,
   shuffle = 5,
-  first_free = 128,  // this and above are free for users' kernels
+  oct_texture = 6,    // of the sample that `oct simulate` makes: a point of its lattice
+  oct_speckle = 7,    // of a voxel of a tile
+  oct_placement = 8,  // places, depths, turns and gains of tiles and slices
+  first_free = 128,   // this and above are free for users' kernels
 };
 
 // Everything that tells one group of draws from another. The plan refuses runs that pass these widths.

@@ -28,6 +28,9 @@ TEST(Random, purposes_have_the_numbers_of_the_contract) {
   EXPECT_EQ(static_cast<int>(DrawPurpose::phantom_noise), 3);
   EXPECT_EQ(static_cast<int>(DrawPurpose::score), 4);
   EXPECT_EQ(static_cast<int>(DrawPurpose::shuffle), 5);
+  EXPECT_EQ(static_cast<int>(DrawPurpose::oct_texture), 6);
+  EXPECT_EQ(static_cast<int>(DrawPurpose::oct_speckle), 7);
+  EXPECT_EQ(static_cast<int>(DrawPurpose::oct_placement), 8);
   EXPECT_EQ(static_cast<int>(DrawPurpose::first_free), 128);
 }
 

@@ -27,8 +27,8 @@ class LevelFile final : public ElementSource {
   [[nodiscard]] static std::uint64_t bytes_of(std::span<const std::uint64_t> shape, std::span<const std::uint64_t> tile,
                                               ElementType type);
 
-  // The tile that begins at `origin`, cut off at the end of the level: its elements in row-major order. any thread,
-  // each tile once
+  // The tile that begins at `origin`, cut off at the end of the level: its elements in row-major order. One that is
+  // written again takes the place of what was there. any thread, one at a time for each tile
   [[nodiscard]] Status write_tile(std::span<const std::uint64_t> origin, std::span<const std::byte> elements);
   // Tiles that were written before. any thread
   Status read(const Region& box, std::span<std::byte> to) const override;

@@ -43,6 +43,15 @@ def voxels(path):
     return np.asarray(zarr.open_group(str(path), mode="r")["0"][:], dtype=np.float64)
 
 
+def peak(*command):
+    """The most memory that a command held, in bytes."""
+    child = subprocess.run([sys.executable, "-c", "import resource, subprocess, sys\n"
+                            "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n"
+                            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+                            "sys.exit(code)", *map(str, command)], capture_output=True, text=True, check=True)
+    return 1024 * int(child.stdout)
+
+
 def table(path):
     return list(csv.DictReader(path.read_text().splitlines()))
 
@@ -458,6 +467,8 @@ SCENE = {"grid": "3,3", "tile": "80,96,96", "surface": 14, "curvature": 6, "flat
          "motor_shift": 3}
 SMALL = {"grid": "2,2", "tile": "48,40,40", "overlap": 0.3, "surface": 10, "curvature": 3, "tilt": "0,0",
          "slices": 3, "interval": 16, "depth_jitter": 0.5, "flat_field": 0.2}
+# Slices of so many planes that it is they that take memory, and not what is stacked at a time.
+DEEP = {**SMALL, "tile": "200,40,40", "interval": 60}
 
 
 class WholeRun(WithFolder):
@@ -623,15 +634,61 @@ class WholeRun(WithFolder):
         self.assertEqual(said["tile_bytes"], 4 * 120 * 96 * 96)
         self.assertFalse((self.folder / "v.ome.zarr").exists())
 
-        def peak(*command):
-            child = subprocess.run([sys.executable, "-c", "import resource, subprocess, sys\n"
-                                    "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n"
-                                    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
-                                    "sys.exit(code)", *map(str, command)], capture_output=True, text=True, check=True)
-            return 1024 * int(child.stdout)
-
         program = peak(PROGRAM, "devices")  # what the program and its libraries take before any work
         self.assertLess(peak(PROGRAM, "oct", *words), program + said["memory_bytes"])
+
+    def test_a_slice_larger_than_the_memory_goes_through_files_and_has_the_same_bytes(self):
+        # A slice has twice the voxels that the run may hold, and would take six times as much in memory.
+        tiles = self.simulate(grid="24,24" if LONG else "16,16", tile="256,32,32", surface=30, slices=2, interval=200,
+                              overlap=0.25)
+        words = ("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--threads", 1, "--max-rejected", 1)
+        out = self.folder / "files/v.ome.zarr"
+        out.parent.mkdir()
+        slice_bytes = (24 * 24 if LONG else 16 * 16) * 4 * 256 * 32 * 32
+        whole = json.loads(self.done(*words, "--explain", "--json", "--out", out).stdout)
+        self.assertFalse(whole["slices_in_files"])
+        self.assertEqual(whole["tiles_read_once"], whole["tiles_of_slice"])
+        self.assertGreater(whole["memory_bytes"], 3 * slice_bytes)
+        # The least is what too small a bound is refused with, and what --explain says of it.
+        least = json.loads(self.done(*words, "--memory", "1M", "--explain", "--json", "--out", out).stdout)
+        self.refused("--memory 1.0 MiB", *words, "--memory", "1M", "--out", out, code=2)
+        self.assertFalse(out.exists())
+        bound = int(1.05 * least["memory_bytes"])
+        self.assertLess(2 * bound, slice_bytes)
+        self.assertLess(6 * bound, whole["memory_bytes"])
+        words = (*words, "--memory", bound, "--out", out)
+        said = json.loads(self.done(*words, "--explain", "--json").stdout)
+        self.assertTrue(said["slices_in_files"])
+        self.assertEqual(said["tiles_read_once"], 0)
+        self.assertLessEqual(said["memory_bytes"], bound)
+        self.assertGreater(said["work_bytes"], whole["work_bytes"] + 2 * slice_bytes)
+        program = peak(PROGRAM, "devices")
+        self.assertLess(peak(PROGRAM, "oct", *words), program + said["memory_bytes"])
+        # And in memory.
+        other = self.folder / "memory/v.ome.zarr"
+        other.parent.mkdir()
+        self.done("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--max-rejected", 1, "--out", other)
+        self.assertEqual(tree(out), tree(other))
+        self.assertEqual(*[json.loads(Path(f"{path}.json").read_text())["result"] for path in (out, other)])
+        self.assertEqual([path.name for path in sorted(out.parent.iterdir())], ["v.ome.zarr", "v.ome.zarr.json"])
+
+    def test_any_bound_of_memory_gives_the_same_bytes(self):
+        tiles = self.simulate(**DEEP)
+        for number, more in enumerate([(), ("--compat", "linumpy"), ("--normalise-planes", "--blending", "average")]):
+            base = ("run", tiles, "--axial-step", 3.5, "--device", "cpu", *more)
+            trees = []
+            least = json.loads(self.done(*base, "--memory", "1M", "--explain", "--json", "--out", self.folder / "x").stdout)
+            bounds = [(), ("--memory", least["memory_bytes"]), ("--memory", least["memory_bytes"] + (1 << 20)),
+                      ("--memory", least["memory_bytes"] + (2 << 20), "--tile-memory", 2 << 20)]
+            for bound in bounds:
+                out = self.folder / f"{number}-{len(trees)}/v.ome.zarr"
+                out.parent.mkdir()
+                said = json.loads(self.done(*base, *bound, "--explain", "--json", "--out", out).stdout)
+                self.assertEqual(said["slices_in_files"], bool(bound), said)
+                self.assertEqual(said["tiles_read_once"], 4 if not bound else 1 if len(bound) == 4 else 0)
+                self.done(*base, *bound, "--out", out)
+                trees.append(tree(out))
+                self.assertEqual(trees[-1], trees[0], (more, bound))
 
 
 def grey_png(path):
@@ -739,12 +796,17 @@ class Resume(WithFolder):
         """Killed right before a file call and not after a time: all moments of a run are met on every machine."""
         if not file_calls.LIBRARY:
             self.skipTest("nothing can be preloaded into a build with sanitizers")
-        tiles = self.simulate(**SMALL)
+        tiles = self.simulate(**DEEP)
         words = [PROGRAM, "oct", "run", str(tiles), "--axial-step", "3.5", "--device", "cpu", "--pyramid", "2", "--quiet",
                  "--force", "--out"]
         whole = self.folder / "whole" / "v.ome.zarr"
         whole.parent.mkdir()
-        steps = sum(call.name != "write" for call in file_calls.record([*words, whole], whole.parent))
+        # Every second one makes its slices through temporary files, and its killers' leftovers are of either kind.
+        said = self.done(*words[2:], whole, "--memory", "1M", "--explain", "--json").stdout
+        bounded = ["--memory", str(json.loads(said)["memory_bytes"])]
+        steps_of = [sum(call.name != "write" for call in file_calls.record([*words, whole, *more], whole.parent))
+                    for more in (bounded, [])]
+        self.assertNotEqual(*steps_of)
         expected = tree(whole)
         result = json.loads(Path(f"{whole}.json").read_text())["result"]
         draw = random.Random(7)
@@ -754,10 +816,12 @@ class Resume(WithFolder):
             out = self.folder / "killed" / "v.ome.zarr"
             shutil.rmtree(out.parent, ignore_errors=True)
             out.parent.mkdir()
+            steps = steps_of[number % 2]
+            command = [*words, out, *(bounded if number % 2 == 0 else [])]
             first = draw.randint(number * steps // runs + 1, (number + 1) * steps // runs)
-            self.assertTrue(file_calls.run_until([*words, out], out.parent, first), f"step {first} of {steps}")
+            self.assertTrue(file_calls.run_until(command, out.parent, first), f"step {first} of {steps}")
             # Again, so that what a killed run leaves is found by one that is killed, too.
-            ended.append(file_calls.run_until([*words, out], out.parent, draw.randint(1, steps)))
+            ended.append(file_calls.run_until([*words, out], out.parent, draw.randint(1, min(steps_of))))
             taken.append(len(list(out.parent.glob("v.ome.zarr.work/slice_z*.ome.zarr/zarr.json"))))
             subprocess.run([*words, out], check=True, stdout=subprocess.DEVNULL)
             self.assertEqual(tree(out), expected, f"run {number}")

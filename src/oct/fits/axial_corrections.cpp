@@ -14,9 +14,8 @@ namespace {
 
 constexpr double natural_logarithm_of_10 = 0x1.26bb1bbb55516p+1;
 
-std::vector<double> plane_values(const HostVolume& volume, std::size_t plane, const std::vector<bool>& where) {
+std::vector<double> values_where(std::span<const float> from, const std::vector<bool>& where) {
   std::vector<double> values;
-  const std::span<const float> from = volume.plane(plane);
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (where[i]) values.push_back(static_cast<double>(from[i]));
   }
@@ -47,34 +46,44 @@ void median_of_plane(std::span<const float> plane, std::size_t rows, std::size_t
 
 }  // namespace
 
-std::vector<bool> agarose_lines(const HostVolume& volume, double smoothing_px) {
-  const HostImage mean = smooth_image(mean_projection(volume), smoothing_px);
+std::vector<bool> agarose_lines(const HostImage& mean_projection, double smoothing_px) {
+  const HostImage mean = smooth_image(mean_projection, smoothing_px);
   const double threshold = otsu_threshold(mean.values);
   std::vector<bool> agarose;
   for (const double value : mean.values) agarose.push_back(value > 0 && value < threshold);
   return agarose;
 }
 
-Result<std::vector<double>> axial_profile(const HostVolume& volume, const std::vector<bool>& agarose) {
+Result<std::vector<double>> axial_profile(const SlabVolume& volume, const std::vector<bool>& agarose,
+                                          ThreadPool* pool) {
   const auto lines = static_cast<double>(std::count(agarose.begin(), agarose.end(), true));
   if (lines == 0) return fail(ErrorKind::corrupt, "axial profile: no A-line is darker than the tissue around it");
-  std::vector<double> profile(volume.planes, 0.0);
-  for (std::size_t z = 0; z < volume.planes; ++z) {
-    const std::span<const float> plane = volume.plane(z);
-    for (std::size_t i = 0; i < plane.size(); ++i) {
-      if (agarose[i]) profile[z] += static_cast<double>(plane[i]);
-    }
-    profile[z] /= lines;
+  std::vector<double> profile(volume.planes(), 0.0);
+  CGL_TRY(volume.look_at_slabs([&](std::size_t first, const HostVolume& slab) -> Status {
+    for_each_index(pool, slab.planes, [&](std::size_t z) {
+      const std::span<const float> plane = slab.plane(z);
+      double sum = 0;
+      for (std::size_t i = 0; i < plane.size(); ++i) {
+        if (agarose[i]) sum += static_cast<double>(plane[i]);
+      }
+      profile[first + z] = sum / lines;
+    });
+    return {};
+  }));
+  for (std::size_t z = 0; z < profile.size(); ++z) {
     if (!(profile[z] > 0)) return fail(ErrorKind::corrupt, "axial profile: plane {} of the agarose is not above 0", z);
   }
   return profile;
 }
 
-void divide_by_profile(HostVolume& volume, std::span<const double> profile, ThreadPool* pool) {
+Status divide_by_profile(SlabVolume& volume, std::span<const double> profile, ThreadPool* pool) {
   const double least = *std::min_element(profile.begin(), profile.end());
-  for_each_index(pool, volume.planes, [&](std::size_t z) {
-    const double factor = 1 + (profile[z] - least) / least;
-    for (float& value : volume.plane(z)) value = static_cast<float>(static_cast<double>(value) / factor);
+  return volume.change_slabs([&](std::size_t first, HostVolume& slab) -> Status {
+    for_each_index(pool, slab.planes, [&](std::size_t z) {
+      const double factor = 1 + (profile[first + z] - least) / least;
+      for (float& value : slab.plane(z)) value = static_cast<float>(static_cast<double>(value) / factor);
+    });
+    return {};
   });
 }
 
@@ -124,35 +133,43 @@ std::uint32_t end_of_line(const Raw& raw, std::size_t planes, const AttenuationN
 }
 
 // Outside tissue: the darker class of Otsu over the logarithms of voxels, on a sample of them.
-double darker_class_level(const HostVolume& volume) {
+Result<double> darker_class_level(const SlabVolume& volume) {
   std::vector<double> logarithms;
-  const std::size_t step = std::max<std::size_t>(1, volume.values.size() / 200000);
-  for (std::size_t i = 0; i < volume.values.size(); i += step) {
-    if (volume.values[i] > 0) logarithms.push_back(numerics::logarithm(static_cast<double>(volume.values[i])));
-  }
+  const std::size_t step = std::max<std::size_t>(1, volume.planes() * volume.plane_size() / 200000);
+  CGL_TRY(volume.look_at_slabs([&](std::size_t first, const HostVolume& slab) -> Status {
+    // Every step-th voxel, counted from the volume's first.
+    const std::size_t begin = first * slab.plane_size();
+    for (std::size_t i = (begin + step - 1) / step * step - begin; i < slab.values.size(); i += step) {
+      if (slab.values[i] > 0) logarithms.push_back(numerics::logarithm(static_cast<double>(slab.values[i])));
+    }
+    return {};
+  }));
   const double threshold = otsu_threshold(logarithms);
   std::erase_if(logarithms, [&](double value) { return value >= threshold; });
   return logarithms.empty() ? 0 : numerics::exponential(median(logarithms));
 }
 
 // Means over blocks of the pixels that hold something; 0 where none does.
-HostVolume block_means(const HostVolume& volume, std::size_t block, ThreadPool* pool) {
-  HostVolume means(volume.planes, (volume.rows + block - 1) / block, (volume.columns + block - 1) / block);
-  for_each_index(pool, volume.planes * means.rows, [&](std::size_t line) {
-    const std::size_t z = line / means.rows, row = line % means.rows;
-    for (std::size_t column = 0; column < means.columns; ++column) {
-      double sum = 0, count = 0;
-      for (std::size_t r = row * block; r < std::min(volume.rows, (row + 1) * block); ++r) {
-        for (std::size_t c = column * block; c < std::min(volume.columns, (column + 1) * block); ++c) {
-          const float value = volume.at(z, r, c);
-          if (!(value > 0)) continue;
-          sum += static_cast<double>(value);
-          count += 1;
+Result<HostVolume> block_means(const SlabVolume& volume, std::size_t block, ThreadPool* pool) {
+  HostVolume means(volume.planes(), (volume.rows() + block - 1) / block, (volume.columns() + block - 1) / block);
+  CGL_TRY(volume.look_at_slabs([&](std::size_t first, const HostVolume& slab) -> Status {
+    for_each_index(pool, slab.planes * means.rows, [&](std::size_t line) {
+      const std::size_t z = line / means.rows, row = line % means.rows;
+      for (std::size_t column = 0; column < means.columns; ++column) {
+        double sum = 0, count = 0;
+        for (std::size_t r = row * block; r < std::min(slab.rows, (row + 1) * block); ++r) {
+          for (std::size_t c = column * block; c < std::min(slab.columns, (column + 1) * block); ++c) {
+            const float value = slab.at(z, r, c);
+            if (!(value > 0)) continue;
+            sum += static_cast<double>(value);
+            count += 1;
+          }
         }
+        means.at(first + z, row, column) = count > 0 ? static_cast<float>(sum / count) : 0.0f;
       }
-      means.at(z, row, column) = count > 0 ? static_cast<float>(sum / count) : 0.0f;
-    }
-  });
+    });
+    return {};
+  }));
   return means;
 }
 
@@ -171,10 +188,10 @@ BlockPlace block_place(std::size_t pixel, std::size_t block, std::size_t blocks)
   return place;
 }
 
-AttenuationReport compensate_by_blocks(HostVolume& volume, const AttenuationOptions& options,
-                                       AttenuationReport report) {
+Result<AttenuationReport> compensate_by_blocks(SlabVolume& volume, const AttenuationOptions& options,
+                                               AttenuationReport report) {
   const AttenuationNumbers numbers = attenuation_numbers(options, report.noise_floor);
-  const HostVolume means = block_means(volume, options.block_px, options.pool);
+  CGL_TRY_ASSIGN(const HostVolume means, block_means(volume, options.block_px, options.pool));
   const std::size_t plane = means.plane_size();
   // The mean line of the bright ones, which are tissue, for the decay at its end.
   std::vector<double> light(plane, 0.0);
@@ -219,70 +236,89 @@ AttenuationReport compensate_by_blocks(HostVolume& volume, const AttenuationOpti
   }
   report.mean_attenuation = count > 0 ? sum / count : 0;
   std::vector<BlockPlace> across;
-  for (std::size_t c = 0; c < volume.columns; ++c) across.push_back(block_place(c, options.block_px, means.columns));
-  for_each_index(options.pool, volume.planes * volume.rows, [&](std::size_t row_number) {
-    const std::size_t z = row_number / volume.rows;
-    const BlockPlace down = block_place(row_number % volume.rows, options.block_px, means.rows);
-    float* const row = volume.values.data() + row_number * volume.columns;
-    for (std::size_t c = 0; c < volume.columns; ++c) {
-      const BlockPlace& by = across[c];
-      const float a = depths.at(z, down.low, by.low), b = depths.at(z, down.low, by.high);
-      const float d = depths.at(z, down.high, by.low), e = depths.at(z, down.high, by.high);
-      const float above = a + by.part * (b - a);
-      const float below = d + by.part * (e - d);
-      row[c] = brightened(row[c], above + down.part * (below - above), numbers);
-    }
-  });
+  for (std::size_t c = 0; c < volume.columns(); ++c) across.push_back(block_place(c, options.block_px, means.columns));
+  CGL_TRY(volume.change_slabs([&](std::size_t first, HostVolume& slab) -> Status {
+    for_each_index(options.pool, slab.planes * slab.rows, [&](std::size_t row_number) {
+      const std::size_t z = first + row_number / slab.rows;
+      const BlockPlace down = block_place(row_number % slab.rows, options.block_px, means.rows);
+      float* const row = slab.values.data() + row_number * slab.columns;
+      for (std::size_t c = 0; c < slab.columns; ++c) {
+        const BlockPlace& by = across[c];
+        const float a = depths.at(z, down.low, by.low), b = depths.at(z, down.low, by.high);
+        const float d = depths.at(z, down.high, by.low), e = depths.at(z, down.high, by.high);
+        const float above = a + by.part * (b - a);
+        const float below = d + by.part * (e - d);
+        row[c] = brightened(row[c], above + down.part * (below - above), numbers);
+      }
+    });
+    return {};
+  }));
   return report;
 }
 
 }  // namespace
 
-Result<AttenuationReport> compensate_attenuation(HostVolume& volume, const AttenuationOptions& options,
-                                                 HostVolume* attenuation) {
+Result<AttenuationReport> compensate_attenuation(SlabVolume& volume, const AttenuationOptions& options) {
   return catch_out_of_memory([&]() -> Result<AttenuationReport> {
     AttenuationReport report;
-    const bool floor_wanted = options.method == AttenuationMethod::li;
+    const auto find_floor = [&](const SlabVolume& from) -> Status {
+      if (options.method != AttenuationMethod::li) return {};
+      if (options.noise_floor) {
+        report.noise_floor = *options.noise_floor;
+        return {};
+      }
+      CGL_TRY_ASSIGN(report.noise_floor, darker_class_level(from));
+      return {};
+    };
     if (options.block_px > 0) {
-      if (floor_wanted) report.noise_floor = options.noise_floor ? *options.noise_floor : darker_class_level(volume);
+      CGL_TRY(find_floor(volume));
       return compensate_by_blocks(volume, options, report);
     }
-    HostVolume smooth = volume;
-    if (options.window > 1) {
-      for_each_index(options.pool, volume.planes, [&](std::size_t z) {
-        median_of_plane(volume.plane(z), volume.rows, volume.columns, options.window, smooth.plane(z));
+    CGL_TRY_ASSIGN(SlabVolume smooth, volume.another());
+    const auto take_medians = [&](std::size_t first, HostVolume& slab) -> Status {
+      CGL_TRY(volume.read_box({first, slab.planes, 0, slab.rows}, slab.values));
+      if (options.window <= 1) return {};
+      for_each_index(options.pool, slab.planes, [&](std::size_t z) {
+        const std::vector<float> plane(slab.plane(z).begin(), slab.plane(z).end());
+        median_of_plane(plane, slab.rows, slab.columns, options.window, slab.plane(z));
       });
-    }
-    if (floor_wanted) report.noise_floor = options.noise_floor ? *options.noise_floor : darker_class_level(smooth);
+      return {};
+    };
+    CGL_TRY(smooth.make_slabs(take_medians));
+    CGL_TRY(find_floor(smooth));
     const AttenuationNumbers numbers = attenuation_numbers(options, report.noise_floor);
-    const std::size_t plane = volume.plane_size();
-    if (attenuation != nullptr) *attenuation = HostVolume(volume.planes, volume.rows, volume.columns);
-    std::vector<double> sums(volume.rows, 0.0);
-    std::vector<double> counts(volume.rows, 0.0);
-    for_each_index(options.pool, volume.rows, [&](std::size_t row) {
-      std::vector<float> mu(volume.planes);
-      for (std::size_t column = 0; column < volume.columns; ++column) {
-        const std::size_t first = row * volume.columns + column;
-        const auto raw = [&](std::uint32_t z) { return smooth.values[first + z * plane]; };
-        const auto at = [&](std::uint32_t z) { return raw(z) - numbers.floor; };
-        const std::uint32_t end = end_of_line(raw, volume.planes, numbers);
-        const std::uint32_t fitted = std::min(options.end_planes, end);
-        const float below = light_below(at, end, fitted, numbers.end_how);
-        std::fill(mu.begin(), mu.end(), 0.0f);
-        attenuation_along(at, end, below, [&](std::uint32_t z, float value) { mu[z] = value; });
-        float depth = 0.0f;  // optical, above the plane
-        for (std::size_t z = 0; z < volume.planes; ++z) {
-          float& value = volume.values[first + z * plane];
-          value = brightened(value, depth, numbers);
-          if (attenuation != nullptr) attenuation->values[first + z * plane] = mu[z];
-          depth = depth + mu[z];
-          if (z < end) {
-            sums[row] += static_cast<double>(mu[z]);
-            counts[row] += 1;
+    std::vector<double> sums(volume.rows(), 0.0);
+    std::vector<double> counts(volume.rows(), 0.0);
+    HostVolume held;
+    const auto correct_lines = [&](std::size_t first_row, HostVolume& band) -> Status {
+      CGL_TRY_ASSIGN(const HostVolume* const smoothed, smooth.band(first_row, band.rows, held));
+      const std::size_t plane = band.plane_size();
+      for_each_index(options.pool, band.rows, [&](std::size_t row) {
+        std::vector<float> mu(band.planes);
+        for (std::size_t column = 0; column < band.columns; ++column) {
+          const std::size_t first = row * band.columns + column;
+          const auto raw = [&](std::uint32_t z) { return smoothed->values[first + z * plane]; };
+          const auto at = [&](std::uint32_t z) { return raw(z) - numbers.floor; };
+          const std::uint32_t end = end_of_line(raw, band.planes, numbers);
+          const std::uint32_t fitted = std::min(options.end_planes, end);
+          const float below = light_below(at, end, fitted, numbers.end_how);
+          std::fill(mu.begin(), mu.end(), 0.0f);
+          attenuation_along(at, end, below, [&](std::uint32_t z, float value) { mu[z] = value; });
+          float depth = 0.0f;  // optical, above the plane
+          for (std::size_t z = 0; z < band.planes; ++z) {
+            float& value = band.values[first + z * plane];
+            value = brightened(value, depth, numbers);
+            depth = depth + mu[z];
+            if (z < end) {
+              sums[first_row + row] += static_cast<double>(mu[z]);
+              counts[first_row + row] += 1;
+            }
           }
         }
-      }
-    });
+      });
+      return {};
+    };
+    CGL_TRY(volume.change_bands(correct_lines));
     double sum = 0, count = 0;
     for (std::size_t r = 0; r < sums.size(); ++r) {
       sum += sums[r];
@@ -293,25 +329,35 @@ Result<AttenuationReport> compensate_attenuation(HostVolume& volume, const Atten
   });
 }
 
-Result<NormaliseReport> normalise_planes(HostVolume& volume, const NormaliseOptions& options) {
+Result<NormaliseReport> normalise_planes(SlabVolume& volume, const NormaliseOptions& options) {
   NormaliseReport report;
-  const std::vector<bool> agarose = agarose_lines(volume, options.smoothing_px);
-  report.backgrounds.assign(volume.planes, 0.0);
-  std::vector<double> spans(volume.planes, 0.0);
-  for_each_index(options.pool, volume.planes, [&](std::size_t z) {
-    const std::span<float> plane = volume.plane(z);
-    const double cap = percentile(std::vector<double>(plane.begin(), plane.end()), options.cap_share);
-    report.backgrounds[z] = median(plane_values(volume, z, agarose));
-    for (float& value : plane) {
-      value = static_cast<float>(std::max(0.0, std::min(static_cast<double>(value), cap) - report.backgrounds[z]));
-    }
-    spans[z] = std::max(0.0, cap - report.backgrounds[z]);
-  });
+  CGL_TRY_ASSIGN(const HostImage mean, mean_projection(volume, options.pool));
+  const std::vector<bool> agarose = agarose_lines(mean, options.smoothing_px);
+  report.backgrounds.assign(volume.planes(), 0.0);
+  std::vector<double> caps(volume.planes(), 0.0), spans(volume.planes(), 0.0);
+  CGL_TRY(volume.look_at_slabs([&](std::size_t first, const HostVolume& slab) -> Status {
+    for_each_index(options.pool, slab.planes, [&](std::size_t k) {
+      const std::span<const float> plane = slab.plane(k);
+      const std::size_t z = first + k;
+      caps[z] = percentile(std::vector<double>(plane.begin(), plane.end()), options.cap_share);
+      report.backgrounds[z] = median(values_where(plane, agarose));
+      spans[z] = std::max(0.0, caps[z] - report.backgrounds[z]);
+    });
+    return {};
+  }));
   report.span = percentile(spans, options.span_share);
   if (!(report.span > 0)) return fail(ErrorKind::corrupt, "normalising: the planes hold nothing above the agarose");
-  for_each_index(options.pool, volume.planes, [&](std::size_t z) {
-    for (float& value : volume.plane(z)) value = static_cast<float>(static_cast<double>(value) / report.span);
-  });
+  CGL_TRY(volume.change_slabs([&](std::size_t first, HostVolume& slab) -> Status {
+    for_each_index(options.pool, slab.planes, [&](std::size_t k) {
+      const double cap = caps[first + k], background = report.backgrounds[first + k];
+      for (float& value : slab.plane(k)) {
+        // Rounded to a voxel's precision between both steps.
+        const auto above = static_cast<float>(std::max(0.0, std::min(static_cast<double>(value), cap) - background));
+        value = static_cast<float>(static_cast<double>(above) / report.span);
+      }
+    });
+    return {};
+  }));
   return report;
 }
 

@@ -1,6 +1,7 @@
 // Corrections along the A-lines of a stitched slice: the axial profile of the beam from agarose, attenuation in tissue,
-// and levels of planes. Small numbers are found on the host in float64; voxels are changed in place. Called by
-// `oct profile`, `oct attenuation` and `oct normalise`.
+// and levels of planes. Small numbers are found on the host in float64; voxels are changed in place, a few planes or
+// rows at a time where the slice is not in memory. Called by `oct run`, `oct profile`, `oct attenuation` and
+// `oct normalise`.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +13,18 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "oct/volume/host_volume.hpp"
+#include "oct/volume/slab_volume.hpp"
 
 namespace cingulum::oct {
 
 // A-lines whose mean is below Otsu's threshold: agarose around the tissue. `smoothing_px` of the projection first.
-[[nodiscard]] std::vector<bool> agarose_lines(const HostVolume& volume, double smoothing_px = 0);
+[[nodiscard]] std::vector<bool> agarose_lines(const HostImage& mean_projection, double smoothing_px = 0);
 
 // The mean of agarose lines for each plane. Fails where there are none, or a plane of them is not above zero.
-[[nodiscard]] Result<std::vector<double>> axial_profile(const HostVolume& volume, const std::vector<bool>& agarose);
+[[nodiscard]] Result<std::vector<double>> axial_profile(const SlabVolume& volume, const std::vector<bool>& agarose,
+                                                        ThreadPool* pool = nullptr);
 // v / (1 + (p - min p) / min p).
-void divide_by_profile(HostVolume& volume, std::span<const double> profile, ThreadPool* pool = nullptr);
+[[nodiscard]] Status divide_by_profile(SlabVolume& volume, std::span<const double> profile, ThreadPool* pool = nullptr);
 
 enum class AttenuationMethod : std::uint8_t { vermeer, smith, liu, li };
 [[nodiscard]] Result<AttenuationMethod> parse_attenuation_method(std::string_view name);
@@ -43,10 +46,8 @@ struct AttenuationReport {
   double noise_floor = 0;
   double mean_attenuation = 0;  // per plane, over lines and planes that were measured
 };
-// The volume with v / max(exp(-2 strength OD), least), li: of v less the noise floor; the attenuation per plane of
-// every voxel goes to `attenuation` where it is not null.
-[[nodiscard]] Result<AttenuationReport> compensate_attenuation(HostVolume& volume, const AttenuationOptions& options,
-                                                               HostVolume* attenuation = nullptr);
+// The volume with v / max(exp(-2 strength OD), least), li: of v less the noise floor.
+[[nodiscard]] Result<AttenuationReport> compensate_attenuation(SlabVolume& volume, const AttenuationOptions& options);
 
 struct NormaliseOptions {
   double smoothing_px = 2;
@@ -59,6 +60,6 @@ struct NormaliseReport {
   std::vector<double> backgrounds;  // that were subtracted, by plane
 };
 // Per plane: capped, less the agarose's median, not below 0; then all over one span.
-[[nodiscard]] Result<NormaliseReport> normalise_planes(HostVolume& volume, const NormaliseOptions& options);
+[[nodiscard]] Result<NormaliseReport> normalise_planes(SlabVolume& volume, const NormaliseOptions& options);
 
 }  // namespace cingulum::oct

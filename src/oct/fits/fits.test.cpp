@@ -234,7 +234,8 @@ TEST(OctAttenuation, a_simulated_slice_is_even_over_depth_after_compensation) {
   AttenuationOptions options;
   options.strength = 1;
   options.window = 10;
-  const auto report = compensate_attenuation(volume, options);
+  SlabVolume slabs(volume);
+  const auto report = compensate_attenuation(slabs, options);
   ASSERT_TRUE(report) << report.error().message();
   EXPECT_NEAR(report->noise_floor, 0.02, 0.004);
   EXPECT_NEAR(drop(volume), 0.0, 0.03);
@@ -259,8 +260,9 @@ TEST(OctProfile, agarose_shows_the_beam_and_dividing_makes_it_even) {
   plan.rayleigh_planes = 30;
   const SimulatedScene scene = *make_scene(plan);
   HostVolume volume = *simulate_tile(scene, 0);
-  const std::vector<bool> agarose = agarose_lines(volume);
-  const auto profile = axial_profile(volume, agarose);
+  SlabVolume slabs(volume);
+  const std::vector<bool> agarose = agarose_lines(mean_projection(volume));
+  const auto profile = axial_profile(slabs, agarose);
   ASSERT_TRUE(profile) << profile.error().message();
   double scale = 0;
   for (std::size_t z = 0; z < 60; ++z) scale = std::max(scale, profile->at(z));
@@ -268,11 +270,11 @@ TEST(OctProfile, agarose_shows_the_beam_and_dividing_makes_it_even) {
     const double d = (static_cast<double>(z) - 25) / 30;
     EXPECT_NEAR(profile->at(z) / scale, 1 / (1 + d * d), 0.05);
   }
-  divide_by_profile(volume, *profile);
-  const auto flat = axial_profile(volume, agarose);
+  ASSERT_TRUE(divide_by_profile(slabs, *profile));
+  const auto flat = axial_profile(slabs, agarose);
   ASSERT_TRUE(flat);
   for (const double value : *flat) EXPECT_NEAR(value / flat->front(), 1.0, 1e-4);
-  EXPECT_FALSE(axial_profile(volume, std::vector<bool>(64 * 64, false)));
+  EXPECT_FALSE(axial_profile(slabs, std::vector<bool>(64 * 64, false)));
 }
 
 TEST(OctNormalise, planes_lose_their_background_and_share_one_span) {
@@ -284,7 +286,8 @@ TEST(OctNormalise, planes_lose_their_background_and_share_one_span) {
           static_cast<float>(1.0 + static_cast<double>(z) + (tissue ? 4.0 * (1 + static_cast<double>(z)) : 0.0));
     }
   }
-  const auto report = normalise_planes(volume, {.smoothing_px = 0});
+  SlabVolume slabs(volume);
+  const auto report = normalise_planes(slabs, {.smoothing_px = 0});
   ASSERT_TRUE(report) << report.error().message();
   EXPECT_EQ(report->backgrounds, (std::vector<double>{1, 2, 3}));
   // Spans are 4, 8, 12: nine tenths of the way through them.
@@ -292,7 +295,8 @@ TEST(OctNormalise, planes_lose_their_background_and_share_one_span) {
   EXPECT_EQ(volume.at(2, 3, 2), 0.0f);
   EXPECT_NEAR(volume.at(1, 3, 15), 8 / 11.2, 1e-6);
   HostVolume dark(2, 4, 4);
-  EXPECT_FALSE(normalise_planes(dark, {}));
+  SlabVolume dark_slabs(dark);
+  EXPECT_FALSE(normalise_planes(dark_slabs, {}));
 }
 
 }  // namespace fit_tests

@@ -52,12 +52,18 @@ HostImage smooth_image(const HostImage& image, double sigma) {
       for (std::size_t c = 0; c < image.columns; ++c) by_row.at(r, c) += tap * image.at(from, c);
     }
   }
+  // Along a row, which is extended at both ends first: taps in ascending order for every pixel, rows as they lie.
   HostImage result(image.rows, image.columns);
-  for (std::size_t c = 0; c < image.columns; ++c) {
-    for (int i = -radius; i <= radius; ++i) {
-      const std::size_t from = mirrored_index(static_cast<std::ptrdiff_t>(c) + i, image.columns);
-      const double tap = taps[static_cast<std::size_t>(i + radius)];
-      for (std::size_t r = 0; r < image.rows; ++r) result.at(r, c) += tap * by_row.at(r, from);
+  std::vector<double> extended(image.columns + 2 * static_cast<std::size_t>(radius));
+  for (std::size_t r = 0; r < image.rows; ++r) {
+    for (std::size_t k = 0; k < extended.size(); ++k) {
+      extended[k] = by_row.at(r, mirrored_index(static_cast<std::ptrdiff_t>(k) - radius, image.columns));
+    }
+    double* const to = result.values.data() + r * image.columns;
+    for (std::size_t i = 0; i < taps.size(); ++i) {
+      const double tap = taps[i];
+      const double* const from = extended.data() + i;
+      for (std::size_t c = 0; c < image.columns; ++c) to[c] += tap * from[c];
     }
   }
   return result;

@@ -2,43 +2,82 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace cingulum::oct {
 namespace {
 
 constexpr std::size_t lane_count = 32;
-constexpr std::size_t sum_count = 5;  // fixed, moving, their squares, their product
 using Lanes = std::array<float, lane_count>;
 
-// The tree that ends a lane sum of the contract.
-float fold_lanes(Lanes lanes) {
-  for (std::size_t step = lane_count / 2; step > 0; step /= 2) {
-    for (std::size_t l = 0; l < step; ++l) lanes[l] = lanes[l] + lanes[l + step];
-  }
+// The tree that ends a lane sum of the contract. Steps are constants, so that each is a few vector additions.
+template <std::size_t step = lane_count / 2>
+float fold_lanes(Lanes& lanes) {
+  for (std::size_t l = 0; l < step; ++l) lanes[l] = lanes[l] + lanes[l + step];
+  if constexpr (step > 1) return fold_lanes<step / 2>(lanes);
   return lanes[0];
 }
 
-// Lane sums of a row. Lanes begin at +0.0 where the contract's begin with their first term: equal but for the sign of a
-// sum of zeros, which no quotient sees.
-std::array<float, sum_count> row_sums(const float* fixed, const float* moving, std::size_t count, float offset) {
-  std::array<Lanes, sum_count> lanes{};
-  const auto add = [&](std::size_t lane, std::size_t slot) {
-    const float f = fixed[slot] - offset;
-    const float m = moving[slot] - offset;
-    lanes[0][lane] += f;
-    lanes[1][lane] += m;
-    lanes[2][lane] += f * f;
-    lanes[3][lane] += m * m;
-    lanes[4][lane] += f * m;
-  };
-  std::size_t first = 0;
-  for (; first + lane_count <= count; first += lane_count) {
-    for (std::size_t lane = 0; lane < lane_count; ++lane) add(lane, first + lane);
+// An image less an offset, whose rows are followed by as many zeros as there are lanes.
+class PaddedImage {
+ public:
+  PaddedImage(const ImageView& image, float offset) : stride_(image.columns + lane_count) {
+    values_.assign(image.rows * stride_, 0.0f);
+    for (std::size_t r = 0; r < image.rows; ++r) {
+      const float* const from = image.values + r * image.columns;
+      std::transform(from, from + image.columns, values_.begin() + static_cast<std::ptrdiff_t>(r * stride_),
+                     [&](float value) { return value - offset; });
+    }
+    sums_.resize(image.rows);
   }
-  for (std::size_t lane = 0; first + lane < count; ++lane) add(lane, first + lane);
-  std::array<float, sum_count> sums{};
-  for (std::size_t i = 0; i < sum_count; ++i) sums[i] = fold_lanes(lanes[i]);
-  return sums;
+
+  // The pixels that shifts share from here on, up to another call. What was summed of others is forgotten.
+  void begin(std::size_t first_column, std::size_t columns) {
+    first_column_ = first_column;
+    columns_ = columns;
+    std::fill(sums_.begin(), sums_.end(), RowSums{});
+  }
+  [[nodiscard]] const float* row(std::size_t r) const { return values_.data() + r * stride_ + first_column_; }
+
+  // Of a row, which do not depend on how far the other image is shifted along rows.
+  struct RowSums {
+    float sum = 0, square = 0;
+    bool made = false;
+  };
+  [[nodiscard]] const RowSums& sums_of(std::size_t r) {
+    if (!sums_[r].made) sums_[r] = sum_row(row(r));
+    return sums_[r];
+  }
+
+ private:
+  // Lanes begin at +0.0 where the contract's begin with their first term: equal but for the sign of a sum of zeros,
+  // which no quotient sees.
+  [[nodiscard]] RowSums sum_row(const float* values) const {
+    Lanes sums{}, squares{};
+    for (std::size_t first = 0; first < columns_; first += lane_count) {
+      for (std::size_t lane = 0; lane < std::min(lane_count, columns_ - first); ++lane) {
+        const float value = values[first + lane];
+        sums[lane] += value;
+        squares[lane] += value * value;
+      }
+    }
+    return {fold_lanes(sums), fold_lanes(squares), true};
+  }
+
+  std::size_t stride_;
+  std::vector<float> values_;
+  std::size_t first_column_ = 0, columns_ = 0;
+  std::vector<RowSums> sums_;
+};
+
+// The pixels that two images share end where one of them ends: behind them it holds zeros, whatever the other has, and
+// lanes take whole vectors.
+float row_product(const float* fixed, const float* moving, std::size_t count) {
+  Lanes lanes{};
+  for (std::size_t first = 0; first < count; first += lane_count) {
+    for (std::size_t lane = 0; lane < lane_count; ++lane) lanes[lane] += fixed[first + lane] * moving[first + lane];
+  }
+  return fold_lanes(lanes);
 }
 
 // Where a parabola through three equally spaced values has its top, from -0.5 to 0.5.
@@ -89,19 +128,43 @@ void for_each_shift(std::array<std::size_t, 2> fixed, std::array<std::size_t, 2>
 
 std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView& moving, float offset,
                                          const ShiftWindow& window) {
-  std::vector<NccSums> terms;
-  terms.reserve(window.count());
-  for_each_shift({fixed.rows, fixed.columns}, {moving.rows, moving.columns}, window, [&](const SharedPixels& shared) {
-    std::array<Lanes, sum_count> rows{};
-    for (std::size_t r = 0; r < shared.rows; ++r) {
-      const float* const a = fixed.values + (shared.fixed_row + r) * fixed.columns + shared.fixed_column;
-      const float* const b = moving.values + (shared.moving_row + r) * moving.columns + shared.moving_column;
-      const auto row = row_sums(a, b, shared.columns, offset);
-      for (std::size_t i = 0; i < sum_count; ++i) rows[i][r % lane_count] += row[i];
+  std::vector<SharedPixels> shifts;
+  shifts.reserve(window.count());
+  for_each_shift({fixed.rows, fixed.columns}, {moving.rows, moving.columns}, window,
+                 [&](const SharedPixels& shared) { shifts.push_back(shared); });
+  std::vector<NccSums> terms(shifts.size());
+  // Shifts along rows one after the other: but for the product they sum the same rows.
+  PaddedImage fixed_rows(fixed, offset), moving_rows(moving, offset);
+  const std::size_t column_shifts = 2 * window.column_reach + 1;
+  for (std::size_t first = 0; first < column_shifts; ++first) {
+    bool begun = false;
+    for (std::size_t i = first; i < shifts.size(); i += column_shifts) {
+      const SharedPixels& shared = shifts[i];
+      if (shared.rows == 0) continue;
+      if (!begun) {
+        fixed_rows.begin(shared.fixed_column, shared.columns);
+        moving_rows.begin(shared.moving_column, shared.columns);
+        begun = true;
+      }
+      Lanes fixed_sum{}, fixed_square{}, moving_sum{}, moving_square{}, product{};
+      for (std::size_t r = 0; r < shared.rows; ++r) {
+        const std::size_t lane = r % lane_count, a = shared.fixed_row + r, b = shared.moving_row + r;
+        const PaddedImage::RowSums& of_fixed = fixed_rows.sums_of(a);
+        const PaddedImage::RowSums& of_moving = moving_rows.sums_of(b);
+        fixed_sum[lane] += of_fixed.sum;
+        fixed_square[lane] += of_fixed.square;
+        moving_sum[lane] += of_moving.sum;
+        moving_square[lane] += of_moving.square;
+        product[lane] += row_product(fixed_rows.row(a), moving_rows.row(b), shared.columns);
+      }
+      terms[i] = {std::uint64_t{shared.rows} * shared.columns,
+                  fold_lanes(fixed_sum),
+                  fold_lanes(moving_sum),
+                  fold_lanes(fixed_square),
+                  fold_lanes(moving_square),
+                  fold_lanes(product)};
     }
-    terms.push_back({std::uint64_t{shared.rows} * shared.columns, fold_lanes(rows[0]), fold_lanes(rows[1]),
-                     fold_lanes(rows[2]), fold_lanes(rows[3]), fold_lanes(rows[4])});
-  });
+  }
   return terms;
 }
 

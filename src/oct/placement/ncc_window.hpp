@@ -1,6 +1,7 @@
 // Normalised cross-correlation of two images over a window of whole-pixel shifts: the terms that placement of tiles and
 // registration of slices need. The terms may come from any device (OctKernels::shift_sums has the same); the quotient
-// is taken here, in float64. plane_terms_on_host makes the five sums of a shift in one pass over both images.
+// is taken here, in float64. plane_terms_on_host sums rows of one image once for all shifts along
+// rows, and products for each.
 #pragma once
 
 #include <array>

@@ -3,10 +3,13 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <utility>
 
 #include "numerics/elementary64.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/ncc_window.hpp"
+#include "oct/volume/shared_loop.hpp"
 
 namespace cingulum::oct {
 namespace {
@@ -53,37 +56,60 @@ SeenImage halve(const SeenImage& image, std::size_t factor) {
 // Moving as it looks in fixed's frame, with the correlation where both are.
 struct Warped {
   HostImage image;
-  std::vector<bool> inside;
+  std::vector<std::uint8_t> inside;
   double ncc = 0;
   double pixels = 0;
 };
 
-Warped warp(const SeenImage& fixed_seen, const SeenImage& moving_seen, const PullBack& pull) {
+// The place in moving of a pixel of fixed, and what moving shows there.
+class MovingSampler {
+ public:
+  MovingSampler(const SeenImage& fixed, const SeenImage& moving, const PullBack& pull)
+      : fixed_(fixed),
+        moving_(moving),
+        pull_(pull),
+        turn_(numerics::sine_cosine(pull.turn)),
+        row_centre_(static_cast<double>(fixed.image.rows - 1) / 2),
+        column_centre_(static_cast<double>(fixed.image.columns - 1) / 2) {}
+
+  // False where one of both is not seen.
+  [[nodiscard]] bool sample(std::size_t r, std::size_t c, double& value) const {
+    const double y = static_cast<double>(r) - row_centre_;
+    const double x = static_cast<double>(c) - column_centre_;
+    const double row = turn_.cosine * y - turn_.sine * x + row_centre_ + pull_.move[0];
+    const double column = turn_.sine * y + turn_.cosine * x + column_centre_ + pull_.move[1];
+    double seen = 0;
+    return !(fixed_.seen.at(r, c) < fully_seen) && sample_image(moving_.seen, row, column, seen) &&
+           !(seen < fully_seen) && sample_image(moving_.image, row, column, value);
+  }
+
+ private:
+  const SeenImage& fixed_;
+  const SeenImage& moving_;
+  const PullBack& pull_;
+  numerics::SineCosine<double> turn_;
+  double row_centre_, column_centre_;
+};
+
+Warped warp(const SeenImage& fixed_seen, const SeenImage& moving_seen, const PullBack& pull, ThreadPool* pool) {
   const HostImage& fixed = fixed_seen.image;
-  const HostImage& moving = moving_seen.image;
-  Warped warped{HostImage(fixed.rows, fixed.columns), std::vector<bool>(fixed.values.size(), false), 0, 0};
-  const numerics::SineCosine<double> turn = numerics::sine_cosine(pull.turn);
-  const double row_centre = static_cast<double>(fixed.rows - 1) / 2;
-  const double column_centre = static_cast<double>(fixed.columns - 1) / 2;
-  double a = 0, b = 0, aa = 0, bb = 0, ab = 0;
-  for (std::size_t r = 0; r < fixed.rows; ++r) {
-    const double y = static_cast<double>(r) - row_centre;
+  Warped warped{HostImage(fixed.rows, fixed.columns), std::vector<std::uint8_t>(fixed.values.size(), 0), 0, 0};
+  const MovingSampler sampler(fixed_seen, moving_seen, pull);
+  for_each_index(pool, fixed.rows, [&](std::size_t r) {
     for (std::size_t c = 0; c < fixed.columns; ++c) {
-      const double x = static_cast<double>(c) - column_centre;
-      const std::size_t i = r * fixed.columns + c;
-      const double row = turn.cosine * y - turn.sine * x + row_centre + pull.move[0];
-      const double column = turn.sine * y + turn.cosine * x + column_centre + pull.move[1];
-      double value = 0, seen = 0;
-      if (fixed_seen.seen.values[i] < fully_seen || !sample_image(moving_seen.seen, row, column, seen) ||
-          seen < fully_seen || !sample_image(moving, row, column, value)) {
-        continue;
-      }
-      warped.inside[i] = true;
-      warped.image.values[i] = value;
-      const double f = fixed.values[i];
-      a += f, b += value, aa += f * f, bb += value * value, ab += f * value;
-      warped.pixels += 1;
+      double value = 0;
+      if (!sampler.sample(r, c, value)) continue;
+      warped.inside[r * fixed.columns + c] = 1;
+      warped.image.at(r, c) = value;
     }
+  });
+  // One sum over all pixels in their order, whatever the threads.
+  double a = 0, b = 0, aa = 0, bb = 0, ab = 0;
+  for (std::size_t i = 0; i < fixed.values.size(); ++i) {
+    if (warped.inside[i] == 0) continue;
+    const double f = fixed.values[i], value = warped.image.values[i];
+    a += f, b += value, aa += f * f, bb += value * value, ab += f * value;
+    warped.pixels += 1;
   }
   const double n = warped.pixels;
   if (n < 16) return warped;
@@ -93,20 +119,20 @@ Warped warp(const SeenImage& fixed_seen, const SeenImage& moving_seen, const Pul
 }
 
 // Gauss-Newton on fixed = gain moving(pull) + offset: gain and offset are fitted beside the three numbers.
-bool refine(const SeenImage& fixed_seen, const SeenImage& moving_seen, PullBack& pull) {
+bool refine(const SeenImage& fixed_seen, const SeenImage& moving_seen, PullBack& pull, ThreadPool* pool) {
   constexpr int most_steps = 40;
   const HostImage& fixed = fixed_seen.image;
   const HostImage& moving = moving_seen.image;
   const double row_centre = static_cast<double>(fixed.rows - 1) / 2;
   const double column_centre = static_cast<double>(fixed.columns - 1) / 2;
   const double radius = std::max(row_centre, column_centre);
-  double last = warp(fixed_seen, moving_seen, pull).ncc;
+  double last = warp(fixed_seen, moving_seen, pull, pool).ncc;
   for (int step = 0; step < most_steps; ++step) {
     const numerics::SineCosine<double> turn = numerics::sine_cosine(pull.turn);
     Eigen::Matrix<double, 5, 5> normal = Eigen::Matrix<double, 5, 5>::Zero();
     Eigen::Matrix<double, 5, 1> right = Eigen::Matrix<double, 5, 1>::Zero();
     // The gain is that of the step before: a plain regression of fixed on moving.
-    const Warped warped = warp(fixed_seen, moving_seen, pull);
+    const Warped warped = warp(fixed_seen, moving_seen, pull, pool);
     double a = 0, b = 0, bb = 0, ab = 0;
     for (std::size_t i = 0; i < fixed.values.size(); ++i) {
       if (!warped.inside[i]) continue;
@@ -150,7 +176,7 @@ bool refine(const SeenImage& fixed_seen, const SeenImage& moving_seen, PullBack&
     next.turn += change(0) / radius;
     next.move[0] += change(1);
     next.move[1] += change(2);
-    const double ncc = warp(fixed_seen, moving_seen, next).ncc;
+    const double ncc = warp(fixed_seen, moving_seen, next, pool).ncc;
     if (ncc < last - 1e-9) return true;  // no better: where it stood is the place
     pull = next;
     last = ncc;
@@ -176,7 +202,7 @@ PullBack search_start(const SeenImage& fixed_seen, const SeenImage& moving, cons
     const double turn = (steps > 0 ? most * i / steps : 0.0) * radians_per_degree;
     PullBack pull{turn, {0, 0}};
     // Fixed's frame, moving turned about its centre; outside it holds the mean.
-    const Warped turned = warp(all_seen(fixed), moving, pull);
+    const Warped turned = warp(all_seen(fixed), moving, pull, options.pool);
     std::vector<float> values(turned.image.values.size());
     for (std::size_t k = 0; k < values.size(); ++k) {
       values[k] = static_cast<float>(turned.inside[k] ? turned.image.values[k] : mean);
@@ -238,15 +264,18 @@ void stretch(SeenImage& slab) {
   for (double& value : slab.image.values) value = std::clamp(value, low, high);
 }
 
-// The correlation of the middle half, where both are seen.
-double middle_correlation(const HostImage& image, const Warped& other) {
+// The correlation of the middle half of fixed, where both are seen.
+double middle_correlation(const SeenImage& fixed, const SeenImage& moving, const PullBack& pull) {
+  const HostImage& image = fixed.image;
+  const MovingSampler sampler(fixed, moving, pull);
   double n = 0, a = 0, b = 0, aa = 0, bb = 0, ab = 0;
   const std::size_t rows = std::max<std::size_t>(1, image.rows / 2);
   const std::size_t columns = std::max<std::size_t>(1, image.columns / 2);
   for (std::size_t r = image.rows / 4; r < image.rows / 4 + rows; ++r) {
     for (std::size_t c = image.columns / 4; c < image.columns / 4 + columns; ++c) {
-      if (!other.inside[r * image.columns + c]) continue;
-      const double x = image.at(r, c), y = other.image.at(r, c);
+      double y = 0;
+      if (!sampler.sample(r, c, y)) continue;
+      const double x = image.at(r, c);
       n += 1, a += x, b += y, aa += x * x, bb += y * y, ab += x * y;
     }
   }
@@ -281,12 +310,12 @@ RigidFit register_seen(const SeenImage& fixed, const SeenImage& moving, const Re
       started = true;
     }
     PullBack level{pull.turn, {pull.move[0] / f, pull.move[1] / f}};
-    converged = refine(fixed_level, moving_level, level);
+    converged = refine(fixed_level, moving_level, level, options.pool);
     pull = {level.turn, {level.move[0] * f, level.move[1] * f}};
   }
   RigidFit fit;
   fit.converged = converged;
-  fit.ncc = warp(fixed, moving, pull).ncc;
+  fit.ncc = warp(fixed, moving, pull, options.pool).ncc;
   fit.rotation_deg = -pull.turn / radians_per_degree;
   const numerics::SineCosine<double> turn = numerics::sine_cosine(-pull.turn);
   fit.shift_px = {-(turn.cosine * pull.move[0] - turn.sine * pull.move[1]),
@@ -296,11 +325,15 @@ RigidFit register_seen(const SeenImage& fixed, const SeenImage& moving, const Re
 
 }  // namespace
 
-RigidFit register_images(const HostImage& fixed, const HostImage& moving, const RegistrationOptions& options) {
-  return register_seen(all_seen(fixed), all_seen(moving), options);
+SlicePlanes planes_of_volume(const HostVolume& volume) {
+  return {volume.planes, [&volume](std::size_t first, std::size_t count) -> Result<HostVolume> {
+            HostVolume planes(count, volume.rows, volume.columns);
+            std::copy_n(volume.plane(first).begin(), planes.values.size(), planes.values.begin());
+            return planes;
+          }};
 }
 
-Result<SliceRegistration> register_slices(const HostVolume& fixed, const HostVolume& moving,
+Result<SliceRegistration> register_slices(const SlicePlanes& fixed, const SlicePlanes& moving,
                                           const RegistrationOptions& options) {
   if (options.moving_plane + options.planes > moving.planes || options.planes == 0) {
     return fail(ErrorKind::corrupt, "registering slices: planes {} to {} are compared, the slice has {}",
@@ -316,25 +349,51 @@ Result<SliceRegistration> register_slices(const HostVolume& fixed, const HostVol
     return fail(ErrorKind::corrupt, "registering slices: an interval of {} planes leaves no overlap of {} planes",
                 options.expected_planes, fixed.planes);
   }
-  const SeenImage moving_image = slab(moving, options.moving_plane, options.planes, options.smoothing_px);
+  SeenImage moving_image;
+  {
+    CGL_TRY_ASSIGN(const HostVolume planes, moving.read(options.moving_plane, options.planes));
+    moving_image = slab(planes, 0, options.planes, options.smoothing_px);
+  }
   SeenImage moving_stretched = moving_image;
   stretch(moving_stretched);
   SliceRegistration found;
   std::ptrdiff_t plane = std::clamp(expected, low, high);
+  // Planes of fixed, as many at a time as are allowed.
+  const auto candidates = static_cast<std::size_t>(high - low + 1);
+  const std::size_t group =
+      options.planes_at_a_time == 0 ? candidates : std::clamp<std::size_t>(options.planes_at_a_time, 1, candidates);
+  HostVolume held;
+  std::size_t held_first = 0;
+  const auto hold = [&](std::size_t first, std::size_t count) -> Status {
+    if (first >= held_first && first + count <= held_first + held.planes) return {};
+    held = {};
+    held_first = first;
+    CGL_TRY_ASSIGN(held, fixed.read(first, count));
+    return {};
+  };
+  if (group == candidates) CGL_TRY(hold(static_cast<std::size_t>(low), candidates + options.planes - 1));
   // Depth and turn are found in turns, since each needs the other: two rounds, and the turn once more at its depth.
   for (int round = 0; round < 3; ++round) {
-    const SeenImage fixed_image = slab(fixed, static_cast<std::size_t>(plane), options.planes, options.smoothing_px);
-    found.rigid = register_seen(fixed_image, moving_image, options);
+    {
+      const auto first = static_cast<std::size_t>(plane);
+      CGL_TRY(hold(first, options.planes));
+      const SeenImage fixed_image = slab(held, first - held_first, options.planes, options.smoothing_px);
+      found.rigid = register_seen(fixed_image, moving_image, options);
+    }
     if (round == 2) break;
     const PullBack pull = inverse_of(found.rigid);
-    std::vector<double> correlation;
-    std::ptrdiff_t best = low;
-    for (std::ptrdiff_t z = low; z <= high; ++z) {
-      SeenImage candidate = slab(fixed, static_cast<std::size_t>(z), options.planes, options.smoothing_px);
-      stretch(candidate);
-      correlation.push_back(middle_correlation(candidate.image, warp(candidate, moving_stretched, pull)));
-      if (correlation.back() > correlation[static_cast<std::size_t>(best - low)]) best = z;
+    std::vector<double> correlation(candidates, 0.0);
+    for (std::size_t begin = 0; begin < candidates; begin += group) {
+      const std::size_t count = std::min(group, candidates - begin);
+      const std::size_t first = static_cast<std::size_t>(low) + begin;
+      CGL_TRY(hold(first, count + options.planes - 1));
+      for_each_index(options.pool, count, [&](std::size_t i) {
+        SeenImage candidate = slab(held, first + i - held_first, options.planes, options.smoothing_px);
+        stretch(candidate);
+        correlation[begin + i] = middle_correlation(candidate, moving_stretched, pull);
+      });
     }
+    const std::ptrdiff_t best = low + (std::max_element(correlation.begin(), correlation.end()) - correlation.begin());
     const auto at = static_cast<std::size_t>(best - low);
     found.z_ncc = correlation[at];
     found.at_border = best == low || best == high;

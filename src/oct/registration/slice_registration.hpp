@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "base/result.hpp"
@@ -31,6 +32,14 @@ struct RegistrationOptions {
   double max_shift_px = 20;
   std::array<double, 2> start_px = {0, 0};  // shift that the motors say
   double smoothing_px = 1.5;
+  std::size_t planes_at_a_time = 0;  // of the fixed slice in memory, besides `planes`; 0: all that are looked at
+  ThreadPool* pool = nullptr;        // changes no bit
+};
+
+// A slice whose planes are read as they are needed.
+struct SlicePlanes {
+  std::size_t planes = 0;
+  std::function<Result<HostVolume>(std::size_t first, std::size_t count)> read;
 };
 
 struct SliceRegistration {
@@ -41,11 +50,10 @@ struct SliceRegistration {
   double confidence = 0;       // 0.5 z + 0.3 (1 - shift / max) + 0.2 (1 - angle / max)
 };
 
-// Rotation and shift of two images of the same content.
-[[nodiscard]] RigidFit register_images(const HostImage& fixed, const HostImage& moving,
-                                       const RegistrationOptions& options);
 // All of it. Fails where the slices do not overlap, or their planes are of another size than asked for.
-[[nodiscard]] Result<SliceRegistration> register_slices(const HostVolume& fixed, const HostVolume& moving,
+[[nodiscard]] Result<SliceRegistration> register_slices(const SlicePlanes& fixed, const SlicePlanes& moving,
                                                         const RegistrationOptions& options);
+// Slices in memory.
+[[nodiscard]] SlicePlanes planes_of_volume(const HostVolume& volume);
 
 }  // namespace cingulum::oct

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -44,7 +45,7 @@ PairErrors errors_of_pair(std::uint64_t seed, std::uint32_t speckle) {
   options.moving_plane = 6;
   options.expected_planes = 12;
   options.search_planes = 4;
-  const auto found = register_slices(fixed, moving, options);
+  const auto found = register_slices(planes_of_volume(fixed), planes_of_volume(moving), options);
   EXPECT_TRUE(found) << found.error().message();
   const SliceTruth& truth = scene.slices[1];
   EXPECT_GT(found->confidence, 0.4);
@@ -82,18 +83,58 @@ TEST(OctRegistration, a_slice_pair_with_full_speckle_is_found_within_the_bounds)
   }
 }
 
-TEST(OctRegistration, an_image_against_itself_stays) {
-  HostImage image(64, 80);
-  for (std::size_t r = 0; r < 64; ++r) {
-    for (std::size_t c = 0; c < 80; ++c) {
-      image.at(r, c) = std::sin(0.2 * static_cast<double>(r)) + std::cos(0.13 * static_cast<double>(c + r));
+TEST(OctRegistration, planes_at_a_time_and_threads_change_no_bit) {
+  const SimulatedScene scene = pair_scene(1, 4);
+  const auto pool = ThreadPool::create(3);
+  const HostVolume fixed = *simulate_tile(scene, 0, pool->get());
+  const HostVolume moving = *simulate_tile(scene, 1, pool->get());
+  RegistrationOptions options;
+  options.moving_plane = 6;
+  options.expected_planes = 12;
+  options.search_planes = 4;
+  const auto whole = register_slices(planes_of_volume(fixed), planes_of_volume(moving), options);
+  ASSERT_TRUE(whole);
+  for (const std::size_t at_a_time : {1u, 4u, 100u}) {
+    SCOPED_TRACE(at_a_time);
+    options.planes_at_a_time = at_a_time;
+    options.pool = at_a_time == 4 ? nullptr : pool->get();
+    SlicePlanes counted = planes_of_volume(fixed);
+    std::size_t most = 0;
+    counted.read = [&, read = counted.read](std::size_t first, std::size_t count) {
+      most = std::max(most, count);
+      return read(first, count);
+    };
+    const auto found = register_slices(counted, planes_of_volume(moving), options);
+    ASSERT_TRUE(found);
+    EXPECT_LE(most, std::max<std::size_t>(options.planes, std::min<std::size_t>(at_a_time, 9) + options.planes - 1));
+    EXPECT_EQ(found->rigid.rotation_deg, whole->rigid.rotation_deg);
+    EXPECT_EQ(found->rigid.shift_px, whole->rigid.shift_px);
+    EXPECT_EQ(found->interval_planes, whole->interval_planes);
+    EXPECT_EQ(found->z_ncc, whole->z_ncc);
+  }
+  options.planes_at_a_time = 0;
+  const SlicePlanes unread{fixed.planes, [](std::size_t, std::size_t) -> Result<HostVolume> {
+                             return fail(ErrorKind::io, "a disk that went away");
+                           }};
+  EXPECT_EQ(register_slices(unread, planes_of_volume(moving), options).error().message(), "a disk that went away");
+}
+
+TEST(OctRegistration, a_slice_against_itself_stays) {
+  HostVolume slice(10, 64, 80);
+  for (std::size_t z = 0; z < 10; ++z) {
+    for (std::size_t r = 0; r < 64; ++r) {
+      for (std::size_t c = 0; c < 80; ++c) {
+        const double wave = std::sin(0.2 * static_cast<double>(r)) + std::cos(0.13 * static_cast<double>(c + r));
+        slice.at(z, r, c) = static_cast<float>(std::exp(wave));
+      }
     }
   }
-  const RigidFit fit = register_images(image, image, {});
-  EXPECT_NEAR(fit.rotation_deg, 0, 1e-6);
-  EXPECT_NEAR(fit.shift_px[0], 0, 1e-6);
-  EXPECT_NEAR(fit.shift_px[1], 0, 1e-6);
-  EXPECT_NEAR(fit.ncc, 1, 1e-9);
+  const auto found = register_slices(planes_of_volume(slice), planes_of_volume(slice), {.search_planes = 1});
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_NEAR(found->rigid.rotation_deg, 0, 1e-6);
+  EXPECT_NEAR(found->rigid.shift_px[0], 0, 1e-6);
+  EXPECT_NEAR(found->rigid.shift_px[1], 0, 1e-6);
+  EXPECT_NEAR(found->rigid.ncc, 1, 1e-9);
 }
 
 TEST(OctRegistration, slices_that_do_not_overlap_are_refused) {
@@ -101,10 +142,10 @@ TEST(OctRegistration, slices_that_do_not_overlap_are_refused) {
   RegistrationOptions options;
   options.expected_planes = 40;
   options.search_planes = 3;
-  EXPECT_FALSE(register_slices(slice, slice, options));
+  EXPECT_FALSE(register_slices(planes_of_volume(slice), planes_of_volume(slice), options));
   options.expected_planes = 2;
   options.moving_plane = 8;
-  EXPECT_FALSE(register_slices(slice, slice, options));
+  EXPECT_FALSE(register_slices(planes_of_volume(slice), planes_of_volume(slice), options));
 }
 
 }  // namespace registration_tests

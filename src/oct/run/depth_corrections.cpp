@@ -19,11 +19,11 @@ struct AgaroseLines {
   double level = 1;  // of their mean over that of the others
 };
 
-AgaroseLines find_agarose(const HostVolume& slice) {
+Result<AgaroseLines> find_agarose(const SlabVolume& slice, ThreadPool* pool) {
   AgaroseLines found;
   constexpr double smoothing_px = 2;
-  found.lines = agarose_lines(slice, smoothing_px);
-  const HostImage mean = mean_projection(slice);
+  CGL_TRY_ASSIGN(const HostImage mean, mean_projection(slice, pool));
+  found.lines = agarose_lines(mean, smoothing_px);
   double dark = 0, bright = 0, dark_count = 0, bright_count = 0;
   for (std::size_t i = 0; i < mean.values.size(); ++i) {
     if (!(mean.values[i] > 0)) continue;
@@ -38,7 +38,7 @@ AgaroseLines find_agarose(const HostVolume& slice) {
 
 }  // namespace
 
-Result<CorrectedSlice> correct_depth(HostVolume& slice, std::optional<double> floor,
+Result<CorrectedSlice> correct_depth(SlabVolume& slice, std::optional<double> floor,
                                      const DepthCorrections& corrections, ThreadPool* pool) {
   CorrectedSlice corrected;
   const auto decide = [&](const char* subject, const char* choice, std::string reason) {
@@ -47,15 +47,15 @@ Result<CorrectedSlice> correct_depth(HostVolume& slice, std::optional<double> fl
   if (!corrections.axial_profile) {
     decide("axial profile", "left out", "asked for");
   } else {
-    const AgaroseLines agarose = find_agarose(slice);
+    CGL_TRY_ASSIGN(const AgaroseLines agarose, find_agarose(slice, pool));
     if (agarose.share < least_agarose || agarose.level > darkest_tissue) {
       decide("axial profile", "left out",
              fmt::format("no agarose: the darker {:.1f} % of A-lines have {:.2f} of the others' light",
                          100 * agarose.share, agarose.level));
     } else {
-      auto profile = axial_profile(slice, agarose.lines);
+      auto profile = axial_profile(slice, agarose.lines, pool);
       if (profile) {
-        divide_by_profile(slice, *profile, pool);
+        CGL_TRY(divide_by_profile(slice, *profile, pool));
         // The floor was divided with everything else.
         double divisor = 0;
         const double least = *std::min_element(profile->begin(), profile->end());
@@ -65,6 +65,8 @@ Result<CorrectedSlice> correct_depth(HostVolume& slice, std::optional<double> fl
         decide("axial profile", "divided out",
                fmt::format("{:.1f} % of A-lines are agarose, with {:.2f} of the others' light", 100 * agarose.share,
                            agarose.level));
+      } else if (profile.error().kind() != ErrorKind::corrupt) {
+        return tl::make_unexpected(profile.error());
       } else {
         decide("axial profile", "left out", profile.error().message());
       }

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "oct/fits/axial_corrections.hpp"
-#include "oct/volume/host_volume.hpp"
+#include "oct/volume/slab_volume.hpp"
 
 namespace cingulum::oct {
 
@@ -34,7 +34,7 @@ struct CorrectedSlice {
 };
 
 // `floor` is what voxels have where there is no tissue, where that is known.
-[[nodiscard]] Result<CorrectedSlice> correct_depth(HostVolume& slice, std::optional<double> floor,
+[[nodiscard]] Result<CorrectedSlice> correct_depth(SlabVolume& slice, std::optional<double> floor,
                                                    const DepthCorrections& corrections, ThreadPool* pool);
 
 }  // namespace cingulum::oct

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
+#include "base/elapsed.hpp"
 #include "base/first_failure.hpp"
 #include "base/hash.hpp"
 #include "base/log.hpp"
@@ -25,6 +27,8 @@
 #include "oct/tiles/galvo_band.hpp"
 #include "oct/tiles/motor_shifts.hpp"
 #include "oct/volume/shared_loop.hpp"
+#include "oct/volume/slab_volume.hpp"
+#include "zarr/level_file.hpp"
 
 namespace cingulum::oct {
 namespace {
@@ -59,30 +63,37 @@ void subtract(HostImage& from, const HostImage& what) {
 
 class Run {
  public:
-  Run(const TileSet& set, const fs::path& work, const ReconstructionOptions& options)
-      : set_(set), work_(work), options_(options) {}
-  // Of tiles that are read once.
-  void keep_tiles(std::uint64_t bytes) { most_kept_bytes_ = bytes; }
-
+  Run(const TileSet& set, const fs::path& work, const ReconstructionOptions& options, const RunNeeds& needs)
+      : set_(set), work_(work), options_(options), needs_(needs) {}
   Result<Reconstruction> all() {
     CGL_TRY(look_at_tiles());
-    CGL_TRY(place_all());
-    CGL_TRY(fit_all());
+    CGL_TRY(timed("fitting", [&] { return fit_all(); }));
     CGL_TRY(choose_planes());
     say_decisions();
     CGL_TRY(make_slices());
-    CGL_TRY(register_all());
+    CGL_TRY(timed("registering", [&] { return register_all(); }));
     CGL_TRY(plan_stack());
     return std::move(result_);
   }
 
  private:
+  template <class Stage>
+  [[nodiscard]] Status timed(const char* name, const Stage& stage) {
+    const auto start = std::chrono::steady_clock::now();
+    CGL_TRY(stage());
+    auto& stages = result_.stage_seconds;
+    auto found = std::find_if(stages.begin(), stages.end(), [&](const auto& one) { return one.first == name; });
+    if (found == stages.end()) found = stages.insert(stages.end(), {name, 0.0});
+    found->second += seconds_since(start);
+    return {};
+  }
+
   [[nodiscard]] Status check() const { return options_.run.cancel.check(); }
 
   // Whether there is room for a tile until its slice is made.
   [[nodiscard]] bool keeps(const HostVolume& tile) {
     const std::uint64_t bytes = sizeof(float) * tile.values.size();
-    if (kept_bytes_.fetch_add(bytes) + bytes <= most_kept_bytes_) return true;
+    if (kept_bytes_.fetch_add(bytes) + bytes <= needs_.kept_bytes) return true;
     kept_bytes_ -= bytes;
     return false;
   }
@@ -141,7 +152,9 @@ class Run {
         slice.replaced_values += replaced;
         return {};
       };
-      CGL_TRY(for_each_tile(slice.grid, look));
+      CGL_TRY(timed("looking at tiles", [&] { return for_each_tile(slice.grid, look); }));
+      // At once: what tiles are placed by is the largest part of what is kept of them.
+      CGL_TRY(timed("placing tiles", [&] { return place(slice, glances); }));
       result_.slices.push_back(std::move(slice));
       glances_.push_back(std::move(glances));
       kept_.push_back(std::move(kept));
@@ -150,24 +163,19 @@ class Run {
     return {};
   }
 
-  [[nodiscard]] Status place_all() {
-    for (std::size_t s = 0; s < result_.slices.size(); ++s) {
-      CGL_TRY(check());
-      SliceReport& slice = result_.slices[s];
-      std::vector<std::vector<HostImage>> layers;
-      for (TileGlance& tile : glances_[s]) {
-        layers.resize(std::max(layers.size(), tile.layers.size()));
+  [[nodiscard]] Status place(SliceReport& slice, std::vector<TileGlance>& glances) const {
+    std::vector<std::vector<HostImage>> layers;
+    for (const TileGlance& tile : glances) layers.resize(std::max(layers.size(), tile.layers.size()));
+    for (std::size_t k = 0; k < layers.size(); ++k) {
+      for (TileGlance& tile : glances) {
+        layers[k].push_back(tile.layers.empty() ? HostImage() : std::move(tile.layers[k]));
       }
-      for (std::size_t k = 0; k < layers.size(); ++k) {
-        for (TileGlance& tile : glances_[s]) {
-          layers[k].push_back(tile.layers.empty() ? HostImage() : std::move(tile.layers[k]));
-        }
-      }
-      PlacementOptions placing = options_.placement;
-      placing.pool = options_.pool;
-      CGL_TRY_ASSIGN(slice.placement,
-                     add_context(place_tiles(slice.grid, layers, placing), "slice {}", slice.grid.slice));
     }
+    for (TileGlance& tile : glances) tile.layers.clear();
+    PlacementOptions placing = options_.placement;
+    placing.pool = options_.pool;
+    CGL_TRY_ASSIGN(slice.placement,
+                   add_context(place_tiles(slice.grid, layers, placing), "slice {}", slice.grid.slice));
     return {};
   }
 
@@ -184,9 +192,12 @@ class Run {
   [[nodiscard]] Status fit_all() {
     if (options_.curvature) {
       std::vector<HostImage> interfaces;
-      for (const auto& tiles : glances_) {
-        for (const TileGlance& tile : tiles) {
-          if (!tile.interface.values.empty()) interfaces.push_back(tile.interface);
+      std::vector<HostImage*> lent_by;
+      for (auto& tiles : glances_) {
+        for (TileGlance& tile : tiles) {
+          if (tile.interface.values.empty()) continue;
+          lent_by.push_back(&tile.interface);
+          interfaces.push_back(std::move(tile.interface));
         }
       }
       if (options_.basic) {
@@ -197,6 +208,7 @@ class Run {
         // up.
         subtract(result_.curvature, fit_polynomial(result_.curvature, 1));
       }
+      for (std::size_t i = 0; i < interfaces.size(); ++i) *lent_by[i] = std::move(interfaces[i]);
     }
     std::vector<HostImage> projections;
     std::vector<OverlapPair> pairs;
@@ -207,9 +219,10 @@ class Run {
         std::vector<HostImage> interfaces;
         for (TileGlance& tile : glances_[s]) {
           if (!tile.interface.values.empty()) subtract(tile.interface, result_.curvature);
-          interfaces.push_back(tile.interface);
+          interfaces.push_back(std::move(tile.interface));
         }
         slice.depths = options_.basic ? std::vector<double>(interfaces.size(), 0.0) : fit_tile_depths(interfaces, own);
+        for (std::size_t t = 0; t < interfaces.size(); ++t) glances_[s][t].interface = std::move(interfaces[t]);
       }
       for (OverlapPair pair : own) {
         pair.first += projections.size();
@@ -421,6 +434,69 @@ class Run {
     return sum / count;
   }
 
+  // The mosaic and the slice are in memory both.
+  [[nodiscard]] Result<HostVolume> blend_in_memory(std::size_t s, const TileGrid& grid, const TileBlend& blend) {
+    const auto [planes, rows, columns] = grid.tile;
+    HostVolume mosaic(planes, grid.rows * rows, grid.columns * columns);
+    const auto take = [&](std::size_t t, const TileRecord& record) -> Status {
+      CGL_TRY(check());
+      CGL_TRY_ASSIGN(const HostVolume tile, prepare(record, t, result_.slices[s], kept_[s][t]));
+      put_tile(tile, t, grid, mosaic);
+      return {};
+    };
+    CGL_TRY(for_each_tile(grid, take));
+    HostVolume volume(planes, blend.rows(), blend.columns());
+    blend.blend(mosaic, volume, options_.pool);
+    return volume;
+  }
+
+  // Tiles go to a temporary file as they come, and from there a few planes of all of them at a time into another one
+  // that holds the slice.
+  [[nodiscard]] Result<SlabVolume> blend_through_files(std::size_t s, const TileGrid& grid, const TileBlend& blend) {
+    const auto [planes, rows, columns] = grid.tile;
+    CGL_TRY_ASSIGN(const auto tiles, zarr::LevelFile::create(FileLayer::system(), path_of(s).native(),
+                                                             {planes, grid.rows * rows, grid.columns * columns},
+                                                             {planes, rows, columns}, element_type_of<float>()));
+    const auto first_pixel = [&](std::size_t t) {
+      return std::array{t / grid.columns * grid.tile[1], t % grid.columns * grid.tile[2]};
+    };
+    const auto take = [&](std::size_t t, const TileRecord& record) -> Status {
+      CGL_TRY(check());
+      CGL_TRY_ASSIGN(const HostVolume tile, prepare(record, t, result_.slices[s], kept_[s][t]));
+      const auto [row, column] = first_pixel(t);
+      return tiles->write_tile(zarr::Shape{0, row, column}, std::as_bytes(std::span(tile.values)));
+    };
+    CGL_TRY(for_each_tile(grid, take));
+    CGL_TRY_ASSIGN(SlabVolume slice,
+                   SlabVolume::in_file(path_of(s), {planes, blend.rows(), blend.columns()}, needs_.slice_planes));
+    const auto make_planes = [&](std::size_t first, HostVolume& slab) -> Status {
+      HostVolume mosaic(slab.planes, grid.rows * grid.tile[1], grid.columns * grid.tile[2]);
+      const auto read_part = [&](std::size_t t, const TileRecord&) -> Status {
+        CGL_TRY(check());
+        HostVolume part(slab.planes, grid.tile[1], grid.tile[2]);
+        const auto [row, column] = first_pixel(t);
+        CGL_TRY(tiles->read({{first, row, column}, {part.planes, part.rows, part.columns}},
+                            std::as_writable_bytes(std::span(part.values))));
+        put_tile(part, t, grid, mosaic);
+        return {};
+      };
+      CGL_TRY(for_each_tile(grid, read_part));
+      blend.blend(mosaic, slab, options_.pool);
+      return {};
+    };
+    CGL_TRY(slice.make_slabs(make_planes));
+    return slice;
+  }
+
+  static void put_tile(const HostVolume& tile, std::size_t t, const TileGrid& grid, HostVolume& mosaic) {
+    const std::size_t top = t / grid.columns * tile.rows, left = t % grid.columns * tile.columns;
+    for (std::size_t z = 0; z < tile.planes; ++z) {
+      for (std::size_t r = 0; r < tile.rows; ++r) {
+        std::copy_n(&tile.values[tile.index(z, r, 0)], tile.columns, &mosaic.values[mosaic.index(z, top + r, left)]);
+      }
+    }
+  }
+
   [[nodiscard]] Status make_slice(std::size_t s) {
     SliceReport& slice = result_.slices[s];
     TileGrid grid = slice.grid;
@@ -430,27 +506,25 @@ class Run {
       const double factor = static_cast<double>(result_.tile[d + 1]) / static_cast<double>(set_.shape[d + 1]);
       for (auto& place : places) place[d] *= factor;
     }
-    const auto [planes, rows, columns] = grid.tile;
+    const TileBlend blend = TileBlend::plan(grid, places, options_.blending);
+    slice.uncovered_pixels = blend.uncovered_pixels();
     HostVolume volume;
-    {
-      HostVolume mosaic(planes, grid.rows * rows, grid.columns * columns);
-      const auto take = [&](std::size_t t, const TileRecord& record) -> Status {
-        CGL_TRY(check());
-        CGL_TRY_ASSIGN(const HostVolume tile, prepare(record, t, slice, kept_[s][t]));
-        const std::size_t top = t / grid.columns * rows, left = t % grid.columns * columns;
-        for (std::size_t z = 0; z < planes; ++z) {
-          for (std::size_t r = 0; r < rows; ++r) {
-            std::copy_n(&tile.values[tile.index(z, r, 0)], columns, &mosaic.values[mosaic.index(z, top + r, left)]);
-          }
-        }
-        return {};
-      };
-      CGL_TRY(for_each_tile(slice.grid, take));
-      CGL_TRY_ASSIGN(BlendedSlice blended, blend_tiles(mosaic, grid, places, options_.blending, options_.pool));
-      slice.uncovered_pixels = blended.uncovered_pixels;
-      volume = std::move(blended.volume);
-    }
-    CGL_TRY_ASSIGN(slice.corrected, correct_depth(volume, floor_of(s), options_.corrections, options_.pool));
+    std::optional<SlabVolume> slabs;
+    const auto stitch = [&]() -> Status {
+      if (needs_.slices_in_files) {
+        CGL_TRY_ASSIGN(slabs, blend_through_files(s, grid, blend));
+      } else {
+        CGL_TRY_ASSIGN(volume, blend_in_memory(s, grid, blend));
+        slabs.emplace(volume);
+      }
+      return {};
+    };
+    const auto correct = [&]() -> Status {
+      CGL_TRY_ASSIGN(slice.corrected, correct_depth(*slabs, floor_of(s), options_.corrections, options_.pool));
+      return {};
+    };
+    CGL_TRY(timed("stitching", stitch));
+    CGL_TRY(timed("correcting depth", correct));
     const Json attributes = {{"key", key_of(s)},
                              {"uncovered_pixels", slice.uncovered_pixels},
                              {"corrected", corrected_json(slice.corrected)},
@@ -469,12 +543,22 @@ class Run {
     VolumeWriteOptions writing;
     writing.pool = options_.pool;
     writing.cancel = options_.run.cancel;
-    return write_volume_file(path_of(s), volume, result_.voxel_um, attributes, write, writing);
+    return timed("writing slices", [&] {
+      return write_volume_by_boxes(
+          path_of(s), {slabs->planes(), slabs->rows(), slabs->columns()}, result_.voxel_um, attributes,
+          [&](const PlaneBox& box, std::span<float> to) { return slabs->read_box(box, to); }, write, writing);
+    });
   }
 
-  [[nodiscard]] Result<HostVolume> slice_volume(std::size_t s) const {
-    CGL_TRY_ASSIGN(VolumeFile file, read_volume(path_of(s), reading()));
-    return std::move(file.volume);
+  // Planes of a slice that is made, read as they are needed. A slice that cannot be read ends the run, and is no slice
+  // that cannot be registered: `unread` says which it was.
+  [[nodiscard]] Result<SlicePlanes> slice_planes(std::size_t s, Status& unread) const {
+    CGL_TRY_ASSIGN(const VolumeDescription slice, describe_volume(path_of(s), reading()));
+    return SlicePlanes{slice.shape[0], [this, s, &unread](std::size_t first, std::size_t count) -> Result<HostVolume> {
+                         auto planes = read_planes(path_of(s), first, count, reading());
+                         if (!planes) unread = tl::make_unexpected(planes.error());
+                         return planes;
+                       }};
   }
 
   // Of the first plane of a cropped slice, as the stage counts.
@@ -494,13 +578,16 @@ class Run {
   [[nodiscard]] Status register_all() {
     if (result_.slices.size() < 2) return {};
     Progress progress("registering", result_.slices.size() - 1, "pairs", options_.run.progress);
-    CGL_TRY_ASSIGN(HostVolume fixed, slice_volume(0));
+    Status unread;
+    CGL_TRY_ASSIGN(SlicePlanes fixed, slice_planes(0, unread));
     for (std::size_t s = 1; s < result_.slices.size(); ++s) {
       CGL_TRY(check());
       const TileGrid& a = result_.slices[s - 1].grid;
       const TileGrid& b = result_.slices[s].grid;
-      CGL_TRY_ASSIGN(HostVolume moving, slice_volume(s));
+      CGL_TRY_ASSIGN(SlicePlanes moving, slice_planes(s, unread));
       RegistrationOptions registering = options_.registration;
+      registering.pool = options_.pool;
+      if (needs_.slices_in_files) registering.planes_at_a_time = needs_.slice_planes;
       registering.expected_planes = interval_planes(s);
       registering.search_planes =
           static_cast<std::size_t>(std::lround(options_.search_range_mm * 1000.0 / result_.voxel_um[0]));
@@ -508,6 +595,7 @@ class Run {
         registering.start_px[d] = (b.origin_mm[d] - a.origin_mm[d]) * 1000.0 / result_.voxel_um[d + 1];
       }
       auto found = register_slices(fixed, moving, registering);
+      CGL_TRY(unread);
       if (found) {
         result_.registrations.emplace_back(*found);
       } else if (found.error().kind() == ErrorKind::interrupted || found.error().kind() == ErrorKind::out_of_memory) {
@@ -543,13 +631,67 @@ class Run {
   const TileSet& set_;
   const fs::path& work_;
   const ReconstructionOptions& options_;
+  const RunNeeds& needs_;
   std::size_t cropped_planes_ = 0;
   Reconstruction result_;
   std::vector<std::vector<TileGlance>> glances_;  // by slice, as in its grid
   std::vector<std::vector<HostVolume>> kept_;     // the same; empty: to be read again
-  std::uint64_t most_kept_bytes_ = 0;
   std::atomic<std::uint64_t> kept_bytes_ = 0;
 };
+
+}  // namespace
+
+namespace {
+
+// What the stages of a run hold at a time, in bytes, but for slices in memory.
+struct StageBytes {
+  std::uint64_t always = 0;           // whatever the stage
+  std::uint64_t placing = 0;          // tiles of one slice by their layers
+  std::uint64_t correcting = 0;       // images of a slice, a band of it, and what is written at a time
+  std::uint64_t registering = 0;      // images of two slices
+  std::uint64_t stacking = 0;         // boxes of slices and of the volume, or the sample that gives gains
+  std::uint64_t plane = 0;            // of a slice or of its mosaic
+  std::size_t registered_planes = 0;  // that are compared at once
+};
+
+StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options, const RunNeeds& needs,
+                       std::uint64_t lines, std::uint64_t lines_of_slice, std::size_t widest_px,
+                       std::size_t slice_depth) {
+  StageBytes bytes;
+  const auto threads = static_cast<std::uint64_t>(options.pool->threads());
+  // Of a tile in flight the file's order, the voxels, the rolled and the cropped ones; of all A-lines surface, mean and
+  // its logarithm in float64.
+  bytes.always =
+      4 * needs.tiles_in_flight * needs.tile_bytes + options.devices * needs.device_bytes + 3 * sizeof(double) * lines;
+  double lateral = 1;
+  for (std::size_t d = 1; d < 3 && options.resolution_um; ++d) lateral *= set.voxel_um[d] / *options.resolution_um;
+  const auto pixels = static_cast<std::uint64_t>(static_cast<double>(lines_of_slice) * lateral);
+  bytes.plane = sizeof(float) * pixels;
+  bytes.placing = lines_of_slice * (layers_of(set.shape[0]) * (sizeof(double) + sizeof(float)) + 2 * sizeof(double));
+  const std::uint64_t box = sizeof(float) * planes_at_a_time * rows_at_a_time * widest_px;
+  // A projection, smoothed by way of another one; where levels of planes are evened out, a plane of each thread and its
+  // darker part; where lines are corrected one by one, bands of the slice and of its medians.
+  bytes.correcting = pixels * 4 * sizeof(double) + 2 * std::min<std::uint64_t>(box, bytes.plane * planes_at_a_time);
+  if (options.corrections.normalise) bytes.correcting += threads * pixels * 3 * sizeof(double);
+  if (options.corrections.attenuation && options.corrections.attenuation->block_px == 0) {
+    bytes.correcting += 2 * sizeof(float) * slice_depth * SlabVolume::rows_of_band * widest_px + threads * bytes.plane;
+  }
+  // Fixed, moving, moving stretched, and a level's copy of two of them, each with what is seen of it; two warped ones;
+  // and a candidate of each thread, which is smoothed and whose percentiles are taken.
+  bytes.registering = pixels * (5 * 16 + 2 * 9 + threads * 64);
+  bytes.registered_planes = 2 * options.registration.planes;
+  // Canvases grow by what slices are displaced and turned.
+  const auto canvas = [&](std::uint64_t rows) {
+    const std::uint64_t part = sizeof(float) * planes_at_a_time * rows * widest_px;
+    return std::min<std::uint64_t>(part, bytes.plane * planes_at_a_time) * 5 / 4;
+  };
+  // What is made and its copy in pieces that are written; of the rows that are stacked at a time the sum, its weights,
+  // the slice in place and as it was read. Before that the sample that gives gains, and two slices of it.
+  bytes.stacking = 2 * canvas(rows_at_a_time) + 4 * canvas(needs.stacked_rows);
+  const std::uint64_t sample = std::min<std::uint64_t>(2 * gain_sample_voxels, pixels * slice_depth);
+  bytes.stacking = std::max(bytes.stacking, sample * 2 * sizeof(float) + 4 * canvas(needs.stacked_rows));
+  return bytes;
+}
 
 }  // namespace
 
@@ -560,31 +702,61 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
   needs.tiles_in_flight = static_cast<std::size_t>(options.pool->threads());
   double shrunk = 1;  // voxels after --resolution of one before
   for (std::size_t d = 0; d < 3 && options.resolution_um; ++d) shrunk *= set.voxel_um[d] / *options.resolution_um;
-  std::uint64_t glances = 0;
+  const double finer = options.resolution_um ? set.voxel_um[2] / *options.resolution_um : 1;
+  std::uint64_t lines = 0, lines_of_slice = 0;  // A-lines of all slices, and of the largest
+  std::size_t widest_px = 0;
   for (const std::size_t id : set.slices()) {
     CGL_TRY_ASSIGN(const TileGrid grid, grid_of_slice(set, id));
     needs.tiles_of_slice = std::max(needs.tiles_of_slice, grid.count());
-    glances += grid.count() * (2 + layers_of(planes)) * sizeof(double) * rows * columns;
+    lines += grid.count() * rows * columns;
+    lines_of_slice = std::max<std::uint64_t>(lines_of_slice, grid.count() * rows * columns);
+    const auto width = static_cast<double>(grid.columns * columns) * finer;
+    widest_px = std::max(widest_px, static_cast<std::size_t>(width) + 1);
     needs.work_bytes += grid.count() * sizeof(float) * planes * rows * columns;
   }
+  const double depth = options.resolution_um ? static_cast<double>(planes) * set.voxel_um[0] / *options.resolution_um
+                                             : static_cast<double>(planes);
+  const auto slice_depth = static_cast<std::size_t>(std::max(1.0, std::ceil(depth)));
   needs.work_bytes = static_cast<std::uint64_t>(static_cast<double>(needs.work_bytes) * shrunk);
   needs.volume_bytes = needs.work_bytes;
-  // A mosaic, the slice that is made of it, and a copy while attenuation is measured; of a tile in flight the file's
-  // order, the voxels, the rolled and the cropped ones.
-  const auto slice = static_cast<std::uint64_t>(static_cast<double>(needs.tile_bytes * needs.tiles_of_slice) * shrunk);
-  // Tiles that are kept lie where the slice will be that is made of them.
-  needs.kept_bytes = slice + options.kept_tile_bytes;
-  needs.memory_bytes = 3 * slice + 4 * needs.tiles_in_flight * needs.tile_bytes + glances + options.kept_tile_bytes;
   // A tile, its logarithm in a box, what it becomes, and a map.
   needs.device_bytes = 4 * needs.tile_bytes;
+  needs.stacked_rows = rows_at_a_time;
+  StageBytes bytes = stage_bytes(set, options, needs, lines, lines_of_slice, widest_px, slice_depth);
+  // A mosaic, the slice that is made of it, and a copy while attenuation is measured. Tiles that are kept lie where the
+  // slice will be that is made of them.
+  const auto slice = static_cast<std::uint64_t>(static_cast<double>(needs.tile_bytes * needs.tiles_of_slice) * shrunk);
+  needs.slice_planes = slice_depth;
+  needs.kept_bytes = slice + options.kept_tile_bytes;
+  needs.memory_bytes = bytes.always + options.kept_tile_bytes +
+                       std::max({3 * slice + bytes.correcting, bytes.placing,
+                                 bytes.registering + bytes.plane * slice_depth, bytes.stacking});
+  if (!options.memory_bytes || needs.memory_bytes <= *options.memory_bytes) return needs;
+  // Through files: of a slice as many planes as there is room for, and of its mosaic the same.
+  needs.slices_in_files = true;
+  needs.stacked_rows = rows_at_a_time / 8;
+  bytes = stage_bytes(set, options, needs, lines, lines_of_slice, widest_px, slice_depth);
+  const auto with_planes = [&](std::size_t planes_of_slice) {
+    const std::uint64_t slab = bytes.plane * planes_of_slice;
+    return bytes.always + std::max({bytes.correcting + 2 * slab, bytes.placing,
+                                    bytes.registering + slab + bytes.plane * bytes.registered_planes, bytes.stacking});
+  };
+  needs.slice_planes = std::min(planes_at_a_time, slice_depth);
+  while (needs.slice_planes > 1 && with_planes(needs.slice_planes) > *options.memory_bytes) --needs.slice_planes;
+  needs.memory_bytes = with_planes(needs.slice_planes);
+  const std::uint64_t room =
+      needs.memory_bytes < *options.memory_bytes ? *options.memory_bytes - needs.memory_bytes : 0;
+  needs.kept_bytes = std::min(options.kept_tile_bytes, room);
+  needs.memory_bytes += needs.kept_bytes;
+  // The tiles of a slice, the slice, and, where lines are corrected one by one, its medians.
+  needs.work_bytes += 3 * slice;
   return needs;
 }
 
 Result<Reconstruction> reconstruct(const TileSet& set, const fs::path& work, const ReconstructionOptions& options) {
   return catch_out_of_memory([&]() -> Result<Reconstruction> {
     CGL_TRY_ASSIGN(const RunNeeds needs, run_needs(set, options));
-    Run run(set, work, options);
-    run.keep_tiles(needs.kept_bytes);
+    Run run(set, work, options, needs);
     return run.all();
   });
 }

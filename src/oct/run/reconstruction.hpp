@@ -3,10 +3,10 @@
 //
 // Tiles are looked at for what is small of each (tile_glance.hpp), from which places, light, curvature and depths are
 // fitted over all slices, and then become the slices themselves. Those that found room in memory meanwhile are read
-// once, the others twice. A slice is stitched in memory, cropped at its
-// surface, and kept in a work folder under a key of all that decides it: a run that was stopped, whatever by, finds
-// those that are done and gives the bytes of one that was not. Memory is that of the tiles of one slice, whatever the
-// number of slices: run_memory() says how much.
+// once, the others twice. A slice is stitched in memory, or, where it would take more than is allowed, through
+// temporary files a few planes at a time: the bytes are the same. It is cropped at its surface, and kept in a work
+// folder under a key of all that decides it: a run that was stopped, whatever by, finds those that are done and gives
+// the bytes of one that was not. run_needs() says how much memory a run takes.
 #pragma once
 
 #include <array>
@@ -15,6 +15,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -57,7 +58,9 @@ struct ReconstructionOptions {
   StackOptions stack = {};
   TileKernels kernels = {};
   std::uint64_t kept_tile_bytes = 0;  // of tiles that stay in memory from one reading, besides those of one slice
-  ThreadPool* pool = nullptr;         // needed
+  std::optional<std::uint64_t> memory_bytes = {};  // beyond which slices go through files; absent: none does
+  std::size_t devices = 1;                         // that work at a time, each counted as if in the host's memory
+  ThreadPool* pool = nullptr;                      // needed
   RunContext run = {};
 };
 
@@ -83,6 +86,7 @@ struct Reconstruction {
   std::size_t spikes = 0;                                       // of the stage, replaced
   StackPlan plan;
   std::vector<std::filesystem::path> files;  // of slices, as they are stacked
+  std::vector<std::pair<std::string, double>> stage_seconds;
 };
 
 // What a run takes at most.
@@ -91,11 +95,15 @@ struct RunNeeds {
   std::size_t tiles_in_flight = 0;  // read at a time
   std::size_t tiles_of_slice = 0;   // of the largest one
   std::uint64_t kept_bytes = 0;     // of tiles that are read once, a part of the memory
+  bool slices_in_files = false;     // else in memory
+  std::size_t slice_planes = 0;     // of a slice in memory at a time
+  std::size_t stacked_rows = 0;     // of the volume that are stacked at a time
   std::uint64_t memory_bytes = 0;
   std::uint64_t device_bytes = 0;  // of each device
-  std::uint64_t work_bytes = 0;    // of the work folder
+  std::uint64_t work_bytes = 0;    // of the work folder, with the temporary files of a slice
   std::uint64_t volume_bytes = 0;  // of the finest level
 };
+// Where even a few planes at a time take more than `memory_bytes`, the least that the run takes.
 [[nodiscard]] Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& options);
 
 // `work` holds the slices; it is made, and left to the caller. One slice alone is the volume.

@@ -1,15 +1,23 @@
 #include "oct/run/reconstruction.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "oct/fits/tile_depths.hpp"
+#include "oct/placement/image_filters.hpp"
 #include "oct/run/tile_glance.hpp"
 #include "oct/simulate/simulated_files.hpp"
+#include "oct/volume/slab_volume.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum::oct {
@@ -90,7 +98,8 @@ TEST(OctDepthCorrections, depth_becomes_even_with_and_without_agarose) {
   for (const bool agarose : {false, true}) {
     SCOPED_TRACE(agarose);
     HostVolume slice = slice_of(agarose, 0.02);
-    const auto corrected = correct_depth(slice, 0.0, corrections_of_theory(), nullptr);
+    SlabVolume slabs(slice);
+    const auto corrected = correct_depth(slabs, 0.0, corrections_of_theory(), nullptr);
     ASSERT_TRUE(corrected) << corrected.error().message();
     EXPECT_EQ(corrected->profile.empty(), !agarose);
     EXPECT_EQ(corrected->decisions.at(0).choice, agarose ? "divided out" : "left out");
@@ -103,9 +112,152 @@ TEST(OctDepthCorrections, depth_becomes_even_with_and_without_agarose) {
 TEST(OctDepthCorrections, a_constant_stays_constant_to_the_bit) {
   HostVolume slice(40, 50, 70);
   for (float& value : slice.values) value = 0.37f;
-  const auto corrected = correct_depth(slice, std::nullopt, corrections_of_theory(), nullptr);
+  SlabVolume slabs(slice);
+  const auto corrected = correct_depth(slabs, std::nullopt, corrections_of_theory(), nullptr);
   ASSERT_TRUE(corrected);
   for (const float value : slice.values) ASSERT_EQ(value, 0.37f);
+}
+
+// What a tree of files holds, by name.
+std::map<std::string, std::string> files_under(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    files[std::filesystem::relative(entry.path(), folder).native()] = text.str();
+  }
+  return files;
+}
+
+TEST(OctSlabVolume, a_volume_in_a_file_is_walked_over_and_changed_as_one_in_memory) {
+  const TemporaryFolder folder;
+  HostVolume memory(7, 37, 5);
+  for (std::size_t i = 0; i < memory.values.size(); ++i) memory.values[i] = static_cast<float>(i % 101);
+  const HostVolume before = memory;
+  for (const std::size_t at_a_time : {1u, 3u, 7u, 50u}) {
+    SCOPED_TRACE(at_a_time);
+    memory = before;
+    SlabVolume whole(memory);
+    auto file = SlabVolume::in_file(folder / "volume", {7, 37, 5}, at_a_time);
+    ASSERT_TRUE(file) << file.error().message();
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));  // it has no name
+    std::size_t slabs = 0;
+    ASSERT_TRUE(file->make_slabs([&](std::size_t first, HostVolume& slab) -> Status {
+      ++slabs;
+      EXPECT_LE(slab.planes, at_a_time);
+      std::copy_n(before.plane(first).begin(), slab.values.size(), slab.values.begin());
+      return {};
+    }));
+    EXPECT_EQ(slabs, (7 + at_a_time - 1) / at_a_time);
+    for (SlabVolume* const volume : {&whole, &*file}) {
+      ASSERT_TRUE(volume->change_slabs([](std::size_t first, HostVolume& slab) -> Status {
+        for (std::size_t z = 0; z < slab.planes; ++z) {
+          for (float& value : slab.plane(z)) value += static_cast<float>(first + z);
+        }
+        return {};
+      }));
+      ASSERT_TRUE(volume->change_bands([](std::size_t first, HostVolume& band) -> Status {
+        EXPECT_EQ(band.planes, 7u);
+        for (std::size_t z = 0; z < band.planes; ++z) {
+          for (std::size_t r = 0; r < band.rows; ++r) band.at(z, r, 2) *= static_cast<float>(first + r);
+        }
+        return {};
+      }));
+    }
+    HostVolume again(7, 37, 5);
+    ASSERT_TRUE(file->read_box({0, 7, 0, 37}, again.values));
+    EXPECT_EQ(again.values, memory.values);
+    EXPECT_NE(again.values, before.values);
+    std::vector<float> box(2 * 20 * 5), expected(box.size());
+    ASSERT_TRUE(file->read_box({3, 2, 11, 20}, box));
+    ASSERT_TRUE(whole.read_box({3, 2, 11, 20}, expected));
+    EXPECT_EQ(box, expected);
+    EXPECT_EQ(mean_projection(*file, nullptr)->values, mean_projection(memory).values);
+  }
+}
+
+// Two slices of 2 x 3 tiles in a folder, and what a run of them needs.
+struct SmallRun {
+  SmallRun() {
+    plan.grid_rows = 2;
+    plan.grid_columns = 3;
+    plan.tile_planes = 240;  // many, so that it is slices that take memory, and not what is stacked at a time
+    plan.tile_rows = plan.tile_columns = 20;
+    plan.surface_plane = 4;
+    plan.slices = 2;
+    plan.interval_planes = 60;
+    plan.tissue_radius = 0.8;
+    SimulatedFilesOptions writing;
+    writing.run.progress.style = ProgressStyle::silent;
+    EXPECT_TRUE(write_simulation(folder / "tiles", *make_scene(plan), {}, writing));
+    TileSetOptions opening;
+    opening.axial_step_um = 3.5;
+    set = *open_tiles(folder / "tiles", opening);
+    options.pool = pool.get();
+    options.run.progress.style = ProgressStyle::silent;
+    options.placement.max_rejected = 1;
+    options.corrections.attenuation = AttenuationOptions{};
+    options.kernels.find_interface = [](const HostVolume& tile) -> Result<HostImage> {
+      HostImage surface(tile.rows, tile.columns);
+      for (double& plane : surface.values) plane = 4;
+      return surface;
+    };
+    options.kernels.roll = [this](const HostVolume& tile, const HostImage&) -> Result<HostVolume> {
+      ++rolled;
+      return tile;
+    };
+  }
+
+  SimulationPlan plan;
+  TemporaryFolder folder;
+  std::unique_ptr<ThreadPool> pool = std::move(*ThreadPool::create(2));
+  TileSet set;
+  ReconstructionOptions options;
+  std::atomic<int> rolled = 0;
+};
+
+TEST(OctRun, slices_that_go_through_files_have_the_bytes_of_those_in_memory) {
+  SmallRun run;
+  // By blocks; line by line after a median; and all planes of one level.
+  for (const int how : {0, 1, 2}) {
+    SCOPED_TRACE(how);
+    AttenuationOptions& attenuation = *run.options.corrections.attenuation;
+    attenuation.block_px = how == 1 ? 0 : 16;
+    attenuation.window = how == 1 ? 3 : 1;
+    run.options.corrections.normalise = how == 2;
+    run.options.memory_bytes.reset();
+    const auto in_memory = run_needs(run.set, run.options);
+    ASSERT_TRUE(in_memory);
+    EXPECT_FALSE(in_memory->slices_in_files);
+    const std::filesystem::path expected = run.folder / fmt::format("memory{}", how);
+    ASSERT_TRUE(reconstruct(run.set, expected, run.options));
+    run.options.memory_bytes = 1;
+    const auto least = run_needs(run.set, run.options);
+    ASSERT_TRUE(least);
+    EXPECT_EQ(least->slice_planes, 1u);
+    EXPECT_EQ(least->kept_bytes, 0u);
+    EXPECT_LT(least->memory_bytes, in_memory->memory_bytes);
+    EXPECT_GT(least->work_bytes, in_memory->work_bytes);
+    for (const std::uint64_t bytes : {std::uint64_t{1}, (least->memory_bytes + in_memory->memory_bytes) / 2}) {
+      SCOPED_TRACE(bytes);
+      run.options.memory_bytes = bytes;
+      const auto needs = run_needs(run.set, run.options);
+      ASSERT_TRUE(needs);
+      EXPECT_TRUE(needs->slices_in_files);
+      if (bytes > 1) {
+        EXPECT_GT(needs->slice_planes, 1u);
+        EXPECT_LE(needs->memory_bytes, bytes);
+      }
+      run.rolled = 0;
+      const std::filesystem::path work = run.folder / fmt::format("files{}-{}", how, bytes);
+      const auto made = reconstruct(run.set, work, run.options);
+      ASSERT_TRUE(made) << made.error().message();
+      EXPECT_EQ(run.rolled, 12);  // each tile once, whatever the planes at a time
+      EXPECT_EQ(files_under(work), files_under(expected));
+    }
+  }
 }
 
 // The tiles of two slices vanish when the first one is rolled, that is after all were looked at.

@@ -12,11 +12,6 @@
 
 namespace cingulum::oct {
 
-// Purposes of draws, docs/contract.md, section 4.
-inline constexpr auto texture_draws = static_cast<numerics::DrawPurpose>(6);
-inline constexpr auto speckle_draws = static_cast<numerics::DrawPurpose>(7);
-inline constexpr auto placement_draws = static_cast<numerics::DrawPurpose>(8);
-
 // Lateral coordinates of the sample lattice have 16 bits each; the mosaic's first pixel is at 0.
 inline constexpr std::int32_t lattice_limit = 32768;
 
@@ -26,14 +21,15 @@ CGL_HD inline float texture_noise(numerics::PhiloxKey key, std::int32_t plane, s
   constexpr float root_twelve = 0x1.bb67aep+1f;
   const std::uint32_t voxel =
       ((static_cast<std::uint32_t>(row) & 0xffffu) << 16) | (static_cast<std::uint32_t>(column) & 0xffffu);
-  const numerics::DrawCounter counter{voxel, texture_draws, 0u, 0u, static_cast<std::uint32_t>(plane), 0u};
+  const numerics::DrawCounter counter{voxel, numerics::DrawPurpose::oct_texture, 0u,
+                                      0u,    static_cast<std::uint32_t>(plane),  0u};
   return (numerics::uniform_from_word(numerics::random_word(key, counter, 0u)) - 0.5f) * root_twelve;
 }
 
 // A gamma variate of whole shape k and mean 1: the mean of k exponential ones.
 CGL_HD inline float gamma_speckle(numerics::PhiloxKey key, std::uint32_t voxel, std::uint32_t tile,
                                   std::uint32_t shape) {
-  const numerics::DrawCounter counter{voxel, speckle_draws, 0u, 0u, tile, 0u};
+  const numerics::DrawCounter counter{voxel, numerics::DrawPurpose::oct_speckle, 0u, 0u, tile, 0u};
   float sum = 0.0f;
   for (std::uint32_t first = 0; first < shape; first += 4u) {
     const numerics::PhiloxBlock block = numerics::random_block(key, counter, first / 4u);

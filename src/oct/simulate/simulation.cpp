@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<double, 3> texture_sigma = {3, 4, 4};  // planes, rows, columns
 
-// What draws of purpose 8 are for; word 0 of their counter.
+// What draws of oct_placement are for; word 0 of their counter.
 enum class PlacementDraw : std::uint32_t {
   tile_jitter,
   tile_depth,
@@ -27,8 +27,12 @@ enum class PlacementDraw : std::uint32_t {
 };
 
 numerics::PhiloxBlock placement_block(std::uint64_t seed, PlacementDraw what, std::size_t which) {
-  const numerics::DrawCounter counter{
-      static_cast<std::uint32_t>(what), placement_draws, 0u, 0u, static_cast<std::uint32_t>(which), 0u};
+  const numerics::DrawCounter counter{static_cast<std::uint32_t>(what),
+                                      numerics::DrawPurpose::oct_placement,
+                                      0u,
+                                      0u,
+                                      static_cast<std::uint32_t>(which),
+                                      0u};
   return numerics::random_block(numerics::philox_key(seed), counter, 0u);
 }
 

@@ -195,6 +195,8 @@ Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<con
     }
     slice.start_plane = start_plane;
     slice.planes = slices[i].planes;
+    slice.rows = slices[i].rows;
+    slice.columns = slices[i].columns;
     end = std::max(end, start_plane + static_cast<double>(slices[i].planes));
     const std::array<double, 2> half = {static_cast<double>(slices[i].rows - 1) / 2,
                                         static_cast<double>(slices[i].columns - 1) / 2};

@@ -45,7 +45,7 @@ enum class TransformUse : std::uint8_t { none, rotation_only, full };
 
 struct SliceDecision {
   std::size_t id = 0;
-  std::size_t planes = 0;
+  std::size_t planes = 0, rows = 0, columns = 0;
   std::array<double, 2> motor_px = {0, 0};  // of the first pixel, on the canvas: row, column
   TransformUse transform = TransformUse::none;
   double rotation_deg = 0;                  // in all, about the slice's middle

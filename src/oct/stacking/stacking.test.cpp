@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "oct/simulate/simulation.hpp"
 #include "oct/stacking/stack_decisions.hpp"
 #include "oct/stacking/stack_slices.hpp"
+#include "oct/volume/slab_volume.hpp"
 
 namespace cingulum::oct {
 namespace stacking_tests {
@@ -41,17 +44,17 @@ struct Series {
   }
 };
 
-HostVolume planes_of(const HostVolume& volume, std::size_t first, std::size_t count) {
-  HostVolume planes(count, volume.rows, volume.columns);
-  std::copy_n(volume.plane(first).begin(), planes.values.size(), planes.values.begin());
-  return planes;
+HostVolume box_of(HostVolume volume, const PlaneBox& box) {
+  HostVolume part(box.planes, box.rows, volume.columns);
+  EXPECT_TRUE(SlabVolume(volume).read_box(box, part.values));
+  return part;
 }
 
 // The whole volume.
 Result<HostVolume> stacked(StackPlan& plan, const SliceSource& source, const StackOptions& options,
                            ThreadPool* pool = nullptr) {
   CGL_TRY(find_gains(plan, source, options, pool));
-  return stack_planes(plan, source, 0, plan.planes, pool);
+  return stack_box(plan, source, {0, plan.planes, 0, plan.rows}, pool);
 }
 
 TEST(OctStackDecisions, a_plain_series_lies_on_top_of_each_other) {
@@ -208,8 +211,8 @@ TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
   options.first_plane = 2;
   auto plan = decide_stack(facts, shifts, registrations, ten_um, options);
   ASSERT_TRUE(plan) << plan.error().message();
-  const auto source = [&](std::size_t i, std::size_t first, std::size_t count) -> Result<HostVolume> {
-    return planes_of(*simulate_tile(scene, i), first, count);
+  const auto source = [&](std::size_t i, const PlaneBox& box) -> Result<HostVolume> {
+    return box_of(*simulate_tile(scene, i), box);
   };
   const auto volume = stacked(*plan, source, options);
   ASSERT_TRUE(volume) << volume.error().message();
@@ -236,15 +239,33 @@ TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
   EXPECT_LT(std::sqrt(squares / (44.0 * 48 * 48)), 0.02);
   const auto pool = ThreadPool::create(3);
   auto again = decide_stack(facts, shifts, registrations, ten_um, options);
+  ASSERT_TRUE(find_gains(*again, source, options, nullptr, 11));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(again->slices[i].gain, plan->slices[i].gain);
   EXPECT_EQ(stacked(*again, source, options, pool->get())->values, volume->values);
-  // A few planes at a time are the same planes.
-  std::vector<float> pieces;
+  // A few planes and rows at a time are the same voxels, of sources that are asked for what they show alone.
+  std::size_t read = 0, asked = 0;
+  const auto counted = [&](std::size_t i, const PlaneBox& box) {
+    read += box.planes * box.rows;
+    ++asked;
+    return source(i, box);
+  };
+  HostVolume pieces(volume->planes, volume->rows, volume->columns);
   for (std::size_t first = 0; first < plan->planes; first += 7) {
-    const auto piece = stack_planes(*plan, source, first, std::min<std::size_t>(7, plan->planes - first));
-    ASSERT_TRUE(piece);
-    pieces.insert(pieces.end(), piece->values.begin(), piece->values.end());
+    for (std::size_t row = 0; row < plan->rows; row += 13) {
+      const PlaneBox box{first, std::min<std::size_t>(7, plan->planes - first), row,
+                         std::min<std::size_t>(13, plan->rows - row)};
+      const auto piece = stack_box(*plan, counted, box);
+      ASSERT_TRUE(piece);
+      for (std::size_t z = 0; z < box.planes; ++z) {
+        const auto rows = piece->plane(z);
+        std::copy(rows.begin(), rows.end(), &pieces.at(first + z, row, 0));
+      }
+    }
   }
-  EXPECT_EQ(pieces, volume->values);
+  EXPECT_EQ(pieces.values, volume->values);
+  EXPECT_GT(asked, 0u);
+  // About 13 rows and what the turn adds of each slice, and one more plane, and not all of it.
+  EXPECT_LT(static_cast<double>(read) / static_cast<double>(asked), 8.0 * 20);
 }
 
 TEST(OctStack, a_constant_stays_constant_and_zero_weighs_nothing) {
@@ -252,11 +273,11 @@ TEST(OctStack, a_constant_stays_constant_and_zero_weighs_nothing) {
   series.options.first_plane = 3;
   auto plan = series.decide();
   ASSERT_TRUE(plan);
-  const auto source = [](std::size_t, std::size_t first, std::size_t count) -> Result<HostVolume> {
+  const auto source = [](std::size_t, const PlaneBox& box) -> Result<HostVolume> {
     HostVolume slice(30, 40, 50);
     for (float& value : slice.values) value = 0.3f;
     for (std::size_t z = 0; z < 30; ++z) slice.at(z, 5, 5) = 0;
-    return planes_of(slice, first, count);
+    return box_of(std::move(slice), box);
   };
   const auto volume = stacked(*plan, source, series.options);
   ASSERT_TRUE(volume);
@@ -277,15 +298,15 @@ TEST(OctStack, depth_between_planes_is_interpolated) {
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->planes, 50u);
   // The value is the depth in the sample, so that both slices say the same wherever both are.
-  const auto source = [](std::size_t number, std::size_t first, std::size_t count) -> Result<HostVolume> {
+  const auto source = [](std::size_t number, const PlaneBox& box) -> Result<HostVolume> {
     HostVolume slice(30, 40, 50);
     for (std::size_t i = 0; i < slice.values.size(); ++i) {
       const double depth = 100 + 20.25 * static_cast<double>(number) + static_cast<double>(i / slice.plane_size());
       slice.values[i] = static_cast<float>(depth);
     }
-    return planes_of(slice, first, count);
+    return box_of(std::move(slice), box);
   };
-  const auto volume = stack_planes(*plan, source, 0, plan->planes);
+  const auto volume = stack_box(*plan, source, {0, plan->planes, 0, plan->rows});
   ASSERT_TRUE(volume);
   for (std::size_t z = 0; z < 50; ++z) ASSERT_NEAR(volume->at(z, 20, 20), 100.0 + static_cast<double>(z), 1e-4) << z;
 }

@@ -371,14 +371,22 @@ Result<HostVolume> read_tile(const TileSet& set, const TileRecord& tile, std::ui
     replaced += replace_non_finite(raw);
     HostVolume volume(set.shape[0], set.shape[1], lines);
     const float share = static_cast<float>(set.repeats);
+    // Blocks of planes and columns that stay in the cache while the order of both is exchanged.
+    constexpr std::size_t block = 32;
     for (std::size_t row = 0; row < volume.rows; ++row) {
-      for (std::size_t column = 0; column < lines; ++column) {
-        for (std::size_t plane = 0; plane < volume.planes; ++plane) {
-          float sum = 0;
-          for (std::size_t repeat = 0; repeat < set.repeats; ++repeat) {
-            sum += raw[((row * set.repeats + repeat) * lines + column) * volume.planes + plane];
+      for (std::size_t first_plane = 0; first_plane < volume.planes; first_plane += block) {
+        const std::size_t end_plane = std::min(volume.planes, first_plane + block);
+        for (std::size_t first_column = 0; first_column < lines; first_column += block) {
+          const std::size_t end_column = std::min(lines, first_column + block);
+          for (std::size_t plane = first_plane; plane < end_plane; ++plane) {
+            for (std::size_t column = first_column; column < end_column; ++column) {
+              float sum = 0;
+              for (std::size_t repeat = 0; repeat < set.repeats; ++repeat) {
+                sum += raw[((row * set.repeats + repeat) * lines + column) * volume.planes + plane];
+              }
+              volume.at(plane, row, column) = set.repeats > 1 ? sum / share : sum;
+            }
           }
-          volume.at(plane, row, column) = set.repeats > 1 ? sum / share : sum;
         }
       }
     }

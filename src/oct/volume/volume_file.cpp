@@ -88,6 +88,21 @@ VolumeDescription describe_nifti(const NiftiHeader& header) {
   return description;
 }
 
+Result<HostVolume> read_open_box(const fs::path& path, const OpenVolume& open, const PlaneBox& box,
+                                 const VolumeReadOptions& options) {
+  if (open.array.metadata().type != element_type_of<float>()) {
+    return fail_file(path.native(), ErrorKind::corrupt, "{}: {} voxels; float32 is expected", path.native(),
+                     open.array.metadata().type.name());
+  }
+  HostVolume volume(box.planes, box.rows, open.description.shape[2]);
+  const auto report =
+      zarr::read_region(open.array, {{box.first_plane, box.first_row, 0}, {box.planes, box.rows, volume.columns}},
+                        std::as_writable_bytes(std::span(volume.values)),
+                        {.pool = options.pool, .cancel = options.cancel, .complete = options.complete});
+  if (!report) return tl::make_unexpected(report.error());
+  return volume;
+}
+
 Result<NiftiReader> open_nifti_volume(const fs::path& path, const VolumeReadOptions& options) {
   CGL_TRY_ASSIGN(NiftiReader reader, NiftiReader::open(path, options.cancel));
   if (reader.header().volume_count() != 1) {
@@ -109,19 +124,23 @@ std::uint64_t replace_non_finite(std::span<float> values) {
   return replaced;
 }
 
-Status check_host_memory(std::string_view doing, std::uint64_t needed_bytes) {
+std::optional<std::uint64_t> free_host_memory() {
   std::ifstream facts("/proc/meminfo");
   std::string word;
   while (facts >> word) {
     if (word != "MemAvailable:") continue;
     std::uint64_t kib = 0;
     facts >> kib;
-    const std::uint64_t available = kib * 1024;
-    if (needed_bytes <= available) return {};
-    return fail(ErrorKind::out_of_memory, "{}: {} of memory needed, {} free", doing, format_bytes(needed_bytes),
-                format_bytes(available));
+    return kib * 1024;
   }
-  return {};  // a system that does not say is no obstacle
+  return std::nullopt;
+}
+
+Status check_host_memory(std::string_view doing, std::uint64_t needed_bytes) {
+  const std::optional<std::uint64_t> available = free_host_memory();
+  if (!available || needed_bytes <= *available) return {};  // a system that does not say is no obstacle
+  return fail(ErrorKind::out_of_memory, "{}: {} of memory needed, {} free", doing, format_bytes(needed_bytes),
+              format_bytes(*available));
 }
 
 Result<VolumeDescription> describe_volume(const fs::path& path, const VolumeReadOptions& options) {
@@ -229,35 +248,32 @@ Status write_volume(const HostVolume& volume, const VoxelSize& voxel_um, const J
   });
 }
 
+Result<HostVolume> read_box(const fs::path& path, const PlaneBox& box, const VolumeReadOptions& options) {
+  return catch_out_of_memory([&]() -> Result<HostVolume> {
+    CGL_TRY_ASSIGN(const OpenVolume open, open_ome_volume(path, options));
+    return read_open_box(path, open, box, options);
+  });
+}
+
 Result<HostVolume> read_planes(const fs::path& path, std::size_t first, std::size_t count,
                                const VolumeReadOptions& options) {
   return catch_out_of_memory([&]() -> Result<HostVolume> {
     CGL_TRY_ASSIGN(const OpenVolume open, open_ome_volume(path, options));
-    const auto& shape = open.description.shape;
-    if (open.array.metadata().type != element_type_of<float>()) {
-      return fail_file(path.native(), ErrorKind::corrupt, "{}: {} voxels; float32 is expected", path.native(),
-                       open.array.metadata().type.name());
-    }
-    HostVolume planes(count, shape[1], shape[2]);
-    const auto report = zarr::read_region(
-        open.array, {{first, 0, 0}, {count, shape[1], shape[2]}}, std::as_writable_bytes(std::span(planes.values)),
-        {.pool = options.pool, .cancel = options.cancel, .complete = options.complete});
-    if (!report) return tl::make_unexpected(report.error());
-    return planes;
+    return read_open_box(path, open, {first, count, 0, open.description.shape[1]}, options);
   });
 }
 
-Status write_volume_by_planes(const fs::path& path, const std::array<std::size_t, 3>& shape, const VoxelSize& voxel_um,
-                              const Json& attributes, const MakePlanes& make, const WriteOptions& write,
-                              const VolumeWriteOptions& options) {
+Status write_volume_by_boxes(const fs::path& path, const std::array<std::size_t, 3>& shape, const VoxelSize& voxel_um,
+                             const Json& attributes, const MakeBox& make, const WriteOptions& write,
+                             const VolumeWriteOptions& options) {
   return catch_out_of_memory([&]() -> Status {
     zarr::NewArray wanted;
     wanted.shape = {shape[0], shape[1], shape[2]};
     wanted.type = element_type_of<float>();
     wanted.dimension_names = {"z", "y", "x"};
-    // Shards no deeper than what is made at a time: each is written once.
+    // Shards no larger than what is made at a time: each is written once.
     wanted.chunk_shape = {planes_at_a_time, 64, 128};
-    wanted.shard_shape = {planes_at_a_time, 512, 1024};
+    wanted.shard_shape = {planes_at_a_time, rows_at_a_time, 1024};
     CGL_TRY_ASSIGN(const zarr::ArrayMetadata finest, zarr::describe_new_array(wanted));
     const std::vector<zarr::Shape> shapes =
         zarr::pyramid_shapes(finest.shape, {true, true, true}, options.levels, finest.leaf_shape());
@@ -273,25 +289,33 @@ Status write_volume_by_planes(const fs::path& path, const std::array<std::size_t
     }
     const zarr::Array array = zarr::Array::describe(nullptr, "0", finest);
     CGL_TRY(zarr::write_array_metadata("0", finest, *output));
-    const std::size_t plane = shape[1] * shape[2];
-    std::vector<float> planes;
-    for (std::size_t first = 0; first < shape[0]; first += planes_at_a_time) {
+    static_assert(rows_at_a_time % kept_rows == 0);
+    std::vector<float> made;
+    const auto write_box = [&](const PlaneBox& box) -> Status {
       CGL_TRY(options.cancel.check());
-      const std::size_t count = std::min(planes_at_a_time, shape[0] - first);
-      planes.resize(count * plane);
-      CGL_TRY(make(first, planes));
+      const std::size_t plane = box.rows * shape[2];
+      made.resize(box.planes * plane);
+      CGL_TRY(make(box, made));
       const auto written =
-          zarr::write_region(array, *output, {{first, 0, 0}, {count, shape[1], shape[2]}},
-                             std::as_bytes(std::span(planes)), {.pool = options.pool, .cancel = options.cancel});
+          zarr::write_region(array, *output, {{box.first_plane, box.first_row, 0}, {box.planes, box.rows, shape[2]}},
+                             std::as_bytes(std::span(made)), {.pool = options.pool, .cancel = options.cancel});
       if (!written) return tl::make_unexpected(written.error());
-      for (std::size_t z = 0; finer && z < count; ++z) {
-        for (std::uint64_t row = 0; row < shape[1]; row += kept_rows) {
-          const std::size_t rows = std::min<std::size_t>(kept_rows, shape[1] - row);
-          const auto part = std::span(planes).subspan(z * plane + row * shape[2], rows * shape[2]);
-          CGL_TRY(finer->write_tile(zarr::Shape{first + z, row, 0}, std::as_bytes(part)));
+      for (std::size_t z = 0; finer && z < box.planes; ++z) {
+        for (std::size_t row = 0; row < box.rows; row += kept_rows) {
+          const std::size_t rows = std::min<std::size_t>(kept_rows, box.rows - row);
+          const auto part = std::span(made).subspan(z * plane + row * shape[2], rows * shape[2]);
+          CGL_TRY(finer->write_tile(zarr::Shape{box.first_plane + z, box.first_row + row, 0}, std::as_bytes(part)));
         }
       }
+      return {};
+    };
+    for (std::size_t first = 0; first < shape[0]; first += planes_at_a_time) {
+      const std::size_t planes = std::min(planes_at_a_time, shape[0] - first);
+      for (std::size_t row = 0; row < shape[1]; row += rows_at_a_time) {
+        CGL_TRY(write_box({first, planes, row, std::min(rows_at_a_time, shape[1] - row)}));
+      }
     }
+    made = {};
     zarr::OmeImage image;
     zarr::OmeMultiscale multiscale;
     multiscale.name = options.name == "oct" ? path.stem().stem().native() : options.name;

@@ -62,23 +62,33 @@ struct VolumeWriteOptions {
                                        const VoxelSize& voxel_um, const zarr::Json& attributes,
                                        const WriteOptions& write, const VolumeWriteOptions& options = {});
 
-// A volume that is made while it is written, a few planes at a time in ascending order: `to` has room for whole planes
-// from `first` on. The levels of its pyramid pass through a temporary file beside it.
-using MakePlanes = std::function<Status(std::size_t first, std::span<float> to)>;
-[[nodiscard]] Status write_volume_by_planes(const std::filesystem::path& path, const std::array<std::size_t, 3>& shape,
-                                            const VoxelSize& voxel_um, const zarr::Json& attributes,
-                                            const MakePlanes& make, const WriteOptions& write,
-                                            const VolumeWriteOptions& options = {});
-// Planes that are made at a time.
-inline constexpr std::size_t planes_at_a_time = 32;
+// Rows [first_row, first_row + rows) of planes [first_plane, first_plane + planes), all columns.
+struct PlaneBox {
+  std::size_t first_plane = 0, planes = 0;
+  std::size_t first_row = 0, rows = 0;
+};
 
-// Planes [first, first + count) of an OME-Zarr volume of float32, as this file writes them.
+// A volume that is made while it is written, a few planes and rows at a time in ascending order: `to` has room for the
+// box. The levels of its pyramid pass through a temporary file beside it.
+using MakeBox = std::function<Status(const PlaneBox& box, std::span<float> to)>;
+[[nodiscard]] Status write_volume_by_boxes(const std::filesystem::path& path, const std::array<std::size_t, 3>& shape,
+                                           const VoxelSize& voxel_um, const zarr::Json& attributes, const MakeBox& make,
+                                           const WriteOptions& write, const VolumeWriteOptions& options = {});
+// Planes and rows that are made at a time: those of a shard, so that each shard is written once.
+inline constexpr std::size_t planes_at_a_time = 32;
+inline constexpr std::size_t rows_at_a_time = 512;
+
+// A box, or planes [first, first + count), of an OME-Zarr volume of float32, as this file writes them.
+[[nodiscard]] Result<HostVolume> read_box(const std::filesystem::path& path, const PlaneBox& box,
+                                          const VolumeReadOptions& options = {});
 [[nodiscard]] Result<HostVolume> read_planes(const std::filesystem::path& path, std::size_t first, std::size_t count,
                                              const VolumeReadOptions& options = {});
 
 // Sets what is not finite to zero; the value is how many.
 [[nodiscard]] std::uint64_t replace_non_finite(std::span<float> values);
 
+// What the system has free for new work; absent where it does not say.
+[[nodiscard]] std::optional<std::uint64_t> free_host_memory();
 // Refuses work that needs more memory than the machine has free; `doing` begins the message.
 [[nodiscard]] Status check_host_memory(std::string_view doing, std::uint64_t needed_bytes);
 
