@@ -308,11 +308,13 @@ Json ExportedTracks::sidecar() const {
       arguments["options"][option.name] = option.texts.front();
     }
   }
+  Json field = field_json(field_);
+  if (field_.sphere.name.empty()) field.erase("sphere");  // exported by its directions alone; the option names it
   return {{"made_by", "a page of cingulum view --export"},
           {"rules", present_rules},
           {"arguments", std::move(arguments)},
           {"model", facts_.model},
-          {"field", field_json(field_)},
+          {"field", std::move(field)},
           {"plan", plan_json(plan_, tracking_options_)},
           {"end_reason_codes", end_reason_codes_json()},
           {"result", result_json(statistics_, false)},

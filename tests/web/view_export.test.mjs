@@ -136,7 +136,8 @@ test("the sidecar says what that of the command says", async () => {
   const { fitted_voxels: fitted, ...model } = sidecar.model;
   const { fitted_voxels: fittedThere, ...modelThere } = theirs.model;
   const { bytes: fieldBytes, replaced, ...field } = sidecar.field;
-  const { bytes: fieldBytesThere, replaced: replacedThere, ...fieldThere } = theirs.field;
+  const { bytes: fieldBytesThere, replaced: replacedThere, sphere, ...fieldThere } = theirs.field;
+  assert.ok(sphere.length > 0 && !("sphere" in field)); // among the arguments
   assert.deepEqual([model, field], [modelThere, fieldThere]);
   assert.ok(fitted >= fittedThere && fieldBytes >= fieldBytesThere && replaced >= replacedThere);
   assert.ok(sidecar.result.kept > 10 && sidecar.result.steps > 100);

@@ -57,11 +57,16 @@ async function ready(of) {
   await of.waitForFunction(() => document.body.dataset.ready === "yes", null, { timeout: 60000 });
 }
 
-/** Does what is given and waits for the next answer. */
+/** Does what is given and waits for its answer: that of an earlier request may be on its way still. */
 async function answered(action) {
-  const until = Number(await page.evaluate(() => document.body.dataset.answered ?? "0")) + 1;
+  const count = () => page.evaluate(() => Number(document.body.dataset.answered ?? "0"));
+  const until = (await count()) + 1;
   await action();
-  await page.waitForFunction((count) => Number(document.body.dataset.answered ?? 0) >= count, until, { timeout: 60000 });
+  await page.waitForFunction((least) => Number(document.body.dataset.answered ?? 0) >= least, until, { timeout: 60000 });
+  for (let known = until - 1, now = await count(); known !== now; now = await count()) {
+    known = now;
+    await page.waitForTimeout(300);
+  }
 }
 
 const text = (id) => page.textContent(`#${id}`);
@@ -239,6 +244,13 @@ test("streamlines of a file are drawn where the same ones of an answer are", asy
   const file = await colouredMask(other);
   assert.ok(shareBeside(file, live) > 0.97, `${shareBeside(file, live)} of the file beside the answer`);
   assert.ok(shareBeside(live, file) > 0.97, `${shareBeside(live, file)} of the answer beside the file`);
+  // All of them begin in a sphere about the cross-hair: one that they must meet leaves all, one that they must not meet none.
+  await other.click("[data-sphere=include]");
+  const met = await colouredMask(other);
+  assert.ok(met.length > 0.9 * file.length, `${met.length} of ${file.length} pixels`);
+  await other.click("[data-sphere=clear]");
+  await other.click("[data-sphere=exclude]");
+  assert.ok((await colouredPixels(other)) < 0.1 * file.length);
   await other.close();
 });
 
@@ -250,7 +262,7 @@ test("of a large file a sample of the whole comes first, then what is nearest to
     if (found) messages.push({ number: Number(found[1]), body: response.body() });
   });
   const place = [30, -40, 0];
-  await other.goto(`${new URL(page.url()).origin}/#${encodeURIComponent(JSON.stringify({ place, plan: { dg: "det", nseeds: 50 } }))}`);
+  await other.goto(`${new URL(page.url()).origin}/#${encodeURIComponent(JSON.stringify({ place, plan: { dg: "det", nseeds: 50, "min-length": 100, radius: 3 }, filter: { shortestMm: 0, longestMm: 500, share: 1, slabMm: 0.5 } }))}`);
   await ready(other);
   await other.selectOption("#tractogram", { label: "many.tck" });
   await other.waitForFunction(() => document.body.dataset.fileIsWhole === "true", null, { timeout: 60000 });
@@ -284,6 +296,51 @@ test("of a large file a sample of the whole comes first, then what is nearest to
   const distances = asked.map(distance);
   assert.deepEqual(distances, [...distances].sort((a, b) => a - b));
   assert.notDeepEqual(asked, [...asked].sort((a, b) => a - b), "the order of the file");
+  // Three slices and the rendering, a quarter of the canvas each. The lines fill the plane z = 0: one slice shows all of
+  // it, the two others what lies in their slab, a strip as long as the plane is there.
+  const { width, height } = await other.locator("#scene").boundingBox();
+  const extents = (mask) => [0, 1, 2, 3].map((quarter) => {
+    const [left, top] = [(quarter % 2) * width / 2, Math.floor(quarter / 2) * height / 2];
+    const own = mask.filter(([x, y]) => x >= left && x < left + width / 2 && y >= top && y < top + height / 2);
+    const extent = (axis) => own.reduce((most, at) => Math.max(most, at[axis]), 0) - own.reduce((least, at) => Math.min(least, at[axis]), 1e9);
+    return own.length === 0 ? [0, 0] : [extent(0), extent(1)];
+  });
+  const all = extents(await colouredMask(other));
+  const [planeWidth, planeHeight] = all.reduce((one, next) => (next[0] * next[1] > one[0] * one[1] ? next : one));
+  const strips = all.filter(([w, h]) => h < 0.15 * planeHeight && w > 0.5 * Math.min(planeWidth, planeHeight));
+  assert.equal(strips.length, 2, JSON.stringify(all));
+  // Of all messages the lines that meet a sphere are seen, and no others.
+  await other.click("[data-sphere=include]");
+  for (const [w, h] of extents(await colouredMask(other))) assert.ok(w < 0.2 * planeWidth && h < 0.2 * planeHeight, `${w} x ${h} pixels about the sphere`);
+  await other.close();
+});
+
+test("what comes of an older request after a newer one's is not shown", async () => {
+  const other = await context.newPage();
+  let first = null;
+  await other.routeWebSocket(/\/live$/, (socket) => {
+    const there = socket.connectToServer();
+    socket.onMessage((message) => there.send(message));
+    there.onMessage((message) => {
+      socket.send(message);
+      if (message.readUInt16LE(4) !== 17) return; // the end of an answer
+      if (first && message.readUInt32LE(8) > first.readUInt32LE(8)) socket.send(first);
+      first ??= message;
+    });
+  });
+  await other.goto(`${new URL(page.url()).origin}/#${encodeURIComponent(JSON.stringify({ place: [0, 0, 0] }))}`);
+  await ready(other);
+  await other.waitForFunction(() => Number(document.body.dataset.answered ?? 0) >= 1, null, { timeout: 60000 });
+  await other.waitForTimeout(500);
+  const before = Number(await other.evaluate(() => document.body.dataset.answered));
+  await other.locator("#slider-max-angle").evaluate((input) => {
+    input.value = "14";
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await other.waitForFunction((count) => Number(document.body.dataset.answered) > count, before, { timeout: 60000 });
+  await other.waitForTimeout(500);
+  assert.equal(Number(await other.evaluate(() => document.body.dataset.answered)), before + 1);
+  assert.match(await other.textContent("#command"), /--max-angle=14/);
   await other.close();
 });
 

@@ -26,6 +26,7 @@ export function drawOf(index: number): number {
   return ((bits ^ (bits >>> 15)) >>> 0) / 4294967296;
 }
 
+/** Whether a point or a piece between two lies in the sphere: what is shown has few points. */
 function meets(of: Streamlines, line: number, sphere: Sphere): boolean {
   const { batch, index } = of.at(line);
   const { positions: p, offsets, corner, unit } = batch;
@@ -35,11 +36,21 @@ function meets(of: Streamlines, line: number, sphere: Sphere): boolean {
   const z = (sphere.centre[2] - corner[2]) / unit;
   const radius = sphere.radius / unit;
   const square = radius * radius;
+  let [bx, by, bz] = [NaN, NaN, NaN]; // of the point before, from the centre
   for (let i = offsets[index]; i < offsets[index + 1]; i++) {
     const dx = p[3 * i] - x;
     const dy = p[3 * i + 1] - y;
     const dz = p[3 * i + 2] - z;
     if (dx * dx + dy * dy + dz * dz <= square) return true;
+    const [wx, wy, wz] = [dx - bx, dy - by, dz - bz];
+    const share = -(bx * wx + by * wy + bz * wz) / (wx * wx + wy * wy + wz * wz); // of the piece's nearest place
+    if (share > 0 && share < 1) {
+      const [nx, ny, nz] = [bx + share * wx, by + share * wy, bz + share * wz];
+      if (nx * nx + ny * ny + nz * nz <= square) return true;
+    }
+    bx = dx;
+    by = dy;
+    bz = dz;
   }
   return false;
 }
