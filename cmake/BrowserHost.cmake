@@ -12,11 +12,12 @@ set(browser_host_tract plan/tracking_plan seeds/sphere_seeds seeds/seed_order pa
     run/finisher run/selection run/tracker run/tracking_batches)
 set(browser_host_tract_cpu track_kernels track_kernels_portable)
 set(browser_host_tract_webgpu webgpu_shader shader_constants shader_form probe_words page_store driven_tracking)
-set(browser_host_dmri series/signal_floor models/harmonic_fit models/spherical_function models/peaks sphere/sphere sphere/convex_hull)
+set(browser_host_dmri series/signal_floor models/harmonic_fit models/spherical_function models/peaks sphere/sphere sphere/convex_hull
+    phantom/phantom_curve phantom/phantom_bundle phantom/phantom_description score/score_streamline)
 set(browser_host_device shader_library)
 set(browser_host_view view_messages field_slice field_glyphs field_peaks field_bytes memory_files)
 set(browser_host_cli argument_value verb option_name track_options track_arguments layout_arguments response_arguments track_defaults
-    track_seeds live_wish exported_tracks)
+    track_seeds track_sidecar track_result live_wish exported_tracks)
 
 # cingulum_browser_host(FILES): sets FILES to the module and the script that loads it; to nothing where they cannot be made.
 function(cingulum_browser_host files)

@@ -6,8 +6,11 @@
 #include "cli/argument_value.hpp"
 #include "cli/option_name.hpp"
 #include "cli/track_arguments.hpp"
+#include "cli/track_defaults.hpp"
 #include "cli/track_options.hpp"
+#include "cli/track_result.hpp"
 #include "cli/track_seeds.hpp"
+#include "cli/track_sidecar.hpp"
 #include "formats/trx.hpp"
 #include "view/field_bytes.hpp"
 #include "view/field_glyphs.hpp"
@@ -71,6 +74,8 @@ Json facts_json(const ExportedFacts& facts) {
           {"lowest_threshold", facts.limits.lowest_threshold ? Json(*facts.limits.lowest_threshold) : Json()},
           {"reach_voxels", facts.limits.reach_voxels},
           {"min_signal", facts.min_signal},
+          {"truth", facts.truth ? Json::parse(format_phantom(*facts.truth)) : Json()},
+          {"model", facts.model},
           {"arguments", facts.arguments}};
 }
 
@@ -102,8 +107,18 @@ Result<ExportedFacts> facts_of_json(const Json& json) {
   if (json["lowest_threshold"].is_number()) facts.limits.lowest_threshold = json["lowest_threshold"].get<double>();
   facts.limits.reach_voxels = json["reach_voxels"].get<std::int64_t>();
   facts.min_signal = json["min_signal"].get<double>();
+  if (json.contains("truth") && !json["truth"].is_null()) {
+    CGL_TRY_ASSIGN(facts.truth, parse_phantom(json["truth"].dump()));
+  }
+  if (json.contains("model")) facts.model = json["model"];
   facts.arguments = json["arguments"];
   return facts;
+}
+
+ExportedTracks::ExportedTracks(ExportedFacts facts) : facts_(std::move(facts)), known_(arguments_of_pages()) {
+  if (!facts_.truth) return;
+  const double edge = facts_.truth->geometry.smallest_edge_mm();
+  judge_.emplace(facts_.truth->bundles, edge, 0.5 * edge);  // as view_live.cpp has it
 }
 
 Result<std::unique_ptr<ExportedTracks>> ExportedTracks::open(ExportedFacts facts,
@@ -176,12 +191,17 @@ Status ExportedTracks::ask(std::uint32_t number, std::string_view wish, bool sav
   first_ms_.reset();
   tracking_ms_ = 0;
   statistics_ = {};
-  CGL_TRY_ASSIGN(const std::vector<WishedOption> wished, view::parse_track_wish(wish));
+  verdicts_ = {};
+  histograms_.reset();
+  CGL_TRY_ASSIGN(std::vector<WishedOption> wished, view::parse_track_wish(wish));
+  if (take_score(wished) && judge_ && !saves) histograms_.emplace();
   CGL_TRY_ASSIGN(wish_, accept_wish(wished, facts_.source, facts_.first_getter, known_));
-  CGL_TRY_ASSIGN(const ParsedArguments arguments, complete(wish_));
+  CGL_TRY_ASSIGN(arguments_, complete(wish_));
+  const ParsedArguments& arguments = arguments_;
   CGL_TRY(facts_.limits.check(arguments));
   CGL_TRY_ASSIGN(const Getter getter, getter_from_name(arguments.text("dg")));
-  CGL_TRY_ASSIGN(TrackingOptions options, tracking_options(arguments, getter, field_.geometry.smallest_edge_mm()));
+  CGL_TRY_ASSIGN(tracking_options_, tracking_options(arguments, getter, field_.geometry.smallest_edge_mm()));
+  TrackingOptions& options = tracking_options_;
   options.stop_rule = stop_rule(arguments, {});  // which `auto` is was settled when the field was exported
   CGL_TRY_ASSIGN(plan_, make_tracking_plan(options, field_.geometry));
   if (getter == Getter::boot) plan_.boot_min_signal = static_cast<float>(facts_.min_signal);
@@ -237,6 +257,8 @@ Result<std::vector<std::byte>> ExportedTracks::end_range() {
   tracking_ms_ += 1e3 * seconds;
   done_ += range_.count;
   statistics_.seeds_outside += batch_.seeds_outside;
+  statistics_.seeds_without_direction += batch_.seeds_without_direction;
+  statistics_.steps += batch_.steps;
   CGL_TRY(finisher_->finish(batch_));
   const TractogramBatch& kept = finisher_->kept();
   std::vector<std::byte> message;
@@ -250,6 +272,9 @@ Result<std::vector<std::byte>> ExportedTracks::end_range() {
                                                              .seed_index = kept.streamline_data[0],
                                                              .end_reasons = kept.streamline_data[2]}));
   if (!first_ms_) first_ms_ = 1e3 * seconds_since(begin_);
+  for (std::size_t i = 0; histograms_ && i < kept.streamline_count(); ++i) {
+    ++verdicts_[static_cast<std::size_t>(judge_->judge(kept.streamline(i), *histograms_).verdict)];
+  }
   return message;
 }
 
@@ -260,18 +285,40 @@ Result<std::vector<std::byte>> ExportedTracks::end() {
     return view::memory_files().take(saved_name);
   }
   const double total = 1e3 * seconds_since(begin_);
-  const Json end = answer_end(seeds_->count(), statistics_,
-                              {.first_ms = first_ms_.value_or(total),
-                               .plan_ms = plan_ms_,
-                               .tracking_ms = tracking_ms_,
-                               .copies_ms = total - plan_ms_ - tracking_ms_,
-                               .total_ms = total},
-                              command());
+  Json end = answer_end(seeds_->count(), statistics_,
+                        {.first_ms = first_ms_.value_or(total),
+                         .plan_ms = plan_ms_,
+                         .tracking_ms = tracking_ms_,
+                         .copies_ms = total - plan_ms_ - tracking_ms_,
+                         .total_ms = total},
+                        command());
+  end["score"] = score_json(verdicts_);
   return view::make_message(view::MessageKind::end, number_, end.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::string ExportedTracks::command() const {
   return command_of_wish(facts_.source, wish_);
+}
+
+Json ExportedTracks::sidecar() const {
+  Json arguments = options_for_sidecar(known_, arguments_);
+  // Files by the names that the command has.
+  for (const WishedOption& option : facts_.source.options) {
+    if (arguments["options"].contains(option.name) && option.texts.size() == 1) {
+      arguments["options"][option.name] = option.texts.front();
+    }
+  }
+  Json field = field_json(field_);
+  if (field_.sphere.name.empty()) field.erase("sphere");  // exported by its directions alone; the option names it
+  return {{"made_by", "a page of cingulum view --export"},
+          {"rules", present_rules},
+          {"arguments", std::move(arguments)},
+          {"model", facts_.model},
+          {"field", std::move(field)},
+          {"plan", plan_json(plan_, tracking_options_)},
+          {"end_reason_codes", end_reason_codes_json()},
+          {"result", result_json(statistics_, false)},
+          {"command", command()}};
 }
 
 Result<std::vector<std::byte>> ExportedTracks::glyphs(int axis, double mm) {

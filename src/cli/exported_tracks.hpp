@@ -21,6 +21,8 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "cli/live_wish.hpp"
+#include "dmri/phantom/phantom_description.hpp"
+#include "dmri/score/score_streamline.hpp"
 #include "formats/tractogram.hpp"
 #include "tract/field/field.hpp"
 #include "tract/run/driven_tracking.hpp"
@@ -38,7 +40,9 @@ struct ExportedFacts {
   std::string first_getter;
   LiveLimits limits;
   double min_signal = 0;
-  nlohmann::ordered_json arguments;  // of each getter, as options_for_sidecar() writes them, complete
+  std::optional<PhantomTruth> truth;  // where streamlines can be scored
+  nlohmann::ordered_json model;       // of the sidecar of `track`
+  nlohmann::ordered_json arguments;   // of each getter, as options_for_sidecar() writes them, complete
 };
 [[nodiscard]] nlohmann::ordered_json facts_json(const ExportedFacts& facts);
 [[nodiscard]] Result<ExportedFacts> facts_of_json(const nlohmann::ordered_json& json);
@@ -69,6 +73,9 @@ class ExportedTracks {
   [[nodiscard]] Result<std::vector<std::byte>> end_range();
   [[nodiscard]] Result<std::vector<std::byte>> end();
   [[nodiscard]] std::string command() const;
+  // What `track` writes beside its file of the request that was saved last, as far as a page knows it: not the hashes
+  // of inputs, which it has not, nor the member `run`.
+  [[nodiscard]] nlohmann::ordered_json sidecar() const;
   // Of the request so far.
   [[nodiscard]] const TrackingStatistics& statistics() const { return statistics_; }
 
@@ -79,10 +86,11 @@ class ExportedTracks {
   [[nodiscard]] static std::string describe(const Error& error);
 
  private:
-  explicit ExportedTracks(ExportedFacts facts) : facts_(std::move(facts)), known_(arguments_of_pages()) {}
+  explicit ExportedTracks(ExportedFacts facts);
   [[nodiscard]] Result<ParsedArguments> complete(const std::vector<view::WishedOption>& wish) const;
 
   ExportedFacts facts_;
+  std::optional<StreamlineJudge> judge_;  // of the truth
   std::vector<Argument> known_;
   Field field_;
   std::unique_ptr<ThreadPool> pool_;
@@ -94,6 +102,10 @@ class ExportedTracks {
   std::uint32_t number_ = 0;
   bool saves_ = false;
   std::vector<view::WishedOption> wish_;
+  ParsedArguments arguments_;
+  TrackingOptions tracking_options_;
+  std::optional<JudgeHistograms> histograms_;  // where it is scored
+  VerdictCounts verdicts_{};
   TrackingPlan plan_{};
   std::unique_ptr<Seeds> seeds_;
   std::unique_ptr<Tracker> tracker_;  // where the CPU tracks

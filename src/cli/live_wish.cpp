@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/shell_word.hpp"
 #include "streamlines/sphere_text.hpp"
@@ -164,6 +165,21 @@ Status LiveLimits::check(const ParsedArguments& arguments) const {
                          arguments.integer("nseeds"), most_live_seeds);
   }
   return {};
+}
+
+bool take_score(std::vector<WishedOption>& wish) {
+  return std::erase_if(wish, [](const WishedOption& option) { return option.name == "score" && option.is_flag; }) > 0;
+}
+
+Json score_json(const VerdictCounts& verdicts) {
+  const std::uint64_t all = std::accumulate(verdicts.begin(), verdicts.end(), std::uint64_t{0});
+  if (all == 0) return {};
+  constexpr std::string_view names[] = {"valid", "wrong_path", "invalid", "no_connection"};  // ConnectionVerdict
+  Json score = Json::object();
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    score[std::string(names[i])] = static_cast<double>(verdicts[i]) / static_cast<double>(all);
+  }
+  return score;
 }
 
 Status LiveLimits::check(const TrackingPlan& plan) const {

@@ -3,6 +3,7 @@
 // answers (view_live.cpp) and where the page answers itself (exported_tracks.cpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -54,6 +55,12 @@ inline constexpr std::int64_t default_live_seeds = 200;
 [[nodiscard]] std::vector<std::string> words_of_wish(const LiveSource& source,
                                                      const std::vector<view::WishedOption>& wish, bool shown);
 [[nodiscard]] std::string command_of_wish(const LiveSource& source, const std::vector<view::WishedOption>& wish);
+
+// Whether a request asks for a score. That is the viewer's, not an option of `track`, and goes from its words.
+bool take_score(std::vector<view::WishedOption>& wish);
+// Shares of the kept streamlines by ConnectionVerdict, as `cingulum score` tells them; null where nothing was judged.
+using VerdictCounts = std::array<std::uint64_t, 4>;
+[[nodiscard]] nlohmann::ordered_json score_json(const VerdictCounts& verdicts);
 
 // What the field was prepared for.
 struct LiveLimits {

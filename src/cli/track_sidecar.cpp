@@ -63,9 +63,13 @@ bool names_file(const Argument& argument, const std::string& text) {
 }  // namespace
 
 Json options_for_sidecar(const Verb& verb, const ParsedArguments& arguments) {
+  return options_for_sidecar(all_arguments(verb), arguments);
+}
+
+Json options_for_sidecar(std::span<const Argument> known, const ParsedArguments& arguments) {
   Json options = Json::object();
   Json given = Json::array();
-  for (const Argument& argument : all_arguments(verb)) {
+  for (const Argument& argument : known) {
     if (belongs_to_run(argument.name)) continue;
     if (arguments.given(argument.name)) given.push_back(argument.name);
     if (argument.type == ArgumentType::flag) {

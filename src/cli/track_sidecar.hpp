@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace cingulum {
 
 // Every option that the result depends on: name -> text, list of texts, or true; and which of them the user gave.
 [[nodiscard]] nlohmann::ordered_json options_for_sidecar(const Verb& verb, const ParsedArguments& arguments);
+// The same of these arguments alone.
+[[nodiscard]] nlohmann::ordered_json options_for_sidecar(std::span<const Argument> known,
+                                                         const ParsedArguments& arguments);
 
 // The options of a sidecar, with those of the command line over them. Files with relative names are looked for in the
 // folder of the run when they are not in the present one, and must have the hash that the sidecar has.

@@ -131,13 +131,13 @@ class GivenHost final : public view::ViewHost {
     if (!live_) return nothing_to_track();
     return live_->save(wish, cancel);
   }
-  [[nodiscard]] Result<std::vector<std::byte>> lines(const view::ViewFile& file, std::uint64_t first) override {
+  [[nodiscard]] Result<std::vector<std::byte>> lines(const view::ViewFile& file, std::uint64_t number) override {
     if (!shown_lines_) {
       // Of its own: the others may be tracking.
       CGL_TRY_ASSIGN(lines_pool_, ThreadPool::create(default_thread_count()));
       shown_lines_.emplace(lines_pool_.get());
     }
-    return shown_lines_->message(file.path, first);
+    return shown_lines_->message(file.path, number);
   }
   [[nodiscard]] Result<std::vector<std::byte>> glyphs(int axis, double mm) override {
     if (!live_) return nothing_to_track();

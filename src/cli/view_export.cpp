@@ -155,18 +155,17 @@ Result<Json> check_json(const ExportedLive& live, std::span<const std::byte> hea
   return Json({{"items", selfcheck_items}, {"arithmetic", arithmetic.hex()}, {"getters", std::move(of_getters)}});
 }
 
+// All messages of its streamlines (view/shown_lines.hpp): up to the one that says how many follow it, and those.
 Status write_lines(FolderOutput& folder, view::ViewHost& host, const view::ViewFile& file) {
-  for (std::uint64_t first = 0;;) {
-    CGL_TRY_ASSIGN(const std::vector<std::byte> message, host.lines(file, first));
-    CGL_TRY(write(folder, fmt::format("api/lines/{}/{}", file.id, first), message));
-    std::uint32_t lines = 0;
-    if (message.size() < view::message_head_bytes + sizeof lines) {
-      return fail(ErrorKind::invalid_state, "a message of streamlines without a head");
-    }
-    std::memcpy(&lines, message.data() + view::message_head_bytes, sizeof lines);
-    if (lines == 0) return {};
-    first += lines;
+  std::optional<std::uint64_t> last;
+  for (std::uint64_t number = 0; !last || number <= *last; ++number) {
+    CGL_TRY_ASSIGN(const std::vector<std::byte> message, host.lines(file, number));
+    CGL_TRY(write(folder, fmt::format("api/lines/{}/{}", file.id, number), message));
+    if (last) continue;
+    CGL_TRY_ASSIGN(const std::optional<std::uint32_t> further, view::messages_behind(message));
+    if (further) last = number + *further;
   }
+  return {};
 }
 
 // A number of each streamline, for every column that the listing says.
@@ -219,7 +218,7 @@ Status write_export(FolderOutput& folder, view::ViewHost& host, std::span<const 
     CGL_TRY_ASSIGN(listing["check"], check_json(*live, head));
     listing["live"]["getters"] = live->facts.limits.getters;
     listing["live"]["device"] = "this browser";
-    listing["live"]["truth"] = false;  // streamlines are scored by a server alone
+    listing["live"]["truth"] = live->facts.truth.has_value();
     CGL_TRY(write(folder, head_name, head));
     CGL_TRY(write(folder, records_name, live->field->stored_bytes()));
     for (const char* name : {"browser_host.js", "browser_host.wasm"}) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include "base/elapsed.hpp"
@@ -36,9 +36,10 @@ using view::WishedOption;
 
 constexpr std::string_view all_getters[] = {"prob", "det", "ptt", "closest", "tensor", "boot"};
 
-// Whether a request asks for a score. That is the viewer's, not an option of `track`, and goes from its words.
-bool take_score(std::vector<WishedOption>& wish) {
-  return std::erase_if(wish, [](const WishedOption& option) { return option.name == "score" && option.is_flag; }) > 0;
+// For tests: CINGULUM_TEST_LOST_DEVICE=n lets the n-th request find that its device is gone; 0: none does.
+std::uint64_t requests_until_injected_loss() {
+  const char* const text = std::getenv("CINGULUM_TEST_LOST_DEVICE");
+  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
 }
 
 // A field on a device, and who answers from it.
@@ -106,7 +107,6 @@ class ActorLiveTracks final : public LiveTracks {
   [[nodiscard]] Status offer_getters();
   [[nodiscard]] Status offer(std::string_view name, const ParsedArguments& arguments, Getter getter);
   void read_truth();
-  [[nodiscard]] Json score_of(const std::array<std::uint64_t, 4>& verdicts) const;
   void make_facts();
   void publish();
 
@@ -129,6 +129,7 @@ class ActorLiveTracks final : public LiveTracks {
   LiveField* first_ = nullptr;
   std::unique_ptr<ring::TelemetryPublisher> publisher_;
   Json facts_;
+  std::uint64_t requests_until_loss_ = requests_until_injected_loss();
   std::unique_ptr<ThreadPool> slice_pool_;  // of its own: the other one is tracking
   std::vector<WishedOption> saved_wish_;
   std::optional<view::SavedRun> saved_;
@@ -372,18 +373,6 @@ void ActorLiveTracks::publish() {
   publisher_ = std::move(*publisher);
 }
 
-// Shares of the kept streamlines, as `cingulum score` tells them.
-Json ActorLiveTracks::score_of(const std::array<std::uint64_t, 4>& verdicts) const {
-  const std::uint64_t all = std::accumulate(verdicts.begin(), verdicts.end(), std::uint64_t{0});
-  if (all == 0) return {};
-  constexpr std::string_view names[] = {"valid", "wrong_path", "invalid", "no_connection"};  // ConnectionVerdict
-  Json score = Json::object();
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    score[std::string(names[i])] = static_cast<double>(verdicts[i]) / static_cast<double>(all);
-  }
-  return score;
-}
-
 Status ActorLiveTracks::answer(const view::LiveRequest& request, std::uint32_t page, const CancelToken& cancel,
                                const view::LiveSend& send) {
   LiveField* field = nullptr;
@@ -420,10 +409,13 @@ Status ActorLiveTracks::track_and_send(const view::LiveRequest& request, std::ui
   TrackingStatistics statistics;
   Finisher finisher(run.prepared.data.geometry, run.run_options, false, statistics);
   const double plan_ms = milliseconds();
+  if (requests_until_loss_ > 0 && --requests_until_loss_ == 0) {
+    return fail(ErrorKind::device, "device {}: it was lost (failure injected by a test)", field->session->name());
+  }
   CGL_TRY_ASSIGN(const auto stream, field->actor->ask({.plan = run.plan, .seeds = seeds, .channel = page}));
   std::optional<double> first_ms;
   double copies_ms = 0;
-  std::array<std::uint64_t, 4> verdicts{};
+  VerdictCounts verdicts{};
   std::optional<JudgeHistograms> histograms;
   if (wants_score && judge_) histograms.emplace();
   while (true) {
@@ -457,7 +449,7 @@ Status ActorLiveTracks::track_and_send(const view::LiveRequest& request, std::ui
                          .copies_ms = copies_ms,
                          .total_ms = total_ms},
                         command_of_wish(source_, wish));
-  end["score"] = score_of(verdicts);
+  end["score"] = score_json(verdicts);
   return send(view::make_message(view::MessageKind::end, request.number,
                                  end.dump(-1, ' ', false, Json::error_handler_t::replace)));
 }
@@ -468,6 +460,8 @@ Result<ExportedLive> ActorLiveTracks::exported() const {
   live.facts.source = shown_elsewhere(source_);
   live.facts.first_getter = first_getter_;
   live.facts.limits = limits_;
+  live.facts.truth = truth_;
+  live.facts.model = first_->run.prepared.data.prepared.facts;
   live.facts.min_signal = first_->run.prepared.data.prepared.min_signal;
   live.facts.arguments = Json::object();
   for (const std::string& name : limits_.getters) {

@@ -13,6 +13,7 @@
 #include "formats/byte_order.hpp"
 #include "formats/corrupt.hpp"
 #include "formats/guarded_writer.hpp"
+#include "formats/streamline_seeker.hpp"
 #include "formats/tractogram_batch.hpp"
 
 namespace cingulum {
@@ -133,7 +134,7 @@ Mark classify(Bits x, Bits y, Bits z) {
   return Mark::damaged;
 }
 
-class TckReader final : public TractogramReader {
+class TckReader final : public TractogramReader, public StreamlineSeeker {
  public:
   explicit TckReader(std::string shown) : shown_(std::move(shown)) { layout_.format = TractogramFormat::tck; }
 
@@ -157,6 +158,16 @@ class TckReader final : public TractogramReader {
     }
     return {};
   }
+  Result<std::uint64_t> count() override {
+    return add_file_context(catch_out_of_memory([&] { return walk_to(std::numeric_limits<std::uint64_t>::max()); }),
+                            "reading", shown_);
+  }
+  Status seek(std::uint64_t streamline) override {
+    CGL_TRY_ASSIGN(const std::uint64_t reached,
+                   add_file_context(catch_out_of_memory([&] { return walk_to(streamline); }), "reading", shown_));
+    if (reached == streamline) return {};
+    return fail(ErrorKind::not_found, "{}: there is no streamline {}", shown_, streamline);
+  }
 
  private:
   struct Found {
@@ -166,6 +177,8 @@ class TckReader final : public TractogramReader {
   [[nodiscard]] Result<Found> find_mark(std::size_t from) const;
   template <class Bits>
   [[nodiscard]] Result<Found> find_mark_of(std::size_t from) const;
+  // Makes this streamline the next one, or the end where there are fewer; answers which it is.
+  [[nodiscard]] Result<std::uint64_t> walk_to(std::uint64_t streamline);
   [[nodiscard]] Result<bool> read_batch(TractogramBatch& batch, std::size_t max_points, bool as_float);
 
   std::string shown_;
@@ -179,6 +192,9 @@ class TckReader final : public TractogramReader {
   std::size_t next_triplet_ = 0;
   std::uint64_t streamlines_read_ = 0;
   bool ended_ = false;
+  // The first triplet of every such streamline, as far as somebody walked.
+  static constexpr std::uint64_t known_step = 8;
+  std::vector<std::size_t> known_ = {0};
 };
 
 Status TckReader::open(FileBytes file) {
@@ -259,6 +275,23 @@ Result<TckReader::Found> TckReader::find_mark_of(std::size_t from) const {
 
 Result<TckReader::Found> TckReader::find_mark(std::size_t from) const {
   return wide_ ? find_mark_of<std::uint64_t>(from) : find_mark_of<std::uint32_t>(from);
+}
+
+Result<std::uint64_t> TckReader::walk_to(std::uint64_t streamline) {
+  const std::uint64_t step = std::min<std::uint64_t>(streamline / known_step, known_.size() - 1);
+  std::uint64_t here = step * known_step;
+  std::size_t at = known_[static_cast<std::size_t>(step)];
+  while (here < streamline) {
+    CGL_TRY_ASSIGN(const Found found, find_mark(at));
+    if (found.mark == Mark::file_end) break;
+    at = found.triplet + 1;
+    ++here;
+    if (here == known_.size() * known_step) known_.push_back(at);
+  }
+  next_triplet_ = at;
+  streamlines_read_ = here;
+  ended_ = false;
+  return here;
 }
 
 Result<bool> TckReader::read_batch(TractogramBatch& batch, std::size_t max_points, bool as_float) {

@@ -14,6 +14,7 @@
 #include "formats/corrupt.hpp"
 #include "formats/element_number.hpp"
 #include "formats/guarded_writer.hpp"
+#include "formats/streamline_seeker.hpp"
 #include "formats/tractogram_batch.hpp"
 
 namespace cingulum {
@@ -168,7 +169,7 @@ Result<Affine> trackvis_to_world(const ImageGeometry& reference, const std::arra
   return compose(reference.voxel_to_world, to_voxel);
 }
 
-class TrkReader final : public TractogramReader {
+class TrkReader final : public TractogramReader, public StreamlineSeeker {
  public:
   explicit TrkReader(std::string shown) : shown_(std::move(shown)) {
     layout_.format = TractogramFormat::trk;
@@ -195,6 +196,17 @@ class TrkReader final : public TractogramReader {
       ++streamline;
     }
   }
+  Result<std::uint64_t> count() override {
+    if (claimed_count_ > 0) return claimed_count_;
+    return add_file_context(catch_out_of_memory([&] { return walk_to(std::numeric_limits<std::uint64_t>::max()); }),
+                            "reading", shown_);
+  }
+  Status seek(std::uint64_t streamline) override {
+    CGL_TRY_ASSIGN(const std::uint64_t reached,
+                   add_file_context(catch_out_of_memory([&] { return walk_to(streamline); }), "reading", shown_));
+    if (reached == streamline) return {};
+    return fail(ErrorKind::not_found, "{}: there is no streamline {}", shown_, streamline);
+  }
 
  private:
   struct Record {
@@ -206,6 +218,8 @@ class TrkReader final : public TractogramReader {
   [[nodiscard]] Result<std::optional<Record>> find_record(std::size_t at, std::uint64_t streamline) const;
   [[nodiscard]] Status read_header(Bytes header);
   [[nodiscard]] Result<bool> read_batch(TractogramBatch& batch, std::size_t max_points, bool as_float);
+  // Makes this streamline the next one, or the end where there are fewer; answers which it is.
+  [[nodiscard]] Result<std::uint64_t> walk_to(std::uint64_t streamline);
   void copy_record(const Record& record, bool as_float, TractogramBatch& batch) const;
   template <class T>
   [[nodiscard]] T number(std::size_t at) const {
@@ -223,6 +237,9 @@ class TrkReader final : public TractogramReader {
   std::size_t next_record_ = header_bytes;
   std::uint64_t streamlines_read_ = 0;
   bool ended_ = false;
+  // Where every such streamline begins, as far as somebody walked.
+  static constexpr std::uint64_t known_step = 8;
+  std::vector<std::size_t> known_ = {header_bytes};
 };
 
 Status TrkReader::read_header(Bytes header) {
@@ -325,6 +342,23 @@ Result<std::optional<TrkReader::Record>> TrkReader::find_record(std::size_t at, 
   }
   return Record{
       .points = static_cast<std::size_t>(points), .begin = at + 4, .end = at + 4 + static_cast<std::size_t>(needed)};
+}
+
+Result<std::uint64_t> TrkReader::walk_to(std::uint64_t streamline) {
+  const std::uint64_t step = std::min<std::uint64_t>(streamline / known_step, known_.size() - 1);
+  std::uint64_t here = step * known_step;
+  std::size_t at = known_[static_cast<std::size_t>(step)];
+  while (here < streamline) {
+    CGL_TRY_ASSIGN(const std::optional<Record> record, find_record(at, here));
+    if (!record) break;
+    at = record->end;
+    ++here;
+    if (here == known_.size() * known_step) known_.push_back(at);
+  }
+  next_record_ = at;
+  streamlines_read_ = here;
+  ended_ = false;
+  return here;
 }
 
 void TrkReader::copy_record(const Record& record, bool as_float, TractogramBatch& batch) const {

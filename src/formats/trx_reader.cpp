@@ -10,6 +10,7 @@
 #include "formats/byte_order.hpp"
 #include "formats/corrupt.hpp"
 #include "formats/crc32.hpp"
+#include "formats/streamline_seeker.hpp"
 #include "formats/tractogram_batch.hpp"
 #include "formats/trx.hpp"
 #include "formats/zip_archive.hpp"
@@ -74,6 +75,11 @@ class ArrayStream {
     taken_ += count;
     return piece;
   }
+  // From then on there is no CRC to compare.
+  void seek(std::size_t byte) {
+    taken_ = byte;
+    unverified_.reset();
+  }
   // Of a piece that take() gave; separate so that it runs while the piece is in the cache.
   void add_to_crc(Bytes piece) {
     if (unverified_) crc_ = crc32(piece, crc_);
@@ -95,7 +101,7 @@ struct FieldStream {
   ArrayStream stream;
 };
 
-class TrxReader final : public TractogramReader {
+class TrxReader final : public TractogramReader, public StreamlineSeeker {
  public:
   TrxReader(std::string shown, TractogramFormat format) : shown_(std::move(shown)) { layout_.format = format; }
 
@@ -113,6 +119,8 @@ class TrxReader final : public TractogramReader {
   Status verify() override {
     return add_context(catch_out_of_memory([&] { return verify_all(); }), "verifying {}", shown_);
   }
+  Result<std::uint64_t> count() override { return header_.streamlines; }
+  Status seek(std::uint64_t streamline) override;
 
  private:
   [[nodiscard]] Status interpret();
@@ -377,6 +385,20 @@ Result<bool> TrxReader::read_batch(TractogramBatch& batch, std::size_t max_point
     finished_ = true;
   }
   return streamlines > 0;
+}
+
+Status TrxReader::seek(std::uint64_t streamline) {
+  if (streamline > header_.streamlines) {
+    return fail(ErrorKind::not_found, "{}: there is no streamline {}", shown_, streamline);
+  }
+  const auto point = static_cast<std::size_t>(offset(streamline));
+  positions_.seek(point * 3 * layout_.position_type.bytes());
+  for (FieldStream& field : point_streams_) field.stream.seek(point * field.row_bytes);
+  for (FieldStream& field : streamline_streams_) {
+    field.stream.seek(static_cast<std::size_t>(streamline) * field.row_bytes);
+  }
+  next_streamline_ = streamline;
+  return {};
 }
 
 Result<std::vector<TractogramGroup>> TrxReader::read_groups() const {

@@ -50,7 +50,7 @@ struct Target {
   };
   Kind kind = Kind::none;
   std::string_view name;   // of an asset, a key or an identifier; an axis of glyphs and peaks; into the target
-  std::string_view place;  // lines: the first; values: the column; glyphs and peaks: millimetres
+  std::string_view place;  // lines: the message; values: the column; glyphs and peaks: millimetres
 };
 [[nodiscard]] Target read_target(std::string_view target);
 

@@ -37,8 +37,8 @@ class ViewHost : public Answerer {
   [[nodiscard]] virtual std::string files_json() const = 0;
   // Null where there is none. They stay for the life of the host. any thread
   [[nodiscard]] virtual const ViewFile* find_file(std::string_view id) const = 0;
-  // Streamlines of a tractogram from `first` on (shown_lines.hpp). Called by one thread, beside the others.
-  [[nodiscard]] virtual Result<std::vector<std::byte>> lines(const ViewFile& file, std::uint64_t first) = 0;
+  // A message of the streamlines of a tractogram (shown_lines.hpp). Called by one thread, beside the others.
+  [[nodiscard]] virtual Result<std::vector<std::byte>> lines(const ViewFile& file, std::uint64_t number) = 0;
   // Orientation distributions of a slice (field_glyphs.hpp). Called by the same thread as lines().
   [[nodiscard]] virtual Result<std::vector<std::byte>> glyphs(int axis, double mm) = 0;
   // Peaks of a slice (field_peaks.hpp). Called by the same thread.

@@ -188,4 +188,84 @@ Result<std::vector<std::byte>> make_batch_message(std::uint32_t request, const B
   return bytes;
 }
 
+Result<std::vector<std::byte>> make_lines_message(const ShownView& lines) {
+  const std::size_t count = lines.places.size();
+  const auto is_shown = [](const float* point) {
+    constexpr float farthest_mm = 1e5f;
+    // False of what is not finite, too.
+    return std::abs(point[0]) <= farthest_mm && std::abs(point[1]) <= farthest_mm && std::abs(point[2]) <= farthest_mm;
+  };
+  std::vector<std::uint32_t> offsets = {0};
+  offsets.reserve(count + 1);
+  std::array<float, 3> least{}, greatest{};
+  std::uint64_t points = 0;
+  for (std::size_t line = 0; line < count; ++line) {
+    for (std::uint64_t i = lines.offsets[line]; i < lines.offsets[line + 1]; ++i) {
+      const float* const point = lines.positions.data() + 3 * i;
+      if (!is_shown(point)) continue;
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        least[axis] = points == 0 ? point[axis] : std::min(least[axis], point[axis]);
+        greatest[axis] = points == 0 ? point[axis] : std::max(greatest[axis], point[axis]);
+      }
+      ++points;
+    }
+    if (points > std::numeric_limits<std::uint32_t>::max()) {
+      return fail(ErrorKind::full, "a batch of {} points; a message has at most 2^32 - 1", points);
+    }
+    offsets.push_back(static_cast<std::uint32_t>(points));
+  }
+  constexpr double greatest_number = 65535;
+  double extent = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    extent = std::max(extent, static_cast<double>(greatest[axis]) - static_cast<double>(least[axis]));
+  }
+  const auto unit = static_cast<float>(extent > 0 ? extent / greatest_number : 1.0);
+  std::vector<std::uint16_t> numbers;
+  numbers.reserve(3 * static_cast<std::size_t>(points));
+  for (std::size_t i = 0; i < lines.positions.size() / 3; ++i) {
+    const float* const point = lines.positions.data() + 3 * i;
+    if (!is_shown(point)) continue;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const double from_least = static_cast<double>(point[axis]) - static_cast<double>(least[axis]);
+      const double number = from_least / static_cast<double>(unit) + 0.5;
+      numbers.push_back(static_cast<std::uint16_t>(std::min(number, greatest_number)));
+    }
+  }
+  const MessageHead head = {message_magic, static_cast<std::uint16_t>(MessageKind::lines), 0, 0};
+  const std::uint32_t counts[2] = {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(points)};
+  std::vector<std::byte> bytes;
+  bytes.reserve(sizeof head + sizeof counts + 16 + 8 * count + 8 + 2 * numbers.size());
+  append(bytes, &head, 1);
+  append(bytes, counts, 2);
+  append(bytes, least.data(), 3);
+  append(bytes, &unit, 1);
+  append(bytes, offsets.data(), offsets.size());
+  append(bytes, lines.places.data(), count);
+  append(bytes, numbers.data(), numbers.size());
+  bytes.resize((bytes.size() + 3) / 4 * 4);
+  return bytes;
+}
+
+std::vector<std::byte> make_places_message(std::span<const std::array<float, 6>> boxes) {
+  const MessageHead head = {message_magic, static_cast<std::uint16_t>(MessageKind::places), 0, 0};
+  const auto count = static_cast<std::uint32_t>(boxes.size());
+  std::vector<std::byte> bytes;
+  append(bytes, &head, 1);
+  append(bytes, &count, 1);
+  for (const std::array<float, 6>& box : boxes) append(bytes, box.data(), box.size());
+  return bytes;
+}
+
+Result<std::optional<std::uint32_t>> messages_behind(std::span<const std::byte> message) {
+  MessageHead head{};
+  std::uint32_t count = 0;
+  if (message.size() < sizeof head + sizeof count) {
+    return fail(ErrorKind::invalid_state, "a message of streamlines without a head");
+  }
+  std::memcpy(&head, message.data(), sizeof head);
+  if (head.kind != static_cast<std::uint16_t>(MessageKind::places)) return std::nullopt;
+  std::memcpy(&count, message.data() + sizeof head, sizeof count);
+  return count;
+}
+
 }  // namespace cingulum::view

@@ -3,8 +3,10 @@
 // fuzz/view_messages.cpp. What an option may be is not known here: `cingulum track` says that of the same texts.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +16,15 @@
 
 namespace cingulum::view {
 
-enum class MessageKind : std::uint16_t { track = 1, cancel = 2, batch = 16, end = 17, error = 18 };
+enum class MessageKind : std::uint16_t {
+  track = 1,
+  cancel = 2,
+  batch = 16,
+  end = 17,
+  error = 18,
+  lines = 19,
+  places = 20
+};
 
 constexpr std::string_view subprotocol = "cingulum-view-1";
 constexpr std::size_t message_head_bytes = 12;
@@ -52,5 +62,20 @@ struct BatchView {
 };
 // Refuses more than 2^32 - 1 points, which the offsets cannot say.
 [[nodiscard]] Result<std::vector<std::byte>> make_batch_message(std::uint32_t request, const BatchView& batch);
+
+// Streamlines of a file for pictures: each coordinate has 16 bits within the box of the batch, so that a point lies
+// within half a unit of where it was, along each axis. Points that are not finite, or farther than 100 m from the
+// origin, where nothing lies that one looks at, are left out: one of them would make the unit that of all others.
+struct ShownView {
+  std::span<const std::uint64_t> offsets;
+  std::span<const float> positions;
+  std::span<const std::uint32_t> places;  // of the streamlines in their file
+};
+[[nodiscard]] Result<std::vector<std::byte>> make_lines_message(const ShownView& lines);
+
+// Where the streamlines of further messages lie: for each a box (least x y z, greatest x y z).
+[[nodiscard]] std::vector<std::byte> make_places_message(std::span<const std::array<float, 6>> boxes);
+// Of a message that make_places_message() made the number of boxes; nothing of another.
+[[nodiscard]] Result<std::optional<std::uint32_t>> messages_behind(std::span<const std::byte> message);
 
 }  // namespace cingulum::view

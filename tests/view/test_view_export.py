@@ -12,6 +12,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import suite  # noqa: E402  (beside the folder of the script)
+from viewer import messages_of_file  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ["CINGULUM"])
 
@@ -65,7 +66,10 @@ class Export(unittest.TestCase):
             # A series is not shown, and is the most private of all.
             self.assertEqual(f"data/{file['id']}" in names, file["kind"] == "image", file)
         lines = sorted(int(name.rsplit("/", 1)[1]) for name in names if name.startswith("api/lines/"))
-        self.assertEqual(lines[0], 0)
+        self.assertEqual(lines, list(range(len(lines))))
+        tractogram = next(file["id"] for file in listing["files"] if file["kind"] == "tractogram")
+        sample, rest, _ = messages_of_file(lambda number: (folder / f"api/lines/{tractogram}/{number}").read_bytes())
+        self.assertEqual(len(lines), len(sample) + 1 + len(rest))
         self.assertEqual((folder / "browser_host.wasm").read_bytes()[:4], b"\0asm")
         index = (folder / "index.html").read_text()
         policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', index)[1]

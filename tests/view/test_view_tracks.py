@@ -11,9 +11,10 @@ import subprocess
 import tempfile
 import time
 import unittest
+import unittest.mock
 import zipfile
 
-from viewer import BATCH, END, ERROR, LONG, PROGRAM, Viewer, read_batch
+from viewer import BATCH, END, ERROR, LONG, PROGRAM, Viewer, messages_of_file, read_batch
 
 import suite
 
@@ -157,6 +158,28 @@ class Equality(Data):
             self.assertIn("--interpolate=harmonics", end["command"])
         viewer.close()
 
+    def test_a_device_that_is_lost_is_told_and_the_cpu_answers_with_the_same_bytes(self):
+        devices = [device["id"] for device in json.loads(run("devices", "--json").stdout)["devices"]]
+        for device in ("cpu", *(["webgpu"] if any(name.startswith("webgpu") for name in devices) else [])):
+            with unittest.mock.patch.dict(os.environ, {"CINGULUM_TEST_LOST_DEVICE": "2"}):
+                viewer = Viewer(*self.series, "--device", device)
+            self.addCleanup(viewer.process.kill)
+            with viewer.socket() as page:
+                wish = {"dg": "prob", "sphere": [0, 0, 0, 8], "nseeds": 20}
+                page.track(1, **wish)
+                before, _ = page.answer_to(1)
+                page.track(2, **wish)
+                kind, number, body = page.receive()
+                self.assertEqual((kind, number), (ERROR, 2), device)
+                problem = json.loads(body)
+                self.assertEqual(problem["kind"], "device")
+                self.assertRegex(problem["message"], f"{device}.* was lost.*from now on the CPU answers")
+                page.track(3, **wish)
+                after, _ = page.answer_to(3)
+                self.assertEqual(joined(after), joined(before))
+                self.check_equal(viewer, page, 4, **wish)
+            viewer.close()
+
     def test_scores_are_those_of_the_verb(self):
         viewer = Viewer(*self.series, "--device", "cpu")
         self.addCleanup(viewer.process.kill)
@@ -214,51 +237,58 @@ class Shown(Data):
         cls.viewer.close()
         super().tearDownClass()
 
-    def lines(self, name):
-        """All batches of a file, one after the other as a page asks for them."""
-        batches, first = [], 0
-        while True:
-            answer = self.viewer.request("GET", f"/api/lines/{self.ids[name]}/{first}")
+    def messages(self, name):
+        def get(number):
+            answer = self.viewer.request("GET", f"/api/lines/{self.ids[name]}/{number}")
             self.assertEqual(answer.status, 200, answer.body)
-            kind, zero, request, count = struct.unpack("<HHII", answer.body[4:16])
-            self.assertEqual((answer.body[:4], kind, zero, request), (b"CGV1", BATCH, 0, 0))
-            if count == 0:
-                self.assertEqual(answer.body[12:], bytes(12))  # no lines, no points, one offset
-                return batches
-            batches.append(read_batch(answer.body[12:]))
-            self.assertEqual(batches[-1]["seeds"], tuple(range(first, first + count)))
-            first += count
+            return answer.body
+        return messages_of_file(get)
 
     def test_lines_of_files_are_theirs_within_a_third_of_a_millimetre(self):
         import numpy as np
         positions, offsets = trx_parts((self.tracks / "a.trx").read_bytes(), self.folder)
         truth = np.frombuffer(positions, "<f4").reshape(-1, 3).astype(float)
-        for name, exact in (("a.trx", True), ("a.trk", False), ("a.tck", False)):
-            batches = self.lines(name)
-            self.assertGreater(len(batches), 1, name)
-            shown, bounds = joined(batches)
-            shown = np.frombuffer(shown, "<f4").reshape(-1, 3).astype(float)
-            self.assertEqual(len(bounds), len(offsets), name)
-            self.assertLess(len(shown), 0.8 * len(truth))
+        for name in ("a.trx", "a.trk", "a.tck"):
+            sample, rest, boxes = self.messages(name)
+            self.assertGreater(len(sample), 1, name)
+            self.assertGreater(len(rest), 0, name)
+            count = 0
+            shown = {}
+            for message in sample + rest:
+                self.assertLess(message["unit"], 0.003, name)  # a box of 196 mm
+                numbers = np.frombuffer(message["numbers"], "<u2").reshape(-1, 3)
+                points = np.float32(message["corner"]) + np.float32(message["unit"]) * numbers.astype("<f4")
+                for i, place in enumerate(message["places"]):
+                    self.assertNotIn(place, shown)
+                    shown[place] = (points[message["offsets"][i]:message["offsets"][i + 1]].astype(float), message["unit"])
+                    count += len(shown[place][0])
+            self.assertEqual(sorted(shown), list(range(len(offsets) - 1)), name)
+            self.assertLess(count, 0.8 * len(truth))
             for line in range(0, len(offsets) - 1, 7):
-                whole, few = truth[offsets[line]:offsets[line + 1]], shown[bounds[line]:bounds[line + 1]]
-                # Each point that is left is one of the file, in its order, with the first and the last.
+                whole, (few, unit) = truth[offsets[line]:offsets[line + 1]], shown[line]
+                # Each point that is left is one of the file, in its order, with the first and the last, within half a unit
+                # and what float32 rounds.
                 at = []
                 for point in few:
                     start = at[-1] + 1 if at else 0
                     off = np.abs(whole[start:] - point).max(axis=1)
                     at.append(start + int(np.argmin(off)))
-                    self.assertLessEqual(off.min(), 0 if exact else 1e-4, name)
+                    self.assertLessEqual(off.min(), 0.5 * unit + 1e-4, name)
                 self.assertEqual((at[0], at[-1]), (0, len(whole) - 1))
                 for a, b in zip(at, at[1:]):
                     way = whole[b] - whole[a]
                     share = np.clip((whole[a:b] - whole[a]) @ way / max(way @ way, 1e-12), 0, 1)
                     self.assertLess(np.linalg.norm(whole[a] + share[:, None] * way - whole[a:b], axis=1).max(), 0.3001)
+            # What is not in the sample lies where its message says: the middle of each line in the box.
+            for message, box in zip(rest, boxes):
+                for place in message["places"]:
+                    middle = truth[offsets[place] + (offsets[place + 1] - offsets[place]) // 2]
+                    self.assertTrue(np.all(middle >= np.array(box[:3]) - 1e-3) and np.all(middle <= np.array(box[3:]) + 1e-3), (name, place))
 
     def test_lines_that_cannot_be(self):
         get = self.viewer.request
         some = self.ids["a.trx"]
-        for target, status in ((f"/api/lines/{some}/1", 404), (f"/api/lines/{some}/999999", 404), (f"/api/lines/{some}/-1", 400), (f"/api/lines/{some}/1.5", 400),
+        for target, status in ((f"/api/lines/{some}/500", 404), (f"/api/lines/{some}/999999", 404), (f"/api/lines/{some}/-1", 400), (f"/api/lines/{some}/1.5", 400),
                                (f"/api/lines/{some}/18446744073709551616", 400), ("/api/lines/f99/0", 404), (f"/api/lines/{self.ids['dwi.nii.gz']}/0", 404),
                                (f"/api/values/{some}/99", 404), (f"/api/values/{some}/x", 400), (f"/api/values/{self.ids['a.tck']}/0", 404),
                                ("/api/glyphs/3/0", 400), ("/api/glyphs/0/nan", 400), ("/api/glyphs/0/inf", 400), ("/api/glyphs/0/x", 400), ("/api/glyphs/x/0", 400),
@@ -267,12 +297,9 @@ class Shown(Data):
             self.assertEqual(answer.status, status, target)
             self.assertTrue(answer.body.strip(), target)
         # A file that is broken is said, and the others are shown.
-        first = 0
-        while True:
-            answer = get("GET", f"/api/lines/{self.ids['broken.trk']}/{first}")
-            if answer.status != 200:
-                break
-            first += struct.unpack("<I", answer.body[12:16])[0]
+        number = 0
+        while (answer := get("GET", f"/api/lines/{self.ids['broken.trk']}/{number}")).status == 200:
+            number += 1
         self.assertEqual(answer.status, 500)
         self.assertIn("broken.trk", answer.json()["message"])
         self.assertEqual(get("GET", f"/api/lines/{some}/0").status, 200)
@@ -535,16 +562,17 @@ class Large(unittest.TestCase):
             self.assertGreater(large.stat().st_size, 4 << 30)
             viewer = Viewer(large)
             self.addCleanup(viewer.process.kill)
-            first = 0
-            while True:
-                answer = viewer.request("GET", f"/api/lines/f1/{first}")
+
+            def get(number):
+                answer = viewer.request("GET", f"/api/lines/f1/{number}")
                 self.assertEqual(answer.status, 200, answer.body[:300])
-                count, shown = struct.unpack("<II", answer.body[12:20])
-                if count == 0:
-                    break
-                self.assertLess(shown, points * count)
-                first += count
-            self.assertEqual(first, lines)
+                return answer.body
+            sample, rest, _ = messages_of_file(get)
+            seen = np.zeros(lines, int)
+            for message in sample + rest:
+                seen[list(message["places"])] += 1
+                self.assertLess(message["offsets"][-1], points * len(message["places"]))
+            self.assertTrue(np.all(seen == 1))
             own = next(line for line in pathlib.Path(f"/proc/{viewer.process.pid}/status").read_text().splitlines() if line.startswith("RssAnon"))
             self.assertLess(int(own.split()[1]), 200 << 10)  # kB
             self.assertEqual(viewer.close()[0], 0)

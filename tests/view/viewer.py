@@ -14,7 +14,7 @@ import time
 PROGRAM = os.environ["CINGULUM"]
 LONG = os.environ.get("CINGULUM_TEST_LONG") == "1"
 MAGIC = b"CGV1"
-TRACK, CANCEL, BATCH, END, ERROR = 1, 2, 16, 17, 18
+TRACK, CANCEL, BATCH, END, ERROR, LINES, PLACES = 1, 2, 16, 17, 18, 19, 20
 
 # A shell has its background jobs ignore Ctrl-C, and so would the viewers, which end by it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -244,6 +244,41 @@ def read_batch(body):
     assert offsets[0] == 0 and offsets[-1] == points and len(positions) == 12 * points and lines > 0
     assert body[at:] == b"\0" * (-at % 4), "padding"
     return {"offsets": offsets, "positions": positions, "seeds": seeds, "reasons": reasons}
+
+
+def read_lines(body):
+    """Streamlines of a file, quantised: corner and unit, offsets, places in the file and numbers; checked to the last byte."""
+    lines, points = struct.unpack("<II", body[:8])
+    box = struct.unpack("<4f", body[8:24])
+    at = 24
+    offsets = struct.unpack(f"<{lines + 1}I", body[at:at + 4 * (lines + 1)])
+    at += 4 * (lines + 1)
+    places = struct.unpack(f"<{lines}I", body[at:at + 4 * lines])
+    at += 4 * lines
+    numbers = body[at:at + 6 * points]
+    at += 6 * points
+    assert offsets[0] == 0 and offsets[-1] == points and len(numbers) == 6 * points and lines > 0
+    assert body[at:] == b"\0" * (-at % 4), "padding"
+    return {"corner": box[:3], "unit": box[3], "offsets": offsets, "places": places, "numbers": numbers}
+
+
+def messages_of_file(get):
+    """The messages of a file's streamlines, of its sample and of the others, and the boxes of the latter, as a page asks
+    for them; `get` answers the body of one by its number."""
+    def body(number, *kinds):
+        answer = get(number)
+        kind, zero, request = struct.unpack("<HHI", answer[4:12])
+        assert answer[:4] == b"CGV1" and kind in kinds and (zero, request) == (0, 0), (kind, zero, request)
+        return kind, answer[12:]
+
+    sample = []
+    while (found := body(len(sample), LINES, PLACES))[0] == LINES:
+        sample.append(read_lines(found[1]))
+    count, = struct.unpack("<I", found[1][:4])
+    assert len(found[1]) == 4 + 24 * count
+    boxes = [struct.unpack("<6f", found[1][4 + 24 * i:28 + 24 * i]) for i in range(count)]
+    rest = [read_lines(body(len(sample) + 1 + i, LINES)[1]) for i in range(count)]
+    return sample, rest, boxes
 
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))

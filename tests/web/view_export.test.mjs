@@ -29,8 +29,10 @@ async function exported(name, options) {
     { cwd: data });
 }
 
-/** A page of an exported folder, with nothing but that folder in reach. */
+/** A page of an exported folder, with nothing but that folder in reach. The adapter here is software, which a page takes
+ * only where it is chosen: `state` says so unless told otherwise. */
 async function open(name, state = {}, context = withGpu) {
+  state = { adapter: true, ...state };
   const page = await context.newPage();
   page.setDefaultTimeout(120000);
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
@@ -66,7 +68,8 @@ async function savedAndWritten(page) {
   assert.equal(sidecar.command, command);
   const words = command.match(/'[^']*'|\S+/g).slice(1).map((word) => word.replaceAll("'", ""));
   await run(CINGULUM, [...words.slice(0, words.indexOf("--out")), "--out", "again.trx", "--force", "--device", "cpu", "--quiet"], { cwd: data });
-  return { saved, written: readFileSync(path.join(data, "again.trx")), command };
+  return { saved, written: readFileSync(path.join(data, "again.trx")), command, sidecar,
+    theirs: JSON.parse(readFileSync(path.join(data, "again.trx.json"), "utf8")) };
 }
 
 before(async () => {
@@ -123,6 +126,115 @@ for (const [name, options] of [["tensor", ["--dg", "tensor"]], ["boot", ["--dg",
     await page.close();
   });
 }
+
+test("the sidecar says what that of the command says", async () => {
+  const page = await open("csd", { place: [0, 0, 0], plan: { dg: "prob", radius: 4, nseeds: 50, "max-angle": 20 } });
+  await answered(page);
+  const { saved, sidecar, theirs } = await savedAndWritten(page);
+  for (const name of ["rules", "plan", "end_reason_codes", "result"]) assert.deepEqual(sidecar[name], theirs[name], name);
+  // The exported field reaches farther: it is prepared for lower thresholds and every getter.
+  const { fitted_voxels: fitted, ...model } = sidecar.model;
+  const { fitted_voxels: fittedThere, ...modelThere } = theirs.model;
+  const { bytes: fieldBytes, replaced, ...field } = sidecar.field;
+  const { bytes: fieldBytesThere, replaced: replacedThere, sphere, ...fieldThere } = theirs.field;
+  assert.ok(sphere.length > 0 && !("sphere" in field)); // among the arguments
+  assert.deepEqual([model, field], [modelThere, fieldThere]);
+  assert.ok(fitted >= fittedThere && fieldBytes >= fieldBytesThere && replaced >= replacedThere);
+  assert.ok(sidecar.result.kept > 10 && sidecar.result.steps > 100);
+  assert.equal(sidecar.bytes, theirs.bytes);
+  assert.equal(sidecar.bytes, saved.length);
+  assert.equal(sidecar.exact, true);
+  assert.match(sidecar.run.device, /SwiftShader/i);
+  // What the page was given stands there as what the command was given; what it was not told of is the default.
+  const { options, given } = sidecar.arguments;
+  for (const name of ["dg", "max-angle", "nseeds", "seed-sphere", "step-size", "mask", "bvec-frame", "stop-threshold", "interpolate"]) {
+    assert.deepEqual(options[name], theirs.arguments.options[name], name);
+  }
+  assert.deepEqual([...given].sort(), theirs.arguments.given.filter((name) => given.includes(name)).sort());
+  for (const name of ["dg", "max-angle", "nseeds", "seed-sphere", "mask"]) assert.ok(given.includes(name), name);
+  await page.close();
+});
+
+test("where the truth is known streamlines are scored as `cingulum score` does", async () => {
+  const page = await open("csd", { place: [5, 0, 0], plan: { dg: "prob", radius: 12, nseeds: 300 }, adapter: false });
+  await answered(page);
+  const shown = await page.textContent("#answer");
+  await savedAndWritten(page);
+  const { stdout } = await run(CINGULUM, ["score", "again.trx", "--truth", ".", "--json"], { cwd: data });
+  const told = JSON.parse(stdout);
+  assert.ok(told.valid > 0 && told.no_connection > 0, stdout);
+  for (const name of ["valid", "wrong_path", "invalid", "no_connection"]) {
+    assert.ok(shown.includes(`${name.replace("_", " ")}${(100 * told[name]).toFixed(1)} %`), `${name} ${told[name]}: ${shown}`);
+  }
+  assert.doesNotMatch(await page.textContent("#command"), /score/);
+  await page.close();
+});
+
+test("an adapter in software is not taken by itself, and where one asks for it", async () => {
+  const page = await open("csd", { place: [0, 0, 0], plan: { dg: "prob", radius: 4, nseeds: 50 }, adapter: false });
+  await answered(page);
+  assert.equal(await engineOf(page), "processor");
+  assert.match(await page.textContent("#engine"), /by the processor.*SwiftShader.* is a GPU in software/i);
+  const { saved, written, sidecar } = await savedAndWritten(page);
+  assert.deepEqual(saved, written);
+  assert.match(sidecar.run.device, /processor/);
+  await page.click("#use-adapter");
+  await page.waitForFunction(() => document.body.dataset.engine === "gpu", null, { timeout: 60000 });
+  assert.match(await page.textContent("#engine"), /SwiftShader.*bits are those of the CPU/i);
+  await page.click("#link");
+  assert.equal(JSON.parse(decodeURIComponent(new URL(page.url()).hash.slice(1))).adapter, true);
+  await page.close();
+});
+
+test("a GPU that is lost is told, and the next click is answered exactly", async () => {
+  const context = await browser.newContext({ viewport: { width: 700, height: 500 }, acceptDownloads: true });
+  await context.addInitScript(() => {
+    globalThis.devices = [];
+    const request = GPUAdapter.prototype.requestDevice;
+    GPUAdapter.prototype.requestDevice = async function (...words) {
+      const device = await request.apply(this, words);
+      globalThis.devices.push(device);
+      return device;
+    };
+  });
+  const page = await open("csd", { place: [0, 0, 0], plan: { dg: "prob", radius: 4, nseeds: 50 } }, context);
+  const turn = (to) => page.locator("#slider-max-angle").evaluate((input, value) => {
+    input.value = String(value);
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  }, to);
+  await answered(page);
+  assert.equal(await engineOf(page), "gpu");
+  // While nobody waits for it: the sentence stands until the next click.
+  await page.evaluate(() => globalThis.devices.at(-1).destroy());
+  await page.waitForFunction(() => document.body.dataset.engine === "lost");
+  assert.match(await page.textContent("#engine"), /SwiftShader.* was lost: .*The next click is answered, with the same bits/i);
+  await turn(21);
+  await page.waitForFunction(() => document.getElementById("command").textContent.includes("--max-angle=21"), null, { timeout: 60000 });
+  assert.equal(await engineOf(page), "gpu");
+  assert.equal(await page.evaluate(() => globalThis.devices.length), 2);
+  const { saved, written } = await savedAndWritten(page);
+  assert.deepEqual(saved, written);
+  // In the middle of a request: it fails with a sentence, and the next one is the processor's, since it was the second time.
+  await page.evaluate(() => {
+    const device = globalThis.devices.at(-1);
+    const submit = device.queue.submit.bind(device.queue);
+    device.queue.submit = (commands) => {
+      submit(commands);
+      device.destroy();
+    };
+  });
+  await turn(22);
+  await page.waitForFunction(() => !document.getElementById("message").hidden, null, { timeout: 60000 });
+  assert.match(await page.textContent("#message"), /was lost .*the next click is answered, with the same bits/);
+  await turn(23);
+  await page.waitForFunction(() => document.getElementById("command").textContent.includes("--max-angle=23"), null, { timeout: 60000 });
+  assert.equal(await page.locator("#message").isVisible(), false);
+  assert.equal(await engineOf(page), "processor");
+  assert.match(await page.textContent("#engine"), /was lost 2 times/);
+  const last = await savedAndWritten(page);
+  assert.deepEqual(last.saved, last.written);
+  await context.close();
+});
 
 test("a click, a slider, pictures of slices and a link are answered as by a server", async () => {
   const wide = await browser.newContext({ viewport: { width: 1200, height: 800 }, permissions: ["clipboard-read", "clipboard-write"] });

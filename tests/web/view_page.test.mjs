@@ -1,9 +1,10 @@
 // The page of `cingulum view` in Chromium, against the real server: loading, clicking, dragging, sliders, A and B, the link,
-// what is on the canvas, saving, access by keyboard and labels, and what a page of another port sees. Run by `make test-web`
+// what is on the canvas, large files and their order, graphics and devices that are lost, saving, access by keyboard and
+// labels, and what a page of another port sees. Run by `make test-web`
 // through tests/view/test_page.py. CINGULUM_PICTURES names a folder for the pictures of README and docs/view.md.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -21,31 +22,51 @@ const folder = mkdtempSync(path.join(tmpdir(), "cingulum-test-"));
 let server, browser, context, page, link;
 const complaints = [];
 
-async function startServer() {
-  server = spawn(CINGULUM, ["view", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "tracks.trx", "truth.trx", "--device", "cpu", "--port", "0", "--no-open"],
-    { cwd: path.join(folder, "phantom"), stdio: ["ignore", "pipe", "pipe"] });
+function startServer(files, environment = {}) {
+  const started = spawn(CINGULUM, ["view", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", ...files, "--device", "cpu", "--port", "0", "--no-open"],
+    { cwd: path.join(folder, "phantom"), stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...environment } });
   let shown = "";
   return new Promise((resolve, reject) => {
     const take = (data) => {
       shown += data;
       const found = shown.match(/http:\/\/127\.0\.0\.1:\d+\/open\/\S+/);
-      if (found) resolve(found[0]);
+      if (found) resolve({ process: started, link: found[0] });
     };
-    server.stdout.on("data", take);
-    server.stderr.on("data", take);
-    server.on("exit", (code) => reject(new Error(`cingulum view ended with ${code}: ${shown}`)));
+    started.stdout.on("data", take);
+    started.stderr.on("data", take);
+    started.on("exit", (code) => reject(new Error(`cingulum view ended with ${code}: ${shown}`)));
   });
+}
+
+// A file whose neighbours lie beside each other, as bundles do: short lines along z on a grid in x and y, row after row.
+const MANY = { rows: 300, columns: 400, mm: 0.25 };
+function writeManyLines(file) {
+  const count = MANY.rows * MANY.columns;
+  const numbers = new Float32Array(9 * count + 3);
+  for (let line = 0; line < count; line++) {
+    const x = MANY.mm * (Math.floor(line / MANY.columns) - MANY.rows / 2);
+    const y = MANY.mm * ((line % MANY.columns) - MANY.columns / 2);
+    numbers.set([x, y, -1, x, y, 1, NaN, NaN, NaN], 9 * line);
+  }
+  numbers.fill(Infinity, 9 * count);
+  const head = `mrtrix tracks\ndatatype: Float32LE\ncount: ${count}\nfile: . 128\nEND\n`;
+  writeFileSync(file, Buffer.concat([Buffer.from(head.padEnd(128, "\n")), Buffer.from(numbers.buffer)]));
 }
 
 async function ready(of) {
   await of.waitForFunction(() => document.body.dataset.ready === "yes", null, { timeout: 60000 });
 }
 
-/** Does what is given and waits for the next answer. */
+/** Does what is given and waits for its answer: that of an earlier request may be on its way still. */
 async function answered(action) {
-  const until = Number(await page.evaluate(() => document.body.dataset.answered ?? "0")) + 1;
+  const count = () => page.evaluate(() => Number(document.body.dataset.answered ?? "0"));
+  const until = (await count()) + 1;
   await action();
-  await page.waitForFunction((count) => Number(document.body.dataset.answered ?? 0) >= count, until, { timeout: 60000 });
+  await page.waitForFunction((least) => Number(document.body.dataset.answered ?? 0) >= least, until, { timeout: 60000 });
+  for (let known = until - 1, now = await count(); known !== now; now = await count()) {
+    known = now;
+    await page.waitForTimeout(300);
+  }
 }
 
 const text = (id) => page.textContent(`#${id}`);
@@ -57,10 +78,15 @@ async function slide(name, value) {
 }
 
 /** How many pixels of the canvas have a colour: streamlines have, the image has none. */
-async function colouredPixels() {
-  await page.waitForTimeout(300);
-  const picture = await page.locator("#scene").screenshot();
-  return page.evaluate(async (base64) => {
+async function colouredPixels(of = page) {
+  return (await colouredMask(of)).length;
+}
+
+/** Places of the coloured pixels, row by row in the canvas. */
+async function colouredMask(of = page) {
+  await of.waitForTimeout(300);
+  const picture = await of.locator("#scene").screenshot();
+  return of.evaluate(async (base64) => {
     const image = new Image();
     image.src = `data:image/png;base64,${base64}`;
     await image.decode();
@@ -68,19 +94,31 @@ async function colouredPixels() {
     const drawing = canvas.getContext("2d");
     drawing.drawImage(image, 0, 0);
     const data = drawing.getImageData(0, 0, image.width, image.height).data;
-    let count = 0;
+    const places = [];
     for (let i = 0; i < data.length; i += 4) {
-      if (Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) count++;
+      if (Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60) {
+        places.push([(i / 4) % image.width, Math.floor(i / 4 / image.width)]);
+      }
     }
-    return count;
+    return places;
   }, picture.toString("base64"));
+}
+
+/** The share of the places of `some` that lie within two pixels of one of `others`. */
+function shareBeside(some, others) {
+  const near = new Set();
+  for (const [x, y] of others) for (let dx = -2; dx <= 2; dx++) for (let dy = -2; dy <= 2; dy++) near.add(10000 * (y + dy) + x + dx);
+  return some.filter(([x, y]) => near.has(10000 * y + x)).length / some.length;
 }
 
 before(async () => {
   await run(CINGULUM, ["phantom", "--preset", "crossing", "--voxel-size", "2.5", "--out", path.join(folder, "phantom"), "--quiet"]);
   await run(CINGULUM, ["track", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "--dg", "det", "--nseeds", "500", "--device", "cpu", "--save-seeds",
     "--out", "tracks.trx", "--quiet"], { cwd: path.join(folder, "phantom") });
-  link = await startServer();
+  await run(CINGULUM, ["track", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "--dg", "prob", "--seed-sphere=0,0,0,3", "--nseeds", "200", "--device", "cpu",
+    "--out", "here.trx", "--quiet"], { cwd: path.join(folder, "phantom") });
+  writeManyLines(path.join(folder, "phantom/many.tck"));
+  ({ process: server, link } = await startServer(["tracks.trx", "truth.trx", "here.trx", "many.tck"]));
   browser = await chromium.launch({ executablePath: process.env.CINGULUM_TEST_CHROMIUM ?? "/usr/bin/chromium", headless: true,
     args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"] });
   context = await browser.newContext({ viewport: { width: 1200, height: 800 }, acceptDownloads: true,
@@ -102,7 +140,7 @@ after(async () => {
 test("the page loads and shows the files", async () => {
   assert.equal(await page.locator("#message").isVisible(), false, await text("message"));
   assert.ok((await page.locator("#image option").count()) >= 1);
-  assert.equal(await page.locator("#tractogram option").count(), 3); // none, tracks.trx, truth.trx
+  assert.equal(await page.locator("#tractogram option").count(), 5); // none, tracks.trx, truth.trx, here.trx, many.tck
 });
 
 test("a click is answered with streamlines from there, and with the command", async () => {
@@ -183,6 +221,182 @@ test("a file of streamlines is shown", async () => {
   await page.waitForTimeout(1000);
   assert.ok((await colouredPixels()) > live && live > none);
   await page.selectOption("#tractogram", "");
+});
+
+test("streamlines of a file are drawn where the same ones of an answer are", async () => {
+  const other = await context.newPage();
+  const opened = (state) => other.goto(`${new URL(page.url()).origin}/#${encodeURIComponent(JSON.stringify(state))}`);
+  await opened({ place: [0, 0, 0], plan: { dg: "prob" } });
+  await ready(other);
+  await other.waitForFunction(() => Number(document.body.dataset.answered ?? 0) >= 1, null, { timeout: 60000 });
+  assert.match(await other.textContent("#command"), /--seed-sphere=0,0,0,3/);
+  const live = await colouredMask(other);
+  assert.ok(live.length > 500, `${live.length} coloured pixels`);
+  // Nothing is as long as that: the answer is empty, and the file alone is seen.
+  await other.locator("#slider-min-length").evaluate((input) => {
+    input.value = "100";
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await other.waitForFunction(() => /kept0 of/.test(document.getElementById("answer").textContent), null, { timeout: 60000 });
+  assert.ok((await colouredPixels(other)) < 0.1 * live.length);
+  await other.selectOption("#tractogram", { label: "here.trx" });
+  await other.waitForFunction(() => document.body.dataset.fileIsWhole === "true");
+  const file = await colouredMask(other);
+  assert.ok(shareBeside(file, live) > 0.97, `${shareBeside(file, live)} of the file beside the answer`);
+  assert.ok(shareBeside(live, file) > 0.97, `${shareBeside(live, file)} of the answer beside the file`);
+  // All of them begin in a sphere about the cross-hair: one that they must meet leaves all, one that they must not meet none.
+  await other.click("[data-sphere=include]");
+  const met = await colouredMask(other);
+  assert.ok(met.length > 0.9 * file.length, `${met.length} of ${file.length} pixels`);
+  await other.click("[data-sphere=clear]");
+  await other.click("[data-sphere=exclude]");
+  assert.ok((await colouredPixels(other)) < 0.1 * file.length);
+  await other.close();
+});
+
+test("of a large file a sample of the whole comes first, then what is nearest to the cross-hair", async () => {
+  const other = await context.newPage();
+  const messages = [];
+  other.on("response", async (response) => {
+    const found = /\/api\/lines\/[^/]+\/(\d+)$/.exec(response.url());
+    if (found) messages.push({ number: Number(found[1]), body: response.body() });
+  });
+  const place = [30, -40, 0];
+  await other.goto(`${new URL(page.url()).origin}/#${encodeURIComponent(JSON.stringify({ place, plan: { dg: "det", nseeds: 50, "min-length": 100, radius: 3 }, filter: { shortestMm: 0, longestMm: 500, share: 1, slabMm: 0.5 } }))}`);
+  await ready(other);
+  await other.selectOption("#tractogram", { label: "many.tck" });
+  await other.waitForFunction(() => document.body.dataset.fileIsWhole === "true", null, { timeout: 60000 });
+  const count = MANY.rows * MANY.columns;
+  assert.equal(await other.evaluate(() => document.body.dataset.fileLines), String(count));
+  const bodies = await Promise.all(messages.map(async ({ number, body }) => ({ number, body: await body })));
+  const kindOf = (body) => body.readUInt16LE(4);
+  const linesOf = (body) => Array.from({ length: body.readUInt32LE(12) }, (_, i) => body.readUInt32LE(36 + 4 * (body.readUInt32LE(12) + 1) + 4 * i));
+  // Each line once, whatever the order.
+  const seen = new Uint8Array(count);
+  for (const { body } of bodies) if (kindOf(body) === 19) for (const line of linesOf(body)) seen[line]++;
+  assert.ok(seen.every((times) => times === 1));
+  const sample = bodies.findIndex(({ body }) => kindOf(body) === 20);
+  assert.deepEqual(bodies.slice(0, sample + 1).map(({ number }) => number), Array.from({ length: sample + 1 }, (_, i) => i));
+  // A tenth of the file has about a tenth of the sample.
+  const tenths = new Array(10).fill(0);
+  const first = linesOf(bodies[0].body);
+  for (const line of first) tenths[Math.floor((10 * line) / count)]++;
+  assert.ok(tenths.every((some) => some > 0.05 * first.length && some < 0.2 * first.length), tenths.join(" "));
+  // By the distance of their boxes from the cross-hair, which is where the page says it is.
+  await other.click("#link");
+  const here = JSON.parse(decodeURIComponent(new URL(other.url()).hash.slice(1))).place;
+  assert.ok(here.every((mm, axis) => Math.abs(mm - place[axis]) < 2), `${here}`);
+  const boxes = bodies[sample].body;
+  const distance = (number) => Math.hypot(...[0, 1, 2].map((axis) => {
+    const at = 16 + 24 * (number - sample - 1) + 4 * axis;
+    return Math.max(boxes.readFloatLE(at) - here[axis], 0, here[axis] - boxes.readFloatLE(at + 12));
+  }));
+  const asked = bodies.slice(sample + 1).map(({ number }) => number);
+  assert.ok(asked.length >= 5 && asked.length === boxes.readUInt32LE(12), `${asked}`);
+  const distances = asked.map(distance);
+  assert.deepEqual(distances, [...distances].sort((a, b) => a - b));
+  assert.notDeepEqual(asked, [...asked].sort((a, b) => a - b), "the order of the file");
+  // Three slices and the rendering, a quarter of the canvas each. The lines fill the plane z = 0: one slice shows all of
+  // it, the two others what lies in their slab, a strip as long as the plane is there.
+  const { width, height } = await other.locator("#scene").boundingBox();
+  const extents = (mask) => [0, 1, 2, 3].map((quarter) => {
+    const [left, top] = [(quarter % 2) * width / 2, Math.floor(quarter / 2) * height / 2];
+    const own = mask.filter(([x, y]) => x >= left && x < left + width / 2 && y >= top && y < top + height / 2);
+    const extent = (axis) => own.reduce((most, at) => Math.max(most, at[axis]), 0) - own.reduce((least, at) => Math.min(least, at[axis]), 1e9);
+    return own.length === 0 ? [0, 0] : [extent(0), extent(1)];
+  });
+  const all = extents(await colouredMask(other));
+  const [planeWidth, planeHeight] = all.reduce((one, next) => (next[0] * next[1] > one[0] * one[1] ? next : one));
+  const strips = all.filter(([w, h]) => h < 0.15 * planeHeight && w > 0.5 * Math.min(planeWidth, planeHeight));
+  assert.equal(strips.length, 2, JSON.stringify(all));
+  // Of all messages the lines that meet a sphere are seen, and no others.
+  await other.click("[data-sphere=include]");
+  for (const [w, h] of extents(await colouredMask(other))) assert.ok(w < 0.2 * planeWidth && h < 0.2 * planeHeight, `${w} x ${h} pixels about the sphere`);
+  await other.close();
+});
+
+test("what comes of an older request after a newer one's is not shown", async () => {
+  const other = await context.newPage();
+  let first = null;
+  await other.routeWebSocket(/\/live$/, (socket) => {
+    const there = socket.connectToServer();
+    socket.onMessage((message) => there.send(message));
+    there.onMessage((message) => {
+      socket.send(message);
+      if (message.readUInt16LE(4) !== 17) return; // the end of an answer
+      if (first && message.readUInt32LE(8) > first.readUInt32LE(8)) socket.send(first);
+      first ??= message;
+    });
+  });
+  await other.goto(`${new URL(page.url()).origin}/#${encodeURIComponent(JSON.stringify({ place: [0, 0, 0] }))}`);
+  await ready(other);
+  await other.waitForFunction(() => Number(document.body.dataset.answered ?? 0) >= 1, null, { timeout: 60000 });
+  await other.waitForTimeout(500);
+  const before = Number(await other.evaluate(() => document.body.dataset.answered));
+  await other.locator("#slider-max-angle").evaluate((input) => {
+    input.value = "14";
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await other.waitForFunction((count) => Number(document.body.dataset.answered) > count, before, { timeout: 60000 });
+  await other.waitForTimeout(500);
+  assert.equal(Number(await other.evaluate(() => document.body.dataset.answered)), before + 1);
+  assert.match(await other.textContent("#command"), /--max-angle=14/);
+  await other.close();
+});
+
+test("graphics that are lost are told, and come back", async () => {
+  await page.selectOption("#tractogram", { label: "tracks.trx" });
+  await page.waitForFunction(() => document.body.dataset.fileIsWhole === "true");
+  await slide("share", 50);
+  await answered(() => slide("max-angle", 30));
+  const before = await colouredMask();
+  assert.ok(before.length > 500);
+  await page.evaluate(() => {
+    globalThis.losing = document.getElementById("scene").getContext("webgl2").getExtension("WEBGL_lose_context");
+    globalThis.losing.loseContext();
+  });
+  await page.waitForFunction(() => document.body.dataset.graphics === "lost");
+  assert.match(await text("message"), /graphics of this page were lost/);
+  assert.equal(await page.locator("#message").isVisible(), true);
+  await page.evaluate(() => globalThis.losing.restoreContext());
+  await page.waitForFunction(() => document.body.dataset.graphics === "restored");
+  assert.match(await text("message"), /are back/);
+  await answered(() => slide("max-angle", 30)); // the sentence goes, and the canvas has its size again
+  assert.equal(await page.locator("#message").isVisible(), false);
+  const after = await colouredMask();
+  assert.ok(Math.abs(after.length - before.length) < 0.02 * before.length, `${after.length} pixels, ${before.length} before`);
+  assert.ok(shareBeside(after, before) > 0.99);
+  await slide("share", 100);
+  await page.selectOption("#tractogram", "");
+});
+
+test("a device that is lost under the server is told, and the next click is answered", async () => {
+  const losing = await startServer([], { CINGULUM_TEST_LOST_DEVICE: "2" });
+  const own = await browser.newContext({ viewport: { width: 700, height: 500 } });
+  const other = await own.newPage();
+  try {
+    await other.goto(losing.link);
+    await ready(other);
+    await other.waitForFunction(() => Number(document.body.dataset.answered ?? 0) >= 1, null, { timeout: 60000 });
+    const first = await other.textContent("#answer");
+    const turn = (to) => other.locator("#slider-max-angle").evaluate((input, value) => {
+      input.value = String(value);
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+    }, to);
+    const angle = Number(await other.inputValue("#slider-max-angle"));
+    await turn(angle - 10);
+    await other.waitForFunction(() => !document.getElementById("message").hidden, null, { timeout: 60000 });
+    assert.match(await other.textContent("#message"), /was lost.*from now on the CPU answers, with the same streamlines/);
+    await turn(angle);
+    await other.waitForFunction(() => Number(document.body.dataset.answered ?? 0) >= 2, null, { timeout: 60000 });
+    assert.equal(await other.locator("#message").isVisible(), false);
+    const numbers = (answer) => answer.replace(/answered in.*?\)/, "");
+    assert.equal(numbers(await other.textContent("#answer")), numbers(first));
+  } finally {
+    await own.close();
+    losing.process.removeAllListeners("exit");
+    losing.process.kill("SIGINT");
+  }
 });
 
 test("streamlines of a file are coloured and chosen by its numbers and groups", async () => {

@@ -3,7 +3,7 @@
 import { NVMesh } from "@niivue/niivue";
 import { LineProgram, StreamlineLayer } from "../src/streamline_layer";
 import { Streamlines } from "../src/streamlines";
-import type { Batch } from "../src/messages";
+import { EXACT, type Batch } from "../src/messages";
 
 function someLines(count: number, points: number, seed: number): Batch {
   const offsets = new Uint32Array(count + 1);
@@ -22,7 +22,7 @@ function someLines(count: number, points: number, seed: number): Batch {
       }
     }
   }
-  return { offsets, positions, seeds: new Uint32Array(count), endReasons: new Uint8Array(2 * count) };
+  return { offsets, positions, ...EXACT, seeds: new Uint32Array(count), endReasons: new Uint8Array(2 * count) };
 }
 
 // The shortest: other work on the machine only lengthens a round.
@@ -61,14 +61,14 @@ function theirs(rounds: number): number {
   const gl = context();
   const first = someLines(10000, 100, 0);
   const none = new Uint8Array([0, 255, 0, 0]); // an opacity of 0 says: streamlines
-  const mesh = new NVMesh(first.positions, first.offsets, "lines", none, 1, true, gl);
+  const mesh = new NVMesh(first.positions as Float32Array, first.offsets, "lines", none, 1, true, gl);
   mesh.fiberColor = "Local"; // by direction, as ours
   const times = [];
   for (let round = 0; round < rounds; round++) {
     const batch = someLines(10000, 100, round);
     whole(gl);
     const begin = performance.now();
-    mesh.pts = batch.positions;
+    mesh.pts = batch.positions as Float32Array;
     mesh.offsetPt0 = batch.offsets;
     mesh.updateMesh(gl);
     whole(gl);

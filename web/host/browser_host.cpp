@@ -122,6 +122,10 @@ EMSCRIPTEN_KEEPALIVE bool host_ask(std::uint32_t number, const char* wish, std::
 EMSCRIPTEN_KEEPALIVE void host_command() {
   give(tracks->command());
 }
+// Of what was saved last, as JSON.
+EMSCRIPTEN_KEEPALIVE void host_sidecar() {
+  give(tracks->sidecar().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
 // Which tables the request reads: the same number, the same tables.
 EMSCRIPTEN_KEEPALIVE std::uint32_t host_getter() {
   return tracks->plan().getter;

@@ -14,6 +14,7 @@ interface Module {
   _host_use_cpu(): void;
   _host_ask(number: number, wish: number, bytes: number, saves: number): number;
   _host_command(): void;
+  _host_sidecar(): void;
   _host_getter(): number;
   _host_text(): void;
   _host_tables(): void;
@@ -129,6 +130,11 @@ export class BrowserHost {
   command(): string {
     this.module._host_command();
     return this.text();
+  }
+  /** Of what was saved last. */
+  sidecar(): Record<string, unknown> {
+    this.module._host_sidecar();
+    return JSON.parse(this.text());
   }
   getter(): number {
     return this.module._host_getter();

@@ -2,7 +2,7 @@
 // request is at work at a time, and the newest wins. Before an adapter tracks for the user it has to give the bits that the
 // program computed when it exported; where it does not, the processor tracks instead, exactly.
 import { BrowserHost, HostFailure } from "./browser_host";
-import { ExportedGpu } from "./exported_gpu";
+import { ExportedGpu, findAdapter, type FoundAdapter } from "./exported_gpu";
 import { Kind, message } from "./messages";
 
 interface Check {
@@ -13,11 +13,17 @@ interface Check {
 
 // While one drags, answers that are quick are seen; a slow one makes way.
 const LONGEST_BESIDE_NEWER_MS = 300;
+// A GPU that was lost so often is not taken again.
+const MOST_LOSSES = 2;
+// A call on a lost GPU may fail before the browser has said that it is lost.
+const LOSS_IS_TOLD_MS = 500;
 
 /** Who tracks, for users to see. */
 export type Engine =
   | { by: "gpu"; name: string }
-  | { by: "processor"; why: string; refused: string | null } // `refused`: the adapter that gave other bits
+  | { by: "processor"; why: string; refused: string | null; offered: string | null } // `refused`: the adapter that gave
+  // other bits; `offered`: one that may be chosen all the same
+  | { by: "lost"; name: string; why: string } // until the next request
   | { by: "inexact"; name: string };
 
 export class ExportedEngine {
@@ -25,7 +31,9 @@ export class ExportedEngine {
   private readonly checked = new Set<string>(); // getters, on this adapter
   private acceptsInexact = false;
   private refused: string | null = null;
-  private hasNone = false; // no adapter, or none that the field fits
+  private hasNone = false; // no adapter, or none that the field fits or that stayed
+  private isChosen = false; // an adapter, though it be software
+  private losses = 0;
   private tail: Promise<unknown> = Promise.resolve();
   private newest = 0;
   onEngine: (engine: Engine) => void = () => {};
@@ -69,38 +77,66 @@ export class ExportedEngine {
     this.refused = null;
   }
 
+  /** The adapter that is there, software or not, once it has given the bits of the CPU. */
+  useAdapter(): void {
+    this.isChosen = true;
+    this.hasNone = false;
+  }
+
   private async haveGpu(): Promise<void> {
     if (this.gpu?.lost) {
       this.gpu = null;
       this.checked.clear();
     }
     if (this.gpu || this.refused || this.hasNone) return;
+    let found: FoundAdapter | null = null;
     let why = "there is no WebGPU here";
+    let offered: string | null = null;
     try {
-      this.gpu = await ExportedGpu.open(this.host);
+      found = await findAdapter();
+      if (found && this.losses >= MOST_LOSSES) {
+        why = `${found.name} was lost ${this.losses} times`;
+      } else if (found?.isSoftware && !this.isChosen && !this.acceptsInexact) {
+        // It computes on the same processor, by way of shaders that the processor was not made for.
+        why = `${found.name} is a GPU in software, which is slower`;
+        offered = found.name;
+      } else if (found) {
+        this.gpu = await ExportedGpu.open(this.host, found);
+        this.watch(this.gpu);
+      }
     } catch (error) {
       why = String((error as Error).message ?? error);
     }
     this.hasNone = this.gpu === null;
-    if (!this.gpu) return this.useProcessor(why, null);
+    if (!this.gpu) return this.useProcessor(why, null, offered);
     if (!this.acceptsInexact && this.host.sumOf([await this.gpu.arithmetic(this.check.items)]) !== this.check.arithmetic) {
       return this.refuse("its arithmetic is another");
     }
     this.tell();
   }
 
+  /** A GPU that is lost while nobody waits for it is told at once. */
+  private watch(gpu: ExportedGpu): void {
+    void gpu.whenLost.then((why) => {
+      if (this.gpu !== gpu) return; // it was closed here
+      this.losses++;
+      this.onEngine({ by: "lost", name: gpu.name, why });
+    });
+  }
+
   private tell(): void {
     if (this.gpu) this.onEngine({ by: this.acceptsInexact ? "inexact" : "gpu", name: this.gpu.name });
   }
-  private useProcessor(why: string, refused: string | null): void {
+  private useProcessor(why: string, refused: string | null, offered: string | null): void {
     this.refused = refused;
     this.host.useCpu();
-    this.gpu?.close();
+    const gpu = this.gpu;
     this.gpu = null;
-    this.onEngine({ by: "processor", why, refused });
+    gpu?.close();
+    this.onEngine({ by: "processor", why, refused, offered });
   }
   private refuse(why: string): void {
-    this.useProcessor(why, this.gpu!.name);
+    this.useProcessor(why, this.gpu!.name, null);
   }
 
   /** The messages of a request, those without streamlines left out; null where it was stopped. */
@@ -132,12 +168,16 @@ export class ExportedEngine {
 
   private async whole(number: number, wish: string, saves: boolean, stops: () => boolean,
     send: (message: Uint8Array<ArrayBuffer>) => void): Promise<Uint8Array<ArrayBuffer> | null> {
-    await this.haveGpu();
-    await this.checkGetter(String(JSON.parse(wish).dg ?? Object.keys(this.check.getters)[0]));
+    let gpu: ExportedGpu | null = null;
     try {
+      await this.haveGpu();
+      gpu = this.gpu;
+      await this.checkGetter(String(JSON.parse(wish).dg ?? Object.keys(this.check.getters)[0]));
       return await this.track(number, wish, saves, stops, send);
     } catch (error) {
-      if (this.gpu?.lost) throw new Error(`The GPU was lost (${this.gpu.lost}); the next click takes it again.`);
+      if (error instanceof HostFailure || !gpu) throw error;
+      const lost = await Promise.race([gpu.whenLost, new Promise<null>((resolve) => setTimeout(() => resolve(null), LOSS_IS_TOLD_MS))]);
+      if (lost !== null) throw new Error(`${gpu.name} was lost (${lost}); the next click is answered, with the same bits.`);
       throw error;
     }
   }
@@ -163,11 +203,13 @@ export class ExportedEngine {
     if (this.newest === number) this.newest = -1;
   }
 
-  /** The TRX of a request, with its command. */
-  save(wish: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; command: string; exact: boolean }> {
+  /** The TRX of a request, with its command and what is told beside it. */
+  save(wish: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; command: string; sidecar: Record<string, unknown> }> {
     return this.inTurn(async () => {
       const bytes = await this.whole(0, wish, true, () => false, () => {});
-      return { bytes: bytes!, command: this.host.command(), exact: !this.acceptsInexact };
+      const tracker = this.gpu ? this.gpu.name : "the processor of a browser";
+      const sidecar = { ...this.host.sidecar(), request: JSON.parse(wish), exact: !this.acceptsInexact, bytes: bytes!.length, run: { device: tracker } };
+      return { bytes: bytes!, command: this.host.command(), sidecar };
     });
   }
 

@@ -16,6 +16,21 @@ function roundedUp(bytes: number): number {
   return Math.ceil(bytes / 4) * 4;
 }
 
+/** An adapter that is there, before anything is asked of it. */
+export interface FoundAdapter {
+  adapter: GPUAdapter;
+  name: string;
+  isSoftware: boolean; // a processor that plays a GPU
+}
+
+/** Null where there is none. */
+export async function findAdapter(): Promise<FoundAdapter | null> {
+  const adapter = await navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
+  if (!adapter) return null;
+  const name = nameOf(adapter);
+  return { adapter, name, isSoftware: adapter.info.isFallbackAdapter || /swiftshader|llvmpipe|lavapipe|basic render/i.test(name) };
+}
+
 export class ExportedGpu {
   private readonly pipelines = new Map<string, GPUComputePipeline>();
   private readonly tables = new Map<number, GPUBuffer>();
@@ -28,6 +43,7 @@ export class ExportedGpu {
   private readonly bindings: GPUBindGroupLayout;
   /** Why it can be used no more; null while it can. */
   lost: string | null = null;
+  readonly whenLost: Promise<string>;
 
   private constructor(
     readonly name: string,
@@ -35,7 +51,10 @@ export class ExportedGpu {
     private readonly host: BrowserHost,
     private readonly layout: DeviceLayout,
   ) {
-    device.lost.then((information) => (this.lost = information.message || information.reason));
+    this.whenLost = device.lost.then((information) => {
+      this.lost = information.message || information.reason;
+      return this.lost;
+    });
     const make = (size: number, usage: number) => device.createBuffer({ size: roundedUp(size), usage });
     for (let piece = 0; piece < layout.pieces; piece++) {
       const at = piece * layout.pieceBytes;
@@ -57,15 +76,12 @@ export class ExportedGpu {
     });
   }
 
-  /** Null where there is none; throws the host's sentence where the field is beyond its limits. */
-  static async open(host: BrowserHost): Promise<ExportedGpu | null> {
-    const adapter = await navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
-    if (!adapter) return null;
+  /** Throws the host's sentence where the field is beyond its limits. */
+  static async open(host: BrowserHost, { adapter, name, isSoftware }: FoundAdapter): Promise<ExportedGpu> {
     const { maxStorageBufferBindingSize, maxBufferSize, maxStorageBuffersPerShaderStage, maxComputeWorkgroupStorageSize } = adapter.limits;
     const largest = Math.min(maxStorageBufferBindingSize, maxBufferSize, 2 ** 31 - 4);
-    const name = nameOf(adapter);
     const layout = host.useAdapter({
-      software: adapter.info.isFallbackAdapter || /swiftshader|llvmpipe|basic render/i.test(name),
+      software: isSoftware,
       largestBinding: largest,
       storageBindings: maxStorageBuffersPerShaderStage,
       workgroupBytes: maxComputeWorkgroupStorageSize,

@@ -1,10 +1,12 @@
 // The source of a page that was exported: files of its folder under the names that a server would answer, and what a server
 // would compute by the engine (exported_engine.ts), which speaks the messages of the socket.
 import { ExportedEngine, type Engine } from "./exported_engine";
+import { readLink } from "./link";
 import { parseRequest } from "./messages";
 import type { Line, Source } from "./source";
 
-function showEngine(engine: Engine, useInexact: () => void): void {
+/** `choose` is called where the user wants the adapter that the page did not take. */
+function showEngine(engine: Engine, choose: () => void): void {
   let place = document.getElementById("engine");
   if (!place) {
     place = document.createElement("p");
@@ -18,18 +20,25 @@ function showEngine(engine: Engine, useInexact: () => void): void {
     place.textContent = `Tracked in this browser by ${engine.name}, whose bits are those of the CPU.`;
   } else if (engine.by === "inexact") {
     place.textContent = `Tracked in this browser by ${engine.name}: not exact. Its bits are not those of the command.`;
-  } else if (engine.refused === null) {
-    place.textContent = `Tracked in this browser by the processor, with the bits of the command: ${engine.why}.`;
-  } else {
-    const button = document.createElement("button");
-    button.id = "use-inexact";
-    button.textContent = `Use ${engine.refused} (not exact)`;
-    button.addEventListener("click", useInexact);
+  } else if (engine.by === "lost") {
+    place.textContent = `${engine.name} was lost: ${engine.why}. The next click is answered, with the same bits.`;
+  } else if (engine.refused !== null) {
     place.replaceChildren(
       `${engine.refused} does not give the bits of the CPU: ${engine.why}. The processor tracks instead, exactly. `,
-      button,
+      chooser("use-inexact", `Use ${engine.refused} (not exact)`, choose),
     );
+  } else {
+    place.textContent = `Tracked in this browser by the processor, with the bits of the command: ${engine.why}. `;
+    if (engine.offered !== null) place.append(chooser("use-adapter", `Use ${engine.offered}`, choose));
   }
+}
+
+function chooser(id: string, text: string, choose: () => void): HTMLButtonElement {
+  const button = document.createElement("button");
+  button.id = id;
+  button.textContent = text;
+  button.addEventListener("click", choose);
+  return button;
 }
 
 /** A line to the engine. */
@@ -75,31 +84,33 @@ export async function openExportedSource(): Promise<Source> {
   }
   place.hidden = true;
   place.textContent = "";
-  const saved = { wish: "", command: "", exact: true };
+  let sidecar: Record<string, unknown> = {}; // of what was saved last
   const source: Source = {
     async fetch(path, options) {
       if (path === "api/files") return new Response(text);
       const picture = /^api\/(glyphs|peaks)\/([0-2])\/(.+)$/.exec(path);
       if (engine && picture) return new Response(engine.picture(picture[1] as "glyphs" | "peaks", Number(picture[2]), Number(picture[3])));
       if (engine && path === "api/save") {
-        const wish = String(options!.body);
-        const { bytes, command, exact } = await engine.save(wish);
-        Object.assign(saved, { wish, command, exact });
-        return new Response(bytes, { headers: { "X-Cingulum-Command": command } });
+        const saved = await engine.save(String(options!.body));
+        sidecar = saved.sidecar;
+        return new Response(saved.bytes, { headers: { "X-Cingulum-Command": saved.command } });
       }
-      if (engine && path === "api/save-sidecar") {
-        const facts = { made_by: "a page of cingulum view --export", command: saved.command, request: JSON.parse(saved.wish), exact: saved.exact };
-        return new Response(`${JSON.stringify(facts, null, 2)}\n`);
-      }
+      if (engine && path === "api/save-sidecar") return new Response(`${JSON.stringify(sidecar, null, 2)}\n`);
       return fetch(new URL(path, folder), options);
     },
     openLine() {
       const tracking = engine!;
+      const chooseAdapter = () => {
+        document.body.dataset.adapter = "chosen"; // for the link
+        tracking.useAdapter();
+      };
+      if (readLink(location.hash).adapter) chooseAdapter();
       tracking.onEngine = (now) => showEngine(now, () => {
-        tracking.useInexact();
+        if (now.by === "processor" && now.refused !== null) tracking.useInexact();
+        else chooseAdapter();
         void tracking.start();
       });
-      tracking.start().catch((error) => showEngine({ by: "processor", why: String(error.message ?? error), refused: null }, () => {}));
+      tracking.start().catch((error) => showEngine({ by: "processor", why: String(error.message ?? error), refused: null, offered: null }, () => {}));
       return new EngineLine(tracking);
     },
   };

@@ -36,8 +36,8 @@ export function groupColour(group: number): [number, number, number] {
 
 export function lineColour(of: Streamlines, line: number, by: Exclude<ColourBy, "direction">, values: LineValues | null): [number, number, number] {
   if (by === "length") return rampColour(of.lengths()[line] / LONGEST_SHOWN_MM);
-  if (by === "end") return rgb(END_COLOURS[of.whole().endReasons[2 * line] % END_COLOURS.length]);
-  const value = values!.numbers[of.whole().seeds[line]];
+  if (by === "end") return rgb(END_COLOURS[of.endReasonOf(line) % END_COLOURS.length]);
+  const value = values!.numbers[of.nameOf(line)];
   if (!Number.isFinite(value)) return WITHOUT_VALUE;
   return values!.column.groups ? groupColour(value) : rampColour(shareOf(values!, value));
 }

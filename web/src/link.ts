@@ -8,6 +8,7 @@ export interface LinkState {
   plan?: Record<string, number | string>;
   filter?: { shortestMm: number; longestMm: number; share: number; slabMm: number };
   colour?: string;
+  adapter?: boolean; // of an exported page: the adapter of the browser tracks, software or not
 }
 
 const areNumbers = (value: unknown, count: number): boolean =>
@@ -18,8 +19,8 @@ export function readLink(hash: string): LinkState {
   try {
     const state: unknown = JSON.parse(decodeURIComponent(hash.slice(1)));
     if (state === null || typeof state !== "object" || Array.isArray(state)) return {};
-    const { place, view, ...rest } = state as LinkState;
-    return { ...rest, ...(areNumbers(place, 3) && { place }), ...(areNumbers(view, 2) && { view }) };
+    const { place, view, adapter, ...rest } = state as LinkState;
+    return { ...rest, ...(areNumbers(place, 3) && { place }), ...(areNumbers(view, 2) && { view }), ...(adapter === true && { adapter }) };
   } catch {
     return {}; // somebody else's fragment
   }

@@ -69,6 +69,7 @@ export class LiveSocket {
       return;
     }
     const { request } = answer;
+    if (answer.kind === Kind.lines || answer.kind === Kind.places) return; // of files, which no socket sends
     if (request <= this.cancelled || request < this.begun || request > this.request) return;
     const asked = this.asked.get(request) ?? performance.now();
     for (const older of this.asked.keys()) if (older < request) this.asked.delete(older);
@@ -81,6 +82,6 @@ export class LiveSocket {
       this.listener.begin();
     }
     if (answer.kind === Kind.batch) this.listener.batch(answer.batch);
-    else this.listener.end(answer.end, performance.now() - asked);
+    else if (answer.kind === Kind.end) this.listener.end(answer.end, performance.now() - asked);
   }
 }

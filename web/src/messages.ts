@@ -11,16 +11,28 @@ export enum Kind {
   batch = 16,
   end = 17,
   error = 18,
+  lines = 19,
+  places = 20,
 }
 
-/** Streamlines in world millimetres; line i holds the points offsets[i] to offsets[i + 1]. */
+/** Streamlines; line i holds the points offsets[i] to offsets[i + 1]. */
 export interface Batch {
   offsets: Uint32Array;
-  positions: Float32Array;
+  /** A coordinate in world millimetres is corner + unit * position. Those of answers are the numbers themselves (corner 0,
+   * unit 1); those of files have 16 bits and are for pictures. */
+  positions: Float32Array | Uint16Array;
+  corner: readonly [number, number, number];
+  unit: number;
+  /** Of answers the seed, of files the place there. */
   seeds: Uint32Array;
   /** Two of each line: the end of the second half, the end of the first. */
   endReasons: Uint8Array;
 }
+
+export const EXACT = { corner: [0, 0, 0], unit: 1 } as const;
+
+/** Around the middles of lines: least x y z, greatest x y z. */
+export type Box = Float32Array;
 
 export interface End {
   seeds: number;
@@ -39,7 +51,8 @@ export interface Problem {
 }
 
 export type Answer =
-  | { kind: Kind.batch; request: number; batch: Batch }
+  | { kind: Kind.batch | Kind.lines; request: number; batch: Batch }
+  | { kind: Kind.places; request: number; boxes: Box[] }
   | { kind: Kind.end; request: number; end: End }
   | { kind: Kind.error; request: number; problem: Problem };
 
@@ -71,30 +84,63 @@ export function parseRequest(bytes: Uint8Array): { number: number; wish: string 
 
 /** The body of a batch, which begins at `begin`. */
 function parseBatch(bytes: ArrayBuffer, begin: number): Batch {
-  const view = new DataView(bytes);
-  const needs = (count: number) => {
-    if (begin + count > bytes.byteLength) throw new Error(`a batch of ${bytes.byteLength - begin} bytes is cut short`);
-  };
-  needs(8);
-  const lines = view.getUint32(begin, true);
-  const points = view.getUint32(begin + 4, true);
+  const [lines, points] = countsOf(bytes, begin);
   const offsetsAt = begin + 8;
   const positionsAt = offsetsAt + 4 * (lines + 1);
   const seedsAt = positionsAt + 12 * points;
   const reasonsAt = seedsAt + 4 * lines;
-  needs(reasonsAt + 2 * lines - begin);
-  const batch = {
+  needs(bytes, begin, reasonsAt + 2 * lines - begin);
+  return checked({
     offsets: new Uint32Array(bytes, offsetsAt, lines + 1),
     positions: new Float32Array(bytes, positionsAt, 3 * points),
+    ...EXACT,
     seeds: new Uint32Array(bytes, seedsAt, lines),
     endReasons: new Uint8Array(bytes, reasonsAt, 2 * lines),
-  };
+  });
+}
+
+/** The same of a file, whose points are quantised and whose lines have no reasons. */
+function parseLines(bytes: ArrayBuffer, begin: number): Batch {
+  const [lines, points] = countsOf(bytes, begin);
+  const offsetsAt = begin + 24;
+  const placesAt = offsetsAt + 4 * (lines + 1);
+  const positionsAt = placesAt + 4 * lines;
+  needs(bytes, begin, positionsAt + 6 * points - begin);
+  const [x, y, z, unit] = new Float32Array(bytes, begin + 8, 4);
+  return checked({
+    offsets: new Uint32Array(bytes, offsetsAt, lines + 1),
+    positions: new Uint16Array(bytes, positionsAt, 3 * points),
+    corner: [x, y, z],
+    unit,
+    seeds: new Uint32Array(bytes, placesAt, lines),
+    endReasons: new Uint8Array(2 * lines),
+  });
+}
+
+function parsePlaces(bytes: ArrayBuffer, begin: number): Box[] {
+  needs(bytes, begin, 4);
+  const count = new DataView(bytes).getUint32(begin, true);
+  needs(bytes, begin, 4 + 24 * count);
+  return Array.from({ length: count }, (_, i) => new Float32Array(bytes, begin + 4 + 24 * i, 6));
+}
+
+function needs(bytes: ArrayBuffer, begin: number, count: number): void {
+  if (begin + count > bytes.byteLength) throw new Error(`a batch of ${bytes.byteLength - begin} bytes is cut short`);
+}
+
+function countsOf(bytes: ArrayBuffer, begin: number): [number, number] {
+  needs(bytes, begin, 8);
+  const view = new DataView(bytes);
+  return [view.getUint32(begin, true), view.getUint32(begin + 4, true)];
+}
+
+function checked(batch: Batch): Batch {
   let previous = 0;
   for (const offset of batch.offsets) {
     if (offset < previous) throw new Error("the offsets of a batch decrease");
     previous = offset;
   }
-  if (batch.offsets[0] !== 0 || previous !== points) throw new Error("the offsets of a batch do not span its points");
+  if (batch.offsets[0] !== 0 || previous !== batch.positions.length / 3) throw new Error("the offsets of a batch do not span its points");
   return batch;
 }
 
@@ -107,6 +153,10 @@ export function parseAnswer(bytes: ArrayBuffer): Answer {
   switch (kind) {
     case Kind.batch:
       return { kind, request, batch: parseBatch(bytes, HEADER_BYTES) };
+    case Kind.lines:
+      return { kind, request, batch: parseLines(bytes, HEADER_BYTES) };
+    case Kind.places:
+      return { kind, request, boxes: parsePlaces(bytes, HEADER_BYTES) };
     case Kind.end:
       return { kind, request, end: json() };
     case Kind.error:

@@ -8,7 +8,8 @@ import { GlyphLayer, GlyphProgram, parseGlyphs } from "./glyph_layer";
 import { shortestEdge, type Grid } from "./grid";
 import { LineProgram, LineState, StreamlineLayer } from "./streamline_layer";
 import { LiveSocket } from "./live_socket";
-import { Kind, parseAnswer, type End } from "./messages";
+import { Kind, parseAnswer, type Answer, type Batch, type Box, type End } from "./messages";
+import { nearestOf } from "./nearest_first";
 import { makeSlider, type Slider, type SliderOptions } from "./sliders";
 import { outline } from "./sphere_outline";
 import { SphereList, type SphereKind } from "./sphere_list";
@@ -86,13 +87,13 @@ function download(blob: Blob, name: string): void {
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
 class Page {
-  private readonly program: LineProgram;
-  private readonly file: StreamlineLayer;
-  private readonly live: StreamlineLayer; // B where A is frozen
-  private readonly frozen: StreamlineLayer; // A
-  private readonly marks: StreamlineLayer; // outlines of spheres
-  private readonly glyphs: GlyphLayer[]; // of the slices along x, y and z
-  private readonly peaks: StreamlineLayer[]; // of the same
+  // What is drawn: made anew where the browser takes the GPU's memory away.
+  private file!: StreamlineLayer;
+  private live!: StreamlineLayer; // B where A is frozen
+  private frozen!: StreamlineLayer; // A
+  private marks!: StreamlineLayer; // outlines of spheres
+  private glyphs!: GlyphLayer[]; // of the slices along x, y and z
+  private peaks!: StreamlineLayer[]; // of the same
   private readonly glyphPictures: SlicePictures;
   private readonly peakPictures: SlicePictures;
   private socket: LiveSocket | null = null;
@@ -113,18 +114,41 @@ class Page {
   private redrawIsDue = false;
 
   constructor(private readonly slices: Slices, private readonly listing: Listing) {
-    this.program = new LineProgram(slices.gl);
-    this.file = new StreamlineLayer(this.program, new Streamlines());
-    this.live = new StreamlineLayer(this.program, new Streamlines());
-    this.frozen = new StreamlineLayer(this.program, new Streamlines());
-    this.marks = new StreamlineLayer(this.program, new Streamlines());
-    const glyphProgram = new GlyphProgram(slices.gl);
-    this.glyphs = [0, 1, 2].map(() => new GlyphLayer(glyphProgram));
-    this.peaks = [0, 1, 2].map(() => new StreamlineLayer(this.program, new Streamlines()));
+    this.makeLayers();
     const here = () => slices.crosshair();
     this.glyphPictures = new SlicePictures("glyphs", here, (axis, bytes) => this.showGlyphs(axis, bytes), say);
     this.peakPictures = new SlicePictures("peaks", here, (axis, bytes) => this.showPeaks(axis, bytes), say);
     this.spheres = new SphereList(byId("sphere-list"), () => this.spheresChanged());
+  }
+
+  /** Layers of the streamlines that are there. */
+  private makeLayers(): void {
+    const program = new LineProgram(this.slices.gl);
+    const layerOf = (known?: StreamlineLayer) => {
+      const layer = new StreamlineLayer(program, known?.streamlines ?? new Streamlines());
+      layer.append();
+      return layer;
+    };
+    this.file = layerOf(this.file);
+    this.live = layerOf(this.live);
+    this.frozen = layerOf(this.frozen);
+    this.marks = layerOf();
+    const glyphProgram = new GlyphProgram(this.slices.gl);
+    this.glyphs = [0, 1, 2].map(() => new GlyphLayer(glyphProgram));
+    this.peaks = [0, 1, 2].map(() => layerOf());
+  }
+
+  /** The browser took the memory of the GPU away, and has given it back. */
+  async restore(): Promise<void> {
+    this.makeLayers(); // first: the slices draw with them
+    await this.slices.restore();
+    this.recolour();
+    this.applyFilters();
+    this.drawMarks();
+    for (const pictures of [this.glyphPictures, this.peakPictures]) {
+      pictures.forget();
+      pictures.follow();
+    }
   }
 
   draw(toClip: Float32Array, slab: Parameters<StreamlineLayer["draw"]>[1]): void {
@@ -202,7 +226,7 @@ class Page {
     if (place.every(Number.isFinite) && !(place[0] === 0 && place[1] === 0 && place[2] === 0)) this.slices.moveTo(place);
   }
 
-  /** Streamlines of a file, some at a time: the first are seen while the others come. */
+  /** Streamlines of a file, some at a time (docs/view.md, "Tractograms"): the first are seen while the others come. */
   private async showTractogram(id: string): Promise<void> {
     const load = ++this.fileLoad;
     this.file.streamlines.clear();
@@ -212,20 +236,48 @@ class Page {
     document.body.dataset.fileLines = "0";
     document.body.dataset.fileIsWhole = String(!id);
     if (!id) return;
-    for (let first = 0, drawn = 0; ; ) {
-      const response = await fetched(`api/lines/${encodeURIComponent(id)}/${first}`);
-      const answer = parseAnswer(await response.arrayBuffer());
-      if (load !== this.fileLoad || answer.kind !== Kind.batch) return;
-      if (answer.batch.seeds.length === 0) break;
-      this.file.streamlines.append(answer.batch);
+    const message = async (number: number) =>
+      parseAnswer(await (await fetched(`api/lines/${encodeURIComponent(id)}/${number}`)).arrayBuffer());
+    let drawn = 0;
+    const take = (batch: Batch) => {
+      const first = this.file.streamlines.lines;
+      this.file.streamlines.append(batch);
       this.file.append();
       this.applyFilter(this.file, first);
-      first += answer.batch.seeds.length;
-      document.body.dataset.fileLines = String(first);
+      const lines = this.file.streamlines.lines;
+      document.body.dataset.fileLines = String(lines);
       // A picture takes the longer the more lines there are: one whenever they have become half as many again.
-      if (first < 1.5 * drawn) continue;
-      drawn = first;
+      if (lines < 1.5 * drawn) return;
+      drawn = lines;
       this.redraw();
+    };
+    // First a sample of the whole, to its last message, which says where the others lie.
+    let number = 0;
+    let boxes: Box[] | null = null;
+    while (boxes === null) {
+      const answer = await message(number++);
+      if (load !== this.fileLoad) return;
+      if (answer.kind === Kind.places) boxes = answer.boxes;
+      else if (answer.kind === Kind.lines) take(answer.batch);
+      else throw new Error("the streamlines of a file came as another message");
+    }
+    // Then the others, always those nearest to the cross-hair. While one is drawn the next is made.
+    const left = new Set(boxes.keys());
+    const asked: Promise<Answer>[] = [];
+    const ask = () => {
+      const next = nearestOf(boxes, left, this.slices.crosshair());
+      if (next === undefined) return;
+      left.delete(next);
+      const answer = message(number + next);
+      answer.catch(() => {}); // said when its turn comes
+      asked.push(answer);
+    };
+    ask();
+    while (asked.length > 0) {
+      ask();
+      const answer = await asked.shift()!;
+      if (load !== this.fileLoad) return;
+      if (answer.kind === Kind.lines) take(answer.batch);
     }
     this.redraw();
     document.body.dataset.fileIsWhole = "true";
@@ -530,7 +582,7 @@ class Page {
     this.redrawIsDue = true;
     requestAnimationFrame(() => {
       this.redrawIsDue = false;
-      this.slices.redraw();
+      if (!this.slices.gl.isContextLost()) this.slices.redraw();
     });
   }
 
@@ -599,6 +651,7 @@ class Page {
       filter: { shortestMm: this.filter.shortestMm, longestMm: Math.min(this.filter.longestMm, LONGEST_MM), share: this.filter.share,
         slabMm: this.slices.slabHalfMm },
       colour: this.values ? undefined : byId<HTMLSelectElement>("colour").value,
+      adapter: document.body.dataset.adapter === "chosen" || undefined,
     });
   }
 
@@ -652,8 +705,21 @@ class Page {
 async function main(): Promise<void> {
   await openSource();
   const listing = (await (await fetched("api/files")).json()) as Listing;
-  byId("scene").addEventListener("webglcontextlost", () => say("The graphics of this page were lost: the GPU was reset. Reload the page."));
   let page: Page | null = null;
+  byId("scene").addEventListener("webglcontextlost", (event) => {
+    event.preventDefault(); // it is wanted back
+    document.body.dataset.graphics = "lost";
+    say("The graphics of this page were lost: the GPU was reset. What is shown comes back when the browser has it again; if not, reload the page.");
+  });
+  byId("scene").addEventListener("webglcontextrestored", () => {
+    Promise.resolve(page?.restore()).then(
+      () => {
+        document.body.dataset.graphics = "restored";
+        say("The graphics of this page were lost and are back.");
+      },
+      (error) => say(`The graphics of this page were lost and cannot be made again (${error.message ?? error}). Reload the page.`),
+    );
+  });
   const slices = await Slices.open(byId<HTMLCanvasElement>("scene"), (toClip, slab) => page?.draw(toClip, slab));
   page = new Page(slices, listing);
   await page.start();

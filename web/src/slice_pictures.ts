@@ -15,6 +15,11 @@ export class SlicePictures {
     private readonly problem: (message: string) => void,
   ) {}
 
+  /** What was shown is gone: the next follow() asks for it again. */
+  forget(): void {
+    this.places.fill(null);
+  }
+
   follow(): void {
     if (!this.isShown) return;
     const here = this.place();

@@ -10,6 +10,8 @@ export type DrawLines = (toClip: Float32Array, slab: Slab | null) => void;
 // What of NiiVue's drawing is called here. It is not part of its documented interface; the package's version is fixed.
 interface Drawing {
   draw2DMain(place: number[], plane: number, customMM?: number): void;
+  init(): Promise<unknown>;
+  crosshairs3D: unknown; // buffers of the cross-hair in the rendering; null: made when it is drawn
   drawMesh3D(depthTest: boolean, alpha: number, toClip: Float32Array, model: unknown, normal: unknown, is2D?: boolean): void;
   gl: WebGL2RenderingContext;
 }
@@ -110,6 +112,13 @@ export class Slices {
 
   turnTo(azimuth: number, elevation: number): void {
     this.nv.setRenderAzimuthElevation(azimuth, elevation);
+  }
+
+  /** Makes textures and shaders anew, in a context that was lost. */
+  async restore(): Promise<void> {
+    const drawing = this.nv as unknown as Drawing;
+    drawing.crosshairs3D = null;
+    await drawing.init();
   }
 
   redraw(): void {

@@ -1,6 +1,6 @@
 // Spheres as lines: circles about the three axes, and where a slice cuts the sphere its circle there.
 import type { Sphere } from "./line_filters";
-import type { Batch } from "./messages";
+import { EXACT, type Batch } from "./messages";
 
 const CORNERS = 48;
 
@@ -33,6 +33,6 @@ export function outline(spheres: Sphere[], planes: [number, number, number]): Ba
   }
   const offsets = new Uint32Array(lines.length + 1);
   lines.forEach((line, i) => (offsets[i + 1] = offsets[i] + line.length / 3));
-  return { offsets, positions: new Float32Array(lines.flat()), seeds: new Uint32Array(lines.length),
+  return { offsets, positions: new Float32Array(lines.flat()), ...EXACT, seeds: new Uint32Array(lines.length),
     endReasons: new Uint8Array(2 * lines.length) };
 }

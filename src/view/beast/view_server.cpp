@@ -500,7 +500,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
         if (file == nullptr || file->kind != "tractogram")
           return refuse({404, "there is no tractogram of that identifier"});
         const auto number = number_in<std::uint64_t>(target.place);
-        if (!number) return refuse({400, "the first streamline, or the column, is a whole number"});
+        if (!number) return refuse({400, "the message of streamlines, or the column, is a whole number"});
         return answer_later([this, file, kind = target.kind, number = *number] {
           ViewHost& host = server_.host();
           return kind == Target::Kind::lines ? host.lines(*file, number) : host.values(*file, number);
