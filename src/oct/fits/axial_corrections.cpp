@@ -14,6 +14,9 @@ namespace {
 
 constexpr double natural_logarithm_of_10 = 0x1.26bb1bbb55516p+1;
 
+// Of the noise floor: what a voxel of tissue has at least before the floor is taken away.
+constexpr float darkest_tissue_voxel = 1 + 0x1p-10f;
+
 std::vector<double> values_where(std::span<const float> from, const std::vector<bool>& where) {
   std::vector<double> values;
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -242,7 +245,14 @@ Result<AttenuationReport> compensate_by_blocks(SlabVolume& volume, const Attenua
       const std::size_t z = first + row_number / slab.rows;
       const BlockPlace down = block_place(row_number % slab.rows, options.block_px, means.rows);
       float* const row = slab.values.data() + row_number * slab.columns;
+      const float* const block_row = means.values.data() + means.index(z, row_number % slab.rows / options.block_px, 0);
       for (std::size_t c = 0; c < slab.columns; ++c) {
+        // A voxel no brighter than the noise, in a block that stands clear of it, is dark speckle: it stays above 0,
+        // which would mean that nothing is there, and take its neighbours with it when slices are placed.
+        if (numbers.li && row[c] > 0.0f && !(row[c] > numbers.floor) &&
+            block_row[c / options.block_px] >= numbers.cut) {
+          row[c] = numbers.floor * darkest_tissue_voxel;
+        }
         const BlockPlace& by = across[c];
         const float a = depths.at(z, down.low, by.low), b = depths.at(z, down.low, by.high);
         const float d = depths.at(z, down.high, by.low), e = depths.at(z, down.high, by.high);

@@ -241,6 +241,23 @@ TEST(OctAttenuation, a_simulated_slice_is_even_over_depth_after_compensation) {
   EXPECT_NEAR(drop(volume), 0.0, 0.03);
 }
 
+TEST(OctAttenuation, a_dark_voxel_of_tissue_is_not_nothing_and_background_is) {
+  // The left half is tissue, the right one background below the noise floor.
+  HostVolume volume(30, 32, 64);
+  for (std::size_t i = 0; i < volume.values.size(); ++i) volume.values[i] = i % 64 < 32 ? 1.0f : 0.01f;
+  volume.at(20, 10, 10) = 0.02f;
+  volume.at(21, 10, 10) = 0.0f;
+  AttenuationOptions options;
+  options.noise_floor = 0.02;
+  options.block_px = 16;
+  SlabVolume slabs(volume);
+  ASSERT_TRUE(compensate_attenuation(slabs, options));
+  EXPECT_GT(volume.at(20, 10, 10), 0.0f);
+  EXPECT_LT(volume.at(20, 10, 10), 1e-3f);
+  EXPECT_EQ(volume.at(21, 10, 10), 0.0f);
+  for (std::size_t z = 0; z < 30; ++z) ASSERT_EQ(volume.at(z, 10, 50), 0.0f);
+}
+
 TEST(OctAttenuation, names_are_read) {
   EXPECT_EQ(*parse_attenuation_method("liu"), AttenuationMethod::liu);
   EXPECT_EQ(parse_attenuation_method("ohm").error().argument(), "method");
