@@ -177,22 +177,31 @@ class StripPart {
 
 /** Around all points that have a place. */
 function boxOf(positions: Float32Array): PointBox {
+  const box = boxWithin(positions, Infinity);
+  return Math.max(...box.map(Math.abs)) <= FARTHEST_MM ? pointBox(box) : pointBox(boxWithin(positions, FARTHEST_MM));
+}
+
+/** Least and greatest coordinates; of those farther than `mm` from the origin none. What is not a number is never less nor greater. */
+function boxWithin(positions: Float32Array, mm: number): number[] {
   let [x0, y0, z0, x1, y1, z1] = [Infinity, Infinity, Infinity, -Infinity, -Infinity, -Infinity];
   for (let i = 0; i < positions.length; i += 3) {
     const x = positions[i];
     const y = positions[i + 1];
     const z = positions[i + 2];
-    // False of what is not a number, too.
-    if (!(x >= -FARTHEST_MM && x <= FARTHEST_MM && y >= -FARTHEST_MM && y <= FARTHEST_MM && z >= -FARTHEST_MM && z <= FARTHEST_MM)) continue;
-    if (x < x0) x0 = x;
-    if (x > x1) x1 = x;
-    if (y < y0) y0 = y;
-    if (y > y1) y1 = y;
-    if (z < z0) z0 = z;
-    if (z > z1) z1 = z;
+    if (x < x0 && x >= -mm) x0 = x;
+    if (x > x1 && x <= mm) x1 = x;
+    if (y < y0 && y >= -mm) y0 = y;
+    if (y > y1 && y <= mm) y1 = y;
+    if (z < z0 && z >= -mm) z0 = z;
+    if (z > z1 && z <= mm) z1 = z;
   }
-  if (x0 > x1) return { corner: [0, 0, 0], unit: 1 };
-  return { corner: [x0, y0, z0], unit: Math.max(x1 - x0, y1 - y0, z1 - z0) / GREATEST_NUMBER || 1 };
+  return [x0, y0, z0, x1, y1, z1];
+}
+
+function pointBox([x0, y0, z0, x1, y1, z1]: number[]): PointBox {
+  const edge = Math.max(x1 - x0, y1 - y0, z1 - z0);
+  // Without points there is no box, and a single place has no edge.
+  return Number.isFinite(edge) ? { corner: [x0, y0, z0], unit: edge / GREATEST_NUMBER || 1 } : { corner: [0, 0, 0], unit: 1 };
 }
 
 /** Sets the point in front of a line, and the one behind it at `to`; where the next line begins. */
