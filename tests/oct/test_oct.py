@@ -626,6 +626,8 @@ class WholeRun(WithFolder):
         self.assertEqual(said["slices"][1]["missing_tiles"], ["tile row 0, column 1 of slice 1"])
         self.assertGreater(said["slices"][1]["uncovered_pixels"], 28 * 28 // 2)
 
+
+class Memory(WithFolder):
     def test_explain_bounds_the_memory_that_is_taken(self):
         tiles = self.simulate(grid="2,3", tile="120,96,96", surface=20, slices=4, interval=30)
         words = ("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--threads", 2, "--out", self.folder / "v.ome.zarr")
