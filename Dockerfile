@@ -1,6 +1,7 @@
 # The program in a container: no compiler inside, about 30 MB above its base; computes with no GPU, and on NVIDIA's with the
 # driver that the machine brings (580 or newer; docker run --gpus all). From a clone:
 #   docker build -t cingulum .
+# Behind a proxy with a certificate of its own: --secret id=certificates,src=/etc/ssl/certs/ca-certificates.crt.
 # Where a folder `installed` lies beside this file (tools/container puts it there) the program in it is taken instead of
 # being built. BASE is Debian 12 by any name.
 ARG BASE=debian:bookworm-slim
@@ -8,7 +9,11 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE} AS build
 COPY . /source
 WORKDIR /source
-RUN if [ ! -x installed/bin/cingulum ]; then \
+RUN --mount=type=secret,id=certificates \
+    if [ -s /run/secrets/certificates ]; then \
+      export SSL_CERT_FILE=/run/secrets/certificates PIP_CERT=/run/secrets/certificates NODE_EXTRA_CA_CERTS=/run/secrets/certificates; \
+    fi && \
+    if [ ! -x installed/bin/cingulum ]; then \
       apt-get update && apt-get install -y --no-install-recommends make git ca-certificates python3 && \
       make && make install PREFIX=/source/installed; \
     fi && \
