@@ -40,17 +40,25 @@ struct Launch {
   [[nodiscard]] std::uint32_t warps() const { return threads / 32u; }
 };
 
-// What kernels make of the field before the first launch: tables that every plan reads.
-struct DerivedTables {
+// What the kernels of all plans on one field share: tables that were made of it before the first launch, and what the
+// driver was told and asked about launches, which every plan would ask again.
+struct SharedByPlans {
   std::mutex mutex;  // guards the making of what follows
   WorkingBuffer words, expanded;
   ProbeView probes{};
+  struct Occupancy {
+    const void* function;
+    std::uint32_t threads;
+    std::uint32_t shared_bytes;
+    std::uint32_t blocks;  // of all multiprocessors
+  };
+  std::vector<Occupancy> occupancies;
 };
 
 class CudaKernels final : public PagedKernels {
  public:
-  explicit CudaKernels(CudaDevice& device, std::shared_ptr<DerivedTables> derived = std::make_shared<DerivedTables>())
-      : device_(device), derived_(std::move(derived)) {}
+  explicit CudaKernels(CudaDevice& device, std::shared_ptr<SharedByPlans> shared = std::make_shared<SharedByPlans>())
+      : device_(device), shared_(std::move(shared)) {}
 
   [[nodiscard]] Status configure(const TrackingInput& input, bool in_bricks) override {
     CGL_TRY(device_.make_current());
@@ -83,10 +91,10 @@ class CudaKernels final : public PagedKernels {
   void give_up_memory() override {
     seeds_ = {};
     halves_ = {};
-    derived_ = std::make_shared<DerivedTables>();
+    shared_ = std::make_shared<SharedByPlans>();
   }
   [[nodiscard]] std::unique_ptr<PagedKernels> for_another_plan() const override {
-    return std::make_unique<CudaKernels>(device_, derived_);
+    return std::make_unique<CudaKernels>(device_, shared_);
   }
 
   [[nodiscard]] Status find_directions(Queue& queue, std::uint32_t caller, const kernel::PagedWork& work) override {
@@ -105,10 +113,10 @@ class CudaKernels final : public PagedKernels {
   // What the kernel reads besides the input; where there is room for the larger table, its other form.
   [[nodiscard]] Status derive_tables(TrackKernel& kernel) {
     if (kernel.derive == nullptr) return {};
-    const std::lock_guard lock(derived_->mutex);
-    if (derived_->words == nullptr) CGL_TRY(make_derived_tables(kernel));
-    input_.probes = derived_->probes;
-    if (derived_->expanded != nullptr) kernel.function = kernel.expanded;
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->words == nullptr) CGL_TRY(make_derived_tables(kernel));
+    input_.probes = shared_->probes;
+    if (shared_->expanded != nullptr) kernel.function = kernel.expanded;
     return {};
   }
 
@@ -133,9 +141,9 @@ class CudaKernels final : public PagedKernels {
         expanded = std::move(*larger);
       }
     }
-    derived_->words = std::move(made);
-    derived_->expanded = std::move(expanded);
-    derived_->probes = input.probes;
+    shared_->words = std::move(made);
+    shared_->expanded = std::move(expanded);
+    shared_->probes = input.probes;
     return {};
   }
 
@@ -150,13 +158,31 @@ class CudaKernels final : public PagedKernels {
     launch.threads = shape.threads;
     launch.shared_bytes = shape.shared_bytes;
     launch.walks = facts.walks;
+    CGL_TRY_ASSIGN(launch.blocks, blocks_of(launch, facts.blocks, most_shared));
+    if (!shape.slabs_in_shared) {
+      const std::uint64_t slab_bytes = std::uint64_t{shape.slab_words} * sizeof(float);
+      CGL_TRY_ASSIGN(launch.global, memory_->take(slab_bytes * launch.warps() * launch.blocks * concurrent_chunks));
+    }
+    return launch;
+  }
+
+  // How many of the launch run at the same time; the kernel is told its share of memory.
+  [[nodiscard]] Result<std::uint32_t> blocks_of(const Launch& launch, std::uint64_t blocks_wanted,
+                                                std::uint64_t most_shared) const {
+    const std::lock_guard lock(shared_->mutex);
+    for (const SharedByPlans::Occupancy& known : shared_->occupancies) {
+      if (known.function == launch.function && known.threads == launch.threads &&
+          known.shared_bytes == launch.shared_bytes) {
+        return known.blocks;
+      }
+    }
     // All that there is: the attribute belongs to the kernel, which other trackers launch with other sizes.
     CGL_TRY(cuda_status(cudaFuncSetAttribute(launch.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              static_cast<int>(most_shared)),
                         "device {}: asking for {} bytes of shared memory", device_.id(), most_shared));
     // No more of a multiprocessor's memory than its blocks use, so that the rest caches records. Advice; a percentage
     // of what there is, which is a kilobyte more than one block may take.
-    const std::uint64_t share = facts.blocks * (launch.shared_bytes + 1024u) * 100u / (most_shared + 1024u) + 1u;
+    const std::uint64_t share = blocks_wanted * (launch.shared_bytes + 1024u) * 100u / (most_shared + 1024u) + 1u;
     CGL_TRY(cuda_status(cudaFuncSetAttribute(launch.function, cudaFuncAttributePreferredSharedMemoryCarveout,
                                              static_cast<int>(std::min<std::uint64_t>(share, 100))),
                         "device {}: asking for {} % of shared memory", device_.id(), share));
@@ -164,12 +190,9 @@ class CudaKernels final : public PagedKernels {
     CGL_TRY(cuda_status(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                             &blocks, launch.function, static_cast<int>(launch.threads), launch.shared_bytes),
                         "device {}: planning a launch", device_.id()));
-    launch.blocks = static_cast<std::uint32_t>(std::max(blocks, 1)) * device_.capabilities().compute_units;
-    if (!shape.slabs_in_shared) {
-      const std::uint64_t slab_bytes = std::uint64_t{shape.slab_words} * sizeof(float);
-      CGL_TRY_ASSIGN(launch.global, memory_->take(slab_bytes * launch.warps() * launch.blocks * concurrent_chunks));
-    }
-    return launch;
+    const std::uint32_t all = static_cast<std::uint32_t>(std::max(blocks, 1)) * device_.capabilities().compute_units;
+    shared_->occupancies.push_back({launch.function, launch.threads, launch.shared_bytes, all});
+    return all;
   }
 
   Status launch(Queue& queue, std::uint32_t caller, const Launch& launch, const kernel::PagedWork& work,
@@ -193,7 +216,7 @@ class CudaKernels final : public PagedKernels {
 
   CudaDevice& device_;
   const std::shared_ptr<WorkingMemory> memory_ = WorkingMemory::of(device_);
-  std::shared_ptr<DerivedTables> derived_;
+  std::shared_ptr<SharedByPlans> shared_;
   TrackingInput input_{};
   Launch seeds_, halves_;
 };
