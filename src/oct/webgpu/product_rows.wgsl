@@ -54,7 +54,21 @@ fn product_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     if (lane < columns) {
       partial = product_term(kind, at_a + lane, at_b + lane);
     }
-    for (var first = 32u; first < columns; first += 32u) {
+    // Four terms are under way at a time; they are added in their order.
+    var first = 32u;
+    for (; first + 128u <= columns; first += 128u) {
+      let from_a = at_a + first + lane;
+      let from_b = at_b + first + lane;
+      let term_0 = product_term(kind, from_a, from_b);
+      let term_1 = product_term(kind, from_a + 32u, from_b + 32u);
+      let term_2 = product_term(kind, from_a + 64u, from_b + 64u);
+      let term_3 = product_term(kind, from_a + 96u, from_b + 96u);
+      partial = partial + term_0;
+      partial = partial + term_1;
+      partial = partial + term_2;
+      partial = partial + term_3;
+    }
+    for (; first < columns; first += 32u) {
       var term = positive_zero();
       if (first + lane < columns) {
         term = product_term(kind, at_a + first + lane, at_b + first + lane);
