@@ -163,7 +163,12 @@ class SeatContext {
     return core_.template state<S>();
   }
   // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
-  CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) { return core_.buffer(handle); }
+  CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) {
+    keep();
+    void* const bytes = core_.buffer(handle);
+    look_up();
+    return bytes;
+  }
 
   CGL_HD_GENERIC [[nodiscard]] CGL_HD ReplySpace reply_buffer() {
     keep();

@@ -48,7 +48,8 @@ struct SeatShared {
   ReplySlot reply;  // that was taken last
   SeatPlan plan;
   std::uint64_t batch_position;
-  std::uint64_t credit[2];  // of the ring in which there was no room
+  std::uint64_t credit[2];   // of the ring in which there was no room
+  std::uint64_t address[2];  // of the buffer that was looked up
   struct {
     std::uint64_t position;
     std::uint64_t credit;
@@ -223,9 +224,14 @@ class SeatCore {
     Machine::block_sync();
     return shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::end);
   }
-  // False: nobody waits any more for answers to this request.
+  // False: nobody waits any more for answers to this request. Of several seats the first looks for all: one that saw
+  // it a moment later would go on alone.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool is_wanted(const Message& request) {
     if (!request.has(mark_request)) return true;
+    if (shared().plan.rank != 0) {
+      Message news;
+      return hear(news) == GetStatus::taken;
+    }
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
       look_when_due();
@@ -234,7 +240,9 @@ class SeatCore {
       tell(word == correlation ? Verdict::end : Verdict::room, 0);
     }
     Machine::block_sync();
-    return shared().verdict[round_] != static_cast<std::uint32_t>(Verdict::end);
+    const bool wanted = shared().verdict[round_] != static_cast<std::uint32_t>(Verdict::end);
+    if (shared().plan.team != nullptr) tell_seats(wanted ? GetStatus::taken : GetStatus::empty, request);
+    return wanted;
   }
   CGL_HD_GENERIC CGL_HD void heartbeat() {
     if (Machine::in_mailbox()) look_when_due();
@@ -260,14 +268,28 @@ class SeatCore {
   }
   [[nodiscard]] CGL_HD std::uint32_t seat() const { return shared().plan.rank; }
   [[nodiscard]] CGL_HD std::uint32_t seats() const { return shared().plan.team == nullptr ? 1 : shared().plan.seats; }
-  // The bytes behind a handle; null when it is stale. The table lies in mapped memory.
-  CGL_HD_GENERIC CGL_HD void* buffer(BufferHandle handle) {
-    if (handle.slot >= grid_.buffer_count || (handle.generation & 1u) == 0 || handle.table != grid_.buffer_table) {
-      return nullptr;
+  // The bytes behind a handle; null when it is stale. The table lies in mapped memory, and reads of one line over the
+  // bus wait for each other, about a microsecond each: one lane of all seats looks it up.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void* buffer(BufferHandle handle) {
+    if (shared().plan.rank != 0) {
+      Message news;
+      std::uint64_t address = 0;
+      if (hear(news) == GetStatus::taken) copy_payload<std::uint64_t>(&address, news.payload);
+      return reinterpret_cast<void*>(address);
     }
-    const BufferEntry* const entry = grid_.buffers + handle.slot;
-    if (Machine::load_word(&entry->generation) != handle.generation) return nullptr;
-    return reinterpret_cast<void*>(Machine::load_word(&entry->address));
+    round_ ^= 1u;
+    if (Machine::in_mailbox()) {
+      const std::uint64_t found = address_of(handle);
+      if (Machine::is_first()) shared().address[round_] = found;
+    }
+    Machine::block_sync();
+    const std::uint64_t address = shared().address[round_];
+    if (shared().plan.team != nullptr) {
+      Message news;
+      copy_payload<std::uint64_t>(news.payload, &address);
+      tell_seats(GetStatus::taken, news);
+    }
+    return reinterpret_cast<void*>(address);
   }
 
   // What all lanes wrote to a buffer is there before the message that names it: the mailbox has seen it at the barrier,
@@ -638,6 +660,13 @@ class SeatCore {
       look_around();
       rest(passes);
     }
+  }
+  CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t address_of(BufferHandle handle) const {
+    if (handle.slot >= grid_.buffer_count || (handle.generation & 1u) == 0 || handle.table != grid_.buffer_table) {
+      return 0;
+    }
+    const BufferEntry* const entry = grid_.buffers + handle.slot;
+    return Machine::load_word(&entry->generation) == handle.generation ? Machine::load_word(&entry->address) : 0;
   }
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void hear_news() {
     Team* const team = shared().plan.team;

@@ -197,7 +197,13 @@ struct Sink {
         code = 1;
         break;
       }
-      if (context.lane() == 0) check(message, mine, [&](BufferHandle handle) { return context.buffer(handle); });
+      void* bytes = nullptr;
+      if (message.has(mark_handle)) {
+        BufferHandle handle;
+        memcpy(&handle, message.payload, sizeof handle);
+        bytes = context.buffer(handle);
+      }
+      if (context.lane() == 0) check(message, mine, [&](BufferHandle) { return bytes; });
     }
     if (context.lane() == 0) *ledger = mine;
     return code;
