@@ -54,7 +54,9 @@ Result<std::shared_ptr<ResidentGrid>> open_compose_grid(std::string_view device,
   if (device == "cpu") return std::shared_ptr<ResidentGrid>();
   CGL_TRY_ASSIGN(auto backend, make_compose_backend(device));
   GridOptions options;
-  options.seats = 6;
+  options.seats = Router::most_seats;
+  options.reply_buffers = compose_reply_buffers;
+  options.reply_buffer_bytes = reply_words * sizeof(std::uint64_t);
   options.lanes = lanes;
   options.edges = 64;
   options.edge_capacity = 2048;

@@ -12,6 +12,8 @@
 
 namespace cingulum::ring::testing {
 
+constexpr std::uint32_t compose_reply_buffers = 2;  // of each seat of a grid
+
 // Null for "cpu".
 [[nodiscard]] Result<std::shared_ptr<ResidentGrid>> open_compose_grid(std::string_view device, std::uint32_t lanes);
 // The same program again, serving routers on `device`.

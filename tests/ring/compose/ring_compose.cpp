@@ -1,5 +1,6 @@
 // Composes actors at random and holds them against a plain model: wires with and without cycles, restarts, children,
-// buffers, pauses, drains, requests with one and with several answers, thousands of launches. Every round draws a graph
+// buffers, reply buffers, several seats, pauses, drains, requests with one and with several answers, thousands of
+// launches. Every round draws a graph
 // of routers (router.hpp) and a list of things to do with it; the model says which token leaves where, what each
 // request is answered with, how often each body fails and what every actor has received. A round that differs prints
 // its seed.
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <mutex>
 #include <random>
@@ -17,6 +19,7 @@
 #include <thread>
 
 #include "base/log.hpp"
+#include "ring/actor/reply_buffer.hpp"
 #include "ring/compose/compose_place.hpp"
 
 namespace cingulum::ring::testing {
@@ -59,6 +62,7 @@ class Round {
     std::multiset<std::uint64_t> outputs;  // outputs_mutex_ held while others than the reader look
     bool in_child = false;
     bool is_paused = false;
+    std::uint32_t reply_buffers = compose_reply_buffers;
     std::uint64_t received_by_predecessors = 0;  // in the child: it counts anew after a failure
   };
 
@@ -73,6 +77,7 @@ class Round {
 
   void compose() {
     const std::size_t count = 1 + below(grid_ != nullptr ? 5 : 6);
+    if (grid_ != nullptr) spare_seats_ = grid_->options().seats - static_cast<std::uint32_t>(count);
     has_cycles_ = once_in(3);
     members_.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -117,6 +122,16 @@ class Round {
     options.stall_limit = 60s;  // machines that share their cores
     options.waiting.spins = 100;
     const RingKind kind = once_in(2) ? RingKind::fast : RingKind::bulk;
+    if (member.in_child) {
+      member.reply_buffers = 0;  // they do not leave their process
+    } else if (grid_ == nullptr) {
+      member.reply_buffers = 1u << below(3);
+      options.reply_buffers = member.reply_buffers;
+      options.reply_buffer_bytes = reply_words * sizeof(std::uint64_t);
+    } else if (kind == RingKind::fast) {  // those of several seats have no others
+      options.seats = static_cast<std::uint32_t>(1 + below(1 + spare_seats_));
+      spare_seats_ -= options.seats - 1;
+    }
     const Router router{static_cast<std::uint32_t>(member.wires.size())};
     Result<ActorHandle> launched =
         member.in_child    ? child_->launch(runtime_, member.name, "router", router, kind, options)
@@ -151,7 +166,7 @@ class Round {
     const std::uint64_t steps = 5 + below(60);
     for (std::uint64_t step = 0; step < steps && problem_.empty(); ++step) {
       const std::size_t at = below(members_.size());
-      switch (below(10)) {
+      switch (below(13)) {
         case 0:
         case 1:
         case 2: send_plain(at); break;
@@ -161,6 +176,9 @@ class Round {
         case 6: members_[at].in_child ? end_in_child(at) : fail(at); break;
         case 7: pause(at); break;
         case 8: ask_buffer(at); break;
+        case 9: gather(at); break;
+        case 10: ask_large(at); break;
+        case 11: fail_with_reply(at); break;
         default: send_many(at); break;
       }
       // Somebody who is paused would keep those who send to him waiting.
@@ -270,11 +288,62 @@ class Round {
     const Result<std::optional<Message>> end = stream->next(patience);
     if (!end || *end) complain("a stream has no end");
   }
-  void fail(std::size_t at) {
+  void fail(std::size_t at, TokenKind kind = TokenKind::failing) {
     resume_all();
-    const Token made = token(TokenKind::failing);
+    const Token made = token(kind);
     check(members_[at].actor->send(make_message(made), {.timeout = patience}), "sending a failure");
     ++members_[follow(at, made)].expected.failures;
+  }
+  // The successor of the body finds the buffer again.
+  void fail_with_reply(std::size_t at) {
+    if (members_[at].reply_buffers != 0) fail(at, TokenKind::failing_with_reply);
+  }
+  void gather(std::size_t at) {
+    resume_all();
+    Token made = token(TokenKind::gather);
+    made.count = below(300);
+    const Result<Message> answer = runtime_.request(*members_[at].actor, make_message(made), patience);
+    if (!answer) return complain("gathering: " + answer.error().message());
+    static_cast<void>(follow(at, made));
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < made.count; ++i) sum += token_hash(made.id + i);
+    if (!holds<TokenAnswer>(*answer) || payload<TokenAnswer>(*answer).value != sum) complain("a sum is wrong");
+  }
+  void ask_large(std::size_t at) {
+    if (members_[at].reply_buffers == 0) return;
+    resume_all();
+    Token made = token(TokenKind::large);
+    made.count = below(12);
+    StreamOptions options;
+    options.window = static_cast<std::uint32_t>(1 + below(4));
+    options.timeout = patience;
+    Result<ReplyStream> stream = runtime_.request_stream(*members_[at].actor, make_message(made), options);
+    if (!stream) return complain("asking for large answers: " + stream.error().message());
+    const std::size_t last = follow(at, made);
+    // All but one may be kept for a while; those that are left unread, or are never read, go back by themselves.
+    const std::uint64_t most_held = members_[last].reply_buffers - 1;
+    std::deque<ReplyBuffer> held;
+    const std::uint64_t wanted = once_in(3) ? below(made.count + 1) : made.count;
+    for (std::uint64_t part = 0; part < wanted && problem_.empty(); ++part) {
+      const Result<std::optional<Message>> answer = stream->next(patience);
+      if (!answer) return complain("a large answer: " + answer.error().message());
+      if (!*answer || !holds<LargeAnswer>(**answer)) return complain("a large answer is missing");
+      Result<ReplyBuffer> buffer = ReplyBuffer::of(**answer);
+      if (!buffer) return complain("a reply buffer: " + buffer.error().message());
+      expect_words(buffer->as<std::uint64_t>(), made.id, part);
+      held.push_back(std::move(*buffer));
+      while (held.size() > most_held || (!held.empty() && once_in(2))) held.pop_front();
+    }
+    if (wanted < made.count) return stream->cancel();
+    const Result<std::optional<Message>> end = stream->next(patience);
+    if (!end || !*end) return complain("large answers have no end");
+    expect_answer(**end, made, made.count);
+  }
+  void expect_words(std::span<const std::uint64_t> words, std::uint64_t id, std::uint64_t part) {
+    if (words.size() != words_of_part(part)) return complain("a reply buffer has another size");
+    for (std::uint64_t i = 0; i < words.size(); ++i) {
+      if (words[i] != token_hash(id + part * reply_words + i)) return complain("a reply buffer holds other words");
+    }
   }
   // The actor in the child fails, or the whole child ends. Its queue goes with it, so it is empty before; what is sent
   // from the moment on that the failure is known waits for its successor.
@@ -458,6 +527,7 @@ class Round {
   const std::shared_ptr<ResidentGrid> grid_;
   const std::shared_ptr<ChildHost> child_;
   bool has_cycles_ = false;
+  std::uint32_t spare_seats_ = 0;  // of the grid, when every actor has one
   std::uint64_t next_id_ = 1;
   std::vector<Member> members_;
   std::vector<PendingAnswer> pending_;
