@@ -125,7 +125,7 @@ def main():
             np.testing.assert_allclose(ranks, theirs[3], rtol=1e-12)
             row = {"workload": "pagerank", "nodes": nodes, "edges": len(edges), "iterations": theirs[2],
                    "same_bits_as_scipy": bool((ranks == theirs[3]).all()),
-                   "cingulum": {key: ours[key] for key in ("place", "actors", "build_s", "keep_s", "iterate_s", "sum_s", "meet_s")},
+                   "cingulum": {key: ours[key] for key in ("place", "workers", "build_s", "keep_s", "iterate_s", "sum_s", "meet_s")},
                    "scipy": {"build_s": theirs[0], "iterate_s": theirs[1]},
                    "iterate_ratio": theirs[1] / ours["iterate_s"]}
             if cupy is not None:

@@ -149,7 +149,7 @@ Verb ring_verb() {
                .metavar = "FILE"},
               {.name = "actors",
                .type = ArgumentType::integer,
-               .help = "pagerank: actors that share the graph; 0: as many as there are threads",
+               .help = "pagerank: actors that share the graph, on a GPU seats of one; 0: as many as are useful",
                .metavar = "N",
                .range = {.minimum = 0.0, .maximum = 1024.0},
                .default_text = "0"},

@@ -226,7 +226,7 @@ Result<std::vector<RingRow>> ring_stream_rows(WorkloadPlace& place, const RingCo
   CGL_TRY(rows.add(call_row(place, 1, counts.stream_messages), &bare));
   CGL_TRY(rows.add(call_row(place, counts.many_actors, counts.stream_messages), &bare));
   CGL_TRY(rows.add(
-      stop_row(place, device == nullptr ? counts.idle_actors : std::min(counts.idle_actors, place.useful_actors()))));
+      stop_row(place, device == nullptr ? counts.idle_actors : std::min(counts.idle_actors, place.useful_workers()))));
   CGL_TRY_ASSIGN(std::vector<RingRow> wire, wire_rows(counts.round_trips));
   for (RingRow& row : wire) CGL_TRY(rows.add(std::move(row)));
   return rows.take();

@@ -42,6 +42,7 @@ struct Block {
   std::vector<Message> sent;
   bool told_to_stop = false;
   alignas(16) std::array<unsigned char, state_capacity> state = {};
+  alignas(16) std::array<unsigned char, 4096> block_memory = {};
 };
 
 class LaneContext {
@@ -82,6 +83,16 @@ class LaneContext {
   State& state() {
     static_assert(sizeof(State) <= state_capacity);
     return *reinterpret_cast<State*>(block_.state.data());
+  }
+  template <class Memory>
+  Memory* block_memory() {
+    static_assert(sizeof(Memory) <= sizeof(block_.block_memory));
+    return reinterpret_cast<Memory*>(block_.block_memory.data());
+  }
+  std::uint32_t seat() const { return 0; }
+  bool sync_seats() {
+    sync();
+    return !block_.told_to_stop;
   }
 
  private:
@@ -219,10 +230,10 @@ TEST(workload_bodies, ranks_do_not_depend_on_actors) {
     const auto place = make_cpu_place(2);
     ASSERT_TRUE(place.has_value()) << place.error().message();
     PageRankOptions options;
-    options.actors = actors;
+    options.workers = actors;
     const auto result = run_pagerank(**place, 500, edges, options);
     ASSERT_TRUE(result.has_value()) << result.error().message();
-    EXPECT_TRUE(result->converged);
+    EXPECT_TRUE(result->fastest.converged);
     if (first.empty()) first = result->ranks;
     EXPECT_EQ(result->ranks, first) << actors;
   }
@@ -274,9 +285,9 @@ TEST(workload_bodies, ranks_of_an_uneven_graph_are_the_bits_of_plain_sums) {
   const std::vector<double> expected = plain_ranks(uneven_nodes, edges, 4);
   for (const std::uint32_t actors : {1U, 3U}) {
     const auto place = make_cpu_place(2).value();
-    const auto found = run_pagerank(*place, uneven_nodes, edges, {.tolerance = 0, .max_steps = 4, .actors = actors});
+    const auto found = run_pagerank(*place, uneven_nodes, edges, {.tolerance = 0, .max_steps = 4, .workers = actors});
     ASSERT_TRUE(found.has_value()) << found.error().message();
-    EXPECT_EQ(found->steps, 4U);
+    EXPECT_EQ(found->fastest.steps, 4U);
     EXPECT_TRUE(found->ranks == expected) << actors;
   }
 }
@@ -290,8 +301,7 @@ TEST(workload_bodies, ranks_are_the_same_bits_on_any_number_of_lanes) {
     BufferTable table(1);
     Block block(lanes, table);
     const BufferHandle handle = buffer_of(table, graph.bytes);
-    block.to_receive = {make_buffer_message(RankStart{handle, graph.shares[0], 0, 1}),
-                        make_buffer_message(RankSteps{handle, 0, 2, 0}),
+    block.to_receive = {make_buffer_message(RankStart{handle, 0}), make_buffer_message(RankSteps{handle, 0, 2, 0}),
                         make_buffer_message(RankSteps{handle, 2, 3, 0})};
     ASSERT_EQ(run_on_lanes(block, PageRankBody{}), 0);
     ASSERT_EQ(block.sent.size(), 3U);
@@ -391,22 +401,61 @@ TEST(workload_bodies, who_waits_for_an_actor_that_does_not_come_can_be_told_to_s
   EXPECT_EQ(lines[1].round, 1U);
 }
 
-// The place that GPUs have, on a grid of threads: every workload, and the ranks of the CPU.
-TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
-  const auto registry = DeviceRegistry::probe({});
-  ASSERT_TRUE(registry.has_value()) << registry.error().message();
-  Device* const device = registry->select_one("cpu").value();
-  using Backend =
-      EmulatedBackend<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody, BatchEchoBody>;
-  GridOptions options;
-  options.seats = 2;
-  options.ring_capacity = 1024;
-  options.scratch_bytes = 1 << 20;
-  auto grid = ResidentGrid::open(std::make_unique<Backend>(workload_body_names()), options);
-  ASSERT_TRUE(grid.has_value()) << grid.error().message();
-  const auto place = make_resident_place(*grid, *device);
-  ASSERT_TRUE(place.has_value()) << place.error().message();
-  grid->reset();
+// The place that GPUs have, on a grid of threads.
+class workload_grid : public ::testing::Test {
+ protected:
+  std::unique_ptr<WorkloadPlace> place_of(std::uint32_t seats) {
+    using Backend =
+        EmulatedBackend<EchoBody, SumBody<false>, SumBody<true>, PageRankBody, AnomalyBody, HopBody, BatchEchoBody>;
+    GridOptions options;
+    options.seats = seats;
+    options.ring_capacity = 1024;
+    options.scratch_bytes = 1 << 20;
+    auto grid = ResidentGrid::open(std::make_unique<Backend>(workload_body_names()), options);
+    EXPECT_TRUE(grid.has_value()) << grid.error().message();
+    if (!grid) return nullptr;
+    auto place = make_resident_place(std::move(*grid), *registry_.select_one("cpu").value());
+    EXPECT_TRUE(place.has_value()) << place.error().message();
+    return place ? std::move(*place) : nullptr;
+  }
+
+ private:
+  DeviceRegistry registry_ = DeviceRegistry::probe({}).value();
+};
+
+TEST_F(workload_grid, ranks_are_the_same_bits_for_any_number_of_seats) {
+  const std::vector<Edge> edges = uneven_edges();
+  const std::vector<double> expected = plain_ranks(uneven_nodes, edges, 4);
+  const auto place = place_of(5);
+  ASSERT_NE(place, nullptr);
+  for (const std::uint32_t workers : {1U, 2U, 5U}) {
+    const auto found = run_pagerank(*place, uneven_nodes, edges, {.tolerance = 0, .max_steps = 4, .workers = workers});
+    ASSERT_TRUE(found.has_value()) << found.error().message();
+    EXPECT_EQ(found->workers, workers);
+    EXPECT_EQ(found->fastest.steps, 4U);
+    EXPECT_TRUE(found->ranks == expected) << workers;
+  }
+}
+
+// The third seat has no share of the graph: the others do not wait for it.
+TEST_F(workload_grid, a_rank_actor_fails_as_a_whole_when_one_of_its_seats_does) {
+  const auto place = place_of(3);
+  ASSERT_NE(place, nullptr);
+  const RankGraph graph = build_rank_graph(50, random_edges(50, 300, 4).value(), 0.85, 2).value();
+  const BufferHandle kept = place->keep(graph.bytes).value();
+  ActorOptions options;
+  options.seats = 3;
+  const ActorHandle actor = place->start("ranks", WorkloadBody::pagerank, Traffic::answers, options).value();
+  const auto answer =
+      place->runtime().request(*actor, make_buffer_message(RankStart{kept, 0}), std::chrono::seconds(10));
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_NE(answer.error().kind(), ErrorKind::timed_out) << answer.error().message();
+}
+
+// Every workload, and the ranks of the CPU.
+TEST_F(workload_grid, runs_every_workload) {
+  const auto place = place_of(2);
+  ASSERT_NE(place, nullptr);
 
   ExtendedOptions extended;
   extended.latency_samples = 50;
@@ -415,19 +464,19 @@ TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
   extended.number_counts = {10, 300};
   extended.actor_counts = {1, 2};
   extended.messages_per_actor = 200;
-  const auto extended_result = run_extended(**place, extended);
+  const auto extended_result = run_extended(*place, extended);
   ASSERT_TRUE(extended_result.has_value()) << extended_result.error().message();
 
   const auto edges = random_edges(300, 2000, 4).value();
-  const auto ranks = run_pagerank(**place, 300, edges, {.actors = 2});
+  const auto ranks = run_pagerank(*place, 300, edges, {.workers = 2});
   ASSERT_TRUE(ranks.has_value()) << ranks.error().message();
   const auto cpu_place = make_cpu_place(1).value();
   const auto cpu_ranks = run_pagerank(*cpu_place, 300, edges, {}).value();
   EXPECT_EQ(ranks->ranks, cpu_ranks.ranks);
-  EXPECT_EQ(ranks->steps, cpu_ranks.steps);
+  EXPECT_EQ(ranks->fastest.steps, cpu_ranks.fastest.steps);
 
   const std::vector<float> signal = example_signal(20000, 5).value();
-  const auto scores = run_anomaly(**place, signal, {.batch = 500, .runs = 2});
+  const auto scores = run_anomaly(*place, signal, {.batch = 500, .runs = 2});
   ASSERT_TRUE(scores.has_value()) << scores.error().message();
   const auto cpu_scores = run_anomaly(*cpu_place, signal, {.batch = 500, .runs = 1}).value();
   EXPECT_EQ(scores->anomalies, cpu_scores.anomalies);
@@ -436,9 +485,9 @@ TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
 
   // Two hops beyond the first actor and back, the number counted down.
   for (const char* name : {"a", "b"}) {
-    ASSERT_TRUE((*place)->launch(name, WorkloadBody::hop, Traffic::answers, {}).has_value());
+    ASSERT_TRUE(place->launch(name, WorkloadBody::hop, Traffic::answers, {}).has_value());
   }
-  Runtime& runtime = (*place)->runtime();
+  Runtime& runtime = place->runtime();
   ASSERT_TRUE(runtime.fan_out("a", 1, {"b"}) && runtime.fan_out("b", 1, {"a"}));
   ASSERT_TRUE(runtime.activate("a") && runtime.activate("b"));
   const auto hopped = runtime.request("a", make_message(Ping{3}), std::chrono::seconds(10));
@@ -447,7 +496,7 @@ TEST(workload_bodies, run_in_seats_of_a_resident_grid) {
 
   // Requests that an actor answers itself are timed, one in so many.
   ASSERT_TRUE(runtime.terminate("a").has_value());
-  const ActorHandle echo = (*place)->start("echo", WorkloadBody::echo, Traffic::answers, {}).value();
+  const ActorHandle echo = place->start("echo", WorkloadBody::echo, Traffic::answers, {}).value();
   const std::uint32_t interval = ActorOptions{}.latency_sample_interval;
   for (std::uint32_t i = 0; i < 3 * interval; ++i) {
     ASSERT_TRUE(runtime.request(*echo, make_message(Ping{1}), std::chrono::seconds(10)).has_value());
@@ -475,7 +524,7 @@ class FailingPlace final : public WorkloadPlace {
     if (name == "pagerank-1") return runtime().launch(name, FailingRankBody{}, options);
     return inner_->launch(name, body, traffic, options);
   }
-  std::uint32_t useful_actors() const override { return inner_->useful_actors(); }
+  std::uint32_t useful_workers() const override { return inner_->useful_workers(); }
   bool asker_is_among_them() const override { return inner_->asker_is_among_them(); }
   Result<SharedBuffer> share(std::uint64_t bytes) override { return inner_->share(bytes); }
   Result<BufferHandle> keep(std::span<const std::byte> content) override { return inner_->keep(content); }
@@ -491,7 +540,7 @@ class FailingPlace final : public WorkloadPlace {
 TEST(workload_bodies, a_rank_actor_that_fails_is_named_and_the_others_end) {
   FailingPlace place;
   const auto edges = random_edges(500, 3000, 4).value();
-  const auto result = run_pagerank(place, 500, edges, {.actors = 3});
+  const auto result = run_pagerank(place, 500, edges, {.workers = 3});
   ASSERT_FALSE(result.has_value());
   EXPECT_NE(result.error().message().find("'pagerank-1'"), std::string::npos) << result.error().message();
 }
@@ -510,7 +559,7 @@ class InterruptedPlace final : public WorkloadPlace {
     count();
     return inner_->launch(name, body, traffic, options);
   }
-  std::uint32_t useful_actors() const override { return inner_->useful_actors(); }
+  std::uint32_t useful_workers() const override { return inner_->useful_workers(); }
   bool asker_is_among_them() const override { return inner_->asker_is_among_them(); }
   Result<SharedBuffer> share(std::uint64_t bytes) override {
     count();
@@ -562,7 +611,7 @@ TEST(workload_interrupts, pagerank_hears_ctrl_c_between_its_steps) {
   const auto edges = random_edges(300, 2000, 4).value();
   // Launches of two actors and keep; from there on only messages.
   EXPECT_EQ(expect_interrupted_at_every_call(
-                [&](WorkloadPlace& place) { return run_pagerank(place, 300, edges, {.actors = 2}); }),
+                [&](WorkloadPlace& place) { return run_pagerank(place, 300, edges, {.workers = 2}); }),
             3);
   request_interrupt();
   const auto drawn = random_edges(300, 2000, 4);
@@ -661,8 +710,8 @@ TEST(workload_bodies, the_smallest_graph_has_an_actor) {
   const auto place = make_cpu_place(2).value();
   const auto found = run_pagerank(*place, 4, ring, {});
   ASSERT_TRUE(found.has_value()) << found.error().message();
-  EXPECT_EQ(found->actors, 1U);
-  EXPECT_EQ(found->steps, 1U) << "places without a node do not count as changes";
+  EXPECT_EQ(found->workers, 1U);
+  EXPECT_EQ(found->fastest.steps, 1U) << "places without a node do not count as changes";
   ASSERT_EQ(found->ranks.size(), 4U);
   for (const double rank : found->ranks) EXPECT_NEAR(rank, 0.25, 1e-12);
 }
@@ -674,7 +723,7 @@ TEST(workload_bodies, a_graph_has_as_many_actors_as_are_worth_it_unless_told_oth
     const auto place = make_cpu_place(threads).value();
     const auto found = run_pagerank(*place, 500, edges, {});
     ASSERT_TRUE(found.has_value()) << found.error().message();
-    EXPECT_EQ(found->actors, actors) << threads << " threads";
+    EXPECT_EQ(found->workers, actors) << threads << " threads";
   }
 }
 

@@ -15,7 +15,7 @@ class CpuPlace final : public WorkloadPlace {
 
   std::string name() const override { return "cpu"; }
   Runtime& runtime() override { return *runtime_; }
-  std::uint32_t useful_actors() const override { return threads_; }
+  std::uint32_t useful_workers() const override { return threads_; }
   bool asker_is_among_them() const override { return true; }
 
   Result<ActorHandle> launch(const std::string& name, WorkloadBody body, Traffic,

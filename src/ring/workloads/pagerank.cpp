@@ -64,24 +64,36 @@ Result<RankDone> wait_for_steps(const std::vector<ActorHandle>& actors) {
 
 Status iterate(WorkloadPlace& place, const std::vector<ActorHandle>& actors, BufferHandle graph,
                std::uint64_t edge_count, const PageRankOptions& options, std::uint64_t rounds_before,
-               PageRankResult& result) {
+               PageRankRun& run) {
   // As many steps a message as keep Ctrl-C waiting for no longer than a blink: of two slow processors, of a device.
   const std::uint64_t visits_a_message = place.asker_is_among_them() ? 20'000'000 : 400'000'000;
   const auto steps = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(visits_a_message / std::max<std::uint64_t>(edge_count, 1), 1, 1000));
-  while (result.steps < options.max_steps && !result.converged) {
+  while (run.steps < options.max_steps && !run.converged) {
     CGL_TRY(check_interrupt());
-    const Message message = make_buffer_message(RankSteps{
-        graph, result.steps, std::min(options.max_steps, result.steps + steps), options.tolerance, rounds_before});
+    const Message message = make_buffer_message(
+        RankSteps{graph, run.steps, std::min(options.max_steps, run.steps + steps), options.tolerance, rounds_before});
     for (const ActorHandle& actor : actors) CGL_TRY(actor->send(message));
     CGL_TRY_ASSIGN(const RankDone done, wait_for_steps(actors));
-    result.difference = done.difference;
-    result.steps += done.steps;
-    result.sum_s += 1e-9 * static_cast<double>(done.sum_ns);
-    result.meet_s += 1e-9 * static_cast<double>(done.meet_ns);
-    result.converged = result.difference < options.tolerance;
+    run.difference = done.difference;
+    run.steps += done.steps;
+    run.sum_s += 1e-9 * static_cast<double>(done.sum_ns);
+    run.meet_s += 1e-9 * static_cast<double>(done.meet_ns);
+    run.converged = run.difference < options.tolerance;
   }
   return {};
+}
+
+std::uint32_t workers_worth_it(const WorkloadPlace& place, std::uint64_t edges, std::uint32_t nodes) {
+  // A worker with few edges costs more in meetings than it saves; on a device it goes through them faster.
+  const std::uint64_t fewest_edges = place.asker_is_among_them() ? 2000 : 25'000;
+  const std::uint64_t worth = std::max<std::uint64_t>(1, (edges + nodes) / fewest_edges);
+  const auto workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(place.useful_workers(), worth));
+  // Steps that are over before their asker stops to spin leave him a processor of his own.
+  constexpr std::uint64_t long_step_edges = 100'000;
+  const bool leave_one = place.asker_is_among_them() && workers > 1 && workers == place.useful_workers() &&
+                         edges / workers < long_step_edges;
+  return leave_one ? workers - 1 : workers;
 }
 
 }  // namespace
@@ -120,21 +132,11 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
                                     const PageRankOptions& options) {
   PageRankResult result;
   Stopwatch watch;
-  // An actor with few edges costs more in messages than it saves; on a device it goes through them faster.
-  const std::uint64_t fewest_edges = place.asker_is_among_them() ? 2000 : 25'000;
-  const std::uint64_t worth = std::max<std::uint64_t>(1, (edges.size() + nodes) / fewest_edges);
-  result.actors = options.actors != 0
-                      ? options.actors
-                      : static_cast<std::uint32_t>(std::min<std::uint64_t>(place.useful_actors(), worth));
-  // Steps that are over before their asker stops to spin leave him a processor of his own.
-  constexpr std::uint64_t long_step_edges = 100'000;
-  if (options.actors == 0 && place.asker_is_among_them() && result.actors > 1 &&
-      result.actors == place.useful_actors() && edges.size() / result.actors < long_step_edges) {
-    --result.actors;
-  }
-  CGL_TRY_ASSIGN(const RankGraph graph, build_rank_graph(nodes, edges, options.damping, result.actors));
+  result.workers = options.workers != 0 ? options.workers : workers_worth_it(place, edges.size(), nodes);
+  CGL_TRY_ASSIGN(const RankGraph graph, build_rank_graph(nodes, edges, options.damping, result.workers));
   result.build_s = watch.lap();
   ActorOptions small_rings;  // one message at a time
+  small_rings.seats = place.has_seats() ? result.workers : 1;
   small_rings.inbox_capacity = 16;
   small_rings.outbox_capacity = 16;
   // Steps on a device take less than the host's way to sleep and back.
@@ -146,8 +148,8 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
       static_cast<void>(place.runtime().terminate(actor->name(), Termination::discard()));
     }
   };
-  for (std::uint32_t i = 0; i < result.actors; ++i) {
-    auto actor = place.start(fmt::format("pagerank-{}", i), WorkloadBody::pagerank, Traffic::answers, small_rings);
+  for (std::uint32_t worker = 0; worker < result.workers; worker += small_rings.seats) {
+    auto actor = place.start(fmt::format("pagerank-{}", worker), WorkloadBody::pagerank, Traffic::answers, small_rings);
     if (!actor) {
       stop_actors();
       return tl::make_unexpected(std::move(actor.error()));
@@ -164,23 +166,17 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
   std::uint64_t rounds = 0;
   for (std::uint32_t run = 0; status && run < std::max(options.runs, 1u) && total_s < long_run_s; ++run) {
     status = ask_all(place.runtime(), actors, [&](std::size_t i) {
-      return make_buffer_message(RankStart{*kept, graph.shares[i], static_cast<std::uint32_t>(i), result.actors});
+      return make_buffer_message(RankStart{*kept, static_cast<std::uint32_t>(i) * small_rings.seats});
     });
     const double started_s = watch.lap();
     if (run == 0) result.keep_s = started_s;
     if (!status) break;
-    PageRankResult one = {};
+    PageRankRun one;
     status = iterate(place, actors, *kept, edges.size(), options, rounds, one);
     rounds += 1 + one.steps;
     one.iterate_s = watch.lap();
     total_s += one.iterate_s;
-    if (!status || (run > 0 && one.iterate_s >= result.iterate_s)) continue;
-    result.steps = one.steps;
-    result.converged = one.converged;
-    result.difference = one.difference;
-    result.iterate_s = one.iterate_s;
-    result.sum_s = one.sum_s;
-    result.meet_s = one.meet_s;
+    if (run == 0 || one.iterate_s < result.fastest.iterate_s) result.fastest = one;
   }
   stop_actors();
   CGL_TRY(status);

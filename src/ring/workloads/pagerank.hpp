@@ -19,21 +19,27 @@ struct PageRankOptions {
   double damping = 0.85;
   double tolerance = 1e-6;  // on the largest change of a rank
   std::uint32_t max_steps = 100;
-  std::uint32_t actors = 0;  // 0: as many as the place finds useful
-  std::uint32_t runs = 3;    // from the first ranks on, of which the fastest counts; fewer when they take long
+  // That share the graph: actors, or seats of one where a place has them. 0: as many as the place finds useful.
+  std::uint32_t workers = 0;
+  std::uint32_t runs = 3;  // from the first ranks on, of which the fastest counts; fewer when they take long
 };
 
-struct PageRankResult {
+// All steps, from the first ranks to the last.
+struct PageRankRun {
   std::uint32_t steps = 0;
   bool converged = false;
   double difference = 0;
-  std::uint32_t actors = 0;
-  double build_s = 0;    // from edges to the graph's buffer
-  double keep_s = 0;     // the buffer to where the actors are, and their first ranks
-  double iterate_s = 0;  // all steps, of the fastest run
-  // Of it, by the first actor: its share of the sums, and waiting for the others.
+  double iterate_s = 0;
+  // Of it, by the first worker: its share of the sums, and waiting for the others.
   double sum_s = 0;
   double meet_s = 0;
+};
+
+struct PageRankResult {
+  PageRankRun fastest;
+  std::uint32_t workers = 0;
+  double build_s = 0;  // from edges to the graph's buffer
+  double keep_s = 0;   // the buffer to where the workers are, and their first ranks
   std::vector<double> ranks;
 };
 

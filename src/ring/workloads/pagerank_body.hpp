@@ -1,9 +1,11 @@
-// PageRank by actors that keep the graph (ring/workloads/rank_layout.hpp): each owns some of its slices and long rows,
+// PageRank by workers that keep the graph (ring/workloads/rank_layout.hpp): each owns some of its slices and long rows,
 // and for every step sums what the nodes before theirs hand on (L. Page et al., The PageRank Citation Ranking, 1999,
-// with the mass of nodes without an edge ignored, as the workload has it). The graph lies in one buffer that all actors
-// read; ranks are written by their owners only, what is handed on is double-buffered. Between two steps the actors wait
-// for each other where they are (ring/workloads/meeting.hpp): one message of the host is good for many steps. The sums
-// are sequential, over the sources of a node in ascending order, as SciPy's sparse product does them: the ranks are the
+// with the mass of nodes without an edge ignored, as the workload has it). The graph lies in one buffer that all of
+// them read; ranks are written by their owners only, what is handed on is double-buffered. Between two steps the
+// workers wait for each other where they are (ring/workloads/meeting.hpp): one message of the host is good for many
+// steps. A worker is an actor of its own or a seat of one: threads are the first, the blocks of a grid the second,
+// since a message to each of a hundred blocks and an answer from each would take longer than the steps. The sums are
+// sequential, over the sources of a node in ascending order, as SciPy's sparse product does them: the ranks are the
 // same bits. Padding adds +0.0, which changes none.
 #pragma once
 
@@ -20,13 +22,11 @@ namespace cingulum::ring {
 struct RankStart {
   static constexpr const char* message_name = "RankStart";
   BufferHandle graph;
-  RankShare share;
-  std::uint32_t actor = 0;  // the first is 0
-  std::uint32_t actors = 0;
+  std::uint32_t worker = 0;  // that the actor is, or its first seat
 };
 
-// To all actors alike: steps first_step up to end_step, or until no rank changes by `tolerance`. The first actor
-// answers for all.
+// To all actors alike: steps first_step up to end_step, or until no rank changes by `tolerance`. The first answers for
+// all.
 struct RankSteps {
   static constexpr const char* message_name = "RankSteps";
   BufferHandle graph;
@@ -36,24 +36,26 @@ struct RankSteps {
   std::uint64_t rounds_before = 0;  // meetings of earlier runs on this graph, each of one more than its steps
 };
 
-// The answer to both messages. It hands nothing over: the actors see each other's writes by their meetings, the host
-// reads the graph when they have ended.
+// The answer to both messages. It hands nothing over: workers see each other's writes by their meetings, the host reads
+// the graph when they have ended.
 struct RankDone {
   static constexpr const char* message_name = "RankDone";
   double difference = 0;    // the largest change of a rank in the last step
   std::uint32_t steps = 0;  // that were done
-  // Where the first actor's time went: in its share of the sums, and at the meetings with the others.
+  // Where the first worker's time went: in its share of the sums, and at the meetings with the others.
   std::uint64_t sum_ns = 0;
   std::uint64_t meet_ns = 0;
 };
 
 struct PageRankBody {
   struct State {
-    RankShare share;
-    std::uint32_t actor;
-    std::uint32_t actors;
-    double strands[strand_count + lanes_per_group];
+    std::uint32_t first_worker;
   };
+  // What the lanes of a worker tell each other.
+  struct Strands {
+    double of[strand_count + lanes_per_group];
+  };
+  static constexpr std::uint32_t block_bytes = sizeof(Strands);
 
   CGL_HD_GENERIC template <class Context>
   CGL_HD int operator()(Context& context) const {
@@ -66,26 +68,24 @@ struct PageRankBody {
       const BufferHandle handle = starts ? payload<RankStart>(message).graph : payload<RankSteps>(message).graph;
       auto* const graph = static_cast<unsigned char*>(context.buffer(handle));
       if (graph == nullptr) return failure_stale_buffer;
+      const std::uint32_t first_worker = starts ? payload<RankStart>(message).worker : state.first_worker;
+      const std::uint32_t worker = first_worker + context.seat();
+      if (worker >= graph_header(graph).workers) return failure_bad_graph;
+      const RankShare share = graph_array<const RankShare>(graph, graph_header(graph).shares)[worker];
       RankDone done;
       if (starts) {
-        const auto start = payload<RankStart>(message);
-        const RankShare share = start.share;
         if (share.first_slice > share.end_slice || share.end_slice > graph_header(graph).slices ||
             share.first_long_row > share.end_long_row || share.end_long_row > graph_header(graph).long_rows) {
           return failure_bad_graph;
         }
-        context.sync();
-        if (context.lane() == 0) {
-          state.share = share;
-          state.actor = start.actor;
-          state.actors = start.actors;
-        }
-        context.sync();
+        if (context.lane() == 0 && context.seat() == 0) state.first_worker = first_worker;
         begin(context, graph, share);
-      } else if (!take_steps(context, graph, payload<RankSteps>(message), done)) {
+        // The answer says that every seat is ready; one that has failed lets none wait for it.
+        if (!context.sync_seats()) return 0;
+      } else if (!take_steps(context, graph, share, worker, payload<RankSteps>(message), done)) {
         return 0;
       }
-      if (starts || state.actor == 0) context.send(make_reply(message, done));
+      if (starts || worker == 0) context.send(make_reply(message, done));
     }
     return 0;
   }
@@ -122,18 +122,16 @@ struct PageRankBody {
 
   // False: told to stop.
   CGL_HD_GENERIC template <class Context>
-  CGL_HD static bool take_steps(Context& context, unsigned char* graph, const RankSteps& steps, RankDone& done) {
-    State& state = context.template state<State>();
-    const RankShare share = state.share;
+  CGL_HD static bool take_steps(Context& context, unsigned char* graph, const RankShare& share, std::uint32_t worker,
+                                const RankSteps& steps, RankDone& done) {
+    double* const strands = context.template block_memory<Strands>()->of;
     const GraphHeader head = graph_header(graph);
+    const auto workers = static_cast<std::uint32_t>(head.workers);
     auto* const meeting = graph_array<MeetingLine>(graph, head.meeting);
     // The first ranks of all are there: the first round.
     double nothing = 0;
     const std::uint64_t first_round = steps.rounds_before + 1;
-    if (steps.first_step == 0 &&
-        !meet(context, meeting, state.actors, state.actor, first_round, state.strands, nothing)) {
-      return false;
-    }
+    if (steps.first_step == 0 && !meet(context, meeting, workers, worker, first_round, strands, nothing)) return false;
     std::uint64_t now = context.time_ns();
     for (std::uint32_t step = steps.first_step; step < steps.end_step; ++step) {
       const RankStep one_step = {graph, from(graph, step), from(graph, step + 1)};
@@ -151,12 +149,10 @@ struct PageRankBody {
         if (lanes == 1) context.heartbeat();
         largest = Maximum{}(largest, one_step.long_row(row));
       }
-      done.difference = largest_over_lanes(context, state.strands, largest);
+      done.difference = largest_over_lanes(context, strands, largest);
       const std::uint64_t summed = context.time_ns();
       const std::uint64_t round = first_round + 1 + step;
-      if (!meet(context, meeting, state.actors, state.actor, round, state.strands, done.difference)) {
-        return false;
-      }
+      if (!meet(context, meeting, workers, worker, round, strands, done.difference)) return false;
       done.sum_ns += summed - now;
       now = context.time_ns();
       done.meet_ns += now - summed;

@@ -76,7 +76,7 @@ std::vector<std::uint32_t> split_evenly(std::uint32_t count, std::uint32_t parts
 }  // namespace
 
 Result<RankGraph> build_rank_graph(std::uint32_t nodes, std::span<const Edge> edges, double damping,
-                                   std::uint32_t actors) {
+                                   std::uint32_t workers) {
   // Padding included, entries have 32-bit numbers: a slice is at most as wide as the longest of its rows.
   constexpr std::uint64_t most_edges = 3'000'000'000;
   if (nodes == 0 || edges.size() > most_edges) {
@@ -149,7 +149,9 @@ Result<RankGraph> build_rank_graph(std::uint32_t nodes, std::span<const Edge> ed
   header.handed_on = take(0);
   header.handed_on_stride = (8 * (header.places + 1) + 127) / 128 * 16;  // in numbers, each half on a line of its own
   take(2 * 8 * header.handed_on_stride);
-  header.meeting = take(actors * sizeof(MeetingLine));
+  header.workers = workers;
+  header.shares = take(workers * sizeof(RankShare));
+  header.meeting = take(workers * sizeof(MeetingLine));
   graph.bytes.resize(end);
   std::byte* const buffer = graph.bytes.data();
   std::memcpy(buffer, &header, sizeof(header));
@@ -186,12 +188,13 @@ Result<RankGraph> build_rank_graph(std::uint32_t nodes, std::span<const Edge> ed
 
   // A place costs about as much as four of its edges.
   const std::vector<std::uint32_t> slice_bounds =
-      split_evenly(slices, actors, [&](std::uint32_t i) { return columns[i] + std::uint64_t{4} * i; });
+      split_evenly(slices, workers, [&](std::uint32_t i) { return columns[i] + std::uint64_t{4} * i; });
   const std::vector<std::uint32_t> row_bounds =
-      split_evenly(long_rows, actors, [&](std::uint32_t i) { return long_starts[i]; });
-  for (std::uint32_t i = 0; i < actors; ++i) {
+      split_evenly(long_rows, workers, [&](std::uint32_t i) { return long_starts[i]; });
+  for (std::uint32_t i = 0; i < workers; ++i) {
     graph.shares.push_back({slice_bounds[i], slice_bounds[i + 1], row_bounds[i], row_bounds[i + 1]});
   }
+  std::memcpy(buffer + header.shares, graph.shares.data(), workers * sizeof(RankShare));
   return graph;
 }
 

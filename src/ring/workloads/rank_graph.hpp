@@ -21,10 +21,10 @@ struct RankGraph {
   GraphHeader header;
   std::vector<std::byte> bytes;         // the buffer, header included
   std::vector<std::uint32_t> place_of;  // of each node
-  std::vector<RankShare> shares;        // of each actor
+  std::vector<RankShare> shares;        // of each worker, as in the buffer
 };
 
 [[nodiscard]] Result<RankGraph> build_rank_graph(std::uint32_t nodes, std::span<const Edge> edges, double damping,
-                                                 std::uint32_t actors);
+                                                 std::uint32_t workers);
 
 }  // namespace cingulum::ring

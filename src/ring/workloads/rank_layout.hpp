@@ -48,7 +48,9 @@ struct GraphHeader {
   std::uint64_t ranks = 0;          // double[]
   std::uint64_t handed_on = 0;      // double[2][]: weight x rank, of even and odd steps
   std::uint64_t handed_on_stride = 0;
-  std::uint64_t meeting = 0;  // MeetingLine[actors]
+  std::uint64_t workers = 0;  // that step it together
+  std::uint64_t shares = 0;   // RankShare[workers]
+  std::uint64_t meeting = 0;  // MeetingLine[workers]
   double teleport = 0;        // (1 - damping) / nodes
 };
 
@@ -60,7 +62,7 @@ CGL_HD T* graph_array(unsigned char* graph, std::uint64_t offset) {
   return reinterpret_cast<T*>(graph + offset);
 }
 
-// What one actor steps.
+// What one worker steps: an actor, or one of its seats.
 struct RankShare {
   std::uint32_t first_slice = 0;
   std::uint32_t end_slice = 0;

@@ -36,7 +36,8 @@ class ResidentPlace final : public WorkloadPlace {
 
   std::string name() const override { return grid_->backend().id(); }
   Runtime& runtime() override { return *runtime_; }
-  std::uint32_t useful_actors() const override { return grid_->options().seats; }
+  std::uint32_t useful_workers() const override { return grid_->options().seats; }
+  bool has_seats() const override { return true; }
 
   const DeviceLimits* limits() const override { return limits_ ? &*limits_ : nullptr; }
 

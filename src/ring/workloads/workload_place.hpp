@@ -69,9 +69,11 @@ class WorkloadPlace {
   }
   // Null: not measured, or not a device.
   [[nodiscard]] virtual const DeviceLimits* limits() const { return nullptr; }
-  // How many actors share a large piece of work with profit.
-  [[nodiscard]] virtual std::uint32_t useful_actors() const = 0;
-  // Whether a thread that spins while it waits for their answers takes a processor from one of the actors.
+  // How many share a large piece of work with profit: actors, or seats of one.
+  [[nodiscard]] virtual std::uint32_t useful_workers() const = 0;
+  // Whether an actor can have several seats (ActorOptions::seats), and so do with one message what would take one each.
+  [[nodiscard]] virtual bool has_seats() const { return false; }
+  // Whether a thread that spins while it waits for their answers takes a processor from one of them.
   [[nodiscard]] virtual bool asker_is_among_them() const { return false; }
 
   [[nodiscard]] virtual Result<SharedBuffer> share(std::uint64_t bytes) = 0;
