@@ -17,11 +17,7 @@ import suite  # noqa: E402  (beside the folder of the script)
 @suite.needs("chromium", "zarrita")
 class Page(unittest.TestCase):
     def test_in_a_browser(self):
-        environment = {**os.environ, "CINGULUM": os.path.abspath(os.environ["CINGULUM"])}
-        done = subprocess.run([suite.node_program(), "--test", "--test-reporter=spec", str(ROOT / "tests/web/view_page.test.mjs")],
-                              capture_output=True, text=True, check=False, env=environment)
-        print(done.stdout[-6000:])
-        self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
+        suite.run_in_node(self, ROOT / "tests/web/view_page.test.mjs")
 
     def test_types(self):
         packages = pathlib.Path(os.environ["CINGULUM_TEST_PAGE_PACKAGES"])
