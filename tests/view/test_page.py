@@ -1,5 +1,5 @@
 """The page of `cingulum view` in Chromium, against the real server (tests/web/view_page.test.mjs, which says what is tested),
-and its sources under TypeScript's checker. Part of `make test-web`.
+its layer of streamlines alone (streamline_layer.test.mjs), and its sources under TypeScript's checker. Part of `make test-web`.
 
 CINGULUM names the program, CINGULUM_TEST_NODE_PACKAGES the packages of tests/web, CINGULUM_TEST_PAGE_PACKAGES those of web."""
 import os
@@ -18,6 +18,9 @@ import suite  # noqa: E402  (beside the folder of the script)
 class Page(unittest.TestCase):
     def test_in_a_browser(self):
         suite.run_in_node(self, ROOT / "tests/web/view_page.test.mjs")
+
+    def test_the_layer_of_streamlines_alone(self):
+        suite.run_in_node(self, ROOT / "tests/web/streamline_layer.test.mjs")
 
     def test_types(self):
         packages = pathlib.Path(os.environ["CINGULUM_TEST_PAGE_PACKAGES"])
