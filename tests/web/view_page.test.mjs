@@ -529,6 +529,7 @@ test("pictures for the pages of the documentation", { skip: !process.env.CINGULU
   await file.selectOption("#tractogram", { label: "truth.trx" });
   await file.waitForFunction(() => document.body.dataset.fileIsWhole === "true");
   await file.selectOption("#colour", { label: "group, of the file" });
+  await file.locator("#slider-share").scrollIntoViewIfNeeded();
   await taken("view-tractogram.png", file);
   await file.close();
   await page.check("#glyphs");
