@@ -38,7 +38,7 @@ export async function launch(...flags) {
 
 /** Adds what the page complains of to `complaints`. */
 export function listen(page, complaints) {
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("console", (message) => message.type() === "error" && complaints.push(`${message.text()} (${message.location().url})`));
   page.on("pageerror", (error) => complaints.push(error.message));
 }
 
