@@ -231,9 +231,9 @@ test("streamlines of a file are drawn where the same ones of an answer are", asy
 test("of a large file a sample of the whole comes first, then what is nearest to the cross-hair", async () => {
   const other = await context.newPage();
   const messages = [];
-  other.on("response", async (response) => {
-    const found = /\/api\/lines\/[^/]+\/(\d+)$/.exec(response.url());
-    if (found) messages.push({ number: Number(found[1]), body: response.body() });
+  other.on("request", (request) => { // in the order in which they are asked for: two are on their way at once
+    const found = /\/api\/lines\/[^/]+\/(\d+)$/.exec(request.url());
+    if (found) messages.push({ number: Number(found[1]), body: request.response().then((response) => response.body()) });
   });
   const place = [30, -40, 0];
   await other.goto(`${new URL(page.url()).origin}/#${encodeURIComponent(JSON.stringify({ place, plan: { dg: "det", nseeds: 50, "min-length": 100, radius: 3 }, filter: { shortestMm: 0, longestMm: 500, share: 1, slabMm: 0.5 } }))}`);
