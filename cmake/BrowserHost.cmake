@@ -39,7 +39,7 @@ function(cingulum_browser_host files)
   set(host ${PROJECT_SOURCE_DIR}/web/host)
   # The contract's arithmetic: WebAssembly has no fused products, and nothing may be rearranged. Its registers of four numbers
   # hold lanes where the processor tracks.
-  set(flags -std=c++20 -O2 -msimd128 -ffp-contract=off -DNDEBUG -DFMT_HEADER_ONLY -DCINGULUM_VERSION_TEXT=\"${PROJECT_VERSION}\"
+  set(flags -std=c++20 -msimd128 -ffp-contract=off -DNDEBUG -DFMT_HEADER_ONLY -DCINGULUM_VERSION_TEXT=\"${PROJECT_VERSION}\"
       -include ${host}/missing_library.hpp -I${PROJECT_SOURCE_DIR}/src -isystem ${folder}/include -isystem ${eigen})
   set(sources ${host}/browser_host.cpp ${host}/absent_parts.cpp ${CMAKE_BINARY_DIR}/generated/embedded_shaders.cpp
       ${CMAKE_BINARY_DIR}/generated/sphere_tables.cpp)
@@ -55,9 +55,14 @@ function(cingulum_browser_host files)
   set(objects)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
+    # Every program and wheel carries the module, so it is small, but for what tracks and scores by the processor.
+    set(optimised -Os)
+    if(name MATCHES "^all_of_(tract_cpu|dmri)$")
+      set(optimised -O2)
+    endif()
     add_custom_command(
       OUTPUT ${folder}/${name}.o
-      COMMAND ${CINGULUM_EMXX} ${flags} -MMD -MF ${folder}/${name}.d -c ${source} -o ${folder}/${name}.o
+      COMMAND ${CINGULUM_EMXX} ${flags} ${optimised} -MMD -MF ${folder}/${name}.d -c ${source} -o ${folder}/${name}.o
       DEPENDS ${source} ${host}/missing_library.hpp
       DEPFILE ${folder}/${name}.d
       COMMENT "compiling ${name} for browsers" VERBATIM)
@@ -67,7 +72,7 @@ function(cingulum_browser_host files)
   add_custom_command(
     OUTPUT ${folder}/browser_host.js ${folder}/browser_host.wasm
     COMMAND ${CMAKE_COMMAND} -E env NODE_PATH=/usr/share/nodejs
-            ${CINGULUM_EMXX} -O2 ${objects} -o ${folder}/browser_host.js -s MODULARIZE=1 -s EXPORT_ES6=1 -s ENVIRONMENT=web,worker
+            ${CINGULUM_EMXX} -Os ${objects} -o ${folder}/browser_host.js -s MODULARIZE=1 -s EXPORT_ES6=1 -s ENVIRONMENT=web,worker
             -s ALLOW_MEMORY_GROWTH=1 -s DYNAMIC_EXECUTION=0 -s FILESYSTEM=0 -s EXPORTED_FUNCTIONS=_malloc,_free
     DEPENDS ${objects}
     COMMENT "linking the module for browsers" VERBATIM)

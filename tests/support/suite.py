@@ -14,6 +14,7 @@ import importlib.util
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -70,6 +71,14 @@ def node_program():
     """Node: the one beside this Python, or the machine's; None where there is none."""
     beside = pathlib.Path(sys.executable).with_name("node")
     return str(beside) if beside.exists() else shutil.which("node")
+
+
+def run_in_node(case, script):
+    """Runs a file of tests for Node; a test of theirs that fails is a failure of `case`."""
+    environment = {**os.environ, "CINGULUM": os.path.abspath(os.environ["CINGULUM"])}
+    done = subprocess.run([node_program(), "--test", "--test-reporter=spec", str(script)], capture_output=True, text=True, check=False, env=environment)
+    print(done.stdout[-6000:])
+    case.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
 
 
 def absent(thing, reason):

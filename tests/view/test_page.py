@@ -1,5 +1,5 @@
 """The page of `cingulum view` in Chromium, against the real server (tests/web/view_page.test.mjs, which says what is tested),
-and its sources under TypeScript's checker. Part of `make test-web`.
+its layer of streamlines alone (streamline_layer.test.mjs), and its sources under TypeScript's checker. Part of `make test-web`.
 
 CINGULUM names the program, CINGULUM_TEST_NODE_PACKAGES the packages of tests/web, CINGULUM_TEST_PAGE_PACKAGES those of web."""
 import os
@@ -17,11 +17,10 @@ import suite  # noqa: E402  (beside the folder of the script)
 @suite.needs("chromium", "zarrita")
 class Page(unittest.TestCase):
     def test_in_a_browser(self):
-        environment = {**os.environ, "CINGULUM": os.path.abspath(os.environ["CINGULUM"])}
-        done = subprocess.run([suite.node_program(), "--test", "--test-reporter=spec", str(ROOT / "tests/web/view_page.test.mjs")],
-                              capture_output=True, text=True, check=False, env=environment)
-        print(done.stdout[-6000:])
-        self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
+        suite.run_in_node(self, ROOT / "tests/web/view_page.test.mjs")
+
+    def test_the_layer_of_streamlines_alone(self):
+        suite.run_in_node(self, ROOT / "tests/web/streamline_layer.test.mjs")
 
     def test_types(self):
         packages = pathlib.Path(os.environ["CINGULUM_TEST_PAGE_PACKAGES"])

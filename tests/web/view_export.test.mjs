@@ -2,23 +2,13 @@
 // adapter), and what it saves are the bytes of the command that it shows, for every getter that the field allows. Run by
 // `make test-web` through tests/view/test_export_page.py.
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { cpSync, createReadStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, createReadStream, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { promisify } from "node:util";
+import { CINGULUM, folder, launch, listen, makePhantom, phantom, ready, run, slide, stateOf, violations } from "./page_test.mjs";
 
-const CINGULUM = process.env.CINGULUM;
-const packages = path.join(process.env.CINGULUM_TEST_NODE_PACKAGES, "node_modules");
-const load = (name) => import(pathToFileURL(path.join(packages, name)).href);
-const { chromium } = await load("playwright-core/index.mjs");
-const AxeBuilder = (await load("@axe-core/playwright/dist/index.mjs")).default;
-const run = promisify(execFile);
-const folder = mkdtempSync(path.join(tmpdir(), "cingulum-test-"));
-const data = path.join(folder, "phantom");
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" };
 let server, browser, base, withGpu;
 const foreign = [];
@@ -26,7 +16,7 @@ const complaints = [];
 
 async function exported(name, options) {
   await run(CINGULUM, ["view", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "--device", "cpu", ...options, "--export", path.join(folder, name), "--quiet"],
-    { cwd: data });
+    { cwd: phantom });
 }
 
 /** A page of an exported folder, with nothing but that folder in reach. The adapter here is software, which a page takes
@@ -35,8 +25,7 @@ async function open(name, state = {}, context = withGpu) {
   state = { adapter: true, ...state };
   const page = await context.newPage();
   page.setDefaultTimeout(120000);
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(error.message));
+  listen(page, complaints);
   await page.route("**/*", (route) => {
     const url = route.request().url();
     if (url.startsWith(base) || url.startsWith("data:") || url.startsWith("blob:")) return route.continue();
@@ -44,7 +33,7 @@ async function open(name, state = {}, context = withGpu) {
     return route.abort();
   });
   await page.goto(`${base}/${name}/#${encodeURIComponent(JSON.stringify(state))}`);
-  await page.waitForFunction(() => document.body.dataset.ready === "yes", null, { timeout: 60000 });
+  await ready(page);
   return page;
 }
 
@@ -67,13 +56,13 @@ async function savedAndWritten(page) {
   const command = await page.textContent("#command");
   assert.equal(sidecar.command, command);
   const words = command.match(/'[^']*'|\S+/g).slice(1).map((word) => word.replaceAll("'", ""));
-  await run(CINGULUM, [...words.slice(0, words.indexOf("--out")), "--out", "again.trx", "--force", "--device", "cpu", "--quiet"], { cwd: data });
-  return { saved, written: readFileSync(path.join(data, "again.trx")), command, sidecar,
-    theirs: JSON.parse(readFileSync(path.join(data, "again.trx.json"), "utf8")) };
+  await run(CINGULUM, [...words.slice(0, words.indexOf("--out")), "--out", "again.trx", "--force", "--device", "cpu", "--quiet"], { cwd: phantom });
+  return { saved, written: readFileSync(path.join(phantom, "again.trx")), command, sidecar,
+    theirs: JSON.parse(readFileSync(path.join(phantom, "again.trx.json"), "utf8")) };
 }
 
 before(async () => {
-  await run(CINGULUM, ["phantom", "--preset", "crossing", "--voxel-size", "2.5", "--out", data, "--quiet"]);
+  await makePhantom();
   await exported("csd", []);
   server = createServer((request, response) => {
     let file = path.join(folder, decodeURIComponent(new URL(request.url, "http://x").pathname));
@@ -88,17 +77,11 @@ before(async () => {
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   base = `http://127.0.0.1:${server.address().port}`;
-  browser = await chromium.launch({ executablePath: process.env.CINGULUM_TEST_CHROMIUM ?? "/usr/bin/chromium", headless: true,
-    args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader",
-      "--disable-gpu-watchdog"] });
+  browser = await launch("--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--disable-gpu-watchdog");
   withGpu = await browser.newContext({ viewport: { width: 700, height: 500 }, acceptDownloads: true, permissions: ["clipboard-read", "clipboard-write"] });
 });
 
-after(async () => {
-  await browser?.close();
-  server?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+after(() => server?.close());
 
 for (const getter of ["prob", "det", "closest", "ptt"]) {
   test(`${getter}: what the browser's GPU tracked has the bytes that the command writes`, async () => {
@@ -160,7 +143,7 @@ test("where the truth is known streamlines are scored as `cingulum score` does",
   await answered(page);
   const shown = await page.textContent("#answer");
   await savedAndWritten(page);
-  const { stdout } = await run(CINGULUM, ["score", "again.trx", "--truth", ".", "--json"], { cwd: data });
+  const { stdout } = await run(CINGULUM, ["score", "again.trx", "--truth", ".", "--json"], { cwd: phantom });
   const told = JSON.parse(stdout);
   assert.ok(told.valid > 0 && told.no_connection > 0, stdout);
   for (const name of ["valid", "wrong_path", "invalid", "no_connection"]) {
@@ -182,7 +165,7 @@ test("an adapter in software is not taken by itself, and where one asks for it",
   await page.waitForFunction(() => document.body.dataset.engine === "gpu", null, { timeout: 60000 });
   assert.match(await page.textContent("#engine"), /SwiftShader.*bits are those of the CPU/i);
   await page.click("#link");
-  assert.equal(JSON.parse(decodeURIComponent(new URL(page.url()).hash.slice(1))).adapter, true);
+  assert.equal(stateOf(page).adapter, true);
   await page.close();
 });
 
@@ -198,10 +181,7 @@ test("a GPU that is lost is told, and the next click is answered exactly", async
     };
   });
   const page = await open("csd", { place: [0, 0, 0], plan: { dg: "prob", radius: 4, nseeds: 50 } }, context);
-  const turn = (to) => page.locator("#slider-max-angle").evaluate((input, value) => {
-    input.value = String(value);
-    input.dispatchEvent(new Event("input", { bubbles: true }));
-  }, to);
+  const turn = (to) => slide(page, "max-angle", to);
   await answered(page);
   assert.equal(await engineOf(page), "gpu");
   // While nobody waits for it: the sentence stands until the next click.
@@ -244,22 +224,17 @@ test("a click, a slider, pictures of slices and a link are answered as by a serv
   const before = await page.textContent("#command");
   await page.mouse.click(box.x + 0.2 * box.width, box.y + 0.22 * box.height);
   await page.waitForFunction((was) => document.getElementById("command").textContent !== was, before, { timeout: 60000 });
-  const slide = (name, value) => page.locator(`#slider-${name}`).evaluate((input, to) => {
-    input.value = String(to);
-    input.dispatchEvent(new Event("input", { bubbles: true }));
-  }, value);
-  await slide("max-angle", 12);
+  await slide(page, "max-angle", 12);
   await page.waitForFunction(() => document.getElementById("command").textContent.includes("--max-angle=12"), null, { timeout: 60000 });
   for (const picture of ["glyphs", "peaks"]) await page.check(`#${picture}`);
   await page.waitForTimeout(500);
   assert.equal(await page.locator("#message").isVisible(), false, await page.textContent("#message"));
   for (const picture of ["glyphs", "peaks"]) await page.uncheck(`#${picture}`); // a software renderer draws them slowly
   await page.click("#link");
-  const other = await open("csd", JSON.parse(decodeURIComponent(new URL(page.url()).hash.slice(1))), wide);
+  const other = await open("csd", stateOf(page), wide);
   await answered(other);
   assert.equal(await other.textContent("#command"), await page.textContent("#command"));
-  const found = await new AxeBuilder({ page: other }).analyze();
-  assert.deepEqual(found.violations.map((each) => `${each.id}: ${each.nodes.map((node) => node.target).join(" ")}`), []);
+  assert.deepEqual(await violations(other), []);
   await wide.close();
 });
 

@@ -3,28 +3,20 @@
 // labels, and what a page of another port sees. Run by `make test-web`
 // through tests/view/test_page.py. CINGULUM_PICTURES names a folder for the pictures of README and docs/view.md.
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
-import { pathToFileURL } from "node:url";
-import { promisify } from "node:util";
+import * as pages from "./page_test.mjs";
+import { CINGULUM, launch, listen, makePhantom, phantom, ready, run, stateOf, violations } from "./page_test.mjs";
 
-const CINGULUM = process.env.CINGULUM;
-const packages = path.join(process.env.CINGULUM_TEST_NODE_PACKAGES, "node_modules");
-const load = (name) => import(pathToFileURL(path.join(packages, name)).href);
-const { chromium } = await load("playwright-core/index.mjs");
-const AxeBuilder = (await load("@axe-core/playwright/dist/index.mjs")).default;
-const run = promisify(execFile);
-const folder = mkdtempSync(path.join(tmpdir(), "cingulum-test-"));
 let server, browser, context, page, link;
 const complaints = [];
 
 function startServer(files, environment = {}) {
   const started = spawn(CINGULUM, ["view", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", ...files, "--device", "cpu", "--port", "0", "--no-open"],
-    { cwd: path.join(folder, "phantom"), stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...environment } });
+    { cwd: phantom, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...environment } });
   let shown = "";
   return new Promise((resolve, reject) => {
     const take = (data) => {
@@ -53,10 +45,6 @@ function writeManyLines(file) {
   writeFileSync(file, Buffer.concat([Buffer.from(head.padEnd(128, "\n")), Buffer.from(numbers.buffer)]));
 }
 
-async function ready(of) {
-  await of.waitForFunction(() => document.body.dataset.ready === "yes", null, { timeout: 60000 });
-}
-
 /** Does what is given and waits for its answer: that of an earlier request may be on its way still. */
 async function answered(action) {
   const count = () => page.evaluate(() => Number(document.body.dataset.answered ?? "0"));
@@ -70,12 +58,7 @@ async function answered(action) {
 }
 
 const text = (id) => page.textContent(`#${id}`);
-async function slide(name, value) {
-  await page.locator(`#slider-${name}`).evaluate((input, to) => {
-    input.value = String(to);
-    input.dispatchEvent(new Event("input", { bubbles: true }));
-  }, value);
-}
+const slide = (name, value) => pages.slide(page, name, value);
 
 /** How many pixels of the canvas have a colour: streamlines have, the image has none. */
 async function colouredPixels(of = page) {
@@ -112,30 +95,24 @@ function shareBeside(some, others) {
 }
 
 before(async () => {
-  await run(CINGULUM, ["phantom", "--preset", "crossing", "--voxel-size", "2.5", "--out", path.join(folder, "phantom"), "--quiet"]);
+  await makePhantom();
   await run(CINGULUM, ["track", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "--dg", "det", "--nseeds", "500", "--device", "cpu", "--save-seeds",
-    "--out", "tracks.trx", "--quiet"], { cwd: path.join(folder, "phantom") });
+    "--out", "tracks.trx", "--quiet"], { cwd: phantom });
   await run(CINGULUM, ["track", "dwi.nii.gz", "--mask", "mask.nii.gz", "--bvec-frame", "fsl", "--dg", "prob", "--seed-sphere=0,0,0,3", "--nseeds", "200", "--device", "cpu",
-    "--out", "here.trx", "--quiet"], { cwd: path.join(folder, "phantom") });
-  writeManyLines(path.join(folder, "phantom/many.tck"));
+    "--out", "here.trx", "--quiet"], { cwd: phantom });
+  writeManyLines(path.join(phantom, "many.tck"));
   ({ process: server, link } = await startServer(["tracks.trx", "truth.trx", "here.trx", "many.tck"]));
-  browser = await chromium.launch({ executablePath: process.env.CINGULUM_TEST_CHROMIUM ?? "/usr/bin/chromium", headless: true,
-    args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"] });
+  browser = await launch();
   context = await browser.newContext({ viewport: { width: 1200, height: 800 }, acceptDownloads: true,
     permissions: ["clipboard-read", "clipboard-write"] });
   page = await context.newPage();
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(error.message));
+  listen(page, complaints);
   await page.goto(link);
   await ready(page);
   await page.waitForFunction(() => Number(document.body.dataset.answered ?? 0) >= 1, null, { timeout: 60000 });
 });
 
-after(async () => {
-  await browser?.close();
-  server?.kill("SIGINT");
-  rmSync(folder, { recursive: true, force: true });
-});
+after(() => server?.kill("SIGINT"));
 
 test("the page loads and shows the files", async () => {
   assert.equal(await page.locator("#message").isVisible(), false, await text("message"));
@@ -160,7 +137,7 @@ test("dragging asks again and again, and the last answer is that of the last pla
   const sphere = (await text("command")).match(/--seed-sphere[ =]'?([-\d.,]+)/)[1].split(",").map(Number);
   await page.click("#measure");
   await page.click("#link");
-  const state = JSON.parse(decodeURIComponent(new URL(page.url()).hash.slice(1)));
+  const state = stateOf(page);
   for (const axis of [0, 1, 2]) assert.ok(Math.abs(sphere[axis] - state.place[axis]) <= 0.0501, `${sphere} and ${state.place}`);
 });
 
@@ -233,10 +210,7 @@ test("streamlines of a file are drawn where the same ones of an answer are", asy
   const live = await colouredMask(other);
   assert.ok(live.length > 500, `${live.length} coloured pixels`);
   // Nothing is as long as that: the answer is empty, and the file alone is seen.
-  await other.locator("#slider-min-length").evaluate((input) => {
-    input.value = "100";
-    input.dispatchEvent(new Event("input", { bubbles: true }));
-  });
+  await pages.slide(other, "min-length", 100);
   await other.waitForFunction(() => /kept0 of/.test(document.getElementById("answer").textContent), null, { timeout: 60000 });
   assert.ok((await colouredPixels(other)) < 0.1 * live.length);
   await other.selectOption("#tractogram", { label: "here.trx" });
@@ -257,9 +231,9 @@ test("streamlines of a file are drawn where the same ones of an answer are", asy
 test("of a large file a sample of the whole comes first, then what is nearest to the cross-hair", async () => {
   const other = await context.newPage();
   const messages = [];
-  other.on("response", async (response) => {
-    const found = /\/api\/lines\/[^/]+\/(\d+)$/.exec(response.url());
-    if (found) messages.push({ number: Number(found[1]), body: response.body() });
+  other.on("request", (request) => { // in the order in which they are asked for: two are on their way at once
+    const found = /\/api\/lines\/[^/]+\/(\d+)$/.exec(request.url());
+    if (found) messages.push({ number: Number(found[1]), body: request.response().then((response) => response.body()) });
   });
   const place = [30, -40, 0];
   await other.goto(`${new URL(page.url()).origin}/#${encodeURIComponent(JSON.stringify({ place, plan: { dg: "det", nseeds: 50, "min-length": 100, radius: 3 }, filter: { shortestMm: 0, longestMm: 500, share: 1, slabMm: 0.5 } }))}`);
@@ -284,7 +258,7 @@ test("of a large file a sample of the whole comes first, then what is nearest to
   assert.ok(tenths.every((some) => some > 0.05 * first.length && some < 0.2 * first.length), tenths.join(" "));
   // By the distance of their boxes from the cross-hair, which is where the page says it is.
   await other.click("#link");
-  const here = JSON.parse(decodeURIComponent(new URL(other.url()).hash.slice(1))).place;
+  const here = stateOf(other).place;
   assert.ok(here.every((mm, axis) => Math.abs(mm - place[axis]) < 2), `${here}`);
   const boxes = bodies[sample].body;
   const distance = (number) => Math.hypot(...[0, 1, 2].map((axis) => {
@@ -333,10 +307,7 @@ test("what comes of an older request after a newer one's is not shown", async ()
   await other.waitForFunction(() => Number(document.body.dataset.answered ?? 0) >= 1, null, { timeout: 60000 });
   await other.waitForTimeout(500);
   const before = Number(await other.evaluate(() => document.body.dataset.answered));
-  await other.locator("#slider-max-angle").evaluate((input) => {
-    input.value = "14";
-    input.dispatchEvent(new Event("input", { bubbles: true }));
-  });
+  await pages.slide(other, "max-angle", 14);
   await other.waitForFunction((count) => Number(document.body.dataset.answered) > count, before, { timeout: 60000 });
   await other.waitForTimeout(500);
   assert.equal(Number(await other.evaluate(() => document.body.dataset.answered)), before + 1);
@@ -379,10 +350,7 @@ test("a device that is lost under the server is told, and the next click is answ
     await ready(other);
     await other.waitForFunction(() => Number(document.body.dataset.answered ?? 0) >= 1, null, { timeout: 60000 });
     const first = await other.textContent("#answer");
-    const turn = (to) => other.locator("#slider-max-angle").evaluate((input, value) => {
-      input.value = String(value);
-      input.dispatchEvent(new Event("input", { bubbles: true }));
-    }, to);
+    const turn = (to) => pages.slide(other, "max-angle", to);
     const angle = Number(await other.inputValue("#slider-max-angle"));
     await turn(angle - 10);
     await other.waitForFunction(() => !document.getElementById("message").hidden, null, { timeout: 60000 });
@@ -518,8 +486,8 @@ test("the saved file has the bytes that the command writes", async () => {
   const words = (await text("command")).match(/'[^']*'|\S+/g).slice(1).map((word) => word.replaceAll("'", ""));
   const out = words.indexOf("--out");
   const rest = out >= 0 ? words.filter((_, i) => i !== out && i !== out + 1) : words;
-  await run(CINGULUM, [...rest, "--out", "again.trx", "--quiet"], { cwd: path.join(folder, "phantom") });
-  assert.deepEqual(readFileSync(await saved.path()), readFileSync(path.join(folder, "phantom/again.trx")));
+  await run(CINGULUM, [...rest, "--out", "again.trx", "--quiet"], { cwd: phantom });
+  assert.deepEqual(readFileSync(await saved.path()), readFileSync(path.join(phantom, "again.trx")));
 });
 
 test("a link brings the same state to another tab", async () => {
@@ -545,9 +513,9 @@ test("keys move the cross-hair and the sphere", async () => {
 });
 
 test("pictures for the pages of the documentation", { skip: !process.env.CINGULUM_PICTURES }, async () => {
-  const taken = async (name) => {
-    await page.waitForTimeout(1500);
-    await page.screenshot({ path: path.join(process.env.CINGULUM_PICTURES, name) });
+  const taken = async (name, of = page) => {
+    await of.waitForTimeout(1500);
+    await of.screenshot({ path: path.join(process.env.CINGULUM_PICTURES, name) });
   };
   await page.evaluate(() => (location.hash = ""));
   await page.reload();
@@ -555,6 +523,15 @@ test("pictures for the pages of the documentation", { skip: !process.env.CINGULU
   await answered(() => slide("radius", 6));
   await slide("slab", 4);
   await taken("view.png");
+  const file = await context.newPage();
+  await file.goto(`${new URL(page.url()).origin}/#${encodeURIComponent(JSON.stringify({ place: [0, 0, 0], plan: { "min-length": 100 }, filter: { shortestMm: 0, longestMm: 500, share: 1, slabMm: 4 } }))}`);
+  await ready(file);
+  await file.selectOption("#tractogram", { label: "truth.trx" });
+  await file.waitForFunction(() => document.body.dataset.fileIsWhole === "true");
+  await file.selectOption("#colour", { label: "group, of the file" });
+  await file.locator("#slider-share").scrollIntoViewIfNeeded();
+  await taken("view-tractogram.png", file);
+  await file.close();
   await page.check("#glyphs");
   await answered(() => page.click("[data-sphere=stop]"));
   await page.click("#freeze");
@@ -563,8 +540,7 @@ test("pictures for the pages of the documentation", { skip: !process.env.CINGULU
 });
 
 test("labels and contrast pass axe", async () => {
-  const found = await new AxeBuilder({ page }).analyze();
-  assert.deepEqual(found.violations.map((each) => `${each.id}: ${each.nodes.map((node) => node.target).join(" ")}`), []);
+  assert.deepEqual(await violations(page), []);
 });
 
 test("the page complained of nothing", () => assert.deepEqual(complaints, []));
