@@ -264,6 +264,7 @@ def test_any_layout_and_type_gives_the_same_result(small, layout, kind):
     made = cingulum.track(laid_out(values, layout, kind), gtab, mask=laid_out(brain[..., None], layout, "uint8")[..., 0], **options)
     assert np.array_equal(made.positions, truth.positions)
     assert np.array_equal(made.offsets, truth.offsets)
+    assert made.sidecar["inputs"] == truth.sidecar["inputs"]
 
 
 @given(st.sampled_from(["empty", "3d", "5d", "text", "complex", "object", "masked", "few volumes", "nan"]))
