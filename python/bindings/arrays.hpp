@@ -1,10 +1,11 @@
-// Arrays of NumPy in and out. What comes in was brought to the type and order that is asked for here by the package
-// (cingulum/_arrays.py), which copies only where it must; what goes out owns its memory.
+// Arrays of NumPy in and out. What comes in is read where it lies, or was brought to the type and order that is asked
+// for here by the package (cingulum/_arrays.py), which copies only where it must; what goes out owns its memory.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -14,19 +15,33 @@
 #include <utility>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "base/hash.hpp"
 #include "formats/image_geometry.hpp"
+#include "formats/volume_array.hpp"
 #include "numerics/vec3.hpp"
 
 namespace cingulum::python {
 
 namespace nb = nanobind;
 
-// Volume after volume, x fastest.
-using FloatImage = nb::ndarray<const float, nb::f_contig, nb::device::cpu>;
+// Of any type and layout.
+using Volumes = nb::ndarray<nb::ro, nb::ndim<4>, nb::device::cpu>;
+// x fastest.
 using ByteImage = nb::ndarray<const std::uint8_t, nb::f_contig, nb::device::cpu>;
 using DoubleRows = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 using DoubleAffine = nb::ndarray<const double, nb::shape<4, 4>, nb::c_contig, nb::device::cpu>;
+
+[[nodiscard]] inline VolumeArray volumes_of(const Volumes& array) {
+  const nb::dlpack::dtype type = array.dtype();
+  std::array<std::size_t, 4> shape;
+  std::array<std::int64_t, 4> steps;
+  for (std::size_t axis = 0; axis < 4; ++axis) {
+    shape[axis] = array.shape(axis);
+    steps[axis] = array.stride(axis);
+  }
+  return {array.data(), {static_cast<ElementType::Code>(type.code), type.bits}, shape, steps};
+}
 
 template <class Array>
 [[nodiscard]] auto span_of(const Array& array) {
@@ -86,6 +101,7 @@ class GrowingBytes {
   void reserve(std::size_t capacity) {
     auto* const moved = static_cast<std::byte*>(std::realloc(data_, capacity));
     if (moved == nullptr) throw std::bad_alloc();
+    if (capacity > capacity_) ask_for_large_pages(moved, capacity);
     data_ = moved;
     capacity_ = capacity;
   }

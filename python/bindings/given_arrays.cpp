@@ -16,8 +16,14 @@ T entry(const nb::dict& from, const char* name) {
 
 template <class Array>
 void note_input(GivenArrays& arrays, const char* option, const Array& array) {
-  arrays.inputs.push_back(
-      {{"option", option}, {"path", in_memory}, {"xxh3_128", hash_hex(std::as_bytes(span_of(array)))}});
+  arrays.inputs.push_back({option, std::make_shared<const BackgroundHash>(hash_hex(std::as_bytes(span_of(array))))});
+}
+
+// The numbers of an array that stays where it is, and is hashed while the run goes on.
+VolumeArray take_volumes(GivenArrays& arrays, const std::string& option, const Volumes& array) {
+  const VolumeArray numbers = volumes_of(array);
+  arrays.inputs.push_back({option, std::make_shared<const BackgroundHash>(numbers)});
+  return numbers;
 }
 
 template <class Array>
@@ -68,22 +74,16 @@ TakenArrays take_arrays(const nb::dict& from) {
   GivenArrays& arrays = taken.arrays;
   const Affine affine = from.contains("affine") ? affine_of(entry<DoubleAffine>(from, "affine")) : Affine();
   if (from.contains("series")) {
-    const auto series = entry<FloatImage>(from, "series");
+    const auto series = entry<Volumes>(from, "series");
     arrays.head = head_of(from, geometry_of(series, affine));
-    arrays.series = span_of(series);
     taken.options.push_back(entry<std::string>(from, "series_option"));
-    note_input(arrays, taken.options.back().c_str(), series);
+    arrays.series = take_volumes(arrays, taken.options.back(), series);
   }
   for (const char* name : {"sf", "sh", "peaks", "tensor"}) {
     if (!from.contains(name)) continue;
-    const auto values = entry<FloatImage>(from, name);
-    Image image;
-    image.geometry = geometry_of(values, affine);
-    image.volumes = static_cast<std::int64_t>(values.shape(3));
-    image.values.assign(values.data(), values.data() + values.size());
-    arrays.image = std::move(image);
+    const auto values = entry<Volumes>(from, name);
+    arrays.image = GivenImage{geometry_of(values, affine), take_volumes(arrays, name, values)};
     taken.options.emplace_back(name);
-    note_input(arrays, name, values);
   }
   if (from.contains("image_facts")) {
     arrays.image_facts = value_or_throw(parse_json(entry<std::string>(from, "image_facts")));

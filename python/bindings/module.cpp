@@ -41,5 +41,4 @@ NB_MODULE(_native, module) {
   bind_ring(module);
   bind_device_memory(module);
   bind_oct(module);
-  bind_conversion(module);
 }

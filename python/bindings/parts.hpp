@@ -13,6 +13,5 @@ void bind_zarr(nanobind::module_& module);
 void bind_ring(nanobind::module_& module);
 void bind_device_memory(nanobind::module_& module);
 void bind_oct(nanobind::module_& module);
-void bind_conversion(nanobind::module_& module);
 
 }  // namespace cingulum::python

@@ -115,10 +115,14 @@ class TrackHandle {
       if (to_file) {
         CGL_TRY_ASSIGN(output_, check_track_output(run_.arguments, *verb_.context));
       }
-      return prepare_field(verb_.arguments, output_.path, *verb_.context, run_);
+      CGL_TRY(prepare_field(verb_.arguments, output_.path, *verb_.context, run_));
+      // The arrays are given back now: whatever still reads them has ended.
+      for (const GivenInput& input : run_.arrays.inputs) CGL_TRY(input.hash->hex(job.cancel));
+      run_.arrays.series = {};
+      run_.arrays.image.reset();
+      return {};
     });
     taken_.kept.clear();
-    run_.arrays.series = {};
   }
 
   // Other arguments for the field that is there; the caller gives those on which it does not depend.

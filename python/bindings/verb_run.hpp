@@ -57,9 +57,9 @@ struct VerbRun {
 // From a dict of Python: what is there of series, bvals, bvecs, bvec_frame, affine, sf, sh, peaks, tensor, mask,
 // seed_mask, stop_map, seeds, directions, sphere. The arrays of the dict outlive the result. With the GIL.
 struct TakenArrays {
+  nb::dict kept;  // keeps the arrays, and so ends after what reads them
   GivenArrays arrays;
   std::vector<std::string> options;  // that have an array
-  nb::dict kept;                     // keeps them
 };
 [[nodiscard]] TakenArrays take_arrays(const nb::dict& from);
 

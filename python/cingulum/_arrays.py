@@ -1,7 +1,7 @@
 """Arrays and objects of other packages as what the library reads: values, affine and frame.
 
-The library reads float32 with x fastest and one volume behind the other, which is how nibabel lays arrays out. An
-array that is so is read where it lies; any other (C order, strides, another type, big-endian) is copied once.
+The library reads volumes where they lie, in any order and with any strides, as float32, float64, integers or booleans.
+What is neither (float16, longdouble, the other byte order, numbers off their boundaries) is copied once, to float32.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _native
 from ._errors import refused
 
 
@@ -38,27 +37,26 @@ def numbers(name: str, value: Any) -> npt.NDArray[Any]:
     return np.asarray(array)
 
 
-def float_image(name: str, value: Any, dimensions: int) -> npt.NDArray[np.float32]:
-    """float32 in Fortran order, copied only where it is not."""
+def volumes(name: str, value: Any) -> npt.NDArray[Any]:
+    """Four axes, x, y, z and the volumes, copied only where the library cannot read them where they lie."""
     array = numbers(name, value)
-    if array.ndim != dimensions:
-        raise refused(name, f"{array.ndim} dimensions of shape {array.shape}; {dimensions} are needed")
+    if array.ndim != 4:
+        raise refused(name, f"{array.ndim} dimensions of shape {array.shape}; 4 are needed")
     if 0 in array.shape:
         raise refused(name, f"an array of shape {array.shape} holds nothing")
-    return _as_float32(array)
+    return array if _is_readable(array) else as_float32(array)
 
 
-# Fewer numbers are converted before threads have started.
-_MANY = 1 << 20
+def _is_readable(array: npt.NDArray[Any]) -> bool:
+    size = array.dtype.itemsize
+    known = size in ((4, 8) if array.dtype.kind == "f" else (1, 2, 4, 8))
+    on_boundaries = array.flags.aligned and all(stride % size == 0 for stride in array.strides)
+    return known and on_boundaries and array.dtype.isnative
 
 
-def _as_float32(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def as_float32(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """In Fortran order; the array itself where it is so. What is beyond float32 becomes infinite, which the library
     counts and replaces."""
-    if array.dtype != np.float32 and array.size >= _MANY and array.flags.f_contiguous and array.dtype.isnative:
-        made = np.empty(array.shape, dtype=np.float32, order="F")
-        if _native.to_float32(array.reshape(-1, order="F"), made.reshape(-1, order="F")):
-            return made
     with np.errstate(over="ignore"):
         return np.asfortranarray(array, dtype=np.float32)
 
@@ -73,7 +71,7 @@ def mask_image(name: str, value: Any, shape: tuple[int, ...]) -> npt.NDArray[np.
 def scalar_map(name: str, value: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     array = numbers(name, value)
     check_shape(name, array, shape)
-    return np.asfortranarray(array, dtype=np.float32)
+    return as_float32(array)
 
 
 def check_shape(name: str, array: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
@@ -135,29 +133,29 @@ def gradients(gtab: Any, bvec_frame: str | None) -> dict[str, Any]:
 
 def series(data: Any, gtab: Any, affine: Any, option: str, bvec_frame: str | None) -> dict[str, Any]:
     """A diffusion series in memory, for the library."""
-    values = float_image("data", data, 4)
+    values = volumes("data", data)
     table = gradients(gtab, bvec_frame)
     if len(table["bvals"]) != values.shape[3]:
         raise refused("gtab", f"{len(table['bvals'])} b-values for {values.shape[3]} volumes")
     return {"series": values, "series_option": option, "affine": affine_of(data, affine), **table}
 
 
-def tensor_image(value: Any) -> npt.NDArray[np.float32]:
+def tensor_image(value: Any) -> npt.NDArray[Any]:
     """Six numbers a voxel in DIPY's order, also from 3 x 3 matrices."""
     array = numbers("tensor", value)
     if array.ndim == 5 and array.shape[3:] == (3, 3):
         array = np.stack([array[..., i, j] for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))], axis=-1)
-    return float_image("tensor", array, 4)
+    return volumes("tensor", array)
 
 
-def peaks_image(value: Any) -> npt.NDArray[np.float32]:
+def peaks_image(value: Any) -> npt.NDArray[Any]:
     """Three numbers a peak, as long as its amplitude; also from a PeaksAndMetrics of DIPY, or as (x, y, z, n, 3)."""
     if hasattr(value, "peak_dirs") and hasattr(value, "peak_values"):
         value = np.asarray(value.peak_dirs) * np.asarray(value.peak_values)[..., None]
     array = numbers("peaks", value)
     if array.ndim == 5 and array.shape[4] == 3:
         array = array.reshape(*array.shape[:3], -1)
-    return float_image("peaks", array, 4)
+    return volumes("peaks", array)
 
 
 def sphere_rows(value: Any) -> npt.NDArray[np.float64]:

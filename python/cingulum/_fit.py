@@ -70,7 +70,7 @@ class Fit:
         affine = np.vstack([np.asarray(made["affine"]).reshape(3, 4), [0, 0, 0, 1]])
         return cls(
             maps,
-            made["mask"].transpose(2, 1, 0).astype(bool),
+            made["mask"].transpose(2, 1, 0).view(bool),
             affine,
             json.loads(made["facts"]),
             json.loads(made["results"]),

@@ -33,10 +33,10 @@ def _from_fit(fit: Any, options: dict[str, Any]) -> dict[str, Any]:
     arrays: dict[str, Any] = {"affine": np.ascontiguousarray(fit.affine)}
     facts: dict[str, Any] = {}
     if fit.model == "dti":
-        arrays["tensor"] = _arrays.float_image("tensor", fit.tensor, 4)
+        arrays["tensor"] = _arrays.volumes("tensor", fit.tensor)
         facts = {"tensor_order": fit.tensor_order, "frame": fit.frame}
     else:
-        arrays["sh"] = _arrays.float_image("sh", fit.sh, 4)
+        arrays["sh"] = _arrays.volumes("sh", fit.sh)
         facts = {"spherical_harmonics": {"basis": fit.sh_basis, "frame": fit.frame}}
     arrays["image_facts"] = json.dumps(facts)
     if options.get("mask") is None:
@@ -85,7 +85,7 @@ def _gather(data: Any, gtab: Any, affine: Any, options: dict[str, Any]) -> tuple
         if arrays:
             raise refused(name, "only one array can be what is tracked")
         convert = {"tensor": _arrays.tensor_image, "peaks": _arrays.peaks_image}.get(name)
-        image = convert(value) if convert else _arrays.float_image(name, value, 4)
+        image = convert(value) if convert else _arrays.volumes(name, value)
         arrays = {name: image, "affine": _arrays.affine_of(value, affine), "image_facts": _image_facts(name)}
         shape = image.shape[:3]
         options[name] = None
@@ -298,8 +298,8 @@ Notes
 -----
 `sf`, `sh`, `peaks`, `tensor`, `mask`, `seed_mask`, `stop_map`, `seed_file`, `directions` and `sphere` may be arrays, images or
 objects of DIPY in the place of files. Bare arrays are DIPY's: harmonics in the basis descoteaux07-legacy, tensors as
-lower triangles, all in image axes, unless `sh_basis`, `tensor_order` and `frame` say otherwise. Arrays that are not
-float32 in Fortran order, as nibabel reads them, are copied once.
+lower triangles, all in image axes, unless `sh_basis`, `tensor_order` and `frame` say otherwise. Arrays are read where
+they lie, whatever their order and strides; those of float16, longdouble or the other byte order are copied once.
 
 The result depends on the data, the options and `seed` alone, and is that of ``cingulum track`` to the bit.
 """

@@ -59,24 +59,40 @@ def test_arrays_fit_as_files_do(phantom, files, series):
     assert np.array_equal(made.affine, image.affine)
 
 
-@pytest.mark.parametrize("kind", ["f8", "f4", "i2", "u2", "u1", "i4", "i8", ">f8"])
-@pytest.mark.parametrize("order", ["F", "C"])
-def test_large_arrays_become_float32_as_numpy_makes_them(kind, order):
-    """By threads where the layout allows it; 101 ** 3 numbers are no multiple of what one thread takes at a time."""
+def test_arrays_are_read_where_they_lie_unless_the_library_cannot():
+    values = np.arange(2 * 3 * 4 * 5.0).reshape(2, 3, 4, 5)
+    for kind in ("f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "?"):
+        for array in (values.astype(kind), np.asfortranarray(values, kind), values.astype(kind)[::-1, ::2]):
+            assert _arrays.volumes("data", array) is array
+    off_boundary = np.frombuffer(b"." + values.tobytes(), "f8", offset=1).reshape(values.shape)
+    records = np.zeros(values.shape, [("a", "i2"), ("b", "f8")])
+    records["b"] = values
+    for array in (values.astype("f2"), values.astype("g"), values.astype(">f8"), off_boundary, records["b"]):
+        made = _arrays.volumes("data", array)
+        assert made.dtype == np.float32 and made.flags.f_contiguous
+        np.testing.assert_array_equal(made, values)
+
+
+def test_every_voxel_of_a_large_map_is_in_its_place():
+    """37 720 voxels: threads fill 16 384 at a time, whose first and last are in the mask."""
     draw = np.random.default_rng(1)
-    if np.dtype(kind).kind == "f":
-        values = draw.normal(size=(101, 101, 101)) * 10.0 ** draw.integers(-46, 38, (101, 101, 101))
-        values.flat[[0, 5, -1]] = np.nan, 1e39 if kind[-1] == "8" else 0, np.inf
-    else:
-        bounds = np.iinfo(kind)
-        values = draw.integers(bounds.min, bounds.max, (101, 101, 101), dtype=kind, endpoint=True)
-    values = np.asarray(values, kind, order=order)
-    values.setflags(write=False)
-    made = _arrays._as_float32(values)
-    assert made.flags.f_contiguous
-    with np.errstate(over="ignore"):
-        np.testing.assert_array_equal(made, values.astype(np.float32))
-    assert (made is values) == (kind == "f4" and order == "F")
+    shape = (41, 40, 23)
+    s0 = draw.uniform(100, 1000, shape)
+    vectors = np.vstack([np.zeros((1, 3)), cingulum.sphere("small")[::9]])
+    b_values = np.where(vectors.any(axis=1), 1000.0, 0.0)
+    data = s0[..., None] * np.exp(-b_values * 1e-3)
+    mask = np.asfortranarray(draw.random(shape) < 0.5)
+    mask.reshape(-1, order="F")[[0, 16383, 16384, 16385, 32767, 32768, -1]] = True
+    made = cingulum.fit(data, (b_values, vectors), model="dti", mask=mask, bvec_frame="voxel")
+    assert np.array_equal(made.mask, mask)
+    np.testing.assert_allclose(made.s0[mask], s0[mask], rtol=1e-5)
+    np.testing.assert_allclose(made.tensor[mask], [[1e-3, 0, 1e-3, 0, 0, 1e-3]] * mask.sum(), atol=1e-8)
+    assert all((values[~mask] == 0).all() for values in made.maps.values())
+
+
+def test_maps_beyond_float32_become_infinite_without_a_warning(recwarn):
+    made = _arrays.scalar_map("stop_map", np.array([[[1e39, 0.5]]]), (1, 1, 2))
+    assert made.dtype == np.float32 and made[0, 0].tolist() == [np.inf, 0.5] and not recwarn.list
 
 
 def test_tensors_and_harmonics_are_dipys(series):

@@ -264,6 +264,35 @@ def test_any_layout_and_type_gives_the_same_result(small, layout, kind):
     made = cingulum.track(laid_out(values, layout, kind), gtab, mask=laid_out(brain[..., None], layout, "uint8")[..., 0], **options)
     assert np.array_equal(made.positions, truth.positions)
     assert np.array_equal(made.offsets, truth.offsets)
+    assert made.sidecar["inputs"] == truth.sidecar["inputs"]
+
+
+@pytest.fixture(scope="module")
+def fields(series):
+    """Arrays of every kind that can be tracked."""
+    image, gtab, mask = series
+    csa = cingulum.fit(image, gtab, model="csa", mask=mask)
+    return {
+        "sf": (csa.odf("small", clip=True), {"dg": "prob", "sphere": "small"}),
+        "sh": (csa.sh, {"dg": "det"}),
+        "peaks": (csa.peaks(2).reshape(*csa.mask.shape, 6), {"dg": "closest"}),
+        "tensor": (cingulum.fit(image, gtab, model="dti", mask=mask).tensor, {"dg": "tensor"}),
+    }
+
+
+@pytest.mark.parametrize("kind", ["sf", "sh", "peaks", "tensor"])
+@pytest.mark.parametrize("stop", ["map", "the field's own"])
+def test_fields_of_any_layout_and_type_give_the_same_result(series, fields, kind, stop):
+    values, options = fields[kind]
+    options = {**options, "affine": series[0].affine, "nseeds": 40, "device": "cpu", "min_length": 0}
+    if stop == "map":
+        options.update(stop_map=np.asarray(series[2].dataobj), stop_threshold=0.5)
+    truth = cingulum.track(**{kind: np.asfortranarray(values, dtype=np.float32)}, **options)
+    assert len(truth) > 10
+    for layout, number in (("C", "float32"), ("C", "float64"), ("strided", "float32"), ("reversed", "float64"), ("transposed", "float32")):
+        made = cingulum.track(**{kind: laid_out(values, layout, number)}, **options)
+        assert np.array_equal(made.positions, truth.positions) and np.array_equal(made.offsets, truth.offsets)
+        assert made.sidecar["inputs"] == truth.sidecar["inputs"]
 
 
 @given(st.sampled_from(["empty", "3d", "5d", "text", "complex", "object", "masked", "few volumes", "nan"]))

@@ -143,8 +143,9 @@ Status describe_fit(FitRun& run, const FitInput& input) {
     CGL_TRY_ASSIGN(const std::string hash, hash_of_file(path));
     inputs[name] = {{"file", path.filename().string()}, {"xxh3_128", hash}};
   }
-  for (const Json& array : run.arrays.inputs) {
-    inputs[array["option"].get<std::string>()] = {{"file", in_memory}, {"xxh3_128", array["xxh3_128"]}};
+  for (const GivenInput& given : run.arrays.inputs) {
+    CGL_TRY_ASSIGN(const std::string hash, given.hash->hex(run.context.cancel()));
+    inputs[given.option] = {{"file", in_memory}, {"xxh3_128", hash}};
   }
   Json facts = {{"made_by", "cingulum fit"},
                 {"model", input.model},

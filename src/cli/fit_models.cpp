@@ -110,8 +110,8 @@ Status write_functions(FitRun& run, const FitInput& input, numerics::HarmonicBas
 Result<double> take_min_signal(FitRun& run, const FitInput& input) {
   CGL_TRY_ASSIGN(const SignalFloor floor, parse_signal_floor(run.arguments.text("min-signal")));
   const auto volumes = volumes_for_floor(input.selection.b_values, run.arguments.real("b0-threshold"));
-  CGL_TRY_ASSIGN(const double least, settle_signal_floor(floor, input.signals, volumes));
-  if (std::string raised = warning_of_raised_signals(input.signals, least); !raised.empty())
+  CGL_TRY_ASSIGN(const double least, settle_signal_floor(floor, input.signals, volumes, &run.pool));
+  if (std::string raised = warning_of_raised_signals(input.signals, least, &run.pool); !raised.empty())
     run.warn(std::move(raised));
   run.parameters["min_signal"] = least;
   run.parameters["min_signal_asked"] = run.arguments.text("min-signal");

@@ -1,17 +1,20 @@
 // What a caller has in memory in the place of files that `track` and `fit` would read: arrays of Python. An argument
 // that has its array here is `given`, and its text is `in_memory`: whoever would read the file asks here first. The
-// command line has none. It owns what was converted and refers to the series, which may be large.
+// command line has none. It owns what was converted and refers to series and images, which may be large.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
+#include <string>
 #include <vector>
 
+#include "cli/background_hash.hpp"
 #include "dmri/series/dwi_series.hpp"
 #include "dmri/sphere/sphere.hpp"
-#include "formats/nifti.hpp"
+#include "formats/image_geometry.hpp"
+#include "formats/volume_array.hpp"
 #include "numerics/vec3.hpp"
 
 namespace cingulum {
@@ -19,10 +22,21 @@ namespace cingulum {
 // The text of an argument whose value is an array.
 inline constexpr const char* in_memory = "<array>";
 
+// For the sidecar: which argument had an array, and the hash of that.
+struct GivenInput {
+  std::string option;
+  std::shared_ptr<const BackgroundHash> hash;
+};
+
+struct GivenImage {
+  ImageGeometry geometry;
+  VolumeArray numbers;
+};
+
 struct GivenArrays {
-  std::optional<SeriesHead> head;                      // of the series
-  std::span<const float> series;                       // volume after volume, x fastest in each
-  std::optional<Image> image;                          // of sf, sh, peaks or tensor, whichever is given
+  std::optional<SeriesHead> head;  // of the series
+  VolumeArray series;
+  std::optional<GivenImage> image;                     // of sf, sh, peaks or tensor, whichever is given
   nlohmann::ordered_json image_facts = nullptr;        // what a sidecar would say of it
   std::optional<std::vector<std::uint8_t>> mask = {};  // these three: one entry per voxel of series or image
   std::optional<std::vector<std::uint8_t>> seed_mask = {};
@@ -30,8 +44,7 @@ struct GivenArrays {
   std::optional<std::vector<numerics::Vec3d>> seeds = {};       // in the space that the arguments name
   std::optional<std::vector<numerics::Vec3d>> directions = {};  // likewise
   std::optional<Sphere> sphere = {};
-  // For the sidecar: {"option", "path", "xxh3_128"} of each array.
-  nlohmann::ordered_json inputs = nlohmann::ordered_json::array();
+  std::vector<GivenInput> inputs = {};
 };
 
 }  // namespace cingulum

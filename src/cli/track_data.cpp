@@ -181,7 +181,8 @@ Result<TrackSource> open_source(const ParsedArguments& arguments, const GivenArr
   if (arguments.given("sf") || arguments.given("sh") || arguments.given("peaks") || arguments.given("tensor")) {
     CGL_TRY_ASSIGN(const FieldFileRequest request, image_request(arguments, getter));
     CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-    CGL_TRY_ASSIGN(source.image, arrays.image ? take_field_image(*arrays.image, request, arrays.image_facts)
+    CGL_TRY_ASSIGN(source.image, arrays.image ? take_field_array(arrays.image->geometry, arrays.image->numbers, request,
+                                                                 arrays.image_facts)
                                               : read_field_file(request, pool));
     source.geometry = source.image->image.geometry;
     source.name = fmt::format("the tracked image {}", request.path.string());

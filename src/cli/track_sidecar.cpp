@@ -108,7 +108,10 @@ Result<Json> input_facts(const Verb& verb, const ParsedArguments& arguments, con
       inputs.push_back({{"option", argument.name}, {"path", text}, {"xxh3_128", std::move(hash)}});
     }
   }
-  for (const Json& input : arrays.inputs) inputs.push_back(input);
+  for (const GivenInput& input : arrays.inputs) {
+    CGL_TRY_ASSIGN(std::string hash, input.hash->hex());
+    inputs.push_back({{"option", input.option}, {"path", in_memory}, {"xxh3_128", std::move(hash)}});
+  }
   for (const FoundInput& input : found) {
     CGL_TRY_ASSIGN(std::string hash, hash_of(input.option, input.path.string()));
     inputs.push_back({{"option", input.option}, {"path", input.path.string()}, {"xxh3_128", std::move(hash)}});

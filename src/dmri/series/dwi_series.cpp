@@ -125,22 +125,16 @@ Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& he
   return series;
 }
 
-Result<SettledSeries> series_of_arrays(const SeriesHead& head, std::span<const float> values,
+Result<SettledSeries> series_of_arrays(const SeriesHead& head, const VolumeArray& series,
                                        std::span<const std::uint8_t> mask, const SeriesRequest& request,
                                        const FitMachine& machine) {
   return catch_out_of_memory([&]() -> Result<SettledSeries> {
-    const auto voxels = static_cast<std::size_t>(head.geometry.voxel_count());
-    if (voxels == 0 || values.size() % voxels != 0) {
-      return fail(ErrorKind::invalid_argument, "the series: {} numbers are not whole volumes of {} voxels",
-                  values.size(), voxels);
-    }
-    CGL_TRY(check_volumes("the series", static_cast<std::int64_t>(values.size() / voxels), head.table));
+    CGL_TRY(check_volumes("the series", static_cast<std::int64_t>(series.volumes()), head.table));
     BrainMask brain;
     if (mask.empty()) {
       std::size_t next = 0;
       const auto next_volume = [&](std::span<float> volume) -> Status {
-        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(next), voxels, volume.begin());
-        next += voxels;
+        series.read(next++, 0, volume);
         return {};
       };
       CGL_TRY_ASSIGN(const std::vector<double> b0, mean_of_b0("the series", head.geometry, head.table,
@@ -150,9 +144,20 @@ Result<SettledSeries> series_of_arrays(const SeriesHead& head, std::span<const f
       brain = given_mask({mask.begin(), mask.end()});
     }
     CGL_TRY_ASSIGN(DwiSignals signals,
-                   take_dwi_signals(head.geometry, values, brain.mask, machine.cancel, &machine.pool));
+                   take_dwi_signals(head.geometry, series, brain.mask, machine.cancel, &machine.pool));
     return settle_series(std::move(signals), std::move(brain), mask.empty(), head.table, request, machine);
   });
+}
+
+Result<SettledSeries> series_of_arrays(const SeriesHead& head, std::span<const float> values,
+                                       std::span<const std::uint8_t> mask, const SeriesRequest& request,
+                                       const FitMachine& machine) {
+  const auto voxels = static_cast<std::size_t>(head.geometry.voxel_count());
+  if (voxels == 0 || values.size() % voxels != 0) {
+    return fail(ErrorKind::invalid_argument, "the series: {} numbers are not whole volumes of {} voxels", values.size(),
+                voxels);
+  }
+  return series_of_arrays(head, VolumeArray(values, voxels), mask, request, machine);
 }
 
 std::vector<Vec3d> to_world(std::span<const Vec3d> directions, const Affine& affine) {

@@ -18,6 +18,7 @@
 #include "dmri/series/median_otsu.hpp"
 #include "formats/gradient_table.hpp"
 #include "formats/image_geometry.hpp"
+#include "formats/volume_array.hpp"
 #include "images/on_grid.hpp"
 #include "numerics/vec3.hpp"
 
@@ -74,7 +75,11 @@ using FindFitMachine = std::function<Result<FitMachine>()>;
                                                 const SeriesRequest& request, ThreadPool& pool,
                                                 const CancelToken& cancel, const FindFitMachine& find);
 
-// `values` volume after volume, x fastest in each; `mask` one byte per voxel, made where it is empty.
+// `mask` has one byte per voxel and is made where it is empty.
+[[nodiscard]] Result<SettledSeries> series_of_arrays(const SeriesHead& head, const VolumeArray& series,
+                                                     std::span<const std::uint8_t> mask, const SeriesRequest& request,
+                                                     const FitMachine& machine);
+// `values` volume after volume, x fastest in each.
 [[nodiscard]] Result<SettledSeries> series_of_arrays(const SeriesHead& head, std::span<const float> values,
                                                      std::span<const std::uint8_t> mask, const SeriesRequest& request,
                                                      const FitMachine& machine);

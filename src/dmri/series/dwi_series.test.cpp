@@ -159,7 +159,7 @@ TEST(dwi_series, restricted_signals_keep_volumes_voxels_and_their_counts_of_repl
   values[4 + 1] = std::numeric_limits<float>::quiet_NaN();
   values[2 * 4 + 3] = std::numeric_limits<float>::infinity();
   const std::vector<std::uint8_t> mask = {0, 1, 1, 1};
-  auto signals = take_dwi_signals(geometry, values, mask);
+  auto signals = take_dwi_signals(geometry, VolumeArray(values, 4), mask);
   ASSERT_TRUE(signals);
   EXPECT_EQ(signals->replaced, 2U);
   const std::vector<std::size_t> volumes = {0, 2, 4};

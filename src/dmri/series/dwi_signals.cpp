@@ -39,12 +39,9 @@ void share(ThreadPool* pool, std::size_t count, std::size_t grain, const Body& b
   pool->parallel_for(count, grain, body);
 }
 
-// `read_volumes(first, count)` gives the numbers of so many volumes from `first` on, which stay until it is asked for
-// the next; it is asked for one after the other. `task` begins the messages.
-template <class ReadVolumes>
-Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& geometry, std::size_t available,
-                                ReadVolumes&& read_volumes, std::span<const std::uint8_t> mask,
-                                std::span<const std::size_t> volumes, ThreadPool* pool, const CancelToken& cancel) {
+// The voxels of the mask, without their numbers. `task` begins the messages.
+Result<DwiSignals> list_voxels(const std::string& task, const ImageGeometry& geometry,
+                               std::span<const std::uint8_t> mask) {
   DwiSignals signals;
   signals.geometry = geometry;
   const auto voxel_count = static_cast<std::size_t>(geometry.voxel_count());
@@ -55,14 +52,50 @@ Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& ge
   if (voxel_count > std::numeric_limits<std::uint32_t>::max()) {
     return fail(ErrorKind::invalid_argument, "{}: {} voxels; at most 2^32 - 1 can be fitted", task, voxel_count);
   }
-  CGL_TRY_ASSIGN(const auto chosen, add_context(chosen_volumes(volumes, available), "{}", task));
   for (std::size_t voxel = 0; voxel < voxel_count; ++voxel) {
     if (mask[voxel] != 0) signals.voxels.push_back(static_cast<std::uint32_t>(voxel));
   }
   if (signals.voxels.empty()) return fail(ErrorKind::invalid_argument, "{}: no voxel is in the mask", task);
-  signals.volumes = chosen.size();
-  signals.replaced_of_volume.assign(signals.volumes, 0);
-  signals.values.resize(signals.voxels.size() * signals.volumes);
+  return signals;
+}
+
+void make_room(DwiSignals& signals, std::size_t volumes) {
+  signals.volumes = volumes;
+  signals.replaced_of_volume.assign(volumes, 0);
+  signals.values.resize(signals.voxels.size() * volumes);
+}
+
+// Numbers that are not finite become 0, and are counted.
+void make_finite(DwiSignals& signals, std::size_t begin, std::size_t end, std::mutex& mutex) {
+  const std::span<float> values =
+      std::span(signals.values).subspan(begin * signals.volumes, (end - begin) * signals.volumes);
+  // One pass without a branch first: there are hardly ever any.
+  std::uint32_t bad = 0;
+  for (const float value : values) bad |= numerics::is_finite(value) ? 0U : 1U;
+  if (bad == 0) return;
+  std::vector<std::size_t> replaced(signals.volumes, 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (numerics::is_finite(values[i])) continue;
+    values[i] = 0.0f;
+    ++replaced[i % signals.volumes];
+  }
+  const std::lock_guard lock(mutex);
+  for (std::size_t volume = 0; volume < signals.volumes; ++volume) {
+    signals.replaced_of_volume[volume] += replaced[volume];
+    signals.replaced += replaced[volume];
+  }
+}
+
+// `read_volumes(first, count)` gives the numbers of so many volumes from `first` on, which stay until it is asked for
+// the next; it is asked for one after the other.
+template <class ReadVolumes>
+Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& geometry, std::size_t available,
+                                ReadVolumes&& read_volumes, std::span<const std::uint8_t> mask,
+                                std::span<const std::size_t> volumes, ThreadPool* pool, const CancelToken& cancel) {
+  CGL_TRY_ASSIGN(const auto chosen, add_context(chosen_volumes(volumes, available), "{}", task));
+  CGL_TRY_ASSIGN(DwiSignals signals, list_voxels(task, geometry, mask));
+  const auto voxel_count = static_cast<std::size_t>(geometry.voxel_count());
+  make_room(signals, chosen.size());
   // Fewer of large images.
   constexpr std::size_t most_numbers_at_once = std::size_t{1} << 26U;
   const std::size_t at_once =
@@ -122,18 +155,29 @@ Result<DwiSignals> read_dwi_signals(const std::filesystem::path& series, std::sp
   });
 }
 
-Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, std::span<const float> values,
+Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, const VolumeArray& series,
                                     std::span<const std::uint8_t> mask, const CancelToken& cancel, ThreadPool* pool) {
-  const auto voxels = static_cast<std::size_t>(geometry.voxel_count());
-  if (voxels == 0 || values.size() % voxels != 0) {
-    return fail(ErrorKind::invalid_argument, "taking signals: {} numbers are not whole volumes of {} voxels",
-                values.size(), voxels);
+  const std::string task = "taking signals";
+  if (series.voxels() != static_cast<std::size_t>(geometry.voxel_count()) || series.empty()) {
+    return fail(ErrorKind::invalid_argument, "{}: {} volumes of {} voxels for an image of {}", task, series.volumes(),
+                series.voxels(), geometry.voxel_count());
   }
   return catch_out_of_memory([&]() -> Result<DwiSignals> {
-    const auto of_values = [&](std::size_t first, std::size_t count) -> Result<std::span<const float>> {
-      return values.subspan(first * voxels, count * voxels);
-    };
-    return take_signals("taking signals", geometry, values.size() / voxels, of_values, mask, {}, pool, cancel);
+    CGL_TRY_ASSIGN(DwiSignals signals, list_voxels(task, geometry, mask));
+    make_room(signals, series.volumes());
+    std::mutex mutex;
+    // As many records as stay in a core's cache while their volumes pass.
+    constexpr std::size_t records_at_once = 1024;
+    share(pool, signals.voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t first = begin; first < end && !cancel.cancelled(); first += records_at_once) {
+        const std::size_t count = std::min(records_at_once, end - first);
+        series.read_records(std::span(signals.voxels).subspan(first, count),
+                            std::span(signals.values).subspan(first * signals.volumes, count * signals.volumes));
+        make_finite(signals, first, first + count, mutex);
+      }
+    });
+    CGL_TRY(cancel.check());
+    return signals;
   });
 }
 

@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "formats/image_geometry.hpp"
+#include "formats/volume_array.hpp"
 
 namespace cingulum {
 
@@ -35,8 +36,8 @@ struct DwiSignals {
                                                   std::span<const std::size_t> volumes = {},
                                                   const CancelToken& cancel = {}, ThreadPool* pool = nullptr);
 
-// The same of an array: volume after volume, x fastest in each, `volumes` times geometry.voxel_count() numbers.
-[[nodiscard]] Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, std::span<const float> values,
+// The same of an array, all volumes: only the voxels of the mask are read.
+[[nodiscard]] Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, const VolumeArray& series,
                                                   std::span<const std::uint8_t> mask, const CancelToken& cancel = {},
                                                   ThreadPool* pool = nullptr);
 

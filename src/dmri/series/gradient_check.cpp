@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "dmri/models/tensor.hpp"
+#include "numerics/pack.hpp"
 #include "numerics/portable.hpp"
 
 namespace cingulum {
@@ -27,12 +27,6 @@ constexpr std::size_t most_starts = 50000;  // voxels that steps start from: eno
 // dozens of standard errors. As many planes at least, so that most steps across them stay inside.
 constexpr std::size_t enough_voxels = 50000;
 constexpr std::int64_t least_planes = 24;
-constexpr std::uint32_t no_fibre = std::numeric_limits<std::uint32_t>::max();
-
-Vec3d apply(const Matrix& m, Vec3d v) {
-  return {(m[0] * v.x + m[1] * v.y) + m[2] * v.z, (m[3] * v.x + m[4] * v.y) + m[5] * v.z,
-          (m[6] * v.x + m[7] * v.y) + m[8] * v.z};
-}
 
 Matrix multiply(const Matrix& a, const Matrix& b) {
   Matrix c = {};
@@ -171,10 +165,12 @@ struct Fibres {
   std::array<std::int64_t, 3> size = {};  // of the slab
   std::array<double, 3> voxel_mm = {};
   double mean_edge_mm = 0;
-  std::vector<std::uint32_t> at_voxel;     // number of the fibre, or no_fibre
+  std::vector<std::uint32_t> at_voxel;     // number of the fibre; where there is none, count()
   std::vector<std::uint32_t> voxels;       // of each fibre
-  std::vector<Vec3d> directions;           // as the file has the b-vectors
+  std::vector<Vec3d> directions;           // as the file has the b-vectors; a zero behind the last, for voxels without
   std::vector<std::size_t> block_offsets;  // fibres of one block lie together
+
+  [[nodiscard]] std::size_t count() const { return voxels.size(); }
 };
 
 Fibres collect_fibres(const DwiSignals& signals, const Slab& slab, const TensorFit& fit) {
@@ -184,9 +180,10 @@ Fibres collect_fibres(const DwiSignals& signals, const Slab& slab, const TensorF
   const auto voxel_of = [&](std::size_t record) { return signals.voxels[slab.first_record + record] - first_voxel; };
   fibres.voxel_mm = signals.geometry.voxel_mm();
   fibres.mean_edge_mm = (fibres.voxel_mm[0] + fibres.voxel_mm[1] + fibres.voxel_mm[2]) / 3;
-  const std::int64_t blocks_x = (fibres.size[0] + block_edge - 1) / block_edge;
-  const std::int64_t blocks_y = (fibres.size[1] + block_edge - 1) / block_edge;
-  std::vector<std::pair<std::int64_t, std::uint32_t>> by_block;  // block, record of the slab
+  std::array<std::int64_t, 3> blocks;
+  for (std::size_t axis = 0; axis < 3; ++axis) blocks[axis] = (fibres.size[axis] + block_edge - 1) / block_edge;
+  std::vector<std::pair<std::size_t, std::uint32_t>> found;  // block, record of the slab
+  std::vector<std::size_t> first_of_block(static_cast<std::size_t>(blocks[0] * blocks[1] * blocks[2]) + 1, 0);
   for (std::size_t i = 0; i < fit.size(); ++i) {
     // Where nothing diffuses, or everything in one direction alone, the voxel is background or damage.
     if (!(fit.fa[i] > least_fa) || !(fit.eigenvalues[3 * i + 1] > fit.least_diffusivity)) continue;
@@ -194,24 +191,31 @@ Fibres collect_fibres(const DwiSignals& signals, const Slab& slab, const TensorF
     const std::int64_t x = voxel % fibres.size[0];
     const std::int64_t y = voxel / fibres.size[0] % fibres.size[1];
     const std::int64_t z = voxel / (fibres.size[0] * fibres.size[1]);
-    const std::int64_t block = x / block_edge + blocks_x * (y / block_edge + blocks_y * (z / block_edge));
-    by_block.emplace_back(block, static_cast<std::uint32_t>(i));
+    const auto block =
+        static_cast<std::size_t>(x / block_edge + blocks[0] * (y / block_edge + blocks[1] * (z / block_edge)));
+    found.emplace_back(block, static_cast<std::uint32_t>(i));
+    ++first_of_block[block + 1];
   }
-  std::sort(by_block.begin(), by_block.end());
-  fibres.at_voxel.assign(static_cast<std::size_t>(fibres.size[0] * fibres.size[1] * fibres.size[2]), no_fibre);
-  for (std::size_t i = 0; i < by_block.size(); ++i) {
-    const auto& [block, place] = by_block[i];
-    if (i == 0 || block != by_block[i - 1].first) fibres.block_offsets.push_back(i);
-    fibres.at_voxel[voxel_of(place)] = static_cast<std::uint32_t>(i);
-    fibres.voxels.push_back(voxel_of(place));
-    const float* v = fit.v1.data() + std::size_t{3} * place;
-    fibres.directions.push_back({v[0], v[1], v[2]});
+  for (std::size_t block = 0; block + 1 < first_of_block.size(); ++block) {
+    if (first_of_block[block + 1] > 0) fibres.block_offsets.push_back(first_of_block[block]);
+    first_of_block[block + 1] += first_of_block[block];
   }
-  fibres.block_offsets.push_back(by_block.size());
+  fibres.block_offsets.push_back(found.size());
+  fibres.at_voxel.assign(static_cast<std::size_t>(fibres.size[0] * fibres.size[1] * fibres.size[2]),
+                         static_cast<std::uint32_t>(found.size()));
+  fibres.voxels.resize(found.size());
+  fibres.directions.resize(found.size() + 1, Vec3d{0, 0, 0});
+  for (const auto& [block, record] : found) {
+    const std::size_t fibre = first_of_block[block]++;
+    fibres.at_voxel[voxel_of(record)] = static_cast<std::uint32_t>(fibre);
+    fibres.voxels[fibre] = voxel_of(record);
+    const float* v = fit.v1.data() + std::size_t{3} * record;
+    fibres.directions[fibre] = {v[0], v[1], v[2]};
+  }
   return fibres;
 }
 
-constexpr float left_the_image = -1;
+constexpr double left_the_image = -1;
 constexpr std::size_t steps_per_fibre = 2 * std::size(step_edges);
 
 // The voxel of a fibre, the same for every reading.
@@ -222,35 +226,19 @@ std::array<double, 3> start_of(const Fibres& fibres, std::size_t fibre) {
           static_cast<double>(row / fibres.size[1])};
 }
 
-// For each step along the fibre's direction as `to_image` reads it: the squared cosine between the fibre and that at
-// the end (0 where there is none), or left_the_image. How alike two directions are does not depend on the reading.
-void step_values(const Fibres& fibres, std::size_t fibre, const std::array<double, 3>& start, const Matrix& to_image,
-                 float (&values)[steps_per_fibre]) {
-  const Vec3d own = fibres.directions[fibre];
-  const Vec3d direction = numerics::normalise(apply(to_image, own));
-  const double turn[3] = {direction.x, direction.y, direction.z};
-  for (std::size_t step = 0; step < std::size(step_edges); ++step) {
-    double way[3];
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      way[axis] = turn[axis] * (step_edges[step] * fibres.mean_edge_mm) / fibres.voxel_mm[axis];
-    }
-    for (std::size_t back = 0; back < 2; ++back) {
-      std::size_t index = 0;
-      bool inside = true;
-      for (std::size_t axis = 3; axis-- > 0;) {
-        const double position = (back == 0 ? start[axis] + way[axis] : start[axis] - way[axis]) + 0.5;
-        inside = inside && position >= 0 && position < static_cast<double>(fibres.size[axis]);
-        index = index * static_cast<std::size_t>(fibres.size[axis]) + (inside ? static_cast<std::size_t>(position) : 0);
-      }
-      float& value = values[2 * step + back];
-      value = left_the_image;
-      if (!inside) continue;
-      const std::uint32_t other = fibres.at_voxel[index];
-      const double cosine = other == no_fibre ? 0 : dot(own, fibres.directions[other]);
-      value = static_cast<float>(cosine * cosine);
+// All readings side by side, a lane each. Lanes behind the last reading read every direction as zero, and nobody looks
+// at them.
+struct ReadingLanes {
+  std::size_t lanes = 0;        // a multiple of the widest registers
+  std::vector<double> entries;  // 9 rows of `lanes`: an entry of to_image each
+
+  explicit ReadingLanes(const std::vector<GradientReading>& readings)
+      : lanes((readings.size() + 7) / 8 * 8), entries(9 * lanes, 0.0) {
+    for (std::size_t r = 0; r < readings.size(); ++r) {
+      for (std::size_t i = 0; i < 9; ++i) entries[i * lanes + r] = readings[r].to_image[i];
     }
   }
-}
+};
 
 // Sums over a block's fibres for one reading against a reference, over the steps that stay in the image in both.
 struct Tally {
@@ -259,6 +247,123 @@ struct Tally {
   double difference = 0;
   double reference = 0;
   double count = 0;
+};
+
+// The tallies of all readings over some fibres. Loops run over the lanes of plain rows, so that the compiler makes
+// instructions for whole registers of them.
+class TallyLanes {
+ public:
+  explicit TallyLanes(const ReadingLanes& readings)
+      : readings_(readings),
+        turn_(3 * readings.lanes),
+        way_(3 * readings.lanes),
+        index_(readings.lanes),
+        values_(steps_per_fibre * readings.lanes),
+        sums_(5 * readings.lanes) {}
+
+  // Of the fibres begin, begin + stride, ... below `end`, in this order.
+  void count_fibres(const Fibres& fibres, std::size_t begin, std::size_t end, std::size_t stride,
+                    std::size_t reference) {
+    std::fill(sums_.begin(), sums_.end(), 0.0);
+    for (std::size_t fibre = begin; fibre < end; fibre += stride) {
+      take_steps(fibres, fibre, readings_.entries.data(), readings_.lanes, turn_.data(), way_.data(), index_.data(),
+                 values_.data());
+      add_steps(values_.data(), readings_.lanes, reference, sums_.data());
+    }
+  }
+  [[nodiscard]] Tally of(std::size_t reading) const {
+    const auto sum = [&](std::size_t row) { return sums_[row * readings_.lanes + reading]; };
+    return {.own = sum(0), .own_count = sum(1), .difference = sum(2), .reference = sum(3), .count = sum(4)};
+  }
+
+ private:
+  // For each step along the fibre's direction as each reading has it, a row of lanes: the squared cosine between the
+  // fibre and that at the end (0 where there is none), as float32, or left_the_image. How alike two directions are does
+  // not depend on the reading.
+  CGL_SIMD_CLONES static void take_steps(const Fibres& fibres, std::size_t fibre, const double* __restrict entries,
+                                         std::size_t lanes, double* __restrict turn, double* __restrict way,
+                                         double* __restrict index, double* __restrict values) {
+    const std::array<double, 3> start = start_of(fibres, fibre);
+    const Vec3d own = fibres.directions[fibre];
+    double* const turn_x = turn;
+    double* const turn_y = turn + lanes;
+    double* const turn_z = turn + 2 * lanes;
+    for (std::size_t r = 0; r < lanes; ++r) {
+      const auto entry = [&](std::size_t i) { return entries[i * lanes + r]; };
+      const double x = (entry(0) * own.x + entry(1) * own.y) + entry(2) * own.z;
+      const double y = (entry(3) * own.x + entry(4) * own.y) + entry(5) * own.z;
+      const double z = (entry(6) * own.x + entry(7) * own.y) + entry(8) * own.z;
+      // As numerics::normalise.
+      const double square = (x * x + y * y) + z * z;
+      const double inverse = 1 / __builtin_sqrt(square);
+      const double scale = square >= 0x1p-120 ? inverse : 0;
+      turn_x[r] = x * scale;
+      turn_y[r] = y * scale;
+      turn_z[r] = z * scale;
+    }
+    const auto size_x = static_cast<double>(fibres.size[0]);
+    const auto size_y = static_cast<double>(fibres.size[1]);
+    const auto size_z = static_cast<double>(fibres.size[2]);
+    const std::uint32_t* const at_voxel = fibres.at_voxel.data();
+    const Vec3d* const directions = fibres.directions.data();
+    double* const way_x = way;
+    double* const way_y = way + lanes;
+    double* const way_z = way + 2 * lanes;
+    for (std::size_t step = 0; step < steps_per_fibre; ++step) {
+      const bool back = step % 2 != 0;
+      const double edge = step_edges[step / 2] * fibres.mean_edge_mm;
+      for (std::size_t r = 0; r < lanes && !back; ++r) {
+        way_x[r] = turn_x[r] * edge / fibres.voxel_mm[0];
+        way_y[r] = turn_y[r] * edge / fibres.voxel_mm[1];
+        way_z[r] = turn_z[r] * edge / fibres.voxel_mm[2];
+      }
+      const double sign = back ? -1 : 1;
+      for (std::size_t r = 0; r < lanes; ++r) {
+        const double x = (start[0] + sign * way_x[r]) + 0.5;
+        const double y = (start[1] + sign * way_y[r]) + 0.5;
+        const double z = (start[2] + sign * way_z[r]) + 0.5;
+        const bool inside = (x >= 0) & (x < size_x) & (y >= 0) & (y < size_y) & (z >= 0) & (z < size_z);
+        const auto whole = [&](double position) {
+          return static_cast<double>(static_cast<int>(inside ? position : 0));
+        };
+        const double voxel = (whole(z) * size_y + whole(y)) * size_x + whole(x);
+        index[r] = inside ? voxel : left_the_image;
+      }
+      double* const likeness = values + step * lanes;
+      for (std::size_t r = 0; r < lanes; ++r) {
+        // Steps that left look at the first voxel: no branch, which nobody could foretell.
+        const auto voxel = static_cast<std::int64_t>(index[r] < 0 ? 0.0 : index[r]);
+        const double cosine = dot(own, directions[at_voxel[voxel]]);
+        const auto rounded = static_cast<double>(static_cast<float>(cosine * cosine));
+        likeness[r] = index[r] < 0 ? left_the_image : rounded;
+      }
+    }
+  }
+
+  // A step that left the image adds zeros, which change no sum.
+  CGL_SIMD_CLONES static void add_steps(const double* __restrict values, std::size_t lanes, std::size_t reference,
+                                        double* __restrict sums) {
+    for (std::size_t step = 0; step < steps_per_fibre; ++step) {
+      const double* const likeness = values + step * lanes;
+      const double known = likeness[reference];
+      const double counted = known >= 0 ? 1 : 0;
+      for (std::size_t r = 0; r < lanes; ++r) {
+        const bool stays = likeness[r] >= 0;
+        sums[r] += stays ? likeness[r] : 0;
+        sums[lanes + r] += stays ? 1 : 0;
+        sums[2 * lanes + r] += stays ? (likeness[r] - known) * counted : 0;
+        sums[3 * lanes + r] += stays ? known * counted : 0;
+        sums[4 * lanes + r] += stays ? counted : 0;
+      }
+    }
+  }
+
+  const ReadingLanes& readings_;
+  std::vector<double> turn_;    // 3 rows
+  std::vector<double> way_;     // 3 rows: a step in voxels
+  std::vector<double> index_;   // of the voxel where a step ends, or left_the_image
+  std::vector<double> values_;  // a row per step
+  std::vector<double> sums_;    // 5 rows, as the members of Tally
 };
 
 struct Comparison {
@@ -270,29 +375,14 @@ struct Comparison {
 std::vector<Comparison> compare_with(const Fibres& fibres, const std::vector<GradientReading>& readings,
                                      std::size_t reference, ThreadPool& pool) {
   const std::size_t blocks = fibres.block_offsets.size() - 1;
-  const std::size_t stride = fibres.voxels.size() / most_starts + 1;
+  const std::size_t stride = fibres.count() / most_starts + 1;
+  const ReadingLanes lanes(readings);
   std::vector<Tally> tallies(readings.size() * blocks);
-  pool.parallel_for(blocks, 1, [&](std::size_t begin, std::size_t end) {
+  pool.parallel_for(blocks, 16, [&](std::size_t begin, std::size_t end) {
+    TallyLanes tally(lanes);
     for (std::size_t block = begin; block < end; ++block) {
-      for (std::size_t fibre = fibres.block_offsets[block]; fibre < fibres.block_offsets[block + 1]; fibre += stride) {
-        const std::array<double, 3> start = start_of(fibres, fibre);
-        float known[steps_per_fibre];
-        step_values(fibres, fibre, start, readings[reference].to_image, known);
-        for (std::size_t r = 0; r < readings.size(); ++r) {
-          float values[steps_per_fibre];
-          step_values(fibres, fibre, start, readings[r].to_image, values);
-          Tally& tally = tallies[r * blocks + block];
-          for (std::size_t i = 0; i < steps_per_fibre; ++i) {
-            if (values[i] == left_the_image) continue;
-            tally.own += static_cast<double>(values[i]);
-            tally.own_count += 1;
-            if (known[i] == left_the_image) continue;
-            tally.difference += static_cast<double>(values[i]) - static_cast<double>(known[i]);
-            tally.reference += static_cast<double>(known[i]);
-            tally.count += 1;
-          }
-        }
-      }
+      tally.count_fibres(fibres, fibres.block_offsets[block], fibres.block_offsets[block + 1], stride, reference);
+      for (std::size_t r = 0; r < readings.size(); ++r) tallies[r * blocks + block] = tally.of(r);
     }
   });
   std::vector<Comparison> result(readings.size());
@@ -422,7 +512,7 @@ Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientT
     check.readings[check.used].name = gradient_frame_name(used);
     check.best = check.used;
     const Fibres fibres = collect_fibres(signals, slab, fit);
-    check.voxels = fibres.voxels.size();
+    check.voxels = fibres.count();
     check.blocks = fibres.block_offsets.size() - 1;
     if (check.voxels >= least_voxels && check.blocks >= least_blocks) judge(check, fibres, machine.pool);
     check.message = describe(check);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "dmri/models/tensor.hpp"
 #include "dmri/series/gradient_frame.hpp"
 #include "dmri/sphere/sphere.hpp"
 
@@ -249,6 +250,53 @@ TEST(gradient_check, steps_are_taken_in_millimetres) {
   for (const GradientReading& reading : result.readings) {
     EXPECT_GE(reading.coherence, 0) << reading.name;
     EXPECT_LE(reading.coherence, 1) << reading.name;
+  }
+}
+
+// The definition written out, voxel by voxel; the b-vectors are in the axes of the image, so that a tensor's main
+// direction is a step.
+TEST(gradient_check, coherence_is_that_of_steps_taken_one_by_one) {
+  const auto axes = all_orientations()[0];
+  const Series series = make_series(axes, {2, 2.4, 3.2}, curved_bundles(), {.sigma = 20});
+  const GradientTable table = table_in_frame(series, axes, GradientFrame::voxel);
+  const GradientCheck result = check(series, table, GradientFrame::voxel);
+  const auto pool = ThreadPool::create(1);
+  const auto fit = fit_tensors(series.signals, table.b_values, table.vectors, {.method = TensorMethod::ols}, **pool);
+  ASSERT_TRUE(fit);
+  const auto size = series.signals.geometry.size;
+  const auto is_fibre = [&](std::size_t v) {
+    return fit->fa[v] > 0.25f && fit->eigenvalues[3 * v + 1] > fit->least_diffusivity;
+  };
+  const auto direction = [&](std::size_t v) { return Vec3d{fit->v1[3 * v], fit->v1[3 * v + 1], fit->v1[3 * v + 2]}; };
+  for (const GradientReading& reading : result.readings) {
+    double sum = 0, count = 0;
+    for (std::size_t v = 0; v < fit->size(); ++v) {  // all voxels are in the mask
+      if (!is_fibre(v)) continue;
+      const Vec3d own = direction(v);
+      const auto& m = reading.to_image;
+      const Vec3d turned = numerics::normalise(Vec3d{m[0] * own.x + m[1] * own.y + m[2] * own.z,
+                                                     m[3] * own.x + m[4] * own.y + m[5] * own.z,
+                                                     m[6] * own.x + m[7] * own.y + m[8] * own.z});
+      const auto place = static_cast<std::int64_t>(v);
+      const std::int64_t start[3] = {place % size[0], place / size[0] % size[1], place / (size[0] * size[1])};
+      for (const double edges : {2.0, -2.0, 3.0, -3.0}) {
+        const double step_mm = edges * (2 + 2.4 + 3.2) / 3;
+        const double way[3] = {turned.x * step_mm / 2, turned.y * step_mm / 2.4, turned.z * step_mm / 3.2};
+        std::int64_t end[3];
+        bool inside = true;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          end[axis] = static_cast<std::int64_t>(std::floor(static_cast<double>(start[axis]) + way[axis] + 0.5));
+          inside = inside && end[axis] >= 0 && end[axis] < size[axis];
+        }
+        if (!inside) continue;
+        const auto other = static_cast<std::size_t>(voxel_index(series.signals.geometry, end[0], end[1], end[2]));
+        const double cosine = is_fibre(other) ? dot(own, direction(other)) : 0;
+        sum += cosine * cosine;
+        count += 1;
+      }
+    }
+    ASSERT_GT(count, 1000);
+    EXPECT_NEAR(reading.coherence, sum / count, 1e-7) << reading.name;
   }
 }
 

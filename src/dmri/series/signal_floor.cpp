@@ -1,6 +1,8 @@
 #include "dmri/series/signal_floor.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <vector>
 
 #include "base/quantity.hpp"
 
@@ -9,6 +11,14 @@ namespace {
 
 constexpr double largest_floor = 1e30;
 constexpr double share_worth_a_warning = 0.01;
+
+// Calls body(begin, end), in pieces on the pool where there is one.
+template <class Body>
+void each_piece_of(std::size_t count, ThreadPool* pool, const Body& body) {
+  constexpr std::size_t voxels_at_once = 4096;
+  if (pool == nullptr) return body(std::size_t{0}, count);
+  pool->parallel_for(count, voxels_at_once, body);
+}
 
 }  // namespace
 
@@ -43,16 +53,18 @@ std::vector<std::uint32_t> volumes_for_floor(std::span<const double> b_values, d
 }
 
 Result<double> settle_signal_floor(const SignalFloor& floor, const DwiSignals& signals,
-                                   std::span<const std::uint32_t> b0) {
+                                   std::span<const std::uint32_t> b0, ThreadPool* pool) {
   if (!floor.share_of_b0) return floor.value;
-  std::vector<double> means;
-  for (std::size_t voxel = 0; voxel < signals.voxels.size() && !b0.empty(); ++voxel) {
-    const std::span<const float> record = signals.record(voxel);
-    double sum = 0;
-    for (const std::uint32_t volume : b0) sum += static_cast<double>(record[volume]);
-    const double mean = sum / static_cast<double>(b0.size());
-    if (mean > 0) means.push_back(mean);
-  }
+  std::vector<double> means(b0.empty() ? 0 : signals.voxels.size());
+  each_piece_of(means.size(), pool, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t voxel = begin; voxel < end; ++voxel) {
+      const std::span<const float> record = signals.record(voxel);
+      double sum = 0;
+      for (const std::uint32_t volume : b0) sum += static_cast<double>(record[volume]);
+      means[voxel] = sum / static_cast<double>(b0.size());
+    }
+  });
+  std::erase_if(means, [](double mean) { return !(mean > 0); });
   if (means.empty()) {
     return fail_argument(
         "min_signal",
@@ -65,10 +77,14 @@ Result<double> settle_signal_floor(const SignalFloor& floor, const DwiSignals& s
   return floor.value * *middle;
 }
 
-std::string warning_of_raised_signals(const DwiSignals& signals, double floor) {
-  const auto raised =
-      static_cast<std::size_t>(std::count_if(signals.values.begin(), signals.values.end(),
-                                             [floor](float value) { return static_cast<double>(value) < floor; }));
+std::string warning_of_raised_signals(const DwiSignals& signals, double floor, ThreadPool* pool) {
+  std::atomic<std::size_t> raised_by_all = 0;
+  each_piece_of(signals.voxels.size(), pool, [&](std::size_t begin, std::size_t end) {
+    const auto piece = std::span(signals.values).subspan(begin * signals.volumes, (end - begin) * signals.volumes);
+    raised_by_all += static_cast<std::size_t>(
+        std::count_if(piece.begin(), piece.end(), [floor](float value) { return static_cast<double>(value) < floor; }));
+  });
+  const std::size_t raised = raised_by_all;
   const double share =
       static_cast<double>(raised) / static_cast<double>(std::max<std::size_t>(1, signals.values.size()));
   if (!(share > share_worth_a_warning)) return {};

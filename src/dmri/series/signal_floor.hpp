@@ -33,9 +33,10 @@ struct SignalFloor {
 // In units of the data. The median is that of the mean b0 of each voxel, over the voxels where it is above zero; `b0`
 // are places in the records. Fails where a share is asked for and there is no such voxel or volume.
 [[nodiscard]] Result<double> settle_signal_floor(const SignalFloor& floor, const DwiSignals& signals,
-                                                 std::span<const std::uint32_t> b0);
+                                                 std::span<const std::uint32_t> b0, ThreadPool* pool = nullptr);
 
 // What there is to say where more than a hundredth of the signals lies below the floor; else empty.
-[[nodiscard]] std::string warning_of_raised_signals(const DwiSignals& signals, double floor);
+[[nodiscard]] std::string warning_of_raised_signals(const DwiSignals& signals, double floor,
+                                                    ThreadPool* pool = nullptr);
 
 }  // namespace cingulum

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/quantity.hpp"
 #include "dmri/models/spherical_function.hpp"
@@ -35,40 +36,50 @@ Result<std::vector<float>> greatest_of_harmonics(const FieldFile& file, const Sp
     values.clear();
     return {};
   };
-  for (std::size_t v = 0; v < count; ++v) {
-    bool some = false;
-    for (std::size_t c = 0; c < coefficients && !some; ++c) {
-      some = finite_or_zero(file.image.values[c * count + v]) != 0.0f;
+  const VolumeArray numbers = file.numbers();
+  std::vector<float> rows(coefficients * voxels_at_a_time);
+  for (std::size_t begin = 0; begin < count; begin += voxels_at_a_time) {
+    const std::size_t piece = std::min(voxels_at_a_time, count - begin);
+    for (std::size_t c = 0; c < coefficients; ++c) numbers.read(c, begin, std::span(rows).subspan(c * piece, piece));
+    for (std::size_t v = 0; v < piece; ++v) {
+      bool some = false;
+      for (std::size_t c = 0; c < coefficients && !some; ++c) some = finite_or_zero(rows[c * piece + v]) != 0.0f;
+      if (!some) continue;
+      voxels.push_back(begin + v);
+      for (std::size_t c = 0; c < coefficients; ++c) values.push_back(finite_or_zero(rows[c * piece + v]));
     }
-    if (!some) continue;
-    voxels.push_back(v);
-    for (std::size_t c = 0; c < coefficients; ++c) values.push_back(finite_or_zero(file.image.values[c * count + v]));
-    if (voxels.size() == voxels_at_a_time) CGL_TRY(sample());
-  }
-  if (!voxels.empty()) CGL_TRY(sample());
-  return greatest;
-}
-
-std::vector<float> greatest_of_amplitudes(const Image& image) {
-  const auto count = static_cast<std::size_t>(image.geometry.voxel_count());
-  std::vector<float> greatest(count, 0.0f);
-  for (std::int64_t volume = 0; volume < image.volumes; ++volume) {
-    const auto values = image.volume(volume);
-    for (std::size_t v = 0; v < count; ++v) greatest[v] = std::max(greatest[v], finite_or_zero(values[v]));
+    if (!voxels.empty()) CGL_TRY(sample());
   }
   return greatest;
 }
 
-std::vector<float> greatest_of_peaks(const Image& image) {
-  const auto count = static_cast<std::size_t>(image.geometry.voxel_count());
-  std::vector<float> greatest(count, 0.0f);
-  for (std::int64_t volume = 0; volume + 2 < image.volumes; volume += 3) {
-    const auto x = image.volume(volume), y = image.volume(volume + 1), z = image.volume(volume + 2);
-    for (std::size_t v = 0; v < count; ++v) {
-      const numerics::Vec3d peak{static_cast<double>(x[v]), static_cast<double>(y[v]), static_cast<double>(z[v])};
-      greatest[v] = std::max(greatest[v], finite_or_zero(static_cast<float>(length(peak))));
+std::vector<float> greatest_of_amplitudes(const VolumeArray& numbers, ThreadPool& pool) {
+  std::vector<float> greatest(numbers.voxels(), 0.0f);
+  pool.parallel_for(numbers.voxels(), voxels_at_a_time, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> row(end - begin);
+    for (std::size_t volume = 0; volume < numbers.volumes(); ++volume) {
+      numbers.read(volume, begin, row);
+      for (std::size_t v = begin; v < end; ++v) greatest[v] = std::max(greatest[v], finite_or_zero(row[v - begin]));
     }
-  }
+  });
+  return greatest;
+}
+
+std::vector<float> greatest_of_peaks(const VolumeArray& numbers, ThreadPool& pool) {
+  std::vector<float> greatest(numbers.voxels(), 0.0f);
+  pool.parallel_for(numbers.voxels(), voxels_at_a_time, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> x(end - begin), y(end - begin), z(end - begin);
+    for (std::size_t volume = 0; volume + 2 < numbers.volumes(); volume += 3) {
+      numbers.read(volume, begin, x);
+      numbers.read(volume + 1, begin, y);
+      numbers.read(volume + 2, begin, z);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const numerics::Vec3d peak{static_cast<double>(x[i]), static_cast<double>(y[i]), static_cast<double>(z[i])};
+        float& so_far = greatest[begin + i];
+        so_far = std::max(so_far, finite_or_zero(static_cast<float>(length(peak))));
+      }
+    }
+  });
   return greatest;
 }
 
@@ -82,9 +93,9 @@ std::string_view argument_of(FieldFileKind kind) {
 Result<std::vector<float>> greatest_amplitudes(const FieldFile& file, const Sphere& sphere, ThreadPool& pool) {
   return catch_out_of_memory([&]() -> Result<std::vector<float>> {
     switch (file.request.kind) {
-      case FieldFileKind::amplitudes: return greatest_of_amplitudes(file.image);
+      case FieldFileKind::amplitudes: return greatest_of_amplitudes(file.numbers(), pool);
       case FieldFileKind::harmonics: return greatest_of_harmonics(file, sphere, pool);
-      case FieldFileKind::peaks: return greatest_of_peaks(file.image);
+      case FieldFileKind::peaks: return greatest_of_peaks(file.numbers(), pool);
       case FieldFileKind::tensor: break;
     }
     return fail(ErrorKind::invalid_state, "tensors have no amplitudes");

@@ -1,5 +1,8 @@
 #include "tract/field/file_field.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "base/bulk_memory.hpp"
 #include "base/log.hpp"
 #include "dmri/models/spherical_function.hpp"
@@ -56,22 +59,32 @@ Status find_series(FieldFile& file) {
 // Neighbours in the image that a thread takes at a time: of each volume a piece that is read as it lies.
 constexpr std::size_t voxels_at_once = 2048;
 
+// Calls body(begin, end) for pieces of at most voxels_at_once, on the pool where there is one.
+template <class Body>
+void each_piece(std::size_t count, ThreadPool* pool, const Body& body) {
+  if (pool != nullptr) return pool->parallel_for(count, voxels_at_once, body);
+  for (std::size_t first = 0; first < count; first += voxels_at_once) {
+    body(first, std::min(count, first + voxels_at_once));
+  }
+}
+
 // Numbers of the voxels that are stored, voxel by voxel.
 struct Gathered {
   std::vector<std::uint32_t> voxels;
   BulkVector<float> values;
 };
 
-Gathered gather(const Image& image, std::span<const std::uint8_t> mask, std::span<const float> stop_map,
+Gathered gather(const VolumeArray& numbers, std::span<const std::uint8_t> mask, std::span<const float> stop_map,
                 ThreadPool& pool) {
-  const auto count = static_cast<std::size_t>(image.geometry.voxel_count());
-  const auto volumes = static_cast<std::size_t>(image.volumes);
+  const std::size_t count = numbers.voxels();
+  const std::size_t volumes = numbers.volumes();
   std::vector<std::uint8_t> stored(count);
-  pool.parallel_for(count, voxels_at_once, [&](std::size_t begin, std::size_t end) {
+  each_piece(count, &pool, [&](std::size_t begin, std::size_t end) {
+    std::array<float, voxels_at_once> row;
     for (std::size_t v = begin; v < end; ++v) stored[v] = stop_map[v] != 0.0f ? 1 : 0;
     for (std::size_t i = 0; i < volumes; ++i) {
-      const float* const volume = image.values.data() + i * count;
-      for (std::size_t v = begin; v < end; ++v) stored[v] |= volume[v] != 0.0f ? 1 : 0;
+      numbers.read(i, begin, std::span(row).first(end - begin));
+      for (std::size_t v = begin; v < end; ++v) stored[v] = row[v - begin] != 0.0f ? 1 : stored[v];
     }
     for (std::size_t v = begin; v < end && !mask.empty(); ++v) stored[v] = mask[v] == 0 ? 0 : stored[v];
   });
@@ -83,10 +96,8 @@ Gathered gather(const Image& image, std::span<const std::uint8_t> mask, std::spa
   // As many records as stay in a core's cache while all volumes pass.
   constexpr std::size_t records_at_once = 128;
   pool.parallel_for(gathered.voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = 0; i < volumes; ++i) {
-      const float* const volume = image.values.data() + i * count;
-      for (std::size_t k = begin; k < end; ++k) gathered.values[k * volumes + i] = volume[gathered.voxels[k]];
-    }
+    numbers.read_records(std::span(gathered.voxels).subspan(begin, end - begin),
+                         std::span(gathered.values).subspan(begin * volumes, (end - begin) * volumes));
   });
   return gathered;
 }
@@ -127,10 +138,11 @@ Result<FieldFile> read_field_file(const FieldFileRequest& request, ThreadPool* p
   return file;
 }
 
-Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request, const Json& sidecar) {
-  FieldFile file;
+namespace {
+
+// What the numbers of file.image or file.array mean.
+Result<FieldFile> settle_meaning(FieldFile file, const FieldFileRequest& request, const Json& sidecar) {
   file.request = request;
-  file.image = std::move(image);
   const Json harmonics =
       sidecar.is_object() && sidecar.contains("spherical_harmonics") ? sidecar["spherical_harmonics"] : Json::object();
   const auto choose = [](const std::optional<std::string>& given, std::initializer_list<std::string> others) {
@@ -174,6 +186,23 @@ Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
   return file;
 }
 
+}  // namespace
+
+Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request, const Json& sidecar) {
+  FieldFile file;
+  file.image = std::move(image);
+  return settle_meaning(std::move(file), request, sidecar);
+}
+
+Result<FieldFile> take_field_array(const ImageGeometry& geometry, const VolumeArray& array,
+                                   const FieldFileRequest& request, const Json& sidecar) {
+  FieldFile file;
+  file.image.geometry = geometry;
+  file.image.volumes = static_cast<std::int64_t>(array.volumes());
+  file.array = array;
+  return settle_meaning(std::move(file), request, sidecar);
+}
+
 Result<SampledHarmonics> harmonics_of_file(const FieldFile& file, const Sphere& sphere) {
   SampledHarmonics sampled;
   CGL_TRY_ASSIGN(sampled.basis.convention, convention_of(file.basis));
@@ -193,20 +222,17 @@ Result<SampledHarmonics> harmonics_of_file(const FieldFile& file, const Sphere& 
 Result<std::vector<float>> default_stop_map(const FieldFile& file, ThreadPool* pool) {
   const auto count = static_cast<std::size_t>(file.image.geometry.voxel_count());
   std::vector<float> map(count, 0.0f);
+  const VolumeArray numbers = file.numbers();
   if (file.request.kind != FieldFileKind::tensor) {
-    const auto mark = [&](std::size_t begin, std::size_t end) {
-      for (std::size_t first = 0; first < file.image.values.size(); first += count) {
-        const float* const volume = file.image.values.data() + first;
+    each_piece(count, pool, [&](std::size_t begin, std::size_t end) {
+      std::array<float, voxels_at_once> row;
+      for (std::size_t i = 0; i < numbers.volumes(); ++i) {
+        numbers.read(i, begin, std::span(row).first(end - begin));
         for (std::size_t v = begin; v < end; ++v) {
-          if (volume[v] != 0.0f && numerics::is_finite(volume[v])) map[v] = 1.0f;
+          if (row[v - begin] != 0.0f && numerics::is_finite(row[v - begin])) map[v] = 1.0f;
         }
       }
-    };
-    if (pool != nullptr) {
-      pool->parallel_for(count, voxels_at_once, mark);
-    } else {
-      mark(0, count);
-    }
+    });
     return map;
   }
   CGL_TRY_ASSIGN(const TensorOrder order, parse_tensor_order(file.tensor_order));
@@ -214,7 +240,8 @@ Result<std::vector<float>> default_stop_map(const FieldFile& file, ThreadPool* p
     std::array<float, 6> tensor{};
     bool some = false;
     for (std::size_t i = 0; i < 6; ++i) {
-      const float value = file.image.values[i * count + v];
+      float value = 0.0f;
+      numbers.read(i, v, {&value, 1});
       tensor[i] = numerics::is_finite(value) ? value : 0.0f;
       some = some || tensor[i] != 0.0f;
     }
@@ -237,7 +264,7 @@ Result<PreparedField> make_file_field(const FieldFile& file, std::span<const flo
   return catch_out_of_memory([&]() -> Result<PreparedField> {
     PreparedField prepared;
     const ImageGeometry& geometry = file.image.geometry;
-    Gathered gathered = gather(file.image, mask, stop_map, pool);
+    Gathered gathered = gather(file.numbers(), mask, stop_map, pool);
     if (gathered.voxels.empty()) {
       return fail(ErrorKind::invalid_argument, "{}: no voxel of the mask has a number that is not zero",
                   file.request.path.string());

@@ -14,6 +14,7 @@
 #include "base/thread_pool.hpp"
 #include "dmri/sphere/sphere.hpp"
 #include "formats/nifti.hpp"
+#include "formats/volume_array.hpp"
 #include "numerics/spherical_harmonics.hpp"
 #include "numerics/vec3.hpp"
 #include "tract/field/given_peaks.hpp"
@@ -38,6 +39,7 @@ struct FieldFileRequest {
 // An image whose voxels hold what will be tracked, before a stopping map is known.
 struct FieldFile {
   Image image;
+  VolumeArray array;  // in the place of image.values: a caller's, who keeps it
   FieldFileRequest request;
   std::string basis;
   int degree = 0;           // of harmonics, by the number of volumes
@@ -45,6 +47,10 @@ struct FieldFile {
   std::string frame;
   std::string tensor_order;
   bool oriented = true;  // the header has an sform or a qform
+
+  [[nodiscard]] VolumeArray numbers() const {
+    return array.empty() ? VolumeArray(image.values, static_cast<std::size_t>(image.geometry.voxel_count())) : array;
+  }
 };
 
 // Reads the image and its sidecar and settles what the numbers mean. The threads of a pool share the reading.
@@ -53,6 +59,10 @@ struct FieldFile {
 // The same of an image in memory; request.path is but its name in messages. `sidecar` is what such a file would say of
 // itself, an object or null.
 [[nodiscard]] Result<FieldFile> take_field_image(Image image, const FieldFileRequest& request,
+                                                 const nlohmann::ordered_json& sidecar = nullptr);
+// The same of an array that stays where it is until the field is made.
+[[nodiscard]] Result<FieldFile> take_field_array(const ImageGeometry& geometry, const VolumeArray& array,
+                                                 const FieldFileRequest& request,
                                                  const nlohmann::ordered_json& sidecar = nullptr);
 
 // The series of the file: its basis, and the directions of the sphere in the axes of its coefficients.
