@@ -94,11 +94,12 @@ double range_seeds(const RunFacts& facts, double points_per_seed) {
 }
 
 // Ranges that are tracked, wait, are judged and are written; no more than three copies of all there is. With one thread
-// nothing overlaps.
+// nothing overlaps: three of them, and half as much again for lines that are longer than expected (tensors' on a brain
+// are by a quarter).
 std::uint64_t batch_bytes(const RunFacts& facts, double points_per_seed) {
   const bool overlap = facts.threads > 1 || facts.on_gpu;
   const double range = range_seeds(facts, points_per_seed);
-  const double seeds = std::min((overlap ? 6 : 3) * range, 3.5 * static_cast<double>(facts.seeds));
+  const double seeds = std::min((overlap ? 6.0 : 4.5) * range, 3.5 * static_cast<double>(facts.seeds));
   // Other types than float32 are made of float64.
   const double made = facts.position_bytes != sizeof(float) ? 2 * range * 3 * sizeof(double) : 0;
   return static_cast<std::uint64_t>(points_per_seed * (seeds * 3 * sizeof(float) + made));
