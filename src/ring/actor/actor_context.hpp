@@ -15,9 +15,9 @@
 // the body returns soon: a body that does not is reported as stalled.
 //
 // Seats: an actor of a grid may be given several blocks (ActorOptions::seats), which all run the body; elsewhere there
-// is one. receive, try_receive, peek, is_wanted, buffer, reply_buffer, send, emit and sync_seats are made by all of them
-// together: every seat is given the same answer, and what the first one sends is sent. Work is split by seat()/seats()
-// as well and joined by sync_seats(); state<S>() is shared by all of them.
+// is one. receive, try_receive, peek, is_wanted, buffer, reply_buffer, send, emit and sync_seats are made by all of
+// them together: every seat is given the same answer, and what the first one sends is sent. Work is split by
+// seat()/seats() as well and joined by sync_seats(); state<S>() is shared by all of them.
 #pragma once
 
 #include <concepts>
