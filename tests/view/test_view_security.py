@@ -292,8 +292,8 @@ class Sockets(Shared):
 
 class Endurance(Shared):
     def test_connections_that_say_nothing_give_way(self):
-        """R28: for five minutes where there is time, and then a good client waits for 200 ms at most. The median is judged: other
-        work on the machine lengthens single rounds."""
+        """R28: for five minutes where there is time, and then a good client waits for 200 ms at most. 99 of
+        100 waits are judged: other work on the machine lengthens single ones."""
         count = 500
         waits = []
         resident = self.viewer.resident_bytes()
@@ -326,8 +326,9 @@ class Endurance(Shared):
             self.assertLessEqual(state["connections"], 32)
         self.assertLess(self.viewer.resident_bytes() - resident, 10 << 20)
         if LONG:
-            print(f"a good client waits {1e3 * statistics.median(waits):.1f} ms (median of {len(waits)}), {1e3 * max(waits):.0f} ms at most")
-            self.assertLess(statistics.median(waits), 0.2)
+            median, most_wait, longest = (1e3 * wait for wait in (statistics.median(waits), statistics.quantiles(waits, n=100)[98], max(waits)))
+            print(f"a good client waits {median:.1f} ms (median of {len(waits)}), 99 of 100 at most {most_wait:.1f} ms, the longest {longest:.0f} ms")
+            self.assertLess(most_wait, 200)
         for connection in silent:
             connection.close()
         self.viewer.wait_for(lambda state: state["connections"] <= 2)
