@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/shared_pieces.hpp"
 #include "formats/shared_image_reading.hpp"
 #include "numerics/classify.hpp"
 
@@ -31,12 +32,6 @@ Result<std::vector<std::size_t>> chosen_volumes(std::span<const std::size_t> vol
     }
   }
   return chosen;
-}
-
-template <class Body>
-void share(ThreadPool* pool, std::size_t count, std::size_t grain, const Body& body) {
-  if (pool == nullptr) return body(std::size_t{0}, count);
-  pool->parallel_for(count, grain, body);
 }
 
 // The voxels of the mask, without their numbers. `task` begins the messages.
@@ -113,7 +108,7 @@ Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& ge
       wanted[taken] = block.data() + (chosen[next + taken] - first) * voxel_count;
       ++taken;
     }
-    share(pool, signals.voxels.size(), 4096, [&](std::size_t begin, std::size_t end) {
+    share_pieces(pool, signals.voxels.size(), 4096, [&](std::size_t begin, std::size_t end) {
       std::array<std::size_t, volumes_at_once> replaced{};
       for (std::size_t i = begin; i < end; ++i) {
         float* const record = signals.values.data() + i * signals.volumes + next;
@@ -168,7 +163,7 @@ Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, const VolumeA
     std::mutex mutex;
     // As many records as stay in a core's cache while their volumes pass.
     constexpr std::size_t records_at_once = 1024;
-    share(pool, signals.voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
+    share_pieces(pool, signals.voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
       for (std::size_t first = begin; first < end && !cancel.cancelled(); first += records_at_once) {
         const std::size_t count = std::min(records_at_once, end - first);
         series.read_records(std::span(signals.voxels).subspan(first, count),

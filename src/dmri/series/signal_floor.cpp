@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/quantity.hpp"
+#include "base/shared_pieces.hpp"
 
 namespace cingulum {
 namespace {
@@ -12,13 +13,7 @@ namespace {
 constexpr double largest_floor = 1e30;
 constexpr double share_worth_a_warning = 0.01;
 
-// Calls body(begin, end), in pieces on the pool where there is one.
-template <class Body>
-void each_piece_of(std::size_t count, ThreadPool* pool, const Body& body) {
-  constexpr std::size_t voxels_at_once = 4096;
-  if (pool == nullptr) return body(std::size_t{0}, count);
-  pool->parallel_for(count, voxels_at_once, body);
-}
+constexpr std::size_t voxels_at_once = 4096;
 
 }  // namespace
 
@@ -56,7 +51,7 @@ Result<double> settle_signal_floor(const SignalFloor& floor, const DwiSignals& s
                                    std::span<const std::uint32_t> b0, ThreadPool* pool) {
   if (!floor.share_of_b0) return floor.value;
   std::vector<double> means(b0.empty() ? 0 : signals.voxels.size());
-  each_piece_of(means.size(), pool, [&](std::size_t begin, std::size_t end) {
+  share_pieces(pool, means.size(), voxels_at_once, [&](std::size_t begin, std::size_t end) {
     for (std::size_t voxel = begin; voxel < end; ++voxel) {
       const std::span<const float> record = signals.record(voxel);
       double sum = 0;
@@ -79,7 +74,7 @@ Result<double> settle_signal_floor(const SignalFloor& floor, const DwiSignals& s
 
 std::string warning_of_raised_signals(const DwiSignals& signals, double floor, ThreadPool* pool) {
   std::atomic<std::size_t> raised_by_all = 0;
-  each_piece_of(signals.voxels.size(), pool, [&](std::size_t begin, std::size_t end) {
+  share_pieces(pool, signals.voxels.size(), voxels_at_once, [&](std::size_t begin, std::size_t end) {
     const auto piece = std::span(signals.values).subspan(begin * signals.volumes, (end - begin) * signals.volumes);
     raised_by_all += static_cast<std::size_t>(
         std::count_if(piece.begin(), piece.end(), [floor](float value) { return static_cast<double>(value) < floor; }));

@@ -4,9 +4,8 @@
 // them read; ranks are written by their owners only, what is handed on is double-buffered. Between two steps the
 // workers wait for each other where they are (ring/workloads/meeting.hpp): one message of the host is good for many
 // steps. A worker is an actor of its own or a seat of one: threads are the first, the blocks of a grid the second,
-// since a message to each of a hundred blocks and an answer from each would take longer than the steps. The sums are
-// sequential, over the sources of a node in ascending order, as SciPy's sparse product does them: the ranks are the
-// same bits. Padding adds +0.0, which changes none.
+// which one message reaches. The sums are sequential, over the sources of a node in ascending order, as SciPy's sparse
+// product does them: the ranks are the same bits. Padding adds +0.0, which changes none.
 #pragma once
 
 #include "ring/actor/actor_context.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/bulk_memory.hpp"
+#include "base/shared_pieces.hpp"
 #include "dmri/models/bootstrap.hpp"
 #include "dmri/models/harmonic_fit.hpp"
 #include "numerics/classify.hpp"
@@ -64,12 +65,7 @@ Status check_input(const ImageGeometry& geometry, std::span<const float> stop_ma
   return {};
 }
 
-// Calls body(begin, end) over the records: in pieces on the pool where there is one.
-template <class Body>
-void each_range(std::size_t count, ThreadPool* pool, Body&& body) {
-  if (pool == nullptr) return body(std::size_t{0}, count);
-  pool->parallel_for(count, 4096, body);
-}
+constexpr std::size_t records_at_once = 4096;
 
 // What a piece of the records found, joined in any order.
 template <class T, class Join>
@@ -94,7 +90,7 @@ Field store_records(FieldKind kind, const ImageGeometry& geometry, std::span<con
   std::fill_n(field.records.end() - Field::record_padding, Field::record_padding, 0.0f);
   std::mutex mutex;
   float unit = 0x1p-86f;
-  each_range(voxels.size(), pool, [&](std::size_t begin, std::size_t end) {
+  share_pieces(pool, voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
     float largest = 0x1p-86f;
     for (std::size_t i = begin; i < end; ++i) {
       float* record = field.records.data() + (i + 1) * field.stride;
@@ -105,7 +101,7 @@ Field store_records(FieldKind kind, const ImageGeometry& geometry, std::span<con
     join_into(mutex, unit, largest, [](float a, float b) { return std::max(a, b); });
   });
   const float stop_unit = unit_of(stop_map);
-  each_range(voxels.size(), pool, [&](std::size_t begin, std::size_t end) {
+  share_pieces(pool, voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
     std::uint64_t replaced = 0;
     for (std::size_t i = begin; i < end; ++i) {
       float* record = field.records.data() + (i + 1) * field.stride;
@@ -300,7 +296,7 @@ Result<Field> make_bootstrap_field(const ImageGeometry& geometry, std::span<cons
   ThreadPool* const pool = &machine.pool;
   const float unit = unit_of(signals.values);
   std::mutex mutex;
-  each_range(signals.voxels.size(), pool, [&](std::size_t begin, std::size_t end) {
+  share_pieces(pool, signals.voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
     std::uint64_t found = 0;
     for (std::size_t i = begin * signals.channels; i < end * signals.channels; ++i) {
       clean[i] = usable(signals.values[i], unit, found);

@@ -5,6 +5,7 @@
 
 #include "base/bulk_memory.hpp"
 #include "base/log.hpp"
+#include "base/shared_pieces.hpp"
 #include "dmri/models/spherical_function.hpp"
 #include "dmri/models/tensor.hpp"
 #include "dmri/models/tensor_kernel.hpp"
@@ -59,15 +60,6 @@ Status find_series(FieldFile& file) {
 // Neighbours in the image that a thread takes at a time: of each volume a piece that is read as it lies.
 constexpr std::size_t voxels_at_once = 2048;
 
-// Calls body(begin, end) for pieces of at most voxels_at_once, on the pool where there is one.
-template <class Body>
-void each_piece(std::size_t count, ThreadPool* pool, const Body& body) {
-  if (pool != nullptr) return pool->parallel_for(count, voxels_at_once, body);
-  for (std::size_t first = 0; first < count; first += voxels_at_once) {
-    body(first, std::min(count, first + voxels_at_once));
-  }
-}
-
 // Numbers of the voxels that are stored, voxel by voxel.
 struct Gathered {
   std::vector<std::uint32_t> voxels;
@@ -79,7 +71,7 @@ Gathered gather(const VolumeArray& numbers, std::span<const std::uint8_t> mask, 
   const std::size_t count = numbers.voxels();
   const std::size_t volumes = numbers.volumes();
   std::vector<std::uint8_t> stored(count);
-  each_piece(count, &pool, [&](std::size_t begin, std::size_t end) {
+  share_pieces(&pool, count, voxels_at_once, [&](std::size_t begin, std::size_t end) {
     std::array<float, voxels_at_once> row;
     for (std::size_t v = begin; v < end; ++v) stored[v] = stop_map[v] != 0.0f ? 1 : 0;
     for (std::size_t i = 0; i < volumes; ++i) {
@@ -224,7 +216,7 @@ Result<std::vector<float>> default_stop_map(const FieldFile& file, ThreadPool* p
   std::vector<float> map(count, 0.0f);
   const VolumeArray numbers = file.numbers();
   if (file.request.kind != FieldFileKind::tensor) {
-    each_piece(count, pool, [&](std::size_t begin, std::size_t end) {
+    share_pieces(pool, count, voxels_at_once, [&](std::size_t begin, std::size_t end) {
       std::array<float, voxels_at_once> row;
       for (std::size_t i = 0; i < numbers.volumes(); ++i) {
         numbers.read(i, begin, std::span(row).first(end - begin));
