@@ -1,5 +1,6 @@
 #include "job.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -23,6 +24,7 @@ namespace {
 constexpr std::chrono::milliseconds looks_for_signals_every{40};
 
 std::atomic<pid_t> process_that_worked{0};
+std::atomic<bool> is_fork{false};  // of a process that had worked
 
 // Log lines on their way to Python. any thread
 class LogQueue final : public LogSink {
@@ -121,15 +123,18 @@ Status guarded(const std::function<Status(JobContext&)>& work, JobContext& conte
 }  // namespace
 
 void refuse_after_fork() {
-  const pid_t present = ::getpid();
-  pid_t before = 0;
-  if (process_that_worked.compare_exchange_strong(before, present) || before == present) return;
+  // Asked at every call, of an actor every microsecond: the system is told once to note a fork, and not asked who we
+  // are.
+  static const int noted = ::pthread_atfork(nullptr, nullptr, [] { is_fork = process_that_worked != 0; });
+  (void)noted;
+  if (process_that_worked.load(std::memory_order_relaxed) == 0) process_that_worked = ::getpid();
+  if (!is_fork.load(std::memory_order_relaxed)) return;
   throw NativeError(
       Error(ErrorKind::invalid_state,
             fmt::format("this process ({}) was forked from one that had already worked with cingulum ({}), whose "
                         "threads and devices it has not; start processes by 'spawn' or 'forkserver', or fork before "
                         "the first call",
-                        present, before)));
+                        ::getpid(), process_that_worked.load())));
 }
 
 void send_log_to_python(bool on) {

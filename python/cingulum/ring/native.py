@@ -23,6 +23,7 @@ from .._errors import ClosedError, InvalidStateError, make_error, refused
 __all__ = ["Actor", "MessageType", "Runtime", "bodies"]
 
 _MOST_BYTES = 48
+_RECORDS = (np.void, np.ndarray, tuple)
 # Answers that come without a wait do not give others a turn: after this time one is given.
 _TURN_AFTER = 1e-3
 
@@ -56,12 +57,13 @@ class MessageType:
             raise refused("dtype", "objects of Python cannot be sent")
         self.number = int(_native.message_type(name))
         self._fields = self.dtype.names or ()
+        self._bytes = self.dtype.itemsize
         self._struct = _struct_of(self.dtype)
         self._made: Any = namedtuple(name, self._fields) if len(self._fields) > 1 else None  # noqa: PYI024
 
     def pack(self, *values: Any) -> bytes:
         """A message as bytes: its values in order, or one record."""
-        if len(values) == 1 and isinstance(values[0], (np.void, np.ndarray, tuple)):
+        if len(values) == 1 and isinstance(values[0], _RECORDS):
             return np.asarray(values[0], self.dtype).tobytes()
         if self._struct is not None:
             return self._struct.pack(*values)
@@ -69,8 +71,8 @@ class MessageType:
 
     def unpack(self, payload: bytes) -> Any:
         """The value of a message with one field; of several a named tuple."""
-        if len(payload) != self.dtype.itemsize:
-            raise refused("answer", f"the actor answers with {len(payload)} bytes, '{self.name}' has {self.dtype.itemsize}")
+        if len(payload) != self._bytes:
+            raise refused("answer", f"the actor answers with {len(payload)} bytes, '{self.name}' has {self._bytes}")
         if self._struct is None:
             return np.frombuffer(payload, self.dtype)[0]
         values = self._struct.unpack(payload)
@@ -145,7 +147,7 @@ class Actor:
         object
             The value of a message with one field; of several a named tuple.
         """
-        limit = -1.0 if timeout is None else max(0.0, timeout)
+        limit = -1.0 if timeout is None else timeout if timeout > 0.0 else 0.0
         if self._pack is None:
             return self.answers.unpack(self._native.request_buffer(np.ascontiguousarray(values[0], np.float64), limit))
         return self.answers.unpack(self._native.request(self._type, self._pack(*values), limit))
@@ -156,7 +158,7 @@ class Actor:
             raise InvalidStateError(f"actor '{self.name}' takes arrays: request() sends them")
         waiting = self._runtime._waiting_of_loop()
         number = next(waiting.numbers)
-        limit = -1.0 if timeout is None else max(0.0, timeout)
+        limit = -1.0 if timeout is None else timeout if timeout > 0.0 else 0.0
         payload = self._native.ask(self._type, self._pack(*values), limit, number)
         if payload is None:
             payload = await waiting.answer(number)
