@@ -114,10 +114,9 @@ def main():
     same_stages = ["--resolution", options.resolution, "--no-flat-field", "--no-profile", "--no-attenuation"]
     native = shutil.disk_usage(folder).free > 2.2 * tile_bytes
     default = [] if native else ["--resolution", options.resolution]
-    commands = {"oct run, the chain's stages": [*base, *same_stages],
-                "oct run" if native else "oct run, resampled": [*base, *default]}
-    rows, volumes = {}, {}
-    for name, command in commands.items():
+    rows = {}
+
+    def run_ours(name, command):
         times, stages = [], []
         for repetition in range(options.repetitions + 1):
             shutil.rmtree(volume, ignore_errors=True)
@@ -127,15 +126,17 @@ def main():
                 times.append(seconds)
                 stages.append(json.loads(Path(f"{volume}.json").read_text())["run"]["stage_seconds"])
             print(f"{name}: {seconds:.1f} s{'' if repetition else ' (not counted)'}", file=sys.stderr)
-        volumes[name] = bytes_under(volume)
-        moved = [moved_alone(tiles, volumes[name], folder / "moved", threads) for _ in range(options.repetitions)]
+        volume_bytes = bytes_under(volume)
+        moved = [moved_alone(tiles, volume_bytes, folder / "moved", threads) for _ in range(options.repetitions)]
         ceiling = statistics.median(seconds for seconds, _ in moved)
         rows[name] = {"seconds": statistics.median(times), "low": min(times), "high": max(times),
                       "stages": {stage: statistics.median(one[stage] for one in stages) for stage in stages[0]},
-                      "volume_bytes": volumes[name],
+                      "volume_bytes": volume_bytes,
                       "reading_and_writing_alone": ceiling, "parts": moved[-1][1], "times_alone": statistics.median(times) / ceiling}
+        print(f"{name}: {rows[name]}", file=sys.stderr)
         shutil.rmtree(volume)
-    if options.peer:
+
+    def run_peer():
         chain = []
         for repetition in range(options.repetitions + 1):
             shutil.rmtree(folder / "chain.zarr", ignore_errors=True)
@@ -148,8 +149,14 @@ def main():
             print(f"chain of {options.peer_kind}: {said['seconds']:.1f} s {said['stages']}{'' if repetition else ' (not counted)'}",
                   file=sys.stderr)
         best = min(chain, key=lambda one: one["seconds"])
-        rows["chain"] = {**best, "times_ours": best["seconds"] / rows["oct run, the chain's stages"]["seconds"]}
+        rows["chain"] = {**best, "times_ours": best["seconds"] / rows[same]["seconds"]}
         shutil.rmtree(folder / "chain.zarr")
+
+    same = "oct run, the chain's stages"
+    run_ours(same, [*base, *same_stages])
+    if options.peer:
+        run_peer()
+    run_ours("oct run" if native else "oct run, resampled", [*base, *default])
     _, version = timed([program, "--version"])
     result = {"bench": "oct_run", "version": version, "machine": platform.processor() or platform.machine(), "threads": threads,
               "device": options.device, "tiles_bytes": tile_bytes, "grid": options.grid, "tile": options.tile,

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
@@ -25,50 +23,27 @@ namespace {
 namespace fs = std::filesystem;
 using RunJson = nlohmann::ordered_json;
 
-// The devices of --device: each takes the next tile when it is free. The bits are the same on all, so it does not
-// matter which.
-class SharedStages {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<SharedStages>> open(VerbContext& context) {
-    auto shared = std::make_unique<SharedStages>();
-    for (const std::string& name : context.common().devices) {
-      CGL_TRY_ASSIGN(auto stage, VoxelStage::open(context, name));
-      shared->names_.push_back(stage->device());
-      shared->free_.push_back(stage.get());
-      shared->stages_.push_back(std::move(stage));
-    }
-    return shared;
-  }
-
-  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-
-  template <class Work>
-  [[nodiscard]] auto with_one(const Work& work) {
-    VoxelStage* stage = nullptr;
-    {
-      std::unique_lock lock(mutex_);
-      // wait() without a limit would ask for a newer libstdc++ than the Python package may (base/older_libstdcxx.cpp).
-      while (!changed_.wait_for(lock, std::chrono::seconds(1), [&] { return !free_.empty(); })) {
-      }
-      stage = free_.back();
-      free_.pop_back();
-    }
-    auto answer = work(*stage);
-    {
-      const std::lock_guard lock(mutex_);
-      free_.push_back(stage);
-    }
-    changed_.notify_one();
-    return answer;
-  }
-
- private:
-  std::vector<std::unique_ptr<VoxelStage>> stages_;
-  std::vector<std::string> names_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<VoxelStage*> free_;
+// The devices of --device. The bits are the same on all, so it does not matter which takes a tile.
+struct RunDevices {
+  std::vector<std::unique_ptr<DeviceRegistry>> registries;  // outlive the stages
+  std::vector<std::unique_ptr<oct::TileStage>> stages;
+  std::vector<std::string> names;
 };
+
+Result<RunDevices> open_run_devices(VerbContext& context, const oct::InterfaceOptions& interface) {
+  RunDevices opened;
+  for (const std::string& name : context.common().devices) {
+    CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+    options.wanted = name;
+    CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
+    opened.registries.push_back(std::make_unique<DeviceRegistry>(std::move(registry)));
+    CGL_TRY_ASSIGN(Device* const device, opened.registries.back()->select_one(name));
+    CGL_TRY_ASSIGN(auto stage, oct::TileStage::create(*device, interface));
+    opened.stages.push_back(std::move(stage));
+    opened.names.push_back(device->id());
+  }
+  return opened;
+}
 
 RunJson image_json(const oct::HostImage& image) {
   if (image.values.empty()) return {};
@@ -157,23 +132,6 @@ Result<oct::ReconstructionOptions> run_options(const ParsedArguments& arguments,
   return options;
 }
 
-oct::TileKernels kernels_of(SharedStages& stages, const oct::InterfaceOptions& interface) {
-  oct::TileKernels kernels;
-  kernels.find_interface = [&stages, interface](const oct::HostVolume& tile) {
-    return stages.with_one([&](VoxelStage& stage) { return stage.find_interface(tile, interface); });
-  };
-  kernels.roll = [&stages](const oct::HostVolume& tile, const oct::HostImage& by) {
-    return stages.with_one([&](VoxelStage& stage) { return stage.roll(tile, by); });
-  };
-  kernels.resize = [&stages](const oct::HostVolume& tile, const std::array<std::size_t, 3>& shape) {
-    return stages.with_one([&](VoxelStage& stage) {
-      return stage.resize(tile, {static_cast<std::uint32_t>(shape[0]), static_cast<std::uint32_t>(shape[1]),
-                                 static_cast<std::uint32_t>(shape[2])});
-    });
-  };
-  return kernels;
-}
-
 // Says what the run would take.
 void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContext& context) {
   const double in_tiles = static_cast<double>(needs.memory_bytes) / static_cast<double>(needs.tile_bytes);
@@ -194,7 +152,7 @@ void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContex
                                     {"volume_bytes", needs.volume_bytes}}));
     return;
   }
-  context.print_format("{} tiles of {} in {} slices of at most {} tiles, {} read at a time\n", set.tiles.size(),
+  context.print_format("{} tiles of {} in {} slices of at most {} tiles, {} read or worked at a time\n", set.tiles.size(),
                        format_bytes(needs.tile_bytes), set.slices().size(), needs.tiles_of_slice,
                        needs.tiles_in_flight);
   context.print_format("memory: {}, as much as {:.1f} tiles; {} of {} tiles are read once, the others twice\n",
@@ -204,7 +162,8 @@ void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContex
   } else {
     context.print("slices are made in memory\n");
   }
-  context.print_format("memory of each device: {}\n", format_bytes(needs.device_bytes));
+  context.print_format("memory of each device: {} at least; tiles stay there while it has room for them\n",
+                       format_bytes(needs.device_bytes));
   context.print_format("disk: {} for slices until the volume is written, {} for its finest level\n",
                        format_bytes(needs.work_bytes), format_bytes(needs.volume_bytes));
 }
@@ -218,8 +177,8 @@ Status check_needs(const fs::path& output, const oct::RunNeeds& needs, const Par
                       needs.work_bytes + needs.volume_bytes + levels));
   if (arguments.given("memory") && needs.memory_bytes > arguments.bytes("memory")) {
     return fail(ErrorKind::invalid_argument,
-                "--memory {}: {} of memory needed at least (tiles read at a time: {}; --threads)",
-                format_bytes(arguments.bytes("memory")), format_bytes(needs.memory_bytes), needs.tiles_in_flight);
+                "--memory {}: {} of memory needed at least (a tile has {})", format_bytes(arguments.bytes("memory")),
+                format_bytes(needs.memory_bytes), format_bytes(needs.tile_bytes));
   }
   return oct::check_host_memory("cingulum oct run", needs.memory_bytes);
 }
@@ -240,10 +199,10 @@ Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY(check_needs(output, needs, arguments));
   RunJson galvo;
   CGL_TRY_ASSIGN(options.last_line, last_good_line(set, input, arguments, context, galvo));
-  CGL_TRY_ASSIGN(const std::unique_ptr<SharedStages> stages, SharedStages::open(context));
   oct::InterfaceOptions interface = interface_options(arguments);
   interface.sub_voxel = true;
-  options.kernels = kernels_of(*stages, interface);
+  CGL_TRY_ASSIGN(const RunDevices devices, open_run_devices(context, interface));
+  for (const auto& stage : devices.stages) options.stages.push_back(stage.get());
   fs::path work = output;
   work += ".work";
   CGL_TRY_ASSIGN(oct::Reconstruction made, oct::reconstruct(set, work, options));
@@ -300,7 +259,7 @@ Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
     RunJson json = about;
     json["output"] = output.native();
     json["shape"] = shape;
-    json["devices"] = stages->names();
+    json["devices"] = devices.names;
     context.print(json_text(json));
     return {};
   }

@@ -55,6 +55,14 @@ InputFile::~InputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+void InputFile::will_read(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+#if defined(POSIX_FADV_WILLNEED)
+  ::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+#else
+  (void)offset, (void)bytes;
+#endif
+}
+
 Result<std::size_t> InputFile::read_at(std::uint64_t offset, std::span<std::byte> to) const {
   std::size_t filled = 0;
   while (filled < to.size()) {

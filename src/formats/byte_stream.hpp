@@ -31,6 +31,8 @@ class InputFile {
   ~InputFile();
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  // Lets the system fetch these bytes all at once, and not as far as it looks ahead by itself. Advice.
+  void will_read(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   // Fills `to`; fewer bytes only at the end of the file.
   [[nodiscard]] Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> to) const;
 

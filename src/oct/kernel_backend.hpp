@@ -24,6 +24,9 @@ enum class OctKernel : std::uint32_t {
   derivative_peak,
   roll_lines,
   project_depth,
+  order_lines,
+  layer_sums,
+  divide_lines,
   product_rows,
   product_fold,
   sample_volume,
@@ -34,7 +37,7 @@ enum class OctKernel : std::uint32_t {
   attenuation_lines,
   compensate_lines,
 };
-inline constexpr std::size_t oct_kernel_count = 16;
+inline constexpr std::size_t oct_kernel_count = 19;
 
 inline constexpr std::uint32_t no_compiled_word = UINT32_MAX;
 

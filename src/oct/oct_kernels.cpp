@@ -81,6 +81,11 @@ Result<std::vector<float>> OctKernels::download(Queue& queue, const DeviceVolume
   return voxels;
 }
 
+Status OctKernels::trim() {
+  CGL_TRY(pool_->trim());
+  return {};
+}
+
 Result<const OctKernels::Table*> OctKernels::table(Queue& queue, const std::string& key,
                                                    std::vector<std::uint32_t> words) {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -117,6 +117,8 @@ class OctKernels {
   // Both wait.
   [[nodiscard]] Result<DeviceVolume> upload(Queue& queue, VolumeShape shape, std::span<const float> voxels);
   [[nodiscard]] Result<std::vector<float>> download(Queue& queue, const DeviceVolume& volume);
+  // Gives memory back to the device that no volume holds. No work is under way.
+  [[nodiscard]] Status trim();
 
   // Filters, separable: z, then y, then x.
   [[nodiscard]] Status resize(Queue& queue, const DeviceVolume& from, DeviceVolume& to, const ResizeOptions& options);
@@ -137,6 +139,17 @@ class OctKernels {
   // Each A-line by its own number of voxels c: out[z] = (1 - f) in[z + k] + f in[z + k + 1], k = floor(c), f = c - k.
   [[nodiscard]] Status roll_lines(Queue& queue, const DeviceVolume& from, const DeviceVolume& by, DeviceVolume& to,
                                   const RollOptions& options);
+  // From the order in which lines are acquired, (y, line, z) with z fastest, to (z, y, x): column x is line first_line +
+  // x of its row, and behind the last line the first one follows.
+  [[nodiscard]] Status order_lines(Queue& queue, const DeviceVolume& from, std::uint32_t first_line, DeviceVolume& to);
+  // Sums along each A-line by its surface (a map, in planes): as many layers of a few planes below it as `to` has
+  // planes, less two; then of the first `depth` planes below it, and of the planes that lie clear above it. What each
+  // of them holds: oct/kernel/layer_line.hpp.
+  [[nodiscard]] Status sum_layers(Queue& queue, const DeviceVolume& volume, const DeviceVolume& surface,
+                                  std::uint32_t depth, DeviceVolume& to);
+  // Planes [first, first + to.shape.z) of `from`, each voxel over the map's value of its A-line.
+  [[nodiscard]] Status divide_by_map(Queue& queue, const DeviceVolume& from, std::uint32_t first,
+                                     const DeviceVolume& map, DeviceVolume& to);
   // Along z, to a map. The mean is a lane sum, divided.
   [[nodiscard]] Status project(Queue& queue, const DeviceVolume& from, DeviceVolume& to, Projection projection);
 

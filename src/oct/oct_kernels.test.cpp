@@ -162,6 +162,36 @@ Result<std::vector<float>> roll_plan(const Bench& bench, std::uint32_t seed) {
   return result;
 }
 
+// Lines as they are acquired to planes, sums by their surface, and the planes over a map.
+Result<std::vector<float>> lines_plan(const Bench& bench, std::uint32_t seed) {
+  OctDraw draw(seed);
+  const VolumeShape raw = draw.shape(70);  // rows, lines, samples
+  const VolumeShape shape{raw.x, raw.z, draw.between(1, raw.y)};
+  CGL_TRY_ASSIGN(const DeviceVolume from, bench.kernels->upload(*bench.queue, raw, draw.volume(raw)));
+  CGL_TRY_ASSIGN(DeviceVolume ordered, bench.kernels->allocate(shape));
+  CGL_TRY(bench.kernels->order_lines(*bench.queue, from, draw.below(raw.y), ordered));
+  CGL_TRY_ASSIGN(std::vector<float> result, bench.kernels->download(*bench.queue, ordered));
+  const auto keep = [&](const DeviceVolume& volume) -> Status {
+    CGL_TRY_ASSIGN(const std::vector<float> values, bench.kernels->download(*bench.queue, volume));
+    result.insert(result.end(), values.begin(), values.end());
+    return {};
+  };
+  std::vector<float> map(shape.plane());
+  const float deep = static_cast<float>(shape.z);
+  for (float& value : map) value = draw.one_in(3) ? 0.5f * static_cast<float>(draw.below(60)) : draw.value(-3.0f, deep);
+  CGL_TRY_ASSIGN(const DeviceVolume surface, bench.kernels->upload(*bench.queue, {1, shape.y, shape.x}, map));
+  CGL_TRY_ASSIGN(DeviceVolume sums, bench.kernels->allocate({2 + draw.below(shape.z + 1), shape.y, shape.x}));
+  CGL_TRY(bench.kernels->sum_layers(*bench.queue, ordered, surface, draw.below(60), sums));
+  CGL_TRY(keep(sums));
+  for (float& value : map) value = draw.value(0.2f, 2.0f);
+  CGL_TRY_ASSIGN(const DeviceVolume light, bench.kernels->upload(*bench.queue, {1, shape.y, shape.x}, map));
+  const std::uint32_t first = draw.below(shape.z);
+  CGL_TRY_ASSIGN(DeviceVolume to, bench.kernels->allocate({draw.between(1, shape.z - first), shape.y, shape.x}));
+  CGL_TRY(bench.kernels->divide_by_map(*bench.queue, ordered, first, light, to));
+  CGL_TRY(keep(to));
+  return result;
+}
+
 std::vector<PlaneProduct> random_products(OctDraw& draw, const VolumeShape& a, const VolumeShape& b) {
   std::vector<PlaneProduct> products(draw.between(1, 30));
   for (PlaneProduct& one : products) {
@@ -287,7 +317,8 @@ constexpr NamedPlan plans[] = {{"filter", filter_plan},       {"resize", resize_
                                {"interface", interface_plan}, {"interface by default", default_interface_plan},
                                {"roll", roll_plan},           {"product", product_plan},
                                {"sample", sample_plan},       {"count", count_plan},
-                               {"blend", blend_plan},         {"attenuation", attenuation_plan}};
+                               {"blend", blend_plan},         {"attenuation", attenuation_plan},
+                               {"lines", lines_plan}};
 
 class OctKernelParity : public OctKernelTest {};
 
@@ -387,6 +418,68 @@ TEST_P(OctKernelTest, slabs_of_a_volume_that_is_not_bound_at_once_have_the_same_
   ASSERT_OK_AND_ASSIGN(DeviceVolume flat, small->allocate({1, 12, 70}));
   EXPECT_TRUE(cingulum::testing::fails_with(small->project(queue(), from, flat, Projection::mean), ErrorKind::device,
                                             "40 x 12 x 70 voxels is more than one binding"));
+}
+
+// Voxel by voxel by their definitions, in float64 where something is summed.
+TEST_P(OctKernelTest, lines_are_ordered_summed_by_their_surface_and_divided) {
+  const VolumeShape raw{5, 37, 70};  // rows, lines, samples
+  const VolumeShape shape{70, 5, 34};
+  constexpr std::uint32_t first_line = 30;
+  constexpr std::uint32_t layers = 3, depth = 20;
+  const std::vector<float> voxels = OctDraw(12).volume(raw);
+  ASSERT_OK_AND_ASSIGN(const DeviceVolume from, kernels().upload(queue(), raw, voxels));
+  ASSERT_OK_AND_ASSIGN(DeviceVolume ordered, kernels().allocate(shape));
+  ASSERT_OK(kernels().order_lines(queue(), from, first_line, ordered));
+  ASSERT_OK_AND_ASSIGN(const std::vector<float> planes, kernels().download(queue(), ordered));
+  const auto sample = [&](std::uint32_t z, std::uint32_t y, std::uint32_t x) {
+    return voxels[(y * raw.y + (first_line + x) % raw.y) * raw.x + z];
+  };
+  // Halves round up; below the surface three planes are left out and above it six; what lies past an end is cut.
+  const std::vector<float> surfaces = {0.0f, 10.0f, 10.4f, 10.5f, 6.0f, 6.4f, 6.5f, 45.0f, 69.5f, 70.0f, -2.0f, 80.0f};
+  std::vector<float> surface(shape.plane()), light(shape.plane());
+  for (std::size_t i = 0; i < surface.size(); ++i) {
+    surface[i] = surfaces[i % surfaces.size()];
+    light[i] = 0.5f + 0.01f * static_cast<float>(i);
+  }
+  const VolumeShape map_shape{1, shape.y, shape.x};
+  ASSERT_OK_AND_ASSIGN(const DeviceVolume surface_map, kernels().upload(queue(), map_shape, surface));
+  ASSERT_OK_AND_ASSIGN(const DeviceVolume light_map, kernels().upload(queue(), map_shape, light));
+  ASSERT_OK_AND_ASSIGN(DeviceVolume summed, kernels().allocate({layers + 2, shape.y, shape.x}));
+  ASSERT_OK(kernels().sum_layers(queue(), ordered, surface_map, depth, summed));
+  ASSERT_OK_AND_ASSIGN(const std::vector<float> sums, kernels().download(queue(), summed));
+  constexpr std::uint32_t first_plane = 7;
+  ASSERT_OK_AND_ASSIGN(DeviceVolume divided, kernels().allocate({60, shape.y, shape.x}));
+  ASSERT_OK(kernels().divide_by_map(queue(), ordered, first_plane, light_map, divided));
+  ASSERT_OK_AND_ASSIGN(const std::vector<float> quotients, kernels().download(queue(), divided));
+  for (std::uint32_t y = 0; y < shape.y; ++y) {
+    for (std::uint32_t x = 0; x < shape.x; ++x) {
+      const std::uint32_t pixel = y * shape.x + x;
+      const double at = std::clamp(static_cast<double>(surface[pixel]), 0.0, 70.0);
+      const long first = std::min(std::lround(at + 3), 69L);
+      const long water = std::lround(at - 6);
+      const auto sum = [&](long begin, long end) {
+        double total = 0;
+        for (long z = std::max(0L, begin); z < std::min(end, 70L); ++z) {
+          total += static_cast<double>(sample(static_cast<std::uint32_t>(z), y, x));
+        }
+        return total;
+      };
+      for (std::uint32_t z = 0; z < shape.z; ++z) EXPECT_EQ(planes[z * shape.plane() + pixel], sample(z, y, x));
+      for (std::uint32_t k = 0; k < layers; ++k) {
+        EXPECT_NEAR(sums[k * shape.plane() + pixel], sum(first + 8 * k, first + 8 * k + 8), 1e-4) << k;
+      }
+      EXPECT_NEAR(sums[layers * shape.plane() + pixel], sum(first, first + depth), 1e-4);
+      EXPECT_NEAR(sums[(layers + 1) * shape.plane() + pixel], sum(0, water), 1e-4);
+      for (std::uint32_t z = 0; z < 60; ++z) {
+        EXPECT_EQ(quotients[z * shape.plane() + pixel], sample(first_plane + z, y, x) / light[pixel]);
+      }
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(DeviceVolume wrong, kernels().allocate({70, 5, 38}));
+  EXPECT_TRUE(cingulum::testing::fails_with(kernels().order_lines(queue(), from, 0, wrong),
+                                            ErrorKind::invalid_argument, "5 rows of 37 lines of 70 samples"));
+  EXPECT_TRUE(cingulum::testing::fails_with(kernels().divide_by_map(queue(), ordered, 11, light_map, divided),
+                                            ErrorKind::invalid_argument, "60 planes of 5 x 34 from plane 11"));
 }
 
 TEST_P(OctKernelTest, a_constant_volume_stays_constant) {

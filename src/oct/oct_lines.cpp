@@ -123,6 +123,61 @@ Status OctKernels::roll_lines(Queue& queue, const DeviceVolume& from, const Devi
   return backend_->launch(queue, {OctKernel::roll_lines, ranges, record_words(record), {shape.x, shape.y, pieces}});
 }
 
+Status OctKernels::order_lines(Queue& queue, const DeviceVolume& from, std::uint32_t first_line, DeviceVolume& to) {
+  const auto [rows, lines, planes] = from.shape;
+  if (to.shape.z != planes || to.shape.y != rows || to.shape.x > lines || first_line >= lines ||
+      from.buffer == to.buffer) {
+    return fail(ErrorKind::invalid_argument,
+                "ordering {} rows of {} lines of {} samples from line {}: the result is a volume of its own of {} x {} "
+                "x {}",
+                rows, lines, planes, first_line, to.shape.z, to.shape.y, to.shape.x);
+  }
+  CGL_TRY(check_binds(from.shape));
+  const OrderLinesRecord record{planes, rows, to.shape.x, lines, first_line};
+  const std::array<KernelRange, 2> ranges = {whole(from), whole(to)};
+  const std::uint32_t squares = (planes + order_side - 1) / order_side;
+  return backend_->launch(queue, {OctKernel::order_lines,
+                                  ranges,
+                                  record_words(record),
+                                  {to.shape.x, rows * order_block_rows, squares}});
+}
+
+Status OctKernels::sum_layers(Queue& queue, const DeviceVolume& volume, const DeviceVolume& surface,
+                              std::uint32_t depth, DeviceVolume& to) {
+  const VolumeShape& shape = volume.shape;
+  if (surface.shape != VolumeShape{1, shape.y, shape.x} || to.shape.z < 2 || to.shape.y != shape.y ||
+      to.shape.x != shape.x || to.shape.z - 2 > shape.z) {
+    return fail(ErrorKind::invalid_argument, "layers of a volume of {} x {} x {}: {} planes of {} x {}", shape.z,
+                shape.y, shape.x, to.shape.z, to.shape.y, to.shape.x);
+  }
+  CGL_TRY(check_binds(shape));
+  const LayerSumsRecord record{shape.z, shape.y, shape.x, to.shape.z - 2, depth};
+  const std::array<KernelRange, 3> ranges = {whole(volume), whole(surface), whole(to)};
+  return backend_->launch(queue, {OctKernel::layer_sums, ranges, record_words(record), {shape.x, shape.y, 1}});
+}
+
+Status OctKernels::divide_by_map(Queue& queue, const DeviceVolume& from, std::uint32_t first, const DeviceVolume& map,
+                                 DeviceVolume& to) {
+  if (map.shape != VolumeShape{1, from.shape.y, from.shape.x} || to.shape.y != from.shape.y ||
+      to.shape.x != from.shape.x || first > from.shape.z || to.shape.z > from.shape.z - first) {
+    return fail(ErrorKind::invalid_argument, "dividing {} planes of {} x {} from plane {}: the volume is {} x {} x {}",
+                to.shape.z, to.shape.y, to.shape.x, first, from.shape.z, from.shape.y, from.shape.x);
+  }
+  const std::uint64_t plane = to.shape.plane();
+  if (plane > most_elements_) return check_binds({1, to.shape.y, to.shape.x});
+  const auto slab = static_cast<std::uint32_t>(std::min<std::uint64_t>(to.shape.z, most_elements_ / plane));
+  for (std::uint32_t z = 0; z < to.shape.z; z += slab) {
+    const std::uint32_t planes = std::min(slab, to.shape.z - z);
+    const DivideLinesRecord record{planes, to.shape.y, to.shape.x};
+    const std::array<KernelRange, 3> ranges = {
+        KernelRange{from.buffer.get(), (std::uint64_t{first} + z) * plane, planes * plane}, whole(map),
+        KernelRange{to.buffer.get(), z * plane, planes * plane}};
+    CGL_TRY(backend_->launch(
+        queue, {OctKernel::divide_lines, ranges, record_words(record), {to.shape.x, to.shape.y, planes}}));
+  }
+  return {};
+}
+
 Status OctKernels::project(Queue& queue, const DeviceVolume& from, DeviceVolume& to, Projection projection) {
   const VolumeShape& shape = from.shape;
   if (to.shape != VolumeShape{1, shape.y, shape.x}) {

@@ -17,6 +17,9 @@ HostKernel host_kernel(OctKernel kernel) {
     case OctKernel::derivative_peak: return host_derivative_peak();
     case OctKernel::roll_lines: return host_roll_lines();
     case OctKernel::project_depth: return host_project_depth();
+    case OctKernel::order_lines: return host_order_lines();
+    case OctKernel::layer_sums: return host_layer_sums();
+    case OctKernel::divide_lines: return host_divide_lines();
     case OctKernel::product_rows: return host_product_rows();
     case OctKernel::product_fold: return host_product_fold();
     case OctKernel::sample_volume: return host_sample_volume();

@@ -20,6 +20,9 @@ struct HostKernel {
 [[nodiscard]] HostKernel host_derivative_peak();
 [[nodiscard]] HostKernel host_roll_lines();
 [[nodiscard]] HostKernel host_project_depth();
+[[nodiscard]] HostKernel host_order_lines();
+[[nodiscard]] HostKernel host_layer_sums();
+[[nodiscard]] HostKernel host_divide_lines();
 [[nodiscard]] HostKernel host_product_rows();
 [[nodiscard]] HostKernel host_product_fold();
 [[nodiscard]] HostKernel host_sample_volume();

@@ -1,4 +1,4 @@
-// A-lines that are moved and projected on the CPU.
+// A-lines that are ordered, moved, summed and divided on the CPU.
 #include <algorithm>
 #include <vector>
 
@@ -6,6 +6,7 @@
 #include "numerics/pack.hpp"
 #include "oct/cpu/host_kernels.hpp"
 #include "oct/kernel/kernel_records.hpp"
+#include "oct/kernel/layer_line.hpp"
 #include "oct/kernel/roll_line.hpp"
 
 namespace cingulum::oct {
@@ -97,7 +98,86 @@ void project_piece(const KernelPointers& call, std::uint32_t piece) {
   for (std::uint64_t i = 0; i < lines; ++i) to[i] = lanes[i] / static_cast<float>(record.z);
 }
 
+std::uint32_t order_pieces(const KernelPointers& call) {
+  return call.record<OrderLinesRecord>().y;
+}
+
+// Squares that stay in the cache while the order of samples and lines is exchanged.
+void order_piece(const KernelPointers& call, std::uint32_t piece) {
+  const auto record = call.record<OrderLinesRecord>();
+  const std::uint64_t plane = std::uint64_t{record.y} * record.x;
+  const float* const from = call.at[0] + std::uint64_t{piece} * record.lines * record.z;
+  float* const to = call.at[1] + std::uint64_t{piece} * record.x;
+  for (std::uint32_t first_z = 0; first_z < record.z; first_z += order_side) {
+    const std::uint32_t end_z = std::min(record.z, first_z + order_side);
+    for (std::uint32_t first_x = 0; first_x < record.x; first_x += order_side) {
+      const std::uint32_t end_x = std::min(record.x, first_x + order_side);
+      for (std::uint32_t z = first_z; z < end_z; ++z) {
+        for (std::uint32_t x = first_x; x < end_x; ++x) {
+          const std::uint32_t line = record.first_line + x;
+          to[z * plane + x] = from[std::uint64_t{line < record.lines ? line : line - record.lines} * record.z + z];
+        }
+      }
+    }
+  }
+}
+
+std::uint32_t layer_pieces(const KernelPointers& call) {
+  return call.record<LayerSumsRecord>().y;
+}
+
+void layer_piece(const KernelPointers& call, std::uint32_t piece) {
+  const auto record = call.record<LayerSumsRecord>();
+  const std::uint64_t plane = std::uint64_t{record.y} * record.x;
+  const std::uint64_t row = std::uint64_t{piece} * record.x;
+  const auto end = static_cast<std::int32_t>(record.z);
+  const auto depth = static_cast<std::int32_t>(record.depth);
+  const auto layered = static_cast<std::int32_t>(record.layers * layer_planes);
+  float* const sums = call.at[2] + row;
+  float* const tissue = sums + record.layers * plane;
+  float* const water = tissue + plane;
+  std::vector<LineParts> parts(record.x);
+  for (std::uint32_t x = 0; x < record.x; ++x) parts[x] = line_parts(call.at[1][row + x], end);
+  for (std::uint32_t k = 0; k < record.layers + 2; ++k) std::fill_n(sums + k * plane, record.x, 0.0f);
+  for (std::int32_t z = 0; z < end; ++z) {
+    const float* const values = call.at[0] + static_cast<std::uint64_t>(z) * plane + row;
+    for (std::uint32_t x = 0; x < record.x; ++x) {
+      const std::int32_t below = z - parts[x].first;
+      if (below >= 0 && below < layered) {
+        float& layer = sums[static_cast<std::uint32_t>(below) / layer_planes * plane + x];
+        layer = layer + values[x];
+      }
+      if (below >= 0 && below < depth) tissue[x] = tissue[x] + values[x];
+      if (z < parts[x].water) water[x] = water[x] + values[x];
+    }
+  }
+}
+
+std::uint32_t divide_pieces(const KernelPointers& call) {
+  return call.record<DivideLinesRecord>().z;
+}
+
+void divide_piece(const KernelPointers& call, std::uint32_t piece) {
+  const auto record = call.record<DivideLinesRecord>();
+  const std::uint64_t plane = std::uint64_t{record.y} * record.x;
+  const float* const from = call.at[0] + piece * plane;
+  float* const to = call.at[2] + piece * plane;
+  for (std::uint64_t i = 0; i < plane; ++i) to[i] = from[i] / call.at[1][i];
+}
+
 }  // namespace
+
+HostKernel host_order_lines() {
+  return {order_pieces, order_piece};
+}
+
+HostKernel host_layer_sums() {
+  return {layer_pieces, layer_piece};
+}
+
+HostKernel host_divide_lines() {
+  return {divide_pieces, divide_piece};
+}
 
 HostKernel host_roll_lines() {
   return {roll_pieces, roll_piece};

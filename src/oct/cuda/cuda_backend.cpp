@@ -17,6 +17,9 @@ cudaError_t launch_kernel(OctKernel kernel, const CudaCall& call) {
     case OctKernel::derivative_peak: return launch_derivative_peak(call);
     case OctKernel::roll_lines: return launch_roll_lines(call);
     case OctKernel::project_depth: return launch_project_depth(call);
+    case OctKernel::order_lines: return launch_order_lines(call);
+    case OctKernel::layer_sums: return launch_layer_sums(call);
+    case OctKernel::divide_lines: return launch_divide_lines(call);
     case OctKernel::product_rows: return launch_product_rows(call);
     case OctKernel::product_fold: return launch_product_fold(call);
     case OctKernel::sample_volume: return launch_sample_volume(call);

@@ -24,6 +24,9 @@ struct CudaCall {
 [[nodiscard]] cudaError_t launch_derivative_peak(const CudaCall& call);
 [[nodiscard]] cudaError_t launch_roll_lines(const CudaCall& call);
 [[nodiscard]] cudaError_t launch_project_depth(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_order_lines(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_layer_sums(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_divide_lines(const CudaCall& call);
 [[nodiscard]] cudaError_t launch_product_rows(const CudaCall& call);
 [[nodiscard]] cudaError_t launch_product_fold(const CudaCall& call);
 [[nodiscard]] cudaError_t launch_sample_volume(const CudaCall& call);

@@ -107,6 +107,36 @@ struct ProjectDepthRecord {
   std::uint32_t is_max;
 };
 
+// Lines as they were acquired, samples of a line beside each other, to planes. Lines are taken from `first_line` on and
+// go on with the first one behind the last; `x` of them are taken.
+struct OrderLinesRecord {
+  std::uint32_t z;
+  std::uint32_t y;
+  std::uint32_t x;
+  std::uint32_t lines;  // of a row
+  std::uint32_t first_line;
+};
+// A block turns a square of this side through shared memory.
+inline constexpr std::uint32_t order_side = 32;
+inline constexpr std::uint32_t order_block_rows = 8;
+
+// Sums along each line by what it says of its surface (layer_line.hpp), ascending: of `layers` layers, of the first
+// `depth` samples of tissue, and of what lies above. As many planes, in this order.
+struct LayerSumsRecord {
+  std::uint32_t z;
+  std::uint32_t y;
+  std::uint32_t x;
+  std::uint32_t layers;
+  std::uint32_t depth;
+};
+
+// Planes over a map.
+struct DivideLinesRecord {
+  std::uint32_t z;
+  std::uint32_t y;
+  std::uint32_t x;
+};
+
 // Nine words each: kind, then a_z, a_y, a_x, b_z, b_y, b_x, rows, columns.
 inline constexpr std::uint32_t product_words = 9;
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <future>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -24,7 +25,6 @@
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/smooth_field.hpp"
 #include "oct/run/tile_glance.hpp"
-#include "oct/tiles/galvo_band.hpp"
 #include "oct/tiles/motor_shifts.hpp"
 #include "oct/volume/shared_loop.hpp"
 #include "oct/volume/slab_volume.hpp"
@@ -66,6 +66,9 @@ class Run {
   Run(const TileSet& set, const fs::path& work, const ReconstructionOptions& options, const RunNeeds& needs)
       : set_(set), work_(work), options_(options), needs_(needs) {}
   Result<Reconstruction> all() {
+    // Threads that wait for files, beside those that compute.
+    CGL_TRY_ASSIGN(readers_, ThreadPool::create(options_.pool->threads()));
+    CGL_TRY(make_room());
     CGL_TRY(look_at_tiles());
     CGL_TRY(timed("fitting", [&] { return fit_all(); }));
     CGL_TRY(choose_planes());
@@ -90,75 +93,175 @@ class Run {
 
   [[nodiscard]] Status check() const { return options_.run.cancel.check(); }
 
-  // Whether there is room for a tile until its slice is made.
-  [[nodiscard]] bool keeps(const HostVolume& tile) {
-    const std::uint64_t bytes = sizeof(float) * tile.values.size();
-    if (kept_bytes_.fetch_add(bytes) + bytes <= needs_.kept_bytes) return true;
-    kept_bytes_ -= bytes;
-    return false;
+  // Until its slice is made; in neither: it is read again.
+  struct KeptTile {
+    TileStage* stage = nullptr;  // that still has it
+    DeviceVolume on_device = {};
+    HostVolume on_host = {};
+  };
+
+  // Keeps a tile where there is room for it: on its device, else in memory.
+  [[nodiscard]] Status keep(TileStage& stage, DeviceVolume tile, KeptTile& kept) {
+    const std::uint64_t bytes = tile.shape.bytes();
+    const auto keep_on_device = [&] {
+      kept.stage = &stage;
+      kept.on_device = std::move(tile);
+    };
+    if (!stage.in_host_memory() && stage.take_room(bytes)) {
+      keep_on_device();
+      return {};
+    }
+    if (kept_bytes_.fetch_add(bytes) + bytes > needs_.kept_bytes) {
+      kept_bytes_ -= bytes;
+      return {};
+    }
+    if (stage.in_host_memory()) {
+      keep_on_device();
+      return {};
+    }
+    CGL_TRY_ASSIGN(kept.on_host, stage.copy_to_host(tile, options_.pool));
+    return {};
   }
 
-  // A tile as it enters a mosaic.
-  [[nodiscard]] Result<HostVolume> tile_of(const TileRecord& record, std::uint64_t& replaced) const {
-    CGL_TRY_ASSIGN(HostVolume tile, read_tile(set_, record, replaced, options_.run.cancel));
-    if (set_.extra_lines == 0) return tile;
-    return without_band(tile, set_.extra_lines, options_.last_line);
+  // Tiles of a finished slice make room for others.
+  [[nodiscard]] Status forget_tiles(std::vector<KeptTile>& tiles) {
+    for (KeptTile& tile : tiles) {
+      if (tile.stage != nullptr && !tile.stage->in_host_memory()) tile.stage->give_room(tile_voxel_bytes());
+    }
+    tiles.clear();
+    for (TileStage* const stage : options_.stages) CGL_TRY(stage->trim());
+    return {};
   }
 
-  // Calls body(number in the grid, record) for the tiles of a slice, by the threads of the pool; the first failure in
-  // the order of the grid is the answer.
+  [[nodiscard]] std::uint64_t tile_voxel_bytes() const {
+    return sizeof(float) * set_.shape[0] * set_.shape[1] * set_.shape[2];
+  }
+
+  // Devices keep as many tiles as memory would, where they have room beside what they work with.
+  [[nodiscard]] Status make_room() const {
+    for (TileStage* const stage : options_.stages) {
+      CGL_TRY_ASSIGN(const MemoryState memory, stage->device().memory());
+      std::uint64_t free = memory.free_bytes.value_or(0);
+      if (memory.limit_bytes) free = std::min(free, *memory.limit_bytes - std::min(*memory.limit_bytes, memory.used_bytes));
+      stage->set_room(std::min(needs_.kept_bytes, free - std::min(free, needs_.device_bytes)));
+    }
+    return {};
+  }
+
+  struct TileToDo {
+    std::size_t number = 0;  // in the grid
+    const TileRecord* record = nullptr;
+    KeptTile* kept = nullptr;
+  };
+
+  [[nodiscard]] std::vector<TileToDo> tiles_of(const TileGrid& grid, std::vector<KeptTile>& kept) const {
+    std::vector<TileToDo> tiles(grid.count());
+    std::size_t first_row = SIZE_MAX, first_column = SIZE_MAX;
+    for (const TileRecord& record : set_.tiles) {
+      if (record.slice != grid.slice) continue;
+      first_row = std::min(first_row, record.row);
+      first_column = std::min(first_column, record.column);
+    }
+    for (const TileRecord& record : set_.tiles) {
+      if (record.slice != grid.slice) continue;
+      const std::size_t t = (record.row - first_row) * grid.columns + record.column - first_column;
+      if (!grid.tiles[t].missing) tiles[t] = {t, &record, &kept[t]};
+    }
+    std::erase_if(tiles, [](const TileToDo& tile) { return tile.record == nullptr; });
+    return tiles;
+  }
+
+  // Calls body(stage, number in the grid, what was read) for the tiles of a slice: each stage takes the next one that
+  // no other stage holds, and reads the one after it meanwhile. The first failure in the order of the grid is the
+  // answer.
   template <class Body>
-  [[nodiscard]] Status for_each_tile(const TileGrid& grid, const Body& body) const {
-    std::vector<const TileRecord*> records(grid.count(), nullptr);
-    std::size_t first_row = 0, first_column = 0;
-    bool any = false;
-    for (const TileRecord& record : set_.tiles) {
-      if (record.slice != grid.slice) continue;
-      first_row = any ? std::min(first_row, record.row) : record.row;
-      first_column = any ? std::min(first_column, record.column) : record.column;
-      any = true;
-    }
-    for (const TileRecord& record : set_.tiles) {
-      if (record.slice != grid.slice) continue;
-      records[(record.row - first_row) * grid.columns + record.column - first_column] = &record;
-    }
+  [[nodiscard]] Status for_each_tile(const TileGrid& grid, std::vector<KeptTile>& kept, const Body& body) const {
+    std::vector<TileToDo> tiles = tiles_of(grid, kept);
+    std::mutex taking;
+    std::size_t failed = SIZE_MAX;  // what comes behind it is not begun
     FirstFailure failure;
-    for_each_index(options_.pool, records.size(), [&](std::size_t t) {
-      if (records[t] != nullptr && !grid.tiles[t].missing) failure.note(t, body(t, *records[t]));
-    });
+    const auto next = [&](const TileStage& stage) -> std::optional<TileToDo> {
+      const std::lock_guard lock(taking);
+      const auto found = std::find_if(tiles.begin(), tiles.end(), [&](const TileToDo& tile) {
+        return tile.kept->stage == nullptr || tile.kept->stage == &stage;
+      });
+      if (found == tiles.end() || found->number > failed) return std::nullopt;
+      const TileToDo tile = *found;
+      tiles.erase(found);
+      return tile;
+    };
+    const TileSource source{&set_, options_.last_line, readers_.get(), options_.run.cancel};
+    const auto read = [&](TileStage& stage, const TileToDo& tile) -> Result<ReadTile> {
+      if (tile.kept->stage != nullptr) return ReadTile();
+      if (!tile.kept->on_host.values.empty()) return stage.lend(tile.kept->on_host, readers_.get());
+      return stage.read(source, *tile.record);
+    };
+    const auto work = [&](TileStage& stage) {
+      std::optional<TileToDo> now = next(stage);
+      std::future<Result<ReadTile>> reading;
+      const auto begin_reading = [&](const std::optional<TileToDo>& tile) {
+        if (tile) reading = std::async(std::launch::async, [&stage, &read, tile = *tile] { return read(stage, tile); });
+      };
+      begin_reading(now);
+      while (now) {
+        const Result<ReadTile> tile = reading.get();
+        const std::optional<TileToDo> ahead = next(stage);
+        begin_reading(ahead);
+        const auto work_up = [&]() -> Status {
+          CGL_TRY(check());
+          CGL_TRY(tile);
+          return body(stage, now->number, *tile);
+        };
+        const Status state = catch_out_of_memory(work_up);
+        if (!state) {
+          const std::lock_guard lock(taking);
+          failed = std::min(failed, now->number);
+        }
+        failure.note(now->number, state);
+        now = ahead;
+      }
+    };
+    std::vector<std::future<void>> others;
+    for (std::size_t i = 1; i < options_.stages.size(); ++i) {
+      others.push_back(std::async(std::launch::async, [&work, stage = options_.stages[i]] { work(*stage); }));
+    }
+    work(*options_.stages.front());
+    for (std::future<void>& other : others) other.get();
     return failure.take();
   }
 
   [[nodiscard]] Status look_at_tiles() {
     Progress progress("looking at tiles", set_.tiles.size(), "tiles", options_.run.progress);
-    for (const std::size_t id : set_.slices()) {
-      SliceReport slice;
-      CGL_TRY_ASSIGN(slice.grid, grid_of_slice(set_, id));
-      std::vector<TileGlance> glances(slice.grid.count());
-      std::vector<HostVolume> kept(slice.grid.count());
+    const std::vector<std::size_t> ids = set_.slices();
+    result_.slices.resize(ids.size());
+    glances_.resize(ids.size());
+    kept_.resize(ids.size());
+    // Of one slice while the tiles of the next are looked at: what tiles are placed by is the largest part of what is
+    // kept of them.
+    std::future<Status> placing;
+    const auto end_placing = [&] { return placing.valid() ? placing.get() : Status(); };
+    for (std::size_t s = 0; s < ids.size(); ++s) {
+      SliceReport& slice = result_.slices[s];
+      CGL_TRY_ASSIGN(slice.grid, grid_of_slice(set_, ids[s]));
+      glances_[s].resize(slice.grid.count());
+      kept_[s].resize(slice.grid.count());
       std::mutex counting;
-      const auto look = [&](std::size_t t, const TileRecord& record) -> Status {
-        CGL_TRY(check());
-        std::uint64_t replaced = 0;
-        CGL_TRY_ASSIGN(HostVolume tile, tile_of(record, replaced));
-        HostImage interface;
-        if (options_.crop || options_.curvature) {
-          CGL_TRY_ASSIGN(interface, options_.kernels.find_interface(tile));
-        }
-        glances[t] = glance_at(tile, std::move(interface));
-        if (keeps(tile)) kept[t] = std::move(tile);
+      const auto look = [&](TileStage& stage, std::size_t t, const ReadTile& read) -> Status {
+        CGL_TRY_ASSIGN(DeviceVolume tile, stage.order(read, set_));
+        CGL_TRY_ASSIGN(glances_[s][t], stage.look(tile, options_.crop || options_.curvature, options_.pool));
+        glances_[s][t].voxels = read.voxels;
+        CGL_TRY(keep(stage, std::move(tile), kept_[s][t]));
         progress.advance();
         const std::lock_guard lock(counting);
-        slice.replaced_values += replaced;
+        slice.replaced_values += read.replaced;
         return {};
       };
-      CGL_TRY(timed("looking at tiles", [&] { return for_each_tile(slice.grid, look); }));
-      // At once: what tiles are placed by is the largest part of what is kept of them.
-      CGL_TRY(timed("placing tiles", [&] { return place(slice, glances); }));
-      result_.slices.push_back(std::move(slice));
-      glances_.push_back(std::move(glances));
-      kept_.push_back(std::move(kept));
+      CGL_TRY(timed("looking at tiles", [&] { return for_each_tile(slice.grid, kept_[s], look); }));
+      CGL_TRY(timed("placing tiles", end_placing));
+      placing = std::async(std::launch::async,
+                           [&, s] { return catch_out_of_memory([&] { return place(result_.slices[s], glances_[s]); }); });
     }
+    CGL_TRY(timed("placing tiles", end_placing));
     progress.finish();
     return {};
   }
@@ -332,6 +435,7 @@ class Run {
     const DepthCorrections& corrections = options_.corrections;
     Json json = {{"version", run_facts(0, 0)["version"]},
                  {"voxels", std::move(voxels)},
+                 {"last_line", options_.last_line},
                  {"voxel_um", result_.voxel_um},
                  {"places_px", slice.placement.places_px},
                  {"blending", static_cast<int>(options_.blending)},
@@ -375,7 +479,7 @@ class Run {
     for (std::size_t s = 0; s < result_.slices.size(); ++s) {
       CGL_TRY(check());
       if (!take_slice(s)) CGL_TRY(add_context(make_slice(s), "slice {}", result_.slices[s].grid.slice));
-      kept_[s].clear();
+      CGL_TRY(forget_tiles(kept_[s]));
       result_.files.push_back(path_of(s));
       progress.advance();
     }
@@ -398,28 +502,24 @@ class Run {
     return true;
   }
 
-  // Rolled, cropped, resampled: the voxels of a tile as they are blended.
-  [[nodiscard]] Result<HostVolume> prepare(const TileRecord& record, std::size_t t, const SliceReport& slice,
-                                           HostVolume& kept) const {
-    HostVolume tile = std::move(kept);
-    std::uint64_t replaced = 0;
-    if (tile.values.empty()) {
-      CGL_TRY_ASSIGN(tile, tile_of(record, replaced));
+  // Rolled, cropped, evened out, resampled: the voxels of a tile as they are blended.
+  [[nodiscard]] Result<DeviceVolume> prepare(TileStage& stage, std::size_t s, std::size_t t, const ReadTile& read) {
+    const SliceReport& slice = result_.slices[s];
+    DeviceVolume tile = std::move(kept_[s][t].on_device);
+    kept_[s][t].on_host = {};
+    if (tile.buffer == nullptr) {
+      CGL_TRY_ASSIGN(tile, stage.order(read, set_));
     }
+    TileChange change;
     if (options_.curvature) {
-      HostImage by = result_.curvature;
-      for (double& planes : by.values) planes += slice.depths[t];
-      CGL_TRY_ASSIGN(tile, options_.kernels.roll(tile, by));
+      change.curvature = &result_.curvature;
+      change.depth = slice.depths[t];
     }
-    if (slice.first_plane > 0 || cropped_planes_ < tile.planes) {
-      const auto first = tile.values.begin() + static_cast<std::ptrdiff_t>(slice.first_plane * tile.plane_size());
-      HostVolume cropped(cropped_planes_, tile.rows, tile.columns);
-      std::copy_n(first, cropped.values.size(), cropped.values.begin());
-      tile = std::move(cropped);
-    }
-    if (!result_.light.values.empty()) divide_by_field(tile, slice.grid, result_.light);
-    if (std::array{tile.planes, tile.rows, tile.columns} == result_.tile) return tile;
-    return options_.kernels.resize(tile, result_.tile);
+    if (!result_.light.values.empty()) change.light = &result_.light;
+    change.first_plane = slice.first_plane;
+    change.planes = cropped_planes_;
+    change.shape = result_.tile;
+    return stage.make(std::move(tile), change);
   }
 
   // Voxels where there is no tissue, in the units of the slice.
@@ -438,13 +538,13 @@ class Run {
   [[nodiscard]] Result<HostVolume> blend_in_memory(std::size_t s, const TileGrid& grid, const TileBlend& blend) {
     const auto [planes, rows, columns] = grid.tile;
     HostVolume mosaic(planes, grid.rows * rows, grid.columns * columns);
-    const auto take = [&](std::size_t t, const TileRecord& record) -> Status {
-      CGL_TRY(check());
-      CGL_TRY_ASSIGN(const HostVolume tile, prepare(record, t, result_.slices[s], kept_[s][t]));
-      put_tile(tile, t, grid, mosaic);
-      return {};
+    const auto take = [&](TileStage& stage, std::size_t t, const ReadTile& read) -> Status {
+      CGL_TRY_ASSIGN(const DeviceVolume tile, prepare(stage, s, t, read));
+      return stage.take_planes(tile, options_.pool, [&](std::size_t first, std::span<const float> planes_of_tile) {
+        put_planes(planes_of_tile, first, t, grid, mosaic);
+      });
     };
-    CGL_TRY(for_each_tile(grid, take));
+    CGL_TRY(for_each_tile(grid, kept_[s], take));
     HostVolume volume(planes, blend.rows(), blend.columns());
     blend.blend(mosaic, volume, options_.pool);
     return volume;
@@ -460,27 +560,32 @@ class Run {
     const auto first_pixel = [&](std::size_t t) {
       return std::array{t / grid.columns * grid.tile[1], t % grid.columns * grid.tile[2]};
     };
-    const auto take = [&](std::size_t t, const TileRecord& record) -> Status {
-      CGL_TRY(check());
-      CGL_TRY_ASSIGN(const HostVolume tile, prepare(record, t, result_.slices[s], kept_[s][t]));
+    const auto take = [&](TileStage& stage, std::size_t t, const ReadTile& read) -> Status {
+      CGL_TRY_ASSIGN(const DeviceVolume made, prepare(stage, s, t, read));
+      CGL_TRY_ASSIGN(const HostVolume tile, stage.copy_to_host(made, options_.pool));
       const auto [row, column] = first_pixel(t);
       return tiles->write_tile(zarr::Shape{0, row, column}, std::as_bytes(std::span(tile.values)));
     };
-    CGL_TRY(for_each_tile(grid, take));
+    CGL_TRY(for_each_tile(grid, kept_[s], take));
     CGL_TRY_ASSIGN(SlabVolume slice,
                    SlabVolume::in_file(path_of(s), {planes, blend.rows(), blend.columns()}, needs_.slice_planes));
     const auto make_planes = [&](std::size_t first, HostVolume& slab) -> Status {
       HostVolume mosaic(slab.planes, grid.rows * grid.tile[1], grid.columns * grid.tile[2]);
-      const auto read_part = [&](std::size_t t, const TileRecord&) -> Status {
-        CGL_TRY(check());
-        HostVolume part(slab.planes, grid.tile[1], grid.tile[2]);
-        const auto [row, column] = first_pixel(t);
-        CGL_TRY(tiles->read({{first, row, column}, {part.planes, part.rows, part.columns}},
-                            std::as_writable_bytes(std::span(part.values))));
-        put_tile(part, t, grid, mosaic);
-        return {};
-      };
-      CGL_TRY(for_each_tile(grid, read_part));
+      FirstFailure failure;
+      for_each_index(options_.pool, grid.count(), [&](std::size_t t) {
+        const auto read_part = [&]() -> Status {
+          if (grid.tiles[t].missing) return {};
+          CGL_TRY(check());
+          HostVolume part(slab.planes, grid.tile[1], grid.tile[2]);
+          const auto [row, column] = first_pixel(t);
+          CGL_TRY(tiles->read({{first, row, column}, {part.planes, part.rows, part.columns}},
+                              std::as_writable_bytes(std::span(part.values))));
+          put_planes(part.values, 0, t, grid, mosaic);
+          return {};
+        };
+        failure.note(t, catch_out_of_memory(read_part));
+      });
+      CGL_TRY(failure.take());
       blend.blend(mosaic, slab, options_.pool);
       return {};
     };
@@ -488,12 +593,14 @@ class Run {
     return slice;
   }
 
-  static void put_tile(const HostVolume& tile, std::size_t t, const TileGrid& grid, HostVolume& mosaic) {
-    const std::size_t top = t / grid.columns * tile.rows, left = t % grid.columns * tile.columns;
-    for (std::size_t z = 0; z < tile.planes; ++z) {
-      for (std::size_t r = 0; r < tile.rows; ++r) {
-        std::copy_n(&tile.values[tile.index(z, r, 0)], tile.columns, &mosaic.values[mosaic.index(z, top + r, left)]);
-      }
+  // Planes of a tile from `first` on to their place in the mosaic.
+  static void put_planes(std::span<const float> planes, std::size_t first, std::size_t t, const TileGrid& grid,
+                         HostVolume& mosaic) {
+    const std::size_t rows = grid.tile[1], columns = grid.tile[2];
+    const std::size_t top = t / grid.columns * rows, left = t % grid.columns * columns;
+    for (std::size_t line = 0; line * columns < planes.size(); ++line) {
+      std::copy_n(planes.data() + line * columns, columns,
+                  &mosaic.values[mosaic.index(first + line / rows, top + line % rows, left)]);
     }
   }
 
@@ -632,10 +739,11 @@ class Run {
   const fs::path& work_;
   const ReconstructionOptions& options_;
   const RunNeeds& needs_;
+  std::unique_ptr<ThreadPool> readers_;
   std::size_t cropped_planes_ = 0;
   Reconstruction result_;
   std::vector<std::vector<TileGlance>> glances_;  // by slice, as in its grid
-  std::vector<std::vector<HostVolume>> kept_;     // the same; empty: to be read again
+  std::vector<std::vector<KeptTile>> kept_;       // the same
   std::atomic<std::uint64_t> kept_bytes_ = 0;
 };
 
@@ -659,15 +767,18 @@ StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options,
                        std::size_t slice_depth) {
   StageBytes bytes;
   const auto threads = static_cast<std::uint64_t>(options.pool->threads());
-  // Of a tile in flight the file's order, the voxels, the rolled and the cropped ones; of all A-lines surface, mean and
-  // its logarithm in float64.
-  bytes.always =
-      4 * needs.tiles_in_flight * needs.tile_bytes + options.devices * needs.device_bytes + 3 * sizeof(double) * lines;
+  // What devices work with, each counted as if in the host's memory; of a tile that the host reads the file and the
+  // voxels; pieces on their way to a device; of all A-lines surface, mean and its logarithm in float64.
+  const std::uint64_t devices = options.stages.empty() ? options.devices : options.stages.size();
+  const std::uint64_t by_host = set.raw && set.repeats == 1 ? 0 : 2 * needs.tile_bytes;
+  bytes.always = devices * (needs.device_bytes + by_host) + 2 * threads * TileStage::piece_bytes +
+                 3 * sizeof(double) * lines;
   double lateral = 1;
   for (std::size_t d = 1; d < 3 && options.resolution_um; ++d) lateral *= set.voxel_um[d] / *options.resolution_um;
   const auto pixels = static_cast<std::uint64_t>(static_cast<double>(lines_of_slice) * lateral);
   bytes.plane = sizeof(float) * pixels;
-  bytes.placing = lines_of_slice * (layers_of(set.shape[0]) * (sizeof(double) + sizeof(float)) + 2 * sizeof(double));
+  // Of one slice while the next is looked at.
+  bytes.placing = lines_of_slice * (layers_of(set.shape[0]) * (2 * sizeof(double) + sizeof(float)) + 2 * sizeof(double));
   const std::uint64_t box = sizeof(float) * planes_at_a_time * rows_at_a_time * widest_px;
   // A projection, smoothed by way of another one; where levels of planes are evened out, a plane of each thread and its
   // darker part; where lines are corrected one by one, bands of the slice and of its medians.
@@ -699,7 +810,7 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
   RunNeeds needs;
   const auto [planes, rows, columns] = set.shape;
   needs.tile_bytes = sizeof(float) * planes * rows * (columns + set.extra_lines);
-  needs.tiles_in_flight = static_cast<std::size_t>(options.pool->threads());
+  needs.tiles_in_flight = 2 * (options.stages.empty() ? options.devices : options.stages.size());
   double shrunk = 1;  // voxels after --resolution of one before
   for (std::size_t d = 0; d < 3 && options.resolution_um; ++d) shrunk *= set.voxel_um[d] / *options.resolution_um;
   const double finer = options.resolution_um ? set.voxel_um[2] / *options.resolution_um : 1;
@@ -719,8 +830,9 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
   const auto slice_depth = static_cast<std::size_t>(std::max(1.0, std::ceil(depth)));
   needs.work_bytes = static_cast<std::uint64_t>(static_cast<double>(needs.work_bytes) * shrunk);
   needs.volume_bytes = needs.work_bytes;
-  // A tile, its logarithm in a box, what it becomes, and a map.
-  needs.device_bytes = 4 * needs.tile_bytes;
+  // One that is read, one that was; ordered, its logarithm in a box, rolled; cropped, resampled along one axis and
+  // another one.
+  needs.device_bytes = static_cast<std::uint64_t>(static_cast<double>(needs.tile_bytes) * (6 + 2 * std::max(1.0, shrunk)));
   needs.stacked_rows = rows_at_a_time;
   StageBytes bytes = stage_bytes(set, options, needs, lines, lines_of_slice, widest_px, slice_depth);
   // A mosaic, the slice that is made of it, and a copy while attenuation is measured. Tiles that are kept lie where the

@@ -2,8 +2,9 @@
 // `cingulum oct run`, which writes the volume.
 //
 // Tiles are looked at for what is small of each (tile_glance.hpp), from which places, light, curvature and depths are
-// fitted over all slices, and then become the slices themselves. Those that found room in memory meanwhile are read
-// once, the others twice. A slice is stitched in memory, or, where it would take more than is allowed, through
+// fitted over all slices, and then become the slices themselves. Devices share them (tile_stage.hpp): each reads its
+// next tile while it works at one. Those that found room meanwhile, on their device or in memory, are read once, the
+// others twice. A slice is stitched in memory, or, where it would take more than is allowed, through
 // temporary files a few planes at a time: the bytes are the same. It is cropped at its surface, and kept in a work
 // folder under a key of all that decides it: a run that was stopped, whatever by, finds those that are done and gives
 // the bytes of one that was not. run_needs() says how much memory a run takes.
@@ -12,7 +13,6 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,18 +28,12 @@
 #include "oct/stacking/stack_decisions.hpp"
 #include "oct/stacking/stack_slices.hpp"
 #include "oct/tiles/mosaic_grid.hpp"
+#include "oct/run/tile_stage.hpp"
 #include "oct/tiles/tile_set.hpp"
 #include "oct/volume/host_volume.hpp"
 #include "oct/volume/volume_file.hpp"
 
 namespace cingulum::oct {
-
-// What is done with the voxels of a tile, on whatever device: the kernels have the same bits on each. any thread
-struct TileKernels {
-  std::function<Result<HostImage>(const HostVolume& tile)> find_interface;              // of every A-line, in planes
-  std::function<Result<HostVolume>(const HostVolume& tile, const HostImage& by)> roll;  // A-lines up by so many planes
-  std::function<Result<HostVolume>(const HostVolume& tile, const std::array<std::size_t, 3>& shape)> resize;
-};
 
 struct ReconstructionOptions {
   std::size_t last_line = 0;  // raw tiles with extra lines: the last good one (galvo_band.hpp)
@@ -56,10 +50,10 @@ struct ReconstructionOptions {
   std::optional<double> slicing_interval_mm = {};  // absent: as the stage moved
   double search_range_mm = 0.1;                    // of the interval, to either side
   StackOptions stack = {};
-  TileKernels kernels = {};
+  std::vector<TileStage*> stages = {};  // one at least, which outlive the run
   std::uint64_t kept_tile_bytes = 0;  // of tiles that stay in memory from one reading, besides those of one slice
   std::optional<std::uint64_t> memory_bytes = {};  // beyond which slices go through files; absent: none does
-  std::size_t devices = 1;                         // that work at a time, each counted as if in the host's memory
+  std::size_t devices = 1;                         // stages, where they are not yet there: run_needs() alone
   ThreadPool* pool = nullptr;                      // needed
   RunContext run = {};
 };
@@ -92,14 +86,14 @@ struct Reconstruction {
 // What a run takes at most.
 struct RunNeeds {
   std::uint64_t tile_bytes = 0;     // with extra lines
-  std::size_t tiles_in_flight = 0;  // read at a time
+  std::size_t tiles_in_flight = 0;  // read or worked at a time
   std::size_t tiles_of_slice = 0;   // of the largest one
   std::uint64_t kept_bytes = 0;     // of tiles that are read once, a part of the memory
   bool slices_in_files = false;     // else in memory
   std::size_t slice_planes = 0;     // of a slice in memory at a time
   std::size_t stacked_rows = 0;     // of the volume that are stacked at a time
   std::uint64_t memory_bytes = 0;
-  std::uint64_t device_bytes = 0;  // of each device
+  std::uint64_t device_bytes = 0;  // of each device at least; tiles stay there while it has room for them
   std::uint64_t work_bytes = 0;    // of the work folder, with the temporary files of a slice
   std::uint64_t volume_bytes = 0;  // of the finest level
 };

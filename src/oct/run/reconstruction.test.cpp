@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +17,7 @@
 #include "oct/run/tile_glance.hpp"
 #include "oct/simulate/simulated_files.hpp"
 #include "oct/volume/slab_volume.hpp"
+#include "support/each_device.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum::oct {
@@ -44,29 +44,29 @@ TEST(OctTileDepths, depths_are_those_that_overlaps_show_and_a_slope_of_the_sampl
   EXPECT_EQ(found[4], 0.0);
 }
 
-TEST(OctGlance, planes_count_from_the_surface_of_each_line) {
-  // The value is the distance below the surface, which falls from line to line; water above has 5.
-  HostVolume tile(48, 4, 6);
-  HostImage interface(4, 6);
-  for (std::size_t r = 0; r < 4; ++r) {
-    for (std::size_t c = 0; c < 6; ++c) {
-      interface.at(r, c) = 10 + static_cast<double>(c);
-      for (std::size_t z = 0; z < 48; ++z) {
-        const double below = static_cast<double>(z) - interface.at(r, c);
-        tile.at(z, r, c) = static_cast<float>(below < 0 ? 5 : 1 + below);
-      }
-    }
+// What sum_layers() gives of a tile is its test's matter (oct_kernels.test.cpp).
+TEST(OctGlance, sums_along_lines_become_means_and_logarithms) {
+  constexpr std::size_t planes = 48, lines = 24;
+  ASSERT_EQ(layers_of(planes), 3u);
+  ASSERT_EQ(projected_planes(planes), 16u);
+  std::vector<float> surface(lines), sums(5 * lines);
+  for (std::size_t i = 0; i < lines; ++i) {
+    surface[i] = static_cast<float>(i < 20 ? 10 + i % 6 : 40);  // the last four have 5 planes of tissue
+    for (std::size_t k = 0; k < 3; ++k) sums[k * lines + i] = static_cast<float>(8 * (k + 1));
+    sums[3 * lines + i] = 32;
+    sums[4 * lines + i] = 5;
   }
-  const TileGlance glance = glance_at(tile, interface);
+  const TileGlance glance = glance_of_sums({surface, sums, planes, 4, 6, 3});
   ASSERT_EQ(glance.layers.size(), 3u);
-  for (std::size_t i = 0; i < 24; ++i) {
-    EXPECT_NEAR(glance.projection.values[i], 1 + 3 + 7.5, 1e-9);  // planes 3 to 18 below the surface
-    EXPECT_NEAR(glance.layers[1].values[i], std::log(8 * (1 + 11 + 3.5)), 1e-9);
+  std::uint64_t above = 0;
+  for (std::size_t i = 0; i < lines; ++i) {
+    EXPECT_EQ(glance.projection.values[i], i < 20 ? 2.0 : 32.0 / 5) << i;
+    EXPECT_NEAR(glance.layers[1].values[i], std::log(16.0), 1e-9);
+    EXPECT_EQ(glance.interface.values[i], static_cast<double>(surface[i]));
+    above += static_cast<std::uint64_t>(surface[i]) - 6;
   }
-  EXPECT_EQ(glance.above_sum / static_cast<double>(glance.above_count), 5.0);
-  EXPECT_EQ(glance.above_count, 4u * (4 + 5 + 6 + 7 + 8 + 9));
-  tile.at(47, 0, 0) += 1;
-  EXPECT_NE(glance_at(tile, interface).voxels, glance.voxels);
+  EXPECT_EQ(glance.above_sum, 5.0 * lines);
+  EXPECT_EQ(glance.above_count, above);
 }
 
 // Tissue that absorbs, with agarose around a disc of it or without.
@@ -178,6 +178,18 @@ TEST(OctSlabVolume, a_volume_in_a_file_is_walked_over_and_changed_as_one_in_memo
   }
 }
 
+std::unique_ptr<TileStage> stage_on(Device& device) {
+  InterfaceOptions interface;
+  interface.sub_voxel = true;
+  auto stage = TileStage::create(device, interface);
+  EXPECT_TRUE(stage);
+  return std::move(*stage);
+}
+
+Device& cpu() {
+  return **testing::registry().select_one("cpu");
+}
+
 // Two slices of 2 x 3 tiles in a folder, and what a run of them needs.
 struct SmallRun {
   SmallRun() {
@@ -199,23 +211,15 @@ struct SmallRun {
     options.run.progress.style = ProgressStyle::silent;
     options.placement.max_rejected = 1;
     options.corrections.attenuation = AttenuationOptions{};
-    options.kernels.find_interface = [](const HostVolume& tile) -> Result<HostImage> {
-      HostImage surface(tile.rows, tile.columns);
-      for (double& plane : surface.values) plane = 4;
-      return surface;
-    };
-    options.kernels.roll = [this](const HostVolume& tile, const HostImage&) -> Result<HostVolume> {
-      ++rolled;
-      return tile;
-    };
+    options.stages = {stage.get()};
   }
 
   SimulationPlan plan;
   TemporaryFolder folder;
   std::unique_ptr<ThreadPool> pool = std::move(*ThreadPool::create(2));
   TileSet set;
+  std::unique_ptr<TileStage> stage = stage_on(cpu());
   ReconstructionOptions options;
-  std::atomic<int> rolled = 0;
 };
 
 TEST(OctRun, slices_that_go_through_files_have_the_bytes_of_those_in_memory) {
@@ -250,17 +254,28 @@ TEST(OctRun, slices_that_go_through_files_have_the_bytes_of_those_in_memory) {
         EXPECT_GT(needs->slice_planes, 1u);
         EXPECT_LE(needs->memory_bytes, bytes);
       }
-      run.rolled = 0;
       const std::filesystem::path work = run.folder / fmt::format("files{}-{}", how, bytes);
       const auto made = reconstruct(run.set, work, run.options);
       ASSERT_TRUE(made) << made.error().message();
-      EXPECT_EQ(run.rolled, 12);  // each tile once, whatever the planes at a time
       EXPECT_EQ(files_under(work), files_under(expected));
     }
   }
 }
 
-// The tiles of two slices vanish when the first one is rolled, that is after all were looked at.
+// Removes a folder when slices begin to be made, that is after all tiles were looked at.
+class RemovesTiles final : public ProgressObserver {
+ public:
+  explicit RemovesTiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  void begin(const ProgressTask& task) override {
+    if (task.label == "stitching") std::filesystem::remove_all(folder_);
+  }
+  void step(const ProgressTask&, const ProgressStep&) override {}
+  void finish(const ProgressTask&, const ProgressStep&) override {}
+
+ private:
+  std::filesystem::path folder_;
+};
+
 TEST(OctRun, tiles_that_are_kept_are_read_once) {
   SimulationPlan plan;
   plan.grid_rows = 2;
@@ -289,16 +304,10 @@ TEST(OctRun, tiles_that_are_kept_are_read_once) {
     options.run.progress.style = ProgressStyle::silent;
     options.placement.max_rejected = 1;
     options.kept_tile_bytes = kept ? std::uint64_t{1} << 30 : 0;
-    options.kernels.find_interface = [](const HostVolume& tile) -> Result<HostImage> {
-      HostImage surface(tile.rows, tile.columns);
-      for (double& plane : surface.values) plane = 4;
-      return surface;
-    };
-    std::atomic<bool> removed = false;
-    options.kernels.roll = [&](const HostVolume& tile, const HostImage&) -> Result<HostVolume> {
-      if (!removed.exchange(true)) std::filesystem::remove_all(tiles);
-      return tile;
-    };
+    RemovesTiles removing(tiles);
+    options.run.progress.observer = &removing;
+    const auto stage = stage_on(cpu());
+    options.stages = {stage.get()};
     const auto needs = run_needs(*set, options);
     ASSERT_TRUE(needs);
     EXPECT_EQ(needs->kept_bytes, 4 * needs->tile_bytes + options.kept_tile_bytes);
@@ -309,6 +318,33 @@ TEST(OctRun, tiles_that_are_kept_are_read_once) {
     }
   }
 }
+
+class OctRunDevices : public testing::EachDevice {};
+
+// Tiles that are kept on a device, in memory, or read again; on it alone and together with the processor.
+TEST_P(OctRunDevices, slices_have_the_bytes_of_the_processor) {
+  SmallRun run;
+  run.options.resolution_um = 5.0;
+  const std::filesystem::path expected = run.folder / "cpu";
+  ASSERT_TRUE(reconstruct(run.set, expected, run.options));
+  const auto stage = stage_on(device());
+  std::vector<std::vector<TileStage*>> lists = {{stage.get()}, {run.stage.get(), stage.get()}};
+  for (std::size_t list = 0; list < lists.size(); ++list) {
+    for (const int kept : {0, 1, 2}) {
+      SCOPED_TRACE(fmt::format("list {}, kept {}", list, kept));
+      run.options.stages = lists[list];
+      run.options.kept_tile_bytes = kept == 1 ? std::uint64_t{1} << 30 : 0;
+      run.options.memory_bytes.reset();
+      if (kept == 2) run.options.memory_bytes = 1;  // through files, no tile is kept
+      const std::filesystem::path work = run.folder / fmt::format("{}-{}", list, kept);
+      const auto made = reconstruct(run.set, work, run.options);
+      ASSERT_TRUE(made) << made.error().message();
+      EXPECT_EQ(files_under(work), files_under(expected));
+    }
+  }
+}
+
+CGL_FOR_EACH_DEVICE(OctRunDevices);
 
 }  // namespace run_tests
 }  // namespace cingulum::oct

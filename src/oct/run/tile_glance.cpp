@@ -1,71 +1,52 @@
 #include "oct/run/tile_glance.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <span>
 #include <utility>
-#include <vector>
 
-#include "base/hash.hpp"
-#include "oct/placement/image_filters.hpp"
+#include "oct/kernel/layer_line.hpp"
 #include "oct/placement/tile_placement.hpp"
+#include "oct/volume/shared_loop.hpp"
 
 namespace cingulum::oct {
-namespace {
-
-// Below the surface so many planes are left out, since it is known to about one and is not sharp; above it twice as
-// many, since what lies above counts as free of tissue.
-constexpr double surface_margin = 3;
-constexpr double water_margin = 6;
-
-constexpr std::size_t layer_planes = 8;
-
-}  // namespace
 
 std::size_t layers_of(std::size_t planes) {
   return std::clamp<std::size_t>(planes / 2 / layer_planes, 1, most_layers);
 }
 
-TileGlance glance_at(const HostVolume& tile, HostImage interface) {
+std::size_t projected_planes(std::size_t planes) {
+  return std::max<std::size_t>(1, planes / 3);
+}
+
+TileGlance glance_of_sums(const LayerSums& sums, ThreadPool* pool) {
   TileGlance glance;
-  glance.voxels = hash_hex(std::as_bytes(std::span(tile.values)));
-  if (interface.values.empty()) {
-    glance.projection = mean_projection(tile);
-    glance.layers.push_back(log_image(glance.projection));
-    return glance;
+  const std::size_t lines = sums.rows * sums.columns;
+  const auto image = [&](std::size_t number) {
+    HostImage made(sums.rows, sums.columns);
+    std::copy_n(sums.sums.begin() + static_cast<std::ptrdiff_t>(number * lines), lines, made.values.begin());
+    return made;
+  };
+  glance.layers.resize(sums.layers);
+  for_each_index(pool, sums.layers, [&](std::size_t k) { glance.layers[k] = log_image(image(k)); });
+  glance.projection = image(sums.layers);
+  glance.interface = HostImage(sums.rows, sums.columns);
+  std::copy(sums.surface.begin(), sums.surface.end(), glance.interface.values.begin());
+  const auto depth = static_cast<std::int32_t>(projected_planes(sums.planes));
+  const auto end = static_cast<std::int32_t>(sums.planes);
+  const std::span<const float> above = sums.sums.subspan((sums.layers + 1) * lines, lines);
+  for (std::size_t i = 0; i < lines; ++i) {
+    const LineParts parts = line_parts(sums.surface[i], end);
+    glance.projection.values[i] /= static_cast<double>(std::min(parts.first + depth, end) - parts.first);
+    glance.above_sum += static_cast<double>(above[i]);
+    glance.above_count += static_cast<std::uint64_t>(std::max(0, parts.water));
   }
-  glance.projection = HostImage(tile.rows, tile.columns);
-  glance.layers.assign(layers_of(tile.planes), HostImage(tile.rows, tile.columns));
-  // A third of the tile: what lies deeper is dim, and not every A-line has it.
-  const auto depth = static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, tile.planes / 3));
-  const auto layered = static_cast<std::ptrdiff_t>(glance.layers.size() * layer_planes);
-  const auto last = static_cast<std::ptrdiff_t>(tile.planes);
-  std::vector<std::ptrdiff_t> first(interface.values.size()), water(interface.values.size());
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    const double surface = std::clamp(interface.values[i], 0.0, static_cast<double>(tile.planes));
-    first[i] = std::min(std::lround(surface + surface_margin), last - 1);
-    water[i] = std::lround(surface - water_margin);
-  }
-  for (std::ptrdiff_t z = 0; z < last; ++z) {
-    const std::span<const float> plane = tile.plane(static_cast<std::size_t>(z));
-    for (std::size_t i = 0; i < plane.size(); ++i) {
-      const auto value = static_cast<double>(plane[i]);
-      const std::ptrdiff_t below = z - first[i];
-      if (below >= 0 && below < depth) glance.projection.values[i] += value;
-      if (below >= 0 && below < layered) {
-        glance.layers[static_cast<std::size_t>(below) / layer_planes].values[i] += value;
-      }
-      if (z < water[i]) {
-        glance.above_sum += value;
-        ++glance.above_count;
-      }
-    }
-  }
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    glance.projection.values[i] /= static_cast<double>(std::min(first[i] + depth, last) - first[i]);
-  }
-  for (HostImage& layer : glance.layers) layer = log_image(std::move(layer));
-  glance.interface = std::move(interface);
+  return glance;
+}
+
+TileGlance glance_without_surface(std::span<const float> mean, std::size_t rows, std::size_t columns) {
+  TileGlance glance;
+  glance.projection = HostImage(rows, columns);
+  std::copy(mean.begin(), mean.end(), glance.projection.values.begin());
+  glance.layers.push_back(log_image(glance.projection));
   return glance;
 }
 

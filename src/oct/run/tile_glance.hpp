@@ -1,11 +1,13 @@
 // What is small of a tile, taken when it is read for the first time: enough to place it, and to fit light, curvature
-// and depth over all tiles before any voxel is changed. Called by reconstruction.cpp.
+// and depth over all tiles before any voxel is changed. Called by tile_stage.cpp, whose device sums along A-lines.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "oct/volume/host_volume.hpp"
 
 namespace cingulum::oct {
@@ -21,10 +23,20 @@ struct TileGlance {
 
 // At most so many; a tile has one at least.
 inline constexpr std::size_t most_layers = 6;
-
-// `interface` may be empty: then all planes count as below the surface, and there is one layer.
-[[nodiscard]] TileGlance glance_at(const HostVolume& tile, HostImage interface);
 // Of tiles that have this many planes.
 [[nodiscard]] std::size_t layers_of(std::size_t planes);
+// Planes below the surface that are projected: a third of the tile, since what lies deeper is dim, and not every A-line
+// has it.
+[[nodiscard]] std::size_t projected_planes(std::size_t planes);
+
+// What OctKernels::sum_layers gives of a tile, of layers_of() layers and projected_planes().
+struct LayerSums {
+  std::span<const float> surface;  // plane of each A-line
+  std::span<const float> sums;
+  std::size_t planes = 0, rows = 0, columns = 0, layers = 0;
+};
+[[nodiscard]] TileGlance glance_of_sums(const LayerSums& sums, ThreadPool* pool = nullptr);
+// Of the mean of all planes: they count as below the surface, and there is one layer.
+[[nodiscard]] TileGlance glance_without_surface(std::span<const float> mean, std::size_t rows, std::size_t columns);
 
 }  // namespace cingulum::oct

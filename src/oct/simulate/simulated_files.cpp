@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
 #include <utility>
 
+#include "base/bulk_memory.hpp"
 #include "base/json_text.hpp"
 #include "base/progress.hpp"
 #include "formats/folder_output.hpp"
+#include "oct/volume/shared_loop.hpp"
 #include "oct/volume/volume_file.hpp"
 
 namespace cingulum::oct {
@@ -77,21 +80,27 @@ std::string info_text(const SimulationPlan& plan, const TileTruth& tile) {
 
 // Fortran order (z, A-line, B-scan): z fastest.
 Status write_raw_tile(FolderOutput& folder, const SimulatedScene& scene, const TileTruth& tile,
-                      const HostVolume& voxels, std::size_t files) {
-  const HostVolume raw = with_galvo_band(scene, voxels);
+                      const HostVolume& voxels, std::size_t files, ThreadPool* pool) {
+  HostVolume with_band;
+  if (scene.plan.galvo_lines > 0) with_band = with_galvo_band(scene, voxels);
+  const HostVolume& raw = scene.plan.galvo_lines > 0 ? with_band : voxels;
   const std::string name = folder_of(tile);
   CGL_TRY(write_text(folder, name + "/info.txt", info_text(scene.plan, tile)));
   const std::size_t scans = (raw.rows + files - 1) / files;
   for (std::size_t f = 0, first = 0; first < raw.rows; ++f, first += scans) {
     const std::size_t count = std::min(scans, raw.rows - first);
-    std::vector<float> values(count * raw.columns * raw.planes);
-    for (std::size_t z = 0; z < raw.planes; ++z) {
-      for (std::size_t r = 0; r < count; ++r) {
+    BulkVector<float> values(count * raw.columns * raw.planes);
+    for_each_index(pool, count, [&](std::size_t r) {
+      // Planes that stay in the cache while all lines of the row take their samples of them.
+      constexpr std::size_t block = 16;
+      for (std::size_t first_plane = 0; first_plane < raw.planes; first_plane += block) {
+        const std::size_t end_plane = std::min(raw.planes, first_plane + block);
         for (std::size_t c = 0; c < raw.columns; ++c) {
-          values[(r * raw.columns + c) * raw.planes + z] = raw.at(z, first + r, c);
+          float* const line = values.data() + (r * raw.columns + c) * raw.planes;
+          for (std::size_t z = first_plane; z < end_plane; ++z) line[z] = raw.at(z, first + r, c);
         }
       }
-    }
+    });
     static_assert(std::endian::native == std::endian::little, "raw tiles are little-endian");
     const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
     CGL_TRY(folder.write_file(fmt::format("{}/image_{:05}.bin", name, f), std::span(&bytes, 1)));
@@ -203,7 +212,8 @@ Result<SimulatedFiles> write_simulation(const fs::path& path, const SimulatedSce
     if (!tile.missing) {
       CGL_TRY_ASSIGN(const HostVolume voxels, simulate_tile(scene, t, options.pool));
       if (options.layout == SimulatedLayout::raw) {
-        CGL_TRY(write_raw_tile(folder, scene, tile, voxels, std::max<std::size_t>(1, options.files_per_tile)));
+        CGL_TRY(write_raw_tile(folder, scene, tile, voxels, std::max<std::size_t>(1, options.files_per_tile),
+                               options.pool));
       } else {
         const std::string name = fmt::format("tiles/{}.ome.zarr", folder_of(tile));
         NestedHierarchy hierarchy(folder, name + "/");

@@ -6,7 +6,6 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "base/argument_name.hpp"
 #include "base/quantity.hpp"
 #include "base/read_file.hpp"
+#include "formats/byte_stream.hpp"
 #include "oct/tiles/csv_cells.hpp"
 
 namespace cingulum::oct {
@@ -38,33 +38,6 @@ std::optional<std::array<std::size_t, 3>> parse_folder_name(std::string_view nam
   }
   if (!name.empty()) return std::nullopt;
   return ids;
-}
-
-std::uint64_t raw_values(const TileSet& set) {
-  return std::uint64_t{set.shape[0]} * (set.shape[2] + set.extra_lines) * set.shape[1] * set.repeats;
-}
-
-// All image files of a tile hold whole B-scans and together the voxels that info.txt states.
-Status check_raw_images(const TileSet& set, const TileRecord& tile) {
-  const std::uint64_t scan_bytes = std::uint64_t{4} * set.shape[0] * (set.shape[2] + set.extra_lines);
-  std::uint64_t bytes = 0;
-  for (const fs::path& image : tile.images) {
-    std::error_code error;
-    const std::uint64_t size = fs::file_size(image, error);
-    if (error) return fail_file(image.native(), ErrorKind::io, "{}: {}", image.native(), error.message());
-    if (size % scan_bytes != 0) {
-      return fail_file(image.native(), ErrorKind::corrupt,
-                       "{}: {} bytes are not whole B-scans of {} bytes ({} x {} x 4)", image.native(), size, scan_bytes,
-                       set.shape[0], set.shape[2] + set.extra_lines);
-    }
-    bytes += size;
-  }
-  const std::uint64_t expected = raw_values(set) * 4;
-  if (bytes == expected) return {};
-  return fail_file(tile.path.native(), ErrorKind::corrupt,
-                   "{}: image_*.bin hold {} bytes, info.txt states {} ({} x {} x {} x {} repeats x 4)",
-                   tile.path.native(), bytes, expected, set.shape[0], set.shape[2] + set.extra_lines, set.shape[1],
-                   set.repeats);
 }
 
 template <class Value>
@@ -118,7 +91,7 @@ Result<TileSet> open_raw_tiles(const fs::path& folder, const TileSetOptions& opt
       if (name.starts_with("image_") && name.ends_with(".bin")) tile.images.push_back(entry.path());
     }
     std::sort(tile.images.begin(), tile.images.end());
-    CGL_TRY(check_raw_images(set, tile));
+    CGL_TRY(check_raw_tile(set, tile));
     set.tiles.push_back(std::move(tile));
   }
   if (!options.axial_step_um) {
@@ -339,41 +312,83 @@ Result<TileSet> open_tiles(const fs::path& path, const TileSetOptions& options) 
   });
 }
 
+std::uint64_t raw_value_count(const TileSet& set) {
+  return std::uint64_t{set.shape[0]} * (set.shape[2] + set.extra_lines) * set.shape[1] * set.repeats;
+}
+
+// All image files of a tile hold whole B-scans and together the voxels that info.txt states.
+Status check_raw_tile(const TileSet& set, const TileRecord& tile) {
+  const std::uint64_t scan_bytes = std::uint64_t{4} * set.shape[0] * (set.shape[2] + set.extra_lines);
+  std::uint64_t bytes = 0;
+  for (const fs::path& image : tile.images) {
+    std::error_code error;
+    const std::uint64_t size = fs::file_size(image, error);
+    if (error) return fail_file(image.native(), ErrorKind::io, "{}: {}", image.native(), error.message());
+    if (size % scan_bytes != 0) {
+      return fail_file(image.native(), ErrorKind::corrupt,
+                       "{}: {} bytes are not whole B-scans of {} bytes ({} x {} x 4)", image.native(), size, scan_bytes,
+                       set.shape[0], set.shape[2] + set.extra_lines);
+    }
+    bytes += size;
+  }
+  const std::uint64_t expected = raw_value_count(set) * 4;
+  if (bytes == expected) return {};
+  return fail_file(tile.path.native(), ErrorKind::corrupt,
+                   "{}: image_*.bin hold {} bytes, info.txt states {} ({} x {} x {} x {} repeats x 4)",
+                   tile.path.native(), bytes, expected, set.shape[0], set.shape[2] + set.extra_lines, set.shape[1],
+                   set.repeats);
+}
+
+Status read_raw_values(const TileRecord& tile, std::uint64_t first, std::span<float> to) {
+  static_assert(std::endian::native == std::endian::little, "raw tiles are little-endian");
+  std::uint64_t skipped = first * sizeof(float);
+  std::span<std::byte> rest = std::as_writable_bytes(to);
+  for (const fs::path& image : tile.images) {
+    if (rest.empty()) return {};
+    CGL_TRY_ASSIGN(const InputFile file, add_file_context(InputFile::open(image), "reading", image.native()));
+    if (skipped >= file.size()) {
+      skipped -= file.size();
+      continue;
+    }
+    const std::span<std::byte> here = rest.first(std::min<std::uint64_t>(rest.size(), file.size() - skipped));
+    file.will_read(skipped, here.size());
+    CGL_TRY_ASSIGN(const std::size_t got, add_file_context(file.read_at(skipped, here), "reading", image.native()));
+    if (got != here.size()) {
+      return fail_file(image.native(), ErrorKind::corrupt, "{}: it was cut at byte {} while it was read",
+                       image.native(), skipped + got);
+    }
+    rest = rest.subspan(here.size());
+    skipped = 0;
+  }
+  if (rest.empty()) return {};
+  return fail_file(tile.path.native(), ErrorKind::corrupt, "{}: its files became shorter by {} bytes while it was read",
+                   tile.path.native(), rest.size());
+}
+
 Result<HostVolume> read_tile(const TileSet& set, const TileRecord& tile, std::uint64_t& replaced,
-                             const CancelToken& cancel) {
+                             const CancelToken& cancel, ThreadPool* pool) {
   return catch_out_of_memory([&]() -> Result<HostVolume> {
     if (!set.raw) {
       VolumeReadOptions options;
       options.cancel = cancel;
+      options.pool = pool;
       options.unit = "micrometer";  // its size was read when the set was opened
       CGL_TRY_ASSIGN(VolumeFile file, read_volume(tile.path, options));
       replaced += file.replaced_values;
       return std::move(file.volume);
     }
-    static_assert(std::endian::native == std::endian::little, "raw tiles are little-endian");
+    CGL_TRY(check_raw_tile(set, tile));
     const std::size_t lines = set.shape[2] + set.extra_lines;
-    std::vector<float> raw(raw_values(set));
-    std::size_t at = 0;
-    for (const fs::path& image : tile.images) {
-      CGL_TRY(cancel.check());
-      CGL_TRY_ASSIGN(const std::vector<std::byte> bytes, read_file(image, std::uint64_t{1} << 40U));
-      if (bytes.size() > (raw.size() - at) * 4) {
-        return fail_file(image.native(), ErrorKind::corrupt, "{}: it grew to {} bytes while it was read, {} were there",
-                         image.native(), bytes.size(), (raw.size() - at) * 4);
-      }
-      std::memcpy(raw.data() + at, bytes.data(), bytes.size());
-      at += bytes.size() / 4;
-    }
-    if (at != raw.size()) {
-      return fail_file(tile.path.native(), ErrorKind::corrupt, "{}: {} values could be read, info.txt states {}",
-                       tile.path.native(), at, raw.size());
-    }
-    replaced += replace_non_finite(raw);
+    // Row after row: of a tile in the order of its files no more is in memory than the B-scans of one.
+    std::vector<float> raw(set.shape[0] * lines * set.repeats);
     HostVolume volume(set.shape[0], set.shape[1], lines);
     const float share = static_cast<float>(set.repeats);
     // Blocks of planes and columns that stay in the cache while the order of both is exchanged.
     constexpr std::size_t block = 32;
     for (std::size_t row = 0; row < volume.rows; ++row) {
+      CGL_TRY(cancel.check());
+      CGL_TRY(read_raw_values(tile, row * raw.size(), raw));
+      replaced += replace_non_finite(raw);
       for (std::size_t first_plane = 0; first_plane < volume.planes; first_plane += block) {
         const std::size_t end_plane = std::min(volume.planes, first_plane + block);
         for (std::size_t first_column = 0; first_column < lines; first_column += block) {
@@ -382,7 +397,7 @@ Result<HostVolume> read_tile(const TileSet& set, const TileRecord& tile, std::ui
             for (std::size_t column = first_column; column < end_column; ++column) {
               float sum = 0;
               for (std::size_t repeat = 0; repeat < set.repeats; ++repeat) {
-                sum += raw[((row * set.repeats + repeat) * lines + column) * volume.planes + plane];
+                sum += raw[(repeat * lines + column) * volume.planes + plane];
               }
               volume.at(plane, row, column) = set.repeats > 1 ? sum / share : sum;
             }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,9 +62,15 @@ struct RawTileInfo {
 // A table of tiles: files as they stand there, positions as the stage says.
 [[nodiscard]] Result<std::vector<TileRecord>> parse_tile_table(std::string_view text);
 
+// Values of a raw tile, and some of them in the order of its files: (y, repeat, line, z), z fastest. any thread
+[[nodiscard]] std::uint64_t raw_value_count(const TileSet& set);
+// Whether its files still hold them.
+[[nodiscard]] Status check_raw_tile(const TileSet& set, const TileRecord& tile);
+[[nodiscard]] Status read_raw_values(const TileRecord& tile, std::uint64_t first, std::span<float> to);
+
 // The voxels of a tile, (z, y, x). Of raw tiles all lines, the band among them; repeats are averaged. What is not
 // finite becomes zero and is counted in `replaced`. any thread
 [[nodiscard]] Result<HostVolume> read_tile(const TileSet& set, const TileRecord& tile, std::uint64_t& replaced,
-                                           const CancelToken& cancel = {});
+                                           const CancelToken& cancel = {}, ThreadPool* pool = nullptr);
 
 }  // namespace cingulum::oct

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
+
 namespace cingulum::oct {
 
 inline constexpr double radians_per_degree = 0x1.1df46a2529d39p-6;
@@ -24,10 +26,10 @@ struct HostVolume {
 
   HostVolume() = default;
   HostVolume(std::size_t plane_count, std::size_t row_count, std::size_t column_count)
-      : planes(plane_count),
-        rows(row_count),
-        columns(column_count),
-        values(plane_count * row_count * column_count, 0.0f) {}
+      : planes(plane_count), rows(row_count), columns(column_count) {
+    reserve_in_large_pages(values, plane_count * row_count * column_count);
+    values.resize(plane_count * row_count * column_count);
+  }
 
   [[nodiscard]] std::size_t plane_size() const { return rows * columns; }
   [[nodiscard]] std::size_t index(std::size_t plane, std::size_t row, std::size_t column) const {

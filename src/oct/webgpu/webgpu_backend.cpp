@@ -11,6 +11,7 @@
 #include "device/shader_library.hpp"
 #include "oct/kernel/attenuation_line.hpp"
 #include "oct/kernel/kernel_records.hpp"
+#include "oct/kernel/layer_line.hpp"
 #include "oct/kernel/line_index.hpp"
 #include "oct/kernel/product_terms.hpp"
 #include "oct/kernel/sample_item.hpp"
@@ -45,6 +46,11 @@ std::string oct_constants() {
   add("log_box_eighth", log_box_eighth);
   add("log_box_pitch", log_box_pitch);
   add("roll_depth_per_thread", roll_depth_per_thread);
+  add("order_side", order_side);
+  add("order_block_rows", order_block_rows);
+  add("layer_planes", layer_planes);
+  add("surface_margin", surface_margin);
+  add("water_margin", water_margin);
   add("product_words", product_words);
   add("product_of_one", product_of_one);
   add("product_of_square", product_of_square);
