@@ -249,8 +249,8 @@ class ModelsBench {
       return require(fit_csd(model, scene_.signals.values, scene_.signals.volumes, scene_.weighted, machine))
           .coefficients;
     };
-    const BulkVector<float> fod = deconvolve(*pool_);
-    const std::vector<std::pair<std::string, std::function<BulkVector<float>(const FitMachine&)>>> fits = {
+    const MappedVector<float> fod = deconvolve(*pool_);
+    const std::vector<std::pair<std::string, std::function<MappedVector<float>(const FitMachine&)>>> fits = {
         {"dti wls",
          [&](const FitMachine& machine) {
            return require(fit_tensors(scene_.signals, scene_.b_values, scene_.directions, {}, machine)).fa;
@@ -271,7 +271,7 @@ class ModelsBench {
          }}};
     for (const auto& [name, fit] : fits) {
       if (name.find(options_.only) == std::string::npos) continue;
-      BulkVector<float> expected, found;
+      MappedVector<float> expected, found;
       const Times cpu = measure_times(options_.repetitions, [&] { expected = fit(*pool_); });
       add(name + ", cpu", cpu);
       for (Device* device : registry.devices()) {

@@ -33,7 +33,7 @@ Result<FieldGlyphs> glyphs_of_slice(const Field& field, int axis, double mm, Thr
     for (const Vec3d corner : sphere.directions) {
       glyphs.directions.push_back(rounded(to_world_axes(field.geometry, corner)));
     }
-    CGL_TRY_ASSIGN(const BulkVector<float> values,
+    CGL_TRY_ASSIGN(const MappedVector<float> values,
                    amplitudes_of_records(field, slice.records, sphere.directions, pool));
     const std::size_t corners = sphere.size();
     for (std::size_t v = 0; v < slice.records.size(); ++v) {

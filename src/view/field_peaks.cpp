@@ -24,7 +24,7 @@ Result<SlicePeaks> peaks_of_records(const Field& field, std::span<const std::uin
     case FieldKind::harmonics:
     case FieldKind::amplitudes: {
       CGL_TRY_ASSIGN(const PeakFinder finder, PeakFinder::create(field.sphere, {}));
-      CGL_TRY_ASSIGN(const BulkVector<float> values,
+      CGL_TRY_ASSIGN(const MappedVector<float> values,
                      amplitudes_of_records(field, records, field.sphere.directions, pool));
       peaks.most = finder.max_peaks();
       peaks.vectors = finder.peak_vectors(values, pool);

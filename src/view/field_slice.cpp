@@ -65,11 +65,11 @@ float number_of_record(const Field& field, std::uint32_t record, std::size_t cha
   return numerics::finite_float16_to_float(field.float16_records[place]);
 }
 
-Result<BulkVector<float>> amplitudes_of_records(const Field& field, std::span<const std::uint32_t> records,
-                                                const std::vector<Vec3d>& directions, ThreadPool& pool) {
+Result<MappedVector<float>> amplitudes_of_records(const Field& field, std::span<const std::uint32_t> records,
+                                                  const std::vector<Vec3d>& directions, ThreadPool& pool) {
   if (field.kind == FieldKind::amplitudes) {
     const std::vector<std::uint32_t> nearest = nearest_directions(field.sphere, directions);
-    BulkVector<float> values;
+    MappedVector<float> values;
     values.reserve(records.size() * directions.size());
     for (const std::uint32_t record : records) {
       for (const std::uint32_t direction : nearest) values.push_back(number_of_record(field, record, direction));

@@ -28,10 +28,10 @@ struct FieldSlice {
 
 // directions.size() numbers of each record, of a field of harmonics, clipped at zero, or of amplitudes, where they are
 // those of the nearest direction of the field's sphere. Directions are in image axes.
-[[nodiscard]] Result<BulkVector<float>> amplitudes_of_records(const Field& field,
-                                                              std::span<const std::uint32_t> records,
-                                                              const std::vector<numerics::Vec3d>& directions,
-                                                              ThreadPool& pool);
+[[nodiscard]] Result<MappedVector<float>> amplitudes_of_records(const Field& field,
+                                                                std::span<const std::uint32_t> records,
+                                                                const std::vector<numerics::Vec3d>& directions,
+                                                                ThreadPool& pool);
 
 // A vector of image axes in those of the world.
 [[nodiscard]] numerics::Vec3d to_world_axes(const ImageGeometry& grid, numerics::Vec3d in_image);

@@ -102,7 +102,7 @@ Status probe_tensor(const Arguments& arguments) {
   CGL_TRY_ASSIGN(const TensorFit fit, fit_tensors(signals, gradients.b_values, gradients.directions, options, *pool));
   fmt::print("{} {} {}\n", seconds_since(start), fit.least_diffusivity, fit.unsolvable);
   std::ofstream out(arguments[6], std::ios::binary);
-  for (const BulkVector<float>* map : {&fit.tensor, &fit.eigenvalues, &fit.v1, &fit.fa, &fit.md, &fit.rd, &fit.s0}) {
+  for (const MappedVector<float>* map : {&fit.tensor, &fit.eigenvalues, &fit.v1, &fit.fa, &fit.md, &fit.rd, &fit.s0}) {
     append_numbers(out, *map);
   }
   append_numbers(out, colour_fa(fit));

@@ -33,9 +33,9 @@ struct BootstrapMatrices {
 struct BootstrapVoxels {
   std::size_t coefficient_count = 0;
   std::size_t direction_count = 0;
-  BulkVector<float> coefficients;  // c = B^+ s, voxels x coefficient_count
-  BulkVector<float> residuals;     // r = R s, voxels x direction_count
-  BulkVector<float> b0;            // mean of the b0 volumes
+  MappedVector<float> coefficients;  // c = B^+ s, voxels x coefficient_count
+  MappedVector<float> residuals;     // r = R s, voxels x direction_count
+  MappedVector<float> b0;            // mean of the b0 volumes
 };
 
 [[nodiscard]] Result<BootstrapVoxels> prepare_bootstrap(const BootstrapMatrices& matrices,

@@ -59,11 +59,11 @@ class CsdModel {
 };
 
 struct CsdFit {
-  BulkVector<float> coefficients;  // voxels x coefficient_count
-  std::size_t unconstrained = 0;   // voxels whose first solution had no small amplitude
-  std::size_t not_converged = 0;   // voxels that used all iterations; their last solution is kept
-  std::size_t not_solvable = 0;    // voxels whose system was singular; their coefficients are zero
-  std::uint64_t iterations = 0;    // of all voxels together
+  MappedVector<float> coefficients;  // voxels x coefficient_count
+  std::size_t unconstrained = 0;     // voxels whose first solution had no small amplitude
+  std::size_t not_converged = 0;     // voxels that used all iterations; their last solution is kept
+  std::size_t not_solvable = 0;      // voxels whose system was singular; their coefficients are zero
+  std::uint64_t iterations = 0;      // of all voxels together
 };
 
 // `signals` holds `stride` numbers per voxel; `volumes` are the positions of the diffusion-weighted ones, in the order

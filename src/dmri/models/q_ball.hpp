@@ -39,8 +39,8 @@ struct QBallMatrices {
                                                          const QBallOptions& options);
 
 struct QBallFit {
-  BulkVector<float> coefficients;  // voxels x coefficient count
-  BulkVector<float> gfa;           // generalised fractional anisotropy (Tuch, Magn. Reson. Med. 52, 2004)
+  MappedVector<float> coefficients;  // voxels x coefficient count
+  MappedVector<float> gfa;           // generalised fractional anisotropy (Tuch, Magn. Reson. Med. 52, 2004)
 };
 
 // `signals` holds `stride` numbers per voxel; `volumes` are the positions of the diffusion-weighted ones in the order

@@ -30,12 +30,12 @@ CGL_INLINE void sample_piece(const DenseMatrix& matrix, const float* coefficient
 
 }  // namespace
 
-Result<BulkVector<float>> sample_harmonics(numerics::HarmonicBasis basis, std::span<const float> coefficients,
-                                           std::span<const numerics::Vec3d> directions, bool clip,
-                                           const FitMachine& machine, numerics::SimdLevel level) {
+Result<MappedVector<float>> sample_harmonics(numerics::HarmonicBasis basis, std::span<const float> coefficients,
+                                             std::span<const numerics::Vec3d> directions, bool clip,
+                                             const FitMachine& machine, numerics::SimdLevel level) {
   const DenseMatrix matrix = harmonic_matrix(basis, directions);
   const std::size_t voxels = coefficients.size() / matrix.columns;
-  BulkVector<float> amplitudes(voxels * directions.size());
+  MappedVector<float> amplitudes(voxels * directions.size());
   if (machine.device != nullptr) {
     CGL_TRY(
         machine.device->sample(matrix, {coefficients, matrix.columns}, clip, amplitudes, machine.pool, machine.cancel));

@@ -15,10 +15,10 @@ namespace cingulum {
 
 // `coefficients`: coefficient_count(basis) numbers per voxel. Result: directions.size() per voxel; each is the
 // sequential sum over the coefficients in float64, rounded once. `clip` makes negative amplitudes zero.
-[[nodiscard]] Result<BulkVector<float>> sample_harmonics(numerics::HarmonicBasis basis,
-                                                         std::span<const float> coefficients,
-                                                         std::span<const numerics::Vec3d> directions, bool clip,
-                                                         const FitMachine& machine,
-                                                         numerics::SimdLevel level = numerics::best_simd_level());
+[[nodiscard]] Result<MappedVector<float>> sample_harmonics(numerics::HarmonicBasis basis,
+                                                           std::span<const float> coefficients,
+                                                           std::span<const numerics::Vec3d> directions, bool clip,
+                                                           const FitMachine& machine,
+                                                           numerics::SimdLevel level = numerics::best_simd_level());
 
 }  // namespace cingulum

@@ -147,7 +147,7 @@ Result<TensorFit> fit_tensors(const FitRecords& signals, std::span<const double>
     fit.tensor.resize(6 * count);
     fit.eigenvalues.resize(3 * count);
     fit.v1.resize(3 * count);
-    for (BulkVector<float>* map : {&fit.fa, &fit.md, &fit.rd, &fit.s0}) map->resize(count);
+    for (MappedVector<float>* map : {&fit.fa, &fit.md, &fit.rd, &fit.s0}) map->resize(count);
     fit.least_diffusivity = tables.view.least_diffusivity;
     if (machine.device != nullptr) {
       CGL_TRY(

@@ -28,13 +28,13 @@ struct TensorFitOptions {
 
 // Each vector has its components for one voxel together, voxels in the order of DwiSignals::voxels.
 struct TensorFit {
-  BulkVector<float> tensor;       // 6: Dxx Dyy Dzz Dxy Dxz Dyz in mm^2/s and the axes of the gradients, as fitted
-  BulkVector<float> eigenvalues;  // 3, descending (the first is AD), none below least_diffusivity
-  BulkVector<float> v1;           // 3: unit vector on the kept hemisphere
-  BulkVector<float> fa;
-  BulkVector<float> md;
-  BulkVector<float> rd;
-  BulkVector<float> s0;  // the signal that the fit predicts for b = 0
+  MappedVector<float> tensor;       // 6: Dxx Dyy Dzz Dxy Dxz Dyz in mm^2/s and the axes of the gradients, as fitted
+  MappedVector<float> eigenvalues;  // 3, descending (the first is AD), none below least_diffusivity
+  MappedVector<float> v1;           // 3: unit vector on the kept hemisphere
+  MappedVector<float> fa;
+  MappedVector<float> md;
+  MappedVector<float> rd;
+  MappedVector<float> s0;  // the signal that the fit predicts for b = 0
   // As in DIPY 1e-6 over the largest entry of the b-matrix: smaller eigenvalues are noise that FA would amplify.
   double least_diffusivity = 0;
   std::size_t unsolvable = 0;  // voxels where the weights left WLS singular and OLS stands

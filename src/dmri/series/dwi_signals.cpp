@@ -137,7 +137,7 @@ Result<DwiSignals> read_dwi_signals(const std::filesystem::path& series, std::sp
   return catch_out_of_memory([&]() -> Result<DwiSignals> {
     CGL_TRY_ASSIGN(SharedImageReader reader, SharedImageReader::open(series, pool, cancel));
     const auto voxels = static_cast<std::size_t>(reader.header().geometry.voxel_count());
-    BulkVector<float> block;
+    MappedVector<float> block;
     const auto read_volumes = [&](std::size_t, std::size_t count) -> Result<std::span<const float>> {
       block.resize(std::max(block.size(), count * voxels));
       const std::span<float> numbers = std::span(block).first(count * voxels);

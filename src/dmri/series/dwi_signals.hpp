@@ -20,7 +20,7 @@ struct DwiSignals {
   ImageGeometry geometry;
   std::vector<std::uint32_t> voxels;  // indices of the voxels of the mask, ascending
   std::size_t volumes = 0;            // numbers per voxel
-  BulkVector<float> values;           // voxels.size() x volumes
+  MappedVector<float> values;         // voxels.size() x volumes
   std::size_t replaced = 0;           // values that were not finite and became 0: contract, section 1
   std::vector<std::size_t> replaced_of_volume;
 

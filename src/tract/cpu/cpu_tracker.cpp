@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/cpu/track_kernels.hpp"
 #include "tract/run/kept_by_getter.hpp"
@@ -19,18 +21,24 @@ namespace {
 // Few enough that the last groups end together, enough that taking one costs nothing.
 constexpr std::size_t seeds_per_group = 16;
 
-// What one group of seeds gave, streamline after streamline.
-struct GroupResult {
-  struct Line {
-    std::uint64_t seed_index;
-    std::uint32_t direction_index;
-    std::uint32_t seed_point;
-    std::uint64_t first_point;
-    std::uint32_t points;
-    std::uint8_t reasons[2];
-  };
-  std::vector<Line> lines;
-  std::vector<float> points;
+// Points of streamlines that have ended, until all of the range have: x y z. Blocks serve one range after the other.
+// Allocated and freed with each, by whichever thread, they would make malloc's arenas grow with the number of ranges.
+using PointBlock = BulkVector<float>;
+constexpr std::size_t numbers_of_block = std::size_t{1} << 16;  // more where one streamline needs more
+
+struct FoundLine {
+  std::uint64_t seed_index;
+  const float* points;  // in a block
+  std::uint32_t direction_index;
+  std::uint32_t seed_point;
+  std::uint32_t point_count;
+  std::uint8_t reasons[2];
+};
+
+// What one thread after the other found in a range.
+struct Findings {
+  std::vector<FoundLine> lines;
+  std::vector<PointBlock> blocks;  // the last has room left
 };
 
 // What the plans of one getter share.
@@ -48,17 +56,6 @@ struct FieldOfPlans {
   KeptByGetter<GetterTables> tables;
 };
 
-struct Workspace {
-  Workspace(const TrackingInput& input, std::uint32_t halves)
-      : slab(input),
-        directions(3 * most_initial_directions),
-        points(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps} * halves)) {}
-
-  SlabMemory slab;
-  std::vector<float> directions;
-  std::unique_ptr<float[]> points;  // of the halves that are under way
-};
-
 // A streamline of a group while its halves are tracked.
 struct OpenLine {
   std::uint64_t seed_index;
@@ -68,6 +65,28 @@ struct OpenLine {
   HalfEnd end[2] = {};              // by half
   std::size_t first_point[2] = {};  // in the group's points of halves
 };
+
+struct Workspace {
+  Workspace(const TrackingInput& input, std::uint32_t halves)
+      : slab(input),
+        directions(3 * most_initial_directions),
+        points(std::make_unique_for_overwrite<float[]>(3 * std::size_t{input.plan.max_steps} * halves)) {}
+
+  SlabMemory slab;
+  std::vector<float> directions;
+  std::unique_ptr<float[]> points;  // of the halves that are under way
+  std::vector<OpenLine> lines;      // of the group
+  std::vector<float> ended;         // points of its halves that have ended, one after another
+};
+
+// Null where there is none.
+template <class T>
+std::unique_ptr<T> take_last(std::vector<std::unique_ptr<T>>& list) {
+  if (list.empty()) return nullptr;
+  std::unique_ptr<T> last = std::move(list.back());
+  list.pop_back();
+  return last;
+}
 
 struct Counts {
   std::uint64_t steps = 0;
@@ -136,45 +155,74 @@ class CpuTracker final : public Tracker {
     const std::vector<std::uint32_t> order = order_in_space(positions);
 
     std::mutex mutex;
-    std::vector<std::unique_ptr<GroupResult>> results;
+    std::vector<std::unique_ptr<Findings>> findings;  // those that no thread adds to
     Counts total;
     pool_.parallel_for(range.count, seeds_per_group, [&](std::size_t begin, std::size_t end) {
       if (cancel.cancelled()) return;
       std::unique_ptr<Workspace> workspace = take_workspace();
-      auto result = std::make_unique<GroupResult>();
-      Counts counts;
-      std::vector<OpenLine> lines;
-      for (std::size_t i = begin; i < end; ++i) {
-        start_seed(range.first + order[i], positions[order[i]], *workspace, lines, counts);
+      std::unique_ptr<Findings> found;
+      {
+        const std::lock_guard lock(mutex);
+        found = take_last(findings);
       }
-      track_lines(lines, *workspace, *result, counts);
-      const std::scoped_lock lock(mutex, workspace_mutex_);
+      if (!found) found = std::make_unique<Findings>();
+      Counts counts;
+      workspace->lines.clear();
+      for (std::size_t i = begin; i < end; ++i) {
+        start_seed(range.first + order[i], positions[order[i]], *workspace, counts);
+      }
+      track_lines(*workspace, *found, counts);
+      const std::scoped_lock lock(mutex, memory_mutex_);
       workspaces_.push_back(std::move(workspace));
-      results.push_back(std::move(result));
+      findings.push_back(std::move(found));
       total.steps += counts.steps;
       total.seeds_outside += counts.seeds_outside;
       total.seeds_without_direction += counts.seeds_without_direction;
     });
     CGL_TRY(cancel.check());
-    assemble(range, results, total, batch);
+    assemble(range, findings, total, batch);
+    const std::lock_guard lock(memory_mutex_);
+    for (const auto& found : findings) {
+      std::move(found->blocks.begin(), found->blocks.end(), std::back_inserter(blocks_));
+    }
     return {};
   }
 
   std::unique_ptr<Workspace> take_workspace() {
     {
-      const std::lock_guard lock(workspace_mutex_);
-      if (!workspaces_.empty()) {
-        std::unique_ptr<Workspace> workspace = std::move(workspaces_.back());
-        workspaces_.pop_back();
-        return workspace;
-      }
+      const std::lock_guard lock(memory_mutex_);
+      if (std::unique_ptr<Workspace> workspace = take_last(workspaces_)) return workspace;
     }
     return std::make_unique<Workspace>(input_, kernels_.halves_at_once(input_));
   }
 
+  PointBlock take_block(std::size_t numbers) {
+    PointBlock block;
+    {
+      const std::lock_guard lock(memory_mutex_);
+      if (!blocks_.empty()) {
+        block = std::move(blocks_.back());
+        blocks_.pop_back();
+      }
+    }
+    block.clear();
+    block.reserve(std::max(numbers, numbers_of_block));
+    return block;
+  }
+
+  // Room for the points of a line; it stays where it is.
+  float* take_room(std::size_t numbers, Findings& found) {
+    if (found.blocks.empty() || found.blocks.back().capacity() - found.blocks.back().size() < numbers) {
+      found.blocks.push_back(take_block(numbers));
+    }
+    PointBlock& block = found.blocks.back();
+    const std::size_t before = block.size();
+    block.resize(before + numbers);
+    return block.data() + before;
+  }
+
   // The lines that begin at a seed.
-  void start_seed(std::uint64_t index, numerics::Vec3 position, Workspace& workspace, std::vector<OpenLine>& lines,
-                  Counts& counts) const {
+  void start_seed(std::uint64_t index, numerics::Vec3 position, Workspace& workspace, Counts& counts) const {
     const float xyz[3] = {position.x, position.y, position.z};
     InitialDirections initial = kernels_.initial_directions(
         input_, workspace.slab.slab(), static_cast<std::uint32_t>(index), xyz, workspace.directions.data());
@@ -190,12 +238,14 @@ class CpuTracker final : public Tracker {
     if (initial.count == 0u) ++counts.seeds_without_direction;
     for (std::uint32_t d = 0; d < initial.count; ++d) {
       const float* direction = &workspace.directions[3 * std::size_t{d}];
-      lines.push_back({index, d, {xyz[0], xyz[1], xyz[2]}, {direction[0], direction[1], direction[2]}});
+      workspace.lines.push_back({index, d, {xyz[0], xyz[1], xyz[2]}, {direction[0], direction[1], direction[2]}});
     }
   }
 
-  void track_lines(std::vector<OpenLine>& lines, Workspace& workspace, GroupResult& result, Counts& counts) const {
-    std::vector<float> points;  // of halves, one after another
+  void track_lines(Workspace& workspace, Findings& found, Counts& counts) {
+    std::vector<OpenLine>& lines = workspace.lines;
+    std::vector<float>& points = workspace.ended;
+    points.clear();
     HalfWalk walks[most_halves_in_turn];
     OpenLine* line_of_walk[most_halves_in_turn] = {};
     // Job 2i is the half against the direction of line i, job 2i + 1 the one along it.
@@ -237,37 +287,33 @@ class CpuTracker final : public Tracker {
     for (const OpenLine& line : lines) {
       const HalfEnd& start = line.end[1];
       const HalfEnd& end = line.end[0];
-      result.lines.push_back({line.seed_index,
-                              line.direction_index,
-                              start.points,
-                              result.points.size() / 3,
-                              start.points + 1 + end.points,
-                              {static_cast<std::uint8_t>(start.reason), static_cast<std::uint8_t>(end.reason)}});
+      const std::uint32_t count = start.points + 1 + end.points;
+      float* out = take_room(3 * std::size_t{count}, found);
+      found.lines.push_back({line.seed_index,
+                             out,
+                             line.direction_index,
+                             start.points,
+                             count,
+                             {static_cast<std::uint8_t>(start.reason), static_cast<std::uint8_t>(end.reason)}});
       for (std::size_t i = start.points; i > 0; --i) {
-        const float* point = points.data() + line.first_point[1] + 3 * (i - 1);
-        result.points.insert(result.points.end(), point, point + 3);
+        out = std::copy_n(points.data() + line.first_point[1] + 3 * (i - 1), 3, out);
       }
-      result.points.insert(result.points.end(), line.seed, line.seed + 3);
-      const float* along = points.data() + line.first_point[0];
-      result.points.insert(result.points.end(), along, along + 3 * std::size_t{end.points});
+      out = std::copy_n(line.seed, 3, out);
+      std::copy_n(points.data() + line.first_point[0], 3 * std::size_t{end.points}, out);
     }
   }
 
-  void assemble(SeedRange range, const std::vector<std::unique_ptr<GroupResult>>& results, const Counts& total,
+  void assemble(SeedRange range, const std::vector<std::unique_ptr<Findings>>& findings, const Counts& total,
                 StreamlineBatch& batch) const {
-    struct Source {
-      const GroupResult* group;
-      const GroupResult::Line* line;
-    };
-    std::vector<Source> sources;
-    for (const auto& result : results) {
-      for (const GroupResult::Line& line : result->lines) sources.push_back({result.get(), &line});
+    std::vector<const FoundLine*> lines;
+    for (const auto& found : findings) {
+      for (const FoundLine& line : found->lines) lines.push_back(&line);
     }
-    std::sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) {
-      if (a.line->seed_index != b.line->seed_index) return a.line->seed_index < b.line->seed_index;
-      return a.line->direction_index < b.line->direction_index;
+    std::sort(lines.begin(), lines.end(), [](const FoundLine* a, const FoundLine* b) {
+      if (a->seed_index != b->seed_index) return a->seed_index < b->seed_index;
+      return a->direction_index < b->direction_index;
     });
-    const std::size_t count = sources.size();
+    const std::size_t count = lines.size();
     batch.seeds = range;
     batch.offsets.resize(count + 1);
     batch.seed_index.resize(count);
@@ -275,19 +321,18 @@ class CpuTracker final : public Tracker {
     batch.end_reason.resize(2 * count);
     batch.offsets[0] = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      const GroupResult::Line& line = *sources[i].line;
-      batch.offsets[i + 1] = batch.offsets[i] + line.points;
+      const FoundLine& line = *lines[i];
+      batch.offsets[i + 1] = batch.offsets[i] + line.point_count;
       batch.seed_index[i] = line.seed_index;
       batch.seed_point[i] = line.seed_point;
       batch.end_reason[2 * i] = line.reasons[0];
       batch.end_reason[2 * i + 1] = line.reasons[1];
     }
-    batch.points.resize(3 * batch.offsets[count]);
+    make_room(batch.points, 3 * batch.offsets[count]);
     pool_.parallel_for(count, 256, [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
-        const GroupResult::Line& line = *sources[i].line;
-        std::memcpy(batch.points.data() + 3 * batch.offsets[i], sources[i].group->points.data() + 3 * line.first_point,
-                    3 * sizeof(float) * line.points);
+        std::memcpy(batch.points.data() + 3 * batch.offsets[i], lines[i]->points,
+                    3 * sizeof(float) * lines[i]->point_count);
       }
     });
     batch.steps = total.steps;
@@ -302,8 +347,9 @@ class CpuTracker final : public Tracker {
   TrackingInput input_{};
   const Seeds* seeds_ = nullptr;
   const GivenDirections* directions_ = nullptr;
-  std::mutex workspace_mutex_;
-  std::vector<std::unique_ptr<Workspace>> workspaces_;  // those that no thread uses; guarded by workspace_mutex_
+  std::mutex memory_mutex_;                             // guards all below
+  std::vector<std::unique_ptr<Workspace>> workspaces_;  // those that no thread uses
+  std::vector<PointBlock> blocks_;                      // those that hold nothing
 };
 
 }  // namespace

@@ -54,7 +54,7 @@ struct FitInput {
 // Coefficients of the voxels of `signals` and the basis in which they are.
 struct Coefficients {
   numerics::HarmonicBasis basis = {};
-  BulkVector<float> values;
+  MappedVector<float> values;
 };
 
 Result<Coefficients> fit_q_ball_coefficients(const FitInput& input, const FieldRequest& request,
@@ -128,7 +128,7 @@ Result<Field> build_series_field(const DwiSignals& signals, std::span<const floa
     return make_harmonic_field(signals.geometry, stop_map, {signals.voxels, count, coefficients.values},
                                coefficients.basis, DirectionFrame::image, std::move(sphere), &machine.pool);
   }
-  CGL_TRY_ASSIGN(const BulkVector<float> amplitudes,
+  CGL_TRY_ASSIGN(const MappedVector<float> amplitudes,
                  sample_harmonics(coefficients.basis, coefficients.values, sphere.directions, true, machine));
   const std::size_t count = sphere.size();
   return make_amplitude_field(signals.geometry, stop_map, {signals.voxels, count, amplitudes}, std::move(sphere),
@@ -277,7 +277,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
     }
     progress.finish();
     clock.ended("fit");
-    series.signals.values = BulkVector<float>();  // `{}` would keep the memory
+    series.signals.values = MappedVector<float>();  // `{}` would keep the memory
     CGL_TRY_ASSIGN(prepared.field, build_series_field(series.signals, stop_map, std::move(coefficients), request,
                                                       std::move(sphere), machine));
     clock.ended("field");

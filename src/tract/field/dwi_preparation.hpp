@@ -28,7 +28,7 @@ enum class FieldModel { opdt, csa, csd, dti };
 // Tensors of all voxels of the series by weighted least squares of all volumes: six numbers each, Dxx Dyy Dzz Dxy Dxz
 // Dyz in image axes, and FA. A floor in units of the data is one of the other models: tensors then have their own.
 struct TensorMaps {
-  BulkVector<float> tensors;
+  MappedVector<float> tensors;
   std::vector<float> fa;  // one number per voxel of the image, zero outside the mask
   double min_signal = 0;  // in units of the data
 };

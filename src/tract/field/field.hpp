@@ -44,9 +44,9 @@ struct Field {
   std::vector<std::uint32_t> record_of_voxel;  // 0: not stored, reads as the first record, which is all zero
   // record_count() * stride numbers and then record_padding more, so that kernels may read whole rows of lanes. On
   // cache lines, so that no register's worth of a record lies on two, and in large pages, since streamlines jump.
-  BulkVector<float> records;
+  MappedVector<float> records;
   // In the place of `records`: the same numbers as float16 (float16_field.hpp).
-  BulkVector<std::uint16_t> float16_records;
+  MappedVector<std::uint16_t> float16_records;
   BootstrapTables bootstrap;
   std::uint64_t replaced = 0;  // numbers that were not finite or too small and became zero
 

@@ -291,7 +291,7 @@ Result<Field> make_bootstrap_field(const ImageGeometry& geometry, std::span<cons
                            .smoothing = options.lambda};
   CGL_TRY_ASSIGN(const BootstrapMatrices matrices, make_bootstrap_matrices(directions, model));
   // A number that is not finite would spread over the whole voxel: such a signal counts as zero here already.
-  BulkVector<float> clean(signals.values.size());
+  MappedVector<float> clean(signals.values.size());
   std::uint64_t replaced = 0;
   ThreadPool* const pool = &machine.pool;
   const float unit = unit_of(signals.values);

@@ -63,7 +63,7 @@ constexpr std::size_t voxels_at_once = 2048;
 // Numbers of the voxels that are stored, voxel by voxel.
 struct Gathered {
   std::vector<std::uint32_t> voxels;
-  BulkVector<float> values;
+  MappedVector<float> values;
 };
 
 Gathered gather(const VolumeArray& numbers, std::span<const std::uint8_t> mask, std::span<const float> stop_map,

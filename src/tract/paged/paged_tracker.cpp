@@ -494,7 +494,7 @@ class PagedTracker final : public Tracker {
   // Appends to `points`, which has room. While one part comes from the device, the one before is appended.
   Status copy_parts(Caller& caller, const PieceLines& lines, std::span<const std::uint64_t> offsets,
                     std::span<const std::size_t> part_begins, std::uint64_t largest_part, kernel::PagedWork& work,
-                    std::vector<float>& points) {
+                    MappedVector<float>& points) {
     const std::size_t count = lines.output.size();
     CGL_TRY(caller.up.reserve(device_, 2 * count * sizeof(std::uint32_t)));
     const auto line = caller.up.as<std::uint32_t>(count);
@@ -533,9 +533,11 @@ class PagedTracker final : public Tracker {
     return take_part(*arrived, waiting, points);
   }
 
-  static Status take_part(Event& arrived, std::span<const float> from, std::vector<float>& points) {
+  static Status take_part(Event& arrived, std::span<const float> from, MappedVector<float>& points) {
     CGL_TRY(arrived.wait());
-    points.insert(points.end(), from.begin(), from.end());
+    const std::size_t before = points.size();
+    points.resize(before + from.size());
+    std::copy(from.begin(), from.end(), points.data() + before);
     return {};
   }
 

@@ -19,17 +19,6 @@ void store(std::vector<std::byte>& bytes, std::size_t index, const T& value) {
   std::memcpy(bytes.data() + index * sizeof(T), &value, sizeof(T));
 }
 
-// For numbers that are overwritten next. Those of the batch before need not be set to zero, and memory has some to
-// spare: batches are alike, but not equal.
-template <class Number>
-void make_room(std::vector<Number>& numbers, std::size_t count) {
-  if (numbers.capacity() < count) {
-    numbers = {};
-    reserve_in_large_pages(numbers, count + count / 8);
-  }
-  numbers.resize(count);
-}
-
 std::span<const float> points_of(const StreamlineBatch& batch, const StreamlineCut& cut) {
   return std::span(batch.points).subspan(3 * cut.first_point, 3 * cut.point_count);
 }

@@ -46,6 +46,7 @@ class SharedSeeds final : public SeedSharing {
                                                   : std::min(most_range_seeds_.back(), first));
     }
     seeds_taken_.resize(trackers_.size());
+    settled_.resize(trackers_.size());
   }
 
   ~SharedSeeds() override {
@@ -183,7 +184,11 @@ class SharedSeeds final : public SeedSharing {
   void adapt(std::size_t i, double seconds) {
     if (options_.fixed_chunks) return;
     const double good_while = trackers_.size() > 1 ? good_while_shared_seconds : good_while_alone_seconds;
-    if (seconds < good_while / 2) range_seeds_[i] = std::min(most_range_seeds_[i], range_seeds_[i] * 2);
+    // Once a range took long enough, a quick one may be chance. Ranges that grew at each would take the more memory the
+    // more of them a run has.
+    const double too_quick = settled_[i] ? good_while / 4 : good_while / 2;
+    if (seconds < too_quick) range_seeds_[i] = std::min(most_range_seeds_[i], range_seeds_[i] * 2);
+    if (seconds >= good_while / 2) settled_[i] = true;
     if (seconds > good_while * 2) range_seeds_[i] = std::max<std::uint64_t>(range_seeds_[i] / 2, 1);
   }
 
@@ -208,6 +213,7 @@ class SharedSeeds final : public SeedSharing {
   std::vector<std::uint64_t> range_seeds_;
   std::vector<std::uint64_t> most_range_seeds_;
   std::vector<std::uint64_t> seeds_taken_;
+  std::vector<bool> settled_;  // whether a range of the tracker took long enough
   std::uint32_t active_ = 0;
   Clock::time_point active_since_{};
   double tracking_seconds_ = 0;

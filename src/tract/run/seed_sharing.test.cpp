@@ -28,6 +28,7 @@ class FakeTracker final : public Tracker {
     while (now > most && !most_inside.compare_exchange_weak(most, now)) {
     }
     if (delay.count() > 0) std::this_thread::sleep_for(delay);
+    if (calls == 0) std::this_thread::sleep_for(first_delay);
     --inside;
     CGL_TRY(cancel.check());
     const std::uint32_t call = ++calls;
@@ -43,6 +44,7 @@ class FakeTracker final : public Tracker {
   }
 
   std::chrono::milliseconds delay{0};
+  std::chrono::milliseconds first_delay{0};  // and more in the first call
   std::uint32_t fail_at_call = 0;
   std::atomic<std::uint32_t> calls = 0;
   std::atomic<std::uint32_t> inside = 0;
@@ -105,6 +107,18 @@ TEST(SeedSharing, a_slow_tracker_takes_less_and_the_order_stays) {
   const std::vector<std::uint64_t> taken = (*sharing)->seeds_of_trackers();
   EXPECT_GT(taken[1], 4 * taken[0]);
   EXPECT_GT(taken[0], 0u);
+}
+
+// Sleeping longer than told makes no range larger.
+TEST(SeedSharing, ranges_that_took_long_enough_do_not_grow_at_one_that_was_a_little_quick) {
+  FakeTracker tracker;
+  tracker.delay = std::chrono::milliseconds(130);
+  tracker.first_delay = std::chrono::milliseconds(130);
+  Tracker* const alone[] = {&tracker};
+  const auto sharing = SeedSharing::start(alone, {.total = 64});
+  ASSERT_TRUE(sharing);
+  EXPECT_EQ(drain(**sharing), first_seeds(64));
+  EXPECT_GE(tracker.calls, 4u);
 }
 
 TEST(SeedSharing, a_tracker_is_called_by_as_many_threads_as_it_likes) {

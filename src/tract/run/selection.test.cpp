@@ -14,8 +14,8 @@ Region along_x(std::size_t first, std::size_t last) {
   return Region::of_mask("row", grid, mask, grid).value();
 }
 
-std::vector<float> line_along_x() {
-  std::vector<float> points;
+MappedVector<float> line_along_x() {
+  MappedVector<float> points;
   for (int i = 0; i < 15; ++i) points.insert(points.end(), {static_cast<float>(i), 0, 0});
   return points;
 }
@@ -62,7 +62,7 @@ TEST(selection, limits_include_themselves_and_what_rounding_takes) {
 }
 
 TEST(selection, points_are_counted_and_both_limits_belong_to_what_is_kept) {
-  const std::vector<float> fifteen = line_along_x();
+  const MappedVector<float> fifteen = line_along_x();
   const auto verdict = [&](std::uint64_t least, std::uint64_t most) {
     return judge({.min_points = least, .max_points = most}, fifteen, 14);
   };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bulk_memory.hpp"
 #include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
@@ -28,7 +29,7 @@ struct SeedRange {
 struct StreamlineBatch {
   SeedRange seeds;
   std::vector<std::uint64_t> offsets = {0};  // streamlines + 1, in points
-  std::vector<float> points;                 // x y z
+  MappedVector<float> points;                // x y z
   std::vector<std::uint64_t> seed_index;     // per streamline
   std::vector<std::uint32_t> seed_point;     // per streamline: which of its points is the seed
   std::vector<std::uint8_t> end_reason;      // per streamline: 2, start and end (EndReason)
