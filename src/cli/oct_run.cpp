@@ -152,8 +152,8 @@ void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContex
                                     {"volume_bytes", needs.volume_bytes}}));
     return;
   }
-  context.print_format("{} tiles of {} in {} slices of at most {} tiles, {} read or worked at a time\n", set.tiles.size(),
-                       format_bytes(needs.tile_bytes), set.slices().size(), needs.tiles_of_slice,
+  context.print_format("{} tiles of {} in {} slices of at most {} tiles, {} read or worked at a time\n",
+                       set.tiles.size(), format_bytes(needs.tile_bytes), set.slices().size(), needs.tiles_of_slice,
                        needs.tiles_in_flight);
   context.print_format("memory: {}, as much as {:.1f} tiles; {} of {} tiles are read once, the others twice\n",
                        format_bytes(needs.memory_bytes), in_tiles, once, set.tiles.size());
@@ -176,9 +176,9 @@ Status check_needs(const fs::path& output, const oct::RunNeeds& needs, const Par
   CGL_TRY(check_space(FileLayer::system(), output.native(), folder.native(),
                       needs.work_bytes + needs.volume_bytes + levels));
   if (arguments.given("memory") && needs.memory_bytes > arguments.bytes("memory")) {
-    return fail(ErrorKind::invalid_argument,
-                "--memory {}: {} of memory needed at least (a tile has {})", format_bytes(arguments.bytes("memory")),
-                format_bytes(needs.memory_bytes), format_bytes(needs.tile_bytes));
+    return fail(ErrorKind::invalid_argument, "--memory {}: {} of memory needed at least (a tile has {})",
+                format_bytes(arguments.bytes("memory")), format_bytes(needs.memory_bytes),
+                format_bytes(needs.tile_bytes));
   }
   return oct::check_host_memory("cingulum oct run", needs.memory_bytes);
 }

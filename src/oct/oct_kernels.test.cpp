@@ -476,8 +476,8 @@ TEST_P(OctKernelTest, lines_are_ordered_summed_by_their_surface_and_divided) {
     }
   }
   ASSERT_OK_AND_ASSIGN(DeviceVolume wrong, kernels().allocate({70, 5, 38}));
-  EXPECT_TRUE(cingulum::testing::fails_with(kernels().order_lines(queue(), from, 0, wrong),
-                                            ErrorKind::invalid_argument, "5 rows of 37 lines of 70 samples"));
+  EXPECT_TRUE(cingulum::testing::fails_with(kernels().order_lines(queue(), from, 0, wrong), ErrorKind::invalid_argument,
+                                            "5 rows of 37 lines of 70 samples"));
   EXPECT_TRUE(cingulum::testing::fails_with(kernels().divide_by_map(queue(), ordered, 11, light_map, divided),
                                             ErrorKind::invalid_argument, "60 planes of 5 x 34 from plane 11"));
 }

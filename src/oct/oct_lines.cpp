@@ -136,10 +136,8 @@ Status OctKernels::order_lines(Queue& queue, const DeviceVolume& from, std::uint
   const OrderLinesRecord record{planes, rows, to.shape.x, lines, first_line};
   const std::array<KernelRange, 2> ranges = {whole(from), whole(to)};
   const std::uint32_t squares = (planes + order_side - 1) / order_side;
-  return backend_->launch(queue, {OctKernel::order_lines,
-                                  ranges,
-                                  record_words(record),
-                                  {to.shape.x, rows * order_block_rows, squares}});
+  return backend_->launch(
+      queue, {OctKernel::order_lines, ranges, record_words(record), {to.shape.x, rows * order_block_rows, squares}});
 }
 
 Status OctKernels::sum_layers(Queue& queue, const DeviceVolume& volume, const DeviceVolume& surface,

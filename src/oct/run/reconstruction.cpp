@@ -142,7 +142,8 @@ class Run {
     for (TileStage* const stage : options_.stages) {
       CGL_TRY_ASSIGN(const MemoryState memory, stage->device().memory());
       std::uint64_t free = memory.free_bytes.value_or(0);
-      if (memory.limit_bytes) free = std::min(free, *memory.limit_bytes - std::min(*memory.limit_bytes, memory.used_bytes));
+      if (memory.limit_bytes)
+        free = std::min(free, *memory.limit_bytes - std::min(*memory.limit_bytes, memory.used_bytes));
       stage->set_room(std::min(needs_.kept_bytes, free - std::min(free, needs_.device_bytes)));
     }
     return {};
@@ -258,8 +259,9 @@ class Run {
       };
       CGL_TRY(timed("looking at tiles", [&] { return for_each_tile(slice.grid, kept_[s], look); }));
       CGL_TRY(timed("placing tiles", end_placing));
-      placing = std::async(std::launch::async,
-                           [&, s] { return catch_out_of_memory([&] { return place(result_.slices[s], glances_[s]); }); });
+      placing = std::async(std::launch::async, [&, s] {
+        return catch_out_of_memory([&] { return place(result_.slices[s], glances_[s]); });
+      });
     }
     CGL_TRY(timed("placing tiles", end_placing));
     progress.finish();
@@ -771,14 +773,15 @@ StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options,
   // voxels; pieces on their way to a device; of all A-lines surface, mean and its logarithm in float64.
   const std::uint64_t devices = options.stages.empty() ? options.devices : options.stages.size();
   const std::uint64_t by_host = set.raw && set.repeats == 1 ? 0 : 2 * needs.tile_bytes;
-  bytes.always = devices * (needs.device_bytes + by_host) + 2 * threads * TileStage::piece_bytes +
-                 3 * sizeof(double) * lines;
+  bytes.always =
+      devices * (needs.device_bytes + by_host) + 2 * threads * TileStage::piece_bytes + 3 * sizeof(double) * lines;
   double lateral = 1;
   for (std::size_t d = 1; d < 3 && options.resolution_um; ++d) lateral *= set.voxel_um[d] / *options.resolution_um;
   const auto pixels = static_cast<std::uint64_t>(static_cast<double>(lines_of_slice) * lateral);
   bytes.plane = sizeof(float) * pixels;
   // Of one slice while the next is looked at.
-  bytes.placing = lines_of_slice * (layers_of(set.shape[0]) * (2 * sizeof(double) + sizeof(float)) + 2 * sizeof(double));
+  bytes.placing =
+      lines_of_slice * (layers_of(set.shape[0]) * (2 * sizeof(double) + sizeof(float)) + 2 * sizeof(double));
   const std::uint64_t box = sizeof(float) * planes_at_a_time * rows_at_a_time * widest_px;
   // A projection, smoothed by way of another one; where levels of planes are evened out, a plane of each thread and its
   // darker part; where lines are corrected one by one, bands of the slice and of its medians.
@@ -832,7 +835,8 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
   needs.volume_bytes = needs.work_bytes;
   // One that is read, one that was; ordered, its logarithm in a box, rolled; cropped, resampled along one axis and
   // another one.
-  needs.device_bytes = static_cast<std::uint64_t>(static_cast<double>(needs.tile_bytes) * (6 + 2 * std::max(1.0, shrunk)));
+  needs.device_bytes =
+      static_cast<std::uint64_t>(static_cast<double>(needs.tile_bytes) * (6 + 2 * std::max(1.0, shrunk)));
   needs.stacked_rows = rows_at_a_time;
   StageBytes bytes = stage_bytes(set, options, needs, lines, lines_of_slice, widest_px, slice_depth);
   // A mosaic, the slice that is made of it, and a copy while attenuation is measured. Tiles that are kept lie where the

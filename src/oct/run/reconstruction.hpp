@@ -25,10 +25,10 @@
 #include "oct/placement/tile_placement.hpp"
 #include "oct/registration/slice_registration.hpp"
 #include "oct/run/depth_corrections.hpp"
+#include "oct/run/tile_stage.hpp"
 #include "oct/stacking/stack_decisions.hpp"
 #include "oct/stacking/stack_slices.hpp"
 #include "oct/tiles/mosaic_grid.hpp"
-#include "oct/run/tile_stage.hpp"
 #include "oct/tiles/tile_set.hpp"
 #include "oct/volume/host_volume.hpp"
 #include "oct/volume/volume_file.hpp"
@@ -51,7 +51,7 @@ struct ReconstructionOptions {
   double search_range_mm = 0.1;                    // of the interval, to either side
   StackOptions stack = {};
   std::vector<TileStage*> stages = {};  // one at least, which outlive the run
-  std::uint64_t kept_tile_bytes = 0;  // of tiles that stay in memory from one reading, besides those of one slice
+  std::uint64_t kept_tile_bytes = 0;    // of tiles that stay in memory from one reading, besides those of one slice
   std::optional<std::uint64_t> memory_bytes = {};  // beyond which slices go through files; absent: none does
   std::size_t devices = 1;                         // stages, where they are not yet there: run_needs() alone
   ThreadPool* pool = nullptr;                      // needed

@@ -47,8 +47,8 @@ struct ReadTile {
 struct TileChange {
   const HostImage* curvature = nullptr;  // A-lines come up by so many planes, and by `depth` more; null: they stay
   double depth = 0;
-  const HostImage* light = nullptr;               // that is divided out; null: none
-  std::size_t first_plane = 0, planes = 0;        // that are kept of it
+  const HostImage* light = nullptr;              // that is divided out; null: none
+  std::size_t first_plane = 0, planes = 0;       // that are kept of it
   std::array<std::size_t, 3> shape = {0, 0, 0};  // to which these are resampled
 };
 

@@ -126,9 +126,9 @@ TEST_P(OctTileStage, glances_and_tiles_of_slices_have_the_bits_of_the_processor)
       ASSERT_OK_AND_ASSIGN(const ReadTile read, stage.read(raw.source, raw.record));
       ASSERT_OK_AND_ASSIGN(DeviceVolume tile, stage.order(read, raw.set));
       ASSERT_OK_AND_ASSIGN(const DeviceVolume made, stage.make(std::move(tile), change));
-      EXPECT_EQ(made.shape, (VolumeShape{static_cast<std::uint32_t>(change.shape[0]),
-                                         static_cast<std::uint32_t>(change.shape[1]),
-                                         static_cast<std::uint32_t>(change.shape[2])}));
+      EXPECT_EQ(made.shape,
+                (VolumeShape{static_cast<std::uint32_t>(change.shape[0]), static_cast<std::uint32_t>(change.shape[1]),
+                             static_cast<std::uint32_t>(change.shape[2])}));
       ASSERT_OK_AND_ASSIGN(HostVolume copy, stage.copy_to_host(made, raw.pool.get()));
       volumes[i].push_back(std::move(copy.values));
     }
