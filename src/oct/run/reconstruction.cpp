@@ -833,10 +833,10 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
   const auto slice_depth = static_cast<std::size_t>(std::max(1.0, std::ceil(depth)));
   needs.work_bytes = static_cast<std::uint64_t>(static_cast<double>(needs.work_bytes) * shrunk);
   needs.volume_bytes = needs.work_bytes;
-  // One that is read, one that was; ordered, its logarithm in a box, rolled; cropped, resampled along one axis and
-  // another one.
-  needs.device_bytes =
-      static_cast<std::uint64_t>(static_cast<double>(needs.tile_bytes) * (6 + 2 * std::max(1.0, shrunk)));
+  // One that is read, one that was; ordered, its logarithm in a box, which rolled takes the place of, a wide box of it,
+  // cropped; and resampled along one axis and another one.
+  const double resampled = options.resolution_um ? 2 * std::max(1.0, shrunk) : 0;
+  needs.device_bytes = static_cast<std::uint64_t>(static_cast<double>(needs.tile_bytes) * (6 + resampled));
   needs.stacked_rows = rows_at_a_time;
   StageBytes bytes = stage_bytes(set, options, needs, lines, lines_of_slice, widest_px, slice_depth);
   // A mosaic, the slice that is made of it, and a copy while attenuation is measured. Tiles that are kept lie where the

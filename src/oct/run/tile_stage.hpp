@@ -57,7 +57,7 @@ struct TileChange {
 class TileStage {
  public:
   // Of a file to the device and back: as much as one thread moves at a time.
-  static constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 21;
+  static constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
 
   [[nodiscard]] static Result<std::unique_ptr<TileStage>> create(Device& device, const InterfaceOptions& interface);
 

@@ -17,7 +17,7 @@ namespace tile_stage_tests {
 
 using cingulum::testing::OctDraw;
 
-// One raw tile in three files: 60 planes, 190 rows of 200 lines of which 11 are the galvo's band. It is read in two
+// One raw tile in three files: 60 planes, 190 rows of 200 lines of which 11 are the galvo's band. It is read in nine
 // pieces, and neither they nor the files begin where a line does.
 struct RawTile {
   RawTile() {
@@ -86,7 +86,8 @@ TEST_P(OctTileStage, a_raw_tile_is_that_which_the_host_reads) {
     ASSERT_OK_AND_ASSIGN(const HostVolume second, stage_->copy_to_host(again, nullptr));
     ASSERT_EQ(second.values, expected.values);
   }
-  // The hash is of the voxels: the same on every device, another one for another voxel in either piece.
+  // The hash is of the voxels: the same on every device, another one for another voxel in the first or the last piece
+  // of a file.
   ASSERT_OK_AND_ASSIGN(const ReadTile there, truth_->read(raw.source, raw.record));
   EXPECT_EQ(there.voxels, hash);
   for (const std::streamoff voxel : {0, 40 * 200 * 60 - 1}) {
