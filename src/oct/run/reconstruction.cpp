@@ -764,6 +764,10 @@ struct StageBytes {
   std::size_t registered_planes = 0;  // that are compared at once
 };
 
+std::size_t device_count(const ReconstructionOptions& options) {
+  return options.stages.empty() ? options.devices : options.stages.size();
+}
+
 StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options, const RunNeeds& needs,
                        std::uint64_t lines, std::uint64_t lines_of_slice, std::size_t widest_px,
                        std::size_t slice_depth) {
@@ -771,7 +775,7 @@ StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options,
   const auto threads = static_cast<std::uint64_t>(options.pool->threads());
   // What devices work with, each counted as if in the host's memory; of a tile that the host reads the file and the
   // voxels; pieces on their way to a device; of all A-lines surface, mean and its logarithm in float64.
-  const std::uint64_t devices = options.stages.empty() ? options.devices : options.stages.size();
+  const std::uint64_t devices = device_count(options);
   const std::uint64_t by_host = set.raw && set.repeats == 1 ? 0 : 2 * needs.tile_bytes;
   bytes.always =
       devices * (needs.device_bytes + by_host) + 2 * threads * TileStage::piece_bytes + 3 * sizeof(double) * lines;
@@ -813,7 +817,7 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
   RunNeeds needs;
   const auto [planes, rows, columns] = set.shape;
   needs.tile_bytes = sizeof(float) * planes * rows * (columns + set.extra_lines);
-  needs.tiles_in_flight = 2 * (options.stages.empty() ? options.devices : options.stages.size());
+  needs.tiles_in_flight = 2 * device_count(options);
   double shrunk = 1;  // voxels after --resolution of one before
   for (std::size_t d = 0; d < 3 && options.resolution_um; ++d) shrunk *= set.voxel_um[d] / *options.resolution_um;
   const double finer = options.resolution_um ? set.voxel_um[2] / *options.resolution_um : 1;

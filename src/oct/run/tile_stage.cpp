@@ -24,6 +24,16 @@ std::uint32_t narrow(std::size_t value) {
   return static_cast<std::uint32_t>(value);
 }
 
+std::size_t pieces_of(std::uint64_t values) {
+  return static_cast<std::size_t>((values + piece_values - 1) / piece_values);
+}
+
+std::string hash_of_pieces(const std::vector<std::string>& hashes) {
+  Hash128 hash;
+  for (const std::string& one : hashes) hash.add(one);
+  return hash.hex();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TileStage>> TileStage::create(Device& device, const InterfaceOptions& interface) {
@@ -61,7 +71,7 @@ Result<DeviceVolume> TileStage::next_slot(VolumeShape shape) {
 Status TileStage::fill(const DeviceVolume& to, ThreadPool* pool, const FillPiece& fill_piece) {
   const std::uint64_t values = to.shape.voxels();
   FirstFailure failure;
-  for_each_index(pool, static_cast<std::size_t>((values + piece_values - 1) / piece_values), [&](std::size_t piece) {
+  for_each_index(pool, pieces_of(values), [&](std::size_t piece) {
     const std::uint64_t first = piece * piece_values;
     const std::uint64_t count = std::min(piece_values, values - first);
     const auto fill_one = [&]() -> Status {
@@ -90,6 +100,13 @@ Result<ReadTile> TileStage::read(const TileSource& source, const TileRecord& rec
       if (set.extra_lines > 0) tile = without_band(tile, set.extra_lines, source.last_line);
       CGL_TRY_ASSIGN(ReadTile read, lend(tile, source.pool));
       read.replaced = replaced;
+      std::vector<std::string> hashes(pieces_of(tile.values.size()));
+      for_each_index(source.pool, hashes.size(), [&](std::size_t piece) {
+        const std::size_t first = piece * piece_values;
+        const std::size_t count = std::min<std::size_t>(piece_values, tile.values.size() - first);
+        hashes[piece] = hash_hex(std::as_bytes(std::span(tile.values).subspan(first, count)));
+      });
+      read.voxels = hash_of_pieces(hashes);
       return read;
     }
     ReadTile read;
@@ -98,7 +115,7 @@ Result<ReadTile> TileStage::read(const TileSource& source, const TileRecord& rec
     if (set.extra_lines > 0) read.first_line = narrow((source.last_line + 1 + set.extra_lines) % lines);
     CGL_TRY(check_raw_tile(set, record));
     CGL_TRY_ASSIGN(read.volume, next_slot({narrow(set.shape[1]), narrow(lines), narrow(set.shape[0])}));
-    const auto pieces = static_cast<std::size_t>((read.volume.shape.voxels() + piece_values - 1) / piece_values);
+    const std::size_t pieces = pieces_of(read.volume.shape.voxels());
     std::vector<std::string> hashes(pieces);
     std::vector<std::uint64_t> replaced(pieces, 0);
     const auto read_piece = [&](std::size_t piece, std::uint64_t first, std::span<float> to) -> Status {
@@ -110,9 +127,7 @@ Result<ReadTile> TileStage::read(const TileSource& source, const TileRecord& rec
     };
     CGL_TRY(fill(read.volume, source.pool, read_piece));
     for (const std::uint64_t count : replaced) read.replaced += count;
-    Hash128 hash;
-    for (const std::string& one : hashes) hash.add(one);
-    read.voxels = hash.hex();
+    read.voxels = hash_of_pieces(hashes);
     return read;
   });
 }
@@ -120,17 +135,11 @@ Result<ReadTile> TileStage::read(const TileSource& source, const TileRecord& rec
 Result<ReadTile> TileStage::lend(const HostVolume& tile, ThreadPool* pool) {
   ReadTile read;
   CGL_TRY_ASSIGN(read.volume, next_slot(shape_of(tile)));
-  std::vector<std::string> hashes(static_cast<std::size_t>((tile.values.size() + piece_values - 1) / piece_values));
-  const auto copy_piece = [&](std::size_t piece, std::uint64_t first, std::span<float> to) -> Status {
-    const auto from = std::span(tile.values).subspan(first, to.size());
-    std::copy(from.begin(), from.end(), to.begin());
-    hashes[piece] = hash_hex(std::as_bytes(from));
+  const auto copy_piece = [&](std::size_t, std::uint64_t first, std::span<float> to) -> Status {
+    std::copy_n(tile.values.data() + first, to.size(), to.begin());
     return {};
   };
   CGL_TRY(fill(read.volume, pool, copy_piece));
-  Hash128 hash;
-  for (const std::string& one : hashes) hash.add(one);
-  read.voxels = hash.hex();
   return read;
 }
 

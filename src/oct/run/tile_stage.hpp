@@ -65,7 +65,7 @@ class TileStage {
   [[nodiscard]] bool in_host_memory() const;
 
   [[nodiscard]] Result<ReadTile> read(const TileSource& source, const TileRecord& record);
-  // A tile that is in the host's memory.
+  // A tile that is in the host's memory; its hash is not taken again.
   [[nodiscard]] Result<ReadTile> lend(const HostVolume& tile, ThreadPool* pool);
 
   // (z, y, x), without extra lines.
