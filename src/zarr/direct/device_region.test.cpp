@@ -27,6 +27,10 @@ class DeviceRegionTest : public EachDevice {
  protected:
   void SetUp() override {
     EachDevice::SetUp();
+    // What the environment names: a tool that looks at our memory names no cuFile.
+    ASSERT_OK_AND_ASSIGN(const Settings settings, Settings::from_environment());
+    ASSERT_OK_AND_ASSIGN(settings_, EngineSettings::from_settings(settings));
+    settings_.cache_dir.reset();
     folder_ =
         std::filesystem::temp_directory_path() / fmt::format("cingulum-device-region-{}-{}", ::getpid(), counter_++);
     std::filesystem::create_directories(folder_);
@@ -105,6 +109,7 @@ class DeviceRegionTest : public EachDevice {
     EXPECT_TRUE(found == expected) << "seed " << seed << ", " << describe_coding(array.metadata());
   }
 
+  EngineSettings settings_;
   std::filesystem::path folder_;
   std::unique_ptr<ThreadPool> pool_;
   static inline int counter_ = 0;
@@ -136,7 +141,7 @@ NewArray random_wish(std::mt19937& generator) {
 }
 
 TEST_P(DeviceRegionTest, random_regions_are_those_of_the_host) {
-  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device()));
+  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device(), settings_));
   for (std::uint32_t seed = 1; seed <= 25; ++seed) {
     std::mt19937 generator(seed);
     const NewArray wanted = random_wish(generator);
@@ -158,7 +163,7 @@ TEST_P(DeviceRegionTest, a_region_larger_than_the_ring_passes_through_it) {
   RingOptions ring;
   ring.slab_bytes = 64 << 10;
   ring.slabs = 3;
-  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device(), {}, ring));
+  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device(), settings_, ring));
   NewArray wanted;
   wanted.shape = {100, 64, 60};
   wanted.type = element_type_of<float>();
@@ -177,7 +182,7 @@ TEST_P(DeviceRegionTest, a_region_larger_than_the_ring_passes_through_it) {
 }
 
 TEST_P(DeviceRegionTest, chunks_that_are_not_stored_are_filled_and_counted) {
-  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device()));
+  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device(), settings_));
   NewArray wanted;
   wanted.shape = {30, 30};
   wanted.type = element_type_of<std::int16_t>();
@@ -197,7 +202,7 @@ TEST_P(DeviceRegionTest, chunks_that_are_not_stored_are_filled_and_counted) {
 }
 
 TEST_P(DeviceRegionTest, a_damaged_chunk_is_an_error_that_names_it_and_is_never_put_in_place) {
-  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device()));
+  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device(), settings_));
   for (const char* const codec : {"none", "zstd"}) {
     NewArray wanted;
     wanted.shape = {40, 40};
@@ -239,7 +244,7 @@ TEST_P(DeviceRegionTest, a_damaged_chunk_is_an_error_that_names_it_and_is_never_
 }
 
 TEST_P(DeviceRegionTest, regions_follow_what_the_queue_had_before) {
-  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device()));
+  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device(), settings_));
   NewArray wanted;
   wanted.shape = {64, 64};
   wanted.type = element_type_of<std::uint8_t>();
@@ -261,7 +266,7 @@ TEST_P(DeviceRegionTest, regions_follow_what_the_queue_had_before) {
 }
 
 TEST_P(DeviceRegionTest, small_regions_allocate_no_more_after_the_first) {
-  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device()));
+  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device(), settings_));
   NewArray wanted;
   wanted.shape = {256, 256};
   wanted.type = element_type_of<float>();
@@ -280,7 +285,7 @@ TEST_P(DeviceRegionTest, small_regions_allocate_no_more_after_the_first) {
 }
 
 TEST_P(DeviceRegionTest, places_outside_the_buffer_are_refused_before_work) {
-  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device()));
+  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device(), settings_));
   NewArray wanted;
   wanted.shape = {10, 10};
   wanted.type = element_type_of<float>();
@@ -307,14 +312,14 @@ TEST_P(DeviceRegionTest, every_allocation_of_a_read_may_fail) {
   std::uint64_t failures = 0;
   for (std::uint64_t n = 1; n < 20; ++n) {
     device().budget().fail_nth_allocation(n);
-    auto reader = DeviceReader::create(device());
+    auto reader = DeviceReader::create(device(), settings_);
     const bool worked = reader && (*reader)->read(array, whole(array.metadata()), queue(), {*buffer});
     device().budget().fail_nth_allocation(0);
     if (!worked) ++failures;
     if (worked) break;
   }
   EXPECT_EQ(failures > 0, !device().capabilities().shares_host_memory);
-  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device()));
+  ASSERT_OK_AND_ASSIGN(const auto reader, DeviceReader::create(device(), settings_));
   compare(*reader, array, whole(array.metadata()), 11, false);
 }
 
