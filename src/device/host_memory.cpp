@@ -5,7 +5,10 @@
 namespace cingulum {
 namespace {
 
-constexpr std::uint64_t alignment_bytes = 256;  // the offset alignment of kernel arguments, and several cache lines
+constexpr std::uint64_t least_alignment = 256;  // the offset alignment of kernel arguments, and several cache lines
+// Memory of many pages begins with one: files are read straight into it.
+constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t many_pages = 16 * page_bytes;
 
 class OrdinaryHostMemory final : public HostMemory {
  public:
@@ -23,8 +26,9 @@ class OrdinaryHostMemory final : public HostMemory {
 
 AlignedBytes allocate_aligned(std::uint64_t bytes) {
   if (bytes > (std::uint64_t{1} << 62)) return nullptr;
-  const std::uint64_t rounded = (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
-  return AlignedBytes(static_cast<std::byte*>(std::aligned_alloc(alignment_bytes, rounded)));
+  const std::uint64_t alignment = bytes < many_pages ? least_alignment : page_bytes;
+  const std::uint64_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  return AlignedBytes(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
 }
 
 Result<std::unique_ptr<HostMemory>> allocate_ordinary_host_memory(const Device& device, std::uint64_t bytes,

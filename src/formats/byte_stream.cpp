@@ -1,6 +1,8 @@
 #include "formats/byte_stream.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,6 +79,73 @@ Result<std::size_t> InputFile::read_at(std::uint64_t offset, std::span<std::byte
     filled += static_cast<std::size_t>(got);
   }
   return filled;
+}
+
+namespace {
+
+// Offsets, sizes and places of what is read past the system's memory: no disk asks for more.
+constexpr std::uint64_t direct_alignment = 4096;
+
+}  // namespace
+
+// Whether the system has most of these bytes in memory. Where it does not tell (the file is another user's), it says
+// that it has them.
+bool InputFile::is_in_memory(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+#if defined(__linux__)
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t first = offset / page * page;
+  const auto length = static_cast<std::size_t>(offset + bytes - first);
+  void* const map = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor_, static_cast<off_t>(first));
+  if (map == MAP_FAILED) return true;
+  constexpr std::size_t pages_at_a_time = 1024;
+  std::array<unsigned char, pages_at_a_time> there{};
+  const std::size_t pages = (length + page - 1) / page;
+  std::size_t found = 0;
+  for (std::size_t begin = 0; begin < pages; begin += pages_at_a_time) {
+    const std::size_t count = std::min(pages_at_a_time, pages - begin);
+    const std::size_t left = std::min<std::size_t>(count * page, length - begin * page);
+    if (::mincore(static_cast<std::byte*>(map) + begin * page, left, there.data()) != 0) {
+      found = pages;
+      break;
+    }
+    found += static_cast<std::size_t>(std::count_if(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(count),
+                                                    [](unsigned char state) { return (state & 1U) != 0; }));
+  }
+  ::munmap(map, length);
+  return 2 * found >= pages;
+#else
+  (void)offset, (void)bytes;
+  return true;
+#endif
+}
+
+Result<std::size_t> InputFile::read_once_at(std::uint64_t offset, std::span<std::byte> to) const {
+#if defined(O_DIRECT)
+  const std::uint64_t bytes = std::min<std::uint64_t>(to.size(), size_ - std::min(size_, offset));
+  // Pages at either end that are asked for in part come the usual way.
+  const std::uint64_t head = (direct_alignment - offset % direct_alignment) % direct_alignment;
+  const bool lie_alike = reinterpret_cast<std::uintptr_t>(to.data()) % direct_alignment == offset % direct_alignment;
+  if (!lie_alike || bytes < head + direct_alignment || is_in_memory(offset, bytes)) return read_at(offset, to);
+  // Another descriptor of the same file, whatever its name stands for by now.
+  const std::string name = fmt::format("/proc/self/fd/{}", descriptor_);
+  const int direct = uninterrupted([&] {
+    const int opened = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+    return opened >= 0 ? opened : -errno;
+  });
+  if (direct < 0) return read_at(offset, to);
+  const InputFile past_memory(direct, size_);
+  const std::uint64_t body = (bytes - head) / direct_alignment * direct_alignment;
+  // A file system that refuses it after all, or a page that cannot be read: the usual way says what there is to say.
+  const auto got = past_memory.read_at(offset + head, to.subspan(head, body));
+  if (!got && got.error().kind() == ErrorKind::interrupted) return got;
+  if (!got || *got != body) return read_at(offset, to);
+  CGL_TRY_ASSIGN(const std::size_t before, read_at(offset, to.first(head)));
+  if (before != head) return before;
+  CGL_TRY_ASSIGN(const std::size_t behind, read_at(offset + head + body, to.subspan(head + body)));
+  return head + body + behind;
+#else
+  return read_at(offset, to);
+#endif
 }
 
 Result<std::size_t> FileStream::read(std::span<std::byte> to) {

@@ -35,9 +35,14 @@ class InputFile {
   void will_read(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   // Fills `to`; fewer bytes only at the end of the file.
   [[nodiscard]] Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> to) const;
+  // The same, for a file that is large and read once. What the system has of it in memory comes from there; the rest
+  // comes past that memory, straight to its place, where offset and `to` lie alike in their pages and the file system
+  // is able to: nothing is copied on the way, and nobody else's files are driven out.
+  [[nodiscard]] Result<std::size_t> read_once_at(std::uint64_t offset, std::span<std::byte> to) const;
 
  private:
   InputFile(int descriptor, std::uint64_t size) noexcept : descriptor_(descriptor), size_(size) {}
+  [[nodiscard]] bool is_in_memory(std::uint64_t offset, std::uint64_t bytes) const noexcept;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };

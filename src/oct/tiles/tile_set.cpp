@@ -351,8 +351,8 @@ Status read_raw_values(const TileRecord& tile, std::uint64_t first, std::span<fl
       continue;
     }
     const std::span<std::byte> here = rest.first(std::min<std::uint64_t>(rest.size(), file.size() - skipped));
-    file.will_read(skipped, here.size());
-    CGL_TRY_ASSIGN(const std::size_t got, add_file_context(file.read_at(skipped, here), "reading", image.native()));
+    CGL_TRY_ASSIGN(const std::size_t got,
+                   add_file_context(file.read_once_at(skipped, here), "reading", image.native()));
     if (got != here.size()) {
       return fail_file(image.native(), ErrorKind::corrupt, "{}: it was cut at byte {} while it was read",
                        image.native(), skipped + got);
