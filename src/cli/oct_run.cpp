@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <system_error>
 
@@ -16,6 +17,7 @@
 #include "cli/oct_actions.hpp"
 #include "cli/oct_voxel_stage.hpp"
 #include "oct/run/reconstruction.hpp"
+#include "oct/tiles/tiles_ahead.hpp"
 
 namespace cingulum {
 namespace {
@@ -148,6 +150,7 @@ void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContex
                                     {"memory_tiles", in_tiles},
                                     {"tiles_read_once", once},
                                     {"device_bytes", needs.device_bytes},
+                                    {"comparing_device_bytes", needs.comparing_device_bytes},
                                     {"work_bytes", needs.work_bytes},
                                     {"volume_bytes", needs.volume_bytes}}));
     return;
@@ -162,8 +165,11 @@ void explain_run(const oct::TileSet& set, const oct::RunNeeds& needs, VerbContex
   } else {
     context.print("slices are made in memory\n");
   }
-  context.print_format("memory of each device: {} at least; tiles stay there while it has room for them\n",
-                       format_bytes(needs.device_bytes));
+  context.print_format(
+      "memory of each device: {} at least, and {} of the first GPU to compare tiles; tiles stay there while it has "
+      "room "
+      "for them\n",
+      format_bytes(needs.device_bytes), format_bytes(needs.comparing_device_bytes));
   context.print_format("disk: {} for slices until the volume is written, {} for its finest level\n",
                        format_bytes(needs.work_bytes), format_bytes(needs.volume_bytes));
 }
@@ -201,7 +207,9 @@ Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(options.last_line, last_good_line(set, input, arguments, context, galvo));
   oct::InterfaceOptions interface = interface_options(arguments);
   interface.sub_voxel = true;
+  std::optional<oct::TilesAhead> ahead(std::in_place, set);
   CGL_TRY_ASSIGN(const RunDevices devices, open_run_devices(context, interface));
+  ahead.reset();
   for (const auto& stage : devices.stages) options.stages.push_back(stage.get());
   fs::path work = output;
   work += ".work";
