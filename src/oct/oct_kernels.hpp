@@ -79,6 +79,12 @@ struct PlaneProduct {
   std::uint32_t rows = 0, columns = 0;
 };
 
+// Two planes, and how far one is shifted against the other.
+struct PlanePair {
+  std::uint32_t fixed_z = 0, moving_z = 0;
+  ShiftWindow window;
+};
+
 struct OverlapSearch {
   std::int64_t expected = 0;  // planes
   std::int64_t lowest = 0;    // from there ...
@@ -117,6 +123,8 @@ class OctKernels {
   // Both wait.
   [[nodiscard]] Result<DeviceVolume> upload(Queue& queue, VolumeShape shape, std::span<const float> voxels);
   [[nodiscard]] Result<std::vector<float>> download(Queue& queue, const DeviceVolume& volume);
+  // The largest volume that kernels take whole; larger ones go in parts where a kernel is able to.
+  [[nodiscard]] std::uint64_t most_voxels() const { return most_elements_; }
   // Gives memory back to the device that no volume holds. No work is under way.
   [[nodiscard]] Status trim();
 
@@ -153,6 +161,8 @@ class OctKernels {
   // Along z, to a map. The mean is a lane sum, divided.
   [[nodiscard]] Status project(Queue& queue, const DeviceVolume& from, DeviceVolume& to, Projection projection);
 
+  // Products of one launch: a grid of WebGPU has fewer than 2^16 along an axis.
+  static constexpr std::size_t most_products = 32768;
   // Values less `a_offset` and `b_offset` enter the products.
   [[nodiscard]] Result<std::vector<float>> plane_products(Queue& queue, const DeviceVolume& a, const DeviceVolume& b,
                                                           float a_offset, float b_offset,
@@ -161,10 +171,11 @@ class OctKernels {
   // half.
   [[nodiscard]] Result<OverlapFound> find_z_overlap(Queue& queue, const DeviceVolume& fixed, const DeviceVolume& moving,
                                                     const OverlapSearch& search);
-  // What plane_terms_on_host gives for two planes.
-  [[nodiscard]] Result<std::vector<NccSums>> shift_sums(Queue& queue, const DeviceVolume& fixed, std::uint32_t fixed_z,
-                                                        const DeviceVolume& moving, std::uint32_t moving_z,
-                                                        float offset, const ShiftWindow& window);
+  // Of each pair of planes, at all shifts of its window: the products of plane_terms_on_host, 0 where nothing is
+  // shared.
+  [[nodiscard]] Result<std::vector<float>> shift_products(Queue& queue, const DeviceVolume& fixed,
+                                                          const DeviceVolume& moving, float offset,
+                                                          std::span<const PlanePair> pairs);
 
   // out(o) = in(matrix (o, 1)): rows z, y, x of the input's coordinates in voxels.
   [[nodiscard]] Status transform_affine(Queue& queue, const DeviceVolume& from, DeviceVolume& to,

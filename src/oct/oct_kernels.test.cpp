@@ -697,7 +697,7 @@ TEST_P(OctKernelTest, the_overlap_of_two_slices_is_found) {
   EXPECT_EQ(nothing.correlation, 0.0);
 }
 
-TEST_P(OctKernelTest, sums_at_all_shifts_are_those_of_the_host_and_find_the_shift_of_two_planes) {
+TEST_P(OctKernelTest, products_at_all_shifts_are_those_of_the_host_and_find_the_shift_of_two_planes) {
   OctDraw draw(41);
   const VolumeShape whole{1, 90, 90};
   const std::vector<float> scene = draw.volume(whole);
@@ -713,25 +713,33 @@ TEST_P(OctKernelTest, sums_at_all_shifts_are_those_of_the_host_and_find_the_shif
   ASSERT_OK_AND_ASSIGN(const DeviceVolume fixed, kernels().upload(queue(), {1, 50, 50}, fixed_pixels));
   ASSERT_OK_AND_ASSIGN(const DeviceVolume moving, kernels().upload(queue(), {1, 40, 45}, moving_pixels));
   const ShiftWindow shifts{1, 36, 4, 14};  // 50 columns further nothing is left
-  ASSERT_OK_AND_ASSIGN(const std::vector<NccSums> found,
-                       kernels().shift_sums(queue(), fixed, 0, moving, 0, 1.5f, shifts));
-  const std::vector<NccSums> expected =
-      plane_terms_on_host({fixed_pixels.data(), 50, 50}, {moving_pixels.data(), 40, 45}, 1.5f, shifts);
-  ASSERT_EQ(found.size(), shifts.count());
-  ASSERT_EQ(found.size(), expected.size());
-  std::size_t best = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(found[i].pixels, expected[i].pixels) << i;
-    EXPECT_EQ(found[i].fixed, expected[i].fixed) << i;
-    EXPECT_EQ(found[i].moving, expected[i].moving) << i;
-    EXPECT_EQ(found[i].fixed_square, expected[i].fixed_square) << i;
-    EXPECT_EQ(found[i].moving_square, expected[i].moving_square) << i;
-    EXPECT_EQ(found[i].product, expected[i].product) << i;
-    if (found[i].pixels >= 50 && ncc_of({&found[i], 1}) > ncc_of({&found[best], 1})) best = i;
-  }
-  EXPECT_EQ(best, (3 - 1 + 4) * 29u + (38 - 36 + 14));
-  EXPECT_NEAR(ncc_of({&found[best], 1}), 1.0, 1e-5);
-  EXPECT_EQ(found.back().pixels, 0u);
+  const ShiftWindow others{-2, 30, 1, 3};
+  const std::array<PlanePair, 2> pairs = {PlanePair{0, 0, shifts}, PlanePair{0, 0, others}};
+  ASSERT_OK_AND_ASSIGN(const std::vector<float> products,
+                       kernels().shift_products(queue(), fixed, moving, 1.5f, pairs));
+  ASSERT_EQ(products.size(), shifts.count() + others.count());
+  const ImageView fixed_image{fixed_pixels.data(), 50, 50}, moving_image{moving_pixels.data(), 40, 45};
+  const auto compare = [&](const ShiftWindow& at, std::span<const float> found) {
+    const std::vector<NccSums> expected = plane_terms_on_host(fixed_image, moving_image, 1.5f, at);
+    const std::vector<NccSums> taken = plane_terms_on_host(fixed_image, moving_image, 1.5f, at, found);
+    ASSERT_EQ(expected.size(), at.count());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(found[i], expected[i].product) << i;
+      // What is given is taken, and beside it the sums are made as ever.
+      EXPECT_EQ(taken[i].product, found[i]) << i;
+      EXPECT_EQ(taken[i].fixed, expected[i].fixed) << i;
+      EXPECT_EQ(taken[i].moving_square, expected[i].moving_square) << i;
+      EXPECT_EQ(taken[i].pixels, expected[i].pixels) << i;
+    }
+  };
+  compare(shifts, std::span(products).first(shifts.count()));
+  compare(others, std::span(products).subspan(shifts.count()));
+  const ImagePair pair{fixed_image, moving_image};
+  const NccPeak peak = find_peak({&pair, 1}, 1.5f, shifts, 50, std::span(products).first(shifts.count()));
+  ASSERT_TRUE(peak.found);
+  EXPECT_NEAR(peak.shift[0], 3, 0.2);
+  EXPECT_NEAR(peak.shift[1], 38, 0.2);
+  EXPECT_NEAR(peak.ncc, 1.0, 1e-5);
 }
 
 TEST_P(OctKernelTest, transforms_by_whole_numbers_are_exact_and_a_ramp_stays_a_ramp) {

@@ -9,9 +9,6 @@
 namespace cingulum::oct {
 namespace {
 
-// Products of one launch: a grid of WebGPU has fewer than 2^16 along an axis.
-constexpr std::size_t most_products = 32768;
-
 Status check_rectangle(const VolumeShape& shape, std::uint32_t z, std::uint32_t y, std::uint32_t x,
                        const PlaneProduct& product) {
   if (product.rows == 0 || product.columns == 0 || z >= shape.z || y > shape.y || product.rows > shape.y - y ||
@@ -58,13 +55,16 @@ Result<std::vector<float>> OctKernels::plane_products(Queue& queue, const Device
                                                       float a_offset, float b_offset,
                                                       std::span<const PlaneProduct> products) {
   std::vector<float> results(products.size());
-  for (std::size_t done = 0; done < products.size(); done += most_products) {
-    const auto batch = products.subspan(done, std::min(most_products, products.size() - done));
+  std::uint32_t most_rows = 0;
+  for (const PlaneProduct& one : products) most_rows = std::max(most_rows, one.rows);
+  // Sums of their rows are bound at once.
+  const auto at_a_time = static_cast<std::size_t>(std::clamp<std::uint64_t>(
+      most_elements_ / std::max<std::uint64_t>(1, most_rows), 1, std::uint64_t{most_products}));
+  for (std::size_t done = 0; done < products.size(); done += at_a_time) {
+    const auto batch = products.subspan(done, std::min(at_a_time, products.size() - done));
     PlaneSpan a_planes;
     PlaneSpan b_planes;
-    std::uint32_t most_rows = 0;
     for (const PlaneProduct& one : batch) {
-      most_rows = std::max(most_rows, one.rows);
       if (reads_a(one.kind)) {
         CGL_TRY(check_rectangle(a.shape, one.a_z, one.a_y, one.a_x, one));
         a_planes.add(one.a_z);
@@ -199,42 +199,40 @@ Result<OverlapFound> OctKernels::find_z_overlap(Queue& queue, const DeviceVolume
   return found;
 }
 
-Result<std::vector<NccSums>> OctKernels::shift_sums(Queue& queue, const DeviceVolume& fixed, std::uint32_t fixed_z,
-                                                    const DeviceVolume& moving, std::uint32_t moving_z, float offset,
-                                                    const ShiftWindow& window) {
-  if (fixed_z >= fixed.shape.z || moving_z >= moving.shape.z) {
-    return fail(ErrorKind::invalid_argument, "correlating planes {} and {} of {} and {}", fixed_z, moving_z,
-                fixed.shape.z, moving.shape.z);
-  }
-  std::vector<NccSums> results;
+Result<std::vector<float>> OctKernels::shift_products(Queue& queue, const DeviceVolume& fixed,
+                                                      const DeviceVolume& moving, float offset,
+                                                      std::span<const PlanePair> pairs) {
+  std::vector<float> results;
   std::vector<PlaneProduct> products;
-  for_each_shift({fixed.shape.y, fixed.shape.x}, {moving.shape.y, moving.shape.x}, window,
-                 [&](const SharedPixels& shared) {
-                   results.push_back({std::uint64_t{shared.rows} * shared.columns});
-                   if (results.back().pixels == 0) return;
-                   PlaneProduct one;
-                   one.rows = static_cast<std::uint32_t>(shared.rows);
-                   one.columns = static_cast<std::uint32_t>(shared.columns);
-                   one.a_z = fixed_z;
-                   one.a_y = static_cast<std::uint32_t>(shared.fixed_row);
-                   one.a_x = static_cast<std::uint32_t>(shared.fixed_column);
-                   one.b_z = moving_z;
-                   one.b_y = static_cast<std::uint32_t>(shared.moving_row);
-                   one.b_x = static_cast<std::uint32_t>(shared.moving_column);
-                   for (const ProductKind kind : {ProductKind::sum, ProductKind::other_sum, ProductKind::square,
-                                                  ProductKind::other_square, ProductKind::product}) {
-                     one.kind = kind;
+  std::vector<std::size_t> places;  // of products among the results
+  // Few enough at a time that their descriptions are small beside the planes.
+  const auto make = [&]() -> Status {
+    CGL_TRY_ASSIGN(const std::vector<float> sums, plane_products(queue, fixed, moving, offset, offset, products));
+    for (std::size_t i = 0; i < sums.size(); ++i) results[places[i]] = sums[i];
+    products.clear();
+    places.clear();
+    return {};
+  };
+  for (const PlanePair& pair : pairs) {
+    for_each_shift({fixed.shape.y, fixed.shape.x}, {moving.shape.y, moving.shape.x}, pair.window,
+                   [&](const SharedPixels& shared) {
+                     results.push_back(0.0f);
+                     if (shared.rows == 0) return;
+                     PlaneProduct one;
+                     one.rows = static_cast<std::uint32_t>(shared.rows);
+                     one.columns = static_cast<std::uint32_t>(shared.columns);
+                     one.a_z = pair.fixed_z;
+                     one.a_y = static_cast<std::uint32_t>(shared.fixed_row);
+                     one.a_x = static_cast<std::uint32_t>(shared.fixed_column);
+                     one.b_z = pair.moving_z;
+                     one.b_y = static_cast<std::uint32_t>(shared.moving_row);
+                     one.b_x = static_cast<std::uint32_t>(shared.moving_column);
                      products.push_back(one);
-                   }
-                 });
-  CGL_TRY_ASSIGN(const std::vector<float> sums, plane_products(queue, fixed, moving, offset, offset, products));
-  std::size_t next = 0;
-  for (NccSums& terms : results) {
-    if (terms.pixels == 0) continue;
-    for (float* const term : {&terms.fixed, &terms.moving, &terms.fixed_square, &terms.moving_square, &terms.product}) {
-      *term = sums[next++];
-    }
+                     places.push_back(results.size() - 1);
+                   });
+    if (products.size() >= most_products) CGL_TRY(make());
   }
+  CGL_TRY(make());
   return results;
 }
 

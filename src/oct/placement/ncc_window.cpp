@@ -127,7 +127,7 @@ void for_each_shift(std::array<std::size_t, 2> fixed, std::array<std::size_t, 2>
 }
 
 std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView& moving, float offset,
-                                         const ShiftWindow& window) {
+                                         const ShiftWindow& window, std::span<const float> products) {
   std::vector<SharedPixels> shifts;
   shifts.reserve(window.count());
   for_each_shift({fixed.rows, fixed.columns}, {moving.rows, moving.columns}, window,
@@ -155,25 +155,28 @@ std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView
         fixed_square[lane] += of_fixed.square;
         moving_sum[lane] += of_moving.sum;
         moving_square[lane] += of_moving.square;
-        product[lane] += row_product(fixed_rows.row(a), moving_rows.row(b), shared.columns);
+        if (products.empty()) {
+          product[lane] += row_product(fixed_rows.row(a), moving_rows.row(b), shared.columns);
+        }
       }
       terms[i] = {std::uint64_t{shared.rows} * shared.columns,
                   fold_lanes(fixed_sum),
                   fold_lanes(moving_sum),
                   fold_lanes(fixed_square),
                   fold_lanes(moving_square),
-                  fold_lanes(product)};
+                  products.empty() ? fold_lanes(product) : products[i]};
     }
   }
   return terms;
 }
 
 NccPeak find_peak(std::span<const ImagePair> pairs, float offset, const ShiftWindow& window, std::uint64_t least_pixels,
-                  const NccTerms& terms) {
+                  std::span<const float> products) {
   // Of each shift the sums of all pairs, one after the other.
   std::vector<NccSums> sums(window.count() * pairs.size());
   for (std::size_t p = 0; p < pairs.size(); ++p) {
-    const std::vector<NccSums> own = terms(pairs[p].fixed, pairs[p].moving, offset, window);
+    const auto given = products.empty() ? products : products.subspan(p * window.count(), window.count());
+    const std::vector<NccSums> own = plane_terms_on_host(pairs[p].fixed, pairs[p].moving, offset, window, given);
     for (std::size_t i = 0; i < own.size(); ++i) sums[i * pairs.size() + p] = own[i];
   }
   const std::size_t columns = 2 * window.column_reach + 1;

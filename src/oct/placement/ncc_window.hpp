@@ -1,7 +1,7 @@
 // Normalised cross-correlation of two images over a window of whole-pixel shifts: the terms that placement of tiles and
-// registration of slices need. The terms may come from any device (OctKernels::shift_sums has the same); the quotient
-// is taken here, in float64. plane_terms_on_host sums rows of one image once for all shifts along
-// rows, and products for each.
+// registration of slices need. Sums of products, nearly all of the work, may come from any device
+// (OctKernels::shift_products has the same bits); the quotient is taken here, in float64. Rows of one image are summed
+// once for all shifts along rows.
 #pragma once
 
 #include <array>
@@ -46,11 +46,10 @@ struct NccSums {
 // Over all images together, each less its own mean; 0 where either side does not vary.
 [[nodiscard]] double ncc_of(std::span<const NccSums> images);
 
-// Terms of all shifts of the window, rows of shifts one after the other. any thread
-using NccTerms = std::function<std::vector<NccSums>(const ImageView& fixed, const ImageView& moving, float offset,
-                                                    const ShiftWindow& window)>;
+// Terms of all shifts of the window, rows of shifts one after the other. Products that are given, one for each shift,
+// are taken as they are. any thread
 [[nodiscard]] std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView& moving, float offset,
-                                                       const ShiftWindow& window);
+                                                       const ShiftWindow& window, std::span<const float> products = {});
 
 struct NccPeak {
   bool found = false;
@@ -58,12 +57,12 @@ struct NccPeak {
   std::array<double, 2> shift = {0, 0};  // row, column, by a parabola through the neighbours
   bool at_border = false;                // of the window: the true peak may lie outside
 };
-// One pair of images, or several that lie over each other and move together. Shifts that share less than `least_pixels`
-// do not count.
 struct ImagePair {
   ImageView fixed, moving;
 };
+// One pair of images, or several that lie over each other and move together. Shifts that share less than `least_pixels`
+// do not count. `products`, where they are given, are those of each pair at all shifts, pair after pair.
 [[nodiscard]] NccPeak find_peak(std::span<const ImagePair> pairs, float offset, const ShiftWindow& window,
-                                std::uint64_t least_pixels, const NccTerms& terms);
+                                std::uint64_t least_pixels, std::span<const float> products = {});
 
 }  // namespace cingulum::oct

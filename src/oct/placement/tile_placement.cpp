@@ -47,24 +47,32 @@ HostImage common_part(const std::vector<const HostImage*>& tiles) {
   return common;
 }
 
-// Projections as they are correlated: smoothed, less what all tiles have in common, float32.
-std::vector<std::vector<float>> prepare_projections(const TileGrid& grid, const std::vector<HostImage>& projections,
-                                                    double smoothing_px) {
-  std::vector<HostImage> smooth(projections.size());
-  std::vector<const HostImage*> present;
-  for (std::size_t t = 0; t < projections.size(); ++t) {
-    if (grid.tiles[t].missing) continue;
-    smooth[t] = smooth_image(projections[t], smoothing_px);
-    present.push_back(&smooth[t]);
-  }
-  std::vector<std::vector<float>> prepared(projections.size());
-  if (present.empty()) return prepared;
-  const HostImage common = common_part(present);
-  for (std::size_t t = 0; t < projections.size(); ++t) {
-    for (std::size_t i = 0; i < smooth[t].values.size(); ++i) {
-      prepared[t].push_back(static_cast<float>(smooth[t].values[i] - common.values[i]));
+// Projections as they are correlated, by layer and tile: smoothed, less what all tiles of the layer have in common,
+// float32.
+LayerImages prepare_projections(const TileGrid& grid, const std::vector<std::vector<HostImage>>& layers,
+                                const PlacementOptions& options) {
+  const std::size_t tiles = grid.count();
+  std::vector<std::vector<HostImage>> smooth(layers.size(), std::vector<HostImage>(tiles));
+  for_each_index(options.pool, layers.size() * tiles, [&](std::size_t i) {
+    const std::size_t layer = i / tiles, tile = i % tiles;
+    if (!grid.tiles[tile].missing) smooth[layer][tile] = smooth_image(layers[layer][tile], options.smoothing_px);
+  });
+  std::vector<HostImage> common(layers.size());
+  for_each_index(options.pool, layers.size(), [&](std::size_t layer) {
+    std::vector<const HostImage*> present;
+    for (const HostImage& image : smooth[layer]) {
+      if (!image.values.empty()) present.push_back(&image);
     }
-  }
+    if (!present.empty()) common[layer] = common_part(present);
+  });
+  LayerImages prepared(layers.size(), std::vector<std::vector<float>>(tiles));
+  for_each_index(options.pool, layers.size() * tiles, [&](std::size_t i) {
+    const HostImage& image = smooth[i / tiles][i % tiles];
+    std::vector<float>& to = prepared[i / tiles][i % tiles];
+    to.resize(image.values.size());
+    std::transform(image.values.begin(), image.values.end(), common[i / tiles].values.begin(), to.begin(),
+                   [](double value, double shared) { return static_cast<float>(value - shared); });
+  });
   return prepared;
 }
 
@@ -265,8 +273,7 @@ Result<Placement> place_tiles(const TileGrid& grid, const std::vector<HostImage>
 Result<Placement> place_tiles(const TileGrid& grid, const std::vector<std::vector<HostImage>>& layers,
                               const PlacementOptions& options) {
   Placement placement;
-  std::vector<std::vector<std::vector<float>>> images;
-  for (const auto& layer : layers) images.push_back(prepare_projections(grid, layer, options.smoothing_px));
+  const LayerImages images = prepare_projections(grid, layers, options);
   // A step of the grid along rows or columns, for pairs that are no neighbours.
   std::vector<std::array<double, 2>> steps;
   for (std::size_t t = 0; t < grid.count(); ++t) {
@@ -283,16 +290,6 @@ Result<Placement> place_tiles(const TileGrid& grid, const std::vector<std::vecto
       placement.links.push_back(link);
     }
   }
-  const auto measure = [&](std::size_t from, std::size_t to, const std::array<double, 2>& step) {
-    const auto least = static_cast<std::uint64_t>(0.5 * shared_pixels(grid, step));
-    std::vector<ImagePair> pairs;
-    for (const auto& layer : images) {
-      pairs.push_back(
-          {{layer[from].data(), grid.tile[1], grid.tile[2]}, {layer[to].data(), grid.tile[1], grid.tile[2]}});
-    }
-    return find_peak(pairs, 0.0f, window_around(grid, step, options.search_px), std::max<std::uint64_t>(least, 16),
-                     options.terms);
-  };
   struct NullPair {
     std::size_t from, to, step;
   };
@@ -312,18 +309,54 @@ Result<Placement> place_tiles(const TileGrid& grid, const std::vector<std::vecto
   for (std::size_t i = 0; i < std::min(candidates.size(), most_null_pairs) && !steps.empty(); ++i) {
     null_pairs.push_back(candidates[i * candidates.size() / std::min(candidates.size(), most_null_pairs)]);
   }
-  std::vector<double> null_ncc(null_pairs.size(), 0.0);
-  for_each_index(options.pool, placement.links.size(), [&](std::size_t i) {
-    TileLink& link = placement.links[i];
-    if (link.state != LinkState::used) return;
-    const NccPeak peak = measure(link.from, link.to, link.motor_px);
+  // Links first, then pairs that are none.
+  struct Measured {
+    TileLink* link = nullptr;
+    std::array<double, 2> step = {0, 0};
+  };
+  std::vector<TilePair> pairs;
+  std::vector<Measured> measured;
+  const auto measure = [&](std::size_t from, std::size_t to, const std::array<double, 2>& step, TileLink* link) {
+    pairs.push_back({from, to, window_around(grid, step, options.search_px)});
+    measured.push_back({link, step});
+  };
+  for (TileLink& link : placement.links) {
+    if (link.state == LinkState::used) measure(link.from, link.to, link.motor_px, &link);
+  }
+  for (const NullPair& pair : null_pairs) measure(pair.from, pair.to, steps[pair.step], nullptr);
+  std::vector<float> products;
+  if (options.products) {
+    CGL_TRY_ASSIGN(products, options.products(images, grid, pairs));
+  }
+  std::vector<std::size_t> first_product(pairs.size(), 0);
+  for (std::size_t i = 1; i < pairs.size(); ++i) {
+    first_product[i] = first_product[i - 1] + pairs[i - 1].window.count() * images.size();
+  }
+  std::vector<NccPeak> peaks(pairs.size());
+  for_each_index(options.pool, pairs.size(), [&](std::size_t i) {
+    const TilePair& pair = pairs[i];
+    std::vector<ImagePair> compared;
+    for (const auto& layer : images) {
+      compared.push_back(
+          {{layer[pair.from].data(), grid.tile[1], grid.tile[2]}, {layer[pair.to].data(), grid.tile[1], grid.tile[2]}});
+    }
+    std::span<const float> given = products;
+    if (!given.empty()) given = given.subspan(first_product[i], pair.window.count() * images.size());
+    const auto least = static_cast<std::uint64_t>(0.5 * shared_pixels(grid, measured[i].step));
+    peaks[i] = find_peak(compared, 0.0f, pair.window, std::max<std::uint64_t>(least, 16), given);
+  });
+  std::vector<double> null_ncc;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const NccPeak& peak = peaks[i];
+    if (measured[i].link == nullptr) {
+      null_ncc.push_back(peak.ncc);
+      continue;
+    }
+    TileLink& link = *measured[i].link;
     link.ncc = peak.ncc;
     link.step_px = peak.shift;
     if (!peak.found || peak.at_border || !(peak.ncc > 0)) link.state = LinkState::weak;
-  });
-  for_each_index(options.pool, null_pairs.size(), [&](std::size_t i) {
-    null_ncc[i] = measure(null_pairs[i].from, null_pairs[i].to, steps[null_pairs[i].step]).ncc;
-  });
+  }
   placement.null_pairs = null_pairs.size();
   placement.threshold = percentile(null_ncc, 1.0 - options.false_share);
   for (TileLink& link : placement.links) {

@@ -8,6 +8,8 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,16 @@
 
 namespace cingulum::oct {
 
+// Projections as they are compared, by layer and tile, all of one size; missing tiles have none.
+using LayerImages = std::vector<std::vector<std::vector<float>>>;
+struct TilePair {
+  std::size_t from = 0, to = 0;
+  ShiftWindow window;
+};
+// The products of plane_terms_on_host: of each pair, of each layer, at all shifts of the pair's window.
+using PairProducts = std::function<Result<std::vector<float>>(const LayerImages& images, const TileGrid& grid,
+                                                              std::span<const TilePair> pairs)>;
+
 struct PlacementOptions {
   double smoothing_px = 1.5;   // of the projections
   std::size_t search_px = 12;  // around the motor's step, to either side
@@ -27,7 +39,7 @@ struct PlacementOptions {
   double reject_sigma = 4;     // robust standard deviations of the links' residuals
   double max_rejected = 0.5;   // share of links; beyond, placement fails
   ThreadPool* pool = nullptr;
-  NccTerms terms = plane_terms_on_host;
+  PairProducts products = {};  // by a device; absent: by the threads of the pool
 };
 
 enum class LinkState : std::uint8_t { used, weak, contradicting, no_overlap };

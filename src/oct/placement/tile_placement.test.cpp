@@ -267,7 +267,7 @@ TEST(OctPlacement, a_shifted_image_is_found_between_pixels) {
     }
   }
   const ImagePair pair{{fixed.data(), 64, 64}, {moving.data(), 64, 64}};
-  const NccPeak peak = find_peak({&pair, 1}, 0, {2, 0, 4, 4}, 100, plane_terms_on_host);
+  const NccPeak peak = find_peak({&pair, 1}, 0, {2, 0, 4, 4}, 100);
   ASSERT_TRUE(peak.found);
   EXPECT_FALSE(peak.at_border);
   EXPECT_NEAR(peak.shift[0], 3.3, 0.1);

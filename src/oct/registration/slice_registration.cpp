@@ -212,8 +212,8 @@ PullBack search_start(const SeenImage& fixed_seen, const SeenImage& moving, cons
     window.column = std::lround(options.start_px[1] / factor);
     window.row_reach = window.column_reach = static_cast<std::size_t>(std::ceil(options.max_shift_px / factor));
     const ImagePair pair{{fixed_values.data(), fixed.rows, fixed.columns}, {values.data(), fixed.rows, fixed.columns}};
-    const NccPeak peak = find_peak({&pair, 1}, static_cast<float>(mean), window,
-                                   std::max<std::uint64_t>(16, fixed.values.size() / 4), plane_terms_on_host);
+    const NccPeak peak =
+        find_peak({&pair, 1}, static_cast<float>(mean), window, std::max<std::uint64_t>(16, fixed.values.size() / 4));
     if (!peak.found || peak.ncc <= best_ncc) continue;
     best_ncc = peak.ncc;
     // Moving's pixel p lies over p + shift of fixed, after the turn: q = R(turn) (x - shift - centre) + centre.

@@ -24,6 +24,7 @@
 #include "oct/fits/tile_depths.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/smooth_field.hpp"
+#include "oct/run/pair_products.hpp"
 #include "oct/run/tile_glance.hpp"
 #include "oct/tiles/motor_shifts.hpp"
 #include "oct/volume/shared_loop.hpp"
@@ -68,6 +69,7 @@ class Run {
   Result<Reconstruction> all() {
     // Threads that wait for files, beside those that compute.
     CGL_TRY_ASSIGN(readers_, ThreadPool::create(options_.pool->threads()));
+    CGL_TRY(prepare_placing());
     CGL_TRY(make_room());
     CGL_TRY(look_at_tiles());
     CGL_TRY(timed("fitting", [&] { return fit_all(); }));
@@ -137,6 +139,16 @@ class Run {
     return sizeof(float) * set_.shape[0] * set_.shape[1] * set_.shape[2];
   }
 
+  // Tiles are compared on a device that is quicker at it than the threads are.
+  [[nodiscard]] Status prepare_placing() {
+    for (TileStage* const stage : options_.stages) {
+      if (stage->in_host_memory() || stage->device().capabilities().software) continue;
+      CGL_TRY_ASSIGN(products_, DevicePairProducts::create(stage->device()));
+      return {};
+    }
+    return {};
+  }
+
   // Devices keep as many tiles as memory would, where they have room beside what they work with.
   [[nodiscard]] Status make_room() const {
     for (TileStage* const stage : options_.stages) {
@@ -144,7 +156,9 @@ class Run {
       std::uint64_t free = memory.free_bytes.value_or(0);
       if (memory.limit_bytes)
         free = std::min(free, *memory.limit_bytes - std::min(*memory.limit_bytes, memory.used_bytes));
-      stage->set_room(std::min(needs_.kept_bytes, free - std::min(free, needs_.device_bytes)));
+      const std::uint64_t worked_with =
+          needs_.device_bytes + (products_ != nullptr ? needs_.comparing_device_bytes : 0);
+      stage->set_room(std::min(needs_.kept_bytes, free - std::min(free, worked_with)));
     }
     return {};
   }
@@ -279,6 +293,11 @@ class Run {
     for (TileGlance& tile : glances) tile.layers.clear();
     PlacementOptions placing = options_.placement;
     placing.pool = options_.pool;
+    if (products_ != nullptr) {
+      placing.products = [this](const LayerImages& images, const TileGrid& grid, std::span<const TilePair> pairs) {
+        return products_->make(images, grid, pairs);
+      };
+    }
     CGL_TRY_ASSIGN(slice.placement,
                    add_context(place_tiles(slice.grid, layers, placing), "slice {}", slice.grid.slice));
     return {};
@@ -742,6 +761,7 @@ class Run {
   const ReconstructionOptions& options_;
   const RunNeeds& needs_;
   std::unique_ptr<ThreadPool> readers_;
+  std::unique_ptr<DevicePairProducts> products_;  // absent: the threads make them
   std::size_t cropped_planes_ = 0;
   Reconstruction result_;
   std::vector<std::vector<TileGlance>> glances_;  // by slice, as in its grid
@@ -841,6 +861,8 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
   // cropped; and resampled along one axis and another one.
   const double resampled = options.resolution_um ? 2 * std::max(1.0, shrunk) : 0;
   needs.device_bytes = static_cast<std::uint64_t>(static_cast<double>(needs.tile_bytes) * (6 + resampled));
+  needs.comparing_device_bytes =
+      DevicePairProducts::bytes_for(needs.tiles_of_slice, layers_of(planes), {rows, columns});
   needs.stacked_rows = rows_at_a_time;
   StageBytes bytes = stage_bytes(set, options, needs, lines, lines_of_slice, widest_px, slice_depth);
   // A mosaic, the slice that is made of it, and a copy while attenuation is measured. Tiles that are kept lie where the

@@ -93,9 +93,10 @@ struct RunNeeds {
   std::size_t slice_planes = 0;     // of a slice in memory at a time
   std::size_t stacked_rows = 0;     // of the volume that are stacked at a time
   std::uint64_t memory_bytes = 0;
-  std::uint64_t device_bytes = 0;  // of each device at least; tiles stay there while it has room for them
-  std::uint64_t work_bytes = 0;    // of the work folder, with the temporary files of a slice
-  std::uint64_t volume_bytes = 0;  // of the finest level
+  std::uint64_t device_bytes = 0;            // of each device at least; tiles stay there while it has room for them
+  std::uint64_t comparing_device_bytes = 0;  // more of the first GPU, on which tiles are compared
+  std::uint64_t work_bytes = 0;              // of the work folder, with the temporary files of a slice
+  std::uint64_t volume_bytes = 0;            // of the finest level
 };
 // Where even a few planes at a time take more than `memory_bytes`, the least that the run takes.
 [[nodiscard]] Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& options);
