@@ -3,18 +3,21 @@
 peers/oct_chain.py on the same tiles.
 
     bench/oct_run.py --folder DIR [--program build/bin/cingulum] [--device cuda] [--grid 4,4] [--tile 400,512,512] [--slices 3]
-                     [--resolution UM] [--repetitions 1] [--peer PYTHON [--peer-kind cupy]] [--out FILE.json]
+                     [--resolution UM] [--repetitions 1] [--peer PYTHON [--peer-kind cupy]] [--chain-only] [--out FILE.json]
 
-The defaults are 20 GB of tiles. Rows: the bytes of all tiles read and of the volume written by as many threads, which is the
-ceiling; `oct run` with the stages that the chain has, too (interface, roll, resampling, blending, overlap and registration,
-stacking; light, profile and attenuation left out); `oct run` as it is by default, with native voxels where the disk has room for
-slices and volume; the chain. Before each of them the tiles are dropped from the page cache; the first run of each is not
-counted (the chain's compiles its kernels). The peer needs zarr-python (PYTHONPATH); the stages of ours and of the chain stand in
-the result. Without a GPU: --device cpu --peer build/venv/bin/python --peer-kind numpy, at a smaller --grid and --tile.
+The defaults are 20 GB of tiles. Rows: `oct run` with the stages that the chain has, too (interface, roll, resampling, blending,
+overlap and registration, stacking; light, profile and attenuation left out), and the chain, both from disk (the tiles are dropped
+from the page cache before each run) and with the tiles in memory, as they are after they were acquired or copied; `oct run` as it
+is by default from disk, with native voxels where the disk has room for slices and volume. The first run of each row is not counted
+(the chain's compiles its kernels). Beside each stands its ceiling: the bytes of all tiles read and of the volume written, by as
+many threads; from disk they are read through the page cache and past it (O_DIRECT), and the quicker way counts. The peer needs
+zarr-python (PYTHONPATH); the stages of ours and of the chain stand in the result. Without a GPU: --device cpu --peer
+build/venv/bin/python --peer-kind numpy, at a smaller --grid and --tile.
 """
 import argparse
 import concurrent.futures
 import json
+import mmap
 import os
 import platform
 import shutil
@@ -27,13 +30,23 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 AXIAL_UM = 3.5
 BLOCK = 16 << 20
+DIRECT_BLOCK = 4 << 20
 
 
-def read_and_drop(path):
+def read_through_cache(path):
     with open(path, "rb", buffering=0) as file:
         buffer = bytearray(BLOCK)
         while file.readinto(buffer):
             pass
+
+
+def read_past_cache(path):
+    file = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    with mmap.mmap(-1, DIRECT_BLOCK) as buffer:
+        offset = 0
+        while count := os.preadv(file, [buffer], offset):
+            offset += count
+    os.close(file)
 
 
 def write_bytes(path, count):
@@ -44,20 +57,25 @@ def write_bytes(path, count):
         os.fsync(file.fileno())
 
 
-def moved_alone(tiles, volume_bytes, folder, threads):
-    """Seconds to read every tile and to write as many bytes as the volume has."""
+def moved_alone(tiles, volume_bytes, folder, threads, from_disk):
+    """Seconds to read every tile, by the quicker way, and to write as many bytes as the volume has."""
     files = sorted(tiles.glob("tile_*/image_*.bin"))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    forget(tiles)
-    begin = time.perf_counter()
+    parts = {}
+    ways = {"read": read_through_cache, **({"read, O_DIRECT": read_past_cache} if from_disk else {})}
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-        list(pool.map(read_and_drop, files))
-        read = time.perf_counter()
+        for way, read in ways.items():
+            if from_disk:
+                forget(tiles)
+            begin = time.perf_counter()
+            list(pool.map(read, files))
+            parts[way] = time.perf_counter() - begin
+        begin = time.perf_counter()
         list(pool.map(write_bytes, [folder / str(i) for i in range(threads)], [volume_bytes // threads] * threads))
-    end = time.perf_counter()
+        written = time.perf_counter() - begin
     shutil.rmtree(folder)
-    return end - begin, {"read": read - begin, "write": end - read}
+    return min(parts.values()) + written, {**parts, "write": written}
 
 
 def forget(tiles):
@@ -93,6 +111,7 @@ def main():
     parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--peer")
     parser.add_argument("--peer-kind", default="cupy")
+    parser.add_argument("--chain-only", action="store_true", help="leave out the run by default, which takes longest")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     program = os.path.abspath(options.program)
@@ -116,18 +135,25 @@ def main():
     default = [] if native else ["--resolution", options.resolution]
     rows = {}
 
-    def run_ours(name, command):
+    def prepare(from_disk):
+        if from_disk:
+            forget(tiles)
+        else:
+            for path in tiles.glob("tile_*/image_*.bin"):
+                read_through_cache(path)
+
+    def run_ours(name, command, from_disk):
         times, stages = [], []
         for repetition in range(options.repetitions + 1):
             shutil.rmtree(volume, ignore_errors=True)
-            forget(tiles)
+            prepare(from_disk)
             seconds, _ = timed(command)
             if repetition:
                 times.append(seconds)
                 stages.append(json.loads(Path(f"{volume}.json").read_text())["run"]["stage_seconds"])
             print(f"{name}: {seconds:.1f} s{'' if repetition else ' (not counted)'}", file=sys.stderr)
         volume_bytes = bytes_under(volume)
-        moved = [moved_alone(tiles, volume_bytes, folder / "moved", threads) for _ in range(options.repetitions)]
+        moved = [moved_alone(tiles, volume_bytes, folder / "moved", threads, from_disk) for _ in range(options.repetitions)]
         ceiling = statistics.median(seconds for seconds, _ in moved)
         rows[name] = {"seconds": statistics.median(times), "low": min(times), "high": max(times),
                       "stages": {stage: statistics.median(one[stage] for one in stages) for stage in stages[0]},
@@ -136,27 +162,29 @@ def main():
         print(f"{name}: {rows[name]}", file=sys.stderr)
         shutil.rmtree(volume)
 
-    def run_peer():
+    def run_peer(name, beside, from_disk):
         chain = []
         for repetition in range(options.repetitions + 1):
             shutil.rmtree(folder / "chain.zarr", ignore_errors=True)
-            forget(tiles)
+            prepare(from_disk)
             _, text = timed([options.peer, HERE / "peers/oct_chain.py", options.peer_kind, tiles, folder / "chain.zarr",
                              options.resolution, AXIAL_UM, interval, threads])
             said = json.loads(text.splitlines()[-1])
             if repetition:
                 chain.append(said)
-            print(f"chain of {options.peer_kind}: {said['seconds']:.1f} s {said['stages']}{'' if repetition else ' (not counted)'}",
-                  file=sys.stderr)
+            print(f"{name}: {said['seconds']:.1f} s {said['stages']}{'' if repetition else ' (not counted)'}", file=sys.stderr)
         best = min(chain, key=lambda one: one["seconds"])
-        rows["chain"] = {**best, "times_ours": best["seconds"] / rows[same]["seconds"]}
+        rows[name] = {**best, "times_ours": best["seconds"] / rows[beside]["seconds"]}
         shutil.rmtree(folder / "chain.zarr")
 
-    same = "oct run, the chain's stages"
-    run_ours(same, [*base, *same_stages])
-    if options.peer:
-        run_peer()
-    run_ours("oct run" if native else "oct run, resampled", [*base, *default])
+    for from_disk in (True, False):
+        where = "from disk" if from_disk else "tiles in memory"
+        same = f"oct run, the chain's stages, {where}"
+        run_ours(same, [*base, *same_stages], from_disk)
+        if options.peer:
+            run_peer(f"chain, {where}", same, from_disk)
+    if not options.chain_only:
+        run_ours("oct run" if native else "oct run, resampled", [*base, *default], True)
     _, version = timed([program, "--version"])
     result = {"bench": "oct_run", "version": version, "machine": platform.processor() or platform.machine(), "threads": threads,
               "device": options.device, "tiles_bytes": tile_bytes, "grid": options.grid, "tile": options.tile,
