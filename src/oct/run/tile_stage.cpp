@@ -1,6 +1,8 @@
 #include "oct/run/tile_stage.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -68,27 +70,109 @@ Result<DeviceVolume> TileStage::next_slot(VolumeShape shape) {
   return DeviceVolume{std::shared_ptr<Buffer>(std::shared_ptr<void>(), slot.get()), shape};
 }
 
-Status TileStage::fill(const DeviceVolume& to, ThreadPool* pool, const FillPiece& fill_piece) {
-  const std::uint64_t values = to.shape.voxels();
+// Memory through which a thread sends pieces to the device or fetches them: two, so that one is filled or emptied while
+// the other is on its way.
+class TileStage::Passage {
+ public:
+  explicit Passage(TileStage& stage) : stage_(stage) {}
+  Passage(const Passage&) = delete;
+  Passage& operator=(const Passage&) = delete;
+  // Memory goes back when nothing moves in it.
+  ~Passage() {
+    for (Way& way : ways_) static_cast<void>(arrive(way));
+  }
+
+  // The memory whose turn it is, after what was in it arrived.
+  [[nodiscard]] Result<std::span<float>> next(std::uint64_t count) {
+    turn_ ^= 1U;
+    Way& way = ways_[turn_];
+    CGL_TRY(arrive(way));
+    if (!way.block || (*way.block)->bytes.size() < count * sizeof(float)) {
+      way.block.reset();
+      CGL_TRY_ASSIGN(way.block, stage_.staging_->acquire(count * sizeof(float)));
+    }
+    return std::span(reinterpret_cast<float*>((*way.block)->bytes.data()), count);
+  }
+  // Calls move(queue), which sets the bytes of next() in motion.
+  template <class Move>
+  [[nodiscard]] Status start(const Move& move) {
+    const std::lock_guard lock(stage_.transfers_mutex_);
+    CGL_TRY(move(*stage_.transfers_));
+    CGL_TRY_ASSIGN(ways_[turn_].arrived, stage_.transfers_->record());
+    return {};
+  }
+  // Of the memory whose turn it was before this one, and of this one.
+  [[nodiscard]] Status wait_for_last() { return arrive(ways_[turn_ ^ 1U]); }
+  [[nodiscard]] Status wait() {
+    CGL_TRY(wait_for_last());
+    return arrive(ways_[turn_]);
+  }
+
+ private:
+  struct Way {
+    std::optional<PooledBlock<PinnedBlock>> block;
+    std::unique_ptr<Event> arrived;  // absent: nothing moves
+  };
+  [[nodiscard]] static Status arrive(Way& way) {
+    if (way.arrived == nullptr) return {};
+    const std::unique_ptr<Event> arrived = std::move(way.arrived);
+    return arrived->wait();
+  }
+
+  TileStage& stage_;
+  std::array<Way, 2> ways_;
+  std::size_t turn_ = 0;
+};
+
+// Calls work(passage, next, piece), by as many threads as the pool has, each with a passage of its own. next() gives
+// the numbers of pieces that no other thread has, and nothing when there are no more; `piece` is set to that which is
+// worked at. Of several failures that of the first piece is the answer: whoever meets it has met none before.
+template <class Work>
+Status TileStage::share_passages(std::size_t pieces, ThreadPool* pool, const Work& work) {
+  std::atomic<std::size_t> taken = 0;
+  const auto next = [&]() -> std::optional<std::size_t> {
+    const std::size_t piece = taken++;
+    return piece < pieces ? std::optional(piece) : std::nullopt;
+  };
   FirstFailure failure;
-  for_each_index(pool, pieces_of(values), [&](std::size_t piece) {
-    const std::uint64_t first = piece * piece_values;
-    const std::uint64_t count = std::min(piece_values, values - first);
-    const auto fill_one = [&]() -> Status {
-      if (in_host_memory()) {
-        return fill_piece(piece, first, {static_cast<float*>(to.buffer->device_pointer()) + first, count});
-      }
-      CGL_TRY_ASSIGN(const auto block, staging_->acquire(count * sizeof(float)));
-      const std::span<float> staged(reinterpret_cast<float*>(block->bytes.data()), count);
-      CGL_TRY(fill_piece(piece, first, staged));
-      // Pieces cross the bus one after the other in any case.
-      const std::lock_guard lock(transfers_mutex_);
-      CGL_TRY(transfers_->upload(*to.buffer, first * sizeof(float), std::as_bytes(staged)));
-      return transfers_->synchronise();
+  const std::size_t threads = pool != nullptr ? static_cast<std::size_t>(pool->threads()) : 1;
+  for_each_index(pool, std::min(pieces, threads), [&](std::size_t) {
+    std::size_t piece = 0;  // at which it fails
+    const auto work_all = [&]() -> Status {
+      Passage passage(*this);
+      CGL_TRY(work(passage, next, piece));
+      return passage.wait();
     };
-    failure.note(piece, catch_out_of_memory(fill_one));
+    failure.note(piece, catch_out_of_memory(work_all));
   });
   return failure.take();
+}
+
+Status TileStage::fill(const DeviceVolume& to, ThreadPool* pool, const FillPiece& fill_piece) {
+  const std::uint64_t values = to.shape.voxels();
+  const std::size_t pieces = pieces_of(values);
+  const auto count_of = [&](std::size_t piece) { return std::min(piece_values, values - piece * piece_values); };
+  if (in_host_memory()) {
+    FirstFailure failure;
+    for_each_index(pool, pieces, [&](std::size_t piece) {
+      float* const first = static_cast<float*>(to.buffer->device_pointer()) + piece * piece_values;
+      failure.note(piece, catch_out_of_memory([&] {
+                     return fill_piece(piece, piece * piece_values, {first, count_of(piece)});
+                   }));
+    });
+    return failure.take();
+  }
+  return share_passages(pieces, pool, [&](Passage& passage, const auto& next, std::size_t& piece) -> Status {
+    while (const auto number = next()) {
+      piece = *number;
+      const std::uint64_t first = piece * piece_values;
+      CGL_TRY_ASSIGN(const std::span<float> staged, passage.next(count_of(piece)));
+      CGL_TRY(fill_piece(piece, first, staged));
+      CGL_TRY(passage.start(
+          [&](Queue& queue) { return queue.upload(*to.buffer, first * sizeof(float), std::as_bytes(staged)); }));
+    }
+    return {};
+  });
 }
 
 Result<ReadTile> TileStage::read(const TileSource& source, const TileRecord& record) {
@@ -208,28 +292,40 @@ Status TileStage::take_planes(const DeviceVolume& volume, ThreadPool* pool, cons
   CGL_TRY(queue_->synchronise());
   const std::uint64_t plane = volume.shape.plane();
   const auto planes = static_cast<std::size_t>(std::max<std::uint64_t>(1, piece_values / plane));
-  FirstFailure failure;
-  for_each_index(pool, (volume.shape.z + planes - 1) / planes, [&](std::size_t piece) {
-    const std::size_t first = piece * planes;
-    const std::uint64_t count = std::min<std::uint64_t>(planes, volume.shape.z - first) * plane;
-    const auto take_one = [&]() -> Status {
-      if (in_host_memory()) {
-        take(first, {static_cast<const float*>(volume.buffer->device_pointer()) + first * plane, count});
+  const std::size_t pieces = (volume.shape.z + planes - 1) / planes;
+  const auto count_of = [&](std::size_t piece) {
+    return std::min<std::uint64_t>(planes, volume.shape.z - piece * planes) * plane;
+  };
+  if (in_host_memory()) {
+    FirstFailure failure;
+    for_each_index(pool, pieces, [&](std::size_t piece) {
+      const float* const first = static_cast<const float*>(volume.buffer->device_pointer()) + piece * planes * plane;
+      const auto take_one = [&]() -> Status {
+        take(piece * planes, {first, count_of(piece)});
         return {};
+      };
+      failure.note(piece, catch_out_of_memory(take_one));
+    });
+    return failure.take();
+  }
+  return share_passages(pieces, pool, [&](Passage& passage, const auto& next, std::size_t& piece) -> Status {
+    std::span<const float> before;  // is taken while the next piece comes
+    while (const auto number = next()) {
+      CGL_TRY_ASSIGN(const std::span<float> staged, passage.next(count_of(*number)));
+      CGL_TRY(passage.start([&](Queue& queue) {
+        return queue.download(std::as_writable_bytes(staged), *volume.buffer, *number * planes * plane * sizeof(float));
+      }));
+      if (!before.empty()) {
+        CGL_TRY(passage.wait_for_last());
+        take(piece * planes, before);
       }
-      CGL_TRY_ASSIGN(const auto block, staging_->acquire(count * sizeof(float)));
-      const std::span<float> staged(reinterpret_cast<float*>(block->bytes.data()), count);
-      {
-        const std::lock_guard lock(transfers_mutex_);
-        CGL_TRY(transfers_->download(std::as_writable_bytes(staged), *volume.buffer, first * plane * sizeof(float)));
-        CGL_TRY(transfers_->synchronise());
-      }
-      take(first, staged);
-      return {};
-    };
-    failure.note(piece, catch_out_of_memory(take_one));
+      before = staged;
+      piece = *number;
+    }
+    CGL_TRY(passage.wait());
+    if (!before.empty()) take(piece * planes, before);
+    return {};
   });
-  return failure.take();
 }
 
 Result<HostVolume> TileStage::copy_to_host(const DeviceVolume& volume, ThreadPool* pool) {
