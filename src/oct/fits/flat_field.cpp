@@ -37,18 +37,87 @@ HostImage fitted_projection(const HostImage& projection, double& level) {
   return result;
 }
 
+// The constant is the field's mean, which is not asked for: terms but the first.
+constexpr int degree = 4;
+constexpr Eigen::Index term_count = (degree + 1) * (degree + 2) / 2 - 1;
+using Terms = Eigen::Matrix<double, term_count, 1>;
+
+Terms terms_at(double row, double column, std::size_t rows, std::size_t columns) {
+  const std::vector<double> all = polynomial_terms(row, column, rows, columns, degree);
+  return Eigen::Map<const Terms>(all.data() + 1);
+}
+
+struct NormalEquations {
+  Eigen::Matrix<double, term_count, term_count> matrix = Eigen::Matrix<double, term_count, term_count>::Zero();
+  Terms right = Terms::Zero();
+
+  // That terms x field = value, with a weight.
+  void add(const Terms& terms, double value, double weight) {
+    matrix.noalias() += weight * terms * terms.transpose();
+    right.noalias() += (weight * value) * terms;
+  }
+  void add(const NormalEquations& others) {
+    matrix += others.matrix;
+    right += others.right;
+  }
+  [[nodiscard]] Terms solve() const {
+    return (matrix + Eigen::Matrix<double, term_count, term_count>::Identity() * (1e-12 * matrix.trace()))
+        .ldlt()
+        .solve(right);
+  }
+};
+
+// Differences of two tiles where they show the same, less their mean, and the mean by itself. Their error is what is
+// left of them against the mean tile's field at most, so they are weighed by their own spread.
+void add_pair(const HostImage& a, const HostImage& b, const std::array<double, 2>& step_px, double level_difference,
+              NormalEquations& equations) {
+  if (a.values.empty() || b.values.empty()) return;
+  constexpr std::size_t least_pixels = 16;
+  const std::size_t rows = a.rows, columns = a.columns;
+  std::vector<double> differences;
+  std::vector<Terms> terms;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const double row = static_cast<double>(r) + step_px[0];
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double column = static_cast<double>(c) + step_px[1];
+      double seen = 0;
+      if (!sample_image(a, row, column, seen)) continue;
+      terms.push_back(terms_at(row, column, rows, columns) -
+                      terms_at(static_cast<double>(r), static_cast<double>(c), rows, columns));
+      differences.push_back(seen - b.at(r, c));
+    }
+  }
+  if (differences.size() < least_pixels) return;
+  Terms mean_terms = Terms::Zero();
+  double mean_difference = 0;
+  const double m = static_cast<double>(differences.size());
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    mean_terms += terms[i] / m;
+    mean_difference += differences[i] / m;
+  }
+  equations.add(mean_terms, mean_difference + level_difference, 1 / (pair_level_sigma * pair_level_sigma));
+  const double middle = median(differences);
+  std::vector<double> distances;
+  for (const double value : differences) distances.push_back(std::abs(value - middle));
+  const double sigma = std::max(1e-6, 1.4826 * median(distances));
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    equations.add(terms[i] - mean_terms, differences[i] - mean_difference, 1 / (sigma * sigma));
+  }
+}
+
 }  // namespace
 
 Result<FlatFieldFit> fit_flat_field(const std::vector<HostImage>& projections, std::span<const OverlapPair> pairs,
-                                    int degree) {
+                                    ThreadPool* pool) {
   FlatFieldFit fit;
-  std::vector<HostImage> tiles;
-  std::vector<double> levels;
+  std::vector<HostImage> tiles(projections.size());
+  std::vector<double> levels(projections.size(), 0.0);
+  for_each_index(pool, projections.size(),
+                 [&](std::size_t t) { tiles[t] = fitted_projection(projections[t], levels[t]); });
   const HostImage* first = nullptr;
-  for (const HostImage& projection : projections) {
-    levels.push_back(0);
-    tiles.push_back(fitted_projection(projection, levels.back()));
-    if (tiles.back().values.empty()) continue;
+  for (std::size_t t = 0; t < tiles.size(); ++t) {
+    if (tiles[t].values.empty()) continue;
+    const HostImage& projection = projections[t];
     if (first == nullptr) first = &projection;
     if (projection.rows != first->rows || projection.columns != first->columns) {
       return fail(ErrorKind::corrupt, "flat field: tiles of {} x {} and of {} x {} pixels", first->rows, first->columns,
@@ -74,73 +143,31 @@ Result<FlatFieldFit> fit_flat_field(const std::vector<HostImage>& projections, s
   // number: with 1, two of 20 mosaics of 12 tiles were off by more than 5 %, with 200 one, with 1000 none.
   constexpr double alike_pixels = 1000;
   const double mean_error = std::max(1e-12, alike_pixels * spread / pixels / n);
-  // The constant is the field's mean, which is not asked for: terms but the first.
-  const Eigen::Index count = (degree + 1) * (degree + 2) / 2 - 1;
-  Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(count, count);
-  Eigen::VectorXd right = Eigen::VectorXd::Zero(count);
-  const auto terms_at = [&](double row, double column) -> Eigen::VectorXd {
-    const std::vector<double> all = polynomial_terms(row, column, rows, columns, degree);
-    return Eigen::Map<const Eigen::VectorXd>(all.data() + 1, count);
-  };
-  for (std::size_t r = 0; r < rows; ++r) {
+  // Rows of the mean tile and pairs are summed by themselves, and then one after the other: whatever the threads.
+  std::vector<NormalEquations> by_row(rows), by_pair(pairs.size());
+  for_each_index(pool, rows, [&](std::size_t r) {
     for (std::size_t c = 0; c < columns; ++c) {
-      const Eigen::VectorXd terms = terms_at(static_cast<double>(r), static_cast<double>(c));
-      normal.noalias() += (1 / mean_error) * terms * terms.transpose();
-      right.noalias() += (mean.at(r, c) / mean_error) * terms;
+      by_row[r].add(terms_at(static_cast<double>(r), static_cast<double>(c), rows, columns), mean.at(r, c),
+                    1 / mean_error);
     }
-  }
-  // Differences of pairs, each pair less its mean, and the means by themselves. Their error is what is left of them
-  // against the mean tile's field at most, so they are weighed by their own spread.
-  for (const OverlapPair& pair : pairs) {
-    const HostImage& a = tiles[pair.first];
-    const HostImage& b = tiles[pair.second];
-    if (a.values.empty() || b.values.empty()) continue;
-    std::vector<double> differences;
-    std::vector<Eigen::VectorXd> rows_of_terms;
-    for (std::size_t r = 0; r < rows; ++r) {
-      const double row = static_cast<double>(r) + pair.step_px[0];
-      if (row < 0 || row > static_cast<double>(rows - 1)) continue;
-      for (std::size_t c = 0; c < columns; ++c) {
-        const double column = static_cast<double>(c) + pair.step_px[1];
-        if (column < 0 || column > static_cast<double>(columns - 1)) continue;
-        double seen = 0;
-        if (!sample_image(a, row, column, seen)) continue;
-        rows_of_terms.emplace_back(terms_at(row, column) - terms_at(static_cast<double>(r), static_cast<double>(c)));
-        differences.push_back(seen - b.at(r, c));
-      }
-    }
-    if (differences.size() < 16) continue;
-    Eigen::VectorXd mean_terms = Eigen::VectorXd::Zero(count);
-    double mean_difference = 0;
-    const double m = static_cast<double>(differences.size());
-    for (std::size_t i = 0; i < differences.size(); ++i) {
-      mean_terms += rows_of_terms[i] / m;
-      mean_difference += differences[i] / m;
-    }
-    const double level_weight = 1 / (pair_level_sigma * pair_level_sigma);
-    normal.noalias() += level_weight * mean_terms * mean_terms.transpose();
-    right.noalias() += level_weight * (mean_difference + levels[pair.first] - levels[pair.second]) * mean_terms;
-    const double middle = median(differences);
-    std::vector<double> distances;
-    for (const double value : differences) distances.push_back(std::abs(value - middle));
-    const double sigma = std::max(1e-6, 1.4826 * median(distances));
-    for (std::size_t i = 0; i < differences.size(); ++i) {
-      const Eigen::VectorXd row = rows_of_terms[i] - mean_terms;
-      normal.noalias() += (1 / (sigma * sigma)) * row * row.transpose();
-      right.noalias() += ((differences[i] - mean_difference) / (sigma * sigma)) * row;
-    }
-  }
-  normal += Eigen::MatrixXd::Identity(count, count) * (1e-12 * normal.trace());
-  const Eigen::VectorXd solution = normal.ldlt().solve(right);
+  });
+  for_each_index(pool, pairs.size(), [&](std::size_t p) {
+    const OverlapPair& pair = pairs[p];
+    add_pair(tiles[pair.first], tiles[pair.second], pair.step_px, levels[pair.first] - levels[pair.second], by_pair[p]);
+  });
+  NormalEquations sum_of_all;
+  for (const NormalEquations& one : by_row) sum_of_all.add(one);
+  for (const NormalEquations& one : by_pair) sum_of_all.add(one);
+  const Terms solution = sum_of_all.solve();
   fit.field = HostImage(rows, columns);
-  double sum = 0;
-  for (std::size_t r = 0; r < rows; ++r) {
+  for_each_index(pool, rows, [&](std::size_t r) {
     for (std::size_t c = 0; c < columns; ++c) {
-      const Eigen::VectorXd terms = terms_at(static_cast<double>(r), static_cast<double>(c));
+      const Terms terms = terms_at(static_cast<double>(r), static_cast<double>(c), rows, columns);
       fit.field.at(r, c) = numerics::exponential(terms.dot(solution));
-      sum += fit.field.at(r, c);
     }
-  }
+  });
+  double sum = 0;
+  for (const double value : fit.field.values) sum += value;
   for (double& value : fit.field.values) value /= sum / pixels;
   return fit;
 }

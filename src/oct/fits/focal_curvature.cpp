@@ -5,6 +5,7 @@
 #include "oct/fits/basic_fit.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/smooth_field.hpp"
+#include "oct/volume/shared_loop.hpp"
 
 namespace cingulum::oct {
 namespace {
@@ -27,16 +28,19 @@ void centre(HostImage& image) {
 
 }  // namespace
 
-Result<HostImage> fit_curvature(const std::vector<HostImage>& interfaces, int degree) {
+Result<HostImage> fit_curvature(const std::vector<HostImage>& interfaces, ThreadPool* pool) {
+  constexpr int degree = 4;
   CGL_TRY(check_interfaces(interfaces));
-  std::vector<double> level;
-  for (const HostImage& map : interfaces) level.push_back(median(map.values));
+  std::vector<double> level(interfaces.size());
+  for_each_index(pool, interfaces.size(), [&](std::size_t t) { level[t] = median(interfaces[t].values); });
   HostImage common(interfaces.front().rows, interfaces.front().columns);
-  std::vector<double> values(interfaces.size());
-  for (std::size_t i = 0; i < common.values.size(); ++i) {
-    for (std::size_t t = 0; t < interfaces.size(); ++t) values[t] = interfaces[t].values[i] - level[t];
-    common.values[i] = median(values);
-  }
+  for_each_index(pool, common.rows, [&](std::size_t row) {
+    std::vector<double> values(interfaces.size());
+    for (std::size_t i = row * common.columns; i < (row + 1) * common.columns; ++i) {
+      for (std::size_t t = 0; t < interfaces.size(); ++t) values[t] = interfaces[t].values[i] - level[t];
+      common.values[i] = median(values);
+    }
+  });
   HostImage field = fit_polynomial(common, degree);
   centre(field);
   return field;

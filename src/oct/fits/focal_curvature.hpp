@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_pool.hpp"
 #include "oct/volume/host_volume.hpp"
 
 namespace cingulum::oct {
 
-// The median over tiles of (map less its own median), as a polynomial of this degree, mean 0.
-[[nodiscard]] Result<HostImage> fit_curvature(const std::vector<HostImage>& interfaces, int degree = 4);
+// The median over tiles of (map less its own median), as a polynomial of degree 4, mean 0.
+[[nodiscard]] Result<HostImage> fit_curvature(const std::vector<HostImage>& interfaces, ThreadPool* pool = nullptr);
 
 // (F - 1) times the mean interface, F by BaSiC of the maps over the number of planes.
 [[nodiscard]] Result<HostImage> fit_curvature_basic(const std::vector<HostImage>& interfaces, std::size_t planes);

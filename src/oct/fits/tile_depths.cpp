@@ -1,19 +1,23 @@
 #include "oct/fits/tile_depths.hpp"
 
 #include <Eigen/Dense>
+#include <optional>
 
 #include "oct/placement/image_filters.hpp"
+#include "oct/volume/shared_loop.hpp"
 
 namespace cingulum::oct {
 
-std::vector<double> fit_tile_depths(std::span<const HostImage> interfaces, std::span<const OverlapPair> pairs) {
+std::vector<double> fit_tile_depths(std::span<const HostImage> interfaces, std::span<const OverlapPair> pairs,
+                                    ThreadPool* pool) {
   const auto count = static_cast<Eigen::Index>(interfaces.size());
   // A weak pull to zero: the overlaps say nothing of what all tiles have in common.
   constexpr double pull = 1e-3;
   constexpr std::size_t least_pixels = 16;
-  Eigen::MatrixXd normal = Eigen::MatrixXd::Identity(count, count) * pull;
-  Eigen::VectorXd right = Eigen::VectorXd::Zero(count);
-  for (const OverlapPair& pair : pairs) {
+  // By how much the first tile of a pair is deeper; nothing where they share too little.
+  std::vector<std::optional<double>> deeper(pairs.size());
+  for_each_index(pool, pairs.size(), [&](std::size_t p) {
+    const OverlapPair& pair = pairs[p];
     const HostImage& a = interfaces[pair.first];
     const HostImage& b = interfaces[pair.second];
     std::vector<double> differences;
@@ -27,15 +31,19 @@ std::vector<double> fit_tile_depths(std::span<const HostImage> interfaces, std::
         differences.push_back(seen - b.at(r, c));
       }
     }
-    if (differences.size() < least_pixels) continue;
-    const double deeper = median(std::move(differences));
-    const auto i = static_cast<Eigen::Index>(pair.first), k = static_cast<Eigen::Index>(pair.second);
+    if (differences.size() >= least_pixels) deeper[p] = median(std::move(differences));
+  });
+  Eigen::MatrixXd normal = Eigen::MatrixXd::Identity(count, count) * pull;
+  Eigen::VectorXd right = Eigen::VectorXd::Zero(count);
+  for (std::size_t p = 0; p < pairs.size(); ++p) {
+    if (!deeper[p]) continue;
+    const auto i = static_cast<Eigen::Index>(pairs[p].first), k = static_cast<Eigen::Index>(pairs[p].second);
     normal(i, i) += 1;
     normal(k, k) += 1;
     normal(i, k) -= 1;
     normal(k, i) -= 1;
-    right(i) += deeper;
-    right(k) -= deeper;
+    right(i) += *deeper[p];
+    right(k) -= *deeper[p];
   }
   const Eigen::VectorXd solution = normal.ldlt().solve(right);
   std::vector<double> depths(interfaces.size(), 0.0);

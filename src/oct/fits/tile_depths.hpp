@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "oct/fits/flat_field.hpp"
 #include "oct/volume/host_volume.hpp"
 
@@ -14,6 +15,6 @@ namespace cingulum::oct {
 // `interfaces` are free of focal curvature; a missing tile has an empty one. Depths have a mean of 0 over the tiles; a
 // tile without overlaps has depth 0.
 [[nodiscard]] std::vector<double> fit_tile_depths(std::span<const HostImage> interfaces,
-                                                  std::span<const OverlapPair> pairs);
+                                                  std::span<const OverlapPair> pairs, ThreadPool* pool = nullptr);
 
 }  // namespace cingulum::oct

@@ -17,43 +17,55 @@ std::vector<double> legendre(double x, int degree) {
   return values;
 }
 
-}  // namespace
+// At the middle of a pixel, of so many from -1 to 1.
+std::vector<double> legendre_at(double pixel, std::size_t pixels, int degree) {
+  return legendre((2 * pixel + 1) / static_cast<double>(pixels) - 1, degree);
+}
 
-std::vector<double> polynomial_terms(double row, double column, std::size_t rows, std::size_t columns, int degree) {
-  const auto by_row = legendre((2 * row + 1) / static_cast<double>(rows) - 1, degree);
-  const auto by_column = legendre((2 * column + 1) / static_cast<double>(columns) - 1, degree);
-  std::vector<double> terms;
+void multiply_terms(const std::vector<double>& by_row, const std::vector<double>& by_column,
+                    std::vector<double>& terms) {
+  terms.clear();
   for (std::size_t a = 0; a < by_row.size(); ++a) {
     for (std::size_t b = 0; a + b < by_column.size(); ++b) terms.push_back(by_row[a] * by_column[b]);
   }
+}
+
+}  // namespace
+
+std::vector<double> polynomial_terms(double row, double column, std::size_t rows, std::size_t columns, int degree) {
+  std::vector<double> terms;
+  multiply_terms(legendre_at(row, rows, degree), legendre_at(column, columns, degree), terms);
   return terms;
 }
 
 HostImage fit_polynomial(const HostImage& image, int degree, std::span<const double> weights) {
-  const auto terms_at = [&](std::size_t r, std::size_t c) {
-    return polynomial_terms(static_cast<double>(r), static_cast<double>(c), image.rows, image.columns, degree);
-  };
+  std::vector<std::vector<double>> by_column;
+  for (std::size_t c = 0; c < image.columns; ++c) {
+    by_column.push_back(legendre_at(static_cast<double>(c), image.columns, degree));
+  }
   const Eigen::Index count = (degree + 1) * (degree + 2) / 2;
+  std::vector<double> terms;
+  // Calls take(row, column, terms there) for all pixels.
+  const auto for_each_pixel = [&](const auto& take) {
+    for (std::size_t r = 0; r < image.rows; ++r) {
+      const std::vector<double> by_row = legendre_at(static_cast<double>(r), image.rows, degree);
+      for (std::size_t c = 0; c < image.columns; ++c) {
+        multiply_terms(by_row, by_column[c], terms);
+        take(r, c, Eigen::Map<const Eigen::VectorXd>(terms.data(), count));
+      }
+    }
+  };
   Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(count, count);
   Eigen::VectorXd right = Eigen::VectorXd::Zero(count);
-  for (std::size_t r = 0; r < image.rows; ++r) {
-    for (std::size_t c = 0; c < image.columns; ++c) {
-      const double weight = weights.empty() ? 1.0 : weights[r * image.columns + c];
-      const std::vector<double> terms = terms_at(r, c);
-      const Eigen::Map<const Eigen::VectorXd> vector(terms.data(), count);
-      normal.noalias() += weight * vector * vector.transpose();
-      right.noalias() += weight * image.at(r, c) * vector;
-    }
-  }
+  for_each_pixel([&](std::size_t r, std::size_t c, const auto& vector) {
+    const double weight = weights.empty() ? 1.0 : weights[r * image.columns + c];
+    normal.noalias() += weight * vector * vector.transpose();
+    right.noalias() += weight * image.at(r, c) * vector;
+  });
   normal += Eigen::MatrixXd::Identity(count, count) * (1e-12 * normal.trace());
   const Eigen::VectorXd solution = normal.ldlt().solve(right);
   HostImage field(image.rows, image.columns);
-  for (std::size_t r = 0; r < image.rows; ++r) {
-    for (std::size_t c = 0; c < image.columns; ++c) {
-      const std::vector<double> terms = terms_at(r, c);
-      field.at(r, c) = Eigen::Map<const Eigen::VectorXd>(terms.data(), count).dot(solution);
-    }
-  }
+  for_each_pixel([&](std::size_t r, std::size_t c, const auto& vector) { field.at(r, c) = vector.dot(solution); });
   return field;
 }
 

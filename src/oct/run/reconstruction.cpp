@@ -73,7 +73,7 @@ class Run {
     CGL_TRY(make_room());
     CGL_TRY(look_at_tiles());
     CGL_TRY(timed("fitting", [&] { return fit_all(); }));
-    CGL_TRY(choose_planes());
+    CGL_TRY(timed("fitting", [&] { return choose_planes(); }));
     say_decisions();
     CGL_TRY(make_slices());
     CGL_TRY(timed("registering", [&] { return register_all(); }));
@@ -327,7 +327,7 @@ class Run {
       if (options_.basic) {
         CGL_TRY_ASSIGN(result_.curvature, fit_curvature_basic(interfaces, set_.shape[0]));
       } else {
-        CGL_TRY_ASSIGN(result_.curvature, fit_curvature(interfaces));
+        CGL_TRY_ASSIGN(result_.curvature, fit_curvature(interfaces, options_.pool));
         // A slope that all tiles share is that of the sample's surface; where it is not, the depths of tiles take it
         // up.
         subtract(result_.curvature, fit_polynomial(result_.curvature, 1));
@@ -345,7 +345,8 @@ class Run {
           if (!tile.interface.values.empty()) subtract(tile.interface, result_.curvature);
           interfaces.push_back(std::move(tile.interface));
         }
-        slice.depths = options_.basic ? std::vector<double>(interfaces.size(), 0.0) : fit_tile_depths(interfaces, own);
+        slice.depths = options_.basic ? std::vector<double>(interfaces.size(), 0.0)
+                                      : fit_tile_depths(interfaces, own, options_.pool);
         for (std::size_t t = 0; t < interfaces.size(); ++t) glances_[s][t].interface = std::move(interfaces[t]);
       }
       for (OverlapPair pair : own) {
@@ -359,7 +360,7 @@ class Run {
       std::erase_if(projections, [](const HostImage& image) { return image.values.empty(); });
       CGL_TRY_ASSIGN(result_.light, fit_basic(projections));
     } else if (options_.flat_field) {
-      CGL_TRY_ASSIGN(FlatFieldFit fit, fit_flat_field(projections, pairs));
+      CGL_TRY_ASSIGN(FlatFieldFit fit, fit_flat_field(projections, pairs, options_.pool));
       result_.light = std::move(fit.field);
     }
     return {};
@@ -377,15 +378,20 @@ class Run {
     result_.tile = set_.shape;
     result_.voxel_um = set_.voxel_um;
     std::size_t planes = set_.shape[0];
-    for (std::size_t s = 0; s < result_.slices.size(); ++s) {
-      SliceReport& slice = result_.slices[s];
-      if (options_.crop) {
+    if (options_.crop) {
+      for_each_index(options_.pool, result_.slices.size(), [&](std::size_t s) {
+        SliceReport& slice = result_.slices[s];
         std::vector<double> surface;
         for (std::size_t t = 0; t < glances_[s].size(); ++t) {
           const double depth = slice.depths.empty() ? 0 : slice.depths[t];
           for (const double plane : glances_[s][t].interface.values) surface.push_back(plane - depth);
         }
         slice.surface_plane = percentile(std::move(surface), surface_share);
+      });
+    }
+    for (std::size_t s = 0; s < result_.slices.size(); ++s) {
+      SliceReport& slice = result_.slices[s];
+      if (options_.crop) {
         slice.first_plane = static_cast<std::size_t>(std::max(0L, std::lround(slice.surface_plane)));
       }
       const auto lost = static_cast<std::size_t>(std::max(0.0, std::ceil(largest_roll(slice))));
