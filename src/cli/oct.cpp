@@ -357,9 +357,9 @@ Status write_oct_volume(const fs::path& output, const oct::HostVolume& volume, c
 
 Status write_oct_boxes(const fs::path& output, const std::array<std::size_t, 3>& shape, const oct::MakeBox& make,
                        const oct::VoxelSize& voxel_um, OctJson about, const ParsedArguments& arguments,
-                       VerbContext& context, const std::function<OctJson()>& of_run) {
-  const auto write = [&](const OctJson& described, const WriteOptions& writing,
-                         const oct::VolumeWriteOptions& options) {
+                       VerbContext& context, const std::function<OctJson()>& of_run, std::size_t boxes_behind) {
+  const auto write = [&](const OctJson& described, const WriteOptions& writing, oct::VolumeWriteOptions options) {
+    options.boxes_behind = boxes_behind;
     return oct::write_volume_by_boxes(output, shape, voxel_um, described, make, writing, options);
   };
   return write_with_sidecar(output, OctJson::object(), std::move(about), arguments, context, write, of_run);

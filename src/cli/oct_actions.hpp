@@ -80,6 +80,7 @@ void say_of_placement(const oct::TileGrid& grid, const oct::Placement& placement
 [[nodiscard]] Status write_oct_boxes(const std::filesystem::path& output, const std::array<std::size_t, 3>& shape,
                                      const oct::MakeBox& make, const oct::VoxelSize& voxel_um,
                                      nlohmann::ordered_json about, const ParsedArguments& arguments,
-                                     VerbContext& context, const std::function<nlohmann::ordered_json()>& of_run = {});
+                                     VerbContext& context, const std::function<nlohmann::ordered_json()>& of_run = {},
+                                     std::size_t boxes_behind = oct::writers_at_a_time);
 
 }  // namespace cingulum

@@ -235,17 +235,8 @@ Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
   end_stage("gains");
   RunJson about = about_run(set, made);
   if (!galvo.is_null()) about["galvo"] = std::move(galvo);
-  const auto make = [&](const oct::PlaneBox& box, std::span<float> to) -> Status {
-    for (std::size_t row = 0; row < box.rows; row += needs.stacked_rows) {
-      const std::size_t rows = std::min(needs.stacked_rows, box.rows - row);
-      const oct::PlaneBox piece{box.first_plane, box.planes, box.first_row + row, rows};
-      CGL_TRY_ASSIGN(const oct::HostVolume part, oct::stack_box(made.plan, source, piece, options.pool));
-      for (std::size_t z = 0; z < box.planes; ++z) {
-        const auto at = static_cast<std::ptrdiff_t>((z * box.rows + row) * part.columns);
-        std::copy(part.plane(z).begin(), part.plane(z).end(), to.begin() + at);
-      }
-    }
-    return {};
+  const auto make = [&](const oct::PlaneBox& box, std::span<float> to) {
+    return oct::stack_box(made.plan, source, box, to, options.pool, needs.stacked_rows);
   };
   const auto of_run = [&] {
     end_stage("stacking and writing");
@@ -254,7 +245,7 @@ Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
     return RunJson{{"stage_seconds", std::move(json)}};
   };
   const std::array<std::size_t, 3> shape = {made.plan.planes, made.plan.rows, made.plan.columns};
-  CGL_TRY(write_oct_boxes(output, shape, make, made.voxel_um, about, arguments, context, of_run));
+  CGL_TRY(write_oct_boxes(output, shape, make, made.voxel_um, about, arguments, context, of_run, needs.boxes_behind));
   if (arguments.given("decisions")) {
     CGL_TRY(write_file_atomically(arguments.text("decisions"), oct::decisions_csv(made.plan), context.write_options()));
   }

@@ -268,9 +268,7 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY(oct::find_gains(plan, source, options, pool));
   const std::array<std::size_t, 3> shape = {plan.planes, plan.rows, plan.columns};
   const auto make = [&](const oct::PlaneBox& box, std::span<float> to) -> Status {
-    CGL_TRY_ASSIGN(const oct::HostVolume part, oct::stack_box(plan, source, box, pool));
-    std::copy(part.values.begin(), part.values.end(), to.begin());
-    return {};
+    return oct::stack_box(plan, source, box, to, pool);
   };
   std::size_t moved_by_motors = 0;
   const SeriesJson decisions = decisions_json(plan);

@@ -88,11 +88,9 @@ class VoxelStage {
     return kernels_->upload(*queue_, shape_of(volume), volume.values);
   }
   [[nodiscard]] Result<oct::HostVolume> download(const oct::DeviceVolume& volume) {
-    oct::HostVolume result;
-    result.planes = volume.shape.z;
-    result.rows = volume.shape.y;
-    result.columns = volume.shape.x;
-    CGL_TRY_ASSIGN(result.values, kernels_->download(*queue_, volume));
+    auto result = oct::HostVolume::unset(volume.shape.z, volume.shape.y, volume.shape.x);
+    CGL_TRY(cingulum::download(*queue_, std::span(result.values), *volume.buffer));
+    CGL_TRY(queue_->synchronise());
     return result;
   }
   static oct::VolumeShape shape_of(const oct::HostVolume& volume) {

@@ -5,6 +5,7 @@
 
 #include "base/argument_name.hpp"
 #include "numerics/elementary64.hpp"
+#include "numerics/pack.hpp"
 #include "oct/kernel/attenuation_line.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/volume/shared_loop.hpp"
@@ -121,9 +122,10 @@ AttenuationNumbers attenuation_numbers(const AttenuationOptions& options, double
 }
 
 // A voxel below so much optical depth.
-float brightened(float value, float depth, const AttenuationNumbers& numbers) {
+CGL_INLINE float brightened(float value, float depth, const AttenuationNumbers& numbers) {
   // The floor is no light that tissue sent back: dividing it would make deep planes bright.
-  const float lit = numbers.li ? (value > numbers.floor ? value - numbers.floor : 0.0f) : value;
+  const float above_floor = value - numbers.floor;
+  const float lit = numbers.li ? (value > numbers.floor ? above_floor : 0.0f) : value;
   return compensated(lit, depth, numbers.strength, numbers.least);
 }
 
@@ -191,6 +193,37 @@ BlockPlace block_place(std::size_t pixel, std::size_t block, std::size_t blocks)
   return place;
 }
 
+// Columns [begin, end) between the centres `low` and `high`, in `block`.
+struct BlockRun {
+  std::size_t begin = 0, end = 0;
+  std::size_t low = 0, high = 0, block = 0;
+};
+
+// Optical depths at the four centres around a run of a row: above left and right, below left and right, and how far the
+// row is from the upper ones to the lower.
+struct BlockDepths {
+  float a = 0, b = 0, d = 0, e = 0;
+  float down = 0;
+};
+
+// `clear`: the block stands clear of the noise.
+CGL_SIMD_CLONES void compensate_run(float* row, std::size_t count, const float* parts, const BlockDepths& around,
+                                    bool clear, const AttenuationNumbers& numbers) {
+  const AttenuationNumbers n = numbers;
+  const BlockDepths depth = around;
+  // A voxel no brighter than the noise, in a block that stands clear of it, is dark speckle: it stays above 0, which
+  // would mean that nothing is there, and take its neighbours with it when slices are placed.
+  const float darkest = n.floor * darkest_tissue_voxel;
+  const bool lifts = n.li && clear;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float raw = row[i];
+    const bool dark = lifts & (raw > 0.0f) & !(raw > n.floor);
+    const float above = depth.a + parts[i] * (depth.b - depth.a);
+    const float below = depth.d + parts[i] * (depth.e - depth.d);
+    row[i] = brightened(dark ? darkest : raw, above + depth.down * (below - above), n);
+  }
+}
+
 Result<AttenuationReport> compensate_by_blocks(SlabVolume& volume, const AttenuationOptions& options,
                                                AttenuationReport report) {
   const AttenuationNumbers numbers = attenuation_numbers(options, report.noise_floor);
@@ -238,27 +271,30 @@ Result<AttenuationReport> compensate_by_blocks(SlabVolume& volume, const Attenua
     }
   }
   report.mean_attenuation = count > 0 ? sum / count : 0;
-  std::vector<BlockPlace> across;
-  for (std::size_t c = 0; c < volume.columns(); ++c) across.push_back(block_place(c, options.block_px, means.columns));
+  // Columns between the same centres and in the same block are one run.
+  std::vector<BlockRun> runs;
+  std::vector<float> parts;
+  for (std::size_t c = 0; c < volume.columns(); ++c) {
+    const BlockPlace place = block_place(c, options.block_px, means.columns);
+    const std::size_t block = c / options.block_px;
+    parts.push_back(place.part);
+    if (!runs.empty() && runs.back().block == block && runs.back().low == place.low && runs.back().high == place.high) {
+      runs.back().end = c + 1;
+    } else {
+      runs.push_back({c, c + 1, place.low, place.high, block});
+    }
+  }
   CGL_TRY(volume.change_slabs([&](std::size_t first, HostVolume& slab) -> Status {
     for_each_index(options.pool, slab.planes * slab.rows, [&](std::size_t row_number) {
       const std::size_t z = first + row_number / slab.rows;
       const BlockPlace down = block_place(row_number % slab.rows, options.block_px, means.rows);
       float* const row = slab.values.data() + row_number * slab.columns;
       const float* const block_row = means.values.data() + means.index(z, row_number % slab.rows / options.block_px, 0);
-      for (std::size_t c = 0; c < slab.columns; ++c) {
-        // A voxel no brighter than the noise, in a block that stands clear of it, is dark speckle: it stays above 0,
-        // which would mean that nothing is there, and take its neighbours with it when slices are placed.
-        if (numbers.li && row[c] > 0.0f && !(row[c] > numbers.floor) &&
-            block_row[c / options.block_px] >= numbers.cut) {
-          row[c] = numbers.floor * darkest_tissue_voxel;
-        }
-        const BlockPlace& by = across[c];
-        const float a = depths.at(z, down.low, by.low), b = depths.at(z, down.low, by.high);
-        const float d = depths.at(z, down.high, by.low), e = depths.at(z, down.high, by.high);
-        const float above = a + by.part * (b - a);
-        const float below = d + by.part * (e - d);
-        row[c] = brightened(row[c], above + down.part * (below - above), numbers);
+      for (const BlockRun& run : runs) {
+        const BlockDepths depth{depths.at(z, down.low, run.low), depths.at(z, down.low, run.high),
+                                depths.at(z, down.high, run.low), depths.at(z, down.high, run.high), down.part};
+        compensate_run(row + run.begin, run.end - run.begin, parts.data() + run.begin, depth,
+                       block_row[run.block] >= numbers.cut, numbers);
       }
     });
     return {};

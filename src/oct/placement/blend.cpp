@@ -5,6 +5,7 @@
 
 #include "base/argument_name.hpp"
 #include "numerics/elementary64.hpp"
+#include "numerics/pack.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/volume/shared_loop.hpp"
 #include "oct/volume/volume_file.hpp"
@@ -21,6 +22,37 @@ double usual_overlap(const TileGrid& grid, const std::vector<std::array<double, 
     overlaps.push_back(static_cast<double>(grid.tile[axis + 1]) - (places[t + further][axis] - places[t][axis]));
   }
   return std::max(0.0, median(std::move(overlaps)));
+}
+
+// A run of pixels of the canvas between four of a tile, which lie side by side, too: `part` of the way from a to b and
+// from d to e, and `down` of the way from above to below.
+struct TileRow {
+  const float* a;
+  const float* b;
+  const float* d;
+  const float* e;
+  const double* part;
+  double down;
+};
+
+CGL_INLINE double value_of(const TileRow& row, std::size_t i) {
+  const double top =
+      static_cast<double>(row.a[i]) + row.part[i] * (static_cast<double>(row.b[i]) - static_cast<double>(row.a[i]));
+  const double bottom =
+      static_cast<double>(row.d[i]) + row.part[i] * (static_cast<double>(row.e[i]) - static_cast<double>(row.d[i]));
+  return top + row.down * (bottom - top);
+}
+
+CGL_SIMD_CLONES void open_run(const TileRow& tile, std::size_t pixels, double* base) {
+  const TileRow row = tile;
+  for (std::size_t i = 0; i < pixels; ++i) base[i] = value_of(row, i);
+}
+
+// The mean as the first value and weighted differences from it: equal values stay what they are.
+CGL_SIMD_CLONES void add_to_run(const TileRow& tile, std::size_t pixels, const double* weight, double row_weight,
+                                const double* base, double* sum) {
+  const TileRow row = tile;
+  for (std::size_t i = 0; i < pixels; ++i) sum[i] += row_weight * weight[i] * (value_of(row, i) - base[i]);
 }
 
 }  // namespace
@@ -177,18 +209,11 @@ void TileBlend::blend(const HostVolume& mosaic, HostVolume& to, ThreadPool* pool
           const double* const weight = tile.columns->weight.data() + run.begin;
           double* const base = first.data() + tile.columns->first + run.begin;
           double* const sum = sums.data() + tile.columns->first + run.begin;
-          const auto value_at = [&](std::size_t i) {
-            const double top =
-                static_cast<double>(a[i]) + part[i] * (static_cast<double>(b[i]) - static_cast<double>(a[i]));
-            const double bottom =
-                static_cast<double>(d[i]) + part[i] * (static_cast<double>(e[i]) - static_cast<double>(d[i]));
-            return top + tile.part * (bottom - top);
-          };
+          const TileRow row_of_tile{a, b, d, e, part, tile.part};
           if (run.opens) {
-            for (std::size_t i = 0; i < pixels; ++i) base[i] = value_at(i);
+            open_run(row_of_tile, pixels, base);
           } else {
-            // The mean as the first value and weighted differences from it: equal values stay what they are.
-            for (std::size_t i = 0; i < pixels; ++i) sum[i] += tile.weight * weight[i] * (value_at(i) - base[i]);
+            add_to_run(row_of_tile, pixels, weight, tile.weight, base, sum);
           }
         }
       }

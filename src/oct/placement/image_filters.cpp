@@ -3,11 +3,99 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "numerics/elementary64.hpp"
-#include "numerics/portable.hpp"
+#include "numerics/pack.hpp"
+#include "oct/volume/shared_loop.hpp"
 
 namespace cingulum::oct {
+namespace {
+
+// Each pixel the sum of those of the lines, from the first line on.
+void sum_weighted(std::span<const double* const> lines, std::span<const double> taps, std::size_t columns, double* to) {
+  const double* const* const line = lines.data();
+  const double* const tap = taps.data();
+  const std::size_t count = lines.size();
+  numerics::with_packs<double>([=]<class Number>() {
+    constexpr std::size_t width = Number::width;
+    std::size_t c = 0;
+    // Four sums at a time: each waits for its own additions.
+    for (; c + 4 * width <= columns; c += 4 * width) {
+      Number first(0.0), second(0.0), third(0.0), fourth(0.0);
+      for (std::size_t i = 0; i < count; ++i) {
+        const Number by(tap[i]);
+        const double* const from = line[i] + c;
+        first = first + by * Number::load(from);
+        second = second + by * Number::load(from + width);
+        third = third + by * Number::load(from + 2 * width);
+        fourth = fourth + by * Number::load(from + 3 * width);
+      }
+      first.store(to + c);
+      second.store(to + c + width);
+      third.store(to + c + 2 * width);
+      fourth.store(to + c + 3 * width);
+    }
+    for (; c < columns; ++c) {
+      double sum = 0;
+      for (std::size_t i = 0; i < count; ++i) sum = sum + tap[i] * line[i][c];
+      to[c] = sum;
+    }
+  });
+}
+
+// Finite values in ascending order, as far as they are asked for. Many are counted by equal bins between the extremes,
+// and only the bin that is asked for is looked at: an image is walked over three times and not rearranged.
+class OrderStatistics {
+ public:
+  static constexpr std::size_t bins = 4096;
+  static constexpr std::size_t least_counted = 4 * bins;
+
+  // `values` are at least one, and stay the caller's.
+  explicit OrderStatistics(std::span<const double> values) : values_(values) {
+    if (values.size() < least_counted) {
+      few_.assign(values.begin(), values.end());
+      std::sort(few_.begin(), few_.end());
+      return;
+    }
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    low_ = *low;
+    const double span = *high - *low;
+    per_unit_ = static_cast<double>(bins) / span;
+    if (!(span > 0 && per_unit_ <= std::numeric_limits<double>::max())) per_unit_ = 0;
+    counts_.assign(bins, 0);
+    for (const double value : values) ++counts_[bin_of(value)];
+  }
+
+  // The value that has `rank` others before it.
+  [[nodiscard]] double at(std::size_t rank) const {
+    if (!few_.empty()) return few_[rank];
+    std::size_t bin = 0, before = 0;
+    while (before + counts_[bin] <= rank) before += counts_[bin++];
+    std::vector<double> same;
+    same.reserve(counts_[bin]);
+    for (const double value : values_) {
+      if (bin_of(value) == bin) same.push_back(value);
+    }
+    const auto place = same.begin() + static_cast<std::ptrdiff_t>(rank - before);
+    std::nth_element(same.begin(), place, same.end());
+    return *place;
+  }
+
+ private:
+  // Ascends with the value: a difference and a product are rounded so.
+  [[nodiscard]] std::size_t bin_of(double value) const {
+    return std::min(bins - 1, static_cast<std::size_t>((value - low_) * per_unit_));
+  }
+
+  std::span<const double> values_;
+  double low_ = 0;
+  double per_unit_ = 0;
+  std::vector<std::size_t> counts_;
+  std::vector<double> few_;  // sorted, instead of all that
+};
+
+}  // namespace
 
 std::size_t mirrored_index(std::ptrdiff_t at, std::size_t size) {
   const auto n = static_cast<std::ptrdiff_t>(size);
@@ -34,7 +122,7 @@ bool sample_image(const HostImage& image, double row, double column, double& val
   return true;
 }
 
-HostImage smooth_image(const HostImage& image, double sigma) {
+HostImage smooth_image(const HostImage& image, double sigma, ThreadPool* pool) {
   const int radius = static_cast<int>(4 * sigma + 0.5);
   if (radius < 1) return image;
   std::vector<double> taps;
@@ -44,50 +132,62 @@ HostImage smooth_image(const HostImage& image, double sigma) {
     sum += taps.back();
   }
   for (double& tap : taps) tap /= sum;
-  HostImage by_row(image.rows, image.columns);
-  for (std::size_t r = 0; r < image.rows; ++r) {
-    for (int i = -radius; i <= radius; ++i) {
-      const std::size_t from = mirrored_index(static_cast<std::ptrdiff_t>(r) + i, image.rows);
-      const double tap = taps[static_cast<std::size_t>(i + radius)];
-      for (std::size_t c = 0; c < image.columns; ++c) by_row.at(r, c) += tap * image.at(from, c);
-    }
-  }
-  // Along a row, which is extended at both ends first: taps in ascending order for every pixel, rows as they lie.
   HostImage result(image.rows, image.columns);
-  std::vector<double> extended(image.columns + 2 * static_cast<std::size_t>(radius));
-  for (std::size_t r = 0; r < image.rows; ++r) {
-    for (std::size_t k = 0; k < extended.size(); ++k) {
-      extended[k] = by_row.at(r, mirrored_index(static_cast<std::ptrdiff_t>(k) - radius, image.columns));
+  const auto window = static_cast<std::size_t>(radius);
+  constexpr std::size_t rows_of_piece = 16;
+  // Across rows, then along the row, which is extended at both ends: taps in ascending order for every pixel.
+  for_each_index(pool, (image.rows + rows_of_piece - 1) / rows_of_piece, [&](std::size_t piece) {
+    std::vector<double> extended(image.columns + 2 * window);
+    std::vector<const double*> lines(taps.size());
+    const auto end = std::min(image.rows, (piece + 1) * rows_of_piece);
+    for (std::size_t r = piece * rows_of_piece; r < end; ++r) {
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        const auto at = static_cast<std::ptrdiff_t>(r + i) - radius;
+        lines[i] = image.values.data() + mirrored_index(at, image.rows) * image.columns;
+      }
+      double* const middle = extended.data() + window;
+      sum_weighted(lines, taps, image.columns, middle);
+      for (std::ptrdiff_t k = 1; k <= radius; ++k) {
+        middle[-k] = middle[mirrored_index(-k, image.columns)];
+        const auto behind = static_cast<std::ptrdiff_t>(image.columns) - 1 + k;
+        middle[behind] = middle[mirrored_index(behind, image.columns)];
+      }
+      for (std::size_t i = 0; i < lines.size(); ++i) lines[i] = extended.data() + i;
+      sum_weighted(lines, taps, image.columns, result.values.data() + r * image.columns);
     }
-    double* const to = result.values.data() + r * image.columns;
-    for (std::size_t i = 0; i < taps.size(); ++i) {
-      const double tap = taps[i];
-      const double* const from = extended.data() + i;
-      for (std::size_t c = 0; c < image.columns; ++c) to[c] += tap * from[c];
-    }
-  }
+  });
   return result;
 }
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   const std::size_t half = values.size() / 2;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(half);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return 0.5 * (*middle + *std::max_element(values.begin(), middle));
+  const bool odd = values.size() % 2 == 1;
+  if (values.size() < OrderStatistics::least_counted) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(half);
+    std::nth_element(values.begin(), middle, values.end());
+    return odd ? *middle : 0.5 * (*middle + *std::max_element(values.begin(), middle));
+  }
+  const OrderStatistics order(values);
+  return odd ? order.at(half) : 0.5 * (order.at(half) + order.at(half - 1));
 }
 
 double percentile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  const double at = share * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const auto place = values.begin() + static_cast<std::ptrdiff_t>(low);
-  std::nth_element(values.begin(), place, values.end());
-  const double value = *place;
-  if (low + 1 >= values.size()) return value;
-  const double above = *std::min_element(place + 1, values.end());
-  return value + (at - static_cast<double>(low)) * (above - value);
+  return percentiles(values, std::span(&share, 1)).front();
+}
+
+std::vector<double> percentiles(std::span<const double> values, std::span<const double> shares) {
+  if (values.empty()) return std::vector<double>(shares.size(), 0.0);
+  const OrderStatistics order(values);
+  std::vector<double> found;
+  for (const double share : shares) {
+    const double at = share * static_cast<double>(values.size() - 1);
+    const auto low = static_cast<std::size_t>(at);
+    const double value = order.at(low);
+    found.push_back(low + 1 >= values.size() ? value
+                                             : value + (at - static_cast<double>(low)) * (order.at(low + 1) - value));
+  }
+  return found;
 }
 
 double otsu_threshold(const std::vector<double>& values) {

@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <utility>
 
+#include "base/bulk_memory.hpp"
 #include "numerics/elementary64.hpp"
+#include "numerics/pack_elementary.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/ncc_window.hpp"
 #include "oct/volume/shared_loop.hpp"
@@ -118,21 +122,98 @@ Warped warp(const SeenImage& fixed_seen, const SeenImage& moving_seen, const Pul
   return warped;
 }
 
-// Gauss-Newton on fixed = gain moving(pull) + offset: gain and offset are fitted beside the three numbers.
+// Gauss-Newton on fixed = gain moving(pull) + offset: gain and offset are fitted beside the three numbers. What a pixel
+// adds to the equations is made by all threads, a band of rows at a time; each sum then goes through the pixels in
+// their order, whatever the threads, and different sums by different threads.
+class StepEquations {
+ public:
+  static constexpr std::size_t unknowns = 5;
+  using Matrix = Eigen::Matrix<double, unknowns, unknowns>;
+  using Vector = Eigen::Matrix<double, unknowns, 1>;
+
+  StepEquations(const HostImage& fixed, const HostImage& moving, const PullBack& pull, double radius)
+      : fixed_(fixed),
+        moving_(moving),
+        pull_(pull),
+        turn_(numerics::sine_cosine(pull.turn)),
+        row_centre_(static_cast<double>(fixed.rows - 1) / 2),
+        column_centre_(static_cast<double>(fixed.columns - 1) / 2),
+        radius_(radius) {}
+
+  void sum(const Warped& warped, double gain, double offset, ThreadPool* pool, Matrix& normal, Vector& right) {
+    normal.setZero();
+    right.setZero();
+    for (auto& term : terms_) term.resize(rows_of_band * fixed_.columns);
+    for (std::size_t first = 0; first < fixed_.rows; first += rows_of_band) {
+      const std::size_t rows = std::min(rows_of_band, fixed_.rows - first);
+      for_each_index(pool, rows, [&](std::size_t row) { make_row(warped, gain, offset, first + row, row); });
+      const std::size_t pixels = rows * fixed_.columns;
+      for_each_index(pool, unknowns, [&](std::size_t i) {
+        for (std::size_t j = 0; j <= i; ++j) {
+          normal(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+              sum_of_products(terms_[i].data(), terms_[j].data(), pixels,
+                              normal(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)));
+        }
+        right(static_cast<Eigen::Index>(i)) =
+            sum_of_products(terms_[unknowns].data(), terms_[i].data(), pixels, right(static_cast<Eigen::Index>(i)));
+      });
+    }
+    normal = Matrix(normal.selfadjointView<Eigen::Lower>());
+  }
+
+ private:
+  static constexpr std::size_t rows_of_band = 64;
+
+  static double sum_of_products(const double* a, const double* b, std::size_t count, double sum) {
+    for (std::size_t i = 0; i < count; ++i) sum += a[i] * b[i];
+    return sum;
+  }
+
+  // A pixel that is not compared adds zeros, which change no sum.
+  void make_row(const Warped& warped, double gain, double offset, std::size_t r, std::size_t row_of_band) {
+    const double y = static_cast<double>(r) - row_centre_;
+    for (std::size_t c = 0; c < fixed_.columns; ++c) {
+      const std::size_t i = r * fixed_.columns + c;
+      const std::size_t to = row_of_band * fixed_.columns + c;
+      for (auto& term : terms_) term[to] = 0;
+      if (!warped.inside[i]) continue;
+      const double x = static_cast<double>(c) - column_centre_;
+      const double row = turn_.cosine * y - turn_.sine * x + row_centre_ + pull_.move[0];
+      const double column = turn_.sine * y + turn_.cosine * x + column_centre_ + pull_.move[1];
+      double above = 0, below = 0, left = 0, beside = 0;
+      if (!sample_image(moving_, row - 0.5, column, above) || !sample_image(moving_, row + 0.5, column, below) ||
+          !sample_image(moving_, row, column - 0.5, left) || !sample_image(moving_, row, column + 0.5, beside)) {
+        continue;
+      }
+      const double by_row = below - above;
+      const double by_column = beside - left;
+      const double d_row = -turn_.sine * y - turn_.cosine * x;
+      const double d_column = turn_.cosine * y - turn_.sine * x;
+      terms_[0][to] = gain * (by_row * d_row + by_column * d_column) / radius_;
+      terms_[1][to] = gain * by_row;
+      terms_[2][to] = gain * by_column;
+      terms_[3][to] = warped.image.values[i];
+      terms_[4][to] = 1.0;
+      terms_[unknowns][to] = fixed_.values[i] - gain * warped.image.values[i] - offset;
+    }
+  }
+
+  const HostImage& fixed_;
+  const HostImage& moving_;
+  const PullBack& pull_;
+  numerics::SineCosine<double> turn_;
+  double row_centre_, column_centre_, radius_;
+  std::array<BulkVector<double>, unknowns + 1> terms_;  // of a band; the residual last
+};
+
 bool refine(const SeenImage& fixed_seen, const SeenImage& moving_seen, PullBack& pull, ThreadPool* pool) {
   constexpr int most_steps = 40;
   const HostImage& fixed = fixed_seen.image;
   const HostImage& moving = moving_seen.image;
-  const double row_centre = static_cast<double>(fixed.rows - 1) / 2;
-  const double column_centre = static_cast<double>(fixed.columns - 1) / 2;
-  const double radius = std::max(row_centre, column_centre);
-  double last = warp(fixed_seen, moving_seen, pull, pool).ncc;
+  const double radius = std::max(static_cast<double>(fixed.rows - 1) / 2, static_cast<double>(fixed.columns - 1) / 2);
+  Warped warped = warp(fixed_seen, moving_seen, pull, pool);
   for (int step = 0; step < most_steps; ++step) {
-    const numerics::SineCosine<double> turn = numerics::sine_cosine(pull.turn);
-    Eigen::Matrix<double, 5, 5> normal = Eigen::Matrix<double, 5, 5>::Zero();
-    Eigen::Matrix<double, 5, 1> right = Eigen::Matrix<double, 5, 1>::Zero();
     // The gain is that of the step before: a plain regression of fixed on moving.
-    const Warped warped = warp(fixed_seen, moving_seen, pull, pool);
     double a = 0, b = 0, bb = 0, ab = 0;
     for (std::size_t i = 0; i < fixed.values.size(); ++i) {
       if (!warped.inside[i]) continue;
@@ -145,41 +226,19 @@ bool refine(const SeenImage& fixed_seen, const SeenImage& moving_seen, PullBack&
     const double gain = spread > 0 ? (ab - a * b / warped.pixels) / spread : 0;
     const double offset = (a - gain * b) / warped.pixels;
     if (!(gain > 0)) return false;
-    for (std::size_t r = 0; r < fixed.rows; ++r) {
-      const double y = static_cast<double>(r) - row_centre;
-      for (std::size_t c = 0; c < fixed.columns; ++c) {
-        const std::size_t i = r * fixed.columns + c;
-        if (!warped.inside[i]) continue;
-        const double x = static_cast<double>(c) - column_centre;
-        const double row = turn.cosine * y - turn.sine * x + row_centre + pull.move[0];
-        const double column = turn.sine * y + turn.cosine * x + column_centre + pull.move[1];
-        double above = 0, below = 0, left = 0, beside = 0;
-        if (!sample_image(moving, row - 0.5, column, above) || !sample_image(moving, row + 0.5, column, below) ||
-            !sample_image(moving, row, column - 0.5, left) || !sample_image(moving, row, column + 0.5, beside)) {
-          continue;
-        }
-        const double by_row = below - above;
-        const double by_column = beside - left;
-        const double d_row = -turn.sine * y - turn.cosine * x;
-        const double d_column = turn.cosine * y - turn.sine * x;
-        Eigen::Matrix<double, 5, 1> terms;
-        terms << gain * (by_row * d_row + by_column * d_column) / radius, gain * by_row, gain * by_column,
-            warped.image.values[i], 1.0;
-        const double residual = fixed.values[i] - gain * warped.image.values[i] - offset;
-        normal += terms * terms.transpose();
-        right += residual * terms;
-      }
-    }
-    normal += Eigen::Matrix<double, 5, 5>::Identity() * (1e-12 * normal.trace());
-    const Eigen::Matrix<double, 5, 1> change = normal.ldlt().solve(right);
+    StepEquations::Matrix normal;
+    StepEquations::Vector right;
+    StepEquations(fixed, moving, pull, radius).sum(warped, gain, offset, pool, normal, right);
+    normal += StepEquations::Matrix::Identity() * (1e-12 * normal.trace());
+    const StepEquations::Vector change = normal.ldlt().solve(right);
     PullBack next = pull;
     next.turn += change(0) / radius;
     next.move[0] += change(1);
     next.move[1] += change(2);
-    const double ncc = warp(fixed_seen, moving_seen, next, pool).ncc;
-    if (ncc < last - 1e-9) return true;  // no better: where it stood is the place
+    const double last = warped.ncc;
+    warped = warp(fixed_seen, moving_seen, next, pool);
+    if (warped.ncc < last - 1e-9) return true;  // no better: where it stood is the place
     pull = next;
-    last = ncc;
     if (std::abs(change(0)) < 1e-3 && std::abs(change(1)) < 1e-3 && std::abs(change(2)) < 1e-3) return true;
   }
   return false;
@@ -198,11 +257,16 @@ PullBack search_start(const SeenImage& fixed_seen, const SeenImage& moving, cons
   }
   const double most = options.max_rotation_deg;
   const int steps = std::max(0, static_cast<int>(std::ceil(most)));
-  for (int i = -steps; i <= steps; ++i) {
-    const double turn = (steps > 0 ? most * i / steps : 0.0) * radians_per_degree;
-    PullBack pull{turn, {0, 0}};
+  const SeenImage frame = all_seen(fixed);
+  const auto turn_at = [&](std::size_t angle) {
+    const int i = static_cast<int>(angle) - steps;
+    return (steps > 0 ? most * i / steps : 0.0) * radians_per_degree;
+  };
+  std::vector<NccPeak> peaks(2 * static_cast<std::size_t>(steps) + 1);
+  for_each_index(options.pool, peaks.size(), [&](std::size_t angle) {
+    const PullBack pull{turn_at(angle), {0, 0}};
     // Fixed's frame, moving turned about its centre; outside it holds the mean.
-    const Warped turned = warp(all_seen(fixed), moving, pull, options.pool);
+    const Warped turned = warp(frame, moving, pull, options.pool);
     std::vector<float> values(turned.image.values.size());
     for (std::size_t k = 0; k < values.size(); ++k) {
       values[k] = static_cast<float>(turned.inside[k] ? turned.image.values[k] : mean);
@@ -212,43 +276,72 @@ PullBack search_start(const SeenImage& fixed_seen, const SeenImage& moving, cons
     window.column = std::lround(options.start_px[1] / factor);
     window.row_reach = window.column_reach = static_cast<std::size_t>(std::ceil(options.max_shift_px / factor));
     const ImagePair pair{{fixed_values.data(), fixed.rows, fixed.columns}, {values.data(), fixed.rows, fixed.columns}};
-    const NccPeak peak =
+    peaks[angle] =
         find_peak({&pair, 1}, static_cast<float>(mean), window, std::max<std::uint64_t>(16, fixed.values.size() / 4));
+  });
+  for (std::size_t angle = 0; angle < peaks.size(); ++angle) {
+    const NccPeak& peak = peaks[angle];
     if (!peak.found || peak.ncc <= best_ncc) continue;
     best_ncc = peak.ncc;
     // Moving's pixel p lies over p + shift of fixed, after the turn: q = R(turn) (x - shift - centre) + centre.
-    const numerics::SineCosine<double> by = numerics::sine_cosine(turn);
-    best.turn = turn;
+    const numerics::SineCosine<double> by = numerics::sine_cosine(turn_at(angle));
+    best.turn = turn_at(angle);
     best.move = {-(by.cosine * peak.shift[0] - by.sine * peak.shift[1]),
                  -(by.sine * peak.shift[0] + by.cosine * peak.shift[1])};
   }
   return best;
 }
 
+// The logarithm of the sum over some planes of a row; `seen` is 1 where none of them is empty, else 0. The value is how
+// many pixels are not seen.
+std::size_t log_of_sum(const float* from, std::size_t plane, std::size_t planes, std::size_t columns, double* to,
+                       double* seen) {
+  std::size_t unseen = 0;
+  numerics::with_packs<double>([=, &unseen]<class Number>() {
+    for (std::size_t c = 0; c < columns; ++c) {
+      double sum = 0, here = 1;
+      for (std::size_t z = 0; z < planes; ++z) {
+        const float value = from[z * plane + c];
+        sum += static_cast<double>(value);
+        here = value > 0.0f ? here : 0.0;
+      }
+      to[c] = sum;
+      seen[c] = here;
+    }
+    std::size_t c = 0;
+    for (; c + Number::width <= columns; c += Number::width) numerics::logarithm(Number::load(to + c)).store(to + c);
+    for (; c < columns; ++c) to[c] = numerics::logarithm(to[c]);
+    for (c = 0; c < columns; ++c) unseen += seen[c] == 0.0 ? 1U : 0U;
+  });
+  return unseen;
+}
+
 // The logarithm of the mean of some planes, smoothed. A pixel that is empty in one of them, or near to such a one, is
 // not seen.
-SeenImage slab(const HostVolume& volume, std::size_t first, std::size_t count, double smoothing_px) {
+SeenImage slab(const HostVolume& volume, std::size_t first, std::size_t count, double smoothing_px, ThreadPool* pool) {
   SeenImage slab = all_seen(HostImage(volume.rows, volume.columns));
-  for (std::size_t z = first; z < first + count; ++z) {
-    const std::span<const float> plane = volume.plane(z);
-    for (std::size_t i = 0; i < plane.size(); ++i) {
-      slab.image.values[i] += static_cast<double>(plane[i]);
-      if (!(plane[i] > 0)) slab.seen.values[i] = 0;
+  std::vector<std::size_t> unseen(volume.rows, 0);
+  for_each_index(pool, volume.rows, [&](std::size_t row) {
+    const std::size_t begin = row * volume.columns;
+    unseen[row] = log_of_sum(volume.values.data() + first * volume.plane_size() + begin, volume.plane_size(), count,
+                             volume.columns, slab.image.values.data() + begin, slab.seen.values.data() + begin);
+  });
+  const bool all = std::all_of(unseen.begin(), unseen.end(), [](std::size_t pixels) { return pixels == 0; });
+  if (!all) {
+    std::vector<double> logarithms;
+    logarithms.reserve(slab.image.values.size());
+    for (std::size_t i = 0; i < slab.image.values.size(); ++i) {
+      if (slab.seen.values[i] != 0) logarithms.push_back(slab.image.values[i]);
+    }
+    const double middle = median(std::move(logarithms));
+    for (std::size_t i = 0; i < slab.image.values.size(); ++i) {
+      if (slab.seen.values[i] == 0) slab.image.values[i] = middle;
     }
   }
-  std::vector<double> logarithms;
-  for (std::size_t i = 0; i < slab.image.values.size(); ++i) {
-    if (slab.seen.values[i] == 0) continue;
-    slab.image.values[i] = numerics::logarithm(slab.image.values[i]);
-    logarithms.push_back(slab.image.values[i]);
-  }
-  const double middle = median(std::move(logarithms));
-  for (std::size_t i = 0; i < slab.image.values.size(); ++i) {
-    if (slab.seen.values[i] == 0) slab.image.values[i] = middle;
-  }
-  slab.image = smooth_image(slab.image, smoothing_px);
+  slab.image = smooth_image(slab.image, smoothing_px, pool);
   // A smoothed mask is 1 where the window meets seen pixels alone.
-  slab.seen = smooth_image(slab.seen, smoothing_px);
+  if (all) return slab;
+  slab.seen = smooth_image(slab.seen, smoothing_px, pool);
   for (double& value : slab.seen.values) value = value < fully_seen ? 0 : 1;
   return slab;
 }
@@ -256,28 +349,65 @@ SeenImage slab(const HostVolume& volume, std::size_t first, std::size_t count, d
 // 5 % to 95 % of the values count, what is beyond is cut.
 void stretch(SeenImage& slab) {
   std::vector<double> values;
+  values.reserve(slab.image.values.size());
   for (std::size_t i = 0; i < slab.image.values.size(); ++i) {
     if (slab.seen.values[i] > 0) values.push_back(slab.image.values[i]);
   }
-  const double low = percentile(values, 0.05);
-  const double high = percentile(std::move(values), 0.95);
-  for (double& value : slab.image.values) value = std::clamp(value, low, high);
+  const std::vector<double> ends = percentiles(values, std::array{0.05, 0.95});
+  for (double& value : slab.image.values) value = std::clamp(value, ends[0], ends[1]);
 }
 
-// The correlation of the middle half of fixed, where both are seen.
-double middle_correlation(const SeenImage& fixed, const SeenImage& moving, const PullBack& pull) {
-  const HostImage& image = fixed.image;
-  const MovingSampler sampler(fixed, moving, pull);
-  double n = 0, a = 0, b = 0, aa = 0, bb = 0, ab = 0;
-  const std::size_t rows = std::max<std::size_t>(1, image.rows / 2);
-  const std::size_t columns = std::max<std::size_t>(1, image.columns / 2);
-  for (std::size_t r = image.rows / 4; r < image.rows / 4 + rows; ++r) {
-    for (std::size_t c = image.columns / 4; c < image.columns / 4 + columns; ++c) {
-      double y = 0;
-      if (!sampler.sample(r, c, y)) continue;
-      const double x = image.at(r, c);
-      n += 1, a += x, b += y, aa += x * x, bb += y * y, ab += x * y;
+// The middle half of an image.
+struct MiddleHalf {
+  std::size_t first_row, rows, first_column, columns;
+  explicit MiddleHalf(const HostImage& image)
+      : first_row(image.rows / 4),
+        rows(std::max<std::size_t>(1, image.rows / 2)),
+        first_column(image.columns / 4),
+        columns(std::max<std::size_t>(1, image.columns / 2)) {}
+};
+
+// What an image shows in it, row by row.
+struct MiddleValues {
+  std::vector<double> values;
+  std::vector<std::uint8_t> seen;
+  explicit MiddleValues(const MiddleHalf& half) : values(half.rows * half.columns), seen(values.size(), 0) {}
+};
+
+MiddleValues middle_of(const SeenImage& image) {
+  const MiddleHalf half(image.image);
+  MiddleValues middle(half);
+  for (std::size_t r = 0; r < half.rows; ++r) {
+    for (std::size_t c = 0; c < half.columns; ++c) {
+      const std::size_t i = r * half.columns + c;
+      middle.values[i] = image.image.at(half.first_row + r, half.first_column + c);
+      middle.seen[i] = image.seen.at(half.first_row + r, half.first_column + c) < fully_seen ? 0 : 1;
     }
+  }
+  return middle;
+}
+
+// Moving as it looks there: `frame` has the size of fixed, and all of it is seen.
+MiddleValues moving_in_middle(const SeenImage& frame, const SeenImage& moving, const PullBack& pull, ThreadPool* pool) {
+  const MiddleHalf half(frame.image);
+  MiddleValues middle(half);
+  const MovingSampler sampler(frame, moving, pull);
+  for_each_index(pool, half.rows, [&](std::size_t r) {
+    for (std::size_t c = 0; c < half.columns; ++c) {
+      const std::size_t i = r * half.columns + c;
+      middle.seen[i] = sampler.sample(half.first_row + r, half.first_column + c, middle.values[i]) ? 1 : 0;
+    }
+  });
+  return middle;
+}
+
+// The correlation where both are seen.
+double middle_correlation(const MiddleValues& fixed, const MiddleValues& moving) {
+  double n = 0, a = 0, b = 0, aa = 0, bb = 0, ab = 0;
+  for (std::size_t i = 0; i < fixed.values.size(); ++i) {
+    if (fixed.seen[i] == 0 || moving.seen[i] == 0) continue;
+    const double x = fixed.values[i], y = moving.values[i];
+    n += 1, a += x, b += y, aa += x * x, bb += y * y, ab += x * y;
   }
   constexpr double least_pixels = 16;
   if (n < least_pixels) return 0;
@@ -352,7 +482,7 @@ Result<SliceRegistration> register_slices(const SlicePlanes& fixed, const SliceP
   SeenImage moving_image;
   {
     CGL_TRY_ASSIGN(const HostVolume planes, moving.read(options.moving_plane, options.planes));
-    moving_image = slab(planes, 0, options.planes, options.smoothing_px);
+    moving_image = slab(planes, 0, options.planes, options.smoothing_px, options.pool);
   }
   SeenImage moving_stretched = moving_image;
   stretch(moving_stretched);
@@ -372,25 +502,34 @@ Result<SliceRegistration> register_slices(const SlicePlanes& fixed, const SliceP
     return {};
   };
   if (group == candidates) CGL_TRY(hold(static_cast<std::size_t>(low), candidates + options.planes - 1));
+  SeenImage frame;  // of fixed
+  // Kept for the next round where memory is no concern.
+  std::vector<std::optional<MiddleValues>> middles(candidates);
   // Depth and turn are found in turns, since each needs the other: two rounds, and the turn once more at its depth.
   for (int round = 0; round < 3; ++round) {
     {
       const auto first = static_cast<std::size_t>(plane);
       CGL_TRY(hold(first, options.planes));
-      const SeenImage fixed_image = slab(held, first - held_first, options.planes, options.smoothing_px);
+      const SeenImage fixed_image = slab(held, first - held_first, options.planes, options.smoothing_px, options.pool);
       found.rigid = register_seen(fixed_image, moving_image, options);
+      if (round == 0) frame = all_seen(HostImage(fixed_image.image.rows, fixed_image.image.columns));
     }
     if (round == 2) break;
-    const PullBack pull = inverse_of(found.rigid);
+    const MiddleValues moved = moving_in_middle(frame, moving_stretched, inverse_of(found.rigid), options.pool);
     std::vector<double> correlation(candidates, 0.0);
     for (std::size_t begin = 0; begin < candidates; begin += group) {
       const std::size_t count = std::min(group, candidates - begin);
       const std::size_t first = static_cast<std::size_t>(low) + begin;
       CGL_TRY(hold(first, count + options.planes - 1));
       for_each_index(options.pool, count, [&](std::size_t i) {
-        SeenImage candidate = slab(held, first + i - held_first, options.planes, options.smoothing_px);
-        stretch(candidate);
-        correlation[begin + i] = middle_correlation(candidate, moving_stretched, pull);
+        std::optional<MiddleValues>& middle = middles[begin + i];
+        if (!middle) {
+          SeenImage candidate = slab(held, first + i - held_first, options.planes, options.smoothing_px, nullptr);
+          stretch(candidate);
+          middle = middle_of(candidate);
+        }
+        correlation[begin + i] = middle_correlation(*middle, moved);
+        if (options.planes_at_a_time > 0) middle.reset();
       });
     }
     const std::ptrdiff_t best = low + (std::max_element(correlation.begin(), correlation.end()) - correlation.begin());

@@ -69,6 +69,7 @@ class Run {
   Result<Reconstruction> all() {
     // Threads that wait for files, beside those that compute.
     CGL_TRY_ASSIGN(readers_, ThreadPool::create(options_.pool->threads()));
+    CGL_TRY_ASSIGN(writers_, ThreadPool::create(static_cast<int>(writers_at_a_time)));
     CGL_TRY(prepare_placing());
     CGL_TRY(make_room());
     CGL_TRY(look_at_tiles());
@@ -76,7 +77,7 @@ class Run {
     CGL_TRY(timed("fitting", [&] { return choose_planes(); }));
     say_decisions();
     CGL_TRY(make_slices());
-    CGL_TRY(timed("registering", [&] { return register_all(); }));
+    CGL_TRY(register_all());
     CGL_TRY(plan_stack());
     return std::move(result_);
   }
@@ -505,7 +506,10 @@ class Run {
     Progress progress("stitching", result_.slices.size(), "slices", options_.run.progress);
     for (std::size_t s = 0; s < result_.slices.size(); ++s) {
       CGL_TRY(check());
-      if (!take_slice(s)) CGL_TRY(add_context(make_slice(s), "slice {}", result_.slices[s].grid.slice));
+      if (!take_slice(s)) {
+        CGL_TRY_ASSIGN(MadeSlice made, add_context(make_slice(s), "slice {}", result_.slices[s].grid.slice));
+        CGL_TRY(write_behind(s, std::move(made)));
+      }
       CGL_TRY(forget_tiles(kept_[s]));
       result_.files.push_back(path_of(s));
       progress.advance();
@@ -561,10 +565,11 @@ class Run {
     return sum / count;
   }
 
-  // The mosaic and the slice are in memory both.
+  // The mosaic and the slice are in memory both, and the slice before while it is written.
   [[nodiscard]] Result<HostVolume> blend_in_memory(std::size_t s, const TileGrid& grid, const TileBlend& blend) {
     const auto [planes, rows, columns] = grid.tile;
-    HostVolume mosaic(planes, grid.rows * rows, grid.columns * columns);
+    // Blending looks at no tile that is missing.
+    HostVolume mosaic = HostVolume::unset(planes, grid.rows * rows, grid.columns * columns);
     const auto take = [&](TileStage& stage, std::size_t t, const ReadTile& read) -> Status {
       CGL_TRY_ASSIGN(const DeviceVolume tile, prepare(stage, s, t, read));
       return stage.take_planes(tile, options_.pool, [&](std::size_t first, std::span<const float> planes_of_tile) {
@@ -572,7 +577,7 @@ class Run {
       });
     };
     CGL_TRY(for_each_tile(grid, kept_[s], take));
-    HostVolume volume(planes, blend.rows(), blend.columns());
+    HostVolume volume = HostVolume::unset(planes, blend.rows(), blend.columns());
     blend.blend(mosaic, volume, options_.pool);
     return volume;
   }
@@ -597,7 +602,7 @@ class Run {
     CGL_TRY_ASSIGN(SlabVolume slice,
                    SlabVolume::in_file(path_of(s), {planes, blend.rows(), blend.columns()}, needs_.slice_planes));
     const auto make_planes = [&](std::size_t first, HostVolume& slab) -> Status {
-      HostVolume mosaic(slab.planes, grid.rows * grid.tile[1], grid.columns * grid.tile[2]);
+      HostVolume mosaic = HostVolume::unset(slab.planes, grid.rows * grid.tile[1], grid.columns * grid.tile[2]);
       FirstFailure failure;
       for_each_index(options_.pool, grid.count(), [&](std::size_t t) {
         const auto read_part = [&]() -> Status {
@@ -631,7 +636,12 @@ class Run {
     }
   }
 
-  [[nodiscard]] Status make_slice(std::size_t s) {
+  struct MadeSlice {
+    HostVolume volume;  // empty: it was made through files, and is written
+    Json attributes;
+  };
+
+  [[nodiscard]] Result<MadeSlice> make_slice(std::size_t s) {
     SliceReport& slice = result_.slices[s];
     TileGrid grid = slice.grid;
     std::vector<std::array<double, 2>> places = slice.placement.places_px;
@@ -659,30 +669,47 @@ class Run {
     };
     CGL_TRY(timed("stitching", stitch));
     CGL_TRY(timed("correcting depth", correct));
-    const Json attributes = {{"key", key_of(s)},
-                             {"uncovered_pixels", slice.uncovered_pixels},
-                             {"corrected", corrected_json(slice.corrected)},
-                             {"slice",
-                              {{"number", grid.slice},
-                               {"origin_mm", grid.origin_mm},
-                               {"stage_z_mm", first_plane_mm(s)},
-                               {"focus_plane", grid.focus_plane}}}};
+    Json attributes = {{"key", key_of(s)},
+                       {"uncovered_pixels", slice.uncovered_pixels},
+                       {"corrected", corrected_json(slice.corrected)},
+                       {"slice",
+                        {{"number", grid.slice},
+                         {"origin_mm", grid.origin_mm},
+                         {"stage_z_mm", first_plane_mm(s)},
+                         {"focus_plane", grid.focus_plane}}}};
     // What is there is of another run, or half removed.
     std::error_code error;
     fs::remove_all(path_of(s), error);
     if (error)
       return fail_file(path_of(s).native(), ErrorKind::io, "removing {}: {}", path_of(s).native(), error.message());
-    WriteOptions write;
-    write.pool = options_.pool;
+    if (!needs_.slices_in_files) return MadeSlice{std::move(volume), std::move(attributes)};
     VolumeWriteOptions writing;
     writing.pool = options_.pool;
     writing.cancel = options_.run.cancel;
-    return timed("writing slices", [&] {
+    CGL_TRY(timed("writing slices", [&] {
       return write_volume_by_boxes(
           path_of(s), {slabs->planes(), slabs->rows(), slabs->columns()}, result_.voxel_um, attributes,
-          [&](const PlaneBox& box, std::span<float> to) { return slabs->read_box(box, to); }, write, writing);
-    });
+          [&](const PlaneBox& box, std::span<float> to) { return slabs->read_box(box, to); }, {}, writing);
+    }));
+    return MadeSlice();
   }
+
+  // A slice in memory is written while the next is made. One at a time: the one before it is waited for.
+  [[nodiscard]] Status write_behind(std::size_t s, MadeSlice made) {
+    if (made.volume.values.empty()) return {};
+    CGL_TRY(timed("writing slices", [&] { return end_writing(); }));
+    VolumeWriteOptions options;
+    options.pool = writers_.get();
+    options.cancel = options_.run.cancel;
+    const auto write = [path = path_of(s), number = result_.slices[s].grid.slice, voxel_um = result_.voxel_um,
+                        options](const MadeSlice& slice) {
+      return add_context(write_volume_from_memory(path, slice.volume, voxel_um, slice.attributes, {}, options),
+                         "slice {}", number);
+    };
+    writing_ = std::async(std::launch::async, write, std::move(made));
+    return {};
+  }
+  [[nodiscard]] Status end_writing() { return writing_.valid() ? writing_.get() : Status(); }
 
   // Planes of a slice that is made, read as they are needed. A slice that cannot be read ends the run, and is no slice
   // that cannot be registered: `unread` says which it was.
@@ -710,38 +737,46 @@ class Run {
   }
 
   [[nodiscard]] Status register_all() {
-    if (result_.slices.size() < 2) return {};
+    const auto end_last = [&] { return timed("writing slices", [&] { return end_writing(); }); };
+    if (result_.slices.size() < 2) return end_last();
     Progress progress("registering", result_.slices.size() - 1, "pairs", options_.run.progress);
-    Status unread;
-    CGL_TRY_ASSIGN(SlicePlanes fixed, slice_planes(0, unread));
     for (std::size_t s = 1; s < result_.slices.size(); ++s) {
-      CGL_TRY(check());
-      const TileGrid& a = result_.slices[s - 1].grid;
-      const TileGrid& b = result_.slices[s].grid;
-      CGL_TRY_ASSIGN(SlicePlanes moving, slice_planes(s, unread));
-      RegistrationOptions registering = options_.registration;
-      registering.pool = options_.pool;
-      if (needs_.slices_in_files) registering.planes_at_a_time = needs_.slice_planes;
-      registering.expected_planes = interval_planes(s);
-      registering.search_planes =
-          static_cast<std::size_t>(std::lround(options_.search_range_mm * 1000.0 / result_.voxel_um[0]));
-      for (std::size_t d = 0; d < 2; ++d) {
-        registering.start_px[d] = (b.origin_mm[d] - a.origin_mm[d]) * 1000.0 / result_.voxel_um[d + 1];
-      }
-      auto found = register_slices(fixed, moving, registering);
-      CGL_TRY(unread);
-      if (found) {
-        result_.registrations.emplace_back(*found);
-      } else if (found.error().kind() == ErrorKind::interrupted || found.error().kind() == ErrorKind::out_of_memory) {
-        return tl::make_unexpected(found.error());
-      } else {
-        log_warning("slices {} and {} are not registered: {}; the motors place them", a.slice, b.slice, found.error());
-        result_.registrations.emplace_back();
-      }
-      fixed = std::move(moving);
+      // The last slice is written while the pairs before it are registered.
+      if (s + 1 == result_.slices.size()) CGL_TRY(end_last());
+      CGL_TRY(timed("registering", [&] { return register_pair(s); }));
       progress.advance();
     }
     progress.finish();
+    return {};
+  }
+
+  // Slice s to the one before it.
+  [[nodiscard]] Status register_pair(std::size_t s) {
+    CGL_TRY(check());
+    Status unread;
+    CGL_TRY_ASSIGN(const SlicePlanes fixed, slice_planes(s - 1, unread));
+    CGL_TRY_ASSIGN(const SlicePlanes moving, slice_planes(s, unread));
+    const TileGrid& a = result_.slices[s - 1].grid;
+    const TileGrid& b = result_.slices[s].grid;
+    RegistrationOptions registering = options_.registration;
+    registering.pool = options_.pool;
+    if (needs_.slices_in_files) registering.planes_at_a_time = needs_.slice_planes;
+    registering.expected_planes = interval_planes(s);
+    registering.search_planes =
+        static_cast<std::size_t>(std::lround(options_.search_range_mm * 1000.0 / result_.voxel_um[0]));
+    for (std::size_t d = 0; d < 2; ++d) {
+      registering.start_px[d] = (b.origin_mm[d] - a.origin_mm[d]) * 1000.0 / result_.voxel_um[d + 1];
+    }
+    auto found = register_slices(fixed, moving, registering);
+    CGL_TRY(unread);
+    if (found) {
+      result_.registrations.emplace_back(*found);
+    } else if (found.error().kind() == ErrorKind::interrupted || found.error().kind() == ErrorKind::out_of_memory) {
+      return tl::make_unexpected(found.error());
+    } else {
+      log_warning("slices {} and {} are not registered: {}; the motors place them", a.slice, b.slice, found.error());
+      result_.registrations.emplace_back();
+    }
     return {};
   }
 
@@ -767,12 +802,14 @@ class Run {
   const ReconstructionOptions& options_;
   const RunNeeds& needs_;
   std::unique_ptr<ThreadPool> readers_;
+  std::unique_ptr<ThreadPool> writers_;           // that wait for the disk
   std::unique_ptr<DevicePairProducts> products_;  // absent: the threads make them
   std::size_t cropped_planes_ = 0;
   Reconstruction result_;
   std::vector<std::vector<TileGlance>> glances_;  // by slice, as in its grid
   std::vector<std::vector<KeptTile>> kept_;       // the same
   std::atomic<std::uint64_t> kept_bytes_ = 0;
+  std::future<Status> writing_;  // the last slice that was made in memory
 };
 
 }  // namespace
@@ -815,7 +852,8 @@ StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options,
   const std::uint64_t box = sizeof(float) * planes_at_a_time * rows_at_a_time * widest_px;
   // A projection, smoothed by way of another one; where levels of planes are evened out, a plane of each thread and its
   // darker part; where lines are corrected one by one, bands of the slice and of its medians.
-  bytes.correcting = pixels * 4 * sizeof(double) + 2 * std::min<std::uint64_t>(box, bytes.plane * planes_at_a_time);
+  bytes.correcting = pixels * 4 * sizeof(double) + 2 * std::min<std::uint64_t>(box, bytes.plane * planes_at_a_time) +
+                     needs.boxes_behind * writer_bytes;
   if (options.corrections.normalise) bytes.correcting += threads * pixels * 3 * sizeof(double);
   if (options.corrections.attenuation && options.corrections.attenuation->block_px == 0) {
     bytes.correcting += 2 * sizeof(float) * slice_depth * SlabVolume::rows_of_band * widest_px + threads * bytes.plane;
@@ -823,17 +861,24 @@ StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options,
   // Fixed, moving, moving stretched, and a level's copy of two of them, each with what is seen of it; two warped ones;
   // and a candidate of each thread, which is smoothed and whose percentiles are taken.
   bytes.registering = pixels * (5 * 16 + 2 * 9 + threads * 64);
+  if (!needs.slices_in_files) {
+    // The middle halves of all candidates, which are compared twice.
+    const double plane_um = options.resolution_um.value_or(set.voxel_um[0]);
+    const auto searched = static_cast<std::uint64_t>(2 * std::ceil(options.search_range_mm * 1000.0 / plane_um) + 1);
+    bytes.registering += std::min<std::uint64_t>(searched, slice_depth) * pixels / 4 * 9;
+  }
   bytes.registered_planes = 2 * options.registration.planes;
   // Canvases grow by what slices are displaced and turned.
   const auto canvas = [&](std::uint64_t rows) {
     const std::uint64_t part = sizeof(float) * planes_at_a_time * rows * widest_px;
     return std::min<std::uint64_t>(part, bytes.plane * planes_at_a_time) * 5 / 4;
   };
-  // What is made and its copy in pieces that are written; of the rows that are stacked at a time the sum, its weights,
-  // the slice in place and as it was read. Before that the sample that gives gains, and two slices of it.
-  bytes.stacking = 2 * canvas(rows_at_a_time) + 4 * canvas(needs.stacked_rows);
+  // What is made and what is written meanwhile; of the rows that are stacked at a time the weights, and a slice as it
+  // was read. Before that the sample that gives gains, at most twice, and two slices of it.
+  bytes.stacking = (1 + needs.boxes_behind) * canvas(rows_at_a_time) + 2 * canvas(needs.stacked_rows) +
+                   needs.boxes_behind * writer_bytes;
   const std::uint64_t sample = std::min<std::uint64_t>(2 * gain_sample_voxels, pixels * slice_depth);
-  bytes.stacking = std::max(bytes.stacking, sample * 2 * sizeof(float) + 4 * canvas(needs.stacked_rows));
+  bytes.stacking = std::max(bytes.stacking, sample * 4 * sizeof(float) + 2 * canvas(needs.stacked_rows));
   return bytes;
 }
 
@@ -870,19 +915,24 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
   needs.comparing_device_bytes =
       DevicePairProducts::bytes_for(needs.tiles_of_slice, layers_of(planes), {rows, columns});
   needs.stacked_rows = rows_at_a_time;
+  needs.boxes_behind = writers_at_a_time;
   StageBytes bytes = stage_bytes(set, options, needs, lines, lines_of_slice, widest_px, slice_depth);
-  // A mosaic, the slice that is made of it, and a copy while attenuation is measured. Tiles that are kept lie where the
-  // slice will be that is made of them.
+  // A mosaic, the slice that is made of it, and the one before while it is written; instead of the mosaic later a copy
+  // while attenuation is measured. Tiles that are kept lie where the slice will be that is made of them. The last slice
+  // is written while others are registered.
   const auto slice = static_cast<std::uint64_t>(static_cast<double>(needs.tile_bytes * needs.tiles_of_slice) * shrunk);
   needs.slice_planes = slice_depth;
   needs.kept_bytes = slice + options.kept_tile_bytes;
-  needs.memory_bytes = bytes.always + options.kept_tile_bytes +
-                       std::max({3 * slice + bytes.correcting, bytes.placing,
-                                 bytes.registering + bytes.plane * slice_depth, bytes.stacking});
+  needs.memory_bytes =
+      bytes.always + options.kept_tile_bytes +
+      std::max({3 * slice + bytes.correcting, bytes.placing,
+                bytes.registering + bytes.plane * slice_depth + slice + needs.boxes_behind * writer_bytes,
+                bytes.stacking});
   if (!options.memory_bytes || needs.memory_bytes <= *options.memory_bytes) return needs;
   // Through files: of a slice as many planes as there is room for, and of its mosaic the same.
   needs.slices_in_files = true;
   needs.stacked_rows = rows_at_a_time / 8;
+  needs.boxes_behind = 1;
   bytes = stage_bytes(set, options, needs, lines, lines_of_slice, widest_px, slice_depth);
   const auto with_planes = [&](std::size_t planes_of_slice) {
     const std::uint64_t slab = bytes.plane * planes_of_slice;

@@ -4,10 +4,10 @@
 // Tiles are looked at for what is small of each (tile_glance.hpp), from which places, light, curvature and depths are
 // fitted over all slices, and then become the slices themselves. Devices share them (tile_stage.hpp): each reads its
 // next tile while it works at one. Those that found room meanwhile, on their device or in memory, are read once, the
-// others twice. A slice is stitched in memory, or, where it would take more than is allowed, through
-// temporary files a few planes at a time: the bytes are the same. It is cropped at its surface, and kept in a work
-// folder under a key of all that decides it: a run that was stopped, whatever by, finds those that are done and gives
-// the bytes of one that was not. run_needs() says how much memory a run takes.
+// others twice. A slice is stitched in memory, or, where it would take more than is allowed, through temporary files a
+// few planes at a time: the bytes are the same. It is cropped at its surface, written while the next one is made, and
+// kept in a work folder under a key of all that decides it: a run that was stopped, whatever by, finds those that are
+// done and gives the bytes of one that was not. run_needs() says how much memory a run takes.
 #pragma once
 
 #include <array>
@@ -92,6 +92,7 @@ struct RunNeeds {
   bool slices_in_files = false;     // else in memory
   std::size_t slice_planes = 0;     // of a slice in memory at a time
   std::size_t stacked_rows = 0;     // of the volume that are stacked at a time
+  std::size_t boxes_behind = 0;     // of the volume that are written while the next is stacked
   std::uint64_t memory_bytes = 0;
   std::uint64_t device_bytes = 0;            // of each device at least; tiles stay there while it has room for them
   std::uint64_t comparing_device_bytes = 0;  // more of the first GPU, on which tiles are compared

@@ -114,7 +114,7 @@ TEST_P(OctTileStage, glances_and_tiles_of_slices_have_the_bits_of_the_processor)
   changes[1] = {&curvature, 0.75, nullptr, 3, 50, {50, 190, 189}};
   changes[2] = {&curvature, -1.5, &light, 3, 50, {21, 100, 95}};
   changes[3] = {nullptr, 0, &light, 0, 60, {60, 190, 189}};
-  std::vector<std::vector<float>> volumes[2];
+  std::vector<BulkVector<float>> volumes[2];
   TileGlance glances[2][2];
   for (std::size_t i = 0; i < 2; ++i) {
     TileStage& stage = i == 0 ? *truth_ : *stage_;

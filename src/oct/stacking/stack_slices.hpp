@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/result.hpp"
@@ -26,8 +27,9 @@ inline constexpr std::size_t gain_sample_voxels = std::size_t{1} << 22U;
 [[nodiscard]] Status find_gains(StackPlan& plan, const SliceSource& source, const StackOptions& options,
                                 ThreadPool* pool = nullptr, std::size_t rows_at_once = rows_at_a_time);
 
-// A box of the volume.
-[[nodiscard]] Result<HostVolume> stack_box(const StackPlan& plan, const SliceSource& source, const PlaneBox& box,
-                                           ThreadPool* pool = nullptr);
+// A box of the volume, into `to`, which need not be set; so many rows of it at a time.
+[[nodiscard]] Status stack_box(const StackPlan& plan, const SliceSource& source, const PlaneBox& box,
+                               std::span<float> to, ThreadPool* pool = nullptr,
+                               std::size_t rows_at_once = rows_at_a_time);
 
 }  // namespace cingulum::oct

@@ -50,11 +50,20 @@ HostVolume box_of(HostVolume volume, const PlaneBox& box) {
   return part;
 }
 
+// A box of the volume, which held something else before.
+Result<HostVolume> stacked_box(const StackPlan& plan, const SliceSource& source, const PlaneBox& box,
+                               ThreadPool* pool = nullptr, std::size_t rows_at_once = rows_at_a_time) {
+  HostVolume made(box.planes, box.rows, plan.columns);
+  std::ranges::fill(made.values, 77.0f);
+  CGL_TRY(stack_box(plan, source, box, made.values, pool, rows_at_once));
+  return made;
+}
+
 // The whole volume.
 Result<HostVolume> stacked(StackPlan& plan, const SliceSource& source, const StackOptions& options,
                            ThreadPool* pool = nullptr) {
   CGL_TRY(find_gains(plan, source, options, pool));
-  return stack_box(plan, source, {0, plan.planes, 0, plan.rows}, pool);
+  return stacked_box(plan, source, {0, plan.planes, 0, plan.rows}, pool);
 }
 
 TEST(OctStackDecisions, a_plain_series_lies_on_top_of_each_other) {
@@ -254,7 +263,7 @@ TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
     for (std::size_t row = 0; row < plan->rows; row += 13) {
       const PlaneBox box{first, std::min<std::size_t>(7, plan->planes - first), row,
                          std::min<std::size_t>(13, plan->rows - row)};
-      const auto piece = stack_box(*plan, counted, box);
+      const auto piece = stacked_box(*plan, counted, box);
       ASSERT_TRUE(piece);
       for (std::size_t z = 0; z < box.planes; ++z) {
         const auto rows = piece->plane(z);
@@ -263,6 +272,13 @@ TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
     }
   }
   EXPECT_EQ(pieces.values, volume->values);
+  const PlaneBox lower{3, plan->planes - 5, 2, plan->rows - 3};
+  const auto by_rows = stacked_box(*plan, source, lower, pool->get(), 13);
+  ASSERT_TRUE(by_rows);
+  for (std::size_t z = 0; z < lower.planes; ++z) {
+    const auto rows = volume->plane(3 + z).subspan(2 * volume->columns, by_rows->plane_size());
+    EXPECT_TRUE(std::ranges::equal(by_rows->plane(z), rows)) << z;
+  }
   EXPECT_GT(asked, 0u);
   // About 13 rows and what the turn adds of each slice, and one more plane, and not all of it.
   EXPECT_LT(static_cast<double>(read) / static_cast<double>(asked), 8.0 * 20);
@@ -306,7 +322,7 @@ TEST(OctStack, depth_between_planes_is_interpolated) {
     }
     return box_of(std::move(slice), box);
   };
-  const auto volume = stack_box(*plan, source, {0, plan->planes, 0, plan->rows});
+  const auto volume = stacked_box(*plan, source, {0, plan->planes, 0, plan->rows});
   ASSERT_TRUE(volume);
   for (std::size_t z = 0; z < 50; ++z) ASSERT_NEAR(volume->at(z, 20, 20), 100.0 + static_cast<double>(z), 1e-4) << z;
 }

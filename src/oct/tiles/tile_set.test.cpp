@@ -189,7 +189,7 @@ TEST(OctTiles, repeats_are_refused_by_name_or_averaged) {
   const auto set = open_tiles(folder.path(), options);
   ASSERT_TRUE(set) << set.error().message();
   std::uint64_t replaced = 0;
-  EXPECT_EQ(read_tile(*set, set->tiles[0], replaced)->values, (std::vector<float>{2, 4, 20, 40}));
+  EXPECT_EQ(read_tile(*set, set->tiles[0], replaced)->values, (BulkVector<float>{2, 4, 20, 40}));
 }
 
 TEST(OctTiles, what_is_not_finite_becomes_zero_and_is_counted) {

@@ -22,13 +22,23 @@ struct HostVolume {
   std::size_t planes = 0;
   std::size_t rows = 0;
   std::size_t columns = 0;
-  std::vector<float> values;
+  BulkVector<float> values;
 
   HostVolume() = default;
+  // Zero. One thread does that, and touches every page: for what is large and written as a whole unset() is quicker.
   HostVolume(std::size_t plane_count, std::size_t row_count, std::size_t column_count)
-      : planes(plane_count), rows(row_count), columns(column_count) {
-    reserve_in_large_pages(values, plane_count * row_count * column_count);
-    values.resize(plane_count * row_count * column_count);
+      : planes(plane_count),
+        rows(row_count),
+        columns(column_count),
+        values(plane_count * row_count * column_count, 0.0f) {}
+  // Voxels that are all written next, by threads that then touch their pages first.
+  [[nodiscard]] static HostVolume unset(std::size_t plane_count, std::size_t row_count, std::size_t column_count) {
+    HostVolume volume;
+    volume.planes = plane_count;
+    volume.rows = row_count;
+    volume.columns = column_count;
+    volume.values.resize(plane_count * row_count * column_count);
+    return volume;
   }
 
   [[nodiscard]] std::size_t plane_size() const { return rows * columns; }

@@ -1,12 +1,15 @@
 #include "oct/volume/volume_file.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/argument_name.hpp"
+#include "base/bulk_memory.hpp"
 #include "base/first_failure.hpp"
 #include "base/quantity.hpp"
 #include "formats/nifti.hpp"
@@ -94,7 +97,7 @@ Result<HostVolume> read_open_box(const fs::path& path, const OpenVolume& open, c
     return fail_file(path.native(), ErrorKind::corrupt, "{}: {} voxels; float32 is expected", path.native(),
                      open.array.metadata().type.name());
   }
-  HostVolume volume(box.planes, box.rows, open.description.shape[2]);
+  HostVolume volume = HostVolume::unset(box.planes, box.rows, open.description.shape[2]);
   const auto report =
       zarr::read_region(open.array, {{box.first_plane, box.first_row, 0}, {box.planes, box.rows, volume.columns}},
                         std::as_writable_bytes(std::span(volume.values)),
@@ -111,6 +114,121 @@ Result<NiftiReader> open_nifti_volume(const fs::path& path, const VolumeReadOpti
   }
   return reader;
 }
+
+// Shards no larger than what is made at a time: each is written once.
+Result<zarr::ArrayMetadata> describe_boxes(const std::array<std::size_t, 3>& shape) {
+  zarr::NewArray wanted;
+  wanted.shape = {shape[0], shape[1], shape[2]};
+  wanted.type = element_type_of<float>();
+  wanted.dimension_names = {"z", "y", "x"};
+  wanted.chunk_shape = {planes_at_a_time, chunk_rows, chunk_columns};
+  wanted.shard_shape = {planes_at_a_time, rows_at_a_time, 1024};
+  return zarr::describe_new_array(wanted);
+}
+
+zarr::OmeLevel finest_level(const VoxelSize& voxel_um) {
+  return {.path = "0", .scale = {voxel_um.begin(), voxel_um.end()}, .translation = {0, 0, 0}};
+}
+
+// Name and levels are the caller's.
+Status write_image_group(zarr::OmeMultiscale multiscale, const Json& attributes, zarr::StoreOutput& output) {
+  for (const char* axis : {"z", "y", "x"}) multiscale.axes.push_back({axis, "space", "micrometer"});
+  if (multiscale.levels.size() > 1) multiscale.type = "mean";
+  zarr::OmeImage image;
+  image.multiscales = {std::move(multiscale)};
+  if (!attributes.empty()) image.others["cingulum"] = attributes;
+  CGL_TRY_ASSIGN(const Json group, zarr::ome_attributes(image, zarr::OmeVersion::v0_5, image.multiscales.front().name));
+  return zarr::write_group("", 3, group, output);
+}
+
+// Of the finest level, until the next one is made of it: a chunk of that meets few of them, and no long rows.
+constexpr std::size_t kept_rows = 64;
+constexpr std::size_t kept_columns = 256;
+static_assert(rows_at_a_time % kept_rows == 0);
+
+Status keep_box(zarr::LevelFile& level, const PlaneBox& box, std::span<const float> made, ThreadPool* pool) {
+  const auto columns = static_cast<std::size_t>(level.shape()[2]);
+  FirstFailure failure;
+  for_each_index(pool, box.planes, [&](std::size_t z) {
+    const auto keep_plane = [&]() -> Status {
+      std::vector<float> tile;
+      for (std::size_t row = 0; row < box.rows; row += kept_rows) {
+        const std::size_t rows = std::min(kept_rows, box.rows - row);
+        for (std::size_t column = 0; column < columns; column += kept_columns) {
+          const std::size_t width = std::min(kept_columns, columns - column);
+          tile.resize(rows * width);
+          for (std::size_t r = 0; r < rows; ++r) {
+            const auto line = made.subspan((z * box.rows + row + r) * columns + column, width);
+            std::copy(line.begin(), line.end(), tile.begin() + static_cast<std::ptrdiff_t>(r * width));
+          }
+          CGL_TRY(level.write_tile(zarr::Shape{box.first_plane + z, box.first_row + row, column},
+                                   std::as_bytes(std::span(tile))));
+        }
+      }
+      return {};
+    };
+    failure.note(z, catch_out_of_memory(keep_plane));
+  });
+  return failure.take();
+}
+
+// Boxes that are written while further ones are made, each by a thread of its own: that thread waits for the disk, and
+// makes a piece of a shard just before it writes it. one caller at a time
+class BoxesBehind {
+ public:
+  BoxesBehind(zarr::Array array, zarr::StoreOutput& output, std::size_t largest_box, const VolumeWriteOptions& options)
+      : array_(std::move(array)),
+        output_(output),
+        largest_box_(largest_box),
+        cancel_(options.cancel),
+        // An archive takes its keys one behind the other.
+        most_(output.ordered() ? 1 : std::max<std::size_t>(1, options.boxes_behind)) {}
+
+  // Memory for the next box: of one that was written, where there is such a one.
+  [[nodiscard]] BulkVector<float> room(std::size_t voxels) {
+    BulkVector<float> room = std::exchange(spare_, {});
+    room.reserve(largest_box_);
+    room.resize(voxels);
+    return room;
+  }
+
+  // Waits for the oldest box where as many are being written as may be. The failure may be that of an earlier box.
+  [[nodiscard]] Status write(const PlaneBox& box, BulkVector<float> voxels) {
+    if (boxes_.size() == most_) CGL_TRY(end_oldest());
+    const auto write_box = [this, box](BulkVector<float> made) -> Result<BulkVector<float>> {
+      const zarr::Region region{{box.first_plane, box.first_row, 0},
+                                {box.planes, box.rows, array_.metadata().shape[2]}};
+      const auto written =
+          zarr::write_region(array_, output_, region, std::as_bytes(std::span(made)), {.cancel = cancel_});
+      if (!written) return tl::make_unexpected(written.error());
+      return made;
+    };
+    boxes_.push_back(std::async(std::launch::async, write_box, std::move(voxels)));
+    return {};
+  }
+
+  [[nodiscard]] Status finish() {
+    while (!boxes_.empty()) CGL_TRY(end_oldest());
+    return {};
+  }
+
+ private:
+  [[nodiscard]] Status end_oldest() {
+    Result<BulkVector<float>> written = boxes_.front().get();
+    boxes_.pop_front();
+    CGL_TRY(written);
+    spare_ = std::move(*written);
+    return {};
+  }
+
+  zarr::Array array_;
+  zarr::StoreOutput& output_;
+  std::size_t largest_box_;
+  CancelToken cancel_;
+  std::size_t most_;
+  BulkVector<float> spare_;
+  std::deque<std::future<Result<BulkVector<float>>>> boxes_;  // the oldest first; ending waits for them
+};
 
 }  // namespace
 
@@ -207,11 +325,9 @@ Status write_volume(const HostVolume& volume, const VoxelSize& voxel_um, const J
     CGL_TRY_ASSIGN(const zarr::ArrayMetadata finest, zarr::describe_new_array(wanted));
     const std::vector<zarr::Shape> shapes =
         zarr::pyramid_shapes(finest.shape, {true, true, true}, options.levels, finest.leaf_shape());
-    zarr::OmeImage image;
     zarr::OmeMultiscale multiscale;
     multiscale.name = options.name;
-    for (const char* axis : {"z", "y", "x"}) multiscale.axes.push_back({axis, "space", "micrometer"});
-    const zarr::OmeLevel first{.path = "0", .scale = {voxel_um.begin(), voxel_um.end()}, .translation = {0, 0, 0}};
+    const zarr::OmeLevel first = finest_level(voxel_um);
     std::vector<float> kept;  // of the level before
     std::span<const float> finer = volume.values;
     for (std::size_t k = 0; k < shapes.size(); ++k) {
@@ -244,11 +360,7 @@ Status write_volume(const HostVolume& volume, const VoxelSize& voxel_um, const J
         finer = kept;
       }
     }
-    if (shapes.size() > 1) multiscale.type = "mean";
-    image.multiscales = {std::move(multiscale)};
-    if (!attributes.empty()) image.others["cingulum"] = attributes;
-    CGL_TRY_ASSIGN(const Json group, zarr::ome_attributes(image, zarr::OmeVersion::v0_5, options.name));
-    return zarr::write_group("", 3, group, output);
+    return write_image_group(std::move(multiscale), attributes, output);
   });
 }
 
@@ -271,14 +383,7 @@ Status write_volume_by_boxes(const fs::path& path, const std::array<std::size_t,
                              const Json& attributes, const MakeBox& make, const WriteOptions& write,
                              const VolumeWriteOptions& options) {
   return catch_out_of_memory([&]() -> Status {
-    zarr::NewArray wanted;
-    wanted.shape = {shape[0], shape[1], shape[2]};
-    wanted.type = element_type_of<float>();
-    wanted.dimension_names = {"z", "y", "x"};
-    // Shards no larger than what is made at a time: each is written once.
-    wanted.chunk_shape = {planes_at_a_time, 64, 128};
-    wanted.shard_shape = {planes_at_a_time, rows_at_a_time, 1024};
-    CGL_TRY_ASSIGN(const zarr::ArrayMetadata finest, zarr::describe_new_array(wanted));
+    CGL_TRY_ASSIGN(const zarr::ArrayMetadata finest, describe_boxes(shape));
     const std::vector<zarr::Shape> shapes =
         zarr::pyramid_shapes(finest.shape, {true, true, true}, options.levels, finest.leaf_shape());
     WriteOptions writing = write;
@@ -286,51 +391,40 @@ Status write_volume_by_boxes(const fs::path& path, const std::array<std::size_t,
     CGL_TRY_ASSIGN(const std::unique_ptr<zarr::StoreOutput> output, zarr::new_hierarchy(path, writing));
     FileLayer& layer = write.layer != nullptr ? *write.layer : FileLayer::system();
     std::unique_ptr<zarr::LevelFile> finer;
-    constexpr std::uint64_t kept_rows = 64;
     if (shapes.size() > 1) {
-      CGL_TRY_ASSIGN(
-          finer, zarr::LevelFile::create(layer, path.native(), finest.shape, {1, kept_rows, shape[2]}, finest.type));
+      CGL_TRY_ASSIGN(finer, zarr::LevelFile::create(layer, path.native(), finest.shape, {1, kept_rows, kept_columns},
+                                                    finest.type));
     }
-    const zarr::Array array = zarr::Array::describe(nullptr, "0", finest);
     CGL_TRY(zarr::write_array_metadata("0", finest, *output));
-    static_assert(rows_at_a_time % kept_rows == 0);
-    std::vector<float> made;
-    const auto write_box = [&](const PlaneBox& box) -> Status {
-      CGL_TRY(options.cancel.check());
-      const std::size_t plane = box.rows * shape[2];
-      made.resize(box.planes * plane);
-      CGL_TRY(make(box, made));
-      const auto written =
-          zarr::write_region(array, *output, {{box.first_plane, box.first_row, 0}, {box.planes, box.rows, shape[2]}},
-                             std::as_bytes(std::span(made)), {.pool = options.pool, .cancel = options.cancel});
-      if (!written) return tl::make_unexpected(written.error());
-      for (std::size_t z = 0; finer && z < box.planes; ++z) {
-        for (std::size_t row = 0; row < box.rows; row += kept_rows) {
-          const std::size_t rows = std::min<std::size_t>(kept_rows, box.rows - row);
-          const auto part = std::span(made).subspan(z * plane + row * shape[2], rows * shape[2]);
-          CGL_TRY(finer->write_tile(zarr::Shape{box.first_plane + z, box.first_row + row, 0}, std::as_bytes(part)));
+    {
+      const std::size_t largest_box =
+          std::min(planes_at_a_time, shape[0]) * std::min(rows_at_a_time, shape[1]) * shape[2];
+      BoxesBehind behind(zarr::Array::describe(nullptr, "0", finest), *output, largest_box, options);
+      const auto make_box = [&](const PlaneBox& box) -> Status {
+        CGL_TRY(options.cancel.check());
+        const std::size_t plane = box.rows * shape[2];
+        BulkVector<float> made = behind.room(box.planes * plane);
+        CGL_TRY(make(box, made));
+        if (finer) CGL_TRY(keep_box(*finer, box, made, options.pool));
+        return behind.write(box, std::move(made));
+      };
+      for (std::size_t first = 0; first < shape[0]; first += planes_at_a_time) {
+        const std::size_t planes = std::min(planes_at_a_time, shape[0] - first);
+        for (std::size_t row = 0; row < shape[1]; row += rows_at_a_time) {
+          CGL_TRY(make_box({first, planes, row, std::min(rows_at_a_time, shape[1] - row)}));
         }
       }
-      return {};
-    };
-    for (std::size_t first = 0; first < shape[0]; first += planes_at_a_time) {
-      const std::size_t planes = std::min(planes_at_a_time, shape[0] - first);
-      for (std::size_t row = 0; row < shape[1]; row += rows_at_a_time) {
-        CGL_TRY(write_box({first, planes, row, std::min(rows_at_a_time, shape[1] - row)}));
-      }
+      CGL_TRY(behind.finish());
     }
-    made = {};
-    zarr::OmeImage image;
     zarr::OmeMultiscale multiscale;
     multiscale.name = options.name == "oct" ? path.stem().stem().native() : options.name;
-    for (const char* axis : {"z", "y", "x"}) multiscale.axes.push_back({axis, "space", "micrometer"});
-    const zarr::OmeLevel first{.path = "0", .scale = {voxel_um.begin(), voxel_um.end()}, .translation = {0, 0, 0}};
+    const zarr::OmeLevel first = finest_level(voxel_um);
     multiscale.levels.push_back(first);
     for (std::size_t k = 1; k < shapes.size(); ++k) {
       zarr::NewArray coarser;
       coarser.shape = shapes[k];
-      coarser.type = wanted.type;
-      coarser.dimension_names = wanted.dimension_names;
+      coarser.type = finest.type;
+      coarser.dimension_names = {"z", "y", "x"};
       CGL_TRY_ASSIGN(const zarr::ArrayMetadata metadata, zarr::describe_new_array(coarser));
       const std::string name = std::to_string(k);
       CGL_TRY(zarr::write_array_metadata(name, metadata, *output));
@@ -344,12 +438,35 @@ Status write_volume_by_boxes(const fs::path& path, const std::array<std::size_t,
       finer = std::move(kept);
       multiscale.levels.push_back(zarr::level_of_size(first, shapes[0], shapes[k], name));
     }
-    if (shapes.size() > 1) multiscale.type = "mean";
-    image.multiscales = {std::move(multiscale)};
-    if (!attributes.empty()) image.others["cingulum"] = attributes;
-    CGL_TRY_ASSIGN(const Json group,
-                   zarr::ome_attributes(image, zarr::OmeVersion::v0_5, image.multiscales.front().name));
-    CGL_TRY(zarr::write_group("", 3, group, *output));
+    CGL_TRY(write_image_group(std::move(multiscale), attributes, *output));
+    return output->commit();
+  });
+}
+
+Status write_volume_from_memory(const fs::path& path, const HostVolume& volume, const VoxelSize& voxel_um,
+                                const Json& attributes, const WriteOptions& write, const VolumeWriteOptions& options) {
+  return catch_out_of_memory([&]() -> Status {
+    CGL_TRY_ASSIGN(const zarr::ArrayMetadata metadata, describe_boxes({volume.planes, volume.rows, volume.columns}));
+    WriteOptions writing = write;
+    writing.expected_bytes = metadata.element_count() * sizeof(float);
+    CGL_TRY_ASSIGN(const std::unique_ptr<zarr::StoreOutput> output, zarr::new_hierarchy(path, writing));
+    CGL_TRY(zarr::write_array_metadata("0", metadata, *output));
+    std::uint64_t shards = 1;
+    for (std::size_t d = 0; d < 3; ++d) {
+      shards *= (metadata.shape[d] + metadata.chunk_shape[d] - 1) / metadata.chunk_shape[d];
+    }
+    // Where threads have less than a shard each, shards would be copied before they are written.
+    ThreadPool* const pool = options.pool != nullptr && shards >= static_cast<std::uint64_t>(options.pool->threads())
+                                 ? options.pool
+                                 : nullptr;
+    const auto written =
+        zarr::write_region(zarr::Array::describe(nullptr, "0", metadata), *output, zarr::whole(metadata),
+                           std::as_bytes(std::span(volume.values)), {.pool = pool, .cancel = options.cancel});
+    if (!written) return tl::make_unexpected(written.error());
+    zarr::OmeMultiscale multiscale;
+    multiscale.name = options.name == "oct" ? path.stem().stem().native() : options.name;
+    multiscale.levels.push_back(finest_level(voxel_um));
+    CGL_TRY(write_image_group(std::move(multiscale), attributes, *output));
     return output->commit();
   });
 }

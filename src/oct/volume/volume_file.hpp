@@ -52,6 +52,7 @@ struct VolumeWriteOptions {
   CancelToken cancel = {};
   std::string name = "oct";
   std::optional<std::size_t> levels = 1;  // of the pyramid; absent: until a level is a chunk
+  std::size_t boxes_behind = 1;           // that are written while the next is made, where it is made by boxes
 };
 
 // Writes one image to the root of an output that the caller commits.
@@ -69,14 +70,25 @@ struct PlaneBox {
 };
 
 // A volume that is made while it is written, a few planes and rows at a time in ascending order: `to` has room for the
-// box. The levels of its pyramid pass through a temporary file beside it.
+// box, and what it held before in it. Boxes that are made are written by threads of their own, each by one. The levels
+// of its pyramid pass through a temporary file beside it.
 using MakeBox = std::function<Status(const PlaneBox& box, std::span<float> to)>;
 [[nodiscard]] Status write_volume_by_boxes(const std::filesystem::path& path, const std::array<std::size_t, 3>& shape,
                                            const VoxelSize& voxel_um, const zarr::Json& attributes, const MakeBox& make,
                                            const WriteOptions& write, const VolumeWriteOptions& options = {});
+// The same file, without a pyramid, of a volume in memory: written from where it lies, a shard by each thread of
+// `options.pool`.
+[[nodiscard]] Status write_volume_from_memory(const std::filesystem::path& path, const HostVolume& volume,
+                                              const VoxelSize& voxel_um, const zarr::Json& attributes,
+                                              const WriteOptions& write, const VolumeWriteOptions& options = {});
 // Planes and rows that are made at a time: those of a shard, so that each shard is written once.
 inline constexpr std::size_t planes_at_a_time = 32;
 inline constexpr std::size_t rows_at_a_time = 512;
+// Shards or boxes that are written at a time where memory is no concern: while some are copied or made, the disk takes
+// others, which their threads wait for. Each has one chunk in memory besides.
+inline constexpr std::size_t writers_at_a_time = 4;
+inline constexpr std::size_t chunk_rows = 64, chunk_columns = 128;
+inline constexpr std::uint64_t writer_bytes = sizeof(float) * planes_at_a_time * chunk_rows * chunk_columns;
 
 // A box, or planes [first, first + count), of an OME-Zarr volume of float32, as this file writes them.
 [[nodiscard]] Result<HostVolume> read_box(const std::filesystem::path& path, const PlaneBox& box,
