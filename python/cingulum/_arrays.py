@@ -10,10 +10,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ._errors import refused
+from ._numpy import np, npt
 
 
 def is_path(value: Any) -> bool:

@@ -10,10 +10,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from . import _native
 from ._errors import refused
+from ._numpy import np
 
 # Options that have no meaning in a function: their subjects are arguments or results here.
 _OF_THE_TERMINAL = {"help", "json", "quiet", "verbose", "progress"}
@@ -60,22 +59,34 @@ def default_of(argument: Mapping[str, Any]) -> Any:
     return text
 
 
-def _text(name: str, kind: str, value: Any) -> str:
-    if isinstance(value, (bool, np.bool_)):
-        raise refused(name, f"{value} is neither a number nor a text")
+def _plain(value: Any) -> Any:
+    """A number of numpy as one of Python, any other value as it is. numpy is asked only about what is none of Python's:
+    where it is not imported yet, a run from file to file goes without."""
+    if isinstance(value, (str, os.PathLike, bool, int, float, tuple, list)):
+        return value
+    for numpys, pythons in ((np.bool_, bool), (np.integer, int), (np.floating, float)):
+        if isinstance(value, numpys):
+            return pythons(value)
+    return value
+
+
+def _text(name: str, kind: str, given: Any) -> str:
+    value = _plain(given)
+    if isinstance(value, bool):
+        raise refused(name, f"{given} is neither a number nor a text")
     if isinstance(value, str):
         return value
     if isinstance(value, os.PathLike):
         return os.fsdecode(os.fspath(value))
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, int):
         return str(int(value))
-    if isinstance(value, (float, np.floating)):
+    if isinstance(value, float):
         if kind in {"integer", "key", "bytes"}:
             if float(value) != int(value):
-                raise refused(name, f"{value} is not a whole number")
+                raise refused(name, f"{given} is not a whole number")
             return str(int(value))
         return repr(float(value))
-    if isinstance(value, (tuple, list, np.ndarray)):
+    if isinstance(value, (tuple, list)) or isinstance(value, np.ndarray):
         separator = "x" if name == "seed_grid" else ","
         return separator.join(_text(name, "text", part) for part in value)
     raise refused(name, f"a {type(value).__name__} is not accepted")
@@ -85,7 +96,7 @@ def _several(argument: Mapping[str, Any], value: Any) -> Iterable[Any]:
     """The values of an option that may be given several times. A tuple of numbers is one: a sphere."""
     if isinstance(value, (str, os.PathLike)):
         return [value]
-    if isinstance(value, (list, tuple)) and not all(isinstance(part, (int, float, np.number)) for part in value):
+    if isinstance(value, (list, tuple)) and not all(isinstance(_plain(part), (int, float)) for part in value):
         return value
     return [value]
 
@@ -108,7 +119,7 @@ def words_of(verb: str, values: Mapping[str, Any], function: str | None = None) 
             continue
         argument = options[name]
         if argument["type"] == "flag":
-            if not isinstance(value, (bool, np.bool_)):
+            if not isinstance(_plain(value), bool):
                 raise refused(name, f"{value!r} is neither True nor False")
             if value:
                 words.append(f"--{argument['name']}")

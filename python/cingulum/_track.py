@@ -7,10 +7,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from . import _arrays, _native
 from ._errors import InvalidStateError, refused
+from ._numpy import np
 from ._options import options_of, parameters_text, signature_of, unknown_keyword, words_of
 from ._talk import Progress, settle_progress
 from ._tractogram import Tractogram
@@ -59,23 +58,21 @@ def _is_file(value: Any) -> bool:
 
 def _gather(data: Any, gtab: Any, affine: Any, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arguments as arrays for the library, and the rest as options of the verb."""
-    from ._fit import Fit
-
     options = dict(options)
     arrays: dict[str, Any] = {}
     shape: tuple[int, ...] | None = None
-    if isinstance(data, Fit):
-        arrays = _from_fit(data, options)
-        shape = data.mask.shape
-    elif data is not None and not _arrays.is_path(data):
-        if isinstance(data, (list, tuple)) and all(_arrays.is_path(part) for part in data):
-            options["data"] = data
+    if _is_file(data) or (isinstance(data, (list, tuple)) and all(_arrays.is_path(part) for part in data)):
+        options["data"] = data
+    else:
+        from ._fit import Fit
+
+        if isinstance(data, Fit):
+            arrays = _from_fit(data, options)
+            shape = data.mask.shape
         else:
             arrays = _arrays.series(data, gtab, affine, "data", options.get("bvec_frame"))
             shape = arrays["series"].shape[:3]
             gtab = None
-    elif data is not None:
-        options["data"] = data
     if gtab is not None:
         raise refused("gtab", "it belongs to a series that is an array; for files give bvals and bvecs, or grad")
     for name in _IMAGES:

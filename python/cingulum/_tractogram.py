@@ -7,11 +7,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, overload
 
-import numpy as np
-import numpy.typing as npt
-
 from . import _native
 from ._errors import InvalidStateError, refused
+from ._numpy import np, npt
 from ._talk import Progress, settle_progress
 
 # What a run notes of every streamline; in files only where the run was asked to (save_seeds).

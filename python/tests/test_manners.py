@@ -54,6 +54,33 @@ def test_import_loads_neither_the_library_nor_other_packages_and_leaves_signals_
     assert done.returncode == 0, done.stderr
 
 
+def test_runs_from_file_to_file_go_without_numpy_until_an_array_is_wanted(tmp_path, phantom):
+    """numpy is half of what a process that tracks into a file would hold besides the run. Options of every type are given:
+    each may be a value of numpy, which must not be asked about those that are Python's."""
+    done = python(
+        f"""
+        import pathlib, sys, typing
+        import cingulum
+        folder, out = pathlib.Path({str(phantom)!r}), pathlib.Path({str(tmp_path)!r})
+        common = dict(device="cpu", threads=1, progress=False, force=True)
+        mask = folder / "mask.nii.gz"
+        made = cingulum.track(folder / "dwi.nii.gz", mask=mask, dg="prob", max_angle=30.0, step_size="0.5vox", nseeds=50,
+                              include=[str(mask), mask], seed=7, out=out / "made.trx", **common)
+        cingulum.track([folder / "dwi.nii.gz"], mask=str(mask), seed_grid=(1, 1, 2), select=20, out=out / "grid.tck", **common)
+        assert made["result"]["seeds"] == 50, made["result"]
+        cingulum.info(out / "made.trx")
+        cingulum.convert(out / "made.trx", out / "made.tck")
+        cingulum.devices()
+        assert not [name for name in sys.modules if name.split(".")[0] == "numpy"]
+        hints = typing.get_type_hints(cingulum.Tractogram.__init__)
+        import numpy.typing
+        assert hints["positions"] == numpy.typing.ArrayLike
+        assert len(cingulum.Tractogram.load(out / "made.trx")) == made["result"]["kept"] > 0
+        """
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_every_name_is_there():
     for name in cingulum.__all__:
         assert getattr(cingulum, name) is not None

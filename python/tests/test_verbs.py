@@ -82,3 +82,41 @@ def test_spheres():
     assert cingulum.sphere("repulsion724", full=True).shape == (724, 3)
     with pytest.raises(cingulum.CingulumError):
         cingulum.sphere("no such sphere")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("nseeds", np.int32(300), ["--nseeds=300"]),
+        ("nseeds", np.float32(300), ["--nseeds=300"]),
+        ("max_angle", np.float32(25.5), ["--max-angle=25.5"]),
+        ("max_angle", np.longdouble(25.5), ["--max-angle=25.5"]),
+        ("seed_grid", np.array([1, 2, 3]), ["--seed-grid=1x2x3"]),
+        ("include", np.array([0, 0, 1.5, 20]), ["--include=0.0,0.0,1.5,20.0"]),
+        ("include", tuple(np.array([0, 0, 1.5, 20])), ["--include=0.0,0.0,1.5,20.0"]),
+        ("include", ["a.nii", np.array([1, 2, 3, 4])], ["--include=a.nii", "--include=1,2,3,4"]),
+        ("force", np.True_, ["--force"]),
+        ("force", np.False_, []),
+    ],
+)
+def test_values_of_numpy_are_given_as_those_of_python(name, value, words):
+    from cingulum._options import words_of
+
+    assert words_of("track", {name: value}) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("nseeds", np.True_, "neither a number nor a text"),
+        ("nseeds", np.float64(2.5), "2.5 is not a whole number"),
+        ("nseeds", np.datetime64(0, "s"), "a datetime64 is not accepted"),
+        ("force", np.int64(1), "neither True nor False"),
+        ("force", np.array(True), "neither True nor False"),
+    ],
+)
+def test_values_of_numpy_that_fit_no_option_are_refused(name, value, message):
+    from cingulum._options import words_of
+
+    with pytest.raises(cingulum.InvalidArgumentError, match=message):
+        words_of("track", {name: value})
