@@ -125,7 +125,7 @@ def main():
         shutil.rmtree(tiles, ignore_errors=True)
         seconds, _ = timed([program, "oct", "simulate", "--seed", 1, "--grid", options.grid, "--tile", options.tile, "--surface",
                             planes // 8, "--curvature", 6, "--flat-field", 0.3, "--motor-jitter", 1.5, "--slices", options.slices,
-                            "--interval", interval, "--out", tiles, "--quiet"])
+                            "--interval", interval, "--device", options.device, "--out", tiles, "--quiet"])
         print(f"simulated in {seconds:.0f} s", file=sys.stderr)
     tile_bytes = sum(file.stat().st_size for file in tiles.glob("tile_*/image_*.bin"))
     base = [program, "oct", "run", tiles, "--axial-step", AXIAL_UM, "--device", options.device, "--tile-memory", tile_bytes,

@@ -47,6 +47,11 @@ if(CINGULUM_CUDA)
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  # Kernels are packed for size: a driver unpacks a module when it is first used. Drivers before 12.4 do not know how;
+  # those of a runtime of 13 (580 and above) all do.
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13.0)
+    add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
+  endif()
   # FindCUDAToolkit is not used: it asks for libcudart.so, which the wheels lack. The CUDA language itself links the
   # static runtime into every target that has a .cu file.
   set(CINGULUM_CUDA_COMPILER "nvcc ${CMAKE_CUDA_COMPILER_VERSION}")

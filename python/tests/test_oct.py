@@ -72,7 +72,8 @@ def test_the_overlap_is_that_of_the_verb(tmp_path):
 
 
 def test_curvature_has_the_bits_of_the_verb(run, tmp_path):
-    cingulum.oct.stage("simulate", out=tmp_path / "raw", grid="2,2", tile="40,24,24", surface=12)
+    said = cingulum.oct.stage("simulate", out=tmp_path / "raw", grid="2,2", tile="40,24,24", surface=12, device="cpu")
+    assert (said["tiles"], said["devices"]) == (4, ["cpu"])
     run("oct", "grid", tmp_path / "raw", "--axial-step", "3.5", "--out", tmp_path / "grid", "--quiet")
     (mosaic,) = (path for path in (tmp_path / "grid").iterdir() if path.name.endswith(".ome.zarr"))
     run("oct", "curvature", mosaic, "--out", tmp_path / "flat.ome.zarr", "--device", "cpu", "--quiet")

@@ -276,6 +276,25 @@ Result<std::vector<std::size_t>> parse_counts(const char* option, const std::str
               count);
 }
 
+Result<OctDevices> open_oct_devices(VerbContext& context) {
+  OctDevices opened;
+  for (const std::string& name : context.common().devices) {
+    CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
+    options.wanted = name;
+    CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
+    opened.registries.push_back(std::make_unique<DeviceRegistry>(std::move(registry)));
+    CGL_TRY_ASSIGN(Device* const device, opened.registries.back()->select_one(name));
+    opened.devices.push_back(device);
+  }
+  return opened;
+}
+
+std::vector<std::string> OctDevices::names() const {
+  std::vector<std::string> names;
+  for (const Device* device : devices) names.push_back(device->id());
+  return names;
+}
+
 std::string oct_model(const ParsedArguments& arguments) {
   return arguments.given("compat") && !arguments.given("model") ? "basic" : arguments.text("model");
 }
@@ -372,7 +391,8 @@ Verb oct_verb() {
   verb.description =
       "Each action is one stage; images are OME-Zarr (z, y, x) with units.\n\n"
       "`simulate` writes tiles of a sample that is known, with the truth beside them: raw tiles as a scanner leaves "
-      "them, or a table of OME-Zarr tiles. The same seed gives the same bytes on any number of threads.\n\n"
+      "them, or a table of OME-Zarr tiles. It computes on --device; the same seed gives the same bytes on every device "
+      "and on any number of threads.\n\n"
       "`grid INPUT` takes a folder of raw tiles (tile_x##_y##_z## with info.txt and image_*.bin) or a CSV table of "
       "tiles (file,slice,ix,iy,x_mm,y_mm,z_mm), and writes a folder with a mosaic grid for each slice "
       "(mosaic_grid_3d_z##.ome.zarr) and shifts_xy.csv, the stage's shifts between slices, cleaned of spikes. The band "

@@ -4,12 +4,14 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "cli/verb.hpp"
+#include "device/registry.hpp"
 #include "oct/fits/axial_corrections.hpp"
 #include "oct/placement/tile_placement.hpp"
 #include "oct/registration/slice_registration.hpp"
@@ -36,6 +38,14 @@ namespace cingulum {
 [[nodiscard]] Status run_oct_overlap(const ParsedArguments& arguments, VerbContext& context);
 [[nodiscard]] Status run_oct_report(const ParsedArguments& arguments, VerbContext& context);
 [[nodiscard]] Status run_oct_run(const ParsedArguments& arguments, VerbContext& context);
+
+// The devices of --device. The bits are the same on all, so it does not matter which takes a tile.
+struct OctDevices {
+  std::vector<std::unique_ptr<DeviceRegistry>> registries;  // outlive what uses the devices
+  std::vector<Device*> devices;
+  [[nodiscard]] std::vector<std::string> names() const;
+};
+[[nodiscard]] Result<OctDevices> open_oct_devices(VerbContext& context);
 
 // What actions of one stage share with `run`: options from arguments, and what was found as the sidecar has it.
 [[nodiscard]] Result<oct::TileSet> open_oct_tiles(const std::filesystem::path& input, const ParsedArguments& arguments);

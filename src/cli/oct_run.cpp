@@ -25,28 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using RunJson = nlohmann::ordered_json;
 
-// The devices of --device. The bits are the same on all, so it does not matter which takes a tile.
-struct RunDevices {
-  std::vector<std::unique_ptr<DeviceRegistry>> registries;  // outlive the stages
-  std::vector<std::unique_ptr<oct::TileStage>> stages;
-  std::vector<std::string> names;
-};
-
-Result<RunDevices> open_run_devices(VerbContext& context, const oct::InterfaceOptions& interface) {
-  RunDevices opened;
-  for (const std::string& name : context.common().devices) {
-    CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-    options.wanted = name;
-    CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-    opened.registries.push_back(std::make_unique<DeviceRegistry>(std::move(registry)));
-    CGL_TRY_ASSIGN(Device* const device, opened.registries.back()->select_one(name));
-    CGL_TRY_ASSIGN(auto stage, oct::TileStage::create(*device, interface));
-    opened.stages.push_back(std::move(stage));
-    opened.names.push_back(device->id());
-  }
-  return opened;
-}
-
 RunJson image_json(const oct::HostImage& image) {
   if (image.values.empty()) return {};
   return {{"rows", image.rows}, {"columns", image.columns}, {"values", image.values}};
@@ -208,9 +186,14 @@ Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
   oct::InterfaceOptions interface = interface_options(arguments);
   interface.sub_voxel = true;
   std::optional<oct::TilesAhead> ahead(std::in_place, set);
-  CGL_TRY_ASSIGN(const RunDevices devices, open_run_devices(context, interface));
+  CGL_TRY_ASSIGN(const OctDevices devices, open_oct_devices(context));
+  std::vector<std::unique_ptr<oct::TileStage>> stages;
+  for (Device* const device : devices.devices) {
+    CGL_TRY_ASSIGN(auto stage, oct::TileStage::create(*device, interface));
+    options.stages.push_back(stage.get());
+    stages.push_back(std::move(stage));
+  }
   ahead.reset();
-  for (const auto& stage : devices.stages) options.stages.push_back(stage.get());
   fs::path work = output;
   work += ".work";
   CGL_TRY_ASSIGN(oct::Reconstruction made, oct::reconstruct(set, work, options));
@@ -258,7 +241,7 @@ Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
     RunJson json = about;
     json["output"] = output.native();
     json["shape"] = shape;
-    json["devices"] = devices.names;
+    json["devices"] = devices.names();
     context.print(json_text(json));
     return {};
   }

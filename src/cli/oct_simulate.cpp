@@ -6,6 +6,7 @@
 #include "cli/oct_actions.hpp"
 #include "oct/simulate/simulated_files.hpp"
 #include "oct/simulate/simulation.hpp"
+#include "oct/simulate/tile_simulator.hpp"
 
 namespace cingulum {
 namespace {
@@ -86,10 +87,18 @@ Status run_oct_simulate(const ParsedArguments& arguments, VerbContext& context) 
   CGL_TRY_ASSIGN(options.pool, context.pool());
   options.run.cancel = context.cancel();
   options.run.progress = context.progress_options();
+  CGL_TRY_ASSIGN(const OctDevices devices, open_oct_devices(context));
+  std::vector<std::unique_ptr<oct::TileSimulator>> simulators;
+  for (Device* const device : devices.devices) {
+    CGL_TRY_ASSIGN(auto simulator, oct::TileSimulator::create(*device));
+    options.simulators.push_back(simulator.get());
+    simulators.push_back(std::move(simulator));
+  }
   CGL_TRY_ASSIGN(const oct::SimulatedFiles files,
                  oct::write_simulation(output, scene, context.write_options(), options));
   if (context.common().json) {
-    const nlohmann::ordered_json json = {{"output", output.native()}, {"tiles", files.tiles}, {"bytes", files.bytes}};
+    const nlohmann::ordered_json json = {
+        {"output", output.native()}, {"tiles", files.tiles}, {"bytes", files.bytes}, {"devices", devices.names()}};
     context.print(json_text(json));
     return {};
   }

@@ -147,6 +147,17 @@ AxisTaps box_taps(std::uint32_t samples, std::uint32_t size, const FilterBoundar
   return taps;
 }
 
+AxisTaps inside_taps(std::uint32_t outputs, const std::vector<float>& window) {
+  AxisTaps taps;
+  taps.weights = window;
+  taps.count.assign(outputs, static_cast<std::uint32_t>(window.size()));
+  taps.offset.assign(outputs, 0);
+  // Adding -0 changes no product, not even a zero's sign.
+  taps.bias.assign(outputs, -0.0f);
+  for (std::uint32_t o = 0; o < outputs; ++o) taps.first.push_back(o);
+  return taps;
+}
+
 double anti_aliasing_sigma(std::uint32_t samples, std::uint32_t outputs) {
   const double factor = static_cast<double>(samples) / outputs;
   return factor > 1.0 ? (factor - 1.0) / 2.0 : 0.0;

@@ -41,6 +41,8 @@ struct AxisStep {
 // Gaussian and interpolation in one. For order 3 the anti-aliasing is left out: between it and the interpolation stands
 // the spline's prefilter.
 [[nodiscard]] AxisTaps resize_taps(std::uint32_t samples, std::uint32_t outputs, const ResizeOptions& options);
+// A window whose samples all lie inside: output o weighs the samples from o on. The sum is that of its products alone.
+[[nodiscard]] AxisTaps inside_taps(std::uint32_t outputs, const std::vector<float>& window);
 [[nodiscard]] double anti_aliasing_sigma(std::uint32_t samples, std::uint32_t outputs);
 
 // Where sample `index` of the extended line stands, or -1 where it is the constant.

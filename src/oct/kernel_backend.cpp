@@ -29,6 +29,9 @@ constexpr std::array<KernelFacts, oct_kernel_count> facts = {{
     {"median_box", 2, {false, true}, flat_block},
     {"attenuation_lines", 3, {false, false, true}, line_block},
     {"compensate_lines", 3, {false, false, true}, line_block},
+    {"texture_noise", 1, {true}, flat_block},
+    {"exponentiate", 1, {true}, flat_block},
+    {"tile_voxels", 2, {false, true}, flat_block},
 }};
 
 }  // namespace

@@ -36,8 +36,11 @@ enum class OctKernel : std::uint32_t {
   median_box,
   attenuation_lines,
   compensate_lines,
+  texture_noise,
+  exponentiate,
+  tile_voxels,
 };
-inline constexpr std::size_t oct_kernel_count = 19;
+inline constexpr std::size_t oct_kernel_count = 22;
 
 inline constexpr std::uint32_t no_compiled_word = UINT32_MAX;
 

@@ -1,6 +1,7 @@
 // What OCT reconstruction does with voxels, from device memory to device memory, with the same bits on every device:
-// filters, resizing, the tissue interface, rolls, projections, correlations, transforms, percentiles, blending. Called
-// by the stages and verbs. It reads no files and fits nothing: sums come to the host, small fits happen there.
+// filters, resizing, the tissue interface, rolls, projections, correlations, transforms, percentiles, blending; and
+// tiles that are simulated. Called by the stages and verbs. It reads no files and fits nothing: sums come to the host,
+// small fits happen there.
 //
 // Every member that takes a queue returns once its work is queued, unless it returns numbers: then it waits for them.
 // Volumes stay until the work is done. `to` has its shape and memory beforehand and is another volume than `from`.
@@ -28,6 +29,7 @@ namespace cingulum::oct {
 class KernelBackend;  // oct/kernel_backend.hpp
 struct AxisStep;      // oct/axis_taps.hpp
 struct AxisTaps;
+struct TileVoxelsRecord;  // oct/kernel/kernel_records.hpp
 
 enum class Alignment {
   center,  // voxels are cells: c = (o + 1/2) in/out - 1/2, as scikit-image has it
@@ -118,6 +120,8 @@ class OctKernels {
   OctKernels& operator=(const OctKernels&) = delete;
 
   [[nodiscard]] Device& device() const { return device_; }
+  // The most numbers that a launch binds at once.
+  [[nodiscard]] std::uint64_t most_elements() const { return most_elements_; }
   // Memory for a volume; it goes back to a pool of this object when the last owner lets go.
   [[nodiscard]] Result<DeviceVolume> allocate(VolumeShape shape);
   // Both wait.
@@ -213,6 +217,20 @@ class OctKernels {
   // v / max(exp(-2 strength (attenuation above) step), least).
   [[nodiscard]] Status compensate_attenuation(Queue& queue, const DeviceVolume& volume, const DeviceVolume& attenuation,
                                               double step, double strength, double least, DeviceVolume& to);
+
+  // Simulated tiles (simulate/tile_simulator.hpp). White noise of the sample's lattice, from the point `first` on.
+  [[nodiscard]] Status fill_noise(Queue& queue, std::uint64_t seed, const std::array<std::int32_t, 3>& first,
+                                  DeviceVolume& to);
+  // Windows along z, then y, then x whose samples all lie inside: `to` is shorter by a window less one along each axis.
+  // Each voxel is a fresh sum, which begins with the first product.
+  [[nodiscard]] Status filter_inside(Queue& queue, const DeviceVolume& from, DeviceVolume& to,
+                                     const std::array<std::vector<float>, 3>& windows);
+  // exp(factor v), in place.
+  [[nodiscard]] Status exponentiate(Queue& queue, DeviceVolume& volume, float factor);
+  // The voxels that `record` says, from the part of the texture that it says, to the numbers of a buffer from `first`
+  // on.
+  [[nodiscard]] Status simulate_voxels(Queue& queue, const TileVoxelsRecord& record, const DeviceVolume& texture,
+                                       const Buffer& to, std::uint64_t first);
 
  private:
   OctKernels(Device& device, std::unique_ptr<KernelBackend> backend, std::uint64_t most_elements);

@@ -9,6 +9,7 @@
 
 #include "numerics/plane_sum.hpp"
 #include "numerics/portable.hpp"
+#include "oct/kernel/kernel_records.hpp"
 #include "support/each_device.hpp"
 #include "support/oct_draw.hpp"
 
@@ -309,6 +310,82 @@ Result<std::vector<float>> attenuation_plan(const Bench& bench, std::uint32_t se
   return result;
 }
 
+// Noise, windows inside, exponentials, and the voxels of a tile of any model.
+Result<std::vector<float>> simulation_plan(const Bench& bench, std::uint32_t seed) {
+  OctDraw draw(seed);
+  const VolumeShape box = draw.shape(20);
+  std::array<std::vector<float>, 3> windows;
+  for (std::vector<float>& window : windows) {
+    window.resize(draw.between(1, 9));
+    for (float& weight : window) weight = draw.value(-0.5f, 1.0f);
+  }
+  const auto wider = [&](std::uint32_t count, std::size_t axis) {
+    return count + static_cast<std::uint32_t>(windows[axis].size()) - 1;
+  };
+  const std::uint64_t key = (std::uint64_t{draw.below(UINT32_MAX)} << 32) | draw.below(UINT32_MAX);
+  const auto place = [&] { return static_cast<std::int32_t>(draw.below(4000)) - 2000; };
+  CGL_TRY_ASSIGN(DeviceVolume noise, bench.kernels->allocate({wider(box.z, 0), wider(box.y, 1), wider(box.x, 2)}));
+  CGL_TRY(bench.kernels->fill_noise(*bench.queue, key, {place(), place(), place()}, noise));
+  CGL_TRY_ASSIGN(DeviceVolume texture, bench.kernels->allocate(box));
+  CGL_TRY(bench.kernels->filter_inside(*bench.queue, noise, texture, windows));
+  CGL_TRY(bench.kernels->exponentiate(*bench.queue, texture, draw.value(-2.0f, 2.0f)));
+  TileVoxelsRecord record{};
+  TileModel& model = record.model;
+  // Cells inside, at the border and beyond it.
+  model.sample_row = draw.value(-3.0f, 5.0f);
+  model.row_by_row = draw.value(0.8f, 1.1f);
+  model.row_by_column = draw.value(-0.2f, 0.2f);
+  model.sample_column = draw.value(-3.0f, 5.0f);
+  model.column_by_row = draw.value(-0.2f, 0.2f);
+  model.column_by_column = draw.value(0.8f, 1.1f);
+  model.sample_plane = draw.value(-3.0f, 5.0f);
+  model.surface = draw.value(-5.0f, 20.0f);
+  model.surface_by_row = draw.value(-0.1f, 0.1f);
+  model.surface_by_column = draw.value(-0.1f, 0.1f);
+  record.tile_y = draw.between(1, 24);
+  record.tile_x = draw.one_in(3) ? draw.between(60, 140) : draw.between(1, 24);
+  model.row_scale = 2.0f / static_cast<float>(record.tile_y);
+  model.column_scale = 2.0f / static_cast<float>(record.tile_x);
+  model.curvature = draw.value(-6.0f, 6.0f);
+  model.curvature_mean = draw.value(-2.0f, 2.0f);
+  model.depth_offset = draw.value(-2.0f, 2.0f);
+  model.flat_field = draw.one_in(3) ? 0.0f : draw.value(0.0f, 0.4f);
+  model.focus_plane = draw.value(0.0f, 20.0f);
+  model.rayleigh_planes = draw.one_in(3) ? 0.0f : draw.value(1.0f, 30.0f);
+  model.water = draw.value(0.0f, 0.1f);
+  model.tissue = draw.value(0.5f, 2.0f);
+  model.agarose = draw.value(0.0f, 0.5f);
+  model.decay = draw.one_in(8) ? 30.0f : draw.value(0.0f, 0.1f);
+  model.noise_floor = draw.one_in(3) ? 0.0f : draw.value(0.0f, 0.1f);
+  model.gain = draw.value(0.5f, 2.0f);
+  model.tissue_row = draw.value(0.0f, 10.0f);
+  model.tissue_column = draw.value(0.0f, 10.0f);
+  model.tissue_row_radius = draw.one_in(3) ? 0.0f : draw.value(1.0f, 20.0f);
+  model.tissue_column_radius = draw.value(1.0f, 20.0f);
+  record.key_low = draw.below(UINT32_MAX);
+  record.key_high = draw.below(UINT32_MAX);
+  record.tile = draw.below(1000);
+  record.speckle_shape = draw.one_in(4) ? 0 : draw.between(1, 9);
+  record.box_z = box.z;
+  record.box_y = box.y;
+  record.box_x = box.x;
+  record.part_y = box.y;
+  record.first_z = draw.below(30);
+  record.first_y = draw.below(record.tile_y);
+  record.z = draw.between(1, 40);
+  record.y = draw.between(1, record.tile_y - record.first_y);
+  record.extra_lines = draw.one_in(2) ? 0 : draw.below(record.tile_x / 2 + 1);
+  record.lines = record.tile_x + record.extra_lines;
+  record.last_line = draw.below(record.tile_x);
+  record.as_acquired = draw.below(2);
+  CGL_TRY_ASSIGN(const DeviceVolume made, bench.kernels->allocate({record.z, record.y, record.lines}));
+  CGL_TRY(bench.kernels->simulate_voxels(*bench.queue, record, texture, *made.buffer, 0));
+  CGL_TRY_ASSIGN(std::vector<float> result, bench.kernels->download(*bench.queue, texture));
+  CGL_TRY_ASSIGN(const std::vector<float> voxels, bench.kernels->download(*bench.queue, made));
+  result.insert(result.end(), voxels.begin(), voxels.end());
+  return result;
+}
+
 struct NamedPlan {
   const char* name;
   Plan plan;
@@ -318,7 +395,7 @@ constexpr NamedPlan plans[] = {{"filter", filter_plan},       {"resize", resize_
                                {"roll", roll_plan},           {"product", product_plan},
                                {"sample", sample_plan},       {"count", count_plan},
                                {"blend", blend_plan},         {"attenuation", attenuation_plan},
-                               {"lines", lines_plan}};
+                               {"lines", lines_plan},         {"simulation", simulation_plan}};
 
 class OctKernelParity : public OctKernelTest {};
 

@@ -107,6 +107,25 @@ class Tiles(WithFolder):
         rows = table(self.folder / "mosaics/shifts_xy.csv")
         self.assertEqual([row["fixed_id"] for row in rows], ["0"])
 
+    def test_simulated_bytes_do_not_depend_on_devices(self):
+        found = json.loads(subprocess.run([PROGRAM, "devices", "--json"], capture_output=True, text=True, check=True).stdout)
+        gpu = [name for name in ("webgpu", "cuda") if any(d["id"].startswith(name) for d in found["devices"])]
+        if not gpu:
+            assert not suite.device_is_required("webgpu"), "CINGULUM_TEST_DEVICES names webgpu, and there is none"
+            self.skipTest("there is no GPU; `cingulum devices` says why")
+        options = {"grid": "1,3", "tile": "20,24,30", "surface": 5, "slices": 2, "interval": 6, "slice_rotation": 2,
+                   "galvo_lines": 6, "tissue_radius": 0.8, "missing": "1,0,1"}
+        for layout in ("raw", "table"):
+            cpu = tree(self.simulate(f"{layout}-cpu", layout=layout, sample=True, device="cpu", **options))
+            for device in (*gpu, f"cpu,{gpu[0]}"):
+                other = self.simulate(f"{layout}-{device}", layout=layout, sample=True, device=device, **options)
+                self.assertTrue(tree(other) == cpu, f"{layout}, {device}")
+        said = json.loads(self.done("simulate", "--out", self.folder / "named", "--grid", "1,1", "--tile", "4,4,4",
+                                    "--device", gpu[0], "--json").stdout)
+        self.assertEqual(len(said["devices"]), 1)
+        self.assertTrue(said["devices"][0].startswith(gpu[0]), said)
+        self.refused("nowhere", "simulate", "--out", self.folder / "no", "--device", "nowhere", code=2)
+
     def test_the_bytes_do_not_depend_on_threads(self):
         one = self.simulate("one", grid="1,2", tile="8,16,16", surface=3, threads=1)
         two = self.simulate("two", grid="1,2", tile="8,16,16", surface=3, threads=3)

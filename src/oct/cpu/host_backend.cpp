@@ -29,6 +29,9 @@ HostKernel host_kernel(OctKernel kernel) {
     case OctKernel::median_box: return host_median_box();
     case OctKernel::attenuation_lines: return host_attenuation_lines();
     case OctKernel::compensate_lines: return host_compensate_lines();
+    case OctKernel::texture_noise: return host_texture_noise();
+    case OctKernel::exponentiate: return host_exponentiate();
+    case OctKernel::tile_voxels: return host_tile_voxels();
   }
   return {};
 }

@@ -32,5 +32,8 @@ struct HostKernel {
 [[nodiscard]] HostKernel host_median_box();
 [[nodiscard]] HostKernel host_attenuation_lines();
 [[nodiscard]] HostKernel host_compensate_lines();
+[[nodiscard]] HostKernel host_texture_noise();
+[[nodiscard]] HostKernel host_exponentiate();
+[[nodiscard]] HostKernel host_tile_voxels();
 
 }  // namespace cingulum::oct

@@ -29,6 +29,9 @@ cudaError_t launch_kernel(OctKernel kernel, const CudaCall& call) {
     case OctKernel::median_box: return launch_median_box(call);
     case OctKernel::attenuation_lines: return launch_attenuation_lines(call);
     case OctKernel::compensate_lines: return launch_compensate_lines(call);
+    case OctKernel::texture_noise: return launch_texture_noise(call);
+    case OctKernel::exponentiate: return launch_exponentiate(call);
+    case OctKernel::tile_voxels: return launch_tile_voxels(call);
   }
   return cudaErrorInvalidValue;
 }

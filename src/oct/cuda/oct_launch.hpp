@@ -36,5 +36,8 @@ struct CudaCall {
 [[nodiscard]] cudaError_t launch_median_box(const CudaCall& call);
 [[nodiscard]] cudaError_t launch_attenuation_lines(const CudaCall& call);
 [[nodiscard]] cudaError_t launch_compensate_lines(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_texture_noise(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_exponentiate(const CudaCall& call);
+[[nodiscard]] cudaError_t launch_tile_voxels(const CudaCall& call);
 
 }  // namespace cingulum::oct

@@ -10,7 +10,7 @@
 #include "oct/fits/focal_curvature.hpp"
 #include "oct/kernel/attenuation_line.hpp"
 #include "oct/placement/image_filters.hpp"
-#include "oct/simulate/simulation.hpp"
+#include "support/plain_simulation.hpp"
 
 namespace cingulum::oct {
 namespace fit_tests {
@@ -39,7 +39,7 @@ std::vector<HostImage> projections_of(const SimulatedScene& scene) {
   std::vector<HostImage> projections;
   const auto pool = ThreadPool::create(2);
   for (std::size_t t = 0; t < scene.tiles.size(); ++t) {
-    projections.push_back(mean_projection(*simulate_tile(scene, t, pool->get())));
+    projections.push_back(mean_projection(simulate_tile(scene, t, pool->get())));
   }
   return projections;
 }
@@ -219,7 +219,7 @@ TEST(OctAttenuation, a_simulated_slice_is_even_over_depth_after_compensation) {
   plan.tilt_row_planes = plan.tilt_column_planes = 0;
   plan.texture_strength = 0;  // the texture's own mean per plane would count as a drop
   const SimulatedScene scene = *make_scene(plan);
-  HostVolume volume = *simulate_tile(scene, 0);
+  HostVolume volume = simulate_tile(scene, 0);
   const auto drop = [&](const HostVolume& of) {
     const auto level = [&](std::size_t first) {
       double sum = 0;
@@ -276,7 +276,7 @@ TEST(OctProfile, agarose_shows_the_beam_and_dividing_makes_it_even) {
   plan.focus_plane = 25;
   plan.rayleigh_planes = 30;
   const SimulatedScene scene = *make_scene(plan);
-  HostVolume volume = *simulate_tile(scene, 0);
+  HostVolume volume = simulate_tile(scene, 0);
   SlabVolume slabs(volume);
   const std::vector<bool> agarose = agarose_lines(mean_projection(volume));
   const auto profile = axial_profile(slabs, agarose);

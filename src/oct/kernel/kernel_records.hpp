@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "numerics/portable.hpp"
+#include "oct/kernel/simulated_voxel.hpp"
 
 namespace cingulum::oct {
 
@@ -236,6 +237,51 @@ struct CompensationRecord {
   float step;
   float strength;  // minus twice the share that is made up for
   float least;     // the greatest gain is its inverse
+};
+
+// White noise of a box of the sample's lattice.
+struct TextureNoiseRecord {
+  std::uint32_t key_low;
+  std::uint32_t key_high;
+  std::int32_t first_plane;  // of the lattice, at the range's first voxel
+  std::int32_t first_row;
+  std::int32_t first_column;
+  std::uint32_t z;
+  std::uint32_t y;
+  std::uint32_t x;
+};
+
+// exp(factor v), in place.
+struct ExponentiateRecord {
+  std::uint32_t z;
+  std::uint32_t y;
+  std::uint32_t x;
+  float factor;
+};
+
+// Some planes and rows of a simulated tile from its texture, of which a part is bound.
+struct TileVoxelsRecord {
+  TileModel model;
+  std::uint32_t key_low;
+  std::uint32_t key_high;
+  std::uint32_t tile;
+  std::uint32_t speckle_shape;  // 0: none
+  std::uint32_t box_z;          // the texture of the whole tile, whose coordinates the model has
+  std::uint32_t box_y;
+  std::uint32_t box_x;
+  std::uint32_t part_first_z;  // the part of it that is bound, all columns
+  std::uint32_t part_first_y;
+  std::uint32_t part_y;
+  std::uint32_t tile_y;  // the whole tile
+  std::uint32_t tile_x;
+  std::uint32_t first_z;  // what is made of it
+  std::uint32_t first_y;
+  std::uint32_t z;
+  std::uint32_t y;
+  std::uint32_t lines;      // of a row
+  std::uint32_t last_line;  // line_source()
+  std::uint32_t extra_lines;
+  std::uint32_t as_acquired;  // 1: (y, line, z); 0: (z, y, line)
 };
 
 }  // namespace cingulum::oct

@@ -8,7 +8,7 @@
 #include "oct/placement/blend.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/smooth_field.hpp"
-#include "oct/simulate/simulation.hpp"
+#include "support/plain_simulation.hpp"
 
 namespace cingulum::oct {
 namespace placement_tests {
@@ -72,7 +72,7 @@ struct Placed {
     const auto pool = ThreadPool::create(2);
     std::vector<HostImage> projections(grid.count());
     for (std::size_t t = 0; t < grid.count(); ++t) {
-      if (!grid.tiles[t].missing) projections[t] = log_projection(*simulate_tile(scene, t, pool->get()));
+      if (!grid.tiles[t].missing) projections[t] = log_projection(simulate_tile(scene, t, pool->get()));
     }
     PlacementOptions shared = options;
     shared.pool = pool->get();

@@ -1,12 +1,11 @@
 #include "oct/registration/slice_registration.hpp"
+#include "support/plain_simulation.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-
-#include "oct/simulate/simulation.hpp"
 
 namespace cingulum::oct {
 namespace registration_tests {
@@ -39,8 +38,8 @@ struct PairErrors {
 PairErrors errors_of_pair(std::uint64_t seed, std::uint32_t speckle) {
   const SimulatedScene scene = pair_scene(seed, speckle);
   const auto pool = ThreadPool::create(2);
-  const HostVolume fixed = *simulate_tile(scene, 0, pool->get());
-  const HostVolume moving = *simulate_tile(scene, 1, pool->get());
+  const HostVolume fixed = simulate_tile(scene, 0, pool->get());
+  const HostVolume moving = simulate_tile(scene, 1, pool->get());
   RegistrationOptions options;
   options.moving_plane = 6;
   options.expected_planes = 12;
@@ -86,8 +85,8 @@ TEST(OctRegistration, a_slice_pair_with_full_speckle_is_found_within_the_bounds)
 TEST(OctRegistration, planes_at_a_time_and_threads_change_no_bit) {
   const SimulatedScene scene = pair_scene(1, 4);
   const auto pool = ThreadPool::create(3);
-  const HostVolume fixed = *simulate_tile(scene, 0, pool->get());
-  const HostVolume moving = *simulate_tile(scene, 1, pool->get());
+  const HostVolume fixed = simulate_tile(scene, 0, pool->get());
+  const HostVolume moving = simulate_tile(scene, 1, pool->get());
   RegistrationOptions options;
   options.moving_plane = 6;
   options.expected_planes = 12;

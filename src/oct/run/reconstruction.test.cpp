@@ -18,6 +18,7 @@
 #include "oct/simulate/simulated_files.hpp"
 #include "oct/volume/slab_volume.hpp"
 #include "support/each_device.hpp"
+#include "support/plain_simulation.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum::oct {
@@ -203,7 +204,7 @@ struct SmallRun {
     plan.tissue_radius = 0.8;
     SimulatedFilesOptions writing;
     writing.run.progress.style = ProgressStyle::silent;
-    EXPECT_TRUE(write_simulation(folder / "tiles", *make_scene(plan), {}, writing));
+    EXPECT_TRUE(write_simulation_by_cpu(folder / "tiles", *make_scene(plan), writing));
     TileSetOptions opening;
     opening.axial_step_um = 3.5;
     set = *open_tiles(folder / "tiles", opening);
@@ -294,7 +295,7 @@ TEST(OctRun, tiles_that_are_kept_are_read_once) {
     const std::filesystem::path tiles = folder / "tiles";
     SimulatedFilesOptions writing;
     writing.run.progress.style = ProgressStyle::silent;
-    ASSERT_TRUE(write_simulation(tiles, *scene, {}, writing));
+    ASSERT_TRUE(write_simulation_by_cpu(tiles, *scene, writing));
     TileSetOptions opening;
     opening.axial_step_um = 3.5;
     const auto set = open_tiles(tiles, opening);

@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
-#include <cmath>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
-#include "base/bulk_memory.hpp"
+#include "base/first_failure.hpp"
 #include "base/json_text.hpp"
 #include "base/progress.hpp"
 #include "formats/folder_output.hpp"
-#include "oct/volume/shared_loop.hpp"
 #include "oct/volume/volume_file.hpp"
 
 namespace cingulum::oct {
@@ -78,34 +79,130 @@ std::string info_text(const SimulationPlan& plan, const TileTruth& tile) {
   return text;
 }
 
-// Fortran order (z, A-line, B-scan): z fastest.
+// Fortran order (z, A-line, B-scan): z fastest, which is TileOrder::acquired.
 Status write_raw_tile(FolderOutput& folder, const SimulatedScene& scene, const TileTruth& tile,
-                      const HostVolume& voxels, std::size_t files, ThreadPool* pool) {
-  HostVolume with_band;
-  if (scene.plan.galvo_lines > 0) with_band = with_galvo_band(scene, voxels);
-  const HostVolume& raw = scene.plan.galvo_lines > 0 ? with_band : voxels;
+                      std::span<const float> voxels, std::size_t files) {
+  const SimulationPlan& plan = scene.plan;
   const std::string name = folder_of(tile);
-  CGL_TRY(write_text(folder, name + "/info.txt", info_text(scene.plan, tile)));
-  const std::size_t scans = (raw.rows + files - 1) / files;
-  for (std::size_t f = 0, first = 0; first < raw.rows; ++f, first += scans) {
-    const std::size_t count = std::min(scans, raw.rows - first);
-    BulkVector<float> values(count * raw.columns * raw.planes);
-    for_each_index(pool, count, [&](std::size_t r) {
-      // Planes that stay in the cache while all lines of the row take their samples of them.
-      constexpr std::size_t block = 16;
-      for (std::size_t first_plane = 0; first_plane < raw.planes; first_plane += block) {
-        const std::size_t end_plane = std::min(raw.planes, first_plane + block);
-        for (std::size_t c = 0; c < raw.columns; ++c) {
-          float* const line = values.data() + (r * raw.columns + c) * raw.planes;
-          for (std::size_t z = first_plane; z < end_plane; ++z) line[z] = raw.at(z, first + r, c);
-        }
-      }
-    });
+  CGL_TRY(write_text(folder, name + "/info.txt", info_text(plan, tile)));
+  const std::size_t scans = (plan.tile_rows + files - 1) / files;
+  const std::size_t scan = voxels.size() / plan.tile_rows;
+  for (std::size_t f = 0, first = 0; first < plan.tile_rows; ++f, first += scans) {
     static_assert(std::endian::native == std::endian::little, "raw tiles are little-endian");
-    const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+    const std::size_t count = std::min(scans, plan.tile_rows - first);
+    const std::span<const std::byte> bytes = std::as_bytes(voxels.subspan(first * scan, count * scan));
     CGL_TRY(folder.write_file(fmt::format("{}/image_{:05}.bin", name, f), std::span(&bytes, 1)));
   }
   return {};
+}
+
+VoxelSize voxel_of(const SimulationPlan& plan) {
+  return {plan.axial_step_um, plan.lateral_step_um, plan.lateral_step_um};
+}
+
+std::string table_name(const TileTruth& tile) {
+  return fmt::format("tiles/{}.ome.zarr", folder_of(tile));
+}
+
+Status write_table_tile(FolderOutput& folder, const SimulatedScene& scene, const TileTruth& tile,
+                        std::span<const float> voxels, const SimulatedFilesOptions& options) {
+  const SimulationPlan& plan = scene.plan;
+  HostVolume copy(plan.tile_planes, plan.tile_rows, plan.tile_columns);
+  std::copy(voxels.begin(), voxels.end(), copy.values.begin());
+  NestedHierarchy hierarchy(folder, table_name(tile) + "/");
+  VolumeWriteOptions volume;
+  volume.pool = options.pool;
+  volume.cancel = options.run.cancel;
+  volume.name = folder_of(tile);
+  return write_volume(copy, voxel_of(plan), Json::object(), hierarchy, volume);
+}
+
+std::string table_of(const SimulatedScene& scene) {
+  const SimulationPlan& plan = scene.plan;
+  std::string table = "file,slice,ix,iy,x_mm,y_mm,z_mm\n";
+  for (const TileTruth& tile : scene.tiles) {
+    if (tile.missing) continue;
+    table += fmt::format("{},{},{},{},{},{},{}\n", table_name(tile), tile.slice, tile.column, tile.row,
+                         stage_mm(tile.stage_px[1], plan.lateral_step_um),
+                         stage_mm(tile.stage_px[0], plan.lateral_step_um), slice_mm(plan, tile.slice));
+  }
+  return table;
+}
+
+// Of each device so many threads write tiles, and one more waits for the device or uses it: more at once do not write
+// faster.
+constexpr std::size_t most_writers = 4;
+
+std::size_t workers_of_device(const SimulatedFilesOptions& options, std::size_t tiles) {
+  const auto threads = static_cast<std::size_t>(options.pool != nullptr ? options.pool->threads() : 1);
+  const std::size_t devices = options.simulators.size();
+  return std::min(std::min(threads, most_writers) + 1, (tiles + devices - 1) / devices);
+}
+
+// Each worker makes a tile on its device, which the others of that device wait for, and writes it while one of them has
+// the device.
+Status write_tiles(FolderOutput& folder, const SimulatedScene& scene, const std::vector<std::size_t>& tiles,
+                   const SimulatedFilesOptions& options) {
+  const bool raw = options.layout == SimulatedLayout::raw;
+  const TileOrder order = raw ? TileOrder::acquired : TileOrder::planes;
+  const std::uint64_t voxels = voxels_of(scene.plan, order);
+  const std::size_t devices = options.simulators.size();
+  Progress progress("simulating", tiles.size(), "tiles", options.run.progress);
+  FirstFailure failure;
+  std::atomic<bool> failed = false;
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::mutex> turns(devices);
+  const auto make_and_write = [&](std::size_t device, const TileMemory& memory, std::size_t number) -> Status {
+    const TileTruth& tile = scene.tiles[number];
+    {
+      const std::lock_guard turn(turns[device]);
+      CGL_TRY(options.run.cancel.check());
+      if (failed) return {};
+      CGL_TRY(options.simulators[device]->simulate(scene, number, order, memory, options.run.cancel));
+    }
+    const std::span<const float> made = memory.values().first(voxels);
+    if (raw) return write_raw_tile(folder, scene, tile, made, std::max<std::size_t>(1, options.files_per_tile));
+    return write_table_tile(folder, scene, tile, made, options);
+  };
+  const auto work = [&](std::size_t device) {
+    auto memory = catch_out_of_memory([&] { return options.simulators[device]->memory(voxels); });
+    for (std::size_t i = next++; i < tiles.size() && !failed; i = next++) {
+      const Status done = memory ? catch_out_of_memory([&] { return make_and_write(device, *memory, tiles[i]); })
+                                 : Status(tl::unexpected(memory.error()));
+      if (!done) failed = true;
+      failure.note(i, done);
+      progress.advance();
+    }
+  };
+  std::vector<std::thread> workers;
+  for (std::size_t i = 0; i < devices * workers_of_device(options, tiles.size()); ++i) {
+    workers.emplace_back(work, i % devices);
+  }
+  for (std::thread& worker : workers) worker.join();
+  CGL_TRY(failure.take());
+  progress.finish();
+  return {};
+}
+
+Status write_sample(FolderOutput& folder, const SimulatedScene& scene, const SimulatedFilesOptions& options) {
+  const SimulationPlan& plan = scene.plan;
+  TileSimulator& simulator = *options.simulators.front();
+  SampleBox box;
+  box.rows = static_cast<std::size_t>(scene.extent_px[0]);
+  box.columns = static_cast<std::size_t>(scene.extent_px[1]);
+  box.planes = plan.tile_planes + (plan.slices - 1) * plan.interval_planes;
+  const std::uint64_t bytes = std::uint64_t{4} * box.planes * box.rows * box.columns;
+  CGL_TRY(check_host_memory("simulating the sample", bytes + simulator.host_bytes(box)));
+  return catch_out_of_memory([&]() -> Status {
+    HostVolume sample(box.planes, box.rows, box.columns);
+    CGL_TRY(simulator.texture(plan.seed, plan.texture_strength, box, sample.values, options.run.cancel));
+    NestedHierarchy hierarchy(folder, "truth.ome.zarr/");
+    VolumeWriteOptions volume;
+    volume.pool = options.pool;
+    volume.cancel = options.run.cancel;
+    volume.name = "truth";
+    return write_volume(sample, voxel_of(plan), Json::object(), hierarchy, volume);
+  });
 }
 
 Json truth_of(const SimulatedScene& scene) {
@@ -193,64 +290,29 @@ std::string truth_slices_csv(const SimulatedScene& scene) {
 Result<SimulatedFiles> write_simulation(const fs::path& path, const SimulatedScene& scene, const WriteOptions& write,
                                         const SimulatedFilesOptions& options) {
   const SimulationPlan& plan = scene.plan;
-  SimulatedFiles files;
-  const std::uint64_t tile_bytes =
-      std::uint64_t{4} * plan.tile_planes * plan.tile_rows *
-      (plan.tile_columns + (options.layout == SimulatedLayout::raw ? plan.galvo_lines : 0));
-  // Of a tile: its texture with margins, noise and windows, the voxels and their copy.
-  CGL_TRY(check_host_memory("simulating a tile", tile_bytes * 8 + (std::uint64_t{64} << 20U)));
+  const bool raw = options.layout == SimulatedLayout::raw;
+  const std::uint64_t tile_bytes = sizeof(float) * voxels_of(plan, raw ? TileOrder::acquired : TileOrder::planes);
+  std::vector<std::size_t> tiles;
+  for (std::size_t t = 0; t < scene.tiles.size(); ++t) {
+    if (!scene.tiles[t].missing) tiles.push_back(t);
+  }
+  // Of each worker its tile, and a copy of it that becomes an image; of each device on the host what it works with.
+  std::uint64_t held =
+      options.simulators.size() * workers_of_device(options, tiles.size()) * tile_bytes * (raw ? 1 : 2);
+  for (const TileSimulator* simulator : options.simulators) held += simulator->host_bytes(prepare_tile(scene, 0).box);
+  CGL_TRY(check_host_memory("simulating tiles", held));
   WriteOptions writing = write;
-  writing.expected_bytes = tile_bytes * scene.tiles.size();
+  writing.expected_bytes = tile_bytes * tiles.size();
   CGL_TRY_ASSIGN(FolderOutput folder,
                  FolderOutput::create(path, {"folder of simulated tiles", is_simulation}, writing));
-  const VoxelSize voxel_um = {plan.axial_step_um, plan.lateral_step_um, plan.lateral_step_um};
-  std::string table = "file,slice,ix,iy,x_mm,y_mm,z_mm\n";
-  Progress progress("simulating", scene.tiles.size(), "tiles", options.run.progress);
-  for (std::size_t t = 0; t < scene.tiles.size(); ++t) {
-    CGL_TRY(options.run.cancel.check());
-    const TileTruth& tile = scene.tiles[t];
-    if (!tile.missing) {
-      CGL_TRY_ASSIGN(const HostVolume voxels, simulate_tile(scene, t, options.pool));
-      if (options.layout == SimulatedLayout::raw) {
-        CGL_TRY(write_raw_tile(folder, scene, tile, voxels, std::max<std::size_t>(1, options.files_per_tile),
-                               options.pool));
-      } else {
-        const std::string name = fmt::format("tiles/{}.ome.zarr", folder_of(tile));
-        NestedHierarchy hierarchy(folder, name + "/");
-        VolumeWriteOptions volume;
-        volume.pool = options.pool;
-        volume.name = folder_of(tile);
-        CGL_TRY(write_volume(voxels, voxel_um, Json::object(), hierarchy, volume));
-        table += fmt::format("{},{},{},{},{},{},{}\n", name, tile.slice, tile.column, tile.row,
-                             stage_mm(tile.stage_px[1], plan.lateral_step_um),
-                             stage_mm(tile.stage_px[0], plan.lateral_step_um), slice_mm(plan, tile.slice));
-      }
-      ++files.tiles;
-      files.bytes += tile_bytes;
-    }
-    progress.advance();
-  }
-  progress.finish();
-  if (options.layout == SimulatedLayout::table) CGL_TRY(write_text(folder, "tiles.csv", table));
-  if (options.sample_volume) {
-    SampleBox box;
-    box.rows = static_cast<std::size_t>(scene.extent_px[0]);
-    box.columns = static_cast<std::size_t>(scene.extent_px[1]);
-    box.planes = plan.tile_planes + (plan.slices - 1) * plan.interval_planes;
-    const std::uint64_t bytes = std::uint64_t{4} * box.planes * box.rows * box.columns;
-    CGL_TRY(check_host_memory("simulating the sample", 4 * bytes));
-    NestedHierarchy hierarchy(folder, "truth.ome.zarr/");
-    VolumeWriteOptions volume;
-    volume.pool = options.pool;
-    volume.name = "truth";
-    CGL_TRY(write_volume(simulate_texture(plan.seed, plan.texture_strength, box, options.pool), voxel_um,
-                         Json::object(), hierarchy, volume));
-  }
+  CGL_TRY(write_tiles(folder, scene, tiles, options));
+  if (!raw) CGL_TRY(write_text(folder, "tiles.csv", table_of(scene)));
+  if (options.sample_volume) CGL_TRY(write_sample(folder, scene, options));
   CGL_TRY(write_text(folder, "truth_tiles.csv", truth_tiles_csv(scene)));
   CGL_TRY(write_text(folder, "truth_slices.csv", truth_slices_csv(scene)));
   CGL_TRY(write_text(folder, truth_name, json_text(truth_of(scene))));
   CGL_TRY(folder.commit());
-  return files;
+  return SimulatedFiles{tiles.size(), tile_bytes * tiles.size()};
 }
 
 }  // namespace cingulum::oct

@@ -1,7 +1,8 @@
 // Simulated serial OCT with known truth: a mosaic of overlapping tiles of a textured sample for each slice of a series,
 // with focal curvature, tilt, attenuation, speckle, uneven light, errors of the motors, and gains, turns and shifts of
 // slices. Called by `cingulum oct simulate` and by tests, which compare what stages find with what is stated here.
-// Every number is a function of the plan alone, whatever the threads. simulated_files.hpp writes it.
+// Every number is a function of the plan alone, whatever the device and the threads. tile_simulator.hpp makes the
+// voxels, simulated_files.hpp writes them.
 //
 // Frames, in pixels: the stage's plane holds tiles at grid step x (row, column) + the slice's motor shift, turned and
 // scaled by the motor's error, + the tile's jitter. A slice then lies in the sample turned by its angle about the
@@ -11,13 +12,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "base/cancel.hpp"
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
-#include "oct/simulate/simulated_voxel.hpp"
+#include "oct/kernel/simulated_voxel.hpp"
 #include "oct/volume/host_volume.hpp"
 
 namespace cingulum::oct {
@@ -88,20 +86,22 @@ struct SimulatedScene {
 };
 [[nodiscard]] Result<SimulatedScene> make_scene(const SimulationPlan& plan);
 
-// Voxels of a tile as they are without the galvo's band. any thread
-[[nodiscard]] Result<HostVolume> simulate_tile(const SimulatedScene& scene, std::size_t tile,
-                                               ThreadPool* pool = nullptr);
-// The same as the scanner stores it: lines of the band among the others, which begin in the middle.
-[[nodiscard]] HostVolume with_galvo_band(const SimulatedScene& scene, const HostVolume& tile);
-
-// The reflectivity of the sample on its lattice: exp(strength * t), t Gaussian of variance 1. Boxes agree where they
-// overlap. any thread
+// A box of the sample's lattice.
 struct SampleBox {
   std::int32_t plane = 0, row = 0, column = 0;
   std::size_t planes = 0, rows = 0, columns = 0;
 };
-[[nodiscard]] HostVolume simulate_texture(std::uint64_t seed, double strength, const SampleBox& box,
-                                          ThreadPool* pool = nullptr);
+
+// A tile's model, and the box of texture that it reads.
+struct PreparedTile {
+  TileModel model;
+  SampleBox box;
+};
+[[nodiscard]] PreparedTile prepare_tile(const SimulatedScene& scene, std::size_t tile);
+
+// Windows along planes, rows and columns that make the sample's texture of white noise: Gaussians whose squares add to
+// 1, so that the variance stays.
+[[nodiscard]] std::array<std::vector<float>, 3> texture_windows();
 
 // The plane at which the interface appears, for each pixel of a tile; and its part that is curvature alone.
 [[nodiscard]] HostImage true_interface(const SimulatedScene& scene, std::size_t tile);

@@ -5,9 +5,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "base/thread_pool.hpp"
-#include "oct/simulate/simulated_files.hpp"
 #include "support/independent_philox.hpp"
+#include "support/plain_simulation.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum::oct {
@@ -29,22 +28,6 @@ SimulatedScene scene_of(const SimulationPlan& plan) {
   auto scene = make_scene(plan);
   EXPECT_TRUE(scene) << scene.error().message();
   return std::move(*scene);
-}
-
-TEST(OctSimulation, a_tile_does_not_depend_on_the_number_of_threads) {
-  const SimulatedScene scene = scene_of(small_plan());
-  const auto alone = simulate_tile(scene, 3, nullptr);
-  ASSERT_TRUE(alone);
-  for (const int threads : {2, 5}) {
-    const auto pool = ThreadPool::create(threads);
-    ASSERT_TRUE(pool);
-    const auto shared = simulate_tile(scene, 3, pool->get());
-    ASSERT_TRUE(shared);
-    EXPECT_EQ(alone->values, shared->values);
-  }
-  const auto other = simulate_tile(scene, 2, nullptr);
-  ASSERT_TRUE(other);
-  EXPECT_NE(alone->values, other->values);
 }
 
 TEST(OctSimulation, boxes_of_texture_agree_where_they_overlap) {
@@ -122,8 +105,7 @@ TEST(OctSimulation, a_voxel_without_speckle_and_texture_follows_the_formula) {
   plan.slice_gain_low = plan.slice_gain_high = 1.25;
   const SimulatedScene scene = scene_of(plan);
   const std::size_t tile = 2;
-  const auto voxels = simulate_tile(scene, tile);
-  ASSERT_TRUE(voxels);
+  const HostVolume voxels = simulate_tile(scene, tile);
   const HostImage curvature = true_curvature(plan);
   for (std::size_t z = 0; z < plan.tile_planes; z += 3) {
     for (std::size_t r = 0; r < plan.tile_rows; r += 5) {
@@ -140,7 +122,7 @@ TEST(OctSimulation, a_voxel_without_speckle_and_texture_follows_the_formula) {
         expected *= 1 - plan.flat_field * (u * u + v * v);
         const double focus = (static_cast<double>(z) - plan.focus_plane) / plan.rayleigh_planes;
         expected = (expected / (1 + focus * focus) + plan.noise_floor) * 1.25;
-        ASSERT_NEAR(static_cast<double>(voxels->at(z, r, c)), expected, 2e-5 * (1 + expected));
+        ASSERT_NEAR(static_cast<double>(voxels.at(z, r, c)), expected, 2e-5 * (1 + expected));
       }
     }
   }
@@ -155,12 +137,11 @@ TEST(OctSimulation, neighbours_show_the_same_sample_at_their_true_places) {
   plan.tilt_row_planes = plan.tilt_column_planes = 0;
   plan.overlap = 0.5;
   const SimulatedScene scene = scene_of(plan);
-  const auto left = simulate_tile(scene, 0);
-  const auto right = simulate_tile(scene, 1);
-  ASSERT_TRUE(left && right);
+  const HostVolume left = simulate_tile(scene, 0);
+  const HostVolume right = simulate_tile(scene, 1);
   const std::size_t step = plan.step_columns();
   for (std::size_t c = 0; c + step < plan.tile_columns; ++c) {
-    ASSERT_NEAR(left->at(30, 7, c + step), right->at(30, 7, c), 1e-5f);
+    ASSERT_NEAR(left.at(30, 7, c + step), right.at(30, 7, c), 1e-5f);
   }
 }
 
@@ -199,13 +180,13 @@ TEST(OctSimulation, a_failed_folder_leaves_nothing_and_an_old_one_is_kept_withou
   plan.tile_planes = 4;
   plan.missing = {{0, 1, 0}};
   const SimulatedScene scene = scene_of(plan);
-  const auto written = write_simulation(folder / "a", scene, {}, {});
+  const auto written = write_simulation_by_cpu(folder / "a", scene);
   ASSERT_TRUE(written) << written.error().message();
   EXPECT_EQ(written->tiles, 3u);
   EXPECT_TRUE(std::filesystem::exists(folder / "a/tile_x01_y00_z00/info.txt"));
   EXPECT_FALSE(std::filesystem::exists(folder / "a/tile_x00_y01_z00"));
   EXPECT_EQ(std::filesystem::file_size(folder / "a/tile_x01_y00_z00/image_00000.bin"), 4u * 4 * 24 * 32);
-  EXPECT_FALSE(write_simulation(folder / "a", scene, {}, {}));
+  EXPECT_FALSE(write_simulation_by_cpu(folder / "a", scene));
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "oct/simulate/simulation.hpp"
 #include "oct/stacking/stack_decisions.hpp"
 #include "oct/stacking/stack_slices.hpp"
 #include "oct/volume/slab_volume.hpp"
+#include "support/plain_simulation.hpp"
 
 namespace cingulum::oct {
 namespace stacking_tests {
@@ -221,7 +221,7 @@ TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
   auto plan = decide_stack(facts, shifts, registrations, ten_um, options);
   ASSERT_TRUE(plan) << plan.error().message();
   const auto source = [&](std::size_t i, const PlaneBox& box) -> Result<HostVolume> {
-    return box_of(*simulate_tile(scene, i), box);
+    return box_of(simulate_tile(scene, i), box);
   };
   const auto volume = stacked(*plan, source, options);
   ASSERT_TRUE(volume) << volume.error().message();

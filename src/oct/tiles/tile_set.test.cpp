@@ -7,10 +7,10 @@
 #include <fstream>
 
 #include "oct/simulate/simulated_files.hpp"
-#include "oct/simulate/simulation.hpp"
 #include "oct/tiles/galvo_band.hpp"
 #include "oct/tiles/mosaic_grid.hpp"
 #include "oct/tiles/motor_shifts.hpp"
+#include "support/plain_simulation.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum::oct {
@@ -43,7 +43,7 @@ struct Simulated {
     scene = std::move(*made);
     path = folder / "tiles";
     options.run.progress.style = ProgressStyle::silent;
-    const auto written = write_simulation(path, scene, {}, options);
+    const auto written = write_simulation_by_cpu(path, scene, options);
     EXPECT_TRUE(written) << written.error().message();
   }
 };
@@ -85,9 +85,8 @@ TEST(OctTiles, raw_tiles_come_back_as_they_were_simulated) {
   std::uint64_t replaced = 0;
   const auto raw = read_tile(*set, tile, replaced);
   ASSERT_TRUE(raw);
-  const auto truth = simulate_tile(simulated.scene, 7);
-  ASSERT_TRUE(truth);
-  EXPECT_EQ(without_band(*raw, 4, simulated.scene.galvo_last_line).values, truth->values);
+  const HostVolume truth = simulate_tile(simulated.scene, 7);
+  EXPECT_EQ(without_band(*raw, 4, simulated.scene.galvo_last_line).values, truth.values);
   EXPECT_EQ(replaced, 0u);
 }
 
@@ -101,7 +100,7 @@ TEST(OctTiles, a_table_of_tiles_gives_the_same_voxels) {
   std::uint64_t replaced = 0;
   const auto voxels = read_tile(*set, set->tiles[4], replaced);
   ASSERT_TRUE(voxels) << voxels.error().message();
-  EXPECT_EQ(voxels->values, simulate_tile(simulated.scene, 4)->values);
+  EXPECT_EQ(voxels->values, simulate_tile(simulated.scene, 4).values);
 }
 
 TEST(OctTiles, sizes_that_do_not_fit_name_both_numbers) {
@@ -233,7 +232,7 @@ TEST(OctTiles, the_band_is_found_by_votes_and_cut) {
   ASSERT_TRUE(scene);
   std::vector<GalvoVote> votes;
   for (std::size_t t = 0; t < scene->tiles.size(); ++t) {
-    votes.push_back(vote_for_band(with_galvo_band(*scene, *simulate_tile(*scene, t)), plan.galvo_lines));
+    votes.push_back(vote_for_band(with_galvo_band(*scene, simulate_tile(*scene, t)), plan.galvo_lines));
   }
   const GalvoBand band = count_votes(votes);
   EXPECT_EQ(band.last_line, scene->galvo_last_line);
@@ -241,7 +240,7 @@ TEST(OctTiles, the_band_is_found_by_votes_and_cut) {
   // Without a band the tiles do not agree.
   votes.clear();
   for (std::size_t t = 0; t < scene->tiles.size(); ++t) {
-    votes.push_back(vote_for_band(*simulate_tile(*scene, t), plan.galvo_lines));
+    votes.push_back(vote_for_band(simulate_tile(*scene, t), plan.galvo_lines));
   }
   EXPECT_LT(count_votes(votes).confidence, galvo_confidence_needed);
 }
@@ -268,7 +267,7 @@ TEST(OctTiles, a_mosaic_grid_holds_the_tiles_and_says_where_they_were) {
   EXPECT_NEAR(back->tiles[5].stage_px[0], 8.0, 1e-9);
   EXPECT_NEAR(back->tiles[5].stage_px[1], 26.0, 1e-9);
   EXPECT_NEAR(back->stage_z_mm, 0.014, 1e-12);
-  EXPECT_EQ(cut_tile(file->volume, *back, 5).values, simulate_tile(simulated.scene, 11)->values);
+  EXPECT_EQ(cut_tile(file->volume, *back, 5).values, simulate_tile(simulated.scene, 11).values);
   EXPECT_FALSE(tile_grid_of(file->attributes, {12, 20, 49}));
 }
 

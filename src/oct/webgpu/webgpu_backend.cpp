@@ -15,6 +15,7 @@
 #include "oct/kernel/line_index.hpp"
 #include "oct/kernel/product_terms.hpp"
 #include "oct/kernel/sample_item.hpp"
+#include "oct/kernel/simulated_voxel.hpp"
 #include "oct/kernel/spline_line.hpp"
 #include "oct/kernel_backend.hpp"
 
@@ -63,6 +64,10 @@ std::string oct_constants() {
   add("log_seventh", log_series[1]);
   add("log_fifth", log_series[2]);
   add("log_third", log_series[3]);
+  add("draw_purpose_texture", static_cast<std::uint32_t>(numerics::DrawPurpose::oct_texture));
+  add("draw_purpose_speckle", static_cast<std::uint32_t>(numerics::DrawPurpose::oct_speckle));
+  add("root_twelve", root_twelve);
+  add("interface_width", interface_width);
   return text;
 }
 
