@@ -874,11 +874,11 @@ StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options,
     return std::min<std::uint64_t>(part, bytes.plane * planes_at_a_time) * 5 / 4;
   };
   // What is made and what is written meanwhile; of the rows that are stacked at a time the weights, and a slice as it
-  // was read. Before that the sample that gives gains, at most twice, and two slices of it.
+  // was read. Before that the sample that gives gains, and two slices of it.
   bytes.stacking = (1 + needs.boxes_behind) * canvas(rows_at_a_time) + 2 * canvas(needs.stacked_rows) +
                    needs.boxes_behind * writer_bytes;
   const std::uint64_t sample = std::min<std::uint64_t>(2 * gain_sample_voxels, pixels * slice_depth);
-  bytes.stacking = std::max(bytes.stacking, sample * 4 * sizeof(float) + 2 * canvas(needs.stacked_rows));
+  bytes.stacking = std::max(bytes.stacking, sample * 2 * sizeof(float) + 2 * canvas(needs.stacked_rows));
   return bytes;
 }
 

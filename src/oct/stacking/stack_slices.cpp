@@ -289,14 +289,13 @@ Status find_gains(StackPlan& plan, const SliceSource& source, const StackOptions
       const std::size_t plane = plan.rows * plan.columns;
       const auto planes = static_cast<std::size_t>(end - first);
       const std::size_t step = std::max<std::size_t>(1, planes * plane / gain_sample_voxels);
-      SharedVoxels voxels;
-      voxels.above.reserve(planes * (plane / step + 1));
-      voxels.below.reserve(planes * (plane / step + 1));
+      // A place for each voxel of the sample; zero where the slices do not share it.
+      const std::size_t of_plane = (plane + step - 1) / step;
+      SharedVoxels voxels{std::vector<float>(planes * of_plane, 0.0f), std::vector<float>(planes * of_plane, 0.0f)};
       const SliceDecision& above = plan.slices[i - 1];
       const SliceDecision& below = plan.slices[i];
       const SliceFrame frame_above(above), frame_below(below);
       constexpr auto at_a_time = static_cast<std::ptrdiff_t>(planes_at_a_time);
-      std::vector<SharedVoxels> found(planes_at_a_time);
       for (std::ptrdiff_t from = first; from < end; from += at_a_time) {
         const std::ptrdiff_t to = std::min(end, from + at_a_time);
         for (std::size_t row = 0; row < plan.rows; row += rows_at_once) {
@@ -309,9 +308,7 @@ Status find_gains(StackPlan& plan, const SliceSource& source, const StackOptions
             const std::ptrdiff_t at = from + static_cast<std::ptrdiff_t>(number);
             const std::span<const float> a = upper.volume.plane(plane_in_slice(above, at).low - upper.base);
             const std::span<const float> b = lower.volume.plane(plane_in_slice(below, at).low - lower.base);
-            SharedVoxels& sample = found[number];
-            sample.above.clear();
-            sample.below.clear();
+            const std::size_t place = static_cast<std::size_t>(at - first) * of_plane;
             // Every step-th pixel of a plane, counted from its first.
             for (std::size_t k = (begin + step - 1) / step * step; k < behind; k += step) {
               const std::size_t r = k / plan.columns, c = k % plan.columns;
@@ -325,18 +322,15 @@ Status find_gains(StackPlan& plan, const SliceSource& source, const StackOptions
               const float top = value_at(a.data(), in_upper);
               const float bottom = value_at(b.data(), in_lower);
               if (!(top > 0 && bottom > 0)) continue;
-              sample.above.push_back(top);
-              sample.below.push_back(bottom);
+              voxels.above[place + k / step] = top;
+              voxels.below[place + k / step] = bottom;
             }
           };
-          const auto count = static_cast<std::size_t>(to - from);
-          for_each_index(pool, count, take_sample);
-          for (const SharedVoxels& sample : std::span(found).first(count)) {
-            voxels.above.insert(voxels.above.end(), sample.above.begin(), sample.above.end());
-            voxels.below.insert(voxels.below.end(), sample.below.begin(), sample.below.end());
-          }
+          for_each_index(pool, static_cast<std::size_t>(to - from), take_sample);
         }
       }
+      std::erase(voxels.above, 0.0f);
+      std::erase(voxels.below, 0.0f);
       ratios.push_back(ratio_of(std::move(voxels), pool));
     }
     decide_gains(ratios, options, plan);
