@@ -80,9 +80,9 @@ std::vector<NamedScene> scenes() {
 }
 
 // (row, A-line, plane), as a scanner stores it.
-std::vector<float> acquired(const SimulatedScene& scene, const HostVolume& tile) {
+BulkVector<float> acquired(const SimulatedScene& scene, const HostVolume& tile) {
   const HostVolume raw = with_galvo_band(scene, tile);
-  std::vector<float> values;
+  BulkVector<float> values;
   values.reserve(raw.values.size());
   for (std::size_t r = 0; r < raw.rows; ++r) {
     for (std::size_t c = 0; c < raw.columns; ++c) {
