@@ -4,7 +4,7 @@
 
 # Files of src/ that are compiled together, folder by folder, as in cmake/Unity.cmake. What of them is not called is left out
 # by the linker.
-set(browser_host_base result argument_name shell_word quantity bulk_memory cancel json_text settings log interrupt thread_pool element_type
+set(browser_host_base result argument_name option_name shell_word quantity bulk_memory cancel json_text settings log interrupt thread_pool element_type
     atomic_file file_layer partial_file mapped_growth disk_space)
 set(browser_host_formats image_geometry sidecar tractogram tractogram_batch trx_writer trx_header zip_writer spool crc32 folder_output)
 set(browser_host_streamlines regions sphere_text lengths linearise)
@@ -15,9 +15,9 @@ set(browser_host_tract_webgpu webgpu_shader shader_constants shader_form probe_w
 set(browser_host_dmri series/signal_floor models/harmonic_fit models/spherical_function models/peaks sphere/sphere sphere/convex_hull
     phantom/phantom_curve phantom/phantom_bundle phantom/phantom_description score/score_streamline)
 set(browser_host_device shader_library)
-set(browser_host_view view_messages field_slice field_glyphs field_peaks field_bytes memory_files)
-set(browser_host_cli argument_value verb option_name track_options track_arguments layout_arguments response_arguments track_defaults
-    track_seeds track_sidecar track_result live_wish exported_tracks)
+set(browser_host_runs argument_value layout_parameters response_parameters machine track/field_limits track/track_options track/track_fields
+    track/track_defaults track/track_seeds track/track_sidecar track/track_result)
+set(browser_host_view view_messages field_slice field_glyphs field_peaks field_bytes memory_files page_request exported_tracks)
 
 # cingulum_browser_host(FILES): sets FILES to the module and the script that loads it; to nothing where they cannot be made.
 function(cingulum_browser_host files)
@@ -43,7 +43,7 @@ function(cingulum_browser_host files)
       -include ${host}/missing_library.hpp -I${PROJECT_SOURCE_DIR}/src -isystem ${folder}/include -isystem ${eigen})
   set(sources ${host}/browser_host.cpp ${host}/absent_parts.cpp ${CMAKE_BINARY_DIR}/generated/embedded_shaders.cpp
       ${CMAKE_BINARY_DIR}/generated/sphere_tables.cpp)
-  foreach(part base formats streamlines tract tract/cpu tract/webgpu dmri device view cli)
+  foreach(part base formats streamlines tract tract/cpu tract/webgpu dmri device runs view)
     string(REPLACE / _ name ${part})
     set(text "")
     foreach(file IN LISTS browser_host_${name})

@@ -4,7 +4,7 @@ install(TARGETS cingulum_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS cingulum EXPORT cingulumTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set(header_folder ${CMAKE_INSTALL_INCLUDEDIR}/cingulum)
-install(DIRECTORY src/base src/numerics src/device src/formats src/images src/streamlines src/dmri src/tract src/report DESTINATION ${header_folder}
+install(DIRECTORY src/base src/numerics src/device src/formats src/images src/streamlines src/zarr src/dmri src/tract src/oct src/runs src/report DESTINATION ${header_folder}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "cuda" EXCLUDE PATTERN "webgpu" EXCLUDE)
 # Of the rings the public headers (docs/ring-gpu.md lists them) and what they include, that of which a kernel of actors is
 # made among it; tests/install holds it to that.

@@ -1,4 +1,4 @@
-// What a page sends to `cingulum view`: a message of the socket, the wish in it, and the same bytes taken for the
+// What a page sends to `cingulum view`: a message of the socket, the request in it, and the same bytes taken for the
 // target and the range of a request. What is accepted must read the same after it was written again.
 #include <algorithm>
 
@@ -12,10 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto message = parse_client_message(fuzz::as_bytes(data, size))) {
     const auto again = make_message(message->kind, message->request, message->body);
     fuzz::require(std::ranges::equal(again, fuzz::as_bytes(data, size)), "a message written again differs");
-    if (const auto wish = parse_track_wish(message->body)) {
-      const std::string text = wish_json(*wish);
-      const auto twice = fuzz::expect(parse_track_wish(text), "reading a wish that was written");
-      fuzz::require(twice == *wish, "a wish written and read again differs", text);
+    if (const auto request = parse_track_request(message->body)) {
+      const std::string text = track_request_json(*request);
+      const auto twice = fuzz::expect(parse_track_request(text), "reading a request that was written");
+      fuzz::require(twice == *request, "a request written and read again differs", text);
     }
   }
   const std::string_view text = fuzz::as_text(data, size);

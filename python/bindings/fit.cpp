@@ -1,21 +1,16 @@
 // A fit of `cingulum fit` in memory: maps as arrays, and into a folder where one is named.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "arrays.hpp"
-#include "base/elapsed.hpp"
 #include "base/json_text.hpp"
-#include "cli/fit_input.hpp"
-#include "cli/fit_models.hpp"
-#include "cli/fit_place.hpp"
 #include "dmri/models/fit_folder.hpp"
 #include "dmri/models/peaks.hpp"
 #include "dmri/models/spherical_function.hpp"
@@ -23,7 +18,9 @@
 #include "job.hpp"
 #include "native_error.hpp"
 #include "parts.hpp"
-#include "verb_run.hpp"
+#include "request_parts.hpp"
+#include "runs/fit/fit_fields.hpp"
+#include "runs/fit/fit_run.hpp"
 
 namespace cingulum::python {
 namespace {
@@ -118,41 +115,27 @@ class MemoryMaps final : public FitMaps {
   std::vector<std::tuple<std::string, std::string, std::string>> texts_;
 };
 
-nb::dict fit(const std::vector<std::string>& words, const nb::dict& from, bool to_folder, const nb::object& progress) {
+nb::dict fit_arrays(const std::vector<GivenArgument>& given, const nb::dict& from, const nb::object& progress) {
   TakenArrays taken = take_arrays(from);
   std::unique_ptr<MemoryMaps> maps;
-  Json results;
-  Json run_member;
+  FitOutcome outcome;
   run_job(progress, Stopping::by_token, [&](JobContext& job) -> Status {
-    const auto start = std::chrono::steady_clock::now();
-    VerbRun verb;
-    CGL_TRY(verb.open("fit", words, taken.options, {"out"}));
-    VerbContext& context = *verb.context;
-    context.set_run(job.cancel, job.observer);
-    CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-    CGL_TRY_ASSIGN(FitPlace place, FitPlace::begin(context));
-    std::optional<FitFolder> folder;
-    if (to_folder) {
-      CGL_TRY_ASSIGN(folder, FitFolder::create(verb.arguments.text("out"), context.write_options()));
-    }
-    maps = std::make_unique<MemoryMaps>(folder ? &*folder : nullptr);
-    FitRun run = {.arguments = verb.arguments,
-                  .context = context,
-                  .pool = *pool,
-                  .maps = *maps,
-                  .arrays = taken.arrays,
-                  .place = place};
-    CGL_TRY_ASSIGN(const FitInput input, read_fit_input(run));
-    CGL_TRY(fit_model(run, input));
-    results = run.results;
-    run_member = run_facts(context.common().threads, seconds_since(start));
-    run_member["device"] = place.name();
-    if (folder) CGL_TRY(folder->finish(results, run_member));
+    std::vector<ArgumentText> texts = argument_texts(given);
+    PythonMachine python_machine;
+    CGL_TRY(python_machine.open(texts));
+    python_machine.machine->set_run(job.cancel, job.observer);
+    FitRequest request;
+    CGL_TRY(fill_request(fit_fields(), texts, taken.options, request));
+    request.arrays = std::move(taken.arrays);
+    CGL_TRY_ASSIGN(outcome, fit(std::move(request), *python_machine.machine, [&](FitFolder* folder) -> FitMaps& {
+                     maps = std::make_unique<MemoryMaps>(folder);
+                     return *maps;
+                   }));
     return {};
   });
   nb::dict result = maps->release();
-  result["results"] = json_text(results);
-  result["run"] = json_text(run_member);
+  result["results"] = json_text(outcome.results);
+  result["run"] = json_text(outcome.run);
   return result;
 }
 
@@ -269,7 +252,7 @@ nb::object sphere_vertices(const std::string& name, bool full) {
 }  // namespace
 
 void bind_fit(nb::module_& module) {
-  module.def("fit", fit, nb::arg("words"), nb::arg("arrays"), nb::arg("to_folder"), nb::arg("progress").none());
+  module.def("fit", fit_arrays, nb::arg("given"), nb::arg("arrays"), nb::arg("progress").none());
   module.def("write_fit", write_fit, nb::arg("folder"), nb::arg("force"), nb::arg("shape"), nb::arg("affine"),
              nb::arg("mask"), nb::arg("facts"), nb::arg("maps"), nb::arg("texts"), nb::arg("results"), nb::arg("run"),
              nb::arg("with_mask"), nb::arg("progress").none());

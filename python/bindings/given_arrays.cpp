@@ -4,7 +4,7 @@
 #include "arrays.hpp"
 #include "formats/sidecar.hpp"
 #include "native_error.hpp"
-#include "verb_run.hpp"
+#include "request_parts.hpp"
 
 namespace cingulum::python {
 namespace {
@@ -100,6 +100,29 @@ TakenArrays take_arrays(const nb::dict& from) {
     note_input(arrays, "sphere", vertices);
   }
   return taken;
+}
+
+std::vector<ArgumentText> argument_texts(const std::vector<GivenArgument>& given) {
+  std::vector<ArgumentText> texts;
+  for (const auto& [name, values, is_flag] : given) texts.push_back({name, values, is_flag});
+  return texts;
+}
+
+Status PythonMachine::open(std::vector<ArgumentText>& given) {
+  CGL_TRY_ASSIGN(settings, Settings::from_environment());
+  CGL_TRY(settings.check());
+  MachineOptions options{.progress = ProgressStyle::automatic};
+  CGL_TRY_ASSIGN(options.threads, settings.threads());
+  for (const ArgumentText& one : given) {
+    if (one.name == "threads") {
+      CGL_TRY_ASSIGN(const auto values, values_of_texts(threads_argument(), one.texts));
+      options.threads = static_cast<int>(std::get<std::int64_t>(values.front()));
+    }
+    if (one.name == "force") options.force = true;
+  }
+  std::erase_if(given, [](const ArgumentText& one) { return one.name == "threads" || one.name == "force"; });
+  machine = std::make_unique<RunMachine>(settings, options);
+  return {};
 }
 
 }  // namespace cingulum::python

@@ -15,6 +15,7 @@
 #include "job.hpp"
 #include "native_error.hpp"
 #include "parts.hpp"
+#include "runs/track/track_fields.hpp"
 
 namespace cingulum::python {
 namespace {
@@ -60,7 +61,14 @@ std::string verbs_json() {
   Json table = Json::object();
   for (const Verb& verb : all_verbs()) {
     Json arguments = Json::array();
-    for (const Argument& argument : all_arguments(verb)) arguments.push_back(argument_json(argument));
+    for (const Argument& argument : all_arguments(verb)) {
+      Json json = argument_json(argument);
+      if (verb.name == "track") {
+        const TrackField* const field = find_field(track_fields(), argument.name);
+        json["changes_while_field_stays"] = field != nullptr && may_change_while_field_stays(*field);
+      }
+      arguments.push_back(std::move(json));
+    }
     table[verb.name] = {{"summary", verb.summary}, {"description", verb.description}, {"arguments", arguments}};
   }
   return json_text(table);

@@ -1,6 +1,7 @@
 // A run of `track` in memory: prepared once, tracked into memory, into a file, or batch by batch.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -9,13 +10,13 @@
 
 #include "arrays.hpp"
 #include "base/json_text.hpp"
-#include "cli/track_result.hpp"
-#include "cli/track_run.hpp"
 #include "formats/tractogram_batch.hpp"
 #include "job.hpp"
 #include "native_error.hpp"
 #include "parts.hpp"
-#include "verb_run.hpp"
+#include "request_parts.hpp"
+#include "runs/track/track_fields.hpp"
+#include "runs/track/track_run.hpp"
 
 namespace cingulum::python {
 namespace {
@@ -100,100 +101,92 @@ nb::dict geometry_dict(const ImageGeometry& geometry) {
 // one caller at a time
 class TrackHandle {
  public:
-  TrackHandle(std::vector<std::string> words, const nb::dict& arrays) : words_(std::move(words)) {
+  TrackHandle(const std::vector<GivenArgument>& given, const nb::dict& arrays) : given_(argument_texts(given)) {
     taken_ = take_arrays(arrays);
   }
 
-  // Everything before the seeds. `to_file`: the arguments name an output, which is checked first.
+  // Everything before the seeds. `to_file`: the request names an output, which is checked first.
   void prepare(bool to_file, const nb::object& progress) {
     run_job(progress, Stopping::by_token, [&](JobContext& job) -> Status {
       begin_ = Clock::now();
-      CGL_TRY(verb_.open("track", words_, taken_.options, {}));
-      verb_.context->set_run(job.cancel, job.observer);
-      run_.arrays = std::move(taken_.arrays);
-      CGL_TRY(settle_track(verb_.arguments, *verb_.context, run_));
+      CGL_TRY(python_machine_.open(given_));
+      machine().set_run(job.cancel, job.observer);
+      TrackRequest request;
+      CGL_TRY(fill_request(track_fields(), given_, taken_.options, request));
+      request.arrays = std::move(taken_.arrays);
+      CGL_TRY(settle_track(std::move(request), machine(), run_));
       if (to_file) {
-        CGL_TRY_ASSIGN(output_, check_track_output(run_.arguments, *verb_.context));
+        CGL_TRY_ASSIGN(output_, check_track_output(run_.request, machine()));
       }
-      CGL_TRY(prepare_field(verb_.arguments, output_.path, *verb_.context, run_));
+      CGL_TRY(prepare_field(output_.path, machine(), run_));
       // The arrays are given back now: whatever still reads them has ended.
-      for (const GivenInput& input : run_.arrays.inputs) CGL_TRY(input.hash->hex(job.cancel));
-      run_.arrays.series = {};
-      run_.arrays.image.reset();
+      GivenArrays& arrays = run_.request.arrays;
+      for (const GivenInput& input : arrays.inputs) CGL_TRY(input.hash->hex(job.cancel));
+      arrays.series = {};
+      arrays.image.reset();
       return {};
     });
     taken_.kept.clear();
   }
 
-  // Other arguments for the field that is there; the caller gives those on which it does not depend.
-  void change(const std::vector<std::string>& words, const nb::dict& arrays) {
+  // Another request for the field that is there; what needs another field is refused.
+  void change(const std::vector<GivenArgument>& given, const nb::dict& arrays) {
     TakenArrays taken = take_arrays(arrays);
     run_job(nb::none(), Stopping::by_token, [&](JobContext& job) -> Status {
+      std::vector<ArgumentText> texts = argument_texts(given);
+      std::erase_if(texts, [](const ArgumentText& one) { return one.name == "threads" || one.name == "force"; });
       std::vector<std::string> of_arrays = taken_.options;
       of_arrays.insert(of_arrays.end(), taken.options.begin(), taken.options.end());
-      CGL_TRY_ASSIGN(const ParsedArguments parsed, parse_with_arrays(*verb_.verb, words, of_arrays, {}));
+      TrackRequest request;
+      CGL_TRY(fill_request(track_fields(), texts, of_arrays, request));
       TrackRun settled;
-      verb_.context->set_run(job.cancel, job.observer);
-      CGL_TRY(settle_track(parsed, *verb_.context, settled));
-      run_.arguments = std::move(settled.arguments);
-      return {};
+      settled.wanted = run_.wanted;
+      machine().set_run(job.cancel, job.observer);
+      CGL_TRY(settle_track(std::move(request), machine(), settled));
+      GivenArrays& kept = settled.request.arrays;
+      kept = run_.request.arrays;
+      if (taken.arrays.seeds) kept.seeds = std::move(taken.arrays.seeds);
+      if (taken.arrays.directions) kept.directions = std::move(taken.arrays.directions);
+      if (taken.arrays.seed_mask) kept.seed_mask = std::move(taken.arrays.seed_mask);
+      kept.inputs.insert(kept.inputs.end(), taken.arrays.inputs.begin(), taken.arrays.inputs.end());
+      return change_request(std::move(settled.request), run_);
     });
-    if (taken.arrays.seeds) run_.arrays.seeds = std::move(taken.arrays.seeds);
-    if (taken.arrays.directions) run_.arrays.directions = std::move(taken.arrays.directions);
-    if (taken.arrays.seed_mask) run_.arrays.seed_mask = std::move(taken.arrays.seed_mask);
-    for (auto& input : taken.arrays.inputs) run_.arrays.inputs.push_back(input);
   }
 
   nb::dict track(const nb::object& progress) {
     std::unique_ptr<MemoryWriter> writer;
-    Json sidecar;
+    TrackOutcome outcome;
     run_job(progress, Stopping::by_token, [&](JobContext& job) -> Status {
-      verb_.context->set_run(job.cancel, job.observer);
-      const auto start = Clock::now();
-      CGL_TRY(prepare_seeds(*verb_.context, run_));
+      machine().set_run(job.cancel, job.observer);
+      CGL_TRY(prepare_seeds(machine(), run_));
       run_.run_options.save_seeds = true;  // what a file has on request
       writer = std::make_unique<MemoryWriter>(track_layout(run_, TractogramFormat::trx));
-      Progress shown("tracking", run_.run_options.select > 0 ? 0 : run_.seeds->count(), "seeds",
-                     verb_.context->progress_options());
-      CGL_TRY_ASSIGN(const TrackingStatistics statistics,
-                     run_tracking(run_.devices.pointers(), *run_.seeds, run_.prepared.data.geometry, run_.run_options,
-                                  *writer, &shown));
-      shown.finish();
-      CGL_TRY_ASSIGN(Json inputs, input_facts(*verb_.verb, run_.arguments, run_.arrays, run_.found,
-                                              run_.prepared_run ? run_.prepared_run->inputs : Json::array()));
-      sidecar = track_facts(run_, std::move(inputs), statistics);
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      const TrackTiming timing = {.device = run_.devices.names,
-                                  .fitted_on = run_.prepared.fitted_on,
-                                  .prepare_seconds = std::chrono::duration<double>(start - begin_).count(),
-                                  .track_seconds = seconds};
-      sidecar["run"] = run_json(statistics, run_.arguments, *verb_.context, timing,
-                                std::chrono::duration<double>(Clock::now() - begin_).count());
+      CGL_TRY_ASSIGN(outcome, track_into(run_, *writer, begin_, machine()));
       run_.devices = {};
       return {};
     });
     nb::dict result = writer->release();
-    result["sidecar"] = json_text(sidecar);
-    result["geometry"] = geometry_dict(run_.prepared.data.geometry);
+    result["sidecar"] = json_text(outcome.sidecar);
+    result["geometry"] = geometry_dict(outcome.geometry);
     return result;
   }
 
   std::string track_file(const nb::object& progress) {
-    TrackedFile tracked;
+    TrackOutcome outcome;
     run_job(progress, Stopping::by_token, [&](JobContext& job) -> Status {
-      verb_.context->set_run(job.cancel, job.observer);
-      CGL_TRY(prepare_seeds(*verb_.context, run_));
-      CGL_TRY_ASSIGN(tracked, track_to_file(run_, output_, begin_, *verb_.context));
+      machine().set_run(job.cancel, job.observer);
+      CGL_TRY(prepare_seeds(machine(), run_));
+      CGL_TRY_ASSIGN(outcome, track_to_file(run_, output_, begin_, machine()));
       run_.devices = {};
       return {};
     });
-    return json_text(tracked.sidecar);
+    return json_text(outcome.sidecar);
   }
 
   void begin_batches(const nb::object& progress) {
     run_job(progress, Stopping::by_token, [&](JobContext& job) -> Status {
-      verb_.context->set_run(job.cancel, job.observer);
-      CGL_TRY(prepare_seeds(*verb_.context, run_));
+      machine().set_run(job.cancel, job.observer);
+      CGL_TRY(prepare_seeds(machine(), run_));
       run_.run_options.save_seeds = true;
       stop_batches_ = CancelSource();
       run_.run_options.cancel = stop_batches_.token();
@@ -235,9 +228,11 @@ class TrackHandle {
   [[nodiscard]] std::string device_names() const { return run_.wanted->names(); }
 
  private:
-  std::vector<std::string> words_;
+  [[nodiscard]] RunMachine& machine() { return *python_machine_.machine; }
+
+  std::vector<ArgumentText> given_;
   TakenArrays taken_;
-  VerbRun verb_;
+  PythonMachine python_machine_;
   TrackRun run_;
   TrackOutput output_;
   Clock::time_point begin_;
@@ -249,9 +244,9 @@ class TrackHandle {
 
 void bind_track(nb::module_& module) {
   nb::class_<TrackHandle>(module, "TrackHandle")
-      .def(nb::init<std::vector<std::string>, const nb::dict&>(), nb::arg("words"), nb::arg("arrays"))
+      .def(nb::init<const std::vector<GivenArgument>&, const nb::dict&>(), nb::arg("given"), nb::arg("arrays"))
       .def("prepare", &TrackHandle::prepare, nb::arg("to_file"), nb::arg("progress").none())
-      .def("change", &TrackHandle::change, nb::arg("words"), nb::arg("arrays"))
+      .def("change", &TrackHandle::change, nb::arg("given"), nb::arg("arrays"))
       .def("track", &TrackHandle::track, nb::arg("progress").none())
       .def("track_file", &TrackHandle::track_file, nb::arg("progress").none())
       .def("begin_batches", &TrackHandle::begin_batches, nb::arg("progress").none())

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _arrays, _native
 from ._errors import refused
-from ._options import default_of, options_of, parameters_text, signature_of, unknown_keyword, words_of
+from ._options import default_of, given_of, options_of, parameters_text, signature_of, unknown_keyword
 from ._talk import Progress, settle_progress
 
 # Where Python's results differ from the program's files: DIPY's basis, axes and order.
@@ -274,8 +274,7 @@ def fit(
             values["mask"] = None
     if values.get("model") is None:
         raise TypeError("fit() needs the argument 'model': dti, opdt, csa or csd")
-    to_folder = values.get("out") is not None
-    made = _native.fit(words_of("fit", values), arrays, to_folder, settle_progress(progress))
+    made = _native.fit(given_of("fit", values), arrays, settle_progress(progress))
     return Fit._of_native(made)
 
 

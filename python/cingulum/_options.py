@@ -1,4 +1,4 @@
-"""Keywords of Python as the options of the verbs: one table, that of the program, serves both."""
+"""Keywords of Python as the arguments of requests and verbs: one table, that of the program, serves both."""
 
 from __future__ import annotations
 
@@ -107,11 +107,14 @@ def unknown_keyword(function: str, name: str, known: Iterable[str]) -> TypeError
     return TypeError(f"{function}() has no argument '{name}'{hint}")
 
 
-def words_of(verb: str, values: Mapping[str, Any], function: str | None = None) -> list[str]:
-    """The words of a command line that say the same as keywords. None is not given."""
+Given = tuple[str, list[str], bool]
+"""An argument as the library takes it: its name, its values as texts, and whether it is a flag."""
+
+
+def given_of(verb: str, values: Mapping[str, Any], function: str | None = None) -> list[Given]:
+    """Keywords as arguments of a request. None is not given, and neither is a flag that is False."""
     options = options_of(verb)
-    words: list[str] = []
-    behind: list[str] = []
+    given: list[Given] = []
     for name, value in values.items():
         if name not in options:
             raise unknown_keyword(function or verb, name, options)
@@ -122,15 +125,27 @@ def words_of(verb: str, values: Mapping[str, Any], function: str | None = None) 
             if not isinstance(_plain(value), bool):
                 raise refused(name, f"{value!r} is neither True nor False")
             if value:
-                words.append(f"--{argument['name']}")
+                given.append((argument["name"], [], True))
             continue
         parts = _several(argument, value) if argument["repeatable"] else [value]
-        for part in parts:
-            text = _text(name, argument["type"], part)
-            if argument["positional"]:
-                behind.append(text)
-            else:
-                words.append(f"--{argument['name']}={text}")
+        texts = [_text(name, argument["type"], part) for part in parts]
+        if texts:
+            given.append((argument["name"], texts, False))
+    return given
+
+
+def words_of(verb: str, values: Mapping[str, Any], function: str | None = None) -> list[str]:
+    """The words of a command line that say the same, for verbs that have no request yet."""
+    options = options_of(verb)
+    words: list[str] = []
+    behind: list[str] = []
+    for name, texts, is_flag in given_of(verb, values, function):
+        if is_flag:
+            words.append(f"--{name}")
+        elif options[keyword(name)]["positional"]:
+            behind.extend(texts)
+        else:
+            words.extend(f"--{name}={text}" for text in texts)
     return [*words, "--", *behind] if behind else words
 
 

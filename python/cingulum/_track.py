@@ -10,21 +10,13 @@ from typing import Any
 from . import _arrays, _native
 from ._errors import InvalidStateError, refused
 from ._numpy import np
-from ._options import options_of, parameters_text, signature_of, unknown_keyword, words_of
+from ._options import given_of, options_of, parameters_text, signature_of, unknown_keyword
 from ._talk import Progress, settle_progress
 from ._tractogram import Tractogram
 
 # Arguments that may be arrays: of what is tracked, of maps on its grid, of rows.
 _IMAGES = ("sf", "sh", "peaks", "tensor")
 _OUTPUTS = ("out", "output_prefix")
-# On these the field does not depend: a Tracker takes them anew.
-_OF_A_CALL = frozenset(
-    "seed_mask nseeds seed_sphere seeds_per_voxel seed_grid seed_file seed_ends seed_space seed_seed directions select"
-    " max_seeds min_length max_length min_points max_points include include_ordered exclude stop save_seeds float16 float64"
-    " linearise max_segment_length chunk_size seed max_directions one_sided second_half pmf_threshold start"
-    " angular_weight boot_attempts boot_retry boot_seed ptt_exponent ptt_weak ptt_weak_links ptt_tries"
-    " ptt_bound_interval".split()
-)
 
 
 def _from_fit(fit: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +132,7 @@ def track(
     arrays, words = _gather(data, gtab, affine, _settle("track", seeds, options))
     to_file = any(words.get(name) is not None for name in _OUTPUTS)
     told = settle_progress(progress)
-    handle = _native.TrackHandle(words_of("track", words), arrays)
+    handle = _native.TrackHandle(given_of("track", words), arrays)
     handle.prepare(to_file, told)
     if to_file:
         return json.loads(handle.track_file(told))  # type: ignore[no-any-return]
@@ -160,7 +152,7 @@ def track_batches(
     _refuse_outputs("track_batches", settled)
     arrays, words = _gather(data, gtab, affine, settled)
     told = settle_progress(progress)
-    handle = _native.TrackHandle(words_of("track", words), arrays)
+    handle = _native.TrackHandle(given_of("track", words), arrays)
     handle.prepare(False, told)
     return _batches(handle, told)
 
@@ -213,24 +205,26 @@ class Tracker:
         arrays, self._options = _gather(data, gtab, affine, settled)
         self._shape: tuple[int, ...] | None = None
         self._progress = progress
-        self._handle: Any = _native.TrackHandle(words_of("track", self._options), arrays)
+        self._handle: Any = _native.TrackHandle(given_of("track", self._options), arrays)
         self._handle.prepare(False, settle_progress(progress))
 
     def _change(self, seeds: Any, options: dict[str, Any]) -> Any:
         if self._handle is None:
             raise InvalidStateError("this Tracker is closed")
         settled = _settle("Tracker.track", seeds, options)
+        # What the field was made for (a threshold, a reach, a kind of getter) is looked at by the library.
+        known = options_of("track")
         for name in settled:
-            if name not in _OF_A_CALL:
+            if not known[name]["changes_while_field_stays"]:
                 raise refused(name, "it belongs to the field, which is made once; make another Tracker")
         if settled:
             words = {**self._options, **settled}
             arrays: dict[str, Any] = {}
             _gather_maps(arrays, words, tuple(self._handle.geometry()["shape"]))
             _gather_rows(arrays, words)
-            self._handle.change(words_of("track", words), arrays)
+            self._handle.change(given_of("track", words), arrays)
         else:
-            self._handle.change(words_of("track", self._options), {})
+            self._handle.change(given_of("track", self._options), {})
         return self._handle
 
     def track(self, *, seeds: Any = None, progress: Progress | bool | None = None, **options: Any) -> Tractogram:

@@ -2,7 +2,6 @@
 // batch_units (which series), batch_run (the work), batch_dataset (what is written besides), batch_failures and, for
 // the level `group`, report/cohort_page.
 #include <algorithm>
-#include <array>
 #include <string>
 #include <system_error>
 
@@ -10,21 +9,21 @@
 #include "base/progress.hpp"
 #include "base/quantity.hpp"
 #include "base/shell_word.hpp"
-#include "cli/batch_dataset.hpp"
-#include "cli/batch_failures.hpp"
-#include "cli/batch_run.hpp"
-#include "cli/batch_units.hpp"
+#include "cli/request_arguments.hpp"
 #include "cli/table.hpp"
-#include "cli/track_arguments.hpp"
-#include "cli/track_sidecar.hpp"
 #include "cli/verb.hpp"
 #include "formats/output_sidecar.hpp"
 #include "report/cohort_page.hpp"
+#include "runs/batch/batch_dataset.hpp"
+#include "runs/batch/batch_failures.hpp"
+#include "runs/batch/batch_run.hpp"
+#include "runs/batch/batch_units.hpp"
+#include "runs/track/track_fields.hpp"
+#include "runs/track/track_sidecar.hpp"
 
 namespace cingulum {
 
 Verb batch_verb();
-Verb track_verb();
 
 namespace {
 
@@ -92,9 +91,11 @@ std::vector<Argument> batch_arguments() {
        .range = {.minimum = 0, .maximum = 600},
        .default_text = "150"},
   };
-  for (Argument& argument : track_arguments()) {
-    if (!is_given_by_batch(argument.name)) list.push_back(std::move(argument));
-  }
+  // --seed is among the options of many verbs.
+  const auto left_out = [](const TrackField& field) {
+    return field.traits.of_one_series || field.argument.name == "seed";
+  };
+  for (Argument& argument : arguments_of_table(track_fields(), left_out)) list.push_back(std::move(argument));
   return list;
 }
 
@@ -107,25 +108,16 @@ fs::path failures_path(const ParsedArguments& arguments, const fs::path& out) {
 }
 
 // The command with the options that decide the result, for one unit to be added.
-std::string command_without_labels(const ParsedArguments& arguments) {
+std::string command_without_labels(const ParsedArguments& arguments, const TrackRequest& request) {
   std::string command = fmt::format("cingulum batch {} {} participant", shell_word(arguments.text("bids")),
                                     shell_word(arguments.text("to")));
-  const Json options = options_for_sidecar(batch_verb(), arguments);
-  for (const Json& given : options["given"]) {
-    const std::string name = given.get<std::string>();
-    constexpr std::array<std::string_view, 9> not_repeated = {
-        "bids", "to", "level", "participant-label", "session-label", "list", "failures", "at-once", "shard"};
-    if (std::find(not_repeated.begin(), not_repeated.end(), name) != not_repeated.end()) continue;
-    const Json& value = options["options"][name];
-    if (value.is_boolean()) {
-      command += fmt::format(" --{}", name);
-      continue;
-    }
-    for (const Json& text : value.is_array() ? value : Json::array({value})) {
-      command += fmt::format(" --{} {}", name, shell_word(text.get<std::string>()));
-    }
+  const auto wanted = [](const TrackField& field) {
+    return decides_result(field.phase) || field.member == decltype(field.member)(&TrackRequest::preset);
+  };
+  for (const ArgumentText& given : given_texts(track_fields(), request, wanted)) {
+    if (given.is_flag) command += fmt::format(" --{}", given.name);
+    for (const std::string& text : given.texts) command += fmt::format(" --{} {}", given.name, shell_word(text));
   }
-  if (arguments.given("preset")) command += fmt::format(" --preset {}", shell_word(arguments.text("preset")));
   return command;
 }
 
@@ -199,13 +191,19 @@ Status run_batch_verb(const ParsedArguments& arguments, VerbContext& context) {
   options.dataset = arguments.text("bids");
   options.out = arguments.text("to");
   CGL_TRY(check_folders(options.dataset, options.out));
-  CGL_TRY_ASSIGN(const BatchUnits units, find_batch_units(options.dataset, arguments));
-  if (arguments.flag("explain")) {
-    CGL_TRY_ASSIGN(const Json json, explain_batch(options, units, arguments, context));
+  if (arguments.given("at-once")) options.at_once = static_cast<int>(arguments.integer("at-once"));
+  const TrackRequest request = request_of_arguments(track_fields(), arguments);
+  const BatchChoice choice = {.participants = arguments.texts("participant-label"),
+                              .sessions = arguments.texts("session-label"),
+                              .list = arguments.given("list") ? arguments.text("list") : "",
+                              .shard = arguments.given("shard") ? arguments.text("shard") : ""};
+  CGL_TRY_ASSIGN(const BatchUnits units, find_batch_units(options.dataset, choice));
+  if (request.explain.value()) {
+    CGL_TRY_ASSIGN(const Json json, explain_batch(options, units, request, context));
     context.print(json_text(json));
     return {};
   }
-  options.command = command_without_labels(arguments);
+  options.command = command_without_labels(arguments, request);
   const WriteOptions write = context.write_options();
   CGL_TRY(write_dataset_files(options.out, options.dataset, write));
   std::vector<std::string> names;
@@ -213,7 +211,7 @@ Status run_batch_verb(const ParsedArguments& arguments, VerbContext& context) {
   for (const BatchFailure& failure : units.failures) names.push_back(failure.unit);
   CGL_TRY_ASSIGN(FailureTable failures, FailureTable::open(failures_path(arguments, options.out), names, write));
   CGL_TRY(failures.write());
-  CGL_TRY_ASSIGN(const BatchSummary summary, run_batch(options, units, arguments, failures, context));
+  CGL_TRY_ASSIGN(const BatchSummary summary, run_batch(options, units, request, failures, context));
   print_batch(summary, failures, context);
   if (summary.failed > 0) {
     return fail(ErrorKind::io, "{} of {} failed: {} says why and how to repeat them", format_count(summary.failed),

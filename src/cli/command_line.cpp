@@ -2,12 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "base/edit_distance.hpp"
-#include "cli/argument_value.hpp"
-#include "cli/option_name.hpp"
+#include "runs/argument_value.hpp"
 
 namespace cingulum {
 namespace {
@@ -111,39 +108,6 @@ Status split_words(const Verb& verb, std::span<const std::string> words, std::ve
   return {};
 }
 
-// The nearest name in the same folder, for a file that is not there.
-std::string nearest_file(const std::filesystem::path& path) {
-  constexpr int most_entries = 10000;
-  const std::filesystem::path folder = path.parent_path();
-  std::error_code error;
-  std::vector<std::string> names;
-  std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, error);
-  for (int i = 0; !error && i < most_entries && entry != std::filesystem::directory_iterator(); ++i) {
-    names.push_back(entry->path().filename().native());
-    entry.increment(error);
-  }
-  const std::string nearest = nearest_name(path.filename().native(), names);
-  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", (folder / nearest).native());
-}
-
-Status check_files(const Argument& argument, const std::vector<std::string>& words, bool force) {
-  for (const std::string& word : words) {
-    if (argument.type == ArgumentType::file_in) {
-      std::error_code error;
-      if (!std::filesystem::exists(word, error)) {
-        return misuse(fmt::format("{} '{}': {}{}", shown_name(argument), word,
-                                  error ? system_error_text(error.value()) : "no such file", nearest_file(word)));
-      }
-    } else if (argument.type == ArgumentType::file_out) {
-      if (Status status = check_output(word, {.force = force}); !status) {
-        if (status.error().kind() == ErrorKind::out_of_memory) return status;
-        return misuse(fmt::format("{}: {}", shown_name(argument), with_option_names(status.error())));
-      }
-    }
-  }
-  return {};
-}
-
 Result<std::vector<ParsedArguments::Value>> parse_words(const Verb& verb, const GivenWords& given) {
   const Argument& argument = given.argument;
   if (argument.type == ArgumentType::flag) return std::vector<ParsedArguments::Value>{!given.words.empty()};
@@ -153,14 +117,7 @@ Result<std::vector<ParsedArguments::Value>> parse_words(const Verb& verb, const 
                                                   : fmt::format("{} {}", shown_name(argument), shown_metavar(argument)),
                               see_help(verb)));
   }
-  if (given.words.size() > 1 && !argument.repeatable) {
-    return misuse(fmt::format("{} is given {} times; it takes one value", shown_name(argument), given.words.size()));
-  }
-  std::vector<ParsedArguments::Value> values;
-  for (const std::string& word : given.words) {
-    CGL_TRY_ASSIGN(auto value, parse_value(argument, word));
-    values.push_back(std::move(value));
-  }
+  CGL_TRY_ASSIGN(auto values, values_of_texts(argument, given.words));
   if (values.empty() && !argument.default_text.empty()) {
     CGL_TRY_ASSIGN(auto value, parse_value(argument, argument.default_text));
     values.push_back(std::move(value));
@@ -180,7 +137,7 @@ Result<ParsedArguments> parse(const Verb& verb, std::span<const std::string> wor
   }
   if (parsed.flag("quiet") && parsed.flag("verbose")) return misuse("--quiet and --verbose contradict each other");
   const bool force = parsed.has("force") && parsed.flag("force");
-  for (const GivenWords& entry : given) CGL_TRY(check_files(entry.argument, entry.words, force));
+  for (const GivenWords& entry : given) CGL_TRY(check_named_files(entry.argument, entry.words, force));
   return parsed;
 }
 

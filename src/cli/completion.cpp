@@ -1,6 +1,6 @@
 #include "cli/completion.hpp"
 
-#include "cli/argument_value.hpp"
+#include "runs/argument_value.hpp"
 
 namespace cingulum {
 

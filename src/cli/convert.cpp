@@ -7,9 +7,8 @@
 #include "base/elapsed.hpp"
 #include "base/interrupt.hpp"
 #include "base/json_text.hpp"
+#include "base/option_name.hpp"
 #include "base/quantity.hpp"
-#include "cli/layout_arguments.hpp"
-#include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "cli/zarr_actions.hpp"
 #include "formats/nifti.hpp"
@@ -18,6 +17,7 @@
 #include "formats/tractogram.hpp"
 #include "formats/trk.hpp"
 #include "formats/trx.hpp"
+#include "runs/layout_parameters.hpp"
 #include "streamlines/linearise.hpp"
 
 namespace cingulum {
@@ -116,6 +116,17 @@ void keep_only(const std::vector<std::size_t>& kept, std::vector<std::vector<std
   data = std::move(result);
 }
 
+LayoutParameters layout_of(const ParsedArguments& arguments) {
+  LayoutParameters layout;
+  const auto take = [&](Parameter<bool>& parameter, const char* name) {
+    if (arguments.flag(name)) parameter = true;
+  };
+  take(layout.float16, "float16");
+  take(layout.float64, "float64");
+  take(layout.deflate, "deflate");
+  return layout;
+}
+
 Result<TractogramLayout> plan_layout(const ParsedArguments& arguments, const TractogramLayout& source,
                                      TractogramFormat format, FieldPlan& plan) {
   TractogramLayout layout;
@@ -131,7 +142,7 @@ Result<TractogramLayout> plan_layout(const ParsedArguments& arguments, const Tra
         "or a TRX)",
         tractogram_format_name(format), tractogram_format_name(source.format));
   }
-  layout.position_type = asked_position_type(arguments).value_or(source.position_type);
+  layout.position_type = asked_position_type(layout_of(arguments)).value_or(source.position_type);
   layout.deflated = arguments.flag("deflate");
   if (format == TractogramFormat::trk && source.position_type == double_type) {
     plan.warnings.emplace_back("positions are float64 and are rounded to float32, the only type of TRK");
@@ -162,7 +173,7 @@ Status convert_tractogram(const ParsedArguments& arguments, VerbContext& context
   if (!output.has_filename()) output = output.parent_path();
   const WriteOptions options = context.write_options();
   CGL_TRY(check_tractogram_output(output, format, options));
-  CGL_TRY(check_layout_options(arguments, format, output));
+  CGL_TRY(check_layout_options(layout_of(arguments), format, output));
   CGL_TRY_ASSIGN(const auto reader, TractogramReader::open(input));
 
   FieldPlan plan;

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "base/option_name.hpp"
 #include "base/quantity.hpp"
-#include "cli/option_name.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "device/registry.hpp"

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/option_name.hpp"
 #include "base/read_file.hpp"
-#include "cli/argument_value.hpp"
 #include "cli/help.hpp"
-#include "cli/option_name.hpp"
+#include "runs/argument_value.hpp"
 
 namespace cingulum {
 

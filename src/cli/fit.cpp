@@ -1,16 +1,11 @@
-// `cingulum fit`: models of the diffusion signal in every voxel of a mask.
-#include <chrono>
+// `cingulum fit`: its arguments become a FitRequest, a call runs it (runs/fit/fit_run.hpp), and the result is printed.
 #include <nlohmann/json.hpp>
 
-#include "base/elapsed.hpp"
 #include "base/json_text.hpp"
-#include "cli/fit_arguments.hpp"
-#include "cli/fit_input.hpp"
-#include "cli/fit_models.hpp"
-#include "cli/fit_place.hpp"
+#include "cli/request_arguments.hpp"
 #include "cli/verb.hpp"
-#include "dmri/models/fit_folder.hpp"
-#include "formats/sidecar.hpp"
+#include "runs/fit/fit_fields.hpp"
+#include "runs/fit/fit_run.hpp"
 
 namespace cingulum {
 
@@ -20,29 +15,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// --device is an option of many verbs.
+bool is_common(const RequestField<FitRequest>& field) {
+  return field.argument.name == "device";
+}
+
 Status run_fit(const ParsedArguments& arguments, VerbContext& context) {
-  const auto start = std::chrono::steady_clock::now();
-  CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  CGL_TRY_ASSIGN(FitPlace place, FitPlace::begin(context));
-  CGL_TRY_ASSIGN(FitFolder folder, FitFolder::create(arguments.text("out"), context.write_options()));
-  const GivenArrays no_arrays;
-  FitRun run = {
-      .arguments = arguments, .context = context, .pool = *pool, .maps = folder, .arrays = no_arrays, .place = place};
-  CGL_TRY_ASSIGN(const FitInput input, read_fit_input(run));
-  CGL_TRY(fit_model(run, input));
-  const double seconds = seconds_since(start);
-  Json facts = run_facts(context.common().threads, seconds);
-  facts["device"] = place.name();
-  CGL_TRY(folder.finish(run.results, facts));
+  CGL_TRY_ASSIGN(const FitOutcome outcome, fit(request_of_arguments(fit_fields(), arguments), context));
   if (context.common().json) {
-    const Json json = {
-        {"out", folder.path().string()}, {"model", input.model},   {"voxels", input.signals.voxels.size()},
-        {"parameters", run.parameters},  {"results", run.results}, {"files", folder.files()},
-        {"warnings", run.warnings}};
+    const Json json = {{"out", outcome.folder.string()},   {"model", outcome.model},     {"voxels", outcome.voxels},
+                       {"parameters", outcome.parameters}, {"results", outcome.results}, {"files", outcome.files},
+                       {"warnings", outcome.warnings}};
     context.print(json_text(json));
   } else {
-    for (const Json& file : folder.files()) {
-      context.print_format("{}  {}\n", (folder.path() / file["file"].get<std::string>()).string(),
+    for (const Json& file : outcome.files) {
+      context.print_format("{}  {}\n", (outcome.folder / file["file"].get<std::string>()).string(),
                            file["meaning"].get<std::string>());
     }
   }
@@ -66,7 +53,7 @@ Verb fit_verb() {
           "MRtrix3 reads.\n\n"
           "The models are fitted on the CPU or on a GPU of CUDA, to the same bits: the files do not depend on "
           "--device.",
-      .arguments = fit_arguments(),
+      .arguments = arguments_of_table(fit_fields(), is_common),
       .common = {CommonOption::device, CommonOption::threads, CommonOption::force, CommonOption::json,
                  CommonOption::progress},
       .examples =

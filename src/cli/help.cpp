@@ -5,8 +5,8 @@
 
 #include "base/edit_distance.hpp"
 #include "base/interrupt.hpp"
-#include "cli/argument_value.hpp"
 #include "cli/text_layout.hpp"
+#include "runs/argument_value.hpp"
 
 namespace cingulum {
 namespace {

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "base/option_name.hpp"
 #include "base/quantity.hpp"
 #include "cli/file_report.hpp"
-#include "cli/option_name.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
 #include "cli/zarr_actions.hpp"

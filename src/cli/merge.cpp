@@ -10,14 +10,14 @@
 #include "base/elapsed.hpp"
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
-#include "cli/layout_arguments.hpp"
-#include "cli/track_part.hpp"
-#include "cli/track_result.hpp"
 #include "cli/verb.hpp"
 #include "formats/output_sidecar.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/tractogram_join.hpp"
 #include "formats/verify.hpp"
+#include "runs/layout_parameters.hpp"
+#include "runs/track/track_part.hpp"
+#include "runs/track/track_result.hpp"
 #include "tract/run/run_part.hpp"
 
 namespace cingulum {

@@ -11,8 +11,8 @@
 
 #include "base/file_layer.hpp"
 #include "base/interrupt.hpp"
+#include "base/option_name.hpp"
 #include "base/terminal.hpp"
-#include "cli/option_name.hpp"
 #include "cli/program.hpp"
 #include "cli/verbs.hpp"
 

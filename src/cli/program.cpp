@@ -5,10 +5,10 @@
 
 #include "base/edit_distance.hpp"
 #include "base/interrupt.hpp"
+#include "base/option_name.hpp"
 #include "base/version.hpp"
 #include "cli/command_line.hpp"
 #include "cli/help.hpp"
-#include "cli/option_name.hpp"
 
 namespace cingulum {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/json_text.hpp"
 #include "base/log.hpp"
+#include "base/option_name.hpp"
 #include "base/quantity.hpp"
 #include "base/shell_word.hpp"
-#include "cli/option_name.hpp"
 #include "cli/verb.hpp"
 #include "formats/nifti.hpp"
 #include "formats/output_sidecar.hpp"

@@ -1,6 +1,6 @@
 // `cingulum ring`: the actors' runtime seen from the command line. `top` shows what runs, `bench` measures the runtime
 // beside the machine's own limit, `run` runs a workload.
-#include "cli/option_name.hpp"
+#include "base/option_name.hpp"
 #include "cli/ring_actions.hpp"
 #include "cli/verb.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/option_name.hpp"
 #include "base/terminal.hpp"
-#include "cli/option_name.hpp"
 #include "cli/text_layout.hpp"
 #include "cli/verb.hpp"
 

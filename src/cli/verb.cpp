@@ -9,18 +9,9 @@ namespace {
 // Declared once; the order is that of CommonOption.
 const std::array<Argument, 9>& common_arguments() {
   static const std::array<Argument, 9> list = {{
-      {.name = "device",
-       .type = ArgumentType::device_list,
-       .help = "where to compute: auto, cpu, cuda, cuda:N, webgpu, metal, or several separated by commas; 'cingulum "
-               "devices' lists them (setting CINGULUM_DEVICE)",
-       .metavar = "DEVICE",
-       .default_text = "auto"},
-      {.name = "threads",
-       .type = ArgumentType::integer,
-       .help = "threads of the CPU; all processors unless given here or in CINGULUM_THREADS",
-       .metavar = "N",
-       .range = {.minimum = 1, .maximum = max_thread_count}},
-      {.name = "force", .type = ArgumentType::flag, .help = "replace outputs that exist; without it they are refused"},
+      device_argument(),
+      threads_argument(),
+      force_argument(),
       {.name = "json", .type = ArgumentType::flag, .help = "print the result for programs, as JSON"},
       {.name = "progress",
        .type = ArgumentType::choice,
@@ -29,11 +20,7 @@ const std::array<Argument, 9>& common_arguments() {
        .metavar = "STYLE",
        .default_text = "auto",
        .choices = {"auto", "bar", "lines", "json", "none"}},
-      {.name = "seed",
-       .type = ArgumentType::key,
-       .help = "key of the random numbers; the same key gives the same result on every device",
-       .metavar = "KEY",
-       .default_text = "0"},
+      seed_argument(),
       {.name = "quiet", .type = ArgumentType::flag, .help = "say nothing on stderr but errors", .letter = 'q'},
       {.name = "verbose", .type = ArgumentType::flag, .help = "say more on stderr", .letter = 'v'},
       {.name = "help", .type = ArgumentType::flag, .help = "print this help", .letter = 'h'},
@@ -120,31 +107,6 @@ const std::vector<ParsedArguments::Value>& ParsedArguments::values(std::string_v
 
 void ParsedArguments::set(std::string name, std::vector<Value> values, bool given) {
   entries_.insert_or_assign(std::move(name), Entry{.values = std::move(values), .given = given});
-}
-
-ProgressOptions VerbContext::progress_options() const {
-  ProgressOptions options;
-  options.style = common_.quiet ? ProgressStyle::silent : common_.progress;
-  options.stream = &log_.stream();
-  options.observer = observer_;
-  return options;
-}
-
-WriteOptions VerbContext::write_options() const {
-  WriteOptions options;
-  options.force = common_.force;
-  // A malformed setting was refused before the verb ran.
-  options.sync = !settings_.no_sync().value_or(false);
-  options.cancel = cancel_;
-  return options;
-}
-
-Result<ThreadPool*> VerbContext::pool() {
-  if (shared_pool_ != nullptr) return shared_pool_;
-  if (!pool_) {
-    CGL_TRY_ASSIGN(pool_, ThreadPool::create(common_.threads));
-  }
-  return pool_.get();
 }
 
 }  // namespace cingulum

@@ -9,75 +9,16 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "base/atomic_file.hpp"
-#include "base/cancel.hpp"
-#include "base/log.hpp"
-#include "base/progress.hpp"
 #include "base/result.hpp"
-#include "base/settings.hpp"
-#include "base/thread_pool.hpp"
+#include "runs/argument.hpp"
+#include "runs/machine.hpp"
 
 namespace cingulum {
-
-enum class ArgumentType {
-  text,
-  file_in,      // must exist (a folder will do: Zarr)
-  file_out,     // must not exist, or --force is given; its folder must
-  integer,      // std::int64_t
-  real,         // double, "2" or with its unit "2mm"
-  length,       // Length: "1mm", "0.5vox"; a bare number is in the argument's unit
-  angle,        // double, degrees: "45" or "45deg"
-  bytes,        // std::uint64_t: "512M", "1.5 GiB"
-  key,          // std::uint64_t, all 64 bits: "42", "0xfeed"
-  choice,       // one of `choices`
-  flag,         // bool, false unless given
-  device_list,  // std::vector<std::string>: "cuda:0,cpu"
-};
-
-enum class LengthUnit { millimetre, voxel };
-
-// A length as the user gave it; a voxel is the smallest voxel edge of the image in question.
-struct Length {
-  double value = 0;
-  LengthUnit unit = LengthUnit::millimetre;
-
-  [[nodiscard]] double in_mm(double smallest_voxel_edge_mm) const noexcept {
-    return unit == LengthUnit::millimetre ? value : value * smallest_voxel_edge_mm;
-  }
-  friend bool operator==(const Length&, const Length&) = default;
-};
-
-// Accepted numbers, in the argument's unit. Both ends are included unless `above` says "more than the minimum".
-struct Range {
-  std::optional<double> minimum = {};
-  std::optional<double> maximum = {};
-  bool above = false;
-};
-
-struct Argument {
-  std::string name;  // "out" is given as --out; a positional argument is named by its metavar
-  ArgumentType type = ArgumentType::text;
-  std::string help = {};     // a sentence without the full stop
-  std::string metavar = {};  // FILE, N, ...; by type when empty
-  std::string unit = {};     // shown for numbers; for a length the unit of a bare number: "mm" (when empty) or "vox"
-  Range range = {};
-  std::string default_text = {};  // as the user would write it; empty: no value unless given
-  std::string default_note = {};  // what help says of a default that the verb itself finds, from other options
-  std::vector<std::string> choices = {};
-  char letter = 0;  // -o
-  bool positional = false;
-  bool required = false;
-  bool repeatable = false;     // may be given several times; a positional one takes all that remain
-  bool takes_several = false;  // of a repeatable option: one mention takes all words up to the next option
-};
 
 // Options that mean the same everywhere. --help, --quiet and --verbose belong to every verb.
 enum class CommonOption { device, threads, force, json, progress, seed, quiet, verbose, help };
@@ -93,7 +34,7 @@ struct Example {
 // is a mistake in the verb: it ends in an assertion, and answers an empty value where assertions are off.
 class ParsedArguments {
  public:
-  using Value = std::variant<std::string, std::int64_t, std::uint64_t, double, Length, bool, std::vector<std::string>>;
+  using Value = ArgumentValue;
 
   [[nodiscard]] bool given(std::string_view name) const;  // on the command line
   [[nodiscard]] bool has(std::string_view name) const;    // given, or by default
@@ -155,39 +96,33 @@ struct CommonValues {
   std::uint64_t seed = 0;
 };
 
-// What a running verb has of the world around it. print() is the result and goes to stdout; talk goes to the log.
-class VerbContext {
+// What a running verb has of the world around it: the machine, and where its result goes. print() is the result and
+// goes to stdout; talk goes to the log.
+class VerbContext : public RunMachine {
  public:
   using Output = std::function<void(std::string_view)>;
 
   VerbContext(const std::vector<Verb>& verbs, const Settings& settings, CommonValues common, Output output,
               std::size_t output_width, Log& log)
-      : verbs_(verbs),
-        settings_(settings),
+      : RunMachine(settings,
+                   {.threads = common.threads,
+                    .force = common.force,
+                    .progress = common.quiet ? ProgressStyle::silent : common.progress},
+                   log),
+        verbs_(verbs),
         common_(std::move(common)),
         output_(std::move(output)),
-        output_width_(output_width),
-        log_(log) {}
+        output_width_(output_width) {}
 
   [[nodiscard]] const std::vector<Verb>& verbs() const noexcept { return verbs_; }
-  [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
   [[nodiscard]] const CommonValues& common() const noexcept { return common_; }
   [[nodiscard]] std::size_t output_width() const noexcept { return output_width_; }
-  [[nodiscard]] Log& log() noexcept { return log_; }
 
   void print(std::string_view text) const { output_(text); }
   template <class... Args>
   void print_format(fmt::format_string<Args...> text, Args&&... args) const {
     output_(fmt::format(text, std::forward<Args>(args)...));
   }
-
-  // Who stops the run and who is told how far it is, where that is not the process: a caller in memory (Python). The
-  // observer outlives the context; null: progress is drawn.
-  void set_run(CancelToken cancel, ProgressObserver* observer) {
-    cancel_ = std::move(cancel);
-    observer_ = observer;
-  }
-  [[nodiscard]] const CancelToken& cancel() const noexcept { return cancel_; }
 
   // A verb that has done all it had to, and holds much memory or a GPU, calls this last: a process that does nothing
   // else ends here with exit code 0, since the system takes everything back at once where giving it back piece by piece
@@ -197,27 +132,12 @@ class VerbContext {
   }
   void set_leave(std::function<void()> leave) { leave_ = std::move(leave); }
 
-  // Progress progress("tracking", total, "seeds", context.progress_options());
-  [[nodiscard]] ProgressOptions progress_options() const;
-  // --force and CINGULUM_NO_SYNC.
-  [[nodiscard]] WriteOptions write_options() const;
-  // The pool of --threads threads, made at the first call.
-  [[nodiscard]] Result<ThreadPool*> pool();
-  // Several contexts of one process work with one pool, which outlives them.
-  void share_pool(ThreadPool& pool) { shared_pool_ = &pool; }
-
  private:
   const std::vector<Verb>& verbs_;
-  const Settings& settings_;
   CommonValues common_;
   Output output_;
   std::size_t output_width_;
-  Log& log_;
-  CancelToken cancel_ = {};
-  ProgressObserver* observer_ = nullptr;
   std::function<void()> leave_;
-  std::unique_ptr<ThreadPool> pool_;
-  ThreadPool* shared_pool_ = nullptr;
 };
 
 }  // namespace cingulum

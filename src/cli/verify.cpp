@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
-#include "cli/option_name.hpp"
+#include "base/option_name.hpp"
 #include "cli/verb.hpp"
 #include "cli/zarr_actions.hpp"
 #include "formats/verify.hpp"

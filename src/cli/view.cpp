@@ -11,20 +11,20 @@
 #include "base/interrupt.hpp"
 #include "base/json_text.hpp"
 #include "base/log.hpp"
+#include "base/option_name.hpp"
 #include "base/settings.hpp"
 #include "base/shell_word.hpp"
 #include "base/thread_pool.hpp"
 #include "base/version.hpp"
 #include "cli/command_line.hpp"
-#include "cli/option_name.hpp"
-#include "cli/track_arguments.hpp"
-#include "cli/track_sidecar.hpp"
+#include "cli/request_arguments.hpp"
 #include "cli/verb.hpp"
-#include "cli/view_export.hpp"
-#include "cli/view_files.hpp"
-#include "cli/view_live.hpp"
+#include "runs/track/track_fields.hpp"
 #include "view/line_values.hpp"
+#include "view/live_tracks.hpp"
 #include "view/shown_lines.hpp"
+#include "view/view_export.hpp"
+#include "view/view_files.hpp"
 #include "view/view_server.hpp"
 
 extern char** environ;
@@ -39,44 +39,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Options of `track` that say what is tracked and how it becomes a field.
-constexpr std::string_view field_options[] = {"bvals",
-                                              "bvecs",
-                                              "grad",
-                                              "bvec-frame",
-                                              "b0-threshold",
-                                              "shell",
-                                              "mask",
-                                              "sf",
-                                              "sh",
-                                              "peaks",
-                                              "tensor",
-                                              "sh-basis",
-                                              "frame",
-                                              "tensor-order",
-                                              "dg",
-                                              "model",
-                                              "sphere",
-                                              "full-sphere",
-                                              "sh-order",
-                                              "sm-lambda",
-                                              "min-signal",
-                                              "response",
-                                              "response-fa",
-                                              "response-radius",
-                                              "response-centre",
-                                              "interpolate",
-                                              "amplitudes",
-                                              "field-precision",
-                                              "fa-threshold",
-                                              "stop-map",
-                                              "stop-rule",
-                                              "all-peaks",
-                                              "cache-dir",
-                                              "device"};
-
-bool is_field_option(std::string_view name) {
-  return std::find(std::begin(field_options), std::end(field_options), name) != std::end(field_options);
+// What of a request says what is tracked and how it becomes a field; the series is a file among others here.
+bool is_of_field(const TrackField& field) {
+  const bool makes_field = field.phase == Phase::input || field.phase == Phase::field || field.traits.makes_field;
+  return makes_field && field.argument.name != "data";
 }
 
 // What each streamline of a file has a number for. Of a file that cannot be read nothing: it is said when it is shown.
@@ -126,10 +92,10 @@ class GivenHost final : public view::ViewHost {
     if (!live_) return nothing_to_track();
     return live_->answer(request, page, cancel, send);
   }
-  [[nodiscard]] Result<view::SavedRun> save(const std::vector<view::WishedOption>& wish,
+  [[nodiscard]] Result<view::SavedRun> save(const std::vector<ArgumentText>& asked,
                                             const CancelToken& cancel) override {
     if (!live_) return nothing_to_track();
-    return live_->save(wish, cancel);
+    return live_->save(asked, cancel);
   }
   [[nodiscard]] Result<std::vector<std::byte>> lines(const view::ViewFile& file, std::uint64_t number) override {
     if (!shown_lines_) {
@@ -150,13 +116,7 @@ class GivenHost final : public view::ViewHost {
   [[nodiscard]] Result<std::vector<std::byte>> values(const view::ViewFile& file, std::size_t column) override {
     return view::values_of_lines(file.path, column);
   }
-  [[nodiscard]] std::string describe(const Error& error) const override {
-    std::string argument(error.argument());
-    std::replace(argument.begin(), argument.end(), '_', '-');
-    return json_text({{"kind", error_kind_name(error.kind())},
-                      {"message", with_option_names(error)},
-                      {"argument", std::move(argument)}});
-  }
+  [[nodiscard]] std::string describe(const Error& error) const override { return describe_failure(error); }
 
  private:
   static tl::unexpected<Error> nothing_to_track() {
@@ -200,22 +160,14 @@ Status make_view_phantom(const fs::path& scratch, VerbContext& context, LiveSour
 // What of the command line is tracked: a file named by an option, or the first series.
 Result<LiveSource> find_live_source(const ParsedArguments& arguments, std::vector<view::ViewFile>& files) {
   LiveSource source;
-  const Json texts = options_for_sidecar(view_verb(), arguments)["options"];
-  for (const Argument& argument : track_arguments()) {
-    if (!is_field_option(argument.name) || !arguments.given(argument.name)) continue;
-    view::WishedOption option{argument.name, {}, argument.type == ArgumentType::flag};
-    if (const auto written = texts.find(argument.name); written != texts.end() && !option.is_flag) {
-      option.texts = {written->get<std::string>()};
-    } else {
-      option.texts = arguments.texts(argument.name);
-    }
-    source.options.push_back(std::move(option));
-    if (argument.name != "sf" && argument.name != "sh" && argument.name != "peaks" && argument.name != "tensor")
-      continue;
+  const TrackRequest request = request_of_arguments(track_fields(), arguments);
+  source.options = given_texts(track_fields(), request, is_of_field);
+  for (const Parameter<std::string>* const image : {&request.sf, &request.sh, &request.peaks, &request.tensor}) {
+    if (!image->given()) continue;
     if (!source.name.empty()) {
       return fail(ErrorKind::invalid_argument, "--sf, --sh, --peaks and --tensor exclude each other");
     }
-    const fs::path path = arguments.text(argument.name);
+    const fs::path path = image->value();
     source.name = path.filename().string();
     std::error_code ignored;
     files.push_back({.id = fmt::format("f{}", files.size() + 1),
@@ -237,7 +189,7 @@ Result<LiveSource> find_live_source(const ParsedArguments& arguments, std::vecto
 // The folder of a phantom, where what is tracked lies in one.
 fs::path truth_beside(const LiveSource& source) {
   fs::path tracked = source.data.empty() ? fs::path() : fs::path(source.data.front());
-  for (const view::WishedOption& option : source.options) {
+  for (const ArgumentText& option : source.options) {
     if (option.name == "sh" || option.name == "sf" || option.name == "peaks" || option.name == "tensor") {
       tracked = option.texts.front();
     }
@@ -373,9 +325,8 @@ std::vector<Argument> view_arguments() {
            "write the viewer into a new folder instead, for any web server: it tracks in the browser, by WebGPU, with "
            "the same bits; --field-precision half halves what is loaded",
        .metavar = "DIR"}};
-  for (Argument& argument : track_arguments()) {
-    if (is_field_option(argument.name)) list.push_back(std::move(argument));
-  }
+  const auto left_out = [](const TrackField& field) { return !is_of_field(field); };
+  for (Argument& argument : arguments_of_table(track_fields(), left_out)) list.push_back(std::move(argument));
   return list;
 }
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "base/option_name.hpp"
 #include "base/quantity.hpp"
-#include "cli/option_name.hpp"
 #include "cli/zarr_actions.hpp"
 
 namespace cingulum {

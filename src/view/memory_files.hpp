@@ -1,5 +1,5 @@
 // Files in memory behind the interface of a file system, for writers where there is none: a page in a browser that
-// saves a tractogram (cli/exported_tracks.hpp). One folder, "/". One caller at a time.
+// saves a tractogram (view/exported_tracks.hpp). One folder, "/". One caller at a time.
 #pragma once
 
 #include <cstddef>

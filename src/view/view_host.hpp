@@ -12,7 +12,7 @@
 
 #include "base/cancel.hpp"
 #include "base/result.hpp"
-#include "view/live_desk.hpp"
+#include "view/request_queue.hpp"
 
 namespace cingulum::view {
 
@@ -47,7 +47,7 @@ class ViewHost : public Answerer {
   [[nodiscard]] virtual Result<std::vector<std::byte>> values(const ViewFile& file, std::size_t column) = 0;
   // Tracks what a request asks for as `cingulum track` does, into files that stay until the next call with
   // another request. Called by one thread, beside answer().
-  [[nodiscard]] virtual Result<SavedRun> save(const std::vector<WishedOption>& wish, const CancelToken& cancel) = 0;
+  [[nodiscard]] virtual Result<SavedRun> save(const std::vector<ArgumentText>& request, const CancelToken& cancel) = 0;
 };
 
 }  // namespace cingulum::view

@@ -59,7 +59,7 @@ Result<std::string> text_of_sphere(const Json& value) {
   return text;
 }
 
-Status add_texts(const Json& value, WishedOption& option) {
+Status add_texts(const Json& value, ArgumentText& option) {
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
     const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
@@ -102,8 +102,9 @@ Result<ClientMessage> parse_client_message(std::span<const std::byte> bytes) {
   message.body = {reinterpret_cast<const char*>(bytes.data()) + sizeof head, bytes.size() - sizeof head};
   if (head.kind == static_cast<std::uint16_t>(MessageKind::track)) {
     message.kind = MessageKind::track;
-    if (message.body.size() > most_wish_bytes) {
-      return fail(ErrorKind::corrupt, "a request of {} bytes; accepted are {}", message.body.size(), most_wish_bytes);
+    if (message.body.size() > most_request_bytes) {
+      return fail(ErrorKind::corrupt, "a request of {} bytes; accepted are {}", message.body.size(),
+                  most_request_bytes);
     }
     return message;
   }
@@ -115,32 +116,32 @@ Result<ClientMessage> parse_client_message(std::span<const std::byte> bytes) {
   return fail(ErrorKind::corrupt, "a message of kind {}; accepted are 1 and 2", head.kind);
 }
 
-Result<std::vector<WishedOption>> parse_track_wish(std::string_view text) {
-  if (text.size() > most_wish_bytes) {
-    return fail(ErrorKind::corrupt, "a request of {} bytes; accepted are {}", text.size(), most_wish_bytes);
+Result<std::vector<ArgumentText>> parse_track_request(std::string_view text) {
+  if (text.size() > most_request_bytes) {
+    return fail(ErrorKind::corrupt, "a request of {} bytes; accepted are {}", text.size(), most_request_bytes);
   }
   CGL_TRY_ASSIGN(const Json json, parse_json(text));
   if (!json.is_object()) return fail(ErrorKind::corrupt, "a request is a JSON object");
   if (json.size() > most_members) {
     return fail(ErrorKind::corrupt, "a request with {} members; accepted are {}", json.size(), most_members);
   }
-  std::vector<WishedOption> wish;
+  std::vector<ArgumentText> arguments;
   for (const auto& [name, value] : json.items()) {
     if (!is_option_name(name)) return fail(ErrorKind::corrupt, "a member whose name is no option's");
-    WishedOption option{name, {}, value.is_boolean()};
+    ArgumentText option{name, {}, value.is_boolean()};
     if (option.is_flag) {
-      if (value.get<bool>()) wish.push_back(std::move(option));
+      if (value.get<bool>()) arguments.push_back(std::move(option));
       continue;
     }
     CGL_TRY(add_texts(value, option));
-    if (!option.texts.empty()) wish.push_back(std::move(option));
+    if (!option.texts.empty()) arguments.push_back(std::move(option));
   }
-  return wish;
+  return arguments;
 }
 
-std::string wish_json(const std::vector<WishedOption>& wish) {
+std::string track_request_json(const std::vector<ArgumentText>& arguments) {
   Json json = Json::object();
-  for (const WishedOption& option : wish) {
+  for (const ArgumentText& option : arguments) {
     if (option.is_flag) {
       json[option.name] = true;
       continue;

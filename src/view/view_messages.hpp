@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "runs/argument.hpp"
 
 namespace cingulum::view {
 
@@ -28,7 +29,7 @@ enum class MessageKind : std::uint16_t {
 
 constexpr std::string_view subprotocol = "cingulum-view-1";
 constexpr std::size_t message_head_bytes = 12;
-constexpr std::size_t most_wish_bytes = 65536;  // of the JSON of a request
+constexpr std::size_t most_request_bytes = 65536;  // of the JSON of a request
 
 struct ClientMessage {
   MessageKind kind = MessageKind::track;  // track or cancel
@@ -37,19 +38,12 @@ struct ClientMessage {
 };
 [[nodiscard]] Result<ClientMessage> parse_client_message(std::span<const std::byte> bytes);
 
-// One member of a request: the texts that the command line would have. A flag has none and is left out where it is
-// false. A sphere [x, y, z, r] is "x,y,z,r"; a list of spheres has several texts.
-struct WishedOption {
-  std::string name;
-  std::vector<std::string> texts;
-  bool is_flag = false;
-  friend bool operator==(const WishedOption&, const WishedOption&) = default;
-};
-// From the JSON of a request: a flat object of at most 64 members. Names are small letters, digits and
-// dashes; texts are printable and short, so that they can stand in a command.
-[[nodiscard]] Result<std::vector<WishedOption>> parse_track_wish(std::string_view json);
+// From the JSON of a request: a flat object of at most 64 members, each an argument in text. A flag that is false is
+// left out. A sphere [x, y, z, r] is "x,y,z,r"; a list of spheres has several texts. Names are small letters, digits
+// and dashes; texts are printable and short, so that they can stand in a command.
+[[nodiscard]] Result<std::vector<ArgumentText>> parse_track_request(std::string_view json);
 // The JSON that gives the same.
-[[nodiscard]] std::string wish_json(const std::vector<WishedOption>& wish);
+[[nodiscard]] std::string track_request_json(const std::vector<ArgumentText>& arguments);
 
 [[nodiscard]] std::vector<std::byte> make_message(MessageKind kind, std::uint32_t request, std::string_view body);
 

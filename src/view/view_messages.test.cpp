@@ -37,23 +37,23 @@ TEST(view_messages, what_is_no_request_is_refused) {
     EXPECT_FALSE(parse_client_message(make_message(kind, 1, "")));
   }
   EXPECT_FALSE(parse_client_message(make_message(MessageKind::cancel, 1, "x")));
-  EXPECT_FALSE(parse_client_message(make_message(MessageKind::track, 1, std::string(most_wish_bytes + 1, ' '))));
+  EXPECT_FALSE(parse_client_message(make_message(MessageKind::track, 1, std::string(most_request_bytes + 1, ' '))));
 }
 
 TEST(view_messages, members_become_the_texts_of_a_command) {
-  const auto wish = parse_track_wish(
+  const auto asked = parse_track_request(
       R"({"dg":"prob","sphere":[1,-2.5,3e1,4],"nseeds":200,"max-angle":30.1,"one-sided":true,"rk4":false,)"
       R"("seed":18446744073709551615,"include":[[0,0,0,5],[1,2,3,4]],"exclude":[]})");
-  ASSERT_TRUE(wish) << wish.error().message();
-  const std::vector<WishedOption> expected = {{"dg", {"prob"}, false},
+  ASSERT_TRUE(asked) << asked.error().message();
+  const std::vector<ArgumentText> expected = {{"dg", {"prob"}, false},
                                               {"sphere", {"1,-2.5,30,4"}, false},
                                               {"nseeds", {"200"}, false},
                                               {"max-angle", {"30.1"}, false},
                                               {"one-sided", {}, true},
                                               {"seed", {"18446744073709551615"}, false},
                                               {"include", {"0,0,0,5", "1,2,3,4"}, false}};
-  EXPECT_EQ(*wish, expected);
-  EXPECT_EQ(parse_track_wish(wish_json(*wish)).value(), expected);
+  EXPECT_EQ(*asked, expected);
+  EXPECT_EQ(parse_track_request(track_request_json(*asked)).value(), expected);
 }
 
 TEST(view_messages, wishes_that_no_command_could_have_are_refused) {
@@ -81,14 +81,14 @@ TEST(view_messages, wishes_that_no_command_could_have_are_refused) {
                                  "{\"a\":NaN}",
                                  "{\"a\":1}x",
                                  "\xff"}) {
-    EXPECT_FALSE(parse_track_wish(text)) << text;
+    EXPECT_FALSE(parse_track_request(text)) << text;
   }
-  EXPECT_FALSE(parse_track_wish("{\"a\":\"" + std::string(257, 'x') + "\"}"));
-  EXPECT_TRUE(parse_track_wish("{\"a\":\"" + std::string(256, 'x') + "\"}"));
-  EXPECT_FALSE(parse_track_wish(std::string(30000, '[')));
+  EXPECT_FALSE(parse_track_request("{\"a\":\"" + std::string(257, 'x') + "\"}"));
+  EXPECT_TRUE(parse_track_request("{\"a\":\"" + std::string(256, 'x') + "\"}"));
+  EXPECT_FALSE(parse_track_request(std::string(30000, '[')));
   std::string many = "{";
   for (int i = 0; i < 65; ++i) many += (i > 0 ? ",\"a" : "\"a") + std::to_string(i) + "\":1";
-  EXPECT_FALSE(parse_track_wish(many + "}"));
+  EXPECT_FALSE(parse_track_request(many + "}"));
 }
 
 TEST(view_messages, a_batch_has_the_layout_of_the_page) {

@@ -1,4 +1,4 @@
-// The host part of tracking in a page that has no server: cli/exported_tracks.hpp as functions that a page calls
+// The host part of tracking in a page that has no server: view/exported_tracks.hpp as functions that a page calls
 // (web/src/exported_engine.ts), compiled to WebAssembly by cmake/BrowserHost.cmake. Bytes go in by memory that the page
 // asks for, and come out as the `answer`. A function that fails answers false, and the answer is the body of an error
 // message.
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/exported_tracks.hpp"
+#include "view/exported_tracks.hpp"
 #include "device/shader_library.hpp"
 #include "formats/sidecar.hpp"
 
@@ -33,7 +33,7 @@ void give(const void* bytes, std::size_t size) {
 }
 
 bool done(const Status& status) {
-  if (!status) give(ExportedTracks::describe(status.error()));
+  if (!status) give(describe_failure(status.error()));
   return status.has_value();
 }
 
@@ -41,7 +41,7 @@ bool done(Result<std::vector<std::byte>> made) {
   if (made) {
     answer = std::move(*made);
   } else {
-    give(ExportedTracks::describe(made.error()));
+    give(describe_failure(made.error()));
   }
   return made.has_value();
 }
@@ -116,8 +116,8 @@ EMSCRIPTEN_KEEPALIVE void host_use_cpu() {
   tracks->use_cpu();
 }
 
-EMSCRIPTEN_KEEPALIVE bool host_ask(std::uint32_t number, const char* wish, std::uint32_t bytes, bool saves) {
-  return done(tracks->ask(number, {wish, bytes}, saves));
+EMSCRIPTEN_KEEPALIVE bool host_ask(std::uint32_t number, const char* asked, std::uint32_t bytes, bool saves) {
+  return done(tracks->ask(number, {asked, bytes}, saves));
 }
 EMSCRIPTEN_KEEPALIVE void host_command() {
   give(tracks->command());

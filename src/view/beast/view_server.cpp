@@ -1,4 +1,4 @@
-// The only file that includes Boost.Beast. One thread serves all connections; tracking (live_desk.hpp), saving and what
+// The only file that includes Boost.Beast. One thread serves all connections; tracking (request_queue.hpp), saving and what
 // else takes its time (WorkThread) have threads of their own, so that a slow page or a long run holds up nobody.
 #include "view/view_server.hpp"
 
@@ -216,7 +216,7 @@ class BeastServer final : public ViewServer {
 
   [[nodiscard]] ViewHost& host() { return host_; }
   [[nodiscard]] RequestGuard& guard() { return *guard_; }
-  [[nodiscard]] LiveDesk& desk() { return *desk_; }
+  [[nodiscard]] RequestQueue& queue() { return *queue_; }
   [[nodiscard]] WorkThread& work() { return *work_; }
   // Of runs that are saved. One at a time: begin_save() is false while one is at work.
   [[nodiscard]] WorkThread& saves() { return *saves_; }
@@ -225,7 +225,7 @@ class BeastServer final : public ViewServer {
   [[nodiscard]] asio::io_context& io() { return io_; }
   // For whoever wants to know what is going on; for tests, that nothing is.
   [[nodiscard]] std::string state_json() const {
-    const LiveCounts counts = desk_->counts();
+    const LiveCounts counts = queue_->counts();
     return fmt::format(
         "{{\"connections\":{},\"pages\":{},\"waiting\":{},\"running\":{},\"requests\":{},\"answered\":{},"
         "\"replaced\":{},\"cancelled\":{},\"failed\":{}}}\n",
@@ -253,7 +253,7 @@ class BeastServer final : public ViewServer {
   asio::steady_timer retry_;
   std::map<std::uint64_t, std::shared_ptr<Peer>> peers_;  // by age
   std::uint64_t last_peer_ = 0;
-  std::unique_ptr<LiveDesk> desk_;
+  std::unique_ptr<RequestQueue> queue_;
   bool is_saving_ = false;
   std::unique_ptr<WorkThread> saves_;
   std::unique_ptr<WorkThread> work_;
@@ -283,7 +283,7 @@ class LiveSocket final : public Peer, public LiveSink, public std::enable_shared
     auto kept = std::make_shared<Request>(std::move(request));
     socket_.async_accept(*kept, [self = shared_from_this(), kept](error_code error) {
       if (error) return self->end();
-      self->page_ = self->server_.desk().open_page(self);
+      self->page_ = self->server_.queue().open_page(self);
       self->read();
     });
   }
@@ -297,7 +297,7 @@ class LiveSocket final : public Peer, public LiveSink, public std::enable_shared
       queue_.clear();
       waiting_bytes_ = 0;
     }
-    if (page_ != 0) server_.desk().close_page(std::exchange(page_, 0));
+    if (page_ != 0) server_.queue().close_page(std::exchange(page_, 0));
     error_code ignored;
     beast::get_lowest_layer(socket_).socket().close(ignored);
     server_.forget(number_);
@@ -351,11 +351,11 @@ class LiveSocket final : public Peer, public LiveSink, public std::enable_shared
     const auto message = parse_client_message({static_cast<const std::byte*>(bytes.data()), bytes.size()});
     if (!message) return close(websocket::close_code::protocol_error, message.error().message());
     if (message->kind == MessageKind::cancel) {
-      server_.desk().cancel(page_, message->request);
+      server_.queue().cancel(page_, message->request);
     } else {
-      auto wish = catch_out_of_memory([&] { return parse_track_wish(message->body); });
-      if (!wish) return close(websocket::close_code::policy_error, wish.error().message());
-      const Status asked = server_.desk().ask(page_, {message->request, std::move(*wish)});
+      auto arguments = catch_out_of_memory([&] { return parse_track_request(message->body); });
+      if (!arguments) return close(websocket::close_code::policy_error, arguments.error().message());
+      const Status asked = server_.queue().ask(page_, {message->request, std::move(*arguments)});
       if (!asked) return close(websocket::close_code::policy_error, asked.error().message());
     }
     buffer_.consume(buffer_.size());
@@ -382,7 +382,7 @@ class LiveSocket final : public Peer, public LiveSink, public std::enable_shared
   }
 
   void close(websocket::close_code code, std::string_view why) {
-    if (page_ != 0) server_.desk().close_page(std::exchange(page_, 0));
+    if (page_ != 0) server_.queue().close_page(std::exchange(page_, 0));
     // A close frame has room for 123 bytes of a reason.
     const std::string reason = one_line(std::string(why.substr(0, 120)));
     socket_.async_close(websocket::close_reason(code, reason),
@@ -562,16 +562,16 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
       response.body() = fmt::format("{{\"link\":\"{}\"}}\n", *link);
       return write(std::move(response));
     }
-    auto wish = catch_out_of_memory([&] { return parse_track_wish(parser_->get().body()); });
-    if (!wish) return answer_error(400, wish.error());
+    auto arguments = catch_out_of_memory([&] { return parse_track_request(parser_->get().body()); });
+    if (!arguments) return answer_error(400, arguments.error());
     if (!server_.begin_save()) {
       return answer_error(503, Error(ErrorKind::full, "another run is being saved; try again when it is done"));
     }
     const bool sidecar = target.kind == Target::Kind::save_sidecar;
     save_.emplace();
     stream_.expires_never();
-    server_.saves().take([self = shared_from_this(), wish = std::move(*wish), token = save_->token(), sidecar] {
-      auto saved = catch_out_of_memory([&] { return self->server_.host().save(wish, token); });
+    server_.saves().take([self = shared_from_this(), arguments = std::move(*arguments), token = save_->token(), sidecar] {
+      auto saved = catch_out_of_memory([&] { return self->server_.host().save(arguments, token); });
       // Opened before the next run replaces it.
       auto file =
           std::make_shared<OpenFile>(saved ? OpenFile(sidecar ? saved->sidecar : saved->tractogram) : OpenFile());
@@ -792,7 +792,7 @@ Status BeastServer::listen_at(std::uint16_t port) {
     CGL_TRY(outcome);
   }
   CGL_TRY_ASSIGN(guard_, RequestGuard::create(address_, port_));
-  desk_ = std::make_unique<LiveDesk>(host_);
+  queue_ = std::make_unique<RequestQueue>(host_);
   saves_ = std::make_unique<WorkThread>();
   work_ = std::make_unique<WorkThread>();
   return {};
@@ -855,7 +855,7 @@ void BeastServer::end_all() {
   }
   // Their threads are waited for; what they post is never run.
   saves_.reset();
-  desk_.reset();
+  queue_.reset();
 }
 
 }  // namespace

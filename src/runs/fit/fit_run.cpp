@@ -1,0 +1,57 @@
+#include "runs/fit/fit_run.hpp"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/elapsed.hpp"
+#include "formats/sidecar.hpp"
+#include "runs/fit/fit_fields.hpp"
+#include "runs/fit/fit_input.hpp"
+#include "runs/fit/fit_models.hpp"
+#include "runs/fit/fit_place.hpp"
+
+namespace cingulum {
+
+Result<FitOutcome> fit(FitRequest request, RunMachine& machine) {
+  if (!request.out.given()) {
+    return fail_argument("out", "{} is missing: name the folder of the fit", argument_name("out"));
+  }
+  return fit(std::move(request), machine, [](FitFolder* folder) -> FitMaps& { return *folder; });
+}
+
+Result<FitOutcome> fit(FitRequest request, RunMachine& machine, const MakeMaps& make_maps) {
+  const auto start = std::chrono::steady_clock::now();
+  CGL_TRY(fill_in_defaults(fit_fields(), request));
+  if (!request.dwi.given()) return fail_argument("dwi", "{} is missing: name a series", argument_name("dwi"));
+  if (!request.model.has()) return fail_argument("model", "{} is missing", argument_name("model"));
+  CGL_TRY_ASSIGN(ThreadPool* const pool, machine.pool());
+  CGL_TRY_ASSIGN(FitPlace place, FitPlace::begin(request, machine));
+  std::optional<FitFolder> folder;
+  if (request.out.given()) {
+    CGL_TRY_ASSIGN(folder, FitFolder::create(request.out.value(), machine.write_options()));
+  }
+  FitRun run = {.request = request,
+                .machine = machine,
+                .pool = *pool,
+                .maps = make_maps(folder ? &*folder : nullptr),
+                .place = place};
+  CGL_TRY_ASSIGN(const FitInput input, read_fit_input(run));
+  CGL_TRY(fit_model(run, input));
+  FitOutcome outcome;
+  outcome.run = run_facts(machine.threads(), seconds_since(start));
+  outcome.run["device"] = place.name();
+  if (folder) {
+    CGL_TRY(folder->finish(run.results, outcome.run));
+    outcome.folder = folder->path();
+    outcome.files = folder->files();
+  }
+  outcome.model = input.model;
+  outcome.voxels = input.signals.voxels.size();
+  outcome.parameters = std::move(run.parameters);
+  outcome.results = std::move(run.results);
+  outcome.warnings = std::move(run.warnings);
+  return outcome;
+}
+
+}  // namespace cingulum

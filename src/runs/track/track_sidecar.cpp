@@ -1,0 +1,216 @@
+#include "runs/track/track_sidecar.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/json_text.hpp"
+#include "formats/bids/bids_uri.hpp"
+#include "formats/sidecar.hpp"
+#include "runs/track/track_defaults.hpp"
+#include "runs/track/track_fields.hpp"
+#include "streamlines/regions.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Whether a value of the argument names a file that is read.
+bool names_file(const Argument& argument, const std::string& text) {
+  if (argument.type == ArgumentType::file_in) return true;
+  if (argument.metavar == region_metavar) return !is_sphere_text(text);
+  std::error_code ignored;
+  return argument.name == "sphere" && fs::is_regular_file(text, ignored);
+}
+
+}  // namespace
+
+Json arguments_for_sidecar(const TrackRequest& request) {
+  Json options = Json::object();
+  Json given = Json::array();
+  for (const TrackField& field : track_fields()) {
+    if (!decides_result(field.phase)) continue;
+    const Argument& argument = field.argument;
+    if (field.given(request)) given.push_back(argument.name);
+    const std::vector<ArgumentValue> values = field.values(request);
+    if (argument.type == ArgumentType::flag) {
+      options[argument.name] = !values.empty() && std::get<bool>(values.front());
+      continue;
+    }
+    if (values.empty()) continue;
+    if (!argument.repeatable) {
+      options[argument.name] = text_of_value(values.front());
+      continue;
+    }
+    Json list = Json::array();
+    for (const ArgumentValue& value : values) list.push_back(text_of_value(value));
+    options[argument.name] = std::move(list);
+  }
+  Json result = {{"options", std::move(options)}, {"given", std::move(given)}};
+  if (request.preset.given()) result["preset"] = request.preset.value();
+  return result;
+}
+
+Result<Json> input_facts(const TrackRequest& request, const std::vector<FoundInput>& found, const Json& known) {
+  Json inputs = Json::array();
+  const auto hash_of = [&](const std::string& option, const std::string& path) -> Result<std::string> {
+    for (const Json& input : known) {
+      if (input["option"] == option && input["path"] == path) return input["xxh3_128"].get<std::string>();
+    }
+    return hash_of_file(path);
+  };
+  for (const TrackField& field : track_fields()) {
+    if (!decides_result(field.phase)) continue;
+    for (const ArgumentValue& value : field.values(request)) {
+      const auto* const text = std::get_if<std::string>(&value);
+      if (text == nullptr || *text == in_memory || !names_file(field.argument, *text)) continue;
+      CGL_TRY_ASSIGN(std::string hash, hash_of(field.argument.name, *text));
+      inputs.push_back({{"option", field.argument.name}, {"path", *text}, {"xxh3_128", std::move(hash)}});
+    }
+  }
+  for (const GivenInput& input : request.arrays.inputs) {
+    CGL_TRY_ASSIGN(std::string hash, input.hash->hex());
+    inputs.push_back({{"option", input.option}, {"path", in_memory}, {"xxh3_128", std::move(hash)}});
+  }
+  for (const FoundInput& input : found) {
+    CGL_TRY_ASSIGN(std::string hash, hash_of(input.option, input.path.string()));
+    inputs.push_back({{"option", input.option}, {"path", input.path.string()}, {"xxh3_128", std::move(hash)}});
+  }
+  return inputs;
+}
+
+namespace {
+
+// Where a file of a run is: names that are relative also in the folder of the run, and what a sidecar that is shared
+// names by BIDS where that dataset lies.
+std::string find_file_of_run(const Json& json, const std::string& name, const fs::path& sidecar) {
+  if (const auto found = resolve_bids_uri(name, sidecar)) return found->string();
+  fs::path folder;
+  if (json.contains("run") && json["run"].is_object() && json["run"].contains("folder") &&
+      json["run"]["folder"].is_string()) {
+    folder = json["run"]["folder"].get<std::string>();
+  }
+  std::error_code ignored;
+  const fs::path path = name;
+  if (path.is_absolute() || fs::exists(path, ignored) || folder.empty()) return name;
+  const fs::path there = folder / path;
+  return fs::exists(there, ignored) ? there.string() : name;
+}
+
+}  // namespace
+
+Result<TrackRequest> request_of_run(const Json& json, const fs::path& sidecar, const TrackRequest& given) {
+  const auto damaged = [&](std::string_view what) {
+    return fail(ErrorKind::corrupt, "reading {}: {}; it is not a sidecar of `cingulum track`", sidecar.string(), what);
+  };
+  if (!json.is_object() || !json.contains("arguments") || !json["arguments"].is_object()) {
+    return damaged("there is no 'arguments'");
+  }
+  const Json& stored = json["arguments"];
+  if (!stored.contains("options") || !stored["options"].is_object() || !stored.contains("given") ||
+      !stored["given"].is_array()) {
+    return damaged("'arguments' has no 'options' and 'given'");
+  }
+  int rules = 1;
+  if (json.contains("rules")) {
+    if (!json["rules"].is_number_integer()) return damaged("'rules' is not a number");
+    rules = json["rules"].get<int>();
+    if (rules < 1 || rules > present_rules) {
+      return fail(
+          ErrorKind::unavailable,
+          "reading {}: it is of rules {}, and this version knows 1 to {}; repeat it with the version that wrote it",
+          sidecar.string(), rules, present_rules);
+    }
+  }
+  const std::vector<NamedText> values_then = values_under_rules(rules);
+
+  TrackRequest result;
+  for (const TrackField& field : track_fields()) {
+    const Argument& argument = field.argument;
+    const std::string& name = argument.name;
+    if (!field.given(given) && !stored["options"].contains(name)) {
+      const auto then = std::find_if(values_then.begin(), values_then.end(),
+                                     [&](const NamedText& value) { return value.name == name; });
+      if (then != values_then.end()) {
+        const std::string text(then->text);
+        CGL_TRY(field.set_texts(result, std::span(&text, 1), false));
+        continue;
+      }
+    }
+    if (field.given(given) || !decides_result(field.phase) || !stored["options"].contains(name)) {
+      field.set(result, field.values(given), field.given(given));
+      continue;
+    }
+    const Json& option = stored["options"][name];
+    const bool was_given = std::any_of(stored["given"].begin(), stored["given"].end(),
+                                       [&](const Json& other) { return other.is_string() && other == name; });
+    if (argument.type == ArgumentType::flag) {
+      if (!option.is_boolean()) return damaged(fmt::format("option '{}' is not true or false", name));
+      field.set(result, {option.get<bool>()}, was_given);
+      continue;
+    }
+    std::vector<std::string> words;
+    for (const Json& entry : option.is_array() ? option : Json::array({option})) {
+      if (!entry.is_string()) return damaged(fmt::format("option '{}' is not a text", name));
+      std::string word = entry.get<std::string>();
+      const std::string found = find_file_of_run(json, word, sidecar);
+      words.push_back(names_file(argument, found) ? found : std::move(word));
+    }
+    CGL_TRY(add_context(field.set_texts(result, words, was_given), "reading {}", sidecar.string()));
+  }
+  result.arrays = given.arrays;
+
+  if (json.contains("part") && !given.seed_range.given() && !given.part.given()) {
+    const Json& part = json["part"];
+    if (!part.is_object() || !part.value("first", Json()).is_number_unsigned() ||
+        !part.value("last", Json()).is_number_unsigned()) {
+      return damaged("'part' has no 'first' and 'last'");
+    }
+    const std::string range =
+        fmt::format("{}:{}", part["first"].get<std::uint64_t>(), part["last"].get<std::uint64_t>());
+    result.seed_range = range;
+  }
+
+  return result;
+}
+
+Result<TrackRequest> request_of_sidecar(const fs::path& sidecar, const TrackRequest& given) {
+  CGL_TRY_ASSIGN(const Json json, read_sidecar_file(sidecar));
+  CGL_TRY_ASSIGN(TrackRequest result, request_of_run(json, sidecar, given));
+  // The inputs must be those of the run.
+  if (json.contains("inputs") && json["inputs"].is_array()) {
+    for (const Json& input : json["inputs"]) {
+      if (!input.is_object() || !input.contains("path") || !input["path"].is_string() || !input.contains("option") ||
+          !input["option"].is_string() || !input.contains("xxh3_128") || !input["xxh3_128"].is_string()) {
+        return fail(ErrorKind::corrupt, "reading {}: an entry of 'inputs' has no option, path and hash",
+                    sidecar.string());
+      }
+      const TrackField* const field = find_field(track_fields(), input["option"].get<std::string>());
+      if (field != nullptr && field->given(given)) continue;
+      const std::string path = find_file_of_run(json, input["path"].get<std::string>(), sidecar);
+      std::error_code ignored;
+      if (!fs::exists(path, ignored)) {
+        return fail(ErrorKind::not_found, "repeating the run of {}: its input {} is not there", sidecar.string(), path);
+      }
+      CGL_TRY_ASSIGN(const std::string hash, hash_of_file(path));
+      if (hash != input["xxh3_128"].get<std::string>()) {
+        return fail(ErrorKind::corrupt, "repeating the run of {}: its input {} has changed (hash {}, was {})",
+                    sidecar.string(), path, hash, input["xxh3_128"].get<std::string>());
+      }
+    }
+  }
+  return result;
+}
+
+Status check_repeated_phantom(const TrackRequest& given, const fs::path& dwi, const std::string& hash) {
+  if (!given.from.given()) return {};
+  CGL_TRY_ASSIGN(const Json json, read_sidecar_file(given.from.value()));
+  if (!json.contains("phantom") || !json["phantom"].is_object()) return {};
+  const Json& stored = json["phantom"].value("dwi_xxh3_128", Json());
+  if (stored.is_string() && stored.get<std::string>() == hash) return {};
+  return fail(ErrorKind::corrupt, "repeating the run of {}: the phantom {} is another than it had; remove its folder",
+              given.from.value(), dwi.string());
+}
+
+}  // namespace cingulum
