@@ -39,7 +39,7 @@ Progress::~Progress() {
 
 void Progress::advance(std::uint64_t count) noexcept {
   done_.fetch_add(count, std::memory_order_relaxed);
-  tell_if_due();
+  report_if_due();
 }
 
 void Progress::set_note(std::string note) noexcept {
@@ -47,10 +47,10 @@ void Progress::set_note(std::string note) noexcept {
     const std::lock_guard lock(mutex_);
     note_ = std::move(note);
   }
-  tell_if_due();
+  report_if_due();
 }
 
-void Progress::tell_if_due() noexcept {
+void Progress::report_if_due() noexcept {
   if (observer_ == nullptr) return;
   const Clock::time_point now = clock_();
   if (now.time_since_epoch().count() < next_step_.load(std::memory_order_relaxed)) return;

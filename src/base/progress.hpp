@@ -73,7 +73,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void tell_if_due() noexcept;
+  void report_if_due() noexcept;
   [[nodiscard]] ProgressStep step_at(Clock::time_point now) const { return {done(), now - start_, note_}; }
 
   const ProgressTask task_;

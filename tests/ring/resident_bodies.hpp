@@ -156,7 +156,7 @@ struct Beating {
       const std::uint64_t pieces = payload<Numbered>(message).number / interval_ms;
       for (std::uint64_t piece = 0; piece < pieces; ++piece) {
         const std::uint64_t until = context.time_ns() + interval_ms * 1000000;
-        while (context.time_ns() < until) context.rest();
+        while (context.time_ns() < until) context.back_off();
         context.sync();
         if (piece % 2 == 0) {
           context.heartbeat();

@@ -73,9 +73,9 @@ inline void waits_for_its_reader_and_learns_that_he_left(Runtime& runtime, Actor
   ASSERT_OK_AND_ASSIGN(const std::optional<Message> none, stream.next(10s));
   EXPECT_FALSE(none);
   // The body leaves the rest, says so, and serves the next.
-  ASSERT_OK_AND_ASSIGN(const Message told, parts.receive(10s));
-  EXPECT_GE(number_in(told), 2000u);
-  EXPECT_LT(number_in(told), endless);
+  ASSERT_OK_AND_ASSIGN(const Message sent_count, parts.receive(10s));
+  EXPECT_GE(number_in(sent_count), 2000u);
+  EXPECT_LT(number_in(sent_count), endless);
   tells_all_parts_in_order(runtime, parts);
 }
 

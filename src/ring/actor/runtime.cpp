@@ -340,7 +340,7 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
       report.cycles.push_back(fmt::format("{}", fmt::join(names, ", ")));
       if (how.mode == Termination::Mode::drain) {
         // Half of their time: what still goes round then is drained as it comes.
-        static_cast<void>(come_to_rest(cycle, deadline_after(now_ns(), share_of(group.size()) / 2)));
+        static_cast<void>(wait_until_idle(cycle, deadline_after(now_ns(), share_of(group.size()) / 2)));
       }
     }
     for (const std::size_t member : group) {
@@ -368,7 +368,7 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
   return report;
 }
 
-bool Runtime::come_to_rest(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const {
+bool Runtime::wait_until_idle(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const {
   // All are idle in two looks, and none has moved a message between them: then nothing was under way in between.
   struct Seen {
     std::uint64_t moves = 0;

@@ -192,8 +192,8 @@ class Runtime {
   void register_cpu_body(std::string kind, CpuBody body);
   [[nodiscard]] std::shared_ptr<Topic> topic_of(std::string_view name);
   void forget(const ActorHandle& actor);
-  // Until nothing goes round among these any more; false at the deadline.
-  [[nodiscard]] bool come_to_rest(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const;
+  // Waits until no message goes round among these any more; false at the deadline.
+  [[nodiscard]] bool wait_until_idle(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const;
   // A request on its way.
   struct Asked {
     std::uint64_t correlation = 0;

@@ -86,7 +86,7 @@ class ChildActor final : public Actor {
   std::uint64_t old_outputs_ = 0;  // of queue_: from a launch before
   bool leaving_ = false;           // the actor ends: everything is taken, whatever the windows
   std::optional<ChildEnded> end_;
-  std::deque<std::uint64_t> untold_;  // requests that nobody waits for, for which the ring had no room
+  std::deque<std::uint64_t> unsent_cancels_;  // requests that nobody waits for, for which the ring had no room
 };
 
 }  // namespace cingulum::ring

@@ -64,7 +64,7 @@ struct CudaMachine {
   __device__ static void store_shared(std::uint64_t* word, std::uint64_t value) {
     asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
   }
-  __device__ static void rest() {}
+  __device__ static void back_off() {}
   __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
     if (is_first()) asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
     __syncwarp();

@@ -115,7 +115,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   // Whether messages lie in a wire of a parked grid, and the grid was not launched again for them yet. Messages to an
   // actor that is deactivated stay there; the grid is not launched twice for the same ones.
   [[nodiscard]] bool wires_hold_work();
-  // One round of the service thread; answers how long it may rest.
+  // One round of the service thread; answers how long the thread may sleep.
   Nanoseconds serve();
   void serve_actors();
 
@@ -159,7 +159,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
     }
   }
   [[nodiscard]] Result<std::uint64_t> give_command(std::uint32_t seat, SeatCommand what);
-  // The seat's state once it has obeyed the command.
+  // The seat's state once it has acknowledged the command.
   [[nodiscard]] Result<std::optional<SeatState>> answer_to(std::uint32_t seat, std::uint64_t word);
   // Event mode: there is something to do.
   void wake();
