@@ -406,7 +406,8 @@ TEST_P(ResidentGrids, two_actors_bounce_a_message_without_the_host) {
   EXPECT_EQ(a->telemetry().emitted + b->telemetry().emitted, bounces);
 }
 
-// A stream between actors that never pauses: both still beat and apply commands, and every message is accounted for at the end.
+// A stream between actors that never pauses: both still beat and apply commands, and every message is accounted for at
+// the end.
 TEST_P(ResidentGrids, a_stream_without_a_pause_keeps_neither_orders_nor_beats_waiting) {
   OPEN();
   ActorOptions options;
