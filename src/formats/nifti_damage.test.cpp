@@ -1,4 +1,4 @@
-// Goals R3, R5, R9 and R12 for NIfTI: every cut and every flipped bit of a small file, and every file call that fails
+// Damage and faults of NIfTI: every cut and every flipped bit of a small file, and every file call that fails
 // while one is written.
 #include <gtest/gtest.h>
 

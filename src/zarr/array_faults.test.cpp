@@ -1,4 +1,4 @@
-// Goals R8, R9 and R12 for arrays: every file call that fails while a new array or a region of one is written, power
+// Writing arrays when things fail: every file call that fails while a new array or a region of one is written, power
 // cuts between any two calls, and the same bytes on any number of threads.
 #include <gtest/gtest.h>
 

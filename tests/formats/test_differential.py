@@ -1,4 +1,4 @@
-"""Goal R2: where we and the readers of others both accept a damaged or odd file, we read the same. Mutants of the fuzz
+"""Where we and the readers of others both accept a damaged or odd file, we read the same. Mutants of the fuzz
 corpus go through us and through nibabel (NIfTI, TRK, TCK) and trx-python (TRX).
 
 CINGULUM_TEST_LONG=1: 100 000 mutants, otherwise a thousand. CINGULUM_TEST_MUTANTS and CINGULUM_TEST_SEED change number and

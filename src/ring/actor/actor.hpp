@@ -62,7 +62,7 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   // As in Message::source(). Numbers of actors that have gone are given again.
   [[nodiscard]] std::uint16_t number() const noexcept { return number_; }
-  // Of this actor alone, for as long as the process lives.
+  // A number that no other actor has as long as the process lives.
   [[nodiscard]] std::uint64_t identity() const noexcept { return identity_; }
   [[nodiscard]] const ActorOptions& options() const noexcept { return options_; }
   [[nodiscard]] ActorState state() const noexcept { return state_.load(std::memory_order_acquire); }

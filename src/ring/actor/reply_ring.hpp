@@ -54,7 +54,7 @@ class ReplyRing : public std::enable_shared_from_this<ReplyRing> {
   BufferTable& table_;
   Memory memory_;
   const std::uint32_t count_;
-  // Of make_own.
+  // The memory that make_own allocates; empty where a grid has given its own.
   std::vector<ReplySlot> own_slots_;
   RingLine own_line_;
   std::unique_ptr<std::byte[]> own_bytes_;

@@ -34,7 +34,7 @@ struct CudaMachine {
   // The same, each lane its own; any() makes of it what all of the mailbox agree on.
   __device__ static std::uint64_t own_cycles() { return static_cast<std::uint64_t>(clock64()); }
   __device__ static bool any(bool yes) { return __any_sync(all_lanes, yes) != 0; }
-  // Of the telemetry's clock: about a millisecond at the clock rates of GPUs.
+  // Cycles between two beats: about a millisecond at the clock rates of GPUs.
   static constexpr std::uint64_t cycles_per_beat = 1500000;
   __device__ static void nap(std::uint32_t nanoseconds) { __nanosleep(nanoseconds); }
 

@@ -34,7 +34,7 @@ using testing::Sum;
 using testing::Swallow;
 using testing::Three;
 
-// Of messages, say: CINGULUM_TEST_RING_MESSAGES sets another count, for slow tools.
+// How many messages, say: CINGULUM_TEST_RING_MESSAGES sets another count, for slow tools.
 std::uint64_t count_from_environment(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);

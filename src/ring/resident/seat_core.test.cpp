@@ -587,7 +587,7 @@ TEST(SeatLanes, a_restart_in_the_middle_of_a_batch_loses_nothing_but_the_message
       }
       const SeatDeviceLine& line = grid.seat(0).device;
       if (grid.state(0) == SeatState::failed && line.failures == failures + 1) {
-        // Of each five the last fails; that one it had in hand.
+        // The last of each five fails; that one it had in hand.
         if (line.had_message != 1 || line.working_on != 500 + 5 * failures + 4) next = 2'000'000;
         ++failures;
         grid.give_command(0, SeatCommand::restart);

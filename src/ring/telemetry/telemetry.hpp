@@ -50,7 +50,7 @@ struct ActorTelemetry {
   double busy_share = 0;      // of the time since activation
   double uptime_s = 0;        // since launch
   double messages_per_s = 0;  // received / uptime
-  // Of sampled messages: on the CPU from send to the body's receive, on a device from a request to its answer.
+  // The time of sampled messages: on the CPU from send to the body's receive, on a device from a request to its answer.
   LatencySummary latency;
 };
 

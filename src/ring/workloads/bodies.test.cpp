@@ -514,7 +514,7 @@ struct FailingRankBody {
   }
 };
 
-// Of the threads' place, with one actor that fails.
+// The threads' place, with one actor that fails.
 class FailingPlace final : public WorkloadPlace {
  public:
   std::string name() const override { return inner_->name(); }
@@ -690,7 +690,7 @@ TEST(workload_bodies, the_example_signal_is_two_sines_with_noise_and_peaks) {
   EXPECT_EQ(example_signal(100, 11).value(), std::vector<float>(signal.begin(), signal.begin() + 100));
 }
 
-// Of an even signal with four peaks these are listed, by their place in the whole signal.
+// An even signal has four peaks: these are listed, by their place in the whole signal.
 TEST(workload_bodies, anomalies_are_counted_and_listed_by_their_place_in_the_signal) {
   std::vector<float> signal(4000);
   for (std::size_t t = 0; t < signal.size(); ++t) signal[t] = t % 2 == 0 ? 0.1f : -0.1f;

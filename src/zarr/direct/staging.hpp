@@ -48,7 +48,7 @@ class Staging {
 
   // At least `count` slabs of at least `bytes` each. Slabs that are too small go.
   [[nodiscard]] Result<std::span<const std::unique_ptr<Slab>>> slabs(std::uint64_t bytes, std::size_t count);
-  // Of all slabs that are kept.
+  // The bytes of all slabs that are kept.
   [[nodiscard]] std::uint64_t ring_bytes() const;
 
  private:

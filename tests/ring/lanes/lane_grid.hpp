@@ -81,7 +81,7 @@ class LaneGrid {
         {static_cast<Message*>(host.out_slots), &memory.outbox_writer, &memory.outbox_reader, rings.outbox}, 0,
         interval);
   }
-  // Of a planned seat; ports in ascending order for each writer.
+  // Wires a port of a planned seat; ports in ascending order for each writer.
   void wire(std::uint32_t from, std::uint32_t port, std::uint32_t to, std::uint32_t capacity) {
     lines_.emplace_back();
     lines_.emplace_back();

@@ -1,5 +1,5 @@
 // Numbered messages by the million over the four paths of the rings, each checked by who receives it: host to actor,
-// actor to host, actor to actor, many to one (goal R18). Full and empty phases, pauses, deactivations, failures with
+// actor to host, actor to actor, many to one. Full and empty phases, pauses, deactivations, failures with
 // restart, and the whole group terminated, by drain or discard, and launched again in the middle; every few seconds the
 // whole grid goes and another comes, so that no kernel runs longer than its 20 s. Prints one line for each path and
 // ends with 1 when a count is wrong.
@@ -457,7 +457,7 @@ class Group {
     stuck_ = true;
   }
 
-  // Of the path to the host: what is there is taken and checked.
+  // Takes and checks what has come to the host; on a path that ends at an actor there is nothing to take.
   std::uint32_t receive_some() {
     if (shape_.actor_sink) {
       std::this_thread::yield();
