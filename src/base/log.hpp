@@ -1,4 +1,4 @@
-// Talk to people: log lines with levels on stderr, in whole lines, and the one place where a progress bar may stand
+// Messages to people: log lines with levels on stderr, in whole lines, and the one place where a progress bar may stand
 // below them; or whatever a LogSink makes of them. The program's entry sets the level, the prefix ("cingulum track")
 // and how arguments are spelled; everybody else calls log_info(...) and its siblings, or the log of its RunContext.
 // Results never go here: they belong on stdout.

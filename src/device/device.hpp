@@ -1,4 +1,4 @@
-// The seam between the domains and the GPUs: memory and order. A Device allocates, a Queue copies and launches in
+// The interface between the domains and the GPUs: memory and order. A Device allocates, a Queue copies and launches in
 // order, an Event marks a place in that order. Every copy is explicit, every failure is a Result, and no GPU header is
 // included here. What is computed is the business of kernels (kernel.hpp) and of each domain's own backend folder:
 // there is no portable kernel language.

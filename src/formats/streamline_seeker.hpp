@@ -1,6 +1,6 @@
-// Streamlines of a file in any order: every reader of tractogram.hpp is one of these, too. For whoever reads some here
-// and some there (view/shown_lines.hpp); who reads from front to back needs none of it, and has checksums compared on
-// the way, which jumps leave out.
+// Access to the streamlines of a file in any order; every reader of tractogram.hpp is a seeker, too. For callers that
+// read some here and some there (view/shown_lines.hpp); a caller that reads from front to back needs none of it, and
+// has checksums compared on the way, which jumps leave out.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Pieces of JSON: as a count, and in a message.
+// JSON values read as counts, and shown in messages.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a request with several answers does on every kind of actor: told once, run for CPU actors, resident actors and
-// actors in a child process. The actors run testing::Parts and testing::PartsThenFail.
+// The tests of a request with several answers, written once and run for CPU actors, resident actors and actors in a
+// child process. The actors run testing::Parts and testing::PartsThenFail.
 #pragma once
 
 #include <gtest/gtest.h>

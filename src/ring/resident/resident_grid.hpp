@@ -1,8 +1,7 @@
 // A grid of seats that stays on a device, seen from the host: one launch whose blocks wait for actors, the memory they
-// share with us, and a service thread that lets the grid know that the host lives, sees what becomes of the actors,
-// carries answers to those who wait for them, and launches again in event mode. Actors
-// (ring/resident/resident_actor.hpp) take a seat when launched and give it back when terminated; nothing is allocated,
-// freed or loaded meanwhile.
+// share with us, and a service thread that beats for the grid, sees when bodies fail or end, carries answers to those
+// who wait for them, and launches again in event mode. Actors (ring/resident/resident_actor.hpp) take a seat when
+// launched and give it back when terminated; nothing is allocated, freed or loaded meanwhile.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// What is counted about actors, as the snapshot that the runtime hands out, from which
-// ring/telemetry/telemetry_export.* make JSON and Prometheus text. Every counter grows only; a message that does not
-// arrive is in exactly one of the counters of loss.
+// The counters of actors, as the snapshot that the runtime hands out, from which ring/telemetry/telemetry_export.* make
+// JSON and Prometheus text. Every counter grows only; a message that does not arrive is in exactly one of the counters
+// of loss.
 #pragma once
 
 #include <cstdint>

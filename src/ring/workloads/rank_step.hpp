@@ -1,6 +1,6 @@
 // One step of PageRank over some places of the graph: the sums, the new ranks, what they hand on. Called by every lane
-// of the actors (pagerank_body.hpp) for places of its own. Functions of their own, so that nothing of the actor stands
-// in the registers that they need.
+// of the actors (pagerank_body.hpp) for places of its own. These are functions of their own so that nothing of the
+// actor occupies the registers that they need.
 #pragma once
 
 #include "ring/workloads/lane_sums.hpp"

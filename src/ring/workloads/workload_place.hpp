@@ -1,5 +1,5 @@
-// Where a workload runs: actors of the workloads' bodies and the memory they read, on the CPU or on a device. The
-// drivers (extended, pagerank, anomaly) are written on it once; `cingulum ring run` chooses the place.
+// The place where a workload runs: actors of the workloads' bodies and the memory they read, on the CPU or on a device.
+// The drivers (extended, pagerank, anomaly) are written on it once; `cingulum ring run` chooses the place.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,7 @@
-// What regions pass through on their way to a device and back: slabs of pinned host memory with device memory of the
-// same size beside them, the queue of their copies, and the kernels of boxes. Kept from region to region by a
-// DeviceReader or DeviceWriter, so that a small region allocates nothing. Not for devices whose memory is the host's.
+// The memory that regions pass through on their way to a device and back: slabs of pinned host memory with device
+// memory of the same size beside them, the queue of their copies, and the kernels of boxes. Kept from region to region
+// by a DeviceReader or DeviceWriter, so that a small region allocates nothing. Not for devices whose memory is the
+// host's.
 #pragma once
 
 #include <cstdint>
