@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t max_slots = 1u << 20;
 
-// The answer as its asker is to see it. `restored`: the correlation that his message had.
+// The answer as its requester is to see it. `restored`: the correlation that the request had.
 Result<Message> as_asked(Message reply, std::uint64_t restored) {
   reply.header.correlation = restored;
   reply.header.flags &= ~static_cast<std::uint32_t>(mark_request | mark_stream);
@@ -312,7 +312,7 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
     try {
       aside = std::thread([&] {
         while (!is_over.load(std::memory_order_acquire)) {
-          for (const ActorHandle& actor : actors) actor->set_outputs_aside();
+          for (const ActorHandle& actor : actors) actor->queue_unread_outputs();
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
       });

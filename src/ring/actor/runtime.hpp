@@ -39,7 +39,7 @@ struct RuntimeOptions {
 // An answer on its way. Dropping it gives up on the answer.
 class PendingReply {
  public:
-  // `restored`: the correlation that the asker's message had, and the answer will have.
+  // `restored`: the correlation that the requester's message had, and the answer will have.
   PendingReply(std::shared_ptr<ReplyTable> table, ActorHandle actor, std::uint64_t correlation, std::uint64_t restored)
       : table_(std::move(table)), actor_(std::move(actor)), correlation_(correlation), restored_(restored) {}
   PendingReply(PendingReply&& other) noexcept = default;
@@ -53,7 +53,7 @@ class PendingReply {
   // The same for carriers: an answer that reports a failure (mark_failed) is an answer, and marks are as they were
   // sent.
   [[nodiscard]] Result<Message> wait_as_sent(Nanoseconds timeout);
-  // The correlation that the asker's message had.
+  // The correlation that the requester's message had.
   [[nodiscard]] std::uint64_t restored_correlation() const { return restored_; }
 
  private:

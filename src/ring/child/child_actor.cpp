@@ -132,7 +132,7 @@ Result<TerminationReport> ChildActor::do_terminate(const Termination& how) {
   closed_ = true;
   TerminationReport report;
   if (index_in_child_ < 0) return report;
-  set_outputs_aside();  // nobody may come to read
+  queue_unread_outputs();  // nobody may come to read
   Status result;
   if (!ended_ && host_->process() > 0) {
     ChildRequest asking = request(ChildCommand::terminate);
@@ -263,7 +263,7 @@ Status ChildActor::do_restart() {
   return state() == ActorState::deactivated ? ask(ChildCommand::deactivate) : Status();
 }
 
-void ChildActor::do_bury() {
+void ChildActor::do_give_up() {
   closed_ = true;
   ended_ = true;
 }
@@ -342,7 +342,7 @@ void ChildActor::see_to_answers() {
   give_held();
 }
 
-void ChildActor::set_outputs_aside() {
+void ChildActor::queue_unread_outputs() {
   const std::lock_guard lock(queue_mutex_);
   if (std::exchange(leaving_, true)) return;
   give_held();

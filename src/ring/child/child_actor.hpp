@@ -19,7 +19,7 @@ class ChildActor final : public Actor {
                 const std::atomic<bool>* stop) override;
   void see_to_answers() override;
   void request_abandoned(std::uint64_t correlation) override;
-  void set_outputs_aside() override;
+  void queue_unread_outputs() override;
 
  private:
   friend class ChildHost;
@@ -35,7 +35,7 @@ class ChildActor final : public Actor {
   void do_telemetry(ActorTelemetry& telemetry) const override;
   ActorCounters do_counters() const override;
   Status do_restart() override;
-  void do_bury() override;
+  void do_give_up() override;
   void do_supervise(std::uint64_t now_ns) override;
 
   // Without waiting; `full` also while the actor is started again.

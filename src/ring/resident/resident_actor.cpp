@@ -14,7 +14,7 @@ namespace {
 constexpr Nanoseconds command_patience = std::chrono::seconds(2);
 constexpr int looks_per_lock = 8;
 // So long who requests reads the outbox himself, before he leaves it to the service thread and waits.
-constexpr std::uint64_t asker_spin_ns = 50'000;
+constexpr std::uint64_t requester_spin_ns = 50'000;
 
 bool is_over(SeatState state) {
   return state == SeatState::ended || state == SeatState::failed || state == SeatState::left;
@@ -641,7 +641,7 @@ Status ResidentActor::do_restart() {
   return {};
 }
 
-void ResidentActor::do_bury() {
+void ResidentActor::do_give_up() {
   std::unique_lock life(life_mutex_, std::defer_lock);
   while (!life.try_lock()) {
     // Who terminates the actor at this moment waits for us (report_failure), and leaves the seat himself.
@@ -670,7 +670,7 @@ bool ResidentActor::serve() {
   }
   bool came = false;
   // Who receives reads for himself, and so does who has just requested; answers to others are carried here.
-  if (grid_->expects_replies() && askers_.load(std::memory_order_relaxed) == 0) came = carry_answers();
+  if (grid_->expects_replies() && spinning_requesters_.load(std::memory_order_relaxed) == 0) came = carry_answers();
   if (state == SeatState::failed && !end_expected_ && failures_seen_.exchange(failures) != failures) {
     if (had_message) ++dead_letters_;
     body_failed(code, fmt::format("its body on {} returned {}", grid_->backend().id(), code), working_on);
@@ -709,8 +709,8 @@ void ResidentActor::see_to_answers() {
 
 void ResidentActor::spin_for_answer(ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) {
   if (others_answer_.load(std::memory_order_relaxed)) grid_->call_service();
-  askers_.fetch_add(1, std::memory_order_relaxed);
-  const std::uint64_t until = std::min(deadline_ns, steady_now_ns() + asker_spin_ns);
+  spinning_requesters_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t until = std::min(deadline_ns, steady_now_ns() + requester_spin_ns);
   bool carried = false;
   for (std::uint32_t look = 1;; ++look) {
     // Several looks for one lock: an answer that comes is seen at once.
@@ -722,7 +722,7 @@ void ResidentActor::spin_for_answer(ReplyTable& replies, std::uint64_t correlati
     carried = false;  // it was another's answer
     if (look % 8 == 0 && steady_now_ns() >= until) break;
   }
-  askers_.fetch_sub(1, std::memory_order_relaxed);
+  spinning_requesters_.fetch_sub(1, std::memory_order_relaxed);
   if (carried == others_answer_.load(std::memory_order_relaxed)) {
     others_answer_.store(!carried, std::memory_order_relaxed);
   }

@@ -26,7 +26,7 @@ class ResidentActor final : public Actor {
                 const std::atomic<bool>* stop) override;
   bool send_at_once(const Message& message) override;
   void request_abandoned(std::uint64_t correlation) override { grid_->abandon_request(correlation); }
-  void set_outputs_aside() override { save_outputs(); }
+  void queue_unread_outputs() override { save_outputs(); }
   [[nodiscard]] const std::shared_ptr<ResidentGrid>& grid() const { return grid_; }
 
  private:
@@ -45,7 +45,7 @@ class ResidentActor final : public Actor {
   void do_telemetry(ActorTelemetry& telemetry) const override;
   ActorCounters do_counters() const override;
   Status do_restart() override;
-  void do_bury() override;
+  void do_give_up() override;
 
   void spin_for_answer(ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) override;
   void see_to_answers() override;
@@ -127,8 +127,8 @@ class ResidentActor final : public Actor {
   std::atomic<std::uint64_t> discarded_{0};
   std::atomic<std::uint64_t> late_replies_{0};
 
-  std::atomic<std::uint32_t> askers_{0};  // threads inside spin_for_answer
-  // The last answer came without the asker's doing, as it does when another actor answers what this one was asked.
+  std::atomic<std::uint32_t> spinning_requesters_{0};  // threads inside spin_for_answer
+  // The last answer was carried by another thread, as it is when another actor answers what this one was asked.
   std::atomic<bool> others_answer_{false};
   mutable std::mutex output_mutex_;  // the ring has one reader
   bool outbox_open_ = false;

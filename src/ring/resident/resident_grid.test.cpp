@@ -126,7 +126,7 @@ TEST_P(ResidentGrids, requests_are_answered_by_correlation_through_the_runtime) 
   }
 }
 
-// Whether the answer comes while the asker looks, or after he has looked in vain.
+// Whether the answer comes while the requester polls, or after it has polled in vain.
 TEST_P(ResidentGrids, watched_requests_are_answered_during_the_look_and_behind_it) {
   OPEN();
   const auto echo = start("echo", "echo", Echo{});

@@ -185,9 +185,9 @@ class SeatContext {
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t seats() const { return core_.seats(); }
   CGL_HD_GENERIC [[nodiscard]] CGL_HD bool sync_seats() {
     keep();
-    const bool met = core_.sync_seats();
+    const bool all_arrived = core_.sync_seats();
     look_up();
-    return met;
+    return all_arrived;
   }
 
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t read_shared(const std::uint64_t& word) const {

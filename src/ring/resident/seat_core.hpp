@@ -142,8 +142,8 @@ class SeatCore {
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool sync_seats() {
     Machine::block_sync();  // what all lanes wrote is there before the word that says so
     round_ ^= 1u;
-    ++meetings_;
-    if (Machine::in_mailbox()) meet_seats();
+    ++barriers_;
+    if (Machine::in_mailbox()) wait_for_all_seats();
     Machine::block_sync();
     return shared().verdict[round_] != static_cast<std::uint32_t>(Verdict::end);
   }
@@ -526,7 +526,7 @@ class SeatCore {
     Team* const team = shared().plan.team;
     if (team == nullptr) return;
     Machine::block_sync();  // the state is cleared
-    broadcast_count_ = meetings_ = 0;
+    broadcast_count_ = barriers_ = 0;
     ++team_start_;
     if (Machine::in_mailbox()) Machine::store_release_on_device(&team->lines[0].starts, team_start_);
   }
@@ -557,7 +557,7 @@ class SeatCore {
     const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
     if (verdict == Verdict::restart) {
       ++team_start_;
-      broadcast_count_ = meetings_ = 0;
+      broadcast_count_ = barriers_ = 0;
     }
     return verdict;
   }
@@ -638,18 +638,18 @@ class SeatCore {
     }
     return Machine::any(found);
   }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void meet_seats() {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void wait_for_all_seats() {
     Team* const team = shared().plan.team;
     if (team == nullptr) {
       look_when_due();
       post_verdict(ending() ? Verdict::end : Verdict::room, 0);
       return;
     }
-    const std::uint64_t met = team_word(team_start_, meetings_);
-    Machine::store_release_on_device(&team->lines[shared().plan.rank].met, met);
+    const std::uint64_t arrived = team_word(team_start_, barriers_);
+    Machine::store_release_on_device(&team->lines[shared().plan.rank].arrived, arrived);
     std::uint32_t passes = 0;
     for (;;) {
-      if (all_reached(&TeamLine::met, met)) {
+      if (all_reached(&TeamLine::arrived, arrived)) {
         post_verdict(Verdict::room, 0);
         return;
       }
@@ -1234,7 +1234,7 @@ class SeatCore {
   ReplySlot reply_;                    // it
   std::uint64_t team_start_ = 0;       // starts of the body, of several seats
   std::uint64_t broadcast_count_ = 0;  // calls whose outcome the first seat has broadcast, since that start
-  std::uint64_t meetings_ = 0;         // likewise
+  std::uint64_t barriers_ = 0;         // calls of sync_seats, likewise
   SeatOutput output_;
   SeatOutput edges_out_[largest_edge_count];
 

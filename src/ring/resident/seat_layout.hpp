@@ -110,7 +110,7 @@ struct SeatReplies {
 // Every word has one writer. Counts hold the number of the body's start above them (team_word), so that those of an
 // earlier one are less.
 struct alignas(line_bytes) TeamLine {
-  std::uint64_t met;              // meetings to which this seat has come
+  std::uint64_t arrived;          // calls of sync_seats to which this seat has come
   std::uint64_t taken;            // broadcasts that this seat has read
   std::uint64_t left;             // the last start whose body has returned here
   std::uint64_t code;             // what it returned

@@ -525,7 +525,7 @@ class FailingPlace final : public WorkloadPlace {
     return inner_->launch(name, body, traffic, options);
   }
   std::uint32_t useful_workers() const override { return inner_->useful_workers(); }
-  bool asker_is_among_them() const override { return inner_->asker_is_among_them(); }
+  bool waiting_takes_a_processor() const override { return inner_->waiting_takes_a_processor(); }
   Result<SharedBuffer> share(std::uint64_t bytes) override { return inner_->share(bytes); }
   Result<BufferHandle> keep(std::span<const std::byte> content) override { return inner_->keep(content); }
   Status fetch(BufferHandle handle, std::uint64_t offset, std::span<std::byte> bytes) override {
@@ -560,7 +560,7 @@ class InterruptedPlace final : public WorkloadPlace {
     return inner_->launch(name, body, traffic, options);
   }
   std::uint32_t useful_workers() const override { return inner_->useful_workers(); }
-  bool asker_is_among_them() const override { return inner_->asker_is_among_them(); }
+  bool waiting_takes_a_processor() const override { return inner_->waiting_takes_a_processor(); }
   Result<SharedBuffer> share(std::uint64_t bytes) override {
     count();
     return inner_->share(bytes);
