@@ -63,7 +63,7 @@ class TalkStream {
 class LogSink {
  public:
   virtual ~LogSink() = default;
-  // One message, without prefix and level, its arguments spelled as the Log was told.
+  // One message, without prefix and level, its arguments spelled as the Log was set to.
   virtual void write(LogLevel level, std::string_view text) = 0;
 };
 

@@ -25,7 +25,7 @@ Progress::Progress(std::string label, std::uint64_t total, std::string unit, Pro
   try {
     observer_->begin(task_);
   } catch (...) {
-    // What an observer cannot hear is lost; the work goes on. The same holds for the other calls.
+    // A step at which the observer throws is lost; the work goes on. The same holds for the other calls.
   }
 }
 
@@ -55,7 +55,7 @@ void Progress::report_if_due() noexcept {
   const Clock::time_point now = clock_();
   if (now.time_since_epoch().count() < next_step_.load(std::memory_order_relaxed)) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  // Another thread may have told between the two looks at the time.
+  // Another thread may have reported between the two looks at the time.
   if (!lock || finished_ || now.time_since_epoch().count() < next_step_.load(std::memory_order_relaxed)) return;
   next_step_.store((now + interval_).time_since_epoch().count(), std::memory_order_relaxed);
   try {

@@ -192,7 +192,7 @@ TEST(Progress, counts_exactly_from_many_threads) {
   EXPECT_TRUE(stage.pieces.back().starts_with("tracking: 40 000 seeds in ")) << stage.pieces.back();
 }
 
-// Writes down what it is told.
+// Writes down every call that it gets.
 struct Observed final : ProgressObserver {
   [[nodiscard]] std::chrono::steady_clock::duration interval() const override { return 1s; }
   void begin(const ProgressTask& task) override {

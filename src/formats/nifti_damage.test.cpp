@@ -149,7 +149,7 @@ TEST(NiftiFaults, whatever_file_call_fails_the_old_image_or_the_new_one_is_there
           EXPECT_GE(call, 10U);
           break;
         }
-        // A folder that cannot be synced is told, but the new content is complete by then.
+        // A folder that cannot be synced is an error, but the new content is complete by then.
         const bool renamed = layer.trace()[call].call == FileCall::sync_folder;
         if (status) {
           EXPECT_EQ(folder.content(name), fresh);

@@ -224,7 +224,7 @@ TEST(OutputSidecar, an_output_without_one_removes_that_of_an_earlier_run_and_not
     ASSERT_TRUE(testing::write_variant(folder / "a.nii", 0, replacing()));
     EXPECT_EQ(folder.content("a.nii.json"), text);
   }
-  // Without force what tells of another file is not removed, but for what a killed run left.
+  // Without force the sidecar of another file is not removed, but what a killed run left is.
   std::filesystem::remove(folder / "a.nii");
   folder.put("a.nii.json", "{\"xxh3_128\": \"of a file that is gone\"}");
   EXPECT_FALSE(testing::write_variant(folder / "a.nii", 0, {.sync = false}));

@@ -102,7 +102,7 @@ TEST(ZarrFaults, whatever_file_call_fails_the_old_array_or_the_new_one_or_none_i
             EXPECT_EQ(found, fresh);
           } else {
             ++failures;
-            // A folder that cannot be synced is told, but what it names is complete by then.
+            // A folder that cannot be synced is an error, but what it names is complete by then.
             const bool may_be_new = layer.trace()[call].call == FileCall::sync_folder;
             EXPECT_TRUE(found == old || (may_be_new && found == fresh));
             const std::string& message = status.error().message();

@@ -50,7 +50,7 @@ inline void waits_for_its_reader_and_learns_that_he_left(Runtime& runtime, Actor
   using namespace std::chrono_literals;
   StreamOptions options;
   options.window = 4;
-  std::this_thread::sleep_for(50ms);  // counters of devices are told once a millisecond
+  std::this_thread::sleep_for(50ms);  // counters of devices are published once a millisecond
   const std::uint64_t before = parts.telemetry().sent;
   constexpr std::uint64_t endless = 1u << 30;
   ASSERT_OK_AND_ASSIGN(ReplyStream stream, runtime.request_stream(parts, make_message(numbered(endless)), options));

@@ -33,7 +33,7 @@ Result<Message> take_answer(ReplyTable& table, Actor& actor, std::uint64_t corre
   return reply;
 }
 
-// Requests of several runtimes may meet in one grid, which tells those that nobody waits for by their correlation.
+// Requests of several runtimes may meet in one grid, which knows by the correlation those that nobody waits for.
 std::uint64_t first_generation() {
   static std::atomic<std::uint64_t> runtimes{0};
   return runtimes.fetch_add(1, std::memory_order_relaxed) << 34;

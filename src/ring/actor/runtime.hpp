@@ -88,7 +88,7 @@ class ReplyStream {
   [[nodiscard]] std::uint64_t restored_correlation() const { return restored_; }
   // Whether next would return at once.
   [[nodiscard]] bool is_ready() const { return table_ != nullptr && table_->is_done(correlation_); }
-  // What was not read is dropped, and the actor is told that nobody waits: its sends are answered with `closed`, or its
+  // What was not read is dropped, and the actor learns that nobody waits: its sends are answered with `closed`, or its
   // is_wanted with false.
   void cancel();
 

@@ -450,7 +450,7 @@ TEST(supervision, a_process_that_was_stopped_raises_no_false_alarm) {
   EXPECT_TRUE(child.succeeds(60s)) << child.printed();
 }
 
-// Under virtual time: no time passes between the message at which a body fails and the news of it.
+// Under virtual time: no time passes between the message at which a body fails and the report of it.
 TEST(supervision, a_failure_is_told_at_the_time_at_which_it_happened) {
   for (const std::int64_t poison : {-1, -2}) {
     Stage stage;

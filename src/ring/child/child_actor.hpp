@@ -38,14 +38,14 @@ class ChildActor final : public Actor {
   void do_give_up() override;
   void do_supervise(std::uint64_t now_ns) override;
 
-  // Without waiting; `full` also while the actor is started again.
+  // Does not wait; `full` also while the actor is started again.
   PutStatus try_put(const Message& message);
   // No message goes to this launch any more. Answers how many it had taken and never handled.
   std::uint64_t stop_taking(std::uint64_t received);
-  // Until the child says that the actor has ended.
+  // Waits until the child reports that the actor has ended.
   [[nodiscard]] Result<ChildEnded> wait_for_end(std::uint64_t deadline_ns);
 
-  // By the host's carrier thread.
+  // Called by the host's carrier thread with what came from the child.
   void take(const ChildSlot& slot);
   // `received`: what the actors of the child had taken, by their places.
   void child_ended(const std::string& how, std::span<const std::uint64_t> received);

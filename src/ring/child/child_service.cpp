@@ -266,7 +266,7 @@ class Service {
       }
       auto reply = pending->wait_as_sent(Nanoseconds::zero());
       pending = hosted.asked.erase(pending);
-      if (!reply) continue;  // the actor failed; its event tells the parent
+      if (!reply) continue;  // the actor failed; its event reports that to the parent
       count(index);
       moved = out_.try_put({*reply, index, hosted.generation, 0}) == PutStatus::stored || moved;
     }

@@ -109,7 +109,7 @@ class SeatContext {
     look_up();
     return status;
   }
-  // To every actor wired to `port`.
+  // Sends to every actor wired to `port`.
   CGL_HD_GENERIC CGL_HD PutStatus emit(std::uint32_t port, const Message& message) {
     if (port == edge_port_ && edge_room_ != 0 && !(message.has(mark_handle) && core_.has_reply_)) {
       if (message.has(mark_handle)) core_.hand_over();

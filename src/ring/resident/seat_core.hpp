@@ -197,7 +197,7 @@ class SeatCore {
     ++sent_;
     return PutStatus::stored;
   }
-  // To every actor wired to `port`.
+  // Sends to every actor wired to `port`.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus emit(std::uint32_t port, const Message& message) {
     if (shared().plan.rank != 0) return PutStatus::stored;  // by the first seat
     const std::uint32_t count = port_size(port);

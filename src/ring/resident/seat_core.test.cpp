@@ -323,7 +323,7 @@ TEST(SeatLanes, batches_are_answered_by_all_lanes_through_either_kind_of_outbox)
   });
 }
 
-// Also where the inbox holds one message: its writer is told that there is room while the body looks for the next.
+// Also where the inbox holds one message: its writer sees that there is room while the body looks for the next.
 TEST(SeatLanes, a_look_at_the_next_message_is_given_to_all_lanes_and_leaves_it_there) {
   for_every_seed([](std::uint64_t seed) -> std::string {
     Draw draw(seed);
@@ -770,7 +770,7 @@ TEST(SeatLanes, every_lane_is_told_to_stop_in_the_same_round) {
     STORY_CHECK(grid.send(0, numbered_message(1u << 30)));
     grid.turns(static_cast<std::uint32_t>(draw.below(100)));
     STORY_CHECK(grid.command(0, SeatCommand::stop, {SeatState::ended, SeatState::failed}));
-    // Stopped while it worked: every lane was told. Before it began: no lane works.
+    // Stopped while it worked: every lane saw the stop. Before it began: no lane works.
     const std::uint64_t code = grid.seat(0).device.failure;
     if (grid.seat(0).counters.received == 5) STORY_EQUAL(code, grid.lanes().lanes());
     if (grid.seat(0).counters.received == 4) STORY_EQUAL(code, 0);

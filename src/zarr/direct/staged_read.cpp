@@ -35,7 +35,7 @@ struct SlabTurn {
 };
 
 // Leaves are claimed in their order, and who has claimed one finishes it whatever happens elsewhere. So a batch is
-// always waited for by those behind it alone, and of several failures the first leaf's is told.
+// always waited for by those behind it alone, and of several failures the first leaf's is reported.
 class StagedRead {
  public:
   explicit StagedRead(const StagedReadJob& job)

@@ -269,7 +269,8 @@ class Group {
       budget_.give_back(sender.asked - (sender.on_host().next - sender.made_before));
       if (!shape_.actor_sink) {
         drain_output(*sender.actor);
-        // A bulk outbox takes messages before it has room for them; elsewhere the source is told and makes it again.
+        // A bulk outbox takes messages before it has room for them; elsewhere the source learns of a failed send and
+        // repeats it.
         if (place_.is_resident() && kind_ == RingKind::bulk) refused += sender.actor->telemetry().refused;
       }
       sender.actor.reset();
