@@ -1,5 +1,6 @@
-// Before the files of src/tract/cuda where they are compiled once more for bench_track_contracted: other names for
-// whatever a linker would otherwise take for the library's.
+// Macros that rename what the files of src/tract/cuda define. Included before those files where they are compiled a
+// second time, for bench_track_contracted: without them the linker would take the second copy for the library's
+// functions.
 #pragma once
 
 #define AnyShape ContractedAnyShape

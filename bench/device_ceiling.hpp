@@ -1,4 +1,5 @@
-// The same transfers and launches by the CUDA runtime alone, in the same run: what the device seam is compared with.
+// The ceiling of the device benches: the same transfers and launches by the CUDA runtime alone, in the same run. The
+// figures of src/device are set beside these.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Where the threads of a bench run. Threads inherit it from those who start them: a peer's threads are started while
-// the caller is where they shall be.
+// Binds the threads of a bench to processors. Threads inherit the binding from those who start them, so a peer's
+// threads are started while the caller is bound to the processors that they shall use.
 #pragma once
 
 #include <sched.h>

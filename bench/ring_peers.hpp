@@ -1,5 +1,5 @@
-// What the rings and actors of one host are compared with, in the same run: moodycamel's queues and CAF. Each answers
-// with nothing where it was not found when this was built.
+// Peers of the ring benches, measured in the same run on one host: moodycamel's queues and CAF. Each function answers
+// with nothing where the peer was not found when this was built.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What bench_track tracks: the phantom `brain` with its FA and its CSD of degree 8, in a folder that peers read, too;
-// the seeds and the fields of each scenario; and points from which all take the same steps.
+// The data that bench_track tracks: the phantom `brain` with its FA and its CSD of degree 8, in a folder that peers
+// read, too; the seeds and the fields of each scenario; and points from which all take the same steps.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// DIPY and MRtrix3 in bench_track: prints what they reach on the same data and sets our rows beside it.
+// The peers of bench_track, DIPY and MRtrix3: prints what they reach on the same data and sets our rows beside it.
 #pragma once
 
 #include <nlohmann/json.hpp>

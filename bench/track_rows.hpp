@@ -1,6 +1,6 @@
-// One scenario of bench_track: a whole run over all seeds, and two short runs of a fixed number of steps from the same
-// points in the same directions. The difference of these is the price of steps alone, without what a streamline costs
-// to begin and without the places to which one tracker goes and another does not.
+// Measures one scenario of bench_track: a whole run over all seeds, and two short runs of a fixed number of steps from
+// the same points in the same directions. The difference of the short runs is the price of the steps alone, without the
+// cost of beginning a streamline and without the regions that one tracker reaches and another does not.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // What every fuzz target includes. A target is one file fuzz/NAME.cpp with LLVMFuzzerTestOneInput: it gives the bytes
-// to one parser, and requires that whatever is accepted reads the same after it was written again (goal R2). The
-// program fuzz_NAME comes from that file and replay_main.cpp, which also watches allocations and time (goal R1).
+// to one parser, and requires that whatever is accepted reads the same after it was written again. The
+// program fuzz_NAME comes from that file and replay_main.cpp, which also watches allocations and time.
 #pragma once
 
 #include <cstddef>

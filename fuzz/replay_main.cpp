@@ -1,7 +1,7 @@
 // The main program of every fuzz target, for any compiler:
 //   fuzz_NAME PATH...                                replays files and folders
 //   fuzz_NAME --mutate SECONDS SEED [--keep FOLDER] PATH...   mutates them, and what it finds, for so long
-// Each input must end within a time limit and must not allocate more than 16 times its size and 64 MB (goal R1). An
+// Each input must end within a time limit and must not allocate more than 16 times its size and 64 MB. An
 // input that fails is written to FOLDER (default: the current one) as crash-TARGET-HASH. Where the code is compiled
 // with -fsanitize-coverage=trace-pc (make fuzz), mutants that reach new code join the pool, otherwise all come from
 // PATH.

@@ -11,7 +11,7 @@ arguments = parser.parse_args()
 
 TYPES = {"directions": ("double", 3), "edges": ("std::uint16_t", 2), "orbits": ("double", 3)}
 
-# Of every sphere its tables: name -> word -> (rows announced, rows).
+# The tables of every sphere: name -> word -> (rows announced, rows).
 spheres = {}
 table = None
 for number, line in enumerate(arguments.spheres.read_text(encoding="utf-8").splitlines(), 1):

@@ -31,7 +31,7 @@ class OutputCompanion {
   virtual void begin(const std::filesystem::path& partial) { (void)partial; }
   // The output is complete and synced under the name `partial`. After a failure the output is given up.
   [[nodiscard]] virtual Status before_rename(const std::filesystem::path& partial) = 0;
-  // The output has its final name, and the folder is synced. A failure is told; the output stays.
+  // The output has its final name, and the folder is synced. A failure is reported; the output stays.
   [[nodiscard]] virtual Status after_rename() = 0;
   // The output did not get its name: what was beside the old one comes back.
   virtual void take_back() noexcept = 0;

@@ -1,4 +1,4 @@
-// Goal R9: whatever file call fails, is interrupted or stops short, the writer ends with success or with one line that
+// Whatever file call fails, is interrupted or stops short, the writer ends with success or with one line that
 // names the file, the final name holds the old content or the complete new one, and no partial file stays.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Goal R8: power may fail between any two file calls, and what was not synced may or may not have reached the disk.
+// Power may fail between any two file calls, and what was not synced may or may not have reached the disk.
 // The calls of a run are recorded and replayed on a small model of a disk, for every prefix and every choice of what
 // arrived: the final name always holds the old content or the complete new one.
 #include <gtest/gtest.h>

@@ -54,7 +54,7 @@ struct BulkAllocator {
     return static_cast<T*>(allocate_bulk_memory(count * sizeof(T)));
   }
   void deallocate(T* memory, std::size_t count) noexcept { free_bulk_memory(memory, count * sizeof(T)); }
-  // Without arguments a number is left as it is.
+  // A number constructed without arguments is left as it is.
   template <class U>
   void construct(U* place) noexcept {
     ::new (static_cast<void*>(place)) U;

@@ -1,4 +1,4 @@
-// Whether there is room for an output, asked before the work, and the words for a disk that is full. Called by the
+// A check, before work begins, that there is room for an output, and the words for a disk that is full. Called by the
 // writers of files and folders.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Of parts that several threads work on: the failure of the first part that failed, whichever thread told of it first,
-// so that a message does not depend on threads.
+// The failure of the first part that failed, of parts that several threads work on: whichever thread reports first, the
+// message does not depend on threads.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,7 @@ TEST(Hash, of_parts_equals_the_hash_of_the_whole) {
   EXPECT_NE(hash.hex(), hash_hex(text));
 }
 
-// Of every length around the ends of stripes and blocks, and with the blocks added up in any order.
+// Every length around the ends of stripes and blocks is tried, and the blocks are added up in any order.
 TEST(HashBlocks, strung_together_are_the_hash_of_the_whole) {
   std::vector<std::byte> bytes(6 * hash_block_bytes);
   std::uint32_t state = 7;

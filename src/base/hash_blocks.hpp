@@ -27,8 +27,8 @@ class HashChain {
   // In the order of the content, all of its blocks but the last: that one, be it whole or not, is given to hex().
   void add(std::span<const HashBlockSums> sums) noexcept;
 
-  // Of `bytes` in all, at least least_block_hashed_bytes. `end` are the last of them: the last block, and before it as
-  // many as make a stripe at least.
+  // The hash of `bytes` in all, at least least_block_hashed_bytes. `end` are the last of them: the last block, and
+  // before it as many as make a stripe at least.
   [[nodiscard]] std::string hex(std::uint64_t bytes, std::span<const std::byte> end) const;
 
  private:

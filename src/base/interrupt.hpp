@@ -1,7 +1,7 @@
-// Ctrl-C and its relatives, for the process as a whole. The program's entry installs the handlers; work polls the token
-// of its run (base/cancel.hpp), which follows this flag unless it was made otherwise; AtomicFile registers its partial
-// files so that even the second, impatient Ctrl-C leaves none. A library user who never installs the handlers keeps
-// their own signals.
+// Ctrl-C and the other signals that ask to end (SIGTERM, SIGHUP), for the process as a whole. The program's entry
+// installs the handlers; work polls the token of its run (base/cancel.hpp), which follows this flag unless it was made
+// otherwise; AtomicFile registers its partial files so that even the second, impatient Ctrl-C leaves none. A library
+// user who never installs the handlers keeps their own signals.
 #pragma once
 
 #include "base/result.hpp"

@@ -1,4 +1,4 @@
-// Talk to people: log lines with levels on stderr, in whole lines, and the one place where a progress bar may stand
+// Messages to people: log lines with levels on stderr, in whole lines, and the one place where a progress bar may stand
 // below them; or whatever a LogSink makes of them. The program's entry sets the level, the prefix ("cingulum track")
 // and how arguments are spelled; everybody else calls log_info(...) and its siblings, or the log of its RunContext.
 // Results never go here: they belong on stdout.
@@ -63,7 +63,7 @@ class TalkStream {
 class LogSink {
  public:
   virtual ~LogSink() = default;
-  // One message, without prefix and level, its arguments spelled as the Log was told.
+  // One message, without prefix and level, its arguments spelled as the Log was set to.
   virtual void write(LogLevel level, std::string_view text) = 0;
 };
 

@@ -103,7 +103,7 @@ TEST(TalkStream, shows_no_status_where_there_is_no_terminal) {
   EXPECT_EQ(captured.text(), "");
 }
 
-int told_of_signals = -1;
+int signal_pipe = -1;
 
 // A pipe that nobody empties holds the line up until signals have come, each of which ends the system call.
 TEST(TalkStream, that_is_standard_error_loses_nothing_to_signals) {
@@ -115,12 +115,12 @@ TEST(TalkStream, that_is_standard_error_loses_nothing_to_signals) {
     ::close(talk[0]);
     ::dup2(talk[1], STDERR_FILENO);
     ::close(talk[1]);
-    told_of_signals = signals[1];
+    signal_pipe = signals[1];
     ::fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
     while (::write(STDERR_FILENO, "x", 1) == 1) continue;
     ::fcntl(STDERR_FILENO, F_SETFL, 0);
     struct sigaction action {};  // without SA_RESTART
-    action.sa_handler = [](int) { static_cast<void>(!::write(told_of_signals, "s", 1)); };
+    action.sa_handler = [](int) { static_cast<void>(!::write(signal_pipe, "s", 1)); };
     ::sigaction(SIGALRM, &action, nullptr);
     const itimerval every_5_ms = {{0, 5000}, {0, 5000}};
     ::setitimer(ITIMER_REAL, &every_5_ms, nullptr);

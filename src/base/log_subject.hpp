@@ -1,5 +1,5 @@
-// Whom of several that are under way at once a message is about: while a LogSubject lives, the messages of its thread
-// to any Log begin with it. Used by `cingulum batch`.
+// The subject that a thread's messages begin with, where several subjects are worked on at once: while a LogSubject
+// lives, the messages of its thread to any Log begin with it. Used by `cingulum batch`.
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ void MappedGrowth::work() {
     if (error == 0) {
       allocated_ = from + size;
     } else {
-      wanted_ = from;  // no more ahead: the writer asks for what it needs itself, and is told why not
+      wanted_ = from;  // no more ahead: the writer asks for what it needs itself, and gets the reason
     }
     changed_.notify_all();
   }

@@ -1,4 +1,4 @@
-// Says with --verbose what the parts of a job took. Called by the preparation of a field.
+// Logs, with --verbose, how long each part of a job took. Called by the preparation of a field.
 #pragma once
 
 #include <chrono>

@@ -21,7 +21,7 @@ struct PartialName {
   pid_t process = 0;             // 1 or more
 };
 
-// Of "NAME.partial-PID-N"; nothing for every other name.
+// Reads "NAME.partial-PID-N"; nothing for every other name.
 [[nodiscard]] std::optional<PartialName> parse_partial_name(std::string_view name);
 
 // False where there is no such process on this machine; true also where we may not ask.

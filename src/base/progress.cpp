@@ -25,7 +25,7 @@ Progress::Progress(std::string label, std::uint64_t total, std::string unit, Pro
   try {
     observer_->begin(task_);
   } catch (...) {
-    // What an observer cannot hear is lost; the work goes on. The same holds for the other calls.
+    // A step at which the observer throws is lost; the work goes on. The same holds for the other calls.
   }
 }
 
@@ -39,7 +39,7 @@ Progress::~Progress() {
 
 void Progress::advance(std::uint64_t count) noexcept {
   done_.fetch_add(count, std::memory_order_relaxed);
-  tell_if_due();
+  report_if_due();
 }
 
 void Progress::set_note(std::string note) noexcept {
@@ -47,15 +47,15 @@ void Progress::set_note(std::string note) noexcept {
     const std::lock_guard lock(mutex_);
     note_ = std::move(note);
   }
-  tell_if_due();
+  report_if_due();
 }
 
-void Progress::tell_if_due() noexcept {
+void Progress::report_if_due() noexcept {
   if (observer_ == nullptr) return;
   const Clock::time_point now = clock_();
   if (now.time_since_epoch().count() < next_step_.load(std::memory_order_relaxed)) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  // Another thread may have told between the two looks at the time.
+  // Another thread may have reported between the two looks at the time.
   if (!lock || finished_ || now.time_since_epoch().count() < next_step_.load(std::memory_order_relaxed)) return;
   next_step_.store((now + interval_).time_since_epoch().count(), std::memory_order_relaxed);
   try {

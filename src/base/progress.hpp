@@ -1,7 +1,7 @@
 // How far a long job is. A job makes one Progress for each long loop and any thread may advance it; an observer is
-// told: the drawing on stderr (progress_drawing.hpp), or one that the run brings (a callable of Python). Observers are
-// told only from inside advance(), set_note() and finish(): there is no thread of its own, so a job that hangs shows a
-// bar that stands.
+// called: the drawing on stderr (progress_drawing.hpp), or one that the run brings (a callable of Python). Observers
+// are called only from inside advance(), set_note() and finish(): there is no thread of its own, so a job that hangs
+// shows a bar that stands.
 #pragma once
 
 #include <atomic>
@@ -49,7 +49,7 @@ struct ProgressOptions {
   ProgressStyle style = ProgressStyle::automatic;  // of the drawing: a bar on a terminal, lines elsewhere
   TalkStream* stream = nullptr;                    // of the drawing; default: stderr
   std::function<std::chrono::steady_clock::time_point()> clock = {};
-  ProgressObserver* observer = nullptr;  // is told instead of the drawing; outlives the task
+  ProgressObserver* observer = nullptr;  // is called instead of the drawing; outlives the task
 };
 
 class Progress {
@@ -73,7 +73,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void tell_if_due() noexcept;
+  void report_if_due() noexcept;
   [[nodiscard]] ProgressStep step_at(Clock::time_point now) const { return {done(), now - start_, note_}; }
 
   const ProgressTask task_;

@@ -192,22 +192,22 @@ TEST(Progress, counts_exactly_from_many_threads) {
   EXPECT_TRUE(stage.pieces.back().starts_with("tracking: 40 000 seeds in ")) << stage.pieces.back();
 }
 
-// Writes down what it is told.
+// Writes down every call that it gets.
 struct Observed final : ProgressObserver {
   [[nodiscard]] std::chrono::steady_clock::duration interval() const override { return 1s; }
   void begin(const ProgressTask& task) override {
-    heard.push_back(fmt::format("begin {} {} {}", task.label, task.total, task.unit));
+    events.push_back(fmt::format("begin {} {} {}", task.label, task.total, task.unit));
   }
   void step(const ProgressTask& task, const ProgressStep& step) override {
-    heard.push_back(fmt::format("{} {} {}", task.label, step.done, step.note));
+    events.push_back(fmt::format("{} {} {}", task.label, step.done, step.note));
     if (step.done == 30) throw std::runtime_error("the observer has a fault");
   }
   void finish(const ProgressTask&, const ProgressStep& last) override {
-    heard.push_back(fmt::format("finish {} after {} s", last.done, last.elapsed / 1s));
+    events.push_back(fmt::format("finish {} after {} s", last.done, last.elapsed / 1s));
   }
-  void end(const ProgressTask& task) override { heard.push_back("end " + task.label); }
+  void end(const ProgressTask& task) override { events.push_back("end " + task.label); }
 
-  std::vector<std::string> heard;
+  std::vector<std::string> events;
 };
 
 TEST(Progress, tells_an_observer_of_the_run_and_draws_nothing) {
@@ -226,7 +226,7 @@ TEST(Progress, tells_an_observer_of_the_run_and_draws_nothing) {
     progress.advance();
   }
   { const Progress fails("fitting", 0, "voxels", options); }
-  EXPECT_EQ(observed.heard,
+  EXPECT_EQ(observed.events,
             (std::vector<std::string>{"begin tracking 100 seeds", "tracking 10 1 kept", "tracking 30 3 kept",
                                       "finish 40 after 2 s", "end tracking", "begin fitting 0 voxels", "end fitting"}));
   EXPECT_TRUE(stage.pieces.empty());

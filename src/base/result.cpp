@@ -38,7 +38,7 @@ struct Error::Details {
 
 namespace {
 
-// Takes the marks out of `text`, in place, and tells `found` where names stand in what is left.
+// Takes the marks out of `text`, in place, and calls `found` with where names stand in what is left.
 template <class Found>
 void remove_marks(std::string& text, Found&& found) {
   std::size_t from = 0;

@@ -1,6 +1,6 @@
-// What one run has of the world around it: how it is stopped, who hears how far it is, where its talk goes. Functions
-// that work for long take one (or its `cancel` alone) instead of asking the process. All members have a default that is
-// the process's: Ctrl-C, a bar or lines on stderr, the log on stderr.
+// What a run gets from its caller: the token that cancels it, the observer of its progress, and the log that it writes
+// to. Functions that work for long take one (or its `cancel` alone) instead of asking the process. All members have a
+// default that is the process's: Ctrl-C, a bar or lines on stderr, the log on stderr.
 #pragma once
 
 #include "base/cancel.hpp"

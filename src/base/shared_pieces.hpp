@@ -1,4 +1,4 @@
-// A loop over pieces that a pool shares where there is one, and its caller makes alone where there is none.
+// A loop over pieces that a pool's threads share; where there is no pool the caller works through them alone.
 #pragma once
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 namespace cingulum {
 
-// As a POSIX shell takes it, quoted where it must be.
+// The word as a POSIX shell takes it, quoted where it must be.
 [[nodiscard]] std::string shell_word(std::string_view word);
 
 }  // namespace cingulum

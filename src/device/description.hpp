@@ -23,7 +23,7 @@ enum class Determinism {
 [[nodiscard]] std::string_view determinism_name(Determinism determinism);
 
 struct DeviceCapabilities {
-  std::uint32_t compute_units = 0;  // cores, multiprocessors; 0 where the API does not tell
+  std::uint32_t compute_units = 0;  // cores, multiprocessors; 0 where the API does not say
   std::uint32_t subgroup_min = 1;   // threads that run in step; 1 where there are no such operations
   std::uint32_t subgroup_max = 1;
   std::uint64_t shared_bytes = 0;  // per block or workgroup
@@ -69,7 +69,7 @@ struct DeviceDescription {
 
 struct MemoryState {
   std::uint64_t total_bytes = 0;
-  std::optional<std::uint64_t> free_bytes;   // as the driver says; absent where the API does not tell (WebGPU)
+  std::optional<std::uint64_t> free_bytes;   // as the driver says; absent where the API does not say (WebGPU)
   std::uint64_t used_bytes = 0;              // by this process through this Device
   std::optional<std::uint64_t> limit_bytes;  // CINGULUM_MEMORY_LIMIT
 };

@@ -1,4 +1,4 @@
-// The seam between the domains and the GPUs: memory and order. A Device allocates, a Queue copies and launches in
+// The interface between the domains and the GPUs: memory and order. A Device allocates, a Queue copies and launches in
 // order, an Event marks a place in that order. Every copy is explicit, every failure is a Result, and no GPU header is
 // included here. What is computed is the business of kernels (kernel.hpp) and of each domain's own backend folder:
 // there is no portable kernel language.
@@ -129,7 +129,7 @@ class Queue {
   [[nodiscard]] virtual Status do_fill(Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::byte value) = 0;
   [[nodiscard]] virtual Status do_launch(Kernel& kernel, const LaunchShape& shape,
                                          std::span<const KernelArgument> arguments) = 0;
-  // From this queue's device to a buffer of a peer, for which can_copy_directly_to() holds.
+  // Copies from this queue's device to a buffer of a peer, for which can_copy_directly_to() holds.
   [[nodiscard]] virtual Status do_copy_to_peer(Buffer& to, std::uint64_t to_offset, const Buffer& from,
                                                std::uint64_t from_offset, std::uint64_t bytes);
 

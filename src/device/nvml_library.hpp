@@ -26,7 +26,7 @@ class NvmlLibrary {
   // Fails where there is no NVML, or no driver behind it; the message says which file was tried.
   [[nodiscard]] static Result<NvmlLibrary> open(const std::optional<std::filesystem::path>& override_path);
 
-  // A member that NVML does not tell is absent, and so are all, with a note, where it does not know the GPU.
+  // A member that NVML does not report is absent, and so are all, with a note, where it does not know the GPU.
   [[nodiscard]] DeviceReading read_sensors(const std::string& bus_id) const;
   [[nodiscard]] Result<std::vector<NvmlGpu>> read_gpus() const;
 

@@ -64,7 +64,7 @@ class DeviceRegistry {
   // Opens what was not wanted so far. Devices stay where they are.
   [[nodiscard]] Status open_rest();
 
-  // Of the backends that are open, best first.
+  // Reports of the backends that are open, best first.
   [[nodiscard]] std::span<const BackendReport> backends() const { return backends_; }
   [[nodiscard]] std::vector<Device*> devices() const;
 

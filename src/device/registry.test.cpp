@@ -175,7 +175,7 @@ TEST_P(Selfcheck, every_item_has_the_bits_of_the_cpu) {
   EXPECT_EQ(result.equal, result.items);
 }
 
-// R13: with a share of the memory that a job needs it runs, or is refused with the numbers, and a smaller one runs
+// With a share of the memory that a job needs it runs, or is refused with the numbers, and a smaller one runs
 // after.
 TEST_P(Selfcheck, with_less_memory_than_needed_is_refused_and_a_smaller_one_runs) {
   constexpr std::uint32_t items = 100000;

@@ -7,7 +7,7 @@
 namespace cingulum {
 namespace {
 
-// The folder that libcingulum (or the program it is part of) was loaded from; empty if the loader does not tell.
+// The folder that libcingulum (or the program it is part of) was loaded from; empty if the loader does not say.
 std::filesystem::path own_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return {};

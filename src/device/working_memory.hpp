@@ -29,7 +29,7 @@ using WorkingHostMemory = std::unique_ptr<HostMemory, GiveBackWorkingMemory>;
 // All members: any thread
 class WorkingMemory : public std::enable_shared_from_this<WorkingMemory> {
  public:
-  // That of a device, which outlives it.
+  // The working memory of a device, which outlives it.
   [[nodiscard]] static std::shared_ptr<WorkingMemory> of(Device& device);
   // Bytes of device memory that are kept on `device` and can be handed out again.
   [[nodiscard]] static std::uint64_t kept_on(const Device& device);

@@ -88,7 +88,7 @@ constexpr std::uint64_t direct_alignment = 4096;
 
 }  // namespace
 
-// Whether the system has most of these bytes in memory. Where it does not tell (the file is another user's), it says
+// Whether the system has most of these bytes in memory. Where it cannot be known (the file is another user's), it says
 // that it has them.
 bool InputFile::is_in_memory(std::uint64_t offset, std::uint64_t bytes) const noexcept {
 #if defined(__linux__)

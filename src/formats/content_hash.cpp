@@ -14,7 +14,7 @@
 namespace cingulum {
 namespace {
 
-// Of a file, read at a time: many blocks of the hash, and few enough bytes to stay in a core's cache.
+// Bytes of a file that are read at a time: many blocks of the hash, and few enough to stay in a core's cache.
 constexpr std::size_t hashed_piece_bytes = std::size_t{1} << 18U;
 static_assert(hashed_piece_bytes % hash_block_bytes == 0 && hashed_piece_bytes >= least_block_hashed_bytes);
 // Below this, threads cost more than they save.

@@ -28,7 +28,7 @@ Result<std::vector<std::byte>> first_bytes(ByteStream& stream) {
   std::size_t filled = 0;
   while (filled < bytes.size()) {
     const auto got = stream.read(std::span(bytes).subspan(filled));
-    // A damaged file is told by its reader; here it is enough to know which one that is.
+    // A damaged file is reported by its reader; here it is enough to know which one that is.
     if (!got && got.error().kind() == ErrorKind::corrupt) break;
     if (!got) return tl::make_unexpected(got.error());
     if (*got == 0) break;

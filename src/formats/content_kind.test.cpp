@@ -103,7 +103,7 @@ TEST(ContentKind, of_headers_of_images_is_told_by_their_size) {
   }
 }
 
-// Of what is in gzip, images and tractograms are known.
+// Behind gzip images and tractograms are known, tables and JSON are not.
 TEST(ContentKind, behind_gzip_is_told_where_its_readers_go_there) {
   const std::pair<std::string, ContentKind> cases[] = {{"\x5c\1\0\0"s, nifti},
                                                        {"mrtrix tracks\n", tractogram},

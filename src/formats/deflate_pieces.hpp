@@ -40,7 +40,7 @@ class DeflatePieces {
   // Closes the stream; nothing may follow.
   [[nodiscard]] Status finish(const Output& output);
 
-  // Of the content that the output has taken; of all of it after finish().
+  // CRC and size of the content that the output has taken; of all of it after finish().
   [[nodiscard]] std::uint32_t crc() const noexcept;
   [[nodiscard]] std::uint64_t size() const noexcept;
 

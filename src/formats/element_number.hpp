@@ -1,4 +1,4 @@
-// Numbers of the data that a tractogram holds, whatever their type.
+// Conversion of the numbers that a tractogram's data hold, whatever their type.
 #pragma once
 
 #include <cstddef>

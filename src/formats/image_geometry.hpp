@@ -24,7 +24,7 @@ struct Affine {
     const auto row = [&](int r) { return ((at(r, 0) * point.x + at(r, 1) * point.y) + at(r, 2) * point.z) + at(r, 3); };
     return {row(0), row(1), row(2)};
   }
-  // Without the translation.
+  // Applies the 3 x 3 part alone, without the translation.
   [[nodiscard]] numerics::Vec3d rotate(numerics::Vec3d vector) const;
   [[nodiscard]] double determinant() const;  // of the 3 x 3 part
   // Fails where the determinant is zero or not finite.

@@ -1,4 +1,4 @@
-// Goals R3, R5, R9 and R12 for NIfTI: every cut and every flipped bit of a small file, and every file call that fails
+// Damage and faults of NIfTI: every cut and every flipped bit of a small file, and every file call that fails
 // while one is written.
 #include <gtest/gtest.h>
 
@@ -149,7 +149,7 @@ TEST(NiftiFaults, whatever_file_call_fails_the_old_image_or_the_new_one_is_there
           EXPECT_GE(call, 10U);
           break;
         }
-        // A folder that cannot be synced is told, but the new content is complete by then.
+        // A folder that cannot be synced is an error, but the new content is complete by then.
         const bool renamed = layer.trace()[call].call == FileCall::sync_folder;
         if (status) {
           EXPECT_EQ(folder.content(name), fresh);

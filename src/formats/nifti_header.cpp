@@ -430,7 +430,8 @@ struct Quaternion {
   double a, b, c, d;
 };
 
-// Of the rotation whose columns are x, y, z (Shepperd 1978: the largest of the four is computed by a root).
+// The quaternion of the rotation whose columns are x, y, z (Shepperd 1978: the largest of the four is computed by a
+// root).
 Quaternion quaternion_of(Vec3d x, Vec3d y, Vec3d z) {
   const double trace = x.x + y.y + z.z;
   Quaternion q{};

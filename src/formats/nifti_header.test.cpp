@@ -198,8 +198,8 @@ TEST(NiftiQuaternion, that_is_too_long_is_shortened_and_told_beyond_rounding) {
       for (std::size_t i = 0; i < 12; ++i) {
         EXPECT_NEAR(found.geometry.voxel_to_world.rows[i], half_turn.rows[i], 1e-12) << i;
       }
-      const bool told = std::abs(part) == 1.5F;
-      EXPECT_EQ(found.warnings, told
+      const bool warned = std::abs(part) == 1.5F;
+      EXPECT_EQ(found.warnings, warned
                                     ? std::vector<std::string>{"the quaternion's vector has length 1.5: shortened to 1"}
                                     : std::vector<std::string>{});
     }

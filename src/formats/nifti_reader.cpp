@@ -116,7 +116,7 @@ Status NiftiReader::State::skip_to(std::uint64_t target) {
   return {};
 }
 
-// Extensions are not used; their chain of sizes is followed so that a broken one is told.
+// Extensions are not used; their chain of sizes is followed so that a broken one is reported.
 Status NiftiReader::State::skip_to_data(bool has_extensions) {
   constexpr std::uint64_t smallest_extension = 8;
   while (has_extensions && position + smallest_extension <= header.data_offset) {

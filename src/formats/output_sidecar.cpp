@@ -18,7 +18,7 @@ FileLayer& layer_of(const WriteOptions& options) {
   return options.layer != nullptr ? *options.layer : FileLayer::system();
 }
 
-// Those of a small file beside the output.
+// The options for a small file beside the output.
 WriteOptions options_beside(WriteOptions options) {
   const WriteOptions defaults;
   options.expected_bytes = defaults.expected_bytes;

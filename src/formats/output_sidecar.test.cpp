@@ -1,5 +1,5 @@
-// File and sidecar as one: what is there after success, after every failing call (goal R9), what killed runs may leave
-// and what the next run does with it; and goal R4 for finished pairs.
+// File and sidecar as one: what is there after success, after every failing call, what killed runs may leave
+// and what the next run does with it; and every later edit of a finished pair is found.
 #include "formats/output_sidecar.hpp"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST_P(PairOf, is_complete_after_success_and_equal_runs_give_equal_sidecars) {
   EXPECT_EQ(found->checksums[0], "sidecar XXH3-128");
 }
 
-// Goal R4, after an overwrite that came to its end: what was true while it was under way is so no more.
+// After an overwrite that came to its end verify finds every edit: what was true while it was under way is so no more.
 TEST_P(PairOf, is_damaged_by_every_changed_byte_and_by_the_old_content_after_an_overwrite) {
   const TemporaryFolder folder;
   const std::string name = GetParam();
@@ -224,7 +224,7 @@ TEST(OutputSidecar, an_output_without_one_removes_that_of_an_earlier_run_and_not
     ASSERT_TRUE(testing::write_variant(folder / "a.nii", 0, replacing()));
     EXPECT_EQ(folder.content("a.nii.json"), text);
   }
-  // Without force what tells of another file is not removed, but for what a killed run left.
+  // Without force the sidecar of another file is not removed, but what a killed run left is.
   std::filesystem::remove(folder / "a.nii");
   folder.put("a.nii.json", "{\"xxh3_128\": \"of a file that is gone\"}");
   EXPECT_FALSE(testing::write_variant(folder / "a.nii", 0, {.sync = false}));

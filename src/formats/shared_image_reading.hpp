@@ -24,7 +24,7 @@ class SharedImageReader {
                                                       const CancelToken& cancel = {});
 
   [[nodiscard]] const NiftiHeader& header() const noexcept { return reader_.header(); }
-  // As many of the next volumes as `values` has room for.
+  // Reads as many of the next volumes as `values` has room for.
   [[nodiscard]] Status next_volumes(std::span<float> values);
   // The whole image, as read_image(path). Before any volume was read.
   [[nodiscard]] Result<Image> read_all();

@@ -1,6 +1,6 @@
-// Streamlines of a file in any order: every reader of tractogram.hpp is one of these, too. For whoever reads some here
-// and some there (view/shown_lines.hpp); who reads from front to back needs none of it, and has checksums compared on
-// the way, which jumps leave out.
+// Access to the streamlines of a file in any order; every reader of tractogram.hpp is a seeker, too. For callers that
+// read some here and some there (view/shown_lines.hpp); a caller that reads from front to back needs none of it, and
+// has checksums compared on the way, which jumps leave out.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace cingulum {
 class StreamlineSeeker {
  public:
   virtual ~StreamlineSeeker() = default;
-  // Of the file, not of what its header says. TRK and TCK may have to be walked through for it.
+  // Counts streamlines in the file itself, not by its header. TRK and TCK may have to be walked through for it.
   [[nodiscard]] virtual Result<std::uint64_t> count() = 0;
   // The next batch begins with this one; with the number of streamlines there is no next batch. After a jump next()
   // compares no checksums.
   [[nodiscard]] virtual Status seek(std::uint64_t streamline) = 0;
 };
 
-// Of the same file; lives as long as the reader.
+// The seeker of the reader's file; lives as long as the reader.
 [[nodiscard]] inline StreamlineSeeker& seeker_of(TractogramReader& reader) {
   return dynamic_cast<StreamlineSeeker&>(reader);
 }

@@ -327,7 +327,7 @@ Result<bool> TckReader::read_batch(TractogramBatch& batch, std::size_t max_point
   return batch.streamline_count() > 0;
 }
 
-// Of encoded numbers, which may lie at any address.
+// Whether all of the encoded numbers, which may lie at any address, are finite.
 template <class Number>
 bool all_finite(std::span<const std::byte> bytes) {
   bool good = true;

@@ -1,4 +1,4 @@
-// Goals R3, R5, R9 and R12 for tractograms: no flipped bit of a TRX file goes unnoticed, every cut is an error that
+// Damage and faults of tractograms: no flipped bit of a TRX file goes unnoticed, every cut is an error that
 // says where, every failing file call leaves nothing torn, and the same streamlines give the same bytes in any batches.
 #include <gtest/gtest.h>
 #include <zlib.h>

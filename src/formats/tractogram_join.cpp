@@ -33,7 +33,7 @@ Status check_alike(const TractogramLayout& first, const TractogramLayout& other)
   return {};
 }
 
-// Of the batch its first `count` streamlines.
+// Shortens the batch to its first `count` streamlines.
 void keep_first(TractogramBatch& batch, std::size_t count, const TractogramLayout& layout) {
   if (count >= batch.streamline_count()) return;
   batch.offsets.resize(count + 1);

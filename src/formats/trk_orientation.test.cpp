@@ -43,7 +43,7 @@ Matrix rotation(std::size_t axis, double degrees) {
   return turned(axis, degrees, 1);
 }
 
-// Of the two axes other than `axis` towards each other.
+// Shears the two axes other than `axis` towards each other.
 Matrix shear(std::size_t axis, double degrees) {
   return turned(axis, degrees, -1);
 }

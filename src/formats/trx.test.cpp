@@ -75,7 +75,7 @@ TEST(Trx, a_folder_that_is_not_trx_is_never_replaced) {
   EXPECT_EQ(folder.content("photos/one.jpg"), "x");
 }
 
-// Of many streamlines, in parts and by several threads, into a file in memory too.
+// Many streamlines are written, in parts and by several threads, into a file in memory too.
 TEST(TractogramWriters, positions_that_a_batch_makes_give_the_bytes_of_those_that_it_has) {
   const TemporaryFolder folder;
   FaultyFileLayer in_memory;

@@ -80,7 +80,7 @@ class ArrayStream {
     taken_ = byte;
     unverified_.reset();
   }
-  // Of a piece that take() gave; separate so that it runs while the piece is in the cache.
+  // Adds a piece that take() gave; separate so that it runs while the piece is in the cache.
   void add_to_crc(Bytes piece) {
     if (unverified_) crc_ = crc32(piece, crc_);
   }

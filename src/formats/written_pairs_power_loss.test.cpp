@@ -1,6 +1,6 @@
-// Goal R8 for every writer, and for file and sidecar as a pair: power may fail between any two file calls, and what was
-// not synced may or may not have reached the disk. Whatever was left, the file is the old or the new one, bytes equal,
-// and verify calls it whole.
+// Power cuts for every writer, and for file and sidecar as a pair: power may fail between any two file calls, and what
+// was not synced may or may not have reached the disk. Whatever was left, the file is the old or the new one, bytes
+// equal, and verify calls it whole.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

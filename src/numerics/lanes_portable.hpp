@@ -123,7 +123,7 @@ struct PortableLanesOf {
   static CGL_HD Float floor_of_lanes(const Float& a) {
     return each<Float>([&](std::uint32_t l) { return floor_of(a.lane[l]); });
   }
-  // Without the sign bit.
+  // The number without its sign bit.
   static CGL_HD Float magnitude(const Float& a) {
     return each<Float>([&](std::uint32_t l) { return bits_float(float_bits(a.lane[l]) & 0x7fffffffu); });
   }

@@ -20,7 +20,7 @@ Vec3d position(const Number* points, std::size_t point) {
           static_cast<double>(points[point * 3 + 2])};
 }
 
-// Of a point from the segment that begins at a, squared.
+// The distance of a point from the segment that begins at a, squared.
 double distance_squared(Vec3d from_a, Vec3d along, double length_squared) {
   double share = length_squared > 0 ? dot(from_a, along) / length_squared : 0.0;
   if (share < 0) share = 0;

@@ -1,4 +1,4 @@
-// Goals R3, R5 and R6 for arrays that we wrote: every flipped bit, every cut and every deletion of a file is detected
+// Damage to arrays that we wrote: every flipped bit, every cut and every deletion of a file is detected
 // or changes no value, in a folder and in an archive.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Goals R8, R9 and R12 for arrays: every file call that fails while a new array or a region of one is written, power
+// Writing arrays when things fail: every file call that fails while a new array or a region of one is written, power
 // cuts between any two calls, and the same bytes on any number of threads.
 #include <gtest/gtest.h>
 
@@ -102,7 +102,7 @@ TEST(ZarrFaults, whatever_file_call_fails_the_old_array_or_the_new_one_or_none_i
             EXPECT_EQ(found, fresh);
           } else {
             ++failures;
-            // A folder that cannot be synced is told, but what it names is complete by then.
+            // A folder that cannot be synced is an error, but what it names is complete by then.
             const bool may_be_new = layer.trace()[call].call == FileCall::sync_folder;
             EXPECT_TRUE(found == old || (may_be_new && found == fresh));
             const std::string& message = status.error().message();

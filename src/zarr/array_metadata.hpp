@@ -44,7 +44,7 @@ struct Sharding {
   bool index_at_start = false;
 };
 
-// From the elements of a chunk to its bytes.
+// The steps from the elements of a chunk to its bytes.
 struct ChunkCoding {
   ChunkLayout layout;                        // of a leaf
   std::shared_ptr<const Sharding> sharding;  // null: a leaf

@@ -20,7 +20,7 @@ class ChunkBoxes {
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
   [[nodiscard]] Region at(std::uint64_t index) const;
-  // Of the largest box: one chunk at least, whatever the memory.
+  // Elements of the largest box: one chunk at least, whatever the memory.
   [[nodiscard]] std::uint64_t most_elements() const;
 
  private:

@@ -52,7 +52,7 @@ struct OpenShard {
   std::unique_ptr<KeyOutput> output;
   ShardIndex index;
   std::uint64_t bytes = 0;  // that belong to it so far
-  // Of them, those that wait for what comes next: the last leaf's checksum.
+  // The bytes among them that wait for what comes next: the last leaf's checksum.
   std::vector<std::byte> waiting;
 };
 
@@ -462,7 +462,7 @@ class ChunkWriting {
   std::shared_ptr<ChunkGroup> group_;
   std::size_t next_leaf_ = 0;
   std::uint64_t next_outer_ = 0;
-  // Of the window that is being written; one for each chunk where leaves are made when they are written.
+  // Leaves of the window that is being written; one for each chunk where leaves are made when they are written.
   std::vector<PendingLeaf> leaves_;
   WriteReport report_;
 };

@@ -55,8 +55,8 @@ std::uint64_t permuted_bytes(const Codec& codec) {
   return bytes;
 }
 
-// Of bytes that a filter is to take: whole elements, and all of an array that is permuted. Encoding finds our own
-// mistakes so, decoding damage.
+// Checks the number of bytes that a filter is to take: whole elements, and all of an array that is permuted. Encoding
+// finds our own mistakes so, decoding damage.
 Status check_filter_input(const Codec& codec, ErrorKind kind, std::size_t bytes, std::size_t element_bytes) {
   if (codec.kind == CodecKind::permute && bytes != permuted_bytes(codec)) {
     return codec_failure(codec, kind, "{} bytes expected, {} found", permuted_bytes(codec), bytes);

@@ -10,7 +10,7 @@
 
 namespace cingulum::zarr {
 
-// Of one element: 2 of a complex one.
+// How many numbers make one element: 2 where it is complex.
 [[nodiscard]] std::size_t numbers_of_element(ElementType type);
 
 // values.size() numbers; `bytes` are in the machine's byte order.

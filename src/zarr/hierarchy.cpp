@@ -206,7 +206,7 @@ Result<bool> is_zarr(const fs::path& path) {
   CGL_TRY_ASSIGN(const std::size_t got, file.read_at(0, begin));
   if (!looks_like_zip(std::span(begin).first(got))) return false;
   const auto store = Store::open(path);
-  // What a damaged archive is, is told by the reader that its other formats have.
+  // A damaged archive is reported by the reader of whichever other format it may be.
   if (!store) return path.native().ends_with(".zarr.zip");
   const auto root = find_node(**store, "");
   return !root || root->has_value();

@@ -1,7 +1,7 @@
-// What is in a store: groups and arrays with their attributes, of Zarr v2 (.zgroup, .zarray, .zattrs) and v3
-// (zarr.json). Called by whoever is given a path and must find out what is there: verbs, OME-Zarr. Folders are walked,
-// arrays never entered, so that a listing does not grow with the number of chunks. Consolidated metadata are compared
-// with what each node says of itself, and a difference is told: the nodes themselves are believed.
+// The groups and arrays of a store with their attributes, of Zarr v2 (.zgroup, .zarray, .zattrs) and v3 (zarr.json).
+// Called by whoever is given a path and must find out what is there: verbs, OME-Zarr. Folders are walked, arrays never
+// entered, so that a listing does not grow with the number of chunks. Consolidated metadata are compared with what each
+// node says of itself, and a difference is reported: the nodes themselves are believed.
 #pragma once
 
 #include <cstddef>

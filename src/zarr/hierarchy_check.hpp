@@ -22,7 +22,7 @@ struct ArrayCheckOptions {
   ThreadPool* pool = nullptr;
   CancelToken cancel = {};
   bool decode = true;              // false: only what is there is counted, by indices and sizes
-  std::size_t most_faults = 1000;  // that are told; all are counted
+  std::size_t most_faults = 1000;  // that are listed; all are counted
   Progress* progress = nullptr;    // advanced by chunks with keys
 };
 

@@ -279,7 +279,7 @@ class CopyPlanner {
     return {};
   }
 
-  // Of what the copy was made: nothing of time, place or version, so that equal runs give equal bytes.
+  // What the copy was made from: nothing of time, place or version, so that equal runs give equal bytes.
   [[nodiscard]] Json provenance(const Region& region) const {
     Json json = {{"command", "zarr copy"}, {"source", store_->path().filename().string()}};
     if (!request_.path.empty()) json["path"] = request_.path;

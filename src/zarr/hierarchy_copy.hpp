@@ -49,7 +49,7 @@ struct CopyRequest {
   std::optional<Downsampling> downsampling = {};  // absent: nearest for labels, else mean
   bool image = false;                             // a bare array becomes an image, as it does with a pyramid
   bool window = false;                            // omero's window by percentiles, instead of what there is
-  // Of an array that becomes an image; empty: 1 and no unit.
+  // Scale and unit of an array that becomes an image; empty: 1 and no unit.
   std::vector<double> scale = {};
   std::string unit = {};
 };

@@ -1,4 +1,4 @@
-// Pieces of JSON: as a count, and in a message.
+// JSON values read as counts, and shown in messages.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace cingulum::zarr {
   return static_cast<double>(count) == number ? std::optional(count) : std::nullopt;
 }
 
-// At most 80 characters of it.
+// At most 80 characters of the value's text.
 [[nodiscard]] inline std::string json_excerpt(const Json& value) {
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > 80) text.replace(77, std::string::npos, "...");

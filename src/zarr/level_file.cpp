@@ -103,7 +103,7 @@ Status LevelFile::read(const Region& box, std::span<std::byte> to) const {
       in_tile[d] = begin[d] - index[d] * tile_[d];
       in_box[d] = begin[d] - box.origin[d];
     }
-    // Of the tile, the planes along its first dimension that the box meets: one piece of the file.
+    // The planes of the tile along its first dimension that the box meets are one piece of the file.
     Shape held = tile_shape(index);
     const std::uint64_t plane_bytes = elements_of(held) / held[0] * element_bytes;
     std::uint64_t offset = offset_of(index) + in_tile[0] * plane_bytes;

@@ -18,7 +18,7 @@ namespace {
 // Metadata of OME that stands in the attributes of a group, at their root (0.4) or inside "ome".
 constexpr std::array<std::string_view, 8> ome_members = {
     "multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series"};
-// Of these, the ones that carry a version of their own in 0.4.
+// The members among these that carry a version of their own in 0.4.
 constexpr std::array<std::string_view, 3> versioned_members = {"image-label", "plate", "well"};
 
 OmeLevel level_of(std::string path, const OmeTransformation& transformation) {
@@ -73,7 +73,7 @@ bool is_inside(const std::string& path) {
   }
 }
 
-// Of 0.4 and 0.5: a scale, then perhaps a translation.
+// Checks the transformations of 0.4 and 0.5: a scale, then perhaps a translation.
 Status check_plain_transformations(const Json& list, const MetadataField& field) {
   const auto type_of = [&](std::size_t i) -> std::string {
     const Json* type = member_of(list[i], "type");

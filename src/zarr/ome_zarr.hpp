@@ -75,7 +75,7 @@ struct OmeImage {
 // Empty where the attributes describe no image. `group` is for messages.
 [[nodiscard]] Result<std::optional<OmeImage>> parse_ome_image(const Json& attributes, std::string_view group);
 
-// The channels that omero describes; what is not as it should be is left out and told in `notes`.
+// The channels that omero describes; what is not as it should be is left out and reported in `notes`.
 [[nodiscard]] std::vector<OmeChannel> ome_channels(const Json& omero, std::vector<std::string>& notes);
 [[nodiscard]] Json make_omero(std::span<const OmeChannel> channels);
 

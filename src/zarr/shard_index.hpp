@@ -32,8 +32,8 @@ using ShardIndex = std::vector<ShardEntry>;
 [[nodiscard]] std::uint64_t index_of(const Sharding& sharding, std::span<const std::uint64_t> shard_shape,
                                      std::span<const std::uint64_t> cell);
 
-// Of the shard that stands in `object` from `offset` on with `bytes` bytes. Entries lie within the shard, outside of
-// the index, and do not overlap; else it is corrupt.
+// The index of the shard that stands in `object` from `offset` on with `bytes` bytes. Entries lie within the shard,
+// outside of the index, and do not overlap; else it is corrupt.
 [[nodiscard]] Result<ShardIndex> read_shard_index(const Sharding& sharding, std::span<const std::uint64_t> shard_shape,
                                                   const StoredObject& object, std::uint64_t offset,
                                                   std::uint64_t bytes);

@@ -60,7 +60,7 @@ bool ValueWindowSearch::key_of(const std::byte* element, std::uint64_t& key) con
   if (type_.code != ElementType::Code::floating) return true;
   const std::uint64_t infinity = infinity_bits(type_);
   if ((key & infinity) == infinity) return false;
-  // Of negative numbers the larger bits are the smaller value.
+  // Among negative numbers the larger bits are the smaller value.
   key = (key & sign_) != 0 ? ~key & (sign_ | (sign_ - 1)) : key | sign_;
   return true;
 }

@@ -76,7 +76,8 @@ struct ValueWindowOptions {
   CancelToken cancel = {};
   Progress* progress = nullptr;  // advanced by elements, in each pass
 };
-// Of all elements of a source; absent also where values have no order. `tile` is what a thread reads at once.
+// The window of all elements of a source; absent also where values have no order. `tile` is what a thread reads at
+// once.
 [[nodiscard]] Result<std::optional<ValueWindow>> find_value_window(const ElementSource& source, const Shape& tile,
                                                                    const ValueWindowOptions& options);
 

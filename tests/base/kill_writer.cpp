@@ -1,4 +1,4 @@
-// A writer to be killed and interrupted (goals R7, R22): kill_writer FILE BYTES SEED [MODE] replaces FILE through
+// A writer to be killed and interrupted: kill_writer FILE BYTES SEED [MODE] replaces FILE through
 // AtomicFile with BYTES that follow from SEED, in small pieces, and patches the first 16 bytes at the end.
 // test_kill.py stops it at random moments and looks at what is left. Modes: `plain`; `sidecar` and `fresh` write a
 // sidecar, too, the latter where nothing is yet; `polite` shows progress and gives up at the first Ctrl-C; `stubborn`

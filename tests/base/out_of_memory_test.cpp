@@ -1,5 +1,5 @@
-// Goal R10: allocation n fails, for every n, in parsing settings, parsing a command line, writing a file, and using a
-// device. Each time the answer is an Error, nothing is leaked, and the next attempt works. The formats are in
+// Memory runs out: allocation n fails, for every n, in parsing settings, parsing a command line, writing a file, and
+// using a device. Each time the answer is an Error, nothing is leaked, and the next attempt works. The formats are in
 // tests/formats/out_of_memory_test.cpp.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-"""Goals R7, R9 and R22 on a real file system: kill -9 and Ctrl-C at random moments, and a disk that is really full.
+"""A writer on a real file system: kill -9 and Ctrl-C at random moments, and a disk that is really full.
 
 The program kill_writer is named by the variable CINGULUM_TEST_KILL_WRITER, the rest as tests/support/killed_outputs.py says:
 CINGULUM_TEST_KILLS is the number of kills (40 unless set; the long tier takes 1000). The random moments follow from

@@ -1,4 +1,4 @@
-"""Makes the hostile TRX archives of goal R11: zip and JSON that lie, escape, overlap, overflow or contradict themselves.
+"""Makes hostile TRX archives: zip and JSON that lie, escape, overlap, overflow or contradict themselves.
 
 hostile() gives (name, bytes) of files that every reader must refuse; odd_but_good() gives files that must be read, so that
 the refusals are not those of a builder that makes nothing right. As a script it writes them into a folder.

@@ -1,5 +1,5 @@
-// Goal R10 for files: allocation n fails, for every n, while images, gradient tables, spheres and tractograms are read
-// and written. The answer is an Error, nothing is leaked, and a failed writer leaves nothing.
+// Memory runs out for files: allocation n fails, for every n, while images, gradient tables, spheres and tractograms
+// are read and written. The answer is an Error, nothing is leaked, and a failed writer leaves nothing.
 //
 // JSON is the exception: the destructors of nlohmann's json allocate, and end the process when they cannot. The tests
 // of TRX, whose header is JSON, therefore run each attempt in a process of its own and require that no more attempts

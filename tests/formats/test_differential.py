@@ -1,4 +1,4 @@
-"""Goal R2: where we and the readers of others both accept a damaged or odd file, we read the same. Mutants of the fuzz
+"""Where we and the readers of others both accept a damaged or odd file, we read the same. Mutants of the fuzz
 corpus go through us and through nibabel (NIfTI, TRK, TCK) and trx-python (TRX).
 
 CINGULUM_TEST_LONG=1: 100 000 mutants, otherwise a thousand. CINGULUM_TEST_MUTANTS and CINGULUM_TEST_SEED change number and
@@ -115,7 +115,7 @@ class Differential(unittest.TestCase):
                 return ""  # an offset inside the header: nibabel takes the header for voxels, we say that we do not
             if expected.size == 0:
                 return ""  # an axis of length 0: no voxel for nibabel, one for us, and we say so
-            # An axis count of zero to two and trailing axes of length 1 are told differently.
+            # An axis count of zero to two and trailing axes of length 1 are reported differently.
             trimmed = lambda dims: [n for i, n in enumerate(dims) if i < 3 or any(m != 1 for m in dims[i:])]  # noqa: E731
             padded = lambda dims: (list(dims) + [1, 1, 1])[: max(3, len(dims))]  # noqa: E731
             if trimmed(padded(header["shape"])) != trimmed(padded(shape)):
@@ -126,7 +126,7 @@ class Differential(unittest.TestCase):
             # nibabel scales in a type of its own choice, which may be float32.
             scale = np.nanmax(np.abs(np.where(np.isfinite(theirs_flat), theirs_flat, 0)), initial=0)
             close = np.isclose(ours_flat, theirs_flat, rtol=2e-6, atol=2e-6 * scale, equal_nan=True)
-            # NaN and infinity of scaled integers are told differently by numpy's conversions.
+            # NaN and infinity of scaled integers are converted differently by numpy.
             close |= ~np.isfinite(ours_flat) & ~np.isfinite(theirs_flat)
             return "" if close.all() else f"values {ours_flat[~close][:3]} and {theirs_flat[~close][:3]}"
 

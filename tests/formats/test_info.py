@@ -1,4 +1,4 @@
-"""`cingulum info` and `cingulum verify`: facts equal to nibabel's, damage told, and goal R4 (every edit is found by the hash).
+"""`cingulum info` and `cingulum verify`: facts equal to nibabel's, damage reported, and every edit found by the hash.
 
 CINGULUM names the program, CINGULUM_TEST_IMAGE_DUMP the program image_dump; CINGULUM_TEST_DATA the folder of real data (skipped
 without). CINGULUM_TEST_LONG=1 makes 10 000 edits of each kind of file instead of 500.
@@ -194,7 +194,7 @@ class Verify(WithFolder):
         self.assertIn(f"{path}: DAMAGED", result.stdout)
 
     def test_every_random_edit_is_found(self):
-        """R4: formats without a checksum of their own, with a sidecar."""
+        """Every edit is found in formats without a checksum of their own, with a sidecar."""
         print(f"seed {SEED}, {EDITS} edits of each")
         choose = random.Random(SEED)
         for original in (self.image("a.nii"), self.tractogram("a.trk")[0], self.tractogram("a.tck")[0]):

@@ -1,4 +1,4 @@
-"""Goal R7 for the writer of images, plain and compressed: kill -9 leaves the old or the new image, and verify calls it whole.
+"""The writer of images, plain and compressed: kill -9 leaves the old or the new image, and verify calls it whole.
 
 CINGULUM_TEST_IMAGE_DUMP names image_dump, which writes them with a sidecar; the rest is as tests/support/killed_outputs.py says.
 """

@@ -1,5 +1,5 @@
-"""Goal R8 below every layer of our own: the calls that each writing verb really makes. Data are synced before the rename that
-gives a file its name, the folder after it, and of a pair the sidecar comes first.
+"""Power cuts, below every layer of our own: the calls that each writing verb really makes. Data are synced before the rename
+that gives a file its name, the folder after it, and of a pair the sidecar comes first.
 
 CINGULUM names the program, CINGULUM_TEST_IMAGE_DUMP image_dump, CINGULUM_TEST_FILE_CALLS the library that sees the calls.
 """

@@ -1,6 +1,6 @@
-"""Goal R7 for the tractogram writers: `cingulum convert` killed leaves the old or the new file, and verify calls it whole.
+"""Tractogram writers: `cingulum convert` that is killed leaves the old or the new file, and verify calls it whole.
 
-All is told as tests/support/killed_outputs.py says.
+Its variables are those of tests/support/killed_outputs.py.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Goal R7 for the verbs with many or computed outputs: `track`, `fit`, `phantom` and `zarr copy` killed leave every file old
-or new, and verify calls each whole.
+"""Verbs with many or computed outputs: `track`, `fit`, `phantom` and `zarr copy` that are killed leave every file old or
+new, and verify calls each whole.
 
-All is told as tests/support/killed_outputs.py says.
+Its variables are those of tests/support/killed_outputs.py.
 """
 
 import json

@@ -31,7 +31,7 @@ struct NewestWins {
       if (!skip_to_newest(context, message)) break;
       Message newer;
       const bool works = payload<Numbered>(message).number != 0;
-      while (works && !context.peek(newer) && !context.should_stop()) context.rest();
+      while (works && !context.peek(newer) && !context.should_stop()) context.back_off();
       if (works) {
         context.send(make_failure(message, failure_superseded));
       } else {
@@ -136,7 +136,7 @@ struct Spread {
       if (number != 0 && number == fail_at && is_chosen) return 7;
       if (number != 0 && number == slow_at && is_chosen) {
         const std::uint64_t until = context.time_ns() + 400000000;
-        while (context.time_ns() < until) context.rest();
+        while (context.time_ns() < until) context.back_off();
         context.sync();
       }
       if (number != 0 && number == leave_at && is_chosen) {
@@ -153,7 +153,7 @@ struct Spread {
       // More lanes than places: they add one after the other, by rounds of places.
       for (std::uint32_t round = 0; round * most_parts < step; ++round) {
         if (mine / most_parts == round) {
-          context.rest();  // the meeting waits for the slowest lane of all
+          context.back_off();  // the meeting waits for the slowest lane of all
           state.parts[mine % most_parts] += sum;
         }
         if (!context.sync_seats()) return 0;

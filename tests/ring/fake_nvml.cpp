@@ -1,4 +1,4 @@
-// An NVML with two GPUs, of which the second tells its name alone, for the tests of the GPU monitor.
+// An NVML with two GPUs, of which the second reports its name alone, for the tests of the GPU monitor.
 #include <cstring>
 
 extern "C" {

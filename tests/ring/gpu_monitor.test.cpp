@@ -21,7 +21,7 @@ TEST(gpu_monitor, reads_every_gpu_that_nvml_knows) {
   EXPECT_EQ(gpus[0].power_limit_watts, 700);
   EXPECT_EQ(gpus[1].index, 1);
   EXPECT_EQ(gpus[1].name, "Second GPU");
-  // What NVML does not tell is 0.
+  // What NVML does not report is 0.
   EXPECT_EQ(gpus[1].memory_total_bytes, 0U);
   EXPECT_EQ(gpus[1].memory_used_bytes, 0U);
   EXPECT_EQ(gpus[1].utilisation, 0);

@@ -68,7 +68,7 @@ struct Add {
   }
 };
 
-// Bounces a counter through port 1 between two actors until it is zero, then tells the host.
+// Bounces a counter through port 1 between two actors until it is zero, then sends to the host.
 struct Bounce {
   template <class Context>
   CGL_HD int operator()(Context& context) const {
@@ -156,7 +156,7 @@ struct Beating {
       const std::uint64_t pieces = payload<Numbered>(message).number / interval_ms;
       for (std::uint64_t piece = 0; piece < pieces; ++piece) {
         const std::uint64_t until = context.time_ns() + interval_ms * 1000000;
-        while (context.time_ns() < until) context.rest();
+        while (context.time_ns() < until) context.back_off();
         context.sync();
         if (piece % 2 == 0) {
           context.heartbeat();
@@ -195,7 +195,7 @@ struct LookUp {
   }
 };
 
-// Passes as many messages on as it is told, without a pause; and one that takes them without an answer.
+// Passes on as many messages as a request says, without a pause; and one that takes them without an answer.
 struct Flood {
   template <class Context>
   CGL_HD int operator()(Context& context) const {

@@ -10,7 +10,7 @@ namespace cingulum::ring::testing {
 
 // `kind` is "emulated", "emulated-display" or "cuda". ErrorKind::unavailable where there is no such device.
 [[nodiscard]] Result<std::unique_ptr<ResidentBackend>> make_test_backend(std::string_view kind);
-// Those of ring/ability_bodies.hpp; "lanes" as well, a grid of threads whose blocks have several lanes.
+// The bodies of ring/ability_bodies.hpp; "lanes" as well, a grid of threads whose blocks have several lanes.
 [[nodiscard]] Result<std::unique_ptr<ResidentBackend>> make_ability_backend(std::string_view kind);
 // CUDA only: the same bodies, and one that ends the device's context. In a process of its own.
 [[nodiscard]] Result<std::unique_ptr<ResidentBackend>> make_trapping_backend();

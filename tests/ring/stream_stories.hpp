@@ -1,5 +1,5 @@
-// What a request with several answers does on every kind of actor: told once, run for CPU actors, resident actors and
-// actors in a child process. The actors run testing::Parts and testing::PartsThenFail.
+// The tests of a request with several answers, written once and run for CPU actors, resident actors and actors in a
+// child process. The actors run testing::Parts and testing::PartsThenFail.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ inline void waits_for_its_reader_and_learns_that_he_left(Runtime& runtime, Actor
   using namespace std::chrono_literals;
   StreamOptions options;
   options.window = 4;
-  std::this_thread::sleep_for(50ms);  // counters of devices are told once a millisecond
+  std::this_thread::sleep_for(50ms);  // counters of devices are published once a millisecond
   const std::uint64_t before = parts.telemetry().sent;
   constexpr std::uint64_t endless = 1u << 30;
   ASSERT_OK_AND_ASSIGN(ReplyStream stream, runtime.request_stream(parts, make_message(numbered(endless)), options));
@@ -73,9 +73,9 @@ inline void waits_for_its_reader_and_learns_that_he_left(Runtime& runtime, Actor
   ASSERT_OK_AND_ASSIGN(const std::optional<Message> none, stream.next(10s));
   EXPECT_FALSE(none);
   // The body leaves the rest, says so, and serves the next.
-  ASSERT_OK_AND_ASSIGN(const Message told, parts.receive(10s));
-  EXPECT_GE(number_in(told), 2000u);
-  EXPECT_LT(number_in(told), endless);
+  ASSERT_OK_AND_ASSIGN(const Message sent_count, parts.receive(10s));
+  EXPECT_GE(number_in(sent_count), 2000u);
+  EXPECT_LT(number_in(sent_count), endless);
   tells_all_parts_in_order(runtime, parts);
 }
 

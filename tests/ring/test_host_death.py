@@ -1,4 +1,4 @@
-"""Goal R21: a host that dies in any state of its actors' life leaves nothing behind. Five hosts at a time, each in a state
+"""A host that dies in any state of its actors' life leaves nothing behind. Five hosts at a time, each in a state
 of its own, are ended by SIGKILL, SIGSEGV, SIGINT, SIGTERM and by calling exit(); within five seconds they and every process
 they started are gone, on a GPU also its memory and its load (NVML, read by this process), and the next hosts start.
 

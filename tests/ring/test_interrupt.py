@@ -1,4 +1,4 @@
-"""Goal R22: Ctrl-C at a random moment of `cingulum ring bench`, `ring run`, `ring top`, `cingulum track` and
+"""Ctrl-C at a random moment of `cingulum ring bench`, `ring run`, `ring top`, `cingulum track` and
 `cingulum zarr copy`, on a terminal of its own. The key is pressed after the program has its handlers (asked of the
 kernel, not of the clock), and the runs are far longer than the latest moment (where a machine is quicker, the key is
 pressed sooner): each must end with exit code 130 (`top`, which one leaves so, with 0), leave the terminal as it was and

@@ -1,4 +1,4 @@
-// Takes a device's memory, so that others find it full: tests of goal R13, and the program gpu_ballast.
+// Takes a device's memory, so that others find it full: tests of short memory, and the program gpu_ballast.
 #pragma once
 
 #include <algorithm>

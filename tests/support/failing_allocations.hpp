@@ -1,4 +1,4 @@
-// Makes the n-th allocation of this thread fail (goal R10). failing_allocations.cpp replaces operator new, so it is
+// Makes the n-th allocation of this thread fail. failing_allocations.cpp replaces operator new, so it is
 // linked into a program of its own, test_out_of_memory.
 #pragma once
 

@@ -1,5 +1,5 @@
 // A cuFile that reads files into ordinary memory, for the tests of the direct engine on a device that is the host. What
-// it plays is told by the environment variable CINGULUM_TEST_CUFILE, a list of words:
+// it plays is set by the environment variable CINGULUM_TEST_CUFILE, a list of words:
 //   old           a version that cannot leave its compatibility mode
 //   closed        the driver does not open without that mode
 //   unsupported   files are not registered

@@ -1,5 +1,5 @@
-// Goal R10 for Zarr: allocation n fails, for every n, while regions are read and written and while arrays are opened
-// and made. The answer is an Error, nothing is leaked, and a failed writer leaves nothing.
+// Memory runs out for Zarr: allocation n fails, for every n, while regions are read and written and while arrays are
+// opened and made. The answer is an Error, nothing is leaked, and a failed writer leaves nothing.
 //
 // Opening and making arrays handles JSON, so that each attempt has a process of its own (failing_allocations.hpp).
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-"""Goal R11 for Zarr: hierarchies that were made to hurt. Extents that overflow, metadata of the wrong kind, unknown codecs,
+"""Hierarchies of Zarr that were made to hurt. Extents that overflow, metadata of the wrong kind, unknown codecs,
 JSON that is deep, indices of shards that point anywhere, archives that lie, links that lead out of the folder. Each is refused
 with one line that says where and why, and the program lives on. CINGULUM_TEST_ZARR_PROBE names zarr_probe."""
 import copy

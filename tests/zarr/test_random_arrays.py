@@ -159,7 +159,7 @@ class RandomArrays(unittest.TestCase):
                 # A transposed shard: its inner chunks are in its own order of dimensions.
                 order = list(range(rank))
                 rng.shuffle(order)
-                # Of equal sides: zarr-python compares them with the shard before it is transposed.
+                # Its sides are equal: zarr-python compares them with the shard before it is transposed.
                 side = rng.randint(1, 5)
                 codecs = [TransposeCodec(order=order),
                           ShardingCodec(chunk_shape=(side,) * rank, codecs=inner, index_location="end")]
@@ -269,7 +269,7 @@ class RandomArrays(unittest.TestCase):
             self.probe.new(store, model, chunks=chunks, shards=[chunk * rng.randint(1, 3) for chunk in chunks],
                            codec=self.codec_of(rng), sharded=rng.random() < 0.7, format=rng.choice([2, 3]))
         else:
-            # Of every layout that zarr-python makes, nested and transposed shards among them.
+            # The array has any layout that zarr-python makes, nested and transposed shards among them.
             make = rng.choice([self.zarr_python_v2, self.zarr_python_v3])
             array = make(rng, store, model)
             model = numpy.asarray(array[...])

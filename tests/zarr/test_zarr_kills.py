@@ -1,5 +1,5 @@
-"""Goal R7 for Zarr: kill -9 while an array is written. A new array is there whole or not at all, an old one is replaced as a
-whole, and of a region that is written into an array every shard is the old or the new one. What is left besides are names with
+"""Writers of Zarr under kill -9 while an array is written. A new array is there whole or not at all, an old one is replaced
+as a whole, and of a region that is written into an array every shard is the old or the new one. What is left besides are names with
 .partial-, which the next run to the end removes.
 
 CINGULUM_TEST_ZARR_PROBE names zarr_probe, CINGULUM_TEST_FILE_CALLS the library that ends it before a chosen step (file_calls.py);

@@ -338,7 +338,7 @@ class Finder:
                      f"{head}{text_b}, {text_a}{tail}")
 
     def name_in_text(self, place):
-        """Of a function that a template's argument chooses, which libclang does not name: "multiply" of Lanes::multiply(a, b)."""
+        """A function that a template's argument chooses, which libclang does not name: "multiply" of Lanes::multiply(a, b)."""
         match = re.match(r"(?:[\w]+::)+(?:template\s+)?(\w+)\(", self.text(place))
         return match.group(1) if match else ""
 

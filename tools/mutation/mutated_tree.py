@@ -233,7 +233,7 @@ class Tree:
         return bad
 
     def numbers_in_code(self):
-        """Of the mutants that the compiler left in some program or library."""
+        """The numbers of the mutants that the compiler left in some program or library."""
         numbers = set()
         for folder in ("bin", "lib"):
             where = os.path.join(self.build, folder)

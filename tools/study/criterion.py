@@ -68,7 +68,7 @@ class Comparison:
         return self._draws
 
     def interval(self, name, other=None):
-        """Of the criterion, or of its difference to another candidate's in the same conditions."""
+        """The interval of the criterion, or of its difference to another candidate's in the same conditions."""
         values = self.shares[name] - (self.shares[other] if other is not None else 0)
         tail = 50 * (1 - LEVEL)
         low, high = np.percentile(self._weights() @ values, [tail, 100 - tail])

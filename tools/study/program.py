@@ -85,7 +85,7 @@ class Program:
         return folder
 
     def write_mask(self, condition, truth, out):
-        """Of the brain its own mask. A small preset is a thread of white matter in a box of grey: there the mask reaches
+        """Writes the brain's own mask. A small preset is a thread of white matter in a box of grey: there the mask reaches
         RIM_MM beyond the bundles, as far as cortex does. Seeds in the whole box would lie in grey matter nearly all, and
         the study would choose the threshold that leaves noise without seeds."""
         mask = read_image(truth / "mask.nii.gz")[0] > 0

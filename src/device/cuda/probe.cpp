@@ -9,7 +9,7 @@
 namespace cingulum {
 namespace {
 
-// Of the driver's C interface. CUresult is an enumeration; 100 is CUDA_ERROR_NO_DEVICE.
+// The result type of the driver's C interface. CUresult is an enumeration; 100 is CUDA_ERROR_NO_DEVICE.
 using DriverResult = int;
 constexpr DriverResult driver_success = 0;
 constexpr DriverResult driver_no_device = 100;

@@ -18,7 +18,7 @@ namespace cingulum {
 // `Cingulum`, and `run` names neither host nor folder: datasets are made to be shared.
 [[nodiscard]] nlohmann::ordered_json sidecar_as_written(nlohmann::ordered_json sidecar,
                                                         const std::filesystem::path& file);
-// And back, without what BIDS knows.
+// The sidecar that was given to sidecar_as_written(), without the members that BIDS knows.
 [[nodiscard]] nlohmann::ordered_json sidecar_as_read(nlohmann::ordered_json json);
 
 }  // namespace cingulum

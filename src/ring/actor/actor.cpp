@@ -27,12 +27,12 @@ Actor::Actor(std::string name, std::uint16_t number, ActorOptions options, Runti
       services_(std::move(services)) {}
 
 Actor::~Actor() {
-  if (!restarter_.joinable()) return;
+  if (!restart_thread_.joinable()) return;
   // It may itself be the last to hold the actor.
-  if (restarter_.get_id() == std::this_thread::get_id()) {
-    restarter_.detach();
+  if (restart_thread_.get_id() == std::this_thread::get_id()) {
+    restart_thread_.detach();
   } else {
-    restarter_.join();
+    restart_thread_.join();
   }
 }
 
@@ -236,7 +236,7 @@ Actor::Idleness Actor::idleness() const {
 
 void Actor::body_failed(int code, std::string message, std::uint64_t correlation) {
   const std::uint64_t now = now_ns();
-  bool bury = false;
+  bool give_up = false;
   {
     const std::lock_guard lock(failure_mutex_);
     ++failures_;
@@ -266,13 +266,13 @@ void Actor::body_failed(int code, std::string message, std::uint64_t correlation
         state_.store(ActorState::failed, std::memory_order_release);
       } else {
         state_.store(ActorState::failed, std::memory_order_release);
-        bury = true;
+        give_up = true;
       }
     }
   }
   if (services_.replies && correlation != 0) services_.replies->fail(correlation, ended_error());
-  if (bury) {
-    do_bury();
+  if (give_up) {
+    do_give_up();
     if (services_.replies) services_.replies->fail_all_to(identity_, ended_error());
   } else if (services_.monitor) {
     services_.monitor->ring_always();
@@ -294,7 +294,7 @@ void Actor::body_ended() {
     if (before != ActorState::active && before != ActorState::deactivated) return;
     state_.store(ActorState::terminated, std::memory_order_release);
   }
-  do_bury();
+  do_give_up();
   if (services_.replies) services_.replies->fail_all_to(identity_, ended_error());
 }
 
@@ -311,7 +311,7 @@ void Actor::supervise(std::uint64_t now, bool host_was_away) {
   }
   if (is_due && restarts_slowly()) {
     operation.unlock();
-    restart_aside(now);
+    restart_in_own_thread(now);
     return;
   }
   if (is_due) restart();
@@ -332,11 +332,11 @@ void Actor::supervise(std::uint64_t now, bool host_was_away) {
   }
 }
 
-void Actor::restart_aside(std::uint64_t now) {
+void Actor::restart_in_own_thread(std::uint64_t now) {
   if (!is_restarting_.exchange(true)) {
-    if (restarter_.joinable()) restarter_.join();  // it has done its work
+    if (restart_thread_.joinable()) restart_thread_.join();  // it has done its work
     try {
-      restarter_ = std::thread([self = shared_from_this()] {
+      restart_thread_ = std::thread([self = shared_from_this()] {
         {
           const std::lock_guard lock(self->operation_mutex_);
           self->restart();

@@ -62,7 +62,7 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   // As in Message::source(). Numbers of actors that have gone are given again.
   [[nodiscard]] std::uint16_t number() const noexcept { return number_; }
-  // Of this actor alone, for as long as the process lives.
+  // A number that no other actor has as long as the process lives.
   [[nodiscard]] std::uint64_t identity() const noexcept { return identity_; }
   [[nodiscard]] const ActorOptions& options() const noexcept { return options_; }
   [[nodiscard]] ActorState state() const noexcept { return state_.load(std::memory_order_acquire); }
@@ -111,7 +111,7 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
 
   // Called again and again while the whole runtime drains: what the actor has sent is taken off its hands, though
   // nobody reads it, so that those who send to it can end. It stays readable.
-  virtual void set_outputs_aside() = 0;
+  virtual void queue_unread_outputs() = 0;
   // The actors that its wires lead to.
   [[nodiscard]] std::vector<const Actor*> receivers() const;
   void add_receivers(std::vector<const Actor*>& receivers) const override { receivers.push_back(this); }
@@ -155,12 +155,12 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   // A restart that may keep a thread waiting for long is made by one of its own, not by the monitor's.
   [[nodiscard]] virtual bool restarts_slowly() const { return false; }
   // The failure is final: close the queues, count what is in them as dead letters.
-  virtual void do_bury() = 0;
+  virtual void do_give_up() = 0;
   // Further work of a backend that is not urgent; called by supervise.
   virtual void do_supervise(std::uint64_t /*now_ns*/) {}
 
   // Called by the backend, from any thread, when a body has ended with a failure. Keeps and counts it, fails the
-  // request `correlation` (0: none) that it was working on, then restarts, opens the circuit or buries, as the policy
+  // request `correlation` (0: none) that it was working on, then restarts, opens the circuit or gives up, as the policy
   // says.
   void body_failed(int code, std::string message, std::uint64_t correlation);
   // Called by the backend while it drains (do_terminate), when the body has failed: whether it is to be started again,
@@ -178,7 +178,7 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   [[nodiscard]] Error ended_error() const;
   [[nodiscard]] bool move_state(ActorState from, ActorState to);
   void restart();  // operation_mutex_ held
-  void restart_aside(std::uint64_t now);
+  void restart_in_own_thread(std::uint64_t now);
 
   const std::string name_;
   const std::uint16_t number_;
@@ -187,7 +187,7 @@ class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
   const RuntimeServices services_;
   std::atomic<ActorState> state_{ActorState::created};
   std::mutex operation_mutex_;  // one life-cycle operation at a time
-  std::thread restarter_;       // the monitor's alone; see restarts_slowly()
+  std::thread restart_thread_;  // the monitor's alone; see restarts_slowly()
   std::atomic<bool> is_restarting_{false};
 
   mutable std::mutex failure_mutex_;  // guards what follows

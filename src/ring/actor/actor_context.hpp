@@ -41,7 +41,7 @@ struct ReplySpace {
   BufferHandle handle;  // of all its bytes
   void* bytes = nullptr;
   CGL_HD explicit operator bool() const { return bytes != nullptr; }
-  // Of the first so many: what the reader is to see.
+  // A handle of the first `count` bytes: what the reader is to see.
   [[nodiscard]] CGL_HD BufferHandle filled(std::uint64_t count) const {
     BufferHandle part = handle;
     part.bytes = count & ((std::uint64_t{1} << 48) - 1);
@@ -102,8 +102,8 @@ concept ActorContext = requires(C& context, Message& message, const Message& to_
   // lanes of that actor after their own sync().
   { context.read_shared(word) } -> std::same_as<std::uint64_t>;
   {context.write_shared(word, word)};
-  // Inside a loop that waits for such a word; by any lane for itself.
-  {context.rest()};
+  // One pause in a loop that waits for such a word; any lane calls it for itself.
+  {context.back_off()};
   // S& of the actor, shared by its lanes, zero bytes at the start. S is trivially copyable, at most state_capacity
   // bytes.
   { context.template state<std::uint64_t>() } -> std::same_as<std::uint64_t&>;

@@ -1,5 +1,5 @@
-// The line of counters that an actor itself writes, on the host or on a device; ring/telemetry/telemetry.hpp makes
-// snapshots of it and the supervision sees stalls by it.
+// The line of counters that an actor itself writes, on the host or on a device. ring/telemetry/telemetry.hpp makes
+// snapshots of it; the supervision sees stalls by it.
 #pragma once
 
 #include "ring/queue/ring_types.hpp"

@@ -14,8 +14,8 @@ namespace cingulum::ring {
 
 class ReplyBuffer {
  public:
-  // Of an answer whose payload begins with the handle; once for each. ErrorKind::not_found when it was given back
-  // before, or its actor's table is gone; ErrorKind::invalid_argument when the answer names no reply buffer.
+  // The buffer of an answer whose payload begins with its handle; once for each. ErrorKind::not_found when it was given
+  // back before, or its actor's table is gone; ErrorKind::invalid_argument when the answer names no reply buffer.
   [[nodiscard]] static Result<ReplyBuffer> of(const Message& answer);
   ReplyBuffer(ReplyBuffer&& other) noexcept;
   ReplyBuffer& operator=(ReplyBuffer&&) = delete;

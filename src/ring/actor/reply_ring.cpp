@@ -70,9 +70,9 @@ void ReplyRing::close(std::uint64_t position) {
 
 std::optional<ReplySlot> ReplyRing::wait_for(std::uint64_t position, const std::atomic<bool>& stop) {
   const auto is_there = [&] { return HostAtomics::load_acquire(memory_.writer->position) > position; };
-  const auto is_told = [&] { return stop.load(std::memory_order_acquire); };
-  static_cast<void>(returned_.wait([&] { return is_there() || is_told(); }, no_deadline));
-  if (is_told()) return std::nullopt;
+  const auto is_stopped = [&] { return stop.load(std::memory_order_acquire); };
+  static_cast<void>(returned_.wait([&] { return is_there() || is_stopped(); }, no_deadline));
+  if (is_stopped()) return std::nullopt;
   return memory_.slots[position & (count_ - 1)];
 }
 

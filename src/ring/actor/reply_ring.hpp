@@ -32,7 +32,7 @@ class ReplyRing : public std::enable_shared_from_this<ReplyRing> {
   [[nodiscard]] static Result<std::shared_ptr<ReplyRing>> make(BufferTable& table, const Memory& memory,
                                                                std::uint32_t count, std::uint64_t bytes,
                                                                Schedule* schedule = nullptr);
-  // In memory of its own, which lasts until the last of its buffers was given back.
+  // Makes a ring in memory of its own, which lasts until the last of its buffers was given back.
   [[nodiscard]] static Result<std::shared_ptr<ReplyRing>> make_own(BufferTable& table, std::uint32_t count,
                                                                    std::uint64_t bytes, Schedule* schedule);
 
@@ -54,7 +54,7 @@ class ReplyRing : public std::enable_shared_from_this<ReplyRing> {
   BufferTable& table_;
   Memory memory_;
   const std::uint32_t count_;
-  // Of make_own.
+  // The memory that make_own allocates; empty where a grid has given its own.
   std::vector<ReplySlot> own_slots_;
   RingLine own_line_;
   std::unique_ptr<std::byte[]> own_bytes_;

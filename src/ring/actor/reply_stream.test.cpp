@@ -1,4 +1,4 @@
-// Requests with several answers on CPU actors; other backends tell the same stories (tests/ring/stream_stories.hpp).
+// Requests with several answers on CPU actors; other backends run the same tests (tests/ring/stream_stories.hpp).
 #include <gtest/gtest.h>
 
 #include "ring/cpu/turn_schedule.hpp"

@@ -1,7 +1,7 @@
-// The threads that wait for answers: one slot per request in flight, named by the correlation of its message (slot and
-// generation). Runtime::request opens a slot for one answer, Runtime::request_stream one for many; whoever holds an
-// answer delivers it (a CPU actor's thread directly, the host side of a device ring as it reads). An answer whose slot
-// is gone is told to the caller, who counts it as late.
+// The table of the threads that wait for answers: one slot per request in flight, named by the correlation of its
+// message (slot and generation). Runtime::request opens a slot for one answer, Runtime::request_stream one for many;
+// whoever holds an answer delivers it (a CPU actor's thread directly, the host side of a device ring as it reads). An
+// answer whose slot is gone is reported to the caller, who counts it as late.
 #pragma once
 
 #include <atomic>

@@ -75,7 +75,7 @@ TEST(reply_table, the_first_answer_counts_and_later_ones_are_told) {
   EXPECT_FALSE((table.deliver_own(first, message_of(12)) == Delivery::taken));
   EXPECT_FALSE(table.fail(first, error_of("late")));
   EXPECT_EQ(table.wait(first, 0).value().header.type, 10u) << "an answer that is there needs no time";
-  // Of the request that was: the slot serves another one.
+  // The first request is over: its slot serves another one.
   EXPECT_FALSE(table.is_done(first));
   const std::uint64_t second = table.open(1).value();
   EXPECT_EQ(second & ((1u << slot_bits) - 1), first & ((1u << slot_bits) - 1));

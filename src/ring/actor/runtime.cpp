@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t max_slots = 1u << 20;
 
-// The answer as its asker is to see it. `restored`: the correlation that his message had.
+// The answer as its requester is to see it. `restored`: the correlation that the request had.
 Result<Message> as_asked(Message reply, std::uint64_t restored) {
   reply.header.correlation = restored;
   reply.header.flags &= ~static_cast<std::uint32_t>(mark_request | mark_stream);
@@ -33,7 +33,7 @@ Result<Message> take_answer(ReplyTable& table, Actor& actor, std::uint64_t corre
   return reply;
 }
 
-// Requests of several runtimes may meet in one grid, which tells those that nobody waits for by their correlation.
+// Requests of several runtimes may meet in one grid, which knows by the correlation those that nobody waits for.
 std::uint64_t first_generation() {
   static std::atomic<std::uint64_t> runtimes{0};
   return runtimes.fetch_add(1, std::memory_order_relaxed) << 34;
@@ -312,7 +312,7 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
     try {
       aside = std::thread([&] {
         while (!is_over.load(std::memory_order_acquire)) {
-          for (const ActorHandle& actor : actors) actor->set_outputs_aside();
+          for (const ActorHandle& actor : actors) actor->queue_unread_outputs();
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
       });
@@ -340,7 +340,7 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
       report.cycles.push_back(fmt::format("{}", fmt::join(names, ", ")));
       if (how.mode == Termination::Mode::drain) {
         // Half of their time: what still goes round then is drained as it comes.
-        static_cast<void>(come_to_rest(cycle, deadline_after(now_ns(), share_of(group.size()) / 2)));
+        static_cast<void>(wait_until_idle(cycle, deadline_after(now_ns(), share_of(group.size()) / 2)));
       }
     }
     for (const std::size_t member : group) {
@@ -368,7 +368,7 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
   return report;
 }
 
-bool Runtime::come_to_rest(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const {
+bool Runtime::wait_until_idle(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const {
   // All are idle in two looks, and none has moved a message between them: then nothing was under way in between.
   struct Seen {
     std::uint64_t moves = 0;

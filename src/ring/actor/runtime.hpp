@@ -39,7 +39,7 @@ struct RuntimeOptions {
 // An answer on its way. Dropping it gives up on the answer.
 class PendingReply {
  public:
-  // `restored`: the correlation that the asker's message had, and the answer will have.
+  // `restored`: the correlation that the requester's message had, and the answer will have.
   PendingReply(std::shared_ptr<ReplyTable> table, ActorHandle actor, std::uint64_t correlation, std::uint64_t restored)
       : table_(std::move(table)), actor_(std::move(actor)), correlation_(correlation), restored_(restored) {}
   PendingReply(PendingReply&& other) noexcept = default;
@@ -53,7 +53,7 @@ class PendingReply {
   // The same for carriers: an answer that reports a failure (mark_failed) is an answer, and marks are as they were
   // sent.
   [[nodiscard]] Result<Message> wait_as_sent(Nanoseconds timeout);
-  // The correlation that the asker's message had.
+  // The correlation that the requester's message had.
   [[nodiscard]] std::uint64_t restored_correlation() const { return restored_; }
 
  private:
@@ -88,7 +88,7 @@ class ReplyStream {
   [[nodiscard]] std::uint64_t restored_correlation() const { return restored_; }
   // Whether next would return at once.
   [[nodiscard]] bool is_ready() const { return table_ != nullptr && table_->is_done(correlation_); }
-  // What was not read is dropped, and the actor is told that nobody waits: its sends are answered with `closed`, or its
+  // What was not read is dropped, and the actor learns that nobody waits: its sends are answered with `closed`, or its
   // is_wanted with false.
   void cancel();
 
@@ -192,8 +192,8 @@ class Runtime {
   void register_cpu_body(std::string kind, CpuBody body);
   [[nodiscard]] std::shared_ptr<Topic> topic_of(std::string_view name);
   void forget(const ActorHandle& actor);
-  // Until nothing goes round among these any more; false at the deadline.
-  [[nodiscard]] bool come_to_rest(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const;
+  // Waits until no message goes round among these any more; false at the deadline.
+  [[nodiscard]] bool wait_until_idle(const std::vector<ActorHandle>& actors, std::uint64_t deadline_ns) const;
   // A request on its way.
   struct Asked {
     std::uint64_t correlation = 0;

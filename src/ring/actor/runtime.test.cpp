@@ -617,7 +617,8 @@ TEST(runtime, telemetry_counts_the_traffic) {
   EXPECT_EQ(all.received, 30u);
 }
 
-// Bands through the whole actor: depths are told by band, the most urgent is given first, and an answer keeps its band.
+// Bands through the whole actor: depths are counted by band, the most urgent is given first, and an answer keeps its
+// band.
 TEST(runtime, a_body_is_given_the_most_urgent_band_first_and_each_band_is_counted) {
   const auto runtime = make_runtime();
   ActorOptions options = small();
@@ -904,7 +905,7 @@ TEST(runtime, shutting_down_drains_along_the_wires) {
   }
 }
 
-// Takes a number round, one less each time, and tells the output when it is 0.
+// Takes a number round, one less each time, and sends to the output when it is 0.
 struct Round {
   template <class Context>
   CGL_HD int operator()(Context& context) const {

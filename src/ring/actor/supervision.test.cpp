@@ -1,4 +1,4 @@
-// Failure, restart and stalls, under the deterministic schedule with virtual time (goals R16, R20), and a few with
+// Failure, restart and stalls, under the deterministic schedule with virtual time, and a few with
 // threads that run freely.
 #include <gtest/gtest.h>
 
@@ -289,7 +289,7 @@ TEST(supervision, a_failing_neighbour_harms_nobody) {
   EXPECT_EQ(good->state(), ActorState::active);
 }
 
-// R16: injected failures at random places; every message is answered or counted.
+// Failures are injected at random places; every message is answered or counted.
 TEST(supervision, many_injected_failures_leave_no_wrong_count) {
   const int rounds = long_mode() ? 300 : 10;
   std::uint64_t failures = 0;
@@ -359,7 +359,7 @@ struct Sleeper {
   }
 };
 
-// R20: a stall is found within twice the limit; silence while idle, a busy but living body and a stopped host are none.
+// A stall is found within twice the limit; silence while idle, a busy but living body and a stopped host are none.
 TEST(supervision, stalls_are_found_in_time_and_nothing_else_is_taken_for_one) {
   Log::standard().set_level(LogLevel::error);
   Stage stage;
@@ -442,7 +442,7 @@ TEST(supervision, DISABLED_works_while_it_is_stopped) {
   EXPECT_EQ(worker->telemetry().stalls, 1u) << "a true stall is seen by the same monitor";
 }
 
-// R20: a host stopped for three seconds (a debugger, a laptop's lid) is no stall of its actors.
+// A host stopped for three seconds (a debugger, a laptop's lid) is no stall of its actors.
 TEST(supervision, a_process_that_was_stopped_raises_no_false_alarm) {
   cingulum::testing::OwnChild child("supervision.DISABLED_works_while_it_is_stopped");
   ASSERT_TRUE(child.prints("ready", 30s)) << child.printed();
@@ -450,7 +450,7 @@ TEST(supervision, a_process_that_was_stopped_raises_no_false_alarm) {
   EXPECT_TRUE(child.succeeds(60s)) << child.printed();
 }
 
-// Under virtual time: no time passes between the message at which a body fails and the news of it.
+// Under virtual time: no time passes between the message at which a body fails and the report of it.
 TEST(supervision, a_failure_is_told_at_the_time_at_which_it_happened) {
   for (const std::int64_t poison : {-1, -2}) {
     Stage stage;
@@ -539,7 +539,7 @@ struct Stubborn {
   }
 };
 
-// R17, as far as a process can go with its own threads: the call returns, the process lives on.
+// A body that never returns, as far as a process can go with its own threads: the call returns, the process lives on.
 TEST(supervision, a_body_that_ignores_stop_is_left_behind_and_reported) {
   auto let_go = std::make_unique<std::atomic<bool>>(false);
   const auto runtime = Runtime::create().value();

@@ -75,7 +75,7 @@ Status ChildActor::launch_in_child() {
     const std::lock_guard lock(queue_mutex_);
     old_outputs_ = queue_.size();
     outputs_read_ = parts_settled_ = 0;
-    untold_.clear();
+    unsent_cancels_.clear();
     publish_credit();
   }
   {
@@ -132,7 +132,7 @@ Result<TerminationReport> ChildActor::do_terminate(const Termination& how) {
   closed_ = true;
   TerminationReport report;
   if (index_in_child_ < 0) return report;
-  set_outputs_aside();  // nobody may come to read
+  queue_unread_outputs();  // nobody may come to read
   Status result;
   if (!ended_ && host_->process() > 0) {
     ChildRequest asking = request(ChildCommand::terminate);
@@ -263,18 +263,18 @@ Status ChildActor::do_restart() {
   return state() == ActorState::deactivated ? ask(ChildCommand::deactivate) : Status();
 }
 
-void ChildActor::do_bury() {
+void ChildActor::do_give_up() {
   closed_ = true;
   ended_ = true;
 }
 
 void ChildActor::do_supervise(std::uint64_t) {
-  std::deque<std::uint64_t> untold;
+  std::deque<std::uint64_t> unsent;
   {
     const std::lock_guard lock(queue_mutex_);
-    untold.swap(untold_);
+    unsent.swap(unsent_cancels_);
   }
-  for (const std::uint64_t correlation : untold) request_abandoned(correlation);
+  for (const std::uint64_t correlation : unsent) request_abandoned(correlation);
   // A body that never returns holds its whole device: only the end of the process frees it.
   if (!host_->options_.end_stalled || index_in_child_ < 0 || ended_) return;
   if (host_->counters(static_cast<std::uint32_t>(index_in_child_)).in_body == 1) host_->end_child(SIGKILL);
@@ -342,7 +342,7 @@ void ChildActor::see_to_answers() {
   give_held();
 }
 
-void ChildActor::set_outputs_aside() {
+void ChildActor::queue_unread_outputs() {
   const std::lock_guard lock(queue_mutex_);
   if (std::exchange(leaving_, true)) return;
   give_held();
@@ -350,13 +350,13 @@ void ChildActor::set_outputs_aside() {
 }
 
 void ChildActor::request_abandoned(std::uint64_t correlation) {
-  Message told = make_message(ChildCancel{correlation});
-  told.header.flags |= mark_control;
+  Message cancel = make_message(ChildCancel{correlation});
+  cancel.header.flags |= mark_control;
   const std::int32_t index = index_in_child_;
   if (index < 0 || closed_) return;
-  if (host_->put(told, static_cast<std::uint32_t>(index), generation_) != PutStatus::full) return;
+  if (host_->put(cancel, static_cast<std::uint32_t>(index), generation_) != PutStatus::full) return;
   const std::lock_guard lock(queue_mutex_);
-  untold_.push_back(correlation);
+  unsent_cancels_.push_back(correlation);
 }
 
 void ChildActor::child_ended(const std::string& how, std::span<const std::uint64_t> received) {

@@ -19,7 +19,7 @@ class ChildActor final : public Actor {
                 const std::atomic<bool>* stop) override;
   void see_to_answers() override;
   void request_abandoned(std::uint64_t correlation) override;
-  void set_outputs_aside() override;
+  void queue_unread_outputs() override;
 
  private:
   friend class ChildHost;
@@ -35,17 +35,17 @@ class ChildActor final : public Actor {
   void do_telemetry(ActorTelemetry& telemetry) const override;
   ActorCounters do_counters() const override;
   Status do_restart() override;
-  void do_bury() override;
+  void do_give_up() override;
   void do_supervise(std::uint64_t now_ns) override;
 
-  // Without waiting; `full` also while the actor is started again.
+  // Does not wait; `full` also while the actor is started again.
   PutStatus try_put(const Message& message);
   // No message goes to this launch any more. Answers how many it had taken and never handled.
   std::uint64_t stop_taking(std::uint64_t received);
-  // Until the child says that the actor has ended.
+  // Waits until the child reports that the actor has ended.
   [[nodiscard]] Result<ChildEnded> wait_for_end(std::uint64_t deadline_ns);
 
-  // By the host's carrier thread.
+  // Called by the host's carrier thread with what came from the child.
   void take(const ChildSlot& slot);
   // `received`: what the actors of the child had taken, by their places.
   void child_ended(const std::string& how, std::span<const std::uint64_t> received);
@@ -86,7 +86,7 @@ class ChildActor final : public Actor {
   std::uint64_t old_outputs_ = 0;  // of queue_: from a launch before
   bool leaving_ = false;           // the actor ends: everything is taken, whatever the windows
   std::optional<ChildEnded> end_;
-  std::deque<std::uint64_t> untold_;  // requests that nobody waits for, for which the ring had no room
+  std::deque<std::uint64_t> unsent_cancels_;  // requests that nobody waits for, for which the ring had no room
 };
 
 }  // namespace cingulum::ring

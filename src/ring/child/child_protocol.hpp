@@ -1,6 +1,7 @@
-// How a program and the process that holds its device talk: commands as packets over a socket, each answered; messages
-// and counters through shared memory, by the rings of ring/queue/bulk_ring.hpp. Both sides are of one build, so the
-// bytes are those of the structs. Descriptors of the child: control_descriptor, memory_descriptor.
+// The protocol between a program and the process that holds its device: commands as packets over a socket, each
+// answered; messages and counters through shared memory, by the rings of ring/queue/bulk_ring.hpp. Both sides are of
+// one build, so the bytes are those of the structs. In the child, control_descriptor is the socket and
+// memory_descriptor the shared memory.
 #pragma once
 
 #include <cstdint>

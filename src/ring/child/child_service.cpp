@@ -62,7 +62,7 @@ class Service {
         const ssize_t got = ::recv(control_descriptor, &request, sizeof request, 0);
         if (got <= 0) return child_lost_parent;
         if (got != static_cast<ssize_t>(sizeof request)) continue;
-        const ChildReply reply = obey(request);
+        const ChildReply reply = apply_request(request);
         if (::send(control_descriptor, &reply, sizeof reply, MSG_NOSIGNAL) < 0) return child_lost_parent;
         if (request.command == ChildCommand::leave) return child_left;
       } else if (!moved) {
@@ -92,7 +92,7 @@ class Service {
     std::uint64_t outbox_capacity = 0;
     std::uint64_t outputs_given = 0;
     std::uint64_t parts_given = 0;
-    bool told = false;                  // its end was reported
+    bool end_reported = false;          // the parent has the event of its end
     std::optional<Termination> to_end;  // it was told to terminate; `ending` when nothing waits for room any more
     std::uint64_t end_by_ns = no_deadline;
     std::uint64_t received_before_end = 0;
@@ -112,7 +112,7 @@ class Service {
     return reply;
   }
 
-  ChildReply obey(const ChildRequest& request) {
+  ChildReply apply_request(const ChildRequest& request) {
     if (request.command == ChildCommand::leave) return answer({});
     if (request.actor >= child_actor_count || request.argument_bytes > body_capacity) {
       return refusal(Error(ErrorKind::corrupt, "a command of the parent is damaged"));
@@ -160,20 +160,20 @@ class Service {
 
   // True: the actor has ended, the parent has all that it sent and knows it.
   bool has_left(HostedActor& hosted, std::uint32_t index) {
-    ChildEnded told;
+    ChildEnded ended;
     const Result<TerminationReport>& report = hosted.ending->report;
-    told.ok = report ? 1 : 0;
+    ended.ok = report ? 1 : 0;
     if (report) {
-      told.drained = report->drained;
+      ended.drained = report->drained;
       if (hosted.to_end->mode == Termination::Mode::drain) {
         // What was let through before the inbox closed is drained as well.
-        told.drained = hosted.actor->telemetry().received - hosted.received_before_end;
+        ended.drained = hosted.actor->telemetry().received - hosted.received_before_end;
       }
     } else {
-      told.error_kind = static_cast<std::uint32_t>(report.error().kind());
-      std::strncpy(told.text, report.error().message().c_str(), sizeof told.text - 1);
+      ended.error_kind = static_cast<std::uint32_t>(report.error().kind());
+      std::strncpy(ended.text, report.error().message().c_str(), sizeof ended.text - 1);
     }
-    Message message = make_message(told);
+    Message message = make_message(ended);
     message.header.flags |= mark_control;
     return out_.try_put({message, index, hosted.generation, 0}) == PutStatus::stored;
   }
@@ -250,7 +250,7 @@ class Service {
     return !refused || (refused->kind() != ErrorKind::full && refused->kind() != ErrorKind::timed_out);
   }
 
-  // Of a request that is still waiting for room nothing is known here yet: it will be answered in vain.
+  // A request that is still waiting for room is not known here yet: it will be answered in vain.
   static void cancel(HostedActor& hosted, std::uint64_t correlation) {
     const auto is_it = [&](const auto& each) { return each.restored_correlation() == correlation; };
     hosted.asked.remove_if(is_it);
@@ -266,7 +266,7 @@ class Service {
       }
       auto reply = pending->wait_as_sent(Nanoseconds::zero());
       pending = hosted.asked.erase(pending);
-      if (!reply) continue;  // the actor failed; its event tells the parent
+      if (!reply) continue;  // the actor failed; its event reports that to the parent
       count(index);
       moved = out_.try_put({*reply, index, hosted.generation, 0}) == PutStatus::stored || moved;
     }
@@ -287,7 +287,7 @@ class Service {
     return moved;
   }
 
-  // Of an actor that has ended: none is left to be given.
+  // True: an actor that has ended has no answer left to be given.
   static bool has_no_answers(const HostedActor& hosted) {
     return std::none_of(hosted.asked.begin(), hosted.asked.end(), [](const auto& each) { return each.is_done(); }) &&
            std::none_of(hosted.streams.begin(), hosted.streams.end(), [](const auto& each) { return each.is_ready(); });
@@ -298,12 +298,12 @@ class Service {
     for (std::uint32_t i = 0; i < child_actor_count; ++i) {
       HostedActor& hosted = hosted_[i];
       if (hosted.actor == nullptr) continue;
-      // Looked at first: what an actor sent before its end goes before the news of it.
+      // Looked at first: what an actor sent before its end goes before the report of its end.
       const ActorState state = hosted.actor->state();
       const bool has_ended = hosted.ending != nullptr && hosted.ending->is_done.load(std::memory_order_acquire);
       bool gave = false;
       // What nobody reads stays in the actor's outbox, so that the actor feels it.
-      // The rest of one that has ended goes out before the news of it.
+      // The outputs of one that has ended go out before the report of its end.
       const bool is_over = state == ActorState::failed || state == ActorState::terminated;
       const std::uint64_t credit = is_over ? unlimited_credit : HostAtomics::load_acquire(memory_.credit[i].outputs);
       const std::uint64_t most = credit + hosted.outbox_capacity;
@@ -321,19 +321,19 @@ class Service {
       moved = moved || gave;
       count(i);
       if (hosted.to_end) {
-        // Its state is told by ChildEnded, behind the last of its outputs.
+        // Its end is reported by ChildEnded, behind the last of its outputs.
         if (has_ended && is_empty && has_no_answers(hosted) && has_left(hosted, i)) {
           hosted = HostedActor{};
           moved = true;
         }
         continue;
       }
-      if (!hosted.told && is_over && is_empty && has_no_answers(hosted)) {
-        hosted.told = true;
+      if (!hosted.end_reported && is_over && is_empty && has_no_answers(hosted)) {
+        hosted.end_reported = true;
         const auto failure = hosted.actor->failure();
-        ChildEvent told{
+        ChildEvent ended{
             state == ActorState::failed ? ChildEvent::failed : ChildEvent::ended, failure ? failure->code : 0, {}};
-        event(i, hosted.generation, told, failure ? failure->message : "");
+        event(i, hosted.generation, ended, failure ? failure->message : "");
         moved = true;
       }
     }

@@ -208,7 +208,7 @@ void CpuActor::let_answers_overflow() {
   if (services().replies) services().replies->wake_deliverers();
 }
 
-void CpuActor::set_outputs_aside() {
+void CpuActor::queue_unread_outputs() {
   let_answers_overflow();
   save_outputs();
 }
@@ -335,7 +335,7 @@ Status CpuActor::do_restart() {
   return start_thread();
 }
 
-void CpuActor::do_bury() {
+void CpuActor::do_give_up() {
   discard_inbox(failure() ? core_->dead_letters : core_->discarded);
   core_->outbox.close();
 }

@@ -21,7 +21,7 @@ class CpuActor final : public Actor {
   PutStatus put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                 const std::atomic<bool>* stop) override;
   void wake_writers() override;
-  void set_outputs_aside() override;
+  void queue_unread_outputs() override;
 
  private:
   Status do_launch() override;
@@ -37,7 +37,7 @@ class CpuActor final : public Actor {
   void do_telemetry(ActorTelemetry& telemetry) const override;
   ActorCounters do_counters() const override;
   Status do_restart() override;
-  void do_bury() override;
+  void do_give_up() override;
 
   Status start_thread();
   static void run(const std::shared_ptr<CpuActorCore>& core, const std::weak_ptr<Actor>& weak_actor, int turn);

@@ -144,10 +144,10 @@ void CpuContext::hand_over(const Message& sent) {
   ++core_.reply_position;
 }
 
-void CpuContext::rest() {
+void CpuContext::back_off() {
   if (core_.services.schedule != nullptr) {
     core_.services.schedule->idle(core_.services.schedule->now_ns() + 1);
-  } else if (++rests_ % 64 == 0) {
+  } else if (++back_offs_ % 64 == 0) {
     std::this_thread::yield();  // the one who is waited for may have no processor
   } else {
     HostAtomics::pause();

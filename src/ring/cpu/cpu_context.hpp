@@ -113,7 +113,7 @@ class CpuContext {
 
   [[nodiscard]] std::uint64_t read_shared(const std::uint64_t& word) const { return HostAtomics::load_acquire(word); }
   void write_shared(std::uint64_t& word, std::uint64_t value) { HostAtomics::store_release(word, value); }
-  void rest();
+  void back_off();
 
   // Before the body runs: what it asks for by block_bytes_of.
   void provide_block(std::uint32_t bytes) {
@@ -138,7 +138,7 @@ class CpuContext {
   std::uint64_t busy_since_ns_;
   std::uint64_t current_request_ = 0;
   bool has_current_ = false;
-  std::uint32_t rests_ = 0;
+  std::uint32_t back_offs_ = 0;
 };
 static_assert(ActorContext<CpuContext>);
 

@@ -34,7 +34,7 @@ struct CudaMachine {
   // The same, each lane its own; any() makes of it what all of the mailbox agree on.
   __device__ static std::uint64_t own_cycles() { return static_cast<std::uint64_t>(clock64()); }
   __device__ static bool any(bool yes) { return __any_sync(all_lanes, yes) != 0; }
-  // Of the telemetry's clock: about a millisecond at the clock rates of GPUs.
+  // Cycles between two beats: about a millisecond at the clock rates of GPUs.
   static constexpr std::uint64_t cycles_per_beat = 1500000;
   __device__ static void nap(std::uint32_t nanoseconds) { __nanosleep(nanoseconds); }
 
@@ -64,7 +64,7 @@ struct CudaMachine {
   __device__ static void store_shared(std::uint64_t* word, std::uint64_t value) {
     asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
   }
-  __device__ static void rest() {}
+  __device__ static void back_off() {}
   __device__ static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
     if (is_first()) asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
     __syncwarp();

@@ -75,7 +75,7 @@ class BulkWriter {
   [[nodiscard]] CGL_HD std::uint64_t position() const { return position_; }
 
  private:
-  // For a reader that has left there is no room any more, so that this is asked again.
+  // A reader that has left gives no room any more, so that this is asked again.
   CGL_HD_GENERIC CGL_HD void look_for_room() {
     limit_ = Atomics::load_acquire(view_.reader->position) + view_.capacity;
     reader_left_ = Atomics::load_relaxed(view_.reader->closed) != 0;

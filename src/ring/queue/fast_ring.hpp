@@ -76,8 +76,9 @@ CGL_HD std::int32_t load_words(const FastSlot<T>& slot, T& value, std::uint32_t 
   return ahead;
 }
 
-// Of a reader that was overtaken at `position`: the slot holds a message at least `ahead / 2` laps younger, so the
-// writer has reached position + laps * capacity and everything up to (laps - 1) * capacity behind it is gone.
+// How many messages a reader has lost that was overtaken at `position`: the slot holds a message at least `ahead / 2`
+// laps younger, so the writer has reached position + laps * capacity and everything up to (laps - 1) * capacity behind
+// it is gone.
 CGL_HD constexpr std::uint64_t lost_when_lapped(std::int32_t ahead, std::uint32_t capacity) {
   const auto laps = static_cast<std::uint64_t>(ahead / 2);
   return (laps - 1) * capacity + 1;

@@ -1,5 +1,5 @@
 // Every interleaving of the rings' atomic steps, with the rings themselves: capacities 1, 2 and 4, from zeroed memory
-// and across the wrap of the 32-bit sequence (goal R19).
+// and across the wrap of the 32-bit sequence.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -317,7 +317,7 @@ TEST(interleaving, closing_from_a_third_thread_draws_an_exact_line) {
   }
 }
 
-// The reader takes one message, fails, closes the ring and counts what is left as dead (goal R19, capacity 2).
+// The reader takes one message, fails, closes the ring and counts what is left as dead; capacity 2.
 TEST(interleaving, a_reader_that_fails_accounts_for_every_message) {
   MpscMemory memory;
   RingLine position;

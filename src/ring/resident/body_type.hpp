@@ -1,5 +1,4 @@
-// What a program of resident actors knows of one of its bodies, so that one of another type is not launched by its
-// name.
+// The type of a body of a resident program, kept so that a body of another type is not launched by its name.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ struct EmulatedMachine {
   }
   static std::uint64_t load_shared(const std::uint64_t* word) { return HostAtomics::load_acquire(*word); }
   static void store_shared(std::uint64_t* word, std::uint64_t value) { HostAtomics::store_release(*word, value); }
-  static void rest() { std::this_thread::yield(); }
+  static void back_off() { std::this_thread::yield(); }
   static void store_relaxed(std::uint64_t* word, std::uint64_t value) { HostAtomics::store_relaxed(*word, value); }
   static void store_release(std::uint64_t* word, std::uint64_t value) { HostAtomics::store_release(*word, value); }
   static void store_release_on_device(std::uint64_t* word, std::uint64_t value) { store_release(word, value); }

@@ -1,6 +1,6 @@
-// Goal R23: jobs one after the other in one process, as a long session has them, and what the process holds after the
-// first of them and after the last: threads, descriptors, resident memory, on a GPU also its memory.
-// CINGULUM_TEST_LONG=1 runs for CINGULUM_TEST_RING_SECONDS (1800 unless set) instead of a number of jobs.
+// A long session: jobs one after the other in one process, and what the process holds after the first of them and after
+// the last: threads, descriptors, resident memory, on a GPU also its memory. CINGULUM_TEST_LONG=1 runs for
+// CINGULUM_TEST_RING_SECONDS (1800 unless set) instead of a number of jobs.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// How a host thread waits for words that a device writes: nobody can ring a bell from there, so it looks again and
-// again, spinning first, then giving way, then sleeping a little.
+// Polling by a host thread of words that a device writes: no doorbell can be rung from there, so the thread looks again
+// and again, spinning first, then yielding, then sleeping a little.
 #pragma once
 
 #include <chrono>

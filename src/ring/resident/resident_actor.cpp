@@ -14,7 +14,7 @@ namespace {
 constexpr Nanoseconds command_patience = std::chrono::seconds(2);
 constexpr int looks_per_lock = 8;
 // So long who requests reads the outbox himself, before he leaves it to the service thread and waits.
-constexpr std::uint64_t asker_spin_ns = 50'000;
+constexpr std::uint64_t requester_spin_ns = 50'000;
 
 bool is_over(SeatState state) {
   return state == SeatState::ended || state == SeatState::failed || state == SeatState::left;
@@ -174,7 +174,7 @@ Status ResidentActor::do_activate() {
   const std::lock_guard life(life_mutex_);
   write_plan();
   CGL_TRY(run_others());
-  failures_seen_ = failures_told_ = HostAtomics::load_acquire(grid_->seat(*seat_).device.failures);
+  failures_seen_ = failures_reported_ = HostAtomics::load_acquire(grid_->seat(*seat_).device.failures);
   CGL_TRY_ASSIGN(const bool sits,
                  grid_->command(*seat_, SeatCommand::run, deadline_from_now(command_patience), [](SeatState state) {
                    return state == SeatState::running || state == SeatState::parked || is_over(state);
@@ -247,14 +247,14 @@ Result<bool> ResidentActor::end_body(const Termination& how, std::uint64_t& drai
       drained += HostAtomics::load_acquire(grid_->seat(*seat_).device.drained);
     }
     if (seat_state() != SeatState::failed) return true;
-    tell_failure();
+    report_failure();
     if (!restarts_to_drain()) return true;
-    CGL_TRY_ASSIGN(const bool runs, tell_restart(SeatCommand::restart));
+    CGL_TRY_ASSIGN(const bool runs, command_restart(SeatCommand::restart));
     if (!runs) return false;
   }
 }
 
-Result<bool> ResidentActor::tell_restart(SeatCommand how) {
+Result<bool> ResidentActor::command_restart(SeatCommand how) {
   restarted_from_ = HostAtomics::load_acquire(grid_->seat(*seat_).device.failures);
   return grid_->command(*seat_, how, deadline_from_now(command_patience), [](SeatState) { return true; });
 }
@@ -268,19 +268,19 @@ void ResidentActor::wait_for_restart(std::uint64_t deadline_ns) const {
   }
 }
 
-void ResidentActor::tell_failure() {
+void ResidentActor::report_failure() {
   const SeatDeviceLine& line = grid_->seat(*seat_).device;
   const std::uint64_t failures = HostAtomics::load_acquire(line.failures);
   if (failures_seen_.exchange(failures) == failures) {
-    // The service thread has seen it, and is about to tell it.
-    while (failures_told_.load(std::memory_order_acquire) != failures) std::this_thread::yield();
+    // The service thread has seen it, and is about to report it.
+    while (failures_reported_.load(std::memory_order_acquire) != failures) std::this_thread::yield();
     return;
   }
   const int code = static_cast<int>(static_cast<std::int64_t>(HostAtomics::load_acquire(line.failure)));
   const std::uint64_t working_on = HostAtomics::load_acquire(line.working_on);
   if (HostAtomics::load_acquire(line.had_message) != 0) ++dead_letters_;
   body_failed(code, fmt::format("its body on {} returned {}", grid_->backend().id(), code), working_on);
-  failures_told_.store(failures, std::memory_order_release);
+  failures_reported_.store(failures, std::memory_order_release);
 }
 
 std::uint64_t ResidentActor::leave_seat() {
@@ -567,7 +567,7 @@ Actor::Idleness ResidentActor::do_idleness() const {
   idleness.is_idle = state == SeatState::parked ||
                      (state == SeatState::running && HostAtomics::load_relaxed(memory.counters.in_body) == 0);
   idleness.looks = HostAtomics::load_relaxed(memory.counters.heartbeat);
-  // What a beat tells may be from before a message that the pass behind it finds, and is told with the next.
+  // What a beat publishes may be from before a message that the pass behind it finds, which comes with the next beat.
   idleness.looks_to_prove = state == SeatState::parked ? 0 : 3;
   const std::lock_guard input_lock(input_mutex_);
   const std::uint64_t written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
@@ -590,7 +590,7 @@ ActorCounters ResidentActor::counters_of_seat() const {
   counters.emitted = HostAtomics::load_relaxed(line.emitted);
   counters.refused = HostAtomics::load_relaxed(line.refused);
   counters.heartbeat = HostAtomics::load_relaxed(line.heartbeat);
-  // Of several seats the one that has beaten least: one that stands still is a stall of the actor.
+  // The beat of several seats is the one that has beaten least: one that stands still is a stall of the actor.
   for (std::size_t i = 0; i < other_seats_.size(); ++i) {
     const std::uint64_t beats = HostAtomics::load_relaxed(grid_->seat(other_seats_[i]).counters.heartbeat);
     counters.heartbeat = std::min(counters.heartbeat, beats_before_[0] + (beats - beats_before_[i + 1]));
@@ -636,15 +636,15 @@ Status ResidentActor::do_restart() {
   if (!seat_ || gone_) return fail(ErrorKind::closed, "actor '{}': its grid has ended", name());
   // A deactivated actor whose body failed in its last message begins again behind its gate.
   const SeatCommand how = state() == ActorState::deactivated ? SeatCommand::restart_held : SeatCommand::restart;
-  CGL_TRY_ASSIGN(const bool runs, tell_restart(how));
+  CGL_TRY_ASSIGN(const bool runs, command_restart(how));
   if (!runs) return fail(ErrorKind::timed_out, "actor '{}': its seat does not answer", name());
   return {};
 }
 
-void ResidentActor::do_bury() {
+void ResidentActor::do_give_up() {
   std::unique_lock life(life_mutex_, std::defer_lock);
   while (!life.try_lock()) {
-    // Who terminates the actor at this moment waits for us (tell_failure), and leaves the seat himself.
+    // Who terminates the actor at this moment waits for us (report_failure), and leaves the seat himself.
     if (state() == ActorState::terminating) return;
     std::this_thread::yield();
   }
@@ -670,11 +670,11 @@ bool ResidentActor::serve() {
   }
   bool came = false;
   // Who receives reads for himself, and so does who has just requested; answers to others are carried here.
-  if (grid_->expects_replies() && askers_.load(std::memory_order_relaxed) == 0) came = carry_answers();
+  if (grid_->expects_replies() && spinning_requesters_.load(std::memory_order_relaxed) == 0) came = carry_answers();
   if (state == SeatState::failed && !end_expected_ && failures_seen_.exchange(failures) != failures) {
     if (had_message) ++dead_letters_;
     body_failed(code, fmt::format("its body on {} returned {}", grid_->backend().id(), code), working_on);
-    failures_told_.store(failures, std::memory_order_release);
+    failures_reported_.store(failures, std::memory_order_release);
   } else if (state == SeatState::ended && !end_expected_.exchange(true)) {
     body_ended();
   }
@@ -709,8 +709,8 @@ void ResidentActor::see_to_answers() {
 
 void ResidentActor::spin_for_answer(ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) {
   if (others_answer_.load(std::memory_order_relaxed)) grid_->call_service();
-  askers_.fetch_add(1, std::memory_order_relaxed);
-  const std::uint64_t until = std::min(deadline_ns, steady_now_ns() + asker_spin_ns);
+  spinning_requesters_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t until = std::min(deadline_ns, steady_now_ns() + requester_spin_ns);
   bool carried = false;
   for (std::uint32_t look = 1;; ++look) {
     // Several looks for one lock: an answer that comes is seen at once.
@@ -722,7 +722,7 @@ void ResidentActor::spin_for_answer(ReplyTable& replies, std::uint64_t correlati
     carried = false;  // it was another's answer
     if (look % 8 == 0 && steady_now_ns() >= until) break;
   }
-  askers_.fetch_sub(1, std::memory_order_relaxed);
+  spinning_requesters_.fetch_sub(1, std::memory_order_relaxed);
   if (carried == others_answer_.load(std::memory_order_relaxed)) {
     others_answer_.store(!carried, std::memory_order_relaxed);
   }

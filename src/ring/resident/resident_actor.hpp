@@ -26,7 +26,7 @@ class ResidentActor final : public Actor {
                 const std::atomic<bool>* stop) override;
   bool send_at_once(const Message& message) override;
   void request_abandoned(std::uint64_t correlation) override { grid_->abandon_request(correlation); }
-  void set_outputs_aside() override { save_outputs(); }
+  void queue_unread_outputs() override { save_outputs(); }
   [[nodiscard]] const std::shared_ptr<ResidentGrid>& grid() const { return grid_; }
 
  private:
@@ -45,7 +45,7 @@ class ResidentActor final : public Actor {
   void do_telemetry(ActorTelemetry& telemetry) const override;
   ActorCounters do_counters() const override;
   Status do_restart() override;
-  void do_bury() override;
+  void do_give_up() override;
 
   void spin_for_answer(ReplyTable& replies, std::uint64_t correlation, std::uint64_t deadline_ns) override;
   void see_to_answers() override;
@@ -61,15 +61,15 @@ class ResidentActor final : public Actor {
   [[nodiscard]] bool has_work_waiting();
 
   PutStatus try_put(const Message& message);
-  // The same, and tells the grid.
+  // The same, and wakes the grid's service thread.
   PutStatus put_at_once(const Message& message);
   void write_plan();
-  [[nodiscard]] Result<bool> tell_restart(SeatCommand how);
-  // Where the seat was told to begin again, until it has seen it: its state is that of the failure before, and the next
+  [[nodiscard]] Result<bool> command_restart(SeatCommand how);
+  // Waits until the seat has seen the command to begin again: its state is that of the failure before, and the next
   // command would take the place of this one.
   void wait_for_restart(std::uint64_t deadline_ns) const;
-  // Of a seat that is failed: the failure is kept and counted, once.
-  void tell_failure();
+  // Reports the failure of a seat that is failed: it is kept and counted, once.
+  void report_failure();
   // The body ends, restarted as often as it fails while it drains. False: it did not.
   [[nodiscard]] Result<bool> end_body(const Termination& how, std::uint64_t& drained);
   // Called with output_mutex_ held: the next message for receive; answers to requests go to the threads that wait.
@@ -89,7 +89,7 @@ class ResidentActor final : public Actor {
   // inbox, and from edges that this actor is the last to leave.
   std::uint64_t leave_seat();
   [[nodiscard]] SeatState seat_state() const;
-  // Of an actor with several seats, to all but the first.
+  // For an actor with several seats: gives the command to run to all but the first.
   [[nodiscard]] Status run_others();
   void stop_others();
   // False: one of them does not answer.
@@ -109,8 +109,8 @@ class ResidentActor final : public Actor {
   std::vector<std::uint64_t> beats_before_;  // of all seats, the first before the others, when they were activated
   std::atomic<bool> activated_{false};
   std::atomic<std::uint64_t> failures_seen_{0};       // of SeatDeviceLine::failures
-  std::atomic<std::uint64_t> failures_told_{0};       // of those: body_failed has returned
-  std::uint64_t restarted_from_ = ~std::uint64_t{0};  // likewise: when it was told to restart; life_mutex_ held
+  std::atomic<std::uint64_t> failures_reported_{0};   // of those: body_failed has returned
+  std::uint64_t restarted_from_ = ~std::uint64_t{0};  // likewise: at the last command to restart; life_mutex_ held
   std::atomic<bool> end_expected_{false};
   std::atomic<bool> gone_{false};
 
@@ -127,8 +127,8 @@ class ResidentActor final : public Actor {
   std::atomic<std::uint64_t> discarded_{0};
   std::atomic<std::uint64_t> late_replies_{0};
 
-  std::atomic<std::uint32_t> askers_{0};  // threads inside spin_for_answer
-  // The last answer came without the asker's doing, as it does when another actor answers what this one was asked.
+  std::atomic<std::uint32_t> spinning_requesters_{0};  // threads inside spin_for_answer
+  // The last answer was carried by another thread, as it is when another actor answers what this one was asked.
   std::atomic<bool> others_answer_{false};
   mutable std::mutex output_mutex_;  // the ring has one reader
   bool outbox_open_ = false;

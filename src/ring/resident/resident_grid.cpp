@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::uint64_t slot_bytes = sizeof(FastSlot<Message>);  // the larger of both kinds
 constexpr Nanoseconds query_interval = std::chrono::milliseconds(10);
-// Otherwise the service sees after this long that a body has ended. Not oftener: it would keep those who talk to actors
-// waiting for the memory that it looks at.
-constexpr Nanoseconds service_rest = std::chrono::milliseconds(1);
+// The service thread sleeps for this long between two looks at bodies that may have ended. Not shorter: it would keep
+// those who talk to actors waiting for the memory that it looks at.
+constexpr Nanoseconds service_sleep = std::chrono::milliseconds(1);
 // After a call the service looks without sleeping for this long.
 constexpr Nanoseconds attention = std::chrono::milliseconds(2);
 
@@ -31,7 +31,7 @@ std::uint64_t in_ns(Nanoseconds time) {
 
 std::string_view reason_text(LeaveReason reason) {
   switch (reason) {
-    case LeaveReason::told: return "it was told to";
+    case LeaveReason::commanded: return "it was told to";
     case LeaveReason::host_silent: return "the host was silent for longer than the lease";
     case LeaveReason::time_limit: return "its time limit is over";
     default: return "of an unknown reason";
@@ -132,11 +132,11 @@ Result<std::shared_ptr<ResidentGrid>> ResidentGrid::open(std::unique_ptr<Residen
     for (;;) {
       auto self = weak.lock();
       if (self == nullptr || self->service_stop_) return;
-      const Nanoseconds rest = self->serve();
+      const Nanoseconds sleep_time = self->serve();
       self.reset();
-      if (rest.count() != 0) {
-        static_cast<void>(
-            call->bell.wait([&] { return call->was_made.load(std::memory_order_acquire); }, deadline_from_now(rest)));
+      if (sleep_time.count() != 0) {
+        static_cast<void>(call->bell.wait([&] { return call->was_made.load(std::memory_order_acquire); },
+                                          deadline_from_now(sleep_time)));
       } else {
         HostAtomics::pause();
       }
@@ -524,13 +524,13 @@ Result<std::uint64_t> ResidentGrid::give_command(std::uint32_t index, SeatComman
 Result<std::optional<SeatState>> ResidentGrid::answer_to(std::uint32_t index, std::uint64_t word) {
   wake();
   const SeatDeviceLine& line = seats_[index].device;
-  const bool obeyed = HostAtomics::load_acquire(line.obeyed) == word;
+  const bool is_acknowledged = HostAtomics::load_acquire(line.acknowledged) == word;
   const auto state = static_cast<SeatState>(HostAtomics::load_acquire(line.state));
   if (is_lost_) return tl::make_unexpected(*lost());
-  if (ended_ || (obeyed && state == SeatState::left)) {
+  if (ended_ || (is_acknowledged && state == SeatState::left)) {
     return fail(ErrorKind::closed, "the grid on {} has ended: {}", backend_->id(), reason_text(leave_reason()));
   }
-  return obeyed ? std::optional(state) : std::nullopt;
+  return is_acknowledged ? std::optional(state) : std::nullopt;
 }
 
 void ResidentGrid::wake() {
@@ -581,12 +581,12 @@ Nanoseconds ResidentGrid::serve() {
   }
   if (service_call_->was_made.exchange(false, std::memory_order_acquire)) last_work_ns_ = now;
   // Work may have come after `now` was read: compared without a difference, which would wrap round.
-  return now > last_work_ns_ + in_ns(attention) ? service_rest : Nanoseconds::zero();
+  return now > last_work_ns_ + in_ns(attention) ? service_sleep : Nanoseconds::zero();
 }
 
 bool ResidentGrid::wires_hold_work() {
   // An actor votes to park without seeing what another sends it in the same moment: the grid closes with the message in
-  // the wire. Positions are told when seats are left, so one look after each launch is enough.
+  // the wire. Positions are published when seats are left, so one look after each launch is enough.
   const std::uint64_t launch = launches_;
   if (wires_seen_of_launch_ == launch) return false;
   wires_seen_of_launch_ = launch;

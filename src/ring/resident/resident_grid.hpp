@@ -1,8 +1,7 @@
 // A grid of seats that stays on a device, seen from the host: one launch whose blocks wait for actors, the memory they
-// share with us, and a service thread that lets the grid know that the host lives, sees what becomes of the actors,
-// carries answers to those who wait for them, and launches again in event mode. Actors
-// (ring/resident/resident_actor.hpp) take a seat when launched and give it back when terminated; nothing is allocated,
-// freed or loaded meanwhile.
+// share with us, and a service thread that beats for the grid, sees when bodies fail or end, carries answers to those
+// who wait for them, and launches again in event mode. Actors (ring/resident/resident_actor.hpp) take a seat when
+// launched and give it back when terminated; nothing is allocated, freed or loaded meanwhile.
 #pragma once
 
 #include <atomic>
@@ -115,7 +114,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   // Whether messages lie in a wire of a parked grid, and the grid was not launched again for them yet. Messages to an
   // actor that is deactivated stay there; the grid is not launched twice for the same ones.
   [[nodiscard]] bool wires_hold_work();
-  // One round of the service thread; answers how long it may rest.
+  // One round of the service thread; answers how long the thread may sleep.
   Nanoseconds serve();
   void serve_actors();
 
@@ -159,7 +158,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
     }
   }
   [[nodiscard]] Result<std::uint64_t> give_command(std::uint32_t seat, SeatCommand what);
-  // The seat's state once it has obeyed the command.
+  // The seat's state once it has acknowledged the command.
   [[nodiscard]] Result<std::optional<SeatState>> answer_to(std::uint32_t seat, std::uint64_t word);
   // Event mode: there is something to do.
   void wake();

@@ -34,7 +34,7 @@ using testing::Sum;
 using testing::Swallow;
 using testing::Three;
 
-// Of messages, say: CINGULUM_TEST_RING_MESSAGES sets another count, for slow tools.
+// How many messages, say: CINGULUM_TEST_RING_MESSAGES sets another count, for slow tools.
 std::uint64_t count_from_environment(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
@@ -126,7 +126,7 @@ TEST_P(ResidentGrids, requests_are_answered_by_correlation_through_the_runtime) 
   }
 }
 
-// Whether the answer comes while the asker looks, or after he has looked in vain.
+// Whether the answer comes while the requester polls, or after it has polled in vain.
 TEST_P(ResidentGrids, watched_requests_are_answered_during_the_look_and_behind_it) {
   OPEN();
   const auto echo = start("echo", "echo", Echo{});
@@ -141,7 +141,7 @@ TEST_P(ResidentGrids, watched_requests_are_answered_during_the_look_and_behind_i
   ASSERT_TRUE(waiting);
   EXPECT_FALSE(waiting->is_done());
   ASSERT_TRUE(echo->reactivate());
-  // Nobody polls: the service thread was told of it.
+  // Nobody polls: the service thread was called.
   for (int i = 0; i < 5000 && !waiting->is_done(); ++i) std::this_thread::sleep_for(1ms);
   ASSERT_TRUE(waiting->is_done());
   EXPECT_EQ(number_of(waiting->wait(0ns)), 7u);
@@ -406,7 +406,8 @@ TEST_P(ResidentGrids, two_actors_bounce_a_message_without_the_host) {
   EXPECT_EQ(a->telemetry().emitted + b->telemetry().emitted, bounces);
 }
 
-// A stream between actors that never pauses: both still beat, obey, and every message is accounted for at the end.
+// A stream between actors that never pauses: both still beat and apply commands, and every message is accounted for at
+// the end.
 TEST_P(ResidentGrids, a_stream_without_a_pause_keeps_neither_orders_nor_beats_waiting) {
   OPEN();
   ActorOptions options;
@@ -422,7 +423,7 @@ TEST_P(ResidentGrids, a_stream_without_a_pause_keeps_neither_orders_nor_beats_wa
   EXPECT_EQ(flood->telemetry().stalls, 0u);
   EXPECT_GT(swallow->telemetry().received, 1000u);
   ASSERT_OK(swallow->deactivate(2s));
-  std::this_thread::sleep_for(20ms);  // its counters are told once a millisecond
+  std::this_thread::sleep_for(20ms);  // its counters are published once a millisecond
   const std::uint64_t received = swallow->telemetry().received;
   std::this_thread::sleep_for(100ms);
   EXPECT_EQ(swallow->telemetry().received, received) << "nothing is delivered to a deactivated actor";
@@ -689,7 +690,7 @@ TEST_P(ResidentGrids, a_host_that_falls_silent_ends_the_kernel_after_the_lease) 
   ASSERT_TRUE(comes_true([&] { return grid_->has_ended(); }, options.lease + options.lease / 2));
   EXPECT_GE(steady_now_ns() - start_ns + 30'000'000u, static_cast<std::uint64_t>(options.lease.count()) * 9 / 10);
   EXPECT_EQ(grid_->leave_reason(), LeaveReason::host_silent);
-  // The host lives and is told.
+  // The host lives and gets the error.
   ASSERT_TRUE(comes_true([&] { return echo->state() == ActorState::failed; }));
   EXPECT_NE(echo->failure()->message.find("silent"), std::string::npos) << echo->failure()->message;
   EXPECT_TRUE(fails_with(echo->receive(1s), ErrorKind::closed, "silent"));

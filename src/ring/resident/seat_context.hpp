@@ -13,10 +13,10 @@ namespace cingulum::ring {
 
 // A read over the bus takes about as long as four of device memory.
 constexpr std::uint32_t edge_polls_per_bus_poll = 4;
-// Beats that an actor which hears one message after the other from the host may let pass before it tells one.
+// Beats that an actor may let pass while one message after the other comes from the host.
 constexpr std::uint32_t eager_beats = 2;
-// Of the first look over the bus after an answer, in quarters of a cycle; see choose_delay(). Where it settles, one
-// look in 160 misses; rarer, and bursts of late messages would leave it too long for thousands of others.
+// The delay of the first look over the bus after an answer, in quarters of a cycle; see choose_delay(). Where it
+// settles, one look in 160 misses; rarer, and bursts of late messages would leave it too long for thousands of others.
 constexpr std::uint32_t delay_step = 160;
 constexpr std::uint32_t longest_delay = 9600;
 
@@ -109,7 +109,7 @@ class SeatContext {
     look_up();
     return status;
   }
-  // To every actor wired to `port`.
+  // Sends to every actor wired to `port`.
   CGL_HD_GENERIC CGL_HD PutStatus emit(std::uint32_t port, const Message& message) {
     if (port == edge_port_ && edge_room_ != 0 && !(message.has(mark_handle) && core_.has_reply_)) {
       if (message.has(mark_handle)) core_.hand_over();
@@ -185,9 +185,9 @@ class SeatContext {
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint32_t seats() const { return core_.seats(); }
   CGL_HD_GENERIC [[nodiscard]] CGL_HD bool sync_seats() {
     keep();
-    const bool met = core_.sync_seats();
+    const bool all_arrived = core_.sync_seats();
     look_up();
-    return met;
+    return all_arrived;
   }
 
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t read_shared(const std::uint64_t& word) const {
@@ -196,7 +196,7 @@ class SeatContext {
   CGL_HD_GENERIC CGL_HD void write_shared(std::uint64_t& word, std::uint64_t value) {
     Machine::store_shared(&word, value);
   }
-  CGL_HD_GENERIC CGL_HD void rest() { Machine::rest(); }
+  CGL_HD_GENERIC CGL_HD void back_off() { Machine::back_off(); }
 
   // ---- for run_seat: before the body runs, and when it has returned ----
 
@@ -253,7 +253,7 @@ class SeatContext {
     if (received_ != 0) {
       core_.received_ += received_;
       core_.has_message_ = true;
-      // Only the first lane's is told; the others might read while the mailbox writes the next message there.
+      // The first lane alone reads it; another might read while the mailbox writes the next message there.
       if (Machine::is_first()) {
         const Message& last = core_.shared().in[last_round_][last_at_];
         core_.working_on_ = last.has(mark_request) ? last.header.correlation : 0;
@@ -271,7 +271,7 @@ class SeatContext {
     round_ ^= 1u;
     std::uint32_t found = 0;
     if (Machine::in_mailbox()) {
-      // The ordinary way, which tells that we live and sees whether the host does, is gone now and then.
+      // The ordinary way, which beats for the host and watches the host's beat, is gone now and then.
       if (core_.eager_allowed_ && !Machine::any(asked > deadline_)) {
         found = eager_ == Eager::edge ? poll_edge() : poll_inbox();
       }
@@ -328,7 +328,7 @@ class SeatContext {
 
   SeatCore<Machine>& core_;
 
-  // Of the ring that spoke last; in other lanes than the mailbox's only how many are left means something.
+  // These belong to the ring of the last message; in lanes outside the mailbox only left_ means something.
   const FastSlot<Message>* in_ = nullptr;
   std::uint32_t in_sequence_ = 0;
   std::uint32_t left_ = 0;
@@ -337,16 +337,16 @@ class SeatContext {
   std::uint32_t last_round_ = 0;  // of the message that was taken here: in[last_round_][last_at_]
   std::uint32_t last_at_ = 0;
   std::uint64_t deadline_ = 0;  // cycles: the ordinary way is due
-  // Of a batch: in[in_buffer_][at_] up to staged_.
+  // The messages of a batch are in[in_buffer_][at_] up to staged_.
   std::uint32_t in_buffer_ = 0;
   std::uint32_t at_ = 0;
   std::uint32_t staged_ = 0;
   std::uint32_t out_count_ = 0;  // for a bulk outbox, not sent off yet
-  // Of the outbox; no room: the seat looks for it, or does not write there at once.
+  // These belong to the outbox; room_ is 0 where the seat looks for room, or does not write there at once.
   FastSlot<Message>* out_ = nullptr;
   std::uint32_t out_sequence_ = 0;
   std::uint32_t room_ = 0;
-  // Of the port that was written last.
+  // These belong to the port that was written last.
   FastSlot<Message>* edge_ = nullptr;
   std::uint32_t edge_sequence_ = 0;
   std::uint32_t edge_room_ = 0;
@@ -354,7 +354,7 @@ class SeatContext {
   std::uint32_t number_ = 0;
   bool is_wired_ = false;  // port 0 is
   bool is_bulk_ = false;   // the outbox is
-  // Since they were kept.
+  // Counts since keep() added them to the seat's.
   std::uint32_t received_ = 0;
   std::uint32_t sent_ = 0;
   std::uint32_t emitted_ = 0;

@@ -4,13 +4,13 @@
 // ring/resident/emulated_machine.hpp).
 //
 // All lanes of the block run the body and call these functions together. What the first lane holds is what is sent; all
-// lanes get the same message. The first warp is the mailbox: it polls, obeys the host's commands, tells that it lives
-// and sees whether the host does; every loop that waits does all of this (look_around), so that none outlives its host.
-// A stop makes receive answer false; sends that cannot be made any more are counted as refused.
+// lanes get the same message. The first warp is the mailbox: it polls the rings, applies the host's commands, beats for
+// the host and watches the host's beat; every loop that waits does all of this (look_around), so that none outlives its
+// host. A stop makes receive answer false; sends that cannot be made any more are counted as refused.
 //
-// An actor may have several seats. The first has its rings and does what a single one does; what it is given by receive
-// it tells the others, which wait for that. A seat whose body has returned says so: whoever waits for it gives up, and
-// the first one answers for all when all have returned.
+// An actor may have several seats. The first has its rings and does what a single one does; it broadcasts the outcome
+// of every call to the others, which wait for that. A seat whose body has returned stores so: whoever waits for it
+// gives up, and the first one answers for all when all have returned.
 #pragma once
 
 #include "ring/resident/seat_layout.hpp"
@@ -31,13 +31,13 @@ constexpr std::uint32_t seat_batch = 256;
 constexpr std::uint32_t passes_per_look = 8;
 // And by time, for an actor that never waits: so often in a beat.
 constexpr std::uint32_t looks_per_beat = 8;
-// The same for an actor that hears from its neighbours: their rings answer faster than the bus.
+// The same for an actor whose messages come from its neighbours: their rings answer faster than the bus.
 constexpr std::uint32_t passes_per_look_at_edges = 64;
 constexpr std::uint32_t smallest_eager_capacity = 16;  // smaller rings need their credit at once
 constexpr std::uint32_t shortest_nap_ns = 20;
 constexpr std::uint32_t vacant_nap_ns = 10000;  // nobody waits for a vacant seat but the one who seats an actor
 // Not soon: the release waits for everything that is under way over the bus, and the next message waits for it. No
-// writer is kept from writing: quarters of the ring are told at once.
+// writer is kept from writing: a quarter of the ring is published at once.
 constexpr std::uint32_t idle_passes_before_credit = 512;
 
 // The block's shared memory.
@@ -60,7 +60,7 @@ struct SeatShared {
   std::uint32_t left[2];   // and how many more this run of its ring has
 };
 
-// What the mailbox found; the other lanes learn it at the barrier.
+// What the mailbox found, posted in shared memory; the other lanes read it behind the barrier.
 enum class Verdict : std::uint32_t { message, batch, nothing, end, room, leave, occupy, vacate, restart };
 
 constexpr std::uint32_t no_port = ~0u;
@@ -93,7 +93,7 @@ class SeatCore {
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION GetStatus try_receive(Message& message) { return take(message, false); }
   // The message that receive would give now; it stays where it is.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool peek(Message& message) {
-    if (shared().plan.rank != 0) return hear(message) == GetStatus::taken;
+    if (shared().plan.rank != 0) return receive_broadcast(message) == GetStatus::taken;
     GetStatus status = GetStatus::empty;
     if (in_at_ != in_count_) {
       Machine::load_message(message, shared().in[in_buffer_][in_at_]);
@@ -101,7 +101,7 @@ class SeatCore {
     } else {
       flush();  // who looks for the next message may wait for it, and so may the one who is to send it
       round_ ^= 1u;
-      if (Machine::in_mailbox()) tell(look_ahead() ? Verdict::message : Verdict::nothing, 0);
+      if (Machine::in_mailbox()) post_verdict(look_ahead() ? Verdict::message : Verdict::nothing, 0);
       Machine::block_sync();
       eager_ = Eager::none;  // the look may have gone on to another run of its ring
       if (shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::message)) {
@@ -109,15 +109,15 @@ class SeatCore {
         status = GetStatus::taken;
       }
     }
-    if (shared().plan.team != nullptr) tell_seats(status, message);
+    if (shared().plan.team != nullptr) broadcast(status, message);
     return status == GetStatus::taken;
   }
   // The reply buffer in hand, or the next that is free; null: none, or told to stop.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION ReplySpace reply_buffer() {
     if (shared().plan.rank != 0) {
-      Message news;
+      Message outcome;
       ReplySpace space;
-      if (hear(news) == GetStatus::taken) copy_payload<ReplySpace>(&space, news.payload);
+      if (receive_broadcast(outcome) == GetStatus::taken) copy_payload<ReplySpace>(&space, outcome.payload);
       return space;
     }
     if (!has_reply_ && shared().plan.replies.capacity != 0) {
@@ -132,9 +132,9 @@ class SeatCore {
     ReplySpace space;
     if (has_reply_) space = {reply_.handle, reinterpret_cast<void*>(reply_.address)};
     if (shared().plan.team != nullptr) {
-      Message news;
-      copy_payload<ReplySpace>(news.payload, &space);
-      tell_seats(has_reply_ ? GetStatus::taken : GetStatus::closed, news);
+      Message outcome;
+      copy_payload<ReplySpace>(outcome.payload, &space);
+      broadcast(has_reply_ ? GetStatus::taken : GetStatus::closed, outcome);
     }
     return space;
   }
@@ -142,8 +142,8 @@ class SeatCore {
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool sync_seats() {
     Machine::block_sync();  // what all lanes wrote is there before the word that says so
     round_ ^= 1u;
-    ++meetings_;
-    if (Machine::in_mailbox()) meet_seats();
+    ++barriers_;
+    if (Machine::in_mailbox()) wait_for_all_seats();
     Machine::block_sync();
     return shared().verdict[round_] != static_cast<std::uint32_t>(Verdict::end);
   }
@@ -197,7 +197,7 @@ class SeatCore {
     ++sent_;
     return PutStatus::stored;
   }
-  // To every actor wired to `port`.
+  // Sends to every actor wired to `port`.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION PutStatus emit(std::uint32_t port, const Message& message) {
     if (shared().plan.rank != 0) return PutStatus::stored;  // by the first seat
     const std::uint32_t count = port_size(port);
@@ -219,7 +219,7 @@ class SeatCore {
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
       look_when_due();
-      tell(ending() ? Verdict::end : Verdict::room, 0);
+      post_verdict(ending() ? Verdict::end : Verdict::room, 0);
     }
     Machine::block_sync();
     return shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::end);
@@ -229,19 +229,19 @@ class SeatCore {
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION bool is_wanted(const Message& request) {
     if (!request.has(mark_request)) return true;
     if (shared().plan.rank != 0) {
-      Message news;
-      return hear(news) == GetStatus::taken;
+      Message outcome;
+      return receive_broadcast(outcome) == GetStatus::taken;
     }
     round_ ^= 1u;
     if (Machine::in_mailbox()) {
       look_when_due();
       const std::uint64_t correlation = request.header.correlation;
       const std::uint64_t word = Machine::load_word(grid_.abandoned + correlation % abandoned_request_count);
-      tell(word == correlation ? Verdict::end : Verdict::room, 0);
+      post_verdict(word == correlation ? Verdict::end : Verdict::room, 0);
     }
     Machine::block_sync();
     const bool wanted = shared().verdict[round_] != static_cast<std::uint32_t>(Verdict::end);
-    if (shared().plan.team != nullptr) tell_seats(wanted ? GetStatus::taken : GetStatus::empty, request);
+    if (shared().plan.team != nullptr) broadcast(wanted ? GetStatus::taken : GetStatus::empty, request);
     return wanted;
   }
   CGL_HD_GENERIC CGL_HD void heartbeat() {
@@ -272,9 +272,9 @@ class SeatCore {
   // bus wait for each other, about a microsecond each: one lane of all seats looks it up.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void* buffer(BufferHandle handle) {
     if (shared().plan.rank != 0) {
-      Message news;
+      Message outcome;
       std::uint64_t address = 0;
-      if (hear(news) == GetStatus::taken) copy_payload<std::uint64_t>(&address, news.payload);
+      if (receive_broadcast(outcome) == GetStatus::taken) copy_payload<std::uint64_t>(&address, outcome.payload);
       return reinterpret_cast<void*>(address);
     }
     round_ ^= 1u;
@@ -285,9 +285,9 @@ class SeatCore {
     Machine::block_sync();
     const std::uint64_t address = shared().address[round_];
     if (shared().plan.team != nullptr) {
-      Message news;
-      copy_payload<std::uint64_t>(news.payload, &address);
-      tell_seats(GetStatus::taken, news);
+      Message outcome;
+      copy_payload<std::uint64_t>(outcome.payload, &address);
+      broadcast(GetStatus::taken, outcome);
     }
     return reinterpret_cast<void*>(address);
   }
@@ -333,16 +333,16 @@ class SeatCore {
         look();
         const SeatCommand command = command_of(command_);
         if (leave_ != LeaveReason::none || parking_) {
-          tell(Verdict::leave, 0);
+          post_verdict(Verdict::leave, 0);
           break;
         }
         // Any other command comes to a seat that is occupied, if only since before it was parked.
         const bool seated = command != SeatCommand::vacate && command != SeatCommand::leave;
         if (seated && (!voted || withdraw_vote(voted))) {
-          tell(Verdict::occupy, 0);
+          post_verdict(Verdict::occupy, 0);
           break;
         }
-        rest(passes, vacant_nap_ns);
+        back_off(passes, vacant_nap_ns);
         if (grid_.park_after_ns != 0) consider_parking(passes, idle_since, voted);
       }
     }
@@ -378,7 +378,7 @@ class SeatCore {
       state_ = parking_ ? SeatState::parked : failed ? SeatState::failed : SeatState::ended;
       count_now();
       enter(state_);
-      tell(parking_ ? Verdict::leave : next_after_body(failed), 0);
+      post_verdict(parking_ ? Verdict::leave : next_after_body(failed), 0);
     }
     Machine::block_sync();
     const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
@@ -463,7 +463,7 @@ class SeatCore {
       busy_cycles_ = 0;
       starts_ = 1;
       failures_ = Machine::load_acquire(&seat_->device.failures);
-      restarted_by_ = command_;  // a command from before parking has been obeyed
+      restarted_by_ = command_;  // a command from before parking has been applied
       overtaken_ = plan.fresh != 0 ? 0 : Machine::load_acquire(&seat_->device.overtaken);
       from_edge_ = false;
       drain_from_ = 0;
@@ -501,10 +501,10 @@ class SeatCore {
 
   // A message of the inbox or, in another seat than the first, the one that the first was given.
   CGL_HD_GENERIC CGL_HD GetStatus take(Message& message, bool wait) {
-    if (shared().plan.rank != 0) return hear(message);
+    if (shared().plan.rank != 0) return receive_broadcast(message);
     const GetStatus status = stage_input(wait);
     if (status == GetStatus::taken) hand_out(message, shared().in[in_buffer_][in_at_++]);
-    if (shared().plan.team != nullptr) tell_seats(status, message);
+    if (shared().plan.team != nullptr) broadcast(status, message);
     return status;
   }
   [[nodiscard]] CGL_HD bool names_reply(const Message& message) const {
@@ -526,7 +526,7 @@ class SeatCore {
     Team* const team = shared().plan.team;
     if (team == nullptr) return;
     Machine::block_sync();  // the state is cleared
-    told_ = meetings_ = 0;
+    broadcast_count_ = barriers_ = 0;
     ++team_start_;
     if (Machine::in_mailbox()) Machine::store_release_on_device(&team->lines[0].starts, team_start_);
   }
@@ -539,55 +539,55 @@ class SeatCore {
       for (;;) {
         look();
         if (leave_ != LeaveReason::none) {
-          tell(Verdict::leave, 0);
+          post_verdict(Verdict::leave, 0);
           break;
         }
         if (command_of(command_) == SeatCommand::vacate) {
-          tell(Verdict::vacate, 0);
+          post_verdict(Verdict::vacate, 0);
           break;
         }
         if (Machine::load_acquire(starts) > team_start_) {
-          tell(Verdict::restart, 0);
+          post_verdict(Verdict::restart, 0);
           break;
         }
-        rest(passes);
+        back_off(passes);
       }
     }
     Machine::block_sync();
     const auto verdict = static_cast<Verdict>(shared().verdict[round_]);
     if (verdict == Verdict::restart) {
       ++team_start_;
-      told_ = meetings_ = 0;
+      broadcast_count_ = barriers_ = 0;
     }
     return verdict;
   }
-  // By the first seat: what its call answered is the others' answer, too.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void tell_seats(GetStatus status, const Message& message) {
-    ++told_;
+  // Called on the first seat: what its call answered is the others' answer, too.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void broadcast(GetStatus status, const Message& message) {
+    ++broadcast_count_;
     if (!Machine::in_mailbox()) return;
     Team* const team = shared().plan.team;
-    if (told_ > 2) {
+    if (broadcast_count_ > 2) {
       // The place of this outcome held the one of two calls ago.
-      const std::uint64_t read = team_word(team_start_, told_ - 2);
+      const std::uint64_t read = team_word(team_start_, broadcast_count_ - 2);
       std::uint32_t passes = 0;
       while (!all_reached(&TeamLine::taken, read, 1) && !one_has_left() && !ending()) {
         look_around();
-        rest(passes);
+        back_off(passes);
       }
     }
-    TeamNews& news = team->news[told_ & 1u];
+    TeamBroadcast& outcome = team->broadcasts[broadcast_count_ & 1u];
     std::uint64_t words[8];
     memcpy(words, &message, sizeof words);
-    Machine::store_relaxed(&news.status, static_cast<std::uint64_t>(status));
-    for (std::uint32_t i = 0; i < 8; ++i) Machine::store_relaxed(&news.message[i], words[i]);
-    Machine::store_release_on_device(&team->lines[0].told, team_word(team_start_, told_));
+    Machine::store_relaxed(&outcome.status, static_cast<std::uint64_t>(status));
+    for (std::uint32_t i = 0; i < 8; ++i) Machine::store_relaxed(&outcome.message[i], words[i]);
+    Machine::store_release_on_device(&team->lines[0].broadcast_count, team_word(team_start_, broadcast_count_));
   }
-  // By the others: waits for it.
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION GetStatus hear(Message& message) {
+  // Called on the other seats: waits for the first seat's broadcast and answers what it holds.
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION GetStatus receive_broadcast(Message& message) {
     has_message_ = false;
     round_ ^= 1u;
-    ++told_;
-    if (Machine::in_mailbox()) hear_news();
+    ++broadcast_count_;
+    if (Machine::in_mailbox()) wait_for_broadcast();
     Machine::block_sync();
     if (shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::end)) return GetStatus::closed;
     Machine::load_message(message, shared().in[round_][0]);
@@ -606,13 +606,13 @@ class SeatCore {
       std::uint32_t passes = 0;
       while (leave_ == LeaveReason::none && !all_reached(&TeamLine::left, team_start_)) {
         look_around();
-        rest(passes);
+        back_off(passes);
       }
-      std::uint64_t told = static_cast<std::uint64_t>(static_cast<std::int64_t>(code));
-      for (std::uint32_t i = 1; i < shared().plan.seats && told == 0; ++i) {
-        told = Machine::load_acquire(&team->lines[i].code);
+      std::uint64_t outcome = static_cast<std::uint64_t>(static_cast<std::int64_t>(code));
+      for (std::uint32_t i = 1; i < shared().plan.seats && outcome == 0; ++i) {
+        outcome = Machine::load_acquire(&team->lines[i].code);
       }
-      if (Machine::is_first()) shared().batch_position = told;
+      if (Machine::is_first()) shared().batch_position = outcome;
     }
     Machine::block_sync();
     return static_cast<int>(static_cast<std::int64_t>(shared().batch_position));
@@ -638,27 +638,27 @@ class SeatCore {
     }
     return Machine::any(found);
   }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void meet_seats() {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void wait_for_all_seats() {
     Team* const team = shared().plan.team;
     if (team == nullptr) {
       look_when_due();
-      tell(ending() ? Verdict::end : Verdict::room, 0);
+      post_verdict(ending() ? Verdict::end : Verdict::room, 0);
       return;
     }
-    const std::uint64_t met = team_word(team_start_, meetings_);
-    Machine::store_release_on_device(&team->lines[shared().plan.rank].met, met);
+    const std::uint64_t arrived = team_word(team_start_, barriers_);
+    Machine::store_release_on_device(&team->lines[shared().plan.rank].arrived, arrived);
     std::uint32_t passes = 0;
     for (;;) {
-      if (all_reached(&TeamLine::met, met)) {
-        tell(Verdict::room, 0);
+      if (all_reached(&TeamLine::arrived, arrived)) {
+        post_verdict(Verdict::room, 0);
         return;
       }
       if (ending() || one_has_left()) {
-        tell(Verdict::end, 0);
+        post_verdict(Verdict::end, 0);
         return;
       }
       look_around();
-      rest(passes);
+      back_off(passes);
     }
   }
   CGL_HD_GENERIC [[nodiscard]] CGL_HD std::uint64_t address_of(BufferHandle handle) const {
@@ -668,25 +668,25 @@ class SeatCore {
     const BufferEntry* const entry = grid_.buffers + handle.slot;
     return Machine::load_word(&entry->generation) == handle.generation ? Machine::load_word(&entry->address) : 0;
   }
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void hear_news() {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void wait_for_broadcast() {
     Team* const team = shared().plan.team;
-    const std::uint64_t wanted = team_word(team_start_, told_);
+    const std::uint64_t wanted = team_word(team_start_, broadcast_count_);
     std::uint32_t passes = 0;
-    while (Machine::load_acquire(&team->lines[0].told) < wanted) {
-      // What the first seat told before it left is heard.
+    while (Machine::load_acquire(&team->lines[0].broadcast_count) < wanted) {
+      // What the first seat broadcast before it left still counts.
       if (ending() || (Machine::load_acquire(&team->lines[0].left) == team_start_ &&
-                       Machine::load_acquire(&team->lines[0].told) < wanted)) {
-        tell(Verdict::end, 0);
+                       Machine::load_acquire(&team->lines[0].broadcast_count) < wanted)) {
+        post_verdict(Verdict::end, 0);
         return;
       }
       look_around();
-      rest(passes);
+      back_off(passes);
     }
-    const TeamNews& news = team->news[told_ & 1u];
+    const TeamBroadcast& outcome = team->broadcasts[broadcast_count_ & 1u];
     auto* const words = reinterpret_cast<std::uint64_t*>(&shared().in[round_][0]);
     for (std::uint32_t i = Machine::lane(); i < 8; i += mailbox_lanes())
-      words[i] = Machine::load_word(&news.message[i]);
-    tell(Verdict::message, static_cast<std::uint32_t>(Machine::load_acquire(&news.status)));
+      words[i] = Machine::load_word(&outcome.message[i]);
+    post_verdict(Verdict::message, static_cast<std::uint32_t>(Machine::load_acquire(&outcome.status)));
     Machine::store_release_on_device(&team->lines[shared().plan.rank].taken, wanted);
   }
 
@@ -728,11 +728,11 @@ class SeatCore {
     std::uint32_t passes = 0;
     while (Machine::load_acquire(&replies.writer->position) == reply_position_) {
       if (ending()) {
-        tell(Verdict::end, 0);
+        post_verdict(Verdict::end, 0);
         return;
       }
       look_around();
-      rest(passes);
+      back_off(passes);
     }
     const auto* const words =
         reinterpret_cast<const std::uint64_t*>(replies.slots + (reply_position_ & (replies.capacity - 1)));
@@ -740,11 +740,11 @@ class SeatCore {
     for (std::uint32_t i = Machine::lane(); i < sizeof(ReplySlot) / 8; i += mailbox_lanes()) {
       to[i] = Machine::load_word(words + i);
     }
-    tell(Verdict::room, 0);
+    post_verdict(Verdict::room, 0);
   }
 
-  CGL_HD_GENERIC CGL_HD void tell(Verdict verdict, std::uint32_t count, Eager eager = Eager::none,
-                                  std::uint32_t left = 0) {
+  CGL_HD_GENERIC CGL_HD void post_verdict(Verdict verdict, std::uint32_t count, Eager eager = Eager::none,
+                                          std::uint32_t left = 0) {
     if (!Machine::is_first()) return;
     shared().verdict[round_] = static_cast<std::uint32_t>(verdict);
     shared().count[round_] = count;
@@ -761,9 +761,9 @@ class SeatCore {
   }
 
   // A look at the host's line: commands, whether the host lives, the grid's own time limit.
-  CGL_HD_GENERIC CGL_HD void look() { obey(Machine::read_host_line(&seat_->host)); }
+  CGL_HD_GENERIC CGL_HD void look() { apply_host_words(Machine::read_host_line(&seat_->host)); }
 
-  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void obey(const typename Machine::HostWords& words) {
+  CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void apply_host_words(const typename Machine::HostWords& words) {
     const std::uint64_t now = Machine::time_ns();
     if (words.beat != host_beat_) {
       host_beat_ = words.beat;
@@ -782,7 +782,7 @@ class SeatCore {
       // fence, here and in stores, waits for all that is under way over the bus: several times as long as a read.)
       static_cast<void>(Machine::load_acquire(&seat_->host.command));
       const SeatCommand command = command_of(command_);
-      if (command == SeatCommand::leave && leave_ == LeaveReason::none) leave_ = LeaveReason::told;
+      if (command == SeatCommand::leave && leave_ == LeaveReason::none) leave_ = LeaveReason::commanded;
       if (command == SeatCommand::drain) drain_from_ = received_;
       if (state_ == SeatState::running || state_ == SeatState::held) {
         store_positions();
@@ -791,8 +791,8 @@ class SeatCore {
         if (command == SeatCommand::run || command == SeatCommand::drain) state_ = SeatState::running;
         Machine::store_relaxed(&seat_->device.state, static_cast<std::uint64_t>(state_));
       }
-      // Told together: one release for positions, state and this.
-      Machine::store_release(&seat_->device.obeyed, command_);
+      // One release publishes positions, state and this together.
+      Machine::store_release(&seat_->device.acknowledged, command_);
     }
     beat(now);
   }
@@ -805,8 +805,8 @@ class SeatCore {
     if (Machine::cycles() - looked_cycles_ > Machine::cycles_per_beat / looks_per_beat) look();
   }
   // Longer and longer naps; starts from the beginning with every message.
-  CGL_HD_GENERIC CGL_HD void rest(std::uint32_t& passes) { rest(passes, grid_.longest_nap_ns); }
-  CGL_HD_GENERIC CGL_HD void rest(std::uint32_t& passes, std::uint32_t longest_ns) {
+  CGL_HD_GENERIC CGL_HD void back_off(std::uint32_t& passes) { back_off(passes, grid_.longest_nap_ns); }
+  CGL_HD_GENERIC CGL_HD void back_off(std::uint32_t& passes, std::uint32_t longest_ns) {
     ++passes;
     if (passes <= grid_.spin_polls) return;
     const std::uint32_t doublings = (passes - grid_.spin_polls) / 8;
@@ -819,7 +819,7 @@ class SeatCore {
     const std::uint64_t cycles = Machine::cycles();
     looked_cycles_ = cycles;
     if (cycles - beat_cycles_ < Machine::cycles_per_beat) return;
-    // Busy time is counted in cycles and told in nanoseconds.
+    // Busy time is counted in cycles and published in nanoseconds.
     busy_ns_ += busy_cycles_ * (now - beat_ns_) / (cycles - beat_cycles_);
     busy_cycles_ = 0;
     beat_cycles_ = cycles;
@@ -850,8 +850,8 @@ class SeatCore {
       Machine::store_release(&ring.reader->position, position);
     }
   }
-  // What was delivered, not what lies staged: a successor finds the rest in the ring. Positions of writers are told by
-  // the release of what the caller stores next.
+  // Stores what was delivered, not what lies staged: a successor finds the rest in the ring. Positions of writers are
+  // published by the release of what the caller stores next.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void store_positions() {
     publish_taken();
     const SeatPlan& plan = shared().plan;
@@ -887,7 +887,7 @@ class SeatCore {
       if (input.left == 0) begin_run<on_device>(ring, input);
       const std::int32_t ahead = Machine::template read_fast<on_device>(
           input.next, input.sequence, &shared().in[round_][0], with_look ? &seat_->host : nullptr, &words);
-      if (with_look) obey(words);
+      if (with_look) apply_host_words(words);
       with_look = false;
       if (ahead > 0) {
         // The writer drops the oldest and has overtaken us.
@@ -919,7 +919,8 @@ class SeatCore {
            !(command == SeatCommand::run || command == SeatCommand::drain || command == SeatCommand::restart);
   }
 
-  // Waits for input and tells the block. The messages lie in in[round_], or `count` may be copied from the bulk inbox.
+  // Waits for input and posts the verdict. The messages lie in in[round_], or `count` may be copied from the bulk
+  // inbox.
   CGL_HD_GENERIC CGL_HD CGL_OWN_FUNCTION void wait_for_input(bool wait) {
     const SeatPlan& plan = shared().plan;
     std::uint32_t passes = 0;
@@ -927,7 +928,7 @@ class SeatCore {
     bool looked_draining = false;
     std::uint64_t idle_since = 0;
     for (;;) {
-      // An idle seat looks every time, so that it obeys at once.
+      // An idle seat looks every time, so that a command is applied at once.
       const std::uint32_t interval = from_edge_ ? passes_per_look_at_edges : passes_per_look;
       const bool with_look = passes_since_look_++ % interval == 0 || passes > grid_.spin_polls;
       bool looked = false;
@@ -942,11 +943,11 @@ class SeatCore {
             if (!claim(edges_in_[i], voted)) break;
             from_edge_ = true;
             staged_from_edge_ = static_cast<std::int32_t>(i);
-            tell(Verdict::message, 1, eager_about(plan.edges_in[i], Eager::edge), edges_in_[i].left);
+            post_verdict(Verdict::message, 1, eager_about(plan.edges_in[i], Eager::edge), edges_in_[i].left);
             return;
           }
         }
-        // An actor that hears from its neighbours looks over the bus less often: that read takes longer than theirs.
+        // An actor with messages from neighbours looks over the bus less often: that read takes longer than theirs.
         const bool look_at_inbox = !from_edge_ || with_look || command_of(command_) == SeatCommand::drain;
         if (plan.inbox.kind == RingKind::fast && look_at_inbox) {
           const bool looks = with_look && !looked;
@@ -954,7 +955,7 @@ class SeatCore {
           if (take_fast<false>(plan.inbox, input_, looks) && claim(input_, voted)) {
             from_edge_ = false;
             staged_from_edge_ = -1;
-            tell(Verdict::message, 1, eager_about(plan.inbox, Eager::inbox), input_.left);
+            post_verdict(Verdict::message, 1, eager_about(plan.inbox, Eager::inbox), input_.left);
             return;
           }
         } else if (plan.inbox.kind == RingKind::bulk && look_at_inbox) {
@@ -962,7 +963,7 @@ class SeatCore {
           if (ready != 0 && !gated() && (!voted || withdraw_vote(voted))) {
             from_edge_ = false;
             staged_from_edge_ = -1;
-            tell(Verdict::batch, static_cast<std::uint32_t>(ready < seat_batch ? ready : seat_batch));
+            post_verdict(Verdict::batch, static_cast<std::uint32_t>(ready < seat_batch ? ready : seat_batch));
             return;
           }
         }
@@ -971,29 +972,30 @@ class SeatCore {
       if (is_hold(command_of(command_)) && state_ == SeatState::running) enter(SeatState::held);
       if (ending() || (plan.team != nullptr && one_has_left())) {
         if (voted) withdraw_vote(voted);
-        tell(Verdict::end, 0);
+        post_verdict(Verdict::end, 0);
         return;
       }
       if (command_of(command_) == SeatCommand::drain) {
         // Everything was published before the command: a whole pass after it that finds nothing is the end.
         if (looked_draining) {
           if (voted) withdraw_vote(voted);
-          tell(Verdict::end, 0);
+          post_verdict(Verdict::end, 0);
           return;
         }
         looked_draining = true;
         continue;
       }
       if (!wait) {
-        // What was handed out of a bulk inbox is told with the next batch, which a writer without room never sends.
+        // What was handed out of a bulk inbox is published with the next batch, which a writer without room never
+        // sends.
         if (plan.inbox.kind == RingKind::bulk) publish_taken();
-        tell(ending() ? Verdict::end : Verdict::nothing, 0);
+        post_verdict(ending() ? Verdict::end : Verdict::nothing, 0);
         return;
       }
       // Writers that wait for room see all of it. Not at once: a release waits for everything that is under way over
       // the bus, and the next message may be there sooner. Small rings fill while one message is answered.
       if (passes == (plan.inbox.capacity < 16 ? 0u : idle_passes_before_credit)) publish_taken();
-      rest(passes);
+      back_off(passes);
       if (grid_.park_after_ns != 0) consider_parking(passes, idle_since, voted);
     }
   }
@@ -1041,22 +1043,22 @@ class SeatCore {
     }
   }
 
-  // Waits until the reader of a fast ring whose writer stands at `position` has given credit, and tells it.
+  // Waits until the reader of a fast ring whose writer stands at `position` has given credit, and posts it.
   CGL_HD_GENERIC CGL_HD void wait_for_credit(const SeatRing& ring, std::uint64_t position) {
     std::uint32_t passes = 0;
     for (;;) {
       const std::uint64_t credit = Machine::load_acquire(&ring.reader->position);
       if (position - credit < ring.capacity) {
         if (Machine::is_first()) shared().credit[round_] = credit;
-        tell(Verdict::room, 0);
+        post_verdict(Verdict::room, 0);
         return;
       }
       if (ending() || Machine::load_acquire(&ring.reader->closed) != 0) {
-        tell(Verdict::end, 0);
+        post_verdict(Verdict::end, 0);
         return;
       }
       look_around();
-      rest(passes);
+      back_off(passes);
     }
   }
 
@@ -1072,7 +1074,7 @@ class SeatCore {
         restarted_by_ = command_;
         return Verdict::restart;
       }
-      rest(passes);
+      back_off(passes);
     }
   }
 
@@ -1099,8 +1101,8 @@ class SeatCore {
         publish(inbox, input_, input_.end);
       }
       wait_for_input(wait);
-      const bool has_told = Machine::is_first();  // and may read it without a barrier
-      if (Machine::any(has_told && shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::message))) {
+      const bool has_posted = Machine::is_first();  // and may read it without a barrier
+      if (Machine::any(has_posted && shared().verdict[round_] == static_cast<std::uint32_t>(Verdict::message))) {
         take_over();
       }
     }
@@ -1182,15 +1184,15 @@ class SeatCore {
       }
       if (room != 0) {
         if (Machine::is_first()) shared().batch_position = output_.end;
-        tell(Verdict::room, static_cast<std::uint32_t>(room < wanted ? room : wanted));
+        post_verdict(Verdict::room, static_cast<std::uint32_t>(room < wanted ? room : wanted));
         return;
       }
       if (ending() || Machine::load_acquire(&outbox.reader->closed) != 0) {
-        tell(Verdict::end, 0);
+        post_verdict(Verdict::end, 0);
         return;
       }
       look_around();
-      rest(passes);
+      back_off(passes);
     }
   }
   // answer_batch towards a fast ring: one message after the other.
@@ -1228,11 +1230,11 @@ class SeatCore {
   std::uint32_t eager_left_ = 0;          // messages that the context may take of that ring
   std::uint32_t port_at_hand_ = no_port;  // with one reader; the one that was written last
   bool has_message_ = false;
-  bool has_reply_ = false;        // a reply buffer is in hand
-  ReplySlot reply_;               // it
-  std::uint64_t team_start_ = 0;  // starts of the body, of several seats
-  std::uint64_t told_ = 0;        // calls whose outcome the first seat tells, since that start
-  std::uint64_t meetings_ = 0;    // likewise
+  bool has_reply_ = false;             // a reply buffer is in hand
+  ReplySlot reply_;                    // it
+  std::uint64_t team_start_ = 0;       // starts of the body, of several seats
+  std::uint64_t broadcast_count_ = 0;  // calls whose outcome the first seat has broadcast, since that start
+  std::uint64_t barriers_ = 0;         // calls of sync_seats, likewise
   SeatOutput output_;
   SeatOutput edges_out_[largest_edge_count];
 

@@ -194,21 +194,21 @@ TEST(LaneSchedulers, find_lanes_that_share_a_word_without_a_barrier_and_nothing_
 
 TEST(LaneSchedulers, find_lanes_that_meet_at_different_barriers_or_not_at_all) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    const auto told = [&](const std::function<void(LaneScheduler&)>& lane) {
+    const auto complaint = [&](const std::function<void(LaneScheduler&)>& lane) {
       return complaint_about(seed, [&](LaneScheduler& lanes, std::uint32_t*) { lane(lanes); });
     };
-    EXPECT_NE(told([](LaneScheduler& lanes) { lanes.block_sync(nullptr, lanes.lane() == 9 ? 1 : 2); }), "");
-    EXPECT_NE(told([](LaneScheduler& lanes) {
+    EXPECT_NE(complaint([](LaneScheduler& lanes) { lanes.block_sync(nullptr, lanes.lane() == 9 ? 1 : 2); }), "");
+    EXPECT_NE(complaint([](LaneScheduler& lanes) {
                 if (lanes.lane() != 9) lanes.block_sync(nullptr, 1);
               }),
               "");
-    EXPECT_NE(told([](LaneScheduler& lanes) {
+    EXPECT_NE(complaint([](LaneScheduler& lanes) {
                 if (lanes.lane() < LaneScheduler::warp_lanes) {
                   lanes.warp_sync(lanes.lane() == 9 ? 1 : 2);
                 }
               }),
               "");
-    EXPECT_NE(told([](LaneScheduler& lanes) { lanes.warp_sync(1); }), "") << "lanes outside of the warp";
+    EXPECT_NE(complaint([](LaneScheduler& lanes) { lanes.warp_sync(1); }), "") << "lanes outside of the warp";
     if (::testing::Test::HasFailure()) break;
   }
 }
@@ -323,7 +323,7 @@ TEST(SeatLanes, batches_are_answered_by_all_lanes_through_either_kind_of_outbox)
   });
 }
 
-// Also where the inbox holds one message: its writer is told that there is room while the body looks for the next.
+// Also where the inbox holds one message: its writer sees that there is room while the body looks for the next.
 TEST(SeatLanes, a_look_at_the_next_message_is_given_to_all_lanes_and_leaves_it_there) {
   for_every_seed([](std::uint64_t seed) -> std::string {
     Draw draw(seed);
@@ -473,25 +473,25 @@ TEST(SeatLanes, a_seat_fans_out_to_several_and_hears_from_several) {
     const std::uint32_t capacity = draw.one_of({2u, 32u});
     grid.wire(0, 1, 1, capacity);  // port 1 has two readers
     grid.wire(0, 1, 2, capacity);
-    grid.wire(1, 0, 2, capacity);  // and the second of them hears from the first, too
+    grid.wire(1, 0, 2, capacity);  // and the second of them gets messages from the first, too
     grid.launch();
     for (std::uint32_t seat : {2u, 1u, 0u}) STORY_CHECK(grid.run(seat));
     const std::uint64_t count = 20;
     std::uint64_t sent = 0;
     std::uint64_t own = 0;
-    std::array<std::uint64_t, 25> heard = {};
+    std::array<std::uint64_t, 25> received = {};
     std::uint64_t total = 0;
     STORY_CHECK(grid.until("all answers", [&] {
       if (sent < count && grid.put(0, numbered_message(sent))) ++sent;
       if (const auto message = grid.get(0)) own += number_of(message) == own + 5 ? 1u : 1000u;
       if (const auto message = grid.get(2)) {
         const std::uint64_t number = number_of(message);
-        if (number >= 5 && number < 25) ++heard[number];
+        if (number >= 5 && number < 25) ++received[number];
         ++total;
       }
       return own == count && total == 2 * count;
     }));
-    for (std::uint64_t i = 5; i < 25; ++i) STORY_EQUAL(heard[i], 2);
+    for (std::uint64_t i = 5; i < 25; ++i) STORY_EQUAL(received[i], 2);
     STORY_CHECK(grid.close());
     return "";
   });
@@ -587,7 +587,7 @@ TEST(SeatLanes, a_restart_in_the_middle_of_a_batch_loses_nothing_but_the_message
       }
       const SeatDeviceLine& line = grid.seat(0).device;
       if (grid.state(0) == SeatState::failed && line.failures == failures + 1) {
-        // Of each five the last fails; that one it had in hand.
+        // The last of each five fails; that one it had in hand.
         if (line.had_message != 1 || line.working_on != 500 + 5 * failures + 4) next = 2'000'000;
         ++failures;
         grid.give_command(0, SeatCommand::restart);
@@ -654,7 +654,7 @@ TEST(SeatLanes, a_seat_that_says_it_is_held_has_no_message_staged) {
       if (draw.below(3) == 0) {
         if (const auto message = grid.get(0)) next = number_of(message) == next ? next + 1 : 1'000'000;
       }
-      return grid.seat(0).device.obeyed == grid.seat(0).host.command && grid.state(0) == SeatState::held;
+      return grid.seat(0).device.acknowledged == grid.seat(0).host.command && grid.state(0) == SeatState::held;
     }));
     take_all();
     const std::uint64_t answered = next;
@@ -770,7 +770,7 @@ TEST(SeatLanes, every_lane_is_told_to_stop_in_the_same_round) {
     STORY_CHECK(grid.send(0, numbered_message(1u << 30)));
     grid.turns(static_cast<std::uint32_t>(draw.below(100)));
     STORY_CHECK(grid.command(0, SeatCommand::stop, {SeatState::ended, SeatState::failed}));
-    // Stopped while it worked: every lane was told. Before it began: no lane works.
+    // Stopped while it worked: every lane saw the stop. Before it began: no lane works.
     const std::uint64_t code = grid.seat(0).device.failure;
     if (grid.seat(0).counters.received == 5) STORY_EQUAL(code, grid.lanes().lanes());
     if (grid.seat(0).counters.received == 4) STORY_EQUAL(code, 0);
@@ -830,8 +830,8 @@ TEST(SeatLanes, a_buffer_passes_from_seat_to_seat_with_all_that_was_written_to_i
   });
 }
 
-// A stream that never pauses, and a reader that takes what comes: both obey at once, and every message is accounted
-// for.
+// A stream that never pauses, and a reader that takes what comes: both apply commands at once, and every message is
+// accounted for.
 TEST(SeatLanes, a_stream_between_seats_stops_where_it_is_told_and_nothing_is_lost) {
   for_every_seed([](std::uint64_t seed) -> std::string {
     Draw draw(seed);

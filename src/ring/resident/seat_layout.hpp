@@ -32,8 +32,8 @@ struct SeatRing {
   RingKind kind;
 };
 
-// What the host tells a seat. The word holds a running number above the command, so that the seat's answer (the same
-// word) says which command it has obeyed.
+// What the host commands a seat. The word holds a running number above the command, so that the seat's answer (the
+// same word) acknowledges which command it has seen.
 enum class SeatCommand : std::uint32_t {
   vacate,  // no actor sits here
   run,
@@ -70,7 +70,7 @@ enum class SeatState : std::uint32_t {
 
 enum class LeaveReason : std::uint32_t {
   none,
-  told,         // by the host
+  commanded,    // by the host
   host_silent,  // the host's beat has not changed for the lease
   time_limit,   // the grid's own limit
 };
@@ -83,8 +83,8 @@ struct alignas(line_bytes) SeatHostLine {
 
 // Written by the seat alone.
 struct alignas(line_bytes) SeatDeviceLine {
-  std::uint64_t obeyed;    // the last command that was seen
-  std::uint64_t state;     // SeatState; stored with release after all that belongs to it
+  std::uint64_t acknowledged;  // the last command that was seen
+  std::uint64_t state;         // SeatState; stored with release after all that belongs to it
   std::uint64_t failures;  // how often a body on this seat has failed: a failure that follows a restart at once is seen
   std::uint64_t failure;   // what the body returned
   std::uint64_t leave_reason;
@@ -106,27 +106,28 @@ struct SeatReplies {
   std::uint32_t unused;
 };
 
-// What the seats of one actor say to each other, in device memory; zero when the actor is activated. Every word has one
-// writer. Counts hold the number of the body's start above them (team_word), so that those of an earlier one are less.
+// The words by which the seats of one actor wait for each other, in device memory; zero when the actor is activated.
+// Every word has one writer. Counts hold the number of the body's start above them (team_word), so that those of an
+// earlier one are less.
 struct alignas(line_bytes) TeamLine {
-  std::uint64_t met;     // meetings to which this seat has come
-  std::uint64_t taken;   // of what the first seat told
-  std::uint64_t left;    // the last start whose body has returned here
-  std::uint64_t code;    // what it returned
-  std::uint64_t starts;  // the first seat's: how often the body was started
-  std::uint64_t told;    // likewise: calls whose outcome it has told
+  std::uint64_t arrived;          // calls of sync_seats to which this seat has come
+  std::uint64_t taken;            // broadcasts that this seat has read
+  std::uint64_t left;             // the last start whose body has returned here
+  std::uint64_t code;             // what it returned
+  std::uint64_t starts;           // the first seat's: how often the body was started
+  std::uint64_t broadcast_count;  // likewise: calls whose outcome it has broadcast
 };
-// The outcome of a call that the first seat makes for all.
-struct alignas(line_bytes) TeamNews {
+// The outcome of a call that the first seat makes for all, as the others read it.
+struct alignas(line_bytes) TeamBroadcast {
   std::uint64_t status;  // GetStatus
   std::uint64_t message[8];
 };
 struct Team {
-  TeamNews news[2];   // of even and odd calls
-  TeamLine lines[1];  // as many as there are seats
+  TeamBroadcast broadcasts[2];  // of even and odd calls
+  TeamLine lines[1];            // as many as there are seats
 };
 CGL_HD constexpr std::uint64_t team_bytes(std::uint32_t seats) {
-  return sizeof(TeamNews) * 2 + std::uint64_t{seats} * sizeof(TeamLine);
+  return sizeof(TeamBroadcast) * 2 + std::uint64_t{seats} * sizeof(TeamLine);
 }
 CGL_HD constexpr std::uint64_t team_word(std::uint64_t start, std::uint64_t count) {
   return start << 32 | count;
@@ -135,7 +136,8 @@ CGL_HD constexpr std::uint64_t team_word(std::uint64_t start, std::uint64_t coun
 constexpr std::uint32_t largest_edge_count = 16;  // from other actors, and to them
 constexpr std::uint32_t body_capacity = 256;      // bytes of a body's own members
 
-// What a seat is told once, before the command that seats an actor. Written by the host while the seat is vacant.
+// What a seat needs to know of its actor, before the command that seats it. Written by the host while the seat is
+// vacant.
 struct alignas(line_bytes) SeatPlan {
   std::uint32_t actor;   // which body of the grid's program
   std::uint32_t number;  // the actor's, as in Message::source()

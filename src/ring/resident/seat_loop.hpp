@@ -7,7 +7,7 @@
 
 namespace cingulum::ring {
 
-// Of the block's memory: what the body wants that wants most; whole lines.
+// The block's memory: as much as the body wants that wants most, in whole lines.
 template <class... Bodies>
 CGL_HD constexpr std::uint32_t most_block_bytes() {
   const std::uint32_t wanted[] = {block_bytes_of<Bodies>()...};

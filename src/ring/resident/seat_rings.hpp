@@ -1,6 +1,7 @@
-// A seat's ends of its rings. What the next message needs (slot, sequence, how many more there are before anything must
-// be looked at again) lies ready in 16 bytes; positions, laps and credit are reckoned once a run of slots. Used by
-// ring/resident/seat_core.hpp and its context. Of a bulk ring only the position means something: left and room stay 0.
+// The ends of its rings that a seat holds. What the next message needs (slot, sequence, how many more there are before
+// the other side's line must be read again) lies ready in 16 bytes; positions, laps and credit are reckoned once a run
+// of slots. Used by ring/resident/seat_core.hpp and its context. For a bulk ring only the position means something:
+// left and room stay 0.
 #pragma once
 
 #include "ring/queue/fast_ring.hpp"

@@ -1,7 +1,7 @@
 // The GPUs of the machine as their driver sees them: memory, load, temperature, power. The telemetry of a runtime
 // carries these readings beside its actors. Without NVML there is one record named "N/A" with zeros, never an error: a
 // monitor must not be the reason why something stops. A spinning persistent kernel makes the load read 100 %; how busy
-// actors are is told by their own telemetry.
+// actors are stands in their own telemetry.
 #pragma once
 
 #include <cstddef>

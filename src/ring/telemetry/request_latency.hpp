@@ -1,5 +1,5 @@
-// How long actors on devices take to answer, seen from the host: from the moment at which a request is written to their
-// inbox to the moment at which its answer is found, of every n-th request. A device cannot say when it took a message
+// The latency of actors on devices, measured on the host for every n-th request: from the moment at which the request
+// is written to their inbox to the moment at which its answer is found. A device cannot say when it took a message
 // without a write over the bus for each; the answer is such a write anyhow. Held by ring/resident/resident_actor.*.
 #pragma once
 

@@ -1,6 +1,6 @@
-// What is counted about actors, as the snapshot that the runtime hands out, from which
-// ring/telemetry/telemetry_export.* make JSON and Prometheus text. Every counter grows only; a message that does not
-// arrive is in exactly one of the counters of loss.
+// The counters of actors, as the snapshot that the runtime hands out, from which ring/telemetry/telemetry_export.* make
+// JSON and Prometheus text. Every counter grows only; a message that does not arrive is in exactly one of the counters
+// of loss.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct ActorTelemetry {
   double busy_share = 0;      // of the time since activation
   double uptime_s = 0;        // since launch
   double messages_per_s = 0;  // received / uptime
-  // Of sampled messages: on the CPU from send to the body's receive, on a device from a request to its answer.
+  // The time of sampled messages: on the CPU from send to the body's receive, on a device from a request to its answer.
   LatencySummary latency;
 };
 

@@ -1,10 +1,10 @@
-// How a process shows its telemetry to others: a page of shared memory, the file NAME.ring in a folder of the user's,
+// The shared memory in which a process shows its telemetry to others: the file NAME.ring in a folder of the user's,
 // that one process writes and any may read. A sequence number is odd while the writer is at work, so that a reader sees
 // a torn copy and looks again; the content is JSON (ring/telemetry/telemetry_export.hpp) with its length and checksum.
 // `cingulum ring top` reads; a TelemetryPublisher writes. Nothing is ever locked: a reader cannot hold up the writer,
 // nor a dead writer a reader.
 //
-// Layout, little-endian: the words of PageHeader, then `capacity` bytes.
+// Layout, little-endian: the words of TelemetryPageHeader, then `capacity` bytes.
 #pragma once
 
 #include <cstddef>

@@ -153,7 +153,7 @@ TEST_F(telemetry_page, damage_of_any_byte_is_found) {
   const std::size_t content_end = sizeof(TelemetryPageHeader) + std::string_view("some content").size();
   int refused = 0;
   for (std::size_t at = 0; at < content_end; ++at) {
-    // Of another process is another page, not a damaged one; the sequence has a test of its own.
+    // The page of another process is another page, not a damaged one; the sequence has a test of its own.
     if (at >= offsetof(TelemetryPageHeader, process) && at < offsetof(TelemetryPageHeader, capacity)) continue;
     if (at >= offsetof(TelemetryPageHeader, sequence) && at < offsetof(TelemetryPageHeader, bytes)) continue;
     if (at >= offsetof(TelemetryPageHeader, reserved) && at < sizeof(TelemetryPageHeader)) continue;

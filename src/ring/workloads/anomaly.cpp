@@ -68,9 +68,10 @@ Result<AnomalyResult> run_anomaly(WorkloadPlace& place, std::span<const float> s
   const std::vector<std::byte> empty_window(options.window * sizeof(float));
   CGL_TRY_ASSIGN(const BufferHandle window, place.keep(empty_window));
   ActorOptions actor_options;
-  // One batch in flight: of asker and actor one waits while the other works. Where they share a processor, who spins
-  // keeps the other from it.
-  if (place.asker_is_among_them()) actor_options.waiting.spins = default_thread_count() == 1 ? 1 : spins_per_batch;
+  // One batch in flight: of requester and actor one waits while the other works. Where they share a processor, who
+  // spins keeps the other from it.
+  if (place.waiting_takes_a_processor())
+    actor_options.waiting.spins = default_thread_count() == 1 ? 1 : spins_per_batch;
   CGL_TRY_ASSIGN(const ActorHandle actor,
                  place.start("detector", WorkloadBody::anomaly, Traffic::answers, actor_options));
   const auto start_afresh = [&]() -> Status {

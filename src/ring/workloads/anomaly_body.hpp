@@ -39,7 +39,7 @@ struct BatchScores {
 
 struct AnomalyBody {
   static constexpr std::uint32_t mask_words = 64;
-  // Of some of the values.
+  // What one lane has found among its values.
   struct Peak {
     float score;
     std::uint32_t anomalies;
@@ -133,7 +133,7 @@ struct AnomalyBody {
                                   const float* values, std::uint32_t count) {
     const auto size = static_cast<std::uint32_t>(state.window.bytes / sizeof(float));
     const std::uint32_t position = state.position;
-    // Of a batch longer than the window its end stays.
+    // A batch longer than the window leaves its end in it.
     const std::uint32_t skipped = count > size ? count - size : 0;
     const std::uint32_t begin = (position + skipped) % size;
     for (std::uint32_t i = context.lane(); i < count - skipped; i += context.lanes()) {

@@ -40,7 +40,7 @@ struct Block {
   BufferTable& buffers;
   std::vector<Message> to_receive;
   std::vector<Message> sent;
-  bool told_to_stop = false;
+  bool stop_requested = false;
   alignas(16) std::array<unsigned char, state_capacity> state = {};
   alignas(16) std::array<unsigned char, 4096> block_memory = {};
 };
@@ -71,11 +71,11 @@ class LaneContext {
   std::uint64_t time_ns() const { return steady_now_ns(); }
   bool should_stop() {
     sync();
-    return block_.told_to_stop;
+    return block_.stop_requested;
   }
   std::uint64_t read_shared(const std::uint64_t& word) const { return HostAtomics::load_acquire(word); }
   void write_shared(std::uint64_t& word, std::uint64_t value) { HostAtomics::store_release(word, value); }
-  void rest() { std::this_thread::yield(); }
+  void back_off() { std::this_thread::yield(); }
   std::uint32_t lane() const { return lane_; }
   std::uint32_t lanes() const { return block_.lanes; }
   void sync() { block_.barrier.arrive_and_wait(); }
@@ -92,7 +92,7 @@ class LaneContext {
   std::uint32_t seat() const { return 0; }
   bool sync_seats() {
     sync();
-    return !block_.told_to_stop;
+    return !block_.stop_requested;
   }
 
  private:
@@ -394,7 +394,7 @@ TEST(workload_bodies, who_waits_for_an_actor_that_does_not_come_can_be_told_to_s
   std::atomic<std::uint64_t> wrong = 0;
   for (const std::uint32_t self : {0U, 1U}) {
     Block block(2, table);
-    block.told_to_stop = true;
+    block.stop_requested = true;
     EXPECT_EQ(run_on_lanes(block, Meeter{lines.data(), 2, self, 1, written, &wrong}), 1);
   }
   EXPECT_EQ(lines[0].round, 0U) << "the first tells that all have come";
@@ -514,7 +514,7 @@ struct FailingRankBody {
   }
 };
 
-// Of the threads' place, with one actor that fails.
+// The threads' place, with one actor that fails.
 class FailingPlace final : public WorkloadPlace {
  public:
   std::string name() const override { return inner_->name(); }
@@ -525,7 +525,7 @@ class FailingPlace final : public WorkloadPlace {
     return inner_->launch(name, body, traffic, options);
   }
   std::uint32_t useful_workers() const override { return inner_->useful_workers(); }
-  bool asker_is_among_them() const override { return inner_->asker_is_among_them(); }
+  bool waiting_takes_a_processor() const override { return inner_->waiting_takes_a_processor(); }
   Result<SharedBuffer> share(std::uint64_t bytes) override { return inner_->share(bytes); }
   Result<BufferHandle> keep(std::span<const std::byte> content) override { return inner_->keep(content); }
   Status fetch(BufferHandle handle, std::uint64_t offset, std::span<std::byte> bytes) override {
@@ -560,7 +560,7 @@ class InterruptedPlace final : public WorkloadPlace {
     return inner_->launch(name, body, traffic, options);
   }
   std::uint32_t useful_workers() const override { return inner_->useful_workers(); }
-  bool asker_is_among_them() const override { return inner_->asker_is_among_them(); }
+  bool waiting_takes_a_processor() const override { return inner_->waiting_takes_a_processor(); }
   Result<SharedBuffer> share(std::uint64_t bytes) override {
     count();
     return inner_->share(bytes);
@@ -690,7 +690,7 @@ TEST(workload_bodies, the_example_signal_is_two_sines_with_noise_and_peaks) {
   EXPECT_EQ(example_signal(100, 11).value(), std::vector<float>(signal.begin(), signal.begin() + 100));
 }
 
-// Of an even signal with four peaks these are listed, by their place in the whole signal.
+// An even signal has four peaks: these are listed, by their place in the whole signal.
 TEST(workload_bodies, anomalies_are_counted_and_listed_by_their_place_in_the_signal) {
   std::vector<float> signal(4000);
   for (std::size_t t = 0; t < signal.size(); ++t) signal[t] = t % 2 == 0 ? 0.1f : -0.1f;

@@ -16,7 +16,7 @@ class CpuPlace final : public WorkloadPlace {
   std::string name() const override { return "cpu"; }
   Runtime& runtime() override { return *runtime_; }
   std::uint32_t useful_workers() const override { return threads_; }
-  bool asker_is_among_them() const override { return true; }
+  bool waiting_takes_a_processor() const override { return true; }
 
   Result<ActorHandle> launch(const std::string& name, WorkloadBody body, Traffic,
                              const ActorOptions& options) override {

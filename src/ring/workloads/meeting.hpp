@@ -1,6 +1,6 @@
-// Where actors that work on one buffer wait for each other between two steps, without the host: each tells the round it
-// has finished in a line of its own. The first looks at the lines of the others and tells in its own when all have
-// come; the others look at that one word. (Were all to look at all, those that have finished would take the memory's
+// A barrier for actors that work on one buffer, between two steps and without the host: each stores the round that it
+// has finished in a line of its own. The first reads the lines of the others and stores in its own when all have
+// come; the others read that one word. (Were all to look at all, those that have finished would take the memory's
 // time from those that have not.) Every word has one writer. All of them must run at the same time: seats of one grid
 // do, and so do threads. Bodies of the workloads use it.
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace cingulum::ring {
 
-// What one actor tells, in memory that all of them see; zero at the start: the first actor when all have come, with the
-// largest value, the others when they have. Values of even and odd rounds lie apart: an actor is at most one round
+// What one actor publishes, in memory that all of them see; zero at the start: the first actor when all have come, with
+// the largest value, the others when they have. Values of even and odd rounds lie apart: an actor is at most one round
 // ahead of those that still read.
 struct alignas(line_bytes) MeetingLine {
   std::uint64_t round;
@@ -23,7 +23,7 @@ struct alignas(line_bytes) MeetingLine {
 // How often a lane looks before the block asks whether it is to stop.
 constexpr std::uint32_t looks_before_question = 256;
 
-// Called by all lanes: tells that this actor has finished `round` (1, 2, ... on end) with `value`, which is not
+// Called by all lanes: publishes that this actor has finished `round` (1, 2, ... on end) with `value`, which is not
 // negative, and waits for the others. Afterwards their writes of the round are seen, and `value` is the largest of all.
 // False: the actor was told to stop. `strands`: as in largest_over_lanes.
 CGL_HD_GENERIC template <class Context>
@@ -31,13 +31,13 @@ CGL_HD bool meet(Context& context, MeetingLine* lines, std::uint32_t count, std:
                  double* strands, double& value) {
   constexpr double not_there = 1.7e308;
   const bool is_first = self == 0;
-  const auto tell = [&](double what) {
+  const auto publish = [&](double what) {
     if (context.lane() != 0) return;
     lines[self].values[round & 1u] = what;
     context.write_shared(lines[self].round, round);
   };
   context.sync();
-  if (!is_first) tell(value);
+  if (!is_first) publish(value);
   double largest = is_first ? value : 0;
   // The lines that this lane looks at, up to `end`.
   const std::uint32_t end = is_first ? count : 1;
@@ -49,13 +49,13 @@ CGL_HD bool meet(Context& context, MeetingLine* lines, std::uint32_t count, std:
         at += context.lanes();
       } else {
         ++looks;
-        context.rest();
+        context.back_off();
       }
     }
-    // Its barrier stands between what the lanes saw and what the first actor tells.
+    // Its barrier stands between what the lanes saw and what the first actor publishes.
     const double all = largest_over_lanes(context, strands, at < end ? not_there : largest);
     if (all != not_there) {
-      if (is_first) tell(all);
+      if (is_first) publish(all);
       value = all;
       return true;
     }

@@ -66,7 +66,7 @@ Status iterate(WorkloadPlace& place, const std::vector<ActorHandle>& actors, Buf
                std::uint64_t edge_count, const PageRankOptions& options, std::uint64_t rounds_before,
                PageRankRun& run) {
   // As many steps a message as keep Ctrl-C waiting for no longer than a blink: of two slow processors, of a device.
-  const std::uint64_t visits_a_message = place.asker_is_among_them() ? 20'000'000 : 400'000'000;
+  const std::uint64_t visits_a_message = place.waiting_takes_a_processor() ? 20'000'000 : 400'000'000;
   const auto steps = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(visits_a_message / std::max<std::uint64_t>(edge_count, 1), 1, 1000));
   while (run.steps < options.max_steps && !run.converged) {
@@ -86,12 +86,12 @@ Status iterate(WorkloadPlace& place, const std::vector<ActorHandle>& actors, Buf
 
 std::uint32_t workers_worth_it(const WorkloadPlace& place, std::uint64_t edges, std::uint32_t nodes) {
   // A worker with few edges costs more in meetings than it saves; on a device it goes through them faster.
-  const std::uint64_t fewest_edges = place.asker_is_among_them() ? 2000 : 25'000;
+  const std::uint64_t fewest_edges = place.waiting_takes_a_processor() ? 2000 : 25'000;
   const std::uint64_t worth = std::max<std::uint64_t>(1, (edges + nodes) / fewest_edges);
   const auto workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(place.useful_workers(), worth));
-  // Steps that are over before their asker stops to spin leave him a processor of his own.
+  // Steps that are over before their requester stops spinning leave it a processor of its own.
   constexpr std::uint64_t long_step_edges = 100'000;
-  const bool leave_one = place.asker_is_among_them() && workers > 1 && workers == place.useful_workers() &&
+  const bool leave_one = place.waiting_takes_a_processor() && workers > 1 && workers == place.useful_workers() &&
                          edges / workers < long_step_edges;
   return leave_one ? workers - 1 : workers;
 }
@@ -140,7 +140,7 @@ Result<PageRankResult> run_pagerank(WorkloadPlace& place, std::uint32_t nodes, s
   small_rings.inbox_capacity = 16;
   small_rings.outbox_capacity = 16;
   // Steps on a device take less than the host's way to sleep and back.
-  if (!place.asker_is_among_them()) small_rings.waiting.mode = WaitMode::spin;
+  if (!place.waiting_takes_a_processor()) small_rings.waiting.mode = WaitMode::spin;
   std::vector<ActorHandle> actors;
   // Those who are left wait for the one that has failed: they are told to stop, not to finish.
   const auto stop_actors = [&] {

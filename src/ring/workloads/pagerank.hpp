@@ -30,7 +30,7 @@ struct PageRankRun {
   bool converged = false;
   double difference = 0;
   double iterate_s = 0;
-  // Of it, by the first worker: its share of the sums, and waiting for the others.
+  // Parts of iterate_s, measured by the first worker: its share of the sums, and waiting for the others.
   double sum_s = 0;
   double meet_s = 0;
 };

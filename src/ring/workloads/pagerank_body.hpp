@@ -50,7 +50,7 @@ struct PageRankBody {
   struct State {
     std::uint32_t first_worker;
   };
-  // What the lanes of a worker tell each other.
+  // The values that the lanes of a worker exchange.
   struct Strands {
     double of[strand_count + lanes_per_group];
   };

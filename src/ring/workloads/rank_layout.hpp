@@ -1,4 +1,4 @@
-// How the graph of PageRank lies in the buffer that its actors keep. The host makes it (ring/workloads/rank_graph.hpp),
+// The layout of PageRank's graph in the buffer that its actors keep. The host makes it (ring/workloads/rank_graph.hpp),
 // the actors step it (pagerank_body.hpp); compiled for both.
 //
 // Nodes get places in which neighbours have about as many edges: within windows of consecutive nodes they are ordered

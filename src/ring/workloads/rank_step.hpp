@@ -1,6 +1,6 @@
 // One step of PageRank over some places of the graph: the sums, the new ranks, what they hand on. Called by every lane
-// of the actors (pagerank_body.hpp) for places of its own. Functions of their own, so that nothing of the actor stands
-// in the registers that they need.
+// of the actors (pagerank_body.hpp) for places of its own. These are functions of their own so that nothing of the
+// actor occupies the registers that they need.
 #pragma once
 
 #include "ring/workloads/lane_sums.hpp"
@@ -13,7 +13,7 @@ struct RankStep {
   const double* handed_on;
   double* to_hand_on;
 
-  // Of so many columns a lane fetches all that is handed on before it adds the first, and meanwhile the sources of the
+  // A lane fetches all that is handed on in so many columns before it adds the first, and meanwhile the sources of the
   // columns that follow: the more is under way at once, the less it waits for memory.
   static constexpr std::uint32_t columns_at_once = 4;
   static constexpr std::uint32_t long_row_at_once = 16;
@@ -27,7 +27,7 @@ struct RankStep {
     const auto* const weights = graph_array<const RankQuad>(graph, head.weights);
     auto* const ranks = graph_array<RankQuad>(graph, head.ranks);
     const double teleport = head.teleport;
-    // Of a missing column the source is the place that hands on nothing: one word for the whole warp, whose lanes are
+    // The source of a missing column is the place that hands on nothing: one word for the whole warp, whose lanes are
     // all in one slice.
     const auto nowhere = static_cast<std::uint32_t>(head.places);
     double largest = 0;
@@ -79,8 +79,8 @@ struct RankStep {
   struct SourceColumns {
     SourceQuad column[columns_at_once];
   };
-  // Those of so many columns of which `left` are there. No load has a condition, since few of them could be under way
-  // then: what lies past the last column is read there, and never used.
+  // Loads the sources of columns_at_once columns, of which `left` are there. No load has a condition, since few of them
+  // could be under way then: what lies past the last column is read there, and never used.
   CGL_HD static SourceColumns load_sources(const SourceQuad* sources, std::uint32_t left) {
     SourceColumns loaded;
     for (std::uint32_t c = 0; c < columns_at_once; ++c) {

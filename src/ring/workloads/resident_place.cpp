@@ -12,7 +12,8 @@ namespace {
 constexpr struct NoMembers {
 } no_members;  // the workloads' bodies have none, and are chosen by name alone
 
-// Of memory that the device reads by itself: a copy from or to ordinary memory may wait for the kernel that stays.
+// Memory for copies, which the device reads by itself: a copy from or to ordinary memory may wait for the kernel that
+// stays.
 constexpr std::uint64_t staging_bytes = 256 << 10;
 
 class ResidentPlace final : public WorkloadPlace {

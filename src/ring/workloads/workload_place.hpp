@@ -1,5 +1,5 @@
-// Where a workload runs: actors of the workloads' bodies and the memory they read, on the CPU or on a device. The
-// drivers (extended, pagerank, anomaly) are written on it once; `cingulum ring run` chooses the place.
+// The place where a workload runs: actors of the workloads' bodies and the memory they read, on the CPU or on a device.
+// The drivers (extended, pagerank, anomaly) are written on it once; `cingulum ring run` chooses the place.
 #pragma once
 
 #include <chrono>
@@ -74,7 +74,7 @@ class WorkloadPlace {
   // Whether an actor can have several seats (ActorOptions::seats), and so do with one message what would take one each.
   [[nodiscard]] virtual bool has_seats() const { return false; }
   // Whether a thread that spins while it waits for their answers takes a processor from one of them.
-  [[nodiscard]] virtual bool asker_is_among_them() const { return false; }
+  [[nodiscard]] virtual bool waiting_takes_a_processor() const { return false; }
 
   [[nodiscard]] virtual Result<SharedBuffer> share(std::uint64_t bytes) = 0;
   // A copy of `content` in the memory that is nearest to the actors, where they may also write.

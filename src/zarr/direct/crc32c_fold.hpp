@@ -39,7 +39,7 @@ struct CrcTables {
 // x^(8 * bytes).
 [[nodiscard]] std::uint32_t crc_power(std::uint64_t bytes);
 [[nodiscard]] const CrcTables& crc_tables();
-// From the sum of a chunk's segments to what is stored behind it.
+// Makes of the sum of a chunk's segments the checksum that is stored behind it.
 [[nodiscard]] std::uint32_t finished_crc32c(std::uint32_t sum, std::uint64_t bytes);
 
 // A chunk in staging memory; its checksum stands behind its bytes.

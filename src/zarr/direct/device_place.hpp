@@ -13,7 +13,7 @@ namespace cingulum::zarr {
 // Elements of the region lie one behind the other.
 [[nodiscard]] bool is_dense(const Array& array, const Region& region, const DevicePlace& place);
 
-// Of a device whose memory is the host's: the bytes from the first element on.
+// The bytes from the first element on, on a device whose memory is the host's.
 [[nodiscard]] std::span<std::byte> host_bytes(const DevicePlace& place);
 
 }  // namespace cingulum::zarr

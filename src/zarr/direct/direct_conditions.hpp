@@ -1,5 +1,5 @@
-// What stands between a file and a direct read, as facts of this machine: kernel, module, IOMMU, container, settings of
-// cuFile, file system and mount. For people who want to know why; the decision itself is cuFile's.
+// The conditions of this machine under which a file can be read directly, as facts: kernel, module, IOMMU, container,
+// settings of cuFile, file system and mount. For people who want to know why; the decision itself is cuFile's.
 #pragma once
 
 #include <filesystem>

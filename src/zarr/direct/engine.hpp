@@ -53,8 +53,8 @@ struct EngineAnswer {
 struct EngineRates {
   std::optional<double> host, direct, nvcomp;
 };
-// Of arrays with this coding on such a device with so many threads: kept in the cache folder, for `auto` to choose by.
-// Whether or not a rate is kept changes no byte of what is read.
+// Rates for arrays with this coding on such a device with so many threads, kept in the cache folder for `auto` to
+// choose by. Whether or not a rate is kept changes no byte of what is read.
 [[nodiscard]] std::optional<EngineRates> kept_rates(const Array& array, Device& device, const EngineSettings& settings,
                                                     int threads);
 [[nodiscard]] Status keep_rates(const Array& array, Device& device, const EngineSettings& settings, int threads,

@@ -35,7 +35,7 @@ struct SlabTurn {
 };
 
 // Leaves are claimed in their order, and who has claimed one finishes it whatever happens elsewhere. So a batch is
-// always waited for by those behind it alone, and of several failures the first leaf's is told.
+// always waited for by those behind it alone, and of several failures the first leaf's is reported.
 class StagedRead {
  public:
   explicit StagedRead(const StagedReadJob& job)
@@ -120,7 +120,7 @@ class StagedRead {
     }
   }
 
-  // Of a slab with one more leaf.
+  // The bytes of a slab with one more leaf.
   [[nodiscard]] std::uint64_t bytes_with(const Batch& batch, const LeafChunk& leaf, const BoxTask& task) const {
     std::uint64_t end = batch.slot_bytes;
     if (!task.is_fill) {
@@ -227,7 +227,7 @@ class StagedRead {
   std::deque<SlabTurn> turns_;
   std::uint64_t batch_number_ = 0;
 
-  // Of the window that is being read.
+  // These belong to the window that is being read.
   std::deque<Batch> batches_;
   std::vector<LeafSlot> slots_;
   std::vector<std::size_t> batch_of_;

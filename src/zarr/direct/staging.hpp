@@ -1,6 +1,7 @@
-// What regions pass through on their way to a device and back: slabs of pinned host memory with device memory of the
-// same size beside them, the queue of their copies, and the kernels of boxes. Kept from region to region by a
-// DeviceReader or DeviceWriter, so that a small region allocates nothing. Not for devices whose memory is the host's.
+// The memory that regions pass through on their way to a device and back: slabs of pinned host memory with device
+// memory of the same size beside them, the queue of their copies, and the kernels of boxes. Kept from region to region
+// by a DeviceReader or DeviceWriter, so that a small region allocates nothing. Not for devices whose memory is the
+// host's.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,7 @@ class Staging {
 
   // At least `count` slabs of at least `bytes` each. Slabs that are too small go.
   [[nodiscard]] Result<std::span<const std::unique_ptr<Slab>>> slabs(std::uint64_t bytes, std::size_t count);
-  // Of all slabs that are kept.
+  // The bytes of all slabs that are kept.
   [[nodiscard]] std::uint64_t ring_bytes() const;
 
  private:

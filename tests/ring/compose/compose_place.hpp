@@ -1,5 +1,5 @@
-// Where the routers of the composed test live: CPU threads, a grid of threads whose blocks have one lane ("emulated")
-// or several ("lanes"), a CUDA grid, and a child process.
+// The places where the routers of the composed test live: CPU threads, a grid of threads whose blocks have one lane
+// ("emulated") or several ("lanes"), a CUDA grid, and a child process.
 #pragma once
 
 #include <memory>

@@ -81,7 +81,7 @@ struct Fill {
       memcpy(&handle, message.payload, sizeof handle);
       auto* const buffer = static_cast<std::uint64_t*>(context.buffer(handle));
       for (std::uint32_t i = context.lane(); i < words; i += context.lanes()) {
-        context.rest();
+        context.back_off();
         buffer[i] = message.header.correlation + i;
       }
       context.send(message);
@@ -116,8 +116,8 @@ struct Check {
   }
 };
 
-// Works on a message until it is told to stop, then answers on how many lanes it was told; a message that it takes
-// without being stopped is answered by 0.
+// Works on a message until it is told to stop, then answers on how many lanes should_stop said so; a message that it
+// takes without being stopped is answered by 0.
 struct WorkUntilStopped {
   struct State {
     std::uint64_t stopped[64];
@@ -133,11 +133,11 @@ struct WorkUntilStopped {
       for (std::uint64_t i = 0; i < rounds && !stop; ++i) stop = context.should_stop();
       state.stopped[context.lane()] = stop ? 1 : 0;
       context.sync();
-      std::uint64_t told = 0;
-      for (std::uint32_t i = 0; i < context.lanes(); ++i) told += state.stopped[i];
+      std::uint64_t lanes_stopped = 0;
+      for (std::uint32_t i = 0; i < context.lanes(); ++i) lanes_stopped += state.stopped[i];
       context.sync();
-      context.send(make_message(numbered(told)));
-      if (stop) return static_cast<int>(told);
+      context.send(make_message(numbered(lanes_stopped)));
+      if (stop) return static_cast<int>(lanes_stopped);
     }
     return 0;
   }

@@ -81,7 +81,7 @@ class LaneGrid {
         {static_cast<Message*>(host.out_slots), &memory.outbox_writer, &memory.outbox_reader, rings.outbox}, 0,
         interval);
   }
-  // Of a planned seat; ports in ascending order for each writer.
+  // Wires a port of a planned seat; ports in ascending order for each writer.
   void wire(std::uint32_t from, std::uint32_t port, std::uint32_t to, std::uint32_t capacity) {
     lines_.emplace_back();
     lines_.emplace_back();
@@ -196,11 +196,11 @@ class LaneGrid {
   void give_command(std::uint32_t seat, SeatCommand what) {
     seats_[seat].host.command = command_word(++hosts_[seat].commands, what);
   }
-  // Gives it and waits for it to be obeyed and for one of these states.
+  // Gives the command and waits until it is applied and the seat is in one of these states.
   bool command(std::uint32_t seat, SeatCommand what, std::initializer_list<SeatState> states) {
     give_command(seat, what);
     return until("a command obeyed", [&] {
-      if (seats_[seat].device.obeyed != seats_[seat].host.command) return false;
+      if (seats_[seat].device.acknowledged != seats_[seat].host.command) return false;
       for (const SeatState state : states) {
         if (this->state(seat) == state) return true;
       }

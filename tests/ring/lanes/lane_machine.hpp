@@ -47,7 +47,7 @@ struct LaneMachine {
   }
   static std::uint64_t load_shared(const std::uint64_t* word) { return load(word); }
   static void store_shared(std::uint64_t* word, std::uint64_t value) { store(word, value); }
-  static void rest() { scheduler().give_way(); }
+  static void back_off() { scheduler().give_way(); }
   static void store_relaxed(std::uint64_t* word, std::uint64_t value) {
     if (is_first()) store(word, value);
     scheduler().warp_sync(__LINE__);

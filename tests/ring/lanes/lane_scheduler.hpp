@@ -45,7 +45,7 @@ class LaneScheduler {
   // How a member of the block's memory at an offset is called in complaints.
   void name_memory(std::function<std::string(std::size_t)> name) { name_memory_ = std::move(name); }
   [[nodiscard]] std::uint64_t switches() const { return switches_; }
-  // Whether the compiler tells of every access (not in builds with sanitizers), and how many it told of so far.
+  // Whether the compiler reports every access (not in builds with sanitizers), and how many it has reported so far.
   [[nodiscard]] static bool sees_every_access();
   [[nodiscard]] std::uint64_t accesses_seen() const { return accesses_seen_; }
   void count_access() { ++accesses_seen_; }

@@ -28,7 +28,7 @@ enum class LaneBody : std::uint32_t {
   spread,
 };
 
-// By each lane of the block.
+// Called by each lane of the block.
 void run_lane_seat(const GridPlan& grid, std::uint32_t seat, SeatShared& shared);
 
 }  // namespace cingulum::ring::testing

@@ -38,8 +38,8 @@ struct LiveLaneMachine : LaneMachine {
     if (is_first()) EmulatedMachine::nap(nanoseconds);
     scheduler().give_way();
   }
-  static void rest() {
-    EmulatedMachine::rest();
+  static void back_off() {
+    EmulatedMachine::back_off();
     scheduler().give_way();
   }
 

@@ -1,5 +1,5 @@
-// Kernels of no use that fill the GPU beside the actors of the soak, until the object goes. Made before the grid
-// starts: loading code would wait for the grid's end.
+// Kernels without results that fill the GPU beside the actors of the soak, for as long as the object lives. Made before
+// the grid starts: loading code would wait for the grid's end.
 #pragma once
 
 #include <cstdint>

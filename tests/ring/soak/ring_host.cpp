@@ -1,6 +1,6 @@
 // A host of actors that is to die: it brings them into a state of their life cycle, says "ready" and goes on until a
 // signal ends it, or until a line on its standard input makes it call exit() with everything still running.
-// test_host_death.py watches what it leaves behind (goal R21).
+// test_host_death.py watches what it leaves behind.
 //   ring_host cpu|child|emulated|cuda created|launched|active|deactivated|terminating|failed
 // "child" runs the actors in a process of its own, which this program starts as `ring_host serve`.
 #include <fmt/format.h>

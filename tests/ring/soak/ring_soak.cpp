@@ -1,5 +1,5 @@
 // Numbered messages by the million over the four paths of the rings, each checked by who receives it: host to actor,
-// actor to host, actor to actor, many to one (goal R18). Full and empty phases, pauses, deactivations, failures with
+// actor to host, actor to actor, many to one. Full and empty phases, pauses, deactivations, failures with
 // restart, and the whole group terminated, by drain or discard, and launched again in the middle; every few seconds the
 // whole grid goes and another comes, so that no kernel runs longer than its 20 s. Prints one line for each path and
 // ends with 1 when a count is wrong.
@@ -269,7 +269,8 @@ class Group {
       budget_.give_back(sender.asked - (sender.on_host().next - sender.made_before));
       if (!shape_.actor_sink) {
         drain_output(*sender.actor);
-        // A bulk outbox takes messages before it has room for them; elsewhere the source is told and makes it again.
+        // A bulk outbox takes messages before it has room for them; elsewhere the source learns of a failed send and
+        // repeats it.
         if (place_.is_resident() && kind_ == RingKind::bulk) refused += sender.actor->telemetry().refused;
       }
       sender.actor.reset();
@@ -457,7 +458,7 @@ class Group {
     stuck_ = true;
   }
 
-  // Of the path to the host: what is there is taken and checked.
+  // Takes and checks what has come to the host; on a path that ends at an actor there is nothing to take.
   std::uint32_t receive_some() {
     if (shape_.actor_sink) {
       std::this_thread::yield();

@@ -1,5 +1,5 @@
-// Where the actors of the soak live: CPU threads, the emulated grid or a CUDA grid, behind one set of calls. Used by
-// ring_soak.cpp and ring_host.cpp.
+// The places where the actors of the soak live: CPU threads, the emulated grid or a CUDA grid, behind one set of calls.
+// Used by ring_soak.cpp and ring_host.cpp.
 #pragma once
 
 #include <memory>
