@@ -58,7 +58,7 @@ void run_scenario(const Scenario& scenario, const Options& options, Device& devi
   measure::ZarrBench bench{pool};
   bench.settings = settings;
   bench.repetitions = options.repetitions;
-  bench.told = [&](const measure::Row& row) {
+  bench.on_row = [&](const measure::Row& row) {
     fmt::print("{}\n", to_text(row));
     std::fflush(stdout);
     rows.push_back(to_json(row));

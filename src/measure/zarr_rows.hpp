@@ -32,7 +32,7 @@ struct ZarrBench {
   bool cold = true;            // once more with the files dropped from the page cache before each repetition
   std::uint64_t small = 2000;  // regions of 64 KiB at random places; 0: none
   CancelToken cancel = {};
-  std::function<void(const Row&)> told = {};
+  std::function<void(const Row&)> on_row = {};
 };
 
 // The whole array to host memory and small regions of it.

@@ -270,9 +270,9 @@ VolumeShape rescaled_shape(VolumeShape shape, const std::array<double, 3>& scale
   const auto scaled = [](std::uint32_t count, double factor) {
     const double exact = count * factor;
     const double below = numerics::floor_of(exact);
-    const double rest = exact - below;
+    const double fraction = exact - below;
     const bool odd = below - 2.0 * numerics::floor_of(below / 2.0) != 0.0;
-    const double rounded = rest > 0.5 || (rest == 0.5 && odd) ? below + 1.0 : below;
+    const double rounded = fraction > 0.5 || (fraction == 0.5 && odd) ? below + 1.0 : below;
     return static_cast<std::uint32_t>(std::clamp(rounded, 1.0, 4294967040.0));
   };
   return {scaled(shape.z, scale[0]), scaled(shape.y, scale[1]), scaled(shape.x, scale[2])};

@@ -78,8 +78,8 @@ CGL_HD CGL_INLINE Number generalised_fractional_anisotropy(const Numbers& coeffi
   const Number zero(0.0);
   const Number one(1.0);
   const auto some = sum > zero;
-  const Number rest = one - numerics::select(some, first, one) / numerics::select(some, sum, one);
-  return numerics::root(numerics::select(rest > zero, rest, zero));
+  const Number squared = one - numerics::select(some, first, one) / numerics::select(some, sum, one);
+  return numerics::root(numerics::select(squared > zero, squared, zero));
 }
 
 }  // namespace cingulum

@@ -403,8 +403,8 @@ std::vector<Comparison> compare_with(const Fibres& fibres, const std::vector<Gra
     double squares = 0;
     for (std::size_t block = 0; block < blocks; ++block) {
       const Tally& tally = tallies[r * blocks + block];
-      const double rest = tally.difference - mean * tally.count;
-      squares += rest * rest;
+      const double deviation = tally.difference - mean * tally.count;
+      squares += deviation * deviation;
     }
     result[r].gain = sum.difference / sum.reference;
     if (squares > 0) {

@@ -1,7 +1,7 @@
 // A whole reconstruction: from tiles to the slices of one volume, and to the plan by which they become one. Called by
 // `cingulum oct run`, which writes the volume.
 //
-// Tiles are looked at for what is small of each (tile_glance.hpp), from which places, light, curvature and depths are
+// Tiles are looked at for what is small of each (tile_summary.hpp), from which places, light, curvature and depths are
 // fitted over all slices, and then become the slices themselves. Devices share them (tile_stage.hpp): each reads its
 // next tile while it works at one. Those that found room meanwhile, on their device or in memory, are read once, the
 // others twice. A slice is stitched in memory, or, where it would take more than is allowed, through temporary files a

@@ -53,9 +53,9 @@ bool TileStage::in_host_memory() const {
   return device().description().backend == Backend::cpu;
 }
 
-bool TileStage::take_room(std::uint64_t bytes) {
-  if (bytes > room_) return false;
-  room_ -= bytes;
+bool TileStage::reserve_tile(std::uint64_t bytes) {
+  if (bytes > tile_budget_) return false;
+  tile_budget_ -= bytes;
   return true;
 }
 
@@ -84,8 +84,8 @@ class TileStage::Passage {
 
   // The memory whose turn it is, after what was in it arrived.
   [[nodiscard]] Result<std::span<float>> next(std::uint64_t count) {
-    turn_ ^= 1U;
-    Way& way = ways_[turn_];
+    current_ ^= 1U;
+    Way& way = ways_[current_];
     CGL_TRY(arrive(way));
     if (!way.block || (*way.block)->bytes.size() < count * sizeof(float)) {
       way.block.reset();
@@ -98,14 +98,14 @@ class TileStage::Passage {
   [[nodiscard]] Status start(const Move& move) {
     const std::lock_guard lock(stage_.transfers_mutex_);
     CGL_TRY(move(*stage_.transfers_));
-    CGL_TRY_ASSIGN(ways_[turn_].arrived, stage_.transfers_->record());
+    CGL_TRY_ASSIGN(ways_[current_].arrived, stage_.transfers_->record());
     return {};
   }
   // Of the memory whose turn it was before this one, and of this one.
-  [[nodiscard]] Status wait_for_last() { return arrive(ways_[turn_ ^ 1U]); }
+  [[nodiscard]] Status wait_for_last() { return arrive(ways_[current_ ^ 1U]); }
   [[nodiscard]] Status wait() {
     CGL_TRY(wait_for_last());
-    return arrive(ways_[turn_]);
+    return arrive(ways_[current_]);
   }
 
  private:
@@ -121,7 +121,7 @@ class TileStage::Passage {
 
   TileStage& stage_;
   std::array<Way, 2> ways_;
-  std::size_t turn_ = 0;
+  std::size_t current_ = 0;
 };
 
 // Calls work(passage, next, piece), by as many threads as the pool has, each with a passage of its own. next() gives
@@ -238,13 +238,13 @@ Result<DeviceVolume> TileStage::order(const ReadTile& read, const TileSet& set) 
   return tile;
 }
 
-Result<TileGlance> TileStage::look(const DeviceVolume& tile, bool find_surface, ThreadPool* pool) {
+Result<TileSummary> TileStage::summarise(const DeviceVolume& tile, bool find_surface, ThreadPool* pool) {
   const VolumeShape map{1, tile.shape.y, tile.shape.x};
   if (!find_surface) {
     CGL_TRY_ASSIGN(DeviceVolume mean, kernels_->allocate(map));
     CGL_TRY(kernels_->project(*queue_, tile, mean, Projection::mean));
     CGL_TRY_ASSIGN(const std::vector<float> values, kernels_->download(*queue_, mean));
-    return glance_without_surface(values, map.y, map.x);
+    return summary_without_surface(values, map.y, map.x);
   }
   CGL_TRY_ASSIGN(const DeviceVolume surface, kernels_->find_interface(*queue_, tile, interface_));
   const std::size_t layers = layers_of(tile.shape.z);
@@ -252,7 +252,7 @@ Result<TileGlance> TileStage::look(const DeviceVolume& tile, bool find_surface, 
   CGL_TRY(kernels_->sum_layers(*queue_, tile, surface, narrow(projected_planes(tile.shape.z)), sums));
   CGL_TRY_ASSIGN(const std::vector<float> planes, kernels_->download(*queue_, surface));
   CGL_TRY_ASSIGN(const std::vector<float> values, kernels_->download(*queue_, sums));
-  return glance_of_sums({planes, values, tile.shape.z, map.y, map.x, layers}, pool);
+  return summary_of_sums({planes, values, tile.shape.z, map.y, map.x, layers}, pool);
 }
 
 Result<DeviceVolume> TileStage::upload_map(const HostImage& image, double more) {

@@ -1,5 +1,5 @@
 // The tiles of a run on one device. A tile goes there straight from its file, in pieces that the threads of a pool read
-// at once; what is small of it comes back (tile_glance.hpp); it may stay there until all tiles were looked at, and
+// at once; what is small of it comes back (tile_summary.hpp); it may stay there until all tiles were looked at, and
 // becomes there what it is in its slice. The kernels have the same bits on every device. Called by reconstruction.cpp,
 // which decides which tiles stay.
 #pragma once
@@ -20,7 +20,7 @@
 #include "device/memory_pool.hpp"
 #include "oct/device_volume.hpp"
 #include "oct/oct_kernels.hpp"
-#include "oct/run/tile_glance.hpp"
+#include "oct/run/tile_summary.hpp"
 #include "oct/tiles/tile_set.hpp"
 #include "oct/volume/host_volume.hpp"
 
@@ -71,7 +71,7 @@ class TileStage {
   // (z, y, x), without extra lines.
   [[nodiscard]] Result<DeviceVolume> order(const ReadTile& read, const TileSet& set);
   // Of an ordered tile; hash and replaced values are those of `read`.
-  [[nodiscard]] Result<TileGlance> look(const DeviceVolume& tile, bool find_surface, ThreadPool* pool);
+  [[nodiscard]] Result<TileSummary> summarise(const DeviceVolume& tile, bool find_surface, ThreadPool* pool);
   [[nodiscard]] Result<DeviceVolume> make(DeviceVolume tile, const TileChange& change);
 
   // Calls take(first plane, voxels of whole planes) for all planes, by the threads of the pool.
@@ -80,10 +80,10 @@ class TileStage {
   [[nodiscard]] Result<HostVolume> copy_to_host(const DeviceVolume& volume, ThreadPool* pool);
 
   // Room for tiles that stay on the device, beside what it works with.
-  void set_room(std::uint64_t bytes) { room_ = bytes; }
+  void set_tile_budget(std::uint64_t bytes) { tile_budget_ = bytes; }
   // Whether there was room for that much more. The reading thread does not ask.
-  [[nodiscard]] bool take_room(std::uint64_t bytes);
-  void give_room(std::uint64_t bytes) { room_ += bytes; }
+  [[nodiscard]] bool reserve_tile(std::uint64_t bytes);
+  void release_tile(std::uint64_t bytes) { tile_budget_ += bytes; }
   // Gives memory of tiles back that stayed, and stay no longer.
   [[nodiscard]] Status trim() { return kernels_->trim(); }
 
@@ -105,7 +105,7 @@ class TileStage {
   std::unique_ptr<PinnedPool> staging_;
   std::array<std::unique_ptr<Buffer>, 2> slots_;
   std::size_t slot_ = 0;
-  std::uint64_t room_ = 0;
+  std::uint64_t tile_budget_ = 0;
 };
 
 }  // namespace cingulum::oct

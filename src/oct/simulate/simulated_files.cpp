@@ -151,11 +151,11 @@ Status write_tiles(FolderOutput& folder, const SimulatedScene& scene, const std:
   FirstFailure failure;
   std::atomic<bool> failed = false;
   std::atomic<std::size_t> next = 0;
-  std::vector<std::mutex> turns(devices);
+  std::vector<std::mutex> device_mutexes(devices);
   const auto make_and_write = [&](std::size_t device, const TileMemory& memory, std::size_t number) -> Status {
     const TileTruth& tile = scene.tiles[number];
     {
-      const std::lock_guard turn(turns[device]);
+      const std::lock_guard lock(device_mutexes[device]);
       CGL_TRY(options.run.cancel.check());
       if (failed) return {};
       CGL_TRY(options.simulators[device]->simulate(scene, number, order, memory, options.run.cancel));

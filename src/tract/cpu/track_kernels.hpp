@@ -9,7 +9,7 @@
 namespace cingulum {
 
 // How many halves may take turns.
-inline constexpr std::uint32_t most_halves_in_turn = 8;
+inline constexpr std::uint32_t most_interleaved_halves = 8;
 
 struct CpuKernels {
   const char* name;

@@ -58,18 +58,18 @@ struct ChiSquare {
 
 ChiSquare chi_square(const std::vector<double>& expected, const std::vector<double>& found) {
   ChiSquare result;
-  double rest_expected = 0, rest_found = 0;
+  double pooled_expected = 0, pooled_found = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (expected[i] < 20) {
-      rest_expected += expected[i];
-      rest_found += found[i];
+      pooled_expected += expected[i];
+      pooled_found += found[i];
       continue;
     }
     result.value += (found[i] - expected[i]) * (found[i] - expected[i]) / expected[i];
     result.degrees += 1;
   }
-  if (rest_expected >= 20) {
-    result.value += (rest_found - rest_expected) * (rest_found - rest_expected) / rest_expected;
+  if (pooled_expected >= 20) {
+    result.value += (pooled_found - pooled_expected) * (pooled_found - pooled_expected) / pooled_expected;
     result.degrees += 1;
   }
   return result;

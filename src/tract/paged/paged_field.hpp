@@ -13,7 +13,7 @@
 #include "base/result.hpp"
 #include "device/device.hpp"
 #include "device/working_memory.hpp"
-#include "tract/field/brick_turns.hpp"
+#include "tract/field/brick_schedule.hpp"
 #include "tract/field/field_bricks.hpp"
 #include "tract/paged/device_tables.hpp"
 #include "tract/paged/paged_memory.hpp"

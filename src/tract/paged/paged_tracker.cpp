@@ -9,7 +9,7 @@
 
 #include "base/bulk_memory.hpp"
 #include "tract/cpu/tables.hpp"
-#include "tract/field/brick_turns.hpp"
+#include "tract/field/brick_schedule.hpp"
 #include "tract/field/field_bricks.hpp"
 #include "tract/field/field_fit.hpp"
 #include "tract/paged/device_tables.hpp"
@@ -318,7 +318,7 @@ class PagedTracker final : public Tracker {
           unfinished.push_back(static_cast<std::uint32_t>(half_number));
       }
       if (unfinished.empty()) return halves;
-      CGL_TRY(make_room(caller, unfinished.size()));
+      CGL_TRY(add_pages(caller, unfinished.size()));
       work.store = store_of(caller);
       CGL_TRY(send_half_numbers(caller, unfinished, work));
     }
@@ -406,7 +406,7 @@ class PagedTracker final : public Tracker {
         }
       }
       if (without_page > 0) {
-        CGL_TRY(make_room(caller, without_page));
+        CGL_TRY(add_pages(caller, without_page));
         work.store = store_of(caller);
       } else if (ended + left == 0) {
         return tl::make_unexpected(stuck_in_brick(device_.id()));
@@ -415,7 +415,7 @@ class PagedTracker final : public Tracker {
   }
 
   // More pages; those that are written stay.
-  Status make_room(Caller& caller, std::size_t unfinished) {
+  Status add_pages(Caller& caller, std::size_t unfinished) {
     const std::uint64_t old = caller.page_capacity;
     // What is there already costs nothing.
     const std::uint64_t pages =

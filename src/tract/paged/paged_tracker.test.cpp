@@ -313,12 +313,12 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_by_every_kernel_of_a_fixed_shape) {
   for (const auto& shape : shapes) {
     SCOPED_TRACE(track_kernel_name(shape.kernel));
     // Probes have two forms, by turns.
-    for (int turn = 0; turn < 4; ++turn) {
+    for (int form = 0; form < 4; ++form) {
       test::RandomPlan plan = test::shaped_plan(shape.getter, shape.degree, shape.sphere, 12, *setting.pool);
       plan.options.max_length_mm = 25;
       plan.options.ptt_tries = 100;
       // Probes take turns with their disc in two orders, and ask for the greatest amplitude or not.
-      if (turn >= 2) {
+      if (form >= 2) {
         plan.options.ptt_bound_interval = 4;
         if (shape.getter == Getter::ptt) {
           plan.options.relative_threshold = 0;

@@ -123,7 +123,7 @@ TrackKernelChoice choose_track_kernels(const TrackingInput& input, const TrackKe
   choice.halves_launch = launch_shape(choice.halves, input, false, situation.shared_bytes);
   if (!choice.halves_launch.fits) {
     // Too much for shared memory: the kernel for all shapes takes global memory.
-    choice.without_room = choice.halves;
+    choice.too_large_for_shared = choice.halves;
     choice.halves = pair_for(input, true).halves;
     choice.halves_launch = launch_shape(choice.halves, input, false, situation.shared_bytes);
   }

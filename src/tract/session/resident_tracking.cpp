@@ -182,8 +182,8 @@ class ResidentStream final : public StreamlineStream {
       Chunk& chunk = under_way_.emplace_back();
       chunk.part = *part;
       chunk.message = {place_.request.handle, part->handle, sent_, count, 0, count * most_initial_directions};
-      const std::uint32_t turn = shared_->next_actor++;
-      chunk.actor = shared_->actors[turn % shared_->actors.size()];
+      const std::uint32_t number = shared_->next_actor++;
+      chunk.actor = shared_->actors[number % shared_->actors.size()];
       sent_ += count;
       CGL_TRY(send(chunk));
     }

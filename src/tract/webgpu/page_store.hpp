@@ -20,7 +20,7 @@ struct PageBlock {
   std::vector<float> points;  // page_words each
 
   // What the memory held is lost.
-  void make_room(std::size_t count);
+  void reallocate(std::size_t count);
 };
 
 struct SeedCounts {

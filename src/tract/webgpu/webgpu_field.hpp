@@ -15,7 +15,7 @@
 #include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "device/device.hpp"
-#include "tract/field/brick_turns.hpp"
+#include "tract/field/brick_schedule.hpp"
 #include "tract/field/field_bricks.hpp"
 #include "tract/paged/device_tables.hpp"
 #include "tract/run/kept_by_getter.hpp"

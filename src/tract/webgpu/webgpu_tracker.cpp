@@ -13,7 +13,7 @@
 #include "base/quantity.hpp"
 #include "numerics/lanes_portable.hpp"
 #include "tract/cpu/tables.hpp"
-#include "tract/field/brick_turns.hpp"
+#include "tract/field/brick_schedule.hpp"
 #include "tract/field/field_fit.hpp"
 #include "tract/paged/device_tables.hpp"
 #include "tract/run/backends.hpp"
@@ -432,7 +432,7 @@ class WebgpuTracker final : public Tracker {
   Status empty_pages(WebgpuWorkspace& workspace, std::uint32_t used, std::vector<PageBlock>& blocks) {
     if (used == 0) return {};
     PageBlock block = field_->take_block();
-    block.make_room(used);
+    block.reallocate(used);
     Queue& queue = *workspace.queue;
     CGL_TRY(download(queue, std::span(block.entries).first(used), *workspace.pages));
     CGL_TRY(download(queue, std::span(block.points).first(std::size_t{used} * page_words), *workspace.pages,

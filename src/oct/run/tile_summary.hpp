@@ -12,7 +12,7 @@
 
 namespace cingulum::oct {
 
-struct TileGlance {
+struct TileSummary {
   HostImage projection;  // the mean of the planes below the surface, A-line by A-line: curvature does not shade it
   std::vector<HostImage> layers;  // logarithms of means over a few planes each, by which tiles are placed
   HostImage interface;            // plane of the surface; empty where none was looked for
@@ -35,8 +35,8 @@ struct LayerSums {
   std::span<const float> sums;
   std::size_t planes = 0, rows = 0, columns = 0, layers = 0;
 };
-[[nodiscard]] TileGlance glance_of_sums(const LayerSums& sums, ThreadPool* pool = nullptr);
+[[nodiscard]] TileSummary summary_of_sums(const LayerSums& sums, ThreadPool* pool = nullptr);
 // Of the mean of all planes: they count as below the surface, and there is one layer.
-[[nodiscard]] TileGlance glance_without_surface(std::span<const float> mean, std::size_t rows, std::size_t columns);
+[[nodiscard]] TileSummary summary_without_surface(std::span<const float> mean, std::size_t rows, std::size_t columns);
 
 }  // namespace cingulum::oct
