@@ -8,7 +8,7 @@
 
 namespace cingulum::bench {
 
-// The calling thread to one processor; a wish.
+// Asks the system to run the calling thread on one processor; a refusal is ignored.
 inline void pin(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);

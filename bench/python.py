@@ -312,7 +312,7 @@ tell()
         base = self.run(IMPORT_ALONE)["peak"]
         seconds = {side: statistics.median(one["seconds"] for one in runs) for side, runs in told.items()}
         peak = {side: statistics.median(one["peak"] for one in runs) for side, runs in told.items()}
-        # Of what the seconds are of; other work on the machine changes it less.
+        # The processor's time of the same runs, which other work on the machine changes less.
         processor = {side: statistics.median(one["processor"] for one in runs) for side, runs in told.items()}
         self.add(name, "below 2 % over the program (100 000 seeds), peak memory within 1.2 times, flat from 0.2 to 2 million", {
             "seeds": seeds, "device": self.options.device, "seconds": seconds, "over_program": seconds["ours"] / seconds["program"] - 1,

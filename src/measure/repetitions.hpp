@@ -29,7 +29,7 @@ struct Spread {
 // Zeros where there are no values.
 [[nodiscard]] Spread spread_of(std::vector<double> values);
 
-// Of single events, of which there are many.
+// Percentiles of many single events.
 struct Percentiles {
   double p50 = 0;
   double p99 = 0;
@@ -43,7 +43,7 @@ struct Percentiles {
 // The processor's time of all threads of this program.
 [[nodiscard]] double processor_seconds();
 
-// Of each repetition; since other programs may share the cores, the processor's time of all threads beside the clock's.
+// Each repetition by the clock and, since other programs may share the cores, by the processor's time of all threads.
 struct Seconds {
   std::vector<double> elapsed;
   std::vector<double> processor;

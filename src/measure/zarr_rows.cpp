@@ -36,7 +36,7 @@ std::uint64_t bytes_of(const zarr::ArrayMetadata& metadata) {
   return metadata.element_count() * metadata.type.bytes();
 }
 
-// Of every file below the array: the next read comes from the disk.
+// Drops every file below the array from the page cache: the next read comes from the disk.
 void drop_from_page_cache(const zarr::Array& array) {
   std::error_code error;
   const fs::path path = array.store().path();
@@ -153,7 +153,7 @@ struct Ceiling {
   double rate = 0;
 };
 
-// What bounds a read: the codec on all cores, or moving the bytes. Told as a row where it is the codec.
+// What bounds a read: the codec on all cores, or moving the bytes. It becomes a row where it is the codec.
 Result<Ceiling> read_ceiling(ReportedRows& rows, const zarr::Array& array, std::string copy_name, double copy_rate,
                              ThreadPool& pool) {
   Ceiling ceiling{std::move(copy_name), copy_rate};

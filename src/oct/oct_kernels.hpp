@@ -175,8 +175,8 @@ class OctKernels {
   // half.
   [[nodiscard]] Result<OverlapFound> find_z_overlap(Queue& queue, const DeviceVolume& fixed, const DeviceVolume& moving,
                                                     const OverlapSearch& search);
-  // Of each pair of planes, at all shifts of its window: the products of plane_terms_on_host, 0 where nothing is
-  // shared.
+  // The products of plane_terms_on_host for each pair of planes, at all shifts of its window; 0 where the planes share
+  // nothing.
   [[nodiscard]] Result<std::vector<float>> shift_products(Queue& queue, const DeviceVolume& fixed,
                                                           const DeviceVolume& moving, float offset,
                                                           std::span<const PlanePair> pairs);

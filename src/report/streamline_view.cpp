@@ -89,7 +89,7 @@ std::uint8_t to_byte(float value) {
   return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 1.0F) * 255.0F + 0.5F);
 }
 
-// Of a number above -1000; without a call of the library in the innermost loops.
+// The floor of a number above -1000, without a call of the library in the innermost loops.
 int floor_to_int(float value) {
   return static_cast<int>(value + 1000.0F) - 1000;
 }

@@ -15,7 +15,7 @@
 
 namespace cingulum::testing {
 
-// Of the calling thread, which alone counts and fails.
+// Allocations of the calling thread, which alone counts and fails.
 struct FailingAllocations {
   bool counting = false;
   std::size_t allocations = 0;

@@ -105,7 +105,7 @@ class PlanShrinker {
   PlanShrinker(std::function<bool(const PlanRecipe&)> fails, std::size_t most_questions)
       : fails_(std::move(fails)), questions_left_(most_questions) {}
 
-  // Of a recipe that fails: the smallest that was found.
+  // The smallest recipe found that still fails; `recipe` fails, too.
   PlanRecipe shrink(PlanRecipe recipe) {
     recipe_ = std::move(recipe);
     do {

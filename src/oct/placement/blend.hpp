@@ -36,7 +36,7 @@ class TileBlend {
 
   // Some planes of the slice, of the same planes of the mosaic grid.
   void blend(const HostVolume& mosaic, HostVolume& to, ThreadPool* pool = nullptr) const;
-  // Of a plane.
+  // Pixels of a plane of the canvas that no tile covers.
   [[nodiscard]] std::uint64_t uncovered_pixels() const;
 
  private:

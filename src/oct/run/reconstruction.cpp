@@ -103,7 +103,7 @@ class Run {
     HostVolume on_host = {};
   };
 
-  // Keeps a tile where there is room for it: on its device, else in memory.
+  // Keeps a tile while the budget allows it: on its device, else in memory.
   [[nodiscard]] Status keep(TileStage& stage, DeviceVolume tile, KeptTile& kept) {
     const std::uint64_t bytes = tile.shape.bytes();
     const auto keep_on_device = [&] {
@@ -126,7 +126,7 @@ class Run {
     return {};
   }
 
-  // Tiles of a finished slice make room for others.
+  // Releases the tiles of a finished slice.
   [[nodiscard]] Status forget_tiles(std::vector<KeptTile>& tiles) {
     for (KeptTile& tile : tiles) {
       if (tile.stage != nullptr && !tile.stage->in_host_memory()) tile.stage->release_tile(tile_voxel_bytes());
@@ -150,7 +150,7 @@ class Run {
     return {};
   }
 
-  // Devices keep as many tiles as memory would, where they have room beside what they work with.
+  // Devices keep as many tiles as memory would, as far as what they work with leaves memory for them.
   [[nodiscard]] Status set_tile_budgets() const {
     for (TileStage* const stage : options_.stages) {
       CGL_TRY_ASSIGN(const MemoryState memory, stage->device().memory());
@@ -252,8 +252,8 @@ class Run {
     result_.slices.resize(ids.size());
     summaries_.resize(ids.size());
     kept_.resize(ids.size());
-    // Of one slice while the tiles of the next are looked at: what tiles are placed by is the largest part of what is
-    // kept of them.
+    // Slice s is placed while the tiles of slice s + 1 are read: the layers by which tiles are placed are the largest
+    // part of their summaries.
     std::future<Status> placing;
     const auto end_placing = [&] { return placing.valid() ? placing.get() : Status(); };
     for (std::size_t s = 0; s < ids.size(); ++s) {
@@ -722,7 +722,7 @@ class Run {
                        }};
   }
 
-  // Of the first plane of a cropped slice, as the stage counts.
+  // Depth of the first plane of a cropped slice, as the stage counts.
   [[nodiscard]] double first_plane_mm(std::size_t s) const {
     const SliceReport& slice = result_.slices[s];
     const double stage_mm = options_.slicing_interval_mm
@@ -846,7 +846,7 @@ StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options,
   for (std::size_t d = 1; d < 3 && options.resolution_um; ++d) lateral *= set.voxel_um[d] / *options.resolution_um;
   const auto pixels = static_cast<std::uint64_t>(static_cast<double>(lines_of_slice) * lateral);
   bytes.plane = sizeof(float) * pixels;
-  // Of one slice while the next is looked at.
+  // The layers and maps of one slice, which is placed while the next is read.
   bytes.placing =
       lines_of_slice * (layers_of(set.shape[0]) * (2 * sizeof(double) + sizeof(float)) + 2 * sizeof(double));
   const std::uint64_t box = sizeof(float) * planes_at_a_time * rows_at_a_time * widest_px;
@@ -929,7 +929,7 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
                 bytes.registering + bytes.plane * slice_depth + slice + needs.boxes_behind * writer_bytes,
                 bytes.stacking});
   if (!options.memory_bytes || needs.memory_bytes <= *options.memory_bytes) return needs;
-  // Through files: of a slice as many planes as there is room for, and of its mosaic the same.
+  // Slices go through files: as many planes of a slice, and of its mosaic, are in memory as the limit allows.
   needs.slices_in_files = true;
   needs.stacked_rows = rows_at_a_time / 8;
   needs.boxes_behind = 1;

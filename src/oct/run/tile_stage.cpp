@@ -82,7 +82,7 @@ class TileStage::Passage {
     for (Way& way : ways_) static_cast<void>(arrive(way));
   }
 
-  // The memory whose turn it is, after what was in it arrived.
+  // The other one of the two memories, once what it held has arrived.
   [[nodiscard]] Result<std::span<float>> next(std::uint64_t count) {
     current_ ^= 1U;
     Way& way = ways_[current_];
@@ -101,7 +101,7 @@ class TileStage::Passage {
     CGL_TRY_ASSIGN(ways_[current_].arrived, stage_.transfers_->record());
     return {};
   }
-  // Of the memory whose turn it was before this one, and of this one.
+  // wait_for_last() waits for the memory that next() gave before the current one, wait() for both.
   [[nodiscard]] Status wait_for_last() { return arrive(ways_[current_ ^ 1U]); }
   [[nodiscard]] Status wait() {
     CGL_TRY(wait_for_last());

@@ -56,7 +56,7 @@ struct TileChange {
 // memory in turn, so what was read before last is worked up when they are called.
 class TileStage {
  public:
-  // Of a file to the device and back: as much as one thread moves at a time.
+  // Bytes that one thread moves at a time from a file to the device, or back.
   static constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
 
   [[nodiscard]] static Result<std::unique_ptr<TileStage>> create(Device& device, const InterfaceOptions& interface);
@@ -70,7 +70,7 @@ class TileStage {
 
   // (z, y, x), without extra lines.
   [[nodiscard]] Result<DeviceVolume> order(const ReadTile& read, const TileSet& set);
-  // Of an ordered tile; hash and replaced values are those of `read`.
+  // The summary of an ordered tile; the caller takes its hash and its replaced values from read().
   [[nodiscard]] Result<TileSummary> summarise(const DeviceVolume& tile, bool find_surface, ThreadPool* pool);
   [[nodiscard]] Result<DeviceVolume> make(DeviceVolume tile, const TileChange& change);
 
@@ -79,12 +79,12 @@ class TileStage {
   [[nodiscard]] Status take_planes(const DeviceVolume& volume, ThreadPool* pool, const TakePlanes& take);
   [[nodiscard]] Result<HostVolume> copy_to_host(const DeviceVolume& volume, ThreadPool* pool);
 
-  // Room for tiles that stay on the device, beside what it works with.
+  // Bytes of tiles that may stay on the device, beside what it works with.
   void set_tile_budget(std::uint64_t bytes) { tile_budget_ = bytes; }
-  // Whether there was room for that much more. The reading thread does not ask.
+  // False where the budget has less left. Called by the working thread alone, never by the reading one.
   [[nodiscard]] bool reserve_tile(std::uint64_t bytes);
   void release_tile(std::uint64_t bytes) { tile_budget_ += bytes; }
-  // Gives memory of tiles back that stayed, and stay no longer.
+  // Gives the memory of released tiles back to the device.
   [[nodiscard]] Status trim() { return kernels_->trim(); }
 
  private:

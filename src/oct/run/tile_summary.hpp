@@ -21,9 +21,9 @@ struct TileSummary {
   std::string voxels;  // their hash
 };
 
-// At most so many; a tile has one at least.
+// The most layers of a tile; it has one at least.
 inline constexpr std::size_t most_layers = 6;
-// Of tiles that have this many planes.
+// The number of layers of a tile with so many planes.
 [[nodiscard]] std::size_t layers_of(std::size_t planes);
 // Planes below the surface that are projected: a third of the tile, since what lies deeper is dim, and not every A-line
 // has it.
@@ -36,7 +36,7 @@ struct LayerSums {
   std::size_t planes = 0, rows = 0, columns = 0, layers = 0;
 };
 [[nodiscard]] TileSummary summary_of_sums(const LayerSums& sums, ThreadPool* pool = nullptr);
-// Of the mean of all planes: they count as below the surface, and there is one layer.
+// For a tile whose surface is not looked for: all planes count as below it, and their mean is the one layer.
 [[nodiscard]] TileSummary summary_without_surface(std::span<const float> mean, std::size_t rows, std::size_t columns);
 
 }  // namespace cingulum::oct

@@ -197,7 +197,7 @@ class RowPlaces {
     }
   }
 
-  // Of the slice's plane; zero where it shows nothing.
+  // Interpolates the row from a plane of the slice; zero where that shows nothing.
   void fill(const float* plane, std::span<float> to) const {
     std::size_t done = 0;
     for (const Run& run : runs_) {

@@ -141,7 +141,8 @@ Status write_image_group(zarr::OmeMultiscale multiscale, const Json& attributes,
   return zarr::write_group("", 3, group, output);
 }
 
-// Of the finest level, until the next one is made of it: a chunk of that meets few of them, and no long rows.
+// Chunks in which the finest level is kept until the next level is made of it: small, so that a chunk of the next one
+// overlaps few of them.
 constexpr std::size_t kept_rows = 64;
 constexpr std::size_t kept_columns = 256;
 static_assert(rows_at_a_time % kept_rows == 0);

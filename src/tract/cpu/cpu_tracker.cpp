@@ -210,7 +210,7 @@ class CpuTracker final : public Tracker {
     return block;
   }
 
-  // Room for the points of a line; it stays where it is.
+  // Memory for the points of a line; it does not move.
   float* allocate_points(std::size_t numbers, Findings& found) {
     if (found.blocks.empty() || found.blocks.back().capacity() - found.blocks.back().size() < numbers) {
       found.blocks.push_back(take_block(numbers));

@@ -8,7 +8,7 @@
 
 namespace cingulum {
 
-// How many halves may take turns.
+// The most halves that one slab advances in turn, one step each.
 inline constexpr std::uint32_t most_interleaved_halves = 8;
 
 struct CpuKernels {

@@ -65,9 +65,9 @@ struct HeldVertices {
   }
 };
 
-// Of a mirror-symmetric sphere the first members of the orbits: the products of the others differ by signs alone, and
-// those of a member that is stored as its opposite by the sign of the sum, which the size does not have. Empty slots
-// get the cosines of the members that would be there.
+// The first members of the orbits of a mirror-symmetric sphere: the products of the others differ by signs alone, and
+// those of a member that is stored as its opposite by the sign of the sum, which its magnitude does not have. Empty
+// slots get the cosines of the members that would be there.
 template <class Lanes, std::uint32_t groups>
 struct HeldOrbits {
   using Float = typename Lanes::Float;

@@ -133,9 +133,9 @@ CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::uint
   return slots[0] | slots[1] << packed_slot_bits | slots[2] << (2u * packed_slot_bits);
 }
 
-// Of a cube's face with twice `half_edge` cells along its edge: what a component over the largest is multiplied by, a
-// little short of half the cells, so that 1 falls into the last; and what is added, half less than the face's middle,
-// because the sum is rounded to a whole number instead of cut.
+// The cell on a cube's face with twice `half_edge` cells along its edge: a component over the largest is multiplied by
+// short_scale, a little short of half the cells, so that 1 falls into the last; rounded_middle is added, half less than
+// the face's middle, because the sum is rounded to a whole number instead of cut.
 CGL_HD constexpr float short_scale(float half_edge) {
   return half_edge * 0.999999f;
 }
@@ -324,7 +324,7 @@ template <class Warp>
 CGL_HD inline float greatest_amplitude(const TrackingInput& input, std::uint32_t number, const CornerWeights& weights) {
   const std::uint32_t lane = Warp::lane_index();
   const FourFloats* const corners = corners_of(input, number);
-  // Of one group per thread, unless it was read. Numbers from 0 on are in the order of their bits.
+  // Each thread holds the bound of one group, 0 once that was read. Numbers from 0 on are in the order of their bits.
   std::uint32_t bound = numerics::float_bits(input.probes.greatest[most_groups * std::size_t{number} + lane]);
   std::uint32_t best = 0;
   for (;;) {

@@ -83,9 +83,9 @@ CGL_HD inline std::uint32_t enter_point(const TrackingInput& input, numerics::Ve
   return code_of(walk.kept == plan.max_steps ? EndReason::max_length : EndReason::none);
 }
 
-// One turn of a half: enters the point where it stands and moves on. EndReason::none while it goes on, else why it does
-// not: an EndReason, paused_half or unfinished_half. Reads nothing of the slab that an earlier turn left there unless
-// `held` says so, so that halves may take turns on one slab.
+// One round of a half: enters the point where it stands and moves on. EndReason::none while it goes on, else why it
+// does not: an EndReason, paused_half or unfinished_half. Reads nothing of the slab that an earlier turn left there
+// unless `held` says so, so that halves may take turns on one slab.
 CGL_HD_GENERIC
 template <class Lanes, class Steps, class Bounds, class Points>
 CGL_HD inline std::uint32_t walk_on(const TrackingInput& input, const Slab& slab, const Bounds& bounds,
@@ -112,7 +112,7 @@ CGL_HD inline std::uint32_t walk_on(const TrackingInput& input, const Slab& slab
   return code_of(moved ? EndReason::none : EndReason::no_direction);
 }
 
-// Turns until it goes on no more.
+// Rounds until the half goes on no more.
 CGL_HD_GENERIC
 template <class Lanes, class Steps, class Bounds, class Points>
 CGL_HD inline HalfEnd walk_half(const TrackingInput& input, const Slab& slab, const Bounds& bounds, Points& points,

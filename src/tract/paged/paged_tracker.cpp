@@ -286,7 +286,7 @@ class PagedTracker final : public Tracker {
       caller.page_capacity = 0;
       CGL_TRY(caller.pages.reserve(device_, pages * page_bytes, caller.is_reserve));
       CGL_TRY(caller.next.reserve(device_, pages * sizeof(std::uint32_t), caller.is_reserve));
-      // A test's wish is a limit, too.
+      // The number of pages that a test asks for is a limit, too.
       caller.page_capacity = static_cast<std::uint32_t>(
           options_.first_pages > 0 ? std::min(options_.first_pages, caller.pages_there()) : caller.pages_there());
     }
@@ -414,7 +414,7 @@ class PagedTracker final : public Tracker {
     }
   }
 
-  // More pages; those that are written stay.
+  // Allocates more pages; those that are written stay.
   Status add_pages(Caller& caller, std::size_t unfinished) {
     const std::uint64_t old = caller.page_capacity;
     // What is there already costs nothing.

@@ -24,7 +24,7 @@ class PagedKernels {
   [[nodiscard]] virtual Status configure(const TrackingInput& input, bool in_bricks) = 0;
   // What configure() took of the device.
   virtual void give_up_memory() {}
-  // Those of another plan on the same field, not configured yet, with what was made of the field.
+  // Kernels for another plan on the same field, which share what was made of the field; not configured yet.
   [[nodiscard]] virtual std::unique_ptr<PagedKernels> for_another_plan() const = 0;
   // All return once the work is queued. `caller`, below the number of callers, tells apart what runs at the same time.
   [[nodiscard]] virtual Status find_directions(Queue& queue, std::uint32_t caller, const kernel::PagedWork& work) = 0;

@@ -49,7 +49,7 @@ class DrivenTracking {
 
   // The plan of the ranges that follow. The tables of a getter are made once.
   [[nodiscard]] virtual Status use(const TrackingPlan& plan) = 0;
-  // Of the getter of the plan, with the numbers of records per voxel behind them.
+  // The tables of the plan's getter, and behind them the number of its record for each voxel.
   [[nodiscard]] virtual std::vector<std::uint32_t> tables() const = 0;
   [[nodiscard]] virtual const std::string& text() const = 0;
 

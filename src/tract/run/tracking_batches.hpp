@@ -118,7 +118,7 @@ class TrackingBatches {
   // but one, so that it can be written by another thread while the next one is made. A failure of a tracker comes after
   // the batches before it, and then again. one caller at a time
   [[nodiscard]] Result<const TractogramBatch*> next();
-  // Of the batches so far; of the run after the last. one caller at a time
+  // Statistics of the batches so far; after the last batch, of the run. one caller at a time
   [[nodiscard]] const TrackingStatistics& statistics() const noexcept;
 
  private:

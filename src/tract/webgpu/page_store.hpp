@@ -19,7 +19,7 @@ struct PageBlock {
   std::vector<PageEntryWords> entries;
   std::vector<float> points;  // page_words each
 
-  // What the memory held is lost.
+  // Sets `pages` and makes the memory large enough for them. What it held is lost.
   void reallocate(std::size_t count);
 };
 

@@ -28,7 +28,7 @@
 namespace cingulum {
 namespace {
 
-// Of one upload; larger ranges are tracked in several.
+// The most seeds of one upload; larger ranges are tracked in several.
 constexpr std::uint32_t most_seeds_at_once = 1u << 18;
 constexpr std::uint32_t fewest_seeds_at_once = 256;
 constexpr std::uint32_t guaranteed_bindings = 8;     // what every WebGPU device has
@@ -51,7 +51,7 @@ class WebgpuTracker final : public Tracker {
     const bool software = device.capabilities().software;
     workgroups_ = options.workgroups != 0 ? options.workgroups : software ? 64 : 4096;
     pages_wanted_ = options.pages != 0 ? options.pages : software ? 1u << 14 : 1u << 18;
-    // Of the pages that a dispatch can fill there should be enough, else workgroups wait for the host.
+    // The pages should suffice for what a dispatch can fill, else workgroups wait for the host.
     largest_budget_ = std::max(64u, points_per_page / 2 * (pages_wanted_ / workgroups_));
   }
 
@@ -222,12 +222,12 @@ class WebgpuTracker final : public Tracker {
     const std::uint32_t bindings = options_.bindings != 0 ? options_.bindings : device_.capabilities().max_bindings;
     return std::max(guaranteed_bindings, bindings) - bindings_besides_field;
   }
-  // Of records, in all bindings.
+  // Bytes of records that all bindings together can address.
   [[nodiscard]] std::uint64_t reached_bytes(const Field& field) const {
     const std::uint64_t record_bytes = std::uint64_t{field.stride} * field.number_bytes();
     return largest_binding() / record_bytes * record_bytes * most_pieces();
   }
-  // That are on the device at the same time.
+  // Records that are on the device at the same time.
   [[nodiscard]] static std::uint64_t records_at_once(const Field& field, const FieldBricks& bricks) {
     if (bricks.empty()) return field.record_count();
     return (bricks.largest_bytes() / field.number_bytes() - Field::record_padding) / field.stride;
