@@ -1,4 +1,4 @@
-"""What kill -9 leaves of outputs and their sidecars, for the tests of every writer and verb (goals R4 and R7).
+"""What kill -9 leaves of outputs and their sidecars, for the tests of every writer and verb.
 
 A writer makes one of two variants of its outputs. It is killed at random moments, at random steps and, in order, before every
 single step (file_calls.py). Each time every output is the old or the new one, bytes equal, and `cingulum verify` calls it

@@ -80,8 +80,8 @@ TEST_P(DeviceTracking, random_plans_have_the_bits_of_the_cpu) {
   }
 }
 
-// R13: for shares of the memory that a run takes, and for every allocation that fails, the bits are the CPU's or the
-// plan is refused before work begins; and the device goes on.
+// For shares of the memory that a run takes, and for every allocation that fails, the bits are the CPU's or the plan
+// is refused before work begins; and the device goes on.
 TEST_P(DeviceTracking, short_memory_gives_the_same_bits_or_a_refusal_before_work_begins) {
   MemoryBudget& budget = device().budget();
   const std::uint64_t base = budget.used_bytes();
@@ -144,7 +144,7 @@ TEST_P(DeviceTracking, short_memory_gives_the_same_bits_or_a_refusal_before_work
               smaller, refused);
 }
 
-// R13 in earnest: all of a card's memory but 64 MiB is taken.
+// A card that is really full: all of its memory but 64 MiB is taken.
 TEST_P(CardTracking, where_the_card_is_full_tracks_the_same_or_refuses_before_work_begins) {
   const test::Job job(test::tall_plan(Getter::prob, false, 0), pool());
   int tracked = 0;

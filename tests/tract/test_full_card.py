@@ -1,4 +1,4 @@
-"""Goal R13 on a GPU: another process has taken all of its memory but a little. Each round either writes the bytes of the
+"""Tracking on a full GPU: another process has taken all of its memory but a little. Each round either writes the bytes of the
 CPU or refuses before work begins, naming the memory, and leaves nothing under the final name; once the other process
 is gone the same command works. CINGULUM and CINGULUM_TEST_BALLAST name the programs, CINGULUM_TEST_ROUNDS another number
 of rounds. Called by tools/gpu-test."""

@@ -372,7 +372,8 @@ TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
   EXPECT_LT(HostKernels::points_before_last(), 5u) << "two streamlines of a part have more points than it may have";
 }
 
-// R13: the same bits, whole, in small pieces or in bricks, or a refusal before work begins; then a smaller job goes on.
+// Short memory gives the same bits, whole, in small pieces or in bricks, or a refusal before work begins; then a
+// smaller job goes on.
 TEST(PagedTracker, with_any_share_of_the_memory_tracks_the_same_or_refuses_before_work_begins) {
   Setting setting;
   MemoryBudget& budget = setting.device->budget();
@@ -425,7 +426,7 @@ TEST(PagedTracker, with_any_share_of_the_memory_tracks_the_same_or_refuses_befor
   EXPECT_GT(in_bricks, 10);
 }
 
-// R13: whichever allocation fails, the result is the same, or prepare() says that it cannot be.
+// Whichever allocation fails, the result is the same, or prepare() says that it cannot be.
 TEST(PagedTracker, with_any_allocation_failing_tracks_the_same_or_refuses_before_work_begins) {
   Setting setting;
   MemoryBudget& budget = setting.device->budget();
