@@ -1,5 +1,5 @@
-// Before the files of src/tract/cuda where they are compiled once more for bench_track_contracted: other names for
-// whatever a linker would otherwise take for the library's.
+// Included before the files of src/tract/cuda where they are compiled once more for bench_track_contracted: gives other
+// names to whatever a linker would otherwise take for the library's.
 #pragma once
 
 #define AnyShape ContractedAnyShape

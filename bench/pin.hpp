@@ -1,5 +1,5 @@
 // Where the threads of a bench run. Threads inherit it from those who start them: a peer's threads are started while
-// the caller is where they shall be.
+// the caller is where they are to be.
 #pragma once
 
 #include <sched.h>

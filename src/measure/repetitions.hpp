@@ -1,6 +1,6 @@
-// How every bench measures: repetitions after a warm-up that does not count, in elapsed and in processor time, told by
-// their median and spread. Called by `cingulum bench`, `cingulum ring bench` and the programs of bench/; knows nothing
-// of what is measured.
+// How every bench measures: repetitions after a warm-up that does not count, in elapsed and in processor time, reported
+// by their median and spread. Called by `cingulum bench`, `cingulum ring bench` and the programs of bench/; knows
+// nothing of what is measured.
 #pragma once
 
 #include <chrono>

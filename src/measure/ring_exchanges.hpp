@@ -63,7 +63,7 @@ template <class Exchange, class Check>
 [[nodiscard]] Result<std::vector<double>> hop_seconds(ring::WorkloadPlace& place, std::uint32_t hops, int repetitions,
                                                       const ring::ActorOptions& options);
 
-// So many actors that wait for messages, and how long it takes to end them one after the other.
+// Starts so many actors that wait for messages, and measures how long it takes to end them one after the other.
 [[nodiscard]] Result<std::vector<ring::ActorHandle>> start_idle(ring::WorkloadPlace& place, std::uint32_t actors);
 [[nodiscard]] Result<double> terminate_seconds(ring::WorkloadPlace& place,
                                                const std::vector<ring::ActorHandle>& actors);

@@ -37,7 +37,7 @@ struct ZarrBench {
 
 // The whole array to host memory and small regions of it.
 [[nodiscard]] Result<std::vector<Row>> measure_zarr_on_host(const zarr::Array& array, const ZarrBench& bench);
-// To the device. Rates of engines are kept for `auto` to choose by (zarr::keep_rates).
+// The array to the device. Rates of engines are kept for `auto` to choose by (zarr::keep_rates).
 [[nodiscard]] Result<std::vector<Row>> measure_zarr_to_device(const zarr::Array& array, Device& device,
                                                               const ZarrBench& bench);
 // The array from the device to new hierarchies below `folder`, and as many bytes written plainly by as many threads.

@@ -151,8 +151,8 @@ class OctKernels {
   // Each A-line by its own number of voxels c: out[z] = (1 - f) in[z + k] + f in[z + k + 1], k = floor(c), f = c - k.
   [[nodiscard]] Status roll_lines(Queue& queue, const DeviceVolume& from, const DeviceVolume& by, DeviceVolume& to,
                                   const RollOptions& options);
-  // From the order in which lines are acquired, (y, line, z) with z fastest, to (z, y, x): column x is line first_line
-  // + x of its row, and behind the last line the first one follows.
+  // Reorders voxels from the order in which lines are acquired, (y, line, z) with z fastest, to (z, y, x): column x is
+  // line first_line + x of its row, and behind the last line the first one follows.
   [[nodiscard]] Status order_lines(Queue& queue, const DeviceVolume& from, std::uint32_t first_line, DeviceVolume& to);
   // Sums along each A-line by its surface (a map, in planes): as many layers of a few planes below it as `to` has
   // planes, less two; then of the first `depth` planes below it, and of the planes that lie clear above it. What each

@@ -40,7 +40,7 @@ CGL_HD CGL_INLINE void normalise_signal(const QBallView& view, const Signal& sig
   for (std::size_t g = 0; g < view.directions; ++g) normalised[g] = clipped(view.volumes[g]) / b0;
 }
 
-// From normalised signals; `work` has room for `directions` + `count` numbers.
+// The coefficients from normalised signals; `work` has space for `directions` + `count` numbers.
 template <class Number, class Numbers>
 CGL_HD CGL_INLINE void fit_q_ball_voxel(const QBallView& view, const Numbers& normalised, const Numbers& work,
                                         const Numbers& coefficients) {

@@ -84,7 +84,7 @@ using FindFitMachine = std::function<Result<FitMachine>()>;
                                                      std::span<const std::uint8_t> mask, const SeriesRequest& request,
                                                      const FitMachine& machine);
 
-// From image axes to scanner axes: along the columns of the affine, without their lengths.
+// Takes directions from image axes to scanner axes: along the columns of the affine, without their lengths.
 [[nodiscard]] std::vector<numerics::Vec3d> to_world(std::span<const numerics::Vec3d> directions, const Affine& affine);
 
 }  // namespace cingulum

@@ -1,5 +1,5 @@
-// In which frame the b-vectors of a series are read: what the caller knows, held against the check of fibre coherence
-// (gradient_check.hpp). Called by dwi_series.cpp, and so by everyone who fits or tracks a series.
+// Decides in which frame the b-vectors of a series are read: what the caller says is compared with the check of fibre
+// coherence (gradient_check.hpp). Called by dwi_series.cpp, and so by everyone who fits or tracks a series.
 #pragma once
 
 #include <optional>

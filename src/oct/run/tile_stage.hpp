@@ -1,6 +1,6 @@
 // The tiles of a run on one device. A tile goes there straight from its file, in pieces that the threads of a pool read
-// at once; what is small of it comes back (tile_summary.hpp); it may stay there until all tiles were looked at, and
-// becomes there what it is in its slice. The kernels have the same bits on every device. Called by reconstruction.cpp,
+// at once; its summary comes back (tile_summary.hpp); it may stay there until all tiles were summarised, and is changed
+// there into what it is in its slice. The kernels have the same bits on every device. Called by reconstruction.cpp,
 // which decides which tiles stay.
 #pragma once
 

@@ -1,5 +1,6 @@
-// What is small of a tile, taken when it is read for the first time: enough to place it, and to fit light, curvature
-// and depth over all tiles before any voxel is changed. Called by tile_stage.cpp, whose device sums along A-lines.
+// The summary of a tile: a few images and numbers, taken when it is read for the first time, enough to place it and to
+// fit light, curvature and depth over all tiles before any voxel is changed. Called by tile_stage.cpp, whose device
+// sums along A-lines.
 #pragma once
 
 #include <cstdint>

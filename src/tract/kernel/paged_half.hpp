@@ -1,6 +1,6 @@
 // Tracking on a device whose working groups are warps: seeds and halves are taken from a queue, one group each, and
 // points go to pages of 32 that are handed out as they fill, so that no length has to be foreseen. When pages run out
-// the halves that are left are unfinished; the tracker makes room and runs them again. A last pass puts the points of
+// the halves that are left are unfinished; the tracker adds pages and runs them again. A last pass puts the points of
 // each streamline side by side. Called by the kernels of cuda/ and, with the lanes of a host, by the tests of
 // paged_tracker.cpp. `Machine` is how a group takes a number: see WarpMachine and HostMachine.
 #pragma once

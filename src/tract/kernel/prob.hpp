@@ -76,7 +76,7 @@ CGL_HD CGL_WITHOUT_CALLS inline Step prob_step_among(const TrackingInput& input,
   return step_along(aligned_direction(sphere, slot, ahead));
 }
 
-// From the record that lies in the slab.
+// One step of prob from the record that lies in the slab.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline Step prob_step(const TrackingInput& input, const Slab& slab, const numerics::DrawCounter& counter,
@@ -85,8 +85,8 @@ CGL_HD inline Step prob_step(const TrackingInput& input, const Slab& slab, const
                                 [&](const auto& take) { sample_record<Lanes>(input, slab, take); });
 }
 
-// From the records around the position, for fields of amplitudes: a channel is a slot, so each row is interpolated,
-// asking for the expected records meanwhile, where it is needed and never lies in slab.record.
+// One step of prob from the records around the position, for fields of amplitudes: a channel is a slot, so each row is
+// interpolated, asking for the expected records meanwhile, where it is needed and never lies in slab.record.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline Step prob_step_at(const TrackingInput& input, const Slab& slab, const Corners& corners,

@@ -225,8 +225,9 @@ struct ProbOnAmplitudes {
   }
 };
 
-// From a series, in records of `stride` numbers, on a mirror-symmetric sphere of 4 * `groups` rows. A coefficient is
-// read once for all groups. The slab has the interpolated record and behind it the records around the point.
+// Steps of prob from a series, in records of `stride` numbers, on a mirror-symmetric sphere of 4 * `groups` rows. A
+// coefficient is read once for all groups. The slab has the interpolated record and behind it the records around the
+// point.
 template <int degree, std::uint32_t groups, std::uint32_t stride>
 struct ProbOnMirroredSeries {
   static constexpr std::uint32_t count = static_cast<std::uint32_t>(numerics::coefficient_count(degree, false));

@@ -309,7 +309,7 @@ struct Candidates {
   typename Group::Mask allowed;          // among the first ptt_tries
 };
 
-// By the counter of each lane.
+// Draws the candidate of each lane by its counter.
 CGL_HD_GENERIC
 template <class Group>
 CGL_HD inline Candidates<Group> candidates_of(const TrackingPlan& plan, const numerics::LaneBlocks<Group>& counters,

@@ -25,7 +25,7 @@ CGL_HD inline const std::uint16_t* float16_of(const float* record) {
   return reinterpret_cast<const std::uint16_t*>(record);
 }
 
-// From record to record, in units of four bytes.
+// The distance from record to record, in units of four bytes.
 CGL_HD inline std::size_t stride_in_words(const FieldView& field) {
   return field.is_float16 != 0u ? field.stride / 2u : field.stride;
 }

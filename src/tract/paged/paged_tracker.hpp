@@ -1,5 +1,5 @@
 // The tracker of a device whose kernels address memory by pointers: cuts a range into pieces that fit, sends the seeds,
-// finds initial directions, tracks all halves through pages (kernel/paged_half.hpp), makes room and goes on when pages
+// finds initial directions, tracks all halves through pages (kernel/paged_half.hpp), adds pages and goes on when they
 // run out, and brings the points back in the order of the seeds. A field that the device cannot hold is tracked in
 // bricks (field_bricks.hpp); what cannot be tracked at all is refused by prepare(). Several threads may track at once,
 // each with a queue and memory of its own, so that copies, kernels and the host's work overlap. The kernels are the

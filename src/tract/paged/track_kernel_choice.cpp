@@ -88,7 +88,8 @@ std::uint32_t slab_words(const TrackKernelFacts& facts, const TrackingInput& inp
   return layout.words;
 }
 
-// As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
+// The launch has as many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one
+// fits.
 TrackLaunchShape launch_shape(TrackKernelId id, const TrackingInput& input, bool at_seeds, std::uint64_t most_shared) {
   const TrackKernelFacts facts = track_kernel_facts(id);
   TrackLaunchShape shape;

@@ -1,6 +1,6 @@
 // What a tracker of WebGPU does on the host between its dispatches, for a device that somebody else drives: a page in a
 // browser, which has WebGPU but not our Device (web/host). It says what to upload, with which text, how many workgroups
-// and which numbers a dispatch has, and takes counters and pages back. Bits are those of every Tracker.
+// and which numbers a dispatch has, and takes counters and pages back. The streamlines have the bits of every Tracker.
 #pragma once
 
 #include <cstddef>

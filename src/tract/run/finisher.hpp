@@ -1,7 +1,7 @@
-// From what a tracker returns to what is written: the streamlines of one batch after the other are cut, judged,
+// Turns what a tracker returns into what is written: the streamlines of one batch after the other are cut, judged,
 // counted, mapped to the world and thinned out, in the order of the seeds. The threads of the run's pool share all that
-// takes long; each streamline goes straight to its place, which the sum over those before it gives. With
-// late_positions that is the place in the file: whoever writes maps them there. Used by TrackingBatches.
+// takes long; each streamline goes straight to its place, which the sum over those before it gives. With late_positions
+// that is the place in the file: whoever writes maps them there. Used by TrackingBatches.
 #pragma once
 
 #include <array>

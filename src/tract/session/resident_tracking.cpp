@@ -172,7 +172,7 @@ class ResidentStream final : public StreamlineStream {
     }
   }
 
-  // As many as there are buffers for; one at least is under way afterwards unless all are done.
+  // Sends as many chunks as there are buffers for; one at least is under way afterwards unless all are done.
   [[nodiscard]] Status send_chunks() {
     const std::size_t most = parts_per_actor * shared_->actors.size();
     while (sent_ < seeds_ && under_way_.size() < most) {

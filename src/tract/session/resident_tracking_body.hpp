@@ -193,7 +193,7 @@ struct ResidentTrackingBody {
     context.sync();
   }
 
-  // By one lane: which lines these seeds have, and those of them that are wanted now.
+  // Called by one lane: finds which lines these seeds have, and those of them that are wanted now.
   CGL_HD void list_lines(const TrackChunk& chunk, const kernel::SeedList& seeds) const {
     std::uint32_t* const counters = at<std::uint32_t>(layout->counters);
     std::uint32_t* const lines = at<std::uint32_t>(layout->lines);
@@ -217,7 +217,7 @@ struct ResidentTrackingBody {
     counters[Counter::without] = without;
   }
 
-  // By one lane: the lines that have ended, from the first one on, as far as the buffer goes.
+  // Called by one lane: lists the lines that have ended, from the first one on, as far as the buffer goes.
   CGL_HD void write_head(const TrackingInput& input, const TrackChunk& chunk, const kernel::SeedList& seeds,
                          const kernel::HalfList& list, TrackedPartHead* part) const {
     std::uint32_t* const counters = at<std::uint32_t>(layout->counters);

@@ -20,7 +20,7 @@ enum class WorkCounter : std::uint32_t {
   pages = 1,  // taken: more than there are when they are used up
   seeds_outside = 2,
   seeds_without_direction = 3,
-  // From here on counted anew in every dispatch.
+  // The counters from here on are counted anew in every dispatch.
   unfinished = 4,         // workgroups
   waiting_for_brick = 5,  // those of them that wait for another brick of the field
   shares = 6,             // of calls that were taken (ptt_probes.wgsl)

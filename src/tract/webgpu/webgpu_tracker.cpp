@@ -36,8 +36,8 @@ constexpr std::uint32_t bindings_besides_field = 3;  // tables, work, pages
 constexpr std::uint32_t shares_of_one = 4;           // how many times the usual calls a workgroup may make
 constexpr std::uint32_t most_sphere_rows = 64;       // find_peaks.wgsl keeps a bit per row in two words
 
-// A dispatch shall end soon, so that a display stays alive and an interrupt is heard.
-// Not too soon either: at its end it waits for the slowest workgroup.
+// A dispatch shall end soon, so that a display stays alive and an interrupt is heard, but not too soon: at its end it
+// waits for the slowest workgroup.
 constexpr double shortest_dispatch_seconds = 0.06;
 constexpr double longest_dispatch_seconds = 0.2;
 
