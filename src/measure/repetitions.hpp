@@ -72,7 +72,7 @@ template <class Body>
   return Measured(std::move(seconds));
 }
 
-// Elapsed seconds alone.
+// Measures elapsed seconds alone.
 template <class Body>
 [[nodiscard]] Spread measure_seconds(std::int64_t warm_up, std::int64_t repetitions, Body&& body) {
   return spread_of(measure_repetitions(warm_up, repetitions, std::forward<Body>(body)).elapsed);

@@ -68,8 +68,8 @@ template <class Exchange, class Check>
 [[nodiscard]] Result<double> terminate_seconds(ring::WorkloadPlace& place,
                                                const std::vector<ring::ActorHandle>& actors);
 
-// Without the runtime: a word passed between two threads and back, the other of which calls `begin` first; and a thread
-// that is made and joined, the alternative to an actor.
+// Exchanges without the runtime: a word passed between two threads and back, the other of which calls `begin` first;
+// and a thread that is made and joined, the alternative to an actor.
 [[nodiscard]] Result<std::vector<double>> word_seconds(const Series& series, const std::function<void()>& begin = {});
 [[nodiscard]] Result<std::vector<double>> thread_seconds(const Series& series);
 

@@ -32,9 +32,9 @@ class FullCard(unittest.TestCase):
             self.assertEqual(made.returncode, 0, made.stderr)
             tracked = 0
             reasons = set()
-            for turn in range(ROUNDS):
-                left = LEFT[turn % len(LEFT)] * MEBIBYTE
-                path = self.folder / f"{turn}.trx"
+            for round_number in range(ROUNDS):
+                left = LEFT[round_number % len(LEFT)] * MEBIBYTE
+                path = self.folder / f"{round_number}.trx"
                 with subprocess.Popen([BALLAST, str(left)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ballast:
                     self.assertTrue(ballast.stdout.readline().startswith("ready"))
                     ended = self.track("cuda", path)

@@ -63,7 +63,7 @@ struct SettledSeries {
 // Fails where the series and its table have different numbers of volumes.
 [[nodiscard]] Result<SeriesHead> read_series_head(const SeriesFiles& files);
 
-// Onto which masks and maps of the series are brought.
+// The grid onto which masks and maps of the series are resampled.
 [[nodiscard]] NamedGrid series_grid(const SeriesFiles& files, const SeriesHead& head);
 
 [[nodiscard]] Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& head,

@@ -32,7 +32,7 @@ CGL_HD constexpr numerics::DrawCounter speckle_counter(std::uint32_t voxel, std:
 CGL_HD constexpr float noise_from_word(std::uint32_t word) {
   return (numerics::uniform_from_word(word) - 0.5f) * root_twelve;
 }
-// In (0, 1]; minus its logarithm is an exponential variate.
+// A uniform number in (0, 1]; minus its logarithm is an exponential variate.
 CGL_HD constexpr float share_from_word(std::uint32_t word) {
   return static_cast<float>((word >> 8) + 1u) * 0x1p-24f;
 }

@@ -90,9 +90,9 @@ class TileStage {
  private:
   TileStage() = default;
   using FillPiece = std::function<Status(std::size_t piece, std::uint64_t first, std::span<float> to)>;
-  class Passage;
+  class PieceStaging;
   template <class Work>
-  [[nodiscard]] Status share_passages(std::size_t pieces, ThreadPool* pool, const Work& work);
+  [[nodiscard]] Status share_pieces(std::size_t pieces, ThreadPool* pool, const Work& work);
   [[nodiscard]] Result<DeviceVolume> next_slot(VolumeShape shape);
   [[nodiscard]] Status fill(const DeviceVolume& to, ThreadPool* pool, const FillPiece& fill_piece);
   [[nodiscard]] Result<DeviceVolume> upload_map(const HostImage& image, double more);

@@ -26,11 +26,13 @@ struct VoxelRecords {
   std::span<const float> values;
 };
 
-// In which axes directions are written.
+// The axes in which directions are written.
 enum class DirectionFrame : std::uint32_t { image, world };
 
 // `stop_map` has a number per voxel of the geometry, x fastest. All builders fail where sizes do not fit together.
-// Builders of large fields copy with the threads of a pool. A number per direction of `sphere`, in its order.
+// Builders of large fields copy with the threads of a pool.
+
+// Amplitudes have a number per direction of `sphere`, in its order.
 [[nodiscard]] Result<Field> make_amplitude_field(const ImageGeometry& geometry, std::span<const float> stop_map,
                                                  const VoxelRecords& amplitudes, Sphere sphere,
                                                  ThreadPool* pool = nullptr);

@@ -40,7 +40,7 @@ struct KeptCorners {
   CGL_HD_GENERIC
   static CGL_HD KeptCorners begin() { return {Lanes::broadcast(0xffffffffu)}; }
 
-  // Afterwards the record of each corner of the cell lies in its place.
+  // Brings the records of the corners of the cell to their places, unless they are there.
   CGL_HD_GENERIC
   CGL_HD void move_to(const FieldView& field, numerics::GridSize size, const numerics::TrilinearCell& cell,
                       float* memory) {

@@ -187,7 +187,7 @@ struct HeldAmplitudes {
   }
 };
 
-// On amplitudes of `directions` directions, on half a sphere, in records of `stride` numbers.
+// Steps of prob on amplitudes of `directions` directions, on half a sphere, in records of `stride` numbers.
 template <std::uint32_t directions, std::uint32_t stride>
 struct ProbOnAmplitudes {
   static constexpr std::uint32_t rows = numerics::row_count(directions);

@@ -99,7 +99,7 @@ CGL_HD inline float greatest_of_group(const TrackingInput& input, const FourFloa
 
 inline constexpr std::uint32_t packed_slot_bits = 10;
 inline constexpr std::uint32_t packed_slot_mask = (1u << packed_slot_bits) - 1u;
-// Set where a cell has more than three slots; they are in NearestView.
+// This bit is set where a cell has more than three slots, which are in NearestView.
 inline constexpr std::uint32_t packed_too_many = 1u << 31u;
 // Cells along an edge: a whole number of those of NearestView each. With so few most cells have several slots, but the
 // table is small, and 32 threads would rarely all have one.
@@ -207,7 +207,7 @@ CGL_HD inline GridCell grid_cell(numerics::Vec3 position) {
           below};
 }
 
-// Then it is inside of the image, whatever is rounded.
+// Whether the cell lies between voxel centres; then its position is inside of the image, whatever is rounded.
 CGL_HD inline bool between_centres(const GridCell& grid, numerics::GridSize size) {
   return static_cast<std::uint32_t>(grid.x) < size.x - 1u && static_cast<std::uint32_t>(grid.y) < size.y - 1u &&
          static_cast<std::uint32_t>(grid.z) < size.z - 1u;

@@ -20,9 +20,9 @@
 
 namespace cingulum::kernel {
 
-// As a reason: not begun, or without room for its points. All bits are set, so that a filled buffer means it.
+// The reason of a half that was not begun, or had no memory for its points. All bits are set: a filled buffer means it.
 inline constexpr std::uint32_t unfinished_half = 0xffffffffu;
-// As a reason: it left the brick of the field that is there.
+// The reason of a half that left the brick of the field that is there.
 inline constexpr std::uint32_t paused_half = 0xfffffffeu;
 
 CGL_HD constexpr std::uint32_t code_of(EndReason reason) {
@@ -45,7 +45,7 @@ struct ArrayPoints {
   }
 };
 
-// As the number of moves of a second half that has not turned back yet: see walk_on().
+// The number of moves of a second half that has not turned back yet: see walk_on().
 inline constexpr std::uint32_t turning_back = 0xffffffffu;
 
 // A half before its first step. It starts at a seed that was found good, heading `ahead`; where the second half turns

@@ -19,10 +19,10 @@ namespace cingulum {
 class PagedKernels {
  public:
   virtual ~PagedKernels() = default;
-  // Once per plan, before any launch. Keeps the input. `in_bricks`: track() looks at work.brick
+  // Called once per plan, before any launch. Keeps the input. `in_bricks`: track() looks at work.brick
   // (kernel/brick_half.hpp).
   [[nodiscard]] virtual Status configure(const TrackingInput& input, bool in_bricks) = 0;
-  // What configure() took of the device.
+  // Frees what configure() took of the device.
   virtual void give_up_memory() {}
   // Kernels for another plan on the same field, which share what was made of the field; not configured yet.
   [[nodiscard]] virtual std::unique_ptr<PagedKernels> for_another_plan() const = 0;

@@ -60,7 +60,7 @@ class DrivenTracking {
   // The uniform block of the next dispatch, and its workgroups.
   [[nodiscard]] virtual std::vector<std::uint32_t> launch_words() const = 0;
   [[nodiscard]] virtual std::uint32_t launch_workgroups() const = 0;
-  // With the counters after a dispatch and the time that it took: how many pages are to be taken.
+  // Called with the counters after a dispatch and the seconds that it took; returns how many pages are to be taken.
   [[nodiscard]] virtual std::uint32_t after_dispatch(std::span<const std::uint32_t> counters, double seconds) = 0;
   virtual void take_pages(std::span<const std::byte> entries, std::span<const std::byte> points) = 0;
   [[nodiscard]] virtual bool finished() const = 0;

@@ -172,7 +172,7 @@ struct ResidentTrackingBody {
     context.sync();
   }
 
-  // Plan and seeds to the device's own memory: a read over the bus takes as long as a step.
+  // Copies plan and seeds to the device's own memory: a read over the bus takes as long as a step.
   CGL_HD_GENERIC template <class Context>
   CGL_HD void take_request(Context& context, const TrackChunk& chunk, const TrackingRequestHead* request) const {
     const ResidentTrackingLayout& of = *layout;
