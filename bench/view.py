@@ -68,7 +68,7 @@ def percentiles(values):
 
 
 class Digest:
-    """Of the streamlines of an answer, whatever batches they came in."""
+    """A hash of the streamlines of an answer, whatever batches they came in."""
 
     def __init__(self):
         self.positions, self.seeds = hashlib.blake2b(), hashlib.blake2b()

@@ -89,7 +89,7 @@ int run(const Options& options) {
   for (const Scenario& scenario : scenarios) {
     if (!options.only.empty() && options.only != scenario.name) continue;
     run_scenario(scenario, options, device, *pool, engines, report);
-    // After each: a run that is ended early keeps what it has.
+    // Written after each scenario, so that a run that is ended early keeps what it has.
     write_report(options.out, "zarr", report);
   }
   return 0;

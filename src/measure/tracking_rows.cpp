@@ -99,7 +99,7 @@ Status measure_unsorted_kernel(Tracker& tracker, const BenchData& data, const Be
 
 Status measure_tracking(const std::vector<Tracker*>& trackers, const BenchData& data, const BenchMeasures& measures,
                         Json& row) {
-  // Not by measure_repetitions: giving back the memory of a run does not belong to its time.
+  // measure_repetitions is not used: giving back the memory of a run does not belong to its time.
   std::vector<double> seconds;
   std::uint64_t points = 0, steps = 0;
   for (std::int64_t i = 0; i <= measures.repetitions; ++i) {

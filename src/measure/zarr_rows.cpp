@@ -230,7 +230,7 @@ zarr::Region small_region(const zarr::ArrayMetadata& metadata, std::uint64_t n) 
   const bool chunks = leaf_bytes == small_bytes;
   std::uint64_t left = std::max<std::uint64_t>(1, small_bytes / metadata.type.bytes());
   zarr::Region region;
-  // Its place follows from a sequence that peers compute too.
+  // The place of the region follows from a sequence that peers compute, too.
   std::uint64_t state = n * 2654435761u % 4294967296u;
   for (std::size_t d = 0; d < rank; ++d) {
     const auto edge = static_cast<std::uint64_t>(

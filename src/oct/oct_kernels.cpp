@@ -113,7 +113,7 @@ Status OctKernels::filter_axis(Queue& queue, const DeviceVolume& from, DeviceVol
   const std::uint64_t most = most_elements_;
   std::uint32_t first = 0;
   while (first < to.shape.z) {
-    // As many planes of the output as can be bound together with the planes that they need.
+    // Each launch makes as many planes of the output as can be bound together with the planes that they need.
     std::uint64_t in_first = UINT64_MAX;
     std::uint64_t in_end = 0;
     std::uint32_t end = first;
@@ -211,7 +211,7 @@ Status OctKernels::resize(Queue& queue, const DeviceVolume& from, DeviceVolume& 
       const double sigma = options.anti_aliasing ? anti_aliasing_sigma(in, out) : 0.0;
       const FilterBoundary boundary{options.alignment == Alignment::corner ? Boundary::reflect : Boundary::mirror,
                                     0.0f};
-      // Without smoothing a window of one sample copies, so that the volume given stays as it is.
+      // A window of one sample copies where nothing is smoothed, so that the volume given stays as it is.
       steps.push_back({axis, fmt::format("smooth {} {} {}", in, out, static_cast<int>(boundary.mode)),
                        sigma > 0.0 ? gaussian_taps(in, sigma, 0, 4.0, boundary) : box_taps(in, 1, boundary), true});
     }

@@ -38,12 +38,12 @@ class DeviceTracking : public testing::EachDevice {
   }
   [[nodiscard]] std::unique_ptr<Tracker> tracker() { return make_tracker(device(), *pool_).value(); }
   [[nodiscard]] ThreadPool& pool() { return *pool_; }
-  // More than a GPU has warps; fewer where the CPU does the work.
+  // More seeds than a GPU has warps; fewer where the CPU does the work.
   [[nodiscard]] std::uint32_t seeds(Getter getter) const {
     const bool fast = !is(Backend::cpu) && !device().capabilities().software;
     return number_from("CINGULUM_TEST_SEEDS", (getter == Getter::ptt ? 300u : 3000u) / (fast ? 1u : 15u));
   }
-  // By a CPU: slow, so that plans are cut down. CINGULUM_TEST_LONG=1 runs them whole there, too.
+  // A device that is a CPU is slow: its plans are cut down. CINGULUM_TEST_LONG=1 runs them whole there, too.
   [[nodiscard]] bool is_emulated() const {
     return is(Backend::webgpu) && device().capabilities().software && std::getenv("CINGULUM_TEST_LONG") == nullptr;
   }

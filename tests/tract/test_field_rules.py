@@ -247,7 +247,7 @@ class GivenPeaks(Rules):
         cls.seed = ["--seed-file", write_rows(cls.folder / "seed.txt", [[6.0, 6, 1]]), "--min-length", 0]
 
     def directions(self, *words):
-        """Of the streamlines through the seed, in the order of strength, as angles to x in the plane."""
+        """Angles to x in the plane of the streamlines through the seed, in the order of strength."""
         track(*self.peaks, *self.seed, *words, "--out", self.folder / "out.trx", "--force")
         ends = [line[-1] - line[0] for line in read_lines(self.folder / "out.trx")]
         return [round(float(np.degrees(np.arctan2(d[1], d[0])))) % 180 for d in ends]

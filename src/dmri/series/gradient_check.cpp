@@ -497,7 +497,7 @@ Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientT
     const FitRecords records = {
         std::span(signals.values).subspan(slab.first_record * signals.volumes, slab.records * signals.volumes),
         signals.volumes};
-    // In the file's own axes; each reading then turns the result.
+    // The fit is made in the file's own axes; each reading then turns its result.
     CGL_TRY_ASSIGN(const TensorFit fit,
                    add_context(fit_tensors(records, table.b_values, table.vectors,
                                            {.method = TensorMethod::ols, .use_volume = use}, machine),

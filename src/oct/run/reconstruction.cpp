@@ -96,7 +96,7 @@ class Run {
 
   [[nodiscard]] Status check() const { return options_.run.cancel.check(); }
 
-  // Until its slice is made; in neither: it is read again.
+  // A tile that is kept until its slice is made. One that is neither on the device nor on the host is read again.
   struct KeptTile {
     TileStage* stage = nullptr;  // that still has it
     DeviceVolume on_device = {};
@@ -313,7 +313,7 @@ class Run {
     return pairs;
   }
 
-  // Over all slices at once: what they have in common is the instrument.
+  // Fits over all slices at once, since what they have in common is the instrument.
   [[nodiscard]] Status fit_all() {
     if (options_.curvature) {
       std::vector<HostImage> interfaces;

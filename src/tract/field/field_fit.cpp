@@ -16,7 +16,7 @@ Status fit_field(const Device& device, const Field& field, const FieldFit& fit,
   };
   const std::uint64_t bytes = field.stored_bytes().size();
   const std::uint64_t have = free_memory_of(device);
-  // So much that streamlines need not be tracked in small pieces.
+  // Memory left free beside the field, so that streamlines need not be tracked in small pieces.
   const std::uint64_t margin = std::min(std::uint64_t{64} << 20, bytes / 4);
   const bool reached = fit.whole.field_bytes <= fit.most_reached;
   if (reached && fit.whole.total_bytes() + margin <= have) {

@@ -93,7 +93,8 @@ class PagedTracker final : public Tracker {
       caller->cancel = cancel;
       Status outcome = track_pieces(*caller, range, done, batch);
       if (!outcome && outcome.error().kind() == ErrorKind::out_of_memory && !caller->is_reserve) {
-        // Not even a single seed: what this lane has goes back, and the rest is tracked with the reserve.
+        // Memory did not suffice for a single seed: what this lane has goes back, and the other seeds are tracked with
+        // the reserve.
         static_cast<void>(caller->queue->synchronise());
         caller = field_->swap_for_reserve(std::move(caller));
         caller->cancel = cancel;
@@ -150,7 +151,7 @@ class PagedTracker final : public Tracker {
     field_.reset();
   }
 
-  // In pieces; one for which memory does not suffice is halved. The first `done` seeds are in the batch.
+  // Tracks a range in pieces; one for which memory does not suffice is halved. The first `done` seeds are in the batch.
   Status track_pieces(Caller& caller, SeedRange range, std::uint64_t& done, StreamlineBatch& batch) {
     std::uint64_t piece = std::min(range.count, options_.most_piece_seeds);
     while (done < range.count) {
@@ -307,7 +308,7 @@ class PagedTracker final : public Tracker {
             .capacity = caller.page_capacity};
   }
 
-  // Until all are finished. The records stay in the lane's host memory.
+  // Tracks the halves of a piece until all are finished. The records stay in the lane's host memory.
   Result<std::span<const kernel::HalfRecord>> track_halves(Caller& caller, kernel::PagedWork& work, std::size_t lines) {
     for (;;) {
       CGL_TRY_ASSIGN(const std::span<const kernel::HalfRecord> halves, run_halves(caller, work, lines));

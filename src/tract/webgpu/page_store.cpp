@@ -43,7 +43,7 @@ Status contradiction() {
 
 template <class Number>
 void ensure_size(std::vector<Number>& numbers, std::size_t count) {
-  // Not by growing, which would copy.
+  // A new vector, since growing the old one would copy it.
   if (numbers.size() < count) numbers = std::vector<Number>(count);
 }
 

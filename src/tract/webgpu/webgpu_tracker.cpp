@@ -137,7 +137,7 @@ class WebgpuTracker final : public Tracker {
     return {};
   }
 
-  // With the smallest workspace there may be.
+  // The need with the smallest workspace that may be.
   [[nodiscard]] MemoryNeed memory_need(const DeviceTables& tables, const Field& field) const {
     return {.field_bytes = std::uint64_t{field.record_count()} * field.stride * field.number_bytes(),
             .tables_bytes = (tables.words.size() + field.record_of_voxel.size()) * sizeof(std::uint32_t),
