@@ -161,13 +161,13 @@ TEST_P(SessionTracking, requests_at_the_same_time_have_the_bits_that_they_have_a
       make_subject(Getter::prob, 8, "mirror321", {Getter::det, Getter::closest}, seeds(), is_emulated(), pool());
   const auto session = open(subject.field, subject.request(0).plan, {.first_batch_seconds = 0, .batch_seconds = 0});
   ASSERT_NE(session, nullptr);
-  constexpr std::size_t askers = 3;
+  constexpr std::size_t requesters = 3;
   const std::size_t each = is_emulated() ? 2 : 6;
-  std::vector<StreamlineBatch> answers(askers * each);
+  std::vector<StreamlineBatch> answers(requesters * each);
   std::vector<std::thread> threads;
-  for (std::size_t asker = 0; asker < askers; ++asker) {
-    threads.emplace_back([&, asker] {
-      for (std::size_t i = asker * each; i < (asker + 1) * each; ++i) {
+  for (std::size_t requester = 0; requester < requesters; ++requester) {
+    threads.emplace_back([&, requester] {
+      for (std::size_t i = requester * each; i < (requester + 1) * each; ++i) {
         auto answer = session->ask(subject.request(i));
         ASSERT_TRUE(answer) << testing::message_of(answer);
         auto batch = whole_answer(**answer);

@@ -1,6 +1,6 @@
 // Tracking actors as blocks of a kernel that stays: the host's side. A request lies in memory that both sides see; its
 // seeds are cut into chunks, each of which is one message to one actor and names the buffer for its streamlines. So the
-// asker decides how many are under way, and an actor never waits for a reader.
+// requester decides how many are under way, and an actor never waits for a reader.
 #include <algorithm>
 #include <deque>
 #include <map>

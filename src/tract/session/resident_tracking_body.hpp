@@ -1,5 +1,5 @@
 // The body of a resident tracking actor: takes a few seeds of a request, finds their directions, tracks their halves
-// with all groups of its lanes, and writes the streamlines to the asker's buffer: by the code that the kernels of
+// with all groups of its lanes, and writes the streamlines to the requester's buffer: by the code that the kernels of
 // `track` are made of (kernel/paged_half.hpp), and so with their bits. `Groups` says what a group of 32 lanes is: a
 // warp (cuda/resident_tracking_program.cu), or a host thread in tests. It keeps nothing from message to message.
 #pragma once

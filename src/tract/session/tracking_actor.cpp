@@ -159,7 +159,7 @@ class TrackingActorBody {
     }
   }
 
-  // A copy: the asker may give its buffer back at any time. No seeds: null.
+  // A copy: the requester may give its buffer back at any time. No seeds: null.
   Result<TrackingRequest> read_request(const BufferHandle& handle) {
     ring::BufferTable& buffers = state_->runtime.buffers();
     CGL_TRY(buffers.retain(handle));
