@@ -1,6 +1,5 @@
-// Macros that rename what the files of src/tract/cuda define. Included before those files where they are compiled a
-// second time, for bench_track_contracted: without them the linker would take the second copy for the library's
-// functions.
+// Included before the files of src/tract/cuda where they are compiled once more for bench_track_contracted: gives other
+// names to whatever a linker would otherwise take for the library's.
 #pragma once
 
 #define AnyShape ContractedAnyShape

@@ -376,7 +376,8 @@ class ModelsBench {
   // Peak memory of the program for a whole-brain number of voxels, beside twice what it reads and writes.
   static constexpr std::int64_t many = 300000;
 
-  // As many voxels as a brain of 1.8 mm has; with 30 000 it is the start of the programs that is compared.
+  // This comparison has as many voxels as a brain of 1.8 mm; with 30 000 it is the start of the programs that is
+  // compared.
   void compare_large_with_mrtrix() {
     if (!measure::run_child({"dwi2tensor", "-version"}, folder_ / "stdout").succeeded) return;
     const auto large = [&](const char* name) { return (folder_ / "large" / name).string(); };

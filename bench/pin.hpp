@@ -1,5 +1,5 @@
-// Binds the threads of a bench to processors. Threads inherit the binding from those who start them, so a peer's
-// threads are started while the caller is bound to the processors that they shall use.
+// Where the threads of a bench run. Threads inherit it from those who start them: a peer's threads are started while
+// the caller is where they are to be.
 #pragma once
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 
 namespace cingulum::bench {
 
-// The calling thread to one processor; a wish.
+// Asks the system to run the calling thread on one processor; a refusal is ignored.
 inline void pin(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """ptt beside Trekker 0.9, its author's program, on the phantoms `brain` (2.5 mm) and `crossing60`: millimetres of streamline
 per processor second, and the score of the same streamlines. Both read CSD as `cingulum fit` writes it, start at the same
-seeds, end where they leave voxels of FA above 0.2, and run on one thread; programs take turns, and medians are told with their
+seeds, end where they leave voxels of FA above 0.2, and run on one thread; programs take turns, and medians are given with their
 spread. Trekker is timed without reading its file and sampling it, ours as the difference to a run of one seed.
 
     ptt_beside_trekker.py PROGRAM FOLDER OUT.json [SEEDS [REPETITIONS]]

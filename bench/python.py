@@ -4,9 +4,9 @@ cuslines and PyDotCompute.
 
     PYTHONPATH=build/python bench/python.py --program build/bin/cingulum --out build/python.json [--peers PYTHON] [--only WORD]
 
-Sides of a row take turns, each in a process of its own; the medians of their repetitions are compared. --peers is an
+Sides of a row run alternately, each in a process of its own; the medians of their repetitions are compared. --peers is an
 interpreter that has cuslines, numba and pydotcompute; without it their rows are left out and named. The load of the machine
-is told with every row: where it is more than the processors, others worked, too, and times are longer on both sides;
+is written with every row: where it is more than the processors, others worked, too, and times are longer on both sides;
 processor_seconds, of all threads, are less changed by that.
 """
 import argparse
@@ -240,13 +240,13 @@ class Bench:
             raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "it failed")
         return json.loads(done.stdout.strip().splitlines()[-1])
 
-    def turns(self, sides):
-        """Each side by turns; a side is a function that gives facts."""
-        told = {name: [] for name in sides}
+    def alternate(self, sides):
+        """Runs the sides alternately; a side is a function that gives facts."""
+        results = {name: [] for name in sides}
         for _ in range(self.options.repetitions):
             for name, side in sides.items():
-                told[name].append(side())
-        return told
+                results[name].append(side())
+        return results
 
     def add(self, name, goal, row):
         row = {"row": name, "goal": goal, **row, "load_1min": round(os.getloadavg()[0], 2)}
@@ -258,16 +258,16 @@ class Bench:
         if not self.wanted(name):
             return
         try:
-            told = self.turns({"ours": ours, peer: theirs})
+            results = self.alternate({"ours": ours, peer: theirs})
         except (RuntimeError, FileNotFoundError) as error:
             self.report["left_out"].append(f"{name}: {error}")
             print(f"left out: {name}: {error}", file=sys.stderr)
             return
-        medians = {side: statistics.median(one["seconds"] for one in runs) for side, runs in told.items()}
-        processor = {side: statistics.median(one["processor"] for one in runs) for side, runs in told.items()}
+        medians = {side: statistics.median(one["seconds"] for one in runs) for side, runs in results.items()}
+        processor = {side: statistics.median(one["processor"] for one in runs) for side, runs in results.items()}
         compared = ("seconds", "processor")
-        facts = {side: {key: value for key, value in runs[-1].items() if key not in compared} for side, runs in told.items()}
-        spread = {side: [min(one["seconds"] for one in runs), max(one["seconds"] for one in runs)] for side, runs in told.items()}
+        facts = {side: {key: value for key, value in runs[-1].items() if key not in compared} for side, runs in results.items()}
+        spread = {side: [min(one["seconds"] for one in runs), max(one["seconds"] for one in runs)] for side, runs in results.items()}
         self.add(name, goal, {"seconds": medians, "spread": spread, "times": medians[peer] / medians["ours"],
                               "processor_seconds": processor, "processor_times": processor[peer] / processor["ours"],
                               "facts": facts})  # fmt: skip
@@ -308,12 +308,12 @@ tell()
             return {"seconds": time.perf_counter() - begin, "peak": usage.ru_maxrss * 1024,
                     "processor": usage.ru_utime + usage.ru_stime}  # fmt: skip
 
-        told = self.turns({"ours": lambda: self.run(TRACK_IN_PYTHON, folder, seeds, self.options.device, out), "program": program})
+        results = self.alternate({"ours": lambda: self.run(TRACK_IN_PYTHON, folder, seeds, self.options.device, out), "program": program})
         base = self.run(IMPORT_ALONE)["peak"]
-        seconds = {side: statistics.median(one["seconds"] for one in runs) for side, runs in told.items()}
-        peak = {side: statistics.median(one["peak"] for one in runs) for side, runs in told.items()}
-        # Processor time of the same runs as the seconds; other work on the machine changes it less.
-        processor = {side: statistics.median(one["processor"] for one in runs) for side, runs in told.items()}
+        seconds = {side: statistics.median(one["seconds"] for one in runs) for side, runs in results.items()}
+        peak = {side: statistics.median(one["peak"] for one in runs) for side, runs in results.items()}
+        # The processor's time of the same runs, which other work on the machine changes less.
+        processor = {side: statistics.median(one["processor"] for one in runs) for side, runs in results.items()}
         self.add(name, "below 2 % over the program (100 000 seeds), peak memory within 1.2 times, flat from 0.2 to 2 million", {
             "seeds": seeds, "device": self.options.device, "seconds": seconds, "over_program": seconds["ours"] / seconds["program"] - 1,
             "processor_seconds": processor, "processor_over_program": processor["ours"] / processor["program"] - 1,
@@ -325,7 +325,7 @@ tell()
             if self.options.peers is None:
                 self.report["left_out"].append(f"{name}: no --peers")
             return
-        told = self.turns({
+        results = self.alternate({
             "ours": lambda: self.run(ECHO, "ours"),
             "PyDotCompute 0.2.0": lambda: self.run(ECHO, "theirs", python=self.options.peers),
             "native": lambda: self.run(NATIVE),
@@ -333,14 +333,14 @@ tell()
 
         def median(side, *keys):
             values = []
-            for one in told[side]:
+            for one in results[side]:
                 for key in keys:
                     one = one[key]
                 values.append(one)
             return statistics.median(values)
 
         theirs = {key: median("PyDotCompute 0.2.0", key) for key in ("p50_us", "p99_us", "messages_per_s")}
-        loops = {side: told[side][-1]["loop"] for side in ("ours", "PyDotCompute 0.2.0")}
+        loops = {side: results[side][-1]["loop"] for side in ("ours", "PyDotCompute 0.2.0")}
         self.add(name, "p50 >= 3 times, p99 not worse", {
             "ours": {key: median("ours", key) for key in theirs}, "theirs": theirs, "loops": loops,
             "p50_times": theirs["p50_us"] / median("ours", "p50_us"), "p99_times": theirs["p99_us"] / median("ours", "p99_us")})  # fmt: skip
@@ -355,12 +355,12 @@ tell()
     def all(self):
         self.actors()
         if self.wanted("ArraySequence"):
-            told = [self.run(SEQUENCE)["seconds"] for _ in range(self.options.repetitions)]
-            self.add("10 M points as ArraySequence", "5 ms, no copy", {"seconds": statistics.median(told)})
+            results = [self.run(SEQUENCE)["seconds"] for _ in range(self.options.repetitions)]
+            self.add("10 M points as ArraySequence", "5 ms, no copy", {"seconds": statistics.median(results)})
         if self.wanted("notebook"):
-            told = [self.run(NOTEBOOK) for _ in range(self.options.repetitions)]
+            results = [self.run(NOTEBOOK) for _ in range(self.options.repetitions)]
             self.add("notebook: a tractogram of 100 000 streamlines", "0.5 s, 300 kB", {
-                "seconds": statistics.median(one["seconds"] for one in told), "bytes": told[-1]["bytes"]})  # fmt: skip
+                "seconds": statistics.median(one["seconds"] for one in results), "bytes": results[-1]["bytes"]})  # fmt: skip
         if self.options.only in ("actors", "ArraySequence", "notebook"):
             return
         folder = self.prepare()

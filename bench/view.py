@@ -68,7 +68,7 @@ def percentiles(values):
 
 
 class Digest:
-    """A digest of the streamlines of an answer, whatever batches they came in."""
+    """A hash of the streamlines of an answer, whatever batches they came in."""
 
     def __init__(self):
         self.positions, self.seeds = hashlib.blake2b(), hashlib.blake2b()
@@ -90,7 +90,7 @@ class Client:
     def __init__(self, viewer):
         self.page = viewer.socket()
         self.number = 0
-        self.room = bytearray(1 << 20)
+        self.buffer = bytearray(1 << 20)
 
     def message(self):
         """Kind, number and body (valid until the next call); None where the line is gone."""
@@ -102,9 +102,9 @@ class Client:
             opcode, size = head[0] & 15, head[1] & 127
             if size >= 126:
                 size = int.from_bytes(read(2 if size == 126 else 8), "big")
-            if size > len(self.room):
-                self.room = bytearray(2 * size)
-            body = memoryview(self.room)[:size]
+            if size > len(self.buffer):
+                self.buffer = bytearray(2 * size)
+            body = memoryview(self.buffer)[:size]
             at = 0
             while at < size:
                 got = self.page.stream.readinto(body[at:])
@@ -119,10 +119,10 @@ class Client:
             elif opcode == 8:
                 return None
 
-    def ask(self, wish):
+    def ask(self, request):
         """Seconds until the last byte, the end's JSON and the number of bytes."""
         self.number += 1
-        text = json.dumps(wish).encode()
+        text = json.dumps(request).encode()
         frame = self.page.frame(b"CGV1" + struct.pack("<HHI", 1, 0, self.number) + text)
         begin = time.perf_counter()
         self.page.connection.sendall(frame)
@@ -195,7 +195,7 @@ class Bench:
         draw = random.Random(seed)
         return [[round(x, 1) for x in draw.choice(self.places)] + [3.0] for _ in range(count)]
 
-    def wish(self, sphere, seeds=SEEDS, **more):
+    def request(self, sphere, seeds=SEEDS, **more):
         return {"dg": "prob", "sphere": sphere, "nseeds": seeds, "max-angle": ANGLE, "stop-threshold": STOP, "step-size": f"{STEP_MM}mm", **more}
 
     def viewer(self, words):
@@ -222,21 +222,21 @@ class Bench:
             client = Client(viewer)
             ours, theirs, points = [], [], {"ours": 0, "DIPY": 0}
             for i, sphere in enumerate(self.spheres(self.options.requests // 4 + 5, 1)):
-                wish = self.wish(sphere)
-                seconds, end, _ = client.ask(wish)
+                request = self.request(sphere)
+                seconds, end, _ = client.ask(request)
                 # The seeds of the command, as it says itself; those that found no direction cost either side nothing.
                 out = self.folder / "seeds.trx"
                 words = shlex.split(end["command"])[2:-2]
                 self.run("track", *words, "--min-length", "0", "--save-seeds", "--out", out, "--force", "--quiet")
                 peer.stdin.write(json.dumps(self.seed_points(out)) + "\n")
                 peer.stdin.flush()
-                told = json.loads(peer.stdout.readline())
+                answer = json.loads(peer.stdout.readline())
                 if i < 5:
                     continue
                 ours.append(seconds)
-                theirs.append(told["seconds"])
+                theirs.append(answer["seconds"])
                 points["ours"] += end["points"]
-                points["DIPY"] += told["points"]
+                points["DIPY"] += answer["points"]
             times = statistics.median(theirs) / statistics.median(ours)
             self.add(name, ">= 10 times", {
                 "ours_ms": percentiles([1e3 * x for x in ours]), "dipy_ms": percentiles([1e3 * x for x in theirs]), "times": times,
@@ -254,7 +254,7 @@ class Bench:
         client = Client(viewer)
         ours, fresh = [], []
         for i, sphere in enumerate(self.spheres(self.options.requests // 4 + 3, 2)):
-            seconds, end, _ = client.ask(self.wish(sphere))
+            seconds, end, _ = client.ask(self.request(sphere))
             words = shlex.split(end["command"])[1:-2]
             begin = time.perf_counter()
             self.run(*words, "--out", self.folder / "fresh.trx", "--force", "--quiet")
@@ -272,10 +272,10 @@ class Bench:
             if not self.wanted(name):
                 continue
             for sphere in self.spheres(10, 3):
-                client.ask(self.wish(sphere, seeds))
+                client.ask(self.request(sphere, seeds))
             times, parts, size = [], [], 0
             for sphere in self.spheres(count, 4):
-                seconds, end, got = client.ask(self.wish(sphere, seeds))
+                seconds, end, got = client.ask(self.request(sphere, seeds))
                 times.append(1e3 * seconds)
                 size += got
                 parts.append(end["milliseconds"])
@@ -312,7 +312,7 @@ class Bench:
         around = self.spheres(1, 6)[0]
         path = [[round(around[0] + 6 * math.sin(i / 40), 1), round(around[1] + 6 * math.cos(i / 40), 1), around[2], 3.0] for i in range(seconds * rate)]
         for sphere in path[:30]:
-            client.ask(self.wish(sphere))
+            client.ask(self.request(sphere))
         first = client.number + 1
         sent_at = {}
 
@@ -321,7 +321,7 @@ class Bench:
             for i, sphere in enumerate(path):
                 time.sleep(max(0.0, begin + i / rate - time.perf_counter()))
                 number = first + i
-                frame = client.page.frame(b"CGV1" + struct.pack("<HHI", 1, 0, number) + json.dumps(self.wish(sphere)).encode())
+                frame = client.page.frame(b"CGV1" + struct.pack("<HHI", 1, 0, number) + json.dumps(self.request(sphere)).encode())
                 sent_at[number] = time.perf_counter()
                 client.page.connection.sendall(frame)
 
@@ -357,7 +357,7 @@ class Bench:
         for number in draw.sample(sorted(hashes), min(100, len(hashes))):
             alone.number += 1
             alone.page.connection.sendall(alone.page.frame(
-                b"CGV1" + struct.pack("<HHI", 1, 0, alone.number) + json.dumps(self.wish(path[number - first])).encode()))
+                b"CGV1" + struct.pack("<HHI", 1, 0, alone.number) + json.dumps(self.request(path[number - first])).encode()))
             digest = Digest()
             while True:
                 kind, _, body = alone.message()

@@ -58,7 +58,7 @@ void run_scenario(const Scenario& scenario, const Options& options, Device& devi
   measure::ZarrBench bench{pool};
   bench.settings = settings;
   bench.repetitions = options.repetitions;
-  bench.told = [&](const measure::Row& row) {
+  bench.on_row = [&](const measure::Row& row) {
     fmt::print("{}\n", to_text(row));
     std::fflush(stdout);
     rows.push_back(to_json(row));
@@ -89,7 +89,7 @@ int run(const Options& options) {
   for (const Scenario& scenario : scenarios) {
     if (!options.only.empty() && options.only != scenario.name) continue;
     run_scenario(scenario, options, device, *pool, engines, report);
-    // After each: a run that is ended early keeps what it has.
+    // Written after each scenario, so that a run that is ended early keeps what it has.
     write_report(options.out, "zarr", report);
   }
   return 0;

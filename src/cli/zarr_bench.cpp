@@ -63,7 +63,7 @@ Status run_zarr_bench(const ParsedArguments& arguments, VerbContext& context) {
   bench.repetitions = arguments.integer("repetitions");
   bench.cold = !arguments.flag("warm-only");
   if (!context.common().json) {
-    bench.told = [&](const measure::Row& row) { context.print(measure::to_text(row) + "\n"); };
+    bench.on_row = [&](const measure::Row& row) { context.print(measure::to_text(row) + "\n"); };
   }
   std::vector<measure::Row> rows;
   const auto keep = [&](std::vector<measure::Row> some) {

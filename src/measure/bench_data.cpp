@@ -20,7 +20,7 @@ constexpr BenchScenario scenarios[] = {
     {"boot OPDT order 4", Getter::boot, FieldModel::opdt, 4, false, "mirror321"},
     {"prob on SF", Getter::prob, FieldModel::csd, 8, true, "repulsion724"},
     {"ptt on SF", Getter::ptt, FieldModel::csd, 8, true, "repulsion724"},
-    // As many arcs as cuslines makes of a step.
+    // cuslines makes as many arcs of a step.
     {"ptt on SF, 20 substeps", Getter::ptt, FieldModel::csd, 8, true, "repulsion724", 20},
     {"det on SF", Getter::det, FieldModel::csd, 8, true, "repulsion724"},
     {"prob from SH order 8", Getter::prob, FieldModel::csd, 8, false, "mirror321"},

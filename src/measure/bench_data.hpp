@@ -37,7 +37,7 @@ struct BenchScenario {
   std::uint32_t ptt_substeps = 0;  // arcs of a step; 0: the default
 };
 
-// Those of one field follow each other.
+// All scenarios; those that track one field follow each other.
 [[nodiscard]] std::span<const BenchScenario> bench_scenarios();
 
 // One initial direction per seed, as other programs do, and the angle and threshold above.

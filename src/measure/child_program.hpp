@@ -29,7 +29,7 @@ enum class ChildErrors { shown, with_output };
 [[nodiscard]] ChildRun run_child(const std::vector<std::string>& words, const std::filesystem::path& output,
                                  ChildErrors errors = ChildErrors::shown, double limit_seconds = 0);
 
-// Removed at the end with all that is in it.
+// A folder that is removed at the end with all that is in it.
 class ScratchFolder {
  public:
   [[nodiscard]] static Result<ScratchFolder> create(const std::filesystem::path& where);

@@ -5,7 +5,7 @@
 
 namespace cingulum::measure {
 
-// Since `forget_host_peak`, else since the process began; 0 where the kernel does not tell.
+// The peak since `forget_host_peak`, else since the process began; 0 where the kernel does not report it.
 [[nodiscard]] std::uint64_t host_peak_bytes();
 void forget_host_peak();
 

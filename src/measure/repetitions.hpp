@@ -1,6 +1,6 @@
-// How every bench measures: repetitions after a warm-up that does not count, in elapsed and in processor time, told by
-// their median and spread. Called by `cingulum bench`, `cingulum ring bench` and the programs of bench/; knows nothing
-// of what is measured.
+// How every bench measures: repetitions after a warm-up that does not count, in elapsed and in processor time, reported
+// by their median and spread. Called by `cingulum bench`, `cingulum ring bench` and the programs of bench/; knows
+// nothing of what is measured.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ struct Spread {
 // Zeros where there are no values.
 [[nodiscard]] Spread spread_of(std::vector<double> values);
 
-// Of single events, of which there are many.
+// Percentiles of many single events.
 struct Percentiles {
   double p50 = 0;
   double p99 = 0;
@@ -43,7 +43,7 @@ struct Percentiles {
 // The processor's time of all threads of this program.
 [[nodiscard]] double processor_seconds();
 
-// Of each repetition; since other programs may share the cores, the processor's time of all threads beside the clock's.
+// Each repetition by the clock and, since other programs may share the cores, by the processor's time of all threads.
 struct Seconds {
   std::vector<double> elapsed;
   std::vector<double> processor;
@@ -72,7 +72,7 @@ template <class Body>
   return Measured(std::move(seconds));
 }
 
-// Elapsed seconds alone.
+// Measures elapsed seconds alone.
 template <class Body>
 [[nodiscard]] Spread measure_seconds(std::int64_t warm_up, std::int64_t repetitions, Body&& body) {
   return spread_of(measure_repetitions(warm_up, repetitions, std::forward<Body>(body)).elapsed);

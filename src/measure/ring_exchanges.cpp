@@ -81,10 +81,10 @@ Result<std::vector<double>> restart_seconds(ring::Runtime& runtime, ring::Actor&
                                                     return {};
                                                   },
                                                   [&](std::uint64_t) { return check_number(answer, 0); }));
-  const ring::ActorTelemetry told = hop.telemetry();
-  if (told.failures != failures || told.restarts != failures) {
-    return fail(ErrorKind::corrupt, "{} failures and {} restarts were counted of {}", told.failures, told.restarts,
-                failures);
+  const ring::ActorTelemetry telemetry = hop.telemetry();
+  if (telemetry.failures != failures || telemetry.restarts != failures) {
+    return fail(ErrorKind::corrupt, "{} failures and {} restarts were counted of {}", telemetry.failures,
+                telemetry.restarts, failures);
   }
   return seconds;
 }

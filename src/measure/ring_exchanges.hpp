@@ -43,8 +43,8 @@ template <class Exchange, class Check>
   return seconds;
 }
 
-// Of an actor that echoes: send and receive; the call of send alone; a request matched by its correlation, by the
-// actor's name or its handle.
+// Seconds of exchanges with an actor that echoes: send and receive; the call of send alone; a request matched by its
+// correlation, by the actor's name or its handle.
 [[nodiscard]] Result<std::vector<double>> round_trip_seconds(ring::Actor& echo, const Series& series);
 [[nodiscard]] Result<std::vector<double>> send_seconds(ring::Actor& echo, const Series& series);
 [[nodiscard]] Result<std::vector<double>> request_seconds(ring::Runtime& runtime, const std::string& echo,
@@ -54,22 +54,22 @@ template <class Exchange, class Check>
 
 // Restarts without a pause, however often the body fails.
 [[nodiscard]] ring::ActorOptions restarting_at_once(ring::ActorOptions options);
-// Of an actor with WorkloadBody::hop that restarts at once: from the message at which its body fails to the answer to
+// Seconds in which an actor with WorkloadBody::hop restarts: from the message at which its body fails to the answer to
 // the next, which waits in its queue meanwhile. Failures and restarts must be as many as were caused.
 [[nodiscard]] Result<std::vector<double>> restart_seconds(ring::Runtime& runtime, ring::Actor& hop,
                                                           std::uint32_t failures);
 
-// Two actors that pass a message to each other: of one way there and back, the mean over `hops` in each repetition.
+// Two actors pass a message to each other: seconds of one way there and back, the mean over `hops` in each repetition.
 [[nodiscard]] Result<std::vector<double>> hop_seconds(ring::WorkloadPlace& place, std::uint32_t hops, int repetitions,
                                                       const ring::ActorOptions& options);
 
-// So many actors that wait for messages, and how long it takes to end them one after the other.
+// Starts so many actors that wait for messages, and measures how long it takes to end them one after the other.
 [[nodiscard]] Result<std::vector<ring::ActorHandle>> start_idle(ring::WorkloadPlace& place, std::uint32_t actors);
 [[nodiscard]] Result<double> terminate_seconds(ring::WorkloadPlace& place,
                                                const std::vector<ring::ActorHandle>& actors);
 
-// Without the runtime: a word passed between two threads and back, the other of which calls `begin` first; and a thread
-// that is made and joined, the alternative to an actor.
+// Exchanges without the runtime: a word passed between two threads and back, the other of which calls `begin` first;
+// and a thread that is made and joined, the alternative to an actor.
 [[nodiscard]] Result<std::vector<double>> word_seconds(const Series& series, const std::function<void()>& begin = {});
 [[nodiscard]] Result<std::vector<double>> thread_seconds(const Series& series);
 

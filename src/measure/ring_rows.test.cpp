@@ -91,7 +91,7 @@ TEST_F(ring_measurements, restarts_are_as_many_as_failures) {
   const auto seconds = restart_seconds(place_->runtime(), *actor, 20);
   ASSERT_TRUE(seconds.has_value()) << seconds.error().message();
   EXPECT_EQ(seconds->size(), 20U);
-  // Those of before count, too: a second series does not fit.
+  // Earlier failures of the actor are counted, too, so that the check of a second series fails.
   EXPECT_FALSE(restart_seconds(place_->runtime(), *actor, 20).has_value());
 }
 

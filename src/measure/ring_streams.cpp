@@ -68,19 +68,19 @@ class ActorStream {
   std::vector<Message> in_ = std::vector<Message>(batch);
 };
 
-// Turns of a loop until it is done; fails when it stands still or the user has asked to stop. `turn` answers how many
-// messages it moved.
-template <class Done, class Turn>
-Status keep_turning(Done&& done, Turn&& turn) {
+// Calls `move`, which returns how many messages it moved, until done(). Fails when nothing moves for too long or the
+// user has asked to stop.
+template <class Done, class Move>
+Status repeat_until(Done&& done, Move&& move) {
   std::uint32_t idle = 0;
   Clock::time_point since;
   while (!done()) {
-    CGL_TRY_ASSIGN(const std::uint32_t moved, turn());
+    CGL_TRY_ASSIGN(const std::uint32_t moved, move());
     if (moved != 0) {
       idle = 0;
       continue;
     }
-    // Seldom, since looking at a clock takes longer than a turn without messages.
+    // Seldom, since looking at a clock takes longer than a round without messages.
     if (idle++ % 1024 != 0) continue;
     CGL_TRY(check_interrupt());
     if (idle == 1) {
@@ -95,7 +95,7 @@ Status keep_turning(Done&& done, Turn&& turn) {
 Status write_and_read(std::span<const ring::ActorHandle> actors, std::uint64_t count) {
   std::vector<ActorStream> streams;
   for (const ring::ActorHandle& actor : actors) streams.emplace_back(*actor, count);
-  return keep_turning(
+  return repeat_until(
       [&] { return std::all_of(streams.begin(), streams.end(), [](const ActorStream& s) { return s.is_read(); }); },
       [&]() -> Result<std::uint32_t> {
         CGL_TRY(check_interrupt());
@@ -114,9 +114,9 @@ Status write_beside_read(ring::Actor& actor, std::uint64_t count) {
   Status sent;
   std::thread writer([&] {
     sent =
-        keep_turning([&] { return written.is_written(); }, [&]() -> Result<std::uint32_t> { return written.write(); });
+        repeat_until([&] { return written.is_written(); }, [&]() -> Result<std::uint32_t> { return written.write(); });
   });
-  const Status read = keep_turning([&] { return taken.is_read(); }, [&] { return taken.read(); });
+  const Status read = repeat_until([&] { return taken.is_read(); }, [&] { return taken.read(); });
   writer.join();
   CGL_TRY(sent);
   return read;

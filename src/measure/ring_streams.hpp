@@ -25,7 +25,7 @@ struct Stream {
   HostSide host = {};
 };
 
-// Through actors that echo: as many messages a call as there is room for, and a call for each.
+// Rates through actors that echo: as many messages a call as the queue takes, and a call for each.
 [[nodiscard]] Result<std::vector<double>> batch_rates(std::span<const ring::ActorHandle> actors, const Stream& stream);
 [[nodiscard]] Result<std::vector<double>> call_rates(std::span<const ring::ActorHandle> actors, const Stream& stream);
 

@@ -99,7 +99,7 @@ Status measure_unsorted_kernel(Tracker& tracker, const BenchData& data, const Be
 
 Status measure_tracking(const std::vector<Tracker*>& trackers, const BenchData& data, const BenchMeasures& measures,
                         Json& row) {
-  // Not by measure_repetitions: giving back the memory of a run does not belong to its time.
+  // measure_repetitions is not used: giving back the memory of a run does not belong to its time.
   std::vector<double> seconds;
   std::uint64_t points = 0, steps = 0;
   for (std::int64_t i = 0; i <= measures.repetitions; ++i) {
@@ -174,7 +174,7 @@ Status measure_files(const std::vector<Tracker*>& trackers, const TrackingOption
   if (!measures.disk.empty()) {
     CGL_TRY_ASSIGN(const std::string bytes, read_text_file(file, std::numeric_limits<std::uint64_t>::max()));
     std::vector<double> to_disk, copies;
-    // By turns: a disk has moods.
+    // Alternately, since the speed of a disk changes.
     for (std::int64_t i = 0; i <= measures.repetitions; ++i) {
       const auto begin = Clock::now();
       CGL_TRY(track_to_file(trackers, options, plan, data, measures.chunk_seeds, pool, measures.disk / name, true));

@@ -43,7 +43,7 @@ struct KernelRun {
 [[nodiscard]] Status measure_unsorted_kernel(Tracker& tracker, const BenchData& data, const BenchMeasures& measures,
                                              nlohmann::ordered_json& row);
 
-// Seeds to points in host memory, as a run does it, without writing.
+// Measures tracking from seeds to points in host memory, as a run does it, without writing.
 [[nodiscard]] Status measure_tracking(const std::vector<Tracker*>& trackers, const BenchData& data,
                                       const BenchMeasures& measures, nlohmann::ordered_json& row);
 

@@ -36,7 +36,7 @@ std::uint64_t bytes_of(const zarr::ArrayMetadata& metadata) {
   return metadata.element_count() * metadata.type.bytes();
 }
 
-// Of every file below the array: the next read comes from the disk.
+// Drops every file below the array from the page cache: the next read comes from the disk.
 void drop_from_page_cache(const zarr::Array& array) {
   std::error_code error;
   const fs::path path = array.store().path();
@@ -134,11 +134,11 @@ Result<std::optional<CodecRates>> codec_rates(const zarr::Array& array, ThreadPo
   return std::optional<CodecRates>(rates);
 }
 
-class ToldRows {
+class ReportedRows {
  public:
-  explicit ToldRows(const ZarrBench& bench) : bench_(bench) {}
+  explicit ReportedRows(const ZarrBench& bench) : bench_(bench) {}
   void add(Row row) {
-    if (bench_.told) bench_.told(row);
+    if (bench_.on_row) bench_.on_row(row);
     rows_.push_back(std::move(row));
   }
   [[nodiscard]] std::vector<Row> take() { return std::move(rows_); }
@@ -153,8 +153,8 @@ struct Ceiling {
   double rate = 0;
 };
 
-// What bounds a read: the codec on all cores, or moving the bytes. Told as a row where it is the codec.
-Result<Ceiling> read_ceiling(ToldRows& rows, const zarr::Array& array, std::string copy_name, double copy_rate,
+// What bounds a read: the codec on all cores, or moving the bytes. It becomes a row where it is the codec.
+Result<Ceiling> read_ceiling(ReportedRows& rows, const zarr::Array& array, std::string copy_name, double copy_rate,
                              ThreadPool& pool) {
   Ceiling ceiling{std::move(copy_name), copy_rate};
   CGL_TRY_ASSIGN(const std::optional<CodecRates> codec, codec_rates(array, pool));
@@ -169,7 +169,7 @@ Result<Ceiling> read_ceiling(ToldRows& rows, const zarr::Array& array, std::stri
 
 // `body` warm, and cold where that is wanted: a row each.
 template <class Body>
-Status add_reads(ToldRows& rows, const std::string& scenario, const zarr::Array& array, const ZarrBench& bench,
+Status add_reads(ReportedRows& rows, const std::string& scenario, const zarr::Array& array, const ZarrBench& bench,
                  const Ceiling& ceiling, Body&& body, Spread* warm = nullptr) {
   const std::uint64_t bytes = bytes_of(array.metadata());
   CGL_TRY_ASSIGN(const Seconds seconds, measure_repetitions(1, bench.repetitions, body));
@@ -230,7 +230,7 @@ zarr::Region small_region(const zarr::ArrayMetadata& metadata, std::uint64_t n) 
   const bool chunks = leaf_bytes == small_bytes;
   std::uint64_t left = std::max<std::uint64_t>(1, small_bytes / metadata.type.bytes());
   zarr::Region region;
-  // Its place follows from a sequence that peers compute too.
+  // The place of the region follows from a sequence that peers compute, too.
   std::uint64_t state = n * 2654435761u % 4294967296u;
   for (std::size_t d = 0; d < rank; ++d) {
     const auto edge = static_cast<std::uint64_t>(
@@ -270,7 +270,7 @@ Status generate_zarr(const fs::path& path, const zarr::NewArray& wanted, ThreadP
 }
 
 Result<std::vector<Row>> measure_zarr_on_host(const zarr::Array& array, const ZarrBench& bench) {
-  ToldRows rows(bench);
+  ReportedRows rows(bench);
   const zarr::Region all = zarr::whole(array.metadata());
   const std::uint64_t bytes = bytes_of(array.metadata());
   CGL_TRY_ASSIGN(const Ceiling ceiling,
@@ -304,7 +304,7 @@ Result<std::vector<Row>> measure_zarr_on_host(const zarr::Array& array, const Za
 }
 
 Result<std::vector<Row>> measure_zarr_to_device(const zarr::Array& array, Device& device, const ZarrBench& bench) {
-  ToldRows rows(bench);
+  ReportedRows rows(bench);
   const zarr::Region all = zarr::whole(array.metadata());
   const std::uint64_t bytes = bytes_of(array.metadata());
   CGL_TRY_ASSIGN(const double copies, upload_rate(device, bench.pool));
@@ -352,7 +352,7 @@ Result<std::vector<Row>> measure_zarr_to_device(const zarr::Array& array, Device
 
 Result<std::vector<Row>> measure_zarr_from_device(const zarr::Array& array, Device& device, const fs::path& folder,
                                                   const ZarrBench& bench) {
-  ToldRows rows(bench);
+  ReportedRows rows(bench);
   const zarr::Region all = zarr::whole(array.metadata());
   const std::uint64_t bytes = bytes_of(array.metadata());
   CGL_TRY_ASSIGN(const auto scratch, ScratchFolder::create(folder));
@@ -399,7 +399,7 @@ Result<std::vector<Row>> measure_zarr_from_device(const zarr::Array& array, Devi
 
 Result<std::vector<Row>> measure_zarr_peers(const zarr::Array& array, const std::string& python, bool on_gpu,
                                             const ZarrBench& bench) {
-  ToldRows rows(bench);
+  ReportedRows rows(bench);
   if (python.empty()) return rows.take();
   CGL_TRY_ASSIGN(const auto scratch, ScratchFolder::create(fs::temp_directory_path()));
   const fs::path script = scratch.path() / "zarr_peers.py", said = scratch.path() / "said";

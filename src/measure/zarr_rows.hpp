@@ -1,6 +1,6 @@
 // What benches of Zarr measure: a region to host memory, to a device by every engine, small regions, and from a device
-// to files, each beside a ceiling of the same run. Called by `cingulum zarr bench` and bench_zarr; rows are told as
-// they come. What is read is compared with nothing here: tests do that.
+// to files, each beside a ceiling of the same run. Called by `cingulum zarr bench` and bench_zarr; each row is
+// handed to ZarrBench::on_row as it comes. What is read is not checked here: tests do that.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,12 @@ struct ZarrBench {
   bool cold = true;            // once more with the files dropped from the page cache before each repetition
   std::uint64_t small = 2000;  // regions of 64 KiB at random places; 0: none
   CancelToken cancel = {};
-  std::function<void(const Row&)> told = {};
+  std::function<void(const Row&)> on_row = {};
 };
 
 // The whole array to host memory and small regions of it.
 [[nodiscard]] Result<std::vector<Row>> measure_zarr_on_host(const zarr::Array& array, const ZarrBench& bench);
-// To the device. Rates of engines are kept for `auto` to choose by (zarr::keep_rates).
+// The array to the device. Rates of engines are kept for `auto` to choose by (zarr::keep_rates).
 [[nodiscard]] Result<std::vector<Row>> measure_zarr_to_device(const zarr::Array& array, Device& device,
                                                               const ZarrBench& bench);
 // The array from the device to new hierarchies below `folder`, and as many bytes written plainly by as many threads.
@@ -50,7 +50,7 @@ struct ZarrBench {
 [[nodiscard]] zarr::Region small_region(const zarr::ArrayMetadata& metadata, std::uint64_t n);
 
 // Peers in Python on the same array (bench/peers/zarr.py): rows whose ceiling is `beside`, ours of the same scenario.
-// Nothing where `python` is empty. A peer that cannot be run is told in the log.
+// Empty where `python` is. A peer that cannot be run is logged and left out.
 [[nodiscard]] Result<std::vector<Row>> measure_zarr_peers(const zarr::Array& array, const std::string& python,
                                                           bool on_gpu, const ZarrBench& bench);
 

@@ -18,7 +18,7 @@ struct AxisTaps {
   std::vector<float> weights;
 
   [[nodiscard]] std::uint32_t outputs() const { return static_cast<std::uint32_t>(first.size()); }
-  // As kernels read it: first, count, offset, bias, weights.
+  // The table as kernels read it: first, count, offset, bias, weights.
   [[nodiscard]] std::vector<std::uint32_t> words() const;
 };
 
@@ -38,8 +38,8 @@ struct AxisStep {
                                      const FilterBoundary& boundary);
 // A window of an even size reaches one further down.
 [[nodiscard]] AxisTaps box_taps(std::uint32_t samples, std::uint32_t size, const FilterBoundary& boundary);
-// Gaussian and interpolation in one. For order 3 the anti-aliasing is left out: between it and the interpolation stands
-// the spline's prefilter.
+// The taps of the anti-aliasing Gaussian and of the interpolation in one table. For order 3 the Gaussian is left out:
+// the spline's prefilter comes between the two.
 [[nodiscard]] AxisTaps resize_taps(std::uint32_t samples, std::uint32_t outputs, const ResizeOptions& options);
 // A window whose samples all lie inside: output o weighs the samples from o on. The sum is that of its products alone.
 [[nodiscard]] AxisTaps inside_taps(std::uint32_t outputs, const std::vector<float>& window);

@@ -1,4 +1,4 @@
-// What stands beyond the ends of a line. Plain: nvcc reads it, too.
+// What filters and samplers take for the samples beyond the ends of a line. Plain C++, since nvcc compiles it, too.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@ namespace {
 constexpr std::array<std::uint32_t, 3> flat_block = {64, 4, 1};
 constexpr std::array<std::uint32_t, 3> line_block = {64, 1, 1};
 
-// In the order of OctKernel.
+// Facts of the kernels in the order of OctKernel.
 constexpr std::array<KernelFacts, oct_kernel_count> facts = {{
     {"filter_axis", 3, {false, false, true}, flat_block},
     {"spline_axis", 1, {true}, line_block},

@@ -113,7 +113,7 @@ Status OctKernels::filter_axis(Queue& queue, const DeviceVolume& from, DeviceVol
   const std::uint64_t most = most_elements_;
   std::uint32_t first = 0;
   while (first < to.shape.z) {
-    // As many planes of the output as can be bound together with the planes that they need.
+    // Each launch makes as many planes of the output as can be bound together with the planes that they need.
     std::uint64_t in_first = UINT64_MAX;
     std::uint64_t in_end = 0;
     std::uint32_t end = first;
@@ -211,7 +211,7 @@ Status OctKernels::resize(Queue& queue, const DeviceVolume& from, DeviceVolume& 
       const double sigma = options.anti_aliasing ? anti_aliasing_sigma(in, out) : 0.0;
       const FilterBoundary boundary{options.alignment == Alignment::corner ? Boundary::reflect : Boundary::mirror,
                                     0.0f};
-      // Without smoothing a window of one sample copies, so that the volume given stays as it is.
+      // A window of one sample copies where nothing is smoothed, so that the volume given stays as it is.
       steps.push_back({axis, fmt::format("smooth {} {} {}", in, out, static_cast<int>(boundary.mode)),
                        sigma > 0.0 ? gaussian_taps(in, sigma, 0, 4.0, boundary) : box_taps(in, 1, boundary), true});
     }
@@ -270,9 +270,9 @@ VolumeShape rescaled_shape(VolumeShape shape, const std::array<double, 3>& scale
   const auto scaled = [](std::uint32_t count, double factor) {
     const double exact = count * factor;
     const double below = numerics::floor_of(exact);
-    const double rest = exact - below;
+    const double fraction = exact - below;
     const bool odd = below - 2.0 * numerics::floor_of(below / 2.0) != 0.0;
-    const double rounded = rest > 0.5 || (rest == 0.5 && odd) ? below + 1.0 : below;
+    const double rounded = fraction > 0.5 || (fraction == 0.5 && odd) ? below + 1.0 : below;
     return static_cast<std::uint32_t>(std::clamp(rounded, 1.0, 4294967040.0));
   };
   return {scaled(shape.z, scale[0]), scaled(shape.y, scale[1]), scaled(shape.x, scale[2])};

@@ -40,7 +40,7 @@ struct ResizeOptions {
   int order = 1;  // 0, 1 or 3
   bool anti_aliasing = true;
   Alignment alignment = Alignment::center;
-  // With corners aligned: what SciPy rounds past the last sample is zero, as there. For comparisons alone.
+  // For comparisons alone, with corners aligned: samples that SciPy rounds past the last one are zero, as in SciPy.
   bool compat_edge_zero = false;
 };
 
@@ -124,7 +124,7 @@ class OctKernels {
   [[nodiscard]] std::uint64_t most_elements() const { return most_elements_; }
   // Memory for a volume; it goes back to a pool of this object when the last owner lets go.
   [[nodiscard]] Result<DeviceVolume> allocate(VolumeShape shape);
-  // Both wait.
+  // Both wait until the copy is done.
   [[nodiscard]] Result<DeviceVolume> upload(Queue& queue, VolumeShape shape, std::span<const float> voxels);
   [[nodiscard]] Result<std::vector<float>> download(Queue& queue, const DeviceVolume& volume);
   // The largest volume that kernels take whole; larger ones go in parts where a kernel is able to.
@@ -151,8 +151,8 @@ class OctKernels {
   // Each A-line by its own number of voxels c: out[z] = (1 - f) in[z + k] + f in[z + k + 1], k = floor(c), f = c - k.
   [[nodiscard]] Status roll_lines(Queue& queue, const DeviceVolume& from, const DeviceVolume& by, DeviceVolume& to,
                                   const RollOptions& options);
-  // From the order in which lines are acquired, (y, line, z) with z fastest, to (z, y, x): column x is line first_line
-  // + x of its row, and behind the last line the first one follows.
+  // Reorders voxels from the order in which lines are acquired, (y, line, z) with z fastest, to (z, y, x): column x is
+  // line first_line + x of its row, and behind the last line the first one follows.
   [[nodiscard]] Status order_lines(Queue& queue, const DeviceVolume& from, std::uint32_t first_line, DeviceVolume& to);
   // Sums along each A-line by its surface (a map, in planes): as many layers of a few planes below it as `to` has
   // planes, less two; then of the first `depth` planes below it, and of the planes that lie clear above it. What each
@@ -162,7 +162,7 @@ class OctKernels {
   // Planes [first, first + to.shape.z) of `from`, each voxel over the map's value of its A-line.
   [[nodiscard]] Status divide_by_map(Queue& queue, const DeviceVolume& from, std::uint32_t first,
                                      const DeviceVolume& map, DeviceVolume& to);
-  // Along z, to a map. The mean is a lane sum, divided.
+  // Projects along z to a map. The mean is a lane sum, divided.
   [[nodiscard]] Status project(Queue& queue, const DeviceVolume& from, DeviceVolume& to, Projection projection);
 
   // Products of one launch: a grid of WebGPU has fewer than 2^16 along an axis.
@@ -175,8 +175,8 @@ class OctKernels {
   // half.
   [[nodiscard]] Result<OverlapFound> find_z_overlap(Queue& queue, const DeviceVolume& fixed, const DeviceVolume& moving,
                                                     const OverlapSearch& search);
-  // Of each pair of planes, at all shifts of its window: the products of plane_terms_on_host, 0 where nothing is
-  // shared.
+  // The products of plane_terms_on_host for each pair of planes, at all shifts of its window; 0 where the planes share
+  // nothing.
   [[nodiscard]] Result<std::vector<float>> shift_products(Queue& queue, const DeviceVolume& fixed,
                                                           const DeviceVolume& moving, float offset,
                                                           std::span<const PlanePair> pairs);
@@ -192,10 +192,11 @@ class OctKernels {
   [[nodiscard]] Status displace(Queue& queue, const DeviceVolume& from, const DeviceVolume& field, DeviceVolume& to,
                                 const SampleOptions& options);
 
-  // Exact, between ranks linear as NumPy has it.
+  // Exact percentiles, linear between ranks as in NumPy.
   [[nodiscard]] Result<std::vector<double>> percentiles(Queue& queue, const DeviceVolume& volume,
                                                         std::span<const double> percents, bool positive_only = false);
-  // Windows reflect; of an even number of samples the upper of the middle two is taken, as SciPy does.
+  // The median in a window that reflects at the ends; of an even number of samples it is the upper of the middle two,
+  // as in SciPy.
   [[nodiscard]] Status filter_median(Queue& queue, const DeviceVolume& from, DeviceVolume& to,
                                      const std::array<std::uint32_t, 3>& sizes);
 

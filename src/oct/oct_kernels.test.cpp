@@ -895,7 +895,7 @@ TEST_P(OctKernelTest, a_median_leaves_out_what_stands_alone) {
   ASSERT_OK(kernels().filter_median(queue(), from, to, {1, 3, 3}));
   ASSERT_OK_AND_ASSIGN(const std::vector<float> result, kernels().download(queue(), to));
   for (std::size_t i = 0; i < result.size(); ++i) ASSERT_EQ(result[i], i % 9 < 4 ? 1.0f : 5.0f) << i;
-  // Of two samples the upper one is taken, as SciPy does: a step moves by one.
+  // The median of two samples is the upper one, as in SciPy: a step moves by one.
   ASSERT_OK(kernels().filter_median(queue(), from, to, {1, 1, 2}));
   ASSERT_OK_AND_ASSIGN(const std::vector<float> pairs, kernels().download(queue(), to));
   EXPECT_EQ(pairs[3], 1.0f);

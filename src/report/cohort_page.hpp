@@ -47,11 +47,11 @@ struct Cohort {
   std::vector<CohortSubject> subjects;  // by name
 };
 
-// More than this many deviations (of a normal distribution) from the median is far.
+// A value is far if it is more than this many deviations (of a normal distribution) from the median.
 constexpr double far_deviations = 3.5;
 
-// `values` have gaps where a subject has none. Those that are far from the others; none where fewer than five are there
-// or more than half are equal.
+// Marks the values that are far from the others; none where fewer than five are there or more than half are equal.
+// `values` have gaps where a subject has none.
 [[nodiscard]] std::vector<bool> find_outliers(const std::vector<std::optional<double>>& values, double& median,
                                               double& deviation);
 

@@ -20,7 +20,7 @@ struct DensityScale {
 };
 [[nodiscard]] DensityScale density_scale(const DensityMap& density);
 
-// From deep violet through red and orange to a pale yellow.
+// A colour scale from deep violet through red and orange to a pale yellow.
 [[nodiscard]] Colour density_colour(double share);
 
 // What lies under the density: one value per voxel of the map's grid, shown as grey between `black` and `white`.

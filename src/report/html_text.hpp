@@ -1,5 +1,5 @@
-// Text on its way into a page: every name, path, parameter and message goes through here, whatever bytes it is made
-// of. Also numbers as people read them. Used by the charts and the page.
+// Escapes text for a page: every name, path, parameter and message goes through here, whatever bytes it is made of.
+// Also numbers as people read them. Used by the charts and the page.
 #pragma once
 
 #include <cstdint>

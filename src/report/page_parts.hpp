@@ -32,7 +32,7 @@ struct TableRow {
 
 // The style of every part, for pages with a head of their own.
 [[nodiscard]] std::string_view page_style();
-// From the first line to the title; `kind` stands behind it in the window's title.
+// The page from its first line to the title; `kind` stands behind it in the window's title.
 [[nodiscard]] std::string page_begin(std::string_view title, std::string_view kind, std::string_view subtitle);
 [[nodiscard]] std::string page_end(std::string_view footer);
 

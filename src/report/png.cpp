@@ -100,7 +100,7 @@ Result<std::vector<std::byte>> encode_pixels(int width, int height, std::span<co
   std::vector<std::byte> header;
   append_big_endian(header, static_cast<std::uint32_t>(width));
   append_big_endian(header, static_cast<std::uint32_t>(height));
-  // Then the only methods there are; not interlaced.
+  // Behind the depth and the colour type: the only methods there are, not interlaced.
   for (const int byte : {int{form.bits}, int{form.colour_type}, 0, 0, 0})
     header.push_back(static_cast<std::byte>(byte));
   append_chunk(file, "IHDR", header);

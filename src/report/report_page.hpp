@@ -65,7 +65,7 @@ struct ReportContent {
   std::string density_note;
   std::optional<ScorePart> score;
   std::vector<TableRow> file;  // what the tractogram's file says of itself
-  // From the sidecar of the run that made it, one table each: title and rows.
+  // Tables made from the sidecar of the run: title and rows of each.
   std::vector<std::pair<std::string, std::vector<TableRow>>> tables;
   std::vector<TableRow> inputs;                               // path and hash
   std::vector<std::pair<std::string, std::string>> commands;  // what it does, the command line

@@ -64,7 +64,8 @@ std::vector<ProjectedPoint> project(const DrawnStreamlines& streamlines, const V
       const std::uint64_t first = streamlines.offsets[line];
       const std::uint64_t last = streamlines.offsets[line + 1];
       for (std::uint64_t point = first; point < last; ++point) {
-        // Over two steps either way: single steps of probabilistic tracking turn too much for a calm colour.
+        // The tangent reaches over two steps either way: single steps of probabilistic tracking turn too much for a
+        // calm colour.
         const std::uint64_t before = point - std::min<std::uint64_t>(2, point - first);
         const std::uint64_t after = std::min(point + 2, last - 1);
         const Vec3d tangent = normalise(position(after) - position(before));
@@ -89,7 +90,7 @@ std::uint8_t to_byte(float value) {
   return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 1.0F) * 255.0F + 0.5F);
 }
 
-// Of a number above -1000; without a call of the library in the innermost loops.
+// The floor of a number above -1000, without a call of the library in the innermost loops.
 int floor_to_int(float value) {
   return static_cast<int>(value + 1000.0F) - 1000;
 }

@@ -17,7 +17,7 @@
 
 namespace cingulum {
 
-// Left is left in the two views that show both sides.
+// The left of the head is on the left of the two views that show both sides.
 enum class ViewSide {
   sagittal,  // from the left
   coronal,   // from behind
@@ -64,7 +64,7 @@ constexpr double view_line_pixels = 1.35;
 
 // The letters of the four directions at the edges, each in the colour of its axis, and a scale bar.
 void draw_orientation(Picture& picture, ViewSide side);
-// At most `share` of the picture's width, a round length.
+// Draws a bar of a round length, at most `share` of the picture's width.
 void draw_scale_bar(Picture& picture, double mm_per_pixel, double share = 0.24);
 
 // The colour of a direction: the components' magnitudes times the axes' colours.

@@ -31,7 +31,7 @@ class RankSearch {
     ++upper_counts_[std::bit_cast<std::uint32_t>(value) >> 16U];
     ++values_;
   }
-  // Between the passes: the ranks (from 0) that will be asked for.
+  // Called between the passes with the ranks (from 0) that will be asked for.
   void prepare(std::span<const std::uint64_t> ranks) {
     for (const std::uint64_t rank : ranks) lower_counts_.try_emplace(upper_of(rank).first, half_bins);
   }

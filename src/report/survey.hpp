@@ -68,7 +68,7 @@ struct TractogramSurvey {
   std::vector<std::string> warnings;
 };
 
-// `advance` is told how many streamlines have been read since it was last called; both passes count.
+// `advance` is called with the number of streamlines that were read since it was last called; both passes count.
 [[nodiscard]] Result<TractogramSurvey> survey_tractogram(const std::filesystem::path& path,
                                                          const SurveyOptions& options, ThreadPool& pool,
                                                          const std::function<void(std::uint64_t)>& advance = {});

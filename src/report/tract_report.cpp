@@ -83,7 +83,7 @@ std::string spaces_for_underscores(std::string text) {
   return text;
 }
 
-// As the sidecar names the code, else as we do.
+// The end reason as the sidecar names its code, else as we do.
 std::string end_reason_text(std::size_t code, const Json& sidecar) {
   if (const Json* codes =
           find_member(sidecar, "end_reason_codes", [](const Json& value) { return value.is_object(); })) {

@@ -1,8 +1,8 @@
-"""R30: the workflow is stopped at random moments, by Ctrl-C, by a kill of Nextflow or of a task, by a full disk. After -resume
+"""The workflow is stopped at random moments, by Ctrl-C, by a kill of Nextflow or of a task, by a full disk. After -resume
 the files are those of single runs, and no finished task was repeated.
 
-CINGULUM_TEST_STOPS: how many stops (4; tools/test-long cluster: 16, and 4 lost nodes of Slurm); CINGULUM_TEST_SEED: of the
-moments.
+CINGULUM_TEST_STOPS: how many stops (4; tools/test-long cluster: 16, and 4 lost nodes of Slurm); CINGULUM_TEST_SEED: the
+seed of the moments.
 """
 import ctypes
 import datetime

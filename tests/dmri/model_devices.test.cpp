@@ -38,12 +38,12 @@ struct Series {
   Series(int direction_count, int b0_count, std::size_t voxels, std::uint32_t seed, double b_value = 2000) {
     const auto all = spiral(direction_count);
     // b0 volumes are spread among the others.
-    for (int i = 0, next = 0, rest = b0_count; i < direction_count + b0_count; ++i) {
-      if (rest > 0 && (i % 7 == 0 || next == direction_count)) {
+    for (int i = 0, next = 0, b0_left = b0_count; i < direction_count + b0_count; ++i) {
+      if (b0_left > 0 && (i % 7 == 0 || next == direction_count)) {
         b0.push_back(static_cast<std::uint32_t>(i));
         b_values.push_back(i % 2 == 0 ? 0 : 5);
         directions.push_back({0, 0, 0});
-        --rest;
+        --b0_left;
         continue;
       }
       weighted.push_back(static_cast<std::uint32_t>(i));
@@ -256,11 +256,11 @@ TEST_P(DeviceModels, csd_has_the_bits_and_the_iterations_of_the_cpu) {
     options.iterations = test.iterations;
     ASSERT_OK_AND_ASSIGN(const CsdModel model,
                          CsdModel::create(series.weighted_directions, zonal, sphere.directions, options));
-    std::size_t told = 0;
+    std::size_t reported = 0;
     const auto fit = [&](const FitMachine& machine) {
-      told = 0;
+      reported = 0;
       return fit_csd(model, series.signals.values, series.signals.volumes, series.weighted, machine,
-                     [&](std::size_t voxels) { __atomic_fetch_add(&told, voxels, __ATOMIC_RELAXED); });
+                     [&](std::size_t voxels) { __atomic_fetch_add(&reported, voxels, __ATOMIC_RELAXED); });
     };
     ASSERT_OK_AND_ASSIGN(const CsdFit cpu, fit(on_cpu()));
     ASSERT_OK_AND_ASSIGN(const CsdFit ours, fit(on_device()));
@@ -269,7 +269,7 @@ TEST_P(DeviceModels, csd_has_the_bits_and_the_iterations_of_the_cpu) {
     EXPECT_EQ(ours.not_converged, cpu.not_converged);
     EXPECT_EQ(ours.not_solvable, cpu.not_solvable);
     EXPECT_EQ(ours.iterations, cpu.iterations);
-    EXPECT_EQ(told, series.signals.voxels.size());
+    EXPECT_EQ(reported, series.signals.voxels.size());
   }
 }
 

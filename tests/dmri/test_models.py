@@ -292,7 +292,7 @@ class Models(unittest.TestCase):
             np.testing.assert_allclose(load(half + "/odf.nii.gz"), amplitudes[..., same], atol=1e-6 * scale)
             with open(full + "/odf.nii.gz.json") as file:
                 self.assertFalse(json.load(file)["half_sphere"])
-            # Of two peaks on the half sphere the full one has four, opposite in pairs.
+            # Two peaks on the half sphere are four on the full one, opposite in pairs.
             peaks = load(full + "/peaks.nii.gz").reshape(-1, 4, 3)
             lengths = np.linalg.norm(peaks, axis=-1)
             crossing = lengths[:, 3] > 0

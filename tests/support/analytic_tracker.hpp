@@ -1,5 +1,5 @@
 // A tracker whose streamlines are known exactly and a writer into memory, for tests of runs. The tracker fails, is
-// interrupted or takes its time as told.
+// interrupted or is slow where the test asks for it.
 #pragma once
 
 #include <gtest/gtest.h>

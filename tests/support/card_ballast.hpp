@@ -1,4 +1,5 @@
-// Takes a device's memory, so that others find it full: tests of short memory, and the program gpu_ballast.
+// Takes nearly all of a device's memory, so that other processes find it full. Used by tests of tracking with little
+// memory, and by the program gpu_ballast.
 #pragma once
 
 #include <algorithm>

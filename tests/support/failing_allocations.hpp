@@ -1,5 +1,5 @@
-// Makes the n-th allocation of this thread fail. failing_allocations.cpp replaces operator new, so it is
-// linked into a program of its own, test_out_of_memory.
+// Makes the n-th allocation of this thread fail, to test that exhausted memory is a refusal and no crash.
+// failing_allocations.cpp replaces operator new, so it is linked into a program of its own, test_out_of_memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace cingulum::testing {
 
-// Of the calling thread, which alone counts and fails.
+// Allocations of the calling thread, which alone counts and fails.
 struct FailingAllocations {
   bool counting = false;
   std::size_t allocations = 0;

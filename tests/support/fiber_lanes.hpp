@@ -28,10 +28,10 @@ class FiberWarp {
   static const T* meet(T value) {
     static_assert(sizeof(T) == sizeof(std::uint32_t));
     FiberWarp& warp = current();
-    const std::uint32_t turn = warp.turn_of_[warp.lane_]++ % 2u;
-    warp.given_[turn][warp.lane_] = __builtin_bit_cast(std::uint32_t, value);
+    const std::uint32_t side = warp.meetings_of_[warp.lane_]++ % 2u;
+    warp.given_[side][warp.lane_] = __builtin_bit_cast(std::uint32_t, value);
     warp.next();
-    return reinterpret_cast<const T*>(warp.given_[turn]);
+    return reinterpret_cast<const T*>(warp.given_[side]);
   }
 
  private:
@@ -48,14 +48,14 @@ class FiberWarp {
     warp.done_[warp.lane_] = true;
     warp.next();
   }
-  // Gives the turn to the next fiber that has not met yet; the last one begins a new round.
+  // Switches to the next fiber that has not met yet; the last one begins a new round.
   void next();
 
   const std::function<void()>* body_ = nullptr;
   ucontext_t main_{};
   ucontext_t context_[count]{};
   std::vector<std::byte> stacks_ = std::vector<std::byte>(count * stack_bytes);
-  std::uint32_t turn_of_[count] = {};
+  std::uint32_t meetings_of_[count] = {};
   alignas(16) std::uint32_t given_[2][count] = {};
   bool done_[count] = {};
   std::uint32_t lane_ = 0;

@@ -30,7 +30,7 @@ PARTIAL = re.compile(r"\.partial-\d+-\d+$")
 
 
 def digest(path):
-    """Of a file, or of names and bytes of all files of a folder; None when nothing is there."""
+    """The hash of a file, or of names and bytes of all files of a folder; None when nothing is there."""
     if path.is_dir():
         parts = sorted((str(p.relative_to(path)), hashlib.sha256(p.read_bytes()).hexdigest())
                        for p in path.rglob("*") if p.is_file())

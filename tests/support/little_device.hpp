@@ -1,4 +1,4 @@
-// A device that does nothing and has as much memory as a test says, or does not tell. Not used outside tests.
+// A device that does nothing and has as much memory as a test says, or does not report any. Not used outside tests.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Makes a recipe of random_plan.hpp that fails small, and tells it as a list: seeds, pieces, regions, options, the
+// Makes a recipe of random_plan.hpp that fails small, and describes it as a list: seeds, pieces, regions, options, the
 // image, ties, the sphere and the degree go back to their defaults one after the other, as long as what failed still
 // fails. Called by the tests of backends on a plan whose streamlines are not the CPU's.
 #pragma once
@@ -18,7 +18,7 @@ namespace cingulum::test {
 template <class Visit>
 void for_each_option(Visit&& visit) {
   using Options = TrackingOptions;
-  // As many names as members: an option that is added does not compile until it is listed below, too.
+  // There are as many names as members: an option that is added does not compile until it is listed below, too.
   [[maybe_unused]] const auto all = [](const Options& options) {
     [[maybe_unused]] const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb,
                                   cc, dd, ee, ff, gg] = options;
@@ -105,7 +105,7 @@ class PlanShrinker {
   PlanShrinker(std::function<bool(const PlanRecipe&)> fails, std::size_t most_questions)
       : fails_(std::move(fails)), questions_left_(most_questions) {}
 
-  // Of a recipe that fails: the smallest that was found.
+  // The smallest recipe found that still fails; `recipe` fails, too.
   PlanRecipe shrink(PlanRecipe recipe) {
     recipe_ = std::move(recipe);
     do {

@@ -38,12 +38,12 @@ class DeviceTracking : public testing::EachDevice {
   }
   [[nodiscard]] std::unique_ptr<Tracker> tracker() { return make_tracker(device(), *pool_).value(); }
   [[nodiscard]] ThreadPool& pool() { return *pool_; }
-  // More than a GPU has warps; fewer where the CPU does the work.
+  // More seeds than a GPU has warps; fewer where the CPU does the work.
   [[nodiscard]] std::uint32_t seeds(Getter getter) const {
     const bool fast = !is(Backend::cpu) && !device().capabilities().software;
     return number_from("CINGULUM_TEST_SEEDS", (getter == Getter::ptt ? 300u : 3000u) / (fast ? 1u : 15u));
   }
-  // By a CPU: slow, so that plans are cut down. CINGULUM_TEST_LONG=1 runs them whole there, too.
+  // A device that is a CPU is slow: its plans are cut down. CINGULUM_TEST_LONG=1 runs them whole there, too.
   [[nodiscard]] bool is_emulated() const {
     return is(Backend::webgpu) && device().capabilities().software && std::getenv("CINGULUM_TEST_LONG") == nullptr;
   }
@@ -80,8 +80,8 @@ TEST_P(DeviceTracking, random_plans_have_the_bits_of_the_cpu) {
   }
 }
 
-// R13: for shares of the memory that a run takes, and for every allocation that fails, the bits are the CPU's or the
-// plan is refused before work begins; and the device goes on.
+// For shares of the memory that a run takes, and for every allocation that fails, the bits are the CPU's or the plan
+// is refused before work begins; and the device goes on.
 TEST_P(DeviceTracking, short_memory_gives_the_same_bits_or_a_refusal_before_work_begins) {
   MemoryBudget& budget = device().budget();
   const std::uint64_t base = budget.used_bytes();
@@ -144,7 +144,7 @@ TEST_P(DeviceTracking, short_memory_gives_the_same_bits_or_a_refusal_before_work
               smaller, refused);
 }
 
-// R13 in earnest: all of a card's memory but 64 MiB is taken.
+// A card that is really full: all of its memory but 64 MiB is taken.
 TEST_P(CardTracking, where_the_card_is_full_tracks_the_same_or_refuses_before_work_begins) {
   const test::Job job(test::tall_plan(Getter::prob, false, 0), pool());
   int tracked = 0;

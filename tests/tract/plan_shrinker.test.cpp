@@ -34,7 +34,7 @@ TEST(PlanShrinker, leaves_only_what_a_defect_needs) {
     EXPECT_FALSE(smallest.is_float16);
     EXPECT_TRUE(smallest.directions.empty() && smallest.regions.empty());
     EXPECT_EQ(smallest.chunk, 0u);
-    // Of the options none but those that matter; a length is halved until it is short.
+    // Only options that matter differ from their defaults; a length is halved until it is short.
     test::for_each_option([&](std::string_view name, auto member) {
       if (name == "max_directions" || name == "max_length_mm") return;
       EXPECT_EQ(smallest.options.*member, TrackingOptions{}.*member) << name;

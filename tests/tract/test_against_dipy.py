@@ -373,14 +373,14 @@ class Scores(SharedField):
 
     @staticmethod
     def mean_of_runs(runs):
-        """Of every seed; nan where no run has the quantity."""
+        """The mean of every seed; nan where no run has the quantity."""
         with np.errstate(invalid="ignore"):
             return {name: np.nansum([r[name] for r in runs], axis=0) / np.sum([np.isfinite(r[name]) for r in runs], axis=0)
                     for name in ("length", "turn")}
 
     @staticmethod
     def z_scores(ours, theirs):
-        """Of the mean over seeds of the difference, seed by seed: standard normal where both have the same rules."""
+        """The z-scores of the mean difference, seed by seed: standard normal where both have the same rules."""
         result = {}
         for name in ours:
             difference = ours[name] - theirs[name]

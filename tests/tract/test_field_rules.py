@@ -114,7 +114,7 @@ class AmplitudeCutoff(Rules):
             self.assertIn("0 of 1 000 voxels with amplitudes", said)
             self.assertIn("--amplitude-cutoff 0.1", said)
             self.assertIn("a tenth", said)
-            # Of an even number the upper of the two in the middle.
+            # The median of an even number is the upper of the two in the middle.
             self.assertIn(f"{median + 0.01 / 80:.4g}"[:6], said)
         self.assertAlmostEqual(self.end_of("det", *self.small, "--amplitude-cutoff", 0.003), 28, delta=0.15)
         weak = write_image(self.folder / "weak.nii", 0.05 * nib.load(self.peaks[1]).get_fdata(), np.eye(4))
@@ -247,7 +247,7 @@ class GivenPeaks(Rules):
         cls.seed = ["--seed-file", write_rows(cls.folder / "seed.txt", [[6.0, 6, 1]]), "--min-length", 0]
 
     def directions(self, *words):
-        """Of the streamlines through the seed, in the order of strength, as angles to x in the plane."""
+        """Angles to x in the plane of the streamlines through the seed, in the order of strength."""
         track(*self.peaks, *self.seed, *words, "--out", self.folder / "out.trx", "--force")
         ends = [line[-1] - line[0] for line in read_lines(self.folder / "out.trx")]
         return [round(float(np.degrees(np.arctan2(d[1], d[0])))) % 180 for d in ends]

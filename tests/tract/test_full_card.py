@@ -1,4 +1,4 @@
-"""Goal R13 on a GPU: another process has taken all of its memory but a little. Each round either writes the bytes of the
+"""Tracking on a full GPU: another process has taken all of its memory but a little. Each round either writes the bytes of the
 CPU or refuses before work begins, naming the memory, and leaves nothing under the final name; once the other process
 is gone the same command works. CINGULUM and CINGULUM_TEST_BALLAST name the programs, CINGULUM_TEST_ROUNDS another number
 of rounds. Called by tools/gpu-test."""
@@ -32,9 +32,9 @@ class FullCard(unittest.TestCase):
             self.assertEqual(made.returncode, 0, made.stderr)
             tracked = 0
             reasons = set()
-            for turn in range(ROUNDS):
-                left = LEFT[turn % len(LEFT)] * MEBIBYTE
-                path = self.folder / f"{turn}.trx"
+            for round_number in range(ROUNDS):
+                left = LEFT[round_number % len(LEFT)] * MEBIBYTE
+                path = self.folder / f"{round_number}.trx"
                 with subprocess.Popen([BALLAST, str(left)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ballast:
                     self.assertTrue(ballast.stdout.readline().startswith("ready"))
                     ended = self.track("cuda", path)

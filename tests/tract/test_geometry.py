@@ -1,6 +1,6 @@
 """Where streamlines are: exact under another affine, the same in flipped, turned and oblique images, right in
-anisotropic voxels; ends at the sub-voxel edge of a stopping map; and the further defects of other trackers that must
-not return (named at each test by their rows in the list of the specification)."""
+anisotropic voxels; ends at the sub-voxel edge of a stopping map; and further defects of other trackers,
+named by the tests, that must not appear here."""
 import json
 import unittest
 
@@ -164,7 +164,7 @@ class Affines(Case):
 
 
 class Edges(Case):
-    def test_ends_lie_at_the_sub_voxel_edge_of_the_stopping_map(self):  # rows 4 and 12
+    def test_ends_lie_at_the_sub_voxel_edge_of_the_stopping_map(self):
         shape = (30, 9, 9)
         affine = affine_of(np.eye(3), (2, 2, 2), shape)
         i = np.arange(30, dtype=float)
@@ -191,7 +191,7 @@ class Edges(Case):
                 self.assertGreaterEqual(x.min(), -0.5 - 1e-4)
                 self.assertEqual(sorted(reasons), [1, 2])
 
-    def test_seeds_outside_the_map_are_not_tracked_and_single_points_are_left_out(self):  # row 12
+    def test_seeds_outside_the_map_are_not_tracked_and_single_points_are_left_out(self):
         shape = (20, 9, 9)
         affine = affine_of(np.eye(3), (2, 2, 2), shape)
         ones = np.ones(shape)
@@ -204,7 +204,7 @@ class Edges(Case):
         self.assertEqual(list(read_trx(self.folder / "both.trx")[1]["seed_index"].ravel()), [0, 3])
         self.assertTrue(all(len(line) > 1 for line in read_lines(self.folder / "both.trx")))
 
-    def test_a_streamline_of_more_than_500_steps_is_whole_and_its_limit_is_named(self):  # row 12
+    def test_a_streamline_of_more_than_500_steps_is_whole_and_its_limit_is_named(self):
         shape = (400, 5, 5)
         affine = affine_of(np.eye(3), (1, 1, 1), shape)
         words = self.field("long", "peaks", affine, shape, lambda world: np.broadcast_to([1.0, 0, 0], world.shape))
@@ -304,7 +304,7 @@ class Defects(Case):
         stop = write_image(self.folder / "sf-stop.nii.gz", np.ones(shape), affine)
         return ["--sf", sf, "--sphere", self.folder / sphere, "--stop-map", stop, "--stop-threshold", "0.5"]
 
-    def test_many_peaks_at_a_seed_give_the_strongest_in_order_and_no_more_than_asked(self):  # row 8
+    def test_many_peaks_at_a_seed_give_the_strongest_in_order_and_no_more_than_asked(self):
         golden = np.pi * (3 - np.sqrt(5))
         z = (np.arange(14) + 0.5) / 14
         ring = np.sqrt(1 - z * z)
@@ -329,7 +329,7 @@ class Defects(Case):
         for a, b in zip(counts[3], counts[32]):  # the strongest come first
             np.testing.assert_array_equal(a, b)
 
-    def test_a_sphere_with_antipodal_pairs_does_not_double_streamlines(self):  # row 9
+    def test_a_sphere_with_antipodal_pairs_does_not_double_streamlines(self):
         vertices, value = self.sphere_and_lobes([[1, 0, 0], [0, 1, 0.2]])
         write_rows(self.folder / "pairs.txt", np.concatenate([vertices, -vertices]))
         seeds = write_rows(self.folder / "middle.txt", [[4, 4, 4]])
@@ -361,7 +361,7 @@ class Defects(Case):
         self.assertGreater(x.max(), 7)
         self.assertIn(3, data["end_reason"])
 
-    def test_the_pmf_threshold_is_a_parameter(self):  # row 14
+    def test_the_pmf_threshold_is_a_parameter(self):
         vertices, _ = self.sphere_and_lobes([[1, 0, 0]])
         value = np.where(np.abs(vertices[:, 0]) > 0.98, 1.0, 0.07)
         words = self.sf_words(value)
@@ -376,7 +376,7 @@ class Defects(Case):
         self.assertLess(spread["0.05"], 0.9)
         self.assertGreater(spread["0.1"], 0.979)
 
-    def test_all_volumes_of_a_shell_count_though_b_values_scatter(self):  # row 13
+    def test_all_volumes_of_a_shell_count_though_b_values_scatter(self):
         phantom = self.folder.phantom("shells", "--preset", "straight", "--voxel-size", "2.5", "--snr", "30")
         bvals = np.loadtxt(phantom / "dwi.bval")
         scattered = np.where(bvals > 50, bvals + np.resize([-5, 0, 5, 10], bvals.shape), bvals)
@@ -386,7 +386,7 @@ class Defects(Case):
                             "prob", "--nseeds", 20, "--out", self.folder / "scattered.trx")
         self.assertEqual(result["model"]["weighted_volumes"], int((bvals > 50).sum()))
 
-    def test_a_seed_has_the_same_streamlines_wherever_it_stands_in_the_list(self):  # rows 6 and 7
+    def test_a_seed_has_the_same_streamlines_wherever_it_stands_in_the_list(self):
         from dipy.data import default_sphere
 
         # 724 directions that are all different, and some peaks at every point.
@@ -411,7 +411,7 @@ class Defects(Case):
                 for a, b in zip(first, again):
                     np.testing.assert_array_equal(a, b)
 
-    def test_ptt_starts_along_the_peak_both_ways_whatever_the_first_voxel_holds(self):  # row 13
+    def test_ptt_starts_along_the_peak_both_ways_whatever_the_first_voxel_holds(self):
         vertices, value = self.sphere_and_lobes([[1, 0, 0]], sharpness=12.0)
         shape = (9, 9, 9)
         affine = affine_of(np.eye(3), (2, 2, 2), shape)
@@ -439,7 +439,7 @@ class Defects(Case):
         self.assertEqual(bytes_of[0.0], bytes_of[1.0])
         self.assertEqual(bytes_of[1000.0], bytes_of[1.0])
 
-    def test_random_numbers_of_chunks_seeds_and_purposes_are_not_shared(self):  # rows 1 and 2
+    def test_random_numbers_of_chunks_seeds_and_purposes_are_not_shared(self):
         vertices, _ = self.sphere_and_lobes([[1, 0, 0]])
         words = self.sf_words(np.ones(len(vertices)))  # any direction of the cone is as good
         count = 300

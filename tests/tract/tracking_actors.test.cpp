@@ -143,12 +143,12 @@ void expect_bits_of_the_cpu(TrackingActors& actors, const Subject& subject, std:
 
 void expect_bits_of_several_at_once(TrackingActors& actors, const Subject& subject, std::uint32_t each,
                                     ThreadPool& pool) {
-  constexpr std::uint32_t askers = 3;
-  std::vector<StreamlineBatch> answers(askers * each);
+  constexpr std::uint32_t requesters = 3;
+  std::vector<StreamlineBatch> answers(requesters * each);
   std::vector<std::thread> threads;
-  for (std::uint32_t asker = 0; asker < askers; ++asker) {
-    threads.emplace_back([&, asker] {
-      for (std::uint32_t i = asker * each; i < (asker + 1) * each; ++i) {
+  for (std::uint32_t requester = 0; requester < requesters; ++requester) {
+    threads.emplace_back([&, requester] {
+      for (std::uint32_t i = requester * each; i < (requester + 1) * each; ++i) {
         const Question question = subject.question(i);
         const auto stream = actors.ask(question.view());
         ASSERT_TRUE(stream) << testing::message_of(stream);

@@ -34,7 +34,7 @@ class SessionTracking : public testing::EachDevice {
     ASSERT_TRUE(made) << made.error().message();
   }
   [[nodiscard]] ThreadPool& pool() { return *pool_; }
-  // By a CPU: slow, so that fewer and shorter streamlines are tracked.
+  // A device that is a CPU is slow: it tracks fewer and shorter streamlines.
   [[nodiscard]] bool is_emulated() const { return is(Backend::webgpu) && device().capabilities().software; }
   [[nodiscard]] std::uint32_t seeds() const { return is_emulated() ? 20 : 150; }
 
@@ -70,7 +70,7 @@ Result<StreamlineBatch> whole_answer(TrackingAnswer& answer) {
   }
 }
 
-// By the CPU, prepared for this alone.
+// The streamlines by the CPU, prepared for this request alone.
 StreamlineBatch truth_of(const TrackingRequest& request, const Field& field, ThreadPool& pool) {
   const auto cpu = make_cpu_tracker(pool);
   StreamlineBatch batch;
@@ -161,13 +161,13 @@ TEST_P(SessionTracking, requests_at_the_same_time_have_the_bits_that_they_have_a
       make_subject(Getter::prob, 8, "mirror321", {Getter::det, Getter::closest}, seeds(), is_emulated(), pool());
   const auto session = open(subject.field, subject.request(0).plan, {.first_batch_seconds = 0, .batch_seconds = 0});
   ASSERT_NE(session, nullptr);
-  constexpr std::size_t askers = 3;
+  constexpr std::size_t requesters = 3;
   const std::size_t each = is_emulated() ? 2 : 6;
-  std::vector<StreamlineBatch> answers(askers * each);
+  std::vector<StreamlineBatch> answers(requesters * each);
   std::vector<std::thread> threads;
-  for (std::size_t asker = 0; asker < askers; ++asker) {
-    threads.emplace_back([&, asker] {
-      for (std::size_t i = asker * each; i < (asker + 1) * each; ++i) {
+  for (std::size_t requester = 0; requester < requesters; ++requester) {
+    threads.emplace_back([&, requester] {
+      for (std::size_t i = requester * each; i < (requester + 1) * each; ++i) {
         auto answer = session->ask(subject.request(i));
         ASSERT_TRUE(answer) << testing::message_of(answer);
         auto batch = whole_answer(**answer);
@@ -324,7 +324,7 @@ TEST_P(SessionTracking, a_field_for_the_lowest_threshold_gives_the_bytes_of_fiel
   std::uniform_real_distribution<float> share(0, 1);
   std::vector<numerics::Vec3> places;
   for (std::uint32_t i = 0; i < seeds(); ++i) {
-    // In the middle, where the highest threshold is passed, too.
+    // A place in the middle, where the highest threshold is passed, too.
     places.push_back({4 + 7 * share(random), 3 + 7 * share(random), 3 + 5 * share(random)});
   }
   for (const auto& each : cases) {

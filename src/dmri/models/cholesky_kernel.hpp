@@ -1,6 +1,6 @@
 // Cholesky factor and solution of one small symmetric positive definite system, for `double` or a pack of eight systems
 // at once. Every entry of the factor is one sequential sum, ascending in the inner index, whatever the tiles: scalar
-// and packed results agree in bits, and so will CUDA's. Called by the CSD fit.
+// and packed results agree in bits. Called by the CSD fit.
 #pragma once
 
 #include <cstddef>

@@ -217,8 +217,8 @@ CGL_INLINE void change_gram(const CsdView& view, const std::uint64_t* small, con
     const int valid = view.directions - 64 * w;
     const std::uint64_t all = valid >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << valid) - 1;
     const std::uint64_t was = from_before ? before[w] : (from_none ? 0 : all);
-    for (std::uint64_t rest = small[w] ^ was; rest != 0; rest &= rest - 1) {
-      const int bit = std::countr_zero(rest);
+    for (std::uint64_t remaining = small[w] ^ was; remaining != 0; remaining &= remaining - 1) {
+      const int bit = std::countr_zero(remaining);
       const int offset = (64 * w + bit) * view.stride;
       rows[waiting] = view.constraint + offset;
       columns[waiting] = ((small[w] >> bit & 1) != 0 ? view.constraint : view.negated_constraint) + offset;

@@ -220,8 +220,8 @@ TEST(Csd, a_team_of_lanes_has_the_bits_of_the_scalar_kernel) {
   }
 }
 
-// From a set of directions to the next by each of the three ways. The staged directions take the place of the factor,
-// which a fit leaves full of numbers.
+// The matrix goes from one set of directions to the next by each of the three ways. The staged directions take the
+// place of the factor, which a fit leaves full of numbers.
 TEST(Csd, the_gram_matrix_of_a_team_is_the_scalar_one_with_zeros_behind_the_coefficients) {
   for (const int degree : {0, 2, 4, 6, 8, 10, 12}) {
     SCOPED_TRACE("degree " + std::to_string(degree));

@@ -20,8 +20,8 @@ namespace cingulum {
 
 inline constexpr int team_lanes = 32;
 inline constexpr int panel_columns = 4;
-// Behind each column: without it the columns of a row would lie in one bank of shared memory. Even, so that pairs of
-// numbers stay aligned.
+// A gap behind each column: without it the columns of a row would lie in one bank of shared memory. Even, so that pairs
+// of numbers stay aligned.
 inline constexpr int panel_gap = 2;
 
 CGL_HD constexpr int panel_height(int stride, int panel) {

@@ -67,7 +67,7 @@ class FitFolder final : public FitMaps {
   [[nodiscard]] std::string place_of(std::string_view name) const override {
     return (folder_ / (std::string(name) + ".nii.gz")).string();
   }
-  // Then fit.json: the facts, the files, `results`, and `run`, which alone may differ between equal runs.
+  // Writes fit.json last: the facts, the files, `results`, and `run`, which alone may differ between equal runs.
   [[nodiscard]] Status finish(const nlohmann::ordered_json& results, const nlohmann::ordered_json& run);
 
   [[nodiscard]] const std::filesystem::path& path() const { return folder_; }

@@ -40,7 +40,7 @@ CGL_HD CGL_INLINE void normalise_signal(const QBallView& view, const Signal& sig
   for (std::size_t g = 0; g < view.directions; ++g) normalised[g] = clipped(view.volumes[g]) / b0;
 }
 
-// From normalised signals; `work` has room for `directions` + `count` numbers.
+// The coefficients from normalised signals; `work` has space for `directions` + `count` numbers.
 template <class Number, class Numbers>
 CGL_HD CGL_INLINE void fit_q_ball_voxel(const QBallView& view, const Numbers& normalised, const Numbers& work,
                                         const Numbers& coefficients) {
@@ -78,8 +78,8 @@ CGL_HD CGL_INLINE Number generalised_fractional_anisotropy(const Numbers& coeffi
   const Number zero(0.0);
   const Number one(1.0);
   const auto some = sum > zero;
-  const Number rest = one - numerics::select(some, first, one) / numerics::select(some, sum, one);
-  return numerics::root(numerics::select(rest > zero, rest, zero));
+  const Number squared = one - numerics::select(some, first, one) / numerics::select(some, sum, one);
+  return numerics::root(numerics::select(squared > zero, squared, zero));
 }
 
 }  // namespace cingulum

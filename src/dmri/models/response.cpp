@@ -109,7 +109,7 @@ struct ResponseAdvice {
 Result<ResponseAdvice> advice_for_response(const DwiSignals& signals, const VolumeSelection& selection,
                                            std::span<const Vec3d> directions, const ResponseBox& box,
                                            const FitMachine& machine) {
-  // As many as MRtrix3 takes of the most anisotropic; fewer where the mask is small.
+  // MRtrix3 takes so many of the most anisotropic voxels; fewer suffice where the mask is small.
   constexpr std::size_t good_number = 300;
   const std::string give_one = fmt::format("give a response by {}", argument_name("response"));
   ResponseBox wide = box;

@@ -46,13 +46,13 @@ constexpr std::size_t least_response_voxels = 10;
                                                       std::span<const numerics::Vec3d> directions,
                                                       const ResponseBox& box, const FitMachine& machine);
 
-// In words, of an estimated one: how many voxels, eigenvalues, b0 signal.
+// Describes an estimated response: how many voxels, eigenvalues, b0 signal.
 [[nodiscard]] std::string response_text(const FibreResponse& response);
-// In words, that the box was widened; empty where it was not.
+// Says that the box was widened; empty where it was not.
 [[nodiscard]] std::string widened_text(const ResponseBox& asked, const FibreResponse& response);
 
-// Tensor or zonal is told by the content: four numbers of which three are diffusivities are a tensor. Of several rows
-// of zonal coefficients (a row per shell) the last is taken, and a first row with the mean alone gives S0.
+// The content decides between tensor and zonal: four numbers of which three are diffusivities are a tensor. The last of
+// several rows of zonal coefficients (a row per shell) is taken, and a first row with the mean alone gives S0.
 [[nodiscard]] Result<FibreResponse> parse_response(std::string_view text);
 [[nodiscard]] Result<FibreResponse> read_response(const std::filesystem::path& path);
 

@@ -63,8 +63,8 @@ TEST(Response, an_isotropic_tensor_is_its_mean_alone) {
   EXPECT_NEAR(zonal[2], 0, 1e-9);
 }
 
-// Of a grid that is one fibre everywhere: as many voxels as the box has, its faces included, cut at the border on both
-// sides alike.
+// The grid is one fibre everywhere: as many voxels as the box has are used, its faces included, cut at the border on
+// both sides alike.
 TEST(Response, is_estimated_from_the_voxels_of_the_box_and_no_others) {
   DwiSignals signals;
   signals.geometry.size = {9, 8, 7};

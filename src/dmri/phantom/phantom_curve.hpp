@@ -30,7 +30,8 @@ struct CurvePiece {
 };
 
 [[nodiscard]] CurvePiece line_piece(numerics::Vec3d from, numerics::Vec3d to);
-// From centre + radius (cos, sin) of start_angle in the plane of the perpendicular unit vectors e1, e2.
+// An arc that begins at centre + radius (cos, sin) of start_angle, in the plane of the perpendicular unit vectors e1,
+// e2.
 [[nodiscard]] CurvePiece arc_piece(numerics::Vec3d centre, numerics::Vec3d e1, numerics::Vec3d e2, double radius,
                                    double start_angle, double sweep, numerics::Vec3d rise = {0, 0, 0});
 // The natural cubic spline through the points, parametrised by chord length: tangent and curvature are continuous. At
@@ -82,12 +83,12 @@ class Curve {
   [[nodiscard]] CurveFoot refine(numerics::Vec3d point, std::size_t nearest) const;
 
   std::vector<CurvePiece> pieces_;
-  // Samples: a piece's last is the next one's first.
+  // Samples along the curve; the last of a piece is the first of the next one.
   std::vector<numerics::Vec3d> positions_;
   std::vector<numerics::Vec3d> tangents_;
   std::vector<numerics::Vec3d> normals_;
   std::vector<double> arc_;
-  // Intervals.
+  // Intervals between samples.
   std::vector<std::uint32_t> piece_;
   std::vector<double> u_begin_;
   std::vector<double> u_end_;

@@ -59,7 +59,7 @@ struct RegionTest {
   double smallest_half;
 
   enum class Answer { inside, outside, near };
-  // Of a ball. The distance in units of the semi-axes changes by at most 1/smallest_half per mm.
+  // Where a ball lies. The distance in units of the semi-axes changes by at most 1/smallest_half per mm.
   [[nodiscard]] Answer ball(Vec3d centre, double radius) const {
     const Vec3d off = centre - region->centre;
     const Vec3d share{off.x / region->half.x, off.y / region->half.y, off.z / region->half.z};

@@ -60,7 +60,7 @@ struct PhantomField {
   PhantomGrid grid;
   std::vector<Bundle> bundles;
   int subsamples = 5;
-  // By canonical voxel.
+  // `first`, `white`, `grey` and `fluid` are indexed by canonical voxel.
   std::vector<std::uint32_t> first;  // voxels + 1, into `contents`
   std::vector<VoxelBundle> contents;
   std::vector<FieldDirection> directions;

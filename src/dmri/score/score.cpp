@@ -77,8 +77,8 @@ class CrossedVoxels {
       const std::uint64_t* const bits = bits_.data() + slot * words_;
       bool all = true;
       for (std::size_t w = 0; w < words_ && all; ++w) {
-        const std::size_t rest = replicates_ - 64 * w;
-        all = bits[w] == (rest >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rest) - 1);
+        const std::size_t remaining = replicates_ - 64 * w;
+        all = bits[w] == (remaining >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << remaining) - 1);
       }
       if (all) {
         always_both += in;

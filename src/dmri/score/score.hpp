@@ -3,7 +3,7 @@
 // intervals. Definitions: docs/phantom.md; they follow the Tractometer (Cote et al., Medical Image Analysis 17, 2013)
 // and DiSCo (Rafael-Patino et al., Data in Brief 38, 2021), made exact by analytic bundles. Called by `cingulum score`.
 //
-// Streamlines are read in batches; held are the voxels that each bundle's valid streamlines cross, the sums of the
+// Streamlines are read in batches; memory holds the voxels that each bundle's valid streamlines cross, the sums of the
 // replicates and 4 bytes per streamline (its length, for the median).
 #pragma once
 

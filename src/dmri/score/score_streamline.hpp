@@ -28,7 +28,7 @@ struct Judgement {
   std::uint32_t end_region = no_region;
   double length_mm = 0;
   double share_inside = 0;  // of the length within rho + v/2 of the bundle; valid and wrong_path
-  // Against the nearest true direction among the tubes around each piece of the streamline; pieces outside count
+  // The angle to the nearest true direction among the tubes around each piece of the streamline; pieces outside count
   // for nothing.
   double angle_sum = 0;  // degrees times mm
   double angle_length = 0;

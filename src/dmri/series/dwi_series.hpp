@@ -63,7 +63,7 @@ struct SettledSeries {
 // Fails where the series and its table have different numbers of volumes.
 [[nodiscard]] Result<SeriesHead> read_series_head(const SeriesFiles& files);
 
-// Onto which masks and maps of the series are brought.
+// The grid onto which masks and maps of the series are resampled.
 [[nodiscard]] NamedGrid series_grid(const SeriesFiles& files, const SeriesHead& head);
 
 [[nodiscard]] Result<SettledSeries> read_series(const SeriesFiles& files, const SeriesHead& head,
@@ -84,7 +84,7 @@ using FindFitMachine = std::function<Result<FitMachine>()>;
                                                      std::span<const std::uint8_t> mask, const SeriesRequest& request,
                                                      const FitMachine& machine);
 
-// From image axes to scanner axes: along the columns of the affine, without their lengths.
+// Takes directions from image axes to scanner axes: along the columns of the affine, without their lengths.
 [[nodiscard]] std::vector<numerics::Vec3d> to_world(std::span<const numerics::Vec3d> directions, const Affine& affine);
 
 }  // namespace cingulum

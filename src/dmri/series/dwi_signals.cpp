@@ -54,7 +54,7 @@ Result<DwiSignals> list_voxels(const std::string& task, const ImageGeometry& geo
   return signals;
 }
 
-void make_room(DwiSignals& signals, std::size_t volumes) {
+void allocate_values(DwiSignals& signals, std::size_t volumes) {
   signals.volumes = volumes;
   signals.replaced_of_volume.assign(volumes, 0);
   signals.values.resize(signals.voxels.size() * volumes);
@@ -90,8 +90,8 @@ Result<DwiSignals> take_signals(const std::string& task, const ImageGeometry& ge
   CGL_TRY_ASSIGN(const auto chosen, add_context(chosen_volumes(volumes, available), "{}", task));
   CGL_TRY_ASSIGN(DwiSignals signals, list_voxels(task, geometry, mask));
   const auto voxel_count = static_cast<std::size_t>(geometry.voxel_count());
-  make_room(signals, chosen.size());
-  // Fewer of large images.
+  allocate_values(signals, chosen.size());
+  // Fewer volumes of large images are read at once.
   constexpr std::size_t most_numbers_at_once = std::size_t{1} << 26U;
   const std::size_t at_once =
       std::clamp<std::size_t>(most_numbers_at_once / std::max<std::size_t>(voxel_count, 1), 1, volumes_at_once);
@@ -159,9 +159,9 @@ Result<DwiSignals> take_dwi_signals(const ImageGeometry& geometry, const VolumeA
   }
   return catch_out_of_memory([&]() -> Result<DwiSignals> {
     CGL_TRY_ASSIGN(DwiSignals signals, list_voxels(task, geometry, mask));
-    make_room(signals, series.volumes());
+    allocate_values(signals, series.volumes());
     std::mutex mutex;
-    // As many records as stay in a core's cache while their volumes pass.
+    // Records that stay in a core's cache while their volumes pass.
     constexpr std::size_t records_at_once = 1024;
     share_pieces(pool, signals.voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
       for (std::size_t first = begin; first < end && !cancel.cancelled(); first += records_at_once) {

@@ -23,8 +23,8 @@ constexpr std::size_t least_blocks = 6;
 constexpr double largest_b_value = 1600;
 constexpr std::size_t enough_directions = 12;
 constexpr std::size_t most_starts = 50000;  // voxels that steps start from: enough for any decision
-// Of large images the planes in the middle decide, so many voxels at least: the gain of the right reading then still is
-// dozens of standard errors. As many planes at least, so that most steps across them stay inside.
+// Large images are judged by the planes in the middle, with so many voxels at least: the gain of the right reading then
+// still is dozens of standard errors. So many planes at least, so that most steps across them stay inside.
 constexpr std::size_t enough_voxels = 50000;
 constexpr std::int64_t least_planes = 24;
 
@@ -261,7 +261,7 @@ class TallyLanes {
         values_(steps_per_fibre * readings.lanes),
         sums_(5 * readings.lanes) {}
 
-  // Of the fibres begin, begin + stride, ... below `end`, in this order.
+  // Sums over the fibres begin, begin + stride, ... below `end`, in this order.
   void count_fibres(const Fibres& fibres, std::size_t begin, std::size_t end, std::size_t stride,
                     std::size_t reference) {
     std::fill(sums_.begin(), sums_.end(), 0.0);
@@ -403,8 +403,8 @@ std::vector<Comparison> compare_with(const Fibres& fibres, const std::vector<Gra
     double squares = 0;
     for (std::size_t block = 0; block < blocks; ++block) {
       const Tally& tally = tallies[r * blocks + block];
-      const double rest = tally.difference - mean * tally.count;
-      squares += rest * rest;
+      const double deviation = tally.difference - mean * tally.count;
+      squares += deviation * deviation;
     }
     result[r].gain = sum.difference / sum.reference;
     if (squares > 0) {
@@ -497,7 +497,7 @@ Result<GradientCheck> check_gradients(const DwiSignals& signals, const GradientT
     const FitRecords records = {
         std::span(signals.values).subspan(slab.first_record * signals.volumes, slab.records * signals.volumes),
         signals.volumes};
-    // In the file's own axes; each reading then turns the result.
+    // The fit is made in the file's own axes; each reading then turns its result.
     CGL_TRY_ASSIGN(const TensorFit fit,
                    add_context(fit_tensors(records, table.b_values, table.vectors,
                                            {.method = TensorMethod::ols, .use_volume = use}, machine),

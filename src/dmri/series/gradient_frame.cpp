@@ -6,7 +6,7 @@
 namespace cingulum {
 namespace {
 
-// In the order of WantedFrame.
+// Names in the order of WantedFrame.
 constexpr std::array<std::string_view, 5> wanted_frame_names = {"", "auto", "fsl", "voxel", "world"};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// In which frame the b-vectors of a series are read: what the caller knows, held against the check of fibre coherence
-// (gradient_check.hpp). Called by dwi_series.cpp, and so by everyone who fits or tracks a series.
+// Decides in which frame the b-vectors of a series are read: what the caller says is compared with the check of fibre
+// coherence (gradient_check.hpp). Called by dwi_series.cpp, and so by everyone who fits or tracks a series.
 #pragma once
 
 #include <optional>
@@ -23,11 +23,11 @@ enum class WantedFrame {
   world,
 };
 
-// fsl, voxel, world or auto; of_format where the name is empty.
+// Parses fsl, voxel, world or auto; an empty name is of_format.
 [[nodiscard]] Result<WantedFrame> parse_wanted_frame(std::string_view name);
 [[nodiscard]] std::string_view wanted_frame_name(WantedFrame wanted);
 
-// As the caller says it, before any check: that of the format unless given.
+// The frame before any check: what the caller says, else that of the format.
 [[nodiscard]] GradientFrame unchecked_frame(WantedFrame wanted, GradientFrame of_format);
 
 struct SettledFrame {

@@ -28,7 +28,7 @@ struct Sphere {
   std::vector<std::array<std::uint32_t, 2>> edges;  // each once, the lower index first, ascending
   std::vector<std::uint32_t> neighbour_offsets;     // size() + 1
   std::vector<std::uint32_t> neighbours;            // of each vertex, ascending
-  // Of a mirror-symmetric sphere, else empty. `orbits` holds member 0 of each orbit, all components >= 0; members 0 to
+  // Empty unless mirror-symmetric. `orbits` holds member 0 of each orbit, all components >= 0; members 0 to
   // 3 are (x, y, z), (x, y, -z), (x, -y, z), (-x, y, z). `slots` is indexed by numerics::mirror_slot(orbit, member) and
   // gives the vertex or no_vertex; its size is 128 times the number of groups of 32 orbits. Where members coincide (up
   // to sign) the first keeps its slot: on z = 0 members 0 and 2, on x = 0 or y = 0 members 0 and 1, on an axis member

@@ -70,10 +70,10 @@ CGL_TARGET_AVX2 void draw_by_avx2(PhiloxKey key, const std::uint32_t* index, con
   const __m256i factor_0 = _mm256_set1_epi64x(multiplier_0);
   const __m256i factor_1 = _mm256_set1_epi64x(multiplier_1);
   const __m256i low_halves = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
-  constexpr std::size_t turns = 2;  // sixteen registers hold no more
-  for (std::size_t first = 0; first < draws_at_once; first += turns * lanes) {
-    __m256i a[turns], b[turns], c[turns], d[turns];
-    for (std::size_t g = 0; g < turns; ++g) {
+  constexpr std::size_t registers_of_word = 2;  // sixteen registers hold no more
+  for (std::size_t first = 0; first < draws_at_once; first += registers_of_word * lanes) {
+    __m256i a[registers_of_word], b[registers_of_word], c[registers_of_word], d[registers_of_word];
+    for (std::size_t g = 0; g < registers_of_word; ++g) {
       a[g] = _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(index + first + g * lanes)));
       b[g] = _mm256_set1_epi64x(others.word[1]);
       c[g] = _mm256_set1_epi64x(others.word[2]);
@@ -83,7 +83,7 @@ CGL_TARGET_AVX2 void draw_by_avx2(PhiloxKey key, const std::uint32_t* index, con
     for (int round = 0; round < rounds; ++round) {
       const __m256i low = _mm256_set1_epi64x(round_key.low);
       const __m256i high = _mm256_set1_epi64x(round_key.high);
-      for (std::size_t g = 0; g < turns; ++g) {
+      for (std::size_t g = 0; g < registers_of_word; ++g) {
         const __m256i product_0 = _mm256_mul_epu32(a[g], factor_0);
         const __m256i product_1 = _mm256_mul_epu32(c[g], factor_1);
         a[g] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(product_1, 32), b[g]), low);
@@ -94,7 +94,7 @@ CGL_TARGET_AVX2 void draw_by_avx2(PhiloxKey key, const std::uint32_t* index, con
       round_key.low += weyl_0;
       round_key.high += weyl_1;
     }
-    for (std::size_t g = 0; g < turns; ++g) {
+    for (std::size_t g = 0; g < registers_of_word; ++g) {
       const __m256i drawn[4] = {a[g], b[g], c[g], d[g]};
       for (std::size_t w = 0; w < 4; ++w) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(words.word[w] + first + g * lanes),

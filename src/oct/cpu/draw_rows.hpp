@@ -16,7 +16,7 @@ struct DrawnWords {
   std::uint32_t word[4][draws_at_once];
 };
 
-// `index` has the first words of draws_at_once counters, which are `others` for the rest.
+// Draws for draws_at_once counters: `index` has their first words, `others` the further ones.
 void draw_blocks(numerics::PhiloxKey key, const std::uint32_t* index, const numerics::DrawCounter& others,
                  std::uint32_t block, DrawnWords& words, numerics::SimdLevel level);
 

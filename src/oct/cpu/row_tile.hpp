@@ -1,4 +1,5 @@
-// Rows side by side, one per lane of a pack: what runs along x reads and writes whole packs so. Host only.
+// Transposes rows so that each lane of a pack has one of them: kernels that run along x then read and write whole
+// packs. Host only.
 #pragma once
 
 #include <algorithm>

@@ -13,7 +13,7 @@ std::uint32_t sample_pieces(const KernelPointers& call) {
   return record.out_z * ((record.out_y + rows_per_strip - 1) / rows_per_strip);
 }
 
-// For each instruction set: before SSE 4.1 floor is a call.
+// Compiled for each instruction set, since floor is a call before SSE 4.1.
 CGL_SIMD_CLONES void sample_row(const float* volume, const float* const (&coordinates)[3],
                                 const SampleVolumeRecord& record, std::uint32_t z, std::uint32_t y, float* row) {
   if (record.order == 1) {

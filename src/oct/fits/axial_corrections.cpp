@@ -15,7 +15,7 @@ namespace {
 
 constexpr double natural_logarithm_of_10 = 0x1.26bb1bbb55516p+1;
 
-// Of the noise floor: what a voxel of tissue has at least before the floor is taken away.
+// In units of the noise floor: the least value of a voxel of tissue before the floor is subtracted.
 constexpr float darkest_tissue_voxel = 1 + 0x1p-10f;
 
 std::vector<double> values_where(std::span<const float> from, const std::vector<bool>& where) {

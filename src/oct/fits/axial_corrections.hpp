@@ -59,7 +59,7 @@ struct NormaliseReport {
   double span = 0;                  // all planes were divided by it
   std::vector<double> backgrounds;  // that were subtracted, by plane
 };
-// Per plane: capped, less the agarose's median, not below 0; then all over one span.
+// Caps the values of each plane and subtracts the agarose's median, not below 0; then divides all by one span.
 [[nodiscard]] Result<NormaliseReport> normalise_planes(SlabVolume& volume, const NormaliseOptions& options);
 
 }  // namespace cingulum::oct

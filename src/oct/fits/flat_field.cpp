@@ -51,7 +51,7 @@ struct NormalEquations {
   Eigen::Matrix<double, term_count, term_count> matrix = Eigen::Matrix<double, term_count, term_count>::Zero();
   Terms right = Terms::Zero();
 
-  // That terms x field = value, with a weight.
+  // Adds the equation terms x field = value, with a weight.
   void add(const Terms& terms, double value, double weight) {
     matrix.noalias() += weight * terms * terms.transpose();
     right.noalias() += (weight * value) * terms;

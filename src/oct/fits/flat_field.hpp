@@ -1,6 +1,6 @@
 // Uneven light over a tile, the same for all tiles and depths: estimated on the host from projections of tiles, in
-// float64. Ours pools tiles (of many slices, where they are given) and is a smooth field of mean 1; BaSiC's fit stands
-// beside it for comparison with others' results (basic_fit.hpp). Called by `oct flatfield`.
+// float64. Our fit pools tiles (of many slices, where they are given) and is a smooth field of mean 1; BaSiC's fit
+// stands beside it for comparison with others' results (basic_fit.hpp). Called by `oct flatfield`.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // How a tile's surface is bent by the optics: from maps of the interface, one per tile, to a map of planes by which
-// each A-line is too deep. Maps come from the interface kernel; A-lines are moved by the roll kernel. Ours is additive:
-// right whatever the depth of each tile. The multiplicative form of BaSiC is kept for comparison.
+// each A-line is too deep. Maps come from the interface kernel; A-lines are moved by the roll kernel. Our fit is
+// additive, so that it holds whatever the depth of each tile. The multiplicative form of BaSiC is kept for comparison.
 #pragma once
 
 #include <vector>

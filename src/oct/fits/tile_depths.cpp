@@ -14,7 +14,7 @@ std::vector<double> fit_tile_depths(std::span<const HostImage> interfaces, std::
   // A weak pull to zero: the overlaps say nothing of what all tiles have in common.
   constexpr double pull = 1e-3;
   constexpr std::size_t least_pixels = 16;
-  // By how much the first tile of a pair is deeper; nothing where they share too little.
+  // The depth of the first tile of a pair less that of the second; nothing where they share too little.
   std::vector<std::optional<double>> deeper(pairs.size());
   for_each_index(pool, pairs.size(), [&](std::size_t p) {
     const OverlapPair& pair = pairs[p];

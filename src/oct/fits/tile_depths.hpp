@@ -1,6 +1,7 @@
-// By how many planes the surface of each tile of a slice lies deeper than that of the others: the beam's path differs a
-// little from tile to tile. Where neighbours overlap they see one surface, so what differs there is the depths of the
-// two tiles; one least-squares fit takes all overlaps together. A slope of the sample stays, since both tiles see it.
+// The depths of the tiles of a slice: by how many planes the surface of each lies deeper than that of the others; the
+// beam's path differs a little from tile to tile. Where neighbours overlap they see one surface, so what differs there
+// is the depths of the two tiles; one least-squares fit takes all overlaps together. A slope of the sample stays, since
+// both tiles see it.
 #pragma once
 
 #include <span>

@@ -41,8 +41,8 @@ CGL_HD inline float compensated(float value, float depth, float strength, float 
 
 enum class AttenuationEnd : std::uint32_t { vermeer, smith, liu };
 
-// By how much the logarithm of the intensity falls from plane to plane, by a line through the last `count` of `end`
-// planes, which are at least two. `at(i)` is the intensity.
+// The decay at the end of a line: by how much the logarithm of the intensity falls from plane to plane, by a line
+// through the last `count` of `end` planes, which are at least two. `at(i)` is the intensity.
 CGL_HD_GENERIC
 template <class At>
 CGL_HD inline float end_decay(const At& at, std::uint32_t end, std::uint32_t count) {

@@ -1,4 +1,5 @@
-// What a kernel of the CPU or of CUDA is called with. Plain: nvcc reads it, too.
+// The arguments of an OCT kernel on the CPU or on CUDA: addresses of its buffers, and its record of parameters as
+// words. Plain C++, since nvcc compiles it, too.
 #pragma once
 
 #include <array>

@@ -64,8 +64,8 @@ struct LogBoxRecord {
 };
 inline constexpr std::uint32_t log_box_window_word = 3;
 
-// Masked samples of each line to its beginning, in place. Of each it notes where it stood; behind `z` planes of that
-// stands how many there are.
+// Moves the masked samples of each line to its beginning, in place, and notes where each stood; behind `z` planes of
+// these positions stands their number.
 struct CompressLinesRecord {
   std::uint32_t z;
   std::uint32_t y;
@@ -108,8 +108,8 @@ struct ProjectDepthRecord {
   std::uint32_t is_max;
 };
 
-// Lines as they were acquired, samples of a line beside each other, to planes. Lines are taken from `first_line` on and
-// go on with the first one behind the last; `x` of them are taken.
+// Reorders lines as they were acquired, samples of a line beside each other, into planes. Lines are taken from
+// `first_line` on and go on with the first one behind the last; `x` of them are taken.
 struct OrderLinesRecord {
   std::uint32_t z;
   std::uint32_t y;
@@ -131,7 +131,7 @@ struct LayerSumsRecord {
   std::uint32_t depth;
 };
 
-// Planes over a map.
+// Divides planes by a map.
 struct DivideLinesRecord {
   std::uint32_t z;
   std::uint32_t y;

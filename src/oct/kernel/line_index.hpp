@@ -15,8 +15,8 @@ CGL_HD inline std::int32_t reflected(std::int32_t index, std::int32_t count) {
 }
 
 CGL_HD inline std::int32_t modulo(std::int32_t index, std::int32_t count) {
-  const std::int32_t rest = index % count;
-  return rest < 0 ? rest + count : rest;
+  const std::int32_t remainder = index % count;
+  return remainder < 0 ? remainder + count : remainder;
 }
 
 // The sample that a tap reads. Boundary::constant mirrors: whoever asks lies inside, its neighbours may not.

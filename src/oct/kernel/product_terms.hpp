@@ -1,4 +1,4 @@
-// The terms of products of planes; their sums are plane sums. Mirrored by webgpu/product_rows.wgsl.
+// The terms of sums of products of two planes (PlaneProduct), one per pixel. Mirrored by webgpu/product_rows.wgsl.
 #pragma once
 
 #include <cstddef>

@@ -28,11 +28,11 @@ CGL_HD constexpr numerics::DrawCounter speckle_counter(std::uint32_t voxel, std:
   return {voxel, numerics::DrawPurpose::oct_speckle, 0u, 0u, tile, 0u};
 }
 
-// Of the first word of a draw: variance 1.
+// Uniform noise of variance 1, from the first word of a draw.
 CGL_HD constexpr float noise_from_word(std::uint32_t word) {
   return (numerics::uniform_from_word(word) - 0.5f) * root_twelve;
 }
-// In (0, 1]; minus its logarithm is an exponential variate.
+// A uniform number in (0, 1]; minus its logarithm is an exponential variate.
 CGL_HD constexpr float share_from_word(std::uint32_t word) {
   return static_cast<float>((word >> 8) + 1u) * 0x1p-24f;
 }

@@ -34,9 +34,9 @@ class TileBlend {
   [[nodiscard]] std::size_t rows() const { return rows_; }
   [[nodiscard]] std::size_t columns() const { return columns_; }
 
-  // Some planes of the slice, of the same planes of the mosaic grid.
+  // Makes some planes of the slice from the same planes of the mosaic grid.
   void blend(const HostVolume& mosaic, HostVolume& to, ThreadPool* pool = nullptr) const;
-  // Of a plane.
+  // Pixels of a plane of the canvas that no tile covers.
   [[nodiscard]] std::uint64_t uncovered_pixels() const;
 
  private:

@@ -22,7 +22,7 @@ namespace cingulum::oct {
 
 // The middle value; the mean of both middle ones where their number is even. 0 for none.
 [[nodiscard]] double median(std::vector<double> values);
-// By linear interpolation between order statistics, share 0 to 1.
+// The percentile by linear interpolation between order statistics, share 0 to 1.
 [[nodiscard]] double percentile(std::vector<double> values, double share);
 // Several of the same values, 0 for none.
 [[nodiscard]] std::vector<double> percentiles(std::span<const double> values, std::span<const double> shares);

@@ -39,7 +39,7 @@ class PaddedImage {
   }
   [[nodiscard]] const float* row(std::size_t r) const { return values_.data() + r * stride_ + first_column_; }
 
-  // Of a row, which do not depend on how far the other image is shifted along rows.
+  // Sums over a row. They do not depend on how far the other image is shifted along rows.
   struct RowSums {
     float sum = 0, square = 0;
     bool made = false;
@@ -172,7 +172,7 @@ std::vector<NccSums> plane_terms_on_host(const ImageView& fixed, const ImageView
 
 NccPeak find_peak(std::span<const ImagePair> pairs, float offset, const ShiftWindow& window, std::uint64_t least_pixels,
                   std::span<const float> products) {
-  // Of each shift the sums of all pairs, one after the other.
+  // The sums of all pairs follow each other, shift by shift.
   std::vector<NccSums> sums(window.count() * pairs.size());
   for (std::size_t p = 0; p < pairs.size(); ++p) {
     const auto given = products.empty() ? products : products.subspan(p * window.count(), window.count());

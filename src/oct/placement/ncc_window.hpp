@@ -43,7 +43,7 @@ struct NccSums {
   float fixed = 0, moving = 0;
   float fixed_square = 0, moving_square = 0, product = 0;
 };
-// Over all images together, each less its own mean; 0 where either side does not vary.
+// The correlation over all images together, each less its own mean; 0 where either side does not vary.
 [[nodiscard]] double ncc_of(std::span<const NccSums> images);
 
 // Terms of all shifts of the window, rows of shifts one after the other. Products that are given, one for each shift,

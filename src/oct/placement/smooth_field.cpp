@@ -17,7 +17,7 @@ std::vector<double> legendre(double x, int degree) {
   return values;
 }
 
-// At the middle of a pixel, of so many from -1 to 1.
+// Legendre polynomials at the middle of a pixel, where `pixels` of them reach from -1 to 1.
 std::vector<double> legendre_at(double pixel, std::size_t pixels, int degree) {
   return legendre((2 * pixel + 1) / static_cast<double>(pixels) - 1, degree);
 }

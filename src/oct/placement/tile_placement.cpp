@@ -35,12 +35,12 @@ HostImage common_part(const std::vector<const HostImage*>& tiles) {
     }
   }
   HostImage common = fit_polynomial(mean, degree);
-  double expected = 0, rest = 0;
+  double expected = 0, found = 0;
   for (std::size_t i = 0; i < mean.values.size(); ++i) {
     expected += (squares.values[i] - mean.values[i] * mean.values[i]) / std::max(1.0, n - 1);
-    rest += (mean.values[i] - common.values[i]) * (mean.values[i] - common.values[i]);
+    found += (mean.values[i] - common.values[i]) * (mean.values[i] - common.values[i]);
   }
-  const double share = rest > 0 ? std::max(0.0, 1 - expected / rest) : 0;
+  const double share = found > 0 ? std::max(0.0, 1 - expected / found) : 0;
   for (std::size_t i = 0; i < mean.values.size(); ++i) {
     common.values[i] += share * (mean.values[i] - common.values[i]);
   }

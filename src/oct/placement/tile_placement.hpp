@@ -2,8 +2,8 @@
 // neighbours, one global least-squares fit of all positions with a weak pull to the motors, and links that contradict
 // the others left out. Called by `oct stitch`. It reads projections alone; blend.hpp puts voxels in place.
 //
-// Ours: all planes count, sub-pixel, links that are wrong are found and dropped, and a tile or island without links
-// stands where the fitted motor model puts it instead of being piled up or invented.
+// All planes count, positions are sub-pixel, links that are wrong are found and dropped, and a tile or island without
+// links stands where the fitted motor model puts it instead of being piled up or invented.
 #pragma once
 
 #include <array>

@@ -44,7 +44,7 @@ struct Errors {
   double rms = 0, largest = 0;
 };
 
-// Of places against the truth, which is known up to a shift of the whole mosaic.
+// How far places lie from the truth, which is known up to a shift of the whole mosaic.
 Errors errors_of(const SimulatedScene& scene, const std::vector<std::array<double, 2>>& places) {
   std::array<double, 2> shift = {0, 0};
   const double n = static_cast<double>(places.size());

@@ -32,7 +32,7 @@ struct RegistrationOptions {
   double max_shift_px = 20;
   std::array<double, 2> start_px = {0, 0};  // shift that the motors say
   double smoothing_px = 1.5;
-  // Of the fixed slice in memory, besides `planes`; 0: all that are looked at, and what was made of them.
+  // Planes of the fixed slice in memory, besides `planes`; 0: all that are compared, and what was made of them.
   std::size_t planes_at_a_time = 0;
   ThreadPool* pool = nullptr;  // changes no bit
 };

@@ -25,7 +25,7 @@ class DevicePairProducts {
   // What it takes of the device at most.
   [[nodiscard]] static std::uint64_t bytes_for(std::size_t tiles, std::size_t layers, std::array<std::size_t, 2> size);
 
-  // As PairProducts has it.
+  // Makes the products as the function PairProducts has to.
   [[nodiscard]] Result<std::vector<float>> make(const LayerImages& images, const TileGrid& grid,
                                                 std::span<const TilePair> pairs);
 

@@ -25,7 +25,7 @@
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/smooth_field.hpp"
 #include "oct/run/pair_products.hpp"
-#include "oct/run/tile_glance.hpp"
+#include "oct/run/tile_summary.hpp"
 #include "oct/tiles/motor_shifts.hpp"
 #include "oct/volume/shared_loop.hpp"
 #include "oct/volume/slab_volume.hpp"
@@ -71,7 +71,7 @@ class Run {
     CGL_TRY_ASSIGN(readers_, ThreadPool::create(options_.pool->threads()));
     CGL_TRY_ASSIGN(writers_, ThreadPool::create(static_cast<int>(writers_at_a_time)));
     CGL_TRY(prepare_placing());
-    CGL_TRY(make_room());
+    CGL_TRY(set_tile_budgets());
     CGL_TRY(look_at_tiles());
     CGL_TRY(timed("fitting", [&] { return fit_all(); }));
     CGL_TRY(timed("fitting", [&] { return choose_planes(); }));
@@ -96,21 +96,21 @@ class Run {
 
   [[nodiscard]] Status check() const { return options_.run.cancel.check(); }
 
-  // Until its slice is made; in neither: it is read again.
+  // A tile that is kept until its slice is made. One that is neither on the device nor on the host is read again.
   struct KeptTile {
     TileStage* stage = nullptr;  // that still has it
     DeviceVolume on_device = {};
     HostVolume on_host = {};
   };
 
-  // Keeps a tile where there is room for it: on its device, else in memory.
+  // Keeps a tile while the budget allows it: on its device, else in memory.
   [[nodiscard]] Status keep(TileStage& stage, DeviceVolume tile, KeptTile& kept) {
     const std::uint64_t bytes = tile.shape.bytes();
     const auto keep_on_device = [&] {
       kept.stage = &stage;
       kept.on_device = std::move(tile);
     };
-    if (!stage.in_host_memory() && stage.take_room(bytes)) {
+    if (!stage.in_host_memory() && stage.reserve_tile(bytes)) {
       keep_on_device();
       return {};
     }
@@ -126,10 +126,10 @@ class Run {
     return {};
   }
 
-  // Tiles of a finished slice make room for others.
+  // Releases the tiles of a finished slice.
   [[nodiscard]] Status forget_tiles(std::vector<KeptTile>& tiles) {
     for (KeptTile& tile : tiles) {
-      if (tile.stage != nullptr && !tile.stage->in_host_memory()) tile.stage->give_room(tile_voxel_bytes());
+      if (tile.stage != nullptr && !tile.stage->in_host_memory()) tile.stage->release_tile(tile_voxel_bytes());
     }
     tiles.clear();
     for (TileStage* const stage : options_.stages) CGL_TRY(stage->trim());
@@ -150,8 +150,8 @@ class Run {
     return {};
   }
 
-  // Devices keep as many tiles as memory would, where they have room beside what they work with.
-  [[nodiscard]] Status make_room() const {
+  // Devices keep as many tiles as memory would, as far as what they work with leaves memory for them.
+  [[nodiscard]] Status set_tile_budgets() const {
     for (TileStage* const stage : options_.stages) {
       CGL_TRY_ASSIGN(const MemoryState memory, stage->device().memory());
       std::uint64_t free = memory.free_bytes.value_or(0);
@@ -159,7 +159,7 @@ class Run {
         free = std::min(free, *memory.limit_bytes - std::min(*memory.limit_bytes, memory.used_bytes));
       const std::uint64_t worked_with =
           needs_.device_bytes + (products_ != nullptr ? needs_.comparing_device_bytes : 0);
-      stage->set_room(std::min(needs_.kept_bytes, free - std::min(free, worked_with)));
+      stage->set_tile_budget(std::min(needs_.kept_bytes, free - std::min(free, worked_with)));
     }
     return {};
   }
@@ -250,22 +250,22 @@ class Run {
     Progress progress("looking at tiles", set_.tiles.size(), "tiles", options_.run.progress);
     const std::vector<std::size_t> ids = set_.slices();
     result_.slices.resize(ids.size());
-    glances_.resize(ids.size());
+    summaries_.resize(ids.size());
     kept_.resize(ids.size());
-    // Of one slice while the tiles of the next are looked at: what tiles are placed by is the largest part of what is
-    // kept of them.
+    // Slice s is placed while the tiles of slice s + 1 are read: the layers by which tiles are placed are the largest
+    // part of their summaries.
     std::future<Status> placing;
     const auto end_placing = [&] { return placing.valid() ? placing.get() : Status(); };
     for (std::size_t s = 0; s < ids.size(); ++s) {
       SliceReport& slice = result_.slices[s];
       CGL_TRY_ASSIGN(slice.grid, grid_of_slice(set_, ids[s]));
-      glances_[s].resize(slice.grid.count());
+      summaries_[s].resize(slice.grid.count());
       kept_[s].resize(slice.grid.count());
       std::mutex counting;
       const auto look = [&](TileStage& stage, std::size_t t, const ReadTile& read) -> Status {
         CGL_TRY_ASSIGN(DeviceVolume tile, stage.order(read, set_));
-        CGL_TRY_ASSIGN(glances_[s][t], stage.look(tile, options_.crop || options_.curvature, options_.pool));
-        glances_[s][t].voxels = read.voxels;
+        CGL_TRY_ASSIGN(summaries_[s][t], stage.summarise(tile, options_.crop || options_.curvature, options_.pool));
+        summaries_[s][t].voxels = read.voxels;
         CGL_TRY(keep(stage, std::move(tile), kept_[s][t]));
         progress.advance();
         const std::lock_guard lock(counting);
@@ -275,7 +275,7 @@ class Run {
       CGL_TRY(timed("looking at tiles", [&] { return for_each_tile(slice.grid, kept_[s], look); }));
       CGL_TRY(timed("placing tiles", end_placing));
       placing = std::async(std::launch::async, [&, s] {
-        return catch_out_of_memory([&] { return place(result_.slices[s], glances_[s]); });
+        return catch_out_of_memory([&] { return place(result_.slices[s], summaries_[s]); });
       });
     }
     CGL_TRY(timed("placing tiles", end_placing));
@@ -283,15 +283,15 @@ class Run {
     return {};
   }
 
-  [[nodiscard]] Status place(SliceReport& slice, std::vector<TileGlance>& glances) const {
+  [[nodiscard]] Status place(SliceReport& slice, std::vector<TileSummary>& summaries) const {
     std::vector<std::vector<HostImage>> layers;
-    for (const TileGlance& tile : glances) layers.resize(std::max(layers.size(), tile.layers.size()));
+    for (const TileSummary& tile : summaries) layers.resize(std::max(layers.size(), tile.layers.size()));
     for (std::size_t k = 0; k < layers.size(); ++k) {
-      for (TileGlance& tile : glances) {
+      for (TileSummary& tile : summaries) {
         layers[k].push_back(tile.layers.empty() ? HostImage() : std::move(tile.layers[k]));
       }
     }
-    for (TileGlance& tile : glances) tile.layers.clear();
+    for (TileSummary& tile : summaries) tile.layers.clear();
     PlacementOptions placing = options_.placement;
     placing.pool = options_.pool;
     if (products_ != nullptr) {
@@ -313,13 +313,13 @@ class Run {
     return pairs;
   }
 
-  // Over all slices at once: what they have in common is the instrument.
+  // Fits over all slices at once, since what they have in common is the instrument.
   [[nodiscard]] Status fit_all() {
     if (options_.curvature) {
       std::vector<HostImage> interfaces;
       std::vector<HostImage*> lent_by;
-      for (auto& tiles : glances_) {
-        for (TileGlance& tile : tiles) {
+      for (auto& tiles : summaries_) {
+        for (TileSummary& tile : tiles) {
           if (tile.interface.values.empty()) continue;
           lent_by.push_back(&tile.interface);
           interfaces.push_back(std::move(tile.interface));
@@ -342,20 +342,20 @@ class Run {
       const std::vector<OverlapPair> own = pairs_of(slice);
       if (options_.curvature) {
         std::vector<HostImage> interfaces;
-        for (TileGlance& tile : glances_[s]) {
+        for (TileSummary& tile : summaries_[s]) {
           if (!tile.interface.values.empty()) subtract(tile.interface, result_.curvature);
           interfaces.push_back(std::move(tile.interface));
         }
         slice.depths = options_.basic ? std::vector<double>(interfaces.size(), 0.0)
                                       : fit_tile_depths(interfaces, own, options_.pool);
-        for (std::size_t t = 0; t < interfaces.size(); ++t) glances_[s][t].interface = std::move(interfaces[t]);
+        for (std::size_t t = 0; t < interfaces.size(); ++t) summaries_[s][t].interface = std::move(interfaces[t]);
       }
       for (OverlapPair pair : own) {
         pair.first += projections.size();
         pair.second += projections.size();
         pairs.push_back(pair);
       }
-      for (TileGlance& tile : glances_[s]) projections.push_back(std::move(tile.projection));
+      for (TileSummary& tile : summaries_[s]) projections.push_back(std::move(tile.projection));
     }
     if (options_.flat_field && options_.basic) {
       std::erase_if(projections, [](const HostImage& image) { return image.values.empty(); });
@@ -383,9 +383,9 @@ class Run {
       for_each_index(options_.pool, result_.slices.size(), [&](std::size_t s) {
         SliceReport& slice = result_.slices[s];
         std::vector<double> surface;
-        for (std::size_t t = 0; t < glances_[s].size(); ++t) {
+        for (std::size_t t = 0; t < summaries_[s].size(); ++t) {
           const double depth = slice.depths.empty() ? 0 : slice.depths[t];
-          for (const double plane : glances_[s][t].interface.values) surface.push_back(plane - depth);
+          for (const double plane : summaries_[s][t].interface.values) surface.push_back(plane - depth);
         }
         slice.surface_plane = percentile(std::move(surface), surface_share);
       });
@@ -458,7 +458,7 @@ class Run {
   [[nodiscard]] std::string key_of(std::size_t s) const {
     const SliceReport& slice = result_.slices[s];
     Json voxels = Json::array();
-    for (const TileGlance& tile : glances_[s]) voxels.push_back(tile.voxels);
+    for (const TileSummary& tile : summaries_[s]) voxels.push_back(tile.voxels);
     const auto numbers = [](const std::vector<double>& values) { return hash_hex(std::as_bytes(std::span(values))); };
     const DepthCorrections& corrections = options_.corrections;
     Json json = {{"version", run_facts(0, 0)["version"]},
@@ -556,7 +556,7 @@ class Run {
   // Voxels where there is no tissue, in the units of the slice.
   [[nodiscard]] std::optional<double> floor_of(std::size_t s) const {
     double sum = 0, count = 0;
-    for (const TileGlance& tile : glances_[s]) {
+    for (const TileSummary& tile : summaries_[s]) {
       sum += tile.above_sum;
       count += static_cast<double>(tile.above_count);
     }
@@ -722,7 +722,7 @@ class Run {
                        }};
   }
 
-  // Of the first plane of a cropped slice, as the stage counts.
+  // Depth of the first plane of a cropped slice, as the stage counts.
   [[nodiscard]] double first_plane_mm(std::size_t s) const {
     const SliceReport& slice = result_.slices[s];
     const double stage_mm = options_.slicing_interval_mm
@@ -806,8 +806,8 @@ class Run {
   std::unique_ptr<DevicePairProducts> products_;  // absent: the threads make them
   std::size_t cropped_planes_ = 0;
   Reconstruction result_;
-  std::vector<std::vector<TileGlance>> glances_;  // by slice, as in its grid
-  std::vector<std::vector<KeptTile>> kept_;       // the same
+  std::vector<std::vector<TileSummary>> summaries_;  // by slice, as in its grid
+  std::vector<std::vector<KeptTile>> kept_;          // the same
   std::atomic<std::uint64_t> kept_bytes_ = 0;
   std::future<Status> writing_;  // the last slice that was made in memory
 };
@@ -846,7 +846,7 @@ StageBytes stage_bytes(const TileSet& set, const ReconstructionOptions& options,
   for (std::size_t d = 1; d < 3 && options.resolution_um; ++d) lateral *= set.voxel_um[d] / *options.resolution_um;
   const auto pixels = static_cast<std::uint64_t>(static_cast<double>(lines_of_slice) * lateral);
   bytes.plane = sizeof(float) * pixels;
-  // Of one slice while the next is looked at.
+  // The layers and maps of one slice, which is placed while the next is read.
   bytes.placing =
       lines_of_slice * (layers_of(set.shape[0]) * (2 * sizeof(double) + sizeof(float)) + 2 * sizeof(double));
   const std::uint64_t box = sizeof(float) * planes_at_a_time * rows_at_a_time * widest_px;
@@ -929,7 +929,7 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
                 bytes.registering + bytes.plane * slice_depth + slice + needs.boxes_behind * writer_bytes,
                 bytes.stacking});
   if (!options.memory_bytes || needs.memory_bytes <= *options.memory_bytes) return needs;
-  // Through files: of a slice as many planes as there is room for, and of its mosaic the same.
+  // Slices go through files: as many planes of a slice, and of its mosaic, are in memory as the limit allows.
   needs.slices_in_files = true;
   needs.stacked_rows = rows_at_a_time / 8;
   needs.boxes_behind = 1;
@@ -942,9 +942,9 @@ Result<RunNeeds> run_needs(const TileSet& set, const ReconstructionOptions& opti
   needs.slice_planes = std::min(planes_at_a_time, slice_depth);
   while (needs.slice_planes > 1 && with_planes(needs.slice_planes) > *options.memory_bytes) --needs.slice_planes;
   needs.memory_bytes = with_planes(needs.slice_planes);
-  const std::uint64_t room =
+  const std::uint64_t budget =
       needs.memory_bytes < *options.memory_bytes ? *options.memory_bytes - needs.memory_bytes : 0;
-  needs.kept_bytes = std::min(options.kept_tile_bytes, room);
+  needs.kept_bytes = std::min(options.kept_tile_bytes, budget);
   needs.memory_bytes += needs.kept_bytes;
   // The tiles of a slice, the slice, and, where lines are corrected one by one, its medians.
   needs.work_bytes += 3 * slice;

@@ -1,13 +1,13 @@
 // A whole reconstruction: from tiles to the slices of one volume, and to the plan by which they become one. Called by
 // `cingulum oct run`, which writes the volume.
 //
-// Tiles are looked at for what is small of each (tile_glance.hpp), from which places, light, curvature and depths are
-// fitted over all slices, and then become the slices themselves. Devices share them (tile_stage.hpp): each reads its
-// next tile while it works at one. Those that found room meanwhile, on their device or in memory, are read once, the
-// others twice. A slice is stitched in memory, or, where it would take more than is allowed, through temporary files a
-// few planes at a time: the bytes are the same. It is cropped at its surface, written while the next one is made, and
-// kept in a work folder under a key of all that decides it: a run that was stopped, whatever by, finds those that are
-// done and gives the bytes of one that was not. run_needs() says how much memory a run takes.
+// Tiles are first read for their summaries (tile_summary.hpp), from which places, light, curvature and depths are
+// fitted over all slices; then the slices are made of them. Devices share the tiles (tile_stage.hpp): each reads its
+// next tile while it works at one. Tiles that fit into the budget of their device or of memory are kept and read once,
+// the others twice. A slice is stitched in memory, or, where it would take more than is allowed, through temporary
+// files a few planes at a time: the bytes are the same. It is cropped at its surface, written while the next one is
+// made, and kept in a work folder under a key of all that decides it: a run that was stopped, whatever by, finds those
+// that are done and gives the bytes of one that was not. run_needs() says how much memory a run takes.
 #pragma once
 
 #include <array>

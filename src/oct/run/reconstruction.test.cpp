@@ -14,7 +14,7 @@
 
 #include "oct/fits/tile_depths.hpp"
 #include "oct/placement/image_filters.hpp"
-#include "oct/run/tile_glance.hpp"
+#include "oct/run/tile_summary.hpp"
 #include "oct/simulate/simulated_files.hpp"
 #include "oct/volume/slab_volume.hpp"
 #include "support/each_device.hpp"
@@ -46,7 +46,7 @@ TEST(OctTileDepths, depths_are_those_that_overlaps_show_and_a_slope_of_the_sampl
 }
 
 // What sum_layers() gives of a tile is its test's matter (oct_kernels.test.cpp).
-TEST(OctGlance, sums_along_lines_become_means_and_logarithms) {
+TEST(OctTileSummary, sums_along_lines_become_means_and_logarithms) {
   constexpr std::size_t planes = 48, lines = 24;
   ASSERT_EQ(layers_of(planes), 3u);
   ASSERT_EQ(projected_planes(planes), 16u);
@@ -57,17 +57,17 @@ TEST(OctGlance, sums_along_lines_become_means_and_logarithms) {
     sums[3 * lines + i] = 32;
     sums[4 * lines + i] = 5;
   }
-  const TileGlance glance = glance_of_sums({surface, sums, planes, 4, 6, 3});
-  ASSERT_EQ(glance.layers.size(), 3u);
+  const TileSummary summary = summary_of_sums({surface, sums, planes, 4, 6, 3});
+  ASSERT_EQ(summary.layers.size(), 3u);
   std::uint64_t above = 0;
   for (std::size_t i = 0; i < lines; ++i) {
-    EXPECT_EQ(glance.projection.values[i], i < 20 ? 2.0 : 32.0 / 5) << i;
-    EXPECT_NEAR(glance.layers[1].values[i], std::log(16.0), 1e-9);
-    EXPECT_EQ(glance.interface.values[i], static_cast<double>(surface[i]));
+    EXPECT_EQ(summary.projection.values[i], i < 20 ? 2.0 : 32.0 / 5) << i;
+    EXPECT_NEAR(summary.layers[1].values[i], std::log(16.0), 1e-9);
+    EXPECT_EQ(summary.interface.values[i], static_cast<double>(surface[i]));
     above += static_cast<std::uint64_t>(surface[i]) - 6;
   }
-  EXPECT_EQ(glance.above_sum, 5.0 * lines);
-  EXPECT_EQ(glance.above_count, above);
+  EXPECT_EQ(summary.above_sum, 5.0 * lines);
+  EXPECT_EQ(summary.above_count, above);
 }
 
 // Tissue that absorbs, with agarose around a disc of it or without.

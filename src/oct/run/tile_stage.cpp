@@ -53,9 +53,9 @@ bool TileStage::in_host_memory() const {
   return device().description().backend == Backend::cpu;
 }
 
-bool TileStage::take_room(std::uint64_t bytes) {
-  if (bytes > room_) return false;
-  room_ -= bytes;
+bool TileStage::reserve_tile(std::uint64_t bytes) {
+  if (bytes > tile_budget_) return false;
+  tile_budget_ -= bytes;
   return true;
 }
 
@@ -72,63 +72,63 @@ Result<DeviceVolume> TileStage::next_slot(VolumeShape shape) {
 
 // Memory through which a thread sends pieces to the device or fetches them: two, so that one is filled or emptied while
 // the other is on its way.
-class TileStage::Passage {
+class TileStage::PieceStaging {
  public:
-  explicit Passage(TileStage& stage) : stage_(stage) {}
-  Passage(const Passage&) = delete;
-  Passage& operator=(const Passage&) = delete;
+  explicit PieceStaging(TileStage& stage) : stage_(stage) {}
+  PieceStaging(const PieceStaging&) = delete;
+  PieceStaging& operator=(const PieceStaging&) = delete;
   // Memory goes back when nothing moves in it.
-  ~Passage() {
-    for (Way& way : ways_) static_cast<void>(arrive(way));
+  ~PieceStaging() {
+    for (StagingBuffer& buffer : buffers_) static_cast<void>(arrive(buffer));
   }
 
-  // The memory whose turn it is, after what was in it arrived.
+  // The other one of the two memories, once what it held has arrived.
   [[nodiscard]] Result<std::span<float>> next(std::uint64_t count) {
-    turn_ ^= 1U;
-    Way& way = ways_[turn_];
-    CGL_TRY(arrive(way));
-    if (!way.block || (*way.block)->bytes.size() < count * sizeof(float)) {
-      way.block.reset();
-      CGL_TRY_ASSIGN(way.block, stage_.staging_->acquire(count * sizeof(float)));
+    current_ ^= 1U;
+    StagingBuffer& buffer = buffers_[current_];
+    CGL_TRY(arrive(buffer));
+    if (!buffer.block || (*buffer.block)->bytes.size() < count * sizeof(float)) {
+      buffer.block.reset();
+      CGL_TRY_ASSIGN(buffer.block, stage_.staging_->acquire(count * sizeof(float)));
     }
-    return std::span(reinterpret_cast<float*>((*way.block)->bytes.data()), count);
+    return std::span(reinterpret_cast<float*>((*buffer.block)->bytes.data()), count);
   }
   // Calls move(queue), which sets the bytes of next() in motion.
   template <class Move>
   [[nodiscard]] Status start(const Move& move) {
     const std::lock_guard lock(stage_.transfers_mutex_);
     CGL_TRY(move(*stage_.transfers_));
-    CGL_TRY_ASSIGN(ways_[turn_].arrived, stage_.transfers_->record());
+    CGL_TRY_ASSIGN(buffers_[current_].arrived, stage_.transfers_->record());
     return {};
   }
-  // Of the memory whose turn it was before this one, and of this one.
-  [[nodiscard]] Status wait_for_last() { return arrive(ways_[turn_ ^ 1U]); }
+  // wait_for_last() waits for the memory that next() gave before the current one, wait() for both.
+  [[nodiscard]] Status wait_for_last() { return arrive(buffers_[current_ ^ 1U]); }
   [[nodiscard]] Status wait() {
     CGL_TRY(wait_for_last());
-    return arrive(ways_[turn_]);
+    return arrive(buffers_[current_]);
   }
 
  private:
-  struct Way {
+  struct StagingBuffer {
     std::optional<PooledBlock<PinnedBlock>> block;
     std::unique_ptr<Event> arrived;  // absent: nothing moves
   };
-  [[nodiscard]] static Status arrive(Way& way) {
-    if (way.arrived == nullptr) return {};
-    const std::unique_ptr<Event> arrived = std::move(way.arrived);
+  [[nodiscard]] static Status arrive(StagingBuffer& buffer) {
+    if (buffer.arrived == nullptr) return {};
+    const std::unique_ptr<Event> arrived = std::move(buffer.arrived);
     return arrived->wait();
   }
 
   TileStage& stage_;
-  std::array<Way, 2> ways_;
-  std::size_t turn_ = 0;
+  std::array<StagingBuffer, 2> buffers_;
+  std::size_t current_ = 0;
 };
 
-// Calls work(passage, next, piece), by as many threads as the pool has, each with a passage of its own. next() gives
-// the numbers of pieces that no other thread has, and nothing when there are no more; `piece` is set to that which is
-// worked at. Of several failures that of the first piece is the answer: whoever meets it has met none before.
+// Calls work(staging, next, piece), by as many threads as the pool has, each with staging memory of its own. next()
+// gives the numbers of pieces that no other thread has, and nothing when there are no more; `piece` is set to that
+// which is worked at. Of several failures that of the first piece is the answer: whoever meets it has met none before.
 template <class Work>
-Status TileStage::share_passages(std::size_t pieces, ThreadPool* pool, const Work& work) {
+Status TileStage::share_pieces(std::size_t pieces, ThreadPool* pool, const Work& work) {
   std::atomic<std::size_t> taken = 0;
   const auto next = [&]() -> std::optional<std::size_t> {
     const std::size_t piece = taken++;
@@ -139,9 +139,9 @@ Status TileStage::share_passages(std::size_t pieces, ThreadPool* pool, const Wor
   for_each_index(pool, std::min(pieces, threads), [&](std::size_t) {
     std::size_t piece = 0;  // at which it fails
     const auto work_all = [&]() -> Status {
-      Passage passage(*this);
-      CGL_TRY(work(passage, next, piece));
-      return passage.wait();
+      PieceStaging staging(*this);
+      CGL_TRY(work(staging, next, piece));
+      return staging.wait();
     };
     failure.note(piece, catch_out_of_memory(work_all));
   });
@@ -162,13 +162,13 @@ Status TileStage::fill(const DeviceVolume& to, ThreadPool* pool, const FillPiece
     });
     return failure.take();
   }
-  return share_passages(pieces, pool, [&](Passage& passage, const auto& next, std::size_t& piece) -> Status {
+  return share_pieces(pieces, pool, [&](PieceStaging& staging, const auto& next, std::size_t& piece) -> Status {
     while (const auto number = next()) {
       piece = *number;
       const std::uint64_t first = piece * piece_values;
-      CGL_TRY_ASSIGN(const std::span<float> staged, passage.next(count_of(piece)));
+      CGL_TRY_ASSIGN(const std::span<float> staged, staging.next(count_of(piece)));
       CGL_TRY(fill_piece(piece, first, staged));
-      CGL_TRY(passage.start(
+      CGL_TRY(staging.start(
           [&](Queue& queue) { return queue.upload(*to.buffer, first * sizeof(float), std::as_bytes(staged)); }));
     }
     return {};
@@ -238,13 +238,13 @@ Result<DeviceVolume> TileStage::order(const ReadTile& read, const TileSet& set) 
   return tile;
 }
 
-Result<TileGlance> TileStage::look(const DeviceVolume& tile, bool find_surface, ThreadPool* pool) {
+Result<TileSummary> TileStage::summarise(const DeviceVolume& tile, bool find_surface, ThreadPool* pool) {
   const VolumeShape map{1, tile.shape.y, tile.shape.x};
   if (!find_surface) {
     CGL_TRY_ASSIGN(DeviceVolume mean, kernels_->allocate(map));
     CGL_TRY(kernels_->project(*queue_, tile, mean, Projection::mean));
     CGL_TRY_ASSIGN(const std::vector<float> values, kernels_->download(*queue_, mean));
-    return glance_without_surface(values, map.y, map.x);
+    return summary_without_surface(values, map.y, map.x);
   }
   CGL_TRY_ASSIGN(const DeviceVolume surface, kernels_->find_interface(*queue_, tile, interface_));
   const std::size_t layers = layers_of(tile.shape.z);
@@ -252,7 +252,7 @@ Result<TileGlance> TileStage::look(const DeviceVolume& tile, bool find_surface, 
   CGL_TRY(kernels_->sum_layers(*queue_, tile, surface, narrow(projected_planes(tile.shape.z)), sums));
   CGL_TRY_ASSIGN(const std::vector<float> planes, kernels_->download(*queue_, surface));
   CGL_TRY_ASSIGN(const std::vector<float> values, kernels_->download(*queue_, sums));
-  return glance_of_sums({planes, values, tile.shape.z, map.y, map.x, layers}, pool);
+  return summary_of_sums({planes, values, tile.shape.z, map.y, map.x, layers}, pool);
 }
 
 Result<DeviceVolume> TileStage::upload_map(const HostImage& image, double more) {
@@ -308,21 +308,21 @@ Status TileStage::take_planes(const DeviceVolume& volume, ThreadPool* pool, cons
     });
     return failure.take();
   }
-  return share_passages(pieces, pool, [&](Passage& passage, const auto& next, std::size_t& piece) -> Status {
+  return share_pieces(pieces, pool, [&](PieceStaging& staging, const auto& next, std::size_t& piece) -> Status {
     std::span<const float> before;  // is taken while the next piece comes
     while (const auto number = next()) {
-      CGL_TRY_ASSIGN(const std::span<float> staged, passage.next(count_of(*number)));
-      CGL_TRY(passage.start([&](Queue& queue) {
+      CGL_TRY_ASSIGN(const std::span<float> staged, staging.next(count_of(*number)));
+      CGL_TRY(staging.start([&](Queue& queue) {
         return queue.download(std::as_writable_bytes(staged), *volume.buffer, *number * planes * plane * sizeof(float));
       }));
       if (!before.empty()) {
-        CGL_TRY(passage.wait_for_last());
+        CGL_TRY(staging.wait_for_last());
         take(piece * planes, before);
       }
       before = staged;
       piece = *number;
     }
-    CGL_TRY(passage.wait());
+    CGL_TRY(staging.wait());
     if (!before.empty()) take(piece * planes, before);
     return {};
   });

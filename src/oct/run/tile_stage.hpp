@@ -1,6 +1,6 @@
 // The tiles of a run on one device. A tile goes there straight from its file, in pieces that the threads of a pool read
-// at once; what is small of it comes back (tile_glance.hpp); it may stay there until all tiles were looked at, and
-// becomes there what it is in its slice. The kernels have the same bits on every device. Called by reconstruction.cpp,
+// at once; its summary comes back (tile_summary.hpp); it may stay there until all tiles were summarised, and is changed
+// there into what it is in its slice. The kernels have the same bits on every device. Called by reconstruction.cpp,
 // which decides which tiles stay.
 #pragma once
 
@@ -20,7 +20,7 @@
 #include "device/memory_pool.hpp"
 #include "oct/device_volume.hpp"
 #include "oct/oct_kernels.hpp"
-#include "oct/run/tile_glance.hpp"
+#include "oct/run/tile_summary.hpp"
 #include "oct/tiles/tile_set.hpp"
 #include "oct/volume/host_volume.hpp"
 
@@ -56,7 +56,7 @@ struct TileChange {
 // memory in turn, so what was read before last is worked up when they are called.
 class TileStage {
  public:
-  // Of a file to the device and back: as much as one thread moves at a time.
+  // Bytes that one thread moves at a time from a file to the device, or back.
   static constexpr std::uint64_t piece_bytes = std::uint64_t{1} << 20;
 
   [[nodiscard]] static Result<std::unique_ptr<TileStage>> create(Device& device, const InterfaceOptions& interface);
@@ -70,8 +70,8 @@ class TileStage {
 
   // (z, y, x), without extra lines.
   [[nodiscard]] Result<DeviceVolume> order(const ReadTile& read, const TileSet& set);
-  // Of an ordered tile; hash and replaced values are those of `read`.
-  [[nodiscard]] Result<TileGlance> look(const DeviceVolume& tile, bool find_surface, ThreadPool* pool);
+  // The summary of an ordered tile; the caller takes its hash and its replaced values from read().
+  [[nodiscard]] Result<TileSummary> summarise(const DeviceVolume& tile, bool find_surface, ThreadPool* pool);
   [[nodiscard]] Result<DeviceVolume> make(DeviceVolume tile, const TileChange& change);
 
   // Calls take(first plane, voxels of whole planes) for all planes, by the threads of the pool.
@@ -79,20 +79,20 @@ class TileStage {
   [[nodiscard]] Status take_planes(const DeviceVolume& volume, ThreadPool* pool, const TakePlanes& take);
   [[nodiscard]] Result<HostVolume> copy_to_host(const DeviceVolume& volume, ThreadPool* pool);
 
-  // Room for tiles that stay on the device, beside what it works with.
-  void set_room(std::uint64_t bytes) { room_ = bytes; }
-  // Whether there was room for that much more. The reading thread does not ask.
-  [[nodiscard]] bool take_room(std::uint64_t bytes);
-  void give_room(std::uint64_t bytes) { room_ += bytes; }
-  // Gives memory of tiles back that stayed, and stay no longer.
+  // Bytes of tiles that may stay on the device, beside what it works with.
+  void set_tile_budget(std::uint64_t bytes) { tile_budget_ = bytes; }
+  // False where the budget has less left. Called by the working thread alone, never by the reading one.
+  [[nodiscard]] bool reserve_tile(std::uint64_t bytes);
+  void release_tile(std::uint64_t bytes) { tile_budget_ += bytes; }
+  // Gives the memory of released tiles back to the device.
   [[nodiscard]] Status trim() { return kernels_->trim(); }
 
  private:
   TileStage() = default;
   using FillPiece = std::function<Status(std::size_t piece, std::uint64_t first, std::span<float> to)>;
-  class Passage;
+  class PieceStaging;
   template <class Work>
-  [[nodiscard]] Status share_passages(std::size_t pieces, ThreadPool* pool, const Work& work);
+  [[nodiscard]] Status share_pieces(std::size_t pieces, ThreadPool* pool, const Work& work);
   [[nodiscard]] Result<DeviceVolume> next_slot(VolumeShape shape);
   [[nodiscard]] Status fill(const DeviceVolume& to, ThreadPool* pool, const FillPiece& fill_piece);
   [[nodiscard]] Result<DeviceVolume> upload_map(const HostImage& image, double more);
@@ -105,7 +105,7 @@ class TileStage {
   std::unique_ptr<PinnedPool> staging_;
   std::array<std::unique_ptr<Buffer>, 2> slots_;
   std::size_t slot_ = 0;
-  std::uint64_t room_ = 0;
+  std::uint64_t tile_budget_ = 0;
 };
 
 }  // namespace cingulum::oct

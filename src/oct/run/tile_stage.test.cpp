@@ -71,10 +71,10 @@ TEST_P(OctTileStage, a_raw_tile_is_that_which_the_host_reads) {
   const HostVolume expected = without_band(with_band, raw.set.extra_lines, raw.source.last_line);
   // More often than there are pieces of memory for what is read.
   std::string hash;
-  for (int turn = 0; turn < 3; ++turn) {
+  for (int round = 0; round < 3; ++round) {
     ASSERT_OK_AND_ASSIGN(const ReadTile read, stage_->read(raw.source, raw.record));
     EXPECT_EQ(read.replaced, 2u);
-    if (turn == 0) hash = read.voxels;
+    if (round == 0) hash = read.voxels;
     EXPECT_EQ(read.voxels, hash);
     ASSERT_OK_AND_ASSIGN(const DeviceVolume tile, stage_->order(read, raw.set));
     ASSERT_OK_AND_ASSIGN(const HostVolume copy, stage_->copy_to_host(tile, raw.pool.get()));
@@ -102,7 +102,7 @@ TEST_P(OctTileStage, a_raw_tile_is_that_which_the_host_reads) {
   }
 }
 
-TEST_P(OctTileStage, glances_and_tiles_of_slices_have_the_bits_of_the_processor) {
+TEST_P(OctTileStage, summaries_and_tiles_of_slices_have_the_bits_of_the_processor) {
   RawTile raw;
   HostImage curvature(190, 189), light(190, 189);
   for (std::size_t i = 0; i < light.values.size(); ++i) {
@@ -115,13 +115,13 @@ TEST_P(OctTileStage, glances_and_tiles_of_slices_have_the_bits_of_the_processor)
   changes[2] = {&curvature, -1.5, &light, 3, 50, {21, 100, 95}};
   changes[3] = {nullptr, 0, &light, 0, 60, {60, 190, 189}};
   std::vector<BulkVector<float>> volumes[2];
-  TileGlance glances[2][2];
+  TileSummary summaries[2][2];
   for (std::size_t i = 0; i < 2; ++i) {
     TileStage& stage = i == 0 ? *truth_ : *stage_;
     for (const bool surface : {false, true}) {
       ASSERT_OK_AND_ASSIGN(const ReadTile read, stage.read(raw.source, raw.record));
       ASSERT_OK_AND_ASSIGN(const DeviceVolume tile, stage.order(read, raw.set));
-      ASSERT_OK_AND_ASSIGN(glances[i][surface ? 1 : 0], stage.look(tile, surface, raw.pool.get()));
+      ASSERT_OK_AND_ASSIGN(summaries[i][surface ? 1 : 0], stage.summarise(tile, surface, raw.pool.get()));
     }
     for (const TileChange& change : changes) {
       ASSERT_OK_AND_ASSIGN(const ReadTile read, stage.read(raw.source, raw.record));
@@ -136,17 +136,17 @@ TEST_P(OctTileStage, glances_and_tiles_of_slices_have_the_bits_of_the_processor)
   }
   for (std::size_t k = 0; k < changes.size(); ++k) EXPECT_EQ(volumes[1][k], volumes[0][k]) << k;
   EXPECT_NE(volumes[0][3], volumes[0][0]);
-  EXPECT_EQ(glances[0][0].layers.size(), 1u);
-  EXPECT_EQ(glances[0][1].layers.size(), layers_of(60));
+  EXPECT_EQ(summaries[0][0].layers.size(), 1u);
+  EXPECT_EQ(summaries[0][1].layers.size(), layers_of(60));
   for (std::size_t k = 0; k < 2; ++k) {
-    EXPECT_EQ(glances[1][k].projection.values, glances[0][k].projection.values);
-    EXPECT_EQ(glances[1][k].interface.values, glances[0][k].interface.values);
-    ASSERT_EQ(glances[1][k].layers.size(), glances[0][k].layers.size());
-    for (std::size_t layer = 0; layer < glances[0][k].layers.size(); ++layer) {
-      EXPECT_EQ(glances[1][k].layers[layer].values, glances[0][k].layers[layer].values);
+    EXPECT_EQ(summaries[1][k].projection.values, summaries[0][k].projection.values);
+    EXPECT_EQ(summaries[1][k].interface.values, summaries[0][k].interface.values);
+    ASSERT_EQ(summaries[1][k].layers.size(), summaries[0][k].layers.size());
+    for (std::size_t layer = 0; layer < summaries[0][k].layers.size(); ++layer) {
+      EXPECT_EQ(summaries[1][k].layers[layer].values, summaries[0][k].layers[layer].values);
     }
-    EXPECT_EQ(glances[1][k].above_sum, glances[0][k].above_sum);
-    EXPECT_EQ(glances[1][k].above_count, glances[0][k].above_count);
+    EXPECT_EQ(summaries[1][k].above_sum, summaries[0][k].above_sum);
+    EXPECT_EQ(summaries[1][k].above_count, summaries[0][k].above_count);
   }
 }
 

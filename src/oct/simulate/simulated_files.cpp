@@ -129,7 +129,7 @@ std::string table_of(const SimulatedScene& scene) {
   return table;
 }
 
-// Of each device so many threads write tiles, and one more waits for the device or uses it: more at once do not write
+// Threads that write tiles, for each device; one more waits for the device or uses it. More at once do not write
 // faster.
 constexpr std::size_t most_writers = 4;
 
@@ -151,11 +151,11 @@ Status write_tiles(FolderOutput& folder, const SimulatedScene& scene, const std:
   FirstFailure failure;
   std::atomic<bool> failed = false;
   std::atomic<std::size_t> next = 0;
-  std::vector<std::mutex> turns(devices);
+  std::vector<std::mutex> device_mutexes(devices);
   const auto make_and_write = [&](std::size_t device, const TileMemory& memory, std::size_t number) -> Status {
     const TileTruth& tile = scene.tiles[number];
     {
-      const std::lock_guard turn(turns[device]);
+      const std::lock_guard lock(device_mutexes[device]);
       CGL_TRY(options.run.cancel.check());
       if (failed) return {};
       CGL_TRY(options.simulators[device]->simulate(scene, number, order, memory, options.run.cancel));
@@ -296,7 +296,7 @@ Result<SimulatedFiles> write_simulation(const fs::path& path, const SimulatedSce
   for (std::size_t t = 0; t < scene.tiles.size(); ++t) {
     if (!scene.tiles[t].missing) tiles.push_back(t);
   }
-  // Of each worker its tile, and a copy of it that becomes an image; of each device on the host what it works with.
+  // Each worker holds its tile, and a copy of it that becomes an image; each device needs some memory of the host.
   std::uint64_t held =
       options.simulators.size() * workers_of_device(options, tiles.size()) * tile_bytes * (raw ? 1 : 2);
   for (const TileSimulator* simulator : options.simulators) held += simulator->host_bytes(prepare_tile(scene, 0).box);

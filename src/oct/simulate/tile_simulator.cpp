@@ -127,7 +127,7 @@ Result<std::vector<TileSimulator::TilePiece>> TileSimulator::pieces_of(const Sim
            noise_voxels(piece.box_planes, piece.box_rows, box.columns) <= most_elements();
   };
   for (std::size_t step = whole; step > 0; step -= (step + 7) / 8) {
-    // As many as that takes, of equal size.
+    // The tile is cut into as many pieces as that takes, of equal size.
     const std::size_t count = (whole + step - 1) / step;
     std::vector<TilePiece> pieces = pieces_by((whole + count - 1) / count);
     if (std::all_of(pieces.begin(), pieces.end(), fits)) return pieces;

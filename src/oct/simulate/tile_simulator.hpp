@@ -42,7 +42,7 @@ class TileSimulator {
                                                                      std::uint64_t most_elements = UINT64_MAX);
 
   [[nodiscard]] Device& device() const { return kernels_->device(); }
-  // Of the host for a box of texture, besides what tiles and textures are written to.
+  // Host memory for making a box of texture, without the memory that tiles and textures are written to.
   [[nodiscard]] std::uint64_t host_bytes(const SampleBox& box) const;
   [[nodiscard]] Result<TileMemory> memory(std::uint64_t voxels);
 

@@ -2,10 +2,10 @@
 // of what registration found is believed, and by what it is multiplied. Plain numbers with a reason each, so that a
 // report can show them; stack_slices.hpp acts on them. Called by `oct stack`.
 //
-// Ours, against the scripts it stands in for: transforms are composed, not added; the canvas holds all slices, whatever
-// their sizes; depth is kept in fractions and rounded once, so that it does not drift; the planes that are left out of
-// a slice's top count in its overlap; outliers are judged against what was measured, not against what was just
-// replaced.
+// What differs from the scripts that it replaces: transforms are composed, not added; the canvas holds all slices,
+// whatever their sizes; depth is kept in fractions and rounded once, so that it does not drift; the planes that are
+// left out of a slice's top count in its overlap; outliers are judged against what was measured, not against what was
+// just replaced.
 #pragma once
 
 #include <array>

@@ -136,7 +136,7 @@ bool find_place(const SliceDecision& slice, const SliceFrame& frame, const Slice
   return true;
 }
 
-// Beside a voxel where nothing is, nothing is known: zero.
+// Interpolates between four voxels; zero where any of them is, since nothing is known there.
 CGL_INLINE float between(float a, float b, float d, float e, double fx, double fy) {
   const bool known = (a != 0.0f) & (b != 0.0f) & (d != 0.0f) & (e != 0.0f);
   const double above = static_cast<double>(a) + fx * (static_cast<double>(b) - static_cast<double>(a));
@@ -197,7 +197,7 @@ class RowPlaces {
     }
   }
 
-  // Of the slice's plane; zero where it shows nothing.
+  // Interpolates the row from a plane of the slice; zero where that shows nothing.
   void fill(const float* plane, std::span<float> to) const {
     std::size_t done = 0;
     for (const Run& run : runs_) {

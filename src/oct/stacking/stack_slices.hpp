@@ -19,7 +19,7 @@ namespace cingulum::oct {
 // A box of slice `number` of the plan, as it was stitched.
 using SliceSource = std::function<Result<HostVolume>(std::size_t number, const PlaneBox& box)>;
 
-// Of voxels that two slices share about so many are looked at, and less than twice as many, where they have more.
+// About so many of the voxels that two slices share are compared, and less than twice as many, where they have more.
 inline constexpr std::size_t gain_sample_voxels = std::size_t{1} << 22U;
 
 // Gains from the medians of neighbouring slices where both have voxels; reads the planes that they share, so many rows

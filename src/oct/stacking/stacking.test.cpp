@@ -201,7 +201,8 @@ TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
     facts.push_back({i, 20, 72, 72, 12});
     if (i == 0) continue;
     shifts.push_back({.fixed = i - 1, .moving = i});
-    // Of the pair: the inverse of the one before, then the slice's own; about the middle of the pixels' centres.
+    // The pair's transform: the inverse of the slice before, then the slice's own, about the middle of the pixels'
+    // centres.
     const auto map = [&](std::size_t slice, double r, double c) {
       const double angle = scene.slices[slice].rotation_deg * M_PI / 180;
       return std::array{std::cos(angle) * (r - 36) - std::sin(angle) * (c - 36) + 36 + scene.slices[slice].shift_px[0],

@@ -1,4 +1,5 @@
-// The cells of one line of a CSV table without quotes, trimmed: what our own tables and those of tiles are.
+// Splits a line of a CSV table into trimmed cells. Quotes have no meaning: neither our own tables nor those of tiles
+// use them.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // The band of A-lines that a galvanometer's mirror records on its way back: where it lies among the lines of raw tiles,
-// and tiles without it. Single tiles mislead, so tiles vote.
+// and tiles without it. A single tile may mislead, so all of them vote.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ struct SliceShift {
   bool spike = false;                       // was replaced
 };
 
-// Of each axis the shift of the smaller edge or of the larger one, whichever is less.
+// Shifts of neighbouring slices along each axis: that of the mosaic's smaller or larger edge, whichever is less.
 [[nodiscard]] std::vector<SliceShift> motor_shifts(const TileSet& set);
 // A step above 0.5 mm that a neighbour takes back becomes the median of up to four sound neighbours; the value is how
 // many.

@@ -193,11 +193,11 @@ Result<std::vector<TileRecord>> parse_tile_table(std::string_view text) {
   std::vector<TileRecord> tiles;
   std::size_t number = 0;
   std::size_t cells_of_header = 0;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = trim(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  std::string_view remaining = text;
+  while (!remaining.empty()) {
+    const std::size_t end = std::min(remaining.find('\n'), remaining.size());
+    const std::string_view line = trim(remaining.substr(0, end));
+    remaining.remove_prefix(std::min(end + 1, remaining.size()));
     ++number;
     if (line.empty()) continue;
     const std::vector<std::string_view> cells = csv_cells(line);
@@ -342,27 +342,27 @@ Status check_raw_tile(const TileSet& set, const TileRecord& tile) {
 Status read_raw_values(const TileRecord& tile, std::uint64_t first, std::span<float> to) {
   static_assert(std::endian::native == std::endian::little, "raw tiles are little-endian");
   std::uint64_t skipped = first * sizeof(float);
-  std::span<std::byte> rest = std::as_writable_bytes(to);
+  std::span<std::byte> remaining = std::as_writable_bytes(to);
   for (const fs::path& image : tile.images) {
-    if (rest.empty()) return {};
+    if (remaining.empty()) return {};
     CGL_TRY_ASSIGN(const InputFile file, add_file_context(InputFile::open(image), "reading", image.native()));
     if (skipped >= file.size()) {
       skipped -= file.size();
       continue;
     }
-    const std::span<std::byte> here = rest.first(std::min<std::uint64_t>(rest.size(), file.size() - skipped));
+    const std::span<std::byte> here = remaining.first(std::min<std::uint64_t>(remaining.size(), file.size() - skipped));
     CGL_TRY_ASSIGN(const std::size_t got,
                    add_file_context(file.read_once_at(skipped, here), "reading", image.native()));
     if (got != here.size()) {
       return fail_file(image.native(), ErrorKind::corrupt, "{}: it was cut at byte {} while it was read",
                        image.native(), skipped + got);
     }
-    rest = rest.subspan(here.size());
+    remaining = remaining.subspan(here.size());
     skipped = 0;
   }
-  if (rest.empty()) return {};
+  if (remaining.empty()) return {};
   return fail_file(tile.path.native(), ErrorKind::corrupt, "{}: its files became shorter by {} bytes while it was read",
-                   tile.path.native(), rest.size());
+                   tile.path.native(), remaining.size());
 }
 
 Result<HostVolume> read_tile(const TileSet& set, const TileRecord& tile, std::uint64_t& replaced,

@@ -1,5 +1,5 @@
-// The first tiles of a run on their way while its devices are being opened, which takes a good part of a second. Called
-// by `oct run`; reading itself is tile_set.hpp's.
+// Reads the first tiles of a run ahead, while its devices are being opened, which takes a good part of a second. Called
+// by `oct run`; the tiles themselves are read by tile_set.hpp.
 #pragma once
 
 #include <atomic>

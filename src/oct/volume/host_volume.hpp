@@ -25,13 +25,14 @@ struct HostVolume {
   BulkVector<float> values;
 
   HostVolume() = default;
-  // Zero. One thread does that, and touches every page: for what is large and written as a whole unset() is quicker.
+  // All voxels are set to zero by one thread, which touches every page: for what is large and written as a whole
+  // unset() is quicker.
   HostVolume(std::size_t plane_count, std::size_t row_count, std::size_t column_count)
       : planes(plane_count),
         rows(row_count),
         columns(column_count),
         values(plane_count * row_count * column_count, 0.0f) {}
-  // Voxels that are all written next, by threads that then touch their pages first.
+  // Leaves the voxels unset, for callers that write all of them next, with threads that then touch their pages first.
   [[nodiscard]] static HostVolume unset(std::size_t plane_count, std::size_t row_count, std::size_t column_count) {
     HostVolume volume;
     volume.planes = plane_count;

@@ -1,7 +1,7 @@
 // A slice while it is made: float32 (plane, row, column), in memory, or in a temporary file where memory is not to hold
 // it. Corrections walk over it in slabs of planes or in bands of rows; what they make does not depend on how large
-// these are. Called by reconstruction.cpp and by the corrections along depth. It knows nothing of units: that file has
-// no name, and nothing is left of it.
+// these are. Called by reconstruction.cpp and by the corrections along depth. The temporary file has no name, so
+// nothing is left of it. It knows nothing of units.
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ namespace cingulum::oct {
 
 class SlabVolume {
  public:
-  // All of it at a time; it stays the caller's.
+  // The whole volume is in memory; it stays the caller's.
   explicit SlabVolume(HostVolume& volume);
-  // In a temporary file beside `path`, `slab_planes` of it in memory at a time.
+  // Makes a volume in a temporary file beside `path`, `slab_planes` of it in memory at a time.
   [[nodiscard]] static Result<SlabVolume> in_file(const std::filesystem::path& path,
                                                   const std::array<std::size_t, 3>& shape, std::size_t slab_planes);
-  // Another of the same size and kind, zero or not yet written.
+  // Makes another volume of the same size and kind, zero or not yet written.
   [[nodiscard]] Result<SlabVolume> another() const;
 
   [[nodiscard]] std::size_t planes() const { return shape_[0]; }

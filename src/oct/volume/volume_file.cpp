@@ -141,7 +141,8 @@ Status write_image_group(zarr::OmeMultiscale multiscale, const Json& attributes,
   return zarr::write_group("", 3, group, output);
 }
 
-// Of the finest level, until the next one is made of it: a chunk of that meets few of them, and no long rows.
+// Chunks in which the finest level is kept until the next level is made of it: small, so that a chunk of the next one
+// overlaps few of them.
 constexpr std::size_t kept_rows = 64;
 constexpr std::size_t kept_columns = 256;
 static_assert(rows_at_a_time % kept_rows == 0);
@@ -185,11 +186,11 @@ class BoxesBehind {
         most_(output.ordered() ? 1 : std::max<std::size_t>(1, options.boxes_behind)) {}
 
   // Memory for the next box: of one that was written, where there is such a one.
-  [[nodiscard]] BulkVector<float> room(std::size_t voxels) {
-    BulkVector<float> room = std::exchange(spare_, {});
-    room.reserve(largest_box_);
-    room.resize(voxels);
-    return room;
+  [[nodiscard]] BulkVector<float> take_buffer(std::size_t voxels) {
+    BulkVector<float> buffer = std::exchange(spare_, {});
+    buffer.reserve(largest_box_);
+    buffer.resize(voxels);
+    return buffer;
   }
 
   // Waits for the oldest box where as many are being written as may be. The failure may be that of an earlier box.
@@ -403,7 +404,7 @@ Status write_volume_by_boxes(const fs::path& path, const std::array<std::size_t,
       const auto make_box = [&](const PlaneBox& box) -> Status {
         CGL_TRY(options.cancel.check());
         const std::size_t plane = box.rows * shape[2];
-        BulkVector<float> made = behind.room(box.planes * plane);
+        BulkVector<float> made = behind.take_buffer(box.planes * plane);
         CGL_TRY(make(box, made));
         if (finer) CGL_TRY(keep_box(*finer, box, made, options.pool));
         return behind.write(box, std::move(made));

@@ -92,18 +92,18 @@ TEST(OctVolumeFile, no_box_is_made_where_another_is_written) {
     VolumeWriteOptions options;
     options.boxes_behind = behind;
     std::deque<const float*> written;  // the last ones, which may still be
-    std::set<const float*> rooms;
+    std::set<const float*> buffers;
     const auto make = [&](const PlaneBox& box, std::span<float> to) -> Status {
       EXPECT_EQ(std::ranges::count(written, to.data()), 0);
       written.push_back(to.data());
-      rooms.insert(to.data());
+      buffers.insert(to.data());
       if (written.size() > behind) written.pop_front();
       copy_box(volume, box, to);
       return {};
     };
     const std::string name = "v" + std::to_string(behind) + ".ome.zarr";
     ASSERT_TRUE(write_volume_by_boxes(folder / name, {70, 540, 9}, {1, 2, 3}, {}, make, {}, options));
-    EXPECT_EQ(rooms.size(), behind + 1);
+    EXPECT_EQ(buffers.size(), behind + 1);
   }
 }
 

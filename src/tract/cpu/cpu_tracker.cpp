@@ -210,8 +210,8 @@ class CpuTracker final : public Tracker {
     return block;
   }
 
-  // Room for the points of a line; it stays where it is.
-  float* take_room(std::size_t numbers, Findings& found) {
+  // Memory for the points of a line; it does not move.
+  float* allocate_points(std::size_t numbers, Findings& found) {
     if (found.blocks.empty() || found.blocks.back().capacity() - found.blocks.back().size() < numbers) {
       found.blocks.push_back(take_block(numbers));
     }
@@ -246,8 +246,8 @@ class CpuTracker final : public Tracker {
     std::vector<OpenLine>& lines = workspace.lines;
     std::vector<float>& points = workspace.ended;
     points.clear();
-    HalfWalk walks[most_halves_in_turn];
-    OpenLine* line_of_walk[most_halves_in_turn] = {};
+    HalfWalk walks[most_interleaved_halves];
+    OpenLine* line_of_walk[most_interleaved_halves] = {};
     // Job 2i is the half against the direction of line i, job 2i + 1 the one along it.
     const std::size_t jobs = 2 * lines.size();
     std::size_t next_job = 0;
@@ -288,7 +288,7 @@ class CpuTracker final : public Tracker {
       const HalfEnd& start = line.end[1];
       const HalfEnd& end = line.end[0];
       const std::uint32_t count = start.points + 1 + end.points;
-      float* out = take_room(3 * std::size_t{count}, found);
+      float* out = allocate_points(3 * std::size_t{count}, found);
       found.lines.push_back({line.seed_index,
                              out,
                              line.direction_index,

@@ -378,7 +378,7 @@ SlabMemory::SlabMemory(const TrackingInput& input) {
   const std::size_t values = std::size_t{lane_count} * input.sphere.rows;
   const std::size_t signal = std::size_t{lane_count} * input.bootstrap.rows * (input.harmonics.degree / 2u + 1u);
   constexpr std::size_t coefficients = 96;
-  // Of the kind that has the most lanes in Probes.
+  // The most lanes that any kind of Probes has.
   constexpr std::size_t probing_lanes = 48;
   const std::size_t probe = input.disc.count > 0 && input.field.kind == field_of_harmonics ? 96 * probing_lanes : 0;
   floats_.resize(record + values + signal + coefficients + probe);

@@ -8,8 +8,8 @@
 
 namespace cingulum {
 
-// How many halves may take turns.
-inline constexpr std::uint32_t most_halves_in_turn = 8;
+// The most halves that one slab advances in turn, one step each.
+inline constexpr std::uint32_t most_interleaved_halves = 8;
 
 struct CpuKernels {
   const char* name;

@@ -231,19 +231,19 @@ TEST(TrackKernels, give_the_same_bits_for_any_threads_and_ranges) {
       const auto pool = ThreadPool::create(threads).value();
       const auto tracker = make_cpu_tracker(*pool);
       EXPECT_TRUE(tracker->prepare(plan, c.field, *seeds, nullptr));
-      std::vector<float> points, rest;
+      std::vector<float> points, facts;
       StreamlineBatch batch;
       for (std::uint64_t first = 0; first < 24; first += piece) {
         EXPECT_TRUE(tracker->track({first, std::min<std::uint64_t>(piece, 24 - first)}, batch));
         points.insert(points.end(), batch.points.begin(), batch.points.end());
         for (std::size_t i = 0; i < batch.streamline_count(); ++i) {
-          rest.push_back(static_cast<float>(batch.seed_index[i]));
-          rest.push_back(static_cast<float>(batch.offsets[i + 1] - batch.offsets[i]));
-          rest.push_back(static_cast<float>(batch.end_reason[2 * i] * 10 + batch.end_reason[2 * i + 1]));
-          rest.push_back(static_cast<float>(batch.seed_point[i]));
+          facts.push_back(static_cast<float>(batch.seed_index[i]));
+          facts.push_back(static_cast<float>(batch.offsets[i + 1] - batch.offsets[i]));
+          facts.push_back(static_cast<float>(batch.end_reason[2 * i] * 10 + batch.end_reason[2 * i + 1]));
+          facts.push_back(static_cast<float>(batch.seed_point[i]));
         }
       }
-      points.insert(points.end(), rest.begin(), rest.end());
+      points.insert(points.end(), facts.begin(), facts.end());
       return points;
     };
     const std::vector<float> truth = track(1, 24);

@@ -71,11 +71,11 @@ class CudaKernels final : public PagedKernels {
     if (choice.halves == TrackKernelId::none) {
       return fail(ErrorKind::unavailable, "device {}: no kernel for this getter on this field", device_.id());
     }
-    if (choice.without_room != TrackKernelId::none) {
+    if (choice.too_large_for_shared != TrackKernelId::none) {
       log_info(
           "device {}: shared memory does not suffice for {}; the kernel for all shapes runs instead, which is "
           "slower",
-          device_.id(), track_kernel_name(choice.without_room));
+          device_.id(), track_kernel_name(choice.too_large_for_shared));
     }
     TrackKernel halves = track_kernel(choice.halves, false);
     CGL_TRY(derive_tables(halves));

@@ -47,7 +47,7 @@ TEST(amplitude_cutoff, of_harmonics_the_greatest_on_the_sphere_in_the_frame_of_t
   const auto pool = ThreadPool::create(2);
   Affine turned;
   turned.rows = {0, 0, 3, 0, 0, 2, 0, 0, 2, 0, 0, 0};
-  // Of two voxels the second is empty; coefficients in MRtrix3's order: (2, 0) is the fourth.
+  // Two voxels, the second empty; coefficients in MRtrix3's order: (2, 0) is the fourth.
   FieldFile file = file_of(FieldFileKind::harmonics, 2, {{1, 0}, {0, 0}, {0, 0}, {0.5f, 0}, {0, 0}, {0, 0}}, turned);
   file.degree = 2;
   Sphere sphere;

@@ -1,4 +1,4 @@
-// From the signals of a diffusion series to the field that is tracked: FA as the stopping map, the model that the
+// Makes the field that is tracked from the signals of a diffusion series: FA as the stopping map, the model that the
 // getter asks for. Called by series_field.cpp and benches; the fits are those of `cingulum fit`. Only voxels that a
 // streamline can read are fitted and kept.
 #pragma once

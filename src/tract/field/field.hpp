@@ -42,10 +42,11 @@ struct Field {
   std::uint32_t channels = 0;                  // numbers per record before the stopping value
   std::uint32_t stride = 0;                    // floats from record to record, at least channels + 1
   std::vector<std::uint32_t> record_of_voxel;  // 0: not stored, reads as the first record, which is all zero
-  // record_count() * stride numbers and then record_padding more, so that kernels may read whole rows of lanes. On
-  // cache lines, so that no register's worth of a record lies on two, and in large pages, since streamlines jump.
+  // record_count() * stride numbers and then record_padding more, so that kernels may read whole rows of lanes. It
+  // begins on a cache line, so that no register's worth of a record lies on two, and in large pages, since streamlines
+  // jump.
   MappedVector<float> records;
-  // In the place of `records`: the same numbers as float16 (float16_field.hpp).
+  // Used instead of `records`: the same numbers as float16 (float16_field.hpp).
   MappedVector<std::uint16_t> float16_records;
   BootstrapTables bootstrap;
   std::uint64_t replaced = 0;  // numbers that were not finite or too small and became zero

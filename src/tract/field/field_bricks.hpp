@@ -21,12 +21,13 @@ struct FieldBrick {
   std::uint32_t end_record = 0;
 };
 
-// Planes beyond the one in which a streamline stands that its next move can read.
+// How many planes beyond the one in which a streamline stands its next move can read.
 [[nodiscard]] std::uint32_t planes_in_reach(const TrackingPlan& plan);
 
 class FieldBricks {
  public:
-  // As few as have records of at most `most_bytes` each; none where a single plane with those in reach has more.
+  // Cuts the field into as few bricks as have records of at most `most_bytes` each; none where a single plane with
+  // those in reach has more.
   [[nodiscard]] static FieldBricks cut(const Field& field, std::uint32_t reach, std::uint64_t most_bytes);
 
   [[nodiscard]] bool empty() const { return bricks_.empty(); }

@@ -1,7 +1,7 @@
-// From what models fitted or files hold to the Field that trackers read: directions brought into image axes and into
+// Makes the Field that trackers read from what models fitted or files hold: directions brought into image axes and into
 // one basis, the stopping map appended, numbers that backends must not see replaced and counted (contract, section 1:
-// what is not finite or beyond 2^60, and what is below 2^-40 of the largest).
-// Called by the command line and Python. Nothing is fitted here but the bootstrap's coefficients.
+// what is not finite or beyond 2^60, and what is below 2^-40 of the largest). Called by the command line and Python.
+// Nothing is fitted here but the bootstrap's coefficients.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,13 @@ struct VoxelRecords {
   std::span<const float> values;
 };
 
-// In which axes directions are written.
+// The axes in which directions are written.
 enum class DirectionFrame : std::uint32_t { image, world };
 
 // `stop_map` has a number per voxel of the geometry, x fastest. All builders fail where sizes do not fit together.
-// Those that large fields go through copy with the threads of a pool.
-// A number per direction of `sphere`, in its order.
+// Builders of large fields copy with the threads of a pool.
+
+// Amplitudes have a number per direction of `sphere`, in its order.
 [[nodiscard]] Result<Field> make_amplitude_field(const ImageGeometry& geometry, std::span<const float> stop_map,
                                                  const VoxelRecords& amplitudes, Sphere sphere,
                                                  ThreadPool* pool = nullptr);

@@ -1,5 +1,5 @@
-// How a field is brought into the memory of a device: whole, or in bricks, or not at all, which is refused before any
-// work with need, have and the ways out. Used by the trackers of devices while they prepare.
+// Brings a field into the memory of a device: whole, or in bricks. A field that fits neither way is refused before any
+// work, with what it needs, what is free and the ways out. Used by the trackers of devices while they prepare.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct FieldFit {
 };
 
 // Calls attempt(bricks), with none for the whole field, until one succeeds or fails for another reason than memory;
-// after every failure calls give_up(). Bricks are tried where the whole field leaves little room, or none.
+// after every failure calls give_up(). Bricks are tried where the whole field would leave little memory free, or does
+// not fit.
 [[nodiscard]] Status fit_field(const Device& device, const Field& field, const FieldFit& fit,
                                const std::function<Status(FieldBricks)>& attempt, const std::function<void()>& give_up);
 

@@ -55,7 +55,7 @@ Attempt cut(const Field& field, std::uint64_t most_bytes) {
 struct Sizes {
   Field field = tall_field();
   std::uint64_t bytes = field.stored_bytes().size();
-  std::uint64_t comfort = bytes / 4;
+  std::uint64_t margin = bytes / 4;
   FieldFit wanted{.whole = {.field_bytes = bytes, .tables_bytes = 100, .working_bytes = 1000},
                   .besides_bricks = 2000,
                   .planes_in_reach = 2};
@@ -64,34 +64,34 @@ struct Sizes {
 
 TEST(FieldFit, the_whole_field_is_taken_where_a_quarter_of_it_is_left_besides) {
   const Sizes sizes;
-  const auto whole = fit(sizes.field, sizes.need + sizes.comfort, sizes.wanted);
+  const auto whole = fit(sizes.field, sizes.need + sizes.margin, sizes.wanted);
   EXPECT_EQ(whole.attempts, (std::vector<Attempt>{{0, 0}}));
   EXPECT_TRUE(whole.status);
   EXPECT_EQ(whole.given_up, 0);
   // A byte less: bricks, of at most three quarters of the field.
-  const auto bricks = fit(sizes.field, sizes.need + sizes.comfort - 1, sizes.wanted);
-  EXPECT_EQ(bricks.attempts, (std::vector<Attempt>{cut(sizes.field, sizes.bytes - sizes.comfort - sizes.comfort)}));
+  const auto bricks = fit(sizes.field, sizes.need + sizes.margin - 1, sizes.wanted);
+  EXPECT_EQ(bricks.attempts, (std::vector<Attempt>{cut(sizes.field, sizes.bytes - sizes.margin - sizes.margin)}));
   EXPECT_GE(bricks.attempts.front().bricks, 2u);
   // A device that does not tell is asked for the whole, and leaves no room when it has less.
   EXPECT_EQ(fit(sizes.field, std::nullopt, sizes.wanted).attempts, (std::vector<Attempt>{{0, 0}}));
   EXPECT_EQ(fit(sizes.field, std::nullopt, sizes.wanted, 1).attempts,
-            (std::vector<Attempt>{{0, 0}, cut(sizes.field, sizes.bytes - sizes.comfort)}));
+            (std::vector<Attempt>{{0, 0}, cut(sizes.field, sizes.bytes - sizes.margin)}));
 }
 
-TEST(FieldFit, bricks_have_what_is_free_besides_the_rest_less_the_room) {
+TEST(FieldFit, bricks_have_what_is_free_besides_other_memory_less_the_margin) {
   const Sizes sizes;
   const auto expected = [&](std::uint64_t most) { return std::vector<Attempt>{cut(sizes.field, most)}; };
   const std::uint64_t besides = sizes.wanted.besides_bricks;
-  // More than twice the room: less the room. Not more: all of it.
-  const std::uint64_t twice = 2 * sizes.comfort;
-  EXPECT_EQ(fit(sizes.field, besides + twice + 1, sizes.wanted).attempts, expected(twice + 1 - sizes.comfort));
+  // More than twice the margin is free: bricks leave the margin. Not more: bricks take all of it.
+  const std::uint64_t twice = 2 * sizes.margin;
+  EXPECT_EQ(fit(sizes.field, besides + twice + 1, sizes.wanted).attempts, expected(twice + 1 - sizes.margin));
   EXPECT_EQ(fit(sizes.field, besides + twice, sizes.wanted).attempts, expected(twice));
-  EXPECT_NE(expected(twice), expected(twice + 1 - sizes.comfort)) << "the test would show nothing";
+  EXPECT_NE(expected(twice), expected(twice + 1 - sizes.margin)) << "the test would show nothing";
   // Kernels that reach less than the field: bricks of what they reach, and never the whole.
   FieldFit near = sizes.wanted;
   near.most_reached = sizes.bytes - 1;
   const auto plenty = fit(sizes.field, 100 * sizes.bytes, near);
-  EXPECT_EQ(plenty.attempts, expected(sizes.bytes - 1 - sizes.comfort));
+  EXPECT_EQ(plenty.attempts, expected(sizes.bytes - 1 - sizes.margin));
   EXPECT_EQ(fit(sizes.field, std::nullopt, near).attempts, expected(sizes.bytes - 1));
   near.most_reached = sizes.bytes;
   EXPECT_EQ(fit(sizes.field, 100 * sizes.bytes, near).attempts, (std::vector<Attempt>{{0, 0}}));
@@ -99,11 +99,11 @@ TEST(FieldFit, bricks_have_what_is_free_besides_the_rest_less_the_room) {
   EXPECT_EQ(fit(sizes.field, 100 * sizes.bytes, near).attempts, expected(sizes.bytes / 5));
 }
 
-TEST(FieldFit, smaller_bricks_are_tried_four_times_and_then_the_whole_with_little_room) {
+TEST(FieldFit, smaller_bricks_are_tried_four_times_and_then_the_whole_without_the_margin) {
   const Sizes sizes;
-  const std::uint64_t have = sizes.need + sizes.comfort - 1;
+  const std::uint64_t have = sizes.need + sizes.margin - 1;
   std::vector<Attempt> all;
-  std::uint64_t most = sizes.bytes - 2 * sizes.comfort;
+  std::uint64_t most = sizes.bytes - 2 * sizes.margin;
   for (int i = 0; i < 4; ++i, most /= 2) {
     if (const Attempt next = cut(sizes.field, most); next.bricks >= 2) all.push_back(next);
   }

@@ -85,7 +85,7 @@ Gathered gather(const VolumeArray& numbers, std::span<const std::uint8_t> mask, 
     if (stored[v] != 0) gathered.voxels.push_back(static_cast<std::uint32_t>(v));
   }
   gathered.values.resize(gathered.voxels.size() * volumes);
-  // As many records as stay in a core's cache while all volumes pass.
+  // Records that stay in a core's cache while all volumes pass.
   constexpr std::size_t records_at_once = 128;
   pool.parallel_for(gathered.voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
     numbers.read_records(std::span(gathered.voxels).subspan(begin, end - begin),

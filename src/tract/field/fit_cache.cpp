@@ -43,7 +43,8 @@ std::optional<KeptFit> FitCache::load(const Json& key, const ImageGeometry& geom
 Status FitCache::store(const Json& key, const Json& about, const PreparedField& prepared,
                        const std::vector<float>& stop_map, const std::vector<std::uint8_t>& mask) const {
   CGL_TRY(folder_.make());
-  // It can be made anew and its checksum shows what a power cut did to it: it need not wait for the disk.
+  // The entry can be made anew, and its checksum shows what a power cut did to it, so that it need not wait for the
+  // disk.
   WriteOptions options;
   options.force = true;
   options.sync = false;

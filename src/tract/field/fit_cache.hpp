@@ -1,8 +1,9 @@
 // Prepared series kept on disk between runs of `cingulum track --cache-dir`: the mask, the stopping map and the field
 // that the tracker reads, so that a run with the same inputs and parameters begins to track at once. An entry is found
 // by its key, which holds the hash of every input and every parameter that decides the result; it is written beside and
-// renamed, so several processes may share a folder; it carries a checksum over all its bytes, and what does not check
-// out is said, removed and computed anew, never used. Nothing is removed for want of room: `cingulum cache` does that.
+// renamed, so several processes may share a folder; it carries a checksum over all its bytes, and an entry whose
+// checksum is wrong is reported, removed and computed anew, never used. Entries are not removed to save space:
+// `cingulum cache` does that.
 #pragma once
 
 #include <cstdint>

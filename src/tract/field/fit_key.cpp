@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// For people: which series, which model.
+// What an entry is, for people: which series, which model.
 Json about_fit(const SeriesFieldFiles& files, const FieldRequest& request) {
   return {{"series", files.series.dwi.filename().string()},
           {"model", field_model_name(request.model)},

@@ -1,5 +1,5 @@
-// What a tracker takes of a device's memory, held against what there is before any work: a refusal names need, have and
-// the ways out. Called by the trackers of devices while they prepare, and for the CPU by device_choice.cpp.
+// Compares what a tracker needs of a device's memory with what is free, before any work: a refusal names both and the
+// ways out. Called by the trackers of devices while they prepare, and for the CPU by device_choice.cpp.
 #pragma once
 
 #include <cstdint>

@@ -18,11 +18,11 @@ TEST(MemoryNeed, of_the_cpu_is_held_against_its_limit_alone_since_the_field_is_t
   LittleDevice device(1);
   EXPECT_TRUE(check_host_memory(device, field)) << "no limit";
   EXPECT_TRUE(check_host_memory(LittleDevice(std::nullopt), field)) << "nothing is known";
-  LittleDevice roomy(need);
-  roomy.budget().set_limit(need);
-  EXPECT_TRUE(check_host_memory(roomy, field));
-  roomy.budget().set_limit(need - 1);
-  EXPECT_TRUE(fails_with(check_host_memory(roomy, field), ErrorKind::out_of_memory, "little: tracking needs"));
+  LittleDevice large_enough(need);
+  large_enough.budget().set_limit(need);
+  EXPECT_TRUE(check_host_memory(large_enough, field));
+  large_enough.budget().set_limit(need - 1);
+  EXPECT_TRUE(fails_with(check_host_memory(large_enough, field), ErrorKind::out_of_memory, "little: tracking needs"));
 }
 
 TEST(MemoryNeed, is_the_sum_of_its_parts_and_may_take_all_that_is_free) {

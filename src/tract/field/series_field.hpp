@@ -1,4 +1,4 @@
-// From a diffusion series to the field that is tracked, in one call: from arrays (make_series_field, after
+// Makes the field that is tracked from a diffusion series, in one call: from arrays (make_series_field, after
 // series_of_arrays) or from files (read_series_field). Called by `cingulum track`, by benches and by Python. The parts
 // are dmri/series/dwi_series.hpp (signals, mask, frame) and dwi_preparation.hpp (stopping map, model, field).
 #pragma once

@@ -406,7 +406,7 @@ TEST(fit_key, every_member_of_the_request_is_a_part_of_it) {
     EXPECT_EQ(key_of(files, request, "build"), key_of(files, request, "build")) << name;
   }
   expect_another(key_of(files, plain, "another build"), "build");
-  // And of the files, each of which is another content here.
+  // The key depends on the files, too, each of which has another content here.
   {
     [[maybe_unused]] const auto& [series, stop_map, response] = SeriesFieldFiles{};
     [[maybe_unused]] const auto& [dwi, bvals, bvecs, grad, mask] = SeriesFiles{};

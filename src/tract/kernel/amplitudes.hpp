@@ -100,7 +100,7 @@ CGL_HD inline void sample_record(const TrackingInput& input, const Slab& slab, T
   }
 }
 
-// Cut at zero; empty slots are zero.
+// The values of a row cut at zero; empty slots are zero.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline typename Lanes::Float row_amplitudes(const SphereView& sphere, std::uint32_t row,

@@ -149,7 +149,7 @@ struct BootInRegisters : ReadingSteps {
       }
     }
     const Float all = sums_of_16<Lanes>(sums);
-    // From two lanes for each to one after the other; the place of the signal is free.
+    // Brings the sums from two lanes each to one lane after the other; the place of the signal is free.
     Lanes::barrier();
     Lanes::store(slab.signal, all);
     Lanes::barrier();

@@ -55,7 +55,7 @@ struct PausingPoints {
     return paged.keep(index, position);
   }
 
-  // After the last of `points` points, for now or for good.
+  // Called after the last of `points` points, whether the half pauses or has ended.
   CGL_HD_GENERIC
   CGL_HD bool finish(std::uint32_t points) {
     if (points % page_points == 0u) return true;

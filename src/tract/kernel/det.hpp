@@ -20,7 +20,8 @@ namespace cingulum::kernel {
 // the error that remains: below 0.05 degrees at degree 12 (getters.test.cpp measures it).
 inline constexpr float refinement_reach = 0.03f;
 inline constexpr int refinement_rounds = 3;
-// In one round no further than this, in all not beyond the cosine of 0.2 rad: half a cell of the coarsest sphere.
+// The refinement goes no further than this in one round, and in all not beyond the cosine of 0.2 rad: half a cell of
+// the coarsest sphere.
 inline constexpr float refinement_step = 0.1f;
 inline constexpr float refinement_cosine = 0.98f;
 

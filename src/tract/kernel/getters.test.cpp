@@ -58,18 +58,18 @@ struct ChiSquare {
 
 ChiSquare chi_square(const std::vector<double>& expected, const std::vector<double>& found) {
   ChiSquare result;
-  double rest_expected = 0, rest_found = 0;
+  double pooled_expected = 0, pooled_found = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (expected[i] < 20) {
-      rest_expected += expected[i];
-      rest_found += found[i];
+      pooled_expected += expected[i];
+      pooled_found += found[i];
       continue;
     }
     result.value += (found[i] - expected[i]) * (found[i] - expected[i]) / expected[i];
     result.degrees += 1;
   }
-  if (rest_expected >= 20) {
-    result.value += (rest_found - rest_expected) * (rest_found - rest_expected) / rest_expected;
+  if (pooled_expected >= 20) {
+    result.value += (pooled_found - pooled_expected) * (pooled_found - pooled_expected) / pooled_expected;
     result.degrees += 1;
   }
   return result;
@@ -258,7 +258,7 @@ TEST(Cone, of_every_getter_includes_the_greatest_angle) {
   }
 }
 
-// Of peaks at equal angles the first is taken, of equal amplitudes the lower slot (contract, section 3).
+// The first of peaks at equal angles is taken, and the lower slot of equal amplitudes (contract, section 3).
 TEST(Closest, of_two_peaks_at_the_same_angle_takes_the_first) {
   const float position[3] = {1, 1, 1}, ahead[3] = {1, 0, 0};
   for (const double side : {1.0, -1.0}) {
@@ -274,7 +274,7 @@ TEST(Closest, of_two_peaks_at_the_same_angle_takes_the_first) {
   }
 }
 
-// Of peaks on the sphere likewise: two mirror images have the same cosine to the bit.
+// The same holds for peaks on the sphere: two mirror images have the same cosine to the bit.
 TEST(Closest, of_two_directions_of_the_sphere_at_the_same_angle_takes_the_first_peak) {
   const Bench bench(test::amplitude_field(test::grid(3, 3, 3), sphere("mirror321"), [](Vec3d, Vec3d) { return 1.0; }),
                     {.getter = Getter::closest});

@@ -29,7 +29,7 @@ CGL_HD constexpr std::uint32_t kept_corner_words(std::uint32_t stride) {
   return 8u * stride + numerics::lane_count;
 }
 
-// Of records of `stride` numbers.
+// The eight records around a point, of `stride` numbers each.
 template <class Lanes, std::uint32_t stride>
 struct KeptCorners {
   using Word = typename Lanes::Word;
@@ -40,12 +40,12 @@ struct KeptCorners {
   CGL_HD_GENERIC
   static CGL_HD KeptCorners begin() { return {Lanes::broadcast(0xffffffffu)}; }
 
-  // Afterwards the record of each corner of the cell lies in its place.
+  // Brings the records of the corners of the cell to their places, unless they are there.
   CGL_HD_GENERIC
   CGL_HD void move_to(const FieldView& field, numerics::GridSize size, const numerics::TrilinearCell& cell,
                       float* memory) {
-    // Of the two voxels of an axis the one whose lowest bit the place has; at a face, where both are the same, a place
-    // may get a voxel that belongs in another and is not looked for there.
+    // Each place gets that one of an axis's two voxels whose lowest bit it has; at a face, where both are the same, a
+    // place may get a voxel that belongs in another and is not looked for there.
     const auto along = [](const numerics::AxisCell& axis, std::uint32_t odd_places) {
       const std::uint32_t even = axis.low & 1u ? axis.high : axis.low;
       const std::uint32_t odd = axis.low & 1u ? axis.low : axis.high;

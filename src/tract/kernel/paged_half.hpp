@@ -1,6 +1,6 @@
 // Tracking on a device whose working groups are warps: seeds and halves are taken from a queue, one group each, and
 // points go to pages of 32 that are handed out as they fill, so that no length has to be foreseen. When pages run out
-// the halves that are left are unfinished; the tracker makes room and runs them again. A last pass puts the points of
+// the halves that are left are unfinished; the tracker adds pages and runs them again. A last pass puts the points of
 // each streamline side by side. Called by the kernels of cuda/ and, with the lanes of a host, by the tests of
 // paged_tracker.cpp. `Machine` is how a group takes a number: see WarpMachine and HostMachine.
 #pragma once
@@ -49,7 +49,7 @@ struct SeedList {
   std::uint32_t stride;
 };
 
-// Half number % 2 of line number / 2.
+// A list of halves: number n is half n % 2 of line n / 2.
 struct HalfList {
   const std::uint32_t* lines;         // seed << direction_bits | direction, in the order of work
   const std::uint32_t* half_numbers;  // which halves to track; null: the first `count`, of one-sided plans every second
@@ -171,7 +171,7 @@ struct PagedPoints {
     return lane + 1u < page_points || write_page();
   }
 
-  // After the last of `points` points.
+  // Called after the last of `points` points.
   CGL_HD_GENERIC
   CGL_HD bool finish(std::uint32_t points) { return points % page_points == 0u || write_page(); }
 
@@ -270,7 +270,7 @@ CGL_HD constexpr std::uint32_t whole_rows(std::uint32_t words) {
   return numerics::lane_count * numerics::row_count(words);
 }
 
-// For finding initial directions (`at_seeds`) or for tracking.
+// The layout for finding initial directions (`at_seeds`) or for tracking.
 CGL_HD constexpr SlabLayout slab_layout(const TrackingInput& input, bool at_seeds) {
   const std::uint32_t slots = numerics::lane_count * input.sphere.rows;
   const std::uint32_t record = whole_rows(input.field.channels + 1u);

@@ -13,7 +13,7 @@
 #include "tract/kernel/step.hpp"
 #include "tract/kernel/views.hpp"
 
-// Before a function with a loop over rows of lanes: all that it calls becomes part of it. A call within the loop would
+// Stands before a function with a loop over rows of lanes: all that it calls is inlined. A call within the loop would
 // send every register of lanes to memory and back. nvcc does so by itself.
 #if defined(__CUDACC__)
 #define CGL_WITHOUT_CALLS
@@ -47,7 +47,7 @@ CGL_HD CGL_WITHOUT_CALLS inline Step prob_step_among(const TrackingInput& input,
                                                      Sample&& sample) {
   const SphereView& sphere = input.sphere;
   const TrackingPlan& plan = input.plan;
-  // Early: nothing waits for it, and it waits for nothing.
+  // The number is drawn early: nothing waits for it, and it waits for nothing.
   const float u = numerics::uniform_from_word(numerics::random_word(plan.key, counter, 0u));
   const typename Lanes::Float zero = Lanes::broadcast(0.0f);
   typename Lanes::Float best = zero;
@@ -76,7 +76,7 @@ CGL_HD CGL_WITHOUT_CALLS inline Step prob_step_among(const TrackingInput& input,
   return step_along(aligned_direction(sphere, slot, ahead));
 }
 
-// From the record that lies in the slab.
+// One step of prob from the record that lies in the slab.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline Step prob_step(const TrackingInput& input, const Slab& slab, const numerics::DrawCounter& counter,
@@ -85,8 +85,8 @@ CGL_HD inline Step prob_step(const TrackingInput& input, const Slab& slab, const
                                 [&](const auto& take) { sample_record<Lanes>(input, slab, take); });
 }
 
-// From the records around the position, for fields of amplitudes: a channel is a slot, so each row is interpolated,
-// asking for the expected records meanwhile, where it is needed and never lies in slab.record.
+// One step of prob from the records around the position, for fields of amplitudes: a channel is a slot, so each row is
+// interpolated, asking for the expected records meanwhile, where it is needed and never lies in slab.record.
 CGL_HD_GENERIC
 template <class Lanes>
 CGL_HD inline Step prob_step_at(const TrackingInput& input, const Slab& slab, const Corners& corners,

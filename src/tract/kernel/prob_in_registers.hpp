@@ -65,9 +65,9 @@ struct HeldVertices {
   }
 };
 
-// Of a mirror-symmetric sphere the first members of the orbits: the products of the others differ by signs alone, and
-// those of a member that is stored as its opposite by the sign of the sum, which the size does not have. Empty slots
-// get the cosines of the members that would be there.
+// The first members of the orbits of a mirror-symmetric sphere: the products of the others differ by signs alone, and
+// those of a member that is stored as its opposite by the sign of the sum, which its magnitude does not have. Empty
+// slots get the cosines of the members that would be there.
 template <class Lanes, std::uint32_t groups>
 struct HeldOrbits {
   using Float = typename Lanes::Float;
@@ -187,7 +187,7 @@ struct HeldAmplitudes {
   }
 };
 
-// On amplitudes of `directions` directions, on half a sphere, in records of `stride` numbers.
+// Steps of prob on amplitudes of `directions` directions, on half a sphere, in records of `stride` numbers.
 template <std::uint32_t directions, std::uint32_t stride>
 struct ProbOnAmplitudes {
   static constexpr std::uint32_t rows = numerics::row_count(directions);
@@ -225,8 +225,9 @@ struct ProbOnAmplitudes {
   }
 };
 
-// From a series, in records of `stride` numbers, on a mirror-symmetric sphere of 4 * `groups` rows. A coefficient is
-// read once for all groups. The slab has the interpolated record and behind it the records around the point.
+// Steps of prob from a series, in records of `stride` numbers, on a mirror-symmetric sphere of 4 * `groups` rows. A
+// coefficient is read once for all groups. The slab has the interpolated record and behind it the records around the
+// point.
 template <int degree, std::uint32_t groups, std::uint32_t stride>
 struct ProbOnMirroredSeries {
   static constexpr std::uint32_t count = static_cast<std::uint32_t>(numerics::coefficient_count(degree, false));

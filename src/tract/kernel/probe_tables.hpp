@@ -99,7 +99,7 @@ CGL_HD inline float greatest_of_group(const TrackingInput& input, const FourFloa
 
 inline constexpr std::uint32_t packed_slot_bits = 10;
 inline constexpr std::uint32_t packed_slot_mask = (1u << packed_slot_bits) - 1u;
-// Set where a cell has more than three slots; they are in NearestView.
+// This bit is set where a cell has more than three slots, which are in NearestView.
 inline constexpr std::uint32_t packed_too_many = 1u << 31u;
 // Cells along an edge: a whole number of those of NearestView each. With so few most cells have several slots, but the
 // table is small, and 32 threads would rarely all have one.
@@ -133,9 +133,9 @@ CGL_HD inline std::uint32_t packed_nearest(const NearestView& nearest, std::uint
   return slots[0] | slots[1] << packed_slot_bits | slots[2] << (2u * packed_slot_bits);
 }
 
-// Of a cube's face with twice `half_edge` cells along its edge: what a component over the largest is multiplied by, a
-// little short of half the cells, so that 1 falls into the last; and what is added, half less than the face's middle,
-// because the sum is rounded to a whole number instead of cut.
+// The cell on a cube's face with twice `half_edge` cells along its edge: a component over the largest is multiplied by
+// short_scale, a little short of half the cells, so that 1 falls into the last; rounded_middle is added, half less than
+// the face's middle, because the sum is rounded to a whole number instead of cut.
 CGL_HD constexpr float short_scale(float half_edge) {
   return half_edge * 0.999999f;
 }
@@ -207,7 +207,7 @@ CGL_HD inline GridCell grid_cell(numerics::Vec3 position) {
           below};
 }
 
-// Then it is inside of the image, whatever is rounded.
+// Whether the cell lies between voxel centres; then its position is inside of the image, whatever is rounded.
 CGL_HD inline bool between_centres(const GridCell& grid, numerics::GridSize size) {
   return static_cast<std::uint32_t>(grid.x) < size.x - 1u && static_cast<std::uint32_t>(grid.y) < size.y - 1u &&
          static_cast<std::uint32_t>(grid.z) < size.z - 1u;
@@ -324,7 +324,7 @@ template <class Warp>
 CGL_HD inline float greatest_amplitude(const TrackingInput& input, std::uint32_t number, const CornerWeights& weights) {
   const std::uint32_t lane = Warp::lane_index();
   const FourFloats* const corners = corners_of(input, number);
-  // Of one group per thread, unless it was read. Numbers from 0 on are in the order of their bits.
+  // Each thread holds the bound of one group, 0 once that was read. Numbers from 0 on are in the order of their bits.
   std::uint32_t bound = numerics::float_bits(input.probes.greatest[most_groups * std::size_t{number} + lane]);
   std::uint32_t best = 0;
   for (;;) {

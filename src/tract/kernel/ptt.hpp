@@ -45,7 +45,7 @@ inline constexpr float bound_margin = 1.1f;
 // device.
 inline constexpr std::uint32_t tries_on_trust = numerics::lane_count;
 inline constexpr float two_pi = 0x1.921fb6p+2f;
-// Of slab.probe, numbers per lane. On a warp odd, so that its lanes read from different banks.
+// Numbers per lane in slab.probe. Odd on a warp, so that its lanes read from different banks of shared memory.
 template <class Group>
 inline constexpr std::uint32_t probe_stride = Group::serial ? 96u : 97u;
 
@@ -309,7 +309,7 @@ struct Candidates {
   typename Group::Mask allowed;          // among the first ptt_tries
 };
 
-// By the counter of each lane.
+// Draws the candidate of each lane by its counter.
 CGL_HD_GENERIC
 template <class Group>
 CGL_HD inline Candidates<Group> candidates_of(const TrackingPlan& plan, const numerics::LaneBlocks<Group>& counters,

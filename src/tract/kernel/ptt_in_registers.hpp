@@ -198,7 +198,7 @@ struct alignas(16) ProbeWalk {
   std::uint32_t arcs, kept, first_page, last_page;
 };
 
-// Of one of its steps, beside it: what threads that follow its probes read and write.
+// One step of a ProbeWalk, kept beside it: what the threads that follow its probes read and write.
 struct alignas(16) ProbeStep {
   float here;
   float threshold;
@@ -214,10 +214,10 @@ inline constexpr std::uint32_t probe_walk_words = 32;
 static_assert(sizeof(ProbeWalk) <= probe_step_place * sizeof(float) &&
               sizeof(ProbeStep) <= (probe_walk_words - probe_step_place) * sizeof(float));
 
-// Of one streamline, in words: the arcs of 32 candidates, and the ProbeWalk.
+// Words of one streamline: the arcs of 32 candidates, and the ProbeWalk with its step.
 inline constexpr std::uint32_t probe_batch_words = numerics::lane_count * probe_arc_words;
 inline constexpr std::uint32_t probe_walk_slab_words = probe_batch_words + probe_walk_words;
-// Of a warp: its streamlines, and a ProbeDraw for every thread.
+// Words of a warp: its streamlines, and a ProbeDraw for every thread.
 CGL_HD constexpr std::uint32_t probe_slab_words(std::uint32_t walks) {
   return walks * probe_walk_slab_words + numerics::lane_count * sizeof(ProbeDraw) / sizeof(float);
 }

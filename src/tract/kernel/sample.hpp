@@ -25,7 +25,7 @@ CGL_HD inline const std::uint16_t* float16_of(const float* record) {
   return reinterpret_cast<const std::uint16_t*>(record);
 }
 
-// From record to record, in units of four bytes.
+// The distance from record to record, in units of four bytes.
 CGL_HD inline std::size_t stride_in_words(const FieldView& field) {
   return field.is_float16 != 0u ? field.stride / 2u : field.stride;
 }
@@ -72,7 +72,7 @@ CGL_HD inline ExpectedRecords nothing_expected() {
 
 // The bits of the corners of `cell` whose voxels `known` does not have.
 CGL_HD inline std::uint32_t new_corners(const numerics::TrilinearCell& known, const numerics::TrilinearCell& cell) {
-  // `high` are the corners with the axis' bit.
+  // `high` has the corners on the upper side of the axis.
   const auto along = [](const numerics::AxisCell& before, const numerics::AxisCell& after, std::uint32_t high) {
     const bool low_known = after.low == before.low || after.low == before.high;
     const bool high_known = after.high == before.low || after.high == before.high;
@@ -81,7 +81,7 @@ CGL_HD inline std::uint32_t new_corners(const numerics::TrilinearCell& known, co
   return along(known.x, cell.x, 0xaau) | along(known.y, cell.y, 0xccu) | along(known.z, cell.z, 0xf0u);
 }
 
-// Without branches: which corners are new cannot be guessed.
+// Lists the records of the corners in `bits`. Without branches: which corners are new cannot be predicted.
 CGL_HD inline ExpectedRecords expect_corners(const Corners& corners, std::uint32_t bits) {
   ExpectedRecords expected;
   expected.count = 0u;

@@ -14,7 +14,8 @@
 
 namespace cingulum::kernel {
 
-// By `Steps::move` where there is a `Steps::Moves`, or along what `Steps::step` finds; false where there is nothing.
+// Moves by `Steps::move` where there is a `Steps::Moves`, or along what `Steps::step` finds; false where there is
+// nothing.
 CGL_HD_GENERIC
 template <class Lanes, class Steps>
 CGL_HD inline bool move(const TrackingInput& input, const Slab& slab, typename Steps::template Held<Lanes>& held,
@@ -48,7 +49,7 @@ CGL_HD inline bool reads_along_probes_alone(const TrackingInput& input) {
   return static_cast<Getter>(input.plan.getter) == Getter::ptt && threshold_is_absolute(input.plan);
 }
 
-// By the getter of the plan.
+// Steps by the getter of the plan.
 struct AnySteps : ReadingSteps {
   using Moves = void;
 
@@ -74,9 +75,9 @@ struct AnySteps : ReadingSteps {
   }
 };
 
-// By the getter of the plan, from corners that the caller has found ahead, asking meanwhile for the records of the walk
-// whose turn is next. prob on amplitudes interpolates row by row within the step, where each is needed, and puts
-// nothing into the slab.
+// Steps by the getter of the plan, from corners that the caller has found ahead, asking meanwhile for the records of
+// the walk whose turn is next. prob on amplitudes interpolates row by row within the step, where each is needed, and
+// puts nothing into the slab.
 struct StepsFromCorners {
   using Moves = void;
   template <class Lanes>

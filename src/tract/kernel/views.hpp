@@ -84,16 +84,16 @@ struct NearestView {
 
 // What ptt reads where 32 threads follow 32 probes (kernel/ptt_in_registers.hpp); null elsewhere.
 struct ProbeView {
-  // Of each cell of the grid, from the one before the first voxel to the one behind the last along every axis, the
-  // records of its corners, in units of four numbers: [8 ((z (size.y + 1) + y) (size.x + 1) + x) + corner], clamped at
-  // the faces.
+  // The records of the corners of each cell of the grid, in units of four numbers, clamped at the faces:
+  // [8 ((z (size.y + 1) + y) (size.x + 1) + x) + corner]. Cells reach from the one before the first voxel to the one
+  // behind the last along every axis.
   const std::uint32_t* cells;
   // Where memory allows, the corners' amplitudes side by side: those of slot s of cell c begin at
   // [8 ((channels + 1) corners_of_cell[c] + ranks[s])], those of the stopping map at rank `channels`.
   const std::uint32_t* corners_of_cell;
   const std::uint32_t* ranks;  // of each slot, its number in an order in which near directions are mostly near
   const float* corners;
-  // Of cell c no amplitude of ranks 16 g to 16 g + 15, anywhere in it, is above [32 corners_of_cell[c] + g].
+  // Bounds: nowhere in cell c is an amplitude of ranks 16 g to 16 g + 15 above [32 corners_of_cell[c] + g].
   const float* greatest;
   const std::uint32_t* nearest;  // up to three slots, ten bits each, of every cell of a coarser NearestView
   const float* directions;       // x, y, z of each slot, and the bits of its rank
@@ -140,7 +140,7 @@ struct HalfWalk {
   numerics::Vec3 position;
   numerics::Frame frame;  // its tangent is where the streamline heads; the rest is ptt's
   float* points;          // where there is an array for them
-  HalfEnd end;            // of halves that take turns, once it has ended
+  HalfEnd end;            // set by advance_halves (cpu/track_kernels.hpp) once the half has ended
   float bound = 0.0f;     // ptt: of the rejection, as the last arc left it
 };
 

@@ -20,9 +20,9 @@
 
 namespace cingulum::kernel {
 
-// As a reason: not begun, or without room for its points. All bits are set, so that a filled buffer means it.
+// The reason of a half that was not begun, or had no memory for its points. All bits are set: a filled buffer means it.
 inline constexpr std::uint32_t unfinished_half = 0xffffffffu;
-// As a reason: it left the brick of the field that is there.
+// The reason of a half that left the brick of the field that is there.
 inline constexpr std::uint32_t paused_half = 0xfffffffeu;
 
 CGL_HD constexpr std::uint32_t code_of(EndReason reason) {
@@ -45,7 +45,7 @@ struct ArrayPoints {
   }
 };
 
-// As the number of moves of a second half that has not turned back yet: see walk_on().
+// The number of moves of a second half that has not turned back yet: see walk_on().
 inline constexpr std::uint32_t turning_back = 0xffffffffu;
 
 // A half before its first step. It starts at a seed that was found good, heading `ahead`; where the second half turns
@@ -83,9 +83,9 @@ CGL_HD inline std::uint32_t enter_point(const TrackingInput& input, numerics::Ve
   return code_of(walk.kept == plan.max_steps ? EndReason::max_length : EndReason::none);
 }
 
-// One turn of a half: enters the point where it stands and moves on. EndReason::none while it goes on, else why it does
-// not: an EndReason, paused_half or unfinished_half. Reads nothing of the slab that an earlier turn left there unless
-// `held` says so, so that halves may take turns on one slab.
+// One round of a half: enters the point where it stands and moves on. EndReason::none while it goes on, else why it
+// does not: an EndReason, paused_half or unfinished_half. Reads nothing of the slab that an earlier turn left there
+// unless `held` says so, so that halves may take turns on one slab.
 CGL_HD_GENERIC
 template <class Lanes, class Steps, class Bounds, class Points>
 CGL_HD inline std::uint32_t walk_on(const TrackingInput& input, const Slab& slab, const Bounds& bounds,
@@ -112,7 +112,7 @@ CGL_HD inline std::uint32_t walk_on(const TrackingInput& input, const Slab& slab
   return code_of(moved ? EndReason::none : EndReason::no_direction);
 }
 
-// Turns until it goes on no more.
+// Rounds until the half goes on no more.
 CGL_HD_GENERIC
 template <class Lanes, class Steps, class Bounds, class Points>
 CGL_HD inline HalfEnd walk_half(const TrackingInput& input, const Slab& slab, const Bounds& bounds, Points& points,

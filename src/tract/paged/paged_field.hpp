@@ -13,7 +13,7 @@
 #include "base/result.hpp"
 #include "device/device.hpp"
 #include "device/working_memory.hpp"
-#include "tract/field/brick_turns.hpp"
+#include "tract/field/brick_schedule.hpp"
 #include "tract/field/field_bricks.hpp"
 #include "tract/paged/device_tables.hpp"
 #include "tract/paged/paged_memory.hpp"
@@ -35,7 +35,8 @@ class PagedField {
   PagedField(Device& device, const PagedTrackerOptions& options)
       : device_(device), options_(options), memory_(WorkingMemory::of(device)) {}
 
-  // Once, first: the whole field, or room for a brick. `reach`: the planes for which the bricks were cut.
+  // Called once, first: uploads the whole field, or allocates memory for a brick. `reach`: the planes for which the
+  // bricks were cut.
   [[nodiscard]] Status bring(const Field& field, FieldBricks bricks, std::uint32_t reach);
 
   [[nodiscard]] const Field& field() const { return *field_; }
@@ -44,18 +45,18 @@ class PagedField {
   // `made` where they were made before. Refuses a plan that reads beyond the bricks. any thread
   [[nodiscard]] Result<TrackingInput> input_for(const TrackingPlan& plan, const DeviceTables* made,
                                                 std::shared_ptr<const TablesOnDevice>& tables);
-  // Callers that may track at the same time. Bricks come and go for all: one at a time.
+  // The callers that may track at the same time; one where there are bricks, since a brick is replaced for all.
   [[nodiscard]] std::uint32_t callers() const { return bricks_.empty() ? std::max(options_.hints.callers, 1u) : 1u; }
 
   // A lane that can track a seed of the plan whatever comes; may wait for those who track. any thread
   [[nodiscard]] Status have_reserve_for(const TrackingPlan& plan);
-  // Waits while as many work as may; where there is no memory for another lane, until one is free. any thread
+  // Waits while as many callers work as may, or until one is free where there is no memory for another. any thread
   [[nodiscard]] Result<std::unique_ptr<Caller>> take_caller();
   void give_back(std::unique_ptr<Caller> caller);
   // Gives up the caller's memory and waits for the reserve.
   [[nodiscard]] std::unique_ptr<Caller> swap_for_reserve(std::unique_ptr<Caller> caller);
 
-  // Brings a brick unless it is there, and says in `work` how far it goes. By the only caller.
+  // Brings a brick unless it is there, and says in `work` how far it goes. Called by the only caller.
   [[nodiscard]] Status load_brick(Caller& caller, std::uint32_t which, kernel::PagedWork& work);
 
  private:

@@ -104,7 +104,7 @@ struct LaneSizes {
   std::uint64_t seeds, directions, lines, halves, paused, pages, part_bytes;
 
   LaneSizes(const TrackingPlan& plan, std::uint64_t part_points, bool in_bricks) {
-    // Beyond it the reserve is no use: such plans are refused when they need it.
+    // The most pages of the reserve: a plan that needs more is refused when it needs the reserve.
     constexpr std::uint64_t most_pages = std::uint64_t{1} << 17;
     const std::uint64_t starts = std::clamp(plan.max_directions, 1u, most_initial_directions);
     const std::uint64_t line_points = 2 * std::uint64_t{plan.max_steps} + 1;
@@ -133,7 +133,7 @@ struct LaneSizes {
     return each_buffer(
         caller, [&](GrowingBuffer& growing, std::uint64_t needed) { return growing.reserve(device, needed, careful); });
   }
-  // Whether a caller with room for `other` has room for these.
+  // Whether a caller with memory for `other` has enough for these.
   [[nodiscard]] bool fit_into(const LaneSizes& other) const { return larger_of(other) == other; }
   [[nodiscard]] LaneSizes larger_of(const LaneSizes& other) const {
     LaneSizes both = *this;

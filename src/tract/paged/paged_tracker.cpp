@@ -9,7 +9,7 @@
 
 #include "base/bulk_memory.hpp"
 #include "tract/cpu/tables.hpp"
-#include "tract/field/brick_turns.hpp"
+#include "tract/field/brick_schedule.hpp"
 #include "tract/field/field_bricks.hpp"
 #include "tract/field/field_fit.hpp"
 #include "tract/paged/device_tables.hpp"
@@ -93,7 +93,8 @@ class PagedTracker final : public Tracker {
       caller->cancel = cancel;
       Status outcome = track_pieces(*caller, range, done, batch);
       if (!outcome && outcome.error().kind() == ErrorKind::out_of_memory && !caller->is_reserve) {
-        // Not even a single seed: what this lane has goes back, and the rest is tracked with the reserve.
+        // Memory did not suffice for a single seed: what this lane has goes back, and the other seeds are tracked with
+        // the reserve.
         static_cast<void>(caller->queue->synchronise());
         caller = field_->swap_for_reserve(std::move(caller));
         caller->cancel = cancel;
@@ -150,7 +151,7 @@ class PagedTracker final : public Tracker {
     field_.reset();
   }
 
-  // In pieces; one for which memory does not suffice is halved. The first `done` seeds are in the batch.
+  // Tracks a range in pieces; one for which memory does not suffice is halved. The first `done` seeds are in the batch.
   Status track_pieces(Caller& caller, SeedRange range, std::uint64_t& done, StreamlineBatch& batch) {
     std::uint64_t piece = std::min(range.count, options_.most_piece_seeds);
     while (done < range.count) {
@@ -286,7 +287,7 @@ class PagedTracker final : public Tracker {
       caller.page_capacity = 0;
       CGL_TRY(caller.pages.reserve(device_, pages * page_bytes, caller.is_reserve));
       CGL_TRY(caller.next.reserve(device_, pages * sizeof(std::uint32_t), caller.is_reserve));
-      // A test's wish is a limit, too.
+      // The number of pages that a test asks for is a limit, too.
       caller.page_capacity = static_cast<std::uint32_t>(
           options_.first_pages > 0 ? std::min(options_.first_pages, caller.pages_there()) : caller.pages_there());
     }
@@ -307,7 +308,7 @@ class PagedTracker final : public Tracker {
             .capacity = caller.page_capacity};
   }
 
-  // Until all are finished. The records stay in the lane's host memory.
+  // Tracks the halves of a piece until all are finished. The records stay in the lane's host memory.
   Result<std::span<const kernel::HalfRecord>> track_halves(Caller& caller, kernel::PagedWork& work, std::size_t lines) {
     for (;;) {
       CGL_TRY_ASSIGN(const std::span<const kernel::HalfRecord> halves, run_halves(caller, work, lines));
@@ -318,7 +319,7 @@ class PagedTracker final : public Tracker {
           unfinished.push_back(static_cast<std::uint32_t>(half_number));
       }
       if (unfinished.empty()) return halves;
-      CGL_TRY(make_room(caller, unfinished.size()));
+      CGL_TRY(add_pages(caller, unfinished.size()));
       work.store = store_of(caller);
       CGL_TRY(send_half_numbers(caller, unfinished, work));
     }
@@ -406,7 +407,7 @@ class PagedTracker final : public Tracker {
         }
       }
       if (without_page > 0) {
-        CGL_TRY(make_room(caller, without_page));
+        CGL_TRY(add_pages(caller, without_page));
         work.store = store_of(caller);
       } else if (ended + left == 0) {
         return tl::make_unexpected(stuck_in_brick(device_.id()));
@@ -414,8 +415,8 @@ class PagedTracker final : public Tracker {
     }
   }
 
-  // More pages; those that are written stay.
-  Status make_room(Caller& caller, std::size_t unfinished) {
+  // Allocates more pages; those that are written stay.
+  Status add_pages(Caller& caller, std::size_t unfinished) {
     const std::uint64_t old = caller.page_capacity;
     // What is there already costs nothing.
     const std::uint64_t pages =

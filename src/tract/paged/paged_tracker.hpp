@@ -1,5 +1,5 @@
 // The tracker of a device whose kernels address memory by pointers: cuts a range into pieces that fit, sends the seeds,
-// finds initial directions, tracks all halves through pages (kernel/paged_half.hpp), makes room and goes on when pages
+// finds initial directions, tracks all halves through pages (kernel/paged_half.hpp), adds pages and goes on when they
 // run out, and brings the points back in the order of the seeds. A field that the device cannot hold is tracked in
 // bricks (field_bricks.hpp); what cannot be tracked at all is refused by prepare(). Several threads may track at once,
 // each with a queue and memory of its own, so that copies, kernels and the host's work overlap. The kernels are the
@@ -19,12 +19,12 @@ namespace cingulum {
 class PagedKernels {
  public:
   virtual ~PagedKernels() = default;
-  // Once per plan, before any launch. Keeps the input. `in_bricks`: track() looks at work.brick
+  // Called once per plan, before any launch. Keeps the input. `in_bricks`: track() looks at work.brick
   // (kernel/brick_half.hpp).
   [[nodiscard]] virtual Status configure(const TrackingInput& input, bool in_bricks) = 0;
-  // What configure() took of the device.
+  // Frees what configure() took of the device.
   virtual void give_up_memory() {}
-  // Those of another plan on the same field, not configured yet, with what was made of the field.
+  // Kernels for another plan on the same field, which share what was made of the field; not configured yet.
   [[nodiscard]] virtual std::unique_ptr<PagedKernels> for_another_plan() const = 0;
   // All return once the work is queued. `caller`, below the number of callers, tells apart what runs at the same time.
   [[nodiscard]] virtual Status find_directions(Queue& queue, std::uint32_t caller, const kernel::PagedWork& work) = 0;

@@ -313,12 +313,12 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_by_every_kernel_of_a_fixed_shape) {
   for (const auto& shape : shapes) {
     SCOPED_TRACE(track_kernel_name(shape.kernel));
     // Probes have two forms, by turns.
-    for (int turn = 0; turn < 4; ++turn) {
+    for (int form = 0; form < 4; ++form) {
       test::RandomPlan plan = test::shaped_plan(shape.getter, shape.degree, shape.sphere, 12, *setting.pool);
       plan.options.max_length_mm = 25;
       plan.options.ptt_tries = 100;
       // Probes take turns with their disc in two orders, and ask for the greatest amplitude or not.
-      if (turn >= 2) {
+      if (form >= 2) {
         plan.options.ptt_bound_interval = 4;
         if (shape.getter == Getter::ptt) {
           plan.options.relative_threshold = 0;
@@ -372,7 +372,8 @@ TEST(PagedTracker, goes_on_when_pages_run_out_and_brings_back_small_parts) {
   EXPECT_LT(HostKernels::points_before_last(), 5u) << "two streamlines of a part have more points than it may have";
 }
 
-// R13: the same bits, whole, in small pieces or in bricks, or a refusal before work begins; then a smaller job goes on.
+// Short memory gives the same bits, whole, in small pieces or in bricks, or a refusal before work begins; then a
+// smaller job goes on.
 TEST(PagedTracker, with_any_share_of_the_memory_tracks_the_same_or_refuses_before_work_begins) {
   Setting setting;
   MemoryBudget& budget = setting.device->budget();
@@ -425,7 +426,7 @@ TEST(PagedTracker, with_any_share_of_the_memory_tracks_the_same_or_refuses_befor
   EXPECT_GT(in_bricks, 10);
 }
 
-// R13: whichever allocation fails, the result is the same, or prepare() says that it cannot be.
+// Whichever allocation fails, the result is the same, or prepare() says that it cannot be.
 TEST(PagedTracker, with_any_allocation_failing_tracks_the_same_or_refuses_before_work_begins) {
   Setting setting;
   MemoryBudget& budget = setting.device->budget();

@@ -88,7 +88,8 @@ std::uint32_t slab_words(const TrackKernelFacts& facts, const TrackingInput& inp
   return layout.words;
 }
 
-// As many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one fits.
+// The launch has as many warps on a multiprocessor as registers and shared memory allow; few enough in a block that one
+// fits.
 TrackLaunchShape launch_shape(TrackKernelId id, const TrackingInput& input, bool at_seeds, std::uint64_t most_shared) {
   const TrackKernelFacts facts = track_kernel_facts(id);
   TrackLaunchShape shape;
@@ -123,7 +124,7 @@ TrackKernelChoice choose_track_kernels(const TrackingInput& input, const TrackKe
   choice.halves_launch = launch_shape(choice.halves, input, false, situation.shared_bytes);
   if (!choice.halves_launch.fits) {
     // Too much for shared memory: the kernel for all shapes takes global memory.
-    choice.without_room = choice.halves;
+    choice.too_large_for_shared = choice.halves;
     choice.halves = pair_for(input, true).halves;
     choice.halves_launch = launch_shape(choice.halves, input, false, situation.shared_bytes);
   }

@@ -29,7 +29,8 @@ struct TrackLaunchShape {
 struct TrackKernelChoice {
   TrackKernelId seeds = TrackKernelId::none;  // none: there is no kernel for this getter on this field
   TrackKernelId halves = TrackKernelId::none;
-  TrackKernelId without_room = TrackKernelId::none;  // the kernel of a fixed shape that shared memory was too small for
+  TrackKernelId too_large_for_shared =
+      TrackKernelId::none;  // the kernel of a fixed shape that shared memory was too small for
   TrackLaunchShape seeds_launch;
   TrackLaunchShape halves_launch;
 };

@@ -162,7 +162,7 @@ TEST(TrackKernelChoice, of_every_shape_is_that_of_the_table) {
     const TrackKernelChoice choice = choose_track_kernels(input, {.shared_bytes = h200_bytes});
     EXPECT_EQ(track_kernel_name(choice.halves), expected_kernel(shape));
     EXPECT_EQ(track_kernel_name(choice.seeds), expected_seeds_kernel(shape));
-    EXPECT_EQ(choice.without_room, TrackKernelId::none);
+    EXPECT_EQ(choice.too_large_for_shared, TrackKernelId::none);
     EXPECT_TRUE(choice.halves_launch.fits && choice.seeds_launch.fits);
     halves.insert(track_kernel_name(choice.halves));
     seeds.insert(track_kernel_name(choice.seeds));
@@ -244,9 +244,9 @@ TEST(TrackKernelChoice, threads_and_shared_memory_are_as_computed_by_hand) {
     EXPECT_EQ(choice.halves_launch.threads, c.threads) << c.shared_bytes;
     if (c.bytes != 0) {
       EXPECT_EQ(choice.halves_launch.shared_bytes, c.bytes) << c.shared_bytes;
-      EXPECT_EQ(choice.without_room, TrackKernelId::none);
+      EXPECT_EQ(choice.too_large_for_shared, TrackKernelId::none);
     } else {
-      EXPECT_EQ(choice.without_room, TrackKernelId::amplitudes_prob_362);
+      EXPECT_EQ(choice.too_large_for_shared, TrackKernelId::amplitudes_prob_362);
       EXPECT_TRUE(choice.halves_launch.slabs_in_shared);
       EXPECT_EQ(choice.halves_launch.slab_words, 12u * 32u);  // the record; amplitudes lie in it
     }

@@ -198,10 +198,10 @@ Result<TrackingPlan> make_tracking_plan(const TrackingOptions& options, const Im
   plan.ptt_max_curvature = static_cast<float>(1.0 / min_radius);
   plan.ptt_weak_links = options.ptt_weak_links ? 1 : 0;
   plan.ptt_tries = options.ptt_tries;
-  // With few candidates there are none to spend on a bound that may be too high.
+  // Few candidates leave none to spend on a bound that may be too high.
   plan.ptt_bound_interval = options.ptt_tries > kernel::tries_on_trust ? options.ptt_bound_interval : 1;
   plan.ptt_substeps = options.ptt_substeps;
-  // Of float32, exactly rounded: the number that a kernel would compute.
+  // The quotient is taken in float32, as a kernel would take it.
   plan.ptt_arc_mm = plan.step_mm / static_cast<float>(plan.ptt_substeps);
   plan.reach_voxels = reach_of(plan);
   plan.key = numerics::philox_key(options.random_key);

@@ -1,6 +1,6 @@
-// From what --device and --ngpus say to trackers that are ready to run a plan. Called by the verbs and by Python. A
-// device that cannot run the plan is refused with the reason before any work; only `auto` looks further, and what it
-// passed over and why is told to the caller.
+// Makes the trackers that --device and --ngpus ask for, ready to run a plan. Called by the verbs and by Python. A
+// device that cannot run the plan is refused with the reason before any work; only `auto` tries further devices, and
+// reports to the caller which it passed over and why.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // What a tracker of WebGPU does on the host between its dispatches, for a device that somebody else drives: a page in a
 // browser, which has WebGPU but not our Device (web/host). It says what to upload, with which text, how many workgroups
-// and which numbers a dispatch has, and takes counters and pages back. Bits are those of every Tracker.
+// and which numbers a dispatch has, and takes counters and pages back. The streamlines have the bits of every Tracker.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ class DrivenTracking {
 
   // The plan of the ranges that follow. The tables of a getter are made once.
   [[nodiscard]] virtual Status use(const TrackingPlan& plan) = 0;
-  // Of the getter of the plan, with the numbers of records per voxel behind them.
+  // The tables of the plan's getter, and behind them the number of its record for each voxel.
   [[nodiscard]] virtual std::vector<std::uint32_t> tables() const = 0;
   [[nodiscard]] virtual const std::string& text() const = 0;
 
@@ -60,7 +60,7 @@ class DrivenTracking {
   // The uniform block of the next dispatch, and its workgroups.
   [[nodiscard]] virtual std::vector<std::uint32_t> launch_words() const = 0;
   [[nodiscard]] virtual std::uint32_t launch_workgroups() const = 0;
-  // With the counters after a dispatch and the time that it took: how many pages are to be taken.
+  // Called with the counters after a dispatch and the seconds that it took; returns how many pages are to be taken.
   [[nodiscard]] virtual std::uint32_t after_dispatch(std::span<const std::uint32_t> counters, double seconds) = 0;
   virtual void take_pages(std::span<const std::byte> entries, std::span<const std::byte> points) = 0;
   [[nodiscard]] virtual bool finished() const = 0;

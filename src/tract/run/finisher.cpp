@@ -155,7 +155,7 @@ void Finisher::place_one(const StreamlineBatch& batch, std::size_t i, Tractogram
   }
 }
 
-// Of what was kept last; batch and list stay until it is written.
+// The positions of what was kept last; batch and list stay until those are written.
 TractogramBatch::MakePositions Finisher::late_positions(const StreamlineBatch& batch) const {
   return [this, &batch, &kept = kept_[last_]](std::size_t first, std::size_t last, std::span<float> out) {
     for (std::size_t i = first; i < last; ++i) {

@@ -1,7 +1,7 @@
-// From what a tracker returns to what is written: the streamlines of one batch after the other are cut, judged,
+// Turns what a tracker returns into what is written: the streamlines of one batch after the other are cut, judged,
 // counted, mapped to the world and thinned out, in the order of the seeds. The threads of the run's pool share all that
-// takes long; each streamline goes straight to its place, which the sum over those before it gives. With
-// late_positions that is the place in the file: whoever writes maps them there. Used by TrackingBatches.
+// takes long; each streamline goes straight to its place, which the sum over those before it gives. With late_positions
+// that is the place in the file: whoever writes maps them there. Used by TrackingBatches.
 #pragma once
 
 #include <array>
@@ -44,8 +44,8 @@ class Finisher {
 
   template <class Body>
   void share(std::size_t count, const Body& body) const;
-  // Its length is that of its points in the world, which are computed again once it has its place: to store and to
-  // fetch them takes longer.
+  // Judges a streamline by the length of its points in the world. These are computed again once the streamline has its
+  // place: to store and to fetch them takes longer.
   [[nodiscard]] Judged judge_one(const StreamlineBatch& batch, std::size_t s) const;
   void count_all(const StreamlineBatch& batch, std::vector<std::uint64_t>& offsets);
   void count_one(const StreamlineBatch& batch, std::size_t s, std::vector<std::uint64_t>& offsets);

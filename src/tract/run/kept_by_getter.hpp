@@ -15,7 +15,7 @@ namespace cingulum {
 template <class T>
 class KeptByGetter {
  public:
-  // Those who ask while it is made wait for it. What could not be made is tried again.
+  // Callers wait while another makes it. What could not be made is tried again at the next call.
   template <class Make>
   [[nodiscard]] Result<std::shared_ptr<const T>> get(std::uint32_t getter, Make&& make) {
     const std::lock_guard lock(mutex_);

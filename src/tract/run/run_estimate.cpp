@@ -21,7 +21,7 @@ double points_per_second(Getter getter) {
   return 1e6;
 }
 
-// Of a core, likewise.
+// Measured in the same way: seconds that a core takes to fit a voxel.
 double seconds_per_fitted_voxel(FieldModel model, std::uint64_t coefficients) {
   switch (model) {
     // Normal equations of the coefficients, again and again (`bench/scale.py --only model`).

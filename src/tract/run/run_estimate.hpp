@@ -1,6 +1,6 @@
-// What a run of tracking will take and give, foretold from its options and the heads of its files before any work: a
-// bound on memory, and what is to be expected of points, bytes and time. For schedulers (`cingulum track --explain`)
-// and for `cingulum batch`, which decides by it how many subjects it has under way. Numbers in, numbers out.
+// Estimates what a run of tracking takes and gives, from its options and the heads of its files, before any work: a
+// bound on memory, and the expected points, bytes and time. For schedulers (`cingulum track --explain`) and for
+// `cingulum batch`, which decides by it how many subjects it has under way. Numbers in, numbers out.
 #pragma once
 
 #include <cstdint>

@@ -88,7 +88,8 @@ struct TrackingBatches::State {
     last_time = now;
   }
 
-  // Once a call: with overlap the caller may still write the last batch, and is done with the one before.
+  // Called once by each next(): with overlap the caller may still write the last batch, and is done with the one
+  // before.
   void give_back_written() {
     if (being_written && sharing) sharing->give_back(std::move(being_written));
     if (!batch) return;

@@ -92,7 +92,7 @@ struct TrackingStatistics {
   std::uint64_t seeds_outside = 0;
   std::uint64_t seeds_without_direction = 0;
   double tracking_seconds = 0;  // during which at least one tracker was tracking
-  // Beside it, of the thread that takes the batches: without any to work on, finishing them, and the caller's own.
+  // Seconds of the thread that takes the batches: waiting for one, finishing them, and the caller's own work.
   double waiting_seconds = 0;
   double finishing_seconds = 0;
   double writing_seconds = 0;
@@ -108,7 +108,7 @@ class TrackingBatches {
                                                                       const Seeds& seeds, const ImageGeometry& geometry,
                                                                       const TrackingRunOptions& options,
                                                                       Progress* progress = nullptr);
-  // Before the end: cancels what is being tracked and waits for it. No thread is left.
+  // Cancels what is being tracked, if any is, and waits for it. No thread is left.
   ~TrackingBatches();
   TrackingBatches(const TrackingBatches&) = delete;
   TrackingBatches& operator=(const TrackingBatches&) = delete;
@@ -118,7 +118,7 @@ class TrackingBatches {
   // but one, so that it can be written by another thread while the next one is made. A failure of a tracker comes after
   // the batches before it, and then again. one caller at a time
   [[nodiscard]] Result<const TractogramBatch*> next();
-  // Of the batches so far; of the run after the last. one caller at a time
+  // Statistics of the batches so far; after the last batch, of the run. one caller at a time
   [[nodiscard]] const TrackingStatistics& statistics() const noexcept;
 
  private:

@@ -19,7 +19,8 @@ Result<TrackingStatistics> run_tracking(std::span<Tracker* const> trackers, cons
     TrackingRunOptions own = options;
     own.late_positions = writer.makes_positions();
     CGL_TRY_ASSIGN(const auto batches, TrackingBatches::start(trackers, seeds, geometry, own, progress));
-    // With overlap a batch is written while the next one is finished. Of small ones a thread costs more than it saves.
+    // With overlap a batch is written while the next one is finished. For small batches a thread costs more than it
+    // saves.
     constexpr std::size_t least_points_beside = std::size_t{1} << 16U;
     std::future<Status> writing;
     while (true) {

@@ -36,8 +36,8 @@ struct CodedSeed {
   std::uint32_t index;
 };
 
-// By code, seeds of one code in the order in which they were: by digits, the lowest first. Images have codes of two or
-// three digits.
+// Sorts seeds by code, those of one code in the order in which they were: by digits, the lowest first. Images have
+// codes of two or three digits.
 void sort_by_code(std::vector<CodedSeed>& seeds, std::uint64_t all_bits) {
   constexpr int digit_bits = 11;
   std::vector<CodedSeed> sorted(seeds.size());

@@ -229,7 +229,7 @@ Vec3 rounded(Vec3d v) {
   return {static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)};
 }
 
-// Beyond this nothing is an image, and float32 has lost the voxel.
+// No image reaches beyond this voxel, and float32 cannot tell voxels apart there.
 constexpr double farthest_voxel = 0x1p24;
 
 std::optional<Vec3> voxel_position(Vec3d voxel) {

@@ -15,7 +15,8 @@ using numerics::Vec3d;
 // in the centre.
 constexpr std::uint32_t most_ball_attempts = 64;
 
-// In the ball of radius 1. Coordinates are multiples of 2^-23, so that squares and their sum are exact in float64.
+// A place in the ball of radius 1. Coordinates are multiples of 2^-23, so that squares and their sum are exact in
+// float64.
 Vec3d place_in_unit_ball(numerics::PhiloxKey key, std::uint64_t seed) {
   for (std::uint32_t attempt = 0; attempt < most_ball_attempts; ++attempt) {
     const numerics::PhiloxBlock block = numerics::random_block(key,

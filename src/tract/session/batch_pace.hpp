@@ -17,7 +17,7 @@ class BatchPace {
  public:
   // A batch has at least so many seeds: fewer leave most of a device idle.
   static constexpr std::uint64_t fewest_seeds = 16;
-  // Of a getter of which nothing is known yet.
+  // Seeds of the first batch of a getter, whose pace is not yet known.
   static constexpr std::uint64_t first_seeds = 64;
 
   [[nodiscard]] std::uint64_t seeds_of_batch(std::uint32_t getter, std::uint64_t left, double seconds) const {

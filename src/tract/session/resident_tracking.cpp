@@ -1,6 +1,6 @@
 // Tracking actors as blocks of a kernel that stays: the host's side. A request lies in memory that both sides see; its
 // seeds are cut into chunks, each of which is one message to one actor and names the buffer for its streamlines. So the
-// asker decides how many are under way, and an actor never waits for a reader.
+// requester decides how many are under way, and an actor never waits for a reader.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -172,7 +172,7 @@ class ResidentStream final : public StreamlineStream {
     }
   }
 
-  // As many as there are buffers for; one at least is under way afterwards unless all are done.
+  // Sends as many chunks as there are buffers for; one at least is under way afterwards unless all are done.
   [[nodiscard]] Status send_chunks() {
     const std::size_t most = parts_per_actor * shared_->actors.size();
     while (sent_ < seeds_ && under_way_.size() < most) {
@@ -182,8 +182,8 @@ class ResidentStream final : public StreamlineStream {
       Chunk& chunk = under_way_.emplace_back();
       chunk.part = *part;
       chunk.message = {place_.request.handle, part->handle, sent_, count, 0, count * most_initial_directions};
-      const std::uint32_t turn = shared_->next_actor++;
-      chunk.actor = shared_->actors[turn % shared_->actors.size()];
+      const std::uint32_t number = shared_->next_actor++;
+      chunk.actor = shared_->actors[number % shared_->actors.size()];
       sent_ += count;
       CGL_TRY(send(chunk));
     }

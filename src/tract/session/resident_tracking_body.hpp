@@ -1,5 +1,5 @@
 // The body of a resident tracking actor: takes a few seeds of a request, finds their directions, tracks their halves
-// with all groups of its lanes, and writes the streamlines to the asker's buffer: by the code that the kernels of
+// with all groups of its lanes, and writes the streamlines to the requester's buffer: by the code that the kernels of
 // `track` are made of (kernel/paged_half.hpp), and so with their bits. `Groups` says what a group of 32 lanes is: a
 // warp (cuda/resident_tracking_program.cu), or a host thread in tests. It keeps nothing from message to message.
 #pragma once
@@ -172,7 +172,7 @@ struct ResidentTrackingBody {
     context.sync();
   }
 
-  // Plan and seeds to the device's own memory: a read over the bus takes as long as a step.
+  // Copies plan and seeds to the device's own memory: a read over the bus takes as long as a step.
   CGL_HD_GENERIC template <class Context>
   CGL_HD void take_request(Context& context, const TrackChunk& chunk, const TrackingRequestHead* request) const {
     const ResidentTrackingLayout& of = *layout;
@@ -193,7 +193,7 @@ struct ResidentTrackingBody {
     context.sync();
   }
 
-  // By one lane: which lines these seeds have, and those of them that are wanted now.
+  // Called by one lane: finds which lines these seeds have, and those of them that are wanted now.
   CGL_HD void list_lines(const TrackChunk& chunk, const kernel::SeedList& seeds) const {
     std::uint32_t* const counters = at<std::uint32_t>(layout->counters);
     std::uint32_t* const lines = at<std::uint32_t>(layout->lines);
@@ -217,7 +217,7 @@ struct ResidentTrackingBody {
     counters[Counter::without] = without;
   }
 
-  // By one lane: the lines that have ended, from the first one on, as far as the buffer goes.
+  // Called by one lane: lists the lines that have ended, from the first one on, as far as the buffer goes.
   CGL_HD void write_head(const TrackingInput& input, const TrackChunk& chunk, const kernel::SeedList& seeds,
                          const kernel::HalfList& list, TrackedPartHead* part) const {
     std::uint32_t* const counters = at<std::uint32_t>(layout->counters);

@@ -22,8 +22,8 @@ constexpr std::uint32_t parts_in_window = 8;
 constexpr ring::Nanoseconds longest_batch = std::chrono::seconds(60);
 
 // What the actor and those who ask share.
-struct TrackingDesk {
-  TrackingDesk(ring::Runtime& its_runtime, std::shared_ptr<TrackingSession> its_session)
+struct TrackingActorState {
+  TrackingActorState(ring::Runtime& its_runtime, std::shared_ptr<TrackingSession> its_session)
       : runtime(its_runtime), session(std::move(its_session)) {}
 
   ring::Runtime& runtime;
@@ -46,7 +46,7 @@ struct TrackingDesk {
 
 class TrackingActorBody {
  public:
-  explicit TrackingActorBody(std::shared_ptr<TrackingDesk> desk) : desk_(std::move(desk)) {}
+  explicit TrackingActorBody(std::shared_ptr<TrackingActorState> state) : state_(std::move(state)) {}
 
   template <class Context>
   int operator()(Context& context) {
@@ -69,7 +69,7 @@ class TrackingActorBody {
     std::uint32_t channel = 0;
   };
 
-  void release(const BufferHandle& handle) { static_cast<void>(desk_->runtime.buffers().release(handle)); }
+  void release(const BufferHandle& handle) { static_cast<void>(state_->runtime.buffers().release(handle)); }
 
   // What has come in the meantime. Of a channel only the newest stays.
   template <class Context>
@@ -81,7 +81,7 @@ class TrackingActorBody {
   void admit(Context& context, const Message& message) {
     Waiting request{message, 0};
     if (ring::holds<TrackSeeds>(message)) {
-      if (auto bytes = desk_->runtime.buffers().get(ring::payload<TrackSeeds>(message).request)) {
+      if (auto bytes = state_->runtime.buffers().get(ring::payload<TrackSeeds>(message).request)) {
         if (const auto head = read_request_head(*bytes)) request.channel = head->channel;
       }
     }
@@ -115,9 +115,9 @@ class TrackingActorBody {
     const std::string& text = error.message();
     if (error.kind() == ErrorKind::interrupted) {
       ended.outcome = TrackingOutcome::cancelled;
-    } else if (auto handle = desk_->runtime.buffers().add(std::max<std::size_t>(text.size(), 1))) {
+    } else if (auto handle = state_->runtime.buffers().add(std::max<std::size_t>(text.size(), 1))) {
       ended.text = *handle;
-      std::memcpy(desk_->runtime.buffers().get(*handle)->data(), text.data(), text.size());
+      std::memcpy(state_->runtime.buffers().get(*handle)->data(), text.data(), text.size());
     }
     Message reply = ring::make_reply(message, ended);
     if (ended.text.generation != 0) reply.header.flags |= ring::mark_handle;
@@ -140,7 +140,7 @@ class TrackingActorBody {
     const BufferHandle handle = ring::payload<TrackSeeds>(asked.message).request;
     CGL_TRY_ASSIGN(TrackingRequest request, read_request(handle));
     if (request.seeds == nullptr) return {};
-    CGL_TRY_ASSIGN(const auto answer, desk_->session->ask(std::move(request)));
+    CGL_TRY_ASSIGN(const auto answer, state_->session->ask(std::move(request)));
     for (;;) {
       context.heartbeat();
       admit_all(context);
@@ -150,8 +150,8 @@ class TrackingActorBody {
       }
       CGL_TRY_ASSIGN(const StreamlineBatch* const batch, answer->next());
       if (batch == nullptr) return {};
-      CGL_TRY_ASSIGN(const BufferHandle part, desk_->runtime.buffers().add(bytes_of_part(*batch)));
-      CGL_TRY_ASSIGN(const std::span<std::byte> bytes, desk_->runtime.buffers().get(part));
+      CGL_TRY_ASSIGN(const BufferHandle part, state_->runtime.buffers().add(bytes_of_part(*batch)));
+      CGL_TRY_ASSIGN(const std::span<std::byte> bytes, state_->runtime.buffers().get(part));
       write_part(*batch, bytes);
       Message message = ring::make_part(asked.message, TrackedPart{part});
       message.header.flags |= ring::mark_handle;
@@ -159,16 +159,16 @@ class TrackingActorBody {
     }
   }
 
-  // A copy: the asker may give its buffer back at any time. No seeds: null.
+  // A copy: the requester may give its buffer back at any time. No seeds: null.
   Result<TrackingRequest> read_request(const BufferHandle& handle) {
-    ring::BufferTable& buffers = desk_->runtime.buffers();
+    ring::BufferTable& buffers = state_->runtime.buffers();
     CGL_TRY(buffers.retain(handle));
     Result<TrackingRequest> request = [&]() -> Result<TrackingRequest> {
       CGL_TRY_ASSIGN(const std::span<std::byte> bytes, buffers.get(handle));
       CGL_TRY_ASSIGN(const TrackingRequestHead head, read_request_head(bytes));
       TrackingRequest read;
       read.plan = head.plan;
-      read.cancel = desk_->token_of(handle);
+      read.cancel = state_->token_of(handle);
       const auto vectors = [&](std::size_t first) {
         std::vector<numerics::Vec3> values(head.seeds);
         std::memcpy(values.data(), bytes.data() + sizeof head + first * sizeof(numerics::Vec3),
@@ -188,15 +188,15 @@ class TrackingActorBody {
     return request;
   }
 
-  std::shared_ptr<TrackingDesk> desk_;
+  std::shared_ptr<TrackingActorState> state_;
   std::deque<Waiting> waiting_;
 };
 
 class ActorStream final : public StreamlineStream {
  public:
-  ActorStream(std::shared_ptr<TrackingDesk> desk, const BufferHandle& request, CancelSource source,
+  ActorStream(std::shared_ptr<TrackingActorState> state, const BufferHandle& request, CancelSource source,
               ring::ReplyStream answers)
-      : desk_(std::move(desk)), request_(request), source_(std::move(source)), answers_(std::move(answers)) {}
+      : state_(std::move(state)), request_(request), source_(std::move(source)), answers_(std::move(answers)) {}
   // Parts that were sent and not read are given back by reading them.
   ~ActorStream() override {
     source_.cancel();
@@ -206,9 +206,9 @@ class ActorStream final : public StreamlineStream {
         ended_ = true;
         return error;
       }));
-    static_cast<void>(desk_->runtime.buffers().release(request_));
-    const std::lock_guard lock(desk_->mutex);
-    desk_->open.erase(TrackingDesk::key_of(request_));
+    static_cast<void>(state_->runtime.buffers().release(request_));
+    const std::lock_guard lock(state_->mutex);
+    state_->open.erase(TrackingActorState::key_of(request_));
   }
 
   [[nodiscard]] Result<std::optional<StreamlineBatch>> next(ring::Nanoseconds timeout) override {
@@ -240,7 +240,7 @@ class ActorStream final : public StreamlineStream {
   }
 
   [[nodiscard]] Result<std::optional<StreamlineBatch>> read(const BufferHandle& part) {
-    ring::BufferTable& buffers = desk_->runtime.buffers();
+    ring::BufferTable& buffers = state_->runtime.buffers();
     StreamlineBatch batch;
     const Result<TrackedPartHead> head =
         buffers.get(part).and_then([&](std::span<std::byte> bytes) { return read_part(bytes, batch); });
@@ -255,7 +255,7 @@ class ActorStream final : public StreamlineStream {
     if (end.outcome == TrackingOutcome::superseded) {
       return Error(ErrorKind::interrupted, "a newer request took this one's place");
     }
-    ring::BufferTable& buffers = desk_->runtime.buffers();
+    ring::BufferTable& buffers = state_->runtime.buffers();
     std::string text = "tracking failed";
     if (const auto bytes = buffers.get(end.text)) {
       text.assign(reinterpret_cast<const char*>(bytes->data()), bytes->size());
@@ -264,7 +264,7 @@ class ActorStream final : public StreamlineStream {
     return Error(static_cast<ErrorKind>(end.error_kind), std::move(text));
   }
 
-  const std::shared_ptr<TrackingDesk> desk_;
+  const std::shared_ptr<TrackingActorState> state_;
   const BufferHandle request_;
   CancelSource source_;
   ring::ReplyStream answers_;
@@ -274,44 +274,44 @@ class ActorStream final : public StreamlineStream {
 
 class OneTrackingActor final : public TrackingActors {
  public:
-  OneTrackingActor(std::shared_ptr<TrackingDesk> desk, std::string name)
-      : desk_(std::move(desk)), name_(std::move(name)) {}
+  OneTrackingActor(std::shared_ptr<TrackingActorState> state, std::string name)
+      : state_(std::move(state)), name_(std::move(name)) {}
   ~OneTrackingActor() override {
     {
-      const std::lock_guard lock(desk_->mutex);
-      for (auto& [request, source] : desk_->open) source.cancel();
+      const std::lock_guard lock(state_->mutex);
+      for (auto& [request, source] : state_->open) source.cancel();
     }
-    static_cast<void>(desk_->runtime.terminate(name_, ring::Termination::discard()));
-    desk_->actor.reset();  // whose body has the desk
+    static_cast<void>(state_->runtime.terminate(name_, ring::Termination::discard()));
+    state_->actor.reset();  // whose body has the state
   }
 
   [[nodiscard]] Result<std::unique_ptr<StreamlineStream>> ask(const TrackingQuestion& question) override {
     return catch_out_of_memory([&]() -> Result<std::unique_ptr<StreamlineStream>> {
       CGL_TRY(check_question(question));
-      ring::BufferTable& buffers = desk_->runtime.buffers();
+      ring::BufferTable& buffers = state_->runtime.buffers();
       CGL_TRY_ASSIGN(const BufferHandle request, buffers.add(bytes_of_request(question)));
       CGL_TRY_ASSIGN(const std::span<std::byte> bytes, buffers.get(request));
       write_request(question, bytes);
       CancelSource source;
       {
-        const std::lock_guard lock(desk_->mutex);
-        desk_->open.emplace(TrackingDesk::key_of(request), source);
+        const std::lock_guard lock(state_->mutex);
+        state_->open.emplace(TrackingActorState::key_of(request), source);
       }
       Message message = ring::make_message(TrackSeeds{request});
       message.header.flags |= ring::mark_handle;
-      auto answers = desk_->runtime.request_stream(*desk_->actor, message, {.window = parts_in_window});
+      auto answers = state_->runtime.request_stream(*state_->actor, message, {.window = parts_in_window});
       if (answers) {
-        return std::make_unique<ActorStream>(desk_, request, std::move(source), std::move(*answers));
+        return std::make_unique<ActorStream>(state_, request, std::move(source), std::move(*answers));
       }
       static_cast<void>(buffers.release(request));
-      const std::lock_guard lock(desk_->mutex);
-      desk_->open.erase(TrackingDesk::key_of(request));
+      const std::lock_guard lock(state_->mutex);
+      state_->open.erase(TrackingActorState::key_of(request));
       return tl::make_unexpected(std::move(answers.error()));
     });
   }
 
  private:
-  std::shared_ptr<TrackingDesk> desk_;
+  std::shared_ptr<TrackingActorState> state_;
   const std::string name_;
 };
 
@@ -320,12 +320,12 @@ class OneTrackingActor final : public TrackingActors {
 Result<std::unique_ptr<TrackingActors>> start_tracking_actor(ring::Runtime& runtime, std::string name,
                                                              std::shared_ptr<TrackingSession> session) {
   return catch_out_of_memory([&]() -> Result<std::unique_ptr<TrackingActors>> {
-    auto desk = std::make_shared<TrackingDesk>(runtime, std::move(session));
+    auto state = std::make_shared<TrackingActorState>(runtime, std::move(session));
     ring::ActorOptions options;
     options.stall_limit = longest_batch;
-    CGL_TRY_ASSIGN(desk->actor, runtime.launch(name, TrackingActorBody(desk), options));
-    auto actors = std::make_unique<OneTrackingActor>(desk, std::move(name));
-    CGL_TRY(desk->actor->activate());
+    CGL_TRY_ASSIGN(state->actor, runtime.launch(name, TrackingActorBody(state), options));
+    auto actors = std::make_unique<OneTrackingActor>(state, std::move(name));
+    CGL_TRY(state->actor->activate());
     return actors;
   });
 }

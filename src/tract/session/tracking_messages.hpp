@@ -1,6 +1,6 @@
-// What is said to tracking actors and what they answer (docs/ring.md): a request is a buffer with plan and seeds, named
-// by a message; streamlines come back in buffers, each named by a message of its own. Host and device read and write
-// the same bytes. Used by the actors beside it; others speak to them through tracking_actors.hpp.
+// The messages to tracking actors and their answers (docs/ring.md): a request is a buffer with plan and seeds, named by
+// a message; streamlines come back in buffers, each named by a message of its own. Host and device read and write the
+// same bytes. Used by the actors beside it; others speak to them through tracking_actors.hpp.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +63,7 @@ CGL_HD inline TrackedLine* lines_of(TrackedPartHead* head) {
   return reinterpret_cast<TrackedLine*>(head + 1);
 }
 
-// To the actor on a host thread: answered by a TrackedPart for each batch and at last by a TrackingEnd.
+// Sent to the actor on a host thread: answered by a TrackedPart for each batch and at last by a TrackingEnd.
 struct TrackSeeds {
   static constexpr const char* message_name = "TrackSeeds";
   ring::BufferHandle request;
@@ -82,8 +82,8 @@ struct TrackingEnd {
   std::uint32_t error_kind = 0;  // ErrorKind
 };
 
-// To a resident actor: the lines from `first_line` on of a few seeds of a request, into a buffer of the asker's. As
-// many as fit; the asker asks again for the rest.
+// Sent to a resident actor: it writes the lines from `first_line` on of a few seeds of a request into a buffer of the
+// sender's, as many as fit; the sender asks again for the others.
 struct TrackChunk {
   static constexpr const char* message_name = "TrackChunk";
   ring::BufferHandle request;

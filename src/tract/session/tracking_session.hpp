@@ -1,8 +1,8 @@
-// A field that stays on a device and answers: plan and seeds come with each request, streamlines leave in batches, and
-// one request is cancelled without the others. Opening brings the field there once; after that another plan costs its
-// numbers, and another getter its tables and kernels. The bits are those of a tracker that is prepared anew for every
-// request, and so those of `cingulum track`. Made by whoever answers many small questions about one field: the actors
-// beside it (tracking_actors.hpp), a viewer, Python.
+// Keeps a field on a device and answers requests: plan and seeds come with each request, streamlines leave in batches,
+// and one request can be cancelled without the others. Opening brings the field there once; after that another plan
+// costs its numbers, and another getter its tables and kernels. The bits are those of a tracker that is prepared anew
+// for every request, and so those of `cingulum track`. Made by whoever answers many small questions about one field:
+// the actors beside it (tracking_actors.hpp), a viewer, Python.
 #pragma once
 
 #include <atomic>

@@ -140,7 +140,7 @@ class DrivenDispatches final : public DrivenTracking {
 
   void take_pages(std::span<const std::byte> entries, std::span<const std::byte> points) override {
     PageBlock& block = blocks_.emplace_back();
-    block.make_room(entries.size() / sizeof(PageEntryWords));
+    block.reallocate(entries.size() / sizeof(PageEntryWords));
     std::memcpy(block.entries.data(), entries.data(), block.pages * sizeof(PageEntryWords));
     std::memcpy(block.points.data(), points.data(), std::min(points.size(), block.points.size() * sizeof(float)));
   }

@@ -28,7 +28,7 @@ Field bending_amplitudes(std::int64_t edge) {
 
 class DrivenByADevice : public testing::EachDevice {
  protected:
-  // As a page does it, by our own device.
+  // Drives the tracking as a page does, on our own device.
   [[nodiscard]] Status drive(DrivenTracking& driven, const Field& field, SeedRange range, const Seeds& seeds,
                              StreamlineBatch& batch) {
     CGL_TRY_ASSIGN(const auto queue, device().create_queue());

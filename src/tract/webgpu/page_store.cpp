@@ -42,17 +42,17 @@ Status contradiction() {
 }
 
 template <class Number>
-void make_room_in(std::vector<Number>& numbers, std::size_t count) {
-  // Not by growing, which would copy.
+void ensure_size(std::vector<Number>& numbers, std::size_t count) {
+  // A new vector, since growing the old one would copy it.
   if (numbers.size() < count) numbers = std::vector<Number>(count);
 }
 
 }  // namespace
 
-void PageBlock::make_room(std::size_t count) {
+void PageBlock::reallocate(std::size_t count) {
   pages = count;
-  make_room_in(entries, count);
-  make_room_in(points, count * page_words);
+  ensure_size(entries, count);
+  ensure_size(points, count * page_words);
 }
 
 Status assemble_pages(const std::vector<PageBlock>& blocks, SeedRange range,

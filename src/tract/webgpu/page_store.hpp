@@ -19,8 +19,8 @@ struct PageBlock {
   std::vector<PageEntryWords> entries;
   std::vector<float> points;  // page_words each
 
-  // What the memory held is lost.
-  void make_room(std::size_t count);
+  // Sets `pages` and makes the memory large enough for them. What it held is lost.
+  void reallocate(std::size_t count);
 };
 
 struct SeedCounts {

@@ -25,8 +25,8 @@ struct ProbeOffsets {
 // Whether ptt_probes.wgsl can track this: its slots fit into ten bits and it has no code for several parallel probes,
 // exponents, half precision and whole spheres.
 [[nodiscard]] bool probes_fit(const TrackingInput& input);
-// And whether halves start along unit vectors (to 2^-20), since it takes inverse roots near one alone: the directions
-// of the sphere, or those that are given.
+// Whether halves start along unit vectors (to 2^-20), since ptt_probes.wgsl takes inverse roots near one alone: the
+// directions of the sphere, or those that are given.
 [[nodiscard]] bool starts_are_unit(const DeviceTables& tables, const GivenDirections* directions);
 
 [[nodiscard]] std::vector<std::uint32_t> make_probe_words(const DeviceTables& tables, const Field& field);

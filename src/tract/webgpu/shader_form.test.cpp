@@ -194,7 +194,7 @@ std::size_t times(const std::string& text, const std::string& part) {
   return count;
 }
 
-// Of degree 4 six harmonics are even along every axis, and three belong to each pair of axes: a text for one shape says
+// Six harmonics of degree 4 are even along every axis, and three belong to each pair of axes: a text for one shape says
 // each of the 15 once for every group of rows, in its own class, and has no loop left that could be unrolled.
 TEST(ShaderForm, a_text_for_one_shape_unrolls_every_coefficient_in_its_class) {
   const Field field = series("mirror321", 4);

@@ -20,7 +20,7 @@ enum class WorkCounter : std::uint32_t {
   pages = 1,  // taken: more than there are when they are used up
   seeds_outside = 2,
   seeds_without_direction = 3,
-  // From here on counted anew in every dispatch.
+  // The counters from here on are counted anew in every dispatch.
   unfinished = 4,         // workgroups
   waiting_for_brick = 5,  // those of them that wait for another brick of the field
   shares = 6,             // of calls that were taken (ptt_probes.wgsl)
@@ -81,7 +81,7 @@ inline constexpr std::uint32_t entry_points_shift = 16;
 inline constexpr std::uint32_t points_per_page = 32;
 inline constexpr std::uint32_t page_words = 3 * points_per_page;
 
-// Of ptt_probes.wgsl: calls of the getter that are handed out at a time, and the first number of a straight arc, which
+// For ptt_probes.wgsl: calls of the getter that are handed out at a time, and the first number of a straight arc, which
 // is that of no other (`along` is at most 10^4).
 inline constexpr std::uint32_t calls_of_a_share = 64;
 inline constexpr float straight_arc = 0x1p100f;

@@ -80,7 +80,7 @@ Result<std::shared_ptr<const WebgpuTables>> WebgpuField::tables_for(const Tracki
 
 Result<std::shared_ptr<Kernel>> WebgpuField::kernel_for(const KernelSource& source) {
   const std::lock_guard lock(kernel_mutex_);
-  // With and without checks of bounds a text gives different code.
+  // A text gives different code with and without checks of bounds.
   const std::string key = (source.trusted ? "trusted\n" : "checked\n") + source.text;
   if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
   CGL_TRY_ASSIGN(std::shared_ptr<Kernel> kernel, device_.compile(source));

@@ -15,7 +15,7 @@
 #include "base/cancel.hpp"
 #include "base/result.hpp"
 #include "device/device.hpp"
-#include "tract/field/brick_turns.hpp"
+#include "tract/field/brick_schedule.hpp"
 #include "tract/field/field_bricks.hpp"
 #include "tract/paged/device_tables.hpp"
 #include "tract/run/kept_by_getter.hpp"
@@ -47,7 +47,8 @@ class WebgpuField {
  public:
   explicit WebgpuField(Device& device) : device_(device) {}
 
-  // Once, first: the records, whole or room for a brick. `reach`: the planes for which the bricks were cut.
+  // Called once, first: uploads all records, or allocates memory for those of a brick. `reach`: the planes for which
+  // the bricks were cut.
   [[nodiscard]] Status bring(const Field& field, FieldBricks bricks, FieldPieces pieces, std::uint64_t records_at_once,
                              std::uint32_t reach);
 
@@ -56,13 +57,14 @@ class WebgpuField {
   [[nodiscard]] const FieldPieces& pieces() const { return pieces_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Buffer>>& records() const { return records_; }
 
-  // `made` where they were made before. Refuses a plan that reads beyond the bricks. any thread
+  // The tables of a plan; `made` is used where they were made before. Refuses a plan that reads beyond the bricks. any
+  // thread
   [[nodiscard]] Result<std::shared_ptr<const WebgpuTables>> tables_for(const TrackingPlan& plan,
                                                                        const DeviceTables* made);
-  // One that was compiled before from the same text, or a new one. any thread
+  // The kernel of a text, compiled unless it was before. any thread
   [[nodiscard]] Result<std::shared_ptr<Kernel>> kernel_for(const KernelSource& source);
 
-  // Held while a range is tracked in bricks, which come and go for all.
+  // Callers hold it while they track a range in bricks, since a brick is replaced for all callers.
   [[nodiscard]] std::mutex& brick_mutex() { return brick_mutex_; }
   [[nodiscard]] std::uint32_t resident_brick() const { return resident_brick_.which(); }
   [[nodiscard]] Status load_brick(Queue& queue, const WebgpuTables& tables, std::uint32_t which);
@@ -70,8 +72,8 @@ class WebgpuField {
   // A workspace of `work_bytes`, there from the beginning, so that a run which has begun does not fail for want of
   // memory. The first one has `pages` pages, or fewer where the device has not more.
   [[nodiscard]] Status have_workspace(std::uint64_t work_bytes, std::uint32_t pages);
-  // Another caller's where there is no memory for one more; with less work memory than `work_bytes` where that is
-  // short, but no less than `least_bytes`. any thread
+  // Waits for another caller's workspace where there is no memory for one more; gives one with less work memory than
+  // `work_bytes` where that is short, but no less than `least_bytes`. any thread
   [[nodiscard]] Result<std::unique_ptr<WebgpuWorkspace>> take_workspace(std::uint64_t work_bytes,
                                                                         std::uint64_t least_bytes);
   void give_back(std::unique_ptr<WebgpuWorkspace> workspace);
@@ -81,7 +83,7 @@ class WebgpuField {
   void keep_blocks(std::vector<PageBlock>& blocks);
 
   [[nodiscard]] static std::uint64_t page_memory(std::uint32_t pages);
-  // With as few a run still goes on, though it waits for the host more often.
+  // With so few pages a run still goes on, though it waits for the host more often.
   static constexpr std::uint32_t fewest_pages = 256;
 
  private:

@@ -49,12 +49,12 @@ struct PlanNumber {
 
 struct ShaderForm {
   LaneForm lanes = LaneForm::workgroup;
-  // Write the field's shape into the text, so that the driver can unroll: faster (ptt_probes.wgsl 45 instead of 38 M
-  // points/s on an H200), but every shape is compiled anew. Held equal by
+  // Whether the field's shape is written into the text, so that the driver can unroll: faster (ptt_probes.wgsl 45
+  // instead of 38 M points/s on an H200), but every shape is compiled anew. Held equal by
   // WebgpuTracking.by_a_text_for_one_shape_has_the_cpus_bits.
   bool specialised = false;
-  // ptt by ptt_probes.wgsl instead of ptt.wgsl and track.wgsl. Two more bindings before the work: the field's records
-  // once more, and the words of probe_words.hpp.
+  // Whether ptt runs by ptt_probes.wgsl instead of ptt.wgsl and track.wgsl. That takes two more bindings before the
+  // work: the field's records once more, and the words of probe_words.hpp.
   bool probes = false;
   bool int64 = false;  // the adapter has 64-bit integers
 };

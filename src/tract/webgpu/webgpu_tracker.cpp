@@ -13,7 +13,7 @@
 #include "base/quantity.hpp"
 #include "numerics/lanes_portable.hpp"
 #include "tract/cpu/tables.hpp"
-#include "tract/field/brick_turns.hpp"
+#include "tract/field/brick_schedule.hpp"
 #include "tract/field/field_fit.hpp"
 #include "tract/paged/device_tables.hpp"
 #include "tract/run/backends.hpp"
@@ -28,7 +28,7 @@
 namespace cingulum {
 namespace {
 
-// Of one upload; larger ranges are tracked in several.
+// The most seeds of one upload; larger ranges are tracked in several.
 constexpr std::uint32_t most_seeds_at_once = 1u << 18;
 constexpr std::uint32_t fewest_seeds_at_once = 256;
 constexpr std::uint32_t guaranteed_bindings = 8;     // what every WebGPU device has
@@ -36,8 +36,8 @@ constexpr std::uint32_t bindings_besides_field = 3;  // tables, work, pages
 constexpr std::uint32_t shares_of_one = 4;           // how many times the usual calls a workgroup may make
 constexpr std::uint32_t most_sphere_rows = 64;       // find_peaks.wgsl keeps a bit per row in two words
 
-// A dispatch shall end soon, so that a display stays alive and an interrupt is heard.
-// Not too soon either: at its end it waits for the slowest workgroup.
+// A dispatch shall end soon, so that a display stays alive and an interrupt is heard, but not too soon: at its end it
+// waits for the slowest workgroup.
 constexpr double shortest_dispatch_seconds = 0.06;
 constexpr double longest_dispatch_seconds = 0.2;
 
@@ -51,7 +51,7 @@ class WebgpuTracker final : public Tracker {
     const bool software = device.capabilities().software;
     workgroups_ = options.workgroups != 0 ? options.workgroups : software ? 64 : 4096;
     pages_wanted_ = options.pages != 0 ? options.pages : software ? 1u << 14 : 1u << 18;
-    // Of the pages that a dispatch can fill there should be enough, else workgroups wait for the host.
+    // The pages should suffice for what a dispatch can fill, else workgroups wait for the host.
     largest_budget_ = std::max(64u, points_per_page / 2 * (pages_wanted_ / workgroups_));
   }
 
@@ -137,7 +137,7 @@ class WebgpuTracker final : public Tracker {
     return {};
   }
 
-  // With the smallest workspace there may be.
+  // The need with the smallest workspace that may be.
   [[nodiscard]] MemoryNeed memory_need(const DeviceTables& tables, const Field& field) const {
     return {.field_bytes = std::uint64_t{field.record_count()} * field.stride * field.number_bytes(),
             .tables_bytes = (tables.words.size() + field.record_of_voxel.size()) * sizeof(std::uint32_t),
@@ -222,12 +222,12 @@ class WebgpuTracker final : public Tracker {
     const std::uint32_t bindings = options_.bindings != 0 ? options_.bindings : device_.capabilities().max_bindings;
     return std::max(guaranteed_bindings, bindings) - bindings_besides_field;
   }
-  // Of records, in all bindings.
+  // Bytes of records that all bindings together can address.
   [[nodiscard]] std::uint64_t reached_bytes(const Field& field) const {
     const std::uint64_t record_bytes = std::uint64_t{field.stride} * field.number_bytes();
     return largest_binding() / record_bytes * record_bytes * most_pieces();
   }
-  // That are on the device at the same time.
+  // Records that are on the device at the same time.
   [[nodiscard]] static std::uint64_t records_at_once(const Field& field, const FieldBricks& bricks) {
     if (bricks.empty()) return field.record_count();
     return (bricks.largest_bytes() / field.number_bytes() - Field::record_padding) / field.stride;
@@ -432,7 +432,7 @@ class WebgpuTracker final : public Tracker {
   Status empty_pages(WebgpuWorkspace& workspace, std::uint32_t used, std::vector<PageBlock>& blocks) {
     if (used == 0) return {};
     PageBlock block = field_->take_block();
-    block.make_room(used);
+    block.reallocate(used);
     Queue& queue = *workspace.queue;
     CGL_TRY(download(queue, std::span(block.entries).first(used), *workspace.pages));
     CGL_TRY(download(queue, std::span(block.points).first(std::size_t{used} * page_words), *workspace.pages,

@@ -220,7 +220,8 @@ TEST_P(WebgpuTracking, of_ptt_has_the_cpus_bits) {
   expect_the_cpus(plan_for({.getter = Getter::ptt}, series), series, scattered_seeds(4, geometry));
 }
 
-// By ptt_probes.wgsl, which is chosen on its own where subgroups fit. Few tries, so that a software adapter takes it.
+// ptt by ptt_probes.wgsl, which is chosen on its own where subgroups fit. Few tries, so that a software adapter takes
+// it.
 TEST_P(WebgpuTracking, of_ptt_by_lanes_that_hand_on_their_candidates_has_the_cpus_bits) {
   const Field full = amplitudes("repulsion724");
   const std::vector<Vec3> seeds = scattered_seeds(9, geometry);

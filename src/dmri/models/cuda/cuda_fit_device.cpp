@@ -24,7 +24,7 @@ namespace {
 
 // Pieces on their way at a time: one is filled or emptied while another is copied and a third computed.
 constexpr std::size_t lane_count = 3;
-// Of a piece's input, and of its output.
+// Bytes for a piece's input, and as many for its output, on the host and on the device.
 constexpr std::uint64_t staging_bytes = std::uint64_t{4} << 20;
 constexpr std::size_t copy_grain = std::size_t{512} << 10;
 

@@ -1,4 +1,4 @@
-#include "tract/field/brick_turns.hpp"
+#include "tract/field/brick_schedule.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-// How trackers take the bricks of a field in turn (field_bricks.hpp): which brick is on the device, who waits for
-// which, and which is next. Used by the paged tracker and by the WebGPU tracker, which differ in how records are
-// uploaded and in who waits: halves there, workgroups here.
+// The order in which a tracker brings the bricks of a field (field_bricks.hpp) to its device: which brick is there, who
+// waits for which, and which is next. Used by the paged tracker, whose halves wait, and by the WebGPU tracker, whose
+// workgroups wait; each uploads records in its own way.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class BrickWaits {
   std::uint32_t add(float z, std::uint32_t who);
   // The brick for which most wait, the first among equals; none when nobody waits.
   [[nodiscard]] std::optional<std::uint32_t> most_wanted() const;
-  // Those who wait for it; they wait no longer.
+  // Returns those who wait for a brick, and forgets them.
   [[nodiscard]] std::vector<std::uint32_t> take(std::uint32_t brick);
 
  private:

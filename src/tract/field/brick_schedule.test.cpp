@@ -1,4 +1,4 @@
-#include "tract/field/brick_turns.hpp"
+#include "tract/field/brick_schedule.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ struct Cut {
   FieldBricks bricks = FieldBricks::cut(field, 2, field.stored_bytes().size() / 3);
 };
 
-TEST(BrickTurns, seeds_of_a_brick_follow_each_other_in_the_order_that_they_had) {
+TEST(BrickSchedule, seeds_of_a_brick_follow_each_other_in_the_order_that_they_had) {
   const Cut cut;
   ASSERT_GE(cut.bricks.size(), 3u);
   std::vector<Vec3> positions;
@@ -79,7 +79,7 @@ TEST(FieldBricks, have_all_planes_once_and_bring_those_in_reach) {
   EXPECT_TRUE(FieldBricks::cut(whole.field, 1, 100).empty());
 }
 
-TEST(BrickTurns, the_brick_for_which_most_wait_is_next_and_the_first_among_equals) {
+TEST(BrickSchedule, the_brick_for_which_most_wait_is_next_and_the_first_among_equals) {
   const Cut cut;
   BrickWaits waits(cut.bricks);
   EXPECT_FALSE(waits.most_wanted());
@@ -96,7 +96,7 @@ TEST(BrickTurns, the_brick_for_which_most_wait_is_next_and_the_first_among_equal
   EXPECT_FALSE(waits.most_wanted());
 }
 
-TEST(BrickTurns, a_brick_is_brought_once_and_again_after_another_or_a_failure) {
+TEST(BrickSchedule, a_brick_is_brought_once_and_again_after_another_or_a_failure) {
   const Cut cut;
   const auto device = CpuDevice::create(1).value();
   const auto queue = device->create_queue().value();
