@@ -26,8 +26,8 @@ struct GetterDefault {
   std::array<std::string_view, getters.size()> values;
 };
 
-// By tools/track-study (docs/tractography.md, "Which options"). The absolute threshold is that of CSD, whose amplitudes
-// have the unit of a fibre; `of_other_models` has that of everything else.
+// By tools/track-study (docs/design/tractography.md, "The study"). The absolute threshold is that of CSD, whose
+// amplitudes have the unit of a fibre; `of_other_models` has that of everything else.
 // clang-format off
 constexpr std::array<GetterDefault, 7> getter_defaults = {{
     //                          boot    prob    ptt     det     closest tensor
