@@ -11,7 +11,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "fields are written as they lie in memory");
 
 constexpr std::uint32_t field_magic = 0x31464743;  // "CGF1"
-// No page could load more, and what is exported is smaller (cli/view_export.cpp).
+// No page could load more, and what is exported is smaller (view/view_export.cpp).
 constexpr std::uint64_t most_record_bytes = std::uint64_t{1} << 30U;
 
 struct FieldHead {

@@ -319,7 +319,7 @@ class Scores(SharedField):
 
     def test_ptt_scores_as_dipy(self):
         # Ours scores higher on voxels that have not 1 mm: DIPY's probe reaches edge^2 times too far there, its
-        # curvatures are too great by the edge, and a step is added to every point (docs/tractography.md;
+        # curvatures are too great by the edge, and a step is added to every point (docs/design/tractography.md;
         # test_draws_against_dipy.py shows the equality at 1 mm).
         dipy = self.dipy(dipy_tracker.ptt_tracking, self.ptt_seeds, max_angle=20, probe_length=3.0, probe_quality=7)
         ours = [self.tracked(f"ptt-{key}", self.ptt_seeds, "--dg", "ptt", "--max-angle", 20, "--seed", key,

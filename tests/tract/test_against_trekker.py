@@ -177,7 +177,7 @@ class Scores(unittest.TestCase):
 
     def test_of_defaults_have_not_fewer_valid_ones_than_trekkers(self):
         """Ours look farther ahead than its, so that more connect at all, and more of them on this crossing wrongly; over all
-        phantoms of the study they are better (docs/tractography.md, "Which options")."""
+        phantoms of the study they are better (docs/design/tractography.md, "The study")."""
         self.expect_not_fewer_valid(self.ours())
 
 

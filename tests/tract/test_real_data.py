@@ -1,6 +1,6 @@
 """Every getter on a real series (CINGULUM_TEST_DATA/dwi-1p8mm-64dir): its b-vectors are found to be in another frame
 than the default, and a slab of it is tracked. CINGULUM_TEST_LONG=1 tracks the whole brain and prints the table of
-docs/tractography.md."""
+docs/design/tractography.md."""
 import os
 import pathlib
 import sys

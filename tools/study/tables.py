@@ -1,10 +1,10 @@
-"""Markdown tables of the results, and the winners as rows of src/cli/track_defaults.cpp."""
+"""Markdown tables of the results, and the winners as rows of default_by_getter in src/runs/track/track_fields.cpp."""
 import statistics
 
 from . import design, stages
 from .criterion import pareto_front
 
-# Options that have one value per getter in src/cli/track_defaults.cpp; what else a winner has is said in a comment.
+# Options that have one value per getter in src/runs/track/track_fields.cpp; what else a winner has is said in a comment.
 COLUMN_ORDER = ("boot", "prob", "ptt", "det", "closest", "tensor")
 
 
@@ -165,7 +165,7 @@ def all_tables(rows):
 
 
 def choose(rows, limits=None):
-    """Winners as rows of the table in src/cli/track_defaults.cpp; a getter that was not studied has '?'."""
+    """Winners as rows of default_by_getter in src/runs/track/track_fields.cpp; a getter that was not studied has '?'."""
     scored = [row for row in rows if row["stage"] in design.STAGES]
     winners, notes = {}, []
     for getter in COLUMN_ORDER:

@@ -11,6 +11,7 @@
 namespace cingulum {
 namespace {
 
+// Defaults by getter are those that tools/track-study chose (docs/design/tractography.md, "The study").
 struct TrackTable {
   std::vector<TrackField> rows;
 

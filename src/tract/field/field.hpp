@@ -22,7 +22,7 @@ enum class FieldKind : std::uint32_t {
   tensor,      // Dxx Dyy Dzz Dxy Dxz Dyz in image axes
 };
 
-// The matrices of the bootstrap getter, float32, the set-up in float64 (docs/models.md).
+// The matrices of the bootstrap getter, float32, the set-up in float64 (docs/design/models.md).
 struct BootstrapTables {
   bool csa = false;  // else OPDT
   std::uint32_t gradients = 0;

@@ -232,7 +232,7 @@ CGL_HD constexpr bool probes_in_registers(const TrackingInput& input) {
 }
 
 // Streamlines that a warp tracks at a time: with one, threads wait for the last candidates of a step; of four the
-// others go on. With two it was a little slower (docs/devices.md).
+// others go on. With two it was a little slower (docs/design/devices.md).
 inline constexpr std::uint32_t walks_of_a_warp = 4;
 
 // False where there is no page for the point.

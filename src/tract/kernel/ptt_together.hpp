@@ -2,7 +2,7 @@
 // candidates of one, of which all but a few are evaluated in vain. Called by cpu/track_kernels.inc.
 //
 // Equal to: draw_curvature of ptt.hpp in the walk of walk.hpp, half after half; what is drawn for a half depends on
-// nothing but the half. Gain on two cores (docs/tractography.md, "Speed"). Held by:
+// nothing but the half. Gain on two cores (docs/design/tractography.md, "Speed"). Held by:
 // TrackKernels.give_the_same_bits_with_all_instructions_of_this_cpu and PagedTracker.gives_the_bits_of_the_cpu_on_...
 // random_plans, where the other side tracks one half after the other.
 #pragma once

@@ -36,7 +36,7 @@ enum class StopRule : std::uint32_t {
 
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);
 
-// As the user gave it. The command line has defaults of its own, by getter (cli/track_defaults.cpp).
+// As the user gave it. The command line has defaults of its own, by getter (runs/track/track_fields.cpp).
 struct TrackingOptions {
   Getter getter = Getter::boot;
   double step_mm = 0;  // 0: half of the smallest voxel edge
