@@ -41,6 +41,7 @@ ELSEWHERE = {
     "thing.test.cpp": "the example of a name in CONTRIBUTING.md",
     "folder/test_thing.py": "the example of a name in tests/CMakeLists.txt",
     "first_actor.cu": "a user's file in docs/ring-gpu.md",
+    "streamlines.cpp": "a user's file in docs/cpp.md",
     "name.cu": "how NVRTC calls a text in its messages",
     "cingulum_build_info.hpp": "written by the build from src/base/build_info.hpp.in",
 }

@@ -88,7 +88,7 @@ class SessionLiveTracks final : public LiveTracks {
   [[nodiscard]] Result<TrackRequest> request_for(const std::vector<ArgumentText>& asked) const;
   [[nodiscard]] Result<TrackRequest> completed(const std::vector<ArgumentText>& asked) const;
   // `field` is where it was tracked, once that is known.
-  [[nodiscard]] Status track_and_send(const view::LiveRequest& request, std::uint32_t page, const CancelToken& cancel,
+  [[nodiscard]] Status track_and_send(const view::LiveRequest& request, const CancelToken& cancel,
                                       const view::LiveSend& send, LiveField*& field);
   [[nodiscard]] const Field& shown_field() const { return first_->run.prepared.data.prepared.field; }
   [[nodiscard]] bool interpolation_is_chosen() const;  // for all getters, on the command line
@@ -337,10 +337,10 @@ void SessionLiveTracks::make_facts() {
             {"truth", judge_.has_value()}};
 }
 
-Status SessionLiveTracks::answer(const view::LiveRequest& request, std::uint32_t page, const CancelToken& cancel,
+Status SessionLiveTracks::answer(const view::LiveRequest& request, std::uint32_t /*page*/, const CancelToken& cancel,
                                  const view::LiveSend& send) {
   LiveField* field = nullptr;
-  Status outcome = track_and_send(request, page, cancel, send, field);
+  Status outcome = track_and_send(request, cancel, send, field);
   if (outcome || field == nullptr || field->lost_device || outcome.error().kind() != ErrorKind::device) return outcome;
   // What failed once may never work again in this process.
   log_warning("{}", outcome.error());
@@ -350,8 +350,8 @@ Status SessionLiveTracks::answer(const view::LiveRequest& request, std::uint32_t
               outcome.error().message());
 }
 
-Status SessionLiveTracks::track_and_send(const view::LiveRequest& request, std::uint32_t page,
-                                         const CancelToken& cancel, const view::LiveSend& send, LiveField*& field) {
+Status SessionLiveTracks::track_and_send(const view::LiveRequest& request, const CancelToken& cancel,
+                                         const view::LiveSend& send, LiveField*& field) {
   const auto begin = std::chrono::steady_clock::now();
   const auto milliseconds = [&] { return 1e3 * seconds_since(begin); };
   std::vector<ArgumentText> asked = request.arguments;

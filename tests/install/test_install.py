@@ -111,6 +111,35 @@ class Install(unittest.TestCase):
             else:
                 self.assertIn("cuda", done.stderr)
 
+    def test_the_project_of_the_page_about_cpp_tracks_fits_and_reads(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            files = page_files.write_files(CLONE / "docs" / "cpp.md", folder)
+            self.assertEqual(set(files), {"CMakeLists.txt", "streamlines.cpp"})
+            build = folder / "build"
+            run(CMAKE, "-S", name, "-B", str(build), f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug")
+            run(CMAKE, "--build", str(build))
+            cingulum, phantom, results = str(self.prefix / "bin" / "cingulum"), folder / "phantom", folder / "results"
+            results.mkdir()
+            run(cingulum, "phantom", "--preset", "crossing", "--voxel-size", "4", "--out", str(phantom))
+            series = [str(phantom / "dwi.nii.gz"), "--bvals", str(phantom / "dwi.bval"), "--bvecs", str(phantom / "dwi.bvec"),
+                      "--mask", str(phantom / "mask.nii.gz")]
+            run(cingulum, "fit", *series, "--model", "dti", "--out", str(folder / "first"))
+            run(cingulum, "convert", str(folder / "first" / "fa.nii.gz"), str(results / "fa.ome.zarr"))
+            printed = run(str(build / "streamlines"), str(phantom), str(results))
+            kept = re.search(r"file: (\d+) streamlines\nmemory: (\d+) streamlines\n", printed)
+            self.assertIsNotNone(kept, printed)
+            self.assertEqual(kept[1], kept[2])
+            self.assertGreater(int(kept[1]), 10)
+            # What the program wrote is what the command writes, and its sidecar repeats it.
+            run(cingulum, "track", str(phantom / "dwi.nii.gz"), "--mask", str(phantom / "mask.nii.gz"), "--dg", "prob", "--nseeds", "500",
+                "--max-angle", "25", "--step-size", "0.5mm", "--device", "cpu", "--out", str(folder / "typed.trx"))
+            written = (results / "tracks.trx").read_bytes()
+            self.assertEqual(written, (folder / "typed.trx").read_bytes())
+            self.assertEqual(written, (results / "again.trx").read_bytes())
+            self.assertEqual((results / "dti" / "fa.nii.gz").read_bytes(), (folder / "first" / "fa.nii.gz").read_bytes())
+            self.assertIn("zarr: 1 chunks", printed)
+
     def test_an_outside_project_finds_builds_and_runs(self):
         prefix = self.prefix
         with tempfile.TemporaryDirectory() as folder:
