@@ -15,6 +15,7 @@
 #include "job.hpp"
 #include "native_error.hpp"
 #include "parts.hpp"
+#include "runs/fit/fit_fields.hpp"
 #include "runs/track/track_fields.hpp"
 
 namespace cingulum::python {
@@ -57,16 +58,38 @@ Json argument_json(const Argument& argument) {
           {"repeatable", argument.repeatable}};
 }
 
+const char* phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::input: return "input";
+    case Phase::field: return "field";
+    case Phase::plan: return "plan";
+    case Phase::seeds: return "seeds";
+    case Phase::selection: return "selection";
+    case Phase::output: return "output";
+    case Phase::recipe: return "recipe";
+    case Phase::destination: return "destination";
+    case Phase::machine: break;
+  }
+  return "machine";
+}
+
+// What the table of a request says besides; options that belong to every verb are the machine's.
+template <class Request>
+void add_facts(const RequestField<Request>* field, Json& json) {
+  json["phase"] = phase_name(field != nullptr ? field->phase : Phase::machine);
+  if constexpr (std::is_same_v<Request, TrackRequest>) {
+    json["changes_while_field_stays"] = field != nullptr && may_change_while_field_stays(*field);
+  }
+}
+
 std::string verbs_json() {
   Json table = Json::object();
   for (const Verb& verb : all_verbs()) {
     Json arguments = Json::array();
     for (const Argument& argument : all_arguments(verb)) {
       Json json = argument_json(argument);
-      if (verb.name == "track") {
-        const TrackField* const field = find_field(track_fields(), argument.name);
-        json["changes_while_field_stays"] = field != nullptr && may_change_while_field_stays(*field);
-      }
+      if (verb.name == "track") add_facts(find_field(track_fields(), argument.name), json);
+      if (verb.name == "fit") add_facts(find_field(fit_fields(), argument.name), json);
       arguments.push_back(std::move(json));
     }
     table[verb.name] = {{"summary", verb.summary}, {"description", verb.description}, {"arguments", arguments}};

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "base/read_file.hpp"
@@ -249,6 +250,47 @@ TEST_F(TrackCall, plans_of_a_field_that_stays_give_the_streamlines_of_runs_of_th
   EXPECT_GT(expected.points, 100u);
   EXPECT_EQ(found.streamlines, expected.streamlines);
   EXPECT_EQ(found.points, expected.points);
+}
+
+// A fit that is kept under a key which leaves out a row would be taken for another one.
+TEST_F(TrackCall, each_row_that_decides_the_field_of_a_series_is_in_the_key_of_its_fit) {
+  const auto key_with = [&](const std::string& name, const std::string& text) {
+    TrackRequest own = request();
+    own.prepare = (folder_ / "kept.fit").string();
+    if (!name.empty()) {
+      EXPECT_TRUE(find_field(track_fields(), name)->set_texts(own, std::span(&text, 1), true)) << name;
+    }
+    TrackRun run;
+    Status status = settle_track(std::move(own), machine_, run);
+    if (status) status = prepare_field({}, machine_, run);
+    EXPECT_TRUE(status) << name << ": " << (status ? "" : status.error().message());
+    return run.prepared.key.dump();
+  };
+  const std::string key = key_with("", "");
+  EXPECT_GT(key.size(), 100u);
+  EXPECT_EQ(key, key_with("max-angle", "17")) << "what decides steps alone leaves the fit as it is";
+  // What acts on a file of amplitudes or peaks alone, on how a map is read, or on numbers that either precision has.
+  const std::set<std::string> of_files = {"amplitude-cutoff", "all-peaks", "stop-rule", "field-precision"};
+  const std::map<std::string, std::string> others = {{"shell", "1000"},
+                                                     {"model", "opdt"},
+                                                     {"sphere", "small"},
+                                                     {"sh-order", "4"},
+                                                     {"sm-lambda", "0.01"},
+                                                     {"min-signal", "1%"},
+                                                     {"response-fa", "0.6"},
+                                                     {"response-radius", "6"},
+                                                     {"response-centre", "8,8,8"},
+                                                     {"interpolate", "amplitudes"}};
+  for (const TrackField& field : track_fields()) {
+    const std::string& name = field.argument.name;
+    // Files are in the key by their hashes.
+    if (field.phase != Phase::field || field.argument.type == ArgumentType::file_in || of_files.contains(name))
+      continue;
+    if (name == "shell") continue;  // the phantom has one
+    const bool flag = field.argument.type == ArgumentType::flag;
+    ASSERT_TRUE(flag || others.contains(name)) << name << " is new: give it another value than its default here";
+    EXPECT_NE(key_with(name, flag ? "true" : others.at(name)), key) << name;
+  }
 }
 
 TEST_F(TrackCall, an_output_that_exists_is_refused_before_any_work) {
