@@ -12,11 +12,11 @@
 #include "base/settings.hpp"
 #include "bench/program.hpp"
 #include "device/working_memory.hpp"
+#include "examples/tracking_actors/tracking_actors.hpp"
 #include "measure/bench_data.hpp"
 #include "measure/repetitions.hpp"
 #include "measure/tracking_rows.hpp"
 #include "tract/run/device_choice.hpp"
-#include "tract/session/tracking_actors.hpp"
 
 namespace cingulum::bench {
 namespace {

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <vector>
 
-#include "device/kernel_runner.hpp"
 #include "support/each_device.hpp"
 
 namespace cingulum {
@@ -239,30 +238,6 @@ TEST_P(CompiledKernels, parameters_that_differ_from_the_compiled_code_are_refuse
   wrong.parameters.erase(wrong.parameters.begin());
   EXPECT_TRUE(fails_with(device().compile(wrong),
                          is(Backend::cuda) ? ErrorKind::invalid_argument : ErrorKind::compilation, "scale_and_shift"));
-}
-
-TEST_P(Kernels, run_by_name_with_a_bounded_history) {
-  KernelRunner runner(queue(), 3);
-  ASSERT_OK(runner.registry().add("scale", kernel_));
-  EXPECT_TRUE(fails_with(runner.registry().add("scale", kernel_), ErrorKind::already_exists, "taken"));
-  ASSERT_OK(runner.registry().add("scale", kernel_, true));
-  EXPECT_EQ(runner.registry().names(), std::vector<std::string>{"scale"});
-  EXPECT_TRUE(fails_with(runner.run("scales", shape, {}), ErrorKind::not_found, "registered: scale"));
-  for (int i = 0; i < 3; ++i) ASSERT_OK(runner.run("scale", shape, arguments(1.0f, i)));
-  EXPECT_FALSE(runner.run("scale", shape, {}));
-  const auto history = runner.history();
-  ASSERT_EQ(history.size(), 3u);
-  EXPECT_EQ(history.front().id, 3u);
-  EXPECT_TRUE(history.front().succeeded);
-  EXPECT_GT(history.front().host_milliseconds, 0.0);
-  EXPECT_EQ(history.front().device_milliseconds.has_value(), device().capabilities().device_timestamps);
-  EXPECT_FALSE(history.back().succeeded);
-  EXPECT_NE(history.back().error.find("takes 5"), std::string::npos);
-  EXPECT_EQ(runner.history(1).front().id, 5u);
-  EXPECT_TRUE(runner.history(0, "scales").empty());
-  runner.clear_history();
-  EXPECT_TRUE(runner.history().empty());
-  EXPECT_EQ(output()[5], 7.0f);
 }
 
 void write_block_index(const BlockContext& block) {

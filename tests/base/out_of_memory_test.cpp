@@ -19,7 +19,6 @@
 #include "cli/verbs.hpp"
 #include "device/cpu/cpu_device.hpp"
 #include "device/memory_pool.hpp"
-#include "device/unified_buffer.hpp"
 #include "support/failing_allocations.hpp"
 
 namespace cingulum {
@@ -154,7 +153,6 @@ TEST_F(OutOfMemory, while_a_device_is_used_is_an_error) {
   source.name = "a_kernel_with_a_name_that_does_not_fit_a_short_string";
   source.native = add_one;
   source.parameters = {{"values", ParameterKind::buffer_inout}};
-  const std::vector<std::int64_t> shape = {16, 16};
   expect_errors_for_every_allocation(
       [&]() -> Status {
         CGL_TRY_ASSIGN(const auto device, CpuDevice::create(1));
@@ -168,9 +166,6 @@ TEST_F(OutOfMemory, while_a_device_is_used_is_an_error) {
         CGL_TRY(event->wait());
         // What is made by value or constructor may throw; what answers with a Result may not.
         return catch_out_of_memory([&]() -> Status {
-          CGL_TRY_ASSIGN(UnifiedBuffer unified, UnifiedBuffer::create(*queue, element_type_of<float>(), shape));
-          CGL_TRY(unified.allocate());
-          CGL_TRY(unified.synchronise());
           DevicePool pool(*device);
           return pool.acquire(1000).map([](auto&&) {});
         });

@@ -1,20 +1,20 @@
 // Tracking actors answer with the bits of a tracker that was prepared for the
 // request alone: on a host thread around a session of every device, as blocks
 // of an emulated grid, and as blocks of a kernel that stays on a GPU.
-#include "tract/session/tracking_actors.hpp"
+#include "examples/tracking_actors/tracking_actors.hpp"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "device/cpu/cpu_device.hpp"
+#include "examples/tracking_actors/resident_tracking_body.hpp"
+#include "examples/tracking_actors/tracked_parts.hpp"
 #include "numerics/lanes_portable.hpp"
 #include "ring/resident/emulated_backend.hpp"
 #include "support/each_device.hpp"
 #include "support/shaped_plan.hpp"
 #include "tract/run/device_choice.hpp"
-#include "tract/session/resident_tracking_body.hpp"
-#include "tract/session/tracked_parts.hpp"
 
 namespace cingulum::tracking_actors_tests {
 namespace {

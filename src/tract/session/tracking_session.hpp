@@ -2,7 +2,7 @@
 // and one request can be cancelled without the others. Opening brings the field there once; after that another plan
 // costs its numbers, and another getter its tables and kernels. The bits are those of a tracker that is prepared anew
 // for every request, and so those of `cingulum track`. Made by whoever answers many small questions about one field:
-// the actors beside it (tracking_actors.hpp), a viewer, Python.
+// a viewer, Python, the actors of examples/tracking_actors.
 #pragma once
 
 #include <atomic>

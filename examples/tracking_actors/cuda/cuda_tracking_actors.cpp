@@ -1,7 +1,7 @@
+#include "examples/tracking_actors/cuda/resident_tracking_program.hpp"
+#include "examples/tracking_actors/tracking_actors.hpp"
 #include "ring/cuda/cuda_backend.hpp"
 #include "tract/run/device_choice.hpp"
-#include "tract/session/cuda/resident_tracking_program.hpp"
-#include "tract/session/tracking_actors.hpp"
 
 namespace cingulum {
 

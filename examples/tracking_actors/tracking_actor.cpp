@@ -6,9 +6,9 @@
 #include <mutex>
 #include <vector>
 
-#include "tract/session/tracked_parts.hpp"
-#include "tract/session/tracking_actors.hpp"
-#include "tract/session/tracking_messages.hpp"
+#include "examples/tracking_actors/tracked_parts.hpp"
+#include "examples/tracking_actors/tracking_actors.hpp"
+#include "examples/tracking_actors/tracking_messages.hpp"
 
 namespace cingulum {
 namespace {

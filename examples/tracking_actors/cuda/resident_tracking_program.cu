@@ -1,9 +1,9 @@
-#include "tract/session/cuda/resident_tracking_program.hpp"
+#include "examples/tracking_actors/cuda/resident_tracking_program.hpp"
 
+#include "examples/tracking_actors/resident_tracking_body.hpp"
 #include "numerics/lanes_warp.cuh"
 #include "ring/cuda/resident_kernel.cuh"
 #include "tract/cuda/track_kernels.cuh"
-#include "tract/session/resident_tracking_body.hpp"
 
 namespace cingulum {
 namespace {

@@ -1,8 +1,8 @@
 // Actors (docs/ring.md) that own a field on a device and answer "streamlines from these seeds": plan and seeds go with
 // each request, streamlines come back as a stream of buffers, with the bits of `cingulum track`. Two kinds: an actor on
 // a host thread around a warm session, for every device (start_tracking_actor), and blocks of a kernel that stays on a
-// GPU (start_resident_tracking). docs/design/ring.md says when which is faster. The rings themselves know nothing of
-// tracking.
+// GPU (start_resident_tracking). docs/design/ring.md says when which is faster, and why
+// the product itself asks a TrackingSession and no actor.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Stands in for the resident tracking actors of CUDA in a program built without it.
-#include "tract/session/tracking_actors.hpp"
+#include "examples/tracking_actors/tracking_actors.hpp"
 
 namespace cingulum {
 

@@ -1,4 +1,4 @@
-#include "tract/session/tracked_parts.hpp"
+#include "examples/tracking_actors/tracked_parts.hpp"
 
 #include <cstring>
 

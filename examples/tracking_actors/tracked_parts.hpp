@@ -6,9 +6,9 @@
 #include <span>
 
 #include "base/result.hpp"
+#include "examples/tracking_actors/tracking_actors.hpp"
+#include "examples/tracking_actors/tracking_messages.hpp"
 #include "tract/run/tracker.hpp"
-#include "tract/session/tracking_actors.hpp"
-#include "tract/session/tracking_messages.hpp"
 
 namespace cingulum {
 

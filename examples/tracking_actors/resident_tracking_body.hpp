@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "examples/tracking_actors/tracking_messages.hpp"
 #include "numerics/portable.hpp"
 #include "ring/actor/actor_context.hpp"
 #include "ring/queue/message.hpp"
 #include "tract/kernel/paged_half.hpp"
 #include "tract/kernel/steps.hpp"
 #include "tract/kernel/views.hpp"
-#include "tract/session/tracking_messages.hpp"
 
 namespace cingulum {
 

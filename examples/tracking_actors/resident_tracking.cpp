@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "device/working_memory.hpp"
+#include "examples/tracking_actors/resident_tracking_body.hpp"
+#include "examples/tracking_actors/tracked_parts.hpp"
+#include "examples/tracking_actors/tracking_actors.hpp"
 #include "ring/resident/resident_grid.hpp"
 #include "tract/cpu/tables.hpp"
 #include "tract/paged/paged_field.hpp"
-#include "tract/session/resident_tracking_body.hpp"
-#include "tract/session/tracked_parts.hpp"
-#include "tract/session/tracking_actors.hpp"
 
 namespace cingulum {
 namespace {
