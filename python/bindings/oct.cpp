@@ -15,12 +15,16 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "base/json_text.hpp"
 #include "job.hpp"
 #include "native_error.hpp"
 #include "oct/fits/focal_curvature.hpp"
 #include "oct/oct_kernels.hpp"
 #include "open_devices.hpp"
 #include "parts.hpp"
+#include "request_parts.hpp"
+#include "runs/oct/oct_fields.hpp"
+#include "runs/oct/oct_run.hpp"
 
 namespace cingulum::python {
 namespace {
@@ -215,6 +219,26 @@ class OctStage {
   std::unique_ptr<oct::OctKernels> kernels_;
 };
 
+// From tiles to a volume in a file; answers what was found, as JSON.
+std::string run_reconstruction(const std::vector<GivenArgument>& given, const nb::object& progress) {
+  nlohmann::ordered_json json;
+  run_job(progress, Stopping::by_token, [&](JobContext& job) -> Status {
+    std::vector<ArgumentText> texts = argument_texts(given);
+    PythonMachine python_machine;
+    CGL_TRY(python_machine.open(texts));
+    python_machine.machine->set_run(job.cancel, job.observer);
+    OctRequest request;
+    CGL_TRY(set_given(oct_fields(), texts, request));
+    CGL_TRY_ASSIGN(OctOutcome outcome, reconstruct(std::move(request), *python_machine.machine));
+    json = std::move(outcome.found);
+    json["output"] = outcome.volume.native();
+    json["shape"] = outcome.shape;
+    json["devices"] = outcome.devices;
+    return {};
+  });
+  return json_text(json);
+}
+
 }  // namespace
 
 void bind_oct(nb::module_& module) {
@@ -237,6 +261,7 @@ void bind_oct(nb::module_& module) {
       .def("flatten_tiles", &OctStage::flatten_tiles, nb::arg("tiles"), nb::arg("box_xy"), nb::arg("sigma_z"),
            nb::arg("use_log"), nb::arg("basic"), nb::arg("detect_cutting_errors"))
       .def("percentiles", &OctStage::percentiles, nb::arg("volume"), nb::arg("percents"), nb::arg("positive_only"));
+  module.def("oct_run", run_reconstruction, nb::arg("given"), nb::arg("progress").none());
   module.def("oct_rescaled_shape", [](const std::array<std::uint32_t, 3>& shape, const std::array<double, 3>& scale) {
     const oct::VolumeShape made = oct::rescaled_shape(shape_from(shape), scale);
     return std::array<std::uint32_t, 3>{made.z, made.y, made.x};

@@ -15,7 +15,9 @@
 #include "job.hpp"
 #include "native_error.hpp"
 #include "parts.hpp"
+#include "runs/argument_value.hpp"
 #include "runs/fit/fit_fields.hpp"
+#include "runs/oct/oct_fields.hpp"
 #include "runs/track/track_fields.hpp"
 
 namespace cingulum::python {
@@ -44,7 +46,7 @@ const char* type_name(ArgumentType type) {
 Json argument_json(const Argument& argument) {
   return {{"name", argument.name},
           {"type", type_name(argument.type)},
-          {"help", argument.help},
+          {"help", help_with_actions(argument)},
           {"metavar", argument.metavar},
           {"unit", argument.unit},
           {"default", argument.default_text},
@@ -94,6 +96,18 @@ std::string verbs_json() {
     }
     table[verb.name] = {{"summary", verb.summary}, {"description", verb.description}, {"arguments", arguments}};
   }
+  // One action of a verb that has a request of its own.
+  Json arguments = Json::array();
+  const auto add = [&](Argument argument, Phase phase) {
+    argument.actions.clear();
+    Json json = argument_json(argument);
+    json["phase"] = phase_name(phase);
+    arguments.push_back(std::move(json));
+  };
+  for (const RequestField<OctRequest>& field : oct_fields()) add(field.argument, field.phase);
+  add(threads_argument(), Phase::machine);
+  add(force_argument(), Phase::machine);
+  table["oct run"] = {{"summary", "from tiles to one volume"}, {"description", ""}, {"arguments", arguments}};
   return json_text(table);
 }
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
+import json
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,8 +20,8 @@ import numpy.typing as npt
 
 from . import _arrays, _native
 from ._errors import refused
-from ._options import words_of
-from ._talk import Progress, logger
+from ._options import given_of, options_of, parameters_text, signature_of, unknown_keyword, words_of
+from ._talk import Progress, logger, settle_progress
 from ._verbs import run_verb
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "resample_volume",
     "rescale",
     "resize",
+    "run",
     "stage",
 ]
 
@@ -571,6 +574,48 @@ def fix_focal_curvature(
         _finite("tiles", array), int(s_xy), float(s_z), use_log, model == "basic", detect_cutting_errors
     )
     return flat, curvature
+
+
+def run(
+    tiles: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    progress: Progress | bool | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    known = options_of("oct run")
+    for name in options:
+        if name not in known:
+            raise unknown_keyword("run", name, known)
+    given = given_of("oct run", {**options, "tiles": tiles, "out": out}, "run")
+    return json.loads(_native.oct_run(given, settle_progress(progress)))  # type: ignore[no-any-return]
+
+
+run.__doc__ = f"""From tiles to one volume: ``cingulum oct run``.
+
+Parameters
+----------
+tiles : path
+    A folder of raw tiles, or a table of tiles.
+out : path
+    The volume, OME-Zarr.
+{parameters_text("oct run", ("tiles", "out"))}
+progress : callable, bool or None
+    As for `track`.
+
+Returns
+-------
+dict
+    Where tiles and slices lie, what was fitted and decided, and the reasons; `output`, `shape`, `devices`.
+"""
+run.__signature__ = signature_of(  # type: ignore[attr-defined]
+    "oct run",
+    [
+        inspect.Parameter("tiles", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+        inspect.Parameter("out", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+        inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None),
+    ],
+)
 
 
 def stage(

@@ -6,9 +6,26 @@ import pathlib
 import pytest
 
 import cingulum
+import cingulum.oct
 from cingulum import _options
 
 CLONE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def test_every_row_of_a_reconstruction_is_in_help_page_and_signature(run):
+    shown = run("oct", "run", "--help")
+    page = (CLONE / "docs" / "commands" / "oct.md").read_text()
+    parameters = inspect.signature(cingulum.oct.run).parameters
+    rows = _options.options_of("oct run")
+    assert len(rows) > 40
+    for keyword, row in rows.items():
+        assert keyword in parameters, keyword
+        assert f"\n{keyword} : " in cingulum.oct.run.__doc__, keyword
+        assert row["phase"], keyword
+        if row["name"] != "tiles":
+            assert f"--{row['name']}" in shown, row["name"]
+            assert f"--{row['name']}" in page, row["name"]
+    assert "--tissue-radius" not in shown and "--transforms-dir" not in shown
 
 
 @pytest.mark.parametrize("verb", ["track", "fit"])

@@ -1,5 +1,7 @@
 #include "cli/command_line.hpp"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -125,6 +127,19 @@ Result<std::vector<ParsedArguments::Value>> parse_words(const Verb& verb, const 
   return values;
 }
 
+// An option of another action is refused rather than left unread.
+Status check_action(const Verb& verb, const ParsedArguments& parsed) {
+  for (const Argument& argument : verb.arguments) {
+    if (argument.actions.empty() || !parsed.given(argument.name)) continue;
+    const std::string& action = parsed.text(action_argument);
+    if (std::find(argument.actions.begin(), argument.actions.end(), action) != argument.actions.end()) continue;
+    return misuse(fmt::format("{} is no option of 'cingulum {} {}' but of '{}'; see 'cingulum {} {} --help'",
+                              shown_name(argument), verb.name, action, fmt::join(argument.actions, "', '"), verb.name,
+                              action));
+  }
+  return {};
+}
+
 Result<ParsedArguments> parse(const Verb& verb, std::span<const std::string> words) {
   std::vector<GivenWords> given;
   for (Argument& argument : all_arguments(verb)) given.push_back({std::move(argument), {}});
@@ -135,6 +150,7 @@ Result<ParsedArguments> parse(const Verb& verb, std::span<const std::string> wor
     CGL_TRY_ASSIGN(auto values, parse_words(verb, entry));
     parsed.set(entry.argument.name, std::move(values), !entry.words.empty());
   }
+  CGL_TRY(check_action(verb, parsed));
   if (parsed.flag("quiet") && parsed.flag("verbose")) return misuse("--quiet and --verbose contradict each other");
   const bool force = parsed.has("force") && parsed.flag("force");
   for (const GivenWords& entry : given) CGL_TRY(check_named_files(entry.argument, entry.words, force));

@@ -52,6 +52,23 @@ TEST(CommandLine, underscores_stand_for_dashes) {
   EXPECT_EQ(arguments.texts("inputs"), (Words{"a_b"}));
 }
 
+TEST(CommandLine, an_option_of_another_action_is_refused) {
+  Verb verb{.name = "demo", .summary = "", .description = "`draw` and `sum X`.\n\nOnly `sum`."};
+  verb.arguments = {{.name = "action", .type = ArgumentType::choice, .choices = {"draw", "sum"}, .positional = true},
+                    {.name = "width", .default_text = "3", .actions = {"draw"}},
+                    {.name = "fast", .type = ArgumentType::flag, .actions = {"sum"}},
+                    {.name = "both", .actions = {"draw", "sum"}},
+                    {.name = "any"}};
+  EXPECT_EQ(error_of(verb, {"sum", "--width", "3"}),
+            "--width is no option of 'cingulum demo sum' but of 'draw'; see 'cingulum demo sum --help'");
+  EXPECT_EQ(error_of(verb, {"--fast", "draw"}),
+            "--fast is no option of 'cingulum demo draw' but of 'sum'; see 'cingulum demo draw --help'");
+  for (const std::string action : {"draw", "sum"}) {
+    EXPECT_EQ(parsed(verb, {action, "--both=1", "--any=2"}).text("width"), "3") << "a default is no reason";
+  }
+  EXPECT_TRUE(parsed(verb, {"sum", "--fast"}).flag("fast"));
+}
+
 // And leave the words that are still needed.
 TEST(CommandLine, an_option_that_takes_several_ends_at_the_next_option) {
   Verb verb{.name = "demo", .summary = "", .description = ""};

@@ -102,7 +102,7 @@ std::string zsh_argument(const Argument& argument, const std::vector<Verb>& verb
   if (completed.kind == Completed::Kind::files) action = "_files";
   const std::string value = fmt::format(":{}:{}", escaped(shown_metavar(argument), ":"), action);
   if (argument.positional) return single_quoted((argument.repeatable ? "*" : "") + value);
-  const std::string help = fmt::format("[{}]", escaped(argument.help, "[]:"));
+  const std::string help = fmt::format("[{}]", escaped(help_with_actions(argument), "[]:"));
   const std::string repeat = argument.repeatable ? "*" : "";
   return single_quoted(repeat + "--" + argument.name + help + (argument.type == ArgumentType::flag ? "" : value));
 }
@@ -118,7 +118,7 @@ std::string fish_argument(const Verb& verb, const Argument& argument, const std:
   if (completed.kind == Completed::Kind::words) line += fmt::format(" -a '{}'", joined(completed.words));
   if (completed.kind == Completed::Kind::files) line += " -F";
   // fish takes \' and \\ inside '...'
-  return line + fmt::format(" -d '{}'\n", escaped(argument.help, "'"));
+  return line + fmt::format(" -d '{}'\n", escaped(help_with_actions(argument), "'"));
 }
 
 Status run_completion(const ParsedArguments& arguments, VerbContext& context) {

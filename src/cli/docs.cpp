@@ -30,7 +30,7 @@ void add_table(std::string& text, std::string_view title, const std::vector<Argu
   if (arguments.empty()) return;
   text += fmt::format("\n## {}\n\n| name | meaning | accepted | default |\n|---|---|---|---|\n", title);
   for (const Argument& argument : arguments) {
-    std::string meaning = argument.help;
+    std::string meaning = help_with_actions(argument);
     if (argument.required) meaning += "; required";
     if (argument.repeatable) meaning += "; may be given several times";
     const std::string value =

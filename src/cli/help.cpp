@@ -28,7 +28,8 @@ std::string explained(const Argument& argument) {
   if (argument.repeatable && !argument.positional) add("may be given several times");
   if (!argument.default_text.empty()) add("default " + argument.default_text);
   if (!argument.default_note.empty()) add("default " + argument.default_note);
-  return facts.empty() ? argument.help : fmt::format("{} ({})", argument.help, facts);
+  const std::string help = help_with_actions(argument);
+  return facts.empty() ? help : fmt::format("{} ({})", help, facts);
 }
 
 void add_section(std::string& text, std::string_view title, const std::vector<Argument>& arguments, std::size_t width) {
@@ -36,6 +37,22 @@ void add_section(std::string& text, std::string_view title, const std::vector<Ar
   std::vector<std::pair<std::string, std::string>> items;
   for (const Argument& argument : arguments) items.emplace_back(option_label(argument), explained(argument));
   text += fmt::format("\n{}:\n{}", title, definition_list(items, width));
+}
+
+// Those that name the action in quotes: `stitch` or `stitch MOSAIC`.
+std::string paragraphs_about(std::string_view description, const std::string& action) {
+  std::string found;
+  while (!description.empty()) {
+    const std::size_t end = std::min(description.find("\n\n"), description.size());
+    const std::string_view paragraph = description.substr(0, end);
+    if (paragraph.find("`" + action + " ") != std::string_view::npos ||
+        paragraph.find("`" + action + "`") != std::string_view::npos) {
+      found += found.empty() ? "" : "\n\n";
+      found += paragraph;
+    }
+    description.remove_prefix(std::min(end + 2, description.size()));
+  }
+  return found;
 }
 
 Status run_help(const ParsedArguments& arguments, VerbContext& context) {
@@ -123,6 +140,31 @@ std::string verb_help_text(const Verb& verb, std::size_t width) {
   if (!verb.references.empty()) text += "\nReferences:\n";
   for (const std::string& reference : verb.references) text += wrap_text(reference, width, 2);
   return text;
+}
+
+Verb verb_of_action(const Verb& verb, std::span<const std::string> words) {
+  const auto declared = std::find_if(verb.arguments.begin(), verb.arguments.end(),
+                                     [](const Argument& argument) { return argument.name == action_argument; });
+  if (declared == verb.arguments.end()) return verb;
+  const auto contains = [](const std::vector<std::string>& list, const std::string& word) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+  };
+  const auto named = std::find_if(words.begin(), words.end(),
+                                  [&](const std::string& word) { return contains(declared->choices, word); });
+  if (named == words.end()) return verb;
+  Verb part = verb;
+  part.name = fmt::format("{} {}", verb.name, *named);
+  part.arguments.clear();
+  for (Argument argument : verb.arguments) {
+    if (argument.name == action_argument) continue;
+    if (!argument.actions.empty() && !contains(argument.actions, *named)) continue;
+    argument.actions.clear();
+    part.arguments.push_back(std::move(argument));
+  }
+  part.description = paragraphs_about(verb.description, *named);
+  const std::string beginning = fmt::format("cingulum {} ", part.name);
+  std::erase_if(part.examples, [&](const Example& example) { return !example.command.starts_with(beginning); });
+  return part;
 }
 
 Result<const Verb*> find_verb(const std::vector<Verb>& verbs, std::string_view name) {

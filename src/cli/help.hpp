@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,10 @@ namespace cingulum {
 
 [[nodiscard]] std::string overview_text(const std::vector<Verb>& verbs, std::size_t width);
 [[nodiscard]] std::string verb_help_text(const Verb& verb, std::size_t width);
+
+// Of a verb with several actions the part that belongs to the one which the words name; the verb itself where they name
+// none.
+[[nodiscard]] Verb verb_of_action(const Verb& verb, std::span<const std::string> words);
 
 // "cingulum docs [options] FOLDER"
 [[nodiscard]] std::string usage_line(const Verb& verb);

@@ -11,6 +11,7 @@
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/tile_placement.hpp"
 #include "oct/tiles/mosaic_grid.hpp"
+#include "runs/oct/oct_options.hpp"
 
 namespace cingulum {
 namespace {
@@ -114,7 +115,8 @@ Status run_oct_flatfield(const ParsedArguments& arguments, VerbContext& context)
                          {"smallest", *low},
                          {"largest", *high}};
   const std::string line = fmt::format("light from {:.3f} to {:.3f} by {} tiles", *low, *high, fit.tiles);
-  CGL_TRY(write_oct_volume(output, first.volume, first.voxel_um, first.attributes, about, arguments, context));
+  CGL_TRY(write_oct_volume(stage_output(output, first.attributes, about, arguments), first.volume, first.voxel_um,
+                           oct_request(arguments), context));
   return print_fit(about, output, line, context);
 }
 
@@ -132,17 +134,9 @@ Status run_oct_profile(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY(oct::divide_by_profile(slabs, profile, pool));
   const auto lines = std::count(agarose.begin(), agarose.end(), true);
   const FitJson about = {{"agarose_lines", lines}, {"profile", profile}};
-  CGL_TRY(write_oct_volume(output, file.volume, file.voxel_um, file.attributes, about, arguments, context));
+  CGL_TRY(write_oct_volume(stage_output(output, file.attributes, about, arguments), file.volume, file.voxel_um,
+                           oct_request(arguments), context));
   return print_fit(about, output, fmt::format("profile of {} A-lines of agarose", lines), context);
-}
-
-Result<oct::AttenuationOptions> attenuation_options(const ParsedArguments& arguments, const std::string& method) {
-  oct::AttenuationOptions options;
-  CGL_TRY_ASSIGN(options.method, oct::parse_attenuation_method(method));
-  options.strength = arguments.real("strength");
-  if (arguments.given("floor")) options.noise_floor = arguments.real("floor");
-  options.window = static_cast<std::size_t>(arguments.integer("median"));
-  return options;
 }
 
 Status run_oct_attenuation(const ParsedArguments& arguments, VerbContext& context) {
@@ -150,7 +144,7 @@ Status run_oct_attenuation(const ParsedArguments& arguments, VerbContext& contex
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
   CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
-  CGL_TRY_ASSIGN(oct::AttenuationOptions options, attenuation_options(arguments, arguments.text("method")));
+  CGL_TRY_ASSIGN(oct::AttenuationOptions options, attenuation_options(oct_request(arguments)));
   CGL_TRY_ASSIGN(options.pool, context.pool());
   oct::SlabVolume slabs(file.volume);
   CGL_TRY_ASSIGN(const oct::AttenuationReport report, oct::compensate_attenuation(slabs, options));
@@ -160,7 +154,8 @@ Status run_oct_attenuation(const ParsedArguments& arguments, VerbContext& contex
                          {"noise_floor", report.noise_floor},
                          {"mean_attenuation_per_plane", report.mean_attenuation},
                          {"mean_attenuation_per_mm", per_mm}};
-  CGL_TRY(write_oct_volume(output, file.volume, file.voxel_um, file.attributes, about, arguments, context));
+  CGL_TRY(write_oct_volume(stage_output(output, file.attributes, about, arguments), file.volume, file.voxel_um,
+                           oct_request(arguments), context));
   return print_fit(about, output, fmt::format("mean attenuation {:.3f} per mm", per_mm), context);
 }
 
@@ -175,7 +170,8 @@ Status run_oct_normalise(const ParsedArguments& arguments, VerbContext& context)
   CGL_TRY_ASSIGN(const oct::NormaliseReport report,
                  add_file_context(oct::normalise_planes(slabs, options), "reading", input.native()));
   const FitJson about = {{"span", report.span}, {"backgrounds", report.backgrounds}};
-  CGL_TRY(write_oct_volume(output, file.volume, file.voxel_um, file.attributes, about, arguments, context));
+  CGL_TRY(write_oct_volume(stage_output(output, file.attributes, about, arguments), file.volume, file.voxel_um,
+                           oct_request(arguments), context));
   return print_fit(about, output, fmt::format("span {:.4g}", report.span), context);
 }
 

@@ -18,6 +18,8 @@
 #include "oct/stacking/stack_decisions.hpp"
 #include "oct/stacking/stack_slices.hpp"
 #include "oct/volume/slab_volume.hpp"
+#include "runs/oct/oct_facts.hpp"
+#include "runs/oct/oct_options.hpp"
 
 namespace cingulum {
 namespace {
@@ -37,7 +39,7 @@ struct SliceFile {
 // Opened in the order of their numbers; each number once, the same voxels and planes in all.
 Result<std::vector<SliceFile>> open_slices(const ParsedArguments& arguments, VerbContext& context) {
   std::vector<SliceFile> slices;
-  CGL_TRY_ASSIGN(const oct::VolumeReadOptions reading, oct_reading(arguments, context));
+  CGL_TRY_ASSIGN(const oct::VolumeReadOptions reading, volume_read_options(oct_request(arguments), context));
   for (const std::string& path : arguments.texts("paths")) {
     SliceFile slice;
     slice.path = path;
@@ -97,65 +99,6 @@ std::string registration_name(std::size_t moving) {
   return fmt::format("register_z{:02}.json", moving);
 }
 
-}  // namespace
-
-SeriesJson registration_json(std::size_t fixed, std::size_t moving, const oct::SliceRegistration& found) {
-  return {{"fixed_id", fixed},
-          {"moving_id", moving},
-          {"rotation_deg", found.rigid.rotation_deg},
-          {"shift_px", found.rigid.shift_px},
-          {"correlation", found.rigid.ncc},
-          {"converged", found.rigid.converged},
-          {"interval_planes", found.interval_planes},
-          {"z_correlation", found.z_ncc},
-          {"at_border", found.at_border},
-          {"registration_confidence", found.confidence}};
-}
-
-SeriesJson decisions_json(const oct::StackPlan& plan) {
-  SeriesJson decisions = SeriesJson::array();
-  for (const oct::SliceDecision& slice : plan.slices) {
-    decisions.push_back({{"slice_id", slice.id},
-                         {"place_px", slice.motor_px},
-                         {"rotation_deg", slice.rotation_deg},
-                         {"shift_px", slice.shift_px},
-                         {"interval_planes", slice.interval_planes},
-                         {"start_plane", slice.start_plane},
-                         {"gain", slice.gain},
-                         {"transform", oct::transform_use_name(slice.transform)},
-                         {"reason", slice.reason}});
-  }
-  return decisions;
-}
-
-oct::RegistrationOptions registration_options(const ParsedArguments& arguments) {
-  oct::RegistrationOptions options;
-  options.moving_plane = static_cast<std::size_t>(arguments.integer("moving-plane"));
-  options.planes = static_cast<std::size_t>(arguments.integer("planes"));
-  options.max_rotation_deg = arguments.real("max-rotation");
-  options.max_shift_px = arguments.real("max-shift");
-  return options;
-}
-
-oct::StackOptions stack_options(const ParsedArguments& arguments) {
-  oct::StackOptions options;
-  options.first_plane = static_cast<std::size_t>(arguments.integer("moving-plane"));
-  options.max_rotation_deg = arguments.real("max-rotation");
-  options.max_shift_px = arguments.real("max-shift");
-  options.confidence_high = arguments.real("confidence-high");
-  options.confidence_low = arguments.real("confidence-low");
-  options.rotation_window = static_cast<std::size_t>(arguments.integer("smooth-window"));
-  options.shift_smoothing = arguments.real("translation-smooth-sigma");
-  options.max_drift_px = arguments.real("max-cumulative-drift");
-  if (arguments.given("compat")) {
-    if (!arguments.given("smooth-window")) options.rotation_window = 5;
-    if (!arguments.given("translation-smooth-sigma")) options.shift_smoothing = 3;
-  }
-  return options;
-}
-
-namespace {
-
 Result<oct::SliceRegistration> parse_registration(const std::string& text, std::size_t fixed, std::size_t moving) {
   CGL_TRY_ASSIGN(const SeriesJson json, parse_json(text));
   oct::SliceRegistration found;
@@ -191,7 +134,7 @@ Status run_oct_register(const ParsedArguments& arguments, VerbContext& context) 
     CGL_TRY(context.cancel().check());
     CGL_TRY(check_output(output / registration_name(slices[i].id), context.write_options()));
     CGL_TRY_ASSIGN(oct::VolumeFile moving, read_oct_volume(slices[i].path, arguments, context));
-    oct::RegistrationOptions options = registration_options(arguments);
+    oct::RegistrationOptions options = registration_options(oct_request(arguments));
     CGL_TRY_ASSIGN(options.pool, context.pool());
     options.expected_planes = expected_interval(arguments, slices[i - 1], slices[i]);
     options.search_planes =
@@ -227,7 +170,7 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
   std::vector<oct::SliceFacts> facts;
   std::vector<oct::SliceShift> shifts;
   std::vector<std::optional<oct::SliceRegistration>> registrations;
-  oct::StackOptions options = stack_options(arguments);
+  oct::StackOptions options = stack_options(oct_request(arguments));
   for (std::size_t i = 0; i < slices.size(); ++i) {
     const auto& shape = slices[i].description.shape;
     facts.push_back({slices[i].id, shape[0], shape[1], shape[2]});
@@ -271,7 +214,7 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
     return oct::stack_box(plan, source, box, to, pool);
   };
   std::size_t moved_by_motors = 0;
-  const SeriesJson decisions = decisions_json(plan);
+  const SeriesJson decisions = stack_json(plan);
   for (const oct::SliceDecision& slice : plan.slices) {
     if (slice.id != plan.slices.front().id && slice.transform == oct::TransformUse::none) ++moved_by_motors;
   }
@@ -283,7 +226,8 @@ Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
     CGL_TRY(write_file_atomically(arguments.text("decisions"), oct::decisions_csv(plan), context.write_options()));
   }
   const SeriesJson about = {{"slices", decisions}};
-  CGL_TRY(write_oct_boxes(output, shape, make, voxel_um, about, arguments, context));
+  CGL_TRY(write_oct_boxes(stage_output(output, SeriesJson::object(), about, arguments), shape, make, voxel_um,
+                          oct_request(arguments), context));
   if (context.common().json) {
     context.print(json_text({{"output", output.native()}, {"shape", shape}, {"slices", decisions}}));
     return {};

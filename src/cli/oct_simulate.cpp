@@ -7,6 +7,7 @@
 #include "oct/simulate/simulated_files.hpp"
 #include "oct/simulate/simulation.hpp"
 #include "oct/simulate/tile_simulator.hpp"
+#include "runs/oct/oct_devices.hpp"
 
 namespace cingulum {
 namespace {
@@ -87,7 +88,7 @@ Status run_oct_simulate(const ParsedArguments& arguments, VerbContext& context) 
   CGL_TRY_ASSIGN(options.pool, context.pool());
   options.run.cancel = context.cancel();
   options.run.progress = context.progress_options();
-  CGL_TRY_ASSIGN(const OctDevices devices, open_oct_devices(context));
+  CGL_TRY_ASSIGN(const OctDevices devices, open_oct_devices(context.common().devices, context));
   std::vector<std::unique_ptr<oct::TileSimulator>> simulators;
   for (Device* const device : devices.devices) {
     CGL_TRY_ASSIGN(auto simulator, oct::TileSimulator::create(*device));

@@ -10,10 +10,11 @@
 #include "cli/oct_actions.hpp"
 #include "oct/placement/blend.hpp"
 #include "oct/placement/tile_placement.hpp"
-#include "oct/tiles/galvo_band.hpp"
 #include "oct/tiles/mosaic_grid.hpp"
 #include "oct/tiles/motor_shifts.hpp"
-#include "oct/tiles/tile_set.hpp"
+#include "runs/oct/oct_facts.hpp"
+#include "runs/oct/oct_options.hpp"
+#include "runs/oct/oct_tiles.hpp"
 
 namespace cingulum {
 namespace {
@@ -21,115 +22,14 @@ namespace {
 namespace fs = std::filesystem;
 using TilesJson = nlohmann::ordered_json;
 
-// Where the band lies, by a vote of at most 25 tiles spread over all.
-Result<oct::GalvoBand> find_galvo_band(const oct::TileSet& set, ThreadPool& pool, const CancelToken& cancel) {
-  constexpr std::size_t most_votes = 25;
-  const std::size_t count = std::min(most_votes, set.tiles.size());
-  std::vector<oct::GalvoVote> votes(count);
-  std::vector<Status> states(count);
-  pool.parallel_for(count, 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      std::uint64_t replaced = 0;
-      const auto tile = oct::read_tile(set, set.tiles[i * set.tiles.size() / count], replaced, cancel);
-      if (!tile) {
-        states[i] = tl::make_unexpected(tile.error());
-      } else {
-        votes[i] = oct::vote_for_band(*tile, set.extra_lines);
-      }
-    }
-  });
-  for (const Status& state : states) CGL_TRY(state);
-  return oct::count_votes(votes);
-}
-
 }  // namespace
-
-TilesJson placement_json(const oct::TileGrid& grid, const oct::Placement& placement) {
-  TilesJson links = TilesJson::array();
-  for (const oct::TileLink& link : placement.links) {
-    links.push_back({{"from", link.from},
-                     {"to", link.to},
-                     {"step_px", link.step_px},
-                     {"motor_px", link.motor_px},
-                     {"ncc", link.ncc},
-                     {"residual_px", link.residual_px},
-                     {"state", oct::link_state_name(link.state)}});
-  }
-  TilesJson islands = TilesJson::array();
-  for (const auto& island : placement.islands) islands.push_back(island);
-  return {{"slice", grid.slice},
-          {"places_px", placement.places_px},
-          {"motor_matrix", placement.motor_matrix},
-          {"threshold", placement.threshold},
-          {"null_pairs", placement.null_pairs},
-          {"links_rejected", placement.rejected},
-          {"residual_rms_px", placement.residual_rms_px},
-          {"islands", std::move(islands)},
-          {"links", std::move(links)}};
-}
-
-void say_of_placement(const oct::TileGrid& grid, const oct::Placement& placement) {
-  for (const auto& island : placement.islands) {
-    std::string names;
-    for (const std::size_t tile : island) names += (names.empty() ? "" : "; ") + grid.name_of(tile);
-    log_warning("{}: no link holds it to the others, it stands where the motors put it", names);
-  }
-  if (placement.rejected > 0) {
-    log_warning("slice {}: {} of {} links between tiles were rejected; the motors stand in for them", grid.slice,
-                placement.rejected, placement.links.size());
-  }
-}
-
-Result<oct::TileSet> open_oct_tiles(const fs::path& input, const ParsedArguments& arguments) {
-  oct::TileSetOptions options;
-  if (arguments.given("axial-step")) options.axial_step_um = arguments.real("axial-step");
-  if (arguments.given("unit")) options.unit = arguments.text("unit");
-  options.allow_missing = arguments.flag("allow-missing");
-  options.average_repeats = arguments.flag("average-repeats");
-  CGL_TRY_ASSIGN(oct::TileSet set, oct::open_tiles(input, options));
-  for (const std::string& missing : set.missing) log_warning("{}: {} is missing", input.native(), missing);
-  return set;
-}
-
-Result<std::size_t> last_good_line(const oct::TileSet& set, const fs::path& input, const ParsedArguments& arguments,
-                                   VerbContext& context, TilesJson& found) {
-  if (set.extra_lines == 0) return 0;
-  if (arguments.given("galvo-line")) {
-    const auto line = static_cast<std::size_t>(arguments.integer("galvo-line"));
-    if (line >= set.shape[2]) {
-      return fail(ErrorKind::invalid_argument, "--galvo-line {}: a tile has {} A-lines", line, set.shape[2]);
-    }
-    found["last_line"] = line;
-    return line;
-  }
-  CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  CGL_TRY_ASSIGN(const oct::GalvoBand band, find_galvo_band(set, *pool, context.cancel()));
-  if (band.confidence < oct::galvo_confidence_needed) {
-    return fail(ErrorKind::corrupt,
-                "{}: the band of {} extra lines was not found: {} of {} tiles agree on line {}, confidence {:.2f} of "
-                "{:.2f} needed; name the last good line by --galvo-line",
-                input.native(), set.extra_lines, band.agreeing, band.votes, band.last_line, band.confidence,
-                oct::galvo_confidence_needed);
-  }
-  found = {{"agreeing", band.agreeing},
-           {"votes", band.votes},
-           {"confidence", band.confidence},
-           {"last_line", band.last_line}};
-  return band.last_line;
-}
-
-oct::PlacementOptions placement_options(const ParsedArguments& arguments) {
-  oct::PlacementOptions options;
-  options.search_px = static_cast<std::size_t>(arguments.integer("search"));
-  options.smoothing_px = arguments.real("smoothing");
-  options.max_rejected = arguments.real("max-rejected");
-  return options;
-}
 
 Status run_oct_grid(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY_ASSIGN(const oct::TileSet set, open_oct_tiles(input, arguments));
+  OctRequest request = oct_request(arguments);
+  request.tiles = input.string();
+  CGL_TRY_ASSIGN(const oct::TileSet set, open_oct_tiles(request));
   std::vector<std::size_t> slices = set.slices();
   if (arguments.given("slice")) {
     const auto wanted = static_cast<std::size_t>(arguments.integer("slice"));
@@ -144,7 +44,7 @@ Status run_oct_grid(const ParsedArguments& arguments, VerbContext& context) {
   mosaic.run.cancel = context.cancel();
   mosaic.run.progress = context.progress_options();
   TilesJson galvo;
-  CGL_TRY_ASSIGN(mosaic.last_line, last_good_line(set, input, arguments, context, galvo));
+  CGL_TRY_ASSIGN(mosaic.last_line, last_good_line(set, request, context, galvo));
   std::error_code error;
   fs::create_directories(output, error);
   if (error) return fail_file(output.native(), ErrorKind::io, "making {}: {}", output.native(), error.message());
@@ -188,7 +88,7 @@ Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const oct::TileGrid grid,
                  add_file_context(oct::tile_grid_of(file.attributes, {volume.planes, volume.rows, volume.columns}),
                                   "reading", input.native()));
-  oct::PlacementOptions options = placement_options(arguments);
+  oct::PlacementOptions options = placement_options(oct_request(arguments));
   CGL_TRY_ASSIGN(options.pool, context.pool());
   std::vector<oct::HostImage> projections(grid.count());
   options.pool->parallel_for(grid.count(), 1, [&](std::size_t begin, std::size_t end) {
@@ -197,7 +97,7 @@ Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context) {
     }
   });
   CGL_TRY_ASSIGN(const oct::Placement placement, oct::place_tiles(grid, projections, options));
-  say_of_placement(grid, placement);
+  warn_of_placement(grid, placement);
   CGL_TRY_ASSIGN(const oct::Blending blending, oct::parse_blending(arguments.text("blending")));
   CGL_TRY_ASSIGN(const oct::BlendedSlice slice,
                  oct::blend_tiles(volume, grid, placement.places_px, blending, options.pool));
@@ -210,7 +110,8 @@ Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context) {
                             {"origin_mm", grid.origin_mm},
                             {"stage_z_mm", grid.stage_z_mm},
                             {"focus_plane", grid.focus_plane}}}};
-  CGL_TRY(write_oct_volume(output, slice.volume, file.voxel_um, std::move(attributes), about, arguments, context));
+  CGL_TRY(write_oct_volume(stage_output(output, std::move(attributes), about, arguments), slice.volume, file.voxel_um,
+                           oct_request(arguments), context));
   if (context.common().json) {
     about["output"] = output.native();
     about["shape"] = {slice.volume.planes, slice.volume.rows, slice.volume.columns};

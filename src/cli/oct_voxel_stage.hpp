@@ -103,7 +103,4 @@ class VoxelStage {
   std::unique_ptr<Queue> queue_;
 };
 
-// How the tissue's surface is looked for: --s-xy, --s-z, --no-log, --detect-cutting-errors.
-[[nodiscard]] oct::InterfaceOptions interface_options(const ParsedArguments& arguments);
-
 }  // namespace cingulum

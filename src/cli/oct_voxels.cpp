@@ -14,25 +14,13 @@
 #include "oct/tiles/mosaic_grid.hpp"
 #include "report/oct_report.hpp"
 #include "report/png.hpp"
+#include "runs/oct/oct_options.hpp"
 
 namespace cingulum {
 namespace {
 
 namespace fs = std::filesystem;
 using VoxelsJson = nlohmann::ordered_json;
-
-}  // namespace
-
-oct::InterfaceOptions interface_options(const ParsedArguments& arguments) {
-  oct::InterfaceOptions options;
-  options.box_xy = static_cast<std::uint32_t>(arguments.integer("s-xy"));
-  options.sigma_z = arguments.real("s-z");
-  options.use_log = !arguments.flag("no-log");
-  options.detect_cutting_errors = arguments.flag("detect-cutting-errors");
-  return options;
-}
-
-namespace {
 
 struct Mosaic {
   oct::VolumeFile file;
@@ -97,7 +85,7 @@ Status run_oct_curvature(const ParsedArguments& arguments, VerbContext& context)
   CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
   CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
-  oct::InterfaceOptions options = interface_options(arguments);
+  oct::InterfaceOptions options = interface_options(oct_request(arguments));
   options.sub_voxel = true;
   std::vector<oct::HostImage> interfaces;
   std::optional<Mosaic> first;
@@ -132,7 +120,8 @@ Status run_oct_curvature(const ParsedArguments& arguments, VerbContext& context)
                             {"rows", curvature.rows},     {"planes", curvature.values}};
   const std::string line =
       fmt::format("curvature from {:.2f} to {:.2f} planes by {} tiles", *low, *high, interfaces.size());
-  CGL_TRY(write_oct_volume(output, volume, first->file.voxel_um, first->file.attributes, about, arguments, context));
+  CGL_TRY(write_oct_volume(stage_output(output, first->file.attributes, about, arguments), volume, first->file.voxel_um,
+                           oct_request(arguments), context));
   return print_stage(about, output, line, context);
 }
 
@@ -142,7 +131,7 @@ Status run_oct_interface(const ParsedArguments& arguments, VerbContext& context)
   CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(const oct::VolumeFile file, read_oct_volume(input, arguments, context));
   CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
-  oct::InterfaceOptions options = interface_options(arguments);
+  oct::InterfaceOptions options = interface_options(oct_request(arguments));
   options.sub_voxel = arguments.flag("sub-voxel");
   CGL_TRY_ASSIGN(const oct::HostImage map, stage->find_interface(file.volume, options));
   oct::HostVolume planes(1, map.rows, map.columns);
@@ -151,7 +140,8 @@ Status run_oct_interface(const ParsedArguments& arguments, VerbContext& context)
   const auto [low, high] = std::minmax_element(map.values.begin(), map.values.end());
   const VoxelsJson about = {
       {"smallest_plane", *low}, {"largest_plane", *high}, {"box_xy", options.box_xy}, {"sigma_z", options.sigma_z}};
-  CGL_TRY(write_oct_volume(output, planes, file.voxel_um, VoxelsJson::object(), about, arguments, context));
+  CGL_TRY(write_oct_volume(stage_output(output, VoxelsJson::object(), about, arguments), planes, file.voxel_um,
+                           oct_request(arguments), context));
   return print_stage(about, output, fmt::format("interface from plane {:g} to {:g}", *low, *high), context);
 }
 
@@ -169,7 +159,8 @@ Status run_oct_aip(const ParsedArguments& arguments, VerbContext& context) {
     CGL_TRY(write_file_atomically(output, png, context.write_options()));
     return print_stage(about, output, fmt::format("mean of {} planes", file.volume.planes), context);
   }
-  CGL_TRY(write_oct_volume(output, mean, file.voxel_um, VoxelsJson::object(), about, arguments, context));
+  CGL_TRY(write_oct_volume(stage_output(output, VoxelsJson::object(), about, arguments), mean, file.voxel_um,
+                           oct_request(arguments), context));
   return print_stage(about, output, fmt::format("mean of {} planes", file.volume.planes), context);
 }
 
@@ -179,7 +170,8 @@ Status run_oct_resample(const ParsedArguments& arguments, VerbContext& context) 
   CGL_TRY(check_volume_output(output, context.write_options()));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
-  const double target = arguments.real("resolution");
+  constexpr double default_resolution_um = 10;
+  const double target = arguments.given("resolution") ? arguments.real("resolution") : default_resolution_um;
   oct::ResizeOptions options;
   if (arguments.given("compat")) options.alignment = oct::Alignment::corner;
   std::array<double, 3> scale{};
@@ -206,7 +198,8 @@ Status run_oct_resample(const ParsedArguments& arguments, VerbContext& context) 
     voxel_um[d] = file.voxel_um[d] * static_cast<double>(before[d]) / static_cast<double>(after[d]);
   }
   const VoxelsJson about = {{"resolution_um", target}, {"voxel_um", voxel_um}, {"shape", after}};
-  CGL_TRY(write_oct_volume(output, made, voxel_um, file.attributes, about, arguments, context));
+  CGL_TRY(write_oct_volume(stage_output(output, file.attributes, about, arguments), made, voxel_um,
+                           oct_request(arguments), context));
   return print_stage(about, output, fmt::format("{} x {} x {} voxels", after[0], after[1], after[2]), context);
 }
 

@@ -67,7 +67,7 @@ Status run_words(Program& program, std::span<const std::string> words) {
   CGL_TRY_ASSIGN(const Verb* verb, find_verb(program.verbs, words.front()));
   program.log.set_prefix("cingulum " + verb->name);
   if (asks_for_help(words.subspan(1))) {
-    program.output(verb_help_text(*verb, program.output_width));
+    program.output(verb_help_text(verb_of_action(*verb, words.subspan(1)), program.output_width));
     return {};
   }
   return run_verb(program, *verb, words.subspan(1));

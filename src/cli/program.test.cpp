@@ -173,6 +173,39 @@ TEST(EveryVerb, is_declared_completely) {
   }
 }
 
+TEST(Help, of_one_action_shows_what_belongs_to_it) {
+  const std::vector<Verb> verbs = all_verbs();
+  const Outcome stitch = run({"oct", "stitch", "--help"}, verbs);
+  EXPECT_EQ(stitch.code, 0);
+  for (const std::string part : {"cingulum oct stitch [options]", "--blending", "--pyramid",
+                                 "places the tiles of a mosaic grid", "cingulum oct stitch mosaics"}) {
+    EXPECT_NE(stitch.out.find(part), std::string::npos) << part;
+  }
+  for (const std::string part : {"--tissue-radius", "--confidence-high", "ACTION", "oct run", "stitch, run:"}) {
+    EXPECT_EQ(stitch.out.find(part), std::string::npos) << part;
+  }
+  EXPECT_EQ(run({"oct", "--help", "stitch"}, verbs).out, stitch.out);
+  const Outcome all = run({"oct", "--help"}, verbs);
+  for (const std::string part : {"--tissue-radius", "ACTION", "stitch, run: weights", "simulate: rows and columns"}) {
+    EXPECT_NE(all.out.find(part), std::string::npos) << part;
+  }
+  // The one verb without actions whose inputs may have any name.
+  EXPECT_EQ(run({"track", "stitch", "--help"}, verbs).out, run({"track", "--help"}, verbs).out);
+}
+
+// Refusing an option by its action needs every name to be one.
+TEST(EveryVerb, names_actions_that_it_has) {
+  for (const Verb& verb : all_verbs()) {
+    std::set<std::string> actions;
+    for (const Argument& argument : verb.arguments) {
+      if (argument.name == action_argument) actions.insert(argument.choices.begin(), argument.choices.end());
+    }
+    for (const Argument& argument : verb.arguments) {
+      for (const std::string& action : argument.actions) EXPECT_TRUE(actions.contains(action)) << argument.name;
+    }
+  }
+}
+
 TEST(Help, fits_the_width) {
   for (const Verb& verb : all_verbs()) {
     const std::string text = verb_help_text(verb, 60);

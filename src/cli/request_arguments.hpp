@@ -7,13 +7,19 @@
 
 namespace cingulum {
 
-template <class Request>
-[[nodiscard]] Request request_of_arguments(RequestTable<Request> table, const ParsedArguments& arguments) {
+template <class Request, class LeftOut>
+[[nodiscard]] Request request_of_arguments(RequestTable<Request> table, const ParsedArguments& arguments,
+                                           LeftOut&& left_out) {
   Request request;
   for (const RequestField<Request>& field : table) {
+    if (left_out(field)) continue;
     field.set(request, arguments.values(field.argument.name), arguments.given(field.argument.name));
   }
   return request;
+}
+template <class Request>
+[[nodiscard]] Request request_of_arguments(RequestTable<Request> table, const ParsedArguments& arguments) {
+  return request_of_arguments(table, arguments, [](const RequestField<Request>&) { return false; });
 }
 
 // The arguments of a verb for all fields of a request but `left_out`, which it has among its common ones.

@@ -67,6 +67,9 @@ class ParsedArguments {
 
 class VerbContext;
 
+// Of a verb with several actions, the argument that names one; Argument::actions says which options each takes.
+inline constexpr std::string_view action_argument = "action";
+
 struct Verb {
   std::string name;
   std::string summary;      // one line, no full stop

@@ -61,6 +61,8 @@ struct Argument {
   bool required = false;
   bool repeatable = false;     // may be given several times; a positional one takes all that remain
   bool takes_several = false;  // of a repeatable option: one mention takes all words up to the next option
+  // Of a verb with several actions (`cingulum oct stitch`): those that take it, others refuse it; empty: all of them.
+  std::vector<std::string> actions = {};
 };
 
 // Arguments that several verbs and requests have: the key of random numbers, where it is computed, by how many threads,

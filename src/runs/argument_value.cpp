@@ -215,6 +215,12 @@ std::string accepted_text(const Argument& argument) {
   return {};
 }
 
+std::string help_with_actions(const Argument& argument) {
+  constexpr std::size_t a_few = 5;
+  if (argument.actions.empty() || argument.actions.size() > a_few) return argument.help;
+  return fmt::format("{}: {}", fmt::join(argument.actions, ", "), argument.help);
+}
+
 Result<Value> parse_value(const Argument& argument, std::string_view text) {
   if (auto value = convert(argument, text)) return std::move(*value);
   return fail(ErrorKind::invalid_argument, "{} '{}': accepted is {}{}", shown_name(argument), text,

@@ -21,6 +21,9 @@ namespace cingulum {
 // "a whole number from 1 to 4096", "a length such as 1mm or 0.5vox, more than 0": empty when anything goes.
 [[nodiscard]] std::string accepted_text(const Argument& argument);
 
+// "stitch, run: weights where tiles overlap": the help, behind the actions that take it, where they are a few.
+[[nodiscard]] std::string help_with_actions(const Argument& argument);
+
 // Fails with the name of the argument, the value and what is accepted. Does not look at the file system.
 [[nodiscard]] Result<ArgumentValue> parse_value(const Argument& argument, std::string_view text);
 

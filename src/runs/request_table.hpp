@@ -1,7 +1,7 @@
 // A request is a plain struct of settings, and one table says of each of its members what it is: the argument (name,
 // type, unit, range, help, default) and the phase of the run that it decides. All that lists arguments asks that table:
 // the verb and its help, Python, the sliders of a page, presets, sidecars, the key of a kept fit, and what may change
-// while a field stays. The tables themselves: track/track_fields.cpp, fit/fit_fields.cpp.
+// while a field stays. The tables: track/track_fields.cpp, fit/fit_fields.cpp, oct/oct_fields.cpp.
 #pragma once
 
 #include <algorithm>

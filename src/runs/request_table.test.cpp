@@ -52,8 +52,10 @@ TEST(Parameter, what_is_assigned_is_given_and_what_is_put_there_is_not) {
 }
 
 TEST(Parameter, a_flag_and_a_list_may_be_read_without_a_value) {
-  EXPECT_FALSE(Parameter<bool>().value());
-  EXPECT_TRUE(Parameter<std::vector<std::string>>().value().empty());
+  const Parameter<bool> flag;
+  EXPECT_FALSE(flag.value());
+  const Parameter<std::vector<std::string>> list;
+  EXPECT_EQ(list.value().size(), 0u);
 }
 
 TEST(RequestTable, defaults_fill_what_has_no_value_and_nothing_else) {

@@ -126,6 +126,8 @@ class Install(unittest.TestCase):
                       "--mask", str(phantom / "mask.nii.gz")]
             run(cingulum, "fit", *series, "--model", "dti", "--out", str(folder / "first"))
             run(cingulum, "convert", str(folder / "first" / "fa.nii.gz"), str(results / "fa.ome.zarr"))
+            run(cingulum, "oct", "simulate", "--grid", "2,2", "--tile", "40,32,32", "--overlap", "0.25", "--surface", "8",
+                "--out", str(results / "tiles"))
             printed = run(str(build / "streamlines"), str(phantom), str(results))
             kept = re.search(r"file: (\d+) streamlines\nmemory: (\d+) streamlines\n", printed)
             self.assertIsNotNone(kept, printed)
@@ -138,6 +140,12 @@ class Install(unittest.TestCase):
             self.assertEqual(written, (folder / "typed.trx").read_bytes())
             self.assertEqual(written, (results / "again.trx").read_bytes())
             self.assertEqual((results / "dti" / "fa.nii.gz").read_bytes(), (folder / "first" / "fa.nii.gz").read_bytes())
+            run(cingulum, "oct", "run", str(results / "tiles"), "--axial-step", "3.5", "--device", "cpu", "--out", str(folder / "typed.ome.zarr"))
+            for file in sorted((folder / "typed.ome.zarr").rglob("*")):
+                if file.is_file():
+                    ours = results / "volume.ome.zarr" / file.relative_to(folder / "typed.ome.zarr")
+                    self.assertEqual(ours.read_bytes(), file.read_bytes(), file.name)
+            self.assertRegex(printed, r"oct: \d+ planes of 4 tiles")
             self.assertIn("zarr: 1 chunks", printed)
 
     def test_an_outside_project_finds_builds_and_runs(self):
