@@ -76,18 +76,19 @@ def test_the_overlap_is_that_of_the_verb(tmp_path):
 def test_a_reconstruction_has_the_bytes_of_the_verb(run, tmp_path):
     options = {"grid": "2,2", "tile": "40,32,32", "overlap": 0.25, "surface": 8, "slices": 2, "interval": 20}
     cingulum.oct.stage("simulate", out=tmp_path / "raw", device="cpu", **options)
-    found = cingulum.oct.run(tmp_path / "raw", tmp_path / "a.ome.zarr", axial_step=3.5, pyramid="auto", strength=0.5, device="cpu")
+    (tmp_path / "typed").mkdir()
+    found = cingulum.oct.run(tmp_path / "raw", tmp_path / "volume.ome.zarr", axial_step=3.5, pyramid="auto", strength=0.5, device="cpu")
     run("oct", "run", tmp_path / "raw", "--axial-step", "3.5", "--pyramid", "auto", "--strength", "0.5", "--device", "cpu",
-        "--out", tmp_path / "b.ome.zarr", "--quiet")  # fmt: skip
-    ours, theirs = ({p.relative_to(tmp_path / name): p.read_bytes() for p in (tmp_path / name).rglob("*") if p.is_file()}
-                    for name in ("a.ome.zarr", "b.ome.zarr"))  # fmt: skip
+        "--out", tmp_path / "typed" / "volume.ome.zarr", "--quiet")  # fmt: skip
+    volumes = tmp_path / "volume.ome.zarr", tmp_path / "typed" / "volume.ome.zarr"
+    ours, theirs = ({p.relative_to(volume): p.read_bytes() for p in volume.rglob("*") if p.is_file()} for volume in volumes)
     assert len(ours) > 3 and ours == theirs
     assert found["devices"] == ["cpu"] and len(found["slices"]) == 2
-    assert tuple(found["shape"]) == written(tmp_path / "a.ome.zarr").shape
-    sidecar = json.loads((tmp_path / "a.ome.zarr.json").read_text())
+    assert tuple(found["shape"]) == written(volumes[0]).shape
+    sidecar = json.loads((tmp_path / "volume.ome.zarr.json").read_text())
     assert sidecar["result"] == {name: value for name, value in found.items() if name not in ("output", "shape", "devices")}
     with pytest.raises(cingulum.AlreadyExistsError):
-        cingulum.oct.run(tmp_path / "raw", tmp_path / "a.ome.zarr", axial_step=3.5, device="cpu")
+        cingulum.oct.run(tmp_path / "raw", volumes[0], axial_step=3.5, device="cpu")
     for keyword, value in (("strength", -1), ("blending", "some"), ("pyramid", "0"), ("memory", 1)):
         with pytest.raises(cingulum.InvalidArgumentError, match=keyword):
             cingulum.oct.run(tmp_path / "raw", tmp_path / "c.ome.zarr", axial_step=3.5, device="cpu", **{keyword: value})

@@ -3,6 +3,7 @@
 import inspect
 import pathlib
 
+import numpy as np
 import pytest
 
 import cingulum
@@ -71,7 +72,8 @@ def test_a_tracker_takes_what_a_field_that_stays_allows(phantom):
         own = cingulum.track(phantom / "dwi.nii.gz", mask=phantom / "mask.nii.gz", dg="det", device="cpu", nseeds=150,
                              max_angle=18, step_size="1.2mm", fa_threshold=0.3)  # fmt: skip
         other = tracker.track(dg="det", nseeds=150, max_angle=18, step_size="1.2mm", fa_threshold=0.3)
-        assert len(own) > 10 and own == other
+        # The field was made for another threshold, which its facts say; the streamlines are the same.
+        assert len(own) > 10 and np.array_equal(own.positions, other.positions) and np.array_equal(own.offsets, other.offsets)
         with pytest.raises(cingulum.InvalidArgumentError, match="prepared for 0.2"):
             tracker.track(fa_threshold=0.1)
         with pytest.raises(cingulum.InvalidArgumentError, match="another field"):

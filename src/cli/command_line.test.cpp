@@ -156,7 +156,7 @@ TEST(CommandLine, outputs_that_exist_need_force) {
   const std::string path = folder / "a.trx";
   Verb verb = demonstration();
   verb.arguments[1].type = ArgumentType::file_out;
-  EXPECT_EQ(error_of(verb, {"--out", path}), "--out: writing " + path + ": it exists; use --force to replace it");
+  EXPECT_EQ(error_of(verb, {"--out", path}), "--out: writing " + path + ": it exists; use force to replace it");
   EXPECT_TRUE(parse_command_line(verb, Words{"--out", path, "--force"}));
   EXPECT_TRUE(parse_command_line(verb, Words{"--out", folder / "b.trx"}));
   EXPECT_EQ(error_of(verb, {"--out", folder / "no/b.trx"}), "--out: writing " + (folder / "no/b.trx").native() +

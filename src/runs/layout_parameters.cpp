@@ -1,5 +1,6 @@
 #include "runs/layout_parameters.hpp"
 
+#include "base/argument_name.hpp"
 #include "formats/output_sidecar.hpp"
 
 namespace cingulum {
@@ -17,18 +18,21 @@ std::vector<Argument> layout_arguments() {
 Status check_layout_options(const LayoutParameters& parameters, TractogramFormat format,
                             const std::filesystem::path& out) {
   if (parameters.float16.value() && parameters.float64.value()) {
-    return fail(ErrorKind::invalid_argument, "--float16 and --float64 exclude each other");
+    return fail(ErrorKind::invalid_argument, "{} and {} exclude each other", argument_name("float16"),
+                argument_name("float64"));
   }
   const bool trx = format == TractogramFormat::trx || format == TractogramFormat::trx_folder;
   if (parameters.float16.value() && !trx) {
-    return fail(ErrorKind::invalid_argument, "--float16: {} has no place for it; only TRX holds float16", out.string());
+    return fail(ErrorKind::invalid_argument, "{}: {} has no place for it; only TRX holds float16",
+                argument_name("float16"), out.string());
   }
   if (parameters.float64.value() && format == TractogramFormat::trk) {
-    return fail(ErrorKind::invalid_argument, "--float64: {} has no place for it; TRK holds float32 only", out.string());
+    return fail(ErrorKind::invalid_argument, "{}: {} has no place for it; TRK holds float32 only",
+                argument_name("float64"), out.string());
   }
   if (parameters.deflate.value() && format != TractogramFormat::trx) {
-    return fail(ErrorKind::invalid_argument, "--deflate: {} is not compressed; only a TRX archive (.trx) is",
-                out.string());
+    return fail(ErrorKind::invalid_argument, "{}: {} is not compressed; only a TRX archive (.trx) is",
+                argument_name("deflate"), out.string());
   }
   return {};
 }
@@ -39,7 +43,8 @@ Status check_tractogram_output(const std::filesystem::path& path, TractogramForm
   if (format != TractogramFormat::trx_folder) return check_output(path, options);
   std::error_code ignored;
   if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored)) || options.force) return {};
-  return fail(ErrorKind::already_exists, "writing {}: it exists; use --force to replace it", path.native());
+  return fail(ErrorKind::already_exists, "writing {}: it exists; use {} to replace it", path.native(),
+              argument_name("force"));
 }
 
 std::optional<ElementType> asked_position_type(const LayoutParameters& parameters) {

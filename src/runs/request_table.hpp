@@ -143,7 +143,8 @@ template <class Request>
   return {};
 }
 
-// What a caller gave in the form of text, checked by the table: names, types, ranges, that files are there.
+// What a caller gave in the form of text, checked by the table: names, types, ranges, that files to be read are there.
+// Whether an output may be replaced is known to the call that writes it, and checked there before its work.
 template <class Request>
 [[nodiscard]] Status set_given(RequestTable<Request> table, std::span<const ArgumentText> given, Request& request) {
   for (const ArgumentText& one : given) {
@@ -156,7 +157,7 @@ template <class Request>
                   one.is_flag ? "needs a value" : "takes no value");
     }
     CGL_TRY(field->set_texts(request, one.texts, true));
-    CGL_TRY(check_named_files(field->argument, one.texts, false));
+    if (field->argument.type != ArgumentType::file_out) CGL_TRY(check_named_files(field->argument, one.texts, false));
   }
   return {};
 }

@@ -19,6 +19,7 @@ struct Sample {
   Parameter<std::uint64_t> key;
   Parameter<std::vector<std::string>> regions;
   Parameter<std::string> input;
+  Parameter<std::string> output;
 };
 
 RequestTable<Sample> sample_fields() {
@@ -32,7 +33,8 @@ RequestTable<Sample> sample_fields() {
       {&Sample::fast, Phase::machine, {.name = "fast", .type = ArgumentType::flag}},
       {&Sample::key, Phase::seeds, {.name = "key", .type = ArgumentType::key, .default_text = "0"}},
       {&Sample::regions, Phase::selection, {.name = "region", .type = ArgumentType::text, .repeatable = true}},
-      {&Sample::input, Phase::input, {.name = "input", .type = ArgumentType::file_in}}};
+      {&Sample::input, Phase::input, {.name = "input", .type = ArgumentType::file_in}},
+      {&Sample::output, Phase::destination, {.name = "output", .type = ArgumentType::file_out}}};
   return rows;
 }
 
@@ -109,6 +111,16 @@ TEST(RequestTable, what_the_table_does_not_accept_is_refused_by_name) {
     EXPECT_EQ(status.error().kind(), ErrorKind::invalid_argument);
     EXPECT_NE(status.error().message().find(message), std::string::npos) << status.error().message();
   }
+}
+
+// Only the call that writes knows whether it may.
+TEST(RequestTable, an_output_that_exists_is_no_fault_of_the_request) {
+  const TemporaryFolder folder;
+  folder.put("there", "");
+  const ArgumentText text{"output", {(folder / "there").string()}, false};
+  Sample sample;
+  EXPECT_TRUE(set_given(sample_fields(), std::span(&text, 1), sample));
+  EXPECT_EQ(sample.output.value(), (folder / "there").string());
 }
 
 TEST(RequestTable, a_value_that_is_not_given_stays_so_on_its_way_through_the_table) {

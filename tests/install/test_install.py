@@ -140,10 +140,10 @@ class Install(unittest.TestCase):
             self.assertEqual(written, (folder / "typed.trx").read_bytes())
             self.assertEqual(written, (results / "again.trx").read_bytes())
             self.assertEqual((results / "dti" / "fa.nii.gz").read_bytes(), (folder / "first" / "fa.nii.gz").read_bytes())
-            run(cingulum, "oct", "run", str(results / "tiles"), "--axial-step", "3.5", "--device", "cpu", "--out", str(folder / "typed.ome.zarr"))
-            for file in sorted((folder / "typed.ome.zarr").rglob("*")):
+            run(cingulum, "oct", "run", str(results / "tiles"), "--axial-step", "3.5", "--device", "cpu", "--out", str(folder / "volume.ome.zarr"))
+            for file in sorted((folder / "volume.ome.zarr").rglob("*")):
                 if file.is_file():
-                    ours = results / "volume.ome.zarr" / file.relative_to(folder / "typed.ome.zarr")
+                    ours = results / "volume.ome.zarr" / file.relative_to(folder / "volume.ome.zarr")
                     self.assertEqual(ours.read_bytes(), file.read_bytes(), file.name)
             self.assertRegex(printed, r"oct: \d+ planes of 4 tiles")
             self.assertIn("zarr: 1 chunks", printed)
