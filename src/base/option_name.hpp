@@ -1,6 +1,6 @@
-// The command line's spelling of arguments: what is called `max_angle` in the library is `--max-angle` there, and on pages
-// of the viewer. Whatever prints a text of the library (an error, a warning, the meaning of a setting) at these edges
-// passes it through here; the log does it by itself, since run_program sets its naming.
+// The command line's spelling of arguments: what is called `max_angle` in the library is `--max-angle` there, and on
+// pages of the viewer. Whatever prints a text of the library (an error, a warning, the meaning of a setting) at these
+// edges passes it through here; the log does it by itself, since run_program sets its naming.
 #pragma once
 
 #include <string>

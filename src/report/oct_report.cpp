@@ -22,18 +22,17 @@ namespace {
 
 namespace fs = std::filesystem;
 using OctReportJson = nlohmann::ordered_json;
-using Image = oct::HostImage;
 
 // Means along each axis, and of each plane.
 struct Projections {
-  Image along_z, along_y, along_x;
+  oct::HostImage along_z, along_y, along_x;
   std::vector<double> plane_means;  // of voxels that hold something
 };
 
 Result<Projections> project_volume(const fs::path& path, const oct::VolumeDescription& volume, ThreadPool* pool,
                                    const CancelToken& cancel) {
   const auto [planes, rows, columns] = volume.shape;
-  Projections made{Image(rows, columns), Image(planes, columns), Image(planes, rows), {}};
+  Projections made{oct::HostImage(rows, columns), oct::HostImage(planes, columns), oct::HostImage(planes, rows), {}};
   oct::VolumeReadOptions reading;
   reading.pool = pool;
   reading.cancel = cancel;
@@ -67,12 +66,12 @@ Picture shown(const GreyPicture& grey) {
   return picture;
 }
 
-Picture image_picture(const Image& image) {
+Picture image_picture(const oct::HostImage& image) {
   return shown(grey_picture(image.values, image.columns, image.rows));
 }
 
-Image image_of(const OctReportJson& json) {
-  Image image(json.at("rows").get<std::size_t>(), json.at("columns").get<std::size_t>());
+oct::HostImage image_of(const OctReportJson& json) {
+  oct::HostImage image(json.at("rows").get<std::size_t>(), json.at("columns").get<std::size_t>());
   json.at("values").get_to(image.values);
   return image;
 }
@@ -151,7 +150,7 @@ SlicePlace place_of(const OctReportJson& slice, const OctReportJson& decision, c
 }
 
 // The step of the image's logarithm across the middle of two tiles' overlap: behind it less before it.
-double seam_step(const Image& image, const SlicePlace& place, const std::array<double, 2>& from,
+double seam_step(const oct::HostImage& image, const SlicePlace& place, const std::array<double, 2>& from,
                  const std::array<double, 2>& to, const std::array<double, 2>& tile) {
   const std::size_t axis = std::abs(to[0] - from[0]) > std::abs(to[1] - from[1]) ? 0 : 1;
   const double middle = (to[axis] + from[axis] + tile[axis] - 1) / 2;
@@ -175,8 +174,8 @@ double seam_step(const Image& image, const SlicePlace& place, const std::array<d
 }
 
 // The mean of the planes that a slice brings, as the volume shows them.
-Result<Image> slice_image(const fs::path& path, const oct::VolumeDescription& volume, double start, double end,
-                          const oct::VolumeReadOptions& reading) {
+Result<oct::HostImage> slice_image(const fs::path& path, const oct::VolumeDescription& volume, double start, double end,
+                                   const oct::VolumeReadOptions& reading) {
   const auto last = static_cast<double>(volume.shape[0]);
   const auto first = static_cast<std::size_t>(std::clamp(start, 0.0, last - 1));
   const auto count = static_cast<std::size_t>(std::max(1.0, std::min(end, last) - static_cast<double>(first)));
@@ -186,7 +185,7 @@ Result<Image> slice_image(const fs::path& path, const oct::VolumeDescription& vo
 }
 
 // Links over the slice: green where they are used, the brighter the better they correlate, red where not.
-Picture link_picture(const Image& image, const SlicePlace& place, const OctReportJson& slice,
+Picture link_picture(const oct::HostImage& image, const SlicePlace& place, const OctReportJson& slice,
                      const std::array<double, 2>& tile) {
   Picture picture = image_picture(image);
   const OctReportJson& places = slice.at("places_px");
@@ -254,7 +253,7 @@ void add_decision(RunTables& tables, std::string about, const OctReportJson& dec
                               {"reason", decision.at("reason")}});
 }
 
-void add_slice(const OctReportJson& result, std::size_t s, const Image& image, const SlicePlace& place,
+void add_slice(const OctReportJson& result, std::size_t s, const oct::HostImage& image, const SlicePlace& place,
                const std::array<double, 2>& tile, RunTables& tables) {
   const OctReportJson& slice = result.at("slices").at(s);
   const OctReportJson& stack = result.at("stack").at(s);
@@ -362,7 +361,7 @@ Result<OctReport> report_of(const fs::path& path, const OctReportJson& sidecar, 
     const OctReportJson& stack = result.at("stack").at(s);
     const double start = stack.at("start_plane").get<double>() + result.at("first_kept_plane").get<double>();
     const double end = stack.at("start_plane").get<double>() + result.at("tile_in_slice").at(0).get<double>();
-    CGL_TRY_ASSIGN(const Image image, slice_image(path, volume, start, end, reading));
+    CGL_TRY_ASSIGN(const oct::HostImage image, slice_image(path, volume, start, end, reading));
     const SlicePlace place = place_of(slice, stack, tile);
     OctReportJson scaled = result;
     scaled.at("slices").at(s) = slice;
@@ -432,7 +431,7 @@ Result<OctReport> report_of(const fs::path& path, const OctReportJson& sidecar, 
        {std::pair("curvature_planes", "focal curvature of a tile, {:.2f} to {:.2f} planes"),
         std::pair("light", "light over a tile, {:.3f} to {:.3f}")}) {
     if (result.at(key).is_null()) continue;
-    const Image image = image_of(result.at(key));
+    const oct::HostImage image = image_of(result.at(key));
     const auto [low, high] = std::minmax_element(image.values.begin(), image.values.end());
     fields.push_back({image_picture(image), fmt::format(fmt::runtime(caption), *low, *high)});
   }

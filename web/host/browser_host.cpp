@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "view/exported_tracks.hpp"
 #include "device/shader_library.hpp"
 #include "formats/sidecar.hpp"
+#include "view/exported_tracks.hpp"
 
 namespace cingulum {
 namespace {

@@ -86,8 +86,8 @@ Gathered gather(const VolumeArray& numbers, std::span<const std::uint8_t> mask, 
   }
   gathered.values.resize(gathered.voxels.size() * volumes);
   // Records that stay in a core's cache while all volumes pass.
-  constexpr std::size_t records_at_once = 128;
-  pool.parallel_for(gathered.voxels.size(), records_at_once, [&](std::size_t begin, std::size_t end) {
+  constexpr std::size_t voxels_at_once = 128;
+  pool.parallel_for(gathered.voxels.size(), voxels_at_once, [&](std::size_t begin, std::size_t end) {
     numbers.read_records(std::span(gathered.voxels).subspan(begin, end - begin),
                          std::span(gathered.values).subspan(begin * volumes, (end - begin) * volumes));
   });

@@ -1,5 +1,5 @@
-// The only file that includes Boost.Beast. One thread serves all connections; tracking (request_queue.hpp), saving and what
-// else takes its time (WorkThread) have threads of their own, so that a slow page or a long run holds up nobody.
+// The only file that includes Boost.Beast. One thread serves all connections; tracking (request_queue.hpp), saving and
+// what else takes its time (WorkThread) have threads of their own, so that a slow page or a long run holds up nobody.
 #include "view/view_server.hpp"
 
 #include <fcntl.h>
@@ -570,16 +570,17 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     const bool sidecar = target.kind == Target::Kind::save_sidecar;
     save_.emplace();
     stream_.expires_never();
-    server_.saves().take([self = shared_from_this(), arguments = std::move(*arguments), token = save_->token(), sidecar] {
-      auto saved = catch_out_of_memory([&] { return self->server_.host().save(arguments, token); });
-      // Opened before the next run replaces it.
-      auto file =
-          std::make_shared<OpenFile>(saved ? OpenFile(sidecar ? saved->sidecar : saved->tractogram) : OpenFile());
-      asio::post(self->server_.io(), [self, sidecar, saved = std::move(saved), file] {
-        self->server_.end_save();
-        self->answer_saved(saved, std::move(*file), sidecar);
-      });
-    });
+    server_.saves().take(
+        [self = shared_from_this(), arguments = std::move(*arguments), token = save_->token(), sidecar] {
+          auto saved = catch_out_of_memory([&] { return self->server_.host().save(arguments, token); });
+          // Opened before the next run replaces it.
+          auto file =
+              std::make_shared<OpenFile>(saved ? OpenFile(sidecar ? saved->sidecar : saved->tractogram) : OpenFile());
+          asio::post(self->server_.io(), [self, sidecar, saved = std::move(saved), file] {
+            self->server_.end_save();
+            self->answer_saved(saved, std::move(*file), sidecar);
+          });
+        });
     watch_for_end();
   }
 
