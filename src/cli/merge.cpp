@@ -1,24 +1,9 @@
-// `cingulum merge`: the parts of a run of `cingulum track` (--seed-range, --part), joined into the file that the
-// undivided run would have written, with its sidecar. Nothing is believed: parts of another run, gaps, overlaps,
-// partial and damaged files are refused by name before anything is written.
-#include <algorithm>
-#include <chrono>
-#include <future>
-#include <nlohmann/json.hpp>
-#include <utility>
+// `cingulum merge`: the parts of a run of `cingulum track`, joined. The work is runs/track/merge_parts.hpp's.
+#include "runs/track/merge_parts.hpp"
 
-#include "base/elapsed.hpp"
 #include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/verb.hpp"
-#include "formats/output_sidecar.hpp"
-#include "formats/sidecar.hpp"
-#include "formats/tractogram_join.hpp"
-#include "formats/verify.hpp"
-#include "runs/layout_parameters.hpp"
-#include "runs/track/track_part.hpp"
-#include "runs/track/track_result.hpp"
-#include "tract/run/run_part.hpp"
 
 namespace cingulum {
 
@@ -26,230 +11,16 @@ Verb merge_verb();
 
 namespace {
 
-namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
-struct PartFile {
-  fs::path path;
-  Json sidecar;
-  RunPart part;
-};
-
-std::string version_of(const Json& sidecar) {
-  const Json run = sidecar.value("run", Json());
-  const Json version = run.is_object() ? run.value("version", Json()) : Json();
-  return version.is_string() ? version.get<std::string>() : "unknown";
-}
-
-Result<PartFile> read_part(const fs::path& path) {
-  PartFile file;
-  file.path = path;
-  auto sidecar = read_sidecar(path);
-  if (!sidecar && sidecar.error().kind() == ErrorKind::not_found) {
-    return fail(ErrorKind::not_found, "it has no sidecar {}, and without it nobody knows which seeds it has",
-                sidecar_path(path).filename().string());
-  }
-  CGL_TRY_ASSIGN(file.sidecar, std::move(sidecar));
-  const Json& json = file.sidecar;
-  if (!json.is_object() || json.value("made_by", Json()) != "cingulum track") {
-    return fail(ErrorKind::corrupt, "its sidecar is not one of `cingulum track`");
-  }
-  const Json arguments = json.value("arguments", Json());
-  if (!json.value("inputs", Json()).is_array() || !arguments.is_object() ||
-      !arguments.value("options", Json()).is_object()) {
-    return fail(ErrorKind::corrupt, "its sidecar does not say what the run was made of");
-  }
-  if (!json.contains("part")) {
-    return fail(ErrorKind::corrupt, "it is of a whole run, not a part (--seed-range or --part)");
-  }
-  const std::string ours = version_of({{"run", run_facts(0, 0)}});
-  if (version_of(json) != ours) {
-    return fail(ErrorKind::corrupt, "it is of version {}, and this is {}: numbers may differ between versions",
-                version_of(json), ours);
-  }
-  const Json result = json.value("result", Json());
-  if (!result.is_object() || result.value("partial", Json()) != false) {
-    return fail(ErrorKind::corrupt, "its run was stopped, and it has only some of its seeds; repeat it by --from");
-  }
-  CGL_TRY_ASSIGN(file.part, part_of_sidecar(json));
-  return file;
-}
-
-// Text for a value of a sidecar: short, or only that there is one.
-std::string shown(const Json& value) {
-  if (value.is_null()) return "not there";
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
-}
-
-// Options that name inputs are compared by the hashes of these: every node has its own paths.
-bool names_input(const Json& sidecar, const std::string& option) {
-  const Json& inputs = sidecar["inputs"];
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [&](const Json& input) { return input.is_object() && input.value("option", Json()) == option; });
-}
-
-Status compare_options(const Json& first, const Json& other) {
-  const Json& mine = first["arguments"]["options"];
-  const Json& theirs = other["arguments"]["options"];
-  const auto compare = [&](const Json& names) -> Status {
-    for (const auto& [name, ignored] : names.items()) {
-      if (names_input(first, name) && names_input(other, name)) continue;
-      const Json a = mine.value(name, Json()), b = theirs.value(name, Json());
-      if (a != b) {
-        return fail(ErrorKind::corrupt, "it is of another run: --{} is {}, in the first part {}", name, shown(b),
-                    shown(a));
-      }
-    }
-    return {};
-  };
-  CGL_TRY(compare(mine));
-  return compare(theirs);
-}
-
-Status compare_inputs(const Json& first, const Json& other) {
-  const Json& mine = first["inputs"];
-  const Json& theirs = other["inputs"];
-  const auto hash_of = [](const Json& input) { return input.is_object() ? input.value("xxh3_128", Json()) : Json(); };
-  if (mine.size() != theirs.size()) {
-    return fail(ErrorKind::corrupt, "it is of another run: it had {} inputs, the first part {}", theirs.size(),
-                mine.size());
-  }
-  for (std::size_t i = 0; i < mine.size(); ++i) {
-    if (hash_of(mine[i]) == hash_of(theirs[i]) && hash_of(mine[i]).is_string() &&
-        mine[i].value("option", Json()) == theirs[i].value("option", Json())) {
-      continue;
-    }
-    return fail(ErrorKind::corrupt, "it is of another run: its input {} ({}) is not that of the first part",
-                shown(theirs[i].is_object() ? theirs[i].value("path", Json()) : Json()), shown(hash_of(theirs[i])));
-  }
-  return {};
-}
-
-// Everything that equal runs have in common, but for what belongs to the part.
-Status compare_runs(const PartFile& first, const PartFile& other) {
-  CGL_TRY(compare_options(first.sidecar, other.sidecar));
-  CGL_TRY(compare_inputs(first.sidecar, other.sidecar));
-  for (const char* member : {"rules", "phantom", "model", "field", "plan", "end_reason_codes"}) {
-    if (first.sidecar.value(member, Json()) == other.sidecar.value(member, Json())) continue;
-    return fail(ErrorKind::corrupt, "it is of another run: '{}' of its sidecar is not that of the first part", member);
-  }
-  if (first.part.run_seeds != other.part.run_seeds) {
-    return fail(ErrorKind::corrupt, "it is of a run of {} seeds, the first part of one of {}", other.part.run_seeds,
-                first.part.run_seeds);
-  }
-  return {};
-}
-
-std::string seeds_text(const RunPart& part) {
-  return fmt::format("{}:{}", part.seeds.first, part.seeds.first + part.seeds.count);
-}
-
-// The parts in the order of their seeds. Empty ones may lie anywhere.
-Status order_parts(std::vector<PartFile>& files, std::uint64_t select) {
-  std::stable_sort(files.begin(), files.end(), [](const PartFile& a, const PartFile& b) {
-    return std::pair(a.part.seeds.first, a.part.seeds.count) < std::pair(b.part.seeds.first, b.part.seeds.count);
-  });
-  std::uint64_t next = 0;
-  std::vector<RunPart> before;
-  const PartFile* last = nullptr;
-  for (const PartFile& file : files) {
-    const SeedRange& seeds = file.part.seeds;
-    if (seeds.count == 0) continue;
-    if (seeds.first < next) {
-      return fail(ErrorKind::corrupt, "{} (seeds {}) and {} (seeds {}) have seeds in common", last->path.string(),
-                  seeds_text(last->part), file.path.string(), seeds_text(file.part));
-    }
-    if (seeds.first > next && !is_reached(before, select)) {
-      return fail(ErrorKind::corrupt, "the seeds {}:{} are missing: no part has them", next, seeds.first);
-    }
-    next = seeds.first + seeds.count;
-    last = &file;
-    before.push_back(file.part);
-  }
-  const std::uint64_t all = files.front().part.run_seeds;
-  if (next < all && !is_reached(before, select)) {
-    return fail(ErrorKind::corrupt, "the seeds {}:{} are missing: no part has them", next, all);
-  }
-  return {};
-}
-
-Result<std::uint64_t> select_of(const Json& sidecar) {
-  const Json select = sidecar["arguments"]["options"].value("select", Json());
-  if (select.is_null()) return 0;
-  const auto number = parse_integer(select.is_string() ? select.get<std::string>() : std::string());
-  if (!number || *number < 1) return fail(ErrorKind::corrupt, "--select in its sidecar is no number");
-  return static_cast<std::uint64_t>(*number);
-}
-
-Status compare_parts(const std::vector<fs::path>& paths, const CancelToken& cancel) {
-  for (const fs::path& path : paths) {
-    CGL_TRY_ASSIGN(const bool compared, compare_with_sidecar(path, cancel));
-    if (!compared) return fail(ErrorKind::corrupt, "{}: its sidecar has no hash of it", path.string());
-  }
-  return {};
-}
-
 Status run_merge(const ParsedArguments& arguments, VerbContext& context) {
-  const auto start = std::chrono::steady_clock::now();
-  fs::path out = arguments.text("out");
-  CGL_TRY_ASSIGN(const TractogramFormat format, format_of_name(out));
-  if (!out.has_filename()) out = out.parent_path();
-  WriteOptions options = context.write_options();
-  CGL_TRY(check_tractogram_output(out, format, options));
-  CGL_TRY_ASSIGN(options.pool, context.pool());
-
-  std::vector<PartFile> files;
-  for (const std::string& path : arguments.texts("parts")) {
-    CGL_TRY_ASSIGN(PartFile file, add_context(read_part(path), "{}", path));
-    if (!files.empty()) CGL_TRY(add_context(compare_runs(files.front(), file), "{}", path));
-    files.push_back(std::move(file));
-  }
-  CGL_TRY_ASSIGN(const std::uint64_t select,
-                 add_context(select_of(files.front().sidecar), "{}", files.front().path.string()));
-  CGL_TRY(order_parts(files, select));
-  // Whether the parts are as they were written is found out while they are joined, and asked before the whole gets its
-  // name; a damaged part may be met by the joining first.
-  std::vector<fs::path> paths;
-  for (const PartFile& file : files) paths.push_back(file.path);
-  const std::shared_future<Status> unchanged =
-      std::async(std::launch::async | std::launch::deferred,
-                 [&paths, cancel = options.cancel] { return compare_parts(paths, cancel); });
-
-  std::vector<RunPart> parts;
-  for (PartFile& file : files) parts.push_back(std::move(file.part));
-  JoinedParts joined = join_parts(parts, select);
-  std::vector<TractogramPart> taken;
-  for (std::size_t i = 0; i < files.size(); ++i) taken.push_back({files[i].path, joined.take[i]});
-  const auto sidecar = std::make_shared<OutputSidecar>(out, options);
-  JoinedTractogram written;
-  Json merged = std::move(files.front().sidecar);
-  for (const char* member : {"part", "run", "file", "bytes", "xxh3_128"}) merged.erase(member);
-  sidecar->describe([&] {
-    joined.statistics.points_written = written.points;
-    merged["result"] = result_json(joined.statistics, select > 0);
-    merged["run"] = run_facts(context.common().threads, seconds_since(start));
-    merged["run"]["merged_parts"] = files.size();
-    return merged;
-  });
-  Progress progress("merging", joined.statistics.kept, "streamlines", context.progress_options());
-  const Status whole =
-      join_tractograms(taken, out, with_sidecar(options, sidecar), written, &progress, [&] { return unchanged.get(); });
-  CGL_TRY(unchanged.get());
-  CGL_TRY(whole);
-  progress.finish();
-  if (!joined.statistics.select_reached) {
-    log_warning("--select {}: {} streamlines kept after {} seeds", format_count(select),
-                format_count(joined.statistics.kept), format_count(joined.statistics.seeds));
-  }
+  const std::vector<std::string> names = arguments.texts("parts");
+  CGL_TRY_ASSIGN(MergeOutcome merged, merge_parts({names.begin(), names.end()}, arguments.text("out"), context));
   if (context.common().json) {
-    merged["file"] = out.string();
-    context.print(json_text(merged));
+    merged.sidecar["file"] = merged.path.string();
+    context.print(json_text(merged.sidecar));
     return {};
   }
-  context.print_format("{}: {} parts, {} seeds, {} streamlines, {} points\n", out.string(), files.size(),
-                       format_count(joined.statistics.seeds), format_count(written.streamlines),
-                       format_count(written.points));
+  context.print_format("{}: {} parts, {} seeds, {} streamlines, {} points\n", merged.path.string(), merged.parts,
+                       format_count(merged.seeds), format_count(merged.streamlines), format_count(merged.points));
   return {};
 }
 
