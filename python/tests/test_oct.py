@@ -87,6 +87,11 @@ def test_a_reconstruction_has_the_bytes_of_the_verb(run, tmp_path):
     assert tuple(found["shape"]) == written(volumes[0]).shape
     sidecar = json.loads((tmp_path / "volume.ome.zarr.json").read_text())
     assert sidecar["result"] == {name: value for name, value in found.items() if name not in ("output", "shape", "devices")}
+    # With the options of that run, but for one.
+    again = cingulum.oct.run(tmp_path / "raw", tmp_path / "again.ome.zarr", from_=tmp_path / "volume.ome.zarr.json", device="cpu", pyramid="1")
+    assert again["stack"] == found["stack"]
+    options = json.loads((tmp_path / "again.ome.zarr.json").read_text())["arguments"]["options"]
+    assert (options["strength"], options["pyramid"]) == ("0.5", "1")
     with pytest.raises(cingulum.AlreadyExistsError):
         cingulum.oct.run(tmp_path / "raw", volumes[0], axial_step=3.5, device="cpu")
     for keyword, value in (("strength", -1), ("blending", "some"), ("pyramid", "0"), ("memory", 1)):

@@ -260,8 +260,9 @@ Verb oct_verb() {
       "it, "
       "and of attenuation; then registered and stacked. Tiles are read twice, but for those of a slice that fits into "
       "--memory and what --tile-memory has room for, which are read once. Stitched slices are kept in OUT.work "
-      "until the volume is written: a run that was stopped goes on from them and writes the same bytes. --explain says "
-      "what it takes.\n\n"
+      "until the volume is written: a run that was stopped goes on from them and writes the same bytes. The sidecar "
+      "VOLUME.json has every option and the hash of the tiles: --from repeats the run. --explain says what it "
+      "takes.\n\n"
       "`report VOLUME` writes one page about a volume of `run` (--out PAGE.html): projections, seams, links, "
       "residuals, "
       "curvature, light, profiles, overlaps, gains and every decision with its reason; the same as PAGE.json and "
@@ -297,6 +298,7 @@ Verb oct_verb() {
        "20 raw tiles and where they truly lie"},
       {"cingulum oct run tiles --axial-step 3.5 --pyramid auto --out volume.ome.zarr",
        "all of it: tiles in, one volume out"},
+      {"cingulum oct run --from volume.ome.zarr.json --out again.ome.zarr", "the same once more, with the same bytes"},
       {"cingulum oct report volume.ome.zarr --out report.html", "what came of it, on one page"},
       {"cingulum oct grid tiles --axial-step 3.5 --out mosaics", "a mosaic grid for each slice"},
       {"cingulum oct stitch mosaics/mosaic_grid_3d_z00.ome.zarr --out slice_z00.ome.zarr", "one slice"},

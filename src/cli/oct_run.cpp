@@ -58,9 +58,12 @@ void print_explanation(const OctExplanation& run, VerbContext& context) {
 
 Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
   OctRequest request = oct_request(arguments);
-  CGL_TRY_ASSIGN(const std::filesystem::path input, oct_input(arguments));
   CGL_TRY(oct_output(arguments));
-  request.tiles = input.string();
+  // With --from the tiles are those of the run, unless others are named.
+  if (!request.from.given() || !arguments.texts("paths").empty()) {
+    CGL_TRY_ASSIGN(const std::filesystem::path input, oct_input(arguments));
+    request.tiles = input.string();
+  }
   if (arguments.flag("explain")) {
     CGL_TRY_ASSIGN(const OctExplanation explanation, explain_reconstruction(std::move(request), context));
     print_explanation(explanation, context);

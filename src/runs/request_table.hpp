@@ -35,6 +35,11 @@ enum class Phase {
   machine,      // where, by whom and in which parts it is computed
 };
 
+// A result and its sidecar depend on the phases up to `output`.
+[[nodiscard]] constexpr bool decides_result(Phase phase) {
+  return phase <= Phase::output;
+}
+
 // Rules that need more than the phase.
 struct FieldTraits {
   // Nothing in an answer about seeds in one sphere, while the field stays: another way to say where seeds lie, or how

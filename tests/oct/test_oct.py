@@ -549,6 +549,60 @@ class WholeRun(WithFolder):
             trees.append(tree(self.folder / f"{number}/v.ome.zarr"))
         self.assertEqual(trees[1], trees[0])
 
+    def test_a_sidecar_repeats_its_run(self):
+        tiles = self.simulate(**SMALL)
+        volume, again = (self.folder / name / "v.ome.zarr" for name in ("first", "again"))
+        volume.parent.mkdir()
+        again.parent.mkdir()
+        # The names are relative, and the run is repeated from another folder.
+        words = [PROGRAM, "oct", "run", "tiles", "--axial-step", "3.5", "--strength", "0.5", "--no-profile", "--pyramid",
+                 "2", "--device", "cpu", "--out", "first/v.ome.zarr"]
+        subprocess.run(words, cwd=self.folder, check=True, capture_output=True)
+        sidecar = Path(f"{volume}.json")
+        said = json.loads(sidecar.read_text())
+        options = said["arguments"]["options"]
+        self.assertEqual({name: options[name] for name in ("axial-step", "strength", "no-profile", "no-crop", "search")},
+                         {"axial-step": "3.5", "strength": "0.5", "no-profile": True, "no-crop": False, "search": "12"})
+        self.assertEqual(sorted(said["arguments"]["given"]), ["axial-step", "no-profile", "pyramid", "strength", "tiles"])
+        self.assertFalse({"device", "memory", "out", "from", "decisions"} & options.keys())
+        (tiles_read,) = said["inputs"]
+        self.assertEqual((tiles_read["option"], tiles_read["path"], tiles_read["tiles"]), ("tiles", "tiles", 12))
+        self.done("run", "--from", sidecar, "--device", "cpu", "--out", again)
+        self.assertEqual(tree(again), tree(volume))
+        repeated = json.loads(Path(f"{again}.json").read_text())
+        self.assertEqual(repeated["result"], said["result"])
+        self.assertEqual({**repeated["arguments"]["options"], "tiles": "tiles"}, options)
+        self.assertEqual(repeated["inputs"][0]["voxels_xxh3_128"], tiles_read["voxels_xxh3_128"])
+        # What is given beside it takes precedence.
+        self.done("run", "--from", sidecar, "--strength", 0.9, "--force", "--device", "cpu", "--out", again)
+        self.assertNotEqual(tree(again), tree(volume))
+        changed = json.loads(Path(f"{again}.json").read_text())["arguments"]["options"]
+        self.assertEqual({name for name in options if changed[name] != options[name]}, {"strength", "tiles"})
+        # Other tiles: refused, unless they are named.
+        path = tiles / "tile_x00_y00_z01/image_00000.bin"
+        values = np.fromfile(path, "<f4")
+        values[12345] *= 1.5
+        values.tofile(path)
+        before = tree(again)
+        self.refused("not those of the run that is repeated", "run", "--from", sidecar, "--force", "--device", "cpu",
+                     "--out", again)
+        self.assertEqual(tree(again), before)
+        self.done("run", tiles, "--from", sidecar, "--force", "--device", "cpu", "--out", again)
+        # Sidecars of something else.
+        for text, damage in (("its command is another", {"command": "oct stitch"}), ("no 'arguments'", {"arguments": 1}),
+                             ("'options' and 'given'", {"arguments": {"options": []}}),
+                             ("no hash of the tiles", {"inputs": ["tiles"]}),
+                             ("not a text", {"arguments": {**said["arguments"], "options": {**options, "search": 3}}}),
+                             ("strength", {"arguments": {**said["arguments"], "options": {**options, "strength": "-1"}}})):
+            bad = self.folder / "bad.json"
+            bad.write_text(json.dumps({**said, **damage}))
+            result = run("run", "--from", bad, "--device", "cpu", "--out", self.folder / "c.ome.zarr")
+            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(text, result.stderr)
+            self.assertIn(str(bad), result.stderr)
+        self.assertFalse((self.folder / "c.ome.zarr").exists())
+        self.refused("is no option of 'cingulum oct stitch'", "stitch", volume, "--from", sidecar, "--out", again, code=2)
+
     def test_the_pyramid_is_the_mean_of_eight(self):
         tiles = self.simulate(**SMALL)
         self.done("run", tiles, "--axial-step", 3.5, "--device", "cpu", "--pyramid", 2, "--out",

@@ -280,7 +280,19 @@ class Run {
     }
     CGL_TRY(timed("placing tiles", end_placing));
     progress.finish();
-    return {};
+    return compare_voxels();
+  }
+
+  // A run that is repeated has the tiles that it had.
+  [[nodiscard]] Status compare_voxels() {
+    Hash128 hash;
+    for (const std::vector<TileSummary>& tiles : summaries_) {
+      for (const TileSummary& tile : tiles) hash.add(fmt::format("{};", tile.voxels));
+    }
+    result_.voxels = hash.hex();
+    if (options_.expected_voxels.empty() || options_.expected_voxels == result_.voxels) return {};
+    return fail(ErrorKind::corrupt, "the tiles are not those of the run that is repeated (hash {}, was {})",
+                result_.voxels, options_.expected_voxels);
   }
 
   [[nodiscard]] Status place(SliceReport& slice, std::vector<TileSummary>& summaries) const {

@@ -53,6 +53,7 @@ struct ReconstructionOptions {
   std::vector<TileStage*> stages = {};  // one at least, which outlive the run
   std::uint64_t kept_tile_bytes = 0;    // of tiles that stay in memory from one reading, besides those of one slice
   std::optional<std::uint64_t> memory_bytes = {};  // beyond which slices go through files; absent: none does
+  std::string expected_voxels = {};                // of the tiles, their hash in a run that is repeated; empty: any
   std::size_t devices = 1;                         // stages, where they are not yet there: run_needs() alone
   ThreadPool* pool = nullptr;                      // needed
   RunContext run = {};
@@ -71,6 +72,7 @@ struct SliceReport {
 };
 struct Reconstruction {
   VoxelSize voxel_um = {1, 1, 1};
+  std::string voxels;  // the hash of all tiles' voxels, as they were read
   std::vector<SliceReport> slices;
   std::array<std::size_t, 3> tile = {0, 0, 0};                  // as it enters a slice: planes, rows, columns
   HostImage light;                                              // the flat field; empty: none was fitted

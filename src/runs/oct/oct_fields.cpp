@@ -55,6 +55,13 @@ void add_tiles(std::vector<RequestField<OctRequest>>& table) {
       {&OctRequest::out,
        Phase::destination,
        {.name = "out", .type = ArgumentType::text, .help = "what is written", .metavar = "PATH", .letter = 'o'}});
+  table.push_back({&OctRequest::from,
+                   Phase::recipe,
+                   {.name = "from",
+                    .type = ArgumentType::file_in,
+                    .help = "repeat the run of a sidecar (VOLUME.json); options given beside it take precedence",
+                    .metavar = "FILE",
+                    .actions = {"run"}}});
   table.push_back({&OctRequest::axial_step, Phase::input,
                    number("axial-step", {"simulate", "grid", "run"},
                           "distance of planes; raw tiles do not state it (simulate: 3.5)", above_zero, {}, "um")});

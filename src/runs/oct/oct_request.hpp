@@ -15,6 +15,7 @@ namespace cingulum {
 struct OctRequest {
   Parameter<std::string> tiles;
   Parameter<std::string> out;
+  Parameter<std::string> from;
 
   Parameter<double> axial_step;
   Parameter<std::string> unit;

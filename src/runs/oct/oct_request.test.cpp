@@ -31,7 +31,7 @@ using OctRequests = Machine;
 TEST(OctFields, have_one_name_each_and_defaults_that_parse) {
   std::set<std::string> names;
   for (const auto& field : oct_fields()) EXPECT_TRUE(names.insert(field.argument.name).second) << field.argument.name;
-  EXPECT_EQ(names.size(), 45u);
+  EXPECT_EQ(names.size(), 46u);
   EXPECT_EQ(oct_fields().front().argument.name, "tiles");
   EXPECT_EQ(oct_fields().back().argument.name, "device");
   EXPECT_EQ(with_defaults().blending.value(), "cosine");

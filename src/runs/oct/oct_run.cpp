@@ -20,6 +20,7 @@
 #include "runs/oct/oct_fields.hpp"
 #include "runs/oct/oct_options.hpp"
 #include "runs/oct/oct_output.hpp"
+#include "runs/oct/oct_sidecar.hpp"
 #include "runs/oct/oct_tiles.hpp"
 
 namespace cingulum {
@@ -39,6 +40,12 @@ struct SettledRun {
 
 Result<SettledRun> settle(OctRequest request, RunMachine& machine) {
   SettledRun run;
+  std::string voxels;
+  if (request.from.has()) {
+    CGL_TRY_ASSIGN(RepeatedOctRun repeated, oct_request_of_sidecar(request.from.value(), request));
+    request = std::move(repeated.request);
+    voxels = std::move(repeated.voxels);
+  }
   CGL_TRY(fill_in_defaults(oct_fields(), request));
   if (!request.tiles.has()) return fail_argument("tiles", "{} are missing: name a folder", argument_name("tiles"));
   if (!request.out.has()) {
@@ -49,6 +56,7 @@ Result<SettledRun> settle(OctRequest request, RunMachine& machine) {
   CGL_TRY(check_volume_output(run.output, machine.write_options()));
   CGL_TRY_ASSIGN(run.set, open_oct_tiles(request));
   CGL_TRY_ASSIGN(run.options, reconstruction_options(request, machine));
+  run.options.expected_voxels = std::move(voxels);
   CGL_TRY_ASSIGN(run.needs, oct::run_needs(run.set, run.options));
   run.request = std::move(request);
   return run;
@@ -123,13 +131,14 @@ Result<Json> write_volume(const SettledRun& run, oct::Reconstruction& made, cons
   OctOutput output;
   output.path = run.output;
   output.command = "oct run";
-  output.inputs = {run.request.tiles.value()};
+  output.provenance = oct_provenance(run.request, run.set, made.voxels);
   output.about = found;
   output.of_run = [&] {
     end_stage("stacking and writing");
     Json seconds = Json::object();
     for (const auto& [name, value] : made.stage_seconds) seconds[name] = value;
-    return Json{{"stage_seconds", std::move(seconds)}};
+    std::error_code ignored;
+    return Json{{"folder", fs::current_path(ignored).string()}, {"stage_seconds", std::move(seconds)}};
   };
   CGL_TRY(write_oct_boxes(std::move(output), {made.plan.planes, made.plan.rows, made.plan.columns}, make, made.voxel_um,
                           run.request, machine, run.needs.boxes_behind));

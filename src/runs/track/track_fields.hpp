@@ -21,11 +21,6 @@ inline constexpr std::string_view region_metavar = "REGION";
 // The arguments of all fields, in the order of the table.
 [[nodiscard]] std::vector<Argument> track_arguments();
 
-// A result and its sidecar depend on the phases up to `output`.
-[[nodiscard]] constexpr bool decides_result(Phase phase) {
-  return phase <= Phase::output;
-}
-
 // What a field that stays may be tracked with, over and over: any plan, seeds and rules, how the result is stored, and
 // in how large pieces it is computed. What the field was made for is checked besides (FieldLimits).
 [[nodiscard]] inline bool may_change_while_field_stays(const TrackField& field) {

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/json_text.hpp"
-#include "formats/bids/bids_uri.hpp"
 #include "formats/sidecar.hpp"
+#include "runs/stored_request.hpp"
 #include "runs/track/track_defaults.hpp"
 #include "runs/track/track_fields.hpp"
 #include "streamlines/regions.hpp"
@@ -27,27 +27,7 @@ bool names_file(const Argument& argument, const std::string& text) {
 }  // namespace
 
 Json arguments_for_sidecar(const TrackRequest& request) {
-  Json options = Json::object();
-  Json given = Json::array();
-  for (const TrackField& field : track_fields()) {
-    if (!decides_result(field.phase)) continue;
-    const Argument& argument = field.argument;
-    if (field.given(request)) given.push_back(argument.name);
-    const std::vector<ArgumentValue> values = field.values(request);
-    if (argument.type == ArgumentType::flag) {
-      options[argument.name] = !values.empty() && std::get<bool>(values.front());
-      continue;
-    }
-    if (values.empty()) continue;
-    if (!argument.repeatable) {
-      options[argument.name] = text_of_value(values.front());
-      continue;
-    }
-    Json list = Json::array();
-    for (const ArgumentValue& value : values) list.push_back(text_of_value(value));
-    options[argument.name] = std::move(list);
-  }
-  Json result = {{"options", std::move(options)}, {"given", std::move(given)}};
+  Json result = arguments_for_sidecar(track_fields(), request, [](const TrackField&) { return true; });
   if (request.preset.given()) result["preset"] = request.preset.value();
   return result;
 }
@@ -80,38 +60,12 @@ Result<Json> input_facts(const TrackRequest& request, const std::vector<FoundInp
   return inputs;
 }
 
-namespace {
-
-// Where a file of a run is: names that are relative also in the folder of the run, and what a sidecar that is shared
-// names by BIDS where that dataset lies.
-std::string find_file_of_run(const Json& json, const std::string& name, const fs::path& sidecar) {
-  if (const auto found = resolve_bids_uri(name, sidecar)) return found->string();
-  fs::path folder;
-  if (json.contains("run") && json["run"].is_object() && json["run"].contains("folder") &&
-      json["run"]["folder"].is_string()) {
-    folder = json["run"]["folder"].get<std::string>();
-  }
-  std::error_code ignored;
-  const fs::path path = name;
-  if (path.is_absolute() || fs::exists(path, ignored) || folder.empty()) return name;
-  const fs::path there = folder / path;
-  return fs::exists(there, ignored) ? there.string() : name;
-}
-
-}  // namespace
-
 Result<TrackRequest> request_of_run(const Json& json, const fs::path& sidecar, const TrackRequest& given) {
   const auto damaged = [&](std::string_view what) {
     return fail(ErrorKind::corrupt, "reading {}: {}; it is not a sidecar of `cingulum track`", sidecar.string(), what);
   };
-  if (!json.is_object() || !json.contains("arguments") || !json["arguments"].is_object()) {
-    return damaged("there is no 'arguments'");
-  }
-  const Json& stored = json["arguments"];
-  if (!stored.contains("options") || !stored["options"].is_object() || !stored.contains("given") ||
-      !stored["given"].is_array()) {
-    return damaged("'arguments' has no 'options' and 'given'");
-  }
+  const auto stored = StoredArguments::of(json);
+  if (!stored) return damaged(stored.error().message());
   int rules = 1;
   if (json.contains("rules")) {
     if (!json["rules"].is_number_integer()) return damaged("'rules' is not a number");
@@ -129,7 +83,7 @@ Result<TrackRequest> request_of_run(const Json& json, const fs::path& sidecar, c
   for (const TrackField& field : track_fields()) {
     const Argument& argument = field.argument;
     const std::string& name = argument.name;
-    if (!field.given(given) && !stored["options"].contains(name)) {
+    if (!field.given(given) && !stored->has(name)) {
       const auto then = std::find_if(values_then.begin(), values_then.end(),
                                      [&](const NamedText& value) { return value.name == name; });
       if (then != values_then.end()) {
@@ -138,26 +92,17 @@ Result<TrackRequest> request_of_run(const Json& json, const fs::path& sidecar, c
         continue;
       }
     }
-    if (field.given(given) || !decides_result(field.phase) || !stored["options"].contains(name)) {
+    if (field.given(given) || !decides_result(field.phase) || !stored->has(name)) {
       field.set(result, field.values(given), field.given(given));
       continue;
     }
-    const Json& option = stored["options"][name];
-    const bool was_given = std::any_of(stored["given"].begin(), stored["given"].end(),
-                                       [&](const Json& other) { return other.is_string() && other == name; });
-    if (argument.type == ArgumentType::flag) {
-      if (!option.is_boolean()) return damaged(fmt::format("option '{}' is not true or false", name));
-      field.set(result, {option.get<bool>()}, was_given);
-      continue;
+    auto then = stored->find(argument);
+    if (!then) return damaged(then.error().message());
+    for (std::string& text : (*then)->texts) {
+      std::string found = find_file_of_run(json, text, sidecar);
+      if (names_file(argument, found)) text = std::move(found);
     }
-    std::vector<std::string> words;
-    for (const Json& entry : option.is_array() ? option : Json::array({option})) {
-      if (!entry.is_string()) return damaged(fmt::format("option '{}' is not a text", name));
-      std::string word = entry.get<std::string>();
-      const std::string found = find_file_of_run(json, word, sidecar);
-      words.push_back(names_file(argument, found) ? found : std::move(word));
-    }
-    CGL_TRY(add_context(field.set_texts(result, words, was_given), "reading {}", sidecar.string()));
+    CGL_TRY(add_context(field.set_texts(result, (*then)->texts, (*then)->given), "reading {}", sidecar.string()));
   }
   result.arrays = given.arrays;
 

@@ -1,0 +1,72 @@
+#include "runs/stored_request.hpp"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "formats/bids/bids_uri.hpp"
+
+namespace cingulum {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+}  // namespace
+
+Json stored_value(const Argument& argument, const std::vector<ArgumentValue>& values) {
+  if (argument.type == ArgumentType::flag) return !values.empty() && std::get<bool>(values.front());
+  if (values.empty()) return {};
+  if (!argument.repeatable) return text_of_value(values.front());
+  Json list = Json::array();
+  for (const ArgumentValue& value : values) list.push_back(text_of_value(value));
+  return list;
+}
+
+Result<StoredArguments> StoredArguments::of(const Json& sidecar) {
+  if (!sidecar.is_object() || !sidecar.contains("arguments") || !sidecar["arguments"].is_object()) {
+    return fail(ErrorKind::corrupt, "there is no 'arguments'");
+  }
+  const Json& stored = sidecar["arguments"];
+  if (!stored.contains("options") || !stored["options"].is_object() || !stored.contains("given") ||
+      !stored["given"].is_array()) {
+    return fail(ErrorKind::corrupt, "'arguments' has no 'options' and 'given'");
+  }
+  return StoredArguments(stored["options"], stored["given"]);
+}
+
+Result<std::optional<StoredTexts>> StoredArguments::find(const Argument& argument) const {
+  const auto found = options_->find(argument.name);
+  if (found == options_->end()) return std::nullopt;
+  StoredTexts stored;
+  stored.given = std::any_of(given_->begin(), given_->end(),
+                             [&](const Json& name) { return name.is_string() && name == argument.name; });
+  if (argument.type == ArgumentType::flag) {
+    if (!found->is_boolean()) {
+      return fail(ErrorKind::corrupt, "option '{}' is not true or false", argument.name);
+    }
+    stored.texts = {found->get<bool>() ? "true" : "false"};
+    return stored;
+  }
+  for (const Json& entry : found->is_array() ? *found : Json::array({*found})) {
+    if (!entry.is_string()) return fail(ErrorKind::corrupt, "option '{}' is not a text", argument.name);
+    stored.texts.push_back(entry.get<std::string>());
+  }
+  return stored;
+}
+
+std::string find_file_of_run(const Json& sidecar, const std::string& name, const fs::path& path_of_sidecar) {
+  if (const auto found = resolve_bids_uri(name, path_of_sidecar)) return found->string();
+  fs::path folder;
+  if (sidecar.contains("run") && sidecar["run"].is_object() && sidecar["run"].contains("folder") &&
+      sidecar["run"]["folder"].is_string()) {
+    folder = sidecar["run"]["folder"].get<std::string>();
+  }
+  std::error_code ignored;
+  const fs::path path = name;
+  if (path.is_absolute() || fs::exists(path, ignored) || folder.empty()) return name;
+  const fs::path there = folder / path;
+  return fs::exists(there, ignored) ? there.string() : name;
+}
+
+}  // namespace cingulum

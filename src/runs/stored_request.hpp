@@ -1,0 +1,63 @@
+// A request as the member `arguments` of a sidecar, {"options": {name: text, list of texts, or true}, "given": [name]},
+// and back: what `from` repeats. Which members of the request stand there follows from the phases of its table: those
+// on which the result depends.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "runs/request_table.hpp"
+
+namespace cingulum {
+
+// Null where there is no value.
+[[nodiscard]] nlohmann::ordered_json stored_value(const Argument& argument, const std::vector<ArgumentValue>& values);
+
+// `wanted` takes a field: whether the run has it at all.
+template <class Request, class Wanted>
+[[nodiscard]] nlohmann::ordered_json arguments_for_sidecar(RequestTable<Request> table, const Request& request,
+                                                           Wanted&& wanted) {
+  nlohmann::ordered_json options = nlohmann::ordered_json::object();
+  nlohmann::ordered_json given = nlohmann::ordered_json::array();
+  for (const RequestField<Request>& field : table) {
+    if (!decides_result(field.phase) || !wanted(field)) continue;
+    if (field.given(request)) given.push_back(field.argument.name);
+    nlohmann::ordered_json value = stored_value(field.argument, field.values(request));
+    if (!value.is_null()) options[field.argument.name] = std::move(value);
+  }
+  return {{"options", std::move(options)}, {"given", std::move(given)}};
+}
+
+struct StoredTexts {
+  std::vector<std::string> texts;  // of a flag "true" or "false"
+  bool given = false;              // in the run
+};
+
+// The member `arguments` of a sidecar, which outlives it.
+class StoredArguments {
+ public:
+  // Fails where it is not there, or is something else; the caller says which file that is.
+  [[nodiscard]] static Result<StoredArguments> of(const nlohmann::ordered_json& sidecar);
+
+  [[nodiscard]] bool has(const std::string& name) const { return options_->contains(name); }
+  // None where the run had no value.
+  [[nodiscard]] Result<std::optional<StoredTexts>> find(const Argument& argument) const;
+
+ private:
+  StoredArguments(const nlohmann::ordered_json& options, const nlohmann::ordered_json& given)
+      : options_(&options), given_(&given) {}
+
+  const nlohmann::ordered_json* options_;
+  const nlohmann::ordered_json* given_;
+};
+
+// Where a file of a run is: names that are relative also in the folder of the run, and what a sidecar that is shared
+// names by BIDS where that dataset lies.
+[[nodiscard]] std::string find_file_of_run(const nlohmann::ordered_json& sidecar, const std::string& name,
+                                           const std::filesystem::path& path_of_sidecar);
+
+}  // namespace cingulum
