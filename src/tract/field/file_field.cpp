@@ -58,7 +58,7 @@ Status find_series(FieldFile& file) {
 }
 
 // Neighbours in the image that a thread takes at a time: of each volume a piece that is read as it lies.
-constexpr std::size_t voxels_at_once = 2048;
+constexpr std::size_t voxels_in_row = 2048;
 
 // Numbers of the voxels that are stored, voxel by voxel.
 struct Gathered {
@@ -71,8 +71,8 @@ Gathered gather(const VolumeArray& numbers, std::span<const std::uint8_t> mask, 
   const std::size_t count = numbers.voxels();
   const std::size_t volumes = numbers.volumes();
   std::vector<std::uint8_t> stored(count);
-  share_pieces(&pool, count, voxels_at_once, [&](std::size_t begin, std::size_t end) {
-    std::array<float, voxels_at_once> row;
+  share_pieces(&pool, count, voxels_in_row, [&](std::size_t begin, std::size_t end) {
+    std::array<float, voxels_in_row> row;
     for (std::size_t v = begin; v < end; ++v) stored[v] = stop_map[v] != 0.0f ? 1 : 0;
     for (std::size_t i = 0; i < volumes; ++i) {
       numbers.read(i, begin, std::span(row).first(end - begin));
@@ -216,8 +216,8 @@ Result<std::vector<float>> default_stop_map(const FieldFile& file, ThreadPool* p
   std::vector<float> map(count, 0.0f);
   const VolumeArray numbers = file.numbers();
   if (file.request.kind != FieldFileKind::tensor) {
-    share_pieces(pool, count, voxels_at_once, [&](std::size_t begin, std::size_t end) {
-      std::array<float, voxels_at_once> row;
+    share_pieces(pool, count, voxels_in_row, [&](std::size_t begin, std::size_t end) {
+      std::array<float, voxels_in_row> row;
       for (std::size_t i = 0; i < numbers.volumes(); ++i) {
         numbers.read(i, begin, std::span(row).first(end - begin));
         for (std::size_t v = begin; v < end; ++v) {
