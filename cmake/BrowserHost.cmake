@@ -15,7 +15,7 @@ set(browser_host_tract_webgpu webgpu_shader shader_constants shader_form probe_w
 set(browser_host_dmri series/signal_floor models/harmonic_fit models/spherical_function models/peaks sphere/sphere sphere/convex_hull
     phantom/phantom_curve phantom/phantom_bundle phantom/phantom_description score/score_streamline)
 set(browser_host_device shader_library)
-set(browser_host_runs argument_value layout_parameters response_parameters machine track/field_limits track/track_options track/track_fields
+set(browser_host_runs argument_value layout_parameters response_parameters machine stored_request track/field_limits track/track_options track/track_fields
     track/track_defaults track/track_seeds track/track_sidecar track/track_result)
 set(browser_host_view view_messages field_slice field_glyphs field_peaks field_bytes memory_files page_request exported_tracks)
 
