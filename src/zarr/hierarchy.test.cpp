@@ -11,10 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Hierarchies : public testing::Test {
+class Hierarchies : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / fmt::format("hierarchy-{}", ::getpid());
+    folder_ = fs::path(::testing::TempDir()) / fmt::format("hierarchy-{}", ::getpid());
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }

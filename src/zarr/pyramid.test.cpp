@@ -96,7 +96,7 @@ TEST(LevelFile, tiles_come_back_as_boxes) {
   const Shape shape = {5, 6, 7}, tile = {2, 4, 3};
   std::vector<std::uint16_t> values(elements_of(shape));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint16_t>(i);
-  auto file = LevelFile::create(FileLayer::system(), testing::TempDir() + "level", shape, tile,
+  auto file = LevelFile::create(FileLayer::system(), ::testing::TempDir() + "level", shape, tile,
                                 element_type_of<std::uint16_t>());
   ASSERT_TRUE(file) << file.error().message();
   const MemorySource source(shape, element_type_of<std::uint16_t>(), bytes_of(values));
