@@ -132,8 +132,9 @@ def test_messages_name_arguments_as_python_spells_them(tmp_path, phantom):
     with pytest.raises(FileNotFoundError, match="no such file"):
         cingulum.track(tmp_path / "absent.nii.gz")
     (tmp_path / "there.trx").write_text("")
-    with pytest.raises(ValueError, match="force"):
+    with pytest.raises(FileExistsError, match="force") as caught:
         cingulum.track(phantom / "dwi.nii.gz", out=tmp_path / "there.trx")
+    assert isinstance(caught.value, cingulum.AlreadyExistsError) and "--" not in str(caught.value)
     (tmp_path / "bad.nii").write_bytes(b"nothing of the kind" * 40)
     with pytest.raises(cingulum.CingulumError) as caught:
         cingulum.info(tmp_path / "bad.nii")
