@@ -230,6 +230,31 @@ TEST_F(TrackCall, a_field_that_stays_takes_other_plans_and_refuses_what_it_was_n
   EXPECT_EQ(run.request.max_angle.value(), 15);
 }
 
+// ptt's default is to interpolate amplitudes and prob's is not: where it was said, it holds for both.
+TEST_F(TrackCall, a_field_of_amplitudes_is_tracked_by_getters_with_another_default) {
+  const auto with = [&](const char* getter, bool amplitudes) {
+    TrackRequest other = request();
+    other.dg = getter;
+    if (amplitudes) other.amplitudes = true;
+    return other;
+  };
+  TrackRun run;
+  ASSERT_TRUE(settle_track(with("ptt", true), machine_, run));
+  ASSERT_TRUE(prepare_field({}, machine_, run));
+  const auto change = [&](TrackRequest other) {
+    EXPECT_TRUE(complete_request(other));
+    return change_request(std::move(other), run);
+  };
+  EXPECT_TRUE(change(with("prob", true)));
+  EXPECT_EQ(run.getter, Getter::prob);
+  TrackRequest by_choice = with("det", false);
+  by_choice.interpolate = "amplitudes";
+  EXPECT_TRUE(change(by_choice));
+  const Status refused = change(with("prob", false));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message().find("belongs to the field"), std::string::npos) << refused.error().message();
+}
+
 TEST_F(TrackCall, plans_of_a_field_that_stays_give_the_streamlines_of_runs_of_their_own) {
   const auto change = [](TrackRequest& other) {
     other.max_angle = 15.0;

@@ -127,9 +127,18 @@ Status prepare_field(const fs::path& out, RunMachine& machine, TrackRun& run) {
 }
 
 Status change_request(TrackRequest request, TrackRun& run) {
+  // Two members say what is interpolated, and one of them has a default by getter: what they amount to counts.
+  CGL_TRY_ASSIGN(const bool amplitudes, interpolates_amplitudes(request));
+  CGL_TRY_ASSIGN(const bool field_of_amplitudes, interpolates_amplitudes(run.request));
+  const auto says_the_same = [&](const TrackField& field) {
+    using Member = decltype(field.member);
+    return amplitudes == field_of_amplitudes &&
+           (field.member == Member(&TrackRequest::interpolate) || field.member == Member(&TrackRequest::amplitudes));
+  };
   for (const TrackField& field : track_fields()) {
-    const bool makes = field.phase == Phase::input || field.phase == Phase::field ||
-                       (field.traits.decides_peaks && run.request.peaks.given());
+    const bool makes = (field.phase == Phase::input || field.phase == Phase::field ||
+                        (field.traits.decides_peaks && run.request.peaks.given())) &&
+                       !says_the_same(field);
     if (!makes || field.values(request) == field.values(run.request)) continue;
     const std::string& name = field.argument.name;
     return fail_argument(name, "{} belongs to the field, which is made once; make another", argument_name(name));
