@@ -15,7 +15,7 @@ namespace cingulum {
 [[nodiscard]] std::string overview_text(const std::vector<Verb>& verbs, std::size_t width);
 [[nodiscard]] std::string verb_help_text(const Verb& verb, std::size_t width);
 
-// Of a verb with several actions the part that belongs to the one which the words name; the verb itself where they name
+// The part of a verb with several actions that belongs to the one which the words name; the whole verb where they name
 // none.
 [[nodiscard]] Verb verb_of_action(const Verb& verb, std::span<const std::string> words);
 

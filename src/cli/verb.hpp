@@ -67,7 +67,7 @@ class ParsedArguments {
 
 class VerbContext;
 
-// Of a verb with several actions, the argument that names one; Argument::actions says which options each takes.
+// The argument that names the action of a verb which has several; Argument::actions says which options each takes.
 inline constexpr std::string_view action_argument = "action";
 
 struct Verb {

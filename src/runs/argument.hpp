@@ -61,7 +61,7 @@ struct Argument {
   bool required = false;
   bool repeatable = false;     // may be given several times; a positional one takes all that remain
   bool takes_several = false;  // of a repeatable option: one mention takes all words up to the next option
-  // Of a verb with several actions (`cingulum oct stitch`): those that take it, others refuse it; empty: all of them.
+  // The actions that take it, where its verb has several (`cingulum oct stitch`); others refuse it. Empty: all do.
   std::vector<std::string> actions = {};
 };
 
