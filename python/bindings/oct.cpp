@@ -230,10 +230,7 @@ std::string run_reconstruction(const std::vector<GivenArgument>& given, const nb
     OctRequest request;
     CGL_TRY(set_given(oct_fields(), texts, request));
     CGL_TRY_ASSIGN(OctOutcome outcome, reconstruct(std::move(request), *python_machine.machine));
-    json = std::move(outcome.found);
-    json["output"] = outcome.volume.native();
-    json["shape"] = outcome.shape;
-    json["devices"] = outcome.devices;
+    json = outcome_json(std::move(outcome));
     return {};
   });
   return json_text(json);

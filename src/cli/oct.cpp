@@ -221,7 +221,9 @@ OctOutput stage_output(const fs::path& path, OctJson attributes, OctJson about, 
   OctOutput output;
   output.path = path;
   output.command = "oct " + arguments.text("action");
-  output.inputs = arguments.texts("paths");
+  OctJson inputs = OctJson::array();
+  for (const std::string& input : arguments.texts("paths")) inputs.push_back(fs::path(input).filename().native());
+  output.provenance = {{"inputs", std::move(inputs)}};
   output.attributes = std::move(attributes);
   output.about = std::move(about);
   return output;

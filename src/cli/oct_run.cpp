@@ -71,11 +71,7 @@ Status run_oct_run(const ParsedArguments& arguments, VerbContext& context) {
   }
   CGL_TRY_ASSIGN(const OctOutcome outcome, reconstruct(std::move(request), context));
   if (context.common().json) {
-    RunJson json = outcome.found;
-    json["output"] = outcome.volume.native();
-    json["shape"] = outcome.shape;
-    json["devices"] = outcome.devices;
-    context.print(json_text(json));
+    context.print(json_text(outcome_json(outcome)));
     return {};
   }
   context.print_format("{}: {} slices of {} tiles, {} x {} x {} voxels\n", outcome.volume.native(), outcome.slices,

@@ -17,14 +17,12 @@ namespace cingulum {
 // Null where there is no value.
 [[nodiscard]] nlohmann::ordered_json stored_value(const Argument& argument, const std::vector<ArgumentValue>& values);
 
-// `wanted` takes a field: whether the run has it at all.
-template <class Request, class Wanted>
-[[nodiscard]] nlohmann::ordered_json arguments_for_sidecar(RequestTable<Request> table, const Request& request,
-                                                           Wanted&& wanted) {
+template <class Request>
+[[nodiscard]] nlohmann::ordered_json arguments_for_sidecar(RequestTable<Request> table, const Request& request) {
   nlohmann::ordered_json options = nlohmann::ordered_json::object();
   nlohmann::ordered_json given = nlohmann::ordered_json::array();
   for (const RequestField<Request>& field : table) {
-    if (!decides_result(field.phase) || !wanted(field)) continue;
+    if (!decides_result(field.phase)) continue;
     if (field.given(request)) given.push_back(field.argument.name);
     nlohmann::ordered_json value = stored_value(field.argument, field.values(request));
     if (!value.is_null()) options[field.argument.name] = std::move(value);

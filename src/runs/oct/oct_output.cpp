@@ -36,13 +36,7 @@ Status write_with_sidecar(OctOutput output, const OctRequest& request, RunMachin
   const auto sidecar = std::make_shared<OutputSidecar>(output.path, write);
   sidecar->describe([&]() -> Json {
     Json json = {{"command", output.command}};
-    if (output.provenance.is_null()) {
-      Json inputs = Json::array();
-      for (const std::string& path : output.inputs) inputs.push_back(fs::path(path).filename().native());
-      json["inputs"] = std::move(inputs);
-    } else {
-      json.update(output.provenance);
-    }
+    json.update(output.provenance);
     json["result"] = std::move(output.about);
     json["run"] = run_facts(machine.threads(), seconds_since(start));
     if (output.of_run) json["run"].update(output.of_run());

@@ -25,8 +25,7 @@ namespace cingulum {
 struct OctOutput {
   std::filesystem::path path;
   std::string command;                                                   // that made it: "oct stitch"
-  std::vector<std::string> inputs;                                       // paths; their names stand in the sidecar
-  nlohmann::ordered_json provenance = {};                                // members of the sidecar, instead of `inputs`
+  nlohmann::ordered_json provenance;                                     // members of the sidecar: inputs, arguments
   nlohmann::ordered_json attributes = nlohmann::ordered_json::object();  // of the image itself
   nlohmann::ordered_json about;                                          // what was found, for the sidecar
   // Called when all voxels are there: what the sidecar says of this run alone. Empty: nothing more.

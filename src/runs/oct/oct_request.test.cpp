@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "runs/oct/oct_fields.hpp"
 #include "runs/oct/oct_options.hpp"
@@ -30,7 +33,13 @@ using OctRequests = Machine;
 
 TEST(OctFields, have_one_name_each_and_defaults_that_parse) {
   std::set<std::string> names;
-  for (const auto& field : oct_fields()) EXPECT_TRUE(names.insert(field.argument.name).second) << field.argument.name;
+  for (const auto& field : oct_fields()) {
+    const std::vector<std::string>& actions = field.argument.actions;
+    EXPECT_TRUE(names.insert(field.argument.name).second) << field.argument.name;
+    // A request is one of the whole run: its sidecar holds every field that decides the volume.
+    EXPECT_TRUE(actions.empty() || std::find(actions.begin(), actions.end(), "run") != actions.end())
+        << field.argument.name;
+  }
   EXPECT_EQ(names.size(), 46u);
   EXPECT_EQ(oct_fields().front().argument.name, "tiles");
   EXPECT_EQ(oct_fields().back().argument.name, "device");

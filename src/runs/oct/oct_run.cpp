@@ -147,6 +147,14 @@ Result<Json> write_volume(const SettledRun& run, oct::Reconstruction& made, cons
 
 }  // namespace
 
+Json outcome_json(OctOutcome outcome) {
+  Json json = std::move(outcome.found);
+  json["output"] = outcome.volume.native();
+  json["shape"] = outcome.shape;
+  json["devices"] = std::move(outcome.devices);
+  return json;
+}
+
 Result<OctOutcome> reconstruct(OctRequest request, RunMachine& machine) {
   CGL_TRY_ASSIGN(SettledRun run, settle(std::move(request), machine));
   CGL_TRY(check_needs(run));

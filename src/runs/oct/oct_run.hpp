@@ -26,6 +26,9 @@ struct OctOutcome {
   nlohmann::ordered_json found;  // every place, fit and decision, as in the sidecar
 };
 
+// What the program prints and Python answers: what was found, `output`, `shape`, `devices`.
+[[nodiscard]] nlohmann::ordered_json outcome_json(OctOutcome outcome);
+
 [[nodiscard]] Result<OctOutcome> reconstruct(OctRequest request, RunMachine& machine);
 
 struct OctExplanation {

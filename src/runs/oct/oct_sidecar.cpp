@@ -1,6 +1,5 @@
 #include "runs/oct/oct_sidecar.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,15 +14,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-bool is_of_whole_run(const RequestField<OctRequest>& field) {
-  const std::vector<std::string>& actions = field.argument.actions;
-  return actions.empty() || std::find(actions.begin(), actions.end(), "run") != actions.end();
-}
-
 }  // namespace
 
 Json oct_provenance(const OctRequest& request, const oct::TileSet& set, const std::string& voxels) {
-  return {{"arguments", arguments_for_sidecar(oct_fields(), request, is_of_whole_run)},
+  return {{"arguments", arguments_for_sidecar(oct_fields(), request)},
           {"inputs", Json::array({{{"option", "tiles"},
                                    {"path", request.tiles.value()},
                                    {"tiles", set.tiles.size()},

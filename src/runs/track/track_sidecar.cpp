@@ -27,7 +27,7 @@ bool names_file(const Argument& argument, const std::string& text) {
 }  // namespace
 
 Json arguments_for_sidecar(const TrackRequest& request) {
-  Json result = arguments_for_sidecar(track_fields(), request, [](const TrackField&) { return true; });
+  Json result = arguments_for_sidecar(track_fields(), request);
   if (request.preset.given()) result["preset"] = request.preset.value();
   return result;
 }
