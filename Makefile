@@ -97,7 +97,8 @@ test-web: bootstrap-web build-tests
 	  tools/run-tests $(BUILD) -j $(JOBS) -L '^web$$' --no-tests=error
 
 # Parsers on their corpus, files, Zarr, streamlines, base and rings under the address and undefined-behaviour sanitizers: what is
-# quick enough for every change. `make dev` does it for all tests.
+# quick enough for every change, and so without the checks of null pointers (a crash anyway), vtables and alignment, which
+# double the time to compile. `make dev` does it for all tests, with every check; `make fuzz` has every check, too.
 SANITIZED := test_base test_formats test_zarr test_streamlines test_ring fuzz
 SANITIZED_LABELS := ^($(subst $() ,|,$(SANITIZED)))$$
 test-sanitized: bootstrap-test

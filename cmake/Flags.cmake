@@ -24,11 +24,20 @@ if(CINGULUM_WERROR)
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
 endif()
 
+# What only waits or only asks: requests, the command line, tests. It compiles a third faster so, and in half the time
+# under sanitizers; the work is done by the library.
+add_library(cingulum_optimised_little INTERFACE)
+target_compile_options(cingulum_optimised_little INTERFACE
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1> $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>>:-O0>)
+
 if(CINGULUM_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${CINGULUM_SANITIZE}>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
                       # Kernels on packs of lanes are some forty times slower at -O0; asserts stay on.
                       $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug>>:-O1>)
+  if(CINGULUM_SANITIZE_LEFT_OUT)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=${CINGULUM_SANITIZE_LEFT_OUT}>)
+  endif()
   add_link_options(-fsanitize=${CINGULUM_SANITIZE})
 endif()
