@@ -88,7 +88,7 @@ test: build-tests
 # JVM, Nextflow, Slurm and buildah are installed: where one is not there after all, that is a failure.
 test-cluster: build-tests bootstrap-cluster
 	@CINGULUM_TEST_REQUIRE=$(CINGULUM_TEST_REQUIRE),nextflow,slurm,buildah,bids-validator \
-	  tools/run-tests $(BUILD) -L '^cluster$$' --no-tests=error
+	  tools/run-tests $(BUILD) -j $(JOBS) -L '^cluster$$' --no-tests=error
 
 # In a browser, which is installed: where it is not there after all, that is a failure. Before the build, since the module of
 # exported pages is compiled by emscripten, which is installed, too.

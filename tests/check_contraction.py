@@ -2,7 +2,8 @@
 """Checks that nothing that computes by the bit contract is contracted: no product and sum rounded once.
 
 1. Every compile command of src/ and of the parity tests carries the contract's flags, and none that loosens them.
-2. No host object of theirs holds a fused multiply-add instruction.
+2. No host object of theirs holds a fused multiply-add instruction; of tests those are looked at that are compiled for
+   a processor which has one.
 3. The PTX in every CUDA object has only operations that round to nearest, no fma, no flushing of subnormals, no
    approximate division or root.
 4. In its machine code fused instructions stand only in functions that divide or take roots: exact division and root are
@@ -23,14 +24,13 @@ import sys
 import tempfile
 
 HOST_FUSED = r"\b(vfn?m(add|sub)(addsub|subadd)?[0-9]*[ps][sdh]|vfmaddsub\w*|vfmsubadd\w*|fmadd|fmsub|fnmadd|fnmsub|fmla|fmls)\b"
-PTX_FORBIDDEN = re.compile(
-    r"\b(fma\.|mad\.(rn|rz|rm|rp)\.f|[a-z0-9.]+\.ftz\b|div\.(approx|full)|sqrt\.approx|rsqrt|rcp\.approx|sin\.|cos\.|lg2\.|ex2\.)"
-)
+PTX_FORBIDDEN = (r"\b(fma\.|mad\.(rn|rz|rm|rp)\.f|[a-z0-9.]+\.ftz\b|div\.(approx|full)|sqrt\.approx|rsqrt|rcp\.approx|sin\.|cos\.|"
+                 r"lg2\.|ex2\.)")
+PTX_SAYS_NOTHING = r"^\s*(//|\.loc|\.file)"
 UNITY_SOURCE = re.compile(r"/Unity/unity_\w+\.cxx$")
 UNITY_INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 SASS_FUNCTION = re.compile(r"^\s*Function : (\S+)")
-SASS_FUSED = re.compile(r"\b(FFMA|DFMA)\b")
-SASS_DIVIDES = re.compile(r"\bMUFU\.(RCP|RSQ)")  # the start of every division and root
+SASS_TOLD = r"Function : .*|\b(FFMA|DFMA)\b|\bMUFU\.(RCP|RSQ)"  # the last: the start of every division and root
 CXX_NEEDED = ["-ffp-contract=off", "-fno-tree-slp-vectorize"]
 CUDA_NEEDED = ["-fmad=false", "-prec-div=true", "-prec-sqrt=true", "-ftz=false"]
 FORBIDDEN = re.compile(r"-ffast-math|-Ofast|-funsafe|-fassociative|use_fast_math|-ffp-contract=(fast|on)|-fmad=true|-prec-\w+=false|-ftz=true")
@@ -44,46 +44,55 @@ def run(command, **options):
     return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
 
 
+def grep(command, *searches):
+    """What a command prints, through these searches, as lines. The code of an object is millions of them."""
+    environment = dict(os.environ, LC_ALL="C")
+    programs = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)]
+    for search in searches:
+        programs.append(subprocess.Popen(["grep", "-a", *search], stdin=programs[-1].stdout, stdout=subprocess.PIPE, env=environment))
+        programs[-2].stdout.close()
+    found = programs[-1].communicate()[0].decode()
+    # grep's 1: nothing was found.
+    if programs[0].wait() != 0 or any(program.wait() > 1 for program in programs[1:]):
+        raise RuntimeError(f"{shlex.join(command)} or its search failed")
+    return found.splitlines()
+
+
 def host_fused(path):
-    """By grep, since an object's code is millions of lines."""
-    code = subprocess.Popen(["objdump", "-d", "--no-show-raw-insn", str(path)], stdout=subprocess.PIPE)
-    found = subprocess.run(["grep", "-oE", HOST_FUSED], stdin=code.stdout, capture_output=True, text=True, env=dict(os.environ, LC_ALL="C"))
-    code.stdout.close()
-    if code.wait() != 0 or found.returncode > 1:
-        raise RuntimeError(f"{path} cannot be looked at: {found.stderr}")
-    return sorted(set(found.stdout.split()))
+    return sorted(set(grep(["objdump", "-d", "--no-show-raw-insn", str(path)], ["-oE", HOST_FUSED])))
 
 
 def ptx_in(cuobjdump, path):
-    """The PTX that an object carries for GPUs to come; empty where it has machine code alone."""
-    return run([cuobjdump, "-ptx", str(path)])
+    """The command that prints the PTX which an object carries for GPUs to come: nothing where it has machine code alone."""
+    return [cuobjdump, "-ptx", str(path)]
 
 
-def ptx_of(nvcc, arguments, source):
-    """The PTX that a compile command makes, by running it again for one virtual architecture: for builds whose objects
-    carry none."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = pathlib.Path(folder) / "out.ptx"
-        run([nvcc, *arguments, "-arch=compute_75", "-ptx", "-o", str(out), str(source)])
-        return out.read_text()
+def is_ptx(command):
+    return bool(grep(command, ["-F", ".target"]))
 
 
-def ptx_forbidden(text):
-    lines = (line for line in text.splitlines() if not line.lstrip().startswith(("//", ".loc", ".file")))
-    return sorted(set(match.group(0) for line in lines for match in PTX_FORBIDDEN.finditer(line)))
+def ptx_forbidden(command):
+    return sorted(set(grep(command, ["-vE", PTX_SAYS_NOTHING], ["-oE", PTX_FORBIDDEN])))
+
+
+def ptx_of(nvcc, arguments, source, folder):
+    """The command that prints the PTX which a compile command makes, by running it again for one virtual architecture: for
+    builds whose objects carry none."""
+    out = pathlib.Path(folder) / "out.ptx"
+    run([nvcc, *arguments, "-arch=compute_75", "-ptx", "-o", str(out), str(source)])
+    return ["cat", str(out)]
 
 
 def sass_fused(cuobjdump, path):
     """Functions of an object that hold fused instructions without dividing or taking roots."""
     functions = {}
     name = None
-    for line in run([cuobjdump, "-sass", str(path)]).splitlines():
+    for line in grep([cuobjdump, "-sass", str(path)], ["-oE", SASS_TOLD]):
         if match := SASS_FUNCTION.match(line):
             name = match.group(1)
             functions[name] = [False, False]
         elif name:
-            functions[name][0] |= bool(SASS_FUSED.search(line))
-            functions[name][1] |= bool(SASS_DIVIDES.search(line))
+            functions[name][0 if "FMA" in line else 1] = True
     return functions, sorted(name for name, (fused, divides) in functions.items() if fused and not divides)
 
 
@@ -124,13 +133,14 @@ def prove_the_detectors(compiler, nvcc, cuobjdump):
             return "-ffp-contract=off does not stop the compiler"
         if nvcc:
             (folder / "f.cu").write_text(CONTRACTED_CU)
-            if "fma." not in ptx_forbidden(ptx_in(cuobjdump, cuda_object(nvcc, ["-use_fast_math"], folder / "f.cu", folder))):
+            contracted = ptx_in(cuobjdump, cuda_object(nvcc, ["-use_fast_math"], folder / "f.cu", folder))
+            if not any(found.startswith("fma.") for found in ptx_forbidden(contracted)):
                 return "the PTX detector does not see a contraction that is there"
             if not sass_fused(cuobjdump, cuda_object(nvcc, [], folder / "f.cu", folder))[1]:
                 return "the detector of machine code does not see a contraction that is there"
             (folder / "f.cu").write_text(DIVIDING_CU)
             compiled = cuda_object(nvcc, CUDA_NEEDED, folder / "f.cu", folder)
-            if "div.rn" not in ptx_in(cuobjdump, compiled):
+            if not grep(ptx_in(cuobjdump, compiled), ["-F", "div.rn"]):
                 return "the PTX of an object is not seen"
             if found := ptx_forbidden(ptx_in(cuobjdump, compiled)):
                 return f"the contract's flags leave {found} in PTX"
@@ -154,6 +164,10 @@ def sources_of(entry):
     return [path.resolve()]
 
 
+def is_test(entry):
+    return all(path.name.endswith(".test.cpp") for path in sources_of(entry))
+
+
 def look(entry, name, cuobjdump):
     """Looks at the command and the object of one entry."""
     looked = Looked()
@@ -166,16 +180,17 @@ def look(entry, name, cuobjdump):
     if loosening := FORBIDDEN.search(entry["command"]):
         looked.problems.append(f"{name}: compiled with {loosening.group(0)}")
     if is_cuda:
-        ptx = ptx_in(cuobjdump, output)
-        if ".target" not in ptx:
-            ptx = ptx_of(words[0], strip_for_ptx(words), entry["file"])
-        if found := ptx_forbidden(ptx):
-            looked.problems.append(f"{name}: its PTX has {', '.join(found)}")
+        with tempfile.TemporaryDirectory() as folder:
+            ptx = ptx_in(cuobjdump, output)
+            if not is_ptx(ptx):
+                ptx = ptx_of(words[0], strip_for_ptx(words), entry["file"], folder)
+            if found := ptx_forbidden(ptx):
+                looked.problems.append(f"{name}: its PTX has {', '.join(found)}")
         functions, found = sass_fused(cuobjdump, output)
         looked.kernels = len(functions)
         if found:
             looked.problems.append(f"{name}: fused instructions without a division in {', '.join(found)}")
-    elif found := host_fused(output):
+    elif (not is_test(entry) or any(word.startswith("-m") for word in words)) and (found := host_fused(output)):
         looked.problems.append(f"{name}: its object has {', '.join(found)}")
     return looked
 
