@@ -17,6 +17,8 @@ from ._talk import Progress, settle_progress
 
 # Where Python's results differ from the program's files: DIPY's basis, axes and order.
 _DIPYS = {"sh_basis": "descoteaux07-legacy", "frame": "image", "tensor_order": "dipy"}
+# The series is the first argument, and a function of it repeats no run of another.
+_NO_KEYWORDS = ("dwi", "from_")
 
 
 class Fit:
@@ -256,7 +258,7 @@ def fit(
 ) -> Fit:
     known = options_of("fit")
     for name in options:
-        if name not in known or name == "dwi":
+        if name not in known or name in _NO_KEYWORDS:
             raise unknown_keyword("fit", name, known)
     values = {**_DIPYS, **options}
     arrays: dict[str, Any] = {}
@@ -283,7 +285,7 @@ _parameters = [
     for parameter in inspect.signature(fit).parameters.values()
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD
 ]
-_signature = signature_of("fit", _parameters, ("dwi",))
+_signature = signature_of("fit", _parameters, _NO_KEYWORDS)
 fit.__signature__ = _signature.replace(  # type: ignore[attr-defined]
     parameters=[
         parameter.replace(default=_DIPYS[name]) if name in _DIPYS else parameter
@@ -302,7 +304,7 @@ affine : array of shape (4, 4), optional
     From voxels to world; that of an image unless given, else voxels of 1 mm.
 progress : callable, bool or None
     As for `track`.
-{parameters_text("fit", ("dwi",))}
+{parameters_text("fit", _NO_KEYWORDS)}
 
 Returns
 -------

@@ -46,7 +46,9 @@ Verb fit_verb() {
       .description =
           "Fits tensors (dti), orientation distributions (opdt, csa) or fibre orientation distributions by constrained "
           "spherical deconvolution (csd) to a diffusion series and writes NIfTI images, each with a JSON sidecar, into "
-          "a folder. fit.json is written last: a folder without it is not complete.\n\n"
+          "a folder. fit.json is written last: a folder without it is not complete. It holds every parameter and the "
+          "hashes of "
+          "the inputs; --from repeats its run to the bit, and refuses inputs that have changed.\n\n"
           "dti uses all volumes, the other models one shell: the highest, or --shell. Without --mask a brain mask is "
           "made by median Otsu and written too.\n\n"
           "Spherical harmonics are written in --sh-basis and --frame; both stand in the sidecar. The defaults are what "
@@ -60,7 +62,8 @@ Verb fit_verb() {
           {{"cingulum fit dwi.nii.gz --bvals dwi.bval --bvecs dwi.bvec --mask mask.nii.gz --model csd --out csd",
             "fibre orientation distributions, readable by MRtrix3"},
            {"cingulum fit dwi.nii.gz --bvals dwi.bval --bvecs dwi.bvec --model dti --shell 1000 --out dti",
-            "tensors from the b0 volumes and one shell, in a mask that is made"}},
+            "tensors from the b0 volumes and one shell, in a mask that is made"},
+           {"cingulum fit --from csd/fit.json --out again", "the same run again, to the bit"}},
       .references =
           {"Basser, Mattiello, LeBihan: Estimation of the effective self-diffusion tensor from the NMR spin "
            "echo. J. Magn. Reson. B 103, 1994",

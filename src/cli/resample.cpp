@@ -164,7 +164,7 @@ Status run_resample(const ParsedArguments& arguments, VerbContext& context) {
     if (!arguments.given(name)) continue;
     const fs::path path = arguments.text(name);
     CGL_TRY_ASSIGN(const std::string hash, hash_of_file(path));
-    inputs.push_back({{"file", path.filename().string()}, {"xxh3_128", hash}});
+    inputs.push_back({{"option", name}, {"path", path.string()}, {"xxh3_128", hash}});
   }
   Json about = {{"command", "resample"},
                 {"parameters",

@@ -26,6 +26,9 @@ enum class ArgumentType {
   device_list,  // std::vector<std::string>: "cuda:0,cpu"
 };
 
+// The metavar of an argument that names a sphere, or a file with its directions.
+inline constexpr const char* sphere_metavar = "NAME|FILE";
+
 enum class LengthUnit { millimetre, voxel };
 
 // A length as the user gave it; a voxel is the smallest voxel edge of the image in question.

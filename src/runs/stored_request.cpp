@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "formats/bids/bids_uri.hpp"
+#include "formats/sidecar.hpp"
 
 namespace cingulum {
 namespace {
@@ -55,6 +56,12 @@ Result<std::optional<StoredTexts>> StoredArguments::find(const Argument& argumen
   return stored;
 }
 
+bool names_file(const Argument& argument, const std::string& text) {
+  if (argument.type == ArgumentType::file_in) return true;
+  std::error_code ignored;
+  return argument.metavar == sphere_metavar && fs::is_regular_file(text, ignored);
+}
+
 std::string find_file_of_run(const Json& sidecar, const std::string& name, const fs::path& path_of_sidecar) {
   if (const auto found = resolve_bids_uri(name, path_of_sidecar)) return found->string();
   fs::path folder;
@@ -67,6 +74,36 @@ std::string find_file_of_run(const Json& sidecar, const std::string& name, const
   if (path.is_absolute() || fs::exists(path, ignored) || folder.empty()) return name;
   const fs::path there = folder / path;
   return fs::exists(there, ignored) ? there.string() : name;
+}
+
+tl::unexpected<Error> StoredRun::damaged(std::string_view what) const {
+  return fail_file(path.string(), ErrorKind::corrupt, "reading {}: {}; it is not a sidecar of `cingulum {}`",
+                   path.string(), what, verb);
+}
+
+Status check_inputs_of_run(const Json& sidecar, const fs::path& path_of_sidecar,
+                           const std::function<bool(std::string_view option)>& is_given) {
+  if (!sidecar.contains("inputs") || !sidecar["inputs"].is_array()) return {};
+  for (const Json& input : sidecar["inputs"]) {
+    if (!input.is_object() || !input.contains("path") || !input["path"].is_string() || !input.contains("option") ||
+        !input["option"].is_string() || !input.contains("xxh3_128") || !input["xxh3_128"].is_string()) {
+      return fail(ErrorKind::corrupt, "reading {}: an entry of 'inputs' has no option, path and hash",
+                  path_of_sidecar.string());
+    }
+    if (is_given(input["option"].get<std::string>())) continue;
+    const std::string path = find_file_of_run(sidecar, input["path"].get<std::string>(), path_of_sidecar);
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) {
+      return fail(ErrorKind::not_found, "repeating the run of {}: its input {} is not there", path_of_sidecar.string(),
+                  path);
+    }
+    CGL_TRY_ASSIGN(const std::string hash, hash_of_file(path));
+    if (hash != input["xxh3_128"].get<std::string>()) {
+      return fail(ErrorKind::corrupt, "repeating the run of {}: its input {} has changed (hash {}, was {})",
+                  path_of_sidecar.string(), path, hash, input["xxh3_128"].get<std::string>());
+    }
+  }
+  return {};
 }
 
 }  // namespace cingulum

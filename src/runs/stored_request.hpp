@@ -4,9 +4,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -53,9 +55,52 @@ class StoredArguments {
   const nlohmann::ordered_json* given_;
 };
 
+// Whether a value of the argument names a file that is read.
+[[nodiscard]] bool names_file(const Argument& argument, const std::string& text);
+
 // Where a file of a run is: names that are relative also in the folder of the run, and what a sidecar that is shared
 // names by BIDS where that dataset lies.
 [[nodiscard]] std::string find_file_of_run(const nlohmann::ordered_json& sidecar, const std::string& name,
                                            const std::filesystem::path& path_of_sidecar);
+
+// The `inputs` of a sidecar, {"option", "path", "xxh3_128"} each, must be there with the hash that they had, but for
+// those whose option `is_given` anew.
+[[nodiscard]] Status check_inputs_of_run(const nlohmann::ordered_json& sidecar,
+                                         const std::filesystem::path& path_of_sidecar,
+                                         const std::function<bool(std::string_view option)>& is_given);
+
+// A sidecar that was read, whose run is to be repeated.
+struct StoredRun {
+  const nlohmann::ordered_json& sidecar;
+  const std::filesystem::path& path;
+  std::string_view verb;  // that wrote it, for messages
+
+  [[nodiscard]] tl::unexpected<Error> damaged(std::string_view what) const;
+};
+
+// The request of a stored run, with what is given over it, and of what no result depends on. Files with relative names
+// are looked for in the folder of the run when they are not in the present one: `names_input` says of a value whether
+// it names a file.
+template <class Request, class NamesInput>
+[[nodiscard]] Result<Request> request_of_stored_run(RequestTable<Request> table, const StoredRun& run,
+                                                    const Request& given, NamesInput&& names_input) {
+  const auto stored = StoredArguments::of(run.sidecar);
+  if (!stored) return run.damaged(stored.error().message());
+  Request request;
+  for (const RequestField<Request>& field : table) {
+    if (field.given(given) || !decides_result(field.phase) || !stored->has(field.argument.name)) {
+      field.set(request, field.values(given), field.given(given));
+      continue;
+    }
+    auto then = stored->find(field.argument);
+    if (!then) return run.damaged(then.error().message());
+    for (std::string& text : (*then)->texts) {
+      std::string found = find_file_of_run(run.sidecar, text, run.path);
+      if (names_input(field.argument, found)) text = std::move(found);
+    }
+    CGL_TRY(add_context(field.set_texts(request, (*then)->texts, (*then)->given), "reading {}", run.path.string()));
+  }
+  return request;
+}
 
 }  // namespace cingulum

@@ -30,8 +30,8 @@ PROGRAM = os.environ["CINGULUM"]
 warnings.simplefilter("ignore")
 
 
-def run_fit(*arguments, check=True):
-    result = subprocess.run([PROGRAM, "fit", *map(str, arguments)], capture_output=True, text=True)
+def run_fit(*arguments, check=True, cwd=None):
+    result = subprocess.run([PROGRAM, "fit", *map(str, arguments)], capture_output=True, text=True, cwd=cwd)
     if check and result.returncode != 0:
         raise AssertionError(result.stderr)
     return result
@@ -426,6 +426,70 @@ class Models(unittest.TestCase):
                 one, two = json.loads(one), json.loads(two)
                 one.pop("run"), two.pop("run")
             self.assertEqual(one, two, name)
+
+    def contents(self, folder):
+        """The files of a fit; of fit.json without the member `run`."""
+        result = {}
+        for name in sorted(os.listdir(folder)):
+            with open(f"{folder}/{name}", "rb") as file:
+                result[name] = file.read()
+        facts = json.loads(result["fit.json"])
+        facts.pop("run")
+        return {**result, "fit.json": facts}
+
+    def test_a_run_is_repeated_from_its_fit_json(self):
+        series = synthetic(self.folder, shape=(6, 5, 4))
+        sphere = series.path("sphere.txt")
+        np.savetxt(sphere, get_sphere(name="repulsion724").vertices[:300], fmt="%.17g")
+        with open(series.path("given.txt"), "w") as file:
+            file.write("0.0017 0.0003 0.0003 500\n")
+        first = series.fit("csd", "first", "--response", series.path("given.txt"), "--csd-sphere", sphere, "--csd-lambda", 0.7,
+                           "--peaks", 2, "--sh-order", 4)
+        summary = f"{first}/fit.json"
+        run_fit("--from", summary, "--out", series.path("second"))
+        self.assertEqual(self.contents(first), self.contents(series.path("second")))
+        # What is repeated can be repeated, and what is given beside it takes precedence.
+        run_fit("--from", series.path("second/fit.json"), "--csd-lambda", 0.9, "--out", series.path("third"))
+        third = self.contents(series.path("third"))
+        self.assertEqual(third["fit.json"]["arguments"]["options"]["csd-lambda"], "0.9")
+        self.assertEqual(third["fit.json"]["arguments"]["options"]["peaks"], "2")
+        self.assertNotEqual(self.contents(first)["fod.nii.gz"], third["fod.nii.gz"])
+        # Each input is one that the run is held to, the file of directions among them.
+        inputs = {entry["option"]: entry["path"] for entry in third["fit.json"]["inputs"]}
+        self.assertEqual(set(inputs), {"dwi", "bvals", "bvecs", "mask", "response", "csd-sphere"})
+        for option, path in inputs.items():
+            with self.subTest(option=option):
+                with open(path, "rb") as file:
+                    whole = file.read()
+                with open(path, "ab") as file:
+                    file.write(b" ")
+                refused = run_fit("--from", summary, "--out", series.path("refused"), check=False)
+                with open(path, "wb") as file:
+                    file.write(whole)
+                self.assertEqual(refused.returncode, 1)
+                self.assertIn(f"its input {path} has changed", refused.stderr)
+                self.assertFalse(os.path.exists(series.path("refused")))
+        other = run_fit("--from", f"{first}/fod.nii.gz", "--out", series.path("refused"), check=False)
+        self.assertEqual(other.returncode, 1)
+        self.assertIn("fod.nii.gz", other.stderr)
+
+    def test_a_run_with_relative_names_is_repeated_from_another_folder(self):
+        series = synthetic(self.folder, shape=(6, 5, 4))
+        there, elsewhere = os.path.dirname(series.path("dwi.nii.gz")), tempfile.mkdtemp(dir=self.folder)
+        run_fit("dwi.nii.gz", "--bvals", "dwi.bval", "--bvecs", "dwi.bvec", "--mask", "mask.nii.gz", "--bvec-frame", "voxel",
+                "--model", "dti", "--out", "near", cwd=there)
+        run_fit("--from", os.path.join(there, "near", "fit.json"), "--out", "again", cwd=elsewhere)
+        for name in ("tensor.nii.gz", "fa.nii.gz"):
+            self.assertEqual(self.contents(os.path.join(there, "near"))[name], self.contents(os.path.join(elsewhere, "again"))[name])
+
+    def test_a_missing_series_or_model_is_named(self):
+        series = synthetic(self.folder, shape=(6, 5, 4))
+        for words, said in ((["--model", "dti"], "DWI is missing|dwi is missing"),
+                            ([series.path("dwi.nii.gz"), "--bvals", series.path("dwi.bval"), "--bvecs", series.path("dwi.bvec")],
+                             "--model is missing: one of dti, opdt, csa, csd")):
+            refused = run_fit(*words, "--out", series.path("out"), check=False)
+            self.assertEqual(refused.returncode, 2)
+            self.assertRegex(refused.stderr, said)
 
     def test_peaks_are_as_long_as_their_amplitude(self):
         series = synthetic(self.folder, shape=(6, 5, 4))

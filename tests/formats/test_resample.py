@@ -154,6 +154,8 @@ class Resample(unittest.TestCase):
             self.resample(path, "--voxel-size", "2")
             sidecar = json.loads((self.folder / "out.nii.gz.json").read_text())
             self.assertEqual((sidecar["frame"], sidecar["command"]), (frame, "resample"))
+            self.assertEqual([set(entry) for entry in sidecar["inputs"]], [{"option", "path", "xxh3_128"}] * len(sidecar["inputs"]))
+            self.assertEqual(sidecar["inputs"][0]["option"], "IMAGE")
             self.assertEqual(self.run_program("verify", self.folder / "out.nii.gz").returncode, 0)
             done = self.run_program("resample", path, "--like", self.folder / "like.nii.gz", "--out",
                                     self.folder / f"{frame}.nii.gz", check=False)

@@ -13,8 +13,7 @@ RequestTable<FitRequest> fit_fields() {
                       .type = ArgumentType::file_in,
                       .help = "diffusion series, NIfTI",
                       .metavar = "DWI",
-                      .positional = true,
-                      .required = true}});
+                      .positional = true}});
     table.push_back(
         {&FitRequest::bvals, Phase::input, {.name = "bvals", .type = ArgumentType::file_in, .help = "b-values, FSL"}});
     table.push_back({&FitRequest::bvecs,
@@ -41,8 +40,7 @@ RequestTable<FitRequest> fit_fields() {
                      {.name = "model",
                       .type = ArgumentType::choice,
                       .help = "what to fit",
-                      .choices = {"dti", "opdt", "csa", "csd"},
-                      .required = true}});
+                      .choices = {"dti", "opdt", "csa", "csd"}}});
     table.push_back({&FitRequest::out,
                      Phase::destination,
                      {.name = "out",
@@ -132,14 +130,14 @@ RequestTable<FitRequest> fit_fields() {
                      {.name = "csd-sphere",
                       .type = ArgumentType::text,
                       .help = "directions of the constraint: a sphere by name, or a file with 'x y z' per line",
-                      .metavar = "NAME|FILE",
+                      .metavar = sphere_metavar,
                       .default_text = "repulsion362"}});
     table.push_back({&FitRequest::sphere,
                      Phase::output,
                      {.name = "sphere",
                       .type = ArgumentType::text,
                       .help = "sphere of --odf and --peaks",
-                      .metavar = "NAME|FILE",
+                      .metavar = sphere_metavar,
                       .default_text = "default"}});
     table.push_back(
         {&FitRequest::full_sphere,
@@ -188,6 +186,12 @@ RequestTable<FitRequest> fit_fields() {
                       .help = "mrtrix: Dxx Dyy Dzz Dxy Dxz Dyz; dipy: lower triangle; fsl: upper triangle",
                       .default_text = "mrtrix",
                       .choices = {"mrtrix", "dipy", "fsl"}}});
+    table.push_back({&FitRequest::from,
+                     Phase::recipe,
+                     {.name = "from",
+                      .type = ArgumentType::file_in,
+                      .help = "repeat the run of a folder (DIR/fit.json); options given beside it take precedence",
+                      .metavar = "FILE"}});
     table.push_back({&FitRequest::device, Phase::machine, device_argument()});
     return table;
   }();

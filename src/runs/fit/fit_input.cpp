@@ -6,6 +6,7 @@
 #include "dmri/series/signal_floor.hpp"
 #include "formats/sidecar.hpp"
 #include "runs/fit/fit_fields.hpp"
+#include "runs/stored_request.hpp"
 
 namespace cingulum {
 namespace {
@@ -67,7 +68,40 @@ void say_of_frame(FitRun& run, const SettledFrame& settled, GradientFrame of_for
   }
 }
 
+// The files and arrays that the fit depends on.
+Result<Json> input_facts(const FitRun& run) {
+  Json inputs = Json::array();
+  for (const RequestField<FitRequest>& field : fit_fields()) {
+    if (!decides_result(field.phase)) continue;
+    for (const ArgumentValue& value : field.values(run.request)) {
+      const auto* const path = std::get_if<std::string>(&value);
+      if (path == nullptr || *path == in_memory || !names_file(field.argument, *path)) continue;
+      CGL_TRY_ASSIGN(std::string hash, hash_of_file(*path));
+      inputs.push_back({{"option", field.argument.name}, {"path", *path}, {"xxh3_128", std::move(hash)}});
+    }
+  }
+  for (const GivenInput& given : run.request.arrays.inputs) {
+    CGL_TRY_ASSIGN(std::string hash, given.hash->hex(run.machine.cancel()));
+    inputs.push_back({{"option", given.option}, {"path", in_memory}, {"xxh3_128", std::move(hash)}});
+  }
+  return inputs;
+}
+
 }  // namespace
+
+Result<FitRequest> repeated_fit(const FitRequest& given) {
+  const fs::path path = given.from.value();
+  CGL_TRY_ASSIGN(const Json json, read_sidecar_file(path));
+  const StoredRun stored = {json, path, "fit"};
+  if (!json.is_object() || json.value("made_by", Json()) != "cingulum fit") return stored.damaged("another made it");
+  CGL_TRY_ASSIGN(FitRequest request, request_of_stored_run(fit_fields(), stored, given, names_file));
+  request.arrays = given.arrays;
+  CGL_TRY(check_inputs_of_run(json, path, [&](std::string_view option) {
+    const RequestField<FitRequest>* const field = find_field(fit_fields(), option);
+    return field != nullptr && field->given(given);
+  }));
+  return request;
+}
 
 Result<FitInput> read_fit_input(FitRun& run) {
   const FitRequest& request = run.request;
@@ -138,22 +172,12 @@ Result<FitInput> read_fit_input(FitRun& run) {
 }
 
 Status describe_fit(FitRun& run, const FitInput& input) {
-  Json inputs = Json::object();
-  for (const RequestField<FitRequest>& field : fit_fields()) {
-    if (field.argument.type != ArgumentType::file_in || !field.given(run.request)) continue;
-    const fs::path path = std::get<std::string>(field.values(run.request).front());
-    if (path == in_memory) continue;
-    CGL_TRY_ASSIGN(const std::string hash, hash_of_file(path));
-    inputs[field.argument.name] = {{"file", path.filename().string()}, {"xxh3_128", hash}};
-  }
-  for (const GivenInput& given : run.request.arrays.inputs) {
-    CGL_TRY_ASSIGN(const std::string hash, given.hash->hex(run.machine.cancel()));
-    inputs[given.option] = {{"file", in_memory}, {"xxh3_128", hash}};
-  }
+  CGL_TRY_ASSIGN(Json inputs, input_facts(run));
   Json facts = {{"made_by", "cingulum fit"},
                 {"model", input.model},
+                {"arguments", arguments_for_sidecar(fit_fields(), run.request)},
                 {"parameters", run.parameters},
-                {"inputs", inputs},
+                {"inputs", std::move(inputs)},
                 {"voxels", input.signals.voxels.size()},
                 {"replaced_values", input.signals.replaced},
                 {"warnings", run.warnings}};

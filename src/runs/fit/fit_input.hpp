@@ -52,6 +52,9 @@ struct FitRun {
   }
 };
 
+// The request of the fit.json that `from` names, with what is given over it; its inputs are those of the run.
+[[nodiscard]] Result<FitRequest> repeated_fit(const FitRequest& given);
+
 [[nodiscard]] Result<FitInput> read_fit_input(FitRun& run);
 
 // Writes what the folder says of all its files: parameters, inputs, warnings; and the mask where one was made. Called

@@ -42,6 +42,7 @@ struct FitRequest : ResponseParameters {
   Parameter<double> min_separation_angle;
   Parameter<std::string> fit_method;
   Parameter<std::string> tensor_order;
+  Parameter<std::string> from;
   Parameter<std::vector<std::string>> device;  // one
 
   // What a caller has in memory in the place of files. A parameter that has its array here is given, as `in_memory`.

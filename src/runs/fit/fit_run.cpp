@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/elapsed.hpp"
@@ -13,6 +14,8 @@
 
 namespace cingulum {
 
+namespace fs = std::filesystem;
+
 Result<FitOutcome> fit(FitRequest request, RunMachine& machine) {
   if (!request.out.given()) {
     return fail_argument("out", "{} is missing: name the folder of the fit", argument_name("out"));
@@ -22,9 +25,14 @@ Result<FitOutcome> fit(FitRequest request, RunMachine& machine) {
 
 Result<FitOutcome> fit(FitRequest request, RunMachine& machine, const MakeMaps& make_maps) {
   const auto start = std::chrono::steady_clock::now();
+  if (request.from.given()) {
+    CGL_TRY_ASSIGN(request, repeated_fit(request));
+  }
   CGL_TRY(fill_in_defaults(fit_fields(), request));
   if (!request.dwi.given()) return fail_argument("dwi", "{} is missing: name a series", argument_name("dwi"));
-  if (!request.model.has()) return fail_argument("model", "{} is missing", argument_name("model"));
+  if (!request.model.has()) {
+    return fail_argument("model", "{} is missing: one of dti, opdt, csa, csd", argument_name("model"));
+  }
   CGL_TRY_ASSIGN(ThreadPool* const pool, machine.pool());
   CGL_TRY_ASSIGN(FitPlace place, FitPlace::begin(request, machine));
   std::optional<FitFolder> folder;
@@ -41,6 +49,8 @@ Result<FitOutcome> fit(FitRequest request, RunMachine& machine, const MakeMaps& 
   FitOutcome outcome;
   outcome.run = run_facts(machine.threads(), seconds_since(start));
   outcome.run["device"] = place.name();
+  std::error_code ignored;
+  outcome.run["folder"] = fs::current_path(ignored).string();
   if (folder) {
     CGL_TRY(folder->finish(run.results, outcome.run));
     outcome.folder = folder->path();

@@ -171,7 +171,7 @@ void add_model_arguments(TrackTable& table) {
              .type = ArgumentType::text,
              .help = "directions: default (mirror321), small (181), mirror406, mirror501, repulsion724, or a file "
                      "with x y z per line",
-             .metavar = "NAME",
+             .metavar = sphere_metavar,
              .default_text = "default"});
   table.add(&TrackRequest::full_sphere, Phase::field,
             flag("full-sphere", "directions and their opposites are different: asymmetric ODFs"));

@@ -16,12 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Whether a value of the argument names a file that is read.
-bool names_file(const Argument& argument, const std::string& text) {
-  if (argument.type == ArgumentType::file_in) return true;
-  if (argument.metavar == region_metavar) return !is_sphere_text(text);
-  std::error_code ignored;
-  return argument.name == "sphere" && fs::is_regular_file(text, ignored);
+// Whether a value of the argument names a file that is read: a region may be a sphere in words.
+bool names_input(const Argument& argument, const std::string& text) {
+  return argument.metavar == region_metavar ? !is_sphere_text(text) : names_file(argument, text);
 }
 
 }  // namespace
@@ -44,7 +41,7 @@ Result<Json> input_facts(const TrackRequest& request, const std::vector<FoundInp
     if (!decides_result(field.phase)) continue;
     for (const ArgumentValue& value : field.values(request)) {
       const auto* const text = std::get_if<std::string>(&value);
-      if (text == nullptr || *text == in_memory || !names_file(field.argument, *text)) continue;
+      if (text == nullptr || *text == in_memory || !names_input(field.argument, *text)) continue;
       CGL_TRY_ASSIGN(std::string hash, hash_of(field.argument.name, *text));
       inputs.push_back({{"option", field.argument.name}, {"path", *text}, {"xxh3_128", std::move(hash)}});
     }
@@ -61,14 +58,10 @@ Result<Json> input_facts(const TrackRequest& request, const std::vector<FoundInp
 }
 
 Result<TrackRequest> request_of_run(const Json& json, const fs::path& sidecar, const TrackRequest& given) {
-  const auto damaged = [&](std::string_view what) {
-    return fail(ErrorKind::corrupt, "reading {}: {}; it is not a sidecar of `cingulum track`", sidecar.string(), what);
-  };
-  const auto stored = StoredArguments::of(json);
-  if (!stored) return damaged(stored.error().message());
+  const StoredRun run = {json, sidecar, "track"};
   int rules = 1;
   if (json.contains("rules")) {
-    if (!json["rules"].is_number_integer()) return damaged("'rules' is not a number");
+    if (!json["rules"].is_number_integer()) return run.damaged("'rules' is not a number");
     rules = json["rules"].get<int>();
     if (rules < 1 || rules > present_rules) {
       return fail(
@@ -77,32 +70,13 @@ Result<TrackRequest> request_of_run(const Json& json, const fs::path& sidecar, c
           sidecar.string(), rules, present_rules);
     }
   }
-  const std::vector<NamedText> values_then = values_under_rules(rules);
-
-  TrackRequest result;
-  for (const TrackField& field : track_fields()) {
-    const Argument& argument = field.argument;
-    const std::string& name = argument.name;
-    if (!field.given(given) && !stored->has(name)) {
-      const auto then = std::find_if(values_then.begin(), values_then.end(),
-                                     [&](const NamedText& value) { return value.name == name; });
-      if (then != values_then.end()) {
-        const std::string text(then->text);
-        CGL_TRY(field.set_texts(result, std::span(&text, 1), false));
-        continue;
-      }
-    }
-    if (field.given(given) || !decides_result(field.phase) || !stored->has(name)) {
-      field.set(result, field.values(given), field.given(given));
-      continue;
-    }
-    auto then = stored->find(argument);
-    if (!then) return damaged(then.error().message());
-    for (std::string& text : (*then)->texts) {
-      std::string found = find_file_of_run(json, text, sidecar);
-      if (names_file(argument, found)) text = std::move(found);
-    }
-    CGL_TRY(add_context(field.set_texts(result, (*then)->texts, (*then)->given), "reading {}", sidecar.string()));
+  CGL_TRY_ASSIGN(TrackRequest result, request_of_stored_run(track_fields(), run, given, names_input));
+  // What was not there to be stored had these values.
+  for (const NamedText& then : values_under_rules(rules)) {
+    const TrackField* const field = find_field(track_fields(), then.name);
+    if (field == nullptr || field->given(given) || json["arguments"]["options"].contains(then.name)) continue;
+    const std::string text(then.text);
+    CGL_TRY(field->set_texts(result, std::span(&text, 1), false));
   }
   result.arrays = given.arrays;
 
@@ -110,7 +84,7 @@ Result<TrackRequest> request_of_run(const Json& json, const fs::path& sidecar, c
     const Json& part = json["part"];
     if (!part.is_object() || !part.value("first", Json()).is_number_unsigned() ||
         !part.value("last", Json()).is_number_unsigned()) {
-      return damaged("'part' has no 'first' and 'last'");
+      return run.damaged("'part' has no 'first' and 'last'");
     }
     const std::string range =
         fmt::format("{}:{}", part["first"].get<std::uint64_t>(), part["last"].get<std::uint64_t>());
@@ -123,28 +97,10 @@ Result<TrackRequest> request_of_run(const Json& json, const fs::path& sidecar, c
 Result<TrackRequest> request_of_sidecar(const fs::path& sidecar, const TrackRequest& given) {
   CGL_TRY_ASSIGN(const Json json, read_sidecar_file(sidecar));
   CGL_TRY_ASSIGN(TrackRequest result, request_of_run(json, sidecar, given));
-  // The inputs must be those of the run.
-  if (json.contains("inputs") && json["inputs"].is_array()) {
-    for (const Json& input : json["inputs"]) {
-      if (!input.is_object() || !input.contains("path") || !input["path"].is_string() || !input.contains("option") ||
-          !input["option"].is_string() || !input.contains("xxh3_128") || !input["xxh3_128"].is_string()) {
-        return fail(ErrorKind::corrupt, "reading {}: an entry of 'inputs' has no option, path and hash",
-                    sidecar.string());
-      }
-      const TrackField* const field = find_field(track_fields(), input["option"].get<std::string>());
-      if (field != nullptr && field->given(given)) continue;
-      const std::string path = find_file_of_run(json, input["path"].get<std::string>(), sidecar);
-      std::error_code ignored;
-      if (!fs::exists(path, ignored)) {
-        return fail(ErrorKind::not_found, "repeating the run of {}: its input {} is not there", sidecar.string(), path);
-      }
-      CGL_TRY_ASSIGN(const std::string hash, hash_of_file(path));
-      if (hash != input["xxh3_128"].get<std::string>()) {
-        return fail(ErrorKind::corrupt, "repeating the run of {}: its input {} has changed (hash {}, was {})",
-                    sidecar.string(), path, hash, input["xxh3_128"].get<std::string>());
-      }
-    }
-  }
+  CGL_TRY(check_inputs_of_run(json, sidecar, [&](std::string_view option) {
+    const TrackField* const field = find_field(track_fields(), option);
+    return field != nullptr && field->given(given);
+  }));
   return result;
 }
 
