@@ -11,7 +11,7 @@ RequestTable<FitRequest> fit_fields() {
                      Phase::input,
                      {.name = "dwi",
                       .type = ArgumentType::file_in,
-                      .help = "diffusion series, NIfTI",
+                      .help = "diffusion series, NIfTI; required unless --from repeats a run",
                       .metavar = "DWI",
                       .positional = true}});
     table.push_back(
@@ -39,7 +39,7 @@ RequestTable<FitRequest> fit_fields() {
                      Phase::field,
                      {.name = "model",
                       .type = ArgumentType::choice,
-                      .help = "what to fit",
+                      .help = "what to fit; required unless --from repeats a run",
                       .choices = {"dti", "opdt", "csa", "csd"}}});
     table.push_back({&FitRequest::out,
                      Phase::destination,
