@@ -261,7 +261,7 @@ def track_batches(
     seed: int | None = 0,
 ) -> Iterator[Tractogram]: ...
 def fit(
-    data: Any,
+    data: Any = None,
     gtab: Any = None,
     *,
     affine: npt.ArrayLike | None = None,
@@ -297,6 +297,7 @@ def fit(
     min_separation_angle: float | None = 25.0,
     fit_method: Literal['ols', 'wls'] | None = 'wls',
     tensor_order: Literal['mrtrix', 'dipy', 'fsl'] | None = 'dipy',
+    from_: StrPath | None = None,
     device: str | Sequence[str] | None = 'auto',
     threads: int | None = None,
     force: bool = False,

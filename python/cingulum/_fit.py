@@ -17,8 +17,6 @@ from ._talk import Progress, settle_progress
 
 # Where Python's results differ from the program's files: DIPY's basis, axes and order.
 _DIPYS = {"sh_basis": "descoteaux07-legacy", "frame": "image", "tensor_order": "dipy"}
-# The series is the first argument, and a function of it repeats no run of another.
-_NO_KEYWORDS = ("dwi", "from_")
 
 
 class Fit:
@@ -249,7 +247,7 @@ class Fit:
 
 
 def fit(
-    data: Any,
+    data: Any = None,
     gtab: Any = None,
     *,
     affine: Any = None,
@@ -258,11 +256,16 @@ def fit(
 ) -> Fit:
     known = options_of("fit")
     for name in options:
-        if name not in known or name in _NO_KEYWORDS:
+        if name not in known or name == "dwi":
             raise unknown_keyword("fit", name, known)
-    values = {**_DIPYS, **options}
+    repeats = options.get("from_") is not None
+    # What is repeated has its own basis, frame and order.
+    values = options if repeats else {**_DIPYS, **options}
     arrays: dict[str, Any] = {}
-    if _arrays.is_path(data):
+    if data is None:
+        if not repeats:
+            raise TypeError("fit() needs the argument 'data': a series, or 'from_' for that of another run")
+    elif _arrays.is_path(data):
         values["dwi"] = data
         if gtab is not None:
             raise refused("gtab", "it belongs to a series that is an array; for files give bvals and bvecs, or grad")
@@ -274,7 +277,7 @@ def fit(
         if mask is not None and not _arrays.is_path(mask):
             arrays["mask"] = _arrays.mask_image("mask", mask, arrays["series"].shape[:3])
             values["mask"] = None
-    if values.get("model") is None:
+    if values.get("model") is None and not repeats:
         raise TypeError("fit() needs the argument 'model': dti, opdt, csa or csd")
     made = _native.fit(given_of("fit", values), arrays, settle_progress(progress))
     return Fit._of_native(made)
@@ -285,7 +288,7 @@ _parameters = [
     for parameter in inspect.signature(fit).parameters.values()
     if parameter.kind is not inspect.Parameter.VAR_KEYWORD
 ]
-_signature = signature_of("fit", _parameters, _NO_KEYWORDS)
+_signature = signature_of("fit", _parameters, ("dwi",))
 fit.__signature__ = _signature.replace(  # type: ignore[attr-defined]
     parameters=[
         parameter.replace(default=_DIPYS[name]) if name in _DIPYS else parameter
@@ -297,21 +300,21 @@ fit.__doc__ = f"""Fits a model of the diffusion signal in every voxel.
 Parameters
 ----------
 data : array of shape (x, y, z, volumes), image or path
-    The diffusion series.
+    The diffusion series; with `from_` that of the run which is repeated, unless given.
 gtab : GradientTable or (bvals, bvecs), optional
     Gradients of a series that is an array, as for `track`.
 affine : array of shape (4, 4), optional
     From voxels to world; that of an image unless given, else voxels of 1 mm.
 progress : callable, bool or None
     As for `track`.
-{parameters_text("fit", _NO_KEYWORDS)}
+{parameters_text("fit", ("dwi",))}
 
 Returns
 -------
 Fit
     Harmonics are in DIPY's basis (descoteaux07-legacy), tensors in DIPY's order, both in image axes, unless `sh_basis`,
-    `tensor_order` and `frame` say otherwise. `mask` may be an array. With `out` the folder of ``cingulum fit`` is
-    written, too.
+    `tensor_order` and `frame` say otherwise, or `from_` repeats a run that has others. `mask` may be an array. With
+    `out` the folder of ``cingulum fit`` is written, too.
 """
 
 

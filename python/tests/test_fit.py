@@ -48,6 +48,24 @@ def test_arrays_are_what_the_program_writes(tmp_path, phantom, files, run, model
     assert pickle.loads(pickle.dumps(made)) == made
 
 
+def test_a_run_is_repeated_with_its_own_basis(tmp_path, phantom, files, series, run):
+    words = [phantom / "dwi.nii.gz", *[part for name, path in files.items() for part in (f"--{name}", path)]]
+    run("fit", *words, "--model", "opdt", "--sm-lambda", "0.02", "--out", tmp_path / "program", "--device", "cpu")
+    summary = tmp_path / "program/fit.json"
+    again = cingulum.fit(from_=summary, out=tmp_path / "again", device="cpu")
+    assert again.sh_basis == "tournier07"
+    assert folder_content(tmp_path / "again") == folder_content(tmp_path / "program")
+    assert cingulum.fit(from_=summary, sh_basis="descoteaux07-legacy").sh_basis == "descoteaux07-legacy"
+    # The same parameters for an array, and the run of an array, which is to be given again.
+    image, gtab, mask = series
+    made = cingulum.fit(image, gtab, from_=summary, mask=mask)
+    assert made.facts["parameters"]["sm_lambda"] == 0.02
+    made.save(tmp_path / "array")
+    assert cingulum.fit(image, gtab, from_=tmp_path / "array/fit.json", mask=mask) == made
+    with pytest.raises(FileNotFoundError, match="<array>"):
+        cingulum.fit(from_=tmp_path / "array/fit.json")
+
+
 def test_arrays_fit_as_files_do(phantom, files, series):
     image, gtab, mask = series
     from_files = cingulum.fit(phantom / "dwi.nii.gz", model="csa", **files)
@@ -154,6 +172,8 @@ def test_fit_says_what_it_needs(series):
     image, gtab, _ = series
     with pytest.raises(TypeError, match="model"):
         cingulum.fit(image, gtab)
+    with pytest.raises(TypeError, match="data"):
+        cingulum.fit(model="dti")
     with pytest.raises(ValueError, match="^model"):
         cingulum.fit(image, gtab, model="qti")
     with pytest.raises(AttributeError, match="a fit of dti has no 'sh'"):
