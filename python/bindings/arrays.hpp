@@ -25,7 +25,7 @@ namespace cingulum::python {
 
 namespace nb = nanobind;
 
-// Of any type and layout.
+// Elements of any type, in any layout.
 using Volumes = nb::ndarray<nb::ro, nb::ndim<4>, nb::device::cpu>;
 // x fastest.
 using ByteImage = nb::ndarray<const std::uint8_t, nb::f_contig, nb::device::cpu>;

@@ -240,7 +240,7 @@ class Fit:
         from ._pictures import slices, table
 
         shown = next((name for name in ("fa", "gfa") if name in self.maps), None)
-        # Of harmonics the first coefficient: the mean over directions.
+        # The first coefficient of harmonics is the mean over directions.
         volume = self.maps[shown] if shown is not None else self.sh[..., 0]
         facts = [self.model, f"{int(self.mask.sum()):,}", ", ".join(self.maps)]
         return table(["model", "voxels", "maps"], [facts]) + slices(volume, shown or "mean amplitude")

@@ -53,7 +53,7 @@ def views(positions: npt.NDArray[np.floating], offsets: npt.NDArray[np.uint64]) 
     if len(positions) < 2:
         return ""
     step = max(1, len(positions) // _MOST_SEGMENTS)
-    # Of points that follow one another: the last of a streamline begins no segment.
+    # Segments join points that follow one another: the last of a streamline begins no segment.
     chosen = np.arange(0, len(positions) - 1, step)
     is_last = np.zeros(len(positions), bool)
     ends = offsets[1:].astype(np.int64) - 1

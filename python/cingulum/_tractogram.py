@@ -225,7 +225,7 @@ class Tractogram:
         return f"<Tractogram: {len(self)} streamlines, {len(self.positions)} points, {self.positions.dtype}>"
 
     def _repr_html_(self) -> str:
-        # Of many streamlines some: the picture is the same, and soon there.
+        # Some of many streamlines: the picture is the same, and soon there.
         every = max(1, len(self.positions) // 1_000_000)
         lengths = (self if every == 1 else self[::every]).lengths
         rows = [("streamlines", f"{len(self):,}"), ("points", f"{len(self.positions):,}")]

@@ -99,7 +99,7 @@ class GivenHost final : public view::ViewHost {
   }
   [[nodiscard]] Result<std::vector<std::byte>> lines(const view::ViewFile& file, std::uint64_t number) override {
     if (!shown_lines_) {
-      // Of its own: the others may be tracking.
+      // A pool of its own: the others may be tracking.
       CGL_TRY_ASSIGN(lines_pool_, ThreadPool::create(default_thread_count()));
       shown_lines_.emplace(lines_pool_.get());
     }

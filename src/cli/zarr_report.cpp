@@ -67,7 +67,7 @@ Result<ArrayReport> report_array(const zarr::Array& array, const ZarrReportOptio
   std::string first = fmt::format("{}, {}", by_x(metadata.shape), metadata.type.name());
   if (!metadata.dimension_names.empty()) first += fmt::format(" ({})", fmt::join(metadata.dimension_names, " "));
   report.lines.push_back(std::move(first));
-  // Of shards the coding names the chunks in them.
+  // The coding of shards names the chunks in them.
   report.lines.push_back(fmt::format("{} {}; {}", sharded ? "shards" : "chunks", by_x(metadata.chunk_shape), coding));
   report.lines.push_back(fmt::format(
       "fill {}; {} stored of {}; {} chunk{}{}; {}", fill.is_null() ? std::string("undefined") : fill.dump(),

@@ -73,7 +73,7 @@ class ExportedTracks {
   // What `track` writes beside its file of the request that was saved last, as far as a page knows it: not the hashes
   // of inputs, which it has not, nor the member `run`.
   [[nodiscard]] nlohmann::ordered_json sidecar() const;
-  // Of the request so far.
+  // What the request has made so far.
   [[nodiscard]] const TrackingStatistics& statistics() const { return statistics_; }
 
   // Pictures of a slice: field_glyphs.hpp, field_peaks.hpp.
@@ -128,7 +128,7 @@ class BitSum {
   std::uint64_t sum_ = 0xcbf29ce484222325u;
 };
 
-// Of a whole request tracked by the CPU: what a page's adapter has to give for the same request.
+// The sum of a whole request tracked by the CPU: what a page's adapter has to give for the same request.
 [[nodiscard]] Result<std::string> sum_by_cpu(ExportedTracks& tracks, std::string_view asked);
 
 }  // namespace cingulum

@@ -95,7 +95,7 @@ TEST(FieldGlyphs, lobes_point_along_the_fibres_of_the_world) {
 TEST(FieldGlyphs, amplitudes_of_a_field_of_amplitudes_are_those_of_the_nearest_direction) {
   auto pool = ThreadPool::create(1).value();
   const Sphere sphere = named_sphere("repulsion362").value();
-  // Of the first voxel; the second has none and is left out.
+  // The glyph of the first voxel; the second has none and is left out.
   std::vector<float> values(2 * sphere.size(), 0.0f);
   for (std::size_t d = 0; d < sphere.size(); ++d) values[d] = static_cast<float>(d) - 20.0f;
   const Field field = make_amplitude_field(test::grid(2, 1, 1), std::vector<float>{1, 1},

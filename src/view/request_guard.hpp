@@ -1,6 +1,6 @@
 // Who may speak to the viewer's server: any web page that the user has open can send requests to this machine, so each
-// is judged by its Host, Origin, Sec-Fetch-Site and cookie before anything is done (goals R24 to R26). Plain values in,
-// a status out: the server reads the headers, tests try hundreds of them.
+// is judged by its Host, Origin, Sec-Fetch-Site and cookie before anything is done. Plain values in, a status out: the
+// server reads the headers, tests try hundreds of them.
 #pragma once
 
 #include <cstdint>

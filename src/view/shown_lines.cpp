@@ -50,7 +50,7 @@ std::vector<std::uint32_t> drawn_runs(std::uint64_t lines) {
 
 using Middle = std::array<float, 3>;
 
-// Of a line without points, or with one that is no place, the origin: it has to lie somewhere.
+// The origin for a line without points, or with one that is no place: it has to lie somewhere.
 Middle middle_of(std::span<const float> line) {
   if (line.empty()) return {};
   const std::size_t at = 3 * (line.size() / 3 / 2);

@@ -151,7 +151,7 @@ Result<Json> check_json(const ExportedLive& live, std::span<const std::byte> hea
     const std::string request = check_request(getter, place, *live.field);
     CGL_TRY_ASSIGN(std::string sum,
                    add_context(sum_by_cpu(*tracks, request), "the check of {} {}", argument_name("dg"), getter));
-    of_getters[getter] = {{"wish", request}, {"sum", std::move(sum)}};
+    of_getters[getter] = {{"request", request}, {"sum", std::move(sum)}};
   }
   return Json({{"items", selfcheck_items}, {"arithmetic", arithmetic.hex()}, {"getters", std::move(of_getters)}});
 }

@@ -69,7 +69,7 @@ struct ShownView {
 
 // Where the streamlines of further messages lie: for each a box (least x y z, greatest x y z).
 [[nodiscard]] std::vector<std::byte> make_places_message(std::span<const std::array<float, 6>> boxes);
-// Of a message that make_places_message() made the number of boxes; nothing of another.
+// The number of boxes in a message that make_places_message() made; nothing for another.
 [[nodiscard]] Result<std::optional<std::uint32_t>> messages_behind(std::span<const std::byte> message);
 
 }  // namespace cingulum::view

@@ -56,7 +56,7 @@ TEST(view_messages, members_become_the_texts_of_a_command) {
   EXPECT_EQ(parse_track_request(track_request_json(*asked)).value(), expected);
 }
 
-TEST(view_messages, wishes_that_no_command_could_have_are_refused) {
+TEST(view_messages, requests_that_no_command_could_have_are_refused) {
   for (const char* const text : {"",
                                  "1",
                                  "[]",

@@ -122,7 +122,7 @@ EMSCRIPTEN_KEEPALIVE bool host_ask(std::uint32_t number, const char* asked, std:
 EMSCRIPTEN_KEEPALIVE void host_command() {
   give(tracks->command());
 }
-// Of what was saved last, as JSON.
+// The sidecar of what was saved last, as JSON.
 EMSCRIPTEN_KEEPALIVE void host_sidecar() {
   give(tracks->sidecar().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }

@@ -12,7 +12,7 @@ interface Module {
   _host_records_bytes(): number;
   _host_use_adapter(software: number, largestBinding: number, storageBindings: number, workgroupBytes: number): number;
   _host_use_cpu(): void;
-  _host_ask(number: number, wish: number, bytes: number, saves: number): number;
+  _host_ask(number: number, request: number, bytes: number, saves: number): number;
   _host_command(): void;
   _host_sidecar(): void;
   _host_getter(): number;
@@ -123,8 +123,8 @@ export class BrowserHost {
     this.module._host_use_cpu();
   }
 
-  ask(number: number, wish: string, saves: boolean): void {
-    const bytes = new TextEncoder().encode(wish);
+  ask(number: number, request: string, saves: boolean): void {
+    const bytes = new TextEncoder().encode(request);
     this.given([bytes], ([place]) => this.must(this.module._host_ask(number, place, bytes.length, saves ? 1 : 0)));
   }
   command(): string {

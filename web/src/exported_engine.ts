@@ -8,7 +8,7 @@ import { Kind, message } from "./messages";
 interface Check {
   items: number;
   arithmetic: string;
-  getters: Record<string, { wish: string; sum: string }>;
+  getters: Record<string, { request: string; sum: string }>;
 }
 
 // While one drags, answers that are quick are seen; a slow one makes way.
@@ -140,9 +140,9 @@ export class ExportedEngine {
   }
 
   /** The messages of a request, those without streamlines left out; null where it was stopped. */
-  private async track(number: number, wish: string, saves: boolean, stops: () => boolean,
+  private async track(number: number, request: string, saves: boolean, stops: () => boolean,
     send: (message: Uint8Array<ArrayBuffer>) => void): Promise<Uint8Array<ArrayBuffer> | null> {
-    this.host.ask(number, wish, saves);
+    this.host.ask(number, request, saves);
     while (this.host.nextRange()) {
       if (stops()) return null;
       if (this.gpu) {
@@ -161,19 +161,19 @@ export class ExportedEngine {
     const expected = this.check.getters[getter];
     if (!this.gpu || this.acceptsInexact || !expected || this.checked.has(getter)) return;
     const parts: Uint8Array[] = [];
-    await this.track(0, expected.wish, false, () => false, (part) => parts.push(part));
+    await this.track(0, expected.request, false, () => false, (part) => parts.push(part));
     if (this.host.sumOf(parts) !== expected.sum) this.refuse(`its streamlines by ${getter} are others`);
     else this.checked.add(getter);
   }
 
-  private async whole(number: number, wish: string, saves: boolean, stops: () => boolean,
+  private async whole(number: number, request: string, saves: boolean, stops: () => boolean,
     send: (message: Uint8Array<ArrayBuffer>) => void): Promise<Uint8Array<ArrayBuffer> | null> {
     let gpu: ExportedGpu | null = null;
     try {
       await this.haveGpu();
       gpu = this.gpu;
-      await this.checkGetter(String(JSON.parse(wish).dg ?? Object.keys(this.check.getters)[0]));
-      return await this.track(number, wish, saves, stops, send);
+      await this.checkGetter(String(JSON.parse(request).dg ?? Object.keys(this.check.getters)[0]));
+      return await this.track(number, request, saves, stops, send);
     } catch (error) {
       if (error instanceof HostFailure || !gpu) throw error;
       const lost = await Promise.race([gpu.whenLost, new Promise<null>((resolve) => setTimeout(() => resolve(null), LOSS_IS_TOLD_MS))]);
@@ -183,7 +183,7 @@ export class ExportedEngine {
   }
 
   /** A request; of those that wait the newest counts, and one at work is given up for it once it has had its time. */
-  ask(number: number, wish: string, send: (message: Uint8Array<ArrayBuffer>) => void): void {
+  ask(number: number, request: string, send: (message: Uint8Array<ArrayBuffer>) => void): void {
     this.newest = number;
     let begin = -Infinity;
     const stops = () => this.newest !== number && (this.newest < 0 || performance.now() - begin > LONGEST_BESIDE_NEWER_MS);
@@ -191,7 +191,7 @@ export class ExportedEngine {
       if (stops()) return;
       begin = performance.now();
       try {
-        const end = await this.whole(number, wish, false, stops, send);
+        const end = await this.whole(number, request, false, stops, send);
         if (end) send(end);
       } catch (error) {
         const body = error instanceof HostFailure ? error.body : JSON.stringify({ kind: "device", message: String((error as Error).message ?? error), argument: "" });
@@ -204,11 +204,11 @@ export class ExportedEngine {
   }
 
   /** The TRX of a request, with its command and what is told beside it. */
-  save(wish: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; command: string; sidecar: Record<string, unknown> }> {
+  save(request: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; command: string; sidecar: Record<string, unknown> }> {
     return this.inTurn(async () => {
-      const bytes = await this.whole(0, wish, true, () => false, () => {});
+      const bytes = await this.whole(0, request, true, () => false, () => {});
       const tracker = this.gpu ? this.gpu.name : "the processor of a browser";
-      const sidecar = { ...this.host.sidecar(), request: JSON.parse(wish), exact: !this.acceptsInexact, bytes: bytes!.length, run: { device: tracker } };
+      const sidecar = { ...this.host.sidecar(), request: JSON.parse(request), exact: !this.acceptsInexact, bytes: bytes!.length, run: { device: tracker } };
       return { bytes: bytes!, command: this.host.command(), sidecar };
     });
   }

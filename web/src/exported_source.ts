@@ -57,8 +57,8 @@ class EngineLine implements Line {
 
   send(bytes: Uint8Array<ArrayBuffer>): void {
     const request = parseRequest(bytes);
-    if (request.wish === null) return this.engine.cancel(request.number);
-    this.engine.ask(request.number, request.wish, (answer) => {
+    if (request.text === null) return this.engine.cancel(request.number);
+    this.engine.ask(request.number, request.text, (answer) => {
       if (this.readyState === WebSocket.OPEN) this.onmessage?.(new MessageEvent("message", { data: answer.buffer }));
     });
   }

@@ -74,12 +74,12 @@ export function cancelMessage(request: number): Uint8Array<ArrayBuffer> {
   return message(Kind.cancel, request, new Uint8Array());
 }
 
-/** What a page sends; `wish` is the JSON of a request, null where it cancels one. */
-export function parseRequest(bytes: Uint8Array): { number: number; wish: string | null } {
+/** What a page sends; `text` is the JSON of a request, null where it cancels one. */
+export function parseRequest(bytes: Uint8Array): { number: number; text: string | null } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const kind = view.getUint16(4, true);
-  const wish = kind === Kind.track ? new TextDecoder().decode(bytes.subarray(HEADER_BYTES)) : null;
-  return { number: view.getUint32(8, true), wish };
+  const text = kind === Kind.track ? new TextDecoder().decode(bytes.subarray(HEADER_BYTES)) : null;
+  return { number: view.getUint32(8, true), text };
 }
 
 /** The body of a batch, which begins at `begin`. */

@@ -31,7 +31,7 @@ const TINTS = ["#ff8a3d", "#4da3ff", "#c9ced6"].map((text) => rgb(text).map((val
 // two corners of its own, and one that would join two lines is put where nothing is seen. Points need neither an index nor a
 // mark where a line ends, and are sent as they are.
 const VERTEX = `#version 300 es
-// Of a point and its two neighbours in the buffer: place in the box of the run, and the line's number there.
+// For a point and its two neighbours in the buffer: place in the box of the run, and the line's number there.
 layout(location = ${PLACES_AT}) in vec3 before;
 layout(location = ${PLACES_AT + 1}) in vec3 point;
 layout(location = ${PLACES_AT + 2}) in vec3 after;

@@ -11,7 +11,7 @@ from .core.memory_pool import configure_memory_pool
 from .decorators import gpu_kernel, kernel, ring_kernel
 from .ring_kernels import RingKernelMessage, RingKernelRuntime, message
 
-# Of the package whose names these are.
+# The version of the package whose names these are.
 __version__ = "0.2.0"
 
 __all__ = [

@@ -14,7 +14,7 @@ fn exchange_maximum(best: SlotMaximum, distance: u32) -> SlotMaximum {
   return SlotMaximum(lanes_exchange(best.value, distance), lanes_exchange_word(best.slot, distance));
 }
 
-// Of the lanes' own maxima the greatest, the same in all lanes.
+// The greatest of the lanes' own maxima, the same in all lanes.
 fn fold_maximum(own: SlotMaximum) -> SlotMaximum {
   var best = own;
   for (var distance = 16u; distance != 0u; distance = distance / 2u) {

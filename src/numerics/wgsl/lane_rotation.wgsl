@@ -9,7 +9,7 @@ fn inverse_root_near_one(a: f32) -> f32 {
   return bitcast<f32>(0x3f800000 + select((units_of_root + 1) >> 1u, -(k & -2), k >= 0));
 }
 
-// Of any number.
+// One over the root of any number.
 fn inverse_root(a: f32) -> f32 {
   let k = bitcast<i32>(a) - 0x3f800000;
   if (k < -2048 || k > 2048) {
@@ -18,7 +18,7 @@ fn inverse_root(a: f32) -> f32 {
   return inverse_root_near_one(a);
 }
 
-// Of vectors that are not near zero (normalise gives the zero vector there, this does not). Most are nearly of unit
+// Takes vectors that are not near zero (normalise gives the zero vector there, this does not). Most are nearly of unit
 // length.
 fn lane_normalise(a: vec3<f32>) -> vec3<f32> {
   return scale_vec3(a, inverse_root(pin(dot_vec3(a, a))));

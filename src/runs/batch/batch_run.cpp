@@ -378,7 +378,7 @@ Result<BatchSummary> run_batch(const BatchOptions& options, const BatchUnits& un
                                   [](const Device* device) { return device->description().backend != Backend::cpu; });
   // The system, and the cache of files, need some of it.
   const std::uint64_t memory = free_host_memory(*registry) / 10 * 9;
-  // Of a run on processors some parts have one thread; another run beside it fills the cores then. A GPU is one run's.
+  // Some parts of a run on processors have one thread; another run beside it fills the cores then. A GPU is one run's.
   shared->leases.allow(on_gpu || machine.threads() == 1 ? 1 : 2);
   BatchWork work(options, units, request, failures, *shared, memory, machine);
   CGL_TRY_ASSIGN(BatchSummary summary, work.run(units_at_once(options, machine, on_gpu)));

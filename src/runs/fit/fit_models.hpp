@@ -6,7 +6,7 @@
 
 namespace cingulum {
 
-// That of input.model, one of the following.
+// Fits input.model, by one of the following.
 [[nodiscard]] Status fit_model(FitRun& run, const FitInput& input);
 
 [[nodiscard]] Status fit_dti(FitRun& run, const FitInput& input);

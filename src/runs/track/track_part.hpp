@@ -22,7 +22,7 @@ namespace cingulum {
 
 [[nodiscard]] nlohmann::ordered_json part_json(const RunPart& part);
 
-// Of a sidecar that has `result` and `part`. Believes nothing: every number is there, and they fit each other.
+// The sidecar has `result` and `part`. Believes nothing: every number is there, and they fit each other.
 [[nodiscard]] Result<RunPart> part_of_sidecar(const nlohmann::ordered_json& sidecar);
 
 }  // namespace cingulum

@@ -280,7 +280,7 @@ Result<TrackOutcome> track_and_describe(TrackRun& run, TractogramWriter& writer,
   if (output_sidecar == nullptr) describe();
   progress.finish();
 
-  // Of a part it is not known whether the others have enough.
+  // A part does not know whether the others have enough.
   if (!statistics.select_reached && !run_options.range) {
     log_warning("{} {}: {} streamlines kept after {} seeds; raise {} or loosen the rules", argument_name("select"),
                 format_count(run_options.select), format_count(statistics.kept), format_count(statistics.seeds),

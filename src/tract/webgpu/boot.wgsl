@@ -15,7 +15,7 @@ fn own_residual(row: u32) -> f32 {
   return positive_zero();
 }
 
-// Of a pair of numbers the one that this lane goes on with, the other lane's added; `upper` lanes keep the second.
+// The one number of a pair that this lane goes on with, the other lane's added; `upper` lanes keep the second.
 fn halve_sums(upper: bool, low: f32, high: f32, distance: u32) -> f32 {
   return select(low, high, upper) + lanes_exchange(select(high, low, upper), distance);
 }

@@ -1,7 +1,7 @@
 // Mirrors find_initial_directions of src/tract/kernel/track.hpp on spherical functions, and src/tract/kernel/drawn_start.hpp:
 // the peaks, or one direction drawn by the amplitudes, as the lanes' directions.
 
-// Of amplitudes in own_values that are thresholded; returns how many directions there are.
+// Takes amplitudes in own_values that are thresholded; returns how many directions there are.
 fn keep_initial_directions(seed: u32) -> u32 {
   if (plan.draws_start == 0u) {
     let count = find_peaks(initial_limit());

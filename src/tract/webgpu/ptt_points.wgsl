@@ -25,7 +25,7 @@ fn probe_cell(position: vec3<f32>) -> ProbeCell {
   return ProbeCell(!between && is_outside(position, size), row * (size.x + 1u) + u32(x + 1), below);
 }
 
-// Of a cell that is inside.
+// The corners of a cell that is inside.
 fn probe_corners(position: vec3<f32>, cell: ProbeCell) -> Corners {
   let at = plan.at_probe_cells + 2u * cell.number;
   let low = probe_tables[at];

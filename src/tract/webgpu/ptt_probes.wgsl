@@ -213,7 +213,7 @@ fn move_probe(tangent: vec3<f32>, normal: vec3<f32>, arc: ProbeArc) -> ProbeMove
                    near_unit(leaning - scale_vec3(ahead, dot_vec3(ahead, leaning))));
 }
 
-// That of a point of the disc.
+// The arc of a point of the disc.
 fn disc_arc(point: u32) -> ProbeArc {
   let at = plan.at_probe_arcs + 2u * point;
   return ProbeArc(bitcast<vec4<f32>>(probe_tables[at]), bitcast<vec4<f32>>(probe_tables[at + 1u]));
