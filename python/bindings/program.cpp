@@ -15,6 +15,7 @@
 #include "job.hpp"
 #include "native_error.hpp"
 #include "parts.hpp"
+#include "request_parts.hpp"
 #include "runs/argument_value.hpp"
 #include "runs/fit/fit_fields.hpp"
 #include "runs/oct/oct_fields.hpp"
@@ -125,7 +126,8 @@ int run_console(const std::vector<std::string>& words) {
 // What the verb printed, and the failure it ended with, if any: kind, message, argument, file. A verb may do both
 // (`verify`).
 using Failure = std::tuple<std::string, std::string, std::string, std::string>;
-std::tuple<std::string, std::optional<Failure>> run_verb(const std::string& name, const std::vector<std::string>& words,
+std::tuple<std::string, std::optional<Failure>> run_verb(const std::string& name,
+                                                         const std::vector<GivenArgument>& given,
                                                          const nb::object& progress) {
   std::string output;
   Status ended;
@@ -134,7 +136,7 @@ std::tuple<std::string, std::optional<Failure>> run_verb(const std::string& name
     CGL_TRY_ASSIGN(const Verb* verb, find_verb(verbs, name));
     CGL_TRY_ASSIGN(const Settings settings, Settings::from_environment());
     CGL_TRY(settings.check());
-    CGL_TRY_ASSIGN(const ParsedArguments arguments, parse_command_line(*verb, words));
+    CGL_TRY_ASSIGN(const ParsedArguments arguments, parse_named_arguments(*verb, argument_texts(given)));
     CGL_TRY_ASSIGN(CommonValues common, common_values(*verb, arguments, settings));
     VerbContext context(
         verbs, settings, std::move(common), [&](std::string_view text) { output += text; }, 80, Log::standard());
@@ -153,7 +155,7 @@ std::tuple<std::string, std::optional<Failure>> run_verb(const std::string& name
 void bind_program(nb::module_& module) {
   module.def("verbs_json", verbs_json);
   module.def("run_console", run_console, nb::arg("words"));
-  module.def("run_verb", run_verb, nb::arg("name"), nb::arg("words"), nb::arg("progress").none());
+  module.def("run_verb", run_verb, nb::arg("name"), nb::arg("given"), nb::arg("progress").none());
 }
 
 }  // namespace cingulum::python

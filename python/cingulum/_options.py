@@ -112,7 +112,7 @@ Given = tuple[str, list[str], bool]
 
 
 def given_of(verb: str, values: Mapping[str, Any], function: str | None = None) -> list[Given]:
-    """Keywords as arguments of a request. None is not given, and neither is a flag that is False."""
+    """Keywords as arguments of a request or a verb. None is not given, and neither is a flag that is False."""
     options = options_of(verb)
     given: list[Given] = []
     for name, value in values.items():
@@ -132,21 +132,6 @@ def given_of(verb: str, values: Mapping[str, Any], function: str | None = None) 
         if texts:
             given.append((argument["name"], texts, False))
     return given
-
-
-def words_of(verb: str, values: Mapping[str, Any], function: str | None = None) -> list[str]:
-    """The words of a command line that say the same, for verbs that have no request yet."""
-    options = options_of(verb)
-    words: list[str] = []
-    behind: list[str] = []
-    for name, texts, is_flag in given_of(verb, values, function):
-        if is_flag:
-            words.append(f"--{name}")
-        elif options[keyword(name)]["positional"]:
-            behind.extend(texts)
-        else:
-            words.extend(f"--{name}={text}" for text in texts)
-    return [*words, "--", *behind] if behind else words
 
 
 def _annotation(argument: Mapping[str, Any]) -> str:

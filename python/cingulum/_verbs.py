@@ -10,15 +10,15 @@ from typing import Any
 
 from . import _native
 from ._errors import make_error
-from ._options import options_of, parameters_text, signature_of, unknown_keyword, words_of
+from ._options import Given, given_of, options_of, parameters_text, signature_of, unknown_keyword
 from ._talk import Progress, plain_names, settle_progress
 
 
-def run_verb(verb: str, words: list[str], progress: Progress | bool | None = None) -> Any:
+def run_verb(verb: str, given: list[Given], progress: Progress | bool | None = None) -> Any:
     """Runs a verb in this process and gives back what it prints as JSON."""
     told = settle_progress(progress)
     known = {argument["name"] for argument in _arguments(verb)}
-    output, failure = _native.run_verb(verb, ["--json", *words] if "json" in known else words, told)
+    output, failure = _native.run_verb(verb, [*given, ("json", [], True)] if "json" in known else given, told)
     result = _parsed(output)
     if failure is not None:
         kind, message, argument, file = failure
@@ -58,7 +58,7 @@ def _verb_function(verb: str, returns: str) -> Any:
             if name not in options:
                 raise unknown_keyword(verb, name, options)
             values[name] = value
-        return run_verb(verb, words_of(verb, values), progress)
+        return run_verb(verb, given_of(verb, values), progress)
 
     leading = [
         inspect.Parameter(

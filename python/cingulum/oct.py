@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from . import _arrays, _native
 from ._errors import refused
-from ._options import given_of, options_of, parameters_text, signature_of, unknown_keyword, words_of
+from ._options import given_of, options_of, parameters_text, signature_of, unknown_keyword
 from ._talk import Progress, logger, settle_progress
 from ._verbs import run_verb
 
@@ -641,4 +641,4 @@ def stage(
     given = {**options, "action": action}
     if paths:
         given["paths"] = [os.fsdecode(os.fspath(path)) for path in paths]
-    return run_verb("oct", words_of("oct", given, action), progress)
+    return run_verb("oct", given_of("oct", given, action), progress)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from . import _native
 from ._buffer import Buffer, _is_packed
 from ._errors import InvalidArgumentError, InvalidStateError, refused
-from ._options import words_of
+from ._options import given_of
 from ._talk import Progress, settle_progress
 from ._verbs import run_verb
 
@@ -452,8 +452,8 @@ def copy(
     -------
     dict
     """
-    words = words_of("zarr", {**options, "action": "copy", "paths": [_name(source), _name(target)]}, "copy")
-    return run_verb("zarr", words, progress)
+    given = given_of("zarr", {**options, "action": "copy", "paths": [_name(source), _name(target)]}, "copy")
+    return run_verb("zarr", given, progress)
 
 
 def verify(*paths: str | os.PathLike[str], progress: Progress | bool | None = None, **options: Any) -> Any:
@@ -475,8 +475,8 @@ def verify(*paths: str | os.PathLike[str], progress: Progress | bool | None = No
     """
     if not paths:
         raise InvalidStateError("verify() needs at least one path")
-    words = words_of("zarr", {**options, "action": "verify", "paths": [_name(path) for path in paths]}, "verify")
-    return run_verb("zarr", words, progress)
+    given = given_of("zarr", {**options, "action": "verify", "paths": [_name(path) for path in paths]}, "verify")
+    return run_verb("zarr", given, progress)
 
 
 def _as_cupy(buffer: Buffer) -> Any:

@@ -85,24 +85,24 @@ def test_spheres():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"),
+    ("name", "value", "given"),
     [
-        ("nseeds", np.int32(300), ["--nseeds=300"]),
-        ("nseeds", np.float32(300), ["--nseeds=300"]),
-        ("max_angle", np.float32(25.5), ["--max-angle=25.5"]),
-        ("max_angle", np.longdouble(25.5), ["--max-angle=25.5"]),
-        ("seed_grid", np.array([1, 2, 3]), ["--seed-grid=1x2x3"]),
-        ("include", np.array([0, 0, 1.5, 20]), ["--include=0.0,0.0,1.5,20.0"]),
-        ("include", tuple(np.array([0, 0, 1.5, 20])), ["--include=0.0,0.0,1.5,20.0"]),
-        ("include", ["a.nii", np.array([1, 2, 3, 4])], ["--include=a.nii", "--include=1,2,3,4"]),
-        ("force", np.True_, ["--force"]),
+        ("nseeds", np.int32(300), [("nseeds", ["300"], False)]),
+        ("nseeds", np.float32(300), [("nseeds", ["300"], False)]),
+        ("max_angle", np.float32(25.5), [("max-angle", ["25.5"], False)]),
+        ("max_angle", np.longdouble(25.5), [("max-angle", ["25.5"], False)]),
+        ("seed_grid", np.array([1, 2, 3]), [("seed-grid", ["1x2x3"], False)]),
+        ("include", np.array([0, 0, 1.5, 20]), [("include", ["0.0,0.0,1.5,20.0"], False)]),
+        ("include", tuple(np.array([0, 0, 1.5, 20])), [("include", ["0.0,0.0,1.5,20.0"], False)]),
+        ("include", ["a.nii", np.array([1, 2, 3, 4])], [("include", ["a.nii", "1,2,3,4"], False)]),
+        ("force", np.True_, [("force", [], True)]),
         ("force", np.False_, []),
     ],
 )
-def test_values_of_numpy_are_given_as_those_of_python(name, value, words):
-    from cingulum._options import words_of
+def test_values_of_numpy_are_given_as_those_of_python(name, value, given):
+    from cingulum._options import given_of
 
-    assert words_of("track", {name: value}) == words
+    assert given_of("track", {name: value}) == given
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_values_of_numpy_are_given_as_those_of_python(name, value, words):
     ],
 )
 def test_values_of_numpy_that_fit_no_option_are_refused(name, value, message):
-    from cingulum._options import words_of
+    from cingulum._options import given_of
 
     with pytest.raises(cingulum.InvalidArgumentError, match=message):
-        words_of("track", {name: value})
+        given_of("track", {name: value})

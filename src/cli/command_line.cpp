@@ -140,13 +140,15 @@ Status check_action(const Verb& verb, const ParsedArguments& parsed) {
   return {};
 }
 
-Result<ParsedArguments> parse(const Verb& verb, std::span<const std::string> words) {
+std::vector<GivenWords> nothing_given(const Verb& verb) {
   std::vector<GivenWords> given;
   for (Argument& argument : all_arguments(verb)) given.push_back({std::move(argument), {}});
-  CGL_TRY(split_words(verb, words, given));
+  return given;
+}
 
+Result<ParsedArguments> check_given(const Verb& verb, const std::vector<GivenWords>& given) {
   ParsedArguments parsed;
-  for (GivenWords& entry : given) {
+  for (const GivenWords& entry : given) {
     CGL_TRY_ASSIGN(auto values, parse_words(verb, entry));
     parsed.set(entry.argument.name, std::move(values), !entry.words.empty());
   }
@@ -155,6 +157,19 @@ Result<ParsedArguments> parse(const Verb& verb, std::span<const std::string> wor
   const bool force = parsed.has("force") && parsed.flag("force");
   for (const GivenWords& entry : given) CGL_TRY(check_named_files(entry.argument, entry.words, force));
   return parsed;
+}
+
+Status take_named(std::span<const ArgumentText> named, std::vector<GivenWords>& given) {
+  for (const ArgumentText& one : named) {
+    const auto entry = std::find_if(given.begin(), given.end(),
+                                    [&](const GivenWords& each) { return each.argument.name == one.name; });
+    if (entry == given.end()) return misuse(fmt::format("{}: there is no such argument", argument_name(one.name)));
+    if ((entry->argument.type == ArgumentType::flag) != one.is_flag) {
+      return misuse(fmt::format("{} {}", argument_name(one.name), one.is_flag ? "needs a value" : "takes no value"));
+    }
+    entry->words = one.is_flag ? std::vector<std::string>(1) : one.texts;
+  }
+  return {};
 }
 
 ProgressStyle progress_style(const std::string& name) {
@@ -176,7 +191,19 @@ bool asks_for_help(std::span<const std::string> words) {
 }
 
 Result<ParsedArguments> parse_command_line(const Verb& verb, std::span<const std::string> words) {
-  return catch_out_of_memory([&] { return parse(verb, words); });
+  return catch_out_of_memory([&]() -> Result<ParsedArguments> {
+    std::vector<GivenWords> given = nothing_given(verb);
+    CGL_TRY(split_words(verb, words, given));
+    return check_given(verb, given);
+  });
+}
+
+Result<ParsedArguments> parse_named_arguments(const Verb& verb, std::span<const ArgumentText> named) {
+  return catch_out_of_memory([&]() -> Result<ParsedArguments> {
+    std::vector<GivenWords> given = nothing_given(verb);
+    CGL_TRY(take_named(named, given));
+    return check_given(verb, given);
+  });
 }
 
 Result<CommonValues> common_values(const Verb& verb, const ParsedArguments& arguments, const Settings& settings) {

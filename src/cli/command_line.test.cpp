@@ -164,6 +164,28 @@ TEST(CommandLine, outputs_that_exist_need_force) {
                                                                 " does not exist");
 }
 
+TEST(NamedArguments, have_the_values_and_the_checks_of_words) {
+  const Verb verb = demonstration();
+  const std::vector<ArgumentText> named = {
+      {"inputs", {"-a", "b"}}, {"step-size", {"1mm"}}, {"label", {"l1", "--out"}}, {"dry-run", {}, true}};
+  const auto arguments = parse_named_arguments(verb, named);
+  ASSERT_TRUE(arguments) << arguments.error().message();
+  EXPECT_EQ(arguments->texts("inputs"), (Words{"-a", "b"})) << "no text is taken for an option";
+  EXPECT_EQ(arguments->length("step-size"), (Length{1, LengthUnit::millimetre}));
+  EXPECT_EQ(arguments->texts("label"), (Words{"l1", "--out"}));
+  EXPECT_TRUE(arguments->flag("dry-run"));
+  EXPECT_FALSE(arguments->has("out"));
+
+  const auto refusal = [&](ArgumentText one) {
+    const auto result = parse_named_arguments(verb, std::span(&one, 1));
+    return result ? "(accepted)" : result.error().message();
+  };
+  EXPECT_NE(refusal({"step-size", {"near"}}).find("near"), std::string::npos);
+  EXPECT_NE(refusal({"stepsize", {"1"}}).find("there is no such argument"), std::string::npos);
+  EXPECT_NE(refusal({"dry-run", {"yes"}}).find("takes no value"), std::string::npos);
+  EXPECT_NE(refusal({"out", {}, true}).find("needs a value"), std::string::npos);
+}
+
 TEST(CommonValues, options_win_over_settings_and_settings_over_defaults) {
   const Settings settings =
       Settings::from_variables({{"CINGULUM_DEVICE", "webgpu"}, {"CINGULUM_THREADS", "3"}, {"HOME", "/h"}});
