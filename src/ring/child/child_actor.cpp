@@ -181,7 +181,7 @@ PutStatus ChildActor::put(const Message& message, std::uint64_t deadline_ns, std
 }
 
 GetStatus ChildActor::do_receive(Message& message, std::uint64_t deadline_ns) {
-  const auto take = [&] {
+  const auto take_next = [&] {
     const std::lock_guard lock(output_mutex_);
     if (queue_.empty()) return closed_ && ended_ ? GetStatus::closed : GetStatus::empty;
     message = queue_.front();
@@ -194,7 +194,7 @@ GetStatus ChildActor::do_receive(Message& message, std::uint64_t deadline_ns) {
     }
     return GetStatus::taken;
   };
-  return receive_by(take, deadline_ns);
+  return receive_by(take_next, deadline_ns);
 }
 
 Status ChildActor::do_wire(std::uint32_t, std::vector<std::shared_ptr<MessageSink>>) {

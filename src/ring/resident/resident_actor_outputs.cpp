@@ -100,7 +100,7 @@ void ResidentActor::give_held() {
 }
 
 GetStatus ResidentActor::do_receive(Message& message, std::uint64_t deadline_ns) {
-  const auto take = [&] {
+  const auto take_next = [&] {
     const std::lock_guard lock(output_mutex_);
     // Several looks for one lock: an answer that comes is seen at once.
     for (int look = 0; look < looks_per_lock; ++look) {
@@ -110,7 +110,7 @@ GetStatus ResidentActor::do_receive(Message& message, std::uint64_t deadline_ns)
     }
     return GetStatus::empty;
   };
-  return receive_by(take, deadline_ns);
+  return receive_by(take_next, deadline_ns);
 }
 
 bool ResidentActor::carry_answers() {
