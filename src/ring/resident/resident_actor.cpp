@@ -129,7 +129,7 @@ Actor::Idleness ResidentActor::do_idleness() const {
   // What a beat publishes may be from before a message that the pass behind it finds, which comes with the next beat.
   idleness.looks_to_prove = state == SeatState::parked ? 0 : 3;
   const std::lock_guard input_lock(input_mutex_);
-  const std::uint64_t written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
+  const std::uint64_t written = written_position();
   idleness.is_idle = idleness.is_idle && written == HostAtomics::load_acquire(memory.inbox_reader.position);
   return idleness;
 }
@@ -168,7 +168,7 @@ void ResidentActor::do_telemetry(ActorTelemetry& telemetry) const {
     const std::lock_guard seat_lock(seat_mutex_);
     const std::lock_guard lock(input_mutex_);
     if (seat_) {
-      const std::uint64_t written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
+      const std::uint64_t written = written_position();
       const std::uint64_t taken = HostAtomics::load_acquire(grid_->seat(*seat_).inbox_reader.position);
       telemetry.inbox_depth = written - std::min(written, taken);
     }
@@ -212,7 +212,7 @@ bool ResidentActor::has_work_waiting() {
   const Seat& memory = grid_->seat(*seat_);
   if (is_hold(command_of(HostAtomics::load_acquire(memory.host.command)))) return false;
   const std::lock_guard input_lock(input_mutex_);
-  const std::uint64_t written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
+  const std::uint64_t written = written_position();
   return written != HostAtomics::load_acquire(memory.inbox_reader.position);
 }
 

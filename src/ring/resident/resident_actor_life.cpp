@@ -277,7 +277,7 @@ std::uint64_t ResidentActor::leave_seat() {
   std::uint64_t written = 0;
   {
     const std::lock_guard input_lock(input_mutex_);
-    written = kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
+    written = written_position();
   }
   std::uint64_t left = written - HostAtomics::load_acquire(memory.inbox_reader.position);
   if (activated_) overtaken_ = HostAtomics::load_acquire(memory.device.overtaken);
