@@ -14,6 +14,7 @@ if(NOT CINGULUM_CUDA)
 endif()
 install(DIRECTORY src/ring DESTINATION ${header_folder} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" ${cuda_actors}
         PATTERN "workloads" EXCLUDE PATTERN "resident_actor.hpp" EXCLUDE PATTERN "child_actor.hpp" EXCLUDE
+        PATTERN "remote_actor.hpp" EXCLUDE
         PATTERN "request_latency.hpp" EXCLUDE PATTERN "topic.hpp" EXCLUDE PATTERN "drain_order.hpp" EXCLUDE
         PATTERN "emulated_*.hpp" EXCLUDE)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cingulum)

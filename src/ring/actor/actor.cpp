@@ -370,6 +370,19 @@ std::uint64_t Actor::next_due_ns() const {
   return restart_due_ns_;
 }
 
+ActorCounters read_counters(const ActorCounters& line) {
+  ActorCounters counters;
+  counters.received = HostAtomics::load_relaxed(line.received);
+  counters.sent = HostAtomics::load_relaxed(line.sent);
+  counters.emitted = HostAtomics::load_relaxed(line.emitted);
+  counters.refused = HostAtomics::load_relaxed(line.refused);
+  counters.heartbeat = HostAtomics::load_relaxed(line.heartbeat);
+  counters.busy_ns = HostAtomics::load_relaxed(line.busy_ns);
+  counters.in_body = HostAtomics::load_relaxed(line.in_body);
+  counters.started = HostAtomics::load_relaxed(line.started);
+  return counters;
+}
+
 ActorTelemetry Actor::telemetry() const {
   ActorTelemetry telemetry;
   telemetry.name = name_;

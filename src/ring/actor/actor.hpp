@@ -52,6 +52,9 @@ struct RuntimeServices {
   std::shared_ptr<Doorbell> monitor;  // rung when something is due before the monitor would look by itself
 };
 
+// A look at the line of counters that somebody else writes.
+[[nodiscard]] ActorCounters read_counters(const ActorCounters& line);
+
 class Actor : public MessageSink, public std::enable_shared_from_this<Actor> {
  public:
   Actor(std::string name, std::uint16_t number, ActorOptions options, RuntimeServices services);

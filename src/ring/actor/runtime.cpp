@@ -39,6 +39,47 @@ std::uint64_t first_generation() {
   return runtimes.fetch_add(1, std::memory_order_relaxed) << 34;
 }
 
+// By their places among `actors`, which of them each is wired to.
+std::vector<std::vector<std::size_t>> wires_among(const std::vector<ActorHandle>& actors) {
+  std::vector<std::vector<std::size_t>> sends_to(actors.size());
+  for (std::size_t i = 0; i < actors.size(); ++i) {
+    for (const Actor* receiver : actors[i]->receivers()) {
+      const auto found =
+          std::find_if(actors.begin(), actors.end(), [&](const ActorHandle& actor) { return actor.get() == receiver; });
+      if (found != actors.end()) sends_to[i].push_back(static_cast<std::size_t>(found - actors.begin()));
+    }
+  }
+  return sends_to;
+}
+
+// While one actor is drained, those that it sends to must not wait for somebody who reads their outputs: as long as
+// this lives, a thread takes them off their hands.
+class UnreadOutputs {
+ public:
+  explicit UnreadOutputs(const std::vector<ActorHandle>& actors) {
+    try {
+      thread_ = std::thread([this, &actors] {
+        while (!is_over_.load(std::memory_order_acquire)) {
+          for (const ActorHandle& actor : actors) actor->queue_unread_outputs();
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      });
+    } catch (const std::system_error& error) {
+      log_warning("shutting down: no thread to take outputs that nobody reads: {}", error.what());
+    }
+  }
+  ~UnreadOutputs() {
+    is_over_.store(true, std::memory_order_release);
+    if (thread_.joinable()) thread_.join();
+  }
+  UnreadOutputs(const UnreadOutputs&) = delete;
+  UnreadOutputs& operator=(const UnreadOutputs&) = delete;
+
+ private:
+  std::atomic<bool> is_over_{false};
+  std::thread thread_;
+};
+
 }  // namespace
 
 Result<Message> PendingReply::wait(Nanoseconds timeout) {
@@ -289,14 +330,7 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
     ended_ = true;
     for (const auto& [unused, actor] : actors_) actors.push_back(actor);
   }
-  std::vector<std::vector<std::size_t>> sends_to(actors.size());
-  for (std::size_t i = 0; i < actors.size(); ++i) {
-    for (const Actor* receiver : actors[i]->receivers()) {
-      const auto found =
-          std::find_if(actors.begin(), actors.end(), [&](const ActorHandle& actor) { return actor.get() == receiver; });
-      if (found != actors.end()) sends_to[i].push_back(static_cast<std::size_t>(found - actors.begin()));
-    }
-  }
+  const std::vector<std::vector<std::size_t>> sends_to = wires_among(actors);
   ShutdownReport report;
   // Who is drained must not wait at the gate of the next. What is let through now is drained as well.
   std::vector<std::optional<std::uint64_t>> received_at_gate(actors.size());
@@ -305,21 +339,8 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
     received_at_gate[i] = actors[i]->telemetry().received;
     static_cast<void>(actors[i]->reactivate());
   }
-  // While one is drained, those that it sends to must not wait for somebody who reads their outputs.
-  std::atomic<bool> is_over{false};
-  std::thread aside;
-  if (how.mode == Termination::Mode::drain && options_.schedule == nullptr && !actors.empty()) {
-    try {
-      aside = std::thread([&] {
-        while (!is_over.load(std::memory_order_acquire)) {
-          for (const ActorHandle& actor : actors) actor->queue_unread_outputs();
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
-      });
-    } catch (const std::system_error& error) {
-      log_warning("shutting down: no thread to take outputs that nobody reads: {}", error.what());
-    }
-  }
+  std::optional<UnreadOutputs> aside;
+  if (how.mode == Termination::Mode::drain && options_.schedule == nullptr && !actors.empty()) aside.emplace(actors);
   const std::uint64_t deadline = deadline_after(now_ns(), how.timeout);
   std::size_t left = actors.size();
   // One that does not end must not take the time of all the others.
@@ -363,8 +384,6 @@ ShutdownReport Runtime::shutdown(const Termination& how) {
       --left;
     }
   }
-  is_over.store(true, std::memory_order_release);
-  if (aside.joinable()) aside.join();
   return report;
 }
 

@@ -5,19 +5,14 @@
 #include <cstring>
 #include <utility>
 
-#include "ring/resident/look_again.hpp"
-
 namespace cingulum::ring {
 
 ChildActor::ChildActor(std::string name, std::uint16_t number, std::shared_ptr<ChildHost> host, std::string body,
                        std::span<const std::byte> arguments, RingKind kind, const ActorOptions& options,
                        RuntimeServices services)
-    : Actor(std::move(name), number, options, std::move(services)),
+    : RemoteActor(std::move(name), number, arguments, kind, options, std::move(services)),
       host_(std::move(host)),
-      body_(std::move(body)),
-      arguments_(arguments.begin(), arguments.end()),
-      kind_(kind),
-      request_latency_(options.latency_sample_interval) {}
+      body_(std::move(body)) {}
 
 ChildActor::~ChildActor() {
   if (index_in_child_ < 0) return;
@@ -72,7 +67,7 @@ Status ChildActor::do_launch() {
 
 Status ChildActor::launch_in_child() {
   {
-    const std::lock_guard lock(queue_mutex_);
+    const std::lock_guard lock(output_mutex_);
     old_outputs_ = queue_.size();
     outputs_read_ = parts_settled_ = 0;
     unsent_cancels_.clear();
@@ -116,7 +111,7 @@ Result<ChildEnded> ChildActor::wait_for_end(std::uint64_t deadline_ns) {
   LookAgain again(WaitStrategy{WaitMode::spin_then_park, 200});
   for (;;) {
     {
-      const std::lock_guard lock(queue_mutex_);
+      const std::lock_guard lock(output_mutex_);
       if (end_) return *end_;
     }
     if (ended_) return fail(ErrorKind::closed, "the process of the device ended before the actor did");
@@ -181,57 +176,25 @@ PutStatus ChildActor::try_put(const Message& message) {
 PutStatus ChildActor::put(const Message& message, std::uint64_t deadline_ns, std::uint64_t expires_ns,
                           const std::atomic<bool>* stop) {
   if (message.has(mark_request)) request_latency_.sending(message.header.correlation);
-  LookAgain again(options().waiting);
-  for (;;) {
-    const PutStatus status = try_put(message);
-    if (status == PutStatus::stored) return status;
-    if (status == PutStatus::closed) {
-      ++rejected_;
-      return status;
-    }
-    if (options().inbox_policy == FullPolicy::reject) {
-      ++rejected_;
-      return status;
-    }
-    if (options().inbox_policy == FullPolicy::drop_new) {
-      ++dropped_new_;
-      return PutStatus::dropped_new;
-    }
-    // While a child is started again its actors wait for it, as they wait for room.
-    const std::uint64_t now = steady_now_ns();
-    if (now >= expires_ns) {
-      ++expired_;
-      return PutStatus::expired;
-    }
-    if (now >= deadline_ns || (stop != nullptr && stop->load(std::memory_order_acquire))) {
-      ++rejected_;
-      return now >= deadline_ns ? PutStatus::timed_out : PutStatus::closed;
-    }
-    again.pause();
-  }
+  // While a child is started again its actors wait for it, as they wait for room.
+  return put_by([&] { return try_put(message); }, deadline_ns, expires_ns, stop);
 }
 
 GetStatus ChildActor::do_receive(Message& message, std::uint64_t deadline_ns) {
-  LookAgain again(options().waiting);
-  for (;;) {
-    {
-      const std::lock_guard lock(queue_mutex_);
-      if (!queue_.empty()) {
-        message = queue_.front();
-        queue_.pop_front();
-        if (old_outputs_ != 0) {
-          --old_outputs_;
-        } else {
-          ++outputs_read_;
-          publish_credit();
-        }
-        return GetStatus::taken;
-      }
-      if (closed_ && ended_) return GetStatus::closed;
+  const auto take_next = [&] {
+    const std::lock_guard lock(output_mutex_);
+    if (queue_.empty()) return closed_ && ended_ ? GetStatus::closed : GetStatus::empty;
+    message = queue_.front();
+    queue_.pop_front();
+    if (old_outputs_ != 0) {
+      --old_outputs_;
+    } else {
+      ++outputs_read_;
+      publish_credit();
     }
-    if (again.spins_over() && steady_now_ns() >= deadline_ns) return GetStatus::timed_out;
-    again.pause();
-  }
+    return GetStatus::taken;
+  };
+  return receive_by(take_next, deadline_ns);
 }
 
 Status ChildActor::do_wire(std::uint32_t, std::vector<std::shared_ptr<MessageSink>>) {
@@ -245,12 +208,7 @@ ActorCounters ChildActor::do_counters() const {
 
 void ChildActor::do_telemetry(ActorTelemetry& telemetry) const {
   telemetry.backend = "child process";
-  telemetry.loss.rejected = rejected_;
-  telemetry.loss.dropped_new = dropped_new_;
-  telemetry.loss.expired = expired_;
-  telemetry.loss.dead_letters = dead_letters_;
-  telemetry.loss.discarded = discarded_;
-  telemetry.loss.late_replies = late_replies_;
+  telemetry.loss = losses();
   telemetry.latency = request_latency_.summary();
 }
 
@@ -271,7 +229,7 @@ void ChildActor::do_give_up() {
 void ChildActor::do_supervise(std::uint64_t) {
   std::deque<std::uint64_t> unsent;
   {
-    const std::lock_guard lock(queue_mutex_);
+    const std::lock_guard lock(output_mutex_);
     unsent.swap(unsent_cancels_);
   }
   for (const std::uint64_t correlation : unsent) request_abandoned(correlation);
@@ -283,7 +241,7 @@ void ChildActor::do_supervise(std::uint64_t) {
 void ChildActor::take(const ChildSlot& slot) {
   const Message& message = slot.message;
   if (message.has(mark_control) && holds<ChildEnded>(message)) {
-    const std::lock_guard lock(queue_mutex_);
+    const std::lock_guard lock(output_mutex_);
     end_ = payload<ChildEnded>(message);
     return;
   }
@@ -306,7 +264,7 @@ void ChildActor::take(const ChildSlot& slot) {
     if (services().replies->deliver(message.header.correlation, message) == Delivery::unwanted) ++late_replies_;
     return;
   }
-  const std::lock_guard lock(queue_mutex_);
+  const std::lock_guard lock(output_mutex_);
   if (message.has(mark_stream)) {
     held_.push_back(message);
     give_held();
@@ -316,14 +274,11 @@ void ChildActor::take(const ChildSlot& slot) {
 }
 
 void ChildActor::give_held() {
-  std::vector<std::uint64_t> full;
-  const std::size_t settled = std::erase_if(held_, [&](const Message& reply) {
+  const std::size_t settled = give_held_by([&](const Message& reply) {
     const std::uint64_t correlation = reply.header.correlation;
-    if (std::find(full.begin(), full.end(), correlation) != full.end()) return false;
     const Delivery delivery = leaving_ ? services().replies->deliver_beyond_window(correlation, reply)
                                        : services().replies->deliver(correlation, reply);
     if (delivery == Delivery::unwanted) ++late_replies_;
-    if (delivery == Delivery::full) full.push_back(correlation);
     return delivery != Delivery::full;
   });
   parts_settled_ += settled;
@@ -338,12 +293,12 @@ void ChildActor::publish_credit() {
 }
 
 void ChildActor::see_to_answers() {
-  const std::lock_guard lock(queue_mutex_);
+  const std::lock_guard lock(output_mutex_);
   give_held();
 }
 
 void ChildActor::queue_unread_outputs() {
-  const std::lock_guard lock(queue_mutex_);
+  const std::lock_guard lock(output_mutex_);
   if (std::exchange(leaving_, true)) return;
   give_held();
   publish_credit();
@@ -355,7 +310,7 @@ void ChildActor::request_abandoned(std::uint64_t correlation) {
   const std::int32_t index = index_in_child_;
   if (index < 0 || closed_) return;
   if (host_->put(cancel, static_cast<std::uint32_t>(index), generation_) != PutStatus::full) return;
-  const std::lock_guard lock(queue_mutex_);
+  const std::lock_guard lock(output_mutex_);
   unsent_cancels_.push_back(correlation);
 }
 

@@ -4,11 +4,11 @@
 #include <deque>
 
 #include "ring/child/child_host.hpp"
-#include "ring/telemetry/request_latency.hpp"
+#include "ring/resident/remote_actor.hpp"
 
 namespace cingulum::ring {
 
-class ChildActor final : public Actor {
+class ChildActor final : public RemoteActor {
  public:
   ChildActor(std::string name, std::uint16_t number, std::shared_ptr<ChildHost> host, std::string body,
              std::span<const std::byte> arguments, RingKind kind, const ActorOptions& options,
@@ -57,8 +57,6 @@ class ChildActor final : public Actor {
 
   const std::shared_ptr<ChildHost> host_;
   const std::string body_;
-  const std::vector<std::byte> arguments_;
-  const RingKind kind_;
   std::atomic<std::int32_t> index_in_child_{-1};
   std::atomic<bool> closed_{true};
   std::atomic<bool> ended_{false};
@@ -67,24 +65,15 @@ class ChildActor final : public Actor {
   bool takes_messages_ = false;  // the child has the actor; otherwise senders wait, as they wait for room
   std::atomic<std::uint32_t> generation_{0};
   std::uint64_t accepted_ = 0;  // since this launch in a child
-  std::atomic<std::uint64_t> rejected_{0};
-  std::atomic<std::uint64_t> dropped_new_{0};
-  std::atomic<std::uint64_t> expired_{0};
-  std::atomic<std::uint64_t> dead_letters_{0};
-  std::atomic<std::uint64_t> discarded_{0};
-  std::atomic<std::uint64_t> late_replies_{0};
-  RequestLatency request_latency_;
-  // queue_mutex_ held: answers that found no room in their streams go on, and the child learns what it may send.
+
+  // output_mutex_ held: answers that found no room in their streams go on, and the child learns what it may send.
   void give_held();
   void publish_credit();
 
-  std::mutex queue_mutex_;  // guards what follows
-  std::deque<Message> queue_;
-  std::deque<Message> held_;        // answers for which there was no room in their streams
+  // output_mutex_ guards what follows, beside what it guards in RemoteActor.
   std::uint64_t outputs_read_ = 0;  // of this launch in a child
   std::uint64_t parts_settled_ = 0;
   std::uint64_t old_outputs_ = 0;  // of queue_: from a launch before
-  bool leaving_ = false;           // the actor ends: everything is taken, whatever the windows
   std::optional<ChildEnded> end_;
   std::deque<std::uint64_t> unsent_cancels_;  // requests that nobody waits for, for which the ring had no room
 };

@@ -98,13 +98,7 @@ Result<std::shared_ptr<ChildHost>> ChildHost::start(const ChildOptions& options)
 
 ChildHost::~ChildHost() {
   stop_ = true;
-  if (carrier_.joinable()) {
-    if (carrier_.get_id() == std::this_thread::get_id()) {
-      carrier_.detach();
-    } else {
-      carrier_.join();
-    }
-  }
+  join_or_let_go(carrier_);
   if (process_ > 0) {
     ChildRequest leave;
     leave.command = ChildCommand::leave;
@@ -276,9 +270,7 @@ void ChildHost::child_ended(const std::string& how, std::span<const std::uint64_
     const std::lock_guard lock(actors_mutex_);
     if (!last_end_.empty() && how == "lost its device") text += ": " + last_end_;
     last_end_ = text;
-    for (const auto& each : actors_) {
-      if (auto actor = each.lock()) actors.push_back(std::move(actor));
-    }
+    actors = living(actors_);
   }
   if (!stop_) log_warning("the process of a device {}", text);
   for (const auto& actor : actors) actor->child_ended(text, received);
@@ -296,15 +288,7 @@ void ChildHost::let_go(std::uint32_t actor) {
 }
 
 ActorCounters ChildHost::counters(std::uint32_t actor) const {
-  const ActorCounters& line = memory_->counters[actor];
-  ActorCounters counters;
-  counters.received = HostAtomics::load_relaxed(line.received);
-  counters.sent = HostAtomics::load_relaxed(line.sent);
-  counters.emitted = HostAtomics::load_relaxed(line.emitted);
-  counters.refused = HostAtomics::load_relaxed(line.refused);
-  counters.heartbeat = HostAtomics::load_relaxed(line.heartbeat);
-  counters.in_body = HostAtomics::load_relaxed(line.in_body);
-  return counters;
+  return read_counters(memory_->counters[actor]);
 }
 
 void ChildHost::give_credit(std::uint32_t actor, std::uint64_t outputs, std::uint64_t parts) {
@@ -322,10 +306,7 @@ Result<ActorHandle> ChildHost::launch(Runtime& runtime, std::string name, std::s
   CGL_TRY(check_options(name, options));
   auto actor = std::make_shared<ChildActor>(std::move(name), runtime.next_number(), shared_from_this(),
                                             std::string(body), arguments, kind, options, runtime.services());
-  CGL_TRY(actor->launch());
-  auto adopted = runtime.adopt(actor);
-  if (!adopted) static_cast<void>(actor->terminate(Termination::discard()));
-  return adopted;
+  return launch_and_adopt(runtime, actor);
 }
 
 }  // namespace cingulum::ring

@@ -50,11 +50,7 @@ CpuActor::~CpuActor() {
   core_->inbox.close();
   core_->outbox.close();
   if (services().replies) services().replies->wake_deliverers();
-  if (thread_.joinable() && thread_.get_id() == std::this_thread::get_id()) {
-    thread_.detach();
-  } else if (thread_.joinable()) {
-    thread_.join();
-  }
+  join_or_let_go(thread_);
   drop_outputs();
 }
 
@@ -315,17 +311,7 @@ void CpuActor::do_telemetry(ActorTelemetry& telemetry) const {
 }
 
 ActorCounters CpuActor::do_counters() const {
-  const ActorCounters& live = core_->counters;
-  ActorCounters copy;
-  copy.received = HostAtomics::load_relaxed(live.received);
-  copy.sent = HostAtomics::load_relaxed(live.sent);
-  copy.emitted = HostAtomics::load_relaxed(live.emitted);
-  copy.refused = HostAtomics::load_relaxed(live.refused);
-  copy.heartbeat = HostAtomics::load_relaxed(live.heartbeat);
-  copy.busy_ns = HostAtomics::load_relaxed(live.busy_ns);
-  copy.in_body = HostAtomics::load_relaxed(live.in_body);
-  copy.started = HostAtomics::load_relaxed(live.started);
-  return copy;
+  return read_counters(core_->counters);
 }
 
 Status CpuActor::do_restart() {

@@ -13,7 +13,7 @@
 #include "device/cuda/cuda_queue.hpp"
 #include "device/cuda/cuda_status.hpp"
 #include "device/memory_pool.hpp"
-#include "ring/resident/seat_core.hpp"
+#include "ring/resident/seat_shared.hpp"
 
 namespace cingulum::ring {
 namespace {

@@ -40,9 +40,10 @@ namespace cingulum::ring { struct HostAtomics; }
 )";
 
 constexpr const char* header_order[] = {
-    "portable.hpp",       "message.hpp",   "ring_types.hpp",  "buffer_handle.hpp", "actor_context.hpp",
-    "actor_counters.hpp", "fast_ring.hpp", "seat_layout.hpp", "seat_rings.hpp",    "seat_core.hpp",
-    "seat_context.hpp",   "seat_loop.hpp", "cuda_machine.cuh"};
+    "portable.hpp",       "message.hpp",    "ring_types.hpp",   "buffer_handle.hpp", "actor_context.hpp",
+    "actor_counters.hpp", "fast_ring.hpp",  "seat_layout.hpp",  "seat_rings.hpp",    "seat_shared.hpp",
+    "seat_core.hpp",      "seat_calls.hpp", "seat_input.hpp",   "seat_output.hpp",   "seat_team.hpp",
+    "seat_host.hpp",      "seat_life.hpp",  "seat_context.hpp", "seat_loop.hpp",     "cuda_machine.cuh"};
 
 // Without the lines that speak to other files.
 std::string without_includes(std::string_view text) {

@@ -29,6 +29,16 @@ constexpr Nanoseconds no_time_limit = Nanoseconds::max();
 constexpr std::uint64_t no_deadline = ~std::uint64_t{0};
 [[nodiscard]] std::uint64_t deadline_after(std::uint64_t now_ns, Nanoseconds timeout);
 
+// For whoever a thread works for: waits until it has ended, unless he is that thread himself.
+inline void join_or_let_go(std::thread& thread) {
+  if (!thread.joinable()) return;
+  if (thread.get_id() == std::this_thread::get_id()) {
+    thread.detach();
+  } else {
+    thread.join();
+  }
+}
+
 // Takes the place of processor and clock in tests: threads that take part run one at a time, in an order that the
 // schedule chooses, on virtual time (ring/cpu/turn_schedule.hpp). Every wait and every delivery is a point where
 // another goes on.

@@ -2,7 +2,6 @@
 // life cycle, what comes out of it. ResidentGrid::launch makes it; ring/actor/actor.hpp says what it answers to.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -10,12 +9,12 @@
 
 #include "ring/queue/bulk_ring.hpp"
 #include "ring/queue/fast_ring.hpp"
+#include "ring/resident/remote_actor.hpp"
 #include "ring/resident/resident_grid.hpp"
-#include "ring/telemetry/request_latency.hpp"
 
 namespace cingulum::ring {
 
-class ResidentActor final : public Actor {
+class ResidentActor final : public RemoteActor {
  public:
   ResidentActor(std::string name, std::uint16_t number, std::shared_ptr<ResidentGrid> grid, std::uint32_t body,
                 std::span<const std::byte> arguments, RingKind kind, const ActorOptions& options,
@@ -61,6 +60,10 @@ class ResidentActor final : public Actor {
   [[nodiscard]] bool has_work_waiting();
 
   PutStatus try_put(const Message& message);
+  // Of the inbox; input_mutex_ held.
+  [[nodiscard]] std::uint64_t written_position() const {
+    return kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
+  }
   // The same, and wakes the grid's service thread.
   PutStatus put_at_once(const Message& message);
   void write_plan();
@@ -98,8 +101,6 @@ class ResidentActor final : public Actor {
 
   const std::shared_ptr<ResidentGrid> grid_;
   const std::uint32_t body_;
-  const std::vector<std::byte> arguments_;
-  const RingKind kind_;
 
   std::mutex life_mutex_;  // one change of the seat's life at a time: users and the service thread both make them
   mutable std::mutex seat_mutex_;  // guards the seat against being given back while it is looked at
@@ -118,29 +119,18 @@ class ResidentActor final : public Actor {
   bool inbox_closed_ = true;
   FastWriter<Message> fast_in_;
   BulkWriter<Message> bulk_in_;
-  std::uint64_t accepted_ = 0;
-  std::atomic<std::uint64_t> rejected_{0};
-  std::atomic<std::uint64_t> dropped_new_{0};
-  std::atomic<std::uint64_t> expired_{0};
   std::atomic<std::uint64_t> overtaken_{0};
-  std::atomic<std::uint64_t> dead_letters_{0};
-  std::atomic<std::uint64_t> discarded_{0};
-  std::atomic<std::uint64_t> late_replies_{0};
 
   std::atomic<std::uint32_t> spinning_requesters_{0};  // threads inside spin_for_answer
   // The last answer was carried by another thread, as it is when another actor answers what this one was asked.
   std::atomic<bool> others_answer_{false};
-  mutable std::mutex output_mutex_;  // the ring has one reader
+  // output_mutex_ held: the ring has one reader.
   bool outbox_open_ = false;
   FastReader<Message> fast_out_;
   BulkReader<Message> bulk_out_;
-  std::deque<Message> queue_;
-  std::deque<Message> held_;  // answers for which there was no room in their streams
-  bool leaving_ = false;      // the actor ends: streams take all that is left, whatever their windows
   std::uint64_t taken_outputs_ = 0;
 
   ActorCounters last_counters_;  // of a seat that was given back
-  RequestLatency request_latency_;
 
   struct Edge {
     std::uint32_t index;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/quantity.hpp"
-#include "ring/resident/look_again.hpp"
 #include "ring/resident/resident_actor.hpp"
 
 namespace cingulum::ring {
@@ -290,22 +289,9 @@ Status ResidentGrid::close(Nanoseconds timeout) {
   ended_ = true;
   service_stop_ = true;
   call_service();
-  if (service_.joinable()) {
-    if (service_.get_id() == std::this_thread::get_id()) {
-      service_.detach();
-    } else {
-      service_.join();
-    }
-  }
-  std::vector<std::shared_ptr<ResidentActor>> actors;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& each : sitting_) {
-      if (auto actor = each.lock()) actors.push_back(std::move(actor));
-    }
-  }
+  join_or_let_go(service_);
   const Error closed(ErrorKind::closed, fmt::format("the grid on {} was closed", backend_->id()));
-  for (const auto& actor : actors) actor->grid_is_gone(closed);
+  tell_actors(closed);
   return result;
 }
 
@@ -320,6 +306,15 @@ void ResidentGrid::lose(const Error& error) {
     if (!lost_) lost_ = error;
   }
   is_lost_ = true;
+}
+
+void ResidentGrid::tell_actors(const Error& why) {
+  std::vector<std::shared_ptr<ResidentActor>> actors;
+  {
+    const std::lock_guard lock(mutex_);
+    actors = living(sitting_);
+  }
+  for (const auto& actor : actors) actor->grid_is_gone(why);
 }
 
 bool ResidentGrid::has_ended() {
@@ -376,10 +371,7 @@ Result<ActorHandle> ResidentGrid::launch(Runtime& runtime, std::string name, std
   auto actor = std::make_shared<ResidentActor>(std::move(name), runtime.next_number(), shared_from_this(),
                                                static_cast<std::uint32_t>(found - known.begin()), arguments, kind,
                                                options, runtime.services());
-  CGL_TRY(actor->launch());
-  auto adopted = runtime.adopt(actor);
-  if (!adopted) static_cast<void>(actor->terminate(Termination::discard()));
-  return adopted;
+  return launch_and_adopt(runtime, actor);
 }
 
 Result<std::vector<std::uint32_t>> ResidentGrid::take_seats(ResidentActor& actor, std::uint32_t count) {
@@ -569,14 +561,7 @@ Nanoseconds ResidentGrid::serve() {
     }
     if (gone) {
       ended_ = true;
-      std::vector<std::shared_ptr<ResidentActor>> actors;
-      {
-        const std::lock_guard lock(mutex_);
-        for (const auto& each : sitting_) {
-          if (auto actor = each.lock()) actors.push_back(std::move(actor));
-        }
-      }
-      for (const auto& actor : actors) actor->grid_is_gone(*gone);
+      tell_actors(*gone);
     }
   }
   if (service_call_->was_made.exchange(false, std::memory_order_acquire)) last_work_ns_ = now;

@@ -176,6 +176,7 @@ class ResidentGrid : public std::enable_shared_from_this<ResidentGrid> {
   void late_reply_came(std::uint64_t correlation);
   [[nodiscard]] bool expects_replies() const { return open_requests_.load(std::memory_order_relaxed) > 0; }
   void lose(const Error& error);
+  void tell_actors(const Error& why);  // the grid is gone
 
   std::unique_ptr<ResidentBackend> backend_;
   const GridOptions options_;

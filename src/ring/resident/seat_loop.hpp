@@ -3,7 +3,13 @@
 // where is the host's choice at run time, so that actors come and go without a launch.
 #pragma once
 
+#include "ring/resident/seat_calls.hpp"
 #include "ring/resident/seat_context.hpp"
+#include "ring/resident/seat_host.hpp"
+#include "ring/resident/seat_input.hpp"
+#include "ring/resident/seat_life.hpp"
+#include "ring/resident/seat_output.hpp"
+#include "ring/resident/seat_team.hpp"
 
 namespace cingulum::ring {
 

@@ -1,6 +1,6 @@
 // The latency of actors on devices, measured on the host for every n-th request: from the moment at which the request
 // is written to their inbox to the moment at which its answer is found. A device cannot say when it took a message
-// without a write over the bus for each; the answer is such a write anyhow. Held by ring/resident/resident_actor.*.
+// without a write over the bus for each; the answer is such a write anyhow. Held by ring/resident/remote_actor.*.
 #pragma once
 
 #include <atomic>

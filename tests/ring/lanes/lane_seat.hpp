@@ -2,7 +2,7 @@
 // seen by the scheduler (lane_scheduler.hpp).
 #pragma once
 
-#include "ring/resident/seat_core.hpp"
+#include "ring/resident/seat_shared.hpp"
 
 namespace cingulum::ring::testing {
 

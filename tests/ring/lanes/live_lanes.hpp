@@ -9,7 +9,7 @@
 
 #include "ring/lanes/lane_machine.hpp"
 #include "ring/resident/emulated_machine.hpp"
-#include "ring/resident/seat_core.hpp"
+#include "ring/resident/seat_shared.hpp"
 
 namespace cingulum::ring::testing {
 
