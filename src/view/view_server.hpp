@@ -1,5 +1,5 @@
 // The server of the live viewer: HTTP and WebSockets for one user on this machine (docs/view.md). All of Boost.Beast is
-// in beast/view_server.cpp. Every limit of goals R24 to R29 is a constant there.
+// in beast/, one translation unit. Every limit of goals R24 to R29 is a constant in beast/http_parts.hpp.
 #pragma once
 
 #include <cstdint>
