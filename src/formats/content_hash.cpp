@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t hashed_piece_bytes = std::size_t{1} << 18U;
 static_assert(hashed_piece_bytes % hash_block_bytes == 0 && hashed_piece_bytes >= least_block_hashed_bytes);
 // Below this, threads cost more than they save.
-constexpr std::uint64_t least_shared_bytes = std::uint64_t{16} << 20U;
+constexpr std::uint64_t least_hashed_together_bytes = std::uint64_t{16} << 20U;
 // One thread brings about 5 GB/s out of the system's cache and adds them up on the way; eight take what memory gives.
 constexpr std::size_t most_readers = 8;
 
@@ -142,7 +142,7 @@ Result<ContentHash> hash_pieces(PiecesAhead& pieces, const CancelToken& cancel) 
 
 Result<ContentHash> hash_content(const std::filesystem::path& path, const CancelToken& cancel) {
   CGL_TRY_ASSIGN(const InputFile file, InputFile::open(path));
-  if (file.size() >= least_shared_bytes) {
+  if (file.size() >= least_hashed_together_bytes) {
     PiecesAhead pieces(file);
     if (pieces.start()) return hash_pieces(pieces, cancel);
   }

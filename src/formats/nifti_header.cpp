@@ -2,51 +2,29 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <string_view>
-#include <type_traits>
 
+#include "formats/byte_order.hpp"
+#include "formats/nifti_fields.hpp"
 #include "numerics/vec3.hpp"
 
 namespace cingulum {
 namespace {
 
-using numerics::Vec3d;
-
-// Where the fields lie: nifti1.h and nifti2.h of the NIfTI Data Format Working Group (2003, 2011).
-struct FieldOffsets {
-  std::size_t magic, dim_info, dim, intent_code, datatype, bitpix, pixdim, vox_offset, slope, intercept, xyzt_units,
-      description, qform_code, sform_code, quatern, qoffset, srow, intent_name;
-};
-constexpr FieldOffsets offsets_1 = {344, 39, 40, 68, 70, 72, 76, 108, 112, 116, 123, 148, 252, 254, 256, 268, 280, 328};
-constexpr FieldOffsets offsets_2 = {4,   524, 16,  504, 12,  14,  104, 168, 176,
-                                    184, 500, 240, 344, 348, 352, 376, 400, 508};
-constexpr std::size_t description_bytes = 80, intent_name_bytes = 16;
 constexpr std::uint64_t largest_size = std::numeric_limits<std::int64_t>::max();
-
-template <class T>
-T swap_bytes(T value) {
-  auto bytes = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
-  std::reverse(bytes.begin(), bytes.end());
-  return std::bit_cast<T>(bytes);
-}
-
-constexpr bool machine_is_big_endian = std::endian::native == std::endian::big;
 
 // Reads numbers at byte offsets; those of version 1 are narrower than those of version 2.
 class Fields {
  public:
   Fields(std::span<const std::byte> bytes, int version, bool big_endian)
-      : bytes_(bytes), version_(version), swapped_(big_endian != machine_is_big_endian) {}
+      : bytes_(bytes), version_(version), big_endian_(big_endian) {}
 
   template <class T>
   [[nodiscard]] T get(std::size_t offset) const {
-    T value;
-    std::memcpy(&value, bytes_.data() + offset, sizeof(T));
-    return swapped_ ? swap_bytes(value) : value;
+    return load<T>(bytes_, offset, big_endian_);
   }
   [[nodiscard]] double real(std::size_t offset, std::size_t index = 0) const {
     return version_ == 1 ? static_cast<double>(get<float>(offset + 4 * index)) : get<double>(offset + 8 * index);
@@ -65,7 +43,7 @@ class Fields {
  private:
   std::span<const std::byte> bytes_;
   int version_;
-  bool swapped_;
+  bool big_endian_;
 };
 
 struct Datatype {
@@ -143,8 +121,8 @@ Result<Kind> find_kind(std::span<const std::byte> bytes) {
   if (bytes.size() < nifti1_header_bytes) {
     return fail(ErrorKind::corrupt, "it ends at byte {}: a NIfTI header has 348 bytes at least", bytes.size());
   }
-  const bool pair = has_text(bytes, offsets_1.magic, "ni1\0"sv);
-  const bool single = has_text(bytes, offsets_1.magic, "n+1\0"sv);
+  const bool pair = has_text(bytes, nifti1_offsets.magic, "ni1\0"sv);
+  const bool single = has_text(bytes, nifti1_offsets.magic, "n+1\0"sv);
   if (pair) {
     return fail(ErrorKind::invalid_argument,
                 "it is the header of a pair of .hdr and .img files, which is not read; convert the pair to one .nii");
@@ -158,7 +136,7 @@ Result<Kind> find_kind(std::span<const std::byte> bytes) {
   }
   if (single) {
     for (const bool big_endian : {false, true}) {
-      if (is_dimension_count(Fields(bytes, 1, big_endian).dim(offsets_1.dim, 0))) return Kind{1, big_endian, true};
+      if (is_dimension_count(Fields(bytes, 1, big_endian).dim(nifti1_offsets.dim, 0))) return Kind{1, big_endian, true};
     }
   }
   return fail(ErrorKind::corrupt, "it is not a NIfTI image: the first four bytes are {:02x} {:02x} {:02x} {:02x}",
@@ -166,7 +144,7 @@ Result<Kind> find_kind(std::span<const std::byte> bytes) {
               std::to_integer<unsigned>(bytes[2]), std::to_integer<unsigned>(bytes[3]));
 }
 
-Status read_shape(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& header) {
+Status read_shape(const Fields& fields, const NiftiOffsets& offsets, NiftiHeader& header) {
   const std::int64_t count = fields.dim(offsets.dim, 0);
   if (!is_dimension_count(count)) {
     return fail(ErrorKind::corrupt, "byte {}: dim[0] = {} is not a number of axes (1 to 7)", offsets.dim, count);
@@ -183,7 +161,7 @@ Status read_shape(const Fields& fields, const FieldOffsets& offsets, NiftiHeader
   return {};
 }
 
-void read_type(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& header) {
+void read_type(const Fields& fields, const NiftiOffsets& offsets, NiftiHeader& header) {
   header.datatype = fields.get<std::int16_t>(offsets.datatype);
   const int bits = fields.get<std::int16_t>(offsets.bitpix);
   const Datatype* datatype = find_datatype(header.datatype);
@@ -195,7 +173,7 @@ void read_type(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& h
   }
 }
 
-Status read_data_offset(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& header) {
+Status read_data_offset(const Fields& fields, const NiftiOffsets& offsets, NiftiHeader& header) {
   const std::uint64_t smallest =
       (header.version == 1 ? nifti1_header_bytes : nifti2_header_bytes) + nifti_extension_flag_bytes;
   const double stored = header.version == 1 ? static_cast<double>(fields.get<float>(offsets.vox_offset))
@@ -220,7 +198,7 @@ Status read_data_offset(const Fields& fields, const FieldOffsets& offsets, Nifti
   return {};
 }
 
-Status read_scaling(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& header) {
+Status read_scaling(const Fields& fields, const NiftiOffsets& offsets, NiftiHeader& header) {
   const double slope = fields.real(offsets.slope), intercept = fields.real(offsets.intercept);
   if (!std::isfinite(slope)) {
     header.warnings.push_back(fmt::format("scl_slope is {}: the values are not scaled", slope));
@@ -290,7 +268,7 @@ std::array<double, 3> usable_edges(NiftiHeader& header) {
 }
 
 // nifti1.h, section "3D image (volume) orientation", method 2.
-Affine affine_of_quaternion(const Fields& fields, const FieldOffsets& offsets, const std::array<double, 3>& edges,
+Affine affine_of_quaternion(const Fields& fields, const NiftiOffsets& offsets, const std::array<double, 3>& edges,
                             NiftiHeader& header) {
   double b = fields.real(offsets.quatern, 0), c = fields.real(offsets.quatern, 1), d = fields.real(offsets.quatern, 2);
   const double square = (b * b + c * c) + d * d;
@@ -331,17 +309,6 @@ Affine affine_of_quaternion(const Fields& fields, const FieldOffsets& offsets, c
   return affine;
 }
 
-bool is_usable(const Affine& affine) {
-  if (!affine.is_finite()) return false;
-  for (int c = 0; c < 3; ++c) {
-    const double square = dot(Vec3d{affine.at(0, c), affine.at(1, c), affine.at(2, c)},
-                              Vec3d{affine.at(0, c), affine.at(1, c), affine.at(2, c)});
-    if (!(square > 0 && std::isfinite(square))) return false;
-  }
-  const double determinant = affine.determinant();
-  return std::isfinite(determinant) && determinant != 0;
-}
-
 Affine scaled(Affine affine, double factor) {
   if (factor != 1) {
     for (double& value : affine.rows) value *= factor;
@@ -349,7 +316,7 @@ Affine scaled(Affine affine, double factor) {
   return affine;
 }
 
-Status read_geometry(const Fields& fields, const FieldOffsets& offsets, NiftiHeader& header) {
+Status read_geometry(const Fields& fields, const NiftiOffsets& offsets, NiftiHeader& header) {
   for (std::size_t i = 0; i < 8; ++i) header.pixdim.push_back(fields.real(offsets.pixdim, i));
   header.qform_code = fields.code(offsets.qform_code);
   header.sform_code = fields.code(offsets.sform_code);
@@ -368,13 +335,13 @@ Status read_geometry(const Fields& fields, const FieldOffsets& offsets, NiftiHea
   if (header.sform_code > 0) {
     header.affine_source = AffineSource::sform;
     header.geometry.voxel_to_world = scaled(header.sform, to_mm);
-    if (is_usable(header.geometry.voxel_to_world)) return {};
+    if (is_usable_map(header.geometry.voxel_to_world)) return {};
     header.warnings.push_back("the sform cannot be inverted: it is ignored");
   }
   if (header.qform_code > 0) {
     header.affine_source = AffineSource::qform;
     header.geometry.voxel_to_world = scaled(header.qform, to_mm);
-    if (is_usable(header.geometry.voxel_to_world)) return {};
+    if (is_usable_map(header.geometry.voxel_to_world)) return {};
     header.warnings.push_back("the qform cannot be inverted: it is ignored");
   }
   header.affine_source = AffineSource::pixdim;
@@ -382,154 +349,22 @@ Status read_geometry(const Fields& fields, const FieldOffsets& offsets, NiftiHea
   header.warnings.push_back(
       "neither sform nor qform says where the voxels lie: only their size is known, the axes are taken as right, "
       "anterior, superior");
-  if (is_usable(header.geometry.voxel_to_world)) return {};
+  if (is_usable_map(header.geometry.voxel_to_world)) return {};
   return fail(ErrorKind::corrupt, "the voxel size {} x {} x {} cannot be used", edges[0], edges[1], edges[2]);
 }
 
-// Writes numbers at byte offsets, little-endian.
-class FieldWriter {
- public:
-  FieldWriter(std::vector<std::byte>& bytes, int version) : bytes_(bytes), version_(version) {}
-
-  template <class T>
-  void put(std::size_t offset, T value) {
-    if constexpr (machine_is_big_endian) value = swap_bytes(value);
-    std::memcpy(bytes_.data() + offset, &value, sizeof(T));
-  }
-  void real(std::size_t offset, std::size_t index, double value) {
-    if (version_ == 1) {
-      put(offset + 4 * index, static_cast<float>(value));
-    } else {
-      put(offset + 8 * index, value);
-    }
-  }
-  void dim(std::size_t index, std::int64_t value) {
-    if (version_ == 1) {
-      put(offsets_1.dim + 2 * index, static_cast<std::int16_t>(value));
-    } else {
-      put(offsets_2.dim + 8 * index, value);
-    }
-  }
-  void code(std::size_t offset, int value) {
-    if (version_ == 1) {
-      put(offset, static_cast<std::int16_t>(value));
-    } else {
-      put(offset, static_cast<std::int32_t>(value));
-    }
-  }
-  void text(std::size_t offset, std::string_view text) {
-    if (!text.empty()) std::memcpy(bytes_.data() + offset, text.data(), text.size());
-  }
-
- private:
-  std::vector<std::byte>& bytes_;
-  int version_;
-};
-
-struct Quaternion {
-  double a, b, c, d;
-};
-
-// The quaternion of the rotation whose columns are x, y, z (Shepperd 1978: the largest of the four is computed by a
-// root).
-Quaternion quaternion_of(Vec3d x, Vec3d y, Vec3d z) {
-  const double trace = x.x + y.y + z.z;
-  Quaternion q{};
-  if (trace >= x.x && trace >= y.y && trace >= z.z) {
-    q.a = 0.5 * std::sqrt(1 + trace);
-    q.b = (y.z - z.y) / (4 * q.a);
-    q.c = (z.x - x.z) / (4 * q.a);
-    q.d = (x.y - y.x) / (4 * q.a);
-  } else if (x.x >= y.y && x.x >= z.z) {
-    q.b = 0.5 * std::sqrt(1 + x.x - y.y - z.z);
-    q.a = (y.z - z.y) / (4 * q.b);
-    q.c = (y.x + x.y) / (4 * q.b);
-    q.d = (z.x + x.z) / (4 * q.b);
-  } else if (y.y >= z.z) {
-    q.c = 0.5 * std::sqrt(1 + y.y - x.x - z.z);
-    q.a = (z.x - x.z) / (4 * q.c);
-    q.b = (y.x + x.y) / (4 * q.c);
-    q.d = (z.y + y.z) / (4 * q.c);
-  } else {
-    q.d = 0.5 * std::sqrt(1 + z.z - x.x - y.y);
-    q.a = (x.y - y.x) / (4 * q.d);
-    q.b = (z.x + x.z) / (4 * q.d);
-    q.c = (z.y + y.z) / (4 * q.d);
-  }
-  if (q.a < 0) q = {-q.a, -q.b, -q.c, -q.d};  // the header holds no sign of a
-  return q;
-}
-
-// False where the axes are not at right angles: a quaternion cannot say so.
-bool put_qform(FieldWriter& fields, const FieldOffsets& offsets, const ImageGeometry& geometry) {
-  const Affine& affine = geometry.voxel_to_world;
-  const auto edges = geometry.voxel_mm();
-  const auto column = [&](int c) {
-    const double scale = 1 / edges[static_cast<std::size_t>(c)];
-    return Vec3d{affine.at(0, c) * scale, affine.at(1, c) * scale, affine.at(2, c) * scale};
-  };
-  const Vec3d x = column(0), y = column(1);
-  Vec3d z = column(2);
-  constexpr double tolerance = 1e-6;
-  for (const double cosine : {dot(x, y), dot(x, z), dot(y, z)}) {
-    if (!(std::abs(cosine) <= tolerance)) return false;
-  }
-  const bool mirrored = affine.determinant() < 0;
-  if (mirrored) z = -z;
-  const Quaternion q = quaternion_of(x, y, z);
-  fields.real(offsets.pixdim, 0, mirrored ? -1 : 1);
-  fields.real(offsets.quatern, 0, q.b);
-  fields.real(offsets.quatern, 1, q.c);
-  fields.real(offsets.quatern, 2, q.d);
-  for (int row = 0; row < 3; ++row) fields.real(offsets.qoffset, static_cast<std::size_t>(row), affine.at(row, 3));
-  return true;
-}
-
-Status check_encodable(const NiftiHeader& header) {
-  if (header.version != 1 && header.version != 2) {
-    return fail(ErrorKind::invalid_argument, "NIfTI version {} is neither 1 nor 2", header.version);
-  }
-  if (header.shape.empty() || header.shape.size() > 7) {
-    return fail(ErrorKind::invalid_argument, "{} axes: NIfTI has 1 to 7", header.shape.size());
-  }
-  const std::int64_t longest =
-      header.version == 1 ? std::numeric_limits<std::int16_t>::max() : std::numeric_limits<std::int64_t>::max();
-  for (const std::int64_t length : header.shape) {
-    if (length < 1 || length > longest) {
-      return fail(ErrorKind::invalid_argument, "an axis of length {}: NIfTI-{} has 1 to {}", length, header.version,
-                  longest);
-    }
-  }
-  if (nifti_datatype_of(header.type) == 0) {
-    return fail(ErrorKind::invalid_argument, "NIfTI has no type {}", header.type.name());
-  }
-  if (header.description.size() >= description_bytes) {
-    return fail(ErrorKind::invalid_argument, "the description has {} bytes: 79 at most", header.description.size());
-  }
-  if (header.intent_name.size() >= intent_name_bytes) {
-    return fail(ErrorKind::invalid_argument, "the intent name '{}' has {} bytes: 15 at most", header.intent_name,
-                header.intent_name.size());
-  }
-  if (!is_usable(header.geometry.voxel_to_world)) {
-    return fail(ErrorKind::invalid_argument, "the affine map cannot be inverted (determinant {})",
-                header.geometry.voxel_to_world.determinant());
-  }
-  if (!(std::isfinite(header.slope) && header.slope != 0 && std::isfinite(header.intercept))) {
-    return fail(ErrorKind::invalid_argument, "scaling by slope {} and intercept {} cannot be undone", header.slope,
-                header.intercept);
-  }
-  if (header.version == 1) {
-    constexpr double largest = std::numeric_limits<float>::max();
-    for (const double value : header.geometry.voxel_to_world.rows) {
-      if (!(std::abs(value) <= largest)) {
-        return fail(ErrorKind::invalid_argument, "{} in the affine map does not fit NIfTI-1", value);
-      }
-    }
-  }
-  return {};
-}
-
 }  // namespace
+
+bool is_usable_map(const Affine& affine) {
+  if (!affine.is_finite()) return false;
+  for (int c = 0; c < 3; ++c) {
+    const double square = dot(numerics::Vec3d{affine.at(0, c), affine.at(1, c), affine.at(2, c)},
+                              numerics::Vec3d{affine.at(0, c), affine.at(1, c), affine.at(2, c)});
+    if (!(square > 0 && std::isfinite(square))) return false;
+  }
+  const double determinant = affine.determinant();
+  return std::isfinite(determinant) && determinant != 0;
+}
 
 std::int64_t NiftiHeader::volume_count() const {
   std::int64_t count = 1;
@@ -549,7 +384,7 @@ Result<NiftiHeader> parse_nifti_header(std::span<const std::byte> bytes) {
       return fail(ErrorKind::corrupt, "it ends at byte {} inside the header of {} bytes", bytes.size(),
                   nifti2_header_bytes);
     }
-    const FieldOffsets& offsets = kind.version == 1 ? offsets_1 : offsets_2;
+    const NiftiOffsets& offsets = kind.version == 1 ? nifti1_offsets : nifti2_offsets;
     const Fields fields(bytes, kind.version, kind.big_endian);
     NiftiHeader header;
     header.version = kind.version;
@@ -563,8 +398,8 @@ Result<NiftiHeader> parse_nifti_header(std::span<const std::byte> bytes) {
     CGL_TRY(read_scaling(fields, offsets, header));
     CGL_TRY(read_geometry(fields, offsets, header));
     header.intent_code = fields.code(offsets.intent_code);
-    header.intent_name = fields.text(offsets.intent_name, intent_name_bytes);
-    header.description = fields.text(offsets.description, description_bytes);
+    header.intent_name = fields.text(offsets.intent_name, nifti_intent_name_bytes);
+    header.description = fields.text(offsets.description, nifti_description_bytes);
     CGL_TRY(nifti_data_bytes(header));
     return header;
   });
@@ -595,47 +430,6 @@ int nifti_datatype_of(ElementType type) noexcept {
   const auto found = std::find_if(datatypes.begin(), datatypes.end(),
                                   [&](const Datatype& d) { return d.type == type && d.bits == type.bits; });
   return found == datatypes.end() || found->bits % 8 != 0 ? 0 : found->code;
-}
-
-Result<std::vector<std::byte>> encode_nifti_header(const NiftiHeader& header) {
-  return catch_out_of_memory([&]() -> Result<std::vector<std::byte>> {
-    CGL_TRY(check_encodable(header));
-    const bool one = header.version == 1;
-    const FieldOffsets& offsets = one ? offsets_1 : offsets_2;
-    const std::size_t size = (one ? nifti1_header_bytes : nifti2_header_bytes) + nifti_extension_flag_bytes;
-    std::vector<std::byte> bytes(size);
-    FieldWriter fields(bytes, header.version);
-    fields.put(0, static_cast<std::int32_t>(size - nifti_extension_flag_bytes));
-    fields.text(offsets.magic, one ? std::string_view("n+1") : std::string_view("n+2\0\r\n\032\n", 8));
-    fields.dim(0, static_cast<std::int64_t>(header.shape.size()));
-    for (std::size_t i = 0; i < 7; ++i) fields.dim(i + 1, i < header.shape.size() ? header.shape[i] : 1);
-    fields.put(offsets.datatype, static_cast<std::int16_t>(nifti_datatype_of(header.type)));
-    fields.put(offsets.bitpix, static_cast<std::int16_t>(header.type.bits));
-    for (std::size_t i = 0; i < 8; ++i) fields.real(offsets.pixdim, i, 1);
-    const auto edges = header.geometry.voxel_mm();
-    for (std::size_t i = 0; i < 3; ++i) fields.real(offsets.pixdim, i + 1, edges[i]);
-    if (one) {
-      fields.put(offsets.vox_offset, static_cast<float>(size));
-    } else {
-      fields.put(offsets.vox_offset, static_cast<std::int64_t>(size));
-    }
-    fields.real(offsets.slope, 0, header.slope);
-    fields.real(offsets.intercept, 0, header.intercept);
-    constexpr std::int32_t millimetres = 2;
-    if (one) {
-      fields.put(offsets.xyzt_units, static_cast<std::uint8_t>(millimetres));
-    } else {
-      fields.put(offsets.xyzt_units, millimetres);
-    }
-    constexpr int scanner = 1;  // NIFTI_XFORM_SCANNER_ANAT
-    fields.code(offsets.sform_code, scanner);
-    for (std::size_t i = 0; i < 12; ++i) fields.real(offsets.srow, i, header.geometry.voxel_to_world.rows[i]);
-    fields.code(offsets.qform_code, put_qform(fields, offsets, header.geometry) ? scanner : 0);
-    fields.code(offsets.intent_code, header.intent_code);
-    fields.text(offsets.intent_name, header.intent_name);
-    fields.text(offsets.description, header.description);
-    return bytes;
-  });
 }
 
 }  // namespace cingulum

@@ -13,8 +13,8 @@
 #include "formats/byte_order.hpp"
 #include "formats/corrupt.hpp"
 #include "formats/guarded_writer.hpp"
-#include "formats/streamline_seeker.hpp"
 #include "formats/tractogram_batch.hpp"
+#include "formats/walked_reader.hpp"
 
 namespace cingulum {
 namespace {
@@ -134,40 +134,12 @@ Mark classify(Bits x, Bits y, Bits z) {
   return Mark::damaged;
 }
 
-class TckReader final : public TractogramReader, public StreamlineSeeker {
+class TckReader final : public WalkedReader {
  public:
-  explicit TckReader(std::string shown) : shown_(std::move(shown)) { layout_.format = TractogramFormat::tck; }
+  // Places are counted in triplets.
+  explicit TckReader(std::string shown) : WalkedReader(std::move(shown), TractogramFormat::tck, 0) {}
 
   [[nodiscard]] Status open(FileBytes file);
-
-  const TractogramLayout& layout() const override { return layout_; }
-  Result<bool> next(TractogramBatch& batch, std::size_t max_points, bool as_float) override {
-    return add_file_context(catch_out_of_memory([&] { return read_batch(batch, max_points, as_float); }), "reading",
-                            shown_);
-  }
-  Result<std::vector<TractogramGroup>> groups() override { return std::vector<TractogramGroup>{}; }
-  // There is no checksum: the marks are walked through.
-  Status verify() override {
-    std::size_t at = 0;
-    bool ended = false;
-    while (!ended) {
-      auto found = find_mark(at);
-      if (!found) return add_context(Status(tl::make_unexpected(std::move(found.error()))), "verifying {}", shown_);
-      ended = found->mark == Mark::file_end;
-      at = found->triplet + 1;
-    }
-    return {};
-  }
-  Result<std::uint64_t> count() override {
-    return add_file_context(catch_out_of_memory([&] { return walk_to(std::numeric_limits<std::uint64_t>::max()); }),
-                            "reading", shown_);
-  }
-  Status seek(std::uint64_t streamline) override {
-    CGL_TRY_ASSIGN(const std::uint64_t reached,
-                   add_file_context(catch_out_of_memory([&] { return walk_to(streamline); }), "reading", shown_));
-    if (reached == streamline) return {};
-    return fail(ErrorKind::not_found, "{}: there is no streamline {}", shown_, streamline);
-  }
 
  private:
   struct Found {
@@ -177,24 +149,18 @@ class TckReader final : public TractogramReader, public StreamlineSeeker {
   [[nodiscard]] Result<Found> find_mark(std::size_t from) const;
   template <class Bits>
   [[nodiscard]] Result<Found> find_mark_of(std::size_t from) const;
-  // Makes this streamline the next one, or the end where there are fewer; answers which it is.
-  [[nodiscard]] Result<std::uint64_t> walk_to(std::uint64_t streamline);
-  [[nodiscard]] Result<bool> read_batch(TractogramBatch& batch, std::size_t max_points, bool as_float);
+  [[nodiscard]] Result<std::optional<std::size_t>> place_after(std::size_t triplet, std::uint64_t) const override {
+    CGL_TRY_ASSIGN(const Found found, find_mark(triplet));
+    return found.mark == Mark::file_end ? std::nullopt : std::optional(found.triplet + 1);
+  }
+  [[nodiscard]] Result<bool> read_batch(TractogramBatch& batch, std::size_t max_points, bool as_float) override;
 
-  std::string shown_;
-  TractogramLayout layout_;
   FileBytes file_;
   Bytes data_;
   std::size_t data_offset_ = 0;
   std::optional<std::uint64_t> claimed_count_;
   bool big_endian_ = false;
   bool wide_ = false;
-  std::size_t next_triplet_ = 0;
-  std::uint64_t streamlines_read_ = 0;
-  bool ended_ = false;
-  // The first triplet of every such streamline, as far as somebody walked.
-  static constexpr std::uint64_t known_step = 8;
-  std::vector<std::size_t> known_ = {0};
 };
 
 Status TckReader::open(FileBytes file) {
@@ -277,23 +243,6 @@ Result<TckReader::Found> TckReader::find_mark(std::size_t from) const {
   return wide_ ? find_mark_of<std::uint64_t>(from) : find_mark_of<std::uint32_t>(from);
 }
 
-Result<std::uint64_t> TckReader::walk_to(std::uint64_t streamline) {
-  const std::uint64_t step = std::min<std::uint64_t>(streamline / known_step, known_.size() - 1);
-  std::uint64_t here = step * known_step;
-  std::size_t at = known_[static_cast<std::size_t>(step)];
-  while (here < streamline) {
-    CGL_TRY_ASSIGN(const Found found, find_mark(at));
-    if (found.mark == Mark::file_end) break;
-    at = found.triplet + 1;
-    ++here;
-    if (here == known_.size() * known_step) known_.push_back(at);
-  }
-  next_triplet_ = at;
-  streamlines_read_ = here;
-  ended_ = false;
-  return here;
-}
-
 Result<bool> TckReader::read_batch(TractogramBatch& batch, std::size_t max_points, bool as_float) {
   batch.clear();
   batch.point_data.clear();
@@ -301,7 +250,7 @@ Result<bool> TckReader::read_batch(TractogramBatch& batch, std::size_t max_point
   const std::size_t triplet_bytes = wide_ ? 24 : 12;
   std::vector<std::byte> swapped;
   while (!ended_) {
-    CGL_TRY_ASSIGN(const Found found, find_mark(next_triplet_));
+    CGL_TRY_ASSIGN(const Found found, find_mark(next_place_));
     if (found.mark == Mark::file_end) {
       ended_ = true;
       if (claimed_count_ && *claimed_count_ != streamlines_read_) {
@@ -311,8 +260,8 @@ Result<bool> TckReader::read_batch(TractogramBatch& batch, std::size_t max_point
       layout_.streamline_count = static_cast<std::int64_t>(streamlines_read_);
       break;
     }
-    const std::size_t points = found.triplet - next_triplet_;
-    Bytes bytes = data_.subspan(next_triplet_ * triplet_bytes, points * triplet_bytes);
+    const std::size_t points = found.triplet - next_place_;
+    Bytes bytes = data_.subspan(next_place_ * triplet_bytes, points * triplet_bytes);
     if (big_endian_) {
       swapped.assign(bytes.begin(), bytes.end());
       swap_in_place(swapped, triplet_bytes / 3);
@@ -320,7 +269,7 @@ Result<bool> TckReader::read_batch(TractogramBatch& batch, std::size_t max_point
     }
     decode_positions(bytes, layout_.position_type, as_float, batch.point_count() * 3, batch);
     batch.offsets.push_back(batch.offsets.back() + points);
-    next_triplet_ = found.triplet + 1;
+    next_place_ = found.triplet + 1;
     ++streamlines_read_;
     if (batch.point_count() >= max_points || batch.streamline_count() >= max_points) break;
   }
@@ -437,11 +386,7 @@ bool looks_like_tck(std::span<const std::byte> file) {
 }
 
 Result<std::unique_ptr<TractogramReader>> open_tck(std::string shown, FileBytes file) {
-  return catch_out_of_memory([&]() -> Result<std::unique_ptr<TractogramReader>> {
-    auto reader = std::make_unique<TckReader>(shown);
-    CGL_TRY(add_file_context(reader->open(std::move(file)), "reading", shown));
-    return reader;
-  });
+  return open_walked<TckReader>(std::move(shown), std::move(file));
 }
 
 Result<std::unique_ptr<TractogramWriter>> create_tck_writer(const std::filesystem::path& path,

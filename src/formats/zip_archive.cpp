@@ -232,6 +232,107 @@ Status check_local_header(Bytes file, std::uint64_t header_offset, const Headers
   return {};
 }
 
+struct DirectoryEntry {
+  ZipEntry entry;
+  std::uint64_t header_offset = 0;
+  std::size_t next = 0;  // where the directory goes on
+};
+
+// The entry of the directory at byte `at`, its local header compared with it.
+Result<DirectoryEntry> read_entry(std::span<const std::byte> file, const Directory& directory, std::uint64_t index,
+                                  std::size_t at) {
+  const auto end = static_cast<std::size_t>(directory.offset + directory.bytes);
+  if (end - at < central_bytes || load<std::uint32_t>(file, at) != central_signature) {
+    return corrupt("zip: entry {} of {} of the directory is damaged, at byte {}", index, directory.entries, at);
+  }
+  const Headers fields = common_fields(file, at + 8);
+  const std::size_t name_bytes = load<std::uint16_t>(file, at + 28);
+  const std::size_t extra_bytes = load<std::uint16_t>(file, at + 30);
+  const std::size_t comment_bytes = load<std::uint16_t>(file, at + 32);
+  const auto made_by = load<std::uint16_t>(file, at + 4);
+  const auto attributes = load<std::uint32_t>(file, at + 38);
+  if (name_bytes + extra_bytes + comment_bytes > end - at - central_bytes) {
+    return corrupt("zip: entry {} reaches beyond the directory", index);
+  }
+  DirectoryEntry result;
+  ZipEntry& entry = result.entry;
+  entry.name = std::string(text_at(file, at + central_bytes, name_bytes));
+  CGL_TRY(check_name(entry.name));
+  Headers central = fields;
+  std::uint64_t& header_offset = result.header_offset;
+  header_offset = load<std::uint32_t>(file, at + 42);
+  std::uint64_t disk = load<std::uint16_t>(file, at + 34);
+  std::vector<std::uint64_t*> marked;
+  if (central.bytes == in_extra32) marked.push_back(&central.bytes);
+  if (central.packed == in_extra32) marked.push_back(&central.packed);
+  if (header_offset == in_extra32) marked.push_back(&header_offset);
+  CGL_TRY(apply_zip64(file.subspan(at + central_bytes + name_bytes, extra_bytes), entry.name, std::move(marked)));
+  result.next = at + central_bytes + name_bytes + extra_bytes + comment_bytes;
+
+  if ((fields.flags & (flag_encrypted | flag_strong_encryption | flag_masked)) != 0) {
+    return corrupt("zip: entry '{}' is encrypted", entry.name);
+  }
+  if (fields.method != zip::method_stored && fields.method != zip::method_deflated) {
+    return corrupt("zip: entry '{}': method {} is not supported (known: 0 stored, 8 deflated)", entry.name,
+                   fields.method);
+  }
+  if (disk != 0) return corrupt("zip: entry '{}' lies on disk {}", entry.name, disk);
+  constexpr unsigned unix_maker = 3;
+  constexpr std::uint32_t unix_type = 0170000;
+  constexpr std::uint32_t unix_link = 0120000;
+  if (made_by >> 8U == unix_maker && ((attributes >> 16U) & unix_type) == unix_link) {
+    return corrupt("zip: entry '{}' is a symbolic link", entry.name);
+  }
+  entry.deflated = fields.method == zip::method_deflated;
+  entry.bytes = central.bytes;
+  entry.packed_bytes = central.packed;
+  entry.crc = fields.crc;
+  if (entry.bytes > largest_entry) {
+    return corrupt("zip: entry '{}': {} bytes are more than the limit of 1 TB", entry.name, entry.bytes);
+  }
+  if (!entry.deflated && entry.bytes != entry.packed_bytes) {
+    return corrupt("zip: entry '{}' is stored, but its sizes differ: {} and {}", entry.name, entry.packed_bytes,
+                   entry.bytes);
+  }
+  CGL_TRY(check_local_header(file, header_offset, central, directory.offset, entry));
+  return result;
+}
+
+struct EntryRange {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::size_t entry;
+};
+
+Status check_no_overlap(std::vector<EntryRange> ranges, const std::vector<ZipEntry>& entries) {
+  std::sort(ranges.begin(), ranges.end(), [](const EntryRange& a, const EntryRange& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].begin < ranges[i - 1].end) {
+      return corrupt("zip: entries '{}' and '{}' overlap at byte {}", entries[ranges[i - 1].entry].name,
+                     entries[ranges[i].entry].name, ranges[i].begin);
+    }
+  }
+  return {};
+}
+
+// Folders are empty, and no name is a file's and a folder's.
+Status check_folders(const std::vector<ZipEntry>& entries, const std::unordered_set<std::string>& names) {
+  for (const ZipEntry& entry : entries) {
+    if (entry.name.back() == '/') {
+      if (entry.bytes != 0) return corrupt("zip: the folder '{}' has content", entry.name);
+      continue;
+    }
+    if (names.contains(entry.name + "/")) return corrupt("zip: '{}' is a file and a folder", entry.name);
+    for (std::size_t slash = entry.name.find('/'); slash != std::string::npos;
+         slash = entry.name.find('/', slash + 1)) {
+      if (names.contains(entry.name.substr(0, slash))) {
+        return corrupt("zip: '{}' is a file and a folder", entry.name.substr(0, slash));
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 bool looks_like_zip(std::span<const std::byte> file) {
@@ -242,69 +343,16 @@ bool looks_like_zip(std::span<const std::byte> file) {
 
 Result<std::vector<ZipEntry>> read_zip_directory(std::span<const std::byte> file) {
   CGL_TRY_ASSIGN(const Directory directory, find_directory(file));
-  struct Range {
-    std::uint64_t begin;
-    std::uint64_t end;
-    std::size_t entry;
-  };
   std::vector<ZipEntry> entries;
-  std::vector<Range> ranges;
+  std::vector<EntryRange> ranges;
   std::unordered_set<std::string> names;
   std::uint64_t inflated_bytes = 0;
   auto at = static_cast<std::size_t>(directory.offset);
   const auto end = static_cast<std::size_t>(directory.offset + directory.bytes);
   for (std::uint64_t index = 0; index < directory.entries; ++index) {
-    if (end - at < central_bytes || load<std::uint32_t>(file, at) != central_signature) {
-      return corrupt("zip: entry {} of {} of the directory is damaged, at byte {}", index, directory.entries, at);
-    }
-    const Headers fields = common_fields(file, at + 8);
-    const std::size_t name_bytes = load<std::uint16_t>(file, at + 28);
-    const std::size_t extra_bytes = load<std::uint16_t>(file, at + 30);
-    const std::size_t comment_bytes = load<std::uint16_t>(file, at + 32);
-    const auto made_by = load<std::uint16_t>(file, at + 4);
-    const auto attributes = load<std::uint32_t>(file, at + 38);
-    if (name_bytes + extra_bytes + comment_bytes > end - at - central_bytes) {
-      return corrupt("zip: entry {} reaches beyond the directory", index);
-    }
-    ZipEntry entry;
-    entry.name = std::string(text_at(file, at + central_bytes, name_bytes));
-    CGL_TRY(check_name(entry.name));
-    Headers central = fields;
-    std::uint64_t header_offset = load<std::uint32_t>(file, at + 42);
-    std::uint64_t disk = load<std::uint16_t>(file, at + 34);
-    std::vector<std::uint64_t*> marked;
-    if (central.bytes == in_extra32) marked.push_back(&central.bytes);
-    if (central.packed == in_extra32) marked.push_back(&central.packed);
-    if (header_offset == in_extra32) marked.push_back(&header_offset);
-    CGL_TRY(apply_zip64(file.subspan(at + central_bytes + name_bytes, extra_bytes), entry.name, std::move(marked)));
-    at += central_bytes + name_bytes + extra_bytes + comment_bytes;
-
-    if ((fields.flags & (flag_encrypted | flag_strong_encryption | flag_masked)) != 0) {
-      return corrupt("zip: entry '{}' is encrypted", entry.name);
-    }
-    if (fields.method != zip::method_stored && fields.method != zip::method_deflated) {
-      return corrupt("zip: entry '{}': method {} is not supported (known: 0 stored, 8 deflated)", entry.name,
-                     fields.method);
-    }
-    if (disk != 0) return corrupt("zip: entry '{}' lies on disk {}", entry.name, disk);
-    constexpr unsigned unix_maker = 3;
-    constexpr std::uint32_t unix_type = 0170000;
-    constexpr std::uint32_t unix_link = 0120000;
-    if (made_by >> 8U == unix_maker && ((attributes >> 16U) & unix_type) == unix_link) {
-      return corrupt("zip: entry '{}' is a symbolic link", entry.name);
-    }
-    entry.deflated = fields.method == zip::method_deflated;
-    entry.bytes = central.bytes;
-    entry.packed_bytes = central.packed;
-    entry.crc = fields.crc;
-    if (entry.bytes > largest_entry) {
-      return corrupt("zip: entry '{}': {} bytes are more than the limit of 1 TB", entry.name, entry.bytes);
-    }
-    if (!entry.deflated && entry.bytes != entry.packed_bytes) {
-      return corrupt("zip: entry '{}' is stored, but its sizes differ: {} and {}", entry.name, entry.packed_bytes,
-                     entry.bytes);
-    }
-    CGL_TRY(check_local_header(file, header_offset, central, directory.offset, entry));
+    CGL_TRY_ASSIGN(DirectoryEntry found, read_entry(file, directory, index, at));
+    ZipEntry& entry = found.entry;
+    at = found.next;
     if (entry.deflated) inflated_bytes += entry.bytes;
     // Also the limit on memory: what was packed with zeros must be unpacked by the user first.
     if (zip::unpacks_to_too_much(inflated_bytes, file.size())) {
@@ -314,33 +362,13 @@ Result<std::vector<ZipEntry>> read_zip_directory(std::span<const std::byte> file
           entry.name, inflated_bytes, zip::largest_ratio, file.size());
     }
     if (!names.insert(entry.name).second) return corrupt("zip: two entries have the name '{}'", entry.name);
-    ranges.push_back({.begin = header_offset, .end = entry.offset + entry.packed_bytes, .entry = entries.size()});
+    ranges.push_back({.begin = found.header_offset, .end = entry.offset + entry.packed_bytes, .entry = entries.size()});
     entries.push_back(std::move(entry));
   }
   if (at != end)
     return corrupt("zip: the directory has {} bytes more than its {} entries", end - at, directory.entries);
-
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  for (std::size_t i = 1; i < ranges.size(); ++i) {
-    if (ranges[i].begin < ranges[i - 1].end) {
-      return corrupt("zip: entries '{}' and '{}' overlap at byte {}", entries[ranges[i - 1].entry].name,
-                     entries[ranges[i].entry].name, ranges[i].begin);
-    }
-  }
-  for (const ZipEntry& entry : entries) {
-    if (entry.name.back() == '/') {
-      if (entry.bytes != 0) return corrupt("zip: the folder '{}' has content", entry.name);
-      continue;
-    }
-    // A file that is also a folder.
-    if (names.contains(entry.name + "/")) return corrupt("zip: '{}' is a file and a folder", entry.name);
-    for (std::size_t slash = entry.name.find('/'); slash != std::string::npos;
-         slash = entry.name.find('/', slash + 1)) {
-      if (names.contains(entry.name.substr(0, slash))) {
-        return corrupt("zip: '{}' is a file and a folder", entry.name.substr(0, slash));
-      }
-    }
-  }
+  CGL_TRY(check_no_overlap(std::move(ranges), entries));
+  CGL_TRY(check_folders(entries, names));
   std::erase_if(entries, [](const ZipEntry& entry) { return entry.name.back() == '/'; });
   return entries;
 }

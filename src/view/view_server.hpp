@@ -1,5 +1,6 @@
 // The server of the live viewer: HTTP and WebSockets for one user on this machine (docs/view.md). All of Boost.Beast is
-// in beast/view_server.cpp. Every limit on what a connection may ask and take is a constant there.
+// in beast/, one translation unit. Every limit on what a connection may ask and take is a constant in
+// beast/http_parts.hpp.
 #pragma once
 
 #include <cstdint>

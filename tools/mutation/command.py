@@ -19,7 +19,7 @@ from .mutated_tree import BuildFailed, Tree, project_files
 NOT_MUTATED = re.compile(r"\.test\.cpp$|/lanes_test_body\.hpp$|/error_in_ulp\.hpp$|(^|/)cuda/")
 EPILOG = """examples:
   tools/mutate --count 300 --seed 1            300 mutants over formats, base, numerics, tract, dmri and ring
-  tools/mutate src/formats/trk.cpp             mutants of one file
+  tools/mutate src/formats/tck.cpp             mutants of one file
   tools/mutate --diff origin/main              mutants of the lines that a change touches
   tools/mutate --rerun-survivors               after tests were added
 A run that was interrupted goes on when the same command is given again."""

@@ -201,6 +201,27 @@ struct BundleState {
   std::vector<std::uint64_t> found_bits;  // replicates with a valid streamline
 };
 
+// The scores of a bundle's voxels, one per replicate.
+struct VoxelReplicates {
+  std::vector<double> overlap, overreach, overreach_share, f1;
+};
+
+// What is found out about the streamlines of a batch: of each its judgement, and its weight in each replicate.
+struct JudgedBatch {
+  std::size_t replicates, words;  // the bits of one streamline are so many words
+  std::vector<Judgement> judgements;
+  std::vector<std::uint8_t> weights;
+  std::vector<std::uint64_t> bits;  // of a weight that is not 0
+
+  JudgedBatch(std::size_t count, std::size_t replicate_count)
+      : replicates(replicate_count),
+        words((replicates + 63) / 64),
+        judgements(count),
+        weights(count * replicates),
+        bits(count * words, 0) {}
+  [[nodiscard]] std::size_t count() const { return judgements.size(); }
+};
+
 }  // namespace
 
 PercentileInterval percentile_interval(std::vector<double> replicates) {
@@ -217,6 +238,50 @@ PercentileInterval percentile_interval(std::vector<double> replicates) {
   };
   return {at(0.025), at(0.975)};
 }
+
+namespace {
+
+template <class OfReplicate>
+Estimate with_interval(double value, std::size_t replicates, OfReplicate&& of_replicate) {
+  Estimate estimate{value, nan, nan};
+  if (replicates == 0 || std::isnan(value)) return estimate;
+  std::vector<double> values(replicates);
+  for (std::size_t r = 0; r < replicates; ++r) values[r] = of_replicate(r);
+  const PercentileInterval interval = percentile_interval(std::move(values));
+  estimate.low = interval.low;
+  estimate.high = interval.high;
+  return estimate;
+}
+
+// A replicate holds about 63 % of the distinct streamlines, so what grows with their number (voxels and bundles met)
+// or suffers from few (correlations) is lower in it. Only the spread of the replicates is used: their mean is moved
+// to the value.
+template <class OfReplicate>
+Estimate with_centred_interval(double value, double lowest, double highest, std::size_t replicates,
+                               OfReplicate&& of_replicate) {
+  double sum = 0, defined = 0;
+  for (std::size_t r = 0; r < replicates; ++r) {
+    const double x = of_replicate(r);
+    if (std::isnan(x)) continue;
+    sum += x;
+    defined += 1;
+  }
+  const double shift = defined > 0 ? value - sum / defined : 0;
+  Estimate estimate = with_interval(value, replicates, of_replicate);
+  estimate.low = std::clamp(estimate.low + shift, lowest, highest);
+  estimate.high = std::clamp(estimate.high + shift, lowest, highest);
+  return estimate;
+}
+
+double median_of(std::vector<float> values) {
+  if (values.empty()) return nan;
+  const auto upper = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), upper, values.end());
+  if (values.size() % 2 != 0) return *upper;
+  return 0.5 * (static_cast<double>(*upper) + *std::max_element(values.begin(), upper));
+}
+
+}  // namespace
 
 struct Scorer::State {
   State(PhantomTruth phantom, const ScoreOptions& chosen, Affine inverse)
@@ -240,7 +305,26 @@ struct Scorer::State {
   std::uint64_t not_finite = 0;
 
   [[nodiscard]] std::size_t replicates() const { return static_cast<std::size_t>(options.bootstrap); }
+  [[nodiscard]] double replicate_sum(Sum kind, std::size_t r) const { return replicate_sums[kind * replicates() + r]; }
+  [[nodiscard]] Estimate ratio(Sum part, Sum whole) const {
+    return with_interval(share(sums[part], sums[whole]), replicates(),
+                         [&](std::size_t r) { return share(replicate_sum(part, r), replicate_sum(whole, r)); });
+  }
   [[nodiscard]] double weight_matrix_correlation(std::size_t replicate, bool all) const;
+
+  // Steps of add(), in this order.
+  void judge_batch(const TractogramBatch& batch, ThreadPool& pool, JudgedBatch& judged);
+  void add_sums(const JudgedBatch& judged, ThreadPool& pool);
+  void add_pairs(const JudgedBatch& judged);
+  void add_to_bundles(const TractogramBatch& batch, ThreadPool& pool, const JudgedBatch& judged);
+  void add_valid(std::span<const float> points, const Judgement& judgement, std::span<const std::uint64_t> in,
+                 InteriorTraversal& traversal, std::vector<std::uint32_t>& voxels);
+
+  // Steps of finish().
+  void score_streamlines(Score& score) const;
+  [[nodiscard]] BundleScore score_bundle(std::size_t b, std::array<VoxelReplicates, 2>& in_replicates) const;
+  void score_bundles(Score& score, ThreadPool& pool) const;
+  void list_false_connections(Score& score) const;
 };
 
 Scorer::Scorer(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -284,104 +368,122 @@ Result<Scorer> Scorer::create(const std::filesystem::path& truth, const ScoreOpt
 }
 
 void Scorer::add(const TractogramBatch& batch, ThreadPool& pool) {
-  State& state = *state_;
-  const std::size_t count = batch.streamline_count();
-  const std::size_t replicates = state.replicates();
-  const std::size_t words = (replicates + 63) / 64;
-  std::vector<Judgement> judgements(count);
-  std::vector<std::uint8_t> weights(count * replicates);
-  std::vector<std::uint64_t> bits(count * words, 0);
-  const std::uint64_t first = state.lengths.size();
+  JudgedBatch judged(batch.streamline_count(), state_->replicates());
+  state_->judge_batch(batch, pool, judged);
+  state_->add_sums(judged, pool);
+  state_->add_pairs(judged);
+  state_->add_to_bundles(batch, pool, judged);
+}
+
+void Scorer::State::judge_batch(const TractogramBatch& batch, ThreadPool& pool, JudgedBatch& judged) {
+  const std::uint64_t first = lengths.size();
   std::mutex histogram_mutex;
-  pool.parallel_for(count, 16, [&](std::size_t begin, std::size_t end) {
+  pool.parallel_for(judged.count(), 16, [&](std::size_t begin, std::size_t end) {
     // Histograms are large: one per thread and batch would do, one per piece is added under the lock.
     static thread_local JudgeHistograms local;
     local = JudgeHistograms{};
     for (std::size_t i = begin; i < end; ++i) {
-      judgements[i] = state.judge.judge(batch.streamline(i), local);
-      const std::span<std::uint8_t> drawn = std::span(weights).subspan(i * replicates, replicates);
-      draw_weights(state.options.seed, first + i, drawn);
-      for (std::size_t r = 0; r < replicates; ++r) {
-        if (drawn[r] != 0) bits[i * words + r / 64] |= std::uint64_t{1} << (r % 64);
+      judged.judgements[i] = judge.judge(batch.streamline(i), local);
+      const std::span<std::uint8_t> drawn = std::span(judged.weights).subspan(i * judged.replicates, judged.replicates);
+      draw_weights(options.seed, first + i, drawn);
+      for (std::size_t r = 0; r < judged.replicates; ++r) {
+        if (drawn[r] != 0) judged.bits[i * judged.words + r / 64] |= std::uint64_t{1} << (r % 64);
       }
     }
     const std::lock_guard lock(histogram_mutex);
-    state.histograms.angle.add(local.angle);
-    state.histograms.distance.add(local.distance);
+    histograms.angle.add(local.angle);
+    histograms.distance.add(local.distance);
   });
+}
 
-  // Sums of the whole and of each replicate, in the order of the streamlines.
-  std::vector<Sums> sums(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    sums[i] = sums_of(judgements[i]);
-    for (std::size_t kind = 0; kind < sum_kinds; ++kind) state.sums[kind] += sums[i][kind];
-    state.lengths.push_back(static_cast<float>(judgements[i].length_mm));
-    state.not_finite += judgements[i].not_finite ? 1u : 0u;
+// Sums of the whole and of each replicate, in the order of the streamlines.
+void Scorer::State::add_sums(const JudgedBatch& judged, ThreadPool& pool) {
+  std::vector<Sums> of_each(judged.count());
+  for (std::size_t i = 0; i < judged.count(); ++i) {
+    const Judgement& judgement = judged.judgements[i];
+    of_each[i] = sums_of(judgement);
+    for (std::size_t kind = 0; kind < sum_kinds; ++kind) sums[kind] += of_each[i][kind];
+    lengths.push_back(static_cast<float>(judgement.length_mm));
+    not_finite += judgement.not_finite ? 1u : 0u;
   }
-  pool.parallel_for(replicates, 64, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint8_t* const weight = weights.data() + i * replicates;
+  pool.parallel_for(judged.replicates, 64, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = 0; i < of_each.size(); ++i) {
+      const std::uint8_t* const weight = judged.weights.data() + i * judged.replicates;
       for (std::size_t kind = 0; kind < sum_kinds; ++kind) {
-        const double value = sums[i][kind];
+        const double value = of_each[i][kind];
         if (value == 0) continue;
-        double* const sum = state.replicate_sums.data() + kind * replicates;
+        double* const sum = replicate_sums.data() + kind * judged.replicates;
         for (std::size_t r = begin; r < end; ++r) sum[r] += value * weight[r];
       }
     }
   });
-  for (std::size_t i = 0; i < count; ++i) {
-    const Judgement& judgement = judgements[i];
-    if (judgement.verdict == ConnectionVerdict::no_connection) continue;
-    PairCounts& pair = state.pairs[std::minmax(judgement.start_region, judgement.end_region)];
-    pair.replicates.resize(replicates, 0);
-    ++pair.count;
-    for (std::size_t r = 0; r < replicates; ++r) pair.replicates[r] += weights[i * replicates + r];
-  }
+}
 
-  // A bundle at a time, so that threads never share one.
-  std::vector<std::vector<std::uint32_t>> members(state.bundles.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    if (judgements[i].bundle != no_region) members[judgements[i].bundle].push_back(static_cast<std::uint32_t>(i));
+void Scorer::State::add_pairs(const JudgedBatch& judged) {
+  for (std::size_t i = 0; i < judged.count(); ++i) {
+    const Judgement& judgement = judged.judgements[i];
+    if (judgement.verdict == ConnectionVerdict::no_connection) continue;
+    PairCounts& pair = pairs[std::minmax(judgement.start_region, judgement.end_region)];
+    pair.replicates.resize(judged.replicates, 0);
+    ++pair.count;
+    for (std::size_t r = 0; r < judged.replicates; ++r) {
+      pair.replicates[r] += judged.weights[i * judged.replicates + r];
+    }
+  }
+}
+
+// A bundle at a time, so that threads never share one.
+void Scorer::State::add_to_bundles(const TractogramBatch& batch, ThreadPool& pool, const JudgedBatch& judged) {
+  std::vector<std::vector<std::uint32_t>> members(bundles.size());
+  for (std::size_t i = 0; i < judged.count(); ++i) {
+    const std::uint32_t bundle = judged.judgements[i].bundle;
+    if (bundle != no_region) members[bundle].push_back(static_cast<std::uint32_t>(i));
   }
   pool.parallel_for(members.size(), 1, [&](std::size_t begin, std::size_t end) {
-    InteriorTraversal traversal(state.truth.geometry.size);
+    InteriorTraversal traversal(truth.geometry.size);
     std::vector<std::uint32_t> voxels;
     for (std::size_t b = begin; b < end; ++b) {
-      BundleState& bundle = state.bundles[b];
       for (const std::uint32_t i : members[b]) {
-        const Judgement& judgement = judgements[i];
+        const Judgement& judgement = judged.judgements[i];
         if (judgement.verdict == ConnectionVerdict::wrong_path) {
-          ++bundle.wrong_path;
+          ++bundles[b].wrong_path;
           continue;
         }
-        ++bundle.valid;
-        bundle.length_sum += judgement.length_mm;
-        bundle.sections.add(judgement.start_section, judgement.end_section);
-        const std::span<const std::uint64_t> in = std::span(bits).subspan(i * words, words);
-        for (std::size_t w = 0; w < words; ++w) bundle.found_bits[w] |= in[w];
-        const std::span<const float> points = batch.streamline(i);
-        const auto voxel_position = [&](std::size_t p) {
-          return state.world_to_voxel.apply({points[3 * p], points[3 * p + 1], points[3 * p + 2]});
-        };
-        const std::size_t last = points.size() / 3 - 1;
-        voxels.clear();
-        for (std::size_t p = 0; p < last; ++p) traversal.append(voxel_position(p), voxel_position(p + 1), voxels);
-        std::sort(voxels.begin(), voxels.end());
-        voxels.erase(std::unique(voxels.begin(), voxels.end()), voxels.end());
-        for (const std::uint32_t voxel : voxels) bundle.crossed.add(voxel, in);
-        // The streamline's first point belongs to the start region or, where it runs backwards, to the end region.
-        for (std::size_t which = 0; which < 2; ++which) {
-          const std::uint32_t voxel = traversal.voxel_at(voxel_position(which == 0 ? 0 : last));
-          const std::uint32_t region = (which == 0 ? judgement.start_region : judgement.end_region) % 2;
-          const auto& true_voxels = bundle.end_voxels[region];
-          const auto found = std::lower_bound(true_voxels.begin(), true_voxels.end(), voxel);
-          if (found != true_voxels.end() && *found == voxel) {
-            bundle.end_was_met[region][static_cast<std::size_t>(found - true_voxels.begin())] = 1;
-          }
-        }
+        const std::span in = std::span(judged.bits).subspan(i * judged.words, judged.words);
+        add_valid(batch.streamline(i), judgement, in, traversal, voxels);
       }
     }
   });
+}
+
+// Adds a valid streamline to its bundle; `in` has a bit per replicate that the streamline is in.
+void Scorer::State::add_valid(std::span<const float> points, const Judgement& judgement,
+                              std::span<const std::uint64_t> in, InteriorTraversal& traversal,
+                              std::vector<std::uint32_t>& voxels) {
+  BundleState& bundle = bundles[judgement.bundle];
+  ++bundle.valid;
+  bundle.length_sum += judgement.length_mm;
+  bundle.sections.add(judgement.start_section, judgement.end_section);
+  for (std::size_t w = 0; w < in.size(); ++w) bundle.found_bits[w] |= in[w];
+  const auto voxel_position = [&](std::size_t p) {
+    return world_to_voxel.apply({points[3 * p], points[3 * p + 1], points[3 * p + 2]});
+  };
+  const std::size_t last = points.size() / 3 - 1;
+  voxels.clear();
+  for (std::size_t p = 0; p < last; ++p) traversal.append(voxel_position(p), voxel_position(p + 1), voxels);
+  std::sort(voxels.begin(), voxels.end());
+  voxels.erase(std::unique(voxels.begin(), voxels.end()), voxels.end());
+  for (const std::uint32_t voxel : voxels) bundle.crossed.add(voxel, in);
+  // The streamline's first point belongs to the start region or, where it runs backwards, to the end region.
+  for (std::size_t which = 0; which < 2; ++which) {
+    const std::uint32_t voxel = traversal.voxel_at(voxel_position(which == 0 ? 0 : last));
+    const std::uint32_t region = (which == 0 ? judgement.start_region : judgement.end_region) % 2;
+    const auto& true_voxels = bundle.end_voxels[region];
+    const auto found = std::lower_bound(true_voxels.begin(), true_voxels.end(), voxel);
+    if (found != true_voxels.end() && *found == voxel) {
+      bundle.end_was_met[region][static_cast<std::size_t>(found - true_voxels.begin())] = 1;
+    }
+  }
 }
 
 // Pearson's r over the upper triangle of the matrix of end regions; true weights are cross-sections.
@@ -405,53 +507,17 @@ double Scorer::State::weight_matrix_correlation(std::size_t replicate, bool all)
   return n > 1 && product > 0 ? (xt - x * t / n) / std::sqrt(product) : nan;
 }
 
-Score Scorer::finish(ThreadPool& pool) const {
-  const State& state = *state_;
-  const std::size_t replicates = state.replicates();
-  const auto count_of = [&](Sum kind) { return static_cast<std::uint64_t>(state.sums[kind]); };
-  const auto with_interval = [&](double value, auto&& of_replicate) {
-    Estimate estimate{value, nan, nan};
-    if (replicates == 0 || std::isnan(value)) return estimate;
-    std::vector<double> values(replicates);
-    for (std::size_t r = 0; r < replicates; ++r) values[r] = of_replicate(r);
-    const PercentileInterval interval = percentile_interval(std::move(values));
-    estimate.low = interval.low;
-    estimate.high = interval.high;
-    return estimate;
-  };
-  // A replicate holds about 63 % of the distinct streamlines, so what grows with their number (voxels and bundles met)
-  // or suffers from few (correlations) is lower in it. Only the spread of the replicates is used: their mean is moved
-  // to the value.
-  const auto with_centred_interval = [&](double value, double lowest, double highest, auto&& of_replicate) {
-    double sum = 0, defined = 0;
-    for (std::size_t r = 0; r < replicates; ++r) {
-      const double x = of_replicate(r);
-      if (std::isnan(x)) continue;
-      sum += x;
-      defined += 1;
-    }
-    const double shift = defined > 0 ? value - sum / defined : 0;
-    Estimate estimate = with_interval(value, of_replicate);
-    estimate.low = std::clamp(estimate.low + shift, lowest, highest);
-    estimate.high = std::clamp(estimate.high + shift, lowest, highest);
-    return estimate;
-  };
-  const auto replicate_sum = [&](Sum kind, std::size_t r) { return state.replicate_sums[kind * replicates + r]; };
-  const auto ratio = [&](Sum part, Sum whole) {
-    return with_interval(share(state.sums[part], state.sums[whole]),
-                         [&](std::size_t r) { return share(replicate_sum(part, r), replicate_sum(whole, r)); });
-  };
-
-  Score score;
-  score.preset = state.truth.preset;
-  score.streamlines = state.lengths.size();
+// Everything but what is said of bundles: counts, and means over streamlines or their length.
+void Scorer::State::score_streamlines(Score& score) const {
+  const auto count_of = [&](Sum kind) { return static_cast<std::uint64_t>(sums[kind]); };
+  score.streamlines = lengths.size();
   score.valid_count = count_of(sum_valid);
   score.wrong_path_count = count_of(sum_wrong_path);
   score.invalid_count = count_of(sum_invalid);
   score.no_connection_count = count_of(sum_no_connection);
   score.commissural_count = count_of(sum_commissural);
   score.crossing_midline_count = count_of(sum_crossing);
-  score.not_finite_count = state.not_finite;
+  score.not_finite_count = not_finite;
   score.valid = ratio(sum_valid, sum_all);
   score.wrong_path = ratio(sum_wrong_path, sum_all);
   score.invalid = ratio(sum_invalid, sum_all);
@@ -459,118 +525,120 @@ Score Scorer::finish(ThreadPool& pool) const {
   score.commissural = ratio(sum_commissural, sum_all);
   score.crossing_midline = ratio(sum_crossing, sum_all);
   score.valid_of_connections =
-      with_interval(share(state.sums[sum_valid], state.sums[sum_valid] + state.sums[sum_invalid]), [&](std::size_t r) {
+      with_interval(share(sums[sum_valid], sums[sum_valid] + sums[sum_invalid]), replicates(), [&](std::size_t r) {
         return share(replicate_sum(sum_valid, r), replicate_sum(sum_valid, r) + replicate_sum(sum_invalid, r));
       });
   score.length_mm = ratio(sum_length, sum_all);
   score.angular_error_deg = ratio(sum_angle, sum_angle_length);
   score.distance_mm = ratio(sum_distance, sum_distance_length);
-  score.share_in_tubes = share(state.sums[sum_angle_length], state.sums[sum_length]);
-  score.angular_error_median_deg = state.sums[sum_angle_length] > 0 ? state.histograms.angle.quantile(0.5) : nan;
-  score.distance_p95_mm = state.sums[sum_distance_length] > 0 ? state.histograms.distance.quantile(0.95) : nan;
-  score.length_median_mm = nan;
-  if (!state.lengths.empty()) {
-    std::vector<float> lengths = state.lengths;
-    const std::size_t upper = lengths.size() / 2;
-    std::nth_element(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(upper), lengths.end());
-    score.length_median_mm = lengths[upper];
-    if (lengths.size() % 2 == 0) {
-      const float below = *std::max_element(lengths.begin(), lengths.begin() + static_cast<std::ptrdiff_t>(upper));
-      score.length_median_mm = 0.5 * (score.length_median_mm + below);
-    }
-  }
+  score.share_in_tubes = share(sums[sum_angle_length], sums[sum_length]);
+  score.angular_error_median_deg = sums[sum_angle_length] > 0 ? histograms.angle.quantile(0.5) : nan;
+  score.distance_p95_mm = sums[sum_distance_length] > 0 ? histograms.distance.quantile(0.95) : nan;
+  score.length_median_mm = median_of(lengths);
   // Resampling adds the scatter of Poisson counts to every entry of the matrix a second time, which lowers Pearson's r
   // in every replicate (attenuation): the interval is centred.
   score.connectivity_correlation =
-      with_centred_interval(state.weight_matrix_correlation(0, true), -1.0, 1.0,
-                            [&](std::size_t r) { return state.weight_matrix_correlation(r, false); });
+      with_centred_interval(weight_matrix_correlation(0, true), -1.0, 1.0, replicates(),
+                            [&](std::size_t r) { return weight_matrix_correlation(r, false); });
+}
 
-  // Voxels of each bundle, then means over all bundles in each replicate.
-  const std::size_t bundle_count = state.bundles.size();
-  score.bundles.resize(bundle_count);
-  struct Replicates {
-    std::vector<double> overlap, overreach, overreach_share, f1;
-  };
-  std::array<std::vector<Replicates>, 2> by_bundle;
-  for (auto& side : by_bundle) side.resize(bundle_count);
-  pool.parallel_for(bundle_count, 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t b = begin; b < end; ++b) {
-      const BundleState& bundle = state.bundles[b];
-      BundleScore& result = score.bundles[b];
-      result.name = state.truth.bundles[b].name();
-      result.valid_count = bundle.valid;
-      result.wrong_path_count = bundle.wrong_path;
-      result.length_mean_mm = share(bundle.length_sum, static_cast<double>(bundle.valid));
-      result.topography = bundle.sections.correlation();
-      std::size_t met = 0, end_voxels = 0;
-      for (std::size_t side = 0; side < 2; ++side) {
-        end_voxels += bundle.end_voxels[side].size();
-        met +=
-            static_cast<std::size_t>(std::count(bundle.end_was_met[side].begin(), bundle.end_was_met[side].end(), 1));
-      }
-      result.endpoint_overlap = end_voxels > 0 ? static_cast<double>(met) / static_cast<double>(end_voxels) : 0;
-      for (std::size_t kind = 0; kind < 2; ++kind) {
-        const auto flag = static_cast<std::uint8_t>(kind + 1);
-        const CrossedVoxels::Counts counts = bundle.crossed.counts(flag);
-        const std::size_t true_count = bundle.crossed.true_count(flag);
-        (kind == 0 ? result.any : result.half_filled) = voxel_score(true_count, counts.both, counts.crossed);
-        Replicates& values = by_bundle[kind][b];
-        for (std::size_t r = 0; r < replicates; ++r) {
-          const VoxelScore one = voxel_score(true_count, counts.replicate_both[r], counts.replicate_crossed[r]);
-          values.overlap.push_back(one.overlap);
-          values.overreach.push_back(one.overreach);
-          values.overreach_share.push_back(one.overreach_share);
-          values.f1.push_back(one.f1);
-        }
-      }
-    }
-  });
-  const auto mean_over_bundles = [&](std::size_t kind, double VoxelScore::*value,
-                                     std::vector<double> Replicates::*list) {
-    double sum = 0;
-    for (const BundleScore& bundle : score.bundles) sum += (kind == 0 ? bundle.any : bundle.half_filled).*value;
-    const double highest = value == &VoxelScore::overreach ? std::numeric_limits<double>::infinity() : 1;
-    return with_centred_interval(sum / static_cast<double>(bundle_count), 0, highest, [&](std::size_t r) {
-      double total = 0;
-      for (const Replicates& bundle : by_bundle[kind]) total += (bundle.*list)[r];
-      return total / static_cast<double>(bundle_count);
-    });
-  };
+// One bundle, and its voxels in each replicate: with f > 0 and with f >= 0.5.
+BundleScore Scorer::State::score_bundle(std::size_t b, std::array<VoxelReplicates, 2>& in_replicates) const {
+  const BundleState& bundle = bundles[b];
+  BundleScore result;
+  result.name = truth.bundles[b].name();
+  result.valid_count = bundle.valid;
+  result.wrong_path_count = bundle.wrong_path;
+  result.length_mean_mm = share(bundle.length_sum, static_cast<double>(bundle.valid));
+  result.topography = bundle.sections.correlation();
+  std::size_t met = 0, end_voxels = 0;
+  for (std::size_t side = 0; side < 2; ++side) {
+    end_voxels += bundle.end_voxels[side].size();
+    met += static_cast<std::size_t>(std::count(bundle.end_was_met[side].begin(), bundle.end_was_met[side].end(), 1));
+  }
+  result.endpoint_overlap = end_voxels > 0 ? static_cast<double>(met) / static_cast<double>(end_voxels) : 0;
   for (std::size_t kind = 0; kind < 2; ++kind) {
+    const auto flag = static_cast<std::uint8_t>(kind + 1);
+    const CrossedVoxels::Counts counts = bundle.crossed.counts(flag);
+    const std::size_t true_count = bundle.crossed.true_count(flag);
+    (kind == 0 ? result.any : result.half_filled) = voxel_score(true_count, counts.both, counts.crossed);
+    VoxelReplicates& values = in_replicates[kind];
+    for (std::size_t r = 0; r < replicates(); ++r) {
+      const VoxelScore one = voxel_score(true_count, counts.replicate_both[r], counts.replicate_crossed[r]);
+      values.overlap.push_back(one.overlap);
+      values.overreach.push_back(one.overreach);
+      values.overreach_share.push_back(one.overreach_share);
+      values.f1.push_back(one.f1);
+    }
+  }
+  return result;
+}
+
+// Each bundle, and the means over all of them.
+void Scorer::State::score_bundles(Score& score, ThreadPool& pool) const {
+  const std::size_t bundle_count = bundles.size();
+  const auto whole = static_cast<double>(bundle_count);
+  score.bundles.resize(bundle_count);
+  std::vector<std::array<VoxelReplicates, 2>> in_replicates(bundle_count);
+  pool.parallel_for(bundle_count, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t b = begin; b < end; ++b) score.bundles[b] = score_bundle(b, in_replicates[b]);
+  });
+  for (std::size_t kind = 0; kind < 2; ++kind) {
+    const auto mean = [&](double VoxelScore::*value, std::vector<double> VoxelReplicates::*list) {
+      double sum = 0;
+      for (const BundleScore& bundle : score.bundles) sum += (kind == 0 ? bundle.any : bundle.half_filled).*value;
+      const double highest = value == &VoxelScore::overreach ? std::numeric_limits<double>::infinity() : 1;
+      return with_centred_interval(sum / whole, 0, highest, replicates(), [&](std::size_t r) {
+        double total = 0;
+        for (const auto& bundle : in_replicates) total += (bundle[kind].*list)[r];
+        return total / whole;
+      });
+    };
     Score::Means& means = kind == 0 ? score.any : score.half_filled;
-    means.overlap = mean_over_bundles(kind, &VoxelScore::overlap, &Replicates::overlap);
-    means.overreach = mean_over_bundles(kind, &VoxelScore::overreach, &Replicates::overreach);
-    means.overreach_share = mean_over_bundles(kind, &VoxelScore::overreach_share, &Replicates::overreach_share);
-    means.f1 = mean_over_bundles(kind, &VoxelScore::f1, &Replicates::f1);
+    means.overlap = mean(&VoxelScore::overlap, &VoxelReplicates::overlap);
+    means.overreach = mean(&VoxelScore::overreach, &VoxelReplicates::overreach);
+    means.overreach_share = mean(&VoxelScore::overreach_share, &VoxelReplicates::overreach_share);
+    means.f1 = mean(&VoxelScore::f1, &VoxelReplicates::f1);
   }
   double topography = 0, topography_count = 0;
   for (const BundleScore& bundle : score.bundles) {
     score.bundles_found += bundle.valid_count > 0 ? 1 : 0;
-    score.endpoint_overlap += bundle.endpoint_overlap / static_cast<double>(bundle_count);
+    score.endpoint_overlap += bundle.endpoint_overlap / whole;
     if (std::isnan(bundle.topography)) continue;
     topography += bundle.topography;
     topography_count += 1;
   }
   score.topography = share(topography, topography_count);
-  score.bundles_found_share = with_centred_interval(
-      static_cast<double>(score.bundles_found) / static_cast<double>(bundle_count), 0, 1, [&](std::size_t r) {
+  score.bundles_found_share =
+      with_centred_interval(static_cast<double>(score.bundles_found) / whole, 0, 1, replicates(), [&](std::size_t r) {
         double found = 0;
-        for (const BundleState& bundle : state.bundles)
+        for (const BundleState& bundle : bundles)
           found += static_cast<double>((bundle.found_bits[r / 64] >> (r % 64)) & 1u);
-        return found / static_cast<double>(bundle_count);
+        return found / whole;
       });
+}
+
+void Scorer::State::list_false_connections(Score& score) const {
   const auto region_name = [&](std::uint32_t region) {
-    return state.truth.bundles[region / 2].name() + (region % 2 == 0 ? "_a" : "_b");
+    return truth.bundles[region / 2].name() + (region % 2 == 0 ? "_a" : "_b");
   };
-  for (const auto& [ends, pair] : state.pairs) {
+  for (const auto& [ends, pair] : pairs) {
     if (ends.first / 2 == ends.second / 2 && ends.first != ends.second) continue;
     ++score.invalid_bundles;
     score.false_connections.push_back({region_name(ends.first), region_name(ends.second), pair.count});
   }
   std::stable_sort(score.false_connections.begin(), score.false_connections.end(),
                    [](const FalseConnection& a, const FalseConnection& b) { return a.count > b.count; });
-  score.end_tolerance_mm = state.options.end_tolerance_mm;
-  score.replicates = state.options.bootstrap;
+}
+
+Score Scorer::finish(ThreadPool& pool) const {
+  Score score;
+  score.preset = state_->truth.preset;
+  score.end_tolerance_mm = state_->options.end_tolerance_mm;
+  score.replicates = state_->options.bootstrap;
+  state_->score_streamlines(score);
+  state_->score_bundles(score, pool);
+  state_->list_false_connections(score);
   return score;
 }
 

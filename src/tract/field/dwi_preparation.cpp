@@ -135,6 +135,25 @@ Result<Field> build_series_field(const DwiSignals& signals, std::span<const floa
                               &machine.pool);
 }
 
+// Tensors of all volumes; `tensors` are those that the caller has fitted already, if any.
+Status add_tensor_field(const DwiSeries& series, std::span<const float> stop_map, const TensorMaps* tensors,
+                        const FieldRequest& request, const FitMachine& machine, const ProgressOptions& progress_options,
+                        PreparedField& prepared) {
+  TensorMaps own;
+  if (tensors == nullptr) {
+    Progress progress("fitting tensors", series.signals.voxels.size(), "voxels", progress_options);
+    CGL_TRY_ASSIGN(own, fit_tensor_maps(series, request.min_signal, machine, &progress));
+    tensors = &own;
+  }
+  prepared.facts["method"] = "wls";
+  prepared.facts["min_signal"] = tensors->min_signal;
+  warn_of_raised(prepared, series.signals, tensors->min_signal);
+  CGL_TRY_ASSIGN(prepared.field,
+                 make_tensor_field(series.signals.geometry, stop_map, {series.signals.voxels, 6, tensors->tensors},
+                                   TensorOrder::mrtrix, DirectionFrame::image));
+  return {};
+}
+
 }  // namespace
 
 std::string_view field_model_name(FieldModel model) {
@@ -193,17 +212,7 @@ Result<PreparedField> make_dwi_field(DwiSeries series, std::span<const float> st
     facts["model"] = field_model_name(request.model);
     const ImageGeometry geometry = series.signals.geometry;
     if (request.model == FieldModel::dti) {
-      TensorMaps own;
-      if (tensors == nullptr) {
-        Progress progress("fitting tensors", series.signals.voxels.size(), "voxels", progress_options);
-        CGL_TRY_ASSIGN(own, fit_tensor_maps(series, request.min_signal, machine, &progress));
-        tensors = &own;
-      }
-      facts["method"] = "wls";
-      facts["min_signal"] = tensors->min_signal;
-      warn_of_raised(prepared, series.signals, tensors->min_signal);
-      CGL_TRY_ASSIGN(prepared.field, make_tensor_field(geometry, stop_map, {series.signals.voxels, 6, tensors->tensors},
-                                                       TensorOrder::mrtrix, DirectionFrame::image));
+      CGL_TRY(add_tensor_field(series, stop_map, tensors, request, machine, progress_options, prepared));
       return prepared;
     }
 

@@ -5,16 +5,22 @@
 namespace cingulum {
 namespace {
 
-void add_all(const TrackingStatistics& part, TrackingStatistics& sum) {
+// What a part and what stands for a kept streamline count alike.
+template <class Counts>
+void add_counts(const Counts& part, TrackingStatistics& sum) {
   sum.seeds_with_streamlines += part.seeds_with_streamlines;
   sum.streamlines += part.streamlines;
-  sum.kept += part.kept;
   sum.too_short += part.too_short;
   sum.too_long += part.too_long;
   sum.too_few_points += part.too_few_points;
   sum.too_many_points += part.too_many_points;
   sum.refused_by_regions += part.refused_by_regions;
   sum.points += part.points;
+}
+
+void add_all(const TrackingStatistics& part, TrackingStatistics& sum) {
+  add_counts(part, sum);
+  sum.kept += part.kept;
   for (std::size_t i = 0; i < end_reason_count; ++i) sum.end_reasons[i] += part.end_reasons[i];
   sum.lengths.add(part.lengths);
   sum.steps += part.steps;
@@ -23,15 +29,8 @@ void add_all(const TrackingStatistics& part, TrackingStatistics& sum) {
 }
 
 void add_kept(const KeptStreamline& kept, TrackingStatistics& sum) {
-  sum.seeds_with_streamlines += kept.seeds_with_streamlines;
-  sum.streamlines += kept.streamlines;
+  add_counts(kept, sum);
   ++sum.kept;
-  sum.too_short += kept.too_short;
-  sum.too_long += kept.too_long;
-  sum.too_few_points += kept.too_few_points;
-  sum.too_many_points += kept.too_many_points;
-  sum.refused_by_regions += kept.refused_by_regions;
-  sum.points += kept.points;
   ++sum.end_reasons[static_cast<std::size_t>(kept.start_reason)];
   ++sum.end_reasons[static_cast<std::size_t>(kept.end_reason)];
   sum.lengths.add(kept.length_mm);
