@@ -47,11 +47,11 @@ inline constexpr bool is_json_list<std::array<T, count>> = true;
 class JsonWriter {
  public:
   template <class T>
-  void operator()(const char* name, const T& value) {
+  void operator()(const std::string& name, const T& value) {
     json_[name] = json_of(value);
   }
   template <class T>
-  void optional(const char* name, const T& value) {
+  void optional(const std::string& name, const T& value) {
     (*this)(name, value);
   }
   [[nodiscard]] nlohmann::ordered_json take() { return std::move(json_); }
@@ -79,14 +79,14 @@ class JsonWriter {
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };
 
-// Goes on behind the first member that it refuses, and reads no more.
+// Keeps the first refusal, and reads nothing behind it.
 class JsonReader {
  public:
   // The JSON outlives the reader; `place` names it in messages.
   JsonReader(const nlohmann::ordered_json& json, std::string place) : json_(json), place_(std::move(place)) {}
 
   template <class T>
-  void operator()(const char* name, T& into) {
+  void operator()(const std::string& name, T& into) {
     if (!status_) return;
     if (json_[name].is_there()) return optional(name, into);
     refused_ = name;
@@ -94,7 +94,7 @@ class JsonReader {
   }
   // The member of the struct stays as it is where the JSON has none.
   template <class T>
-  void optional(const char* name, T& into) {
+  void optional(const std::string& name, T& into) {
     if (!status_ || !json_[name].is_there()) return;
     status_ = read(json_[name].json(), fmt::format("{}.{}", place_, name), into);
     if (!status_) refused_ = name;

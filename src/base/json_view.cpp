@@ -3,8 +3,11 @@
 #include <nlohmann/json.hpp>
 
 namespace cingulum {
+namespace {
 
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 JsonView JsonView::operator[](const std::string& member) const {
   if (object() == nullptr) return {};
