@@ -4,7 +4,7 @@
 
 # Files of src/ that are compiled together, folder by folder, as in cmake/Unity.cmake. What of them is not called is left out
 # by the linker.
-set(browser_host_base result argument_name option_name shell_word quantity bulk_memory cancel json_text settings log interrupt thread_pool element_type
+set(browser_host_base result argument_name option_name shell_word quantity bulk_memory cancel json_text json_view settings log interrupt thread_pool element_type
     atomic_file file_layer partial_file mapped_growth disk_space)
 set(browser_host_formats image_geometry sidecar tractogram tractogram_batch trx_writer trx_header zip_writer spool crc32 folder_output)
 set(browser_host_streamlines regions sphere_text lengths linearise)

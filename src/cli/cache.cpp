@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "base/json_view.hpp"
 #include "base/quantity.hpp"
 #include "cli/table.hpp"
 #include "cli/verb.hpp"
@@ -43,8 +44,7 @@ Status run_fit_cache(const ParsedArguments& arguments, VerbContext& context) {
   context.print_format("{}: {} fits, {}\n", folder, format_count(entries.size()), format_bytes(bytes));
   Table table({{""}, {"", Align::right}, {""}, {""}});
   const auto text = [](const nlohmann::ordered_json& about, const char* name) {
-    const auto found = about.is_object() ? about.find(name) : about.end();
-    return found != about.end() && found->is_string() ? found->get<std::string>() : std::string("cannot be read");
+    return JsonView(about)[name].text_or("cannot be read");
   };
   for (const FitCache::Entry& entry : entries) {
     table.add_row({entry.file.path.filename().string(), format_bytes(entry.file.bytes), text(entry.about, "model"),

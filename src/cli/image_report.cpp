@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/json_view.hpp"
 #include "base/quantity.hpp"
 #include "cli/file_report.hpp"
 #include "formats/image_geometry.hpp"
@@ -137,7 +138,7 @@ Status add_checksum(FileReport& report, const fs::path& path, std::string_view i
   }
   std::vector<std::string> there;
   const auto sidecar = read_sidecar(path);
-  if (sidecar && sidecar->is_object() && sidecar->contains("xxh3_128")) there.push_back("sidecar XXH3-128");
+  if (sidecar && JsonView(*sidecar)["xxh3_128"].is_there()) there.push_back("sidecar XXH3-128");
   if (!inner.empty()) there.emplace_back(inner);
   report.json["checksums"] = there;
   report.json["verified"] = false;

@@ -14,6 +14,7 @@
 #include "base/elapsed.hpp"
 #include "base/interrupt.hpp"
 #include "base/json_text.hpp"
+#include "base/json_view.hpp"
 #include "base/quantity.hpp"
 #include "cli/verb.hpp"
 #include "formats/nifti.hpp"
@@ -78,14 +79,11 @@ Result<Json> facts_of_image(const fs::path& path, const ImageGeometry& from, con
   if (!fs::exists(sidecar_path(path), ignored)) return facts;
   CGL_TRY_ASSIGN(const Json sidecar, read_sidecar(path));
   for (const char* name : kept_facts) {
-    if (sidecar.is_object() && sidecar.contains(name)) facts[name] = sidecar[name];
+    if (const JsonView fact = JsonView(sidecar)[name]; fact.is_there()) facts[name] = fact.json();
   }
-  const auto frame_of = [](const Json& object) {
-    const auto found = object.find("frame");
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  const bool harmonics = facts.contains("spherical_harmonics") && facts["spherical_harmonics"].is_object();
-  const bool image_axes = frame_of(harmonics ? facts["spherical_harmonics"] : facts) == "image";
+  const JsonView harmonics = JsonView(facts)["spherical_harmonics"];
+  const JsonView of_frame = harmonics.object() != nullptr ? harmonics : JsonView(facts);
+  const bool image_axes = of_frame["frame"].text_or("") == "image";
   if (image_axes && !have_same_axes(from, to)) {
     return fail_file(
         path.string(), ErrorKind::unavailable,

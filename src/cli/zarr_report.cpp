@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json_view.hpp"
 #include "base/quantity.hpp"
 #include "cli/table.hpp"
 #include "cli/zarr_actions.hpp"
@@ -134,7 +135,7 @@ Status add_sidecar(FileReport& report, const std::filesystem::path& path, bool v
     CGL_TRY_ASSIGN(there, compare_with_sidecar(path));
   } else {
     const auto sidecar = read_sidecar(path);
-    there = sidecar && sidecar->is_object() && sidecar->contains("xxh3_128");
+    there = sidecar && JsonView(*sidecar)["xxh3_128"].is_there();
   }
   report.json["sidecar"] = there;
   if (there) {

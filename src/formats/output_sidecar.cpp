@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json_text.hpp"
+#include "base/json_view.hpp"
 #include "base/read_file.hpp"
 #include "formats/bids/bids_sidecar.hpp"
 #include "formats/sidecar.hpp"
@@ -28,7 +29,7 @@ WriteOptions options_beside(WriteOptions options) {
 }
 
 bool names_a_hash(const nlohmann::ordered_json& json) {
-  return json.is_object() && json.contains("xxh3_128") && json["xxh3_128"].is_string();
+  return JsonView(json)["xxh3_128"].text() != nullptr;
 }
 
 bool is_there(const fs::path& file) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/hash.hpp"
+#include "base/json_view.hpp"
 #include "base/read_file.hpp"
 #include "formats/bids/bids_sidecar.hpp"
 #include "formats/content_hash.hpp"
@@ -130,7 +131,7 @@ Result<nlohmann::ordered_json> read_sidecar_file(const fs::path& sidecar) {
 }
 
 bool is_pending_sidecar(const nlohmann::ordered_json& sidecar) {
-  return sidecar.is_object() && sidecar.contains("pending") && sidecar["pending"].is_object();
+  return JsonView(sidecar)["pending"].object() != nullptr;
 }
 
 nlohmann::ordered_json settle_sidecar(nlohmann::ordered_json sidecar, const fs::path& file) {
@@ -138,11 +139,9 @@ nlohmann::ordered_json settle_sidecar(nlohmann::ordered_json sidecar, const fs::
   const nlohmann::ordered_json pending = std::move(sidecar["pending"]);
   sidecar.erase("pending");
   const auto found = hash_of_file(file);
-  if (!found || !pending.contains("replaces") || !pending["replaces"].is_object()) return sidecar;
-  const auto names_it = [&](const nlohmann::ordered_json& json) {
-    return json.contains("xxh3_128") && json["xxh3_128"] == *found;
-  };
-  return !names_it(sidecar) && names_it(pending["replaces"]) ? pending["replaces"] : sidecar;
+  const JsonView replaced = JsonView(pending)["replaces"];
+  const auto names_it = [&](JsonView json) { return found && json["xxh3_128"].json() == *found; };
+  return !names_it(JsonView(sidecar)) && names_it(replaced) ? replaced.json() : sidecar;
 }
 
 nlohmann::ordered_json run_facts(int threads, double seconds) {

@@ -2,6 +2,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/json_fields.hpp"
 #include "formats/corrupt.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/trx.hpp"
@@ -54,26 +55,12 @@ Result<TrxHeader> parse_trx_header(std::string_view text) {
 
   CGL_TRY_ASSIGN(const Json* affine, member(header, "VOXEL_TO_RASMM"));
   std::array<double, 16> numbers = {};
-  std::size_t found = 0;
-  const auto take = [&](const Json& value) {
-    if (found == numbers.size() || !value.is_number()) return false;
-    numbers[found] = value.get<double>();
-    return std::isfinite(numbers[found++]);
-  };
-  bool good = affine->is_array() && (affine->size() == 4 || affine->size() == 16);
-  if (good) {
-    for (const Json& row : *affine) {
-      if (affine->size() == 16) {
-        good = good && take(row);
-        continue;
-      }
-      good = good && row.is_array() && row.size() == 4;
-      if (good) {
-        for (const Json& value : row) good = good && take(value);
-      }
-    }
+  std::array<std::array<double, 4>, 4> rows = {};
+  if (read_json(*affine, "VOXEL_TO_RASMM", rows)) {
+    for (std::size_t i = 0; i < 16; ++i) numbers[i] = rows[i / 4][i % 4];
+  } else if (!read_json(*affine, "VOXEL_TO_RASMM", numbers)) {
+    return corrupt("VOXEL_TO_RASMM is not a 4 x 4 matrix of finite numbers");
   }
-  if (!good || found != 16) return corrupt("VOXEL_TO_RASMM is not a 4 x 4 matrix of finite numbers");
   if (numbers[12] != 0 || numbers[13] != 0 || numbers[14] != 0 || numbers[15] != 1) {
     return corrupt("the last row of VOXEL_TO_RASMM is {} {} {} {}, not 0 0 0 1", numbers[12], numbers[13], numbers[14],
                    numbers[15]);

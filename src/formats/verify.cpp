@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/json_view.hpp"
 #include "base/read_file.hpp"
 #include "formats/byte_stream.hpp"
 #include "formats/content_kind.hpp"
@@ -23,22 +24,22 @@ Result<bool> compare_in_rounds(const fs::path& path, const CancelToken& cancel, 
   if (!sidecar && sidecar.error().kind() == ErrorKind::not_found) return false;
   if (!sidecar) return tl::make_unexpected(sidecar.error());
   const std::string where = sidecar_path(path).native();
-  if (!sidecar->is_object() || !sidecar->contains("xxh3_128")) return false;
-  const auto& stored = (*sidecar)["xxh3_128"];
-  if (!stored.is_string()) return fail(ErrorKind::corrupt, "{}: xxh3_128 is not a text", where);
+  const JsonView said(*sidecar);
+  if (!said["xxh3_128"].is_there()) return false;
+  const std::string* const stored = said["xxh3_128"].text();
+  if (stored == nullptr) return fail(ErrorKind::corrupt, "{}: xxh3_128 is not a text", where);
   CGL_TRY_ASSIGN(const std::string found, hash_of_file(path, cancel));
-  if (stored == found) return true;
+  if (*stored == found) return true;
   // A run may have replaced both between the two looks; then its sidecar is another than a moment ago.
   const auto again = read_sidecar(path);
   if (rounds > 1 && (!again || *again != *sidecar)) return compare_in_rounds(path, cancel, rounds - 1);
   std::string sizes;
   std::error_code error;
-  const auto& bytes = sidecar->contains("bytes") ? (*sidecar)["bytes"] : nlohmann::ordered_json();
-  if (bytes.is_number_unsigned() && !fs::is_directory(path, error)) {
-    sizes = fmt::format("; {} bytes then, {} now", bytes.get<std::uint64_t>(), fs::file_size(path, error));
+  if (const auto bytes = said["bytes"].count(); bytes && !fs::is_directory(path, error)) {
+    sizes = fmt::format("; {} bytes then, {} now", *bytes, fs::file_size(path, error));
   }
   return fail(ErrorKind::corrupt, "{}: it is not the file that was written: its hash is {}, {} says {}{}",
-              path.native(), found, where, stored.get<std::string>(), sizes);
+              path.native(), found, where, *stored, sizes);
 }
 
 Result<bool> begins_as_gzip(const fs::path& path) {

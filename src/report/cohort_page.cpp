@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/json_view.hpp"
 #include "base/quantity.hpp"
 #include "dmri/score/score.hpp"
 #include "formats/sidecar.hpp"
@@ -36,8 +37,7 @@ struct MeasureOfResult {
 };
 
 std::optional<double> number_of(const Json& result, const char* name) {
-  const Json value = result.value(name, Json());
-  return value.is_number() ? std::optional<double>(value.get<double>()) : std::nullopt;
+  return JsonView(result)[name].number();
 }
 
 std::optional<double> ratio_of(std::optional<double> part, std::optional<double> whole) {
@@ -47,11 +47,11 @@ std::optional<double> ratio_of(std::optional<double> part, std::optional<double>
 
 // How often streamlines ended where the stopping map says so: the tissue's border, not a lost way.
 std::optional<double> stopped_share(const Json& result) {
-  const Json reasons = result.value("end_reasons", Json());
-  if (!reasons.is_object()) return std::nullopt;
+  const Json* const reasons = JsonView(result)["end_reasons"].object();
+  if (reasons == nullptr) return std::nullopt;
   double all = 0;
-  for (const Json& count : reasons) all += count.is_number() ? count.get<double>() : 0;
-  return ratio_of(number_of(reasons, "stop_map"), all);
+  for (const Json& count : *reasons) all += JsonView(count).number().value_or(0);
+  return ratio_of(number_of(*reasons, "stop_map"), all);
 }
 
 constexpr std::array<MeasureOfResult, 6> measures_of_result = {{
@@ -106,10 +106,10 @@ std::string within_folder(std::string text, const fs::path& folder) {
 
 void take_sidecar(CohortSubject& subject) {
   const auto sidecar = read_sidecar(subject.file);
-  const Json result = sidecar && sidecar->is_object() ? sidecar->value("result", Json()) : Json();
-  if (!result.is_object()) subject.problem = sidecar ? "its sidecar has no result" : sidecar.error().message();
+  const Json* const result = sidecar ? JsonView(*sidecar)["result"].object() : nullptr;
+  if (result == nullptr) subject.problem = sidecar ? "its sidecar has no result" : sidecar.error().message();
   for (const MeasureOfResult& measure : measures_of_result) {
-    subject.values.push_back(result.is_object() ? measure.value(result) : std::nullopt);
+    subject.values.push_back(result != nullptr ? measure.value(*result) : std::nullopt);
   }
 }
 

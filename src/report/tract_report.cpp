@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/json_view.hpp"
 #include "base/quantity.hpp"
 #include "dmri/score/score.hpp"
 #include "formats/nifti.hpp"
@@ -87,8 +88,7 @@ std::string spaces_for_underscores(std::string text) {
 std::string end_reason_text(std::size_t code, const Json& sidecar) {
   if (const Json* codes =
           find_member(sidecar, "end_reason_codes", [](const Json& value) { return value.is_object(); })) {
-    const auto named = codes->find(std::to_string(code));
-    if (named != codes->end() && named->is_string()) return shortened(named->get<std::string>());
+    if (const std::string* const named = JsonView(*codes)[std::to_string(code)].text()) return shortened(*named);
   }
   if (code < end_reason_count) return std::string(end_reason_name(static_cast<EndReason>(code)));
   return fmt::format("code {}", code);
@@ -130,17 +130,15 @@ Json read_sidecar_of(const std::filesystem::path& tracks, std::vector<std::strin
 
 // One row per input: its path, and its hash behind the name of the option that gave it.
 void append_inputs(const Json& inputs, std::vector<TableRow>& rows) {
-  const auto text_of = [](const Json& object, const char* name) {
-    const auto found = object.find(name);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
   if (!inputs.is_array()) return append_rows(inputs, "", rows);
-  for (const Json& input : inputs) {
-    if (!input.is_object() || text_of(input, "path").empty()) {
-      append_rows(input, "", rows);
+  for (const Json& entry : inputs) {
+    const JsonView input(entry);
+    const std::string path = input["path"].text_or("");
+    if (path.empty()) {
+      append_rows(entry, "", rows);
     } else if (rows.size() < most_table_rows) {
-      rows.push_back({shortened(text_of(input, "path")),
-                      shortened(fmt::format("{} {}", text_of(input, "option"), text_of(input, "xxh3_128")))});
+      rows.push_back({shortened(path),
+                      shortened(fmt::format("{} {}", input["option"].text_or(""), input["xxh3_128"].text_or("")))});
     }
   }
 }
@@ -459,7 +457,7 @@ Result<Report> make_report(const ReportRequest& request, ThreadPool& pool,
     CGL_TRY_ASSIGN(score, score_tractogram(request.tracks, *request.truth, {}, pool, silent));
     content.score = score_part(*score);
   }
-  if (!request.track_command.empty() && sidecar.is_object() && sidecar.contains("run")) {
+  if (!request.track_command.empty() && JsonView(sidecar)["run"].is_there()) {
     content.commands.emplace_back("Make the tractogram again, the same to the bit", request.track_command);
   }
   if (!request.command.empty()) content.commands.emplace_back("Make this report again", request.command);

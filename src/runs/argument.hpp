@@ -86,6 +86,13 @@ struct ArgumentText {
   std::vector<std::string> texts = {};
   bool is_flag = false;
   friend bool operator==(const ArgumentText&, const ArgumentText&) = default;
+
+  template <class Visit, class Self>
+  static void json_fields(Visit& visit, Self& self) {
+    visit("name", self.name);
+    visit("texts", self.texts);
+    visit("flag", self.is_flag);
+  }
 };
 
 }  // namespace cingulum

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/json_fields.hpp"
 #include "formats/bids/bids_uri.hpp"
 #include "formats/sidecar.hpp"
 
@@ -25,23 +26,21 @@ Json stored_value(const Argument& argument, const std::vector<ArgumentValue>& va
 }
 
 Result<StoredArguments> StoredArguments::of(const Json& sidecar) {
-  if (!sidecar.is_object() || !sidecar.contains("arguments") || !sidecar["arguments"].is_object()) {
-    return fail(ErrorKind::corrupt, "there is no 'arguments'");
-  }
-  const Json& stored = sidecar["arguments"];
-  if (!stored.contains("options") || !stored["options"].is_object() || !stored.contains("given") ||
-      !stored["given"].is_array()) {
+  const JsonView stored = JsonView(sidecar)["arguments"];
+  if (stored.object() == nullptr) return fail(ErrorKind::corrupt, "there is no 'arguments'");
+  const Json* const options = stored["options"].object();
+  const Json* const given = stored["given"].list();
+  if (options == nullptr || given == nullptr) {
     return fail(ErrorKind::corrupt, "'arguments' has no 'options' and 'given'");
   }
-  return StoredArguments(stored["options"], stored["given"]);
+  return StoredArguments(*options, *given);
 }
 
 Result<std::optional<StoredTexts>> StoredArguments::find(const Argument& argument) const {
   const auto found = options_->find(argument.name);
   if (found == options_->end()) return std::nullopt;
   StoredTexts stored;
-  stored.given = std::any_of(given_->begin(), given_->end(),
-                             [&](const Json& name) { return name.is_string() && name == argument.name; });
+  stored.given = std::find(given_->begin(), given_->end(), argument.name) != given_->end();
   if (argument.type == ArgumentType::flag) {
     if (!found->is_boolean()) {
       return fail(ErrorKind::corrupt, "option '{}' is not true or false", argument.name);
@@ -64,11 +63,7 @@ bool names_file(const Argument& argument, const std::string& text) {
 
 std::string find_file_of_run(const Json& sidecar, const std::string& name, const fs::path& path_of_sidecar) {
   if (const auto found = resolve_bids_uri(name, path_of_sidecar)) return found->string();
-  fs::path folder;
-  if (sidecar.contains("run") && sidecar["run"].is_object() && sidecar["run"].contains("folder") &&
-      sidecar["run"]["folder"].is_string()) {
-    folder = sidecar["run"]["folder"].get<std::string>();
-  }
+  const fs::path folder = JsonView(sidecar)["run"]["folder"].text_or("");
   std::error_code ignored;
   const fs::path path = name;
   if (path.is_absolute() || fs::exists(path, ignored) || folder.empty()) return name;
@@ -83,24 +78,25 @@ tl::unexpected<Error> StoredRun::damaged(std::string_view what) const {
 
 Status check_inputs_of_run(const Json& sidecar, const fs::path& path_of_sidecar,
                            const std::function<bool(std::string_view option)>& is_given) {
-  if (!sidecar.contains("inputs") || !sidecar["inputs"].is_array()) return {};
-  for (const Json& input : sidecar["inputs"]) {
-    if (!input.is_object() || !input.contains("path") || !input["path"].is_string() || !input.contains("option") ||
-        !input["option"].is_string() || !input.contains("xxh3_128") || !input["xxh3_128"].is_string()) {
+  const Json* const inputs = JsonView(sidecar)["inputs"].list();
+  if (inputs == nullptr) return {};
+  for (const Json& entry : *inputs) {
+    RunInput input;
+    if (!read_json(entry, "input", input)) {
       return fail(ErrorKind::corrupt, "reading {}: an entry of 'inputs' has no option, path and hash",
                   path_of_sidecar.string());
     }
-    if (is_given(input["option"].get<std::string>())) continue;
-    const std::string path = find_file_of_run(sidecar, input["path"].get<std::string>(), path_of_sidecar);
+    if (is_given(input.option)) continue;
+    const std::string path = find_file_of_run(sidecar, input.path, path_of_sidecar);
     std::error_code ignored;
     if (!fs::exists(path, ignored)) {
       return fail(ErrorKind::not_found, "repeating the run of {}: its input {} is not there", path_of_sidecar.string(),
                   path);
     }
     CGL_TRY_ASSIGN(const std::string hash, hash_of_file(path));
-    if (hash != input["xxh3_128"].get<std::string>()) {
+    if (hash != input.xxh3_128) {
       return fail(ErrorKind::corrupt, "repeating the run of {}: its input {} has changed (hash {}, was {})",
-                  path_of_sidecar.string(), path, hash, input["xxh3_128"].get<std::string>());
+                  path_of_sidecar.string(), path, hash, input.xxh3_128);
     }
   }
   return {};

@@ -55,6 +55,20 @@ class StoredArguments {
   const nlohmann::ordered_json* given_;
 };
 
+// A file or array on which a result depends: an entry of the member `inputs` of a sidecar.
+struct RunInput {
+  std::string option;
+  std::string path;
+  std::string xxh3_128;
+
+  template <class Visit, class Self>
+  static void json_fields(Visit& visit, Self& self) {
+    visit("option", self.option);
+    visit("path", self.path);
+    visit("xxh3_128", self.xxh3_128);
+  }
+};
+
 // Whether a value of the argument names a file that is read.
 [[nodiscard]] bool names_file(const Argument& argument, const std::string& text);
 
@@ -63,8 +77,7 @@ class StoredArguments {
 [[nodiscard]] std::string find_file_of_run(const nlohmann::ordered_json& sidecar, const std::string& name,
                                            const std::filesystem::path& path_of_sidecar);
 
-// The `inputs` of a sidecar, {"option", "path", "xxh3_128"} each, must be there with the hash that they had, but for
-// those whose option `is_given` anew.
+// The `inputs` of a sidecar must be there with the hash that they had, but for those whose option `is_given` anew.
 [[nodiscard]] Status check_inputs_of_run(const nlohmann::ordered_json& sidecar,
                                          const std::filesystem::path& path_of_sidecar,
                                          const std::function<bool(std::string_view option)>& is_given);

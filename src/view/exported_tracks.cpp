@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/elapsed.hpp"
+#include "base/json_fields.hpp"
 #include "formats/trx.hpp"
 #include "runs/track/track_defaults.hpp"
 #include "runs/track/track_fields.hpp"
@@ -34,76 +35,43 @@ class NoSeeds final : public Seeds {
   void fill(std::uint64_t, std::span<numerics::Vec3>) const override {}
 };
 
-Json options_json(const std::vector<ArgumentText>& options) {
-  Json list = Json::array();
-  for (const ArgumentText& option : options) {
-    list.push_back({{"name", option.name}, {"texts", option.texts}, {"flag", option.is_flag}});
-  }
-  return list;
-}
-
-tl::unexpected<Error> damaged() {
-  return fail(ErrorKind::corrupt, "the exported facts of what is tracked are damaged; export again");
-}
-
-std::vector<std::string> texts_of(const Json& list) {
-  std::vector<std::string> texts;
-  for (const Json& text : list) {
-    if (text.is_string()) texts.push_back(text.get<std::string>());
-  }
-  return texts;
+// `truth` is the phantom as its file has it.
+template <class Visit, class Facts>
+void visit_facts(Visit& visit, Facts& facts, Json& truth) {
+  visit("data", facts.source.data);
+  visit("options", facts.source.options);
+  visit("name", facts.source.name);
+  visit("before", facts.source.before);
+  visit("first_getter", facts.first_getter);
+  visit("getters", facts.limits.getters);
+  visit("lowest_threshold", facts.limits.lowest_threshold);
+  visit("reach_voxels", facts.limits.reach_voxels);
+  visit("min_signal", facts.min_signal);
+  visit.optional("truth", truth);
+  visit.optional("model", facts.model);
+  visit("arguments", facts.arguments);
 }
 
 }  // namespace
 
 Json facts_json(const ExportedFacts& facts) {
-  return {{"data", facts.source.data},
-          {"options", options_json(facts.source.options)},
-          {"name", facts.source.name},
-          {"before", facts.source.before},
-          {"first_getter", facts.first_getter},
-          {"getters", facts.limits.getters},
-          {"lowest_threshold", facts.limits.lowest_threshold ? Json(*facts.limits.lowest_threshold) : Json()},
-          {"reach_voxels", facts.limits.reach_voxels},
-          {"min_signal", facts.min_signal},
-          {"truth", facts.truth ? Json::parse(format_phantom(*facts.truth)) : Json()},
-          {"model", facts.model},
-          {"arguments", facts.arguments}};
+  Json truth = facts.truth ? Json::parse(format_phantom(*facts.truth)) : Json();
+  JsonWriter write;
+  visit_facts(write, facts, truth);
+  return write.take();
 }
 
 Result<ExportedFacts> facts_of_json(const Json& json) {
-  const auto has = [&json](const char* name, auto is_one) { return json.contains(name) && is_one(json[name]); };
-  const auto is_list = [](const Json& value) { return value.is_array(); };
-  const auto is_text = [](const Json& value) { return value.is_string(); };
-  const auto is_number = [](const Json& value) { return value.is_number(); };
-  if (!json.is_object() || !has("data", is_list) || !has("options", is_list) || !has("name", is_text) ||
-      !has("before", is_text) || !has("first_getter", is_text) || !has("getters", is_list) ||
-      !json.contains("lowest_threshold") || !has("reach_voxels", is_number) || !has("min_signal", is_number) ||
-      !has("arguments", [](const Json& value) { return value.is_object(); })) {
-    return damaged();
-  }
   ExportedFacts facts;
-  facts.source.data = texts_of(json["data"]);
-  for (const Json& option : json["options"]) {
-    if (!option.is_object() || !option.contains("name") || !option["name"].is_string() || !option.contains("texts") ||
-        !option["texts"].is_array() || !option.contains("flag") || !option["flag"].is_boolean()) {
-      return damaged();
-    }
-    facts.source.options.push_back(
-        {option["name"].get<std::string>(), texts_of(option["texts"]), option["flag"].get<bool>()});
+  Json truth;
+  JsonReader read(json, "tracks");
+  visit_facts(read, facts, truth);
+  if (!read.status() || !facts.arguments.is_object()) {
+    return fail(ErrorKind::corrupt, "the exported facts of what is tracked are damaged; export again");
   }
-  facts.source.name = json["name"].get<std::string>();
-  facts.source.before = json["before"].get<std::string>();
-  facts.first_getter = json["first_getter"].get<std::string>();
-  facts.limits.getters = texts_of(json["getters"]);
-  if (json["lowest_threshold"].is_number()) facts.limits.lowest_threshold = json["lowest_threshold"].get<double>();
-  facts.limits.reach_voxels = json["reach_voxels"].get<std::int64_t>();
-  facts.min_signal = json["min_signal"].get<double>();
-  if (json.contains("truth") && !json["truth"].is_null()) {
-    CGL_TRY_ASSIGN(facts.truth, parse_phantom(json["truth"].dump()));
+  if (!truth.is_null()) {
+    CGL_TRY_ASSIGN(facts.truth, parse_phantom(truth.dump()));
   }
-  if (json.contains("model")) facts.model = json["model"];
-  facts.arguments = json["arguments"];
   return facts;
 }
 
@@ -134,13 +102,11 @@ Status ExportedTracks::use_adapter(const DrivenAdapter& adapter) {
 // that it would have on the command line: which one never depends on other options of requests.
 Result<TrackRequest> ExportedTracks::complete(const std::vector<ArgumentText>& asked) const {
   const std::string& getter = find_option(asked, "dg")->texts.front();
-  const auto of_getter = facts_.arguments.find(getter);
-  if (of_getter == facts_.arguments.end() || !of_getter->is_object() || !of_getter->contains("options") ||
-      !of_getter->contains("given")) {
+  const JsonView of_getter = JsonView(facts_.arguments)[getter];
+  if (!of_getter["options"].is_there() || !of_getter["given"].is_there()) {
     return fail_argument("dg", "{} {}: the field that is tracked has another", argument_name("dg"), getter);
   }
-  const Json& options = (*of_getter)["options"];
-  const std::vector<std::string> given = texts_of((*of_getter)["given"]);
+  const std::vector<std::string> given = of_getter["given"].texts();
   TrackRequest request;
   for (const TrackField& field : track_fields()) {
     const Argument& argument = field.argument;
@@ -149,12 +115,13 @@ Result<TrackRequest> ExportedTracks::complete(const std::vector<ArgumentText>& a
       CGL_TRY(field.set_texts(request, one->texts, true));
       continue;
     }
-    const auto stored = options.find(argument.name);
-    if (stored == options.end()) continue;
+    const JsonView stored = of_getter["options"][argument.name];
+    if (!stored.is_there()) continue;
     if (argument.type == ArgumentType::flag) {
-      field.set(request, {stored->is_boolean() && stored->get<bool>()}, was_given);
+      field.set(request, {stored.flag().value_or(false)}, was_given);
     } else {
-      CGL_TRY(field.set_texts(request, texts_of(stored->is_array() ? *stored : Json::array({*stored})), was_given));
+      const bool is_one = stored.text() != nullptr;
+      CGL_TRY(field.set_texts(request, is_one ? std::vector{*stored.text()} : stored.texts(), was_given));
     }
   }
   CGL_TRY(fill_in_defaults(track_fields(), request));

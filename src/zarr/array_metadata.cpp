@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "base/json_view.hpp"
 #include "formats/corrupt.hpp"
 #include "zarr/codec_names.hpp"
 #include "zarr/json_values.hpp"
@@ -42,9 +43,7 @@ Status check_size(const Shape& shape, ElementType type, std::string_view what) {
 }
 
 const Json& member(const Json& object, const char* name) {
-  static const Json absent;
-  const auto found = object.find(name);
-  return found == object.end() ? absent : *found;
+  return JsonView(object)[name].json();
 }
 
 Status check_shapes(const ArrayMetadata& metadata) {
@@ -124,7 +123,7 @@ Status check_members(const Json& zarr_json, ArrayMetadata& metadata) {
       known = known || name == each;
     }
     if (known) continue;
-    if (!value.is_object() || !value.contains("must_understand") || value["must_understand"] != false) {
+    if (JsonView(value)["must_understand"].flag() != false) {
       return corrupt("member '{}' is not known, and it must be understood", name);
     }
     metadata.notes.push_back(fmt::format("member '{}' is not known and need not be", name));

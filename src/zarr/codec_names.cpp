@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/json_view.hpp"
 #include "formats/corrupt.hpp"
 #include "zarr/json_values.hpp"
 
@@ -289,8 +290,8 @@ Status add_sharding(const Json& configuration, CodingState& state, int depth) {
       return corrupt("codec 'sharding_indexed': its member {} is not known", json_excerpt(name));
     }
   }
-  const auto shape = configuration.find("chunk_shape");
-  if (shape == configuration.end() || !shape->is_array() || shape->size() != rank) {
+  const Json* const shape = JsonView(configuration)["chunk_shape"].list();
+  if (shape == nullptr || shape->size() != rank) {
     return corrupt("codec 'sharding_indexed': chunk_shape is not a list of {} numbers", rank);
   }
   for (std::size_t i = 0; i < rank; ++i) {
@@ -394,10 +395,9 @@ Result<ChunkCoding> parse_v3_list(const Json& codecs, ElementType type, const Sh
 
 Result<Extension> parse_extension(const Json& value, std::string_view what) {
   if (value.is_string()) return Extension{value.get<std::string>(), Json::object()};
-  if (!value.is_object() || !value.contains("name") || !value["name"].is_string()) {
-    return corrupt("{} {} is neither a name nor an object with one", what, json_excerpt(value));
-  }
-  Extension extension{value["name"].get<std::string>(), Json::object()};
+  const std::string* const named = JsonView(value)["name"].text();
+  if (named == nullptr) return corrupt("{} {} is neither a name nor an object with one", what, json_excerpt(value));
+  Extension extension{*named, Json::object()};
   for (const auto& [name, member] : value.items()) {
     if (name == "configuration") {
       if (member.is_null()) continue;
@@ -418,10 +418,9 @@ Result<ChunkCoding> parse_v2_coding(const Json& filters, const Json& compressor,
   state.coding.layout.order = state.order;
   state.coding.layout.big_endian = type.big_endian;
   const auto add = [&](const Json& entry) -> Status {
-    if (!entry.is_object() || !entry.contains("id") || !entry["id"].is_string()) {
-      return corrupt("codec {} is not an object with an id", json_excerpt(entry));
-    }
-    const auto name = entry["id"].get<std::string>();
+    const std::string* const id = JsonView(entry)["id"].text();
+    if (id == nullptr) return corrupt("codec {} is not an object with an id", json_excerpt(entry));
+    const std::string& name = *id;
     const Parameters given(entry, name);
     CGL_TRY_ASSIGN(auto filter, parse_value_filter(name, given, state.current));
     if (filter) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/json_text.hpp"
+#include "base/json_view.hpp"
 #include "formats/byte_stream.hpp"
 #include "formats/sidecar.hpp"
 #include "formats/zip_archive.hpp"
@@ -59,8 +60,7 @@ Result<Node> node_of_v3(const Json& document) {
                                                             "consolidated_metadata"};
   for (const auto& [name, value] : document.items()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const bool may_be_ignored =
-        value.is_object() && value.contains("must_understand") && value["must_understand"] == false;
+    const bool may_be_ignored = JsonView(value)["must_understand"].flag() == false;
     if (!may_be_ignored) return fail(ErrorKind::unavailable, "field '{}' must be understood and is not known", name);
   }
   return node;
@@ -83,7 +83,7 @@ Result<std::optional<Node>> find_v2_node(const Store& store, const std::string& 
     const std::string key = join_path(path, ".zgroup");
     CGL_TRY_ASSIGN(const std::optional<Json> group, read_document(store, key));
     if (!group) return std::optional<Node>();
-    if (!group->contains("zarr_format") || (*group)["zarr_format"] != 2) {
+    if (JsonView(*group)["zarr_format"].json() != 2) {
       return fail(ErrorKind::corrupt, "reading {}: zarr_format is not 2", node_name(store, key));
     }
   }
@@ -105,16 +105,10 @@ Result<std::map<std::string, Json>> consolidated_documents(const Store& store, c
   CGL_TRY_ASSIGN(const std::optional<Json> holder,
                  read_document(store, join_path(root.path, v2 ? ".zmetadata" : "zarr.json")));
   if (!holder) return documents;
-  const Json* list = nullptr;
-  if (v2) {
-    const auto version = holder->find("zarr_consolidated_format");
-    if (version == holder->end() || *version != zmetadata_version) return documents;
-    if (const auto found = holder->find("metadata"); found != holder->end()) list = &*found;
-  } else if (const auto inline_metadata = holder->find("consolidated_metadata");
-             inline_metadata != holder->end() && inline_metadata->is_object()) {
-    if (const auto found = inline_metadata->find("metadata"); found != inline_metadata->end()) list = &*found;
-  }
-  if (list == nullptr || !list->is_object()) return documents;
+  const JsonView said(*holder);
+  if (v2 && said["zarr_consolidated_format"].json() != zmetadata_version) return documents;
+  const Json* const list = (v2 ? said : said["consolidated_metadata"])["metadata"].object();
+  if (list == nullptr) return documents;
   for (const auto& [name, document] : list->items()) {
     documents.emplace(join_path(root.path, v2 ? name : join_path(name, "zarr.json")), document);
   }

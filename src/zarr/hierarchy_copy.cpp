@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/bulk_memory.hpp"
+#include "base/json_fields.hpp"
 #include "formats/sidecar.hpp"
 #include "zarr/chunk_boxes.hpp"
 #include "zarr/chunk_writer.hpp"
@@ -45,14 +46,9 @@ Result<Region> region_of_crop(const std::vector<CropRange>& crop, const Array& a
 
 // As many names as there are dimensions, or none.
 std::vector<std::string> names_in_attributes(const Json& attributes, std::size_t rank) {
-  const auto list = attributes.find(dimension_attribute);
-  if (list == attributes.end() || !list->is_array() || list->size() != rank) return {};
   std::vector<std::string> names;
-  for (const Json& name : *list) {
-    if (!name.is_string()) return {};
-    names.push_back(name.get<std::string>());
-  }
-  return names;
+  const bool all = read_json(JsonView(attributes)[dimension_attribute].json(), "names", names) && names.size() == rank;
+  return all ? names : std::vector<std::string>();
 }
 
 // One extent stands for all.

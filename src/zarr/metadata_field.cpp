@@ -2,14 +2,14 @@
 
 #include <cmath>
 
+#include "base/json_view.hpp"
 #include "zarr/json_values.hpp"
 
 namespace cingulum::zarr {
 
 const Json* member_of(const Json& object, const char* name) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
+  const Json& value = JsonView(object)[name].json();
+  return value.is_null() ? nullptr : &value;
 }
 
 Result<std::string> text_member(const Json& object, const char* name, const MetadataField& field, bool required) {

@@ -1,5 +1,8 @@
 #include "zarr/nifti_attributes.hpp"
 
+#include <array>
+
+#include "base/json_fields.hpp"
 #include "numerics/vec3.hpp"
 #include "zarr/metadata_field.hpp"
 
@@ -11,14 +14,11 @@ Json affine_json(const Affine& affine) {
   return rows;
 }
 
-std::optional<Affine> affine_of(const Json& rows) {
-  if (!rows.is_array() || rows.size() != 3) return std::nullopt;
+std::optional<Affine> affine_of(const Json& json) {
+  std::array<std::array<double, 4>, 3> rows = {};
+  if (!read_json(json, "affine", rows)) return std::nullopt;
   Affine affine;
-  for (int r = 0; r < 3; ++r) {
-    const auto row = numbers_of(rows[static_cast<std::size_t>(r)], 4, MetadataField("", "affine"));
-    if (!row) return std::nullopt;
-    for (int c = 0; c < 4; ++c) affine.at(r, c) = (*row)[static_cast<std::size_t>(c)];
-  }
+  for (std::size_t i = 0; i < affine.rows.size(); ++i) affine.rows[i] = rows[i / 4][i % 4];
   return affine;
 }
 

@@ -11,7 +11,7 @@
 namespace cingulum::zarr {
 
 [[nodiscard]] Json affine_json(const Affine& affine);
-[[nodiscard]] std::optional<Affine> affine_of(const Json& rows);
+[[nodiscard]] std::optional<Affine> affine_of(const Json& json);
 
 // The object among attributes that are no OME metadata; null where there is none.
 [[nodiscard]] Json* kept_nifti_header(Json& others);

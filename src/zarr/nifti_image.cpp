@@ -9,6 +9,7 @@
 
 #include "base/bulk_memory.hpp"
 #include "base/first_failure.hpp"
+#include "base/json_view.hpp"
 #include "formats/sidecar.hpp"
 #include "zarr/element_numbers.hpp"
 #include "zarr/element_source.hpp"
@@ -254,30 +255,21 @@ void take_kept_header(const Json& kept, const OmeLevel& level, std::size_t first
   }
   image.geometry = geometry;
   image.by_affine = true;
-  const auto number = [&](const char* name, double otherwise) {
-    const Json* value = member_of(kept, name);
-    return value != nullptr && value->is_number() ? value->get<double>() : otherwise;
-  };
-  const Json* type = member_of(kept, "type");
-  if (type != nullptr && type->is_string() && number("slope", 1) != 0) {
-    const auto parsed = parse_v3_type(type->get<std::string>());
+  const JsonView said(kept);
+  const double slope = said["slope"].number().value_or(1);
+  const std::string* const type = said["type"].text();
+  if (type != nullptr && slope != 0) {
+    const auto parsed = parse_v3_type(*type);
     if (parsed) {
       image.type = *parsed;
-      image.slope = number("slope", 1);
-      image.intercept = number("intercept", 0);
+      image.slope = slope;
+      image.intercept = said["intercept"].number().value_or(0);
     }
   }
-  if (const Json* intent = member_of(kept, "intent")) {
-    if (const Json* code = member_of(*intent, "code"); code != nullptr && code->is_number_integer()) {
-      image.intent_code = code->get<int>();
-    }
-    if (const Json* name = member_of(*intent, "name"); name != nullptr && name->is_string()) {
-      image.intent_name = *name;
-    }
-  }
-  if (const Json* text = member_of(kept, "description"); text != nullptr && text->is_string()) {
-    image.description = *text;
-  }
+  const JsonView intent = said["intent"];
+  if (const Json& code = intent["code"].json(); code.is_number_integer()) image.intent_code = code.get<int>();
+  if (const std::string* const name = intent["name"].text()) image.intent_name = *name;
+  if (const std::string* const text = said["description"].text()) image.description = *text;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/json_fields.hpp"
 #include "zarr/hierarchy.hpp"
 #include "zarr/metadata_field.hpp"
 #include "zarr/ome_transformation.hpp"
@@ -75,10 +76,7 @@ bool is_inside(const std::string& path) {
 
 // Checks the transformations of 0.4 and 0.5: a scale, then perhaps a translation.
 Status check_plain_transformations(const Json& list, const MetadataField& field) {
-  const auto type_of = [&](std::size_t i) -> std::string {
-    const Json* type = member_of(list[i], "type");
-    return type != nullptr && type->is_string() ? type->get<std::string>() : std::string();
-  };
+  const auto type_of = [&](std::size_t i) { return JsonView(list[i])["type"].text_or(""); };
   if (list.size() > 2)
     return field.refuse("{} transformations, expected a scale and perhaps a translation", list.size());
   if (type_of(0) != "scale") return field.at(std::size_t{0}).refuse("it is no scale");
@@ -88,12 +86,9 @@ Status check_plain_transformations(const Json& list, const MetadataField& field)
 
 // The name of a coordinate system, or the path of an array: a text, or an object with either.
 std::string end_of_transformation(const Json& transformation, const char* which) {
-  const Json* end = member_of(transformation, which);
-  if (end == nullptr) return {};
-  if (end->is_string()) return end->get<std::string>();
-  for (const char* name : {"name", "path"}) {
-    const Json* value = member_of(*end, name);
-    if (value != nullptr && value->is_string()) return value->get<std::string>();
+  const JsonView end = JsonView(transformation)[which];
+  for (const JsonView& place : {end, end["name"], end["path"]}) {
+    if (place.text() != nullptr) return *place.text();
   }
   return {};
 }
@@ -125,8 +120,8 @@ Result<std::pair<NamedSystem, OmeTransformation>> find_shown_system(const Json& 
   }
   const OmeTransformation nothing(start->axes.size());
   if (start == &list.front()) return std::pair{list.front(), nothing};
-  const Json* further = member_of(multiscale, "coordinateTransformations");
-  for (std::size_t i = 0; further != nullptr && further->is_array() && i < further->size(); ++i) {
+  const Json* const further = JsonView(multiscale)["coordinateTransformations"].list();
+  for (std::size_t i = 0; further != nullptr && i < further->size(); ++i) {
     const Json& step = (*further)[i];
     if (end_of_transformation(step, "input") != reached) continue;
     if (end_of_transformation(step, "output") != list.front().name) continue;
@@ -152,9 +147,8 @@ Result<OmeMultiscale> parse_multiscale(const Json& json, OmeVersion version, con
 
   std::optional<OmeTransformation> last;
   if (version == OmeVersion::v0_6) {
-    const Json* first = member_of((*datasets)[0], "coordinateTransformations");
-    const std::string reached =
-        first != nullptr && first->is_array() && !first->empty() ? end_of_transformation((*first)[0], "output") : "";
+    const Json* const first = JsonView((*datasets)[0])["coordinateTransformations"].list();
+    const std::string reached = first != nullptr && !first->empty() ? end_of_transformation((*first)[0], "output") : "";
     CGL_TRY_ASSIGN(auto shown, find_shown_system(json, reached, field, notes));
     result.coordinate_system = std::move(shown.first.name);
     result.axes = std::move(shown.first.axes);
@@ -214,7 +208,7 @@ Result<SplitAttributes> split_attributes(const Json& attributes, std::string_vie
                                          std::vector<std::string>& notes) {
   SplitAttributes split;
   const MetadataField root(group, "");
-  const Json* inside = member_of(attributes, "ome");
+  const Json* const inside = JsonView(attributes)["ome"].object();
   const auto is_ome = [](const std::string& name) {
     return std::find(ome_members.begin(), ome_members.end(), name) != ome_members.end();
   };
@@ -226,7 +220,7 @@ Result<SplitAttributes> split_attributes(const Json& attributes, std::string_vie
       split.others[name] = value;
     }
   };
-  if (inside != nullptr && inside->is_object()) {
+  if (inside != nullptr) {
     CGL_TRY_ASSIGN(const std::string version, text_member(*inside, "version", root.at("ome"), true));
     CGL_TRY_ASSIGN(split.version, version_of(version, root.at("ome").at("version")));
     for (const auto& [name, value] : attributes.items()) {
@@ -245,8 +239,8 @@ Result<SplitAttributes> split_attributes(const Json& attributes, std::string_vie
   }
   if (split.ome.empty()) return split;
   split.version = OmeVersion::v0_4;
-  const Json* multiscales = member_of(split.ome, "multiscales");
-  if (multiscales == nullptr || !multiscales->is_array() || multiscales->empty()) return split;
+  const Json* const multiscales = JsonView(split.ome)["multiscales"].list();
+  if (multiscales == nullptr || multiscales->empty()) return split;
   const Json& first = multiscales->front();
   CGL_TRY_ASSIGN(const std::string version, text_member(first, "version", root.at("multiscales[0]"), false));
   if (version.empty()) {
@@ -345,24 +339,17 @@ Result<std::optional<OmeImage>> parse_ome_image(const Json& attributes, std::str
 
 std::vector<OmeChannel> ome_channels(const Json& omero, std::vector<std::string>& notes) {
   std::vector<OmeChannel> channels;
-  const Json* list = member_of(omero, "channels");
-  if (list == nullptr || !list->is_array()) return channels;
+  const Json* const list = JsonView(omero)["channels"].list();
+  if (list == nullptr) return channels;
   for (std::size_t i = 0; i < list->size(); ++i) {
     OmeChannel channel;
     const Json& json = (*list)[i];
-    if (const Json* label = member_of(json, "label"); label != nullptr && label->is_string()) channel.label = *label;
-    if (const Json* color = member_of(json, "color"); color != nullptr && color->is_string()) channel.color = *color;
-    if (const Json* window = member_of(json, "window")) {
-      OmeWindow found;
-      bool complete = true;
-      for (const auto& [name, value] : {std::pair{"min", &found.min}, std::pair{"max", &found.max},
-                                        std::pair{"start", &found.start}, std::pair{"end", &found.end}}) {
-        const Json* number = member_of(*window, name);
-        complete = complete && number != nullptr && number->is_number();
-        if (complete) *value = number->get<double>();
-      }
-      if (complete) channel.window = found;
-      if (!complete) notes.push_back(fmt::format("omero.channels[{}].window lacks min, max, start or end", i));
+    channel.label = JsonView(json)["label"].text_or("");
+    channel.color = JsonView(json)["color"].text_or("");
+    if (const Json* window = member_of(json, "window");
+        window != nullptr && !read_json(*window, "window", channel.window)) {
+      channel.window.reset();
+      notes.push_back(fmt::format("omero.channels[{}].window lacks min, max, start or end", i));
     }
     channels.push_back(std::move(channel));
   }
@@ -373,12 +360,7 @@ Json make_omero(std::span<const OmeChannel> channels) {
   Json list = Json::array();
   for (const OmeChannel& channel : channels) {
     Json json = {{"label", channel.label}, {"color", channel.color}, {"active", true}};
-    if (channel.window) {
-      json["window"] = {{"min", channel.window->min},
-                        {"max", channel.window->max},
-                        {"start", channel.window->start},
-                        {"end", channel.window->end}};
-    }
+    if (channel.window) json["window"] = write_json(*channel.window);
     list.push_back(std::move(json));
   }
   return {{"channels", std::move(list)}};

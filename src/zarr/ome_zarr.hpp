@@ -53,6 +53,14 @@ struct OmeMultiscale {
 
 struct OmeWindow {
   double min = 0, max = 0, start = 0, end = 0;
+
+  template <class Visit, class Self>
+  static void json_fields(Visit& visit, Self& self) {
+    visit("min", self.min);
+    visit("max", self.max);
+    visit("start", self.start);
+    visit("end", self.end);
+  }
 };
 
 struct OmeChannel {

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/json_view.hpp"
+
 namespace cingulum {
 namespace {
 
@@ -44,7 +46,7 @@ nlohmann::ordered_json sidecar_as_written(nlohmann::ordered_json sidecar, const 
     json = std::move(sidecar["bids"]);
     sidecar.erase("bids");
   }
-  if (sidecar.is_object() && sidecar.contains("run") && sidecar["run"].is_object()) {
+  if (JsonView(sidecar)["run"].object() != nullptr) {
     for (const char* of_this_machine : {"host", "folder"}) sidecar["run"].erase(of_this_machine);
   }
   json[bids_member] = std::move(sidecar);
@@ -52,7 +54,7 @@ nlohmann::ordered_json sidecar_as_written(nlohmann::ordered_json sidecar, const 
 }
 
 nlohmann::ordered_json sidecar_as_read(nlohmann::ordered_json json) {
-  if (!json.is_object() || !json.contains(bids_member) || !json[bids_member].is_object()) return json;
+  if (JsonView(json)[bids_member].object() == nullptr) return json;
   nlohmann::ordered_json sidecar = std::move(json[bids_member]);
   return sidecar;
 }

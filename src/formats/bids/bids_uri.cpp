@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "base/json_view.hpp"
 #include "base/read_file.hpp"
 #include "formats/sidecar.hpp"
 
@@ -26,10 +27,10 @@ Json json_of(const fs::path& path) {
 }
 
 // Where one of the two files says that a dataset lies.
-std::optional<fs::path> link_in(const Json& links, std::string_view name, const fs::path& root) {
-  const Json link = links.is_object() ? links.value(std::string(name), Json()) : Json();
-  if (!link.is_string()) return std::nullopt;
-  std::string text = link.get<std::string>();
+std::optional<fs::path> link_in(const JsonView& links, std::string_view name, const fs::path& root) {
+  const std::string* const link = links[std::string(name)].text();
+  if (link == nullptr) return std::nullopt;
+  std::string text = *link;
   constexpr std::string_view file_scheme = "file://";
   if (text.starts_with(file_scheme)) text.erase(0, file_scheme.size());
   if (text.find("://") != std::string::npos) return std::nullopt;
@@ -58,11 +59,9 @@ std::optional<fs::path> resolve_bids_uri(std::string_view text, const fs::path& 
   }
   if (name.empty()) return root / file;
   const Json description = json_of(root / "dataset_description.json");
-  const Json shared_links = description.is_object() ? description.value("DatasetLinks", Json()) : Json();
-  if (const auto folder = link_in(shared_links, name, root)) return (*folder / file).lexically_normal();
-  if (const auto folder = link_in(json_of(root / local_folder / local_links), name, root)) {
-    return (*folder / file).lexically_normal();
-  }
+  auto folder = link_in(JsonView(description)["DatasetLinks"], name, root);
+  if (!folder) folder = link_in(JsonView(json_of(root / local_folder / local_links)), name, root);
+  if (folder) return (*folder / file).lexically_normal();
   return std::nullopt;
 }
 

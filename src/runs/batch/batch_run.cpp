@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/elapsed.hpp"
+#include "base/json_fields.hpp"
 #include "base/log_subject.hpp"
 #include "base/option_name.hpp"
 #include "base/progress.hpp"
@@ -163,29 +164,26 @@ Result<bool> finished_before(const TrackRun& run, const fs::path& out, const fs:
                      "{} was made {}; {} makes it anew, or take another folder", out.string(), what,
                      argument_name("force"));
   };
-  const Json made_by = sidecar->value("run", Json());
-  const Json version = made_by.is_object() ? made_by.value("version", Json()) : Json();
+  const JsonView old(*sidecar);
+  const JsonView version = old["run"]["version"];
   const Json present = run_facts(0, 0)["version"];
-  if (version != present) {
+  if (version.json() != present) {
     return another(fmt::format("by version {}, and this is {}: builds that differ do not share a dataset",
-                               version.is_string() ? version.get<std::string>() : "unknown",
-                               present.get<std::string>()));
+                               version.text_or("unknown"), present.get<std::string>()));
   }
-  CGL_TRY_ASSIGN(Json inputs, input_facts(run.request, {}, Json::array()));
-  const SharedFacts facts = shared_facts(arguments_for_sidecar(run.request), std::move(inputs), dataset);
-  if (sidecar->value("inputs", Json()) != facts.inputs) return another("of other inputs");
-  const Json old = sidecar->value("arguments", Json());
-  if (old != facts.arguments) {
-    const Json options = old.is_object() ? old.value("options", Json()) : Json();
+  CGL_TRY_ASSIGN(const std::vector<RunInput> inputs, input_facts(run.request, {}, {}));
+  const SharedFacts facts = shared_facts(arguments_for_sidecar(run.request), write_json(inputs), dataset);
+  if (old["inputs"].json() != facts.inputs) return another("of other inputs");
+  if (old["arguments"].json() != facts.arguments) {
     for (const auto& [name, value] : facts.arguments["options"].items()) {
-      const Json was = options.is_object() ? options.value(name, Json()) : Json();
+      const Json& was = old["arguments"]["options"][name].json();
       if (was != value)
         return another(fmt::format("with another {} ({}, now {})", argument_name(name), was.dump(), value.dump()));
     }
     return another("with other options");
   }
-  const Json bytes = sidecar->value("bytes", Json());
-  if (bytes != fs::file_size(out, ignored)) return another("and has changed since: `cingulum verify` says more");
+  if (old["bytes"].json() != fs::file_size(out, ignored))
+    return another("and has changed since: `cingulum verify` says more");
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/json_fields.hpp"
 #include "base/quantity.hpp"
 #include "dmri/series/signal_floor.hpp"
 #include "formats/sidecar.hpp"
@@ -69,20 +70,20 @@ void say_of_frame(FitRun& run, const SettledFrame& settled, GradientFrame of_for
 }
 
 // The files and arrays that the fit depends on.
-Result<Json> input_facts(const FitRun& run) {
-  Json inputs = Json::array();
+Result<std::vector<RunInput>> input_facts(const FitRun& run) {
+  std::vector<RunInput> inputs;
   for (const RequestField<FitRequest>& field : fit_fields()) {
     if (!decides_result(field.phase)) continue;
     for (const ArgumentValue& value : field.values(run.request)) {
       const auto* const path = std::get_if<std::string>(&value);
       if (path == nullptr || *path == in_memory || !names_file(field.argument, *path)) continue;
       CGL_TRY_ASSIGN(std::string hash, hash_of_file(*path));
-      inputs.push_back({{"option", field.argument.name}, {"path", *path}, {"xxh3_128", std::move(hash)}});
+      inputs.push_back({field.argument.name, *path, std::move(hash)});
     }
   }
   for (const GivenInput& given : run.request.arrays.inputs) {
     CGL_TRY_ASSIGN(std::string hash, given.hash->hex(run.machine.cancel()));
-    inputs.push_back({{"option", given.option}, {"path", in_memory}, {"xxh3_128", std::move(hash)}});
+    inputs.push_back({given.option, in_memory, std::move(hash)});
   }
   return inputs;
 }
@@ -93,7 +94,7 @@ Result<FitRequest> repeated_fit(const FitRequest& given) {
   const fs::path path = given.from.value();
   CGL_TRY_ASSIGN(const Json json, read_sidecar_file(path));
   const StoredRun stored = {json, path, "fit"};
-  if (!json.is_object() || json.value("made_by", Json()) != "cingulum fit") return stored.damaged("another made it");
+  if (JsonView(json)["made_by"].json() != "cingulum fit") return stored.damaged("another made it");
   CGL_TRY_ASSIGN(FitRequest request, request_of_stored_run(fit_fields(), stored, given, names_file));
   request.arrays = given.arrays;
   CGL_TRY(check_inputs_of_run(json, path, [&](std::string_view option) {
@@ -172,12 +173,12 @@ Result<FitInput> read_fit_input(FitRun& run) {
 }
 
 Status describe_fit(FitRun& run, const FitInput& input) {
-  CGL_TRY_ASSIGN(Json inputs, input_facts(run));
+  CGL_TRY_ASSIGN(const std::vector<RunInput> inputs, input_facts(run));
   Json facts = {{"made_by", "cingulum fit"},
                 {"model", input.model},
                 {"arguments", arguments_for_sidecar(fit_fields(), run.request)},
                 {"parameters", run.parameters},
-                {"inputs", std::move(inputs)},
+                {"inputs", write_json(inputs)},
                 {"voxels", input.signals.voxels.size()},
                 {"replaced_values", input.signals.replaced},
                 {"warnings", run.warnings}};

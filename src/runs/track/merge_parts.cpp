@@ -9,6 +9,7 @@
 
 #include "base/argument_name.hpp"
 #include "base/elapsed.hpp"
+#include "base/json_view.hpp"
 #include "base/progress.hpp"
 #include "base/quantity.hpp"
 #include "formats/output_sidecar.hpp"
@@ -34,9 +35,7 @@ struct PartFile {
 };
 
 std::string version_of(const Json& sidecar) {
-  const Json run = sidecar.value("run", Json());
-  const Json version = run.is_object() ? run.value("version", Json()) : Json();
-  return version.is_string() ? version.get<std::string>() : "unknown";
+  return JsonView(sidecar)["run"]["version"].text_or("unknown");
 }
 
 Result<PartFile> read_part(const fs::path& path) {
@@ -49,15 +48,14 @@ Result<PartFile> read_part(const fs::path& path) {
   }
   CGL_TRY_ASSIGN(file.sidecar, std::move(sidecar));
   const Json& json = file.sidecar;
-  if (!json.is_object() || json.value("made_by", Json()) != "cingulum track") {
+  const JsonView said(json);
+  if (said["made_by"].json() != "cingulum track") {
     return fail(ErrorKind::corrupt, "its sidecar is not one of `cingulum track`");
   }
-  const Json arguments = json.value("arguments", Json());
-  if (!json.value("inputs", Json()).is_array() || !arguments.is_object() ||
-      !arguments.value("options", Json()).is_object()) {
+  if (said["inputs"].list() == nullptr || said["arguments"]["options"].object() == nullptr) {
     return fail(ErrorKind::corrupt, "its sidecar does not say what the run was made of");
   }
-  if (!json.contains("part")) {
+  if (!said["part"].is_there()) {
     return fail(ErrorKind::corrupt, "it is of a whole run, not a part ({} or {})", argument_name("seed_range"),
                 argument_name("part"));
   }
@@ -66,8 +64,7 @@ Result<PartFile> read_part(const fs::path& path) {
     return fail(ErrorKind::corrupt, "it is of version {}, and this is {}: numbers may differ between versions",
                 version_of(json), ours);
   }
-  const Json result = json.value("result", Json());
-  if (!result.is_object() || result.value("partial", Json()) != false) {
+  if (said["result"]["partial"].flag() != false) {
     return fail(ErrorKind::corrupt, "its run was stopped, and it has only some of its seeds; repeat it by {}",
                 argument_name("from"));
   }
@@ -92,7 +89,7 @@ std::string argument_of(std::string option) {
 bool names_input(const Json& sidecar, const std::string& option) {
   const Json& inputs = sidecar["inputs"];
   return std::any_of(inputs.begin(), inputs.end(),
-                     [&](const Json& input) { return input.is_object() && input.value("option", Json()) == option; });
+                     [&](const Json& input) { return JsonView(input)["option"].json() == option; });
 }
 
 Status compare_options(const Json& first, const Json& other) {
@@ -116,18 +113,16 @@ Status compare_options(const Json& first, const Json& other) {
 Status compare_inputs(const Json& first, const Json& other) {
   const Json& mine = first["inputs"];
   const Json& theirs = other["inputs"];
-  const auto hash_of = [](const Json& input) { return input.is_object() ? input.value("xxh3_128", Json()) : Json(); };
   if (mine.size() != theirs.size()) {
     return fail(ErrorKind::corrupt, "it is of another run: it had {} inputs, the first part {}", theirs.size(),
                 mine.size());
   }
   for (std::size_t i = 0; i < mine.size(); ++i) {
-    if (hash_of(mine[i]) == hash_of(theirs[i]) && hash_of(mine[i]).is_string() &&
-        mine[i].value("option", Json()) == theirs[i].value("option", Json())) {
-      continue;
-    }
+    const JsonView a(mine[i]), b(theirs[i]);
+    const Json& hash = b["xxh3_128"].json();
+    if (hash.is_string() && hash == a["xxh3_128"].json() && a["option"].json() == b["option"].json()) continue;
     return fail(ErrorKind::corrupt, "it is of another run: its input {} ({}) is not that of the first part",
-                shown(theirs[i].is_object() ? theirs[i].value("path", Json()) : Json()), shown(hash_of(theirs[i])));
+                shown(b["path"].json()), shown(hash));
   }
   return {};
 }
@@ -181,9 +176,9 @@ Status order_parts(std::vector<PartFile>& files, std::uint64_t select) {
 }
 
 Result<std::uint64_t> select_of(const Json& sidecar) {
-  const Json select = sidecar["arguments"]["options"].value("select", Json());
-  if (select.is_null()) return 0;
-  const auto number = parse_integer(select.is_string() ? select.get<std::string>() : std::string());
+  const JsonView select = JsonView(sidecar)["arguments"]["options"]["select"];
+  if (select.json().is_null()) return 0;
+  const auto number = parse_integer(select.text_or(""));
   if (!number || *number < 1)
     return fail(ErrorKind::corrupt, "{} in its sidecar is no number", argument_name("select"));
   return static_cast<std::uint64_t>(*number);

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/json_view.hpp"
 #include "base/log.hpp"
 #include "formats/sidecar.hpp"
 #include "runs/track/track_fields.hpp"
@@ -230,8 +231,7 @@ bool has_units_of_csd(const TrackRequest& request) {
     if (!std::filesystem::exists(sidecar_path(request.sh.value()), ignored)) return true;
     // What is wrong with a sidecar is said where the file is read.
     const auto sidecar = read_sidecar(request.sh.value());
-    const bool named = sidecar && sidecar->is_object() && sidecar->contains("model") && (*sidecar)["model"].is_string();
-    model = named ? (*sidecar)["model"].get<std::string>() : "csd";
+    model = sidecar ? JsonView(*sidecar)["model"].text_or("csd") : "csd";
   }
   return model != "opdt" && model != "csa";
 }

@@ -3,8 +3,11 @@
 #include <charconv>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/json_fields.hpp"
 #include "base/quantity.hpp"
+#include "runs/track/track_result.hpp"
 
 namespace cingulum {
 namespace {
@@ -76,75 +79,50 @@ std::optional<KeptStreamline> parse_trail_row(std::string_view row) {
   return kept;
 }
 
-// Takes numbers out of an object, and remembers the first that is not there.
-class Numbers {
- public:
-  // Both outlive this.
-  Numbers(const Json& object, std::string_view name) : object_(object), name_(name) {}
-  void take(const char* member, std::uint64_t& into) {
-    if (!object_.is_object() || !object_.contains(member) || !object_[member].is_number_unsigned()) {
-      if (missing_.empty()) missing_ = member;
-      return;
-    }
-    into = object_[member].get<std::uint64_t>();
-  }
-  void take(const char* member, double& into) {
-    if (!object_.is_object() || !object_.contains(member) || !object_[member].is_number()) {
-      if (missing_.empty()) missing_ = member;
-      return;
-    }
-    into = object_[member].get<double>();
-  }
-  [[nodiscard]] Status check() const {
-    if (missing_.empty()) return {};
-    return fail(ErrorKind::corrupt, "its sidecar has no number '{}' in '{}'", missing_, name_);
-  }
-
- private:
-  const Json& object_;
-  std::string_view name_;
-  std::string missing_;
-};
+// Members that are numbers were taken from `name`.
+Status check_numbers(const JsonReader& read, std::string_view name) {
+  if (read.status()) return {};
+  return fail(ErrorKind::corrupt, "its sidecar has no number '{}' in '{}'", read.refused(), name);
+}
 
 Status take_result(const Json& json, bool select, TrackingStatistics& statistics) {
-  Numbers numbers(json, "result");
-  numbers.take("seeds", statistics.seeds);
-  numbers.take("seeds_with_streamlines", statistics.seeds_with_streamlines);
-  numbers.take("streamlines", statistics.streamlines);
-  numbers.take("kept", statistics.kept);
-  numbers.take("too_short", statistics.too_short);
-  numbers.take("too_long", statistics.too_long);
-  numbers.take("too_few_points", statistics.too_few_points);
-  numbers.take("too_many_points", statistics.too_many_points);
-  numbers.take("refused_by_regions", statistics.refused_by_regions);
-  numbers.take("points", statistics.points);
-  if (!select) {
-    numbers.take("seeds_outside", statistics.seeds_outside);
-    numbers.take("seeds_without_direction", statistics.seeds_without_direction);
-    numbers.take("steps", statistics.steps);
-  }
-  CGL_TRY(numbers.check());
-  const Json ends = json.value("end_reasons", Json());
-  Numbers reasons(ends, "result.end_reasons");
-  for (std::size_t i = 0; i < end_reason_count; ++i) {
-    reasons.take(std::string(end_reason_name(static_cast<EndReason>(i))).c_str(), statistics.end_reasons[i]);
-  }
-  return reasons.check();
+  JsonReader numbers(json, "result");
+  visit_counts(numbers, statistics);
+  if (!select) visit_all_seeds(numbers, statistics);
+  CGL_TRY(check_numbers(numbers, "result"));
+  JsonReader reasons{JsonView(json)["end_reasons"].json(), "result.end_reasons"};
+  visit_end_reasons(reasons, statistics);
+  return check_numbers(reasons, "result.end_reasons");
+}
+
+// The numbers among the members of `lengths`.
+template <class Visit, class Sums>
+void visit_sums(Visit& visit, Sums& sums) {
+  visit("sum_mm", sums.whole_mm);
+  visit("sum_rest", sums.rest);
+  visit("smallest_mm", sums.smallest_mm);
+  visit("largest_mm", sums.largest_mm);
+}
+
+Json lengths_json(const LengthHistogram::Sums& sums) {
+  JsonWriter write;
+  visit_sums(write, sums);
+  std::vector<std::string> bins;
+  for (const auto& [bin, count] : sums.bins) bins.push_back(fmt::format("{} {}", bin, count));
+  write("bins", bins);
+  return write.take();
 }
 
 Result<LengthHistogram> lengths_of(const Json& json) {
   LengthHistogram::Sums sums;
-  Numbers numbers(json, "part.lengths");
-  numbers.take("sum_mm", sums.whole_mm);
-  numbers.take("sum_rest", sums.rest);
-  numbers.take("smallest_mm", sums.smallest_mm);
-  numbers.take("largest_mm", sums.largest_mm);
-  CGL_TRY(numbers.check());
-  const Json& bins = json.value("bins", Json());
+  JsonReader numbers(json, "part.lengths");
+  visit_sums(numbers, sums);
+  CGL_TRY(check_numbers(numbers, "part.lengths"));
   const auto wrong = [] { return fail(ErrorKind::corrupt, "the lengths in its sidecar are not those of streamlines"); };
-  if (!bins.is_array()) return wrong();
-  for (const Json& text : bins) {
-    const auto bin = text.is_string() ? parse_two(text.get<std::string>(), ' ') : std::nullopt;
+  std::vector<std::string> bins;
+  if (!read_json(JsonView(json)["bins"].json(), "bins", bins)) return wrong();
+  for (const std::string& text : bins) {
+    const auto bin = parse_two(text, ' ');
     if (!bin || bin->first > 0xffffffffU) return wrong();
     sums.bins.emplace_back(static_cast<std::uint32_t>(bin->first), bin->second);
   }
@@ -158,7 +136,7 @@ Status take_trail(const Json& json, TrackingStatistics& statistics) {
     return fail(ErrorKind::corrupt, "its sidecar does not list the {} streamlines that it kept", statistics.kept);
   }
   for (const Json& row : json) {
-    const auto kept = row.is_string() ? parse_trail_row(row.get<std::string>()) : std::nullopt;
+    const auto kept = parse_trail_row(JsonView(row).text_or(""));
     if (!kept || (!statistics.trail.empty() && kept->seed < statistics.trail.back().seed)) {
       return fail(ErrorKind::corrupt, "row {} of the streamlines in its sidecar cannot be read",
                   statistics.trail.size());
@@ -203,18 +181,10 @@ Result<std::optional<SeedRange>> seed_range_of_part(const TrackRequest& request,
 }
 
 Json part_json(const RunPart& part) {
-  const LengthHistogram::Sums sums = part.statistics.lengths.sums();
-  Json bins = Json::array();
-  for (const auto& [bin, count] : sums.bins) bins.push_back(fmt::format("{} {}", bin, count));
   Json json = {{"first", part.seeds.first},
                {"last", part.seeds.first + part.seeds.count},
                {"of", part.run_seeds},
-               {"lengths",
-                {{"sum_mm", sums.whole_mm},
-                 {"sum_rest", sums.rest},
-                 {"smallest_mm", sums.smallest_mm},
-                 {"largest_mm", sums.largest_mm},
-                 {"bins", std::move(bins)}}}};
+               {"lengths", lengths_json(part.statistics.lengths.sums())}};
   if (!part.statistics.trail.empty()) {
     Json rows = Json::array();
     for (const KeptStreamline& kept : part.statistics.trail) rows.push_back(trail_row(kept));
@@ -226,25 +196,26 @@ Json part_json(const RunPart& part) {
 Result<RunPart> part_of_sidecar(const Json& sidecar) {
   RunPart part;
   std::uint64_t last = 0;
-  const Json& json = sidecar["part"];
-  Numbers numbers(json, "part");
-  numbers.take("first", part.seeds.first);
-  numbers.take("last", last);
-  numbers.take("of", part.run_seeds);
-  CGL_TRY(numbers.check());
+  const JsonView json = JsonView(sidecar)["part"];
+  JsonReader numbers(json.json(), "part");
+  numbers("first", part.seeds.first);
+  numbers("last", last);
+  numbers("of", part.run_seeds);
+  CGL_TRY(check_numbers(numbers, "part"));
   if (part.seeds.first > last || last > part.run_seeds) {
     return fail(ErrorKind::corrupt, "its sidecar says seeds {} to {} of {}", part.seeds.first, last, part.run_seeds);
   }
   part.seeds.count = last - part.seeds.first;
-  const Json result = sidecar.value("result", Json());
-  const bool select = result.is_object() && result.contains("select_reached");
-  CGL_TRY(take_result(result, select, part.statistics));
-  CGL_TRY_ASSIGN(part.statistics.lengths, lengths_of(json.value("lengths", Json())));
+  const JsonView result = JsonView(sidecar)["result"];
+  const bool select = result["select_reached"].is_there();
+  CGL_TRY(take_result(result.json(), select, part.statistics));
+  CGL_TRY_ASSIGN(part.statistics.lengths, lengths_of(json["lengths"].json()));
   if (part.statistics.lengths.count() != part.statistics.kept) {
     return fail(ErrorKind::corrupt, "its sidecar has lengths of {} streamlines and {} were kept",
                 part.statistics.lengths.count(), part.statistics.kept);
   }
-  if (select) CGL_TRY(take_trail(json.value("kept", Json::array()), part.statistics));
+  const JsonView kept = json["kept"];
+  if (select) CGL_TRY(take_trail(kept.is_there() ? kept.json() : Json::array(), part.statistics));
   return part;
 }
 

@@ -1,13 +1,13 @@
 #include "runs/track/track_prepared.hpp"
 
 #include <algorithm>
-#include <string_view>
+#include <array>
 
+#include "base/json_fields.hpp"
 #include "formats/sidecar.hpp"
 #include "runs/track/track_defaults.hpp"
 #include "runs/track/track_fields.hpp"
 #include "runs/track/track_run.hpp"
-#include "runs/track/track_sidecar.hpp"
 #include "tract/field/fit_file.hpp"
 #include "tract/field/fit_key.hpp"
 
@@ -19,10 +19,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // The content of such an input is in the field: nobody needs the file any more.
-bool is_within(const Json& input) {
-  const Json option = input.value("option", Json());
-  if (!option.is_string()) return false;
-  const auto* const field = find_field(track_fields(), option.get<std::string>());
+bool is_within(const RunInput& input) {
+  const auto* const field = find_field(track_fields(), input.option);
   return field != nullptr && field->argument.type == ArgumentType::file_in &&
          (field->phase == Phase::input || field->phase == Phase::field);
 }
@@ -31,27 +29,43 @@ std::string version_of_program() {
   return run_facts(0, 0)["version"].get<std::string>();
 }
 
-Json geometry_json(const ImageGeometry& geometry) {
-  return {{"size", geometry.size}, {"voxel_to_world", geometry.voxel_to_world.rows}};
-}
+struct PreparedGrid {
+  std::array<std::int64_t, 3> size = {};
+  std::array<double, 12> voxel_to_world = {};
 
-bool read_geometry(const Json& json, ImageGeometry& geometry) {
-  const Json size = json.is_object() ? json.value("size", Json()) : Json();
-  const Json rows = json.is_object() ? json.value("voxel_to_world", Json()) : Json();
-  const auto all_numbers = [](const Json& list, std::size_t count) {
-    return list.is_array() && list.size() == count &&
-           std::all_of(list.begin(), list.end(), [](const Json& number) { return number.is_number(); });
-  };
-  if (!all_numbers(size, 3) || !all_numbers(rows, 12)) return false;
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (!size[i].is_number_unsigned() || size[i].get<std::uint64_t>() < 1 || size[i].get<std::uint64_t>() > 65535) {
-      return false;
-    }
-    geometry.size[i] = size[i].get<std::int64_t>();
+  [[nodiscard]] bool is_grid() const {
+    return std::all_of(size.begin(), size.end(), [](std::int64_t extent) { return extent >= 1 && extent <= 65535; });
   }
-  for (std::size_t i = 0; i < 12; ++i) geometry.voxel_to_world.rows[i] = rows[i].get<double>();
-  return true;
-}
+  template <class Visit, class Self>
+  static void json_fields(Visit& visit, Self& self) {
+    visit("size", self.size);
+    visit("voxel_to_world", self.voxel_to_world);
+  }
+};
+
+// The member `prepared` of what the file says.
+struct PreparedFacts {
+  std::string version;
+  Json rules;
+  Json arguments;
+  std::vector<RunInput> inputs;
+  std::vector<FoundInput> found;
+  std::string phantom;
+  PreparedGrid geometry;
+  bool oriented = true;
+
+  template <class Visit, class Self>
+  static void json_fields(Visit& visit, Self& self) {
+    visit("version", self.version);
+    visit.optional("rules", self.rules);
+    visit.optional("arguments", self.arguments);
+    visit("inputs", self.inputs);
+    visit("found", self.found);
+    visit("phantom", self.phantom);
+    visit("geometry", self.geometry);
+    visit("oriented", self.oriented);
+  }
+};
 
 }  // namespace
 
@@ -63,25 +77,20 @@ Status write_prepared(const TrackRun& run, const fs::path& path, RunMachine& mac
     return fail(ErrorKind::invalid_argument, "{}: give the seed mask by {}, which runs may change",
                 argument_name("prepare"), argument_name("seed_mask"));
   }
-  CGL_TRY_ASSIGN(const Json all, input_facts(run.request, run.found, Json::array()));
-  Json inputs = Json::array();
-  for (const Json& input : all) {
-    if (is_within(input)) inputs.push_back(input);
-  }
-  Json found = Json::array();
-  for (const FoundInput& input : run.found) found.push_back({{"option", input.option}, {"path", input.path.string()}});
+  CGL_TRY_ASSIGN(std::vector<RunInput> inputs, input_facts(run.request, run.found, {}));
+  std::erase_if(inputs, [](const RunInput& input) { return !is_within(input); });
   const TrackingData& data = run.prepared.data;
+  const PreparedFacts facts = {.version = version_of_program(),
+                               .rules = present_rules,
+                               .arguments = arguments_for_sidecar(run.request),
+                               .inputs = std::move(inputs),
+                               .found = run.found,
+                               .phantom = run.phantom_hash,
+                               .geometry = {data.geometry.size, data.geometry.voxel_to_world.rows},
+                               .oriented = run.source.oriented};
   const Json about = {{"series", run.source.series->files.dwi.filename().string()},
                       {"model", data.prepared.facts.value("model", Json())},
-                      {"prepared",
-                       {{"version", version_of_program()},
-                        {"rules", present_rules},
-                        {"arguments", arguments_for_sidecar(run.request)},
-                        {"inputs", std::move(inputs)},
-                        {"found", std::move(found)},
-                        {"phantom", run.phantom_hash},
-                        {"geometry", geometry_json(data.geometry)},
-                        {"oriented", run.source.oriented}}}};
+                      {"prepared", write_json(facts)}};
   return write_fit_file(path, {run.prepared.key, about}, {data.prepared, data.stop_map, data.mask},
                         machine.write_options());
 }
@@ -89,38 +98,30 @@ Status write_prepared(const TrackRun& run, const fs::path& path, RunMachine& mac
 Result<PreparedRun> read_prepared_run(const fs::path& path) {
   const auto read = [&]() -> Result<PreparedRun> {
     CGL_TRY_ASSIGN(FitDescription said, read_fit_description(path));
-    const Json json = said.about.value("prepared", Json());
-    if (!json.is_object())
+    const JsonView stored = JsonView(said.about)["prepared"];
+    if (stored.object() == nullptr)
       return fail(ErrorKind::invalid_argument, "it was kept by {}, not made by {}", argument_name("cache_dir"),
                   argument_name("prepare"));
-    if (json.value("version", Json()) != version_of_program()) {
-      const Json version = json.value("version", Json());
+    if (stored["version"].json() != version_of_program()) {
       return fail(ErrorKind::invalid_argument,
                   "it is of version {}, and this is {}: numbers may differ between versions",
-                  version.is_string() ? version.get<std::string>() : "unknown", version_of_program());
+                  stored["version"].text_or("unknown"), version_of_program());
+    }
+    PreparedFacts facts;
+    if (!read_json(stored.json(), "prepared", facts) || !facts.geometry.is_grid() ||
+        JsonView(said.key)["inputs"].object() == nullptr) {
+      return fail(ErrorKind::corrupt, "what it says of its run is not complete");
     }
     PreparedRun prepared;
     prepared.path = path;
-    prepared.arguments = {{"rules", json.value("rules", Json())}, {"arguments", json.value("arguments", Json())}};
-    prepared.inputs = json.value("inputs", Json());
+    prepared.arguments = {{"rules", std::move(facts.rules)}, {"arguments", std::move(facts.arguments)}};
+    prepared.inputs = std::move(facts.inputs);
+    prepared.found = std::move(facts.found);
     prepared.key = std::move(said.key);
-    const Json phantom = json.value("phantom", Json());
-    const auto has_texts = [](const Json& list, std::initializer_list<const char*> names) {
-      return list.is_array() && std::all_of(list.begin(), list.end(), [&](const Json& item) {
-               return item.is_object() && std::all_of(names.begin(), names.end(), [&](const char* name) {
-                        return item.value(name, Json()).is_string();
-                      });
-             });
-    };
-    prepared.found = json.value("found", Json());
-    if (!has_texts(prepared.inputs, {"option", "path", "xxh3_128"}) || !has_texts(prepared.found, {"option", "path"}) ||
-        !phantom.is_string() || !prepared.key.value("inputs", Json()).is_object() ||
-        !json.value("oriented", Json()).is_boolean() ||
-        !read_geometry(json.value("geometry", Json()), prepared.geometry)) {
-      return fail(ErrorKind::corrupt, "what it says of its run is not complete");
-    }
-    prepared.phantom_hash = phantom.get<std::string>();
-    prepared.oriented = json["oriented"].get<bool>();
+    prepared.phantom_hash = std::move(facts.phantom);
+    prepared.geometry.size = facts.geometry.size;
+    prepared.geometry.voxel_to_world.rows = facts.geometry.voxel_to_world;
+    prepared.oriented = facts.oriented;
     return prepared;
   };
   return add_file_context(read(), "reading", path.native());

@@ -6,11 +6,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "formats/image_geometry.hpp"
 #include "runs/machine.hpp"
-#include "runs/track/track_request.hpp"
+#include "runs/track/track_sidecar.hpp"
 #include "tract/field/series_field.hpp"
 #include "tract/field/tracking_data.hpp"
 
@@ -22,8 +23,8 @@ struct TrackRun;
 struct PreparedRun {
   std::filesystem::path path;
   nlohmann::ordered_json arguments;  // with `rules`, as a sidecar has them
-  nlohmann::ordered_json inputs;     // of the files that are in it
-  nlohmann::ordered_json found;      // which of them no option named
+  std::vector<RunInput> inputs;      // of the files that are in it
+  std::vector<FoundInput> found;     // which of them no option named
   nlohmann::ordered_json key;
   std::string phantom_hash;  // of a run without data
   ImageGeometry geometry;

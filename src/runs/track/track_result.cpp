@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_fields.hpp"
 #include "base/quantity.hpp"
 #include "formats/sidecar.hpp"
 #include "tract/run/tracker.hpp"
@@ -28,14 +29,6 @@ std::string_view field_kind_name(FieldKind kind) {
 
 std::uint64_t field_bytes(const Field& field) {
   return field.stored_bytes().size() + field.record_of_voxel.size() * sizeof(std::uint32_t);
-}
-
-Json end_reason_json(const TrackingStatistics& statistics) {
-  Json reasons = Json::object();
-  for (std::size_t i = 0; i < end_reason_count; ++i) {
-    reasons[std::string(end_reason_name(static_cast<EndReason>(i)))] = statistics.end_reasons[i];
-  }
-  return reasons;
 }
 
 }  // namespace
@@ -98,32 +91,23 @@ Json end_reason_codes_json() {
 }
 
 Json result_json(const TrackingStatistics& statistics, bool select) {
-  Json json = {{"seeds", statistics.seeds},
-               {"seeds_with_streamlines", statistics.seeds_with_streamlines},
-               {"streamlines", statistics.streamlines},
-               {"kept", statistics.kept},
-               {"too_short", statistics.too_short},
-               {"too_long", statistics.too_long},
-               {"too_few_points", statistics.too_few_points},
-               {"too_many_points", statistics.too_many_points},
-               {"refused_by_regions", statistics.refused_by_regions},
-               {"points", statistics.points},
-               {"points_written", statistics.points_written},
-               {"mean_length_mm", statistics.lengths.mean_mm()},
-               {"median_length_mm", statistics.lengths.quantile_mm(0.5)},
-               {"smallest_length_mm", statistics.lengths.smallest_mm()},
-               {"largest_length_mm", statistics.lengths.largest_mm()},
-               {"end_reasons", end_reason_json(statistics)},
-               {"partial", statistics.interrupted}};
+  JsonWriter write;
+  visit_counts(write, statistics);
+  write("points_written", statistics.points_written);
+  write("mean_length_mm", statistics.lengths.mean_mm());
+  write("median_length_mm", statistics.lengths.quantile_mm(0.5));
+  write("smallest_length_mm", statistics.lengths.smallest_mm());
+  write("largest_length_mm", statistics.lengths.largest_mm());
+  JsonWriter reasons;
+  visit_end_reasons(reasons, statistics);
+  write("end_reasons", reasons.take());
+  write("partial", statistics.interrupted);
   if (select) {
-    json["select_reached"] = statistics.select_reached;
+    write("select_reached", statistics.select_reached);
   } else {
-    // With --select the device may have gone beyond the last seed that counts.
-    json["seeds_outside"] = statistics.seeds_outside;
-    json["seeds_without_direction"] = statistics.seeds_without_direction;
-    json["steps"] = statistics.steps;
+    visit_all_seeds(write, statistics);
   }
-  return json;
+  return write.take();
 }
 
 Json run_json(const TrackingStatistics& statistics, const TrackRequest& request, RunMachine& machine,

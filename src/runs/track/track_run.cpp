@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/elapsed.hpp"
+#include "base/json_fields.hpp"
 #include "base/log.hpp"
 #include "base/quantity.hpp"
 #include "formats/output_sidecar.hpp"
@@ -219,10 +220,10 @@ TractogramLayout track_layout(const TrackRun& run, TractogramFormat format) {
   return layout;
 }
 
-Json track_facts(const TrackRun& run, Json inputs, const TrackingStatistics& statistics) {
+Json track_facts(const TrackRun& run, const std::vector<RunInput>& inputs, const TrackingStatistics& statistics) {
   Json sidecar = {{"made_by", "cingulum track"}, {"rules", present_rules}};
   sidecar["arguments"] = arguments_for_sidecar(run.request);
-  sidecar["inputs"] = std::move(inputs);
+  sidecar["inputs"] = write_json(inputs);
   if (!run.phantom_hash.empty()) sidecar["phantom"] = {{"preset", "brain"}, {"dwi_xxh3_128", run.phantom_hash}};
   sidecar["model"] = run.prepared.data.prepared.facts;
   sidecar["field"] = field_json(run.prepared.data.prepared.field);
@@ -251,8 +252,8 @@ Result<TrackOutcome> track_and_describe(TrackRun& run, TractogramWriter& writer,
   outcome.asked_seeds = run_options.range ? run_options.range->count : run.seeds->count();
   const auto track_begin = Clock::now();
   // Inputs are hashed meanwhile, by a thread where one can be had.
-  std::future<Result<Json>> inputs = std::async(std::launch::async | std::launch::deferred, [&] {
-    return input_facts(request, run.found, run.prepared_run ? run.prepared_run->inputs : Json::array());
+  std::future<Result<std::vector<RunInput>>> inputs = std::async(std::launch::async | std::launch::deferred, [&] {
+    return input_facts(request, run.found, run.prepared_run ? run.prepared_run->inputs : std::vector<RunInput>());
   });
   Progress progress("tracking", run_options.select > 0 ? 0 : outcome.asked_seeds, "seeds", machine.progress_options());
   CGL_TRY_ASSIGN(outcome.statistics, run_tracking(run.devices.pointers(), *run.seeds, run.prepared.data.geometry,
@@ -268,8 +269,8 @@ Result<TrackOutcome> track_and_describe(TrackRun& run, TractogramWriter& writer,
   }
   if (statistics.interrupted && hooks.stopped) hooks.stopped();
 
-  CGL_TRY_ASSIGN(Json input_list, inputs.get());
-  outcome.sidecar = track_facts(run, std::move(input_list), statistics);
+  CGL_TRY_ASSIGN(const std::vector<RunInput> input_list, inputs.get());
+  outcome.sidecar = track_facts(run, input_list, statistics);
   const auto describe = [&] {
     outcome.timing.track_seconds = seconds_since(track_begin);
     outcome.sidecar["run"] = run_json(statistics, request, machine, outcome.timing, seconds_since(begin));

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/json_text.hpp"
+#include "base/json_view.hpp"
 #include "formats/sidecar.hpp"
-#include "runs/stored_request.hpp"
 #include "runs/track/track_defaults.hpp"
 #include "runs/track/track_fields.hpp"
 #include "streamlines/regions.hpp"
@@ -29,11 +28,12 @@ Json arguments_for_sidecar(const TrackRequest& request) {
   return result;
 }
 
-Result<Json> input_facts(const TrackRequest& request, const std::vector<FoundInput>& found, const Json& known) {
-  Json inputs = Json::array();
+Result<std::vector<RunInput>> input_facts(const TrackRequest& request, const std::vector<FoundInput>& found,
+                                          const std::vector<RunInput>& known) {
+  std::vector<RunInput> inputs;
   const auto hash_of = [&](const std::string& option, const std::string& path) -> Result<std::string> {
-    for (const Json& input : known) {
-      if (input["option"] == option && input["path"] == path) return input["xxh3_128"].get<std::string>();
+    for (const RunInput& input : known) {
+      if (input.option == option && input.path == path) return input.xxh3_128;
     }
     return hash_of_file(path);
   };
@@ -43,16 +43,16 @@ Result<Json> input_facts(const TrackRequest& request, const std::vector<FoundInp
       const auto* const text = std::get_if<std::string>(&value);
       if (text == nullptr || *text == in_memory || !names_input(field.argument, *text)) continue;
       CGL_TRY_ASSIGN(std::string hash, hash_of(field.argument.name, *text));
-      inputs.push_back({{"option", field.argument.name}, {"path", *text}, {"xxh3_128", std::move(hash)}});
+      inputs.push_back({field.argument.name, *text, std::move(hash)});
     }
   }
   for (const GivenInput& input : request.arrays.inputs) {
     CGL_TRY_ASSIGN(std::string hash, input.hash->hex());
-    inputs.push_back({{"option", input.option}, {"path", in_memory}, {"xxh3_128", std::move(hash)}});
+    inputs.push_back({input.option, in_memory, std::move(hash)});
   }
   for (const FoundInput& input : found) {
     CGL_TRY_ASSIGN(std::string hash, hash_of(input.option, input.path.string()));
-    inputs.push_back({{"option", input.option}, {"path", input.path.string()}, {"xxh3_128", std::move(hash)}});
+    inputs.push_back({input.option, input.path.string(), std::move(hash)});
   }
   return inputs;
 }
@@ -80,15 +80,11 @@ Result<TrackRequest> request_of_run(const Json& json, const fs::path& sidecar, c
   }
   result.arrays = given.arrays;
 
-  if (json.contains("part") && !given.seed_range.given() && !given.part.given()) {
-    const Json& part = json["part"];
-    if (!part.is_object() || !part.value("first", Json()).is_number_unsigned() ||
-        !part.value("last", Json()).is_number_unsigned()) {
-      return run.damaged("'part' has no 'first' and 'last'");
-    }
-    const std::string range =
-        fmt::format("{}:{}", part["first"].get<std::uint64_t>(), part["last"].get<std::uint64_t>());
-    result.seed_range = range;
+  const JsonView part = JsonView(json)["part"];
+  if (part.is_there() && !given.seed_range.given() && !given.part.given()) {
+    const auto first = part["first"].count(), last = part["last"].count();
+    if (!first || !last) return run.damaged("'part' has no 'first' and 'last'");
+    result.seed_range = fmt::format("{}:{}", *first, *last);
   }
 
   return result;
@@ -107,9 +103,8 @@ Result<TrackRequest> request_of_sidecar(const fs::path& sidecar, const TrackRequ
 Status check_repeated_phantom(const TrackRequest& given, const fs::path& dwi, const std::string& hash) {
   if (!given.from.given()) return {};
   CGL_TRY_ASSIGN(const Json json, read_sidecar_file(given.from.value()));
-  if (!json.contains("phantom") || !json["phantom"].is_object()) return {};
-  const Json& stored = json["phantom"].value("dwi_xxh3_128", Json());
-  if (stored.is_string() && stored.get<std::string>() == hash) return {};
+  const JsonView phantom = JsonView(json)["phantom"];
+  if (phantom.object() == nullptr || phantom["dwi_xxh3_128"].json() == hash) return {};
   return fail(ErrorKind::corrupt, "repeating the run of {}: the phantom {} is another than it had; remove its folder",
               given.from.value(), dwi.string());
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "runs/stored_request.hpp"
 #include "runs/track/track_request.hpp"
 
 namespace cingulum {
@@ -28,13 +29,18 @@ namespace cingulum {
 struct FoundInput {
   std::string option;
   std::filesystem::path path;
+
+  template <class Visit, class Self>
+  static void json_fields(Visit& visit, Self& self) {
+    visit("option", self.option);
+    visit("path", self.path);
+  }
 };
 
-// The files and arrays that the result depends on, by argument: {"option", "path", "xxh3_128"} each. Those among
-// `known` are not read again.
-[[nodiscard]] Result<nlohmann::ordered_json> input_facts(const TrackRequest& request,
-                                                         const std::vector<FoundInput>& found,
-                                                         const nlohmann::ordered_json& known);
+// The files and arrays that the result depends on, by argument. Those among `known` are not read again.
+[[nodiscard]] Result<std::vector<RunInput>> input_facts(const TrackRequest& request,
+                                                        const std::vector<FoundInput>& found,
+                                                        const std::vector<RunInput>& known);
 
 // A repeated run without data must find the phantom that it had: `hash` is that of `dwi`.
 [[nodiscard]] Status check_repeated_phantom(const TrackRequest& given, const std::filesystem::path& dwi,

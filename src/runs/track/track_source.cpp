@@ -176,9 +176,7 @@ Result<TrackSource> open_source(const TrackRequest& request, Getter getter, cons
     source.series = SeriesPaths();
     source.series->phantom = !prepared_run->phantom_hash.empty();
     if (request.seed_mask.given()) source.series->seed_mask = request.seed_mask.value();
-    for (const auto& input : prepared_run->found) {
-      source.series->found.push_back({input["option"].get<std::string>(), input["path"].get<std::string>()});
-    }
+    source.series->found = prepared_run->found;
     source.geometry = prepared_run->geometry;
     source.name = fmt::format("the prepared field {}", prepared_run->path.string());
     source.oriented = prepared_run->oriented;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/bulk_memory.hpp"
+#include "base/json_view.hpp"
 #include "base/log.hpp"
 #include "base/shared_pieces.hpp"
 #include "dmri/models/spherical_function.hpp"
@@ -20,12 +21,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using numerics::HarmonicConvention;
-
-std::string text_of(const Json& json, const char* key) {
-  if (!json.is_object()) return {};
-  const auto found = json.find(key);
-  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 Result<HarmonicConvention> convention_of(const std::string& name) {
   if (name == "tournier07") return HarmonicConvention::tournier07;
@@ -135,8 +130,8 @@ namespace {
 // What the numbers of file.image or file.array mean.
 Result<FieldFile> settle_meaning(FieldFile file, const FieldFileRequest& request, const Json& sidecar) {
   file.request = request;
-  const Json harmonics =
-      sidecar.is_object() && sidecar.contains("spherical_harmonics") ? sidecar["spherical_harmonics"] : Json::object();
+  const auto text_of = [](const JsonView& json, const char* name) { return json[name].text_or(""); };
+  const JsonView said(sidecar), harmonics = said["spherical_harmonics"];
   const auto choose = [](const std::optional<std::string>& given, std::initializer_list<std::string> others) {
     if (given) return *given;
     for (const std::string& other : others) {
@@ -146,14 +141,14 @@ Result<FieldFile> settle_meaning(FieldFile file, const FieldFileRequest& request
   };
   if (request.kind == FieldFileKind::harmonics) CGL_TRY(find_series(file));
   // MRtrix3 has no odd degrees: they come from DIPY or scilpy, whose default basis this is.
-  file.basis = choose(request.basis, {text_of(harmonics, "basis"), text_of(sidecar, "sh_basis"),
+  file.basis = choose(request.basis, {text_of(harmonics, "basis"), text_of(said, "sh_basis"),
                                       file.full_basis ? "descoteaux07-legacy" : "tournier07"});
-  file.tensor_order = choose(request.tensor_order, {text_of(sidecar, "tensor_order"), "mrtrix"});
+  file.tensor_order = choose(request.tensor_order, {text_of(said, "tensor_order"), "mrtrix"});
   // MRtrix3 writes directions in world axes, DIPY and FSL in image axes.
   const bool mrtrix_like = request.kind == FieldFileKind::harmonics ? file.basis == "tournier07" && !file.full_basis
                            : request.kind == FieldFileKind::tensor  ? file.tensor_order == "mrtrix"
                                                                     : false;
-  file.frame = choose(request.frame, {text_of(harmonics, "frame"), text_of(sidecar, "frame")});
+  file.frame = choose(request.frame, {text_of(harmonics, "frame"), text_of(said, "frame")});
   if (file.frame.empty() && request.kind == FieldFileKind::peaks && !axes_are_those_of_the_world(file.image.geometry)) {
     if (!request.frame_of_silent_peaks) {
       return fail_argument("frame",

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/hash.hpp"
+#include "base/json_view.hpp"
 #include "formats/byte_stream.hpp"
 #include "formats/sidecar.hpp"
 
@@ -70,11 +71,9 @@ auto damage(std::string_view what) {
 }
 
 Result<std::uint64_t> number_at(const Json& object, const char* name, std::uint64_t largest) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_number_unsigned() || found->get<std::uint64_t>() > largest) {
-    return fail(ErrorKind::corrupt, "its description has no number '{}'", name);
-  }
-  return found->get<std::uint64_t>();
+  const auto found = JsonView(object)[name].count();
+  if (!found || *found > largest) return fail(ErrorKind::corrupt, "its description has no number '{}'", name);
+  return *found;
 }
 
 Status read_exactly(const InputFile& file, std::uint64_t offset, std::span<std::byte> to) {
@@ -101,9 +100,7 @@ Result<Json> read_description(const InputFile& file, std::string& hash, std::uin
   CGL_TRY(read_exactly(file, description_at, std::as_writable_bytes(std::span(text))));
   CGL_TRY_ASSIGN(Json json, parse_json(text));
   for (const char* member : {"key", "about", "facts", "field", "counts"}) {
-    if (!json.is_object() || !json.contains(member) || !json[member].is_object()) {
-      return damage("its description is not complete");
-    }
+    if (JsonView(json)[member].object() == nullptr) return damage("its description is not complete");
   }
   arrays_at = description_at + bytes;
   return json;
@@ -188,17 +185,14 @@ Result<KeptFit> read_checked(const fs::path& path, const Json& key, const ImageG
   field.stride = static_cast<std::uint32_t>(stride);
   field.geometry = geometry;
   if (field.kind != FieldKind::tensor && field.kind != FieldKind::peaks) field.sphere = sphere;
-  field.bootstrap.csa = stored.contains("boot_csa") && stored["boot_csa"] == true;
+  field.bootstrap.csa = JsonView(stored)["boot_csa"].flag().value_or(false);
   field.bootstrap.gradients = static_cast<std::uint32_t>(gradients);
   field.bootstrap.coefficients = static_cast<std::uint32_t>(coefficients);
   fit.prepared.facts = json["facts"];
-  if (json.contains("warnings") && json["warnings"].is_array()) {
-    for (const Json& warning : json["warnings"]) {
-      if (warning.is_string()) fit.prepared.warnings.push_back(warning.get<std::string>());
-    }
-  }
-  if (!json.contains("min_signal") || !json["min_signal"].is_number()) return damage("it has no smallest signal");
-  fit.prepared.min_signal = json["min_signal"].get<double>();
+  fit.prepared.warnings = JsonView(json)["warnings"].texts();
+  const auto min_signal = JsonView(json)["min_signal"].number();
+  if (!min_signal) return damage("it has no smallest signal");
+  fit.prepared.min_signal = *min_signal;
   CGL_TRY(check_shapes(fit));
   return fit;
 }
