@@ -231,8 +231,7 @@ class ModelsBench {
   // The fits that make a field, on the CPU's threads and on every GPU of CUDA: from signals in memory to results in
   // memory, set-up included, copies included. The results must be the CPU's.
   void compare_devices(Json& report) {
-    const DeviceRegistry registry =
-        require(DeviceRegistry::probe(require(ProbeOptions::from_settings(require(Settings::from_environment())))));
+    const DeviceRegistry registry = require(open_devices(require(Settings::from_environment())));
     const Sphere constraint = require(named_sphere("repulsion362"));
     const Sphere sampled = require(named_sphere("repulsion724"));
     const auto q_ball = [&](QBallModelKind kind, const FitMachine& machine) {

@@ -75,7 +75,7 @@ void run_scenario(const Scenario& scenario, const Options& options, Device& devi
 
 int run(const Options& options) {
   const Settings settings = require(Settings::from_environment());
-  const DeviceRegistry registry = require(DeviceRegistry::probe(require(ProbeOptions::from_settings(settings))));
+  const DeviceRegistry registry = require(open_devices(settings));
   Device& device = *require(registry.select_one(options.device));
   const int threads = options.threads > 0 ? options.threads : require(settings.threads());
   const auto pool = require(ThreadPool::create(threads));

@@ -44,18 +44,13 @@ Status run_zarr_bench(const ParsedArguments& arguments, VerbContext& context) {
   if (paths.size() != 1) {
     return fail(ErrorKind::invalid_argument, "cingulum zarr bench takes one array, {} given", paths.size());
   }
-  const std::vector<std::string>& devices = context.common().devices;
-  if (devices.size() != 1) {
-    return fail(ErrorKind::invalid_argument, "cingulum zarr bench: one device at a time, {} given", devices.size());
-  }
+  CGL_TRY_ASSIGN(const std::string device_name, context.only_device("cingulum zarr bench"));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   if (arguments.given("generate")) CGL_TRY(generate(paths[0], arguments, *pool));
   CGL_TRY_ASSIGN(const zarr::Array array,
                  first_array(paths[0], arguments.given("path") ? arguments.text("path") : std::string()));
-  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-  options.wanted = devices[0];
-  CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-  CGL_TRY_ASSIGN(Device* const device, registry.select_one(devices[0]));
+  CGL_TRY_ASSIGN(const OpenedDevice opened, open_one_device(context.settings(), device_name));
+  Device* const device = opened.device;
   measure::ZarrBench bench{.pool = *pool};
   CGL_TRY_ASSIGN(bench.settings, zarr::EngineSettings::from_settings(context.settings()));
   CGL_TRY_ASSIGN(const zarr::Engine engine, zarr::parse_engine(arguments.text("engine")));

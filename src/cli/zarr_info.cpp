@@ -27,24 +27,18 @@ Status add_explanation(const std::string& path, const std::string& node, VerbCon
   }
   if (!there) return {};
   CGL_TRY_ASSIGN(const zarr::Array array, zarr::Array::open(store, first));
-  const std::vector<std::string>& devices = context.common().devices;
-  if (devices.size() != 1) {
-    return fail(ErrorKind::invalid_argument, "--explain: one device at a time, {} given", devices.size());
-  }
-  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-  options.wanted = devices[0];
-  CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-  CGL_TRY_ASSIGN(Device* const device, registry.select_one(devices[0]));
+  CGL_TRY_ASSIGN(const std::string device, context.only_device("--explain"));
+  CGL_TRY_ASSIGN(const OpenedDevice opened, open_one_device(context.settings(), device));
   CGL_TRY_ASSIGN(const zarr::EngineSettings settings, zarr::EngineSettings::from_settings(context.settings()));
   Json list = Json::array();
-  for (const zarr::EngineAnswer& answer : zarr::explain_engines(array, *device, settings)) {
+  for (const zarr::EngineAnswer& answer : zarr::explain_engines(array, *opened.device, settings)) {
     const std::string name(zarr::engine_name(answer.engine));
     list.push_back(
         {{"engine", name}, {"possible", answer.possible}, {"reason", answer.reason}, {"details", answer.details}});
     report.add(fmt::format("engine {}", name), fmt::format("{}: {}", answer.possible ? "yes" : "no", answer.reason));
     for (const std::string& detail : answer.details) report.add("", detail);
   }
-  report.json["engines"] = {{"array", array.name()}, {"device", device->id()}, {"answers", std::move(list)}};
+  report.json["engines"] = {{"array", array.name()}, {"device", opened.device->id()}, {"answers", std::move(list)}};
   return {};
 }
 
